@@ -24,7 +24,6 @@ const scaleOut = [
   'integration/backup',
   'integration/collections-thumbnails',
   'integration/deletion',
-  'integration/deliveries',
   'integration/events',
   'integration/finetune-prompts',
   'integration/finetune-weights',
@@ -42,7 +41,6 @@ const scaleOut = [
   'integration/shutdown',
   'integration/task-intake',
   'integration/transactions',
-  'integration/webhooks',
   'e2e/story',
 ];
 

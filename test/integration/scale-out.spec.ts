@@ -8,7 +8,6 @@ import { JsonLogger } from '@app/observability';
 import { queueConnection, queueNames } from '@app/queue';
 import type { INestApplicationContext } from '@nestjs/common';
 import type { RedisQueueBackend } from 'bullmq';
-import { DeliveriesSweeper } from '../../apps/api/src/webhooks/deliveries.sweeper';
 import { createInference } from '../../apps/inference/src/create-inference';
 import { TaskSweeper } from '../../apps/inference/src/sweeper/task-sweeper';
 import type { TestApi, TestKey } from '../support/api';
@@ -95,7 +94,6 @@ onRedis(`The api and the worker on Redis and S3${whyNoRedis ? ` (${whyNoRedis})`
   const sweep = async (): Promise<void> => {
     await api.dataSource.query(`UPDATE image_tasks SET created_at = created_at - interval '1 minute'`);
     await worker.get(TaskSweeper).sweep();
-    await api.app.get(DeliveriesSweeper).sweep(new Date(Date.now() + 60_000));
   };
 
   /** Waits until every process has noticed that Redis is back. */

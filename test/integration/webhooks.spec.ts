@@ -1,13 +1,8 @@
 import { WebhookAttempt, WebhookDelivery } from '@app/domain';
-import { JOB_BACK_END } from '@app/queue';
-import type { JobBackEnd } from '@app/queue';
-import { jobIdOf } from '@app/queue';
 import { Webhook } from 'standardwebhooks';
-import { DeliveriesSweeper } from '../../apps/api/src/webhooks/deliveries.sweeper';
 import type { ReceiverAnswer } from '../../apps/api/src/webhooks/receiver-gate';
 import { failuresToOpen, ReceiverGate } from '../../apps/api/src/webhooks/receiver-gate';
 import { WebhookSender } from '../../apps/api/src/webhooks/webhook-sender';
-import { WebhooksService } from '../../apps/api/src/webhooks/webhooks.service';
 import { describeOnce, itOnce } from '../support/back-ends';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
@@ -136,17 +131,19 @@ describe('Webhooks', () => {
 
   itOnce('lets each attempt wait four days for its receiver, and as long again if the service was off', async () => {
     const { url } = await receiver((_, response) => response.writeHead(500).end());
-    const { id } = await deliveryOf(await terminate(url), ({ attemptCount }) => attemptCount === 1);
+    const recordId = await terminate(url);
+    const { id } = await deliveryOf(recordId, ({ attemptCount }) => attemptCount === 1);
     const { manager } = api.dataSource;
-    const jobs = api.app.get<JobBackEnd>(JOB_BACK_END);
-    /** What a job that was made so many days ago does. */
-    const runJob = async (daysOld: number) => {
-      const { enqueued } = await manager.findOneByOrFail(WebhookDelivery, { id });
-      const job = { id: jobIdOf(id, enqueued), timestamp: daysAgo(daysOld).getTime() };
-      const waits = (await api.app.get(WebhooksService).attempt({ deliveryId: id }, job)).waitMs !== undefined;
-      const { status, attemptCount, ...row } = await manager.findOneByOrFail(WebhookDelivery, { id });
-      const next = row.enqueued > enqueued ? await jobs.presence('webhooks', jobIdOf(id, row.enqueued)) : 'none';
-      return { status, attemptCount, waits, next };
+    /** What becomes of it if it has been due for so many days and was last put off until `lateHours` ago. */
+    const due = async (days: number, lateHours = 0) => {
+      const nextAttemptAt = new Date(Date.now() - lateHours * 3_600_000);
+      const row = { status: 'pending', nextAttemptAt, dueSince: daysAgo(days), claimedUntil: null } as const;
+      await manager.update(WebhookDelivery, { id }, row);
+      const { status, attemptCount, dueSince } = await deliveryOf(
+        recordId,
+        (found) => found.nextAttemptAt?.getTime() !== nextAttemptAt.getTime() && found.claimedUntil === null,
+      );
+      return { status, attemptCount, isDueAnew: dueSince!.getTime() > daysAgo(days).getTime() + 1_000 };
     };
     const visit = (answer: ReceiverAnswer): void => {
       const gate = api.app.get(ReceiverGate);
@@ -154,32 +151,25 @@ describe('Webhooks', () => {
       if ('leave' in entry) entry.leave(answer);
     };
     for (let i = 0; i < failuresToOpen; i++) visit('failed');
-    expect(await runJob(3)).toEqual({ status: 'pending', attemptCount: 1, waits: true, next: 'none' });
-    expect(await runJob(5)).toEqual({ status: 'failed', attemptCount: 1, waits: false, next: 'none' });
+    expect(await due(3)).toEqual({ status: 'pending', attemptCount: 1, isDueAnew: false });
+    expect(await due(5)).toEqual({ status: 'failed', attemptCount: 1, isDueAnew: false });
     // The service was off when the attempt was due.
-    await manager.update(WebhookDelivery, { id }, { status: 'pending', nextAttemptAt: daysAgo(5) });
-    expect(await runJob(5)).toEqual({ status: 'pending', attemptCount: 1, waits: false, next: 'delayed' });
-    // Nobody has asked for it, so it waits until the receiver is back.
-    expect(await runJob(0)).toEqual({ status: 'pending', attemptCount: 1, waits: true, next: 'none' });
+    expect(await due(5, 5 * 24)).toEqual({ status: 'pending', attemptCount: 1, isDueAnew: true });
     visit('answered');
-    expect(await runJob(3)).toEqual({ status: 'pending', attemptCount: 2, waits: false, next: 'delayed' });
+    expect(await due(3)).toEqual({ status: 'pending', attemptCount: 2, isDueAnew: true });
   });
 
-  it('makes a new job for a due delivery that lost its job', async () => {
+  itOnce('makes the attempt of a process that died after it had claimed it', async () => {
     const { url, next } = await receiver((_, response, count) =>
       response.writeHead(count === 1 ? 503 : 200, { 'retry-after': '600' }).end(),
     );
     const id = await terminate(url);
     await next(1);
     const { id: deliveryId } = await deliveryOf(id, ({ attemptCount }) => attemptCount === 1);
-    await api.backEnds.queue.loseJobs();
-    await api.dataSource.manager.update(
-      WebhookDelivery,
-      { id: deliveryId },
-      { nextAttemptAt: new Date(Date.now() - 60_000) },
-    );
-    await api.app.get(DeliveriesSweeper).sweep();
+    const claimed = { nextAttemptAt: daysAgo(1), claimedUntil: new Date(Date.now() + 2_000) };
+    await api.dataSource.manager.update(WebhookDelivery, { id: deliveryId }, claimed);
     await next(2);
+    expect(Date.now()).toBeGreaterThan(claimed.claimedUntil.getTime() - 500);
     await deliveryOf(id, ({ status }) => status === 'delivered');
   });
 

@@ -7,14 +7,12 @@ export interface JobData {
   images: { taskId: string };
   /** Settles a sandbox key's task; for the api processes. */
   sandbox: { taskId: string };
-  /** Makes one attempt of a webhook delivery; for the api processes. */
-  webhooks: { deliveryId: string };
 }
 
 export type QueueName = keyof JobData;
 
 /** Names of the queues in the back end. */
-export const queueNames = { images: 'images', sandbox: 'sandbox', webhooks: 'webhooks' } as const satisfies {
+export const queueNames = { images: 'images', sandbox: 'sandbox' } as const satisfies {
   [Q in QueueName]: Q;
 };
 

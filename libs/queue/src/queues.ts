@@ -12,7 +12,6 @@ export class Queues {
     this.queues = {
       images: watched(queueNames.images),
       sandbox: watched(queueNames.sandbox),
-      webhooks: watched(queueNames.webhooks),
     };
   }
 

@@ -8,6 +8,9 @@ export const stopChannel = 'darkroom_stop';
 /** A task changed its status or was deleted. The payload is the id. */
 export const changeChannel = 'darkroom_change';
 
+/** A webhook is due. The payload is the id of its delivery. */
+export const deliveryChannel = 'darkroom_delivery';
+
 /** A step of a drawing is done. The payload is a `StepMessage` in JSON. */
 export const progressChannel = 'darkroom_progress';
 
@@ -23,14 +26,14 @@ export interface StepMessage {
   preview?: string;
 }
 
-/** Sends task ids on channels; listeners receive them when the surrounding transaction commits. */
+/** Sends ids on channels; listeners receive them when the surrounding transaction commits. */
 export async function announce(
   manager: EntityManager,
   channels: readonly string[],
-  taskIds: readonly string[],
+  ids: readonly string[],
 ): Promise<void> {
   await manager.query('SELECT pg_notify(channel, id) FROM unnest($1::text[]) AS channel, unnest($2::text[]) AS id', [
     channels,
-    taskIds,
+    ids,
   ]);
 }

@@ -1,6 +1,6 @@
 export { attemptFolder, attemptOf } from './attempt-folder';
 export { cancelAll } from './cancellation';
-export { changeChannel, progressChannel, stopChannel } from './channels';
+export { announce, changeChannel, deliveryChannel, progressChannel, stopChannel } from './channels';
 export type { StepMessage } from './channels';
 export { deathsAfter, fatalCount } from './deaths';
 export { queuePositions } from './fair-queue';

@@ -88,7 +88,7 @@ export async function terminate(
   );
   // A worker that settles its task has stopped drawing it; one whose task is canceled must be told to stop.
   await announce(manager, settlement.status === 'canceled' ? [changeChannel, stopChannel] : [changeChannel], ids);
-  await insertDeliveries(transaction, rows);
+  await insertDeliveries(transaction.manager, rows);
 }
 
 function bytesOf({ images = [] }: Settlement): number {

@@ -35,7 +35,7 @@ export class HealthController {
   ) {
     this.checks = {
       database: cached(() => probeWrite(dataSource), databaseCheckMs),
-      queue: () => jobs.counts('webhooks'),
+      queue: () => jobs.counts('images'),
       storage: cached(() => storage.check(), storageCheckMs),
       clock: async () => clock.agrees,
       disk: () => disk.hasRoom(),

@@ -1,7 +1,6 @@
 import { limits, NotFoundError, WebhookAttempt, WebhookDelivery } from '@app/domain';
 import { WebhookDeliveryDto } from '@app/domain/http';
-import type { JobTransaction } from '@app/queue';
-import { jobIdOf, Transactions } from '@app/queue';
+import { announce, deliveryChannel } from '@app/tasks';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import type { EntityManager } from 'typeorm';
@@ -15,7 +14,6 @@ export class DeliveriesService {
   constructor(
     @InjectRepository(WebhookDelivery) private readonly deliveries: Repository<WebhookDelivery>,
     private readonly generations: GenerationsService,
-    private readonly transactions: Transactions,
   ) {}
 
   /**
@@ -42,34 +40,30 @@ export class DeliveriesService {
    */
   async redeliver(ownerId: string, generationId: string, id: string): Promise<WebhookDeliveryDto> {
     await this.generations.findOne(ownerId, generationId);
-    return this.transactions.run(async (transaction) => {
-      const { manager } = transaction;
+    return this.deliveries.manager.transaction(async (manager) => {
       const options = { within: { taskId: generationId }, lock: 'pessimistic_write' } as const;
-      await tryAgain(transaction, await findOwned(manager, WebhookDelivery, ownerId, id, options));
+      await findOwned(manager, WebhookDelivery, ownerId, id, options);
+      await tryAgain(manager, id);
       return present(manager, await manager.findOneByOrFail(WebhookDelivery, { id }));
     });
   }
 
   /** Sends a delivery of any key again. @throws NotFoundError */
   async redeliverAny(id: string): Promise<void> {
-    await this.transactions.run(async (transaction) => {
+    await this.deliveries.manager.transaction(async (manager) => {
       const lock = { mode: 'pessimistic_write' } as const;
-      const row = await transaction.manager.findOne(WebhookDelivery, { where: { id }, lock });
-      if (!row) throw new NotFoundError('Delivery');
-      await tryAgain(transaction, row);
+      if (!(await manager.findOne(WebhookDelivery, { where: { id }, lock }))) throw new NotFoundError('Delivery');
+      await tryAgain(manager, id);
     });
   }
 }
 
-/** Gives a delivery that the transaction has locked a job now. */
-async function tryAgain(transaction: JobTransaction, { id, enqueued: before }: WebhookDelivery): Promise<void> {
-  const enqueued = before + 1;
-  await transaction.manager.update(
-    WebhookDelivery,
-    { id },
-    { status: 'pending', enqueued, nextAttemptAt: new Date(), askedAt: new Date(), completedAt: null },
-  );
-  await transaction.enqueue('webhooks', { id: jobIdOf(id, enqueued), data: { deliveryId: id } });
+/** Makes a delivery that the transaction has locked due now, also while an attempt is being made. */
+async function tryAgain(manager: EntityManager, id: string): Promise<void> {
+  const now = () => 'now()';
+  const due = { status: 'pending' as const, nextAttemptAt: now, dueSince: now, askedAt: now };
+  await manager.update(WebhookDelivery, { id }, { ...due, claimedUntil: null, completedAt: null });
+  await announce(manager, [deliveryChannel], [id]);
 }
 
 /** With its last attempts only: a caller may request any number of them. */

@@ -103,6 +103,11 @@ export class ReceiverGate {
     };
   }
 
+  /** Owners whose places are all taken: none of their deliveries can begin now. */
+  fullOwners(): string[] {
+    return [...this.owners].filter(([, places]) => places.areTaken).map(([ownerId]) => ownerId);
+  }
+
   private judge(name: string, host: Host, answer: ReceiverAnswer, now: number): void {
     if (answer === 'answered') host.failures = 0;
     if (answer === 'failed') host.failures++;

@@ -2,12 +2,9 @@ import type { WebhookDeliveryStatus } from '@app/domain';
 import { ApiKey, newIdentifier, WebhookAttempt, WebhookDelivery } from '@app/domain';
 import { JsonLogger, Metrics, requestBuckets } from '@app/observability';
 import { crashPoint } from '@app/process';
-import type { JobData } from '@app/queue';
-import { jobIdOf, Transactions } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import type { Job } from 'bullmq';
-import { MoreThanOrEqual, Repository } from 'typeorm';
+import { Repository } from 'typeorm';
 import { FinetunePromptsService } from '../finetunes/finetune-prompts.service';
 import { GenerationsService } from '../generations/generations.service';
 import type { ReceiverAnswer } from './receiver-gate';
@@ -18,10 +15,10 @@ import { WebhookSender } from './webhook-sender';
 
 /** 410 Gone: the receiver wants no more of these. */
 const gone = 410;
-/** A delivery whose job has found no slot for so long fails: longer than any wait between two attempts. */
+/** A delivery that finds no place for so long fails: longer than any wait between two attempts. */
 const longestWaitMs = 4 * 24 * 3_600_000;
 /**
- * A delivery that is late by this was due while the service was off: otherwise it looks for a slot every few minutes.
+ * A delivery that is late by this was due while the service was off: otherwise it looks for a place every few minutes.
  */
 const lateMs = 3_600_000;
 
@@ -38,7 +35,6 @@ export class WebhooksService {
     private readonly prompts: FinetunePromptsService,
     private readonly sender: WebhookSender,
     private readonly gate: ReceiverGate,
-    private readonly transactions: Transactions,
     private readonly logger: JsonLogger,
     metrics: Metrics,
   ) {
@@ -52,22 +48,17 @@ export class WebhooksService {
     });
   }
 
-  /**
-   * Makes one attempt of a pending delivery. One that was settled, deleted or given another job
-   * meanwhile is left alone.
-   * @returns `waitMs` if the receiver has no free slot: the same job must come again after that.
-   */
-  async attempt({ deliveryId }: JobData['webhooks'], job: DeliveryJob): Promise<{ waitMs?: number }> {
-    const delivery = await this.deliveries.findOneBy({ id: deliveryId, status: 'pending' });
-    if (!delivery || jobIdOf(delivery.id, delivery.enqueued) !== job.id) return {};
-    const isRedelivery = await this.isRequested(delivery);
+  /** Makes one attempt of a claimed delivery, or lets it wait where its receiver or its owner has no place. */
+  async attempt(delivery: WebhookDelivery): Promise<void> {
+    const isRedelivery = delivery.askedAt !== null;
     const entry = this.gate.enter({ host: new URL(delivery.url).host, ownerId: delivery.ownerId, isRedelivery });
-    if ('waitMs' in entry) return this.postpone(delivery, job, entry.waitMs);
+    if ('waitMs' in entry) return this.postpone(delivery, entry.waitMs);
     let answer: ReceiverAnswer = 'not asked';
     try {
       const record = await this.recordOf(delivery);
       const owner = await this.apiKeys.findOneBy({ id: delivery.ownerId });
-      if (!record || !owner) return {};
+      // Deleted meanwhile, and its deliveries with it.
+      if (!record || !owner) return;
       const startedAt = new Date();
       const receipt = await this.sender.send({
         id: delivery.id,
@@ -79,45 +70,26 @@ export class WebhooksService {
       crashPoint('after-webhook-send');
       answer = receipt.answer;
       await this.recordAttempt(delivery, startedAt, receipt);
-      return {};
     } finally {
       entry.leave(answer);
     }
   }
 
-  /** Whether somebody requested the next attempt: the row says so, because a job may be lost and made again. */
-  private async isRequested({ id, askedAt }: WebhookDelivery): Promise<boolean> {
-    if (askedAt === null) return false;
-    const attempts = this.deliveries.manager.getRepository(WebhookAttempt);
-    return !(await attempts.existsBy({ deliveryId: id, startedAt: MoreThanOrEqual(askedAt) }));
-  }
-
   /**
-   * Lets a delivery wait for a slot of its receiver, or fail if its job has waited for too long. Each attempt and each
-   * request has a job of its own; what the service missed while it was off gets a new one, which may wait as long again.
+   * Lets a delivery wait for a place, or fail if it has looked for one for too long. The time in which the service was
+   * off does not count.
    */
-  private async postpone(delivery: WebhookDelivery, job: DeliveryJob, waitMs: number): Promise<{ waitMs?: number }> {
-    const { id, enqueued, nextAttemptAt } = delivery;
-    const now = Date.now();
-    const isMissed = nextAttemptAt !== null && now - nextAttemptAt.getTime() > lateMs;
-    const fails = !isMissed && now - job.timestamp > longestWaitMs;
-    const change: DeliveryChange = fails
-      ? { status: 'failed', nextAttemptAt: null, completedAt: new Date(now) }
-      : { nextAttemptAt: new Date(now + waitMs), ...(isMissed && { enqueued: enqueued + 1 }) };
-    await this.transactions.run(async (transaction) => {
-      const { affected } = await transaction.manager.update(
-        WebhookDelivery,
-        { id, enqueued, status: 'pending' },
-        change,
-      );
-      if (affected && isMissed)
-        await transaction.enqueue('webhooks', {
-          id: jobIdOf(id, enqueued + 1),
-          data: { deliveryId: id },
-          delayMs: waitMs,
-        });
+  private async postpone(delivery: WebhookDelivery, waitMs: number): Promise<void> {
+    const { nextAttemptAt, dueSince } = delivery;
+    const isMissed = nextAttemptAt !== null && Date.now() - nextAttemptAt.getTime() > lateMs;
+    const fails = !isMissed && dueSince !== null && Date.now() - dueSince.getTime() > longestWaitMs;
+    await this.deliveries.update(claimOf(delivery), {
+      claimedUntil: null,
+      ...(isMissed && { dueSince: () => 'now()' }),
+      ...(fails
+        ? { status: 'failed', nextAttemptAt: null, completedAt: () => 'now()' }
+        : { nextAttemptAt: inTime(waitMs) }),
     });
-    return fails || isMissed ? {} : { waitMs };
   }
 
   /** The record as GET returns it; undefined when it was deleted. */
@@ -128,8 +100,7 @@ export class WebhooksService {
 
   private async recordAttempt(claimed: WebhookDelivery, startedAt: Date, receipt: Receipt): Promise<void> {
     const { statusCode, error, durationMs } = receipt;
-    const made = await this.transactions.run(async (transaction) => {
-      const { manager } = transaction;
+    const made = await this.deliveries.manager.transaction(async (manager) => {
       const row = await manager.findOne(WebhookDelivery, {
         where: { id: claimed.id },
         lock: { mode: 'pessimistic_write' },
@@ -138,28 +109,21 @@ export class WebhooksService {
       const attemptCount = row.attemptCount + 1;
       const attempt = { startedAt, statusCode, error, durationMs };
       await manager.insert(WebhookAttempt, { id: newIdentifier(), deliveryId: claimed.id, ...attempt });
+      // Requested again meanwhile, or also made by another process: the log has both, and the later claim decides.
+      const isDecided = row.status !== 'pending' || row.claimedUntil?.getTime() !== claimed.claimedUntil?.getTime();
+      const { status, waitMs } = isDecided ? { status: row.status } : outcomeOf(receipt, attemptCount);
       // One update: a second one would check the foreign key to the task as well, and wait for a transaction that
       // deletes it and waits for this row.
-      const write = (values: DeliveryChange): Promise<unknown> =>
-        manager.update(WebhookDelivery, { id: claimed.id }, { attemptCount, ...values });
-      // Requested again meanwhile, or also made by another process: the log has both, and the later job decides.
-      if (row.enqueued !== claimed.enqueued || row.status !== 'pending') {
-        await write({});
-        return { attemptCount, status: row.status };
-      }
-      const { status, waitMs } = outcomeOf(receipt, attemptCount);
-      const enqueued = row.enqueued + 1;
-      await write(
-        waitMs === undefined
-          ? { status, nextAttemptAt: null, completedAt: new Date() }
-          : { enqueued, nextAttemptAt: new Date(Date.now() + waitMs) },
+      await manager.update(
+        WebhookDelivery,
+        { id: claimed.id },
+        {
+          attemptCount,
+          ...(!isDecided && { status, claimedUntil: null, askedAt: null, nextAttemptAt: null }),
+          ...(!isDecided && waitMs === undefined && { completedAt: () => 'now()' }),
+          ...(waitMs !== undefined && { nextAttemptAt: inTime(waitMs), dueSince: inTime(waitMs) }),
+        },
       );
-      if (waitMs !== undefined)
-        await transaction.enqueue('webhooks', {
-          id: jobIdOf(claimed.id, enqueued),
-          data: { deliveryId: claimed.id },
-          delayMs: waitMs,
-        });
       return { attemptCount, status };
     });
     if (!made) return;
@@ -176,17 +140,22 @@ export class WebhooksService {
   }
 }
 
+/** Selects the row while nobody else has claimed it. */
+const claimOf = ({ id, claimedUntil }: WebhookDelivery) => ({
+  id,
+  status: 'pending' as const,
+  claimedUntil: claimedUntil!,
+});
+
+/** A time by the database's clock, which decides what is due. */
+const inTime = (ms: number) => () => `now() + ${Math.round(ms)} * interval '1 ms'`;
+
 /** The effect of an attempt on its delivery; `waitMs` before the next one, if there is one. */
 function outcomeOf({ error, statusCode, retryAfterMs, isFinal }: Receipt, made: number): Outcome {
   if (error === null) return { status: 'delivered' };
   const waitMs = statusCode === gone || isFinal ? undefined : nextWaitMs(made, retryAfterMs);
   return waitMs === undefined ? { status: 'failed' } : { status: 'pending', waitMs };
 }
-
-/** The job that makes an attempt; its `timestamp` is when it was made, in milliseconds since the epoch. */
-type DeliveryJob = Pick<Job, 'timestamp' | 'id'>;
-
-type DeliveryChange = Partial<Pick<WebhookDelivery, 'status' | 'enqueued' | 'nextAttemptAt' | 'completedAt'>>;
 
 interface Outcome {
   status: WebhookDeliveryStatus;

@@ -35,6 +35,7 @@ import { DeliveriesByTime1795770020000 } from './1795770020000-deliveries-by-tim
 import { StylesWithoutControls1795780000000 } from './1795780000000-styles-without-controls';
 import { AcceptedScale1795790000000 } from './1795790000000-accepted-scale';
 import { BrokenModels1795800000000 } from './1795800000000-broken-models';
+import { DueDeliveries1795810000000 } from './1795810000000-due-deliveries';
 
 /**
  * Every migration in order; append new ones. An index on a table that may be large is made with
@@ -78,4 +79,5 @@ export const migrations = [
   StylesWithoutControls1795780000000,
   AcceptedScale1795790000000,
   BrokenModels1795800000000,
+  DueDeliveries1795810000000,
 ];

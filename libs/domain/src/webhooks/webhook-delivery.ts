@@ -13,7 +13,7 @@ export type WebhookDeliveryStatus = (typeof webhookDeliveryStatuses)[number];
 @Check('webhook_deliveries_status_check', `"status" IN ('pending', 'delivered', 'failed')`)
 @Index('webhook_deliveries_generation_idx', ['taskId', 'createdAt'])
 @Index('webhook_deliveries_status_idx', ['status', 'createdAt', 'id'])
-@Index('webhook_deliveries_due_idx', ['nextAttemptAt'], { where: `"status" = 'pending'` })
+@Index('webhook_deliveries_due_idx', ['ownerId', 'nextAttemptAt'], { where: `"status" = 'pending'` })
 export class WebhookDelivery {
   /** Also the `webhook-id` header, the same on every attempt. */
   @PrimaryColumn('varchar', { name: 'id', length: 24, primaryKeyConstraintName: 'webhook_deliveries_pkey' })
@@ -40,17 +40,21 @@ export class WebhookDelivery {
   @Column('integer', { name: 'attempts', default: 0 })
   attemptCount: number;
 
-  /** Number of jobs made for this delivery; the job id is `<id>-<enqueued>`. */
-  @Column('integer', { name: 'enqueued', default: 1 })
-  enqueued: number;
-
   @Column({ type: 'timestamptz', name: 'next_attempt_at', precision: 3, nullable: true })
   nextAttemptAt: Date | null;
+
+  /** Since when it is due, or will be: a wait for a place does not change it. */
+  @Column({ type: 'timestamptz', name: 'due_since', precision: 3, nullable: true })
+  dueSince: Date | null;
+
+  /** Until then the process that claimed it makes an attempt. */
+  @Column({ type: 'timestamptz', name: 'claimed_until', precision: 3, nullable: true })
+  claimedUntil: Date | null;
 
   @Column({ type: 'timestamptz', name: 'created_at', precision: 3 })
   createdAt: Date;
 
-  /** When somebody last asked for a redelivery. */
+  /** When somebody asked for another attempt that has not been made yet. */
   @Column({ type: 'timestamptz', name: 'asked_at', precision: 3, nullable: true })
   askedAt: Date | null;
 

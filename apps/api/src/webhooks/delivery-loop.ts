@@ -1,0 +1,114 @@
+import { WebhookDelivery } from '@app/domain';
+import { JsonLogger } from '@app/observability';
+import { deliveryChannel } from '@app/tasks';
+import type { OnApplicationBootstrap } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { In, Repository } from 'typeorm';
+import { Drain } from '../http/drain';
+import { Notifications } from '../http/notifications';
+import { ownerConcurrency, ReceiverGate } from './receiver-gate';
+import { WebhooksService } from './webhooks.service';
+
+/** Attempts of this process at once. */
+const concurrency = 50;
+/** How often it looks for due deliveries if nothing tells it to. */
+const intervalMs = 1_000;
+/** For how long a claimed delivery is left alone by others: longer than an attempt takes, by far. */
+const claimSeconds = 30;
+
+/**
+ * Claims due deliveries: of each owner the ones that are due for longest, so that one with many delays nobody. The step
+ * from owner to owner is one look into an index. Parameters: owners whose deliveries are not wanted, how many of one
+ * owner, how many in all.
+ */
+const claimStatement = `
+WITH RECURSIVE owners (id) AS (
+  SELECT min(owner_id) FROM webhook_deliveries WHERE status = 'pending'
+  UNION ALL
+  SELECT (
+    SELECT owner_id FROM webhook_deliveries WHERE status = 'pending' AND owner_id > owners.id ORDER BY owner_id LIMIT 1
+  ) FROM owners WHERE owners.id IS NOT NULL
+),
+due AS (
+  SELECT delivery.id FROM owners CROSS JOIN LATERAL (
+    SELECT id, next_attempt_at FROM webhook_deliveries
+    WHERE owner_id = owners.id AND status = 'pending' AND next_attempt_at <= now()
+      AND (claimed_until IS NULL OR claimed_until <= now())
+    ORDER BY next_attempt_at LIMIT $2 FOR UPDATE SKIP LOCKED
+  ) AS delivery
+  WHERE owners.id <> ALL ($1) ORDER BY delivery.next_attempt_at LIMIT $3
+)
+UPDATE webhook_deliveries SET claimed_until = now() + interval '${claimSeconds} s'
+WHERE id IN (SELECT id FROM due) RETURNING id`;
+
+/**
+ * Works off due deliveries. Their rows are all there is to know: a process that dies leaves its claims to the others,
+ * and a lost notification costs a second.
+ */
+@Injectable()
+export class DeliveryLoop implements OnApplicationBootstrap {
+  private readonly attempts = new Set<Promise<void>>();
+  private timer?: NodeJS.Timeout;
+  private isLooking = false;
+  private isToldAgain = false;
+  private isEnding = false;
+
+  constructor(
+    @InjectRepository(WebhookDelivery) private readonly deliveries: Repository<WebhookDelivery>,
+    private readonly webhooks: WebhooksService,
+    private readonly gate: ReceiverGate,
+    private readonly logger: JsonLogger,
+    notifications: Notifications,
+    drain: Drain,
+  ) {
+    notifications.on(deliveryChannel, () => void this.look());
+    drain.onBegin(() => this.end());
+  }
+
+  onApplicationBootstrap(): void {
+    this.timer = setInterval(() => void this.look(), intervalMs).unref();
+  }
+
+  /** Begins what is due, as far as there are places; at most one statement of it runs at a time. */
+  async look(): Promise<void> {
+    this.isToldAgain = this.isLooking;
+    if (this.isLooking || this.isEnding || this.attempts.size >= concurrency) return;
+    this.isLooking = true;
+    try {
+      for (const delivery of await this.claim()) this.begin(delivery);
+    } catch (error) {
+      this.logger.warnSparingly('due webhooks could not be looked for', { reason: (error as Error).message });
+    }
+    this.isLooking = false;
+    if (this.isToldAgain) void this.look();
+  }
+
+  private async claim(): Promise<WebhookDelivery[]> {
+    const [claimed] = await this.deliveries.query<[{ id: string }[], number]>(claimStatement, [
+      this.gate.fullOwners(),
+      ownerConcurrency,
+      concurrency - this.attempts.size,
+    ]);
+    if (claimed.length === 0) return [];
+    return this.deliveries.find({ where: { id: In(claimed.map(({ id }) => id)) }, order: { nextAttemptAt: 'ASC' } });
+  }
+
+  private begin(delivery: WebhookDelivery): void {
+    const attempt = this.webhooks
+      .attempt(delivery)
+      .catch((error: Error) => this.logger.error('webhook attempt failed on our side', { id: delivery.id }, error))
+      .finally(() => {
+        this.attempts.delete(attempt);
+        void this.look();
+      });
+    this.attempts.add(attempt);
+  }
+
+  /** Attempts end by themselves within a limited time. */
+  private async end(): Promise<void> {
+    this.isEnding = true;
+    clearInterval(this.timer);
+    await Promise.all(this.attempts);
+  }
+}
