@@ -1,8 +1,10 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fitLatentRgbMap, StableDiffusionPipeline } from '../src';
-import type { PreviewSample } from '../src';
+import { StableDiffusionPipeline } from '../src';
+
 import { readModelDefaults } from '../src/files';
+import { fitLatentRgbMap } from '../src/vae/fit-latent-preview';
+import type { PreviewSample } from '../src/vae/fit-latent-preview';
 
 /** Default prompts: a wide range of colours, in words that every model knows. */
 const defaultPrompts = [

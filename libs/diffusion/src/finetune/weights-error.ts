@@ -30,3 +30,11 @@ export function quote(name: string): string {
 export function shapeText(shape: readonly number[]): string {
   return `[${shape.join(', ')}]`;
 }
+
+export function malformed(sentence: string): WeightsError {
+  return new WeightsError('WeightsMalformed', sentence);
+}
+
+export function misfit(sentence: string): WeightsError {
+  return new WeightsError('WeightsDoNotFitModel', sentence);
+}

@@ -1,11 +1,12 @@
 import { join } from 'node:path';
-import { quote, shapeText, WeightsError } from '../finetune/weights-error';
-import { findPlainGraph } from '../model/plain-graph';
+import { misfit, quote, shapeText, WeightsError } from '../finetune/weights-error';
+import { findPlainGraph } from '../model/graph-file';
 import { OnnxModel } from '../onnx/onnx-model';
 import type { Lora, LoraModule } from './lora';
 import type { ModelPart } from './lora-keys';
-import { findWeightSites } from './weight-sites';
-import type { WeightSite } from './weight-sites';
+import type { OnnxInitializer } from '../onnx/onnx-proto';
+import { traceWeights } from '../onnx/weight-origin';
+import { canonicalPath } from './lora-keys';
 
 /**
  * Upper bound of a layer's rank, unless the shorter side of its weight is longer: a higher rank adds nothing. Published
@@ -26,7 +27,7 @@ export interface FittedModule {
 }
 
 /** One part of the base model, and the layers that the LoRA changes in it. */
-export interface FittedPart {
+interface FittedPart {
   part: ModelPart;
   model: OnnxModel;
   modules: FittedModule[];
@@ -63,21 +64,18 @@ export function fitLora(lora: Lora, baseFolder: string): FittedPart[] {
     }
     const site = fitted.sites.get(module.path);
     if (!site) throw misfit(`The key ${quote(module.key)} is for a layer that the base model's ${part} does not have.`);
-    if (squeeze(site.shape) !== squeeze(module.shape)) {
+    if (squeeze(site.shape) !== squeeze(module.shape))
       throw misfit(
         `The key ${quote(module.key)} is for a weight of shape ${shapeText(module.shape)}; the base model's is ${shapeText(site.shape)}.`,
       );
-    }
-    if (fitted.changed.has(site.initializer.name)) {
+    if (fitted.changed.has(site.initializer.name))
       throw misfit(`The key ${quote(module.key)} is for a weight that the base model shares with another layer.`);
-    }
     fitted.changed.add(site.initializer.name);
     multiplications += assertRank(module);
-    if (multiplications > maxMultiplications) {
+    if (multiplications > maxMultiplications)
       throw tooComplex(
         `To merge the file takes more than ${maxMultiplications} multiplications; its ranks are too high.`,
       );
-    }
     fitted.modules.push({ module, site });
   }
   return [...parts.values()].map(({ part, model, modules }) => ({ part, model, modules }));
@@ -105,10 +103,41 @@ function squeeze(shape: readonly number[]): string {
   return (isPointwise ? shape.slice(0, 2) : shape).join();
 }
 
-function misfit(sentence: string): WeightsError {
-  return new WeightsError('WeightsDoNotFitModel', sentence);
-}
-
 function tooComplex(sentence: string): WeightsError {
   return new WeightsError('WeightsTooComplex', sentence);
+}
+
+/** A layer of a graph that a LoRA can change. */
+interface WeightSite {
+  initializer: OnnxInitializer;
+  /** The weight's shape in PyTorch: [out, in] or [out, in, height, width]. */
+  shape: number[];
+  /** Whether a linear weight is stored as [in, out]. */
+  transposed: boolean;
+  /** Whether the weight is only read through a cast to float32, so that it can be stored as float32. */
+  cast: boolean;
+}
+
+/**
+ * The linear and convolution layers of a graph by their module's path (see `canonicalPath`). The path is the
+ * initializer's name if the exporter kept it (`<path>.weight`); if it was folded away (`onnx::MatMul_123`), the path
+ * comes from the name of the node that multiplies by it (`/<path>/MatMul`).
+ */
+export function findWeightSites(model: OnnxModel): Map<string, WeightSite> {
+  const trace = traceWeights(model);
+  const sites = new Map<string, WeightSite>();
+  for (const node of model.nodes) {
+    if (!['MatMul', 'Gemm', 'Conv'].includes(node.opType)) continue;
+    const origin = trace(node.inputs[1]);
+    if (origin?.initializer.dims.length !== (node.opType === 'Conv' ? 4 : 2)) continue;
+    const { initializer, names, transposes, cast } = origin;
+    const { dims } = initializer;
+    const flips = transposes + (node.ints.get('transB')?.[0] ?? 0);
+    const transposed = node.opType !== 'Conv' && flips % 2 === 0;
+    const shape = transposed ? [dims[1], dims[0]] : dims;
+    const named = names.find((name) => name.endsWith('.weight'))?.slice(0, -'.weight'.length);
+    const path = named ?? node.name.slice(0, node.name.lastIndexOf('/'));
+    if (path) sites.set(canonicalPath(path), { initializer, shape, transposed, cast });
+  }
+  return sites;
 }

@@ -3,13 +3,12 @@ import { encodeSafetensors } from '../../../../test/support/safetensors';
 import type { TensorToWrite } from '../../../../test/support/safetensors';
 import { WeightsError } from '../finetune/weights-error';
 import type { WeightsErrorCode } from '../finetune/weights-error';
-import { readSafetensorsHeader } from '../safetensors/safetensors-header';
-import { SafetensorsError } from '../safetensors/safetensors-scan';
+import { readSafetensorsHeader, SafetensorsError } from '../safetensors/safetensors-header';
 import { BufferSource } from '../tensor/byte-source';
 import { assertFiniteVectors, isTextualInversion, parseTextualInversion } from '../textual-inversion/textual-inversion';
 import { assertFinite, parseLora } from './lora';
 import type { Lora } from './lora';
-import { readFactors } from './lora-factors';
+import { readFactors } from './merge-lora';
 import { parseLoraKey } from './lora-keys';
 
 const sourceOf = (tensors: Record<string, TensorToWrite>) => new BufferSource(encodeSafetensors(tensors));

@@ -1,8 +1,7 @@
-import { quote, shapeText, WeightsError } from '../finetune/weights-error';
+import { malformed, quote, shapeText, WeightsError } from '../finetune/weights-error';
 import { isFiniteTensor, readFloats } from '../safetensors/safetensors';
 import type { SafetensorsHeader, SafetensorsInfo } from '../safetensors/safetensors-header';
 import type { ByteSource } from '../tensor/byte-source';
-import { readAlphas } from './lora-alphas';
 import { parseLoraKey } from './lora-keys';
 import type { LoraFormat, ModelPart } from './lora-keys';
 
@@ -57,9 +56,8 @@ export function parseLora({ tensors, metadata }: SafetensorsHeader, source: Byte
     const name = `${part}.${path}`;
     const layer = layers.get(name) ?? { part, path, key };
     if (layer[role]) throw malformed(`The keys ${quote(layer.key)} and ${quote(key)} are for the same layer.`);
-    if (!['F64', 'F32', 'F16', 'BF16'].includes(info.dtype)) {
+    if (!['F64', 'F32', 'F16', 'BF16'].includes(info.dtype))
       throw malformed(`The tensor ${quote(key)} has the type ${info.dtype}, which is not a floating-point type.`);
-    }
     layers.set(name, { ...layer, [role]: info });
   }
   if (layers.size === 0) throw malformed('The file holds no tensors.');
@@ -87,11 +85,10 @@ function toModule(layer: Factors, alphas: (part: ModelPart) => number | undefine
   }
   if (mid) {
     const fits = conv && isPointwise(down.shape) && mid.shape.length === 4 && !mid.shape.includes(0);
-    if (!fits || mid.shape[0] !== rank || mid.shape[1] !== rank) {
+    if (!fits || mid.shape[0] !== rank || mid.shape[1] !== rank)
       throw malformed(
         `The layer of ${quote(key)} has a middle factor ${shapeText(mid.shape)} that does not fit ${shapeText(down.shape)}.`,
       );
-    }
   }
   const shape = [up.shape[0], down.shape[1], ...(mid ?? down).shape.slice(2)];
   const scaling = alpha ? readAlpha(source, alpha, key) : (alphas(part) ?? rank);
@@ -115,6 +112,36 @@ function notFinite(key: string): WeightsError {
   return malformed(`The layer of ${quote(key)} has values that are not finite.`);
 }
 
-function malformed(sentence: string): WeightsError {
-  return new WeightsError('WeightsMalformed', sentence);
+/** peft lists every layer that it changes, which takes about ten kB. */
+const MAX_CONFIG_LENGTH = 256 * 1024;
+
+/**
+ * The alpha of each part, which diffusers stores in the metadata: peft's configuration as JSON,
+ * with `<part>.lora_alpha`.
+ * @throws WeightsError if it is malformed, or describes more than a plain LoRA.
+ */
+function readAlphas(metadata: ReadonlyMap<string, string>): (part: ModelPart) => number | undefined {
+  const text = metadata.get('lora_adapter_metadata');
+  if (text === undefined) return () => undefined;
+  if (text.length > MAX_CONFIG_LENGTH)
+    throw malformed(`The metadata "lora_adapter_metadata" is longer than ${MAX_CONFIG_LENGTH} characters.`);
+  let config: unknown;
+  try {
+    config = JSON.parse(text);
+  } catch {
+    throw malformed('The metadata "lora_adapter_metadata" is not JSON.');
+  }
+  const fields = new Map<string, unknown>(Object.entries(config ?? {}));
+  for (const [key, value] of fields) {
+    const isPattern = key.endsWith('.alpha_pattern') && Object.keys((value as object | null) ?? {}).length > 0;
+    if (isPattern || (value === true && /\.use_(rslora|dora)$/.test(key)))
+      throw new WeightsError('WeightsKindUnsupported', `The metadata ${quote(key)} asks for more than a plain LoRA.`);
+  }
+  return (part) => {
+    const alpha = fields.get(`${part}.lora_alpha`);
+    if (alpha === undefined) return undefined;
+    // JSON can contain a number that is too large for any type.
+    if (!Number.isFinite(alpha)) throw malformed(`The metadata "${part}.lora_alpha" is not a number.`);
+    return alpha as number;
+  };
 }

@@ -7,11 +7,14 @@ import type { OnnxModel } from '../onnx/onnx-model';
 import { FLOAT } from '../onnx/onnx-proto';
 import type { ExternalData } from '../onnx/onnx-proto';
 import type { ByteSource } from '../tensor/byte-source';
-import { readFactors } from './lora-factors';
 import { fitLora } from './lora-fit';
 import type { FittedModule } from './lora-fit';
-import { LowRankSum } from './low-rank-sum';
-import { RequestError } from '../request-error';
+import { RequestError } from '../errors';
+import { readFloats } from '../safetensors/safetensors';
+import type { LoraModule } from './lora';
+import { InferenceSession, Tensor } from 'onnxruntime-node';
+import { spinning } from '../model/device';
+import { gemmModel } from '../onnx/small-graph';
 
 export interface MergeLoraOptions {
   /** A model folder in diffusers' layout; only its `unet` and `text_encoder` are changed. */
@@ -97,4 +100,74 @@ function transpose(matrix: Float32Array, rows: number): Float32Array {
     for (let column = 0; column < columns; column++) result[column * rows + row] = matrix[row * columns + column];
   }
   return result;
+}
+
+/**
+ * The factors of one layer: `up` [out, rank] and `down` [rank, in * height * width], which includes a middle factor.
+ */
+interface LoraFactors {
+  up: Float32Array;
+  down: Float32Array;
+}
+
+/** Reads one layer's factors from the file. */
+export async function readFactors(
+  source: ByteSource,
+  { up, down, mid, rank, shape }: LoraModule,
+  sum: Pick<LowRankSum, 'add'>,
+): Promise<LoraFactors> {
+  const lower = readFloats(source, down);
+  if (!mid) return { up: readFloats(source, up), down: lower };
+  const taps = shape[2] * shape[3];
+  return { up: readFloats(source, up), down: await foldMid(readFloats(source, mid), lower, rank, taps, sum) };
+}
+
+/**
+ * Tucker form: down[a, i, k] = sum over b of mid[a, b, k] * down[b, i], one matrix product for each
+ * position k of the kernel.
+ */
+async function foldMid(
+  mid: Float32Array,
+  down: Float32Array,
+  rank: number,
+  taps: number,
+  sum: Pick<LowRankSum, 'add'>,
+): Promise<Float32Array> {
+  const folded = new Float32Array(down.length * taps);
+  const left = new Float32Array(rank * rank);
+  for (let tap = 0; tap < taps; tap++) {
+    for (let i = 0; i < left.length; i++) left[i] = mid[i * taps + tap];
+    const product = await sum.add(new Float32Array(down.length), left, down, rank);
+    for (let i = 0; i < product.length; i++) folded[i * taps + tap] = product[i];
+  }
+  return folded;
+}
+
+/** Threads sleep between two sums instead of spinning, because reading and writing weights takes most of the time. */
+const waiting = spinning(0);
+
+/**
+ * Adds low-rank products to weights on all cores: a rank 128 LoRA for SD 1.5 takes about 70 billion multiplications.
+ */
+class LowRankSum {
+  private constructor(private readonly session: InferenceSession) {}
+
+  static async create(): Promise<LowRankSum> {
+    return new LowRankSum(await InferenceSession.create(gemmModel(), waiting));
+  }
+
+  /** weight [rows, columns] + left [rows, rank] x right [rank, columns], all row-major. */
+  async add(weight: Float32Array, left: Float32Array, right: Float32Array, rank: number): Promise<Float32Array> {
+    const [rows, columns] = [left.length / rank, right.length / rank];
+    const { sum } = await this.session.run({
+      left: new Tensor('float32', left, [rows, rank]),
+      right: new Tensor('float32', right, [rank, columns]),
+      weight: new Tensor('float32', weight, [rows, columns]),
+    });
+    return sum.data as Float32Array;
+  }
+
+  async release(): Promise<void> {
+    await this.session.release();
+  }
 }

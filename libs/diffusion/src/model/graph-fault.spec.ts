@@ -1,5 +1,5 @@
 import { InferenceSession } from 'onnxruntime-node';
-import { ModelFolderError } from './errors';
+import { ModelFolderError } from '../errors';
 import { isGraphFault, rethrowPassing } from './graph-fault';
 import type { GraphFile } from './graph-file';
 import { ModelSession } from './model-session';

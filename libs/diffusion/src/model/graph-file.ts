@@ -2,14 +2,13 @@ import { realpath } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
 import { OnnxModel, OnnxModelError } from '../onnx/onnx-model';
 import type { OnnxNode } from '../onnx/onnx-proto';
-import { hasScalarTimestep } from '../onnx/timestep-per-row';
-import { cures } from './cures';
-import { ModelFolderError } from './errors';
+import { hasScalarTimestep } from '../onnx/edited-graph';
+import { cures, ModelFolderError } from '../errors';
 import { rethrowPassing } from './graph-fault';
 import { valuesOf } from './graph-values';
 import type { GraphValues } from './graph-values';
-import { isPointer, isPointerFile } from './lfs-pointer';
-import { statFile } from './regular-file';
+import { isPointer, isPointerFile, statFile } from './model-files';
+import { existsSync, readdirSync } from 'node:fs';
 
 /**
  * Operators into which ONNX Runtime's own tools fuse a diffusion model and for which its CPU
@@ -145,4 +144,14 @@ function openModel(path: string): OnnxModel {
 /** The reason, without the file's name before it and the full stop after it. */
 function lastClause({ message }: Error): string {
   return message.slice(message.indexOf(': ') + 2).replace(/\.$/, '');
+}
+
+/**
+ * The graph of a part that every device can load: `model.onnx`, or the only one with any name;
+ * undefined if there is none.
+ */
+export function findPlainGraph(folder: string): string | undefined {
+  const graphs = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith('.onnx')) : [];
+  const name = graphs.includes('model.onnx') || graphs.length !== 1 ? 'model.onnx' : graphs[0];
+  return graphs.includes(name) ? join(folder, name) : undefined;
 }

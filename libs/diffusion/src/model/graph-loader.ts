@@ -2,12 +2,11 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { InferenceSession } from 'onnxruntime-node';
-import { withTimestepPerRow } from '../onnx/timestep-per-row';
-import { withUniqueNodeNames } from '../onnx/unique-node-names';
+import { withTimestepPerRow, withUniqueNodeNames } from '../onnx/edited-graph';
 import type { GraphFile } from './graph-file';
 import type { CreateSession } from './optimized-graph';
 import { placeCopy, shareFile } from './shared-files';
-import { mendedPrefix, removeUnfinished } from './unfinished-folder';
+import { mendedPrefix, removeUnfinished } from './cache-entry';
 
 /**
  * Loads a graph by its path, so that its external weights are found and never read into our memory, where more than 2
@@ -49,5 +48,44 @@ async function temporaryFolder(cacheDir: string | undefined): Promise<string> {
     return await mkdtemp(join(cacheDir, mendedPrefix));
   } catch {
     return inTemporary();
+  }
+}
+
+interface Shared {
+  session: Promise<InferenceSession>;
+  users: number;
+}
+
+/**
+ * Sessions of one device that several models use: a Fine-Tune changes some parts of its base, and has the others in
+ * common with it. A session is released with the last model that uses it.
+ */
+export class SharedSessions {
+  private readonly sessions = new Map<string, Shared>();
+
+  /** @param key equal for graphs that compute the same @param load opens the graph, if no one uses it yet */
+  async open(
+    key: string,
+    load: () => Promise<InferenceSession>,
+  ): Promise<{ session: InferenceSession; release(): Promise<void> }> {
+    const shared = this.sessions.get(key) ?? { session: load(), users: 0 };
+    this.sessions.set(key, shared);
+    shared.users++;
+    let isReleased = false;
+    const release = async (): Promise<void> => {
+      if (isReleased) return;
+      isReleased = true;
+      if (--shared.users > 0) return;
+      this.sessions.delete(key);
+      await (await shared.session).release();
+    };
+    try {
+      return { session: await shared.session, release };
+    } catch (error) {
+      isReleased = true;
+      shared.users--;
+      if (this.sessions.get(key) === shared) this.sessions.delete(key);
+      throw error;
+    }
   }
 }

@@ -1,10 +1,7 @@
 import { encodeOnnx } from '../../../../test/support/onnx';
 import { encodeGraph, encodeNode, encodeWeights } from '../../../../test/support/picture-graph';
 import { OnnxModel } from '../onnx/onnx-model';
-import { textEncoderValues } from '../text-encoder/text-encoder-values';
-import { unetValues } from '../unet/unet-values';
-import { decoderValues } from '../vae/decoder-values';
-import { valuesOf } from './graph-values';
+import { decoderValues, textEncoderValues, unetValues, valuesOf } from './graph-values';
 import type { GraphValues, ValueFacts } from './graph-values';
 
 describe(valuesOf.name, () => {

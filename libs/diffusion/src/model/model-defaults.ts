@@ -1,9 +1,8 @@
 import { join } from 'node:path';
 import { schedulerNames } from '../schedulers';
 import type { SchedulerName } from '../schedulers';
-import { allOf } from './all-faults';
-import { cures } from './cures';
-import { readJsonFile } from './json-file';
+import { allOf, cures } from '../errors';
+import { readJsonFile } from './model-files';
 
 /** What a model is drawn with where a request does not say; absent values are the service's. */
 export interface ModelDefaults {

@@ -1,26 +1,21 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { SchedulerJson } from '../schedulers/scheduler-config';
-import { textEncoderValues } from '../text-encoder/text-encoder-values';
+import { decoderValues, guidanceWidth, textEncoderValues, unetValues } from './graph-values';
 import { ClipTokenizer } from '../tokenizer/clip-tokenizer';
-import { guidanceWidth, unetValues } from '../unet/unet-values';
-import { decoderValues } from '../vae/decoder-values';
 import type { LatentRgbMap } from '../vae/latent-preview';
 import { providerOf } from './device';
 import type { Device } from './device';
-import { resultsOf } from './all-faults';
-import { embeddingWidth } from './embedding-width';
-import { cures } from './cures';
-import { ModelFolderError } from './errors';
+import { cures, ModelFolderError, resultsOf } from '../errors';
+import { checkPreview, checkTokenizer, embeddingWidth, fixedSizeOf, latentChannels } from './parts-fit';
 import { rethrowPassing } from './graph-fault';
 import { readGraphFile } from './graph-file';
 import type { GraphFile } from './graph-file';
-import { readJsonFile } from './json-file';
-import type { JsonObject } from './json-file';
+import { readJsonFile } from './model-files';
+import type { JsonObject } from './model-files';
 import { readModelDefaults } from './model-defaults';
 import type { ModelDefaults } from './model-defaults';
 import { readModelScheduler } from './model-scheduler';
-import { checkPreview, checkTokenizer, fixedSizeOf, latentChannels } from './parts-fit';
 
 /** A model folder without its weights, checked as far as possible without loading it. */
 export interface ModelFolder {

@@ -4,9 +4,8 @@ import type { SchedulerName } from '../schedulers';
 import { alphasCumprod } from '../schedulers/noise-schedule';
 import { parseSchedulerJson, readSchedulerConfig, SchedulerError } from '../schedulers/scheduler-config';
 import type { SchedulerJson } from '../schedulers/scheduler-config';
-import { cures } from './cures';
-import { ModelFolderError } from './errors';
-import { readTextFile } from './json-file';
+import { cures, ModelFolderError } from '../errors';
+import { readTextFile } from './model-files';
 
 const fileOf = (folder: string): string => join(folder, 'scheduler', 'scheduler_config.json');
 

@@ -1,17 +1,15 @@
 import { env, InferenceSession } from 'onnxruntime-node';
 import type { Tensor } from 'onnxruntime-node';
-import { executionProviders, providerOf } from './device';
+import { defaultSpinUs, executionProviders, providerOf, spinning } from './device';
 import type { Device } from './device';
-import { cures } from './cures';
-import { ModelFolderError, OutOfMemoryError, ProviderUnavailableError } from './errors';
+import { cures, ModelFolderError, OutOfMemoryError, ProviderUnavailableError } from '../errors';
 import type { GraphFile } from './graph-file';
 import { isGraphFault } from './graph-fault';
 import { graphIdentity } from './graph-identity';
 import { graphLoader } from './graph-loader';
+import type { SharedSessions } from './graph-loader';
 import type { GraphValues, ValueFacts } from './graph-values';
 import { openOptimized } from './optimized-graph';
-import { defaultSpinUs, spinning } from './spinning';
-import type { SharedSessions } from './shared-sessions';
 
 /** Where and how a model runs. */
 export interface LoadOptions {

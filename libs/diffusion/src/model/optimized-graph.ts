@@ -1,14 +1,22 @@
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { env, InferenceSession } from 'onnxruntime-node';
-import { hasOrigin, isWhole, lastUse, noteUse, sealEntry } from './cache-entry';
+import {
+  hasOrigin,
+  isUnfinished,
+  isWhole,
+  lastUse,
+  noteUse,
+  partMark,
+  removeUnfinished,
+  sealEntry,
+} from './cache-entry';
 import type { Provider } from './device';
 import type { GraphFile } from './graph-file';
 import type { GraphOrigin } from './graph-identity';
 import { digest, graphIdentity, originOf } from './graph-identity';
-import { processorKind } from './processor-kind';
-import { isUnfinished, partMark, removeUnfinished } from './unfinished-folder';
+import { cpus } from 'node:os';
 
 /** Opens a graph with the given options. */
 export type CreateSession = (options: InferenceSession.SessionOptions) => Promise<InferenceSession>;
@@ -114,4 +122,42 @@ function writingTo(
       },
     },
   };
+}
+
+/**
+ * The fields of /proc/cpuinfo by which kernels are chosen: those of x86, of ARM, and of the other processors of Linux.
+ */
+const fields = new Set([
+  'vendor_id',
+  'cpu family',
+  'model',
+  'model name',
+  'stepping',
+  'flags',
+  'CPU implementer',
+  'CPU architecture',
+  'CPU variant',
+  'CPU part',
+  'CPU revision',
+  'Features',
+  'cpu',
+  'features',
+  'isa',
+  'uarch',
+]);
+
+/**
+ * Equal for processors on which ONNX Runtime chooses the same kernels, and so arranges weights alike. Virtual
+ * machines often have one name for processors with different instructions, so it has the instructions where
+ * the system tells them.
+ */
+async function processorKind(): Promise<string[]> {
+  const cpuinfo = await readFile('/proc/cpuinfo', 'utf8').catch(() => '');
+  return [...new Set([process.arch, ...cpus().map(({ model }) => model), ...kindOf(cpuinfo)])];
+}
+
+/** What a /proc/cpuinfo says of the kinds of its cores, each line once. */
+export function kindOf(cpuinfo: string): string[] {
+  const lines = cpuinfo.split('\n').map((line) => line.replace(/\s+/g, ' '));
+  return [...new Set(lines.filter((line) => fields.has(line.split(':')[0].trim())))].sort();
 }

@@ -1,6 +1,6 @@
 import { constants, copyFile, link, mkdir, realpath } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { entriesBelow } from './folder-walk';
+import { entriesBelow } from './model-files';
 
 /** Places a file where a hard link is impossible, as on another device. */
 export type PlaceCopy = (from: string, to: string) => Promise<void>;

@@ -12,7 +12,7 @@ const PAGE_BYTES = 4096;
 const MOVED_BYTES = 1024;
 
 /** A file of external data, to which weights are appended. */
-export class ExternalDataWriter {
+class ExternalDataWriter {
   private offset = 0;
 
   constructor(
@@ -25,9 +25,8 @@ export class ExternalDataWriter {
     const stored = dataType === FLOAT16 ? encodeFloat16(values) : values;
     const bytes = new Uint8Array(stored.buffer, stored.byteOffset, stored.byteLength);
     const offset = Math.ceil(this.offset / PAGE_BYTES) * PAGE_BYTES;
-    for (let done = 0; done < bytes.length;) {
+    for (let done = 0; done < bytes.length;)
       done += (await this.file.write(bytes, done, bytes.length - done, offset + done)).bytesWritten;
-    }
     this.offset = offset + bytes.length;
     return { location: this.location, offset, length: bytes.length, dataType };
   }

@@ -1,8 +1,8 @@
 import { mutations } from '../../../../test/support/mutations';
 import { encodeOnnx } from '../../../../test/support/onnx';
 import type { InitializerToWrite } from '../../../../test/support/onnx';
-import { findWeightSites } from '../lora/weight-sites';
-import { findTable } from '../textual-inversion/token-embedding';
+import { findWeightSites } from '../lora/lora-fit';
+import { findTable } from '../textual-inversion/textual-inversion';
 import { OnnxModel, OnnxModelError } from './onnx-model';
 import { FLOAT, FLOAT16 } from './onnx-proto';
 import { bytesField, varintField } from './protobuf';

@@ -64,9 +64,8 @@ export class OnnxModel {
         this.valueInfos.push({ name: readValueInfo(source, asMessage(field)), field });
       } else if (field.number === GRAPH.initializer) {
         const initializer = readInitializer(source, asMessage(field));
-        if (this.initializers.has(initializer.name)) {
+        if (this.initializers.has(initializer.name))
           throw new ProtobufError(`it has the initializer ${JSON.stringify(initializer.name)} twice`);
-        }
         this.initializers.set(initializer.name, initializer);
       }
     }
@@ -127,9 +126,8 @@ export class OnnxModel {
     });
     try {
       const { bytesRead } = await file.read(bytes, 0, bytes.length, data.begin);
-      if (bytesRead !== bytes.length || (data.end !== undefined && data.end - data.begin !== bytes.length)) {
+      if (bytesRead !== bytes.length || (data.end !== undefined && data.end - data.begin !== bytes.length))
         throw new OnnxModelError(`${what} has fewer or more bytes in ${basename(path)} than its shape needs.`);
-      }
     } finally {
       await file.close();
     }

@@ -122,9 +122,8 @@ export function readNode(source: ByteSource, message: Field): OnnxNode {
 /** The name of the value that a ValueInfoProto describes. */
 export function readValueInfo(source: ByteSource, message: Field): string {
   let name = '';
-  for (const field of readFields(source, message.begin, message.end)) {
+  for (const field of readFields(source, message.begin, message.end))
     if (field.number === VALUE_INFO.name) name = readText(source, field);
-  }
   return name;
 }
 
@@ -178,13 +177,11 @@ export function readInitializer(source: ByteSource, message: Field): OnnxInitial
   }
   const what = `the initializer ${JSON.stringify(name)}`;
   const bytes = countOf(dims) * (elementBytes[dataType] ?? 0);
-  if (dims.some((length) => length < 0) || !Number.isSafeInteger(bytes)) {
+  if (dims.some((length) => length < 0) || !Number.isSafeInteger(bytes))
     throw new ProtobufError(`${what} has the impossible shape [${dims.join(', ')}]`);
-  }
   const data = isExternal ? readExternal(entries, what) : readInline(values, dataType);
-  if (data?.end !== undefined && bytes > 0 && data.end - data.begin !== bytes) {
+  if (data?.end !== undefined && bytes > 0 && data.end - data.begin !== bytes)
     throw new ProtobufError(`${what} has ${data.end - data.begin} bytes where its shape needs ${bytes}`);
-  }
   return { name, dims, dataType, data, field: message, described };
 }
 
@@ -208,12 +205,10 @@ function readInline(values: Field[], dataType: number): DataSpan | undefined {
 function readExternal(entries: Map<string, string>, what: string): DataSpan {
   const location = entries.get('location') ?? '';
   const [offset, length] = [entries.get('offset') ?? '0', entries.get('length')];
-  if (location === '' || isAbsolute(location) || location.split(/[\\/]/).includes('..') || location.includes('\0')) {
+  if (location === '' || isAbsolute(location) || location.split(/[\\/]/).includes('..') || location.includes('\0'))
     throw new ProtobufError(`${what} is in the file ${JSON.stringify(location)}, which is not beside the model`);
-  }
-  if (![offset, length ?? '0'].every((text) => /^\d{1,15}$/.test(text))) {
+  if (![offset, length ?? '0'].every((text) => /^\d{1,15}$/.test(text)))
     throw new ProtobufError(`${what} has a position that is not a number`);
-  }
   const begin = Number(offset);
   return { location, begin, end: length === undefined ? undefined : begin + Number(length) };
 }

@@ -16,9 +16,8 @@ export interface WeightOrigin {
 export function traceWeights(model: OnnxModel): (value: string | undefined) => WeightOrigin | undefined {
   const producers = new Map(model.nodes.flatMap((node) => node.outputs.map((output) => [output, node] as const)));
   const uncast = new Set(model.inputs);
-  for (const { opType, ints, inputs } of model.nodes) {
+  for (const { opType, ints, inputs } of model.nodes)
     if (opType !== 'Cast' || ints.get('to')?.[0] !== FLOAT) inputs.forEach((input) => uncast.add(input));
-  }
   return (value) => {
     const names: string[] = [];
     let transposes = 0;

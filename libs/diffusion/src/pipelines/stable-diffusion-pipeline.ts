@@ -6,13 +6,12 @@ import { createScheduler } from '../schedulers';
 import { alphasCumprod } from '../schedulers/noise-schedule';
 import { predictedData } from '../schedulers/prediction';
 import { readSchedulerConfig } from '../schedulers/scheduler-config';
-import type { LatentShape } from '../tensor/latent-shape';
-import { assertFinite } from '../tensor/not-finite';
-import type { RgbImage } from '../tensor/rgb-image';
+import type { LatentShape, RgbImage } from '../tensor/planes';
+import { assertFinite } from '../tensor/planes';
 import { chunkPrompt, maxChunks, padChunks, rowsOfTexts } from '../tokenizer/prompt-chunks';
 import type { PictureTexts } from '../tokenizer/prompt-chunks';
 import { previewLatents } from '../vae/latent-preview';
-import { AbortError } from './abort-error';
+import { AbortError, RequestError } from '../errors';
 import type { ModelFacts } from './model-facts';
 import { loadParts } from './model-parts';
 import type { ModelParts } from './model-parts';
@@ -21,7 +20,6 @@ import { checkRequest } from './text-to-image-request';
 import type { GeneratedImages, GenerateHooks, TextToImageRequest } from './text-to-image-request';
 import type { PromptEmbedding } from './trajectory';
 import { Trajectory } from './trajectory';
-import { RequestError } from '../request-error';
 
 /**
  * Text to image with any Stable Diffusion 1.x or 2.x ONNX folder. `generate` draws a request from start to end;

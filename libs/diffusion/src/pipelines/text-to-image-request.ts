@@ -1,8 +1,8 @@
 import type { SchedulerName } from '../schedulers';
-import type { RgbImage } from '../tensor/rgb-image';
+import type { RgbImage } from '../tensor/planes';
 import type { ModelFacts } from './model-facts';
 import type { Trajectory } from './trajectory';
-import { RequestError } from '../request-error';
+import { RequestError } from '../errors';
 
 /** One prompt to be drawn once per seed. */
 export interface TextToImageRequest {

@@ -1,6 +1,6 @@
 import type { Generator } from '../random/generator';
 import type { Scheduler } from '../schedulers/scheduler';
-import type { LatentShape } from '../tensor/latent-shape';
+import type { LatentShape } from '../tensor/planes';
 
 /** The encoded texts of a request, shared by its pictures. */
 export interface PromptEmbedding {

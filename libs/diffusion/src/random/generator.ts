@@ -1,4 +1,4 @@
-import { RequestError } from '../request-error';
+import { RequestError } from '../errors';
 
 const block = 16;
 const half = block / 2;

@@ -1,8 +1,7 @@
 import { mutations } from '../../../../test/support/mutations';
 import { BufferSource } from '../tensor/byte-source';
 import { isFiniteTensor, readFloats } from './safetensors';
-import { readSafetensorsHeader } from './safetensors-header';
-import { SafetensorsError } from './safetensors-scan';
+import { readSafetensorsHeader, SafetensorsError } from './safetensors-header';
 
 /** A file with the given header text and number of data bytes. */
 function file(header: string, data: Uint8Array | number = 8): Buffer {

@@ -1,9 +1,8 @@
 import { FileEndError } from '../tensor/byte-source';
 import type { ByteSource } from '../tensor/byte-source';
 import { decodeBfloat16, decodeFloat16 } from '../tensor/half';
-import { elementSizes } from './safetensors-header';
+import { elementSizes, SafetensorsError } from './safetensors-header';
 import type { SafetensorsDtype, SafetensorsInfo } from './safetensors-header';
-import { SafetensorsError } from './safetensors-scan';
 
 /** The arrays of each element type. F16 and BF16 are kept as their 16 bits: Node 20 has no typed array for them. */
 const arrays = {

@@ -61,9 +61,8 @@ export function noise(
 }
 
 /**
- * Limits a predicted picture in place.
- * Source of the thresholding: Saharia et al., "Photorealistic Text-to-Image Diffusion Models with Deep Language
- * Understanding" (2022), section 2.3; diffusers' `_threshold_sample`.
+ * Limits a predicted picture in place. Source of the thresholding: Saharia et al., "Photorealistic Text-to-Image
+ * Diffusion Models with Deep Language Understanding" (2022), section 2.3; diffusers' `_threshold_sample`.
  */
 function limit(values: Float32Array, config: SchedulerConfig): void {
   if (config.thresholding) {

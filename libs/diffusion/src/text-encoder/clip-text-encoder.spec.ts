@@ -1,5 +1,4 @@
-import { weigh } from './clip-text-encoder';
-import { EmbeddingCache } from './embedding-cache';
+import { EmbeddingCache, weigh } from './clip-text-encoder';
 
 describe(weigh.name, () => {
   it('multiplies each token and keeps the mean', () => {

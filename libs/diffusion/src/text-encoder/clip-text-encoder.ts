@@ -1,8 +1,7 @@
 import type { GraphSession } from '../model/model-session';
 import { InputBuffer, toFloat32 } from '../tensor/input-buffer';
 import type { PromptChunk } from '../tokenizer/prompt-chunks';
-import { EmbeddingCache } from './embedding-cache';
-import { textEncoderValues } from './text-encoder-values';
+import { textEncoderValues } from '../model/graph-values';
 
 /** Number of cached rows: those of about thirty requests, 15 MB for the largest encoder of SD 1.x and 2.x. */
 const cachedRows = 64;
@@ -74,4 +73,26 @@ export function weigh(embedding: Float32Array, weights: readonly number[]): Floa
 
 function mean(values: Float32Array): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
+/** A cache of encoded rows that drops the least recently used one. */
+export class EmbeddingCache {
+  private readonly entries = new Map<string, Float32Array>();
+
+  constructor(private readonly capacity: number) {}
+
+  get(inputIds: readonly number[]): Float32Array | undefined {
+    const key = inputIds.join();
+    const found = this.entries.get(key);
+    if (found) {
+      this.entries.delete(key);
+      this.entries.set(key, found);
+    }
+    return found;
+  }
+
+  set(inputIds: readonly number[], embedding: Float32Array): void {
+    this.entries.set(inputIds.join(), embedding);
+    if (this.entries.size > this.capacity) this.entries.delete(this.entries.keys().next().value!);
+  }
 }

@@ -7,8 +7,8 @@ import { rewriteGraph } from '../onnx/graph-rewrite';
 import { FLOAT } from '../onnx/onnx-proto';
 import { readFloats } from '../safetensors/safetensors';
 import { wordsWith } from '../tokenizer/added-tokens';
-import { fitTextualInversion } from './token-embedding';
-import { RequestError } from '../request-error';
+import { fitTextualInversion } from './textual-inversion';
+import { RequestError } from '../errors';
 
 export interface MergeTextualInversionOptions {
   /** A model folder in diffusers' layout; only its `text_encoder` and `tokenizer` are changed. */

@@ -1,7 +1,13 @@
-import { quote, shapeText, WeightsError } from '../finetune/weights-error';
+import { malformed, misfit, quote, shapeText } from '../finetune/weights-error';
 import { isFiniteTensor } from '../safetensors/safetensors';
 import type { SafetensorsInfo } from '../safetensors/safetensors-header';
 import type { ByteSource } from '../tensor/byte-source';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { findPlainGraph } from '../model/graph-file';
+import { OnnxModel } from '../onnx/onnx-model';
+import { traceWeights } from '../onnx/weight-origin';
+import type { WeightOrigin } from '../onnx/weight-origin';
 
 /** Learned embeddings that stand for one word of a prompt; they stay in the file until the merge. */
 export interface TextualInversion {
@@ -37,14 +43,10 @@ export function parseTextualInversion(entries: ReadonlyMap<string, SafetensorsIn
   const [[key, entry]] = entries;
   if (entries.size > 1) {
     const keys = [...entries.keys()].slice(0, 3).map(quote).join(', ');
-    throw new WeightsError(
-      'WeightsDoNotFitModel',
-      `The embeddings ${keys} are for a model with several text encoders.`,
-    );
+    throw misfit(`The embeddings ${keys} are for a model with several text encoders.`);
   }
-  if (!['F64', 'F32', 'F16', 'BF16'].includes(entry.dtype)) {
+  if (!['F64', 'F32', 'F16', 'BF16'].includes(entry.dtype))
     throw malformed(`The tensor ${quote(key)} has the type ${entry.dtype}, which is not a floating-point type.`);
-  }
   const [count, width] = entry.shape.length === 1 ? [1, entry.shape[0]] : entry.shape;
   if (count === 0 || width === 0)
     throw malformed(`The tensor ${quote(key)} of shape ${shapeText(entry.shape)} is empty.`);
@@ -58,6 +60,49 @@ export function assertFiniteVectors({ token, vectors }: TextualInversion, source
     throw malformed(`The tensor ${quote(token ?? A1111_KEY)} has values that are not finite.`);
 }
 
-function malformed(sentence: string): WeightsError {
-  return new WeightsError('WeightsMalformed', sentence);
+/** The text encoder of a base model, and its table of token embeddings [tokens, width]. */
+interface TokenEmbedding {
+  model: OnnxModel;
+  table: WeightOrigin;
+}
+
+/** CLIP's text window, for folders that do not specify it. */
+const DEFAULT_POSITIONS = 77;
+
+/**
+ * Finds the table that embeddings are added to.
+ * @throws WeightsError if the base's embeddings have another width, or its text window is too short.
+ */
+export async function fitTextualInversion(embedding: TextualInversion, baseFolder: string): Promise<TokenEmbedding> {
+  const { count, width } = embedding;
+  const path = findPlainGraph(join(baseFolder, 'text_encoder'));
+  const model = path === undefined ? undefined : OnnxModel.open(path);
+  const table = model && findTable(model);
+  if (!table) throw misfit('The base model has no table of token embeddings to add to.');
+  const { dims } = table.initializer;
+  if (dims[1] !== width)
+    throw misfit(
+      `The embedding has the shape ${shapeText([count, width])}; the base model's token embeddings are ${shapeText(dims)}.`,
+    );
+  // Begin and end of the text take one position each.
+  const room = (await readPositions(baseFolder)) - 2;
+  if (count > room)
+    throw misfit(`The embedding has ${count} vectors; the base model's text window has room for ${room}.`);
+  return { model, table };
+}
+
+/** The table of token embeddings of a text encoder: the largest of its look-up tables. */
+export function findTable(model: OnnxModel): WeightOrigin | undefined {
+  const trace = traceWeights(model);
+  const tables = model.nodes
+    .filter(({ opType }) => opType === 'Gather')
+    .map((node) => trace(node.inputs[0]))
+    .filter((origin) => origin?.initializer.dims.length === 2 && origin.transposes === 0);
+  return tables.sort((a, b) => b!.initializer.dims[0] - a!.initializer.dims[0])[0];
+}
+
+async function readPositions(baseFolder: string): Promise<number> {
+  const text = await readFile(join(baseFolder, 'text_encoder', 'config.json'), 'utf8').catch(() => '{}');
+  const { max_position_embeddings: positions } = JSON.parse(text) as { max_position_embeddings?: number };
+  return positions ?? DEFAULT_POSITIONS;
 }

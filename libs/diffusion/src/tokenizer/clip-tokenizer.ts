@@ -1,9 +1,8 @@
 import { join } from 'node:path';
 import * as tokenizers from '@huggingface/tokenizers';
-import { cures } from '../model/cures';
-import { ModelFolderError } from '../model/errors';
-import { readJsonFile, readOptionalFile } from '../model/json-file';
-import type { JsonObject } from '../model/json-file';
+import { cures, ModelFolderError } from '../errors';
+import { readJsonFile, readOptionalFile } from '../model/model-files';
+import type { JsonObject } from '../model/model-files';
 import { AddedTokens, wordsWith } from './added-tokens';
 
 /**

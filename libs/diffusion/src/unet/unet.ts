@@ -1,13 +1,24 @@
+import type { Device } from '../model/device';
 import type { Tensor } from 'onnxruntime-node';
-import { cures } from '../model/cures';
-import { ModelFolderError, OutOfMemoryError } from '../model/errors';
+import { cures, ModelFolderError, OutOfMemoryError } from '../errors';
 import type { GraphSession } from '../model/model-session';
 import { InputBuffer, toFloat32 } from '../tensor/input-buffer';
-import type { LatentShape } from '../tensor/latent-shape';
-import { areFinite, notFinite } from '../tensor/not-finite';
-import { guidanceEmbedding } from './guidance-embedding';
-import { powerOfTwoFrom } from './rows-of-call';
-import { unetValues } from './unet-values';
+import type { LatentShape } from '../tensor/planes';
+import { areFinite, notFinite } from '../tensor/planes';
+import { unetValues } from '../model/graph-values';
+
+/**
+ * Whether calls of a U-Net have 1, 2, 4, 8 … rows only, the last ones unused. A GPU looks for the fastest kernels anew
+ * for each number of rows that it has not seen, which takes longer than the unused rows; on the CPU each row takes its
+ * time.
+ */
+export const hasCallsInPowersOfTwo = (device: Device): boolean => device !== 'cpu';
+
+/** The least power of two that is no less than so many rows. */
+export const powerOfTwoFrom = (rows: number): number => 2 ** Math.ceil(Math.log2(rows));
+
+/** The largest power of two that is no more than so many rows, at least one. */
+export const powerOfTwoUpTo = (rows: number): number => 2 ** Math.floor(Math.log2(rows));
 
 /** The inputs of a call with several rows, allocated once and written before every call. */
 export interface UnetBatch {
@@ -22,7 +33,7 @@ export interface UnetBatch {
 }
 
 /** What is known of a U-Net beside its graph. */
-export interface UnetOptions {
+interface UnetOptions {
   /** Of a distilled U-Net's guidance embedding (`time_cond_proj_dim`), for graphs that leave it free. */
   guidanceWidth?: number;
   /** As `hasCallsInPowersOfTwo` says of its device. */
@@ -178,4 +189,26 @@ function distance(one: Float32Array, other: Float32Array): number {
     (largest, value, i) => (i < other.length ? Math.max(largest, Math.abs(value - other[i])) : largest),
     0,
   );
+}
+
+const { fround } = Math;
+
+/**
+ * The guidance scale as a distilled U-Net takes it (`timestep_cond`): sines and cosines of falling
+ * frequencies, in float32.
+ * Source: `get_guidance_scale_embedding` of diffusers' LatentConsistencyModelPipeline, which embeds the scale minus
+ * one; Luo et al., "Latent Consistency Models" (2023), section 4.2.
+ * @param width an even number of values, or an odd one whose last value is 0
+ */
+export function guidanceEmbedding(guidanceScale: number, width: number): Float32Array {
+  const half = Math.floor(width / 2);
+  const values = new Float32Array(width);
+  const scale = fround(fround(guidanceScale - 1) * 1000);
+  const falling = fround(fround(Math.log(10_000)) / (half - 1));
+  for (let i = 0; i < half; i++) {
+    const angle = fround(scale * fround(Math.exp(fround(-falling * i))));
+    values[i] = Math.sin(angle);
+    values[half + i] = Math.cos(angle);
+  }
+  return values;
 }

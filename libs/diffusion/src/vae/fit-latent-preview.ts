@@ -1,5 +1,4 @@
-import type { LatentShape } from '../tensor/latent-shape';
-import type { RgbImage } from '../tensor/rgb-image';
+import type { LatentShape, RgbImage } from '../tensor/planes';
 import type { LatentRgbMap } from './latent-preview';
 import { previewTerms, withProducts } from './latent-preview';
 

@@ -1,4 +1,4 @@
-import type { LatentShape } from '../tensor/latent-shape';
+import type { LatentShape } from '../tensor/planes';
 import { fitLatentRgbMap } from './fit-latent-preview';
 import { previewLatents } from './latent-preview';
 

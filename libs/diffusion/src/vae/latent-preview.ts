@@ -1,6 +1,5 @@
-import type { LatentShape } from '../tensor/latent-shape';
-import { fromPlanes } from '../tensor/rgb-image';
-import type { RgbImage } from '../tensor/rgb-image';
+import type { LatentShape, RgbImage } from '../tensor/planes';
+import { fromPlanes } from '../tensor/planes';
 
 /**
  * A map from one position of the latents to the mean colour of its pixels, 0..1. It belongs to one model's VAE and is

@@ -1,12 +1,9 @@
-import { cures } from '../model/cures';
-import { ModelFolderError } from '../model/errors';
+import { cures, ModelFolderError } from '../errors';
 import type { GraphSession } from '../model/model-session';
 import { InputBuffer, toFloat32 } from '../tensor/input-buffer';
-import type { LatentShape } from '../tensor/latent-shape';
-import { assertFinite } from '../tensor/not-finite';
-import { fromPlanes } from '../tensor/rgb-image';
-import type { RgbImage } from '../tensor/rgb-image';
-import { decoderValues } from './decoder-values';
+import type { LatentShape, RgbImage } from '../tensor/planes';
+import { assertFinite, fromPlanes } from '../tensor/planes';
+import { decoderValues } from '../model/graph-values';
 
 /** The decoder half of the variational autoencoder: turns one image's latents into a picture. */
 export class VaeDecoder {

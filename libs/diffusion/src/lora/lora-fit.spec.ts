@@ -2,7 +2,7 @@ import { encodeOnnx } from '../../../../test/support/onnx';
 import type { GraphToWrite } from '../../../../test/support/onnx';
 import { OnnxModel } from '../onnx/onnx-model';
 import { FLOAT, FLOAT16 } from '../onnx/onnx-proto';
-import { findWeightSites } from './weight-sites';
+import { findWeightSites } from './lora-fit';
 
 const model = (graph: GraphToWrite) => OnnxModel.from(encodeOnnx(graph), 'model.onnx');
 const weight = (name: string, dims: number[], dataType = FLOAT) => ({

@@ -1,6 +1,5 @@
-import { resultsOf } from './all-faults';
-import { cures } from './cures';
-import { ModelFolderError } from './errors';
+import { cures, ModelFolderError, resultsOf } from './errors';
+import { refusalsOfPage } from '../../../test/support/refusals-page';
 
 describe(resultsOf.name, () => {
   const refuse = (file: string) => (): never => {
@@ -19,4 +18,10 @@ describe(resultsOf.name, () => {
       expect(message).toBe([...files].map((name) => `${name} is missing. ${cures.installAgain}`).join('\n'));
     }
   });
+});
+
+describe('what to do about a model that is refused', () => {
+  const explained = refusalsOfPage().map(({ cure }) => cure);
+
+  it.each(Object.values(cures))('is explained in docs/models.md: %s', (cure) => expect(explained).toContain(cure));
 });

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { weightsKind } from './weights-kind';
+import { weightsKind } from './weights-file';
 
 describe(weightsKind, () => {
   const folder = mkdtempSync(join(tmpdir(), 'darkroom-weights-'));

@@ -1,7 +1,7 @@
-import { cures } from './cures';
-import { embeddingWidth } from './embedding-width';
+import { cures } from '../errors';
+import { embeddingWidth } from './parts-fit';
 import type { GraphFile } from './graph-file';
-import type { JsonObject } from './json-file';
+import type { JsonObject } from './model-files';
 
 interface Part {
   graph?: number;

@@ -1,4 +1,4 @@
-import { kindOf } from './processor-kind';
+import { kindOf } from './optimized-graph';
 
 const intel = (changes: Record<string, string> = {}) =>
   Object.entries({

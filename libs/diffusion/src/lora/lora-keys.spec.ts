@@ -1,4 +1,4 @@
-import { diffusersPath } from './ldm-names';
+import { diffusersPath } from './lora-keys';
 
 describe(diffusersPath, () => {
   it.each([

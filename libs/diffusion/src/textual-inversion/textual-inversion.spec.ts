@@ -1,7 +1,7 @@
 import { encodeOnnx } from '../../../../test/support/onnx';
 import { OnnxModel } from '../onnx/onnx-model';
 import { FLOAT } from '../onnx/onnx-proto';
-import { findTable } from './token-embedding';
+import { findTable } from './textual-inversion';
 
 const table = (name: string, rows: number, width: number) => ({
   name,

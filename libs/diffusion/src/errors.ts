@@ -1,0 +1,118 @@
+/**
+ * What to do about a model that is refused, a sentence each: the last one of every refusal. docs/models.md explains
+ * them, and a test finds one that it lacks.
+ */
+export const cures = {
+  /** Files are missing, damaged or cut short. */
+  installAgain: 'Install it again, from a whole copy or from a new export.',
+  /** Git LFS keeps the file elsewhere. */
+  getFile: 'Get the file itself, with "git lfs pull" for example.',
+  allowReading: 'Let the user that the service runs as read it.',
+  /** A JSON file is damaged or has a wrong value. */
+  correct: 'Correct this file, or take it from the source of the model again.',
+  /** The same of a file that is optional. */
+  correctOrRemove: 'Correct this file, or remove it: it is optional.',
+  /** Two files do not belong together. */
+  oneExport: 'Take all files from one export of one model.',
+  /** A graph draws in a way that nothing here knows. */
+  otherModel: 'Install a model that draws from text, of Stable Diffusion 1.x or 2.x.',
+  /** A graph of the right model has a form that cannot be used. */
+  exportAgain: 'Export it again with "optimum-cli export onnx".',
+  olderOpset: 'Export it again for an earlier opset, with "--opset 18" for example.',
+  olderOnnx: 'Export it again with an older version of the package onnx.',
+  needsCuda: 'Draw with DEVICE=cuda:0 on an NVIDIA GPU, or install an export that is not fused.',
+  needsFloat32: 'Install an export in float32, or set DEVICE=cpu.',
+  /** Weights are damaged, or too large for float16. */
+  otherWeights: 'Install a whole copy of it, or an export in float32.',
+  /** A folder holds far more than a model. */
+  removeOthers: 'Take out of it what does not belong to the model.',
+  renameGraph: 'Name the one to draw with model.onnx.',
+} as const;
+
+/** One of {@link cures}. */
+export type Cure = (typeof cures)[keyof typeof cures];
+
+/** The device has too little memory for a call: one of fewer rows, or one that has less beside it, may go well. */
+export class OutOfMemoryError extends Error {
+  override readonly name = 'OutOfMemoryError';
+}
+
+/** What is wrong with a file of a model folder. */
+type ModelFault = Pick<ModelFolderError, 'file' | 'reason' | 'cure'>;
+
+/**
+ * A model folder that cannot be drawn with. The message names the file and the reason, and says what to do, and so for
+ * each further fault in a line of its own.
+ */
+export class ModelFolderError extends Error {
+  override readonly name = 'ModelFolderError';
+
+  /**
+   * @param file path of the file or folder at fault
+   * @param reason what is wrong with it, as the end of a sentence that begins with the path: `is missing`
+   * @param cure the sentence after that one
+   * @param others what else is wrong with the same folder
+   */
+  constructor(
+    readonly file: string,
+    readonly reason: string,
+    readonly cure: Cure,
+    readonly others: readonly ModelFault[] = [],
+  ) {
+    super(
+      [{ file, reason, cure }, ...others].map((fault) => `${fault.file} ${fault.reason}. ${fault.cure}`).join('\n'),
+    );
+  }
+}
+
+/** Faults that stand in a line each, for where there is only one. */
+export const inOneLine = (faults: string): string => faults.replaceAll('\n', ' ');
+
+/** The requested device has no execution provider here; the same folder may load on the CPU. */
+export class ProviderUnavailableError extends Error {
+  override readonly name = 'ProviderUnavailableError';
+
+  constructor(
+    readonly device: string,
+    readonly reason: string,
+  ) {
+    super(`The device ${device} cannot be used: ${reason}.`);
+  }
+}
+
+/**
+ * What each of some steps gives, none of which needs another's result.
+ * @throws ModelFolderError with the faults of all that are refused; any other error at once
+ */
+export async function resultsOf<T extends object>(steps: { [K in keyof T]: () => T[K] | Promise<T[K]> }): Promise<T> {
+  const results: Partial<T> = {};
+  const faults: ModelFault[] = [];
+  for (const name of Object.keys(steps) as (keyof T)[])
+    try {
+      results[name] = await steps[name]();
+    } catch (error) {
+      if (!(error instanceof ModelFolderError)) throw error;
+      faults.push(error, ...error.others);
+    }
+  if (faults.length > 0) throw allOf(faults);
+  return results as T;
+}
+
+/** One error that tells all of some faults, of which there is at least one. */
+export function allOf([first, ...others]: readonly ModelFault[]): ModelFolderError {
+  return new ModelFolderError(first.file, first.reason, first.cure, others);
+}
+
+/** A run that its caller gave up, noticed before the next step. */
+export class AbortError extends Error {
+  override readonly name = 'AbortError';
+
+  constructor() {
+    super('The run was aborted.');
+  }
+}
+
+/** A request that cannot be drawn. The message is one sentence that names the value and what is accepted. */
+export class RequestError extends RangeError {
+  override readonly name = 'RequestError';
+}

@@ -1,0 +1,141 @@
+import type { Stats } from 'node:fs';
+import { opendir, readFile, realpath, stat } from 'node:fs/promises';
+import { cures, ModelFolderError } from '../errors';
+import { rethrowPassing } from './graph-fault';
+import { closeSync, openSync, readSync } from 'node:fs';
+import type { Cure } from '../errors';
+import { join, sep } from 'node:path';
+
+/** Whether something is a pipe, a socket or a device. */
+export const isSpecial = (found: Stats): boolean => !found.isFile() && !found.isDirectory();
+
+/** The end of a sentence about such a thing in place of a file. */
+export const isNoFile = 'is a pipe, a socket or a device, and no file';
+
+/**
+ * What a path of a model leads to, links followed; undefined if nothing can be found there. To be called before the
+ * path is opened: opening a pipe waits for a writer that may never come.
+ * @throws ModelFolderError if it is a pipe, a socket or a device
+ */
+export async function statFile(path: string): Promise<Stats | undefined> {
+  const found = (await stat(path).catch(rethrowPassing)) ?? undefined;
+  if (found && isSpecial(found)) throw new ModelFolderError(path, isNoFile, cures.installAgain);
+  return found;
+}
+
+const beginning = 'version https://git-lfs.github.com/spec/';
+
+/** The end of a sentence about a file that a clone without Git LFS has in place of a large one. */
+export const isPointer = 'is only a pointer of Git LFS';
+
+/** Whether a text is such a pointer. */
+const isPointerText = (text: string): boolean => text.startsWith(beginning);
+
+/** Whether a file that can be read is such a pointer. */
+export function isPointerFile(path: string): boolean {
+  const file = openSync(path, 'r');
+  try {
+    const head = Buffer.alloc(beginning.length);
+    return isPointerText(head.toString('utf8', 0, readSync(file, head)));
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** The content of a model's JSON file: an object with unchecked values. */
+export type JsonObject = Record<string, unknown>;
+
+/** @throws ModelFolderError if the file is missing or unreadable */
+export async function readTextFile(file: string): Promise<string> {
+  const text = await readOptionalFile(file);
+  if (text === undefined) throw new ModelFolderError(file, 'is missing', cures.installAgain);
+  return text;
+}
+
+/** A file that a folder need not have. */
+interface OptionalFile {
+  optional: true;
+  /** What to do if it holds no JSON object. */
+  cure?: Cure;
+}
+
+/**
+ * Reads a JSON object from a model folder. Returns `undefined` if an optional file does not exist.
+ * @throws ModelFolderError if the file is missing, unreadable or not a JSON object
+ */
+export async function readJsonFile(file: string): Promise<JsonObject>;
+export async function readJsonFile(file: string, options: OptionalFile): Promise<JsonObject | undefined>;
+export async function readJsonFile(file: string, options?: OptionalFile): Promise<JsonObject | undefined> {
+  const { cure = cures.correct } = options ?? {};
+  const text = options?.optional ? await readOptionalFile(file) : await readTextFile(file);
+  if (text === undefined) return undefined;
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    if (isPointerText(text)) throw new ModelFolderError(file, isPointer, cures.getFile);
+    // The message quotes the text, with its line breaks.
+    const reason = (error as Error).message.replace(/\s+/g, ' ');
+    throw new ModelFolderError(file, `is not valid JSON (${reason})`, cure);
+  }
+  if (value === null || typeof value !== 'object' || Array.isArray(value))
+    throw new ModelFolderError(file, 'is not a JSON object', cure);
+  return value as JsonObject;
+}
+
+/** @throws ModelFolderError if the file is there and cannot be read */
+export async function readOptionalFile(file: string): Promise<string | undefined> {
+  await statFile(file);
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return undefined;
+    rethrowPassing(error);
+    throw new ModelFolderError(file, `cannot be read (${code})`, cures.allowReading);
+  }
+}
+
+/** A file or folder below a model's folder. */
+interface FolderEntry {
+  /** Relative, with forward slashes. */
+  path: string;
+  /** What it is, links followed; undefined for a link that leads nowhere. */
+  found: Stats | undefined;
+}
+
+/** Far more than any model has. */
+const mostEntries = 10_000;
+
+/**
+ * Everything below a folder, also behind links, level by level. Of a link to a folder that it lies in, only the link is
+ * told: two of them would double what is found at each level.
+ * @throws ModelFolderError if there is more than a model can have, which links side by side bring about too
+ */
+export async function entriesBelow(folder: string, most = mostEntries): Promise<FolderEntry[]> {
+  const entries: FolderEntry[] = [];
+  const waiting: { below: string; above: string[] }[] = [{ below: '', above: [] }];
+  for (const { below, above } of waiting) {
+    const real = await realpath(join(folder, below));
+    if (above.some((other) => isWithin(other, real))) continue;
+    const names: string[] = [];
+    for await (const { name } of await opendir(join(folder, below))) {
+      names.push(name);
+      if (entries.length + names.length > most)
+        throw new ModelFolderError(folder, `holds more than ${most} files and folders`, cures.removeOthers);
+    }
+    const found = await Promise.all(names.sort().map((name) => entryAt(folder, below ? `${below}/${name}` : name)));
+    for (const entry of found) {
+      entries.push(entry);
+      if (entry.found?.isDirectory()) waiting.push({ below: entry.path, above: [...above, real] });
+    }
+  }
+  return entries;
+}
+
+async function entryAt(folder: string, path: string): Promise<FolderEntry> {
+  return { path, found: await stat(join(folder, path)).catch(() => undefined) };
+}
+
+const isWithin = (path: string, folder: string): boolean =>
+  path === folder || path.startsWith(folder.endsWith(sep) ? folder : `${folder}${sep}`);

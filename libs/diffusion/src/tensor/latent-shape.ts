@@ -1,2 +1,0 @@
-/** Channels, height and width of one image's latents. */
-export type LatentShape = readonly [channels: number, height: number, width: number];
