@@ -60,7 +60,7 @@ const domainHttp = {
   },
 };
 /** Files of the api that run in its picture process. */
-const pictureProcess = ['picture-child', 'sandbox-picture', 'thumbnail'].map((name) => `apps/api/src/files/${name}.ts`);
+const pictureProcess = ['picture-child', 'sandbox-picture'].map((name) => `apps/api/src/files/${name}.ts`);
 /** Files of the api that know of requests and answers. */
 const edge = [
   'apps/api/src/*.ts',

@@ -25,6 +25,7 @@ const scaleOut = [
   'integration/collections-thumbnails',
   'integration/deletion',
   'integration/events',
+  'integration/file-sweeper',
   'integration/finetune-prompts',
   'integration/finetune-weights',
   'integration/finetune-weights-sending',

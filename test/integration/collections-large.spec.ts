@@ -2,7 +2,8 @@ import { limits, newIdentifier } from '@app/domain';
 import { IMAGE_STORAGE } from '@app/storage';
 import type { ImageStorage } from '@app/storage';
 import { DataSource } from 'typeorm';
-import { ThumbnailsSweeper } from '../../apps/api/src/files/thumbnails.sweeper';
+import { JsonLogger } from '@app/observability';
+import { FileSweeper } from '../../apps/inference/src/sweeper/file-sweeper';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import type { ProblemJson } from '../support/factories';
@@ -67,7 +68,7 @@ describe('Collections with very many Styles', () => {
   it('are deleted with their first thousand thumbnail files; the sweeper removes the others', async () => {
     const id = await makeCollection(1050);
     await api.dataSource.query(
-      `UPDATE styles SET thumbnail_key = 'thumbnails/' || id || '.png' WHERE collection_id = $1`,
+      `UPDATE styles SET source_prompt_id = id, thumbnail_key = 'thumbnails/' || id || '/1/0.png' WHERE collection_id = $1`,
       [id],
     );
     const keys = await api.dataSource.query<{ key: string }[]>(
@@ -80,7 +81,8 @@ describe('Collections with very many Styles', () => {
     expect((await api.request('DELETE', `/v1/prompts/collections/${id}`, { key })).status).toBe(200);
     expect((await keysIn(storage)).filter((file) => !before.has(file))).toHaveLength(50);
     expect(await api.dataSource.query('SELECT id FROM styles WHERE collection_id = $1', [id])).toEqual([]);
-    await api.app.get(ThumbnailsSweeper).removeStrays(Date.now() + 2 * 3_600_000);
+    const logger = new JsonLogger('test', 'silent');
+    await new FileSweeper(storage, api.dataSource, logger).sweep(Date.now() + 3_600_000);
     expect((await keysIn(storage)).filter((file) => !before.has(file))).toEqual([]);
   });
 });

@@ -1,10 +1,8 @@
-import { ThumbnailsService } from '../../apps/api/src/files/thumbnails.service';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import { bundledDefaults } from '../support/bundled-defaults';
 import type { PromptJson } from '../support/factories';
 import { drawTask, makeFinetune, makePrompts, storedKeys } from '../support/factories';
-import { until } from '../support/until';
 
 interface Resource {
   id: string;
@@ -44,7 +42,7 @@ describe('a Collection from Prompts of one Fine-Tune, applied to another', () =>
     const collection = (await call<Resource>('POST', '/prompts/collections', { name: 'Trip', styles })).body;
     expect(await pictureStatus(collection.thumbnail)).toBe(200);
 
-    // The second picture is drawn after the Style was made, and its Prompt is deleted before any sweep.
+    // The second picture is drawn after the Style was made.
     await drawTask(api, prompts[1].id);
     expect((await call('DELETE', `/finetunes/${source.id}/prompts/${prompts[1].id}`)).status).toBe(200);
     expect((await call('DELETE', `/finetunes/${source.id}`)).status).toBe(200);
@@ -66,24 +64,5 @@ describe('a Collection from Prompts of one Fine-Tune, applied to another', () =>
     expect(await pictureStatus(collection.thumbnail)).toBe(404);
     expect((await call('DELETE', `/finetunes/${target.id}`)).status).toBe(200);
     expect({ rows: await rowCounts(), files: await storedKeys(api) }).toEqual(before);
-  });
-
-  it('shows the picture of a Prompt as soon as it is drawn, before any sweep', async () => {
-    const sweep = jest.spyOn(api.app.get(ThumbnailsService), 'makeMissing').mockResolvedValue(0);
-    try {
-      const { id } = await makeFinetune(api, key, { name: 'robot' });
-      const [prompt] = await makePrompts(api, key, id);
-      const body = { name: 'Trip', styles: [1, 2].map((n) => ({ id: prompt.id, name: `style ${n}` })) };
-      const collection = (await call<Resource>('POST', '/prompts/collections', body)).body;
-      expect(collection.thumbnail).toBeNull();
-      await drawTask(api, prompt.id);
-      const styles = await until(async () => {
-        const found = (await call<Resource[]>('GET', `/prompts/collections/${collection.id}/styles`)).body;
-        return found.every(({ thumbnail }) => thumbnail !== null) && found;
-      }, 'both Styles have their thumbnails');
-      expect(await Promise.all(styles.map(({ thumbnail }) => pictureStatus(thumbnail)))).toEqual([200, 200]);
-    } finally {
-      sweep.mockRestore();
-    }
   });
 });

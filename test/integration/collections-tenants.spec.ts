@@ -1,9 +1,9 @@
-import { Collection, ImageTask, newIdentifier } from '@app/domain';
+import { Collection, ImageTask, newIdentifier, Style } from '@app/domain';
 import type { Finetune } from '@app/domain';
 import type { EntityManager } from 'typeorm';
 import type { Reply, TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
-import { insertFinetune, insertPrompt, storedStyle } from '../support/prompt-rows';
+import { insertFinetune, insertPrompt } from '../support/prompt-rows';
 import { until } from '../support/until';
 
 interface Resource {
@@ -114,7 +114,10 @@ describe('Collections and Styles of several callers', () => {
       expect(foreign.body.code).toBe('StyleNotFound');
     }
     expect((await call('GET', `/${collection.id}`)).body).toEqual(collection);
-    expect(await storedStyle(api.dataSource.manager, style.id)).toMatchObject({ ownerId: key.id, name: 'mine' });
+    expect(await api.dataSource.manager.findOneBy(Style, { id: style.id })).toMatchObject({
+      ownerId: key.id,
+      name: 'mine',
+    });
   });
 
   it('needs a key on every route', async () => {

@@ -1,300 +1,113 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { loadConfig } from '@app/config';
-import type { Finetune } from '@app/domain';
-import { Collection, ImageTask, newIdentifier, Style } from '@app/domain';
-import { JsonLogger } from '@app/observability';
-import type { ImageStorage, StoredObject } from '@app/storage';
-import { openImageStorage } from '@app/storage';
-import type { Readable } from 'node:stream';
-import { buffer } from 'node:stream/consumers';
-import sharp from 'sharp';
-import type { EntityManager } from 'typeorm';
-import { PicturesService } from '../../apps/api/src/files/pictures.service';
-import { ThumbnailsService } from '../../apps/api/src/files/thumbnails.service';
-import { ThumbnailsSweeper } from '../../apps/api/src/files/thumbnails.sweeper';
-import type { RunningStorage } from '../support/back-ends';
-import { startStorage } from '../support/back-ends';
-import type { TestDatabase } from '../support/database';
-import { pictureChildFile } from '../support/api';
-import { createTestDatabase } from '../support/database';
-import { insertFinetune, insertPicture, insertPrompt, storedStyle } from '../support/prompt-rows';
+import type { TestApi, TestKey } from '../support/api';
+import { startTestApi } from '../support/api';
+import { drawTask, failTask, makeFinetune, makePrompts } from '../support/factories';
 
-/** Counts writes, and fails them on demand as a full disk does. */
-class WatchedStorage implements ImageStorage {
-  readonly written: string[] = [];
-  full = false;
-  /** How many of the next writes fail. */
-  failures = 0;
-
-  constructor(private readonly storage: ImageStorage) {}
-
-  async write(key: string, data: Uint8Array | Readable): Promise<void> {
-    if (this.full || this.failures-- > 0) throw new Error('no space left on device');
-    await this.storage.write(key, data);
-    this.written.push(key);
-  }
-
-  adopt(key: string, path: string): Promise<void> {
-    return this.storage.adopt(key, path);
-  }
-
-  read(key: string): ReturnType<ImageStorage['read']> {
-    return this.storage.read(key);
-  }
-
-  removeAll(prefix: string): Promise<void> {
-    return this.storage.removeAll(prefix);
-  }
-
-  list(prefix?: string): AsyncIterable<StoredObject> {
-    return this.storage.list(prefix);
-  }
-
-  localPath(key: string): Promise<string> {
-    return this.storage.localPath(key);
-  }
-
-  check(): Promise<void> {
-    return this.storage.check();
-  }
+interface Resource {
+  id: string;
+  thumbnail: string | null;
 }
 
 describe('thumbnails of Styles', () => {
-  const logger = new JsonLogger('test', 'silent');
-  let database: TestDatabase;
-  let manager: EntityManager;
-  let folder: string;
-  let running: RunningStorage;
-  let storage: WatchedStorage;
-  let thumbnails: ThumbnailsService;
-  let pictures: PicturesService;
-  let finetune: Finetune;
+  let api: TestApi;
+  let key: TestKey;
+  let finetune: string;
 
   beforeAll(async () => {
-    PicturesService.childFile = pictureChildFile;
-    pictures = new PicturesService(logger);
-    database = await createTestDatabase();
-    manager = database.dataSource.manager;
-    folder = await mkdtemp(join(tmpdir(), 'darkroom-thumbnails-'));
+    api = await startTestApi();
+    key = await api.createKey();
+    finetune = (await makeFinetune(api, key)).id;
   });
+  afterAll(() => api.close());
 
-  beforeEach(async () => {
-    await manager.query('TRUNCATE styles, collections, image_tasks, finetunes CASCADE');
-    const dataDir = await mkdtemp(join(folder, 'data-'));
-    running = await startStorage(dataDir);
-    storage = new WatchedStorage(openImageStorage(loadConfig({ DATA_DIR: dataDir, ...running.env })));
-    thumbnails = service(storage);
-    finetune = await insertFinetune(manager, newIdentifier());
-  });
-
-  afterEach(() => running.close());
-
-  afterAll(async () => {
-    pictures.onApplicationShutdown();
-    await database.drop();
-    await rm(folder, { recursive: true });
-  });
-
-  const service = (from: ImageStorage) => new ThumbnailsService(database.dataSource, from, pictures, logger);
-
-  /** Styles made from one new Prompt. */
-  async function stylesOf(promptId: string, count = 1): Promise<string[]> {
-    const { ownerId } = finetune;
-    const collectionId = newIdentifier();
-    const createdAt = new Date();
-    await manager.insert(Collection, { id: collectionId, ownerId, name: 'c', createdAt });
-    const ids = Array.from({ length: count }, newIdentifier);
-    const controls = { template: '{finetune}', cfg: 7, steps: 20, sourcePromptId: promptId };
-    const rows = ids.map((id) => ({ id, ownerId, collectionId, name: 's', createdAt, ...controls }));
-    await manager.insert(Style, rows);
-    return ids;
-  }
-
-  const prompt = async () => (await insertPrompt(manager, finetune)).id;
-  const picture = (promptId: string, options?: Parameters<typeof insertPicture>[3]) =>
-    insertPicture(manager, storage, promptId, options);
-  const thumbnail = async (styleId: string) => {
-    const { thumbnailKey } = await storedStyle(manager, styleId);
-    const object = thumbnailKey && (await storage.read(thumbnailKey));
-    return object ? sharp(await buffer(object.stream)) : undefined;
+  const call = <T = Resource>(method: string, path: string, body?: unknown) =>
+    api.request<T>(method, `/v1${path}`, { key, body });
+  const makePrompt = async (): Promise<string> => (await makePrompts(api, key, finetune))[0].id;
+  const makeCollection = async (promptIds: readonly string[]): Promise<string> => {
+    const styles = promptIds.map((id) => ({ id, name: 'style' }));
+    return (await call('POST', '/prompts/collections', { name: 'Trip', styles })).body.id;
   };
+  const stylesOf = async (collection: string) =>
+    (await call<Resource[]>('GET', `/prompts/collections/${collection}/styles`)).body;
+  const thumbnailsOf = async (collection: string) => (await stylesOf(collection)).map(({ thumbnail }) => thumbnail);
+  const remove = async (path: string): Promise<void> => expect((await call('DELETE', path)).status).toBe(200);
+  const filesOf = (promptId: string) => api.backEnds.storage.contents(`thumbnails/${promptId}`);
 
-  describe('makeMissing', () => {
-    it('waits for the picture, and then makes a thumbnail with its own token', async () => {
-      const source = await prompt();
-      const ids = await stylesOf(source, 2);
-      expect(await thumbnails.makeMissing()).toBe(0);
-      await picture(source, { background: '#204060' });
-      expect(await thumbnails.makeMissing()).toBe(2);
-      expect(await thumbnails.makeMissing()).toBe(0);
-      const rows = await Promise.all(ids.map((id) => storedStyle(manager, id)));
-      expect(rows.map(({ thumbnailKey }) => thumbnailKey)).toEqual(ids.map((id) => `thumbnails/${id}.png`));
-      expect(new Set(rows.map(({ thumbnailToken }) => thumbnailToken)).size).toBe(2);
-      const { channels } = await (await thumbnail(ids[0]))!.stats();
-      expect(channels.map(({ mean }) => Math.round(mean))).toEqual([0x20, 0x40, 0x60]);
-    });
-
-    it.each([
-      [512, 768],
-      [768, 512],
-      [64, 64],
-    ])('makes 256 x 256 pixels of %i x %i', async (width, height) => {
-      const source = await prompt();
-      const [id] = await stylesOf(source);
-      await picture(source, { width, height });
-      await thumbnails.makeMissing();
-      expect(await (await thumbnail(id))?.metadata()).toMatchObject({ width: 256, height: 256, format: 'png' });
-    });
-
-    it('makes each once when several processes run at the same time', async () => {
-      const ids: string[] = [];
-      for (let n = 0; n < 12; n++) {
-        const source = await prompt();
-        ids.push(...(await stylesOf(source)));
-        await picture(source);
-      }
-      storage.written.length = 0;
-      const counts = await Promise.all([storage, storage, storage].map((each) => service(each).makeMissing()));
-      expect(counts.reduce((sum, count) => sum + count)).toBe(ids.length);
-      expect(storage.written.sort()).toEqual(ids.map((id) => `thumbnails/${id}.png`).sort());
-    });
-
-    it('repeats what a crash interrupted', async () => {
-      const source = await prompt();
-      const [id] = await stylesOf(source);
-      await picture(source);
-      await storage.write(`thumbnails/${id}.png`, Buffer.from('half a fi'));
-      await thumbnails.makeMissing();
-      expect(await (await thumbnail(id))?.metadata()).toMatchObject({ width: 256 });
-    });
-
-    it('retries after a failure of the storage', async () => {
-      const source = await prompt();
-      const [id] = await stylesOf(source);
-      await picture(source);
-      storage.full = true;
-      expect(await thumbnails.makeMissing()).toBe(0);
-      storage.full = false;
-      expect(await thumbnails.makeMissing()).toBe(1);
-      expect((await storedStyle(manager, id)).thumbnailKey).not.toBeNull();
-    });
-
-    it('gives up on a picture that is lost or unreadable, and continues with the others', async () => {
-      const [lost, broken, good] = [await prompt(), await prompt(), await prompt()];
-      const ids = [...(await stylesOf(lost)), ...(await stylesOf(broken)), ...(await stylesOf(good))];
-      await storage.removeAll((await picture(lost)).storageKey);
-      await picture(broken, { bytes: Buffer.from('no picture') });
-      await picture(good);
-      expect(await thumbnails.makeMissing()).toBe(1);
-      const rows = await Promise.all(ids.map((id) => storedStyle(manager, id)));
-      expect(rows.map(({ sourcePromptId }) => sourcePromptId)).toEqual([null, null, good]);
-    });
-
-    it('gives up on a Prompt that was deleted, failed or was canceled, and waits for one that is being drawn', async () => {
-      const sources = [await prompt(), await prompt(), await prompt(), await prompt()];
-      const ids = (await Promise.all(sources.map((source) => stylesOf(source)))).flat();
-      const [gone, failed, canceled, drawing] = sources;
-      await manager.delete(ImageTask, { id: gone });
-      await manager.update(ImageTask, { id: failed }, { status: 'failed' });
-      await manager.update(ImageTask, { id: canceled }, { status: 'canceled' });
-      await manager.update(ImageTask, { id: drawing }, { status: 'processing' });
-      await thumbnails.makeMissing();
-      const rows = await Promise.all(ids.map((id) => storedStyle(manager, id)));
-      expect(rows.map(({ sourcePromptId }) => sourcePromptId)).toEqual([null, null, null, drawing]);
-    });
+  it('come with the picture of a Prompt that is drawn later, at a URL of their own', async () => {
+    const prompt = await makePrompt();
+    const collection = await makeCollection([prompt, prompt]);
+    expect(await thumbnailsOf(collection)).toEqual([null, null]);
+    await drawTask(api, prompt);
+    const urls = await thumbnailsOf(collection);
+    expect(new Set(urls).size).toBe(2);
+    for (const url of urls) expect((await fetch(`${api.baseUrl}${new URL(url!).pathname}`)).status).toBe(200);
   });
 
-  describe('makeBeforeDeletion', () => {
-    const remove = async (promptId: string): Promise<void> => {
-      await thumbnails.makeBeforeDeletion([{ ownerId: finetune.ownerId, promptId }]);
-      await manager.delete(ImageTask, { id: promptId });
-    };
+  it('are null for good where the Prompt failed', async () => {
+    const prompt = await makePrompt();
+    const collection = await makeCollection([prompt]);
+    await failTask(api, prompt, 'It cannot be drawn.');
+    expect([await thumbnailsOf(collection), await filesOf(prompt)]).toEqual([[null], []]);
+  });
 
-    it('gives every Style a thumbnail when its Prompt is deleted', async () => {
-      const source = await prompt();
-      const ids = await stylesOf(source, 3);
-      await picture(source);
-      await remove(source);
-      await storage.removeAll(source);
-      for (const id of ids) expect(await (await thumbnail(id))?.metadata()).toMatchObject({ width: 256 });
-    });
+  it('are never missing, whenever the Style is made while the Prompt is settled', async () => {
+    for (let round = 0; round < 5; round++) {
+      const prompt = await makePrompt();
+      const [, ...collections] = await Promise.all([
+        drawTask(api, prompt),
+        ...Array.from({ length: 8 }, () => makeCollection([prompt])),
+      ]);
+      for (const collection of collections) expect(await thumbnailsOf(collection)).toEqual([expect.any(String)]);
+    }
+  });
 
-    it('tries all of them once, also behind a hundred of one Prompt that fail for a passing reason', async () => {
-      const [first, second] = [await prompt(), await prompt()];
-      const failing = await stylesOf(first, 101);
-      const [other] = await stylesOf(second);
-      await Promise.all([picture(first), picture(second)]);
-      storage.failures = 100;
-      await thumbnails.makeBeforeDeletion([first, second].map((promptId) => ({ ownerId: finetune.ownerId, promptId })));
-      const made = await Promise.all(
-        [...failing, other].map(async (id) => (await storedStyle(manager, id)).thumbnailKey),
+  it('do not keep a Prompt from being deleted while it is settled', async () => {
+    for (let round = 0; round < 5; round++) {
+      const prompt = await makePrompt();
+      await makeCollection([prompt]);
+      await Promise.all([
+        drawTask(api, prompt).catch(() => undefined),
+        remove(`/finetunes/${finetune}/prompts/${prompt}`),
+      ]);
+    }
+  });
+
+  it('are kept until the Prompt and all Styles made from it are deleted', async () => {
+    const prompt = await makePrompt();
+    await drawTask(api, prompt);
+    const [first, second] = [await makeCollection([prompt, prompt]), await makeCollection([prompt])];
+    const [style] = await stylesOf(first);
+    await remove(`/finetunes/${finetune}/prompts/${prompt}`);
+    await remove(`/prompts/collections/${first}/styles/${style.id}`);
+    await remove(`/prompts/collections/${second}`);
+    expect(await filesOf(prompt)).toEqual([`thumbnails/${prompt}/1/0.png`]);
+    await remove(`/prompts/collections/${first}`);
+    expect(await filesOf(prompt)).toEqual([]);
+  });
+
+  it('are deleted with a Prompt that no Style was made from, and not before it', async () => {
+    const prompt = await makePrompt();
+    await drawTask(api, prompt);
+    await remove(`/prompts/collections/${await makeCollection([prompt])}`);
+    expect(await filesOf(prompt)).toHaveLength(1);
+    await remove(`/finetunes/${finetune}/prompts/${prompt}`);
+    expect(await filesOf(prompt)).toEqual([]);
+  });
+
+  it('count as pictures of the key, as long as the Prompt is there', async () => {
+    const other = await api.createKey();
+    const { id } = await makeFinetune(api, other);
+    const [prompt] = await makePrompts(api, other, id);
+    await drawTask(api, prompt.id);
+    const stored = () =>
+      api.dataSource.query<object[]>(
+        `SELECT stored.picture_bytes - (SELECT sum(bytes) FROM images WHERE task_id = $2) > 0 AS more
+         FROM storage_use stored WHERE owner_id = $1`,
+        [other.id, prompt.id],
       );
-      expect(made.flatMap((key, place) => (key === null ? [] : [place]))).toEqual([100, 101]);
-    });
-
-    it('ends in time, and leaves the other Styles without one', async () => {
-      const source = await prompt();
-      const [id] = await stylesOf(source);
-      await picture(source);
-      await thumbnails.makeBeforeDeletion([{ ownerId: finetune.ownerId, promptId: source }], 0);
-      expect((await storedStyle(manager, id)).thumbnailKey).toBeNull();
-      await manager.delete(ImageTask, { id: source });
-    });
-
-    it('does not prevent the deletion when there is no picture or no space', async () => {
-      const [empty, drawn] = [await prompt(), await prompt()];
-      const ids = [...(await stylesOf(empty)), ...(await stylesOf(drawn))];
-      await picture(drawn);
-      storage.full = true;
-      await remove(empty);
-      await remove(drawn);
-      storage.full = false;
-      expect(await thumbnails.makeMissing()).toBe(0);
-      for (const id of ids) expect((await storedStyle(manager, id)).thumbnailKey).toBeNull();
-    });
-  });
-
-  describe('makeForStyles', () => {
-    it('leaves the thumbnails to the sweeper when the storage fails', async () => {
-      const source = await prompt();
-      const ids = await stylesOf(source);
-      await picture(source);
-      storage.full = true;
-      await thumbnails.makeForStyles(ids);
-      storage.full = false;
-      expect(await thumbnails.makeMissing()).toBe(1);
-    });
-  });
-
-  describe(ThumbnailsSweeper.name, () => {
-    const sweeper = () => new ThumbnailsSweeper(thumbnails, database.dataSource, storage, logger);
-    const age = (key: string) => running.age(key, new Date(Date.now() - 2 * 3_600_000));
-
-    it('removes old objects without a Style, including unfinished files, and nothing else', async () => {
-      const source = await prompt();
-      const [id] = await stylesOf(source);
-      await picture(source);
-      await thumbnails.makeMissing();
-      const orphan = newIdentifier();
-      const kept = [`thumbnails/${id}.png`, `thumbnails/${newIdentifier()}.png`, `${source}/1/0.png`];
-      const strays = [`thumbnails/${orphan}.png`, `thumbnails/${id}.png.0a1b2c3d4e5f.part`, 'thumbnails/x'];
-      for (const key of [kept[1], ...strays]) await storage.write(key, Buffer.from('x'));
-      for (const key of [kept[0], kept[2], ...strays]) await age(key);
-      expect(await sweeper().removeStrays()).toBe(strays.length);
-      expect(await running.contents()).toEqual(kept.sort());
-    });
-
-    it('leaves the work to a process that is already doing it', async () => {
-      const stray = `thumbnails/${newIdentifier()}.png`;
-      await storage.write(stray, Buffer.from('x'));
-      await age(stray);
-      await database.dataSource.transaction(async (other) => {
-        await other.query('SELECT pg_advisory_xact_lock($1)', [0x53545241]);
-        expect(await sweeper().removeStrays()).toBe(0);
-      });
-      expect(await sweeper().removeStrays()).toBe(1);
-    });
+    expect(await stored()).toEqual([{ more: true }]);
+    await api.request('DELETE', `/v1/finetunes/${id}`, { key: other });
+    const counted = 'SELECT picture_bytes FROM storage_use WHERE owner_id = $1';
+    expect(await api.dataSource.query(counted, [other.id])).toEqual([{ picture_bytes: '0' }]);
+    expect(await filesOf(prompt.id)).toEqual([]);
   });
 });

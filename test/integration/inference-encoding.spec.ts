@@ -18,6 +18,7 @@ describe(PictureStore.name, () => {
 
   const taskOf = (owner: string, highResolution = false) => ({
     id: newIdentifier(),
+    kind: 'generation' as const,
     attempt: 1,
     ownerId: owner,
     outputFormat: 'png' as const,

@@ -1,7 +1,7 @@
 import { readdir, utimes } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { DatabaseContact } from '@app/database';
-import { Finetune, Image, ImageTask, newIdentifier } from '@app/domain';
+import { Finetune, ImageTask, newIdentifier } from '@app/domain';
 import { fatalCount, LiveWorkers } from '@app/tasks';
 import { jobIdOf, queueConnection, queueNames } from '@app/queue';
 import { Worker } from 'bullmq';
@@ -162,51 +162,6 @@ describe('sweeping', () => {
       expect(await bench.taskOf(id)).toMatchObject({ status: 'queued', deaths: fatalCount - 1, drawnAlone: false });
       expect(await bench.taskOf(fresh)).toMatchObject({ status: 'queued', deaths: 1, drawnAlone: false });
       expect(await bench.taskOf(alone)).toMatchObject({ status: 'queued', deaths: 3, drawnAlone: false });
-    });
-  });
-
-  describe(FileSweeper.name, () => {
-    /** Stores a file with the given age. */
-    async function file(key: string, date = ago(3600)): Promise<string> {
-      await bench.storage.write(key, Buffer.from('x'));
-      await bench.backEnds.storage.age(key, date);
-      return key;
-    }
-
-    it('removes old files of attempts without a row', async () => {
-      await file(`${newIdentifier()}/1/0.png`);
-      const { id } = await bench.addTask({ status: 'succeeded', attempt: 2 });
-      await file(`${id}/1/0.png.0a1b2c.part`);
-      const kept = await file(`${id}/2/0.png`);
-      await bench.dataSource.manager.insert(Image, {
-        id: newIdentifier(),
-        taskId: id,
-        index: 0,
-        token: newIdentifier(),
-        storageKey: `${id}/2/0.png`,
-        contentType: 'image/png',
-        width: 1,
-        height: 1,
-        bytes: 1,
-      });
-      expect(await files.sweep()).toBe(2);
-      expect(await bench.backEnds.storage.contents()).toEqual([kept]);
-    });
-
-    it('keeps recent files, those of tasks being drawn, and files other than pictures', async () => {
-      const { id } = await bench.addTask({ status: 'processing', attempt: 3, heartbeatAt: new Date() });
-      const kept = [
-        await file(`${newIdentifier()}/1/0.png`, ago(60)),
-        await file(`${id}/3/0.png`),
-        await file(`thumbnails/${newIdentifier()}.png`),
-        await file(`weights/${newIdentifier()}/1/lora.safetensors`),
-      ];
-      expect(await files.sweep()).toBe(0);
-      expect(await bench.backEnds.storage.contents()).toEqual(kept.sort());
-    });
-
-    it('has nothing to do with an empty storage', async () => {
-      expect(await files.sweep()).toBe(0);
     });
   });
 

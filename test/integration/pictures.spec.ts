@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { JsonLogger } from '@app/observability';
@@ -46,47 +46,6 @@ describe(PicturesService.name, () => {
     process.kill(pictures.pid ?? 0, 'SIGKILL');
     const again = await pictures.drawSandbox({ ...task, ownerId: 'b' }, 7);
     expect(again.file).toBe(file);
-  });
-
-  it('draws while it waits for the file of another picture', async () => {
-    let come: (path: string) => void = () => undefined;
-    const file = new Promise<string>((resolve) => (come = resolve));
-    const thumbnail = pictures.drawThumbnail('a', 'late', () => file);
-    const path = join(folder, 'late.png');
-    await writeFile(path, (await pictures.drawSandbox({ ...task, ownerId: 'b' }, 10)).file);
-    come(path);
-    expect((await sharp(await thumbnail).metadata()).format).toBe('png');
-  });
-
-  it('fails only the picture that cannot be read', async () => {
-    const path = join(folder, 'broken.png');
-    await writeFile(path, 'no picture');
-    const [broken, good] = await Promise.allSettled([
-      pictures.drawThumbnail('a', 'broken', async () => path),
-      pictures.drawSandbox(task, 9),
-    ]);
-    expect(broken).toMatchObject({ status: 'rejected', reason: { failure: 'failed' } });
-    expect(good.status).toBe('fulfilled');
-  });
-
-  it('rejects a picture with more pixels than any of ours before decoding it', async () => {
-    const path = join(folder, 'large.png');
-    const create = { width: 5000, height: 5000, channels: 3, background: 'red' } as const;
-    await sharp({ create }).png().toFile(path);
-    await expect(pictures.drawThumbnail('a', 'large', async () => path)).rejects.toThrow(/pixel limit/);
-  });
-
-  it('lets the thumbnail of one key overtake the queue of another', async () => {
-    const path = join(folder, 'good.png');
-    await sharp({ create: { width: 64, height: 64, channels: 3, background: 'red' } })
-      .png()
-      .toFile(path);
-    const order: string[] = [];
-    const mine = Array.from({ length: 5 }, (_, seed) =>
-      pictures.drawSandbox(task, seed).then(() => order.push(`a${seed}`)),
-    );
-    await Promise.all([...mine, pictures.drawThumbnail('b', 'good', async () => path).then(() => order.push('b'))]);
-    expect(order.indexOf('b')).toBeLessThanOrEqual(2);
   });
 });
 

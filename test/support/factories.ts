@@ -1,6 +1,6 @@
 import { newIdentifier } from '@app/domain';
 import { IMAGE_STORAGE } from '@app/storage';
-import { ImageTaskLifeCycle } from '@app/tasks';
+import { ImageTaskLifeCycle, thumbnailFolder } from '@app/tasks';
 import type { ImageStorage } from '@app/storage';
 import sharp from 'sharp';
 import type { TestApi, TestKey } from './api';
@@ -61,7 +61,7 @@ export async function makePrompts(
   return reply.body;
 }
 
-/** Acts as a worker on a queued task: stores a picture of one colour, and settles the task. */
+/** Acts as a worker on a queued task: stores pictures of one colour, and a Prompt's thumbnail, and settles the task. */
 export async function drawTask(api: TestApi, taskId: string, computeSeconds = 1): Promise<void> {
   const lifeCycle = api.app.get(ImageTaskLifeCycle);
   const storage = api.app.get<ImageStorage>(IMAGE_STORAGE);
@@ -86,6 +86,11 @@ export async function drawTask(api: TestApi, taskId: string, computeSeconds = 1)
       ...size,
       bytes: png.length,
     });
+  }
+  if (task.kind === 'prompt') {
+    const thumbnail = { storageKey: `${thumbnailFolder(task)}/0.png`, bytes: png.length };
+    await storage.write(thumbnail.storageKey, png);
+    Object.assign(images[0], { thumbnail });
   }
   await lifeCycle.settle(task, { status: 'succeeded', images, computeSeconds });
 }

@@ -1,7 +1,9 @@
-import { Finetune, FinetunePrompt, Image, ImageTask, newIdentifier, Style } from '@app/domain';
+import { Finetune, FinetunePrompt, Image, ImageTask, newIdentifier } from '@app/domain';
 import type { ImageStorage } from '@app/storage';
+import { thumbnailFolder } from '@app/tasks';
 import sharp from 'sharp';
 import type { EntityManager } from 'typeorm';
+import { encodeThumbnail } from '../../apps/inference/src/pictures/image-encoder';
 
 /** Inserts a Fine-Tune `robot` with the token `zwx`. */
 export async function insertFinetune(manager: EntityManager, ownerId: string): Promise<Finetune> {
@@ -41,30 +43,25 @@ export async function insertPrompt(
   return manager.findOneOrFail(FinetunePrompt, { where: { id }, relations: { task: true } });
 }
 
-/** Makes a task succeeded with one picture in the storage, of one color; `bytes` replaces its file. */
+/** Makes a Prompt succeeded with one picture and its thumbnail in the storage, of one color. */
 export async function insertPicture(
   manager: EntityManager,
   storage: ImageStorage,
   taskId: string,
-  { width = 512, height = 512, background = 'red', bytes = undefined as Uint8Array | undefined } = {},
+  { width = 512, height = 512, background = 'red' } = {},
 ): Promise<Image> {
-  const file =
-    bytes ??
-    (await sharp({ create: { width, height, channels: 3, background } })
-      .png()
-      .toBuffer());
+  const picture = sharp({ create: { width, height, channels: 3, background } });
+  const file = await picture.clone().png().toBuffer();
   const storageKey = `${taskId}/1/0.png`;
+  const thumbnailKey = `${thumbnailFolder({ id: taskId, attempt: 1 })}/0.png`;
   await storage.write(storageKey, file);
+  await storage.write(thumbnailKey, await encodeThumbnail({ data: await picture.raw().toBuffer(), width, height }));
   const id = newIdentifier();
   const image = { id, taskId, index: 0, token: newIdentifier(), storageKey, contentType: 'image/png' };
   await manager.transaction(async (transaction) => {
     await transaction.update(ImageTask, { id: taskId }, { status: 'succeeded', completedAt: new Date() });
+    await transaction.update(FinetunePrompt, { id: taskId }, { thumbnailKey });
     await transaction.insert(Image, { ...image, width, height, bytes: file.length });
   });
   return manager.findOneByOrFail(Image, { id });
-}
-
-/** The stored Style. */
-export function storedStyle(manager: EntityManager, id: string): Promise<Style> {
-  return manager.findOneByOrFail(Style, { id });
 }

@@ -1,15 +1,30 @@
 import type { ImageTask } from '@app/domain';
 
-/** `<task id>/<attempt>/…`: pictures. Thumbnails, weights and all else have other keys. */
-const pictureKey = /^(?<id>[\w-]{24})\/(?<attempt>\d+)\//;
+type Attempt = Pick<ImageTask, 'id' | 'attempt'>;
+
+/** Beside the pictures, because a thumbnail outlives its Prompt as long as a Style made from it is there. */
+const thumbnails = 'thumbnails';
+
+/** The folders of an attempt: of its pictures, or of its thumbnail. Weights and all else have other keys. */
+const ofAttempt = new RegExp(`^(?<folder>(?:${thumbnails}/)?(?<id>[\\w-]{24})/(?<attempt>\\d+))/`);
 
 /** Where the storage has the pictures of one attempt. */
-export function attemptFolder({ id, attempt }: Pick<ImageTask, 'id' | 'attempt'>): string {
+export function attemptFolder({ id, attempt }: Attempt): string {
   return `${id}/${attempt}`;
 }
 
-/** The attempt whose picture a storage key names; undefined for other files. */
-export function attemptOf(key: string): Pick<ImageTask, 'id' | 'attempt'> | undefined {
-  const { id, attempt } = pictureKey.exec(key)?.groups ?? {};
-  return id === undefined ? undefined : { id, attempt: Number(attempt) };
+/** Where it has the thumbnails of all attempts at a Prompt. */
+export function thumbnailsFolder(promptId: string): string {
+  return `${thumbnails}/${promptId}`;
+}
+
+/** Where it has the thumbnail of one attempt, a PNG. */
+export function thumbnailFolder({ id, attempt }: Attempt): string {
+  return `${thumbnailsFolder(id)}/${attempt}`;
+}
+
+/** The attempt to which a file belongs, and its folder; undefined for other files. */
+export function attemptOf(key: string): { id: string; attempt: number; folder: string } | undefined {
+  const { id, attempt, folder } = ofAttempt.exec(key)?.groups ?? {};
+  return id === undefined ? undefined : { id, attempt: Number(attempt), folder };
 }

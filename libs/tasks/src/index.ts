@@ -1,4 +1,4 @@
-export { attemptFolder, attemptOf } from './attempt-folder';
+export { attemptFolder, attemptOf, thumbnailFolder, thumbnailsFolder } from './attempt-folder';
 export { cancelAll } from './cancellation';
 export { announce, changeChannel, deliveryChannel, progressChannel, stopChannel } from './channels';
 export type { StepMessage } from './channels';
@@ -12,7 +12,7 @@ export type { NewTask } from './insert-tasks';
 export { devicesFor, LiveWorkers, problemFor, workerBeatMs } from './live-workers';
 export type { Presence, WorkerAbilities } from './live-workers';
 export { postponedUntil } from './postponing';
-export type { Served, Settlement } from './settlement';
+export type { DrawnPicture, Served, Settlement } from './settlement';
 export { abandonedMs, heartbeatTimeoutMs, isSilent, silenceUntil } from './silence';
 export { claimDueStatement } from './statements/claim-due';
 export { undrawableAfterMs } from './statements/offers';

@@ -8,12 +8,18 @@ import type { Attempt, FoundTask } from './locked-task';
 import { isHeld, lockFound, lockTask } from './locked-task';
 import { insertDeliveries } from './webhook-deliveries';
 import { addStored } from './storage-use';
+import { keepThumbnail, lockPrompt } from './thumbnails';
 import { recordUsage } from './usage';
 
 /** Which weights draw a task, and in how many chunks its prompt was encoded. */
 export interface Served {
   servedBy: string;
   promptChunks?: number;
+}
+
+/** A drawn picture; the first one of a Prompt has a thumbnail. */
+export interface DrawnPicture extends Omit<Image, 'task' | 'taskId'> {
+  thumbnail?: { storageKey: string; bytes: number };
 }
 
 /** How a task ended, and its results. */
@@ -24,7 +30,7 @@ export interface Settlement {
   /** Written when drawing began; here again, because that write may have failed. */
   served?: Served;
   computeSeconds?: number;
-  images?: readonly Omit<Image, 'task' | 'taskId'>[];
+  images?: readonly DrawnPicture[];
 }
 
 /**
@@ -34,12 +40,15 @@ export interface Settlement {
 export function settle(transactions: Transactions, task: Attempt, settlement: Settlement): Promise<boolean> {
   return transactions.run(async (transaction) => {
     const { manager } = transaction;
-    const row = await lockTask(manager, task.id);
-    if (!isHeld(row, task)) return hasSucceeded(row, task) && settlement.status === 'succeeded';
-    await terminate(transaction, [row], settlement);
     const { status, images = [], computeSeconds = 0 } = settlement;
+    const thumbnail = images.at(0)?.thumbnail;
+    if (thumbnail) await lockPrompt(manager, task.id);
+    const row = await lockTask(manager, task.id);
+    if (!isHeld(row, task)) return hasSucceeded(row, task) && status === 'succeeded';
+    await terminate(transaction, [row], settlement);
     const rows = images.map((image) => ({ ...image, taskId: task.id }));
     if (rows.length > 0) await manager.insert(Image, rows);
+    if (thumbnail) await keepThumbnail(manager, task.id, thumbnail.storageKey);
     if (status === 'succeeded' && !row.sandbox) await recordUsage(manager, row, images.length, computeSeconds);
     await addStored(manager, row.ownerId, { pictureBytes: bytesOf(settlement) });
     return true;
@@ -92,5 +101,5 @@ export async function terminate(
 }
 
 function bytesOf({ images = [] }: Settlement): number {
-  return images.reduce((sum, { bytes }) => sum + bytes, 0);
+  return images.reduce((sum, { bytes, thumbnail }) => sum + bytes + (thumbnail?.bytes ?? 0), 0);
 }

@@ -10,7 +10,6 @@ import { ImageUrls } from '../files/image-urls';
 import type { List } from '../http/list';
 import { listOf } from '../http/list';
 import { StoredFiles } from '../files/stored-files';
-import { ThumbnailsService } from '../files/thumbnails.service';
 import { lockOwnCollection } from './lock-own-collection';
 import { insertStyles } from './new-styles';
 import { templatesOf } from './style-templates';
@@ -23,7 +22,6 @@ const thumbnailsAtOnce = 1000;
 export class CollectionsService {
   constructor(
     @InjectRepository(Collection) private readonly collections: Repository<Collection>,
-    private readonly thumbnails: ThumbnailsService,
     private readonly urls: ImageUrls,
     private readonly files: StoredFiles,
   ) {}
@@ -32,11 +30,10 @@ export class CollectionsService {
   async create(ownerId: string, dto: CreateCollectionDto): Promise<CollectionDto> {
     const id = newIdentifier();
     const templates = await templatesOf(this.collections.manager, ownerId, dto.styles);
-    const styleIds = await this.collections.manager.transaction(async (manager) => {
+    await this.collections.manager.transaction(async (manager) => {
       await manager.insert(Collection, { id, ownerId, name: dto.name, createdAt: new Date() });
-      return insertStyles(manager, { id, ownerId }, dto.styles, templates, '/styles');
+      await insertStyles(manager, { id, ownerId }, dto.styles, templates, '/styles');
     });
-    await this.thumbnails.makeForStyles(styleIds);
     return this.findOne(ownerId, id);
   }
 
@@ -58,14 +55,14 @@ export class CollectionsService {
    * sweeper removes the last ones.
    */
   async remove(ownerId: string, id: string): Promise<void> {
-    const thumbnailKeys = await this.collections.manager.transaction(async (manager) => {
+    const sources = await this.collections.manager.transaction(async (manager) => {
       await lockOwnCollection(manager, ownerId, id, 'remove');
       const removed = await removeStylesOf(manager, id);
       await manager.delete(Collection, { id });
       await forgetReplies(manager, [id]);
       return removed;
     });
-    await this.files.removeAll(thumbnailKeys);
+    await this.files.removeThumbnails(sources);
   }
 
   private async present(collections: readonly Collection[]): Promise<CollectionDto[]> {
@@ -82,13 +79,13 @@ export class CollectionsService {
 
 /**
  * Deletes the Styles of a Collection.
- * @returns the thumbnails of the first of them, to remove after the commit; the sweeper removes the others.
+ * @returns the Prompts of the first of them, whose thumbnails may go after the commit; the sweeper removes the others.
  */
-async function removeStylesOf(manager: EntityManager, collectionId: string): Promise<string[]> {
-  const first = await manager.query<{ key: string | null }[]>(
-    `SELECT thumbnail_key AS key FROM styles WHERE collection_id = $1 ORDER BY seq LIMIT (SELECT $2::integer) FOR UPDATE`,
+async function removeStylesOf(manager: EntityManager, collectionId: string): Promise<(string | null)[]> {
+  const first = await manager.query<{ source: string | null }[]>(
+    `SELECT source_prompt_id AS source FROM styles WHERE collection_id = $1 ORDER BY seq LIMIT (SELECT $2::integer) FOR UPDATE`,
     [collectionId, thumbnailsAtOnce],
   );
   await manager.delete(Style, { collectionId });
-  return first.flatMap(({ key }) => key ?? []);
+  return first.map(({ source }) => source);
 }

@@ -38,6 +38,8 @@ export async function insertStyles(
       cfg: dto.cfg ?? prompt.task.cfg,
       steps: dto.steps ?? prompt.task.steps,
       sourcePromptId: prompt.id,
+      thumbnailToken: newIdentifier(),
+      thumbnailKey: prompt.thumbnailKey,
       createdAt,
     };
   });
@@ -59,7 +61,8 @@ async function lockPrompts(
     .where('prompt.owner_id = :ownerId AND prompt.id = ANY(:ids)', { ownerId, ids })
     // All transactions that lock several rows use the same order, so that none deadlock.
     .orderBy('prompt.id')
-    .setLock('for_key_share', undefined, ['prompt'])
+    // A settlement that gives it a thumbnail is waited for, and one that comes later finds these Styles.
+    .setLock('pessimistic_read', undefined, ['prompt'])
     .getMany();
   return new Map(prompts.map((prompt) => [prompt.id, prompt]));
 }

@@ -3,13 +3,12 @@ import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { ImagesModule } from '../files/images.module';
 import { StorageUseModule } from '../files/storage-use.module';
-import { ThumbnailsModule } from '../files/thumbnails.module';
 import { StylesController } from './styles.controller';
 import { StylesService } from './styles.service';
 
 /** The Styles of a Collection. */
 @Module({
-  imports: [TypeOrmModule.forFeature([Style]), ImagesModule, StorageUseModule, ThumbnailsModule],
+  imports: [TypeOrmModule.forFeature([Style]), ImagesModule, StorageUseModule],
   controllers: [StylesController],
   providers: [StylesService],
 })

@@ -12,14 +12,12 @@ import { ImageUrls } from '../files/image-urls';
 import type { List } from '../http/list';
 import { listOf } from '../http/list';
 import { StoredFiles } from '../files/stored-files';
-import { ThumbnailsService } from '../files/thumbnails.service';
 
 /** The Styles of Collections. */
 @Injectable()
 export class StylesService {
   constructor(
     @InjectRepository(Style) private readonly styles: Repository<Style>,
-    private readonly thumbnails: ThumbnailsService,
     private readonly urls: ImageUrls,
     private readonly files: StoredFiles,
   ) {}
@@ -31,7 +29,6 @@ export class StylesService {
       await lockOwnCollection(manager, ownerId, collectionId, 'change');
       return insertStyles(manager, { ownerId, id: collectionId }, dtos, templates, '');
     });
-    await this.thumbnails.makeForStyles(ids);
     const rows = new Map((await this.styles.findBy({ id: In(ids) })).map((style) => [style.id, style]));
     return ids.flatMap((id) => rows.get(id) ?? []).map((style) => this.present(style));
   }
@@ -63,7 +60,7 @@ export class StylesService {
       await forgetReplies(manager, [id]);
       return style;
     });
-    if (removed.thumbnailKey) await this.files.removeAll([removed.thumbnailKey]);
+    await this.files.removeThumbnails([removed.sourcePromptId]);
   }
 
   private present({ id, name, thumbnailToken, thumbnailKey }: Style): StyleDto {

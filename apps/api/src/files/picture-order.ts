@@ -8,7 +8,6 @@ export interface Size {
 
 /** A marked picture: all its inputs. */
 export interface SandboxPictureOrder {
-  kind: 'sandbox';
   /** The beginning of the prompt. */
   lines: string[];
   /** Angle of the hatching, in degrees. */
@@ -18,14 +17,3 @@ export interface SandboxPictureOrder {
   size: Size;
   format: OutputFormat;
 }
-
-/** The thumbnail of a picture file. */
-export interface ThumbnailOrder {
-  kind: 'thumbnail';
-  path: string;
-  /** A picture with more pixels is rejected before it is decoded. */
-  maxPixels: number;
-}
-
-/** A request to the picture process, which returns the bytes of a file. */
-export type PictureOrder = SandboxPictureOrder | ThumbnailOrder;

@@ -6,7 +6,7 @@ import { FairTurns } from '@app/process';
 import type { OnApplicationShutdown } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
 import { WorkProcess } from '../http/work-process';
-import type { PictureOrder, Size } from './picture-order';
+import type { SandboxPictureOrder, Size } from './picture-order';
 import { RecentFiles } from './recent-files';
 
 /** Letters per line of the prompt, and number of lines. */
@@ -46,7 +46,7 @@ export class PicturesService implements OnApplicationShutdown {
 
   private readonly turns = new FairTurns({ perKey: 100, total: 1000 });
   private readonly recent = new RecentFiles(recentBytes);
-  private readonly process: WorkProcess<PictureOrder, Uint8Array>;
+  private readonly process: WorkProcess<SandboxPictureOrder, Uint8Array>;
 
   constructor(logger: JsonLogger) {
     this.process = new WorkProcess({
@@ -78,38 +78,19 @@ export class PicturesService implements OnApplicationShutdown {
     const format = task.outputFormat;
     const lines = linesOf(task.prompt);
     const hue = (seed * 137) % 360;
-    const order = { kind: 'sandbox', lines, hue, base: { ...base }, size, format } as const;
+    const order = { lines, hue, base: { ...base }, size, format };
     const file = await this.make(task.ownerId, JSON.stringify(order), order);
     return { file, ...kinds[format], ...size };
   }
 
-  /**
-   * The thumbnail of a picture whose content never changes under its key.
-   * @param path of the picture's file.
-   * @throws WorkError, of which `failed`, `time` and `memory` are caused by the picture; TurnsFullError
-   */
-  drawThumbnail(ownerId: string, storageKey: string, path: () => Promise<string>): Promise<Uint8Array> {
-    return this.make(ownerId, `thumbnail ${storageKey}`, async () => ({
-      kind: 'thumbnail',
-      path: await path(),
-      maxPixels: highResolutionLongEdge ** 2,
-    }));
-  }
-
-  private async make(
-    ownerId: string,
-    name: string,
-    order: PictureOrder | (() => Promise<PictureOrder>),
-  ): Promise<Uint8Array> {
+  private async make(ownerId: string, name: string, order: SandboxPictureOrder): Promise<Uint8Array> {
     const kept = this.recent.get(name);
     if (kept) return kept;
-    // Fetched outside of the turn, so that a slow store delays nobody else.
-    const ready = typeof order === 'function' ? await order() : order;
     return this.turns.run(ownerId, async () => {
       // Another request may have made the same one meanwhile.
       const made = this.recent.get(name);
       if (made) return made;
-      const file = await this.process.run(ready);
+      const file = await this.process.run(order);
       this.recent.set(name, file);
       return file;
     });

@@ -1,8 +1,7 @@
 import { Module } from '@nestjs/common';
 import { StorageUseModule } from './storage-use.module';
-import { ThumbnailsModule } from './thumbnails.module';
 import { RetentionService } from './retention.service';
 
 /** Deletes records after their key's retention. */
-@Module({ imports: [StorageUseModule, ThumbnailsModule], providers: [RetentionService] })
+@Module({ imports: [StorageUseModule], providers: [RetentionService] })
 export class RetentionModule {}

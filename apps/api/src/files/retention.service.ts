@@ -8,7 +8,6 @@ import type { EntityManager } from 'typeorm';
 import { DataSource } from 'typeorm';
 import { replayHours } from '../http/idempotency.interceptor';
 import { StoredFiles } from './stored-files';
-import { ThumbnailsService } from './thumbnails.service';
 
 const intervalMs = 10 * 60_000;
 /** Records per transaction. */
@@ -32,7 +31,6 @@ export class RetentionService extends RecurringService {
     private readonly dataSource: DataSource,
     private readonly transactions: Transactions,
     private readonly lifeCycle: ImageTaskLifeCycle,
-    private readonly thumbnails: ThumbnailsService,
     private readonly files: StoredFiles,
     logger: JsonLogger,
   ) {
@@ -57,12 +55,9 @@ export class RetentionService extends RecurringService {
   }
 
   private async removeRecords(): Promise<number> {
-    const expired = await this.due(this.dataSource.manager);
-    const prompts = expired.filter(({ kind }) => kind === 'prompt');
-    await this.thumbnails.makeBeforeDeletion(prompts.map(({ id, ownerId }) => ({ ownerId, promptId: id })));
     const removed = await this.transactions.run(async (transaction) => {
       const { manager } = transaction;
-      const due = await this.due(manager, 'FOR UPDATE OF task SKIP LOCKED');
+      const due = await lockDue(manager);
       // Deleting a Prompt locks its row first and its task next, so a locked one is being deleted anyway.
       const prompts = await manager.query<{ id: string }[]>(
         'SELECT id FROM finetune_prompts WHERE id = ANY($1) FOR UPDATE SKIP LOCKED',
@@ -72,24 +67,8 @@ export class RetentionService extends RecurringService {
       await this.lifeCycle.removeAll(transaction, ids);
       return ids;
     });
-    await this.files.removeAll(removed);
+    await this.files.removeTasks(removed);
     return removed.length;
-  }
-
-  /** The oldest expired records. */
-  private due(manager: EntityManager, lock = ''): Promise<{ id: string; kind: string; ownerId: string }[]> {
-    return manager.query(
-      `SELECT task.id, task.kind, task.owner_id AS "ownerId" FROM image_tasks task JOIN api_keys caller ON caller.id = task.owner_id
-       WHERE caller.retention_days IS NOT NULL
-         AND task.completed_at < now() - caller.retention_days * interval '1 day'
-         AND task.status IN ('succeeded', 'failed', 'canceled')
-         AND NOT EXISTS (
-           SELECT 1 FROM webhook_deliveries delivery
-           WHERE delivery.generation_id = task.id AND delivery.status = 'pending'
-         )
-       ORDER BY task.completed_at LIMIT $1 ${lock}`,
-      [batchSize],
-    );
   }
 
   private async removeReplies(): Promise<number> {
@@ -102,6 +81,22 @@ export class RetentionService extends RecurringService {
     );
     return count;
   }
+}
+
+/** The oldest expired records. */
+function lockDue(manager: EntityManager): Promise<{ id: string; kind: string }[]> {
+  return manager.query(
+    `SELECT task.id, task.kind FROM image_tasks task JOIN api_keys caller ON caller.id = task.owner_id
+     WHERE caller.retention_days IS NOT NULL
+       AND task.completed_at < now() - caller.retention_days * interval '1 day'
+       AND task.status IN ('succeeded', 'failed', 'canceled')
+       AND NOT EXISTS (
+         SELECT 1 FROM webhook_deliveries delivery
+         WHERE delivery.generation_id = task.id AND delivery.status = 'pending'
+       )
+     ORDER BY task.completed_at LIMIT $1 FOR UPDATE OF task SKIP LOCKED`,
+    [batchSize],
+  );
 }
 
 /** Deletes in batches. @returns how many were deleted. */

@@ -1,17 +1,22 @@
 import { IMAGE_STORAGE } from '@app/storage';
+import { thumbnailsFolder } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
 
-/** Removes the files of deleted rows. The sweeper removes what a failure leaves behind. */
+/**
+ * Removes the files of deleted rows, after the deletion is committed. It never fails the request: the sweepers remove
+ * what a failure leaves behind.
+ */
 @Injectable()
 export class StoredFiles {
   constructor(
+    private readonly dataSource: DataSource,
     @Inject(IMAGE_STORAGE) private readonly storage: ImageStorage,
     private readonly logger: JsonLogger,
   ) {}
 
-  /** Call it after the deletion of the rows is committed; it never fails the request. */
   async removeAll(prefixes: readonly string[]): Promise<void> {
     for (const prefix of prefixes)
       await this.storage
@@ -19,5 +24,29 @@ export class StoredFiles {
         .catch((error: Error) =>
           this.logger.warn('files were left for the sweeper', { prefix, reason: error.message }),
         );
+  }
+
+  /** Removes the pictures of deleted tasks, and the thumbnails that no Style needs. */
+  async removeTasks(taskIds: readonly string[]): Promise<void> {
+    await this.removeAll(taskIds);
+    await this.removeThumbnails(taskIds);
+  }
+
+  /**
+   * Removes the thumbnails that nothing needs any more: of Prompts that are deleted, and all Styles made from them too.
+   */
+  async removeThumbnails(promptIds: readonly (string | null)[]): Promise<void> {
+    const unneeded = await this.dataSource
+      .query<{ id: string }[]>(
+        `SELECT DISTINCT source.id FROM unnest($1::varchar[]) AS source (id)
+         WHERE source.id IS NOT NULL AND NOT EXISTS (SELECT FROM finetune_prompts WHERE id = source.id)
+           AND NOT EXISTS (SELECT FROM styles WHERE source_prompt_id = source.id)`,
+        [promptIds],
+      )
+      .catch((error: Error) => {
+        this.logger.warn('thumbnails were left for the sweeper', { reason: error.message });
+        return [];
+      });
+    await this.removeAll(unneeded.map(({ id }) => thumbnailsFolder(id)));
   }
 }

@@ -6,7 +6,6 @@ import { FinetunesModule } from './finetunes.module';
 import { ImagesModule } from '../files/images.module';
 import { ModelsModule } from '../models/models.module';
 import { StorageUseModule } from '../files/storage-use.module';
-import { ThumbnailsModule } from '../files/thumbnails.module';
 import { FinetunePromptsController } from './finetune-prompts.controller';
 import { FinetunePromptsService } from './finetune-prompts.service';
 import { PromptBatches } from './prompt-batches.service';
@@ -20,7 +19,6 @@ import { PromptBatches } from './prompt-batches.service';
     ImagesModule,
     ModelsModule,
     StorageUseModule,
-    ThumbnailsModule,
   ],
   controllers: [FinetunePromptsController],
   providers: [FinetunePromptsService, PromptBatches],

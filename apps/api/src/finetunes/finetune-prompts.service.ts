@@ -21,7 +21,6 @@ import { listOf } from '../http/list';
 import { filterTasks } from '../http/task-filter';
 import { StoredFiles } from '../files/stored-files';
 import { stylesToApply } from '../collections/applied-styles';
-import { ThumbnailsService } from '../files/thumbnails.service';
 import { newPrompt } from './new-prompt';
 import { PromptBatches } from './prompt-batches.service';
 import { fillIn, refuseWithoutName } from './prompt-texts';
@@ -32,7 +31,6 @@ export class FinetunePromptsService {
   constructor(
     @InjectRepository(FinetunePrompt) private readonly prompts: Repository<FinetunePrompt>,
     private readonly finetunes: FinetunesService,
-    private readonly thumbnails: ThumbnailsService,
     private readonly transactions: Transactions,
     private readonly lifeCycle: ImageTaskLifeCycle,
     private readonly acceptance: AcceptanceService,
@@ -172,19 +170,17 @@ export class FinetunePromptsService {
   }
 
   /**
-   * Cancels it if it has not terminated, and deletes its row and its pictures; Styles made from it keep a thumbnail.
+   * Cancels it if it has not terminated, and deletes its row and its pictures; Styles made from it keep its thumbnail.
    */
   async remove(ownerId: string, finetuneId: string, id: string): Promise<void> {
     await this.finetunes.load(ownerId, finetuneId);
     const within = { finetuneId };
-    await findOwned(this.prompts.manager, FinetunePrompt, ownerId, id, { within });
-    await this.thumbnails.makeBeforeDeletion([{ ownerId, promptId: id }]);
     await this.transactions.run(async (transaction) => {
       const lock = 'pessimistic_write';
       await findOwned(transaction.manager, FinetunePrompt, ownerId, id, { within, lock });
       await this.lifeCycle.remove(transaction, id);
     });
-    await this.files.removeAll([id]);
+    await this.files.removeTasks([id]);
   }
 
   private async load(ownerId: string, finetuneId: string, id: string): Promise<FinetunePrompt> {

@@ -4,7 +4,6 @@ import { TypeOrmModule } from '@nestjs/typeorm';
 import { ModelsModule } from '../models/models.module';
 import { StorageUseModule } from '../files/storage-use.module';
 import { TextToImageModule } from '../generations/text-to-image.module';
-import { ThumbnailsModule } from '../files/thumbnails.module';
 import { FinetuneWeightsService } from './finetune-weights.service';
 import { FinetunesController } from './finetunes.controller';
 import { FinetunesService } from './finetunes.service';
@@ -13,7 +12,7 @@ import { WeightsSweeper } from './weights.sweeper';
 
 /** Fine-Tunes of a caller, and their weights. */
 @Module({
-  imports: [TypeOrmModule.forFeature([Finetune]), ModelsModule, StorageUseModule, TextToImageModule, ThumbnailsModule],
+  imports: [TypeOrmModule.forFeature([Finetune]), ModelsModule, StorageUseModule, TextToImageModule],
   controllers: [FinetunesController],
   providers: [FinetunesService, FinetuneWeightsService, WeightsInspector, WeightsSweeper],
   exports: [FinetunesService],

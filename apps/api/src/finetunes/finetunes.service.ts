@@ -11,7 +11,6 @@ import { ModelsService } from '../models/models.service';
 import type { List } from '../http/list';
 import { listOf } from '../http/list';
 import { StoredFiles } from '../files/stored-files';
-import { ThumbnailsService } from '../files/thumbnails.service';
 import { refuseScale } from './refuse-scale';
 
 /** Prefix of uploaded weights in the storage. */
@@ -30,7 +29,6 @@ export class FinetunesService {
     private readonly transactions: Transactions,
     private readonly lifeCycle: ImageTaskLifeCycle,
     private readonly models: ModelsService,
-    private readonly thumbnails: ThumbnailsService,
     private readonly files: StoredFiles,
   ) {}
 
@@ -93,11 +91,6 @@ export class FinetunesService {
   /** Cancels and deletes its Prompts with their pictures, and its weights: first the rows together, then the files. */
   async remove(ownerId: string, id: string): Promise<void> {
     await this.load(ownerId, id);
-    const current: { id: string }[] = await this.transactions.manager.query(
-      'SELECT id FROM finetune_prompts WHERE finetune_id = $1 AND owner_id = $2',
-      [id, ownerId],
-    );
-    await this.thumbnails.makeBeforeDeletion(current.map((prompt) => ({ ownerId, promptId: prompt.id })));
     const drawn = await this.transactions.run(async (transaction) => {
       const { manager } = transaction;
       const { weightsBytes } = await findOwned(manager, Finetune, ownerId, id, { lock: 'pessimistic_write' });
@@ -113,7 +106,8 @@ export class FinetunesService {
       await forgetReplies(manager, [id]);
       return drawnIds;
     });
-    await this.files.removeAll([...drawn, weightsFolderOf(id)]);
+    await this.files.removeTasks(drawn);
+    await this.files.removeAll([weightsFolderOf(id)]);
   }
 
   /** As every route shows them. */

@@ -1,6 +1,6 @@
 import type { ImageTask } from '@app/domain';
 import { sizeOf } from '@app/domain';
-import type { Served } from '@app/tasks';
+import type { DrawnPicture, Served } from '@app/tasks';
 import { ImageTaskLifeCycle } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import { crashPoint } from '@app/process';
@@ -9,7 +9,6 @@ import { DrawingAbortedError } from '../engine/engine-errors';
 import type { DrawRequest } from '../engine/engine-protocol';
 import type { EngineLoan } from '../engine/engines';
 import { InferenceMetrics } from '../metrics/inference-metrics';
-import type { StoredPicture } from '../pictures/picture-store';
 import { PictureStore } from '../pictures/picture-store';
 import { DrawingGate } from './drawing-gate';
 import { FailureService } from './failure.service';
@@ -24,7 +23,7 @@ import { lanczos, Upscalers } from './upscalers';
 
 /** What becomes of a task that succeeds. */
 interface Drawn {
-  images: StoredPicture[];
+  images: DrawnPicture[];
   computeSeconds: number;
   upscaler: string | null;
   served: Served;

@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib';
 import sharp from 'sharp';
 import type { EncodedPicture, PictureParameters } from './image-encoder';
-import { encodePicture } from './image-encoder';
+import { encodePicture, encodeThumbnail } from './image-encoder';
 
 const parameters: PictureParameters = {
   prompt: 'ein roter Kreis – 赤い円 🔴 "quoted"',
@@ -69,5 +69,20 @@ describe('encodePicture', () => {
     const file = await encodePicture(picture, 'png', parameters, { width: 96, height: 64 });
     expect(await sharp(join(file)).metadata()).toMatchObject({ width: 96, height: 64 });
     expect(file).toMatchObject({ width: 96, height: 64 });
+  });
+});
+
+describe('encodeThumbnail', () => {
+  it.each([
+    [512, 768],
+    [768, 512],
+    [64, 64],
+  ])('makes a PNG of 256 x 256 pixels, and no metadata, of %i x %i', async (width, height) => {
+    const data = new Uint8Array(width * height * 3).map((_, i) => [0x20, 0x40, 0x60][i % 3]);
+    const file = sharp(await encodeThumbnail({ data, width, height }));
+    const { exif, comments, ...metadata } = await file.metadata();
+    expect(metadata).toMatchObject({ width: 256, height: 256, format: 'png' });
+    expect([exif, comments]).toEqual([undefined, undefined]);
+    expect((await file.stats()).channels.map(({ mean }) => Math.round(mean))).toEqual([0x20, 0x40, 0x60]);
   });
 });

@@ -43,6 +43,9 @@ const kinds = {
   webp: { contentType: 'image/webp', extension: 'webp' },
 } as const satisfies Record<OutputFormat, object>;
 
+/** Width and height of a thumbnail, in pixels. */
+const thumbnailEdge = 256;
+
 /** Keyword of the PNG's text chunk, which other image tools also read. */
 const keyword = 'parameters';
 
@@ -65,6 +68,14 @@ export async function encodePicture(
   const parts =
     format === 'png' ? withPngText(await toPng(image), keyword, text) : [await withExif(image, format, text)];
   return { parts, bytes: parts.reduce((sum, part) => sum + part.length, 0), ...kinds[format], width, height };
+}
+
+/** A PNG of the most interesting square of a picture, without its parameters. */
+export function encodeThumbnail({ data, width, height }: RgbPicture): Promise<Uint8Array> {
+  return sharp(data, { raw: { width, height, channels: 3 } })
+    .resize(thumbnailEdge, thumbnailEdge, { fit: 'cover', position: sharp.strategy.attention })
+    .png({ compressionLevel: 9 })
+    .toBuffer();
 }
 
 function toPng(image: sharp.Sharp): Promise<Buffer> {

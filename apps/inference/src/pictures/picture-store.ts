@@ -1,20 +1,18 @@
 import { Readable } from 'node:stream';
-import type { Image, ImageTask } from '@app/domain';
+import type { ImageTask } from '@app/domain';
 import { highResolutionLongEdge, newIdentifier } from '@app/domain';
 import { IMAGE_STORAGE } from '@app/storage';
-import { attemptFolder } from '@app/tasks';
+import type { DrawnPicture } from '@app/tasks';
+import { attemptFolder, thumbnailFolder } from '@app/tasks';
 import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable, Optional } from '@nestjs/common';
 import { DrawingAbortedError } from '../engine/engine-errors';
 import type { RgbPicture } from '../engine/engine-protocol';
 import { EncodingTurns } from './encoding-turns';
-import type { EncodedPicture, PictureParameters } from './image-encoder';
-import { encodePicture } from './image-encoder';
+import type { PictureParameters } from './image-encoder';
+import { encodePicture, encodeThumbnail } from './image-encoder';
 
-/** A stored picture, as its row describes it. */
-export type StoredPicture = Omit<Image, 'task' | 'taskId'>;
-
-/** Encodes pictures and stores their files under `<task id>/<attempt>/`. */
+/** Encodes pictures and stores their files under `<task id>/<attempt>/`, and a thumbnail of a Prompt's first picture. */
 @Injectable()
 export class PictureStore {
   constructor(
@@ -23,27 +21,33 @@ export class PictureStore {
   ) {}
 
   /**
-   * The file is complete and on disk when this resolves.
+   * The files are complete and on disk when this resolves.
    * @throws DrawingAbortedError if the task is given up before its turn has come
    */
   async save(
-    task: Pick<ImageTask, 'id' | 'attempt' | 'ownerId' | 'outputFormat' | 'highResolution'>,
+    task: Pick<ImageTask, 'id' | 'kind' | 'attempt' | 'ownerId' | 'outputFormat' | 'highResolution'>,
     index: number,
     picture: RgbPicture,
     parameters: PictureParameters,
     givenUp: AbortSignal,
-  ): Promise<StoredPicture> {
+  ): Promise<DrawnPicture> {
     const size = task.highResolution ? enlargedSize(picture) : picture;
-    const encode = async (): Promise<EncodedPicture> => {
+    const hasThumbnail = task.kind === 'prompt' && index === 0;
+    const encode = async () => {
       if (givenUp.aborted) throw new DrawingAbortedError('The task was given up before its pictures were encoded.');
-      return encodePicture(picture, task.outputFormat, parameters, size);
+      const encoded = await encodePicture(picture, task.outputFormat, parameters, size);
+      return { ...encoded, small: hasThumbnail ? await encodeThumbnail(picture) : undefined };
     };
-    const { parts, extension, ...file } = await (task.highResolution
+    const { parts, extension, small, ...file } = await (task.highResolution
       ? this.turns.large(task.ownerId, givenUp, encode)
       : this.turns.ordinary(task.ownerId, encode));
     const storageKey = `${attemptFolder(task)}/${index}.${extension}`;
     await this.storage.write(storageKey, Readable.from(parts));
-    return { id: newIdentifier(), token: newIdentifier(), index, storageKey, ...file };
+    const drawn = { id: newIdentifier(), token: newIdentifier(), index, storageKey, ...file };
+    if (!small) return drawn;
+    const thumbnail = { storageKey: `${thumbnailFolder(task)}/0.png`, bytes: small.length };
+    await this.storage.write(thumbnail.storageKey, small);
+    return { ...drawn, thumbnail };
   }
 
   /** A task of this owner is drawn on this device, until the result is called. */
@@ -54,6 +58,7 @@ export class PictureStore {
   /** Removes every file of an attempt. */
   async discard(task: Pick<ImageTask, 'id' | 'attempt'>): Promise<void> {
     await this.storage.removeAll(attemptFolder(task));
+    await this.storage.removeAll(thumbnailFolder(task));
   }
 }
 

@@ -1,18 +1,18 @@
 import { databaseNow } from '@app/database';
-import { Image, ImageTask } from '@app/domain';
+import { FinetunePrompt, Image, ImageTask, Style } from '@app/domain';
 import { IMAGE_STORAGE } from '@app/storage';
-import { attemptFolder, attemptOf } from '@app/tasks';
+import { attemptFolder, attemptOf, thumbnailFolder } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
-import { DataSource, In } from 'typeorm';
+import { DataSource, In, IsNull, Not } from 'typeorm';
 
 /** Younger files may belong to a transaction that is about to commit. */
 const graceMs = 10 * 60_000;
 /** Folders per query for their rows. */
 const batch = 500;
 
-/** Removes the pictures of failed attempts and of deleted tasks. */
+/** Removes the pictures and thumbnails of failed attempts and of deleted tasks. */
 @Injectable()
 export class FileSweeper {
   constructor(
@@ -34,7 +34,7 @@ export class FileSweeper {
       if (signal?.aborted) return removed;
       const attempt = attemptOf(key);
       if (!attempt || now - modifiedAt.getTime() < graceMs) continue;
-      folders.set(attemptFolder(attempt), attempt.id);
+      folders.set(attempt.folder, attempt.id);
       if (folders.size < batch) continue;
       removed += await this.removeOrphans(folders);
       folders.clear();
@@ -55,10 +55,17 @@ export class FileSweeper {
       where: { id: In(ids), status: 'processing' },
     });
     const images = await manager.find(Image, { select: { id: true, storageKey: true }, where: { taskId: In(ids) } });
+    const thumbnailKey = Not(IsNull());
+    const prompts = await manager.findBy(FinetunePrompt, { id: In(ids), thumbnailKey });
+    const styles = await manager.findBy(Style, { sourcePromptId: In(ids), thumbnailKey });
+    const keys = [
+      ...images.map(({ storageKey }) => storageKey),
+      ...[...prompts, ...styles].map((row) => row.thumbnailKey!),
+    ];
     const kept = new Set([
-      ...images.map(({ storageKey }) => storageKey.split('/', 2).join('/')),
+      ...keys.map((key) => attemptOf(key)?.folder),
       // A task being drawn has files before it has rows, however long it takes.
-      ...tasks.map(attemptFolder),
+      ...tasks.flatMap((task) => [attemptFolder(task), thumbnailFolder(task)]),
     ]);
     const orphans = [...taskIds.keys()].filter((folder) => !kept.has(folder));
     for (const folder of orphans) await this.storage.removeAll(folder);

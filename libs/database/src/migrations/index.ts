@@ -36,6 +36,7 @@ import { StylesWithoutControls1795780000000 } from './1795780000000-styles-witho
 import { AcceptedScale1795790000000 } from './1795790000000-accepted-scale';
 import { BrokenModels1795800000000 } from './1795800000000-broken-models';
 import { DueDeliveries1795810000000 } from './1795810000000-due-deliveries';
+import { ThumbnailsOfPrompts1795820000000 } from './1795820000000-thumbnails-of-prompts';
 
 /**
  * Every migration in order; append new ones. An index on a table that may be large is made with
@@ -80,4 +81,5 @@ export const migrations = [
   AcceptedScale1795790000000,
   BrokenModels1795800000000,
   DueDeliveries1795810000000,
+  ThumbnailsOfPrompts1795820000000,
 ];

@@ -39,4 +39,8 @@ export class FinetunePrompt {
 
   @Column('json', { name: 'metadata', nullable: true })
   metadata: Metadata | null;
+
+  /** Where the storage has the small form of its first picture; null until that is drawn. */
+  @Column('varchar', { name: 'thumbnail_key', length: 256, nullable: true })
+  thumbnailKey: string | null;
 }

@@ -6,9 +6,7 @@ import { Collection } from '../collections/collection';
 /** A reusable text with its controls, made from a Prompt, that can be applied to any Fine-Tune. */
 @Entity('styles')
 @Index('styles_collection_seq_idx', ['collectionId', 'seq'])
-@Index('styles_missing_thumbnail_idx', ['ownerId', 'sourcePromptId', 'seq'], {
-  where: `"source_prompt_id" IS NOT NULL AND "thumbnail_key" IS NULL`,
-})
+@Index('styles_source_idx', ['sourcePromptId', 'seq'], { where: `"source_prompt_id" IS NOT NULL` })
 @Unique('styles_thumbnail_token_key', ['thumbnailToken'])
 export class Style {
   @PrimaryColumn('varchar', { name: 'id', length: 24, primaryKeyConstraintName: 'styles_pkey' })
@@ -48,22 +46,19 @@ export class Style {
   steps: number | null;
 
   /**
-   * The Prompt it was made from, whose first image becomes the thumbnail. Not a foreign key, because the
-   * Style outlives the Prompt.
+   * The Prompt it was made from, whose thumbnail it shows. Not a foreign key, because the Style outlives the Prompt.
+   * Null for a Style of a public Collection.
    */
   @Column('varchar', { name: 'source_prompt_id', length: 24, nullable: true })
   sourcePromptId: string | null;
 
-  /** Secret part of the thumbnail's URL `<PUBLIC_URL>/images/<token>.png`; null until there is an image. */
+  /** Secret part of the thumbnail's URL `<PUBLIC_URL>/images/<token>.png`. */
   @Column('varchar', { name: 'thumbnail_token', length: 24, nullable: true })
   thumbnailToken: string | null;
 
+  /** Null until there is a picture. The file is the Prompt's and that of all its Styles: it goes with the last. */
   @Column('varchar', { name: 'thumbnail_key', length: 256, nullable: true })
   thumbnailKey: string | null;
-
-  /** When a process began to make the thumbnail; after a while another process may start again. */
-  @Column({ type: 'timestamptz', name: 'thumbnail_claimed_at', precision: 3, nullable: true })
-  thumbnailClaimedAt: Date | null;
 
   @Column({ type: 'timestamptz', name: 'created_at', precision: 3 })
   createdAt: Date;

@@ -8,13 +8,15 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { DataSource, In, IsNull, Not } from 'typeorm';
 import { StoredFiles } from '../../files/stored-files';
-import { thumbnailKeyOf } from '../../files/thumbnails.service';
 import type { PublicCollection } from './public-collections';
 import { readPublicCollections, readPublicThumbnail } from './public-collections';
 
 /** Advisory lock that lets one process at a time seed: "SEED" in ASCII. */
 const seedLock = 0x53454544;
 const retryMs = 30_000;
+
+/** Where the storage has the thumbnail of a public Style. */
+const thumbnailKeyOf = (styleId: string): string => `thumbnails/${styleId}.png`;
 
 /** Updates the public Collections to those of this release, at every start. Repeating it changes nothing. */
 @Injectable()

@@ -1,0 +1,21 @@
+import { FinetunePrompt } from '@app/domain';
+import type { EntityManager } from 'typeorm';
+
+/**
+ * Makes Styles that are being made from this Prompt wait, so that each finds its thumbnail there or is found by
+ * `keepThumbnail`. Call it before the task is locked: a deletion locks the two in this order.
+ */
+export async function lockPrompt(manager: EntityManager, id: string): Promise<void> {
+  await manager.findOne(FinetunePrompt, { where: { id }, lock: { mode: 'for_no_key_update' } });
+}
+
+/** Gives the Prompt its thumbnail, and all Styles that were made from it before. */
+export async function keepThumbnail(manager: EntityManager, promptId: string, thumbnailKey: string): Promise<void> {
+  await manager.update(FinetunePrompt, { id: promptId }, { thumbnailKey });
+  await manager.query(
+    `UPDATE styles SET thumbnail_key = $2 WHERE id IN (
+       SELECT id FROM styles WHERE source_prompt_id = $1 AND thumbnail_key IS NULL ORDER BY seq FOR NO KEY UPDATE
+     )`,
+    [promptId, thumbnailKey],
+  );
+}
