@@ -1,5 +1,6 @@
 import { entities } from '@app/domain';
 import type { DataSource, DataSourceOptions } from 'typeorm';
+import { DefaultNamingStrategy } from 'typeorm';
 import { JoiningDataSource } from './enclosing';
 import { migrations } from './migrations';
 import type { SessionLimits } from './pool-options';
@@ -10,12 +11,24 @@ export interface ConnectionOptions extends SessionLimits {
   applicationName?: string;
 }
 
+/** Columns are named as the properties of the entities, in snake case, and primary keys as PostgreSQL names them. */
+class SnakeCase extends DefaultNamingStrategy {
+  override columnName(propertyName: string, customName: string): string {
+    return customName || propertyName.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  }
+
+  override primaryKeyName(table: Parameters<DefaultNamingStrategy['primaryKeyName']>[0]): string {
+    return `${this.getTableName(table)}_pkey`;
+  }
+}
+
 /** TypeORM's options for the service's database. Only migrations change the schema. */
 export function dataSourceOptions(databaseUrl: string, options: ConnectionOptions = {}) {
   return {
     type: 'postgres',
     url: databaseUrl,
     entities,
+    namingStrategy: new SnakeCase(),
     migrations,
     migrationsTableName: 'migrations',
     // A migration with a statement that cannot run in a transaction declares that itself.

@@ -1,4 +1,4 @@
-import type { Problem } from './types.ts';
+import type { Problem } from './types';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 

@@ -1,4 +1,4 @@
-import type { Reply } from './reply.ts';
+import type { Reply } from './reply';
 
 /**
  * The pages of a list, as arrays, one request each.

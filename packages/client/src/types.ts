@@ -1,4 +1,4 @@
-import type { components, operations } from './schema.ts';
+import type { components, operations } from './schema';
 
 type Schemas = components['schemas'];
 

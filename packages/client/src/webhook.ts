@@ -1,6 +1,6 @@
 import { Webhook } from 'standardwebhooks';
-import { WebhookVerificationError } from './errors.ts';
-import type { Generation, Prompt } from './types.ts';
+import { WebhookVerificationError } from './errors';
+import type { Generation, Prompt } from './types';
 
 /** The headers as Node or a `Request` has them. */
 export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;

@@ -1,11 +1,9 @@
 import type { INestApplication } from '@nestjs/common';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
-import { withExamples } from './examples';
+import { closed, named, shareErrors, unwrapped, withExamples } from './schemas';
 import { projectFile } from './project-file';
-import { closed, named, unwrapped } from './schemas';
-import type { Operation, Responses } from './shared-errors';
-import { shareErrors } from './shared-errors';
+import type { Operation, Responses } from './schemas';
 import { webhooks } from './webhooks';
 
 const description = `Draws pictures from text with Stable Diffusion.

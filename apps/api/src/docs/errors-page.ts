@@ -1,5 +1,4 @@
-import type { ErrorCode } from '@app/domain';
-import { errorMeanings, errorTable } from '@app/domain';
+import { errorTable } from '@app/domain';
 
 const introduction = `# Errors
 
@@ -27,7 +26,7 @@ This page is made from the table in \`libs/domain/src/errors\` by \`npm run open
 /** The page \`docs/errors.md\`: every code by its status, with its meaning. */
 export function errorsPage(): string {
   const sections = Object.values(errorTable).map(({ status, title, codes }) => {
-    const rows = codes.map((code: ErrorCode) => `| \`${code}\` | ${errorMeanings[code]} |`);
+    const rows = Object.entries(codes).map(([code, meaning]) => `| \`${code}\` | ${meaning} |`);
     return `## ${status} ${title}\n\n| code | meaning |\n| --- | --- |\n${rows.join('\n')}\n`;
   });
   return [introduction, ...sections].join('\n');

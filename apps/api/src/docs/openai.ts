@@ -1,7 +1,7 @@
 import { CreateImagesDto, ImagesDto } from '@app/domain/http';
 import { applyDecorators } from '@nestjs/common';
 import { ApiBearerAuth, ApiExtraModels, ApiHeader, ApiOperation, ApiResponse, getSchemaPath } from '@nestjs/swagger';
-import { OpenaiProblemDto } from './openai-error.dto';
+import { OpenaiProblemDto } from './problem.dto';
 import { idempotencyKeyHeader } from './operation';
 import { documentedError, generationIdHeader, rateHeaders, replayedHeader, requestIdHeader } from './responses';
 import { TakesBody } from './takes';

@@ -1,6 +1,7 @@
 import type { ErrorCode } from '@app/domain';
 import { errorCodes } from '@app/domain';
 import { ApiProperty } from '@nestjs/swagger';
+import { Integer, Part, Text, TextOrNull } from '@app/domain/http';
 
 /** Documents the stable name of an error. */
 export const ApiCode = () =>
@@ -13,36 +14,31 @@ export const ApiCode = () =>
 
 /** One invalid place in the request; the last of very many says how many more there are. */
 export class FieldProblemDto {
-  @ApiProperty({ type: String, required: false, description: 'RFC 6901 pointer into the body.', example: '/cfg' })
-  pointer?: string;
-
-  @ApiProperty({ type: String, required: false, description: 'Name of the query parameter, if it is one.' })
-  parameter?: string;
-
-  @ApiProperty({ type: String, example: 'must be from 1 to 20, got 25' })
-  message: string;
+  @Text('RFC 6901 pointer into the body.', { required: false, example: '/cfg' }) pointer?: string;
+  @Text('Name of the query parameter, if it is one.', { required: false }) parameter?: string;
+  @Text('', { example: 'must be from 1 to 20, got 25' }) message: string;
 }
 
 /** RFC 9457 body of every error. */
 export class ProblemDto {
-  @ApiProperty({ type: String, example: 'about:blank' })
-  type: string;
+  @Text('', { example: 'about:blank' }) type: string;
+  @Text('', { example: 'Bad Request' }) title: string;
+  @Integer('', { example: 400 }) status: number;
+  @Text() detail: string;
+  @Text('The id of the request.') instance: string;
+  @ApiCode() code: ErrorCode;
+  @ApiProperty({ type: [FieldProblemDto], required: false }) errors?: FieldProblemDto[];
+}
 
-  @ApiProperty({ type: String, example: 'Bad Request' })
-  title: string;
+/** What is wrong, in the shape of OpenAI's API. */
+export class OpenaiErrorDto {
+  @Text('', { example: '"/n" must be from 1 to 8, got 9.' }) message: string;
+  @Text('', { example: 'invalid_request_error' }) type: string;
+  @TextOrNull('The field that is wrong, if it is one.', { example: 'n' }) param: string | null;
+  @ApiCode() code: ErrorCode;
+}
 
-  @ApiProperty({ type: 'integer', example: 400 })
-  status: number;
-
-  @ApiProperty({ type: String })
-  detail: string;
-
-  @ApiProperty({ type: String, description: 'The id of the request.' })
-  instance: string;
-
-  @ApiCode()
-  code: ErrorCode;
-
-  @ApiProperty({ type: [FieldProblemDto], required: false })
-  errors?: FieldProblemDto[];
+/** Body of every error below `/v1/images`. */
+export class OpenaiProblemDto {
+  @Part(OpenaiErrorDto) error: OpenaiErrorDto;
 }

@@ -177,6 +177,6 @@ function rowOf(status: number) {
 
 /** Every `code` that a documented route returns with a status. */
 function codesOf(status: number): readonly ErrorCode[] {
-  const codes: readonly ErrorCode[] = rowOf(status).codes;
+  const codes = Object.keys(rowOf(status).codes) as ErrorCode[];
   return codes.filter((code) => !ofOtherRoutes.includes(code));
 }

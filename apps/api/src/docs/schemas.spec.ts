@@ -1,5 +1,6 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
-import { named, unwrapped } from './schemas';
+import { named, shareErrors, unwrapped } from './schemas';
+import type { Operation, Responses } from './schemas';
 
 const reference = { $ref: '#/components/schemas/Image' };
 
@@ -28,5 +29,33 @@ describe(unwrapped, () => {
     const inner = { properties: { first: { allOf: [reference] } } };
     expect(unwrapped({ allOf: [inner] })).toEqual({ properties: { first: reference } });
     expect(unwrapped({ allOf: [{ allOf: [reference] }] })).toEqual(reference);
+  });
+});
+
+const operation = (description: string): Operation => ({
+  operationId: 'draw',
+  responses: {
+    '201': { description: 'Done.' },
+    '404': { description, content: { 'application/problem+json': {} } },
+  },
+});
+
+describe(shareErrors, () => {
+  it('replaces the same error of several routes with one, and no other response', () => {
+    const shared: Responses = {};
+    const both = [operation('Nothing.'), operation('Nothing.')];
+    for (const each of both) shareErrors(each, shared);
+    expect(shared).toEqual({ Problem404: operation('Nothing.').responses['404'] });
+    for (const { responses } of both)
+      expect(responses).toEqual({
+        '201': { description: 'Done.' },
+        '404': { $ref: '#/components/responses/Problem404' },
+      });
+  });
+
+  it('refuses two that differ', () => {
+    const shared: Responses = {};
+    shareErrors(operation('Nothing.'), shared);
+    expect(() => shareErrors(operation('Nothing here.'), shared)).toThrow('draw documents the error 404');
   });
 });

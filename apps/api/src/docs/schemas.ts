@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { OpenAPIObject } from '@nestjs/swagger';
 
 export type Schemas = NonNullable<NonNullable<OpenAPIObject['components']>['schemas']>;
@@ -38,4 +39,120 @@ export function unwrapped<T>(value: T): T {
       : [[name, unwrapped(inner as unknown)]],
   );
   return Object.fromEntries(entries) as T;
+}
+
+export type Responses = NonNullable<NonNullable<OpenAPIObject['components']>['responses']>;
+export type Operation = NonNullable<OpenAPIObject['paths'][string]['get']>;
+
+/**
+ * The errors of a status are the same on all routes, and are documented once.
+ * @throws Error if two routes document a status differently
+ */
+export function shareErrors({ operationId, responses }: Operation, shared: Responses): void {
+  for (const [status, response] of Object.entries(responses))
+    if (response && 'content' in response && response.content?.['application/problem+json']) {
+      const name = `Problem${status}`;
+      if (!isDeepStrictEqual((shared[name] ??= response), response))
+        throw new Error(`${operationId} documents the error ${status} otherwise than another route.`);
+      responses[status] = { $ref: `#/components/responses/${name}` };
+    }
+}
+
+type Schema = Schemas[string];
+
+const id = '4f2kQ0yq8S3zVn1xRb7TdA9w';
+const image = 'https://darkroom.example/images/Zk3vR8wq1TnYc5bLx0JdGm7s.png';
+const moment = '2026-11-20T09:21:33.123Z';
+
+/**
+ * Examples by field name: fields with the same name mean the same in all schemas, except those
+ * listed with their schema.
+ */
+const examples: Readonly<Record<string, unknown>> = {
+  id,
+  prompt: 'a red circle on a blue background',
+  negative_prompt: 'blurry',
+  webhook: 'https://example.com/hooks/darkroom',
+  url: 'https://example.com/hooks/darkroom',
+  'Image.url': image,
+  user: 'customer-42',
+  model: 'sd1.5',
+  num_generations: 1,
+  metadata: { order: 42 },
+  error: null,
+  error_message: null,
+  cfg: 7.5,
+  steps: 30,
+  seed: 1234567890,
+  scheduler: 'euler',
+  images: [image],
+  thumbnail: image,
+  prompt_chunks: 1,
+  upscaler: null,
+  served_by: 'shapes@0123456789ab',
+  created_at: moment,
+  started_at: moment,
+  completed_at: moment,
+  next_attempt_at: null,
+  title: 'My tin robot',
+  token: 'zwx',
+  day: '2026-11-20',
+  finetune: id,
+  compute_seconds: 61.5,
+  hash: '0123456789ab',
+  parameter: 'limit',
+  scale: 1,
+  rate_limit_per_minute: 600,
+  max_queued: 1000,
+  max_concurrent: 0,
+  max_storage_mb: 20_000,
+  retention_days: 30,
+  previous_token_expires_at: moment,
+  previous_webhook_secret_expires_at: moment,
+  sha256: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+  base: 'sd1.5@0123456789ab',
+  note: null,
+  bytes: 1734000000,
+  stands_in_for: [],
+  problem: null,
+  status_code: 204,
+  duration_ms: 84,
+  detail: '"/cfg" must be from 1 to 20, got 25.',
+  instance: '0f5a8d0e-7a5c-4b0e-9a53-3a8a2f2f7f4c',
+  images_url: [1, 2, 3, 4].map((n) => `https://example.com/robot-${n}.jpg`),
+  'CreateCollection.styles': [{ id, name: 'Neon night' }],
+  'Collection.name': 'Night scenes',
+  'Style.name': 'Neon night',
+  'Finetune.name': 'robot',
+  'RegisteredFinetune.name': 'robot',
+  n: 1,
+  grace_hours: 24,
+  'Usage.images': 41,
+  key_id: id,
+  record_id: id,
+  oldest_at: moment,
+  drawn_since: moment,
+  heartbeat_at: moment,
+  memory_bytes: 1734000000,
+  picture_bytes: 5_200_000_000,
+  weight_bytes: 300_000_000,
+  upload_bytes: 0,
+  limit_bytes: 20_000_000_000,
+  disk_free_bytes: 180_000_000_000,
+  disk_total_bytes: 500_000_000_000,
+};
+
+/** Adds an example to every field of the document that has none. */
+export function withExamples(schemas: Schemas): Schemas {
+  return Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, withExample(name, schema)]));
+}
+
+function withExample(name: string, schema: Schema): Schema {
+  if (!('properties' in schema)) return schema;
+  const properties = Object.entries(schema.properties ?? {}).map(([field, property]): [string, Schema] => {
+    const example = examples[`${name}.${field}`] ?? examples[field];
+    const isPlain = !('$ref' in property) && property.example === undefined && example !== undefined;
+    return [field, isPlain ? { ...property, example } : property];
+  });
+  return { ...schema, properties: Object.fromEntries(properties) };
 }

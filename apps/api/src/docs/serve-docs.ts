@@ -1,8 +1,23 @@
+import type { Express, RequestHandler, Response } from 'express';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { OpenAPIObject } from '@nestjs/swagger';
-import type { Express } from 'express';
-import { boundReaders } from './bound-readers';
 import { projectFile } from './project-file';
+
+/** Middleware that ends the first of too many responses, so that slow readers do not keep others out. */
+export function boundReaders(most: number): RequestHandler {
+  const responses = new Set<Response>();
+  return (_request, response, next) => {
+    if (responses.size >= most) {
+      const [first] = responses;
+      // Its `close` comes later, and until then the next one would end it again in place of another.
+      responses.delete(first);
+      first.destroy();
+    }
+    responses.add(response);
+    response.once('close', () => responses.delete(response));
+    next();
+  };
+}
 
 /** Readers of the documentation at a time: each may be anybody. */
 export const maxReaders = 200;

@@ -1,5 +1,5 @@
 import * as limits from '../../../../libs/domain/src/common/limits';
-import * as seeds from '../../../../libs/domain/src/common/seed';
+import * as seeds from '../../../../libs/domain/src/common/limits';
 import { bounds, largestSeed, lengths, seedOf, serviceDefaults } from './service-rules';
 
 describe("the page's copy of the service's rules", () => {

@@ -1,6 +1,44 @@
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { Column, Entity, Index, PrimaryColumn, Unique } from 'typeorm';
 import { bigintAsNumber } from '../common/column';
-import { newApiKeySecret, newWebhookSecret, sameSecret } from './api-key-secret';
+
+/** The parts of a new key; `token` is shown once and never stored. */
+export interface ApiKeySecret {
+  token: string;
+  prefix: string;
+  secretHash: Buffer;
+}
+
+const tokenPattern = /^dr_([0-9a-z]{12})_([A-Za-z0-9_-]{43})$/;
+
+/**
+ * Makes a key `dr_<12 public characters>_<43 secret characters>` (256 random bits), or a new
+ * secret for an existing key.
+ */
+export function newApiKeySecret(prefix = randomBytes(6).toString('hex')): ApiKeySecret {
+  const secret = randomBytes(32).toString('base64url');
+  return { token: `dr_${prefix}_${secret}`, prefix, secretHash: hashOf(secret) };
+}
+
+/** Splits a presented token; undefined if it does not have the form of a key. */
+export function parseApiKeyToken(token: string): { prefix: string; secretHash: Buffer } | undefined {
+  const match = tokenPattern.exec(token);
+  return match ? { prefix: match[1], secretHash: hashOf(match[2]) } : undefined;
+}
+
+/** Compares two SHA-256 hashes in constant time. */
+export function sameSecret(a: Buffer, b: Buffer): boolean {
+  return a.length === b.length && timingSafeEqual(a, b);
+}
+
+/** Makes the secret that signs a caller's webhooks, in the Standard Webhooks form. */
+export function newWebhookSecret(): string {
+  return `whsec_${randomBytes(32).toString('base64')}`;
+}
+
+function hashOf(secret: string): Buffer {
+  return hash('sha256', secret, 'buffer');
+}
 
 export const apiKeyScopes = ['read', 'write', 'admin'] as const;
 export type ApiKeyScope = (typeof apiKeyScopes)[number];
@@ -13,76 +51,48 @@ export type ApiKeyScope = (typeof apiKeyScopes)[number];
 @Unique('api_keys_prefix_key', ['prefix'])
 @Index('api_keys_seq_idx', ['seq'])
 export class ApiKey {
-  @PrimaryColumn('varchar', { name: 'id', length: 24, primaryKeyConstraintName: 'api_keys_pkey' })
-  id: string;
+  @PrimaryColumn('varchar', { length: 24 }) id: string;
 
   /** Order of creation, for lists. */
-  @Column('bigint', { name: 'seq', generated: 'increment', transformer: bigintAsNumber })
-  seq: number;
-
-  @Column('varchar', { name: 'name', length: 200 })
-  name: string;
-
-  @Column('varchar', { name: 'prefix', length: 16 })
-  prefix: string;
+  @Column('bigint', { generated: 'increment', transformer: bigintAsNumber }) seq: number;
+  @Column('varchar', { length: 200 }) name: string;
+  @Column('varchar', { length: 16 }) prefix: string;
 
   /** SHA-256 of the secret part: 32 bytes. The secret is random, so no slow hash is needed. */
-  @Column('bytea', { name: 'secret_hash' })
-  secretHash: Buffer;
+  @Column('bytea') secretHash: Buffer;
 
   /** SHA-256 of the previous secret, valid until `previousSecretExpiresAt`. */
-  @Column('bytea', { name: 'previous_secret_hash', nullable: true })
-  previousSecretHash: Buffer | null;
-
-  @Column({ type: 'timestamptz', name: 'previous_secret_expires_at', nullable: true })
-  previousSecretExpiresAt: Date | null;
+  @Column('bytea', { nullable: true }) previousSecretHash: Buffer | null;
+  @Column({ type: 'timestamptz', nullable: true }) previousSecretExpiresAt: Date | null;
 
   /** Signs this caller's webhooks: `whsec_` and 32 bytes in base64. */
-  @Column('varchar', { name: 'webhook_secret', length: 80 })
-  webhookSecret: string;
+  @Column('varchar', { length: 80 }) webhookSecret: string;
 
   /** Also signs webhooks until `previousWebhookSecretExpiresAt`. */
-  @Column('varchar', { name: 'previous_webhook_secret', length: 80, nullable: true })
-  previousWebhookSecret: string | null;
-
-  @Column({ type: 'timestamptz', name: 'previous_webhook_secret_expires_at', nullable: true })
-  previousWebhookSecretExpiresAt: Date | null;
-
-  @Column('text', { name: 'scopes', array: true, default: () => `'{read,write}'` })
-  scopes: ApiKeyScope[];
+  @Column('varchar', { length: 80, nullable: true }) previousWebhookSecret: string | null;
+  @Column({ type: 'timestamptz', nullable: true }) previousWebhookSecretExpiresAt: Date | null;
+  @Column('text', { array: true, default: () => `'{read,write}'` }) scopes: ApiKeyScope[];
 
   /** No engine draws its pictures. */
-  @Column('boolean', { name: 'sandbox', default: false })
-  sandbox: boolean;
+  @Column('boolean', { default: false }) sandbox: boolean;
 
   /** Requests per minute. Here and in the next limits: null means the service's default, 0 no limit. */
-  @Column('integer', { name: 'rate_limit_per_minute', nullable: true })
-  rateLimitPerMinute: number | null;
+  @Column('integer', { nullable: true }) rateLimitPerMinute: number | null;
 
   /** Tasks that may wait. */
-  @Column('integer', { name: 'max_queued', nullable: true })
-  maxQueued: number | null;
+  @Column('integer', { nullable: true }) maxQueued: number | null;
 
   /** Tasks that may be drawn at once. */
-  @Column('integer', { name: 'max_concurrent', nullable: true })
-  maxConcurrent: number | null;
+  @Column('integer', { nullable: true }) maxConcurrent: number | null;
 
   /** Megabytes of pictures and weights, including uploads in progress. */
-  @Column('integer', { name: 'max_storage_mb', nullable: true })
-  maxStorageMb: number | null;
+  @Column('integer', { nullable: true }) maxStorageMb: number | null;
 
   /** Days after which finished records are deleted; null keeps them. */
-  @Column('integer', { name: 'retention_days', nullable: true })
-  retentionDays: number | null;
-
-  @Column({ type: 'timestamptz', name: 'created_at', default: () => 'now()' })
-  createdAt: Date;
-
-  @Column({ type: 'timestamptz', name: 'last_used_at', nullable: true })
-  lastUsedAt: Date | null;
-
-  @Column({ type: 'timestamptz', name: 'revoked_at', nullable: true })
-  revokedAt: Date | null;
+  @Column('integer', { nullable: true }) retentionDays: number | null;
+  @Column({ type: 'timestamptz', default: () => 'now()' }) createdAt: Date;
+  @Column({ type: 'timestamptz', nullable: true }) lastUsedAt: Date | null;
+  @Column({ type: 'timestamptz', nullable: true }) revokedAt: Date | null;
 
   /** Whether a presented secret is this key's, or its previous one during the grace period. */
   accepts(secretHash: Buffer, now = new Date()): boolean {

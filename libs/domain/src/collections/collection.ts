@@ -9,22 +9,12 @@ import { Style } from '../styles/style';
 @Entity('collections')
 @Index('collections_owner_seq_idx', ['ownerId', 'seq'])
 export class Collection {
-  @PrimaryColumn('varchar', { name: 'id', length: 24, primaryKeyConstraintName: 'collections_pkey' })
-  id: string;
+  @PrimaryColumn('varchar', { length: 24 }) id: string;
 
   /** Null for a public Collection. */
-  @Column('varchar', { name: 'owner_id', length: 24, nullable: true })
-  ownerId: string | null;
-
-  @Column('bigint', { name: 'seq', generated: 'increment', transformer: bigintAsNumber })
-  seq: number;
-
-  @Column('varchar', { name: 'name', length: 200 })
-  name: string;
-
-  @Column({ type: 'timestamptz', name: 'created_at', precision: 3 })
-  createdAt: Date;
-
-  @OneToMany(() => Style, (style) => style.collection)
-  styles: Relation<Style>[];
+  @Column('varchar', { length: 24, nullable: true }) ownerId: string | null;
+  @Column('bigint', { generated: 'increment', transformer: bigintAsNumber }) seq: number;
+  @Column('varchar', { length: 200 }) name: string;
+  @Column({ type: 'timestamptz', precision: 3 }) createdAt: Date;
+  @OneToMany(() => Style, (style) => style.collection) styles: Relation<Style>[];
 }

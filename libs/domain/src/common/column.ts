@@ -5,3 +5,6 @@ export const bigintAsNumber: ValueTransformer = {
   to: (value?: number | null) => value,
   from: (value: string | number | null) => (value === null ? null : Number(value)),
 };
+
+/** A caller's own JSON object, kept and returned as it was sent. */
+export type Metadata = Record<string, unknown>;

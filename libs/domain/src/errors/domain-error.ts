@@ -1,3 +1,4 @@
+import { limits } from '../common/limits';
 import type { ErrorCode, ErrorKind } from './error-table';
 
 /** One invalid place in a request: a field of its body, or a parameter of its query. */
@@ -99,5 +100,19 @@ export class TooManyError extends DomainError<'tooMany'> {
 export class ServiceUnavailableError extends DomainError<'unavailable'> {
   constructor(message: string, retryAfterSeconds = 2) {
     super('unavailable', 'ServiceUnavailable', message, { retryAfterSeconds });
+  }
+}
+
+/** The body is larger than allowed. */
+export class BodyTooLargeError extends DomainError<'tooLarge'> {
+  constructor(maxBytes: number = limits.bodyBytes) {
+    super('tooLarge', 'BodyTooLarge', `The body must be at most ${maxBytes} bytes.`);
+  }
+}
+
+/** The body cannot be read at all. */
+export class MalformedBodyError extends DomainError<'invalid'> {
+  constructor(reason: string) {
+    super('invalid', 'MalformedBody', `The body cannot be read: ${reason}.`);
   }
 }

@@ -2,8 +2,8 @@ interface ErrorRow {
   /** HTTP status, and its usual title. */
   status: number;
   title: string;
-  /** Stable error codes, which callers may rely on. */
-  codes: readonly string[];
+  /** Stable error codes, which callers may rely on, and what each means, for `docs/errors.md`. */
+  codes: Readonly<Record<string, string>>;
 }
 
 /**
@@ -15,93 +15,161 @@ export const errorTable = {
   invalid: {
     status: 400,
     title: 'Bad Request',
-    codes: [
-      'ValidationFailed',
-      'MalformedBody',
-      'PromptMissing',
-      'FineTuneNameMissing',
-      'FineTuneImagesMissing',
-      'FineTuneImagesNotEnough',
-      'IdempotencyKeyInvalid',
-      'BadRequest',
-    ],
+    codes: {
+      ValidationFailed: 'A field or a parameter is missing or has a wrong value; `errors` says which. Correct it.',
+      MalformedBody:
+        'The body cannot be read: JSON that is not UTF-8, is cut short or has a syntax error, or a file that is empty or breaks off.',
+      PromptMissing: 'The prompt is missing, null or empty.',
+      FineTuneNameMissing: 'The name of the Fine-Tune is missing, null or empty.',
+      FineTuneImagesMissing: '`images_url` is an empty list.',
+      FineTuneImagesNotEnough: '`images_url` has fewer pictures than a Fine-Tune needs.',
+      IdempotencyKeyInvalid: 'The Idempotency-Key is empty, too long or has other than visible ASCII characters.',
+      BadRequest:
+        'The request line, a header or the length of the body cannot be read; with status 431, the headers are too large.',
+    },
   },
-  unauthorized: { status: 401, title: 'Unauthorized', codes: ['Unauthorized'] },
-  forbidden: { status: 403, title: 'Forbidden', codes: ['ScopeMissing', 'PublicCollection'] },
+  unauthorized: {
+    status: 401,
+    title: 'Unauthorized',
+    codes: {
+      Unauthorized: 'The key is missing, wrong, revoked or no longer valid. Send `Authorization: Bearer <key>`.',
+    },
+  },
+  forbidden: {
+    status: 403,
+    title: 'Forbidden',
+    codes: {
+      ScopeMissing:
+        'The key is valid and may not do this. Use one with the scope that `detail` names; the operator makes one.',
+      PublicCollection:
+        'A public Collection can be read and applied by everybody, and changed by nobody. Make one of your own.',
+    },
+  },
   notFound: {
     status: 404,
     title: 'Not Found',
-    codes: [
-      'GenerationNotFound',
-      'FineTuneNotFound',
-      'PromptNotFound',
-      'CollectionNotFound',
-      'StyleNotFound',
-      'DeliveryNotFound',
-      'KeyNotFound',
-      'ImageNotFound',
-      'RouteNotFound',
-    ],
+    codes: {
+      GenerationNotFound: 'There is no such Generation, or it is not yours.',
+      FineTuneNotFound: 'There is no such Fine-Tune, or it is not yours.',
+      PromptNotFound: 'There is no such Prompt, or it is not yours. As 422: a body names it.',
+      CollectionNotFound: 'There is no such Collection, or it is neither yours nor public.',
+      StyleNotFound: 'There is no such Style, or it is neither yours nor public. As 422: a body names it.',
+      DeliveryNotFound: 'The webhook has no such delivery.',
+      KeyNotFound: 'There is no such key.',
+      ImageNotFound: 'There is no such picture; it may have been deleted.',
+      RouteNotFound: 'The service has no such path.',
+    },
   },
-  methodNotAllowed: { status: 405, title: 'Method Not Allowed', codes: ['MethodNotAllowed'] },
-  timeout: { status: 408, title: 'Request Timeout', codes: ['BodyTimeout', 'UploadStalled'] },
+  methodNotAllowed: {
+    status: 405,
+    title: 'Method Not Allowed',
+    codes: { MethodNotAllowed: 'The path exists and does not take this method; `Allow` lists those that it takes.' },
+  },
+  timeout: {
+    status: 408,
+    title: 'Request Timeout',
+    codes: {
+      BodyTimeout: 'The body took too long to come. Send it again.',
+      UploadStalled: 'An upload made too little progress. Send the file again.',
+    },
+  },
   conflict: {
     status: 409,
     title: 'Conflict',
-    codes: ['GenerationTerminated', 'IdempotencyKeyInUse', 'KeyInUse', 'KeyRevoked'],
+    codes: {
+      GenerationTerminated: 'The Generation has succeeded or failed, so it cannot be canceled.',
+      IdempotencyKeyInUse:
+        'The first request with this Idempotency-Key is still running. Repeat it after `Retry-After`.',
+      KeyInUse: 'A key cannot revoke itself. Use another key of the scope `admin`, or the command.',
+      KeyRevoked: 'The key was revoked, and cannot be changed any more. Make a new key.',
+    },
   },
-  tooLarge: { status: 413, title: 'Payload Too Large', codes: ['BodyTooLarge'] },
-  unsupportedType: { status: 415, title: 'Unsupported Media Type', codes: ['UnsupportedMediaType'] },
+  tooLarge: {
+    status: 413,
+    title: 'Payload Too Large',
+    codes: { BodyTooLarge: 'The body has more bytes than this path takes.' },
+  },
+  unsupportedType: {
+    status: 415,
+    title: 'Unsupported Media Type',
+    codes: {
+      UnsupportedMediaType:
+        'The body has another type than this path takes, or is compressed. Send `application/json`, or the type that `detail` names.',
+    },
+  },
   unprocessable: {
     status: 422,
     title: 'Unprocessable Entity',
-    codes: [
-      'ModelNotInstalled',
-      'ModelBroken',
-      'SchedulerUnsupported',
-      'SizeUnsupported',
-      'PromptDoesNotIncludeFineTuneName',
-      'PromptNotFound',
-      'StyleNotFound',
-      'PromptTooLong',
-      'TooManyPrompts',
-      'FineTuneStale',
-      'WeightsMissing',
-      'ScaleUnsupported',
-      'WeightsMalformed',
-      'WeightsDoNotFitModel',
-      'WeightsKindUnsupported',
-      'WeightsTooComplex',
-      'StorageFull',
-      'IdempotencyKeyReused',
-      'WebhookAddressRefused',
-      'GenerationFailed',
-      'GenerationUnfinished',
-    ],
+    codes: {
+      ModelNotInstalled: 'No model of this name is installed. `GET /v1/models` lists those that are.',
+      ModelBroken:
+        'The model is installed and cannot be drawn with; `GET /v1/models` says why. Its operator has to mend it.',
+      SchedulerUnsupported:
+        'The model cannot draw with this scheduler, or with its own where none is named. `detail` says which it can draw with.',
+      SizeUnsupported: 'The model was made for one size, which `detail` names. Choose the aspect ratio that has it.',
+      PromptDoesNotIncludeFineTuneName: 'A prompt on a Fine-Tune must have the Fine-Tune’s name in it, as a word.',
+      PromptNotFound: 'There is no such Prompt, or it is not yours. As 422: a body names it.',
+      StyleNotFound: 'There is no such Style, or it is neither yours nor public. As 422: a body names it.',
+      PromptTooLong: 'The prompt has more tokens than can be drawn. Shorten it.',
+      TooManyPrompts:
+        'The request would make more Prompts, or carry more metadata, than one request or this key may. Send less at a time.',
+      FineTuneStale: 'The base model was replaced since the weights were sent. Send them again.',
+      WeightsMissing: 'The change needs weights, and the Fine-Tune has none. Send them first.',
+      ScaleUnsupported: 'A scale other than 1 is for a LoRA; a textual inversion has none. Leave it out.',
+      WeightsMalformed:
+        'The file is no whole safetensors file. Send it again, whole; another format has to be converted first.',
+      WeightsDoNotFitModel:
+        'The weights were trained on another model. Send them to a Fine-Tune whose `model` is that one, or one of its kind.',
+      WeightsKindUnsupported:
+        'The file holds weights of a kind that cannot be merged; `detail` names it. Export them as a LoRA.',
+      WeightsTooComplex: 'Merging the weights would take more work than is allowed. Reduce their rank.',
+      StorageFull: 'The key has stored as much as it may. Delete pictures or weights, or ask for more room.',
+      IdempotencyKeyReused:
+        'The Idempotency-Key was used with another request in the last 24 hours. Send this one with a new key; what the first was answered comes again only if it is repeated as it was.',
+      WebhookAddressRefused: 'The webhook’s address is private. Only an operator can allow that.',
+      GenerationFailed: 'The pictures could not be drawn; `detail` says why.',
+      GenerationUnfinished:
+        'The pictures were not finished in time. They go on being drawn; ask for the Generation later.',
+    },
   },
   tooMany: {
     status: 429,
     title: 'Too Many Requests',
-    codes: [
-      'RateLimited',
-      'TooManyRequests',
-      'QueueFull',
-      'TooManyUploads',
-      'RoomReserved',
-      'TooManyEventStreams',
-      'ListRunning',
-      'TooManyWaiting',
-    ],
+    codes: {
+      RateLimited: 'The key made more requests in a minute than it may. Repeat after `Retry-After`.',
+      TooManyRequests: 'Too many requests of the key wait to be served. Wait for some of their answers.',
+      QueueFull: 'The key has as many tasks waiting as it may. Repeat after `Retry-After`.',
+      TooManyUploads: 'The key has as many uploads running as it may. Wait for one of them to end.',
+      RoomReserved: 'Uploads that are running have reserved the key’s last room. Repeat when they have ended.',
+      TooManyEventStreams: 'The key has as many event streams open as it may. Close one.',
+      ListRunning: 'The key is reading a complete list. Wait for its end, or ask for pages with `limit`.',
+      TooManyWaiting: 'At `POST /v1/images/generations`: too many requests wait. Repeat after `Retry-After`.',
+    },
   },
-  internal: { status: 500, title: 'Internal Server Error', codes: ['InternalError'] },
-  unavailable: { status: 503, title: 'Service Unavailable', codes: ['ServiceUnavailable'] },
+  internal: {
+    status: 500,
+    title: 'Internal Server Error',
+    codes: { InternalError: 'The service is at fault. Its log has the reason under the id in `instance`.' },
+  },
+  unavailable: {
+    status: 503,
+    title: 'Service Unavailable',
+    codes: {
+      ServiceUnavailable:
+        'The service cannot answer now, mostly because its database is away. Repeat after `Retry-After`.',
+    },
+  },
 } as const satisfies Readonly<Record<string, ErrorRow>>;
 
 /** Kinds of failure, which callers tell apart by status. */
 export type ErrorKind = keyof typeof errorTable;
 
+type KeysOf<T> = T extends unknown ? keyof T : never;
+
 /** The codes of a kind. */
-export type ErrorCode<K extends ErrorKind = ErrorKind> = (typeof errorTable)[K]['codes'][number];
+export type ErrorCode<K extends ErrorKind = ErrorKind> = KeysOf<(typeof errorTable)[K]['codes']>;
 
 /** Every code once, in the order of the table. */
-export const errorCodes: readonly ErrorCode[] = [...new Set(Object.values(errorTable).flatMap(({ codes }) => codes))];
+export const errorCodes = [
+  ...new Set(Object.values(errorTable).flatMap(({ codes }) => Object.keys(codes))),
+] as readonly ErrorCode[];

@@ -1,6 +1,6 @@
 import type { ApiQueryOptions } from '@nestjs/swagger';
 import type { FieldProblems } from '../errors/field-problems';
-import { Declarations } from './declarations';
+import { Declarations } from './field-rule';
 
 /** The query of a request, by parameter: a text, or several of a parameter that is sent more than once. */
 export type Query = Readonly<Record<string, string | string[] | undefined>>;

@@ -2,16 +2,23 @@ import { applyDecorators } from '@nestjs/common';
 import type { ApiPropertyOptions } from '@nestjs/swagger';
 import { ApiProperty } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
-import type { AspectRatio } from '../common/aspect-ratio';
-import { aspectRatios, sizeOf } from '../common/aspect-ratio';
+import type { AspectRatio } from '../common/sizes';
+import { aspectRatios, sizeOf } from '../common/sizes';
 import { limits } from '../common/limits';
 import type { ErrorCode } from '../errors/error-table';
 import type { FieldProblems } from '../errors/field-problems';
 import type { Check, FieldRule } from './field-rule';
 import { emptyMessage, Field, readObject } from './field-rule';
-import { shown } from './shown';
-import { characterCount, forbiddenKeys, hasWord, isCleanText, metadataProblem } from './text-rules';
-import { urlPattern, urlProblem } from './url';
+import {
+  characterCount,
+  forbiddenKeys,
+  hasWord,
+  isCleanText,
+  metadataProblem,
+  shown,
+  urlPattern,
+  urlProblem,
+} from './text-rules';
 
 /** What every field declares, both for its check and for the OpenAPI document. */
 export interface FieldOptions {

@@ -1,6 +1,6 @@
-import type { AspectRatio } from '../common/aspect-ratio';
+import type { AspectRatio } from '../common/sizes';
 import { limits } from '../common/limits';
-import type { Metadata } from '../common/metadata';
+import type { Metadata } from '../common/column';
 import { Without } from '../fields/field-rule';
 import { TextField } from '../fields/fields';
 import {
@@ -28,27 +28,31 @@ export class CreatePromptDto {
   })
   prompt: string;
 
-  @NegativePromptField()
-  negative_prompt?: string | null;
+  @NegativePromptField() negative_prompt?: string | null;
+  @CfgField() cfg?: number;
+  @StepsField() steps?: number;
+  @SeedField('the picture') seed?: number;
+  @HighResolutionField() high_resolution?: boolean;
+  @ShapeField('the picture') aspect_ratio?: AspectRatio;
+  @OwnMetadataField() metadata?: Metadata | null;
+  @WebhookField('the Prompt') webhook?: string | null;
+}
 
-  @CfgField()
-  cfg?: number;
+/** One element of the body of `POST /v1/finetunes/:id/styles`. */
+@Without({
+  num_generations: 'each element of the array draws one picture for each Style, so send more elements',
+  scheduler: "the scheduler of the Fine-Tune's model draws",
+})
+export class ApplyStyleDto {
+  @TextField({
+    description: 'A Style, or a Collection, which applies each of its Styles in their order.',
+    maxLength: limits.nameLength,
+  })
+  id: string;
 
-  @StepsField()
-  steps?: number;
-
-  @SeedField('the picture')
-  seed?: number;
-
-  @HighResolutionField()
-  high_resolution?: boolean;
-
-  @ShapeField('the picture')
-  aspect_ratio?: AspectRatio;
-
-  @OwnMetadataField()
-  metadata?: Metadata | null;
-
-  @WebhookField('the Prompt')
-  webhook?: string | null;
+  @SeedField('each picture') seed?: number;
+  @HighResolutionField() high_resolution?: boolean;
+  @ShapeField('the pictures', { asSent: true }) aspect_ratio?: AspectRatio | [AspectRatio];
+  @OwnMetadataField() metadata?: Metadata | null;
+  @WebhookField('each Prompt') webhook?: string | null;
 }

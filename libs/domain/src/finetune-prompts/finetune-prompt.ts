@@ -1,7 +1,7 @@
 import { Column, Entity, Index, JoinColumn, ManyToOne, OneToOne, PrimaryColumn } from 'typeorm';
 import type { Relation } from 'typeorm';
 import { bigintAsNumber } from '../common/column';
-import type { Metadata } from '../common/metadata';
+import type { Metadata } from '../common/column';
 import { Finetune } from '../finetunes/finetune';
 import { ImageTask } from '../image-tasks/image-task';
 

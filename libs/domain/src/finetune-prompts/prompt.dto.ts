@@ -1,9 +1,25 @@
-import { ApiProperty, ApiPropertyOptional } from '@nestjs/swagger';
-import type { AspectRatio } from '../common/aspect-ratio';
-import { aspectRatios } from '../common/aspect-ratio';
-import type { Metadata } from '../common/metadata';
+import { ApiPropertyOptional } from '@nestjs/swagger';
+import type { AspectRatio } from '../common/sizes';
+import { aspectRatios } from '../common/sizes';
+import type { Metadata } from '../common/column';
 import type { ImageTask } from '../image-tasks/image-task';
+import type { ImageTaskStatus } from '../image-tasks/image-task-status';
+import { imageTaskStatuses } from '../image-tasks/image-task-status';
 import type { FinetunePrompt } from './finetune-prompt';
+import {
+  Decimal,
+  Id,
+  Integer,
+  IntegerOrNull,
+  OwnObjectOrNull,
+  Text,
+  TextOrNull,
+  Texts,
+  Time,
+  TimeOrNull,
+  Word,
+  YesNo,
+} from '../fields/fields-of-answers';
 
 /** The parts of a Prompt and its task that are shown. */
 export type ShownPrompt = Pick<FinetunePrompt, 'id' | 'prompt' | 'metadata'> & {
@@ -15,44 +31,22 @@ export type ShownPrompt = Pick<FinetunePrompt, 'id' | 'prompt' | 'metadata'> & {
 
 /** Fields of both new and stored Prompts. */
 abstract class PromptFields {
-  @ApiProperty({ type: String, minLength: 24, maxLength: 24 })
-  id: string;
-
-  @ApiProperty({ type: String, description: 'The text as it was sent.' })
-  prompt: string;
-
-  @ApiProperty({ type: String, nullable: true })
-  negative_prompt: string | null;
-
-  @ApiProperty({ type: 'integer' })
-  steps: number;
-
-  @ApiProperty({ type: Boolean })
-  high_resolution: boolean;
-
-  @ApiProperty({ enum: [...aspectRatios], enumName: 'AspectRatio' })
-  aspect_ratio: AspectRatio;
-
-  @ApiProperty({ type: String, isArray: true, description: 'URLs of its pictures; empty until it is drawn.' })
-  images: string[];
-
-  @ApiProperty({ type: 'object', additionalProperties: true, nullable: true })
-  metadata: Metadata | null;
-
-  @ApiProperty({ type: String, nullable: true, description: 'Why it failed, in plain words.' })
-  error_message: string | null;
-
-  @ApiProperty({ type: String, format: 'date-time', description: 'When the request was accepted.' })
-  created_at: string;
+  @Id() id: string;
+  @Text('The text as it was sent.') prompt: string;
+  @TextOrNull() negative_prompt: string | null;
+  @Integer() steps: number;
+  @YesNo() high_resolution: boolean;
+  @Word(aspectRatios, 'AspectRatio') aspect_ratio: AspectRatio;
+  @Texts('URLs of its pictures; empty until it is drawn.') images: string[];
+  @OwnObjectOrNull() metadata: Metadata | null;
+  @TextOrNull('Why it failed, in plain words.') error_message: string | null;
+  @Time('When the request was accepted.') created_at: string;
 }
 
 /** A Prompt in a list or on its own. */
 export class PromptDto extends PromptFields {
-  @ApiProperty({ type: Number })
-  cfg: number;
-
-  @ApiProperty({ type: 'integer' })
-  seed: number;
+  @Decimal() cfg: number;
+  @Integer() seed: number;
 
   /**
    * @param prompt with its task loaded.
@@ -78,16 +72,8 @@ export class PromptDto extends PromptFields {
 
 /** A Prompt in the response to its creation, where `cfg` and `seed` are strings. */
 export class CreatedPromptDto extends PromptFields {
-  @ApiProperty({
-    type: String,
-    description: 'The shortest decimal.',
-    pattern: String.raw`^\d+(\.\d+)?$`,
-    example: '7.5',
-  })
-  cfg: string;
-
-  @ApiProperty({ type: String, pattern: String.raw`^\d+$`, example: '1234567890' })
-  seed: string;
+  @Text('The shortest decimal.', { pattern: String.raw`^\d+(\.\d+)?$`, example: '7.5' }) cfg: string;
+  @Text('', { pattern: String.raw`^\d+$`, example: '1234567890' }) seed: string;
 
   static from(prompt: ShownPrompt): CreatedPromptDto {
     const { cfg, seed, ...rest } = PromptDto.from(prompt, []);
@@ -97,23 +83,12 @@ export class CreatedPromptDto extends PromptFields {
 
 /** A Prompt made from a Style: its identifying fields, and only what was sent with the Style. */
 export class PartialPromptDto {
-  @ApiProperty({ type: String, minLength: 24, maxLength: 24 })
-  id: string;
-
-  @ApiProperty({ type: String, nullable: true })
-  error_message: string | null;
-
-  @ApiProperty({ type: String, isArray: true })
-  images: string[];
-
-  @ApiProperty({ type: String, format: 'date-time' })
-  created_at: string;
-
-  @ApiProperty({ type: 'integer', required: false })
-  seed?: number;
-
-  @ApiProperty({ type: Boolean, required: false })
-  high_resolution?: boolean;
+  @Id() id: string;
+  @TextOrNull() error_message: string | null;
+  @Texts() images: string[];
+  @Time() created_at: string;
+  @Integer('', { required: false }) seed?: number;
+  @YesNo('', { required: false }) high_resolution?: boolean;
 
   @ApiPropertyOptional({
     oneOf: [
@@ -123,6 +98,75 @@ export class PartialPromptDto {
   })
   aspect_ratio?: AspectRatio | [AspectRatio];
 
-  @ApiPropertyOptional({ type: 'object', additionalProperties: true, nullable: true })
-  metadata?: Metadata | null;
+  @ApiPropertyOptional({ type: 'object', additionalProperties: true, nullable: true }) metadata?: Metadata | null;
+}
+
+/** Where a task is: its place in the queue, and its last step, as far as this process knows. */
+interface TaskPlace {
+  queuePosition: number | null;
+  step: number | null;
+}
+
+type StatusTask = Pick<
+  ImageTask,
+  'status' | 'steps' | 'servedBy' | 'upscaler' | 'promptChunks' | 'createdAt' | 'completedAt'
+>;
+
+/** What a Prompt has no fields for. */
+export class PromptStatusDto {
+  @Word(imageTaskStatuses, 'GenerationStatus') status: ImageTaskStatus;
+  @IntegerOrNull('How many are likely to be drawn before it; null once it is drawn.', { minimum: 0, example: 2 })
+  queue_position: number | null;
+
+  @IntegerOrNull(
+    'Steps that are done: 0 while it waits, and all of them once it has succeeded; null while it is prepared, ' +
+      'for a moment after the api has started again, and if it has failed or is canceled.',
+    { minimum: 0, example: 12 },
+  )
+  step: number | null;
+
+  @Integer('Steps as requested.') steps: number;
+  @TextOrNull('Name and hash of the weights that draw it, once drawing has started.') served_by: string | null;
+  @TextOrNull('What enlarged a high-resolution picture.') upscaler: string | null;
+  @IntegerOrNull('Chunks of 75 tokens in which the longer of prompt and negative prompt is read.')
+  prompt_chunks: number | null;
+  @Time('When the request was accepted.') started_at: string;
+  @TimeOrNull('When it terminated.') completed_at: string | null;
+
+  static of(task: StatusTask, { queuePosition, step }: TaskPlace): PromptStatusDto {
+    return {
+      status: task.status,
+      queue_position: task.status === 'queued' ? queuePosition : null,
+      step: task.status === 'succeeded' ? task.steps : task.status === 'queued' ? 0 : step,
+      steps: task.steps,
+      served_by: task.servedBy,
+      upscaler: task.upscaler,
+      prompt_chunks: task.promptChunks,
+      started_at: task.createdAt.toISOString(),
+      completed_at: task.completedAt?.toISOString() ?? null,
+    };
+  }
+}
+
+/** A Prompt together with its status, in the last event of its stream. */
+export class TerminatedPromptDto extends PromptDto {
+  @Word(imageTaskStatuses, 'GenerationStatus') status: ImageTaskStatus;
+  @TextOrNull() served_by: string | null;
+  @TextOrNull() upscaler: string | null;
+  @IntegerOrNull() prompt_chunks: number | null;
+  @Time() started_at: string;
+  @TimeOrNull() completed_at: string | null;
+
+  /** @param prompt with its task loaded. */
+  static ended(prompt: ShownPrompt & { task: StatusTask }, imageUrls: string[]): TerminatedPromptDto {
+    const {
+      queue_position: _position,
+      step: _step,
+      ...status
+    } = PromptStatusDto.of(prompt.task, {
+      queuePosition: null,
+      step: null,
+    });
+    return { ...PromptDto.from(prompt, imageUrls), ...status };
+  }
 }

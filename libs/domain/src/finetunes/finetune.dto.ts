@@ -1,74 +1,130 @@
 import { ApiProperty } from '@nestjs/swagger';
-import type { Metadata } from '../common/metadata';
+import { defaults, limits } from '../common/limits';
+import type { Metadata } from '../common/column';
+import { NumberField, TextField, UrlArrayField } from '../fields/fields';
+import { ModelField, OwnMetadataField } from '../fields/fields-in-common';
+import { Without } from '../fields/field-rule';
 import type { Finetune, FinetuneStatus, FinetuneWeightsKind } from './finetune';
 import { finetuneStatuses, finetuneWeightsKinds } from './finetune';
+import {
+  Decimal,
+  Id,
+  IntegerOrNull,
+  OwnObjectOrNull,
+  PartOrNull,
+  Text,
+  TextOrNull,
+  Time,
+  Word,
+} from '../fields/fields-of-answers';
+
+/** Body of `POST /v1/finetunes` that registers a Fine-Tune. */
+export class CreateFinetuneDto {
+  @TextField({
+    description:
+      'The class noun of the object, which every Prompt of the Fine-Tune must include. It has a letter or a digit.',
+    maxLength: limits.nameLength,
+    word: true,
+    missingCode: 'FineTuneNameMissing',
+    example: 'robot',
+  })
+  name: string;
+
+  @TextField({
+    description: 'A title of your own.',
+    maxLength: limits.nameLength,
+    optional: true,
+    example: 'My tin robot',
+  })
+  title?: string | null;
+
+  @TextField({
+    description:
+      'The word that calls the object; written right before the name where a Prompt lacks it. It has a letter or a digit.',
+    maxLength: limits.tokenLength,
+    word: true,
+    pattern: /^\S+$/,
+    patternMessage: 'must be one word without white space',
+    optional: true,
+    default: defaults.token,
+  })
+  token?: string;
+
+  @ModelField('Name of the model that the weights were trained on.') model?: string;
+  @OwnMetadataField() metadata?: Metadata | null;
+
+  @UrlArrayField({
+    description:
+      'Pictures of the object. They are checked and not kept: training happens elsewhere, and PUT /v1/finetunes/{id}/weights takes its result.',
+    documentedMin: limits.trainingImages.min,
+    max: limits.trainingImages.max,
+    maxLength: limits.webhookLength,
+    optional: true,
+  })
+  images_url?: string[];
+}
+
+const cannotBeChanged = 'it cannot be changed; register another Fine-Tune';
+
+/** Body of `PATCH /v1/finetunes/:id`: what is left out, or null, stays. */
+@Without({ name: cannotBeChanged, token: cannotBeChanged, model: cannotBeChanged })
+export class UpdateFinetuneDto {
+  @TextField({
+    description: 'A title of your own; an empty one removes it.',
+    minLength: 0,
+    maxLength: limits.nameLength,
+    optional: true,
+    example: 'My tin robot',
+  })
+  title?: string;
+
+  @OwnMetadataField() metadata?: Metadata;
+
+  @NumberField({
+    description:
+      'By how much its LoRA changes the model. It needs weights. Prompts that were accepted before keep the scale of then.',
+    ...limits.weightsScale,
+    optional: true,
+    example: 0.8,
+  })
+  scale?: number;
+}
 
 /** The weights of a Fine-Tune. */
 export class FinetuneWeightsDto {
-  @ApiProperty({ enum: [...finetuneWeightsKinds], enumName: 'FinetuneWeightsKind' })
-  kind: FinetuneWeightsKind;
-
-  @ApiProperty({ type: String, description: 'SHA-256 of the uploaded file, in hexadecimal.' })
-  sha256: string;
-
-  @ApiProperty({ type: 'integer', nullable: true, description: 'Size of the uploaded file.' })
-  bytes: number | null;
-
-  @ApiProperty({ type: Number, description: 'By how much a LoRA changes the model.' })
-  scale: number;
-
-  @ApiProperty({
-    type: String,
-    nullable: true,
-    description: 'Name and hash of the model that they were checked against; null where that was not recorded.',
-  })
+  @Word(finetuneWeightsKinds, 'FinetuneWeightsKind') kind: FinetuneWeightsKind;
+  @Text('SHA-256 of the uploaded file, in hexadecimal.') sha256: string;
+  @IntegerOrNull('Size of the uploaded file.') bytes: number | null;
+  @Decimal('By how much a LoRA changes the model.') scale: number;
+  @TextOrNull('Name and hash of the model that they were checked against; null where that was not recorded.')
   base: string | null;
 }
 
 /** A Fine-Tune as every route shows it. */
 export class FinetuneDto {
-  @ApiProperty({ type: String, minLength: 24, maxLength: 24 })
-  id: string;
+  @Id() id: string;
+  @TextOrNull() title: string | null;
+  @Text('The class noun that every Prompt must include.') name: string;
+  @Text('The word that calls the object.') token: string;
+  @Text() model: string;
 
-  @ApiProperty({ type: String, nullable: true })
-  title: string | null;
-
-  @ApiProperty({ type: String, description: 'The class noun that every Prompt must include.' })
-  name: string;
-
-  @ApiProperty({ type: String, description: 'The word that calls the object.' })
-  token: string;
-
-  @ApiProperty({ type: String })
-  model: string;
-
-  @ApiProperty({
-    enum: [...finetuneStatuses, 'stale'],
-    enumName: 'FinetuneStatus',
-    description:
-      'registered: drawn by the model alone; ready: its weights are there; stale: they are, but the model was replaced or removed since they were checked.',
-  })
+  @Word(
+    [...finetuneStatuses, 'stale'],
+    'FinetuneStatus',
+    'registered: drawn by the model alone; ready: its weights are there; stale: they are, but the model was replaced or removed since they were checked.',
+  )
   status: FinetuneStatus | 'stale';
 
-  @ApiProperty({ type: FinetuneWeightsDto, nullable: true, description: 'What was uploaded; null before that.' })
-  weights: FinetuneWeightsDto | null;
+  @PartOrNull(FinetuneWeightsDto, 'What was uploaded; null before that.') weights: FinetuneWeightsDto | null;
+  @OwnObjectOrNull() metadata: Metadata | null;
+  @TextOrNull() error_message: string | null;
 
-  @ApiProperty({ type: 'object', additionalProperties: true, nullable: true })
-  metadata: Metadata | null;
-
-  @ApiProperty({ type: String, nullable: true })
-  error_message: string | null;
-
-  @ApiProperty({
-    type: String,
-    nullable: true,
-    description:
-      'A sentence for people about what is left to do before it is drawn as it is meant to be: where it has no weights, where it is `stale`, or after `images_url`. Null if nothing is.',
-  })
+  @TextOrNull(
+    'A sentence for people about what is left to do before it is drawn as it is meant to be: where it has no weights, where it is `stale`, or after `images_url`. Null if nothing is.',
+  )
   note: string | null;
 
-  @ApiProperty({ type: String, format: 'date-time', description: 'When the request was accepted.' })
-  created_at: string;
+  @Time('When the request was accepted.') created_at: string;
 
   /** @param base `<model>@<hash>` of the model that draws it now; undefined if there is none. */
   static from(finetune: Finetune, base: string | undefined): FinetuneDto {
@@ -94,8 +150,7 @@ export class FinetuneDto {
  * route may answer with.
  */
 export class RegisteredFinetuneDto extends FinetuneDto {
-  @ApiProperty({ enum: ['registered'] })
-  override status: 'registered';
+  @ApiProperty({ enum: ['registered'] }) override status: 'registered';
 }
 
 function weightsOf(finetune: Finetune): FinetuneWeightsDto | null {

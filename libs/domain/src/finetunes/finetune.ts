@@ -1,6 +1,6 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 import { bigintAsNumber } from '../common/column';
-import type { Metadata } from '../common/metadata';
+import type { Metadata } from '../common/column';
 
 export const finetuneStatuses = ['registered', 'ready', 'failed'] as const;
 export type FinetuneStatus = (typeof finetuneStatuses)[number];
@@ -11,67 +11,38 @@ export type FinetuneWeightsKind = (typeof finetuneWeightsKinds)[number];
 @Entity('finetunes')
 @Index('finetunes_owner_seq_idx', ['ownerId', 'seq'])
 export class Finetune {
-  @PrimaryColumn('varchar', { name: 'id', length: 24, primaryKeyConstraintName: 'finetunes_pkey' })
-  id: string;
-
-  @Column('varchar', { name: 'owner_id', length: 24 })
-  ownerId: string;
-
-  @Column('bigint', { name: 'seq', generated: 'increment', transformer: bigintAsNumber })
-  seq: number;
+  @PrimaryColumn('varchar', { length: 24 }) id: string;
+  @Column('varchar', { length: 24 }) ownerId: string;
+  @Column('bigint', { generated: 'increment', transformer: bigintAsNumber }) seq: number;
 
   /** The class noun that a Prompt's text must include, such as `robot`. */
-  @Column('varchar', { name: 'name', length: 200 })
-  name: string;
-
-  @Column('varchar', { name: 'title', length: 200, nullable: true })
-  title: string | null;
+  @Column('varchar', { length: 200 }) name: string;
+  @Column('varchar', { length: 200, nullable: true }) title: string | null;
 
   /** Inserted before the name where a text lacks it. */
-  @Column('varchar', { name: 'token', length: 64 })
-  token: string;
-
-  @Column('varchar', { name: 'model', length: 64 })
-  model: string;
-
-  @Column('varchar', { name: 'status', length: 16 })
-  status: FinetuneStatus;
-
-  @Column('json', { name: 'metadata', nullable: true })
-  metadata: Metadata | null;
-
-  @Column('text', { name: 'error_message', nullable: true })
-  errorMessage: string | null;
-
-  @Column('varchar', { name: 'weights_kind', length: 24, nullable: true })
-  weightsKind: FinetuneWeightsKind | null;
+  @Column('varchar', { length: 64 }) token: string;
+  @Column('varchar', { length: 64 }) model: string;
+  @Column('varchar', { length: 16 }) status: FinetuneStatus;
+  @Column('json', { nullable: true }) metadata: Metadata | null;
+  @Column('text', { nullable: true }) errorMessage: string | null;
+  @Column('varchar', { length: 24, nullable: true }) weightsKind: FinetuneWeightsKind | null;
 
   /** SHA-256 of the uploaded file, in hex. */
-  @Column('varchar', { name: 'weights_hash', length: 64, nullable: true })
-  weightsHash: string | null;
+  @Column('varchar', { length: 64, nullable: true }) weightsHash: string | null;
 
   /** Key of the uploaded file in the storage. */
-  @Column('varchar', { name: 'weights_key', length: 256, nullable: true })
-  weightsKey: string | null;
+  @Column('varchar', { length: 256, nullable: true }) weightsKey: string | null;
 
   /** Number of embeddings behind a textual inversion's token; each takes the place of one token. */
-  @Column('integer', { name: 'weights_vectors', nullable: true })
-  weightsVectors: number | null;
-
-  @Column('bigint', { name: 'weights_bytes', nullable: true, transformer: bigintAsNumber })
-  weightsBytes: number | null;
-
-  @Column('double precision', { name: 'weights_scale', default: 1 })
-  weightsScale: number;
+  @Column('integer', { nullable: true }) weightsVectors: number | null;
+  @Column('bigint', { nullable: true, transformer: bigintAsNumber }) weightsBytes: number | null;
+  @Column('double precision', { default: 1 }) weightsScale: number;
 
   /**
    * `<model>@<hash>` of the base model that the weights were checked against; null for those from before it was stored.
    */
-  @Column('varchar', { name: 'weights_base', length: 128, nullable: true })
-  weightsBase: string | null;
-
-  @Column({ type: 'timestamptz', name: 'created_at', precision: 3 })
-  createdAt: Date;
+  @Column('varchar', { length: 128, nullable: true }) weightsBase: string | null;
+  @Column({ type: 'timestamptz', precision: 3 }) createdAt: Date;
 
   /**
    * Whether its base model was replaced or removed since its weights were checked.

@@ -1,12 +1,95 @@
-import { ApiProperty } from '@nestjs/swagger';
-import type { AspectRatio } from '../common/aspect-ratio';
-import { aspectRatios } from '../common/aspect-ratio';
-import type { Metadata } from '../common/metadata';
+import type { AspectRatio } from '../common/sizes';
+import { defaults, limits } from '../common/limits';
+import type { Metadata } from '../common/column';
+import { schedulerNames } from '../common/schedulers';
+import { BooleanField, EnumField, NumberField, TextField } from '../fields/fields';
+import {
+  CfgField,
+  HighResolutionField,
+  ModelField,
+  NegativePromptField,
+  OwnMetadataField,
+  SeedField,
+  ShapeField,
+  StepsField,
+  WebhookField,
+} from '../fields/fields-in-common';
 import type { ImageTask, OutputFormat } from '../image-tasks/image-task';
 import { outputFormats } from '../image-tasks/image-task';
+import { aspectRatios } from '../common/sizes';
 import type { ImageTaskStatus } from '../image-tasks/image-task-status';
 import { imageTaskStatuses } from '../image-tasks/image-task-status';
 import type { Generation } from './generation';
+import {
+  Decimal,
+  Id,
+  Integer,
+  IntegerOrNull,
+  OwnObjectOrNull,
+  Text,
+  TextOrNull,
+  Texts,
+  Time,
+  TimeOrNull,
+  Word,
+  YesNo,
+} from '../fields/fields-of-answers';
+
+/** Body of `POST /v1/sd/text-to-image`. */
+export class CreateGenerationDto {
+  @TextField({
+    description: 'What the picture shows.',
+    maxLength: limits.promptLength,
+    missingCode: 'PromptMissing',
+    example: 'a red circle on a blue background',
+  })
+  prompt: string;
+
+  @NegativePromptField() negative_prompt?: string | null;
+  @ShapeField('the picture') aspect_ratio?: AspectRatio;
+  @WebhookField('the Generation') webhook?: string | null;
+  @ModelField('Name of an installed model: sd1.5, sd2.1, shapes, or another that GET /v1/models lists.') model?: string;
+
+  @NumberField({
+    description: 'How many pictures; picture i has the seed `seed + i`.',
+    integer: true,
+    ...limits.numGenerations,
+    optional: true,
+    default: defaults.numGenerations,
+  })
+  num_generations?: number;
+
+  @OwnMetadataField() metadata?: Metadata | null;
+  @CfgField() cfg?: number;
+  @StepsField() steps?: number;
+  @SeedField('the first picture') seed?: number;
+
+  @EnumField({
+    description: "Sampling method; the model's own when left out.",
+    values: schedulerNames,
+    name: 'Scheduler',
+    optional: true,
+  })
+  scheduler?: string | null;
+
+  @HighResolutionField() high_resolution?: boolean;
+
+  @EnumField({
+    description: 'File format of the pictures.',
+    values: outputFormats,
+    name: 'OutputFormat',
+    optional: true,
+    default: defaults.outputFormat,
+  })
+  output_format?: OutputFormat;
+
+  @BooleanField({
+    description: 'Whether `(word:1.3)` and `[word]` in the texts weigh words.',
+    optional: true,
+    default: defaults.promptWeighting,
+  })
+  prompt_weighting?: boolean;
+}
 
 /** The parts of a Generation and its task that are shown. */
 export type GenerationRecord = Pick<Generation, 'id' | 'webhook' | 'metadata'> & {
@@ -36,88 +119,39 @@ export type GenerationRecord = Pick<Generation, 'id' | 'webhook' | 'metadata'> &
 
 /** A Generation in every route and in its webhook. */
 export class GenerationDto {
-  @ApiProperty({ type: String, minLength: 24, maxLength: 24 })
-  id: string;
+  @Id() id: string;
+  @Text() prompt: string;
+  @TextOrNull() negative_prompt: string | null;
+  @Word(aspectRatios, 'AspectRatio') aspect_ratio: AspectRatio;
+  @TextOrNull('', { format: 'iri' }) webhook: string | null;
+  @Text('The model that was asked for.') model: string;
+  @Integer() num_generations: number;
+  @OwnObjectOrNull() metadata: Metadata | null;
+  @TextOrNull('Why it failed, in plain words.') error: string | null;
+  @Time('When the request was accepted.') started_at: string;
+  @Word(imageTaskStatuses, 'GenerationStatus') status: ImageTaskStatus;
+  @Texts('URLs of the pictures, in order of their seeds.') images: string[];
+  @Decimal() cfg: number;
+  @Integer() steps: number;
+  @Integer() seed: number;
 
-  @ApiProperty({ type: String })
-  prompt: string;
-
-  @ApiProperty({ type: String, nullable: true })
-  negative_prompt: string | null;
-
-  @ApiProperty({ enum: [...aspectRatios], enumName: 'AspectRatio' })
-  aspect_ratio: AspectRatio;
-
-  @ApiProperty({ type: String, format: 'iri', nullable: true })
-  webhook: string | null;
-
-  @ApiProperty({ type: String, description: 'The model that was asked for.' })
-  model: string;
-
-  @ApiProperty({ type: 'integer' })
-  num_generations: number;
-
-  @ApiProperty({ type: 'object', additionalProperties: true, nullable: true })
-  metadata: Metadata | null;
-
-  @ApiProperty({ type: String, nullable: true, description: 'Why it failed, in plain words.' })
-  error: string | null;
-
-  @ApiProperty({ type: String, format: 'date-time', description: 'When the request was accepted.' })
-  started_at: string;
-
-  @ApiProperty({ enum: [...imageTaskStatuses], enumName: 'GenerationStatus' })
-  status: ImageTaskStatus;
-
-  @ApiProperty({ type: String, isArray: true, description: 'URLs of the pictures, in order of their seeds.' })
-  images: string[];
-
-  @ApiProperty({ type: Number })
-  cfg: number;
-
-  @ApiProperty({ type: 'integer' })
-  steps: number;
-
-  @ApiProperty({ type: 'integer' })
-  seed: number;
-
-  @ApiProperty({
-    type: String,
-    nullable: true,
-    description:
-      'The sampling method that the request names, or else the `defaults` of the model. If it is null, neither names one, and the `scheduler` of the model draws; `GET /v1/models` has both.',
-  })
+  @TextOrNull(
+    'The sampling method that the request names, or else the `defaults` of the model. If it is null, neither names one, and the `scheduler` of the model draws; `GET /v1/models` has both.',
+  )
   scheduler: string | null;
 
-  @ApiProperty({ type: Boolean })
-  high_resolution: boolean;
+  @YesNo() high_resolution: boolean;
+  @Word(outputFormats, 'OutputFormat') output_format: OutputFormat;
+  @YesNo() prompt_weighting: boolean;
 
-  @ApiProperty({ enum: [...outputFormats], enumName: 'OutputFormat' })
-  output_format: OutputFormat;
-
-  @ApiProperty({ type: Boolean })
-  prompt_weighting: boolean;
-
-  @ApiProperty({
-    type: 'integer',
-    nullable: true,
-    description:
-      'Chunks of 75 tokens in which the longer of prompt and negative prompt is read; null for what was asked for before they were counted.',
-  })
+  @IntegerOrNull(
+    'Chunks of 75 tokens in which the longer of prompt and negative prompt is read; null for what was asked for before they were counted.',
+  )
   prompt_chunks: number | null;
 
-  @ApiProperty({ type: String, nullable: true, description: 'What enlarged a high-resolution picture.' })
-  upscaler: string | null;
-
-  @ApiProperty({
-    type: String,
-    nullable: true,
-    description: 'Name and hash of the weights that draw it, once drawing has started.',
-  })
-  served_by: string | null;
-
-  @ApiProperty({ type: String, format: 'date-time', nullable: true, description: 'When it terminated.' })
-  completed_at: string | null;
+  @TextOrNull('What enlarged a high-resolution picture.') upscaler: string | null;
+  @TextOrNull('Name and hash of the weights that draw it, once drawing has started.') served_by: string | null;
+  @TimeOrNull('When it terminated.') completed_at: string | null;
 
   /**
    * @param imageUrls of the task's images, in their order.

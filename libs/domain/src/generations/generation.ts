@@ -1,7 +1,7 @@
 import { Column, Entity, Index, JoinColumn, OneToOne, PrimaryColumn } from 'typeorm';
 import type { Relation } from 'typeorm';
 import { bigintAsNumber } from '../common/column';
-import type { Metadata } from '../common/metadata';
+import type { Metadata } from '../common/column';
 import { ImageTask } from '../image-tasks/image-task';
 
 /** A caller's text-to-image request. The image task with the same id draws it. */

@@ -1,6 +1,6 @@
 import { Check, Column, Entity, Index, OneToMany, PrimaryColumn } from 'typeorm';
 import type { Relation } from 'typeorm';
-import type { AspectRatio } from '../common/aspect-ratio';
+import type { AspectRatio } from '../common/sizes';
 import { bigintAsNumber } from '../common/column';
 import { Image } from './image';
 import type { ImageTaskStatus } from './image-task-status';

@@ -4,14 +4,9 @@ import { imageTaskStatuses } from './image-task-status';
 
 /** Which Generations or Prompts a list is limited to. */
 export class TaskQueryDto {
-  @WordParameter({ description: 'Only those with this status.', values: imageTaskStatuses })
-  status?: ImageTaskStatus;
-
-  @TimeParameter('after')
-  created_after?: Date;
-
-  @TimeParameter('before')
-  created_before?: Date;
+  @WordParameter({ description: 'Only those with this status.', values: imageTaskStatuses }) status?: ImageTaskStatus;
+  @TimeParameter('after') created_after?: Date;
+  @TimeParameter('before') created_before?: Date;
 }
 
 function TimeParameter(side: 'after' | 'before') {

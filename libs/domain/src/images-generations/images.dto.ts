@@ -1,28 +1,73 @@
-import { ApiProperty } from '@nestjs/swagger';
+import type { AspectRatio } from '../common/sizes';
+import { aspectRatios, sizeOf } from '../common/sizes';
+import { defaults, limits } from '../common/limits';
+import { EnumField, NumberField, TextField } from '../fields/fields';
+import { ModelField } from '../fields/fields-in-common';
+import { Integer, Parts, Text } from '../fields/fields-of-answers';
+
+/** The sizes of OpenAI's API that are drawn here, with their shape; `auto` is the default one. */
+export const imageSizes: ReadonlyMap<string, AspectRatio> = new Map([
+  ['auto', defaults.aspectRatio],
+  ...aspectRatios.map((shape) => [`${sizeOf[shape].width}x${sizeOf[shape].height}`, shape] as const),
+]);
+
+export const imageResponseFormats = ['url', 'b64_json'] as const;
+
+/** Body of `POST /v1/images/generations`, in the shape of OpenAI's API. */
+export class CreateImagesDto {
+  @TextField({
+    description: 'What the pictures show.',
+    maxLength: limits.promptLength,
+    missingCode: 'PromptMissing',
+    example: 'a red circle on a blue background',
+  })
+  prompt: string;
+
+  @ModelField('Name of an installed model: sd1.5, sd2.1, shapes, or another that GET /v1/models lists.') model?: string;
+
+  @NumberField({
+    description: 'How many pictures.',
+    integer: true,
+    ...limits.numGenerations,
+    optional: true,
+    default: defaults.numGenerations,
+  })
+  n?: number;
+
+  @EnumField({
+    description: 'Width and height in pixels; auto is 512x512.',
+    values: [...imageSizes.keys()],
+    name: 'ImageSize',
+    optional: true,
+    default: 'auto',
+  })
+  size?: string;
+
+  @EnumField({
+    description: 'Whether the answer has URLs of the pictures, or the pictures themselves in base64.',
+    values: imageResponseFormats,
+    name: 'ImageResponseFormat',
+    optional: true,
+    default: 'url',
+  })
+  response_format?: (typeof imageResponseFormats)[number];
+
+  @TextField({
+    description: 'Who the pictures are for; kept in the metadata of the Generation.',
+    maxLength: limits.nameLength,
+    optional: true,
+  })
+  user?: string;
+}
 
 /** One picture, in the shape of OpenAI's API. */
 export class ImageDto {
-  @ApiProperty({ type: String, format: 'uri', required: false, description: 'With `response_format: url`.' })
-  url?: string;
-
-  @ApiProperty({
-    type: String,
-    required: false,
-    description: 'With `response_format: b64_json`.',
-    example: 'iVBORw0KGgo=',
-  })
-  b64_json?: string;
+  @Text('With `response_format: url`.', { format: 'uri', required: false }) url?: string;
+  @Text('With `response_format: b64_json`.', { required: false, example: 'iVBORw0KGgo=' }) b64_json?: string;
 }
 
 /** Pictures, in the shape of OpenAI's API. */
 export class ImagesDto {
-  @ApiProperty({
-    type: 'integer',
-    description: 'When they were finished, in seconds since the epoch.',
-    example: 1795166493,
-  })
-  created: number;
-
-  @ApiProperty({ type: ImageDto, isArray: true })
-  data: ImageDto[];
+  @Integer('When they were finished, in seconds since the epoch.', { example: 1795166493 }) created: number;
+  @Parts(ImageDto) data: ImageDto[];
 }

@@ -37,31 +37,32 @@ export interface BrokenModel {
 @Entity('inference_workers')
 @Index('inference_workers_heartbeat_idx', ['heartbeatAt'])
 export class InferenceWorker {
-  @PrimaryColumn('varchar', { name: 'id', length: 24, primaryKeyConstraintName: 'inference_workers_pkey' })
-  id: string;
+  @PrimaryColumn('varchar', { length: 24 }) id: string;
 
   /** The devices actually used: `cpu`, `webgpu` or `cuda:<n>`. */
-  @Column('text', { name: 'devices', array: true })
-  devices: string[];
+  @Column('text', { array: true }) devices: string[];
 
   /**
    * The models it can draw now, those that its stand-in stands in for included; null: an older
    * version, which does not say.
    */
-  @Column('text', { name: 'models', array: true, nullable: true })
-  models: string[] | null;
+  @Column('text', { array: true, nullable: true }) models: string[] | null;
 
   /** Its engines, one a device; null: an older version, which does not say. */
-  @Column('json', { name: 'engines', nullable: true })
-  engines: EngineReport[] | null;
+  @Column('json', { nullable: true }) engines: EngineReport[] | null;
 
   /** The models that its engines have refused; null: an older version, which does not say. */
-  @Column('json', { name: 'broken', nullable: true })
-  broken: BrokenModel[] | null;
+  @Column('json', { nullable: true }) broken: BrokenModel[] | null;
+  @Column({ type: 'timestamptz', precision: 3 }) startedAt: Date;
+  @Column({ type: 'timestamptz', precision: 3 }) heartbeatAt: Date;
+}
 
-  @Column({ type: 'timestamptz', name: 'started_at', precision: 3 })
-  startedAt: Date;
-
-  @Column({ type: 'timestamptz', name: 'heartbeat_at', precision: 3 })
-  heartbeatAt: Date;
+/**
+ * When a worker last said that it can draw this model. The row outlives the worker, so that its tasks
+ * wait while it restarts.
+ */
+@Entity('drawable_models')
+export class DrawableModel {
+  @PrimaryColumn('varchar', { length: 64 }) name: string;
+  @Column({ type: 'timestamptz', precision: 3 }) drawableAt: Date;
 }

@@ -1,88 +1,64 @@
-import { ApiProperty } from '@nestjs/swagger';
 import type { SchedulerName } from '../common/schedulers';
 import { schedulerNames } from '../common/schedulers';
+import {
+  Decimal,
+  Integer,
+  IntegerOrNull,
+  Part,
+  Text,
+  TextOrNull,
+  Texts,
+  WordOrNull,
+  YesNo,
+} from '../fields/fields-of-answers';
 
 /** What a model is drawn with where a request does not say. */
 export class ModelDefaultsDto {
-  @ApiProperty({ type: Number, description: "From the model's darkroom.json, else 7.5.", example: 7.5 })
-  cfg: number;
+  @Decimal("From the model's darkroom.json, else 7.5.", { example: 7.5 }) cfg: number;
+  @Integer("From the model's darkroom.json, else 30.", { example: 30 }) steps: number;
 
-  @ApiProperty({ type: 'integer', description: "From the model's darkroom.json, else 30.", example: 30 })
-  steps: number;
-
-  @ApiProperty({
-    enum: [...schedulerNames],
-    enumName: 'Scheduler',
-    nullable: true,
-    description: "From the model's darkroom.json; null for the model's own, which `scheduler` of the model names.",
-  })
+  @WordOrNull(
+    schedulerNames,
+    'Scheduler',
+    "From the model's darkroom.json; null for the model's own, which `scheduler` of the model names.",
+  )
   scheduler: SchedulerName | null;
 }
 
 /** An installed model. */
 export class ModelDto {
-  @ApiProperty({ type: String, example: 'sd1.5' })
-  name: string;
+  @Text('', { example: 'sd1.5' }) name: string;
+  @TextOrNull("diffusers' name of its own sampling method.", { example: 'PNDMScheduler' }) scheduler: string | null;
 
-  @ApiProperty({
-    type: String,
-    nullable: true,
-    description: "diffusers' name of its own sampling method.",
-    example: 'PNDMScheduler',
-  })
-  scheduler: string | null;
-
-  @ApiProperty({
-    type: 'integer',
-    nullable: true,
-    description:
-      'Edge in pixels of the square pictures it was trained on; of a graph that was exported for one size, its height.',
-    example: 512,
-  })
+  @IntegerOrNull(
+    'Edge in pixels of the square pictures it was trained on; of a graph that was exported for one size, its height.',
+    { example: 512 },
+  )
   native_size: number | null;
 
-  @ApiProperty({
-    type: String,
-    nullable: true,
-    description:
-      'What running workers draw it on: cpu, webgpu or cuda:<n>, several with commas; null while none is up that can.',
-    example: 'cuda:0',
-  })
+  @TextOrNull(
+    'What running workers draw it on: cpu, webgpu or cuda:<n>, several with commas; null while none is up that can.',
+    { example: 'cuda:0' },
+  )
   device: string | null;
 
-  @ApiProperty({
-    type: String,
-    nullable: true,
-    description:
-      'First 12 digits of the content hash of its files, as in `served_by`; null for a model that cannot be read.',
-  })
+  @TextOrNull(
+    'First 12 digits of the content hash of its files, as in `served_by`; null for a model that cannot be read.',
+  )
   hash: string | null;
 
-  @ApiProperty({ type: 'integer' })
-  bytes: number;
+  @Integer() bytes: number;
+  @Part(ModelDefaultsDto) defaults: ModelDefaultsDto;
 
-  @ApiProperty({ type: ModelDefaultsDto })
-  defaults: ModelDefaultsDto;
-
-  @ApiProperty({
-    type: Boolean,
-    description:
-      'Whether only an NVIDIA GPU with CUDA can draw with it, because its graphs are fused for CUDA: neither the processor nor webgpu takes them.',
-  })
+  @YesNo(
+    'Whether only an NVIDIA GPU with CUDA can draw with it, because its graphs are fused for CUDA: neither the processor nor webgpu takes them.',
+  )
   requires_cuda: boolean;
 
-  @ApiProperty({
-    type: String,
-    isArray: true,
-    description: 'Names of models that are not installed and that it draws for.',
-  })
-  stands_in_for: string[];
+  @Texts('Names of models that are not installed and that it draws for.') stands_in_for: string[];
 
-  @ApiProperty({
-    type: String,
-    nullable: true,
-    description:
-      'Why it cannot be drawn with, or why it is refused where a request names no scheduler; null where nothing is known against it.',
-  })
+  @TextOrNull(
+    'Why it cannot be drawn with, or why it is refused where a request names no scheduler; null where nothing is known against it.',
+  )
   problem: string | null;
 }

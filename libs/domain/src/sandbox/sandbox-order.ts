@@ -1,4 +1,4 @@
-import type { Metadata } from '../common/metadata';
+import type { Metadata } from '../common/column';
 import { FieldProblems } from '../errors/field-problems';
 
 /** What a sandbox key may ask for in `metadata.sandbox`. */

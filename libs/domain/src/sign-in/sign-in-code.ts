@@ -17,15 +17,11 @@ export const signInCodeMs = 30 * 60_000;
 @Entity('sign_in_codes')
 export class SignInCode {
   /** SHA-256 of the code: 32 bytes. The code is random, so no slow hash is needed. */
-  @PrimaryColumn('bytea', { name: 'hash', primaryKeyConstraintName: 'sign_in_codes_pkey' })
-  hash: Buffer;
+  @PrimaryColumn('bytea') hash: Buffer;
 
   /** The token: its initialisation vector, its tag and its encrypted text. */
-  @Column('bytea', { name: 'sealed_token' })
-  sealedToken: Buffer;
-
-  @Column({ type: 'timestamptz', name: 'expires_at' })
-  expiresAt: Date;
+  @Column('bytea') sealedToken: Buffer;
+  @Column({ type: 'timestamptz' }) expiresAt: Date;
 }
 
 /** Makes a code for a token, and its row. */

@@ -9,57 +9,40 @@ import { Collection } from '../collections/collection';
 @Index('styles_source_idx', ['sourcePromptId', 'seq'], { where: `"source_prompt_id" IS NOT NULL` })
 @Unique('styles_thumbnail_token_key', ['thumbnailToken'])
 export class Style {
-  @PrimaryColumn('varchar', { name: 'id', length: 24, primaryKeyConstraintName: 'styles_pkey' })
-  id: string;
+  @PrimaryColumn('varchar', { length: 24 }) id: string;
 
   /** Null for a Style of a public Collection. */
-  @Column('varchar', { name: 'owner_id', length: 24, nullable: true })
-  ownerId: string | null;
-
-  @Column('varchar', { name: 'collection_id', length: 24 })
-  collectionId: string;
+  @Column('varchar', { length: 24, nullable: true }) ownerId: string | null;
+  @Column('varchar', { length: 24 }) collectionId: string;
 
   @ManyToOne(() => Collection, (collection) => collection.styles, { onDelete: 'CASCADE' })
   @JoinColumn({ name: 'collection_id', foreignKeyConstraintName: 'styles_collection_id_fkey' })
   collection: Relation<Collection>;
 
   /** Order inside the Collection. */
-  @Column('bigint', { name: 'seq', generated: 'increment', transformer: bigintAsNumber })
-  seq: number;
-
-  @Column('varchar', { name: 'name', length: 200 })
-  name: string;
+  @Column('bigint', { generated: 'increment', transformer: bigintAsNumber }) seq: number;
+  @Column('varchar', { length: 200 }) name: string;
 
   /** The Prompt's text with `stylePlaceholder` in place of token and name. */
-  @Column('text', { name: 'template' })
-  template: string;
-
-  @Column('text', { name: 'negative_prompt', nullable: true })
-  negativePrompt: string | null;
+  @Column('text') template: string;
+  @Column('text', { nullable: true }) negativePrompt: string | null;
 
   /** Null, as in every public Style: the default of the model that draws. */
-  @Column('double precision', { name: 'cfg', nullable: true })
-  cfg: number | null;
+  @Column('double precision', { nullable: true }) cfg: number | null;
 
   /** As `cfg`. */
-  @Column('integer', { name: 'steps', nullable: true })
-  steps: number | null;
+  @Column('integer', { nullable: true }) steps: number | null;
 
   /**
    * The Prompt it was made from, whose thumbnail it shows. Not a foreign key, because the Style outlives the Prompt.
    * Null for a Style of a public Collection.
    */
-  @Column('varchar', { name: 'source_prompt_id', length: 24, nullable: true })
-  sourcePromptId: string | null;
+  @Column('varchar', { length: 24, nullable: true }) sourcePromptId: string | null;
 
   /** Secret part of the thumbnail's URL `<PUBLIC_URL>/images/<token>.png`. */
-  @Column('varchar', { name: 'thumbnail_token', length: 24, nullable: true })
-  thumbnailToken: string | null;
+  @Column('varchar', { length: 24, nullable: true }) thumbnailToken: string | null;
 
   /** Null until there is a picture. The file is the Prompt's and that of all its Styles: it goes with the last. */
-  @Column('varchar', { name: 'thumbnail_key', length: 256, nullable: true })
-  thumbnailKey: string | null;
-
-  @Column({ type: 'timestamptz', name: 'created_at', precision: 3 })
-  createdAt: Date;
+  @Column('varchar', { length: 256, nullable: true }) thumbnailKey: string | null;
+  @Column({ type: 'timestamptz', precision: 3 }) createdAt: Date;
 }

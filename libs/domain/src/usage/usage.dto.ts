@@ -1,4 +1,6 @@
-import { ApiProperty } from '@nestjs/swagger';
+import type { Query } from '../fields/fields-of-queries';
+import { QueryParameter, WordParameter } from '../fields/fields-of-queries';
+import { Decimal, Integer, Text, TextOrNull } from '../fields/fields-of-answers';
 
 /** How usage can be grouped. */
 export const usageGroups = ['day', 'model', 'finetune'] as const;
@@ -6,21 +8,59 @@ export type UsageGroup = (typeof usageGroups)[number];
 
 /** A caller's usage; it has the one field of `day`, `model` and `finetune` that was asked for. */
 export class UsageDto {
-  @ApiProperty({ type: String, format: 'date', required: false, description: 'UTC day.' })
-  day?: string;
+  @Text('UTC day.', { format: 'date', required: false }) day?: string;
+  @Text('The model that was asked for.', { required: false }) model?: string;
+  @TextOrNull('Id of the Fine-Tune; null without one.', { required: false }) finetune?: string | null;
+  @Integer('Finished pictures.') images: number;
+  @Integer('Denoising steps of these pictures.') steps: number;
+  @Decimal('Seconds of drawing.') compute_seconds: number;
+}
 
-  @ApiProperty({ type: String, required: false, description: 'The model that was asked for.' })
-  model?: string;
+const defaultDays = 30;
+const dayMs = 86_400_000;
 
-  @ApiProperty({ type: String, nullable: true, required: false, description: 'Id of the Fine-Tune; null without one.' })
-  finetune?: string | null;
+/** The requested usage, by default of the last 30 days; UTC days as `YYYY-MM-DD`, both inclusive. */
+export class UsageQueryDto {
+  @DayParameter('First day; 29 days before `to` when left out.', (first, { to = today() }) =>
+    isDay(to) && first > to ? `must not be after "to", which is ${to}` : undefined,
+  )
+  from?: string;
 
-  @ApiProperty({ type: 'integer', description: 'Finished pictures.' })
-  images: number;
+  @DayParameter('Last day; today when left out.') to?: string;
+  @WordParameter({ values: usageGroups, default: 'day' }) group_by: UsageGroup = 'day';
 
-  @ApiProperty({ type: 'integer', description: 'Denoising steps of these pictures.' })
-  steps: number;
+  /** The days that are meant, with the defaults. */
+  get days(): { first: string; last: string } {
+    const last = this.to ?? today();
+    return { first: this.from ?? dayOf(Date.parse(last) - (defaultDays - 1) * dayMs), last };
+  }
+}
 
-  @ApiProperty({ type: Number, description: 'Seconds of drawing.' })
-  compute_seconds: number;
+function DayParameter(
+  description: string,
+  problemOf: (day: string, query: Query) => string | undefined = () => undefined,
+) {
+  return QueryParameter({
+    description,
+    schema: { type: 'string', format: 'date', pattern: '^[1-9]' },
+    read: (sent, refuse, query) => {
+      const problem = isDay(sent) ? problemOf(sent, query) : 'must be a day as YYYY-MM-DD';
+      return problem === undefined ? sent : refuse(problem);
+    },
+  });
+}
+
+/** Years before 1000 are useless here, and year 0 is not a date in PostgreSQL. */
+function isDay(sent: unknown): sent is string {
+  if (typeof sent !== 'string' || !/^[1-9]\d{3}-\d\d-\d\d$/.test(sent)) return false;
+  const time = Date.parse(sent);
+  return !Number.isNaN(time) && dayOf(time) === sent;
+}
+
+function today(): string {
+  return dayOf(Date.now());
+}
+
+function dayOf(time: number): string {
+  return new Date(time).toISOString().slice(0, 10);
 }

@@ -1,25 +1,31 @@
-import { ApiProperty } from '@nestjs/swagger';
-import type { WebhookAttempt } from './webhook-attempt';
+import { WordParameter } from '../fields/fields-of-queries';
 import type { WebhookDelivery, WebhookDeliveryStatus } from './webhook-delivery';
 import { webhookDeliveryStatuses } from './webhook-delivery';
+import type { WebhookAttempt } from './webhook-attempt';
+import {
+  Id,
+  Integer,
+  IntegerOrNull,
+  Parts,
+  Text,
+  TextOrNull,
+  Time,
+  TimeOrNull,
+  Word,
+} from '../fields/fields-of-answers';
+
+/** Which deliveries a list is limited to. */
+export class DeliveryQueryDto {
+  @WordParameter({ description: 'Only those with this status.', values: webhookDeliveryStatuses })
+  status?: WebhookDeliveryStatus;
+}
 
 /** One attempt of a delivery in the webhook log. */
 export class WebhookAttemptDto {
-  @ApiProperty({
-    type: 'integer',
-    nullable: true,
-    description: 'What the receiver answered; null when no answer came.',
-  })
-  status_code: number | null;
-
-  @ApiProperty({ type: String, nullable: true, description: 'Why it was no success, in plain words.' })
-  error: string | null;
-
-  @ApiProperty({ type: 'integer', minimum: 0 })
-  duration_ms: number;
-
-  @ApiProperty({ type: String, format: 'date-time' })
-  started_at: string;
+  @IntegerOrNull('What the receiver answered; null when no answer came.') status_code: number | null;
+  @TextOrNull('Why it was no success, in plain words.') error: string | null;
+  @Integer('', { minimum: 0 }) duration_ms: number;
+  @Time() started_at: string;
 
   static from(attempt: WebhookAttempt): WebhookAttemptDto {
     return {
@@ -33,35 +39,13 @@ export class WebhookAttemptDto {
 
 /** The delivery of a terminated Generation to its webhook, with every attempt so far. */
 export class WebhookDeliveryDto {
-  @ApiProperty({
-    type: String,
-    minLength: 24,
-    maxLength: 24,
-    description: 'Also the `webhook-id` header of every try.',
-  })
-  id: string;
-
-  @ApiProperty({ type: String, format: 'iri' })
-  url: string;
-
-  @ApiProperty({ enum: [...webhookDeliveryStatuses], enumName: 'WebhookDeliveryStatus' })
-  status: WebhookDeliveryStatus;
-
-  @ApiProperty({
-    type: WebhookAttemptDto,
-    isArray: true,
-    description: 'The last 100, in the order in which they were made.',
-  })
-  attempts: WebhookAttemptDto[];
-
-  @ApiProperty({ type: String, format: 'date-time', nullable: true, description: 'When it is tried next.' })
-  next_attempt_at: string | null;
-
-  @ApiProperty({ type: String, format: 'date-time' })
-  created_at: string;
-
-  @ApiProperty({ type: String, format: 'date-time', nullable: true, description: 'When it succeeded or was given up.' })
-  completed_at: string | null;
+  @Id('Also the `webhook-id` header of every try.') id: string;
+  @Text('', { format: 'iri' }) url: string;
+  @Word(webhookDeliveryStatuses, 'WebhookDeliveryStatus') status: WebhookDeliveryStatus;
+  @Parts(WebhookAttemptDto, 'The last 100, in the order in which they were made.') attempts: WebhookAttemptDto[];
+  @TimeOrNull('When it is tried next.') next_attempt_at: string | null;
+  @Time() created_at: string;
+  @TimeOrNull('When it succeeded or was given up.') completed_at: string | null;
 
   /** @param delivery with its attempts loaded. */
   static from(delivery: WebhookDelivery): WebhookDeliveryDto {

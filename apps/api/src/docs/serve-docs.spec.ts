@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Request, Response } from 'express';
-import { boundReaders } from './bound-readers';
+import { boundReaders } from './serve-docs';
 
 /** As a response of Node does, it tells of its end a turn of the event loop later. */
 class FakeResponse extends EventEmitter {

@@ -1,6 +1,7 @@
 import { QueryParameter } from '../fields/fields-of-queries';
 import { isIdentifier } from './identifier';
 import { limits } from './limits';
+import { Text } from '../fields/fields-of-answers';
 
 const { min, max } = limits.page;
 
@@ -30,4 +31,14 @@ export class PageQueryDto {
     read: (sent, refuse) => (isIdentifier(sent) || cursor.test(sent) ? sent : refuse(acceptedAfter)),
   })
   after?: string;
+}
+
+/** Says that a resource was deleted. */
+export class DeletedDto {
+  @Text('', { example: 'Generation 4f2kQ0yq8S3zVn1xRb7TdA9w has been deleted successfully.' }) delete: string;
+
+  /** @param resource as the contract spells it, such as `Generation`. */
+  static of(resource: string, id: string): DeletedDto {
+    return { delete: `${resource} ${id} has been deleted successfully.` };
+  }
 }

@@ -1,4 +1,4 @@
-import { seedOf } from './seed';
+import { seedOf } from './limits';
 
 describe(seedOf.name, () => {
   it.each([

@@ -1,6 +1,6 @@
 import { FieldProblems } from '../errors/field-problems';
 import { readParameters } from '../fields/fields-of-queries';
-import { UsageQueryDto } from './usage-query.dto';
+import { UsageQueryDto } from './usage.dto';
 
 describe(UsageQueryDto.name, () => {
   beforeEach(() => void jest.useFakeTimers({ now: Date.parse('2026-03-01T23:59:59.999Z') }));

@@ -1,0 +1,138 @@
+import type { EntityManager } from 'typeorm';
+import { newIdentifier } from '../common/identifier';
+import { ConflictError } from '../errors/domain-error';
+import type { ApiKeyScope } from './api-key';
+import { ApiKey, newApiKeySecret, newWebhookSecret } from './api-key';
+
+/** Bounds of what changes a key, over HTTP and by the command, and the default of its grace period. */
+export const keyBounds = {
+  /** Of each limit but the retention; 0 means no limit. */
+  maxCount: 1_000_000,
+  /** A hundred years. */
+  maxRetentionDays: 36_500,
+  /** How long the previous token or secret stays valid. */
+  graceHours: { default: 24, max: 8760 },
+} as const;
+
+/** The end of a grace period that begins now. */
+export const graceEnd = (hours: number = keyBounds.graceHours.default): Date =>
+  new Date(Date.now() + hours * 3_600_000);
+
+/** A key without its secrets, as the API and the commands show it. */
+export function keyFacts(key: ApiKey) {
+  return {
+    id: key.id,
+    prefix: `dr_${key.prefix}`,
+    name: key.name,
+    scopes: key.scopes,
+    sandbox: key.sandbox,
+    rate_limit_per_minute: key.rateLimitPerMinute,
+    max_queued: key.maxQueued,
+    max_concurrent: key.maxConcurrent,
+    max_storage_mb: key.maxStorageMb,
+    retention_days: key.retentionDays,
+    created_at: key.createdAt.toISOString(),
+    last_used_at: key.lastUsedAt?.toISOString() ?? null,
+    revoked_at: key.revokedAt?.toISOString() ?? null,
+  };
+}
+
+/** PostgreSQL channel: an API key was revoked or rotated. The payload is its id. */
+export const keyChannel = 'darkroom_key';
+
+/**
+ * Tells the api processes that a key has changed, when the surrounding transaction commits: what they
+ * keep of it is dropped.
+ */
+async function announceKey(database: Pick<EntityManager, 'query'>, keyId: string): Promise<void> {
+  await database.query('SELECT pg_notify($1, $2)', [keyChannel, keyId]);
+}
+
+/**
+ * Makes a key for a caller, with its own webhook secret. The caller of this function saves the row.
+ * @returns the row, and the token, which cannot be recovered later.
+ */
+export function newApiKey(name: string, scopes: readonly ApiKeyScope[]): { apiKey: ApiKey; token: string } {
+  const { token, prefix, secretHash } = newApiKeySecret();
+  const apiKey = Object.assign(new ApiKey(), {
+    id: newIdentifier(),
+    name,
+    prefix,
+    secretHash,
+    webhookSecret: newWebhookSecret(),
+    scopes: [...scopes],
+    lastUsedAt: null,
+    revokedAt: null,
+  });
+  return { apiKey, token };
+}
+
+/** The name and the limits of a key. Null: the service's default, or pictures that are kept for ever. */
+export type KeySettings = Pick<
+  ApiKey,
+  'name' | 'rateLimitPerMinute' | 'maxQueued' | 'maxConcurrent' | 'maxStorageMb' | 'retentionDays'
+>;
+
+/** Changes the given settings of a key. @throws ConflictError for a revoked key. */
+export function changeKey(database: EntityManager, id: string, changes: Partial<KeySettings>): Promise<ApiKey> {
+  return withLockedKey(database, id, async (key, manager) => {
+    if (Object.keys(changes).length > 0) await manager.update(ApiKey, { id }, changes);
+    return Object.assign(key, changes);
+  });
+}
+
+/**
+ * Gives a key a new token, and notifies the api processes; the previous one is accepted until `graceEndsAt`.
+ * @throws ConflictError for a revoked key.
+ */
+export function rotateKey(
+  database: EntityManager,
+  id: string,
+  graceEndsAt: Date,
+): Promise<{ key: ApiKey; token: string }> {
+  return withLockedKey(database, id, async (key, manager) => {
+    const token = key.rotateSecret(graceEndsAt);
+    const { secretHash, previousSecretHash, previousSecretExpiresAt } = key;
+    await manager.update(ApiKey, { id }, { secretHash, previousSecretHash, previousSecretExpiresAt });
+    await announceKey(manager, id);
+    return { key, token };
+  });
+}
+
+/**
+ * Gives a key a new secret for its webhooks; the previous one also signs until `graceEndsAt`.
+ * @throws ConflictError for a revoked key.
+ */
+export function rotateWebhookSecret(database: EntityManager, id: string, graceEndsAt: Date): Promise<ApiKey> {
+  return withLockedKey(database, id, async (key, manager) => {
+    key.rotateWebhookSecret(graceEndsAt);
+    const { webhookSecret, previousWebhookSecret, previousWebhookSecretExpiresAt } = key;
+    await manager.update(ApiKey, { id }, { webhookSecret, previousWebhookSecret, previousWebhookSecretExpiresAt });
+    return key;
+  });
+}
+
+/** Locks the row of a key: two rotations at the same time would both keep the same previous secret. */
+function withLockedKey<T>(
+  database: EntityManager,
+  id: string,
+  change: (key: ApiKey, manager: EntityManager) => Promise<T>,
+): Promise<T> {
+  return database.transaction(async (manager) => {
+    const key = await manager.findOneOrFail(ApiKey, { where: { id }, lock: { mode: 'pessimistic_write' } });
+    if (key.revokedAt) throw new ConflictError('KeyRevoked', 'The key is revoked; make a new one.');
+    return change(key, manager);
+  });
+}
+
+/**
+ * Revokes a key and notifies the api processes, which close what it has open and cancel its tasks. A
+ * revoked key stays as it is.
+ */
+export async function revokeKey(database: Pick<EntityManager, 'query'>, keyId: string): Promise<void> {
+  await database.query(
+    `WITH revoked AS (UPDATE api_keys SET revoked_at = now() WHERE id = $1 AND revoked_at IS NULL RETURNING id)
+     SELECT pg_notify($2, id) FROM revoked`,
+    [keyId, keyChannel],
+  );
+}

@@ -1,0 +1,61 @@
+import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
+import { bigintAsNumber } from '../common/column';
+
+/** The token bucket of a caller's requests. Its table is unlogged: after a database crash every bucket is full. */
+@Entity('rate_buckets')
+export class RateBucket {
+  @PrimaryColumn('varchar', { length: 24 }) ownerId: string;
+
+  /** Requests left; fractional while it refills. */
+  @Column('double precision') tokens: number;
+
+  /** Whether the last request for tokens got any. */
+  @Column('boolean') granted: boolean;
+
+  /** How many tokens it got. */
+  @Column('integer', { default: 0 }) taken: number;
+  @Column({ type: 'timestamptz' }) updatedAt: Date;
+}
+
+/**
+ * The storage use of a caller, updated in the transactions that insert and delete the rows of its files, so that no
+ * request has to count rows.
+ */
+@Entity('storage_use')
+export class StorageUse {
+  @PrimaryColumn('varchar', { length: 24 }) ownerId: string;
+  @Column('bigint', { default: 0, transformer: bigintAsNumber }) pictureBytes: number;
+  @Column('bigint', { default: 0, transformer: bigintAsNumber }) weightBytes: number;
+
+  /** When it was last compared with the rows; null: never, and it may lack pictures of an older version. */
+  @Column({ type: 'timestamptz', nullable: true }) countedAt: Date | null;
+}
+
+/**
+ * An upload in progress, and the space reserved for it. Its table is unlogged: a crash of the
+ * database ends every upload.
+ */
+@Entity('uploads')
+@Index('uploads_owner_idx', ['ownerId'])
+export class Upload {
+  @PrimaryColumn('varchar', { length: 24 }) id: string;
+  @Column('varchar', { length: 24 }) ownerId: string;
+  @Column('bigint', { transformer: bigintAsNumber }) bytes: number;
+
+  /** Time of the last heartbeat of the process that receives it. */
+  @Column({ type: 'timestamptz', default: () => 'now()' }) renewedAt: Date;
+}
+
+/** What a caller drew on one UTC day, by model and Fine-Tune; written together with the terminated status. */
+@Entity('daily_usage')
+export class DailyUsage {
+  @PrimaryColumn('varchar', { length: 24 }) ownerId: string;
+  @PrimaryColumn('date') day: string;
+  @PrimaryColumn('varchar', { length: 64 }) model: string;
+
+  /** Empty for pictures without a Fine-Tune. */
+  @PrimaryColumn('varchar', { length: 24 }) finetuneId: string;
+  @Column('bigint', { transformer: bigintAsNumber }) images: number;
+  @Column('bigint', { transformer: bigintAsNumber }) steps: number;
+  @Column('double precision') computeSeconds: number;
+}
