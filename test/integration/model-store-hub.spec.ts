@@ -68,7 +68,6 @@ describe('ModelStore', () => {
       expect(first.range).toBeUndefined();
       expect(begin(second.range)).toBeGreaterThan(0);
       expect(begin(third.range)).toBeGreaterThan(begin(second.range));
-      expect(second['if-range']).toMatch(/^"[0-9a-f]{64}"$/);
       expect(more).toEqual([]);
       expect(model.hash).toBe(await wantedHash());
     });
@@ -82,7 +81,6 @@ describe('ModelStore', () => {
       expect(model.hash).toBe(await wantedHash());
       const [, resumed] = hub.requestsFor(hubWeights).map(({ headers }) => headers);
       expect(begin(resumed.range)).toBeGreaterThan(0);
-      expect(resumed['if-range']).toBeDefined();
       expect(await left()).toEqual(['.sd1.5.darkroom-model.json', 'sd1.5']);
     });
 
@@ -102,7 +100,6 @@ describe('ModelStore', () => {
       ['sends the whole file where a range was asked for', 2, { ignoreRange: true }],
       ['answers with another range', 3, { status: 206, headers: { 'content-range': 'bytes 0-998911/998912' } }],
       ['answers with a range of another file', 3, { status: 206, headers: { 'content-range': 'bytes 0-9/10' } }],
-      ['has another file by now', 3, { status: 206, headers: { etag: '"another"' } }],
       ['finds the range impossible', 3, { status: 416 }],
       ['resumes with wrong bytes', 3, { corrupt: true }],
     ])('is not misled by a server that %s', async (_, requests, lie) => {

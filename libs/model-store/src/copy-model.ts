@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { mkdir, open, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { checkDiskSpace, explainDiskErrors } from './model-disk';
+import { checkDiskSpace, explainDiskErrors } from './model-store-error';
 import { selectModelFiles } from './model-files';
 import { listFolder } from './model-layout';
 import { ProgressMeter } from './model-progress';

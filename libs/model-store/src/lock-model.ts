@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { FileLock, LockContendedError, LockHeldError, makeFolder } from '@app/process';
-import { explainDiskErrors } from './model-disk';
-import { ModelStoreError } from './model-store-error';
+import { explainDiskErrors, ModelStoreError } from './model-store-error';
 
 /**
  * Runs `work` while no other process may change this model, on any machine that shares the models folder.

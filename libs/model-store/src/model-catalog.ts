@@ -1,16 +1,15 @@
-import type { ModelManifest, SeenFile, SeenFolder } from './model-manifest';
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { entriesBelow } from '@app/diffusion/files';
 import { KnownFaults } from '@app/process';
 import { contentHash, hashFile } from './content-hash';
 import type { FixedShape, ModelLayout } from './model-layout';
 import { findFilesIn, layoutRules, readLayout } from './model-layout';
-import { readManifest, writeManifest } from './model-manifest';
-import { ModelStoreError } from './model-store-error';
+import { ModelStoreError, systemCode } from './model-store-error';
+import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 
 /** The current content of a model folder. */
-export interface FolderContent {
+interface FolderContent {
   /** Content hash, sha256 in hexadecimal. */
   hash: string;
   bytes: number;
@@ -125,4 +124,66 @@ function contentOf({ files, cudaOnly, fixed = {} }: SeenFolder): FolderContent {
 function sameKeys(a: object, b: object): boolean {
   const keys = Object.keys(a);
   return keys.length === Object.keys(b).length && keys.every((key) => key in b);
+}
+
+/** A file as it was last read. It is not read again while size and modification time stay the same. */
+interface SeenFile {
+  size: number;
+  mtimeMs: number;
+  /** Absent for a file that the model does not depend on. */
+  sha256?: string;
+}
+
+/** The content of a folder as last read, by path. */
+interface SeenFolder {
+  files: Record<string, SeenFile>;
+  /** Operators of its graphs that only CUDA supports. */
+  cudaOnly: string[];
+  fixed?: FixedShape;
+  /** The `layoutRules` that it passed; absent in manifests of earlier versions. */
+  rules?: number;
+}
+
+/** The stored knowledge about a model, in `.<name>.darkroom-model.json` beside its folder. */
+interface ModelManifest {
+  format: 1;
+  /**
+   * Set by `add`: the model's source and the expected hash of every file. Absent for a folder that was copied by hand.
+   */
+  installed?: { source: string; addedAt: string; files: Record<string, string> };
+  seen?: SeenFolder;
+}
+
+export const manifestPath = (modelsDir: string, name: string): string =>
+  join(modelsDir, `.${name}.darkroom-model.json`);
+
+/**
+ * The manifest of a model; an empty one if there is none or it cannot be read, since all of it can be computed again.
+ */
+async function readManifest(modelsDir: string, name: string): Promise<ModelManifest> {
+  try {
+    const path = manifestPath(modelsDir, name);
+    // Opening a pipe waits for a writer that may never come.
+    if (!(await stat(path)).isFile()) return { format: 1 };
+    const value = JSON.parse(await readFile(path, 'utf8')) as ModelManifest;
+    if (value?.format === 1) return value;
+  } catch (error) {
+    if (systemCode(error) !== 'ENOENT' && !(error instanceof SyntaxError)) throw error;
+  }
+  return { format: 1 };
+}
+
+/** Stores the manifest atomically. @returns false if the folder is not writable. */
+async function writeManifest(modelsDir: string, name: string, manifest: ModelManifest): Promise<boolean> {
+  const path = manifestPath(modelsDir, name);
+  const draft = `${path}.${randomBytes(6).toString('hex')}`;
+  try {
+    await writeFile(draft, `${JSON.stringify(manifest, undefined, 1)}\n`);
+    await rename(draft, path);
+    return true;
+  } catch (error) {
+    await rm(draft, { force: true });
+    if (['EACCES', 'EPERM', 'EROFS', 'ENOSPC'].includes(systemCode(error) ?? '')) return false;
+    throw error;
+  }
 }

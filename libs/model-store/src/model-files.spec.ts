@@ -1,6 +1,7 @@
 import { join, resolve, sep } from 'node:path';
 import * as fc from 'fast-check';
-import { isModelName, isSafePath, selectModelFiles } from './model-files';
+import { isSafePath, selectModelFiles } from './model-files';
+import { isModelName } from './model-names';
 
 const base = ['model_index.json', 'scheduler/scheduler_config.json', 'tokenizer/vocab.json', 'tokenizer/merges.txt'];
 const graphs = ['text_encoder/model.onnx', 'unet/model.onnx', 'vae_decoder/model.onnx'];

@@ -3,9 +3,10 @@ import { dirname, join, relative, sep } from 'node:path';
 import type { GraphFile } from '@app/diffusion/files';
 import { cures, entriesBelow, isNoFile, isSpecial, readJsonFile, readModelFolder } from '@app/diffusion/files';
 import type { ModelFile } from './model-files';
-import { besideParts, findModelFiles, isSafePath } from './model-files';
-import { graphParts } from './model-root';
+import { besideParts, findModelFiles, graphParts, isSafePath } from './model-files';
 import { explainRefusal, ModelStoreError } from './model-store-error';
+import { mkdir, mkdtemp, rm, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 
 /** The content of a model folder, determined without loading its weights. */
 export interface ModelLayout {
@@ -80,7 +81,7 @@ export async function readLayout(folder: string): Promise<ModelLayout> {
  * @param faults a sentence for each file that the folder lacks
  * @throws ModelStoreError `InvalidModel` if there is one, with what is wrong in the parts of which nothing is missing
  */
-export async function refuseMissing(folder: string, faults: readonly string[]): Promise<void> {
+async function refuseMissing(folder: string, faults: readonly string[]): Promise<void> {
   if (faults.length === 0) return;
   const partOf = (fault: string): string => /^[^/ ]*/.exec(fault)![0];
   const parts = faults.map(partOf);
@@ -145,4 +146,34 @@ async function readGraphs(folder: string, device: Parameters<typeof readModelFol
       fixedChunks: fixedTokens && Math.max(1, Math.floor(fixedTokens / tokenizer.maxLength)),
     };
   });
+}
+
+/**
+ * Checks a folder before gigabytes of it are copied, under the names that its files will have: by way of links to them.
+ * Where no links can be made it is left to the check of the copy.
+ * @throws ModelStoreError `InvalidModel`
+ */
+export async function checkSource(source: string): Promise<void> {
+  const { files, faults } = await findFilesIn(source);
+  const links = await mkdtemp(join(tmpdir(), 'darkroom-model-')).catch(() => undefined);
+  if (links === undefined) return;
+  try {
+    if (!(await areLinked(files, source, links))) return;
+    await refuseMissing(links, faults);
+    await readLayout(links);
+  } finally {
+    await rm(links, { recursive: true, force: true });
+  }
+}
+
+async function areLinked(files: readonly ModelFile[], source: string, links: string): Promise<boolean> {
+  try {
+    for (const { from, to } of files) {
+      await mkdir(dirname(join(links, to)), { recursive: true });
+      await symlink(join(source, from), join(links, to));
+    }
+    return true;
+  } catch {
+    return false;
+  }
 }

@@ -2,10 +2,10 @@ import type { ModelCatalog } from './model-catalog';
 import type { ModelProgress } from './model-progress';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { contentHash, hashFile } from './content-hash';
 import { readLayout } from './model-layout';
 import { ProgressMeter } from './model-progress';
 import { ModelStoreError } from './model-store-error';
+import { contentHash, hashFile } from './content-hash';
 
 /** A file that differs from what was installed. */
 interface FileDifference {

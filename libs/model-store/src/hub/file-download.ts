@@ -5,30 +5,26 @@ import type { HubClient } from './hub-client';
 import type { HubFile } from './hub-listing';
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { explainDiskErrors } from '../model-disk';
-import { ModelStoreError, systemCode } from '../model-store-error';
-import { bodyOf } from './http-get';
-import { TransientError } from './transient-error';
+import { explainDiskErrors, ModelStoreError, systemCode } from '../model-store-error';
+import { bodyOf, TransientError } from './http-get';
 
 /** How often a file with a wrong checksum is downloaded before it counts as corrupt. */
 const maxCorrupt = 2;
 
 /** Receives the number of bytes so far; `found` when they were on the disk before this run. */
-export type BytesListener = (bytes: number, found: boolean) => void;
+type BytesListener = (bytes: number, found: boolean) => void;
 
 /**
- * Downloads one file of a repository to `target`, over as many connections as it takes. The bytes are kept in
- * `<target>.incomplete`, so that the next run can resume; the file gets its name when its checksum is right.
+ * Downloads one file of a repository to `target`, over as many connections as it takes. The bytes are kept beside it, so
+ * that the next run can resume; the file gets its name when its checksum is right.
  */
 export class FileDownload {
   private readonly incomplete: string;
-  private readonly sidecar: string;
   private digest: Digest;
   private offset = 0;
   private furthest = 0;
-  private etag: string | undefined;
   /** False once the server has answered a range request wrongly; then no more are made. */
   private supportsRanges = true;
   private corrupt = 0;
@@ -41,8 +37,7 @@ export class FileDownload {
     private readonly target: string,
     private readonly onBytes: BytesListener,
   ) {
-    this.incomplete = `${target}.incomplete`;
-    this.sidecar = `${target}.incomplete.json`;
+    this.incomplete = incompletePath(target, file);
     this.digest = new Digest(file);
   }
 
@@ -87,10 +82,8 @@ export class FileDownload {
   /** Resumes what an earlier run left of the same content. */
   private async resume(signal: AbortSignal): Promise<void> {
     const size = (await sizeOf(this.incomplete)) ?? 0;
-    const known = await readSidecar(this.sidecar);
-    if (size === 0 || size > this.file.size || known?.content !== contentKey(this.file)) return;
+    if (size === 0 || size > this.file.size) return;
     await this.digest.updateFrom(this.incomplete, size, signal);
-    this.etag = known.etag;
     this.offset = this.furthest = size;
     this.onBytes(size, true);
   }
@@ -107,7 +100,6 @@ export class FileDownload {
       );
     }
     await explainDiskErrors(rename(this.incomplete, this.target));
-    await rm(this.sidecar, { force: true });
   }
 
   /**
@@ -116,23 +108,15 @@ export class FileDownload {
    */
   private async request(signal: AbortSignal): Promise<IncomingMessage> {
     if (!this.supportsRanges) this.restart();
-    const headers: Record<string, string> = {};
-    if (this.offset > 0) headers.range = `bytes=${this.offset}-`;
-    if (this.offset > 0 && this.etag) headers['if-range'] = this.etag;
+    const headers: Record<string, string> = this.offset > 0 ? { range: `bytes=${this.offset}-` } : {};
     const response = await this.client.openFile(this.repository, this.commit, this.file.path, headers, signal);
     const { statusCode, headers: answer } = response;
-    const etag = strongEtag(answer.etag);
-    if (statusCode === 206 && this.offset > 0 && this.isExpectedRange(answer['content-range'])) {
-      if (!this.etag || !etag || etag === this.etag) return response;
-    } else if (statusCode === 200) {
-      const length = answer['content-length'];
-      if (length === undefined || Number(length) === this.file.size) {
-        // The whole file: it changed, or the server does not support ranges.
-        this.restart();
-        this.etag = etag;
-        await explainDiskErrors(writeFile(this.sidecar, JSON.stringify({ content: contentKey(this.file), etag })));
-        return response;
-      }
+    if (statusCode === 206 && this.offset > 0 && this.isExpectedRange(answer['content-range'])) return response;
+    const length = answer['content-length'];
+    if (statusCode === 200 && (length === undefined || Number(length) === this.file.size)) {
+      // The whole file, also where the server does not support ranges.
+      this.restart();
+      return response;
     }
     response.destroy();
     this.supportsRanges = false;
@@ -213,11 +197,9 @@ class Digest {
   }
 }
 
-const contentKey = (file: HubFile): string => file.sha256 ?? `git:${file.blobId}`;
-
-/** The ETag unless it is weak: a weak tag says nothing about bytes, so it cannot guard a range. */
-function strongEtag(etag: string | undefined): string | undefined {
-  return etag && !etag.startsWith('W/') ? etag : undefined;
+/** Where the bytes of a download are until they are complete; another content of the same file has another path. */
+export function incompletePath(target: string, { sha256, blobId }: HubFile): string {
+  return `${target}.${(sha256 ?? blobId)!.slice(0, 12)}.incomplete`;
 }
 
 async function sizeOf(path: string): Promise<number | undefined> {
@@ -226,13 +208,5 @@ async function sizeOf(path: string): Promise<number | undefined> {
   } catch (error) {
     if (systemCode(error) === 'ENOENT') return undefined;
     throw error;
-  }
-}
-
-async function readSidecar(path: string): Promise<{ content?: string; etag?: string } | undefined> {
-  try {
-    return JSON.parse(await readFile(path, 'utf8')) as { content?: string; etag?: string };
-  } catch {
-    return undefined;
   }
 }

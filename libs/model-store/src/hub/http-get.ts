@@ -1,9 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { get as getHttp } from 'node:http';
 import { get as getHttps } from 'node:https';
-import { networkReason, TransientError } from './transient-error';
 
-export interface HttpGetOptions {
+interface HttpGetOptions {
   headers: Record<string, string>;
   /** A connection that receives nothing for this long is closed. */
   idleTimeoutMs: number;
@@ -44,17 +43,19 @@ export async function* bodyOf(response: IncomingMessage): AsyncGenerator<Buffer>
   }
 }
 
-/** Waits; rejects with the signal's reason when the signal aborts. */
-export function sleep(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const stop = (): void => {
-      clearTimeout(timer);
-      reject(signal.reason as Error);
-    };
-    const timer = setTimeout(() => {
-      signal.removeEventListener('abort', stop);
-      resolve();
-    }, ms);
-    signal.addEventListener('abort', stop, { once: true });
-  });
+/** A failure that a retry may overcome. */
+export class TransientError extends Error {
+  constructor(
+    message: string,
+    readonly retryAfterMs?: number,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
+
+/** The most specific part of a network failure: `ECONNREFUSED`, `ENOTFOUND`, or the error's message. */
+function networkReason(error: unknown): string {
+  const { code, message } = error as { code?: string; message?: string };
+  return code ?? message ?? String(error);
 }

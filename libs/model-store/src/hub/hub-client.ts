@@ -1,9 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { IncomingMessage } from 'node:http';
 import type { HubListing } from './hub-listing';
 import { ModelStoreError } from '../model-store-error';
-import { httpGet, sleep } from './http-get';
+import { httpGet, TransientError } from './http-get';
 import { parseListing, readText } from './hub-listing';
-import { TransientError } from './transient-error';
 
 /** Where to download models from, and with which limits. */
 export interface HubOptions {
@@ -85,7 +85,7 @@ export class HubClient {
             cause: error,
           });
         const backOffMs = Math.min(this.options.retryDelayMs * 2 ** (failures - 1), 30_000) * (0.5 + Math.random() / 2);
-        await sleep(Math.max(backOffMs, error.retryAfterMs ?? 0), signal);
+        await sleep(Math.max(backOffMs, error.retryAfterMs ?? 0), undefined, { signal });
       }
     }
   }

@@ -1,13 +1,12 @@
 import type { ModelProgress } from '../model-progress';
 import type { HubClient } from './hub-client';
-import type { HubListing } from './hub-listing';
+import type { HubFile, HubListing } from './hub-listing';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { checkDiskSpace } from '../model-disk';
+import { checkDiskSpace, ModelStoreError } from '../model-store-error';
 import { selectModelFiles } from '../model-files';
 import { ProgressMeter } from '../model-progress';
-import { ModelStoreError } from '../model-store-error';
-import { FileDownload } from './file-download';
+import { FileDownload, incompletePath } from './file-download';
 
 /** A repository of the hub at a revision: a branch, a tag or a commit. */
 export interface HubSource {
@@ -60,14 +59,11 @@ async function listingOf(client: HubClient, source: HubSource, signal: AbortSign
   }
 }
 
-async function presentBytes(
-  folder: string,
-  chosen: readonly { file: { size: number }; to: string }[],
-): Promise<number> {
+async function presentBytes(folder: string, chosen: readonly { file: HubFile; to: string }[]): Promise<number> {
   let sum = 0;
   for (const { file, to } of chosen)
-    for (const path of [to, `${to}.incomplete`]) {
-      const size = await stat(join(folder, path)).then(
+    for (const path of [join(folder, to), incompletePath(join(folder, to), file)]) {
+      const size = await stat(path).then(
         (found) => found.size,
         () => 0,
       );
@@ -83,24 +79,19 @@ async function forEachConcurrently<T>(
   signal: AbortSignal,
   work: (item: T, stop: AbortSignal) => Promise<void>,
 ): Promise<void> {
-  const group = new AbortController();
-  const follow = (): void => group.abort(signal.reason);
-  if (signal.aborted) follow();
-  signal.addEventListener('abort', follow, { once: true });
+  const failed = new AbortController();
+  const stop = AbortSignal.any([signal, failed.signal]);
   const queue = items.values();
-  let failure: { error: unknown } | undefined;
   const lane = async (): Promise<void> => {
     try {
       for (const item of queue) {
-        group.signal.throwIfAborted();
-        await work(item, group.signal);
+        stop.throwIfAborted();
+        await work(item, stop);
       }
     } catch (error) {
-      failure ??= { error };
-      group.abort(error);
+      failed.abort(error);
     }
   };
   await Promise.all(Array.from({ length: limit }, lane));
-  signal.removeEventListener('abort', follow);
-  if (failure) throw failure.error;
+  stop.throwIfAborted();
 }

@@ -1,4 +1,4 @@
-import { formatBytes, explainDiskErrors } from './model-disk';
+import { explainDiskErrors, formatBytes } from './model-store-error';
 
 describe(formatBytes.name, () => {
   it.each([
