@@ -1,21 +1,18 @@
+import { Button } from './ui/buttons';
 import { useEffect } from 'preact/hooks';
 import { CollectionsPage } from './collections/collections-page';
+import { DrawPage } from './draw/draw-page';
 import { keepFresh, loadError, loadMore, refresh, restart } from './drawings/feed';
 import { followOpenDrawings } from './drawings/follower';
-import { DrawPage } from './draw/draw-page';
 import { FinetunesPage } from './finetunes/finetunes-page';
 import { Compare } from './gallery/compare';
 import { Viewer } from './gallery/viewer';
-import { loadModels, watchModels } from './models/models';
-import { DropTarget } from './png/drop-target';
+import { isWorkerAway, loadModels, watchModels } from './models/models';
 import { OperatorPage } from './operator/operator-page';
-import { isReachable } from './service/reach';
-import { loadCurrentKey } from './session/current-key';
-import { session } from './session/session';
+import { DropTarget } from './png/drop-target';
+import { isReachable, serviceUrl } from './service/reach';
+import { isKept, isOperator, loadCurrentKey, session, signOut } from './session/session';
 import { SignIn } from './session/sign-in';
-import { texts } from './texts';
-import { Banner } from './ui/banner';
-import { Header } from './ui/header';
 import { attempt, Notices } from './ui/notices';
 import { route } from './ui/route';
 
@@ -44,7 +41,7 @@ function SignedIn() {
   return (
     <>
       <a class="skip" href="#content" onClick={skip}>
-        {texts.nav.skip}
+        Skip to content
       </a>
       <Header />
       <main id="content" tabIndex={-1}>
@@ -80,4 +77,62 @@ function catchUpWhenBack(): () => void {
     void Promise.all([loadModels(), loadCurrentKey(), refresh(true)]).catch(() => undefined);
     if (loadError.value !== undefined) void loadMore();
   });
+}
+
+const pages = [
+  { path: '', text: 'Draw' },
+  { path: 'fine-tunes', text: 'Fine-Tunes' },
+  { path: 'collections', text: 'Collections' },
+];
+
+const operate = { path: 'operate', text: 'Operate' };
+
+function Header() {
+  const [current = ''] = route.value;
+  const shown = isOperator.value ? [...pages, operate] : pages;
+  return (
+    <header class="header">
+      <a class="brand" href="#/">
+        <span class="lamp" aria-hidden="true" />
+        Darkroom
+      </a>
+      <nav aria-label="Pages">
+        {shown.map(({ path, text }) => (
+          <a key={path} href={`#/${path}`} aria-current={current === path ? 'page' : undefined}>
+            {text}
+          </a>
+        ))}
+        <a href={`${serviceUrl}/docs`}>API</a>
+      </nav>
+      <Button
+        kind="is-quiet sign-out"
+        title={
+          isKept.value
+            ? 'The key is kept until this tab is closed.'
+            : 'The key is in memory only, and gone after a reload.'
+        }
+        onClick={() => signOut()}
+      >
+        Sign out
+      </Button>
+    </header>
+  );
+}
+
+/** What is wrong with the service at the moment; the region is always there, so that screen readers notice. */
+function Banner() {
+  const text = !isReachable.value
+    ? 'The service does not answer. Trying again … What you asked for is safe there.'
+    : session.value && isWorkerAway.value
+      ? 'No worker is running at the moment. What you ask for waits until one is back.'
+      : '';
+  return (
+    <div class="banner" role="status">
+      {text && (
+        <p>
+          <span class="pulse" aria-hidden="true" /> {text}
+        </p>
+      )}
+    </div>
+  );
 }

@@ -1,16 +1,19 @@
 import { signal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
+import type { Drawing } from '../drawings/drawing';
+import { drawingOfPrompt } from '../drawings/drawing';
+import { showNew } from '../drawings/feed';
+import { stageIds } from '../drawings/store';
 import { finetunes, titleOf } from '../finetunes/finetunes';
+import { pictureUrl } from '../service/reach';
 import type { Collection, Style } from '../service/client';
 import { client } from '../session/session';
-import { texts } from '../texts';
-import { ConfirmButton } from '../ui/confirm-button';
+import { Button, ConfirmButton } from '../ui/buttons';
+import { SelectField } from '../ui/fields';
 import { attempt, say } from '../ui/notices';
 import { Pending, useLoad } from '../ui/pending';
 import { go } from '../ui/route';
-import { applyStyles } from './apply-styles';
 import { isPublic, loadCollections } from './collections';
-import { Thumbnail } from './thumbnail';
 
 /** The Fine-Tune that Styles are applied to; the newest until another is chosen. */
 const chosen = signal<string | undefined>();
@@ -24,25 +27,25 @@ export function CollectionView({ collection: { id, name } }: { collection: Colle
   return (
     <div class="resource-page">
       <header>
-        <a href="#/collections">← {texts.collections.back}</a>
+        <a href="#/collections">← All Collections</a>
         <h1>{name}</h1>
       </header>
       <div class="panel inline-form">
         <Target />
-        <ApplyButton id={id} text={texts.collections.apply} isPrimary />
+        <ApplyButton id={id} text="Apply all" kind="is-primary" />
         {!isPublic(id) && (
           <ConfirmButton
-            label={texts.collections.delete}
-            question={texts.collections.confirmDelete}
+            label="Delete the Collection"
+            question="Delete it with its Styles?"
             onConfirm={() => void attempt(() => removeCollection(id))}
           />
         )}
       </div>
-      <h2>{texts.collections.styles}</h2>
+      <h2>Styles</h2>
       {styles.value === undefined ? (
-        <Pending of={pending} text={texts.collections.loading} />
+        <Pending of={pending} text="Loading …" />
       ) : styles.value.length === 0 ? (
-        <p class="empty">{texts.collections.noStyles}</p>
+        <p class="empty">This Collection has no Styles yet.</p>
       ) : (
         <ul class="covers">
           {styles.value.map((style) => (
@@ -58,52 +61,34 @@ function Target() {
   if (finetunes.value.length === 0)
     return (
       <p class="hint">
-        {texts.collections.needsFinetune} <a href="#/fine-tunes">{texts.finetunes.title}</a>
+        Make a Fine-Tune first: its object is put into the scenes. <a href="#/fine-tunes">Fine-Tunes</a>
       </p>
     );
   return (
-    <div>
-      <label for="target">{texts.collections.applyTo}</label>
-      <select id="target" value={target()} onChange={(event) => (chosen.value = event.currentTarget.value)}>
-        {finetunes.value.map((finetune) => (
-          <option key={finetune.id} value={finetune.id}>
-            {titleOf(finetune)}
-          </option>
-        ))}
-      </select>
-    </div>
+    <SelectField
+      id="target"
+      label="Fine-Tune"
+      choices={finetunes.value.map((finetune) => [finetune.id, titleOf(finetune)])}
+      value={target()}
+      onChange={(event) => (chosen.value = event.currentTarget.value)}
+    />
   );
 }
 
-function ApplyButton({
-  id,
-  text,
-  label,
-  isPrimary = false,
-}: {
-  id: string;
-  text: string;
-  label?: string;
-  isPrimary?: boolean;
-}) {
+function ApplyButton({ id, text, ...rest }: { id: string; text: string; kind: string; 'aria-label'?: string }) {
   const finetuneId = target();
+  const apply = (): void => void (finetuneId !== undefined && attempt(() => applyStyles(finetuneId, id)));
   return (
-    <button
-      type="button"
-      class={`button ${isPrimary ? 'is-primary' : 'is-quiet'}`}
-      aria-label={label}
-      disabled={finetuneId === undefined}
-      onClick={() => finetuneId !== undefined && void attempt(() => applyStyles(finetuneId, id))}
-    >
+    <Button {...rest} disabled={finetuneId === undefined} onClick={apply}>
       {text}
-    </button>
+    </Button>
   );
 }
 
 function StyleCard({ collectionId, style, onDeleted }: { collectionId: string; style: Style; onDeleted: () => void }) {
   const remove = async (): Promise<void> => {
     await client().styles.delete(collectionId, style.id);
-    say(texts.collections.styleDeleted);
+    say('The Style was deleted.');
     onDeleted();
   };
   return (
@@ -111,11 +96,11 @@ function StyleCard({ collectionId, style, onDeleted }: { collectionId: string; s
       <Thumbnail url={style.thumbnail} />
       <span>{style.name}</span>
       <div class="actions">
-        <ApplyButton id={style.id} text={texts.collections.applyShort} label={texts.collections.applyOne(style.name)} />
+        <ApplyButton id={style.id} text="Apply" kind="is-quiet" aria-label={`Apply ${style.name}`} />
         {!isPublic(collectionId) && (
           <ConfirmButton
-            label={texts.collections.deleteStyle(style.name)}
-            question={texts.viewer.confirmDelete}
+            label={`Delete ${style.name}`}
+            question="Delete it for good?"
             onConfirm={() => void attempt(remove)}
             isSmall
           />
@@ -129,5 +114,38 @@ async function removeCollection(id: string): Promise<void> {
   await client().collections.delete(id);
   await loadCollections();
   go('collections');
-  say(texts.collections.deleted);
+  say('The Collection was deleted.');
+}
+
+/**
+ * Applies a Style, or all Styles of a Collection, to a Fine-Tune, and shows the pictures as they form.
+ * @throws DarkroomError
+ */
+async function applyStyles(finetuneId: string, id: string): Promise<void> {
+  const made = await client().finetunes.applyStyles(finetuneId, [{ id }]);
+  say(made.length === 1 ? 'One picture is being drawn.' : `${made.length} pictures are being drawn.`);
+  stageIds.value = made.map((prompt) => prompt.id);
+  go('');
+  showNew(await wholePrompts(finetuneId, new Set(made.map((prompt) => prompt.id))));
+}
+
+/** The response has only parts of the Prompts; they are among the newest of the Fine-Tune. */
+async function wholePrompts(finetuneId: string, ids: ReadonlySet<string>): Promise<Drawing[]> {
+  const found: Drawing[] = [];
+  for await (const page of client().prompts.pages(finetuneId)) {
+    const ours = page.filter(({ id }) => ids.has(id));
+    found.push(...ours.map((prompt) => drawingOfPrompt(prompt, finetuneId)));
+    // Behind a page that has none are older ones only.
+    if (found.length === ids.size || (found.length > 0 && ours.length === 0)) break;
+  }
+  return found;
+}
+
+/** The picture of something whose name stands beside it. */
+export function Thumbnail({ url }: { url: string | null }) {
+  return (
+    <span class="thumbnail">
+      {url === null ? <span class="hint">No picture yet</span> : <img src={pictureUrl(url)} alt="" loading="lazy" />}
+    </span>
+  );
 }

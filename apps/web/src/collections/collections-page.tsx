@@ -1,11 +1,14 @@
+import { useState } from 'preact/hooks';
+import { shown } from '../drawings/feed';
+import { lengths } from '../drawings/service-rules';
 import type { Collection } from '../service/client';
-import { texts } from '../texts';
+import { client } from '../session/session';
+import { Part } from '../ui/card';
+import { submitting, TextField, textIn } from '../ui/fields';
 import { Pending, useLoad } from '../ui/pending';
-import { route } from '../ui/route';
-import { CollectionView } from './collection-view';
+import { go, route } from '../ui/route';
+import { CollectionView, Thumbnail } from './collection-view';
 import { areCollectionsLoaded, collectionOf, loadCollections, ownCollections, publicCollections } from './collections';
-import { NewCollection } from './new-collection';
-import { Thumbnail } from './thumbnail';
 
 export function CollectionsPage() {
   const load = useLoad(loadCollections);
@@ -15,34 +18,29 @@ export function CollectionsPage() {
   return (
     <div class="resource-page">
       <header>
-        <h1>{texts.collections.title}</h1>
-        <p class="lead">{texts.collections.lead}</p>
+        <h1>Collections</h1>
+        <p class="lead">
+          A Collection is a set of Styles. Each Style remembers the scene of a picture, and any Fine-Tune can be put
+          into it.
+        </p>
       </header>
       <NewCollection />
-      {(load.error !== undefined || !areCollectionsLoaded.value) && (
-        <Pending of={load} text={texts.collections.loading} />
+      {(load.error !== undefined || !areCollectionsLoaded.value) && <Pending of={load} text="Loading …" />}
+      {areCollectionsLoaded.value && (
+        <>
+          <Part id="own-collections" title="Yours">
+            {ownCollections.value.length === 0 ? (
+              <p class="empty">You have no Collections yet. Make one from pictures of a Fine-Tune.</p>
+            ) : (
+              <Covers collections={ownCollections.value} />
+            )}
+          </Part>
+          <Part id="public-collections" title="Public">
+            <Covers collections={publicCollections.value} />
+          </Part>
+        </>
       )}
-      {areCollectionsLoaded.value && <Lists />}
     </div>
-  );
-}
-
-function Lists() {
-  return (
-    <>
-      <section aria-labelledby="own-collections">
-        <h2 id="own-collections">{texts.collections.own}</h2>
-        {ownCollections.value.length === 0 ? (
-          <p class="empty">{texts.collections.empty}</p>
-        ) : (
-          <Covers collections={ownCollections.value} />
-        )}
-      </section>
-      <section aria-labelledby="public-collections">
-        <h2 id="public-collections">{texts.collections.public}</h2>
-        <Covers collections={publicCollections.value} />
-      </section>
-    </>
   );
 }
 
@@ -58,5 +56,55 @@ function Covers({ collections }: { collections: readonly Collection[] }) {
         </li>
       ))}
     </ul>
+  );
+}
+
+/** Pictures to choose from. */
+const maxPictures = 24;
+
+/** Makes a Collection from pictures of Fine-Tunes. */
+function NewCollection() {
+  const [picked, setPicked] = useState<readonly string[]>([]);
+  const toggle = (id: string): void =>
+    setPicked(picked.includes(id) ? picked.filter((other) => other !== id) : [...picked, id]);
+  const create = async (form: HTMLFormElement): Promise<void> => {
+    const name = textIn(form, 'name');
+    const styles = picked.map((id, index) => ({ id, name: `Style ${index + 1}` }));
+    const { id } = await client().collections.create({ name, styles });
+    await loadCollections();
+    go(`collections/${id}`);
+  };
+  return (
+    <form class="panel new-collection" aria-label="New Collection" onSubmit={submitting(create)}>
+      <div class="inline-form">
+        <TextField
+          id="collection-name"
+          label="New Collection"
+          name="name"
+          required
+          maxLength={lengths.name}
+          placeholder="Name"
+        />
+        <button class="button is-primary">Create</button>
+      </div>
+      <Picks picked={picked} onToggle={toggle} />
+    </form>
+  );
+}
+
+function Picks({ picked, onToggle }: { picked: readonly string[]; onToggle: (id: string) => void }) {
+  const pictures = shown.value.filter(({ finetuneId, images }) => finetuneId !== undefined && images.length > 0);
+  if (pictures.length === 0)
+    return <p class="hint">Styles are made from pictures of a Fine-Tune, and there are none yet.</p>;
+  return (
+    <fieldset class="picks">
+      <legend>Pictures to make Styles from</legend>
+      {pictures.slice(0, maxPictures).map(({ id, prompt, images }) => (
+        <label key={id}>
+          <input type="checkbox" class="visually-hidden" checked={picked.includes(id)} onChange={() => onToggle(id)} />
+          <img src={images[0]} alt={prompt} loading="lazy" />
+        </label>
+      ))}
+    </fieldset>
   );
 }

@@ -1,6 +1,5 @@
 import type { Collection } from '../service/client';
-import { client } from '../session/session';
-import { forThisSession, sessionSignal } from '../session/session-signal';
+import { client, forThisSession, sessionSignal } from '../session/session';
 
 export const ownCollections = sessionSignal<readonly Collection[]>(() => []);
 export const publicCollections = sessionSignal<readonly Collection[]>(() => []);

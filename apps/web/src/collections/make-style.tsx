@@ -2,11 +2,9 @@ import { useEffect, useState } from 'preact/hooks';
 import type { Drawing } from '../drawings/drawing';
 import { lengths } from '../drawings/service-rules';
 import { client } from '../session/session';
-import { texts } from '../texts';
-import { textIn } from '../ui/form-text';
-import { Icon } from '../ui/icons';
+import { Options, submitting, textIn } from '../ui/fields';
+import { Button } from '../ui/buttons';
 import { attempt, say } from '../ui/notices';
-import { submitting } from '../ui/submitting';
 import { loadCollections, ownCollections } from './collections';
 
 /** Makes a Style of a Fine-Tune's picture, in a Collection that is there or in a new one. */
@@ -14,9 +12,9 @@ export function MakeStyle({ drawing }: { drawing: Drawing }) {
   const [isOpen, setOpen] = useState(false);
   if (!isOpen)
     return (
-      <button type="button" class="button" onClick={() => setOpen(true)}>
-        <Icon name="style" /> {texts.viewer.makeStyle}
-      </button>
+      <Button icon="style" onClick={() => setOpen(true)}>
+        Make a Style
+      </Button>
     );
   return <MakeStyleForm drawing={drawing} onDone={() => setOpen(false)} />;
 }
@@ -27,7 +25,7 @@ async function make(drawing: Drawing, form: HTMLFormElement): Promise<void> {
   if (text('collection') === '') await client().collections.create({ name: text('name'), styles });
   else await client().styles.create(text('collection'), styles);
   await loadCollections();
-  say(texts.collections.added);
+  say('Added to the Collection.');
 }
 
 function MakeStyleForm({ drawing, onDone }: { drawing: Drawing; onDone: () => void }) {
@@ -39,7 +37,7 @@ function MakeStyleForm({ drawing, onDone }: { drawing: Drawing; onDone: () => vo
         onDone();
       })}
     >
-      <label for="style-name">{texts.viewer.makeStyle}</label>
+      <label for="style-name">Make a Style</label>
       <input
         id="style-name"
         name="style"
@@ -47,14 +45,14 @@ function MakeStyleForm({ drawing, onDone }: { drawing: Drawing; onDone: () => vo
         maxLength={lengths.name}
         autocomplete="off"
         autoFocus
-        placeholder={texts.collections.name}
+        placeholder="Name"
       />
       <ChooseCollection />
       <div class="actions">
-        <button class="button is-primary">{texts.collections.create}</button>
-        <button type="button" class="button is-quiet" onClick={onDone}>
-          {texts.collections.cancel}
-        </button>
+        <button class="button is-primary">Create</button>
+        <Button kind="is-quiet" onClick={onDone}>
+          Cancel
+        </Button>
       </div>
     </form>
   );
@@ -65,19 +63,16 @@ function ChooseCollection() {
   useEffect(() => void attempt(loadCollections), []);
   return (
     <>
-      <label for="style-collection">{texts.collections.title}</label>
+      <label for="style-collection">Collections</label>
       <select
         id="style-collection"
         name="collection"
         value={collection}
         onChange={(event) => setCollection(event.currentTarget.value)}
       >
-        <option value="">{texts.collections.new}</option>
-        {ownCollections.value.map(({ id, name }) => (
-          <option key={id} value={id}>
-            {name}
-          </option>
-        ))}
+        <Options
+          choices={[['', 'New Collection'], ...ownCollections.value.map(({ id, name }) => [id, name] as const)]}
+        />
       </select>
       {collection === '' && (
         <input
@@ -85,8 +80,8 @@ function ChooseCollection() {
           required
           maxLength={lengths.name}
           autocomplete="off"
-          aria-label={texts.collections.new}
-          placeholder={texts.collections.name}
+          aria-label="New Collection"
+          placeholder="Name"
         />
       )}
     </>

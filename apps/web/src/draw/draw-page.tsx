@@ -1,6 +1,16 @@
+import { useRef, useState } from 'preact/hooks';
+import { lengths } from '../drawings/service-rules';
+import { finetunes, titleOf } from '../finetunes/finetunes';
 import { Gallery } from '../gallery/gallery';
-import { PromptForm } from './prompt-form';
+import { areModelsLoaded, choiceText, modelChoices } from '../models/models';
+import { restoreFrom } from '../png/drop-target';
+import { Button } from '../ui/buttons';
+import { Options } from '../ui/fields';
+import { attempt } from '../ui/notices';
+import { change, draft, drawnBy, drawnWith, finetuneId, lacksName } from './draft';
+import { Settings } from './settings';
 import { Stage } from './stage';
+import { startDrawing } from './start-drawing';
 
 export function DrawPage() {
   return (
@@ -11,5 +21,183 @@ export function DrawPage() {
         <Gallery />
       </div>
     </div>
+  );
+}
+
+function PromptForm() {
+  const [isSending, setSending] = useState(false);
+  const { prompt, negativePrompt } = draft.value;
+  const submit = async (event: Event): Promise<void> => {
+    event.preventDefault();
+    if (isSending || prompt.trim() === '') return;
+    setSending(true);
+    await attempt(startDrawing);
+    setSending(false);
+    showStage();
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) void submit(event);
+  };
+  return (
+    <form class="prompt-form panel" onSubmit={(event) => void submit(event)} onKeyDown={onKeyDown}>
+      <h1 class="visually-hidden">Draw a picture</h1>
+      <label for="prompt">Prompt</label>
+      <textarea
+        id="prompt"
+        rows={3}
+        maxLength={lengths.prompt}
+        placeholder="What should the picture show?"
+        aria-describedby={lacksName.value ? 'lacks-name' : undefined}
+        value={prompt}
+        onInput={(event) => change({ prompt: event.currentTarget.value })}
+      />
+      <LacksName />
+      <Chips />
+      <label for="negative">Negative prompt</label>
+      <input
+        id="negative"
+        maxLength={lengths.prompt}
+        autocomplete="off"
+        placeholder="What it should not show"
+        value={negativePrompt}
+        onInput={(event) => change({ negativePrompt: event.currentTarget.value })}
+      />
+      <ModelField />
+      <Submit isSending={isSending} />
+      <Settings />
+      <FromPng />
+    </form>
+  );
+}
+
+/** On a narrow screen the picture forms below the form. */
+function showStage(): void {
+  const stage = document.querySelector('.stage');
+  if (stage && stage.getBoundingClientRect().top > innerHeight / 2) stage.scrollIntoView({ behavior: 'smooth' });
+}
+
+function Submit({ isSending }: { isSending: boolean }) {
+  const hasNoModel = areModelsLoaded.value && !drawnBy.value;
+  const isEmpty = draft.value.prompt.trim() === '';
+  return (
+    <>
+      {hasNoModel && <p class="problem">No model is installed that can draw.</p>}
+      <button class="button is-primary is-wide" disabled={isSending || isEmpty || hasNoModel}>
+        {isSending ? 'Sending …' : 'Draw'}
+        <kbd aria-hidden="true">Ctrl + Enter</kbd>
+      </button>
+    </>
+  );
+}
+
+function LacksName() {
+  const name = drawnWith.value?.name;
+  if (name === undefined || !lacksName.value) return null;
+  const add = (): void => change({ prompt: `${draft.value.prompt.trim()} ${name}`.trim() });
+  return (
+    <p class="hint" id="lacks-name">
+      The prompt must contain the word “{name}”, by which this Fine-Tune knows its object.{' '}
+      <button type="button" class="link" onClick={add}>
+        Add “{name}”
+      </button>
+    </p>
+  );
+}
+
+/** Takes the settings of a chosen picture, as dropping it does. */
+function FromPng() {
+  const input = useRef<HTMLInputElement>(null);
+  return (
+    <>
+      <Button kind="is-quiet from-png" icon="undo" onClick={() => input.current?.click()}>
+        Settings from a PNG
+      </Button>
+      <input
+        ref={input}
+        type="file"
+        accept="image/png"
+        hidden
+        aria-label="Settings from a PNG"
+        data-testid="png"
+        onChange={({ currentTarget }) => {
+          const [file] = currentTarget.files ?? [];
+          if (file) void restoreFrom(file);
+          currentTarget.value = '';
+        }}
+      />
+    </>
+  );
+}
+
+/** The bundled demonstration model draws coloured shapes, and nothing else well. */
+const demonstrationModel = 'shapes';
+
+const shapes = [
+  'a red circle on a blue background',
+  'a yellow star on a gradient purple background',
+  'a cyan square left of a red triangle',
+  'an orange diamond on a dotted cyan background',
+  'a pink heart on a striped black background',
+];
+const photographs = [
+  'a lighthouse in a storm, long exposure, black and white',
+  'a red fox in fresh snow, morning light',
+  'an old library with a spiral staircase, dust in the sun',
+  'a bowl of lemons on a blue table, still life',
+];
+
+/** Prompts that suit what draws. */
+function ideas(): readonly string[] {
+  const served = drawnBy.value?.served.name;
+  const found = served === demonstrationModel || served === undefined ? shapes : photographs;
+  const name = drawnWith.value?.name;
+  return name === undefined ? found : shapes.map((idea) => idea.replace(/^(an?) \w+ \w+/, `a ${name}`));
+}
+
+function Chips() {
+  return (
+    <div class="chips" role="group" aria-label="Ideas">
+      {ideas().map((idea) => (
+        <button
+          key={idea}
+          type="button"
+          class="chip"
+          aria-pressed={draft.value.prompt === idea}
+          onClick={() => change({ prompt: idea })}
+        >
+          {idea}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+/** Values of the list: a model's name, or a Fine-Tune's id behind this. */
+const finetunePrefix = 'finetune:';
+
+function choose(value: string): void {
+  if (value.startsWith(finetunePrefix)) change({ finetuneId: value.slice(finetunePrefix.length) });
+  else change({ model: value, finetuneId: undefined });
+}
+
+function ModelField() {
+  const drawnWith = finetuneId.value;
+  const value = drawnWith === undefined ? (drawnBy.value?.name ?? '') : finetunePrefix + drawnWith;
+  const models = modelChoices.value.map((choice) => [choice.name, choiceText(choice)] as const);
+  const ofFinetunes = finetunes.value.map((each) => [finetunePrefix + each.id, titleOf(each)] as const);
+  return (
+    <>
+      <label for="model">Model</label>
+      <select id="model" value={value} onChange={(event) => choose(event.currentTarget.value)}>
+        <optgroup label="Models">
+          <Options choices={models} value={value} />
+        </optgroup>
+        {ofFinetunes.length > 0 && (
+          <optgroup label="Fine-Tunes">
+            <Options choices={ofFinetunes} value={value} />
+          </optgroup>
+        )}
+      </select>
+    </>
   );
 }

@@ -1,90 +1,71 @@
-import type { AspectRatio } from '../drawings/drawing';
-import { bounds } from '../drawings/service-rules';
-import { texts } from '../texts';
-import { IconButton } from '../ui/icon-button';
-import { Segments } from '../ui/segments';
+import { aspectText } from '../drawings/drawing';
+import { bounds, largestSeed } from '../drawings/service-rules';
+import { ownScheduler } from '../models/models';
+import { IconButton } from '../ui/buttons';
+import { Segments, SelectField } from '../ui/fields';
 import type { Scheduler } from './draft';
-import { change, defaults, draft, drawnBy } from './draft';
-import { schedulers } from './schedulers';
-import { SeedField } from './seed-field';
+import { change, defaults, draft, drawnBy, newSeed, schedulers } from './draft';
 
-const aspects: readonly AspectRatio[] = ['square', 'portrait', 'landscape'];
+const aspects = ['square', 'portrait', 'landscape'] as const;
 
 /** On a narrow screen the picture comes first, and the settings are folded. */
 const hasRoom = matchMedia('(width >= 900px)').matches;
 
 export function Settings() {
-  const { steps, cfg } = draft.value;
+  const { steps, cfg, count, aspectRatio, highResolution, promptWeighting, finetuneId } = draft.value;
   return (
     <details class="settings" open={hasRoom}>
-      <summary>{texts.draw.more}</summary>
-      <AspectField />
-      <SliderField
-        id="steps"
-        label={texts.draw.steps}
-        {...bounds.steps}
-        step={1}
-        value={steps}
-        standard={defaults.value.steps}
-        onChange={(value) => change({ steps: value })}
+      <summary>Settings</summary>
+      <Segments
+        name="aspect"
+        label="Shape"
+        options={aspects}
+        value={aspectRatio}
+        onChange={(chosen) => change({ aspectRatio: chosen })}
+        show={(aspect) => (
+          <>
+            <i class={`frame is-${aspect}`} aria-hidden="true" />
+            {aspectText[aspect]}
+          </>
+        )}
       />
+      <SliderField name="steps" label="Steps" bounds={bounds.steps} value={steps} standard={defaults.value.steps} />
       <SliderField
-        id="cfg"
-        label={texts.draw.cfg}
-        {...bounds.cfg}
+        name="cfg"
+        label="Guidance (cfg)"
+        bounds={bounds.cfg}
         step={0.5}
         value={cfg}
         standard={defaults.value.cfg}
-        onChange={(value) => change({ cfg: value })}
       />
       <SeedField />
-      <SliderField
-        id="count"
-        label={texts.draw.count}
-        {...bounds.numGenerations}
-        step={1}
-        value={draft.value.count}
-        onChange={(value) => change({ count: value ?? 1 })}
-      />
+      <SliderField name="count" label="Pictures" bounds={bounds.numGenerations} value={count} />
       <SchedulerField />
-      <Flags />
+      <Check name="highResolution" label="High resolution" hint="Long edge of 4096 pixels" checked={highResolution} />
+      {finetuneId === undefined && (
+        <Check
+          name="promptWeighting"
+          label="Weights in the prompt"
+          hint="(word:1.3) counts more"
+          checked={promptWeighting}
+        />
+      )}
     </details>
   );
 }
 
-function Flags() {
-  const { highResolution, promptWeighting, finetuneId } = draft.value;
-  return (
-    <>
-      <Check
-        label={texts.draw.highResolution}
-        hint={texts.draw.highResolutionHint}
-        checked={highResolution}
-        onChange={(checked) => change({ highResolution: checked })}
-      />
-      {finetuneId === undefined && (
-        <Check
-          label={texts.draw.promptWeighting}
-          hint={texts.draw.promptWeightingHint}
-          checked={promptWeighting}
-          onChange={(checked) => change({ promptWeighting: checked })}
-        />
-      )}
-    </>
-  );
-}
-
 interface CheckProps {
+  /** The field of the draft. */
+  name: 'highResolution' | 'promptWeighting';
   label: string;
   hint: string;
   checked: boolean;
-  onChange: (checked: boolean) => void;
 }
 
-function Check({ label, hint, checked, onChange }: CheckProps) {
+function Check({ name, label, hint, checked }: CheckProps) {
   return (
     <label class="check" title={hint}>
-      <input type="checkbox" checked={checked} onChange={(event) => onChange(event.currentTarget.checked)} />
+      <input type="checkbox" checked={checked} onChange={(event) => change({ [name]: event.currentTarget.checked })} />
       <span>
         {label} <small>{hint}</small>
       </span>
@@ -92,59 +73,37 @@ function Check({ label, hint, checked, onChange }: CheckProps) {
   );
 }
 
-function AspectField() {
-  return (
-    <Segments
-      name="aspect"
-      label={texts.draw.aspect}
-      options={aspects}
-      value={draft.value.aspectRatio}
-      onChange={(aspectRatio) => change({ aspectRatio })}
-      show={(aspect) => (
-        <>
-          <i class={`frame is-${aspect}`} aria-hidden="true" />
-          {texts.draw.aspects[aspect]}
-        </>
-      )}
-    />
-  );
-}
-
 interface SliderFieldProps {
-  id: string;
+  /** The field of the draft. */
+  name: 'steps' | 'cfg' | 'count';
   label: string;
-  min: number;
-  max: number;
-  step: number;
+  bounds: { min: number; max: number };
+  step?: number;
   /** Undefined is the model's default. */
   value: number | undefined;
+  /** The model's default. */
   standard?: number;
-  onChange: (value: number | undefined) => void;
 }
 
-function SliderField({ id, label, value, standard, onChange, min, max, step }: SliderFieldProps) {
+function SliderField({ name, label, bounds: { min, max }, step = 1, value, standard }: SliderFieldProps) {
   const shown = value ?? standard ?? min;
+  const back = `${label}: back to the model’s default`;
   return (
     <div class="slider">
-      <label for={id}>{label}</label>
-      <output for={id}>
-        {value === undefined && <small>{texts.draw.isDefault}</small>}
+      <label for={name}>{label}</label>
+      <output for={name}>
+        {value === undefined && <small>model’s default</small>}
         {value !== undefined && standard !== undefined && (
-          <IconButton
-            icon="undo"
-            label={texts.draw.toDefault(label)}
-            title={texts.draw.toDefault(label)}
-            onClick={() => onChange(undefined)}
-          />
+          <IconButton icon="undo" label={back} title={back} onClick={() => change({ [name]: undefined })} />
         )}
         <b>{shown}</b>
       </output>
       <input
-        id={id}
+        id={name}
         type="range"
         {...{ min, max, step }}
         value={shown}
-        onInput={(event) => onChange(Number(event.currentTarget.value))}
+        onInput={(event) => change({ [name]: Number(event.currentTarget.value) })}
       />
     </div>
   );
@@ -155,24 +114,50 @@ function SchedulerField() {
   const isOfFinetune = finetuneId !== undefined;
   const own = drawnBy.value?.served.defaults.scheduler ?? drawnBy.value?.served.scheduler;
   return (
+    <SelectField
+      id="scheduler"
+      label="Scheduler"
+      choices={[['', ownScheduler(own)], ...schedulers.map((name) => [name, name] as const)]}
+      value={isOfFinetune ? '' : (scheduler ?? '')}
+      disabled={isOfFinetune}
+      title={isOfFinetune ? 'A Fine-Tune draws with its model’s own.' : undefined}
+      onChange={({ currentTarget: { value } }) => change({ scheduler: (value || undefined) as Scheduler | undefined })}
+    />
+  );
+}
+
+function SeedField() {
+  const { seed, isSeedLocked } = draft.value;
+  const write = (text: string): void => {
+    const value = Math.floor(Number(text));
+    if (text !== '' && value >= 0 && value <= largestSeed) change({ seed: value, isSeedLocked: true });
+  };
+  return (
     <div>
-      <label for="scheduler">{texts.draw.scheduler}</label>
-      <select
-        id="scheduler"
-        value={isOfFinetune ? '' : (scheduler ?? '')}
-        disabled={isOfFinetune}
-        title={isOfFinetune ? texts.draw.schedulerOfFinetune : undefined}
-        onChange={({ currentTarget: { value } }) =>
-          change({ scheduler: value === '' ? undefined : (value as Scheduler) })
-        }
-      >
-        <option value="">{texts.draw.schedulerOwn(own)}</option>
-        {schedulers.map((name) => (
-          <option key={name} value={name}>
-            {name}
-          </option>
-        ))}
-      </select>
+      <label for="seed">Seed</label>
+      <div class="seed">
+        <input
+          id="seed"
+          type="number"
+          min={0}
+          max={largestSeed}
+          value={seed}
+          onInput={(event) => write(event.currentTarget.value)}
+        />
+        <IconButton
+          icon="dice"
+          label="New random seed"
+          title="New random seed"
+          onClick={() => change({ seed: newSeed(), isSeedLocked: true })}
+        />
+        <IconButton
+          icon={isSeedLocked ? 'lock' : 'unlock'}
+          label="Keep this seed for the next picture"
+          title="Keep this seed for the next picture"
+          aria-pressed={isSeedLocked}
+          onClick={() => change({ isSeedLocked: !isSeedLocked })}
+        />
+      </div>
     </div>
   );
 }

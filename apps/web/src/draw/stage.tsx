@@ -3,11 +3,9 @@ import { aspectClass, isOpen } from '../drawings/drawing';
 import { shown } from '../drawings/feed';
 import { drawings, stageIds } from '../drawings/store';
 import { cancel, varyAndShow } from '../gallery/actions';
-import { DrawingFrame } from '../gallery/drawing-frame';
-import { ProgressLine } from '../gallery/progress-line';
+import { DrawingFrame, ProgressLine } from '../gallery/drawing-frame';
 import { openViewer } from '../gallery/viewer-state';
-import { texts } from '../texts';
-import { Icon } from '../ui/icons';
+import { Button, Download } from '../ui/buttons';
 
 /** What is shown large: what this tab drew last, or else the newest there is. */
 function staged(): Drawing[] {
@@ -19,7 +17,7 @@ export function Stage() {
   const found = staged();
   const [first] = found;
   return (
-    <section class="stage" aria-label={texts.stage.label}>
+    <section class="stage" aria-label="Newest picture">
       {first ? (
         <div class={`sheets ${found.length + first.images.length > 2 ? 'has-several' : ''}`}>
           {found.map((drawing) => (
@@ -29,8 +27,8 @@ export function Stage() {
       ) : (
         <div class="stage-empty">
           <span class="lamp is-large" aria-hidden="true" />
-          <p>{texts.stage.empty}</p>
-          <p class="hint">{texts.stage.emptyHint}</p>
+          <p>Your picture develops here.</p>
+          <p class="hint">Write a prompt, or take one of the ideas, and press Draw.</p>
         </div>
       )}
     </section>
@@ -48,7 +46,7 @@ function Sheet({ drawing }: { drawing: Drawing }) {
               key={url}
               type="button"
               class={`frame-button ${aspectClass(drawing)}`}
-              aria-label={images.length > 1 ? texts.viewer.image(index + 1, images.length) : texts.stage.open}
+              aria-label={images.length > 1 ? `Picture ${index + 1} of ${images.length}` : 'Open the picture'}
               onClick={() => openViewer(drawing.id, index)}
             >
               <DrawingFrame drawing={drawing} index={index} isLarge />
@@ -73,28 +71,19 @@ function Sheet({ drawing }: { drawing: Drawing }) {
 function Below({ drawing }: { drawing: Drawing }) {
   if (isOpen(drawing))
     return (
-      <button type="button" class="button is-quiet" onClick={() => cancel(drawing)}>
-        {texts.progress.cancel}
-      </button>
+      <Button kind="is-quiet" onClick={() => cancel(drawing)}>
+        Cancel
+      </Button>
     );
   const [url] = drawing.images;
   return (
     <>
-      <span class="hint">{texts.stage.made(drawing.seed, drawing.steps)}</span>
+      <span class="hint">{`Seed ${drawing.seed}, ${drawing.steps} steps`}</span>
       <span class="sheet-actions">
-        <button
-          type="button"
-          class="button is-quiet"
-          title={texts.viewer.varyHint}
-          onClick={() => varyAndShow(drawing)}
-        >
-          <Icon name="vary" /> {texts.viewer.vary}
-        </button>
-        {url && (
-          <a class="button is-quiet" href={url} download={url.slice(url.lastIndexOf('/') + 1)}>
-            <Icon name="download" /> {texts.viewer.download}
-          </a>
-        )}
+        <Button kind="is-quiet" icon="vary" title="Draw it again with a new seed" onClick={() => varyAndShow(drawing)}>
+          Vary
+        </Button>
+        {url && <Download url={url} kind="is-quiet" />}
       </span>
     </>
   );

@@ -6,8 +6,7 @@ import { showNew } from '../drawings/feed';
 import { seedOf } from '../drawings/service-rules';
 import { stageIds } from '../drawings/store';
 import type { NewGeneration, NewPrompt } from '../service/client';
-import { client } from '../session/session';
-import { forThisSession } from '../session/session-signal';
+import { client, forThisSession } from '../session/session';
 
 /**
  * Draws what the form shows: also a model that nobody has chosen, or that is there in place of one that is not.

@@ -1,5 +1,5 @@
 import type { components, Generation, Prompt } from '../service/client';
-import { pictureUrl } from '../service/address';
+import { pictureUrl } from '../service/reach';
 
 export type Status = components['schemas']['GenerationStatus'];
 export type AspectRatio = components['schemas']['AspectRatio'];
@@ -85,6 +85,20 @@ function fieldsInCommon(record: Generation | Prompt) {
     images: record.images.map(pictureUrl),
   };
 }
+
+/** Statuses and shapes in words. */
+export const statusText: Record<Status, string> = {
+  queued: 'Waiting',
+  processing: 'Drawing',
+  succeeded: 'Finished',
+  failed: 'Failed',
+  canceled: 'Canceled',
+};
+export const aspectText: Record<AspectRatio, string> = {
+  square: 'Square',
+  portrait: 'Portrait',
+  landscape: 'Landscape',
+};
 
 export const isOpen = ({ status }: Pick<Drawing, 'status'>): boolean => status === 'queued' || status === 'processing';
 

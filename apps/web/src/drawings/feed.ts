@@ -1,7 +1,6 @@
 import { batch, computed, signal } from '@preact/signals';
 import { finetunes, loadFinetunes } from '../finetunes/finetunes';
-import { session } from '../session/session';
-import { sessionSignal } from '../session/session-signal';
+import { session, sessionSignal } from '../session/session';
 import type { Drawing, Status } from './drawing';
 import { pageSize, Source } from './source';
 import { drawings, forget, onOtherTabs, put, tellOtherTabs } from './store';

@@ -1,5 +1,5 @@
 import { batch } from '@preact/signals';
-import { sessionSignal } from '../session/session-signal';
+import { sessionSignal } from '../session/session';
 import type { Drawing, Progress } from './drawing';
 import { isOpen } from './drawing';
 

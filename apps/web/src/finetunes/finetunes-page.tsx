@@ -1,31 +1,156 @@
-import { texts } from '../texts';
+import { change } from '../draw/draft';
+import { restart } from '../drawings/feed';
+import { lengths } from '../drawings/service-rules';
+import { tellOtherTabs } from '../drawings/store';
+import { choiceText, modelChoices } from '../models/models';
+import type { Finetune } from '../service/client';
+import { client } from '../session/session';
+import { ConfirmButton, Button } from '../ui/buttons';
+import { Card, StatusBadge } from '../ui/card';
+import { SelectField, submitting, TextField, textIn } from '../ui/fields';
+import { attempt, say } from '../ui/notices';
 import { Pending, useLoad } from '../ui/pending';
-import { FinetuneCard } from './finetune-card';
-import { areFinetunesLoaded, finetunes, loadFinetunes } from './finetunes';
-import { NewFinetune } from './new-finetune';
+import { go } from '../ui/route';
+import { sizeOf } from '../ui/units';
+import { areFinetunesLoaded, finetunes, loadFinetunes, titleOf } from './finetunes';
+import { WeightsDrop } from './weights-drop';
 
 export function FinetunesPage() {
   const load = useLoad(loadFinetunes);
   return (
     <div class="resource-page">
       <header>
-        <h1>{texts.finetunes.title}</h1>
-        <p class="lead">{texts.finetunes.lead}</p>
+        <h1>Fine-Tunes</h1>
+        <p class="lead">
+          Teach the model an object or a look of your own: upload a LoRA or a textual inversion, and name it in a
+          prompt.
+        </p>
       </header>
       <NewFinetune />
-      {(load.error !== undefined || !areFinetunesLoaded.value) && <Pending of={load} text={texts.finetunes.loading} />}
-      {areFinetunesLoaded.value && <Cards />}
+      {(load.error !== undefined || !areFinetunesLoaded.value) && <Pending of={load} text="Loading …" />}
+      {areFinetunesLoaded.value && finetunes.value.length === 0 && <p class="empty">You have no Fine-Tunes yet.</p>}
+      {finetunes.value.length > 0 && (
+        <ul class="cards">
+          {finetunes.value.map((finetune) => (
+            <FinetuneCard key={finetune.id} finetune={finetune} />
+          ))}
+        </ul>
+      )}
     </div>
   );
 }
 
-function Cards() {
-  if (finetunes.value.length === 0) return <p class="empty">{texts.finetunes.empty}</p>;
+async function create(form: HTMLFormElement): Promise<void> {
+  const text = (name: string): string => textIn(form, name);
+  await client().finetunes.create({
+    name: text('name'),
+    ...(text('token') !== '' && { token: text('token') }),
+    ...(text('title') !== '' && { title: text('title') }),
+    ...(text('model') !== '' && { model: text('model') }),
+  });
+  form.reset();
+  await loadFinetunes();
+}
+
+function NewFinetune() {
   return (
-    <ul class="cards">
-      {finetunes.value.map((finetune) => (
-        <FinetuneCard key={finetune.id} finetune={finetune} />
-      ))}
-    </ul>
+    <form class="panel inline-form" aria-label="New Fine-Tune" onSubmit={submitting(create)}>
+      <TextField
+        id="finetune-name"
+        label="Name"
+        hint="The word that prompts must contain, such as “robot”."
+        name="name"
+        required
+        maxLength={lengths.name}
+      />
+      <TextField
+        id="finetune-token"
+        label="Token (optional)"
+        hint="The word that the weights were trained with; it stands for the name when a picture is drawn. zwx unless you say."
+        name="token"
+        maxLength={lengths.token}
+      />
+      <TextField id="finetune-title" label="Title (optional)" name="title" maxLength={lengths.name} />
+      <SelectField
+        id="finetune-model"
+        label="Trained on"
+        name="model"
+        choices={modelChoices.value.map((choice) => [choice.name, choiceText(choice)])}
+      />
+      <button class="button is-primary">Create</button>
+    </form>
+  );
+}
+
+const statusText = {
+  registered: 'No weights yet',
+  ready: 'Ready',
+  stale: 'The model was replaced or removed',
+  failed: 'Failed',
+};
+
+function FinetuneCard({ finetune }: { finetune: Finetune }) {
+  const { id, name, token, model, status, weights, note, error_message: error } = finetune;
+  const draw = (): void => {
+    change({ finetuneId: id });
+    go('');
+  };
+  return (
+    <Card title={<h2>{titleOf(finetune)}</h2>} status={<StatusBadge kind={status} text={statusText[status]} />}>
+      <p class="hint">
+        Name: <b>{name}</b> · Called by <b>{token}</b> · {model}
+      </p>
+      {weights && (
+        <p class="hint">
+          {weights.kind === 'lora' ? 'LoRA' : 'Textual inversion'}, {sizeOf(weights.bytes ?? 0)}
+        </p>
+      )}
+      {weights?.kind === 'lora' && weights.scale !== null && <ScaleField id={id} scale={weights.scale} />}
+      {(error ?? note) && <p class={error ? 'problem' : 'hint'}>{error ?? note}</p>}
+      <WeightsDrop finetune={finetune} />
+      <div class="actions">
+        <Button onClick={draw}>Draw with it</Button>
+        <ConfirmButton
+          label="Delete"
+          question="Delete it with all of its pictures?"
+          onConfirm={() => void attempt(() => remove(id))}
+        />
+      </div>
+    </Card>
+  );
+}
+
+async function remove(id: string): Promise<void> {
+  await client().finetunes.delete(id);
+  await loadFinetunes();
+  // Its pictures are gone too.
+  void restart();
+  tellOtherTabs();
+  say('The Fine-Tune was deleted.');
+}
+
+function ScaleField({ id, scale }: { id: string; scale: number }) {
+  const save = (value: number): void =>
+    void attempt(async () => {
+      await client().finetunes.update(id, { scale: value });
+      await loadFinetunes();
+      say('The strength was changed.');
+    });
+  return (
+    <div class="slider">
+      <label for={`scale-${id}`}>Strength</label>
+      <output for={`scale-${id}`}>
+        <b>{scale}</b>
+      </output>
+      <input
+        id={`scale-${id}`}
+        type="range"
+        min={0}
+        max={2}
+        step={0.05}
+        value={scale}
+        onChange={(event) => save(Number(event.currentTarget.value))}
+      />
+    </div>
   );
 }

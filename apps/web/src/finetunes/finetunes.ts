@@ -1,7 +1,6 @@
 import { computed } from '@preact/signals';
 import type { Finetune } from '../service/client';
-import { client } from '../session/session';
-import { forThisSession, sessionSignal } from '../session/session-signal';
+import { client, forThisSession, sessionSignal } from '../session/session';
 import { titlesOf } from './title';
 
 /** The Fine-Tunes of the key, newest first. */

@@ -1,5 +1,3 @@
-import { texts } from '../texts';
-
 /** What tells a Fine-Tune from others on the page. */
 interface Titled {
   id: string;
@@ -25,6 +23,6 @@ function tellApart(all: readonly Titled[], titles: Map<string, string>, differen
   for (const title of titles.values()) counts.set(title, (counts.get(title) ?? 0) + 1);
   for (const each of all) {
     const title = titles.get(each.id)!;
-    if (counts.get(title)! > 1) titles.set(each.id, texts.finetunes.titleWith(title, difference(each)));
+    if (counts.get(title)! > 1) titles.set(each.id, `${title} (${difference(each)})`);
   }
 }

@@ -7,7 +7,6 @@ import { seedOf } from '../drawings/service-rules';
 import { put, tellOtherTabs } from '../drawings/store';
 import { DarkroomError } from '../service/client';
 import { client } from '../session/session';
-import { texts } from '../texts';
 import { attempt, say } from '../ui/notices';
 import { go } from '../ui/route';
 import { viewed } from './viewer-state';
@@ -35,7 +34,7 @@ export async function remove({ id, finetuneId }: Drawing): Promise<void> {
 export function removeAndSay(drawing: Drawing): void {
   void attempt(async () => {
     await remove(drawing);
-    say(texts.viewer.deleted);
+    say('The picture was deleted.');
   });
 }
 
@@ -62,5 +61,5 @@ export async function copy(text: string): Promise<void> {
     () => true,
     () => false,
   );
-  say(isCopied ? texts.viewer.copied : texts.viewer.notCopied, !isCopied);
+  say(isCopied ? 'Copied.' : 'The browser did not allow copying. Select the text instead.', !isCopied);
 }

@@ -1,8 +1,7 @@
 import { drawings } from '../drawings/store';
-import { texts } from '../texts';
 import { Dialog } from '../ui/dialog';
-import { Facts } from '../ui/facts';
-import { IconButton } from '../ui/icon-button';
+import { Facts } from '../ui/card';
+import { IconButton } from '../ui/buttons';
 import { DrawingFrame } from './drawing-frame';
 import { factsOf } from './facts';
 import type { Shot } from './viewer-state';
@@ -17,9 +16,9 @@ export function Compare() {
   const [first, second] = pair.map(valuesOf);
   if (!first || !second) return null;
   return (
-    <Dialog label={texts.compare.title} className="compare" onClose={close}>
-      <IconButton icon="close" kind="is-close" label={texts.compare.close} onClick={close} />
-      <h2>{texts.compare.title}</h2>
+    <Dialog label="Compare" className="compare" onClose={close}>
+      <IconButton icon="close" kind="is-close" label="Close" onClick={close} />
+      <h2>Compare</h2>
       <div class="compare-sides">
         <Side shot={pair[0]} values={first} others={second} />
         <Side shot={pair[1]} values={second} others={first} />
@@ -33,7 +32,7 @@ type Values = ReadonlyMap<string, string>;
 function valuesOf({ id, index }: Shot): Values | undefined {
   const drawing = drawings.value.get(id);
   if (!drawing) return undefined;
-  const facts = [{ name: texts.viewer.prompt, value: drawing.prompt }, ...factsOf(drawing, index)];
+  const facts = [{ name: 'Prompt', value: drawing.prompt }, ...factsOf(drawing, index)];
   return new Map(facts.filter(({ value }) => value !== '').map(({ name, value }) => [name, value]));
 }
 

@@ -1,7 +1,6 @@
-import type { Drawing } from '../drawings/drawing';
-import { isOpen } from '../drawings/drawing';
+import type { Drawing, Progress } from '../drawings/drawing';
+import { isOpen, statusText } from '../drawings/drawing';
 import { progress } from '../drawings/store';
-import { texts } from '../texts';
 
 interface DrawingFrameProps {
   drawing: Drawing;
@@ -26,8 +25,38 @@ export function DrawingFrame({ drawing, index, isLarge = false }: DrawingFramePr
     );
   return (
     <span class={`no-picture is-${drawing.status}`}>
-      <b>{texts.status[drawing.status]}</b>
+      <b>{statusText[drawing.status]}</b>
       {drawing.error && <span>{drawing.error}</span>}
     </span>
   );
+}
+
+/** The step bar, and the place in the queue before it. */
+export function ProgressLine({ drawing }: { drawing: Drawing }) {
+  if (!isOpen(drawing)) return null;
+  const known = progress.value.get(drawing.id) ?? { step: 0, total: drawing.steps };
+  const { step, total } = known;
+  return (
+    <span class="progress-line">
+      <progress max={total} value={step} aria-label="Progress" />
+      <span class="progress-text">{sentence(drawing, known)}</span>
+    </span>
+  );
+}
+
+function sentence(drawing: Drawing, known: Progress): string {
+  if (known.isSilent) return 'Its worker is silent. Waiting for a worker';
+  const text = sentenceOf(drawing, known);
+  return known.isAgain ? `${text} (drawn again)` : text;
+}
+
+function sentenceOf({ status }: Drawing, { step, total, position }: Progress): string {
+  if (step >= total) return 'Developing';
+  if (step > 0) return `Step ${step} of ${total}`;
+  if (status === 'processing') return 'Starting';
+  return position === undefined
+    ? 'Waiting for its turn'
+    : position === 0
+      ? 'Next in the queue'
+      : `${position} ${position === 1 ? 'picture' : 'pictures'} before this one`;
 }

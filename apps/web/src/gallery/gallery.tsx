@@ -1,11 +1,14 @@
-import { useEffect, useRef } from 'preact/hooks';
-import type { Status } from '../drawings/drawing';
+import { Button } from '../ui/buttons';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { Drawing, Status } from '../drawings/drawing';
+import { isOpen, statusText } from '../drawings/drawing';
 import { filter, isAtEnd, isLoading, loadError, loadMore, restart, shown } from '../drawings/feed';
-import { texts } from '../texts';
+import { Dialog } from '../ui/dialog';
+import { Options } from '../ui/fields';
 import { explain } from '../ui/notices';
-import { moveFocus } from './move-focus';
-import { Tile } from './tile';
-import { compareWith } from './viewer-state';
+import { cancel, removeAndSay } from './actions';
+import { DrawingFrame, ProgressLine } from './drawing-frame';
+import { compareWith, openViewer } from './viewer-state';
 
 const statuses: readonly Status[] = ['succeeded', 'processing', 'queued', 'failed', 'canceled'];
 
@@ -14,19 +17,19 @@ export function Gallery() {
   return (
     <section class="gallery" aria-labelledby="gallery-title">
       <div class="gallery-head">
-        <h2 id="gallery-title">{texts.gallery.title}</h2>
+        <h2 id="gallery-title">Contact sheet</h2>
         <Filter />
       </div>
       {compareWith.value && (
         <p class="choose" role="status">
-          {texts.gallery.choose}{' '}
+          Choose the picture to compare with.{' '}
           <button type="button" class="link" onClick={() => (compareWith.value = undefined)}>
-            {texts.gallery.stopCompare}
+            Do not compare
           </button>
         </p>
       )}
       <p class="visually-hidden" id="gallery-keys">
-        {texts.gallery.keys}
+        Arrow keys move, Enter opens, Delete deletes.
       </p>
       <ul class="tiles" ref={list} onKeyDown={(event) => moveFocus(event, list.current)}>
         {shown.value.map((drawing) => (
@@ -41,17 +44,12 @@ export function Gallery() {
 function Filter() {
   return (
     <label class="filter">
-      <span>{texts.gallery.filter}</span>
+      <span>Show</span>
       <select
         value={filter.value ?? ''}
         onChange={(event) => void restart((event.currentTarget.value || undefined) as Status | undefined)}
       >
-        <option value="">{texts.gallery.all}</option>
-        {statuses.map((status) => (
-          <option key={status} value={status}>
-            {texts.status[status]}
-          </option>
-        ))}
+        <Options choices={[['', 'All'], ...statuses.map((status) => [status, statusText[status]] as const)]} />
       </select>
     </label>
   );
@@ -75,12 +73,10 @@ function GalleryEnd() {
   if (loadError.value)
     return (
       <div class="gallery-end" role="alert">
-        <p>
-          {texts.gallery.failed} {explain(loadError.value)}
-        </p>
-        <button type="button" class="button is-quiet" onClick={() => void loadMore()}>
-          {texts.gallery.again}
-        </button>
+        <p>The pictures could not be loaded. {explain(loadError.value)}</p>
+        <Button kind="is-quiet" onClick={() => void loadMore()}>
+          Try again
+        </Button>
       </div>
     );
   return (
@@ -91,13 +87,101 @@ function GalleryEnd() {
 }
 
 function EndText({ count }: { count: number }) {
-  if (isLoading.value) return <p role="status">{texts.gallery.loading}</p>;
+  if (isLoading.value) return <p role="status">Loading pictures …</p>;
   if (!isAtEnd.value)
     return (
-      <button type="button" class="button is-quiet" onClick={() => void loadMore()}>
-        {texts.gallery.more}
-      </button>
+      <Button kind="is-quiet" onClick={() => void loadMore()}>
+        Show more
+      </Button>
     );
-  if (count > 0) return <p>{texts.gallery.end}</p>;
-  return <p>{filter.value === undefined ? texts.gallery.empty : texts.gallery.emptyFilter}</p>;
+  if (count > 0) return <p>That is everything.</p>;
+  return <p>{filter.value === undefined ? 'Nothing here yet.' : 'No picture has this status.'}</p>;
+}
+
+function Tile({ drawing }: { drawing: Drawing }) {
+  const [isAsking, setAsking] = useState(false);
+  const { id, prompt, images, status } = drawing;
+  return (
+    <li class={`tile is-${status}`}>
+      <button
+        type="button"
+        class="tile-button"
+        data-tile={id}
+        aria-label={`${prompt} (${statusText[status]})`}
+        aria-describedby="gallery-keys"
+        onClick={() => openViewer(id, 0)}
+        onKeyDown={(event) => {
+          if (event.key === 'Delete') setAsking(true);
+        }}
+      >
+        <DrawingFrame drawing={drawing} index={0} />
+        {images.length > 1 && (
+          <span class="badge" aria-hidden="true">
+            {images.length}
+          </span>
+        )}
+      </button>
+      {isOpen(drawing) && (
+        <div class="tile-progress">
+          <ProgressLine drawing={drawing} />
+          <button type="button" class="link" onClick={() => cancel(drawing)}>
+            Cancel
+          </button>
+        </div>
+      )}
+      {isAsking && <AskDelete drawing={drawing} onClose={() => setAsking(false)} />}
+    </li>
+  );
+}
+
+function AskDelete({ drawing, onClose }: { drawing: Drawing; onClose: () => void }) {
+  return (
+    <Dialog label="Delete it for good?" className="ask" onClose={onClose}>
+      <p>Delete it for good?</p>
+      <div class="actions">
+        <Button
+          kind="is-danger"
+          onClick={() => {
+            onClose();
+            removeAndSay(drawing);
+          }}
+        >
+          Delete
+        </Button>
+        <Button kind="is-quiet" onClick={onClose}>
+          Keep
+        </Button>
+      </div>
+    </Dialog>
+  );
+}
+
+/**
+ * Moves the focus between tiles by the arrow keys, Home and End; up and down by the rows that the
+ * grid has at its width.
+ */
+function moveFocus(event: KeyboardEvent, list: HTMLElement | null): void {
+  const tiles = [...(list?.querySelectorAll<HTMLElement>('[data-tile]') ?? [])];
+  const at = tiles.findIndex((tile) => tile === document.activeElement);
+  if (at < 0) return;
+  const columns = columnsOf(tiles);
+  const steps: Record<string, number> = {
+    ArrowRight: 1,
+    ArrowLeft: -1,
+    ArrowDown: columns,
+    ArrowUp: -columns,
+    Home: -at,
+    End: tiles.length - 1 - at,
+  };
+  const target = event.key in steps ? tiles[at + steps[event.key]] : undefined;
+  if (!target) return;
+  event.preventDefault();
+  target.focus();
+  target.scrollIntoView({ block: 'nearest' });
+}
+
+function columnsOf(tiles: readonly HTMLElement[]): number {
+  const tops = tiles.map((tile) => Math.round(tile.getBoundingClientRect().top));
+  const next = tops.findIndex((top) => top !== tops[0]);
+  return next < 0 ? tiles.length : next;
 }

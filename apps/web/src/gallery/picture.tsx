@@ -1,9 +1,7 @@
 import { useRef, useState } from 'preact/hooks';
 import type { Drawing } from '../drawings/drawing';
-import { texts } from '../texts';
-import { IconButton } from '../ui/icon-button';
-import { DrawingFrame } from './drawing-frame';
-import { ProgressLine } from './progress-line';
+import { IconButton } from '../ui/buttons';
+import { DrawingFrame, ProgressLine } from './drawing-frame';
 
 /** Multiples of the size that fits, which is the first. */
 const zooms = [1, 1.5, 2, 3, 4, 6] as const;
@@ -45,7 +43,7 @@ export function Picture({ drawing, index }: PictureProps) {
         ref={pane}
         tabIndex={zoom > 0 ? 0 : undefined}
         role={zoom > 0 ? 'group' : undefined}
-        aria-label={zoom > 0 ? texts.viewer.label : undefined}
+        aria-label={zoom > 0 ? 'Picture' : undefined}
         onPointerDown={(event) => startDrag(event, pane.current)}
         onDblClick={() => setZoom(zoom > 0 ? 0 : 2)}
       >
@@ -68,14 +66,9 @@ function Zoom(props: { zoom: number; percent: number; onChange: (zoom: number) =
   const { zoom, percent, onChange } = props;
   return (
     <div class="zoom">
-      <IconButton icon="minus" label={texts.viewer.zoomOut} disabled={zoom === 0} onClick={() => onChange(zoom - 1)} />
-      <output>{zoom === 0 ? texts.viewer.fit : `${percent} %`}</output>
-      <IconButton
-        icon="plus"
-        label={texts.viewer.zoomIn}
-        disabled={zoom === zooms.length - 1}
-        onClick={() => onChange(zoom + 1)}
-      />
+      <IconButton icon="minus" label="Zoom out" disabled={zoom === 0} onClick={() => onChange(zoom - 1)} />
+      <output>{zoom === 0 ? 'Fit' : `${percent} %`}</output>
+      <IconButton icon="plus" label="Zoom in" disabled={zoom === zooms.length - 1} onClick={() => onChange(zoom + 1)} />
     </div>
   );
 }

@@ -1,7 +1,7 @@
 import { computed } from '@preact/signals';
 import { shown } from '../drawings/feed';
 import { drawings } from '../drawings/store';
-import { sessionSignal } from '../session/session-signal';
+import { sessionSignal } from '../session/session';
 
 /** A picture of a drawing. */
 export interface Shot {

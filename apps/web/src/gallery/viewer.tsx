@@ -1,12 +1,19 @@
-import { drawings } from '../drawings/store';
+import { useState } from 'preact/hooks';
+import { MakeStyle } from '../collections/make-style';
 import type { Drawing } from '../drawings/drawing';
-import { texts } from '../texts';
+import { isOpen } from '../drawings/drawing';
+import { drawings } from '../drawings/store';
+import { serviceUrl } from '../service/reach';
+import { ConfirmButton, IconButton, Button, Download } from '../ui/buttons';
+import { Facts } from '../ui/card';
 import { Dialog } from '../ui/dialog';
-import { IconButton } from '../ui/icon-button';
+import { Segments } from '../ui/fields';
+import { cancel, copy, removeAndSay, reuseAndShow, varyAndShow } from './actions';
+import { factsOf } from './facts';
 import { Picture } from './picture';
-import { ViewerActions } from './viewer-actions';
-import { ViewerDetails } from './viewer-details';
-import { neighbour, viewed } from './viewer-state';
+import type { Language } from './snippets';
+import { languages, snippetOf } from './snippets';
+import { compareWith, neighbour, viewed } from './viewer-state';
 
 const close = (): void => void (viewed.value = undefined);
 
@@ -33,29 +40,100 @@ function onKeyDown(event: KeyboardEvent): void {
 
 function OpenViewer({ drawing, index }: { drawing: Drawing; index: number }) {
   return (
-    <Dialog label={texts.viewer.label} className="viewer" onClose={close} onKeyDown={onKeyDown}>
+    <Dialog label="Picture" className="viewer" onClose={close} onKeyDown={onKeyDown}>
       <div class="viewer-stage">
         <Picture key={`${drawing.id}-${index}`} drawing={drawing} index={index} />
         <IconButton
           icon="left"
           kind="is-previous"
-          label={texts.viewer.previous}
+          label="Previous picture"
           disabled={!neighbour(-1)}
           onClick={() => move(-1)}
         />
-        <IconButton
-          icon="right"
-          kind="is-next"
-          label={texts.viewer.next}
-          disabled={!neighbour(1)}
-          onClick={() => move(1)}
-        />
+        <IconButton icon="right" kind="is-next" label="Next picture" disabled={!neighbour(1)} onClick={() => move(1)} />
       </div>
-      <aside class="viewer-side" aria-label={texts.viewer.parameters}>
-        <IconButton icon="close" kind="is-close" label={texts.viewer.close} onClick={close} />
+      <aside class="viewer-side" aria-label="Settings">
+        <IconButton icon="close" kind="is-close" label="Close" onClick={close} />
         <ViewerDetails drawing={drawing} index={index} />
         <ViewerActions drawing={drawing} index={index} />
       </aside>
     </Dialog>
+  );
+}
+
+interface ViewerActionsProps {
+  drawing: Drawing;
+  index: number;
+}
+
+function ViewerActions({ drawing, index }: ViewerActionsProps) {
+  const url = drawing.images[index];
+  const compare = (): void => {
+    compareWith.value = { id: drawing.id, index };
+    viewed.value = undefined;
+  };
+  return (
+    <div class="actions">
+      <Button icon="vary" title="Draw it again with a new seed" onClick={() => varyAndShow(drawing)}>
+        Vary
+      </Button>
+      <Button icon="reuse" title="Put its settings into the form" onClick={() => reuseAndShow(drawing, index)}>
+        Reuse
+      </Button>
+      {url && (
+        <>
+          <Button icon="compare" onClick={compare}>
+            Compare
+          </Button>
+          <Download url={url} />
+        </>
+      )}
+      {url && drawing.finetuneId !== undefined && <MakeStyle drawing={drawing} />}
+      {isOpen(drawing) && <Button onClick={() => cancel(drawing)}>Cancel</Button>}
+      <ConfirmButton label="Delete" question="Delete it for good?" onConfirm={() => removeAndSay(drawing)} />
+    </div>
+  );
+}
+
+interface ViewerDetailsProps {
+  drawing: Drawing;
+  index: number;
+}
+
+function ViewerDetails({ drawing, index }: ViewerDetailsProps) {
+  return (
+    <>
+      <h2 class="viewer-prompt">{drawing.prompt}</h2>
+      {drawing.images.length > 1 && <p class="hint">{`Picture ${index + 1} of ${drawing.images.length}`}</p>}
+      <Facts facts={factsOf(drawing, index).filter(({ isLong }) => !isLong || drawing.negativePrompt !== null)} />
+      <Code drawing={drawing} />
+    </>
+  );
+}
+
+function Code({ drawing }: { drawing: Drawing }) {
+  const [language, setLanguage] = useState<Language>('curl');
+  const text = snippetOf(language, drawing, serviceUrl);
+  return (
+    <div class="code">
+      <div class="code-head">
+        <span>Draw it again with</span>
+        <Segments
+          name="language"
+          label="Draw it again with"
+          options={languages}
+          value={language}
+          onChange={setLanguage}
+          show={(name) => name}
+          isSmall
+        />
+      </div>
+      <pre tabIndex={0} aria-label={language}>
+        {text}
+      </pre>
+      <Button kind="is-quiet" onClick={() => void copy(text)}>
+        Copy
+      </Button>
+    </div>
   );
 }

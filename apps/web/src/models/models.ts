@@ -1,8 +1,7 @@
 import { computed } from '@preact/signals';
 import type { Model } from '../service/client';
 import { isReachable } from '../service/reach';
-import { client, session } from '../session/session';
-import { forThisSession, sessionSignal } from '../session/session-signal';
+import { client, forThisSession, session, sessionSignal } from '../session/session';
 
 const refreshMs = 5_000;
 
@@ -28,6 +27,14 @@ export const modelChoices = computed<ModelChoice[]>(() =>
     .filter(({ problem }) => problem === null)
     .flatMap((served) => [served.name, ...served.stands_in_for].map((name) => ({ name, served }))),
 );
+
+/** A name to draw with, and the model that draws for it if that is another one. */
+export const choiceText = ({ name, served }: ModelChoice): string =>
+  name === served.name ? name : `${name} (drawn by ${served.name})`;
+
+/** A model's own scheduler, by the name that the model has for it. */
+export const ownScheduler = (name: string | null | undefined): string =>
+  name ? `Model’s own (${name.replace(/Scheduler$/, '')})` : 'Model’s own';
 
 export const choiceOf = (name: string | undefined): ModelChoice | undefined =>
   modelChoices.value.find((choice) => choice.name === name);

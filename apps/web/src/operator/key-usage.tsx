@@ -1,8 +1,9 @@
 import type { Usage } from '../service/client';
 import { client } from '../session/session';
-import { texts } from '../texts';
-import { Loaded } from './loaded';
-import { usePolled } from './polled';
+import { picturesText } from '../ui/units';
+import { Loaded, usePolled } from './reading';
+import type { Column } from './tables';
+import { Table } from './tables';
 
 const days = 30;
 const dayMs = 86_400_000;
@@ -14,6 +15,13 @@ const [pitch, barWidth, height] = [10, 7, 56];
 interface Day extends Pick<Usage, 'images' | 'steps' | 'compute_seconds'> {
   day: string;
 }
+
+const columns: Column<Day>[] = [
+  ['Day', ({ day }) => day],
+  ['Pictures', ({ images }) => images, 'number'],
+  ['Steps', ({ steps }) => steps, 'number'],
+  ['Seconds of drawing', ({ compute_seconds }) => compute_seconds.toFixed(1), 'number'],
+];
 
 /** The last days, the oldest first, also those without any. */
 function everyDay(usage: readonly Usage[]): Day[] {
@@ -30,7 +38,11 @@ export function KeyUsage({ id, name }: { id: string; name: string }) {
   return (
     <Loaded of={usage}>
       {(found) =>
-        found.length === 0 ? <p class="hint">{texts.keys.noUsage}</p> : <Plot name={name} all={everyDay(found)} />
+        found.length === 0 ? (
+          <p class="hint">No pictures in the last 30 days.</p>
+        ) : (
+          <Plot name={name} all={everyDay(found)} />
+        )
       }
     </Loaded>
   );
@@ -39,22 +51,21 @@ export function KeyUsage({ id, name }: { id: string; name: string }) {
 function Plot({ name, all }: { name: string; all: readonly Day[] }) {
   const most = Math.max(1, ...all.map(({ images }) => images));
   const sum = (value: (day: Day) => number): number => all.reduce((total, day) => total + value(day), 0);
+  const pictures = picturesText(sum(({ images }) => images));
+  const seconds = Math.round(sum(({ compute_seconds }) => compute_seconds));
   return (
     <figure class="usage">
       <figcaption>
-        <span>{texts.keys.usage}</span>
+        <span>Pictures of the last 30 days</span>
         <b>
-          {texts.keys.sum(
-            sum(({ images }) => images),
-            Math.round(sum(({ compute_seconds }) => compute_seconds)),
-          )}
+          {pictures}, {seconds} s of drawing
         </b>
       </figcaption>
       <svg
         viewBox={`0 0 ${days * pitch} ${height}`}
         preserveAspectRatio="none"
         role="img"
-        aria-label={`${texts.keys.usageOf(name)}: ${texts.keys.mostOf(most)}`}
+        aria-label={`Pictures of ${name} by day, over the last 30 days: at most ${most} a day`}
       >
         {all.map(({ day, images }, index) => (
           <rect
@@ -64,11 +75,14 @@ function Plot({ name, all }: { name: string; all: readonly Day[] }) {
             width={barWidth}
             {...extent(images, most)}
           >
-            <title>{`${day}: ${texts.live.pictures(images)}`}</title>
+            <title>{`${day}: ${picturesText(images)}`}</title>
           </rect>
         ))}
       </svg>
-      <UsageTable all={all.filter(({ images }) => images > 0).reverse()} />
+      <details class="more">
+        <summary>As a table</summary>
+        <Table columns={columns} rows={all.filter(({ images }) => images > 0).reverse()} keyOf={({ day }) => day} />
+      </details>
     </figure>
   );
 }
@@ -77,33 +91,4 @@ function Plot({ name, all }: { name: string; all: readonly Day[] }) {
 function extent(images: number, most: number): { y: number; height: number } {
   const bar = images === 0 ? 1 : Math.max(3, (images / most) * height);
   return { y: height - bar, height: bar };
-}
-
-function UsageTable({ all }: { all: readonly Day[] }) {
-  return (
-    <details class="more">
-      <summary>{texts.keys.table}</summary>
-      <table>
-        <thead>
-          <tr>
-            {[texts.keys.day, texts.keys.images, texts.keys.steps, texts.keys.seconds].map((column) => (
-              <th key={column} scope="col">
-                {column}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {all.map(({ day, images, steps, compute_seconds }) => (
-            <tr key={day}>
-              <td>{day}</td>
-              <td class="number">{images}</td>
-              <td class="number">{steps}</td>
-              <td class="number">{compute_seconds.toFixed(1)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </details>
-  );
 }

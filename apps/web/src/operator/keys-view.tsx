@@ -1,13 +1,13 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { lengths } from '../drawings/service-rules';
+import { copy } from '../gallery/actions';
 import { client } from '../session/session';
-import { texts } from '../texts';
+import { Button } from '../ui/buttons';
+import { Part } from '../ui/card';
+import { SelectField, submitting, TextField, textIn } from '../ui/fields';
+import type { Secrets } from './key-card';
 import { KeyCard } from './key-card';
-import { Loaded } from './loaded';
-import { More } from './more';
-import { NewKey } from './new-key';
-import { usePages } from './pages';
-import type { Secrets } from './secrets';
-import { ShownSecrets } from './secrets';
+import { Listed, usePages } from './reading';
 
 /** Keys of a page; few, because each card asks for its usage. */
 const pageSize = 12;
@@ -18,27 +18,88 @@ export function KeysView() {
   const [secrets, setSecrets] = useState<Secrets | undefined>();
   const change = (found?: Secrets): void => {
     if (found) setSecrets(found);
-    void list.refresh();
+    list.refresh();
   };
   return (
-    <section aria-labelledby="keys">
-      <h2 id="keys">{texts.keys.title}</h2>
+    <Part id="keys" title="Keys">
       <NewKey onMade={change} />
       {secrets && <ShownSecrets secrets={secrets} onDone={() => setSecrets(undefined)} />}
-      <Loaded of={list}>
-        {(keys) =>
-          keys.length === 0 ? (
-            <p class="empty">{texts.keys.empty}</p>
-          ) : (
-            <ul class="key-cards">
-              {keys.map((key) => (
-                <KeyCard key={key.id} apiKey={key} onChanged={change} />
-              ))}
-            </ul>
-          )
-        }
-      </Loaded>
-      <More list={list} />
-    </section>
+      <Listed of={list} empty="There are no keys.">
+        {(keys) => (
+          <ul class="key-cards">
+            {keys.map((key) => (
+              <KeyCard key={key.id} apiKey={key} onChanged={change} />
+            ))}
+          </ul>
+        )}
+      </Listed>
+    </Part>
+  );
+}
+
+const scopes = [
+  ['write', 'write: draws'],
+  ['read', 'read: looks only'],
+  ['admin', 'admin: operates'],
+] as const;
+
+/** Makes a key, and hands on its secrets. */
+function NewKey({ onMade }: { onMade: (secrets: Secrets) => void }) {
+  const create = async (form: HTMLFormElement): Promise<void> => {
+    const [scope] = scopes.find(([each]) => each === textIn(form, 'scope')) ?? scopes[0];
+    const sandbox = new FormData(form).has('sandbox');
+    const made = await client().keys.create({ name: textIn(form, 'name'), scopes: [scope], sandbox });
+    form.reset();
+    onMade({
+      name: made.name,
+      token: made.token ?? '',
+      ...(made.webhook_secret !== null && { webhookSecret: made.webhook_secret }),
+    });
+  };
+  return (
+    <form class="panel inline-form" aria-label="New key" onSubmit={submitting(create)}>
+      <TextField id="key-name" label="Name" name="name" required maxLength={lengths.name} />
+      <SelectField id="key-scope" label="Scope" name="scope" choices={scopes}>
+        <label class="check">
+          <input name="sandbox" type="checkbox" /> Sandbox: marked pictures at once, no engine draws
+        </label>
+      </SelectField>
+      <button class="button is-primary">Make a key</button>
+    </form>
+  );
+}
+
+/** New secrets, until the operator has them. They are in memory only. */
+function ShownSecrets({ secrets, onDone }: { secrets: Secrets; onDone: () => void }) {
+  const { name, token, webhookSecret, previousUntil } = secrets;
+  const panel = useRef<HTMLDivElement>(null);
+  useEffect(() => panel.current?.focus(), [token, webhookSecret]);
+  const what = token === undefined ? `The secret that signs the webhooks of “${name}”` : `The token of “${name}”`;
+  const title = `${what}. It is shown this once:`;
+  const end = previousUntil && new Date(previousUntil).toLocaleString();
+  const previous =
+    token === undefined
+      ? `They are signed with the previous secret as well until ${end}.`
+      : `The previous token works until ${end}.`;
+  return (
+    <div class="panel secrets" ref={panel} tabIndex={-1} role="group" aria-label={title}>
+      <p>{title}</p>
+      {token !== undefined && <Secret value={token} />}
+      {token !== undefined && webhookSecret !== undefined && <p>The secret of its webhooks:</p>}
+      {webhookSecret !== undefined && <Secret value={webhookSecret} />}
+      {end !== undefined && <p class="hint">{previous}</p>}
+      <div>
+        <Button onClick={onDone}>I have it</Button>
+      </div>
+    </div>
+  );
+}
+
+function Secret({ value }: { value: string }) {
+  return (
+    <div class="secret">
+      <code>{value}</code>
+      <Button onClick={() => void copy(value)}>Copy</Button>
+    </div>
   );
 }

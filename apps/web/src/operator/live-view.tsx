@@ -1,13 +1,28 @@
 import type { Queue, Worker } from '../service/client';
 import { client } from '../session/session';
-import { texts } from '../texts';
-import { spanSince } from '../ui/span';
-import { DataTable } from './data-table';
-import { Loaded } from './loaded';
-import { usePolled } from './polled';
-import { WorkerCard } from './worker-card';
+import { Card, Facts, Part } from '../ui/card';
+import { picturesText, sizeOf, spanSince } from '../ui/units';
+import { Loaded, usePolled } from './reading';
+import type { Column } from './tables';
+import { DataTable, Figures, TaskName } from './tables';
 
 const refreshMs = 2_000;
+
+const drawingColumns: Column<Queue['drawing'][number]>[] = [
+  ['Id', (task) => <TaskName {...task} />],
+  ['Key', ({ key_name }) => key_name],
+  ['Model', ({ model }) => model],
+  ['Work', ({ pictures, steps }) => `${picturesText(pictures)}, ${steps} steps`],
+  ['Attempt', ({ attempt }) => attempt, 'number'],
+  ['Drawn for', ({ drawn_since }) => spanSince(drawn_since), 'number'],
+];
+
+const waitingColumns: Column<Queue['waiting'][number]>[] = [
+  ['Key', ({ key_name }) => key_name],
+  ['Model', ({ model }) => model],
+  ['Waiting', ({ queued }) => queued, 'number'],
+  ['Oldest waits for', ({ oldest_at }) => spanSince(oldest_at), 'number'],
+];
 
 interface Live {
   queue: Queue;
@@ -23,97 +38,84 @@ async function readLive(): Promise<Live> {
 /** The queue and the workers, as they are now. */
 export function LiveView() {
   const live = usePolled(readLive, refreshMs);
-  return (
-    <Loaded of={live}>
-      {({ queue, workers }) => (
-        <>
-          <Figures queue={queue} workers={workers} />
-          <section aria-labelledby="workers">
-            <h2 id="workers">{texts.live.workers}</h2>
-            {workers.length === 0 ? (
-              <p class="empty">{texts.live.noWorkers}</p>
-            ) : (
-              <ul class="cards">
-                {workers.map((worker) => (
-                  <WorkerCard key={worker.id} worker={worker} />
-                ))}
-              </ul>
-            )}
-          </section>
-          <section aria-labelledby="drawing">
-            <h2 id="drawing">{texts.live.drawing}</h2>
-            <Drawing queue={queue} />
-          </section>
-          <section aria-labelledby="queue">
-            <h2 id="queue">{texts.live.queue}</h2>
-            <Waiting queue={queue} />
-          </section>
-        </>
-      )}
-    </Loaded>
-  );
+  return <Loaded of={live}>{(now) => <Now {...now} />}</Loaded>;
 }
 
-function Figures({ queue, workers }: Live) {
+function Now({ queue: { queued, processing, deliveries_due, drawing, waiting }, workers }: Live) {
   const figures = [
-    [texts.live.waiting, queue.queued],
-    [texts.live.drawing, queue.processing],
-    [texts.live.due, queue.deliveries_due],
-    [texts.live.workers, workers.length],
+    ['Waiting', queued],
+    ['Drawing', processing],
+    ['Deliveries due', deliveries_due],
+    ['Workers', workers.length],
   ] as const;
   return (
-    <dl class="figures">
-      {figures.map(([name, value]) => (
-        <div key={name} class="panel">
-          <dt>{name}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
-    </dl>
+    <>
+      <Figures figures={figures} />
+      <Part id="workers" title="Workers">
+        {workers.length === 0 ? (
+          <p class="empty">No worker is running.</p>
+        ) : (
+          <ul class="cards">
+            {workers.map((worker) => (
+              <WorkerCard key={worker.id} worker={worker} />
+            ))}
+          </ul>
+        )}
+      </Part>
+      <Part id="drawing" title="Drawing">
+        {drawing.length === 0 ? (
+          <p class="empty">Nothing is drawn at the moment.</p>
+        ) : (
+          <DataTable label="Drawing" columns={drawingColumns} rows={drawing} keyOf={({ id }) => id} />
+        )}
+      </Part>
+      <Part id="queue" title="Queue">
+        {waiting.length === 0 ? (
+          <p class="empty">Nothing waits.</p>
+        ) : (
+          <DataTable
+            label="Queue"
+            columns={waitingColumns}
+            rows={waiting}
+            keyOf={({ key_id, model }) => `${key_id} ${model}`}
+          />
+        )}
+      </Part>
+    </>
   );
 }
 
-function Drawing({ queue: { drawing } }: { queue: Queue }) {
-  if (drawing.length === 0) return <p class="empty">{texts.live.nothingDrawn}</p>;
-  const columns = [
-    texts.failures.id,
-    texts.operator.key,
-    texts.operator.model,
-    texts.live.work,
-    texts.live.attempt,
-    texts.live.drawnFor,
+function WorkerCard({ worker: { id, devices, models, started_at, heartbeat_at } }: { worker: Worker }) {
+  const times = `up for ${spanSince(started_at)}, heard ${spanSince(heartbeat_at)} ago`;
+  return (
+    <Card title={<h3>Worker {id.slice(0, 6)}</h3>} status={<span class="hint">{times}</span>}>
+      {devices.length === 0 && <p class="hint">This worker has an older version and says nothing of its devices.</p>}
+      {devices.map((device) => (
+        <DeviceFacts key={device.name} device={device} />
+      ))}
+      <p class="hint">Can draw: {models.join(', ') || '–'}</p>
+    </Card>
+  );
+}
+
+function DeviceFacts({ device }: { device: Worker['devices'][number] }) {
+  const { name, tasks, batch, step_ms, loaded, memory_bytes, memory_limit_bytes } = device;
+  const memory = `${sizeOf(memory_bytes)} of ${sizeOf(memory_limit_bytes)}`;
+  const facts = [
+    { name: 'Batch', value: batch === 0 ? '–' : picturesText(batch) },
+    { name: 'Step', value: step_ms === null ? '–' : `${step_ms} ms` },
+    { name: 'Loaded', value: loaded.map((model) => model.name).join(', ') || 'no model yet' },
+    { name: 'Memory', value: memory },
   ];
+  const work = tasks === 0 ? 'Idle' : tasks === 1 ? 'Drawing 1 task' : `Drawing ${tasks} tasks`;
   return (
-    <DataTable label={texts.live.drawing} columns={columns}>
-      {drawing.map(({ id, kind, key_name, model, pictures, steps, attempt, drawn_since }) => (
-        <tr key={id}>
-          <td>
-            {texts.operator.kind[kind]} <code>{id}</code>
-          </td>
-          <td>{key_name}</td>
-          <td>{model}</td>
-          <td>{texts.live.workOf(pictures, steps)}</td>
-          <td class="number">{attempt}</td>
-          <td class="number">{spanSince(drawn_since)}</td>
-        </tr>
-      ))}
-    </DataTable>
-  );
-}
-
-function Waiting({ queue: { waiting } }: { queue: Queue }) {
-  if (waiting.length === 0) return <p class="empty">{texts.live.emptyQueue}</p>;
-  const columns = [texts.operator.key, texts.operator.model, texts.live.count, texts.live.oldest];
-  return (
-    <DataTable label={texts.live.queue} columns={columns}>
-      {waiting.map(({ key_id, key_name, model, queued, oldest_at }) => (
-        <tr key={`${key_id} ${model}`}>
-          <td>{key_name}</td>
-          <td>{model}</td>
-          <td class="number">{queued}</td>
-          <td class="number">{spanSince(oldest_at)}</td>
-        </tr>
-      ))}
-    </DataTable>
+    <div class="device">
+      <div class="card-head">
+        <h4>{name}</h4>
+        <span class={tasks > 0 ? 'status is-ready' : 'status'}>{work}</span>
+      </div>
+      <Facts facts={facts} />
+      <progress aria-label={`Memory: ${memory}`} max={memory_limit_bytes || 1} value={memory_bytes} />
+    </div>
   );
 }

@@ -1,18 +1,16 @@
-import { areModelsLoaded, models } from '../models/models';
+import { areModelsLoaded, models, ownScheduler } from '../models/models';
 import type { Model } from '../service/client';
-import { texts } from '../texts';
-import { Facts } from '../ui/facts';
-import { sizeOf } from '../ui/size';
+import { Card, Facts, Part, StatusBadge } from '../ui/card';
+import { sizeOf } from '../ui/units';
 
 /** What is installed, and what each model draws for; the page reads it again every few seconds anyway. */
 export function ModelsView() {
   return (
-    <section aria-labelledby="models">
-      <h2 id="models">{texts.installed.title}</h2>
+    <Part id="models" title="Models">
       {!areModelsLoaded.value ? (
-        <p role="status">{texts.operator.loading}</p>
+        <p role="status">Loading …</p>
       ) : models.value.length === 0 ? (
-        <p class="empty">{texts.installed.empty}</p>
+        <p class="empty">No model is installed: npm run models -- add installs one.</p>
       ) : (
         <ul class="cards">
           {models.value.map((model) => (
@@ -20,37 +18,30 @@ export function ModelsView() {
           ))}
         </ul>
       )}
-    </section>
+    </Part>
   );
 }
 
-const statusOf = ({ problem, device }: Model): keyof typeof texts.installed.status =>
-  problem !== null ? 'broken' : device === null ? 'waiting' : 'ready';
+function StatusOf({ model: { problem, device } }: { model: Model }) {
+  if (problem !== null) return <StatusBadge kind="broken" text="Broken" />;
+  return device === null ? <StatusBadge kind="waiting" text="No worker" /> : <StatusBadge kind="ready" text="Ready" />;
+}
 
 function ModelCard({ model }: { model: Model }) {
   const { name, hash, bytes, device, stands_in_for: drawsFor, defaults, scheduler, requires_cuda, problem } = model;
-  const status = statusOf(model);
   const facts = [
-    { name: texts.installed.drawsFor, value: drawsFor.join(', ') || texts.installed.onlyItself },
-    { name: texts.installed.device, value: device ?? texts.installed.noDevice },
-    { name: texts.installed.defaults, value: texts.installed.defaultsOf(defaults.steps, defaults.cfg) },
-    { name: texts.draw.scheduler, value: defaults.scheduler ?? texts.draw.schedulerOwn(scheduler) },
-    { name: texts.installed.size, value: sizeOf(bytes) },
-    { name: texts.installed.hash, value: hash ?? texts.operator.none },
+    { name: 'Draws for', value: drawsFor.join(', ') || 'only itself' },
+    { name: 'Drawn on', value: device ?? 'no running worker has it' },
+    { name: 'Defaults', value: `${defaults.steps} steps, guidance ${defaults.cfg}` },
+    { name: 'Scheduler', value: defaults.scheduler ?? ownScheduler(scheduler) },
+    { name: 'On disk', value: sizeOf(bytes) },
+    { name: 'Hash', value: hash ?? '–' },
   ];
   return (
-    <li class="card panel">
-      <div class="card-head">
-        <h3>{name}</h3>
-        <span class={`status is-${status}`}>{texts.installed.status[status]}</span>
-      </div>
+    <Card title={<h3>{name}</h3>} status={<StatusOf model={model} />}>
       <Facts facts={facts} />
-      {requires_cuda && <p class="hint">{texts.installed.needsCuda}</p>}
-      {problem !== null && (
-        <p class="problem">
-          {texts.installed.problem}: {problem}
-        </p>
-      )}
-    </li>
+      {requires_cuda && <p class="hint">Only on CUDA</p>}
+      {problem !== null && <p class="problem">Cannot be drawn with: {problem}</p>}
+    </Card>
   );
 }

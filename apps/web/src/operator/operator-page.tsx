@@ -1,5 +1,4 @@
-import { currentKey, isOperator, loadCurrentKey } from '../session/current-key';
-import { texts } from '../texts';
+import { currentKey, isOperator, loadCurrentKey } from '../session/session';
 import { Pending, useLoad } from '../ui/pending';
 import { route } from '../ui/route';
 import { DeliveriesView } from './deliveries-view';
@@ -9,31 +8,29 @@ import { LiveView } from './live-view';
 import { ModelsView } from './models-view';
 import { StorageView } from './storage-view';
 
-const views = {
-  live: LiveView,
-  deliveries: DeliveriesView,
-  keys: KeysView,
-  models: ModelsView,
-  storage: StorageView,
-  failures: FailuresView,
-};
-type Part = keyof typeof views;
-const parts = Object.keys(views) as Part[];
+/** The parts by their routes. */
+const parts = [
+  ['live', 'Live', LiveView],
+  ['deliveries', 'Deliveries', DeliveriesView],
+  ['keys', 'Keys', KeysView],
+  ['models', 'Models', ModelsView],
+  ['storage', 'Storage', StorageView],
+  ['failures', 'Failures', FailuresView],
+] as const;
 
 /** What the service is at, for keys with the scope `admin`; others are told that it is not for them. */
 export function OperatorPage() {
   const [, part] = route.value;
-  const current = parts.find((name) => name === part) ?? 'live';
-  const View = views[current];
+  const [current, , View] = parts.find(([name]) => name === part) ?? parts[0];
   const load = useLoad(async () => void (currentKey.value ?? (await loadCurrentKey())));
   return (
     <div class="resource-page operator">
       <header>
-        <h1>{texts.operator.title}</h1>
-        {isOperator.value && <p class="lead">{texts.operator.lead}</p>}
+        <h1>Operate</h1>
+        {isOperator.value && <p class="lead">What the service is at, over all keys.</p>}
       </header>
       {currentKey.value === undefined ? (
-        <Pending of={load} text={texts.operator.loading} />
+        <Pending of={load} text="Loading …" />
       ) : isOperator.value ? (
         <>
           <Parts current={current} />
@@ -41,9 +38,9 @@ export function OperatorPage() {
         </>
       ) : (
         <div class="empty">
-          <p>{texts.operator.notAllowed}</p>
+          <p>This page is for operators: it needs a key with the scope “admin”, and yours does not have it.</p>
           <p>
-            <a href="#/">{texts.operator.toDraw}</a>
+            <a href="#/">Back to drawing</a>
           </p>
         </div>
       )}
@@ -51,12 +48,12 @@ export function OperatorPage() {
   );
 }
 
-function Parts({ current }: { current: Part }) {
+function Parts({ current }: { current: string }) {
   return (
-    <nav class="parts" aria-label={texts.operator.parts}>
-      {parts.map((part) => (
-        <a key={part} href={`#/operate/${part}`} aria-current={part === current ? 'page' : undefined}>
-          {texts.operator.part[part]}
+    <nav class="parts" aria-label="Parts">
+      {parts.map(([name, title]) => (
+        <a key={name} href={`#/operate/${name}`} aria-current={name === current ? 'page' : undefined}>
+          {title}
         </a>
       ))}
     </nav>

@@ -1,17 +1,23 @@
 import { models } from '../models/models';
 import type { Storage } from '../service/client';
 import { client } from '../session/session';
-import { texts } from '../texts';
-import { sizeOf } from '../ui/size';
-import { DataTable } from './data-table';
-import { Loaded } from './loaded';
-import { usePolled } from './polled';
+import { Part } from '../ui/card';
+import { sizeOf } from '../ui/units';
+import { Loaded, usePolled } from './reading';
+import type { Column } from './tables';
+import { DataTable, Figures } from './tables';
 
 const refreshMs = 5_000;
 
 type KeyStorage = Storage['keys'][number];
-const usedBy = ({ picture_bytes, weight_bytes, upload_bytes }: KeyStorage): number =>
-  picture_bytes + weight_bytes + upload_bytes;
+const columns: Column<KeyStorage>[] = [
+  ['Key', ({ key_name }) => key_name],
+  ['Pictures', ({ picture_bytes }) => sizeOf(picture_bytes), 'number'],
+  ['Weights', ({ weight_bytes }) => sizeOf(weight_bytes), 'number'],
+  ['Uploads in progress', ({ upload_bytes }) => sizeOf(upload_bytes), 'number'],
+  ['Together', (key) => sizeOf(key.picture_bytes + key.weight_bytes + key.upload_bytes), 'number'],
+  ['Limit', ({ limit_bytes }) => (limit_bytes === null ? 'none' : sizeOf(limit_bytes)), 'number'],
+];
 
 /** What files take, of which key, and the room that is left. */
 export function StorageView() {
@@ -20,60 +26,26 @@ export function StorageView() {
 }
 
 function Stored({ storage }: { storage: Storage }) {
-  const { picture_bytes, weight_bytes, upload_bytes, disk_free_bytes, disk_total_bytes, keys } = storage;
+  const { picture_bytes, weight_bytes, upload_bytes, disk_free_bytes: free, disk_total_bytes: total, keys } = storage;
   const figures = [
-    [texts.storage.pictures, sizeOf(picture_bytes)],
-    [texts.storage.weights, sizeOf(weight_bytes)],
-    [texts.storage.uploads, sizeOf(upload_bytes)],
-    [texts.storage.models, sizeOf(models.value.reduce((sum, { bytes }) => sum + bytes, 0))],
-    ...(disk_free_bytes === null || disk_total_bytes === null
-      ? []
-      : [[texts.storage.disk, sizeOf(disk_free_bytes), texts.storage.ofDisk(sizeOf(disk_total_bytes))] as const]),
+    ['Pictures', sizeOf(picture_bytes)],
+    ['Weights', sizeOf(weight_bytes)],
+    ['Uploads in progress', sizeOf(upload_bytes)],
+    ['Models', sizeOf(models.value.reduce((sum, { bytes }) => sum + bytes, 0))],
+    ...(free === null || total === null ? [] : [['Free on the disk', sizeOf(free), `of ${sizeOf(total)}`] as const]),
   ] as const;
   return (
     <>
-      <section aria-labelledby="storage">
-        <h2 id="storage">{texts.storage.title}</h2>
-        <dl class="figures">
-          {figures.map(([name, value, more]) => (
-            <div key={name} class="panel">
-              <dt>{name}</dt>
-              <dd>
-                {value} {more && <small>{more}</small>}
-              </dd>
-            </div>
-          ))}
-        </dl>
-      </section>
-      <section aria-labelledby="storage-by-key">
-        <h2 id="storage-by-key">{texts.storage.byKey}</h2>
-        {keys.length === 0 ? <p class="empty">{texts.storage.empty}</p> : <ByKey keys={keys} />}
-      </section>
+      <Part id="storage" title="Storage">
+        <Figures figures={figures} />
+      </Part>
+      <Part id="storage-by-key" title="By key">
+        {keys.length === 0 ? (
+          <p class="empty">No key stores anything.</p>
+        ) : (
+          <DataTable label="By key" columns={columns} rows={keys} keyOf={({ key_id }) => key_id} />
+        )}
+      </Part>
     </>
-  );
-}
-
-function ByKey({ keys }: { keys: readonly KeyStorage[] }) {
-  const columns = [
-    texts.operator.key,
-    texts.storage.pictures,
-    texts.storage.weights,
-    texts.storage.uploads,
-    texts.storage.all,
-    texts.storage.limit,
-  ];
-  return (
-    <DataTable label={texts.storage.byKey} columns={columns}>
-      {keys.map((key) => (
-        <tr key={key.key_id}>
-          <td>{key.key_name}</td>
-          <td class="number">{sizeOf(key.picture_bytes)}</td>
-          <td class="number">{sizeOf(key.weight_bytes)}</td>
-          <td class="number">{sizeOf(key.upload_bytes)}</td>
-          <td class="number">{sizeOf(usedBy(key))}</td>
-          <td class="number">{key.limit_bytes === null ? texts.storage.noLimit : sizeOf(key.limit_bytes)}</td>
-        </tr>
-      ))}
-    </DataTable>
   );
 }

@@ -1,8 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
-import { change } from '../draw/draft';
-import { schedulers } from '../draw/schedulers';
+import { change, schedulers } from '../draw/draft';
 import { areModelsLoaded, choiceOf, loadModels } from '../models/models';
-import { texts } from '../texts';
 import { attempt, say } from '../ui/notices';
 import { go } from '../ui/route';
 import { readPngParameters } from './png-parameters';
@@ -13,7 +11,8 @@ const largestBytes = 70_000_000;
 /** Puts the settings of a picture into the form, and says what of them is not there any more. */
 export async function restoreFrom(file: File): Promise<void> {
   const found = file.size > largestBytes ? undefined : readPngParameters(new Uint8Array(await file.arrayBuffer()));
-  if (!found) return say(texts.draw.notOurs, true);
+  if (!found)
+    return say('This file has no settings of Darkroom in it. Only PNG files that it has drawn have them.', true);
   if (!areModelsLoaded.value) await attempt(loadModels);
   change({
     prompt: found.prompt,
@@ -31,8 +30,14 @@ export async function restoreFrom(file: File): Promise<void> {
     ...(choiceOf(found.model) && { model: found.model }),
   });
   go('');
-  if (found.isOfFinetune) say(texts.draw.restoredWithoutFinetune);
-  else say(choiceOf(found.model) ? texts.draw.restored : texts.draw.restoredWithoutModel(found.model));
+  if (found.isOfFinetune)
+    say('The settings of the picture are in the form, but a Fine-Tune drew it: choose the Fine-Tune under Model.');
+  else
+    say(
+      choiceOf(found.model)
+        ? 'The settings of the picture are in the form.'
+        : `The settings of the picture are in the form, but its model ${found.model} is not installed: another one will draw.`,
+    );
 }
 
 const hasFiles = (event: DragEvent): boolean => event.dataTransfer?.types.includes('Files') ?? false;
@@ -70,7 +75,7 @@ export function DropTarget() {
   }, []);
   return isOver ? (
     <div class="drop-veil" aria-hidden="true">
-      {texts.draw.dropHere}
+      Drop a PNG made here to get its settings back
     </div>
   ) : null;
 }

@@ -1,11 +1,11 @@
-import { computed, signal } from '@preact/signals';
-import { serviceUrl } from '../service/address';
-import type { Client } from '../service/client';
+import type { Signal } from '@preact/signals';
+import { computed, effect, signal } from '@preact/signals';
+import { reachingFetch, serviceUrl } from '../service/reach';
+import type { Client, Key } from '../service/client';
 import { createClient, DarkroomError } from '../service/client';
-import { reachingFetch } from '../service/reach';
 
 /** A signed-in caller. The key is in memory, and where the user asks for it in the tab's session; nowhere else. */
-export interface Session {
+interface Session {
   key: string;
   client: Client;
 }
@@ -86,7 +86,7 @@ addEventListener('hashchange', () => {
 });
 
 /** Takes the code out of the address and so out of the browser's history. */
-export function takeCode(): string | undefined {
+function takeCode(): string | undefined {
   const [, code] = codePattern.exec(location.hash) ?? [];
   if (code !== undefined) history.replaceState(null, '', `${location.pathname}${location.search}#/`);
   return code;
@@ -105,3 +105,33 @@ function open(key: string, keep: boolean): void {
   const opened = { key, client: createClient({ baseUrl: serviceUrl, apiKey: key, fetch: checkedFetch, retries: 2 }) };
   current.value = opened;
 }
+
+/** Something that belongs to the caller who is signed in: it begins anew when another one is, or none. */
+export function sessionSignal<T>(initial: () => T): Signal<T> {
+  const held = signal(initial());
+  let owner = session.peek();
+  effect(() => {
+    if (session.value === owner) return;
+    owner = session.value;
+    held.value = initial();
+  });
+  return held;
+}
+
+/**
+ * Keeps what was read for the caller who asked for it: an answer that comes when another one is signed in is dropped.
+ */
+export async function forThisSession<T>(reading: Promise<T>, keep: (value: T) => void): Promise<void> {
+  const mine = session.peek();
+  const value = await reading;
+  if (session.peek() === mine) keep(value);
+}
+
+/** The key that is signed in; undefined until the service has said what it may do. */
+export const currentKey = sessionSignal<Key | undefined>(() => undefined);
+
+/** Whether it may operate the service. */
+export const isOperator = computed(() => currentKey.value?.scopes.includes('admin') ?? false);
+
+export const loadCurrentKey = (): Promise<void> =>
+  forThisSession(client().keys.current(), (found) => (currentKey.value = found));

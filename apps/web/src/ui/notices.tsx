@@ -1,6 +1,5 @@
-import { sessionSignal } from '../session/session-signal';
+import { sessionSignal } from '../session/session';
 import { DarkroomError } from '../service/client';
-import { texts } from '../texts';
 
 interface Notice {
   id: number;
@@ -28,10 +27,10 @@ function dismiss(id: number): void {
 
 /** An error in the service's own words. */
 export function explain(error: unknown): string {
-  if (!(error instanceof DarkroomError)) return texts.errors.unknown;
-  if (error.status === 0) return texts.errors.unreachable;
+  if (!(error instanceof DarkroomError)) return 'Something went wrong.';
+  if (error.status === 0) return 'The service does not answer.';
   const fields = error.errors.map(({ message, pointer }) => `${pointer?.replace(/^\//, '') ?? ''} ${message}`.trim());
-  return error.message || fields.join('. ') || texts.errors.unknown;
+  return error.message || fields.join('. ') || 'Something went wrong.';
 }
 
 /** Runs something that the user asked for, and says why it did not work. */
@@ -47,11 +46,11 @@ export async function attempt(action: () => Promise<void>): Promise<void> {
 
 export function Notices() {
   return (
-    <div class="notices" role="region" aria-label={texts.notices} aria-live="polite">
+    <div class="notices" role="region" aria-label="Messages" aria-live="polite">
       {notices.value.map(({ id, text, isError }) => (
         <div key={id} class={`notice ${isError ? 'is-error' : ''}`} role={isError ? 'alert' : undefined}>
           <span>{text}</span>
-          <button type="button" class="icon-button" aria-label={texts.dismiss} onClick={() => dismiss(id)}>
+          <button type="button" class="icon-button" aria-label="Dismiss" onClick={() => dismiss(id)}>
             ✕
           </button>
         </div>

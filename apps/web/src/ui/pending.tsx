@@ -1,6 +1,6 @@
+import { Button } from './buttons';
 import { useEffect, useState } from 'preact/hooks';
 import { isReachable } from '../service/reach';
-import { texts } from '../texts';
 import { explain } from './notices';
 
 /** Something that is read when it comes into view. */
@@ -35,10 +35,10 @@ export function Pending({ of: { error, again }, text }: PendingProps) {
   if (error === undefined) return <p role="status">{text}</p>;
   return (
     <div class="empty not-loaded" role="alert">
-      <p>{texts.operator.failed(explain(error))}</p>
-      <button type="button" class="button is-quiet" onClick={again}>
-        {texts.gallery.again}
-      </button>
+      <p>{`This could not be read: ${explain(error)}`}</p>
+      <Button kind="is-quiet" onClick={again}>
+        Try again
+      </Button>
     </div>
   );
 }

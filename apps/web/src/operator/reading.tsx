@@ -1,0 +1,110 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { isReachable } from '../service/reach';
+import { Button } from '../ui/buttons';
+import { explain } from '../ui/notices';
+import type { Pages } from './pages';
+import { readPages } from './pages';
+
+const listRefreshMs = 5_000;
+
+/** Something that is read again and again. */
+export interface Polled<T> {
+  /** What was read last. */
+  value?: T;
+  /** Why it could not be read again. */
+  error?: unknown;
+  /** Reads it now; an answer that is still on its way is dropped. */
+  refresh: () => void;
+}
+
+/**
+ * Reads something now and every so often, one request after the other, as long as the tab can be seen and the service
+ * answers.
+ * @param subject what is read; it is read at once when this changes
+ */
+export function usePolled<T>(read: () => Promise<T>, intervalMs: number, subject: unknown = undefined): Polled<T> {
+  const [state, setState] = useState<{ value?: T; error?: unknown }>({});
+  const [turn, setTurn] = useState(0);
+  useEffect(() => {
+    let isReading = false;
+    let isOver = false;
+    const tell = (next: { value?: T; error?: unknown }): void => {
+      isReading = false;
+      if (!isOver) setState((before) => ({ ...before, ...next }));
+    };
+    const tick = (): void => {
+      if (isReading || document.hidden || !isReachable.value) return;
+      isReading = true;
+      read().then(
+        (value) => tell({ value, error: undefined }),
+        (error: unknown) => tell({ error }),
+      );
+    };
+    tick();
+    const timer = setInterval(tick, intervalMs);
+    document.addEventListener('visibilitychange', tick);
+    return () => {
+      isOver = true;
+      clearInterval(timer);
+      document.removeEventListener('visibilitychange', tick);
+    };
+  }, [subject, turn]);
+  return { ...state, refresh: () => setTurn((before) => before + 1) };
+}
+
+/** A list of which some pages are read, the newest first. */
+interface Paged<T> extends Polled<T[]> {
+  hasMore: boolean;
+  more: () => void;
+}
+
+export function usePages<T>(open: () => Pages<T>, pageSize: number): Paged<T> {
+  const [count, setCount] = useState(1);
+  const { value, ...rest } = usePolled(() => readPages(open(), count, pageSize), listRefreshMs, count);
+  const { rows, hasMore = false } = value ?? {};
+  return { ...rest, ...(rows && { value: rows }), hasMore, more: () => setCount(count + 1) };
+}
+
+interface LoadedProps<T> {
+  of: Polled<T>;
+  children: (value: T) => ComponentChildren;
+}
+
+/** Something that is read: that it is being read, why it could not be, and what was read last. */
+export function Loaded<T>({ of: { value, error }, children }: LoadedProps<T>) {
+  return (
+    <>
+      {value === undefined && error === undefined && <p role="status">Loading …</p>}
+      {error !== undefined && (
+        <p class="problem" role="alert">
+          This could not be read: {explain(error)}
+        </p>
+      )}
+      {value !== undefined && children(value)}
+    </>
+  );
+}
+
+interface ListedProps<T> {
+  of: Paged<T>;
+  /** Stands in place of a list that has nothing. */
+  empty: string;
+  children: (rows: readonly T[]) => ComponentChildren;
+}
+
+/** A list that is read in pages, with a button that reads on. */
+export function Listed<T>({ of: list, empty, children }: ListedProps<T>) {
+  return (
+    <>
+      <Loaded of={list}>{(rows) => (rows.length === 0 ? <p class="empty">{empty}</p> : children(rows))}</Loaded>
+      {list.hasMore && (
+        <div>
+          <Button kind="is-quiet" onClick={list.more}>
+            Show more
+          </Button>
+        </div>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,101 @@
+import type { ComponentChildren, InputHTMLAttributes, SelectHTMLAttributes } from 'preact';
+import { attempt } from './notices';
+
+/** The trimmed text of a form's field; empty if there is no such field. */
+export function textIn(form: HTMLFormElement, name: string): string {
+  const value = new FormData(form).get(name);
+  return typeof value === 'string' ? value.trim() : '';
+}
+
+/** Forms that are being sent: a second click on their button does nothing. */
+const beingSent = new WeakSet<HTMLFormElement>();
+
+/** What a form does when it is submitted; why it did not work is said at the edge of the page. */
+export function submitting(work: (form: HTMLFormElement) => Promise<void>) {
+  return (event: Event & { currentTarget: HTMLFormElement }): void => {
+    event.preventDefault();
+    const form = event.currentTarget;
+    if (beingSent.has(form)) return;
+    beingSent.add(form);
+    void attempt(() => work(form)).finally(() => beingSent.delete(form));
+  };
+}
+
+type TextFieldProps = InputHTMLAttributes & { id: string; label: string; hint?: string };
+
+/** An input with its label above and a hint below. */
+export function TextField({ id, label, hint, ...rest }: TextFieldProps) {
+  return (
+    <div>
+      <label for={id}>{label}</label>
+      <input id={id} autocomplete="off" aria-describedby={hint && `${id}-hint`} {...rest} />
+      {hint && (
+        <p class="hint" id={`${id}-hint`}>
+          {hint}
+        </p>
+      )}
+    </div>
+  );
+}
+
+/** Values and what they show, in their order. */
+export type Choices = readonly (readonly [value: string, text: string])[];
+
+export function Options({ choices, value }: { choices: Choices; value?: string }) {
+  return (
+    <>
+      {choices.map(([each, text]) => (
+        <option key={each} value={each} selected={value === undefined ? undefined : value === each}>
+          {text}
+        </option>
+      ))}
+    </>
+  );
+}
+
+type SelectFieldProps = SelectHTMLAttributes & { id: string; label: string; choices: Choices };
+
+/** A list to choose from with its label above. */
+export function SelectField({ id, label, choices, children, ...rest }: SelectFieldProps) {
+  return (
+    <div>
+      <label for={id}>{label}</label>
+      <select id={id} {...rest}>
+        <Options choices={choices} />
+      </select>
+      {children}
+    </div>
+  );
+}
+
+interface SegmentsProps<T extends string> {
+  /** The name of the radio buttons, one for each group. */
+  name: string;
+  label: string;
+  options: readonly T[];
+  value: T;
+  onChange: (option: T) => void;
+  /** What an option shows. */
+  show: (option: T) => ComponentChildren;
+  isSmall?: boolean;
+}
+
+/** One of a few, side by side. */
+export function Segments<T extends string>({ name, label, options, value, onChange, show, isSmall }: SegmentsProps<T>) {
+  return (
+    <div class={isSmall ? 'segments is-small' : 'segments'} role="radiogroup" aria-label={label}>
+      {options.map((option) => (
+        <label key={option}>
+          <input
+            type="radio"
+            name={name}
+            class="visually-hidden"
+            checked={value === option}
+            onChange={() => onChange(option)}
+          />
+          <span>{show(option)}</span>
+        </label>
+      ))}
+    </div>
+  );
+}
