@@ -156,6 +156,11 @@ const badUrls: readonly Named[] = [
   ['a user name', 'https://me@pictures.example/'],
   ['a space', 'https://pictures.example/a b'],
   ['a NUL', 'https://pictures.example/\0'],
+  ['the port 0', 'https://a.example:0/'],
+  ['a port that is too large', 'https://a.example:99999/'],
+  ['no host', 'https:///hook'],
+  ['a letter that is not percent-encoded', 'https://a.example/bücher'],
+  ['a wrong escape', 'https://a.example/%zz'],
 ];
 
 /** Absolute http and https URLs of at most 2048 characters. */
@@ -164,6 +169,7 @@ export const urls = {
     good: [
       ['the longest', url(2048)],
       ['http with a port and a query', 'http://pictures.example:8080/x?y=%20#z'],
+      ['a host in other letters than those of ASCII', 'https://例え.テスト:8443/x?y=1'],
     ],
     bad: [...allBut('a string'), ['nothing', ''], ...badUrls],
     bounds: { type: 'string', maxLength: 2048 },

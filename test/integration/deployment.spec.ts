@@ -1,150 +1,176 @@
-import { spawnSync } from 'node:child_process';
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import type { ChildProcess } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { JsonLogger } from '@app/observability';
-import type { INestApplicationContext } from '@nestjs/common';
-import { parse } from 'yaml';
+import { parseAllDocuments } from 'yaml';
 import { createInference } from '../../apps/inference/src/create-inference';
-import type { TestApi, TestKey } from '../support/api';
+import { dependentVariables, s3Variables, variables } from '../../libs/config/src/variables';
 import { startTestApi } from '../support/api';
+import { freePort } from '../support/free-port';
 import { threadFile } from '../support/inference';
-import { kubernetesFolder, resourcesOf } from '../support/kustomize';
 import { proxies, startProxy } from '../support/proxy';
-import { selectorsOf, seriesOf } from '../support/promql';
-import type { Receiver } from '../support/receiver';
 import { startReceiver } from '../support/receiver';
 import { until } from '../support/until';
 
-const docker = resolve(__dirname, '..', '..', 'docker');
+const root = resolve(__dirname, '..', '..');
+const docker = join(root, 'docker');
 const monitoring = join(docker, 'monitoring');
-const promtool = spawnSync('promtool', ['--version']).status === 0;
 const path = '/v1/sd/text-to-image';
-
-interface Rules {
-  groups: { rules: { alert: string; expr: string }[] }[];
-}
-interface Dashboard {
-  panels: { title: string; targets: { expr: string; legendFormat: string }[] }[];
-}
-const alerts = (parse(readFileSync(join(monitoring, 'alerts.yaml'), 'utf8')) as Rules).groups.flatMap(
-  ({ rules }) => rules,
-);
-const { panels } = JSON.parse(readFileSync(join(monitoring, 'dashboard.json'), 'utf8')) as Dashboard;
-const scaled = resourcesOf(join(kubernetesFolder, 'autoscaled')).find(({ kind }) => kind === 'ScaledObject')!;
-const { triggers } = scaled.spec as { triggers: { name: string; metadata: { query: string } }[] };
-
-const queries: [string, string][] = [
-  ...alerts.map(({ alert, expr }): [string, string] => [`the alert ${alert}`, expr]),
-  ...panels.flatMap(({ title, targets }) =>
-    targets.map(({ expr }): [string, string] => [`the panel "${title}"`, expr]),
+const runs = (program: string, ...args: string[]) => spawnSync(program, args).status === 0;
+const filesOf = (folder: string): string[] =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => /\.\w+$/.test(name));
+const read = (name: string): string => readFileSync(join(docker, name), 'utf8');
+const files = filesOf(docker);
+/** Of the programs around the service, not of its own configuration. */
+const foreign = /^(NODE_ENV|POSTGRES_\w+|MINIO_\w+|NVIDIA_\w+|PATH|DARKROOM_(TAG|PORT|MODELS|DATA|IMAGE)\w*)$/;
+const settings = new Set(
+  [variables, dependentVariables, s3Variables].flatMap((table) =>
+    Object.values(table).map(([name]: readonly unknown[]) => name),
   ),
-  ...triggers.map(({ name, metadata }): [string, string] => [`the trigger ${name}`, metadata.query]),
-];
+);
 
-describe('Around a running service,', () => {
-  let api: TestApi;
-  let worker: INestApplicationContext;
-  let workerUrl: string;
-  let receiver: Receiver;
-  let key: TestKey;
+describe('The files for a deployment', () => {
+  it.each(files.filter((name) => name.endsWith('.yaml')))('docker/%s is YAML', (name) => {
+    expect(parseAllDocuments(read(name)).flatMap(({ errors }) => errors)).toEqual([]);
+  });
 
-  beforeAll(async () => {
-    receiver = await startReceiver();
-    const settings = {
-      INFERENCE_THREADS: '1',
-      DEVICE: 'cpu',
-      MODELS_DIR: process.env.TEST_MODELS_DIR!,
-    };
-    api = await startTestApi(settings);
-    key = await api.createKey();
+  it('set only variables that the service knows', () => {
+    const named = [
+      ...['compose.yaml', ...files.filter((name) => name.startsWith('kubernetes/'))].flatMap((name) => [
+        ...read(name).matchAll(/^ +(?:- )?(?:name: )?([A-Z][A-Z0-9_]+)(?::.*)?$/gm),
+      ]),
+      ...files
+        .filter((name) => /\.(Dockerfile|service)$/.test(name))
+        .flatMap((name) =>
+          [...read(name).matchAll(/^(?:ENV |Environment=)((?:.*\\\n)*.*)/gm)].flatMap(([, set]) => [
+            ...set.matchAll(/\b([A-Z][A-Z0-9_]+)=/g),
+          ]),
+        ),
+    ].map(([, name]) => name);
+    expect(named.length).toBeGreaterThan(20);
+    expect([...new Set(named)].filter((name) => !settings.has(name) && !foreign.test(name))).toEqual([]);
+  });
+
+  it('name only files and programs that are there', () => {
+    const missing = files.flatMap((name) => {
+      const programs = [...read(name).matchAll(/dist\/((?:apps|scripts)\/[\w/-]+)\.js/g)].map(
+        ([, main]) => `${main}.ts`,
+      );
+      const copied = [...read(name).matchAll(/^COPY (?!--from)(.+)$/gm)].flatMap(([, sources]) => sources.split(/\s+/));
+      return [...programs, ...copied].filter((source) => !existsSync(join(root, source)));
+    });
+    expect(missing).toEqual([]);
+  });
+
+  (runs('systemd-analyze', '--version') ? it : it.skip)('are units that systemd accepts', () => {
+    const units = files.filter((name) => name.startsWith('systemd/')).map((name) => join(docker, name));
+    const { stdout, stderr, status } = spawnSync('systemd-analyze', ['verify', ...units], { encoding: 'utf8' });
+    expect([status, stdout + stderr]).toEqual([0, '']);
+  });
+
+  (runs('kubectl', '--help') ? it : it.skip)('are overlays that Kustomize accepts', () => {
+    for (const overlay of ['base', 'cpu', 'gpu', 'autoscaled'])
+      expect(spawnSync('kubectl', ['kustomize', join(docker, 'kubernetes', overlay)]).status).toBe(0);
+  });
+
+  (runs('promtool', '--version') ? it : it.skip)('are rules that Prometheus accepts, and fire when they should', () => {
+    const place = mkdtempSync(join(tmpdir(), 'darkroom-monitoring-'));
+    cpSync(monitoring, place, { recursive: true });
+    const [file, tokenFile] = [join(place, 'prometheus.yaml'), join(place, 'token')];
+    writeFileSync(tokenFile, 'a token');
+    writeFileSync(file, readFileSync(file, 'utf8').replaceAll('/etc/prometheus/darkroom-token', tokenFile));
+    const run = (...args: string[]) => spawnSync('promtool', args, { cwd: place, encoding: 'utf8' });
+    const outcomes = [run('check', 'config', 'prometheus.yaml'), run('test', 'rules', 'alerts.test.yaml')];
+    rmSync(place, { recursive: true });
+    expect(outcomes.map(({ status, stdout, stderr }) => [status, status === 0 ? '' : stdout + stderr])).toEqual([
+      [0, ''],
+      [0, ''],
+    ]);
+  });
+
+  (['docker', 'podman'].some((program) => runs(program, 'info')) ? it : it.skip)(
+    'build images that run without rights on a file system that they cannot change',
+    () => {
+      const { status, stdout, stderr } = spawnSync(process.execPath, ['scripts/images.mjs'], { encoding: 'utf8' });
+      expect([status, status === 0 ? '' : stdout + stderr]).toEqual([0, '']);
+      expect(stdout.match(/ runs as user 1000, on a read-only file system\./g)).toHaveLength(2);
+    },
+    1_800_000,
+  );
+});
+
+it('The list of what an image contains names every package that is installed for it', () => {
+  const place = mkdtempSync(join(tmpdir(), 'darkroom-sbom-'));
+  const file = join(place, 'darkroom.cdx.json');
+  expect(spawnSync(process.execPath, ['scripts/images.mjs', '--sbom', file]).status).toBe(0);
+  const { components } = JSON.parse(readFileSync(file, 'utf8')) as { components: { name: string; version: string }[] };
+  rmSync(place, { recursive: true });
+  const listed = new Set(components.map(({ name, version }) => `${name}@${version}`));
+  const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
+    packages: Record<string, { name?: string; version: string; dev?: true; devOptional?: true; link?: true }>;
+  };
+  const installed = Object.entries(packages).flatMap(([at, { name, version, dev, devOptional, link }]) =>
+    at.includes('node_modules/') && !dev && !devOptional && !link
+      ? [`${name ?? at.split('node_modules/').at(-1)}@${version}`]
+      : [],
+  );
+  expect(installed.length).toBeGreaterThan(150);
+  expect(installed.filter((name) => !listed.has(name))).toEqual([]);
+});
+
+describe('Around a running service', () => {
+  it('every metric that the dashboard, the alerts and the autoscaler read is printed, and every one of ours is read', async () => {
+    const receiver = await startReceiver();
+    const api = await startTestApi({ INFERENCE_THREADS: '1', DEVICE: 'cpu', MODELS_DIR: process.env.TEST_MODELS_DIR! });
     const lines: { msg: string; healthPort?: number }[] = [];
     const logger = new JsonLogger('test', 'info', { write: (line) => void lines.push(JSON.parse(line) as never) });
-    worker = await createInference({ config: api.config, databaseUrl: api.config.databaseUrl!, logger, threadFile });
-    workerUrl = `http://127.0.0.1:${lines.find(({ msg }) => msg === 'inference is ready')!.healthPort}`;
-    const body = { prompt: 'a star', steps: 2, webhook: receiver.url };
-    const { body: made } = await api.request<{ id: string }>('POST', path, { key, body });
-    await receiver.next(1);
-    await api.request('GET', `${path}/${made.id}`, { key });
-  });
-  afterAll(async () => {
-    await worker.close();
-    await api.close();
-    await receiver.close();
-  });
-
-  const metrics = async (): Promise<ReturnType<typeof seriesOf>> => {
-    const texts = await Promise.all(
-      [api.baseUrl, workerUrl].map(async (url) => (await fetch(`${url}/metrics`)).text()),
-    );
-    // Prometheus makes this one for each process that it reads.
-    return seriesOf([...texts, 'up 1'].join('\n'));
-  };
-
-  it('every query reads metrics and labels that the api and the worker print', async () => {
-    const counted = (found: ReturnType<typeof seriesOf>) => found.get('darkroom_webhook_tries_total')?.length === 1;
-    const series = await until(async () => {
-      const found = await metrics();
-      return counted(found) && found;
-    }, 'the delivery is counted');
-    expect(queries.length).toBeGreaterThan(25);
-    const wrong = queries.flatMap(([where, query]) =>
-      selectorsOf(query).flatMap(({ metric, labels, equal }) => {
-        const found = series.get(metric) ?? [];
-        if (found.length === 0) return [`${where}: there is no ${metric}`];
-        const unknown = labels.filter((label) => !found.some((each) => label in each));
-        const valued = found.some((each) => Object.entries(equal).every(([label, value]) => each[label] === value));
-        return [
-          ...unknown.map((label) => `${where}: ${metric} has no label ${label}`),
-          ...(valued || unknown.length > 0 ? [] : [`${where}: no ${metric} has ${JSON.stringify(equal)}`]),
-        ];
-      }),
-    );
-    expect(wrong).toEqual([]);
-  });
-
-  it('the comparison finds a metric, a label and a value that are not there', async () => {
-    const series = await metrics();
-    expect(series.has('darkroom_queue_dept')).toBe(false);
-    expect(selectorsOf('sum by (colour) (darkroom_queue_depth{queue="x", job="y"})')).toEqual([
-      { metric: 'darkroom_queue_depth', labels: ['queue', 'colour'], equal: { queue: 'x' } },
-    ]);
-    expect(() => selectorsOf('sum(darkroom_queue_depth')).toThrow(/is no query/);
-  });
-
-  it("the dashboard's legends name labels that their queries keep, and metrics of the service are not forgotten", async () => {
-    for (const { title, targets } of panels)
-      for (const { expr, legendFormat } of targets)
-        for (const [, label] of legendFormat.matchAll(/\{\{(\w+)\}\}/g))
-          expect([title, /\bby \(([^)]*)\)/.exec(expr)?.[1].split(', ') ?? ['job', 'instance']]).toEqual([
-            title,
-            expect.arrayContaining([label]),
-          ]);
-    const read = new Set(queries.flatMap(([, query]) => selectorsOf(query).map(({ metric }) => metric)));
-    const families = new Set([...(await metrics()).keys()].map((name) => name.replace(/_(bucket|sum|count)$/, '')));
-    const unread = [...families].filter(
-      (name) => name.startsWith('darkroom_') && ![...read].some((metric) => metric.startsWith(name)),
-    );
-    expect(unread).toEqual([]);
-  });
-
-  it("the probes' paths answer", async () => {
-    const probes = resourcesOf(join(kubernetesFolder, 'cpu'))
-      .filter(({ kind }) => kind === 'Deployment')
-      .flatMap((deployment) =>
-        [...JSON.stringify(deployment).matchAll(/"httpGet":\{"path":"([^"]*)","port":"(\w+)"\}/g)].map(
-          ([, at, port]) => [at, port],
-        ),
+    const worker = await createInference({
+      config: api.config,
+      databaseUrl: api.config.databaseUrl!,
+      logger,
+      threadFile,
+    });
+    const workerUrl = `http://127.0.0.1:${lines.find(({ msg }) => msg === 'inference is ready')!.healthPort}`;
+    try {
+      const key = await api.createKey();
+      await api.request('POST', path, { key, body: { prompt: 'a star', steps: 2, webhook: receiver.url } });
+      await receiver.next(1);
+      const texts = () =>
+        Promise.all([api.baseUrl, workerUrl].map(async (url) => (await fetch(`${url}/metrics`)).text()));
+      const text = await until(async () => {
+        const all = (await texts()).join('\n');
+        return all.includes('darkroom_webhook_tries_total{') && all;
+      }, 'the delivery is counted');
+      const printed = new Set([...text.matchAll(/^(\w+)(?:\{.*\})? \S+$/gm)].map(([, name]) => name));
+      const queries = [
+        'monitoring/alerts.yaml',
+        'monitoring/dashboard.json',
+        'kubernetes/autoscaled/scaled-object.yaml',
+      ].map(read);
+      const readMetrics = new Set(queries.flatMap((query) => query.match(/\bdarkroom_\w+/g) ?? []));
+      expect([...readMetrics].filter((name) => !printed.has(name))).toEqual([]);
+      const families = new Set([...printed].map((name) => name.replace(/_(bucket|sum|count)$/, '')));
+      const unread = [...families].filter(
+        (name) => name.startsWith('darkroom_') && ![...readMetrics].some((metric) => metric.startsWith(name)),
       );
-    expect(probes).toHaveLength(6);
-    for (const [at, port] of probes)
-      expect((await fetch(`${port === 'http' ? api.baseUrl : workerUrl}${at}`)).status).toBe(200);
+      expect(unread).toEqual([]);
+      const probes = new Set(
+        [...read('kubernetes/cpu/inference.yaml').matchAll(/path: (\/health\/\w+)/g)].map(([, at]) => at),
+      );
+      for (const at of probes) expect([at, (await fetch(`${workerUrl}${at}`)).status]).toEqual([at, 200]);
+    } finally {
+      await worker.close();
+      await api.close();
+      await receiver.close();
+    }
   });
 
   describe.each(['nginx', 'caddy'] as const)('%s with our example', (name) => {
-    const itThere = proxies[name] ? it : it.skip;
-
-    itThere('passes each event on at once, large bodies, and not the metrics', async () => {
+    (proxies[name] ? it : it.skip)('passes each event on at once, large bodies, and not the metrics', async () => {
+      const api = await startTestApi();
       const proxy = await startProxy(name, api.baseUrl);
       const stop = new AbortController();
       try {
@@ -160,7 +186,6 @@ describe('Around a running service,', () => {
         const reader = stream.body!.getReader() as ReadableStreamDefaultReader<Uint8Array>;
         const first = await reader.read();
         expect(Buffer.from(first.value ?? []).toString()).toMatch(/^(event|id|retry|data|:)/m);
-
         const large = JSON.stringify({ prompt: 'x'.repeat(3 * 2 ** 20) });
         const refused = await fetch(proxy.url + path, { method: 'POST', headers, body: large });
         expect(refused.headers.get('content-type')).toMatch(/^application\/problem\+json/);
@@ -169,31 +194,74 @@ describe('Around a running service,', () => {
       } finally {
         stop.abort();
         await proxy.stop();
+        await api.close();
       }
     });
   });
 });
 
-describe('docker/monitoring', () => {
-  const itWithPromtool = promtool ? it : it.skip;
+describe('health-check', () => {
+  let place: string;
+  let server: ChildProcess;
+  let port: string;
 
-  itWithPromtool('is accepted by Prometheus, and the alerts fire when they should', () => {
-    const place = mkdtempSync(join(tmpdir(), 'darkroom-monitoring-'));
-    cpSync(monitoring, place, { recursive: true });
-    const [file, tokenFile] = [join(place, 'prometheus.yaml'), join(place, 'token')];
-    writeFileSync(tokenFile, 'a token');
-    writeFileSync(file, readFileSync(file, 'utf8').replaceAll('/etc/prometheus/darkroom-token', tokenFile));
-    const run = (...args: string[]) => spawnSync('promtool', args, { cwd: place, encoding: 'utf8' });
-    const outcomes = [run('check', 'config', 'prometheus.yaml'), run('test', 'rules', 'alerts.test.yaml')];
-    rmSync(place, { recursive: true });
-    expect(outcomes.map(({ status, stdout, stderr }) => [status, status === 0 ? '' : stdout + stderr])).toEqual([
-      [0, ''],
-      [0, ''],
-    ]);
+  beforeEach(async () => {
+    place = mkdtempSync(join(tmpdir(), 'darkroom-health-'));
+    const main = join(place, 'main.js');
+    writeFileSync(
+      main,
+      `require('http').createServer((_, r) => r.end()).listen(0, '127.0.0.1', function () { console.log(this.address().port); });`,
+    );
+    server = spawn('node', [main], { stdio: ['ignore', 'pipe', 'inherit'] });
+    port = String((await once(server.stdout!, 'data'))[0]).trim();
   });
 
-  it('has only files that are named in its guide', () => {
-    const guide = readFileSync(resolve(docker, '..', 'docs', 'monitoring.md'), 'utf8');
-    for (const name of readdirSync(monitoring)) expect(guide).toContain(name);
+  afterEach(() => {
+    server.kill('SIGKILL');
+    rmSync(place, { recursive: true });
+  });
+
+  const program = join(root, 'dist/apps/cli/src/health-check.js');
+  const check = (asked = port): number | null =>
+    spawnSync(process.execPath, [program, join(place, 'main.js'), 'PORT'], { env: { PORT: asked, TMPDIR: place } })
+      .status;
+  /**
+   * A check that gets no answer, at a port where nothing listens: one of the stopped program would wait for its time
+   * limit.
+   */
+  const checkSilent = async (): Promise<number | null> => check(String(await freePort()));
+  const remember = (ago: { askedMs: number; silentMs?: number }): void =>
+    writeFileSync(
+      join(place, 'darkroom-health.json'),
+      JSON.stringify({
+        pid: server.pid,
+        askedAt: Date.now() - ago.askedMs,
+        ...(ago.silentMs && { silentSince: Date.now() - ago.silentMs }),
+      }),
+    );
+
+  it('succeeds while the program answers', () => {
+    expect(check()).toBe(0);
+  });
+
+  it('kills a program that has been silent for 15 seconds, and not before', async () => {
+    expect(check()).toBe(0);
+    server.kill('SIGSTOP');
+    remember({ askedMs: 10_000 });
+    expect(await checkSilent()).toBe(1);
+    expect(readFileSync(`/proc/${server.pid}/stat`, 'utf8')).toMatch(/ T /);
+    remember({ askedMs: 5_000, silentMs: 15_000 });
+    const ended = once(server, 'exit');
+    expect(await checkSilent()).toBe(1);
+    await expect(ended).resolves.toEqual([null, 'SIGKILL']);
+  });
+
+  it('leaves a starting program alone, and one that was silent while the machine slept', async () => {
+    server.kill('SIGSTOP');
+    expect(await checkSilent()).toBe(1);
+    remember({ askedMs: 3_600_000, silentMs: 3_600_000 });
+    expect(await checkSilent()).toBe(1);
+    server.kill('SIGCONT');
+    expect(check()).toBe(0);
   });
 });

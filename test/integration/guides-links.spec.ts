@@ -71,8 +71,4 @@ describe.each(pages)('%s', (page) => {
     const unknown = named.map(([, method, path]) => `${method} ${plain(path)}`).filter((route) => !routes.has(route));
     expect(unknown.sort()).toEqual(page === 'docs/coming-from.md' ? routesOfOthers : []);
   });
-
-  it('looks for repositories only in the help that lists them', () => {
-    expect(text).not.toMatch(/\bmodels(?:\.js| --) --help\b/);
-  });
 });

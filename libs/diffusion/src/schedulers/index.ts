@@ -44,9 +44,6 @@ const classes: Readonly<Record<string, SchedulerClass>> = {
   TCDScheduler: TcdScheduler,
 };
 
-/** The classes of diffusers that a model's own configuration may name. */
-export const schedulerClassNames: readonly string[] = Object.keys(classes);
-
 /** The scheduler names in requests. */
 export const schedulerNames = [
   'ddim',
