@@ -59,8 +59,6 @@ const domainHttp = {
     ],
   },
 };
-/** Files of the api that run in its picture process. */
-const pictureProcess = ['picture-child', 'sandbox-picture'].map((name) => `apps/api/src/files/${name}.ts`);
 /** Files of the api that know of requests and answers. */
 const edge = [
   'apps/api/src/*.ts',
@@ -68,17 +66,16 @@ const edge = [
   'apps/api/src/**/*.{controller,decorator,guard,interceptor,filter,middleware}.ts',
   'apps/api/src/**/*-{answer,body,query}.ts',
 ];
-const sharp = { name: 'sharp', message: 'Pictures are drawn, decoded and encoded in the picture process.' };
+const sharp = { name: 'sharp', message: 'Pictures are drawn, decoded and encoded in the worker.' };
 const ofHttp = 'Only controllers, decorators, guards, interceptors, filters, middleware and http/ know of Express.';
 const requests = [
   {
     files: ['apps/api/**/*.ts'],
-    ignores: pictureProcess,
     rules: { '@typescript-eslint/no-restricted-imports': ['error', { paths: [sharp] }] },
   },
   {
     files: ['apps/api/src/**/*.ts'],
-    ignores: [...pictureProcess, ...edge, '**/*.spec.ts'],
+    ignores: [...edge, '**/*.spec.ts'],
     rules: {
       '@typescript-eslint/no-restricted-imports': [
         'error',

@@ -35,7 +35,6 @@ export const allowedInApi = {
   finetunes: ['collections', 'docs', 'files', 'generations', 'http', 'models'],
   webhooks: ['docs', 'finetunes', 'generations', 'http'],
   events: ['docs', 'finetunes', 'generations', 'http'],
-  sandbox: ['files', 'http'],
   admin: ['docs', 'files', 'http', 'models', 'webhooks'],
 };
 export const apiFolders = foldersOf('apps/api/src');
@@ -47,6 +46,7 @@ export const allowedInWorker = {
   metrics: ['engine'],
   pictures: ['engine'],
   drawing: ['engine', 'metrics', 'pictures'],
+  sandbox: ['drawing', 'engine', 'pictures'],
   health: ['drawing', 'engine', 'metrics'],
   sweeper: ['drawing', 'engine', 'health'],
 };

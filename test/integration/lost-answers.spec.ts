@@ -1,9 +1,6 @@
 import { ImageTaskLifeCycle } from '@app/tasks';
 import { createInference } from '../../apps/inference/src/create-inference';
-import type { TestApi } from '../support/api';
-import { startTestApi } from '../support/api';
 import { createInferenceBench, threadFile } from '../support/inference';
-import { until } from '../support/until';
 
 /** Lets the next settlement be stored, and its answer be lost on the way from the database. */
 function loseAnswers(lifeCycle: ImageTaskLifeCycle, count: number): () => number {
@@ -35,19 +32,5 @@ describe('The pictures of a task that was settled while the database’s answer 
       (await bench.backEnds.storage.contents(id)).filter((key) => keys.some((one) => key.endsWith(one))),
     ).toHaveLength(2);
     await bench.close();
-  });
-
-  it('are kept in the sandbox', async () => {
-    const api: TestApi = await startTestApi();
-    const lost = loseAnswers(api.app.get(ImageTaskLifeCycle), 1);
-    const key = await api.createKey({ sandbox: true });
-    const { body } = await api.request('POST', '/v1/sd/text-to-image', { key, body: { prompt: 'a star' } });
-    const record = await until(async () => {
-      const { body: now } = await api.request('GET', `/v1/sd/text-to-image/${body.id as string}`, { key });
-      return lost() === 1 && now.status === 'succeeded' && now;
-    }, 'the sandbox has drawn it');
-    const [image] = record.images as string[];
-    expect((await fetch(`${api.baseUrl}${new URL(image).pathname}`)).status).toBe(200);
-    await api.close();
   });
 });

@@ -7,15 +7,12 @@ import { ApiKey, newApiKeySecret, newIdentifier, newWebhookSecret } from '@app/d
 import { createApi } from '../../apps/api/src/create-api';
 import { TokenCounter } from '../../apps/api/src/models/token-counter';
 import { WeightsInspector } from '../../apps/api/src/finetunes/weights-inspector';
-import { PicturesService } from '../../apps/api/src/files/pictures.service';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { DataSource } from 'typeorm';
 import type { RunningBackEnds } from './back-ends';
 import { startBackEnds } from './back-ends';
 import { createTestDatabase } from './database';
-
-/** Compiled entry of the picture process. */
-export const pictureChildFile = join(process.cwd(), 'dist/apps/api/src/files/picture-child.js');
+import { startSandbox } from './sandbox';
 
 /** A caller in a test. */
 export interface TestKey {
@@ -49,6 +46,7 @@ export interface TestApi {
   dataSource: DataSource;
   /** Its queue and its storage; another api on the same database gets their `env`. */
   backEnds: RunningBackEnds;
+  /** For the first sandbox key, what draws for sandbox keys is started too. */
   createKey(overrides?: Partial<ApiKey>): Promise<TestKey>;
   request<T = Record<string, unknown>>(method: string, path: string, options?: RequestOptions): Promise<Reply<T>>;
   close(): Promise<void>;
@@ -59,7 +57,6 @@ export async function startTestApi(env: Record<string, string> = {}): Promise<Te
   // Threads and processes run compiled code, which the global set-up of the integration tests builds.
   TokenCounter.threadFile = join(process.cwd(), 'dist/apps/api/src/models/counting-thread.js');
   WeightsInspector.processFile = join(process.cwd(), 'dist/apps/api/src/finetunes/inspection-process.js');
-  PicturesService.childFile = pictureChildFile;
   const database = await createTestDatabase();
   const dataDir = await mkdtemp(join(tmpdir(), 'darkroom-api-'));
   const backEnds = await startBackEnds(database, dataDir);
@@ -80,15 +77,22 @@ export async function startTestApi(env: Record<string, string> = {}): Promise<Te
   const app = await createApi(config);
   await app.listen(0, '127.0.0.1');
   const baseUrl = await app.getUrl();
+  let sandbox: Promise<() => Promise<void>> | undefined;
   return {
     app,
     baseUrl,
     config,
     dataSource: database.dataSource,
     backEnds,
-    createKey: (overrides) => insertKey(database.dataSource, overrides),
+    async createKey(overrides) {
+      if (overrides?.sandbox) await (sandbox ??= startSandbox(app, database.url));
+      return insertKey(database.dataSource, overrides);
+    },
     request: (method, path, options) => request(baseUrl, method, path, options),
     async close() {
+      await (
+        await sandbox
+      )?.();
       await app.close();
       await backEnds.close();
       await database.drop();

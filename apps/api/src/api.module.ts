@@ -25,7 +25,6 @@ import { ModelsModule } from './models/models.module';
 import { OperatorModule } from './admin/operator.module';
 import { PageModule } from './files/page.module';
 import { RetentionModule } from './files/retention.module';
-import { SandboxModule } from './sandbox/sandbox.module';
 import { OpenaiModule } from './generations/openai.module';
 import { StylesModule } from './collections/styles.module';
 import { ObservabilityModule } from './admin/observability.module';
@@ -52,7 +51,6 @@ import { WebhooksModule } from './webhooks/webhooks.module';
     ModelsModule,
     ObservabilityModule,
     RetentionModule,
-    SandboxModule,
     WaitingModule,
     IdempotencyModule,
     OpenaiModule,

@@ -27,12 +27,13 @@ import type { InferenceOptions } from './inference.providers';
 import { engines, stopListener, workerModels } from './inference.providers';
 import { InferenceMetrics } from './metrics/inference-metrics';
 import { PictureStore } from './pictures/picture-store';
+import { SandboxLoop } from './sandbox/sandbox-loop';
 import { FileSweeper } from './sweeper/file-sweeper';
 import { MergeSweeper } from './sweeper/merge-sweeper';
 import { Sweeper } from './sweeper/sweeper';
 import { TaskSweeper } from './sweeper/task-sweeper';
 
-/** The worker: consumes the drawing queue, sweeps, and serves its health checks. */
+/** The worker: consumes the drawing queue, draws for sandbox keys, sweeps, and serves its health checks. */
 @Module({})
 export class InferenceModule implements BeforeApplicationShutdown, OnApplicationShutdown {
   static forRoot(options: InferenceOptions): DynamicModule {
@@ -68,6 +69,7 @@ export class InferenceModule implements BeforeApplicationShutdown, OnApplication
         ModelResolver,
         PictureStore,
         ProgressPublisher,
+        SandboxLoop,
         Sweeper,
         TaskSweeper,
         Upscalers,

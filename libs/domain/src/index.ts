@@ -22,7 +22,6 @@ export * from './image-tasks/image-task';
 export * from './image-tasks/image-task-status';
 export * from './inference-workers/inference-worker';
 export * from './sandbox/sandbox-order';
-export * from './sandbox/sandbox-pace';
 export * from './sign-in/sign-in-code';
 export * from './styles/phrase';
 export * from './styles/style';

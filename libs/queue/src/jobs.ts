@@ -5,14 +5,12 @@ export interface JobData {
    * the task with this id.
    */
   images: { taskId: string };
-  /** Settles a sandbox key's task; for the api processes. */
-  sandbox: { taskId: string };
 }
 
 export type QueueName = keyof JobData;
 
 /** Names of the queues in the back end. */
-export const queueNames = { images: 'images', sandbox: 'sandbox' } as const satisfies {
+export const queueNames = { images: 'images' } as const satisfies {
   [Q in QueueName]: Q;
 };
 

@@ -11,7 +11,6 @@ export class Queues {
     const watched = (name: QueueName): Queue => open(name).on('error', onError);
     this.queues = {
       images: watched(queueNames.images),
-      sandbox: watched(queueNames.sandbox),
     };
   }
 

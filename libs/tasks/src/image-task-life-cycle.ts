@@ -9,7 +9,6 @@ import { release, requeue, updateHeld } from './moves';
 import { removeAll, removeOne } from './removal';
 import type { Served, Settlement } from './settlement';
 import { failFound, settle } from './settlement';
-import { leadMs } from './postponing';
 
 /**
  * Every status change of an image task except its insertion. Each first makes sure, by its condition or by a lock, that
@@ -52,15 +51,6 @@ export class ImageTaskLifeCycle {
    */
   heartbeat(task: Attempt): Promise<boolean> {
     return updateHeld(this.transactions, task, { heartbeatAt: () => 'now()' });
-  }
-
-  /**
-   * Expects the task's own job in `ms`. The heartbeat is dated ahead, so that nobody takes the task before its job
-   * comes; that job may claim it up to `heartbeatTimeoutMs` early, because clocks differ. False as for `heartbeat`.
-   */
-  postpone(task: Attempt, ms: number): Promise<boolean> {
-    const heartbeatAt = () => `now() + ${Math.round(ms) - leadMs} * interval '1 ms'`;
-    return updateHeld(this.transactions, task, { heartbeatAt });
   }
 
   /**

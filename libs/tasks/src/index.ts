@@ -11,7 +11,6 @@ export { ImageTaskLifeCycle } from './image-task-life-cycle';
 export type { NewTask } from './insert-tasks';
 export { devicesFor, LiveWorkers, problemFor, workerBeatMs } from './live-workers';
 export type { Presence, WorkerAbilities } from './live-workers';
-export { postponedUntil } from './postponing';
 export type { DrawnPicture, Served, Settlement } from './settlement';
 export { abandonedMs, heartbeatTimeoutMs, isSilent, silenceUntil } from './silence';
 export { claimDueStatement } from './statements/claim-due';

@@ -28,8 +28,6 @@ type DrawingParameters = Pick<
 /** A new task and the record that owns it; only tests omit the record. */
 export interface NewTask extends DrawingParameters {
   sandbox: boolean;
-  /** Wait before a sandbox task is settled. */
-  delayMs?: number;
   generation?: Pick<Generation, 'webhook' | 'metadata'>;
   finetunePrompt?: Pick<FinetunePrompt, 'prompt' | 'webhook' | 'metadata'>;
 }
@@ -119,15 +117,14 @@ function rowsOf(jobs: JobBackEnd, works: readonly NewTasks[]): string {
         webhook: record?.webhook,
         prompt_as_sent: task.finetunePrompt?.prompt,
         metadata: record?.metadata,
-        job: jobs.rowOf?.(...jobOf(task)),
+        job: task.sandbox ? undefined : jobs.rowOf?.('images', jobOf(task)),
       };
     }),
   );
   return JSON.stringify(rows);
 }
 
-/** The queue and the job of a new task. */
-export function jobOf({ id, sandbox, delayMs }: Pick<NewTask, 'id' | 'sandbox' | 'delayMs'>) {
-  const job = { id: jobIdOf(id, 1), data: { taskId: id }, ...(delayMs && { delayMs }) };
-  return [sandbox ? 'sandbox' : 'images', job] as const;
+/** The job of a new task; one of a sandbox key has none. */
+export function jobOf({ id }: Pick<NewTask, 'id'>) {
+  return { id: jobIdOf(id, 1), data: { taskId: id } };
 }

@@ -52,7 +52,7 @@ export function requeue(transactions: Transactions, found: FoundTask): Promise<b
   });
 }
 
-/** Requeues a task under a new job. */
+/** Requeues a task under a new job; one of a sandbox key needs none. */
 async function putBack(transaction: JobTransaction, row: ImageTask, delayMs: number): Promise<void> {
   const enqueued = row.enqueued + 1;
   await transaction.manager.update(
@@ -73,6 +73,7 @@ async function putBack(transaction: JobTransaction, row: ImageTask, delayMs: num
   // The next claim charges it again.
   if (row.status === 'processing') await correctCharge(transaction.manager, row.id, 0);
   await announce(transaction.manager, [changeChannel], [row.id]);
+  if (row.sandbox) return;
   const job = { id: jobIdOf(row.id, enqueued), data: { taskId: row.id }, delayMs };
-  await transaction.enqueue(row.sandbox ? 'sandbox' : 'images', job);
+  await transaction.enqueue('images', job);
 }

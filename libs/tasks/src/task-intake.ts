@@ -154,11 +154,7 @@ export class TaskIntake {
     return this.transactions.run(async (transaction) => {
       const client = await transaction.connection();
       const [outcome] = await insertTasks(client, this.jobs, [work]);
-      if (!this.jobs.rowOf && outcome.admitted)
-        for (const queue of ['images', 'sandbox'] as const) {
-          const own = work.tasks.map(jobOf).filter(([name]) => name === queue);
-          await transaction.enqueue(queue, ...own.map(([, job]) => job));
-        }
+      if (!this.jobs.rowOf && outcome.admitted) await transaction.enqueue('images', ...jobsOf([work]));
       return outcome;
     });
   }
@@ -167,14 +163,15 @@ export class TaskIntake {
   private async finish(batch: readonly Pending[], outcomes: readonly InsertOutcome[]): Promise<void> {
     const { jobs } = this;
     if (!jobs.rowOf) {
-      const made = batch.flatMap(({ work }, index) => (outcomes[index].admitted ? work.tasks.map(jobOf) : []));
-      for (const queue of ['images', 'sandbox'] as const) {
-        const own = made.filter(([name]) => name === queue).map(([, job]) => job);
-        if (own.length > 0) await jobs.addNow(queue, own).catch(this.onError);
-      }
+      const made = jobsOf(batch.map(({ work }) => work).filter((_, index) => outcomes[index].admitted));
+      if (made.length > 0) await jobs.addNow('images', made).catch(this.onError);
     }
     batch.forEach(({ resolve }, index) => resolve(outcomes[index]));
   }
+}
+
+function jobsOf(works: readonly NewTasks[]) {
+  return works.flatMap(({ tasks }) => tasks.filter(({ sandbox }) => !sandbox).map(jobOf));
 }
 
 /**

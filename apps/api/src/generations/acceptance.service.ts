@@ -1,13 +1,6 @@
 import type { Config } from '@app/config';
 import type { ApiKey, Metadata } from '@app/domain';
-import {
-  FieldProblems,
-  readSandboxOrder,
-  sandboxWaitMs,
-  TooManyError,
-  UnauthorizedError,
-  UnprocessableError,
-} from '@app/domain';
+import { FieldProblems, readSandboxOrder, TooManyError, UnauthorizedError, UnprocessableError } from '@app/domain';
 import { CONFIG } from '@app/config';
 import type { NewTask } from '@app/tasks';
 import { TaskIntake } from '@app/tasks';
@@ -23,8 +16,8 @@ export interface NewOrder {
   pointer: string;
 }
 
-/** What the key decides about a task: no engine draws a `sandbox` task, and its job starts after `delayMs`. */
-export type TaskTerms = Pick<NewTask, 'sandbox' | 'delayMs'>;
+/** What the key decides about a task: no engine draws a `sandbox` task. */
+export type TaskTerms = Pick<NewTask, 'sandbox'>;
 
 /** The key has reached its limit of waiting tasks. */
 class QueueFullError extends TooManyError {
@@ -54,11 +47,10 @@ export class AcceptanceService {
    */
   accept({ storage, sandbox }: CallerKey, orders: readonly NewOrder[]): TaskTerms[] {
     this.quota.assertRoom(storage);
-    if (!sandbox) return orders.map(() => ({ sandbox }));
     const problems = new FieldProblems();
-    const read = orders.map(({ metadata, pointer }) => readSandboxOrder(metadata, pointer, problems));
+    if (sandbox) for (const { metadata, pointer } of orders) readSandboxOrder(metadata, pointer, problems);
     problems.throwIfAny();
-    return read.map(({ order }) => ({ sandbox, delayMs: sandboxWaitMs(order.delayMs) }));
+    return orders.map(() => ({ sandbox }));
   }
 
   /**

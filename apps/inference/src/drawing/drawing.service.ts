@@ -4,10 +4,11 @@ import type { DrawnPicture, Served } from '@app/tasks';
 import { ImageTaskLifeCycle } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import { crashPoint } from '@app/process';
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { DrawingAbortedError } from '../engine/engine-errors';
 import type { DrawRequest } from '../engine/engine-protocol';
-import type { EngineLoan } from '../engine/engines';
+import type { Engine } from '../engine/engine';
+import type { Loan } from '../engine/engine-places';
 import { InferenceMetrics } from '../metrics/inference-metrics';
 import { PictureStore } from '../pictures/picture-store';
 import { DrawingGate } from './drawing-gate';
@@ -19,7 +20,10 @@ import { ProgressPublisher } from './progress-publisher';
 import { withRetries } from './with-retries';
 import { StopListener } from './stop-listener';
 import { TaskHold } from './task-hold';
-import { lanczos, Upscalers } from './upscalers';
+import { Upscalers } from './upscalers';
+
+/** What draws a task: an engine with a place for it, or what stands in for one. */
+type DrawingLoan = Loan<Pick<Engine, 'device' | 'draw'>>;
 
 /** What becomes of a task that succeeds. */
 interface Drawn {
@@ -34,14 +38,14 @@ interface Drawn {
 export class DrawingService {
   constructor(
     private readonly lifeCycle: ImageTaskLifeCycle,
-    private readonly models: ModelResolver,
-    private readonly upscalers: Upscalers,
+    @Inject(ModelResolver) private readonly models: Pick<ModelResolver, 'resolve' | 'noted'>,
+    @Inject(Upscalers) private readonly upscalers: Pick<Upscalers, 'plainName' | 'find'>,
     private readonly pictures: PictureStore,
     private readonly progress: ProgressPublisher,
     private readonly stops: StopListener,
     private readonly failures: FailureService,
     private readonly gate: DrawingGate,
-    private readonly metrics: InferenceMetrics,
+    @Inject(InferenceMetrics) private readonly metrics: Pick<InferenceMetrics, 'drawingEnded'>,
     private readonly logger: JsonLogger,
   ) {}
 
@@ -50,7 +54,7 @@ export class DrawingService {
    * @param shutdown aborted when the process has to end: the task is given back
    * @throws when the outcome cannot be written to the database
    */
-  async run(task: ImageTask, loan: EngineLoan, shutdown: AbortSignal): Promise<void> {
+  async run(task: ImageTask, loan: DrawingLoan, shutdown: AbortSignal): Promise<void> {
     crashPoint('after-claim');
     const hold = new TaskHold(task, this.lifeCycle, this.stops, shutdown, this.logger);
     // A worker died while it drew this task or one beside it.
@@ -82,11 +86,11 @@ export class DrawingService {
     throw new DrawingAbortedError('The task is no longer this attempt’s.');
   }
 
-  private async draw(task: ImageTask, loan: EngineLoan, hold: TaskHold, onDrawn: () => void): Promise<Drawn> {
+  private async draw(task: ImageTask, loan: DrawingLoan, hold: TaskHold, onDrawn: () => void): Promise<Drawn> {
     const model = await this.models.resolve(task);
     const upscaler = task.highResolution ? await this.upscalers.find() : undefined;
     let scheduler = '';
-    let enlargedBy = task.highResolution ? lanczos : null;
+    let enlargedBy = task.highResolution ? this.upscalers.plainName : null;
     const stored = new PictureSequence();
     let served: Served = { servedBy: model.servedBy };
     this.logger.log('drawing', { taskId: task.id, attempt: task.attempt, model: model.servedBy });

@@ -8,9 +8,6 @@ import { hashFile, shortHash, upscalersFolder } from '@app/model-store';
 import { Inject, Injectable } from '@nestjs/common';
 import type { UpscalerSource } from '../engine/engine-protocol';
 
-/** The name of the enlargement without a model. */
-export const lanczos = 'lanczos';
-
 /** An installed upscaler, and how a record names it. */
 export interface InstalledUpscaler {
   source: UpscalerSource;
@@ -24,6 +21,8 @@ export interface InstalledUpscaler {
  */
 @Injectable()
 export class Upscalers {
+  /** The name of the enlargement without a model. */
+  readonly plainName: string = 'lanczos';
   private known?: { fingerprint: string; upscaler: Promise<InstalledUpscaler> };
 
   constructor(@Inject(CONFIG) private readonly config: Pick<Config, 'modelsDir'>) {}

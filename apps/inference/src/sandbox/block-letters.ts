@@ -51,18 +51,15 @@ export function widthOf(text: string): number {
   return [...text].length * advance - 1;
 }
 
-/** An SVG path of a text whose dots are `dot` pixels wide, from its upper left corner. */
-export function pathOf(text: string, x: number, y: number, dot: number): string {
-  const square = `h${dot}v${dot}h${-dot}z`;
-  return [...text.toUpperCase()]
-    .flatMap((letter, index) => {
-      const bits = Buffer.from(glyphs[letter] ?? unknown, 'hex');
-      return Array.from({ length: rows * columns }, (_, place) => ({
-        row: Math.floor(place / columns),
-        column: place % columns,
-      }))
-        .filter(({ row, column }) => bits[row] & (1 << (columns - 1 - column)))
-        .map(({ row, column }) => `M${x + (index * advance + column) * dot} ${y + row * dot}${square}`);
-    })
-    .join('');
+/** The dots of a text, from its upper left corner. */
+export function dotsOf(text: string): { row: number; column: number }[] {
+  return [...text.toUpperCase()].flatMap((letter, index) => {
+    const bits = Buffer.from(glyphs[letter] ?? unknown, 'hex');
+    return Array.from({ length: rows * columns }, (_, place) => ({
+      row: Math.floor(place / columns),
+      column: place % columns,
+    }))
+      .filter(({ row, column }) => bits[row] & (1 << (columns - 1 - column)))
+      .map(({ row, column }) => ({ row, column: index * advance + column }));
+  });
 }

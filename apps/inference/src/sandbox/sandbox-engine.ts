@@ -1,0 +1,49 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { SandboxOrder } from '@app/domain';
+import { seedOf } from '@app/domain';
+import type { Drawing, Engine } from '../engine/engine';
+import { DrawingAbortedError, DrawingRefusedError } from '../engine/engine-errors';
+import { markedPicture } from './marked-picture';
+
+/** Stands in a record for the weights and the upscaler of a picture that no model drew. */
+export const sandboxName = 'sandbox';
+
+/** What the metadata of a task asks for, and what else the engine tells of it. */
+export interface SandboxDrawing extends SandboxOrder {
+  /** When the task was made: its steps are spread over the delay from then on. */
+  createdAt: Date;
+  promptChunks: number;
+}
+
+/** Draws the marked pictures of one task of a sandbox key, where others have an engine with a model. */
+export class SandboxEngine implements Pick<Engine, 'device' | 'draw'> {
+  readonly device = undefined;
+
+  constructor(private readonly asked: SandboxDrawing) {}
+
+  /**
+   * @returns no time of drawing, because none is charged
+   * @throws DrawingAbortedError as soon as `signal` aborts
+   * @throws DrawingRefusedError with the message that was asked for
+   */
+  async draw({ request, onStarted, onProgress, onPicture, signal }: Drawing): Promise<{ computeMs: number }> {
+    const { createdAt, delayMs, fail, promptChunks } = this.asked;
+    const { numInferenceSteps: total, numImages, scheduler, seed } = request;
+    onStarted?.({ promptChunks, scheduler: scheduler ?? sandboxName });
+    for (let step = 1; step <= total; step++) {
+      await until(createdAt.getTime() + (delayMs * step) / total, signal);
+      onProgress?.({ step, total });
+    }
+    if (fail !== undefined) throw new DrawingRefusedError(fail);
+    for (let index = 0; index < numImages; index++)
+      onPicture(index, markedPicture(request, seedOf(seed, index)), false);
+    return { computeMs: 0 };
+  }
+}
+
+/** @param at milliseconds since the epoch */
+async function until(at: number, signal?: AbortSignal): Promise<void> {
+  const ms = at - Date.now();
+  if (ms > 0) await delay(ms, undefined, { signal }).catch(() => undefined);
+  if (signal?.aborted) throw new DrawingAbortedError('The task was given up before its pictures were drawn.');
+}

@@ -1,0 +1,33 @@
+import { ClockWatch } from '@app/database';
+import { JsonLogger } from '@app/observability';
+import { IMAGE_STORAGE } from '@app/storage';
+import { ImageTaskLifeCycle } from '@app/tasks';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import { DataSource } from 'typeorm';
+import { FailureService } from '../../apps/inference/src/drawing/failure.service';
+import { ProgressPublisher } from '../../apps/inference/src/drawing/progress-publisher';
+import { StopListener } from '../../apps/inference/src/drawing/stop-listener';
+import { PictureStore } from '../../apps/inference/src/pictures/picture-store';
+import { SandboxLoop } from '../../apps/inference/src/sandbox/sandbox-loop';
+
+/** Draws for sandbox keys in this process, as a worker does. @returns what ends it */
+export async function startSandbox(app: NestExpressApplication, databaseUrl: string): Promise<() => Promise<void>> {
+  const [dataSource, lifeCycle, logger] = [app.get(DataSource), app.get(ImageTaskLifeCycle), app.get(JsonLogger)];
+  const stops = new StopListener(databaseUrl, logger);
+  await stops.start();
+  const loop = new SandboxLoop(
+    dataSource,
+    lifeCycle,
+    app.get(ClockWatch),
+    new FailureService(lifeCycle, logger),
+    new PictureStore(app.get(IMAGE_STORAGE)),
+    new ProgressPublisher(dataSource, logger),
+    stops,
+    logger,
+  );
+  loop.onApplicationBootstrap();
+  return async () => {
+    await loop.beforeApplicationShutdown();
+    await stops.close();
+  };
+}
