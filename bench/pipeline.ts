@@ -27,7 +27,7 @@ async function main(): Promise<void> {
   const device = options.device as LoadOptions['device'];
   const pipeline = await StableDiffusionPipeline.load(options.model, { device, intraOpNumThreads: threads });
   const tokenizer = await ClipTokenizer.load(join(options.model, 'tokenizer'));
-  const inputIds = ['', prompt].map((text) => tokenizer.encode(text).inputIds);
+  const inputIds = ['', prompt].map((text) => tokenizer.frame(tokenizer.tokenize(text)));
   const python = options.python ? await PythonLoop.start(options.python, options.model, threads) : undefined;
   const { nativeSize, vaeScaleFactor } = pipeline.facts;
 

@@ -62,11 +62,6 @@ interface AddOptions {
   signal?: AbortSignal;
 }
 
-interface VerifyOptions {
-  onProgress?: (progress: ModelProgress) => void;
-  signal?: AbortSignal;
-}
-
 /** The models folder: lists, adds, verifies and removes models. One folder is one model. */
 export class ModelStore {
   private readonly catalog: ModelCatalog;
@@ -107,31 +102,12 @@ export class ModelStore {
         readModelDefaults(folder),
         problemsOfSchedulers(folder),
       ]);
-      const requiresCuda = cudaOnly.length > 0;
-      return {
-        ...model,
-        hash,
-        bytes,
-        requiresCuda,
-        fixed,
-        defaults,
-        schedulerProblems,
-      };
+      return { ...model, hash, bytes, requiresCuda: cudaOnly.length > 0, fixed, defaults, schedulerProblems };
     } catch (error) {
       const problem = (error as Error).message.replaceAll(`${folder}${sep}`, '');
       const unknown = { requiresCuda: false, fixed: {}, defaults: {}, schedulerProblems: { named: {} } };
       return { ...model, hash: undefined, bytes: 0, ...unknown, problem };
     }
-  }
-
-  /**
-   * Content hash of a model, sha256 in hexadecimal: the same files have the same hash, wherever they came from. It is
-   * computed once and cached until a file changes.
-   * @throws ModelStoreError `ModelNotInstalled` or `InvalidModel`
-   */
-  async hashOf(name: string): Promise<string> {
-    await this.require(name);
-    return (await this.catalog.content(name)).hash;
   }
 
   /**
@@ -176,7 +152,7 @@ export class ModelStore {
    * Reads every file again and compares it with what was installed.
    * @throws ModelStoreError `ModelNotInstalled`, or `InvalidModel` for a folder put there by hand that is not a model
    */
-  async verify(name: string, options: VerifyOptions = {}): Promise<VerifyReport> {
+  async verify(name: string, options: Pick<AddOptions, 'onProgress' | 'signal'> = {}): Promise<VerifyReport> {
     const { folder } = await this.require(name);
     return verifyModel(this.catalog, name, folder, options);
   }

@@ -15,17 +15,8 @@ import { existsSync, readdirSync } from 'node:fs';
  * provider has no kernel on x64.
  * Source: the operators that the tools write, minus the CPU kernels of onnxruntime 1.30.
  */
-const cudaOperators = new Set([
-  'BiasAdd',
-  'BiasSplitGelu',
-  'GemmFastGelu',
-  'GroupNorm',
-  'NhwcConv',
-  'NhwcFusedConv',
-  'PackedAttention',
-  'PackedMultiHeadAttention',
-  'SkipGroupNorm',
-]);
+const cudaOperators =
+  /^(BiasAdd|BiasSplitGelu|GemmFastGelu|GroupNorm|Nhwc(Fused)?Conv|Packed(MultiHead)?Attention|SkipGroupNorm)$/;
 
 /** A graph that was read completely except for its weights: it is whole, and everything it refers to exists. */
 export interface GraphFile {
@@ -121,7 +112,7 @@ function cudaOnly({ opType, inputs }: OnnxNode): string | undefined {
   // Without a value input, keys and values are packed into one tensor: the CPU's kernel loads that,
   // but fails when it runs.
   if (opType === 'MultiHeadAttention' && !inputs[2]) return 'MultiHeadAttention with packed inputs';
-  return cudaOperators.has(opType) ? opType : undefined;
+  return cudaOperators.test(opType) ? opType : undefined;
 }
 
 function openModel(path: string): OnnxModel {

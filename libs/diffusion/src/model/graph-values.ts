@@ -18,26 +18,11 @@ export interface GraphValues {
 }
 
 /** ONNX Runtime's names by TensorProto.DataType, and ONNX's own for those that it never gives to JavaScript. */
-const typeNames: Record<number, string | undefined> = {
-  1: 'float32',
-  2: 'uint8',
-  3: 'int8',
-  4: 'uint16',
-  5: 'int16',
-  6: 'int32',
-  7: 'int64',
-  8: 'string',
-  9: 'bool',
-  10: 'float16',
-  11: 'float64',
-  12: 'uint32',
-  13: 'uint64',
-  16: 'bfloat16',
-  17: 'float8e4m3fn',
-  18: 'float8e4m3fnuz',
-  19: 'float8e5m2',
-  20: 'float8e5m2fnuz',
-};
+const typeNames = [
+  ...[undefined, 'float32', 'uint8', 'int8', 'uint16', 'int16', 'int32', 'int64', 'string', 'bool', 'float16'],
+  ...['float64', 'uint32', 'uint64', undefined, undefined, 'bfloat16'],
+  ...['float8e4m3fn', 'float8e4m3fnuz', 'float8e5m2', 'float8e5m2fnuz'],
+];
 
 /**
  * What the file of a graph says about it; undefined if it leaves a type open, which the runtime then infers, or names

@@ -119,7 +119,7 @@ export class OnnxModel {
     const what = `The weight ${JSON.stringify(name)} of ${basename(this.path)}`;
     if (dataType !== FLOAT && dataType !== FLOAT16) throw new OnnxModelError(`${what} is neither float32 nor float16.`);
     if (!data) throw new OnnxModelError(`${what} is not stored as raw bytes.`);
-    const bytes = new Uint8Array(countOf(dims) * elementBytes[dataType]!);
+    const bytes = new Uint8Array(countOf(dims) * elementBytes[dataType]);
     const path = data.location === undefined ? this.path : join(dirname(this.path), data.location);
     const file = await open(path, 'r').catch((error: NodeJS.ErrnoException) => {
       throw new OnnxModelError(`${what} is in the file ${data.location}, which cannot be read (${error.code}).`);

@@ -17,22 +17,8 @@ import type { Field } from './protobuf';
 export const FLOAT = 1;
 export const FLOAT16 = 10;
 
-/** Bytes per element by TensorProto.DataType, for types of fixed size. */
-export const elementBytes: Record<number, number | undefined> = {
-  1: 4,
-  2: 1,
-  3: 1,
-  4: 2,
-  5: 2,
-  6: 4,
-  7: 8,
-  9: 1,
-  10: 2,
-  11: 8,
-  12: 4,
-  13: 8,
-  16: 2,
-};
+/** Bytes per element by TensorProto.DataType, 0 for types of no fixed size. */
+export const elementBytes = [0, 4, 1, 1, 2, 2, 4, 8, 0, 1, 2, 8, 4, 8, 0, 0, 2];
 
 /**
  * A range of the model file, or of the file at `location` beside it. Without `end` it extends to the end of that file.

@@ -1,12 +1,13 @@
 import { cures, ModelFolderError } from '../errors';
 import type { JsonObject } from '../model/model-files';
 import type { ModelFolder } from '../model/model-folder';
-import { checkTokenizer, latentChannels, positive } from '../model/parts-fit';
+import { checkPreview, checkTokenizer, fixedSizeOf, latentChannels, positive } from '../model/parts-fit';
 import { schedulerNameOf } from '../schedulers';
 import { readSchedulerConfig } from '../schedulers/scheduler-config';
 import type { PredictionType } from '../schedulers/scheduler-config';
 import type { ClipTextEncoder } from '../text-encoder/clip-text-encoder';
 import type { Unet } from '../unet/unet';
+import type { VaeDecoder } from '../vae/vae-decoder';
 
 type Float = 'float32' | 'float16';
 
@@ -34,6 +35,13 @@ export interface ModelFacts {
   dtypes: { textEncoder: Float; unet: Float; vaeDecoder: Float };
 }
 
+/** The parts of a model, loaded. */
+export interface LoadedParts {
+  textEncoder: ClipTextEncoder;
+  unet: Unet;
+  vaeDecoder: VaeDecoder;
+}
+
 /** diffusers' own default for `OnnxStableDiffusionPipeline`, whose folders need not say. */
 const defaultNativeSize = 512;
 /**
@@ -52,15 +60,11 @@ export function vaeScaling({ scaling_factor: factor, shift_factor: shift }: Json
 }
 
 /**
- * Compares the parts with one another and settles what all of them agree on.
- * @param vaeScaleFactor as measured by decoding
+ * Compares the parts with one another.
+ * @returns what all of them agree on: channels of the latents, and the width of an embedding
  * @throws ModelFolderError if two parts do not fit
  */
-export function settleFacts(
-  folder: ModelFolder,
-  { textEncoder, unet }: { textEncoder: ClipTextEncoder; unet: Unet },
-): Omit<ModelFacts, 'vaeScaleFactor' | 'nativeSize' | 'dtypes' | 'fixedSize'> & { sampleSize: number | undefined } {
-  const { configs, tokenizer } = folder;
+export function agreedWidths(folder: ModelFolder, { textEncoder, unet }: LoadedParts) {
   const channels = latentChannels(folder, unet.values.facts);
   if (!channels)
     throw new ModelFolderError(folder.unet.path, 'does not tell its number of latent channels', cures.exportAgain);
@@ -69,21 +73,35 @@ export function settleFacts(
   if (!hiddenWidth)
     throw new ModelFolderError(folder.unet.path, 'does not tell the width of its embeddings', cures.exportAgain);
   checkTokenizer(folder, textEncoder.values.sequenceLength);
-  return {
-    latentChannels: channels,
-    predictionType: readSchedulerConfig(folder.schedulerJson, {}).predictionType,
-    scheduler: schedulerNameOf(folder.schedulerJson) ?? String(folder.schedulerJson._class_name),
-    hiddenWidth,
-    widths: modelWidths(configs),
-    maxTokens: tokenizer.maxLength,
-    fixedChunks: unet.values.facts.tokens && Math.max(1, Math.floor(unet.values.facts.tokens / tokenizer.maxLength)),
-    sampleSize: unet.values.facts.height ?? positive(configs.unet.sample_size),
-  };
+  checkPreview(folder, channels);
+  return { latentChannels: channels, hiddenWidth };
 }
 
-/** Edge of the pictures that a U-Net was trained on, from the edge of its latents where the model tells it. */
-export function nativeSize(sampleSize: number | undefined, vaeScaleFactor: number): number {
-  return sampleSize ? sampleSize * vaeScaleFactor : defaultNativeSize;
+/** @param vaeScaleFactor as measured by decoding */
+export function factsOf(
+  folder: ModelFolder,
+  { textEncoder, unet, vaeDecoder }: LoadedParts,
+  vaeScaleFactor: number,
+): ModelFacts {
+  const { configs, schedulerJson, tokenizer } = folder;
+  const { tokens, height } = unet.values.facts;
+  const fixed = fixedSizeOf(folder);
+  const sampleSize = height ?? positive(configs.unet.sample_size);
+  return {
+    ...agreedWidths(folder, { textEncoder, unet, vaeDecoder }),
+    vaeScaleFactor,
+    predictionType: readSchedulerConfig(schedulerJson, {}).predictionType,
+    scheduler: schedulerNameOf(schedulerJson) ?? String(schedulerJson._class_name),
+    nativeSize: sampleSize ? sampleSize * vaeScaleFactor : defaultNativeSize,
+    maxTokens: tokenizer.maxLength,
+    fixedSize: {
+      ...(fixed.width !== undefined && { width: fixed.width * vaeScaleFactor }),
+      ...(fixed.height !== undefined && { height: fixed.height * vaeScaleFactor }),
+    },
+    fixedChunks: tokens && Math.max(1, Math.floor(tokens / tokenizer.maxLength)),
+    widths: { ...modelWidths(configs), scale: vaeScaleFactor },
+    dtypes: { textEncoder: textEncoder.values.dtype, unet: unet.values.dtype, vaeDecoder: vaeDecoder.values.dtype },
+  };
 }
 
 /** What the memory of a call depends on, beside the size of the picture. */

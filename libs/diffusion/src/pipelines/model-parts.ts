@@ -4,30 +4,21 @@ import type { GraphFile } from '../model/graph-file';
 import { readModelFolder } from '../model/model-folder';
 import type { ModelFolder } from '../model/model-folder';
 import { ModelSession } from '../model/model-session';
-import { checkPreview, fixedSizeOf } from '../model/parts-fit';
+import { fixedSizeOf } from '../model/parts-fit';
 import type { GraphSession, LoadOptions } from '../model/model-session';
-import type { SchedulerJson } from '../schedulers/scheduler-config';
 import type { LatentShape } from '../tensor/planes';
 import { areFinite, notFinite } from '../tensor/planes';
 import { ClipTextEncoder } from '../text-encoder/clip-text-encoder';
-import type { ClipTokenizer } from '../tokenizer/clip-tokenizer';
 import { hasCallsInPowersOfTwo, Unet } from '../unet/unet';
 import { guidanceWidth } from '../model/graph-values';
-import type { LatentRgbMap } from '../vae/latent-preview';
 import { VaeDecoder } from '../vae/vae-decoder';
-import { nativeSize, settleFacts, vaeScaling } from './model-facts';
-import type { ModelFacts } from './model-facts';
+import { agreedWidths, factsOf, vaeScaling } from './model-facts';
+import type { LoadedParts, ModelFacts } from './model-facts';
 
 /** A loaded model, its parts known to fit one another. */
-export interface ModelParts {
+export interface ModelParts extends LoadedParts, Pick<ModelFolder, 'tokenizer' | 'schedulerJson' | 'preview'> {
   facts: ModelFacts;
-  tokenizer: ClipTokenizer;
-  textEncoder: ClipTextEncoder;
-  unet: Unet;
-  vaeDecoder: VaeDecoder;
   sessions: { textEncoder: GraphSession; unet: GraphSession; vaeDecoder: GraphSession };
-  schedulerJson: SchedulerJson;
-  preview: LatentRgbMap | undefined;
 }
 
 /** Edge of the latents that a model is tried with: the smallest that a U-Net with three halvings can take. */
@@ -67,45 +58,21 @@ async function joinParts(
   const ofUnet = { guidanceWidth: guidanceWidth(folder.configs.unet), inPowersOfTwo: hasCallsInPowersOfTwo(device) };
   const unet = new Unet(sessions.unet, ofUnet);
   const vaeDecoder = new VaeDecoder(sessions.vaeDecoder, vaeScaling(folder.configs.vaeDecoder));
-  const { sampleSize, ...facts } = settleFacts(folder, { textEncoder, unet });
+  const loaded = { textEncoder, unet, vaeDecoder };
+  const { latentChannels, hiddenWidth } = agreedWidths(folder, loaded);
   const fixed = fixedSizeOf(folder);
-  checkPreview(folder, facts.latentChannels);
-  const shape: LatentShape = [facts.latentChannels, fixed.height ?? trialEdge, fixed.width ?? trialEdge];
+  const shape: LatentShape = [latentChannels, fixed.height ?? trialEdge, fixed.width ?? trialEdge];
 
-  const embedding = await trialEmbedding(folder, textEncoder, facts.maxTokens * facts.hiddenWidth);
-  await tried(folder.unet, () => unet.probe(shape, embedding, facts.hiddenWidth));
+  const embedding = await trialEmbedding(folder, textEncoder, folder.tokenizer.maxLength * hiddenWidth);
+  await tried(folder.unet, () => unet.probe(shape, embedding, hiddenWidth));
   const latents = new Float32Array(shape[0] * shape[1] * shape[2]);
   const decoded = await tried(folder.vaeDecoder, () => vaeDecoder.decodePlanes(latents, shape));
   refuseNotFinite(folder.vaeDecoder, decoded.planes);
-  const vaeScaleFactor = decoded.height / shape[1];
-  if (!Number.isInteger(vaeScaleFactor) || decoded.width !== vaeScaleFactor * shape[2])
+  const scale = decoded.height / shape[1];
+  if (!Number.isInteger(scale) || decoded.width !== scale * shape[2])
     throw new ModelFolderError(folder.vaeDecoder.path, 'does not enlarge latents by a whole number', cures.exportAgain);
-
-  const dtypes = {
-    textEncoder: textEncoder.values.dtype,
-    unet: unet.values.dtype,
-    vaeDecoder: vaeDecoder.values.dtype,
-  };
-  return {
-    facts: {
-      ...facts,
-      widths: { ...facts.widths, scale: vaeScaleFactor },
-      vaeScaleFactor,
-      nativeSize: nativeSize(sampleSize, vaeScaleFactor),
-      fixedSize: {
-        ...(fixed.width !== undefined && { width: fixed.width * vaeScaleFactor }),
-        ...(fixed.height !== undefined && { height: fixed.height * vaeScaleFactor }),
-      },
-      dtypes,
-    },
-    tokenizer: folder.tokenizer,
-    textEncoder,
-    unet,
-    vaeDecoder,
-    sessions,
-    schedulerJson: folder.schedulerJson,
-    preview: folder.preview,
-  };
+  const { tokenizer, schedulerJson, preview } = folder;
+  return { ...loaded, facts: factsOf(folder, loaded, scale), sessions, tokenizer, schedulerJson, preview };
 }
 
 /** The embedding of no text. */

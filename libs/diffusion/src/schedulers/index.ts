@@ -44,30 +44,6 @@ const classes: Readonly<Record<string, SchedulerClass>> = {
   TCDScheduler: TcdScheduler,
 };
 
-/** The scheduler names in requests. */
-export const schedulerNames = [
-  'ddim',
-  'ddpm',
-  'pndm',
-  'lms',
-  'euler',
-  'euler_a',
-  'heun',
-  'dpmpp_2m',
-  'dpmpp_2m_karras',
-  'dpmpp_2m_sde_karras',
-  'unipc',
-  'lcm',
-  'deis',
-  'dpmpp_2s',
-  'dpmpp_sde',
-  'dpm2',
-  'dpm2_a',
-  'tcd',
-] as const;
-
-export type SchedulerName = (typeof schedulerNames)[number];
-
 /** The properties that the names of the DPM solvers imply, whatever the model's own configuration says. */
 const dpmpp2m = {
   _class_name: 'DPMSolverMultistepScheduler',
@@ -79,7 +55,8 @@ const dpmpp2m = {
   use_lu_lambdas: false,
 };
 
-const named: Readonly<Record<SchedulerName, SchedulerJson>> = {
+/** The schedulers that a request may name: what the name sets in the model's own configuration. */
+const named = {
   ddim: { _class_name: 'DDIMScheduler' },
   ddpm: { _class_name: 'DDPMScheduler' },
   pndm: { _class_name: 'PNDMScheduler' },
@@ -98,7 +75,11 @@ const named: Readonly<Record<SchedulerName, SchedulerJson>> = {
   dpm2: { _class_name: 'KDPM2DiscreteScheduler' },
   dpm2_a: { _class_name: 'KDPM2AncestralDiscreteScheduler' },
   tcd: { _class_name: 'TCDScheduler' },
-};
+} satisfies Record<string, SchedulerJson>;
+
+export type SchedulerName = keyof typeof named;
+
+export const schedulerNames = Object.keys(named) as SchedulerName[];
 
 /**
  * A scheduler for one image of a model. With a name it is that scheduler with the model's own training

@@ -1,6 +1,7 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { withTextualInversion } from '../finetune/weights-file';
+import { readJsonFile } from '../model/model-files';
 import { placeCopy, shareFile, shareFolder } from '../model/shared-files';
 import type { PlaceCopy } from '../model/shared-files';
 import { rewriteGraph } from '../onnx/graph-rewrite';
@@ -53,20 +54,15 @@ export async function mergeTextualInversion(options: MergeTextualInversionOption
       const data = await file.append(longer, cast ? FLOAT : initializer.dataType);
       return new Map([[initializer.name, { ...data, dims: [rows + count, width] }]]);
     });
-    const config = await readJson(join(baseFolder, CONFIG));
+    const config = await readJsonFile(join(baseFolder, CONFIG), { optional: true });
     if (config) await writeJson(join(folder, CONFIG), { ...config, vocab_size: rows + count });
-    const before = ((await readJson(join(baseFolder, ADDED_TOKENS))) ?? {}) as Record<string, number>;
+    const before = ((await readJsonFile(join(baseFolder, ADDED_TOKENS), { optional: true })) ?? {}) as Record<
+      string,
+      number
+    >;
     await writeJson(join(folder, ADDED_TOKENS), wordsWith(before, token, count, rows));
     return count;
   });
-}
-
-async function readJson(path: string): Promise<Record<string, unknown> | undefined> {
-  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined;
-    throw error;
-  });
-  return text === undefined ? undefined : (JSON.parse(text) as Record<string, unknown>);
 }
 
 async function writeJson(path: string, value: unknown): Promise<void> {

@@ -2,9 +2,10 @@ import { malformed, misfit, quote, shapeText } from '../finetune/weights-error';
 import { isFiniteTensor } from '../safetensors/safetensors';
 import type { SafetensorsInfo } from '../safetensors/safetensors-header';
 import type { ByteSource } from '../tensor/byte-source';
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { findPlainGraph } from '../model/graph-file';
+import { readJsonFile } from '../model/model-files';
+import { positive } from '../model/parts-fit';
 import { OnnxModel } from '../onnx/onnx-model';
 import { traceWeights } from '../onnx/weight-origin';
 import type { WeightOrigin } from '../onnx/weight-origin';
@@ -102,7 +103,6 @@ export function findTable(model: OnnxModel): WeightOrigin | undefined {
 }
 
 async function readPositions(baseFolder: string): Promise<number> {
-  const text = await readFile(join(baseFolder, 'text_encoder', 'config.json'), 'utf8').catch(() => '{}');
-  const { max_position_embeddings: positions } = JSON.parse(text) as { max_position_embeddings?: number };
-  return positions ?? DEFAULT_POSITIONS;
+  const config = await readJsonFile(join(baseFolder, 'text_encoder', 'config.json'), { optional: true });
+  return positive(config?.max_position_embeddings) ?? DEFAULT_POSITIONS;
 }

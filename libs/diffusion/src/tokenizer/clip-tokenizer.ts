@@ -41,12 +41,10 @@ interface Vocabulary {
  * Source: `CLIPTokenizer` of transformers.
  */
 export class ClipTokenizer {
-  private readonly tokenizer: BytePairTokenizer;
-
   private readonly addedTokens: AddedTokens | undefined;
 
   private constructor(
-    tokenizer: BytePairTokenizer,
+    private readonly tokenizer: BytePairTokenizer,
     private readonly added: Readonly<Record<string, number>>,
     /** Ids of the special tokens. */
     readonly bos: number,
@@ -57,7 +55,6 @@ export class ClipTokenizer {
     /** One more than the largest id. */
     readonly vocabularySize: number,
   ) {
-    this.tokenizer = tokenizer;
     this.addedTokens = Object.keys(added).length > 0 ? new AddedTokens(added) : undefined;
   }
 
@@ -107,15 +104,6 @@ export class ClipTokenizer {
   tokenize(text: string): number[] {
     const encode = (part: string) => this.tokenizer.encode(part, { add_special_tokens: false }).ids;
     return this.addedTokens ? this.addedTokens.tokenize(text, encode) : encode(text);
-  }
-
-  /**
-   * One row like `CLIPTokenizer`'s: begin, text, end, padded and truncated to `maxLength`; `length` is
-   * the untruncated count.
-   */
-  encode(text: string): { inputIds: number[]; length: number } {
-    const tokens = this.tokenize(text);
-    return { inputIds: this.frame(tokens.slice(0, this.maxLength - 2)), length: tokens.length + 2 };
   }
 
   /** Puts at most `maxLength - 2` ids between the begin and end tokens and pads the row. */

@@ -62,75 +62,37 @@ describe(rowsOfTexts.name, () => {
 });
 
 describe(parsePromptWeights.name, () => {
-  const cases: [string, [string, number][]][] = [
-    ['', []],
-    ['a cat', [['a cat', 1]]],
-    [
-      'a (red) cat',
-      [
-        ['a ', 1],
-        ['red', 1.1],
-        [' cat', 1],
-      ],
-    ],
-    [
-      'a (red:1.3) cat',
-      [
-        ['a ', 1],
-        ['red', 1.3],
-        [' cat', 1],
-      ],
-    ],
-    [
-      'a (red:.5) cat',
-      [
-        ['a ', 1],
-        ['red', 0.5],
-        [' cat', 1],
-      ],
-    ],
-    ['[blurry]', [['blurry', 1 / 1.1]]],
-    ['((a))', [['a', 1.1 * 1.1]]],
-    [
-      '(a (b:2) c:1.5)',
-      [
-        ['a ', 1.5],
-        ['b', 3],
-        [' c', 1.5],
-      ],
-    ],
-    ['([a])', [['a', 1]]],
-    ['[a:1.3]', [['a:1.3', 1 / 1.1]]],
-    ['3:45pm', [['3:45pm', 1]]],
-    ['(3:45pm)', [['3:45pm', 1.1]]],
-    [String.raw`\(a\) \[b\] c\\d`, [[String.raw`(a) [b] c\d`, 1]]],
-    [String.raw`\d`, [[String.raw`\d`, 1]]],
-    ['(a b', [['a b', 1.1]]],
-    ['a) b]', [['a) b]', 1]]],
-    [
-      'a) (b:1.2)',
-      [
-        ['a) ', 1],
-        ['b', 1.2],
-      ],
-    ],
-    ['(a:-2)', [['a', -2]]],
-    ['(a:99)', [['a', 10]]],
-    ['()', []],
-    [
-      '(a [b) c]',
-      [
-        ['a ', 1.1],
-        ['b', 1],
-        [' c', 1 / 1.1],
-      ],
-    ],
+  /** A prompt, and its pieces, each between bars and with its weight after a star where that is not 1. */
+  const cases: [string, string][] = [
+    ['', ''],
+    ['a cat', 'a cat'],
+    ['a (red) cat', 'a |red*1.1| cat'],
+    ['a (red:1.3) cat', 'a |red*1.3| cat'],
+    ['a (red:.5) cat', 'a |red*0.5| cat'],
+    ['[blurry]', 'blurry*0.909'],
+    ['((a))', 'a*1.21'],
+    ['(a (b:2) c:1.5)', 'a *1.5|b*3| c*1.5'],
+    ['([a])', 'a'],
+    ['[a:1.3]', 'a:1.3*0.909'],
+    ['3:45pm', '3:45pm'],
+    ['(3:45pm)', '3:45pm*1.1'],
+    [String.raw`\(a\) \[b\] c\\d`, String.raw`(a) [b] c\d`],
+    [String.raw`\d`, String.raw`\d`],
+    ['(a b', 'a b*1.1'],
+    ['a) b]', 'a) b]'],
+    ['a) (b:1.2)', 'a) |b*1.2'],
+    ['(a:-2)', 'a*-2'],
+    ['(a:99)', 'a*10'],
+    ['()', ''],
+    ['(a [b) c]', 'a *1.1|b| c*0.909'],
   ];
 
   it.each(cases)('reads %p', (prompt, expected) => {
-    const pieces = parsePromptWeights(prompt);
-    expect(pieces.map(({ text }) => text)).toEqual(expected.map(([text]) => text));
-    pieces.forEach(({ weight }, i) => expect(weight).toBeCloseTo(expected[i][1], 10));
+    const rounded = (weight: number) => Math.round(weight * 1000) / 1000;
+    const pieces = parsePromptWeights(prompt).map(({ text, weight }) =>
+      rounded(weight) === 1 ? text : `${text}*${rounded(weight)}`,
+    );
+    expect(pieces.join('|')).toBe(expected);
   });
 
   it('limits weights however deep brackets nest', () => {
