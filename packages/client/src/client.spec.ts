@@ -1,6 +1,6 @@
 import { elapsed, FakeService, json, problem } from '../../../test/support/fake-service';
-import { createClient } from './client';
-import { DarkroomError, GenerationFailedError, WaitTimeoutError } from './errors';
+import { createClient } from './client.ts';
+import { DarkroomError, GenerationFailedError, WaitTimeoutError } from './errors.ts';
 
 const clientOf = (service: FakeService) =>
   createClient({ baseUrl: 'https://darkroom.example/', apiKey: 'dr_key', fetch: service.fetch });

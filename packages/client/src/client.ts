@@ -1,9 +1,9 @@
-import type { ClientOptions, RequestOptions } from './connection';
-import { Connection } from './connection';
-import { GenerationFailedError, PromptFailedError } from './errors';
-import type { EventOptions } from './events';
-import { keysOf, operatorOf } from './operator';
-import { pathOf } from './path';
+import type { ClientOptions, RequestOptions } from './connection.ts';
+import { Connection } from './connection.ts';
+import { GenerationFailedError, PromptFailedError } from './errors.ts';
+import type { EventOptions } from './events.ts';
+import { keysOf, operatorOf } from './operator.ts';
+import { pathOf } from './path.ts';
 import type {
   Collection,
   CreatedPrompt,
@@ -25,11 +25,11 @@ import type {
   TerminatedPrompt,
   Usage,
   WebhookDelivery,
-} from './types';
-import type { Verbs } from './verbs';
-import { verbsOf } from './verbs';
-import type { WaitOptions } from './wait';
-import { waitFor, withinTime } from './wait';
+} from './types.ts';
+import type { Verbs } from './verbs.ts';
+import { verbsOf } from './verbs.ts';
+import type { WaitOptions } from './wait.ts';
+import { waitFor, withinTime } from './wait.ts';
 
 export type Client = ReturnType<typeof createClient>;
 

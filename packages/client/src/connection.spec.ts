@@ -1,8 +1,8 @@
 import { elapsed, endless, FakeService, json, problem } from '../../../test/support/fake-service';
-import { createClient } from './client';
-import type { ClientOptions } from './connection';
-import { Connection } from './connection';
-import { PromptFailedError } from './errors';
+import { createClient } from './client.ts';
+import type { ClientOptions } from './connection.ts';
+import { Connection } from './connection.ts';
+import { PromptFailedError } from './errors.ts';
 
 const clientOf = (service: FakeService, options: Partial<ClientOptions> = {}) =>
   createClient({ baseUrl: 'https://darkroom.example', apiKey: 'dr_key', fetch: service.fetch, ...options });

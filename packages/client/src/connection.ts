@@ -1,12 +1,12 @@
-import { DarkroomError } from './errors';
-import { unreachable } from './network-errors';
-import type { Method, Refusal } from './outcome';
-import { isStillRunning, mayRepeat, retryAfterMs } from './outcome';
-import type { WithResponse } from './reply';
-import { Reply } from './reply';
-import { backOffMs, sleep } from './sleep';
-import { TimeLimit } from './time-limit';
-import type { Problem } from './types';
+import { DarkroomError } from './errors.ts';
+import { unreachable } from './network-errors.ts';
+import type { Method, Refusal } from './outcome.ts';
+import { isStillRunning, mayRepeat, retryAfterMs } from './outcome.ts';
+import type { WithResponse } from './reply.ts';
+import { Reply } from './reply.ts';
+import { backOffMs, sleep } from './sleep.ts';
+import { TimeLimit } from './time-limit.ts';
+import type { Problem } from './types.ts';
 
 /** How to connect to a service. */
 export interface ClientOptions {

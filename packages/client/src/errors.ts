@@ -1,4 +1,4 @@
-import type { Generation, Problem, Prompt, PromptStatus } from './types';
+import type { Generation, Problem, Prompt, PromptStatus } from './types.ts';
 
 /** What a DarkroomError has besides its message, status and code. */
 interface Details extends ErrorOptions {

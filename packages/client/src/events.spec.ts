@@ -1,7 +1,7 @@
 import type { Sent } from '../../../test/support/fake-service';
 import { elapsed, FakeService } from '../../../test/support/fake-service';
-import { createClient } from './client';
-import { follow } from './events';
+import { createClient } from './client.ts';
+import { follow } from './events.ts';
 
 const queued = (position: number) => `event: queued\ndata: {"position":${position}}\n\n`;
 const step = (n: number) => `id: 1-${n}\nevent: progress\ndata: {"step":${n},"total":9,"preview":null}\n\n`;

@@ -1,17 +1,17 @@
-export { createClient } from './client';
-export type { Client } from './client';
-export type { ClientOptions, RequestOptions } from './connection';
+export { createClient } from './client.ts';
+export type { Client } from './client.ts';
+export type { ClientOptions, RequestOptions } from './connection.ts';
 export {
   DarkroomError,
   GenerationFailedError,
   PromptFailedError,
   WaitTimeoutError,
   WebhookVerificationError,
-} from './errors';
-export type { EventOptions, TaskEvent } from './events';
-export type { Reply, WithResponse } from './reply';
-export type { components, operations, paths } from './schema';
-export type * from './types';
-export type { WaitOptions } from './wait';
-export { verifyWebhook } from './webhook';
-export type { WebhookHeaders } from './webhook';
+} from './errors.ts';
+export type { EventOptions, TaskEvent } from './events.ts';
+export type { Reply, WithResponse } from './reply.ts';
+export type { components, operations, paths } from './schema.ts';
+export type * from './types.ts';
+export type { WaitOptions } from './wait.ts';
+export { verifyWebhook } from './webhook.ts';
+export type { WebhookHeaders } from './webhook.ts';

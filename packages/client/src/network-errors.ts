@@ -1,4 +1,4 @@
-import { DarkroomError } from './errors';
+import { DarkroomError } from './errors.ts';
 
 /** What went wrong on the way, by the code that Node and its like give; a browser gives none. */
 const causes: Readonly<Record<string, (url: URL) => string>> = {

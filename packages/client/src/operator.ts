@@ -1,5 +1,5 @@
-import type { RequestOptions } from './connection';
-import { pathOf } from './path';
+import type { RequestOptions } from './connection.ts';
+import { pathOf } from './path.ts';
 import type {
   CreatedKey,
   Failure,
@@ -15,8 +15,8 @@ import type {
   Storage,
   Usage,
   Worker,
-} from './types';
-import type { Verbs } from './verbs';
+} from './types.ts';
+import type { Verbs } from './verbs.ts';
 
 const keysPath = '/v1/keys';
 

@@ -1,4 +1,4 @@
-import type { Problem } from './types';
+import type { Problem } from './types.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 

@@ -1,4 +1,4 @@
-import type { Reply } from './reply';
+import type { Reply } from './reply.ts';
 
 /**
  * The pages of a list, as arrays, one request each.

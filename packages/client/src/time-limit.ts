@@ -1,4 +1,4 @@
-import { longestTimerMs } from './sleep';
+import { longestTimerMs } from './sleep.ts';
 
 /** A signal that aborts some time after its start, if nobody ends it before. */
 export class TimeLimit {

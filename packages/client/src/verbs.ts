@@ -1,8 +1,8 @@
-import type { Connection, RequestOptions } from './connection';
-import type { EventOptions } from './events';
-import { follow } from './events';
-import { pagesOf } from './pages';
-import type { Deleted } from './types';
+import type { Connection, RequestOptions } from './connection.ts';
+import type { EventOptions } from './events.ts';
+import { follow } from './events.ts';
+import { pagesOf } from './pages.ts';
+import type { Deleted } from './types.ts';
 
 type Query = Readonly<Record<string, string | number | undefined>>;
 type PageQuery = Query & { limit?: number; after?: string };

@@ -1,7 +1,7 @@
-import type { RequestOptions } from './connection';
-import { DarkroomError, WaitTimeoutError } from './errors';
-import { backOffMs, sleep } from './sleep';
-import { TimeLimit } from './time-limit';
+import type { RequestOptions } from './connection.ts';
+import { DarkroomError, WaitTimeoutError } from './errors.ts';
+import { backOffMs, sleep } from './sleep.ts';
+import { TimeLimit } from './time-limit.ts';
 
 /** Options of waiting for pictures. */
 export interface WaitOptions extends Pick<RequestOptions, 'signal'> {

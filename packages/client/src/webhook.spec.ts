@@ -1,6 +1,6 @@
 import { Webhook } from 'standardwebhooks';
-import { WebhookVerificationError } from './errors';
-import { verifyWebhook } from './webhook';
+import { WebhookVerificationError } from './errors.ts';
+import { verifyWebhook } from './webhook.ts';
 
 const secret = `whsec_${Buffer.from('0123456789abcdef0123456789abcdef').toString('base64')}`;
 const body = JSON.stringify({ id: 'g', prompt: 'ein Kreis 🔴', status: 'succeeded' });

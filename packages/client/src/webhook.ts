@@ -1,6 +1,6 @@
 import { Webhook } from 'standardwebhooks';
-import { WebhookVerificationError } from './errors';
-import type { Generation, Prompt } from './types';
+import { WebhookVerificationError } from './errors.ts';
+import type { Generation, Prompt } from './types.ts';
 
 /** The headers as Node or a `Request` has them. */
 export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
