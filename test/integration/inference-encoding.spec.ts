@@ -9,7 +9,7 @@ import { PictureStore } from '../../apps/inference/src/pictures/picture-store';
 
 describe(PictureStore.name, () => {
   const folder = mkdtempSync(join(tmpdir(), 'darkroom-pictures-'));
-  const store = new PictureStore(new FileImageStorage(folder), new EncodingTurns({ concurrency: 1 }));
+  const store = new PictureStore(new FileImageStorage(folder), new EncodingTurns(1));
   const never = new AbortController().signal;
   const picture = { data: new Uint8Array(64 * 64 * 3).fill(100), width: 64, height: 64 };
   const parameters = {} as Parameters<PictureStore['save']>[3];

@@ -1,63 +1,36 @@
-import { setImmediate } from 'node:timers/promises';
-import type { Clock } from './encoding-turns';
 import { EncodingTurns } from './encoding-turns';
 
-/** A clock that goes on, when nothing else is left to do, to the next time that somebody waits for. */
-class JumpingClock implements Clock {
-  private ms = 0;
-  private readonly calls = new Set<{ at: number; call: () => void }>();
-
-  now(): number {
-    return this.ms;
-  }
-
-  after(ms: number, call: () => void): () => void {
-    const entry = { at: this.ms + ms, call };
-    this.calls.add(entry);
-    return () => this.calls.delete(entry);
-  }
-
-  /** Goes on until this is done. */
-  async until<T>(work: Promise<T>): Promise<T> {
-    let isDone = false;
-    const ended = work.finally(() => (isDone = true));
-    for (;;) {
-      await setImmediate();
-      if (isDone) return ended;
-      const next = [...this.calls].sort((a, b) => a.at - b.at)[0];
-      if (!next) throw new Error('Nobody waits for a time, and nothing goes on.');
-      this.calls.delete(next);
-      this.ms = next.at;
-      next.call();
-    }
-  }
-}
-
 describe(EncodingTurns.name, () => {
-  let clock: JumpingClock;
   let order: string[];
   let turns: EncodingTurns;
   const never = new AbortController().signal;
+  afterEach(() => jest.useRealTimers());
   beforeEach(async () => {
+    jest.useFakeTimers();
     order = [];
-    clock = new JumpingClock();
-    turns = new EncodingTurns({ concurrency: 1, clock });
+    turns = new EncodingTurns(1);
     // Of the first nobody knows how long it takes.
-    await clock.until(large('first', 100));
+    await until(large('first', 100));
     order = [];
   });
   /** Encodes a large picture, which takes so long. */
   const large = (owner: string, ms = 100, givenUp = never) =>
     turns.large(owner, givenUp, async () => {
-      await new Promise<void>((resolve) => void clock.after(ms, resolve));
+      await new Promise<void>((resolve) => setTimeout(resolve, ms));
       order.push(`large of ${owner}`);
     });
   const ordinary = (owner: string) => turns.ordinary(owner, async () => void order.push(`ordinary of ${owner}`));
+  /** Goes on, from timer to timer, until this is done. */
+  const until = async (work: Promise<unknown>): Promise<void> => {
+    let isDone = false;
+    void work.finally(() => (isDone = true));
+    while (!isDone) await jest.advanceTimersToNextTimerAsync();
+  };
   /** How long this takes by the clock. */
   const took = async (work: Promise<unknown>): Promise<number> => {
-    const startedAt = clock.now();
-    await clock.until(work);
-    return clock.now() - startedAt;
+    const startedAt = performance.now();
+    await until(work);
+    return performance.now() - startedAt;
   };
 
   it('lets a large picture wait for what is drawn for other owners, and for nothing else', async () => {
@@ -90,7 +63,7 @@ describe(EncodingTurns.name, () => {
     turns.noteDrawing('two');
     const waiting = large('one');
     expect(await took(large('two'))).toBe(100);
-    await clock.until(waiting);
+    await until(waiting);
     expect(order).toEqual(['large of two', 'large of one']);
   });
 
@@ -98,11 +71,11 @@ describe(EncodingTurns.name, () => {
     const first = large('two');
     const second = large('one');
     const end = turns.noteDrawing('two');
-    await clock.until(first);
+    await until(first);
     const third = large('two');
-    await clock.until(third);
+    await until(third);
     end();
-    await clock.until(second);
+    await until(second);
     expect(order).toEqual(['large of two', 'large of two', 'large of one']);
   });
 

@@ -4,21 +4,6 @@ import { FairTurns, KeyCounts } from '@app/process';
 /** Half of the processor, because the engine needs it at the same time. Libuv has four threads for it in any case. */
 const encodingsAtOnce = Math.min(4, Math.max(1, Math.floor(availableParallelism() / 2)));
 
-/** A clock that never goes back, in milliseconds. */
-export interface Clock {
-  now(): number;
-  /** Calls this once so much time has passed. @returns what calls it off */
-  after(ms: number, call: () => void): () => void;
-}
-
-const systemClock: Clock = {
-  now: () => performance.now(),
-  after: (ms, call) => {
-    const timer = setTimeout(call, ms);
-    return () => clearTimeout(timer);
-  },
-};
-
 /**
  * Turns of pictures at the processor. Owners take turns. A high-resolution picture takes seconds of a core, so it lets
  * what the processor draws for other owners go first, and one of ordinary size does not wait for it.
@@ -30,13 +15,11 @@ export class EncodingTurns {
   private readonly waking = new Set<() => void>();
   /** What the last large picture took. */
   private largeMs = 0;
-  private readonly clock: Clock;
 
   /** @param concurrency how many pictures of ordinary size are encoded at once, and how many large ones beside them */
-  constructor({ concurrency = encodingsAtOnce, clock = systemClock }: { concurrency?: number; clock?: Clock } = {}) {
+  constructor(concurrency = encodingsAtOnce) {
     const newTurns = () => new FairTurns({ concurrency, perKey: Infinity, total: Infinity });
     this.turns = { ordinary: newTurns(), large: newTurns() };
-    this.clock = clock;
   }
 
   /** The processor draws a task for this owner, until the result is called. */
@@ -54,17 +37,17 @@ export class EncodingTurns {
 
   /** @param givenUp ends the wait for others; the work is begun all the same */
   async large<T>(owner: string, givenUp: AbortSignal, work: () => Promise<T>): Promise<T> {
-    const cameAt = this.clock.now();
-    const waitMs = (): number => (givenUp.aborted ? 0 : cameAt + this.longestWaitMs(owner) - this.clock.now());
+    const cameAt = performance.now();
+    const waitMs = (): number => (givenUp.aborted ? 0 : cameAt + this.longestWaitMs(owner) - performance.now());
     // It waits without a turn, which is another's meanwhile. Others may have come until it is its turn.
     for (;;) {
       while (waitMs() > 0) await this.changed(givenUp, waitMs());
       const end = await this.turns.large.take(owner);
       try {
         if (waitMs() > 0) continue;
-        const startedAt = this.clock.now();
+        const startedAt = performance.now();
         const encoded = await work();
-        this.largeMs = this.clock.now() - startedAt;
+        this.largeMs = performance.now() - startedAt;
         return encoded;
       } finally {
         end();
@@ -79,15 +62,17 @@ export class EncodingTurns {
   }
 
   /** Resolves when less is drawn, the picture is given up, or so much time has passed. */
-  private async changed(givenUp: AbortSignal, ms: number): Promise<void> {
-    let wake = (): void => undefined;
-    const woken = new Promise<void>((resolve) => (wake = resolve));
-    const callOff = this.clock.after(ms, wake);
-    this.waking.add(wake);
-    givenUp.addEventListener('abort', wake, { once: true });
-    await woken;
-    callOff();
-    this.waking.delete(wake);
-    givenUp.removeEventListener('abort', wake);
+  private changed(givenUp: AbortSignal, ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        clearTimeout(timer);
+        this.waking.delete(wake);
+        givenUp.removeEventListener('abort', wake);
+        resolve();
+      };
+      const timer = setTimeout(wake, ms);
+      this.waking.add(wake);
+      givenUp.addEventListener('abort', wake);
+    });
   }
 }
