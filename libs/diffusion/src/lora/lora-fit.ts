@@ -1,11 +1,10 @@
 import { join } from 'node:path';
 import { misfit, quote, shapeText, WeightsError } from '../finetune/weights-error';
 import { findPlainGraph } from '../model/graph-file';
-import { OnnxModel } from '../onnx/onnx-model';
+import { OnnxModel, traceWeights } from '../onnx/onnx-model';
 import type { Lora, LoraModule } from './lora';
 import type { ModelPart } from './lora-keys';
 import type { OnnxInitializer } from '../onnx/onnx-proto';
-import { traceWeights } from '../onnx/weight-origin';
 import { canonicalPath } from './lora-keys';
 
 /**

@@ -25,18 +25,21 @@ export class Renderer {
   private readonly batches = new Map<string, RowBatch>();
 
   constructor(
-    private readonly unet: Unet,
-    private readonly vaeDecoder: VaeDecoder,
-    private readonly facts: Pick<ModelFacts, 'hiddenWidth'>,
+    protected readonly unet: Unet,
+    protected readonly vaeDecoder: VaeDecoder,
+    readonly facts: ModelFacts,
   ) {}
 
-  /** Pictures with the same group may share a call. */
+  /**
+   * Pictures with the same group may share a call of the U-Net: one size, one prompt length and, where the graph has one
+   * timestep for all rows, one timestep.
+   */
   groupOf({ shape, prompt, timestep }: Pick<Trajectory, 'shape' | 'prompt' | 'timestep'>): string {
     const kind = kindOf({ shape, prompt });
     return this.unet.takesTimestepPerRow ? kind : `${kind} at ${timestep}`;
   }
 
-  /** Moves pictures of one group on by one call of the U-Net. */
+  /** Moves pictures of one group on by one call of the U-Net, whichever requests they belong to. */
   async step(trajectories: readonly Trajectory[]): Promise<void> {
     const [first] = trajectories;
     const group = this.groupOf(first);

@@ -12,7 +12,6 @@ import { chunkPrompt, maxChunks, padChunks, rowsOfTexts } from '../tokenizer/pro
 import type { PictureTexts } from '../tokenizer/prompt-chunks';
 import { previewLatents } from '../vae/latent-preview';
 import { AbortError, RequestError } from '../errors';
-import type { ModelFacts } from './model-facts';
 import { loadParts } from './model-parts';
 import type { ModelParts } from './model-parts';
 import { Renderer } from './renderer';
@@ -26,20 +25,17 @@ import { Trajectory } from './trajectory';
  * `prepare`, `step` and `decode` are its parts, for callers that interleave requests. Source:
  * `StableDiffusionPipeline` of diffusers.
  */
-export class StableDiffusionPipeline {
-  readonly facts: ModelFacts;
+export class StableDiffusionPipeline extends Renderer {
   readonly provider: Provider;
   private readonly alphas: Float32Array;
-  private readonly renderer: Renderer;
 
   private constructor(
     private readonly parts: ModelParts,
     { device }: LoadOptions,
   ) {
-    this.facts = parts.facts;
+    super(parts.unet, parts.vaeDecoder, parts.facts);
     this.provider = providerOf(device);
     this.alphas = alphasCumprod(readSchedulerConfig(parts.schedulerJson, { rescale_betas_zero_snr: false }));
-    this.renderer = new Renderer(parts.unet, parts.vaeDecoder, parts.facts);
   }
 
   /**
@@ -54,7 +50,7 @@ export class StableDiffusionPipeline {
 
   /** Rows that a call of the U-Net has for `rows` of pictures. */
   rowsOfCall(rows: number): number {
-    return this.parts.unet.rowsOfCall(rows);
+    return this.unet.rowsOfCall(rows);
   }
 
   /** Most rows that the text encoder has for these texts. */
@@ -89,28 +85,9 @@ export class StableDiffusionPipeline {
     });
   }
 
-  /**
-   * Pictures with the same group may share a call of the U-Net: one size, one prompt length and, where the graph has
-   * one timestep for all rows, one timestep.
-   */
-  groupOf(picture: Pick<Trajectory, 'shape' | 'prompt' | 'timestep'>): string {
-    return this.renderer.groupOf(picture);
-  }
-
-  /** Moves pictures of one group on by one call of the U-Net, whichever requests they belong to. */
-  step(trajectories: readonly Trajectory[]): Promise<void> {
-    return this.renderer.step(trajectories);
-  }
-
-  /** The picture as it stands. @throws NotFiniteError if it is none */
-  decode(picture: Pick<Trajectory, 'latents' | 'shape'>): Promise<RgbImage> {
-    return this.renderer.decode(picture);
-  }
-
   /** Another renderer of this model's pictures. @param sessions its U-Net and its decoder, loaded elsewhere */
   rendererOver(sessions: { unet: GraphSession; vaeDecoder: GraphSession }): Renderer {
-    const { unet, vaeDecoder } = this.parts;
-    return new Renderer(unet.over(sessions.unet), vaeDecoder.over(sessions.vaeDecoder), this.facts);
+    return new Renderer(this.unet.over(sessions.unet), this.vaeDecoder.over(sessions.vaeDecoder), this.facts);
   }
 
   /**
@@ -157,7 +134,7 @@ export class StableDiffusionPipeline {
   /** Embeddings of negative prompt and prompt, of the prompt alone without guidance. */
   private async encode(request: TextToImageRequest): Promise<PromptEmbedding> {
     const { tokenizer, textEncoder } = this.parts;
-    const guided = request.guidanceScale > 1 && !this.parts.unet.embedsGuidance;
+    const guided = request.guidanceScale > 1 && !this.unet.embedsGuidance;
     const texts = guided ? [request.negativePrompt ?? '', request.prompt] : [request.prompt];
     const chunked = texts.map((text) => chunkPrompt(text, tokenizer, request.promptWeighting));
     const chunks = Math.max(...chunked.map(({ length }) => length));

@@ -6,9 +6,8 @@ import { join } from 'node:path';
 import { findPlainGraph } from '../model/graph-file';
 import { readJsonFile } from '../model/model-files';
 import { positive } from '../model/parts-fit';
-import { OnnxModel } from '../onnx/onnx-model';
-import { traceWeights } from '../onnx/weight-origin';
-import type { WeightOrigin } from '../onnx/weight-origin';
+import { OnnxModel, traceWeights } from '../onnx/onnx-model';
+import type { WeightOrigin } from '../onnx/onnx-model';
 
 /** Learned embeddings that stand for one word of a prompt; they stay in the file until the merge. */
 export interface TextualInversion {

@@ -82,7 +82,7 @@ async function forEachConcurrently<T>(
   const failed = new AbortController();
   const stop = AbortSignal.any([signal, failed.signal]);
   const queue = items.values();
-  const lane = async (): Promise<void> => {
+  const workThrough = async (): Promise<void> => {
     try {
       for (const item of queue) {
         stop.throwIfAborted();
@@ -92,6 +92,6 @@ async function forEachConcurrently<T>(
       failed.abort(error);
     }
   };
-  await Promise.all(Array.from({ length: limit }, lane));
+  await Promise.all(Array.from({ length: limit }, workThrough));
   stop.throwIfAborted();
 }
