@@ -8,7 +8,6 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import type { NewGeneration } from '../../../packages/client/src';
 import type { Drawn } from './draw';
 import { draw } from './draw';
-import { GenerationClient } from './generation-client';
 import { formatOf, pictureFile, unusedFile } from './picture-file';
 import { CliError, runProgram } from './run-program';
 import { serviceHelp, serviceOption, useService } from './running-service';
@@ -41,14 +40,13 @@ async function demo(prompt: string | undefined, options: DemoOptions): Promise<v
   const service = await useService(options.url, (line) => void process.stderr.write(`${line}\n`));
   try {
     interruption.signal.throwIfAborted();
-    const client = new GenerationClient(service.url, service.token);
     const startedAt = performance.now();
     const secondsSince = (): number => (performance.now() - startedAt) / 1000;
     if (prompt !== undefined) {
-      const [drawn] = await draw(client, [bodyOf(prompt, options)], interruption.signal);
+      const [drawn] = await draw(service, [bodyOf(prompt, options)], interruption.signal);
       savePicture(prompt, drawn, secondsSince(), options);
     } else {
-      const drawn = await draw(client, examplesOf(options), interruption.signal);
+      const drawn = await draw(service, examplesOf(options), interruption.signal);
       await saveSheet(drawn, secondsSince(), options);
     }
   } catch (error) {
@@ -93,16 +91,16 @@ const toJson = (result: { file: string; seconds: number } & Record<string, unkno
 const examplesOf = (options: DemoOptions): NewGeneration[] =>
   examples.map(({ prompt, seed }) => bodyOf(prompt, { model: 'shapes', seed, ...options, out: undefined }));
 
-const bodyOf = (prompt: string, { negative, aspectRatio, out, ...options }: DemoOptions): NewGeneration => ({
+const bodyOf = (prompt: string, options: DemoOptions): NewGeneration => ({
   prompt,
-  ...(out !== undefined && { output_format: formatOf(out) }),
-  ...(negative !== undefined && { negative_prompt: negative }),
-  ...(aspectRatio !== undefined && { aspect_ratio: aspectRatio }),
-  ...(options.seed !== undefined && { seed: options.seed }),
-  ...(options.steps !== undefined && { steps: options.steps }),
-  ...(options.cfg !== undefined && { cfg: options.cfg }),
-  ...(options.model !== undefined && { model: options.model }),
-  ...(options.scheduler !== undefined && { scheduler: options.scheduler }),
+  output_format: options.out === undefined ? undefined : formatOf(options.out),
+  negative_prompt: options.negative,
+  aspect_ratio: options.aspectRatio,
+  seed: options.seed,
+  steps: options.steps,
+  cfg: options.cfg,
+  model: options.model,
+  scheduler: options.scheduler,
 });
 
 /** Of a file in `picturesFolder`. */

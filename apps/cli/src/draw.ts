@@ -1,7 +1,7 @@
-import type { Generation, NewGeneration } from '../../../packages/client/src';
-import type { GenerationClient } from './generation-client';
+import type { Client, Generation, NewGeneration } from '../../../packages/client/src';
+import { createClient, DarkroomError } from '../../../packages/client/src';
+import { StepBar } from './progress-line';
 import { CliError } from './run-program';
-import { StepBar } from './step-bar';
 
 /** A finished Generation of one picture, and the bytes of that picture. */
 export interface Drawn {
@@ -9,16 +9,20 @@ export interface Drawn {
   data: Uint8Array;
 }
 
-/** Draws pictures, all at once, and shows their steps. If one fails or `signal` aborts, it cancels the others. */
+/**
+ * Draws pictures, all at once, and shows their steps. If one fails or `signal` aborts, it cancels the others.
+ * @throws CliError in a sentence or two, which names the invalid fields, if there are some
+ */
 export async function draw(
-  client: GenerationClient,
+  service: { url: string; token: string },
   bodies: readonly NewGeneration[],
   signal: AbortSignal,
 ): Promise<Drawn[]> {
+  const client = createClient({ baseUrl: service.url, apiKey: service.token });
   const bar = new StepBar(process.stderr);
   const created: Generation[] = [];
   try {
-    for (const body of bodies) created.push(await client.create(body));
+    for (const body of bodies) created.push(await create(client, body));
     const done = created.map(() => 0);
     const total = sum(created.map(({ steps }) => steps));
     bar.say(`Waiting for the first of ${total} steps …`);
@@ -28,17 +32,46 @@ export async function draw(
           done[index] = step;
           bar.show(sum(done), total);
         };
-        const record = await client.follow(id, onStep, signal);
+        const record = await follow(client, id, onStep, signal);
         if (record.status !== 'succeeded') throw new CliError(record.error ?? `The drawing was ${record.status}.`);
         return { record, data: await client.download(record.images[0]) };
       }),
     );
   } catch (error) {
-    await Promise.all(created.map(({ id }) => client.cancel(id).catch(() => undefined)));
-    throw error;
+    await Promise.all(created.map(({ id }) => client.generations.cancel(id).catch(() => undefined)));
+    if (!(error instanceof DarkroomError)) throw error;
+    const reasons = error.errors.map(({ pointer = '', message }) => `${pointer.slice(1)} ${message}`.trim());
+    throw new CliError(reasons.length > 0 ? `The service refuses it: ${reasons.join('; ')}.` : error.message);
   } finally {
     bar.end();
   }
 }
 
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+
+async function create(client: Client, body: NewGeneration): Promise<Generation> {
+  try {
+    return await client.generations.create(body);
+  } catch (error) {
+    if (!(error instanceof DarkroomError) || error.code !== 'ModelNotInstalled') throw error;
+    const models = await client.models.list();
+    const drawable = models.flatMap((model) => (model.problem === null ? [model.name, ...model.stands_in_for] : []));
+    throw new CliError(
+      `The request ${error.errors[0].message}. Name one of these with --model: ${drawable.join(', ')}.`,
+    );
+  }
+}
+
+/** Follows a drawing to its end. @returns the terminated record */
+async function follow(
+  client: Client,
+  id: string,
+  onStep: (step: number) => void,
+  signal: AbortSignal,
+): Promise<Generation> {
+  for await (const { event, data } of client.generations.events(id, { signal })) {
+    if (event === 'progress') onStep(data.step);
+    if (event === 'terminated') return data;
+  }
+  throw new CliError(`The Generation ${id} was deleted.`);
+}

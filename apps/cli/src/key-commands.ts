@@ -1,11 +1,11 @@
-import { changeKey, newApiKey, revokeKey, rotateKey, rotateWebhookSecret } from '@app/domain';
+import type { DataSource, Repository } from 'typeorm';
+import type { Config } from '@app/config';
 import { loadConfig } from '@app/config';
 import { createDataSource } from '@app/database';
 import type { ApiKeyScope } from '@app/domain';
-import { ApiKey, keyFacts } from '@app/domain';
-import type { Repository } from 'typeorm';
-import { cancelWork } from './key-work';
-import { canceledText, formatTime, limitLines } from './key-texts';
+import { ApiKey, changeKey, keyFacts, newApiKey, revokeKey, rotateKey, rotateWebhookSecret } from '@app/domain';
+import { openJobBackEnd, Transactions } from '@app/queue';
+import { cancelAll } from '@app/tasks';
 import { withDatabase } from './open-database';
 import type { Surroundings } from './run-program';
 import { CliError } from './run-program';
@@ -179,3 +179,34 @@ export class KeyCommands {
     this.surroundings.stdout.write(`${lines.join('\n')}\n`);
   }
 }
+
+/** Cancels everything that a key has waiting or being drawn; its webhooks are still sent. @returns how many. */
+async function cancelWork(config: Config, databaseUrl: string, dataSource: DataSource, keyId: string): Promise<number> {
+  // If the queue is away, the api's sweeper adds the jobs.
+  const ignore = (): void => undefined;
+  const jobs = openJobBackEnd(config, databaseUrl, ignore);
+  try {
+    return await cancelAll(new Transactions(dataSource, jobs, ignore), keyId);
+  } finally {
+    await jobs.close();
+  }
+}
+
+/** The limits of a key as lines of text. */
+function limitLines(key: ApiKey): string[] {
+  const count = (value: number | null): string => (value === null ? 'default' : value === 0 ? 'no limit' : `${value}`);
+  return [
+    `requests/minute ${count(key.rateLimitPerMinute)}`,
+    `queued          ${count(key.maxQueued)}`,
+    `concurrent      ${count(key.maxConcurrent)}`,
+    `storage         ${key.maxStorageMb ? `${key.maxStorageMb} MB` : count(key.maxStorageMb)}`,
+    `kept for        ${key.retentionDays === null ? 'ever' : key.retentionDays === 1 ? '1 day' : `${key.retentionDays} days`}`,
+  ];
+}
+
+/** How many tasks were canceled. */
+const canceledText = (count: number): string =>
+  count === 1 ? '1 Generation or Prompt was canceled.' : `${count} Generations and Prompts were canceled.`;
+
+/** A time in UTC, to the second. */
+const formatTime = (date: Date | null): string => (date ? date.toISOString().slice(0, 19).replace('T', ' ') : '-');

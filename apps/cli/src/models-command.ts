@@ -4,13 +4,9 @@ import { ConfigError, loadConfig } from '@app/config';
 import { cures, inOneLine } from '@app/diffusion/files';
 import { demoModel, formatBytes, ModelStore, ModelStoreError, shortHash, withFaults } from '@app/model-store';
 import { Command, CommanderError } from 'commander';
-import { defaultOptions } from './default-options';
-import { knownModels } from './known-models';
-import { modelFacts } from './model-facts';
-import { modelProblem } from './model-problem';
-import { notesOn } from './model-notes';
+import { defaultOptions, knownModels } from './add-options';
+import { modelFacts, modelProblem, notesOn, tryModel } from './model-report';
 import { ProgressLine } from './progress-line';
-import { tryModel } from './try-model';
 import { textTable } from './text-table';
 
 /** Inputs and outputs of the command. */

@@ -1,12 +1,11 @@
 import { join } from 'node:path';
 import type { Config } from '@app/config';
 import { EmbeddedPostgres, migrate } from '@app/database';
-import { FileLock, LockHeldError, keepDataPrivate, StartError } from '@app/process';
+import { FileLock, keepDataPrivate, LockHeldError, StartError } from '@app/process';
 import type { StoredKey } from './first-key';
 import { ensureFirstKey } from './first-key';
-import { LogFile } from './log-file';
+import { LogFile } from './log';
 import { prepareDataFolder, requireModel, requirePorts } from './preflight';
-import { AlreadyRunningError } from './already-running-error';
 import { SupervisedProcess } from './supervised-process';
 
 /** Time for a process to finish its work after it was asked to end. */
@@ -147,4 +146,19 @@ function localHost(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1';
   if (host === '::') return '[::1]';
   return host.includes(':') ? `[${host}]` : host;
+}
+
+/** The service is already running, so there is nothing to do. */
+export class AlreadyRunningError extends Error {
+  constructor(
+    readonly pid: number,
+    readonly url: string | undefined,
+  ) {
+    super(
+      url
+        ? `Darkroom is already running at ${url} (process ${pid}).`
+        : `Darkroom is already being started by process ${pid}.`,
+    );
+    this.name = 'AlreadyRunningError';
+  }
 }

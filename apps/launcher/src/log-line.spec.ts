@@ -1,4 +1,4 @@
-import { readLogLine } from './log-line';
+import { readLogLine } from './log';
 
 describe(readLogLine.name, () => {
   it('shortens a JSON line to its message and fields', () => {

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { misconfiguredExitCode } from '@app/process';
-import { LogFile } from './log-file';
+import { LogFile } from './log';
 import { SupervisedProcess } from './supervised-process';
 
 describe(SupervisedProcess.name, () => {

@@ -4,9 +4,9 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { misconfiguredExitCode, StartError } from '@app/process';
-import type { LogFile } from './log-file';
+import type { LogFile } from './log';
+import { readLogLine } from './log';
 import { HangDetector, hangTimeoutMs } from './hang-detector';
-import { readLogLine } from './log-line';
 
 const firstRestartMs = 500;
 const longestRestartMs = 30_000;

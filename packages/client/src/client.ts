@@ -2,38 +2,16 @@ import type { ClientOptions, RequestOptions } from './connection.ts';
 import { Connection } from './connection.ts';
 import { GenerationFailedError, PromptFailedError } from './errors.ts';
 import type { EventOptions } from './events.ts';
-import { keysOf, operatorOf } from './operator.ts';
-import { pathOf } from './path.ts';
-import type {
-  Collection,
-  CreatedPrompt,
-  Finetune,
-  FinetuneChange,
-  Generation,
-  Model,
-  NewCollection,
-  NewFinetune,
-  NewGeneration,
-  NewPrompt,
-  NewStyle,
-  PartialPrompt,
-  Prompt,
-  PromptStatus,
-  QueryOf,
-  Style,
-  StyleToApply,
-  TerminatedPrompt,
-  Usage,
-  WebhookDelivery,
-} from './types.ts';
-import type { Verbs } from './verbs.ts';
-import { verbsOf } from './verbs.ts';
+import type { operations } from './schema.ts';
+import type { Verbs } from './requests.ts';
+import { pathOf, verbsOf } from './requests.ts';
+import type * as api from './types.ts';
+import type { QueryOf } from './types.ts';
 import type { WaitOptions } from './wait.ts';
 import { waitFor, withinTime } from './wait.ts';
 
 export type Client = ReturnType<typeof createClient>;
 
-const generationsPath = '/v1/sd/text-to-image';
 const finetunesPath = '/v1/finetunes';
 const collectionsPath = '/v1/prompts/collections';
 
@@ -53,9 +31,9 @@ export function createClient(options: ClientOptions) {
     styles: stylesOf(verbs),
     keys: keysOf(verbs),
     operator: operatorOf(verbs),
-    models: { list: (more?: RequestOptions) => verbs.get<Model[]>('/v1/models', {}, more) },
+    models: { list: (more?: RequestOptions) => verbs.get<api.Model[]>('/v1/models', {}, more) },
     usage: {
-      list: (query?: QueryOf<'listUsage'>, more?: RequestOptions) => verbs.get<Usage[]>('/v1/usage', query, more),
+      list: (query?: QueryOf<'listUsage'>, more?: RequestOptions) => verbs.get<api.Usage[]>('/v1/usage', query, more),
     },
 
     /** The bytes of a picture or thumbnail. They come from `baseUrl`, whatever public address its URL has. */
@@ -65,7 +43,7 @@ export function createClient(options: ClientOptions) {
      * Draws pictures and waits for them; `timeoutMs` is the time of both.
      * @throws GenerationFailedError if it failed or was canceled; WaitTimeoutError; the reason of an aborted signal.
      */
-    async generate(body: NewGeneration, wait: WaitOptions & RequestOptions = {}): Promise<Generation> {
+    async generate(body: api.NewGeneration, wait: WaitOptions & RequestOptions = {}): Promise<api.Generation> {
       let id: string | undefined;
       const draw = async (signal: AbortSignal) => {
         ({ id } = await generations.create(body, { ...wait, signal }));
@@ -86,76 +64,80 @@ function picturePath(url: string): string {
   return path;
 }
 
-function generationsOf({ get, post, remove, pages, events }: Verbs) {
-  const generations = {
-    create: (body: NewGeneration, more?: RequestOptions) => post<Generation>(generationsPath, body, more),
-    list: (query?: QueryOf<'listGenerations'>, more?: RequestOptions) =>
-      get<Generation[]>(generationsPath, query, more),
-    /** The list of Generations as arrays of up to `limit` (100), each its own request. */
-    pages: (query?: QueryOf<'listGenerations'>, more?: RequestOptions) =>
-      pages<Generation, QueryOf<'listGenerations'>>(generationsPath, query, more),
-    get: (id: string, more?: RequestOptions) => get<Generation>(pathOf(generationsPath, id), {}, more),
-    cancel: (id: string, more?: RequestOptions) =>
-      post<Generation>(pathOf(generationsPath, id, 'cancel'), undefined, more),
-    delete: (id: string, more?: RequestOptions) => remove(pathOf(generationsPath, id), more),
+/** The requests that every kind of record has. `list` and `pages` take the query of the operation `Name`. */
+function recordsOf<T, Name extends keyof operations>({ get, remove, pages }: Verbs, path: string) {
+  return {
+    list: (query?: QueryOf<Name>, more?: RequestOptions) => get<T[]>(path, query, more),
+    /** The list as arrays of up to `limit` (100), each its own request. */
+    pages: (query?: QueryOf<Name>, more?: RequestOptions) => pages<T, QueryOf<Name>>(path, query, more),
+    get: (id: string, more?: RequestOptions) => get<T>(pathOf(path, id), {}, more),
+    delete: (id: string, more?: RequestOptions) => remove(pathOf(path, id), more),
+  };
+}
+
+function generationsOf(verbs: Verbs) {
+  const { get, post, events } = verbs;
+  const path = '/v1/sd/text-to-image';
+  const records = recordsOf<api.Generation, 'listGenerations'>(verbs, path);
+  return {
+    ...records,
+    create: (body: api.NewGeneration, more?: RequestOptions) => post<api.Generation>(path, body, more),
+    cancel: (id: string, more?: RequestOptions) => post<api.Generation>(pathOf(path, id, 'cancel'), undefined, more),
     /** Its place in the queue, its steps and its end, as they happen; a stream that breaks is opened again. */
-    events: (id: string, options?: EventOptions) => events<Generation>(pathOf(generationsPath, id, 'events'), options),
+    events: (id: string, options?: EventOptions) => events<api.Generation>(pathOf(path, id, 'events'), options),
     /** The log of its webhook's deliveries. */
     deliveries: (id: string, more?: RequestOptions) =>
-      get<WebhookDelivery[]>(pathOf(generationsPath, id, 'deliveries'), {}, more),
+      get<api.WebhookDelivery[]>(pathOf(path, id, 'deliveries'), {}, more),
     redeliver: (id: string, deliveryId: string, more?: RequestOptions) =>
-      post<WebhookDelivery>(pathOf(generationsPath, id, 'deliveries', deliveryId, 'redeliver'), undefined, more),
+      post<api.WebhookDelivery>(pathOf(path, id, 'deliveries', deliveryId, 'redeliver'), undefined, more),
     /** Waits until it has terminated; its `status` says how. */
     wait: (id: string, wait: WaitOptions = {}) =>
       waitFor(id, wait, async (more) => {
-        const found = await generations.get(id, more);
+        const found = await records.get(id, more);
         return found.completed_at === null ? undefined : found;
       }),
   };
-  return generations;
 }
 
-function finetunesOf({ get, post, patch, putBytes, remove, pages }: Verbs) {
+function finetunesOf(verbs: Verbs) {
+  const { post, patch, putBytes } = verbs;
   return {
-    create: (body: NewFinetune, more?: RequestOptions) => post<Finetune>(finetunesPath, body, more),
-    list: (query?: QueryOf<'listFinetunes'>, more?: RequestOptions) => get<Finetune[]>(finetunesPath, query, more),
-    pages: (query?: QueryOf<'listFinetunes'>, more?: RequestOptions) =>
-      pages<Finetune, QueryOf<'listFinetunes'>>(finetunesPath, query, more),
-    get: (id: string, more?: RequestOptions) => get<Finetune>(pathOf(finetunesPath, id), {}, more),
-    update: (id: string, change: FinetuneChange, more?: RequestOptions) =>
-      patch<Finetune>(pathOf(finetunesPath, id), change, more),
-    delete: (id: string, more?: RequestOptions) => remove(pathOf(finetunesPath, id), more),
+    ...recordsOf<api.Finetune, 'listFinetunes'>(verbs, finetunesPath),
+    create: (body: api.NewFinetune, more?: RequestOptions) => post<api.Finetune>(finetunesPath, body, more),
+    update: (id: string, change: api.FinetuneChange, more?: RequestOptions) =>
+      patch<api.Finetune>(pathOf(finetunesPath, id), change, more),
     /** @param weights a safetensors file: a LoRA or a textual inversion. */
     uploadWeights: (
       id: string,
       weights: Uint8Array | Blob,
       query?: QueryOf<'putFinetuneWeights'>,
       more?: RequestOptions,
-    ) => putBytes<Finetune>(pathOf(finetunesPath, id, 'weights'), weights, query, more),
+    ) => putBytes<api.Finetune>(pathOf(finetunesPath, id, 'weights'), weights, query, more),
     /** Makes one Prompt per Style; the id of a Collection stands for all of its Styles. */
-    applyStyles: (id: string, styles: StyleToApply[], more?: RequestOptions) =>
-      post<PartialPrompt[]>(pathOf(finetunesPath, id, 'styles'), styles, more),
+    applyStyles: (id: string, styles: api.StyleToApply[], more?: RequestOptions) =>
+      post<api.PartialPrompt[]>(pathOf(finetunesPath, id, 'styles'), styles, more),
   };
 }
 
-function promptsOf({ get, post, remove, pages, events }: Verbs) {
-  const promptsPath = (finetuneId: string) => pathOf(finetunesPath, finetuneId, 'prompts');
-  const prompts = {
-    create: (finetuneId: string, body: NewPrompt[], more?: RequestOptions) =>
-      post<CreatedPrompt[]>(promptsPath(finetuneId), body, more),
+function promptsOf(verbs: Verbs) {
+  const { get, post, events } = verbs;
+  const pathIn = (finetuneId: string) => pathOf(finetunesPath, finetuneId, 'prompts');
+  const of = (finetuneId: string) => recordsOf<api.Prompt, 'listPrompts'>(verbs, pathIn(finetuneId));
+  const status = (finetuneId: string, id: string, more?: RequestOptions) =>
+    get<api.PromptStatus>(pathOf(pathIn(finetuneId), id, 'status'), {}, more);
+  return {
+    create: (finetuneId: string, body: api.NewPrompt[], more?: RequestOptions) =>
+      post<api.CreatedPrompt[]>(pathIn(finetuneId), body, more),
     list: (finetuneId: string, query?: QueryOf<'listPrompts'>, more?: RequestOptions) =>
-      get<Prompt[]>(promptsPath(finetuneId), query, more),
+      of(finetuneId).list(query, more),
     pages: (finetuneId: string, query?: QueryOf<'listPrompts'>, more?: RequestOptions) =>
-      pages<Prompt, QueryOf<'listPrompts'>>(promptsPath(finetuneId), query, more),
-    get: (finetuneId: string, id: string, more?: RequestOptions) =>
-      get<Prompt>(pathOf(promptsPath(finetuneId), id), {}, more),
+      of(finetuneId).pages(query, more),
+    get: (finetuneId: string, id: string, more?: RequestOptions) => of(finetuneId).get(id, more),
     /** Its status, its place in the queue and its step. */
-    status: (finetuneId: string, id: string, more?: RequestOptions) =>
-      get<PromptStatus>(pathOf(promptsPath(finetuneId), id, 'status'), {}, more),
+    status,
     events: (finetuneId: string, id: string, options?: EventOptions) =>
-      events<TerminatedPrompt>(pathOf(promptsPath(finetuneId), id, 'events'), options),
-    delete: (finetuneId: string, id: string, more?: RequestOptions) =>
-      remove(pathOf(promptsPath(finetuneId), id), more),
+      events<api.TerminatedPrompt>(pathOf(pathIn(finetuneId), id, 'events'), options),
+    delete: (finetuneId: string, id: string, more?: RequestOptions) => of(finetuneId).delete(id, more),
     /**
      * Waits until it is drawn.
      * @throws PromptFailedError if it failed or was canceled; DarkroomError also if it was deleted; WaitTimeoutError;
@@ -163,40 +145,71 @@ function promptsOf({ get, post, remove, pages, events }: Verbs) {
      */
     wait: (finetuneId: string, id: string, wait: WaitOptions = {}) =>
       waitFor(id, wait, async (more) => {
-        const { completed_at, status } = await prompts.status(finetuneId, id, more);
-        if (completed_at === null) return undefined;
-        const prompt = await prompts.get(finetuneId, id, more);
-        if (status !== 'succeeded') throw new PromptFailedError(prompt, status);
+        const now = await status(finetuneId, id, more);
+        if (now.completed_at === null) return undefined;
+        const prompt = await of(finetuneId).get(id, more);
+        if (now.status !== 'succeeded') throw new PromptFailedError(prompt, now.status);
         return prompt;
       }),
   };
-  return prompts;
 }
 
-function collectionsOf({ get, post, remove, pages }: Verbs) {
+function collectionsOf(verbs: Verbs) {
   return {
-    create: (body: NewCollection, more?: RequestOptions) => post<Collection>(collectionsPath, body, more),
-    list: (query?: QueryOf<'listCollections'>, more?: RequestOptions) =>
-      get<Collection[]>(collectionsPath, query, more),
-    pages: (query?: QueryOf<'listCollections'>, more?: RequestOptions) =>
-      pages<Collection, QueryOf<'listCollections'>>(collectionsPath, query, more),
-    get: (id: string, more?: RequestOptions) => get<Collection>(pathOf(collectionsPath, id), {}, more),
-    delete: (id: string, more?: RequestOptions) => remove(pathOf(collectionsPath, id), more),
+    ...recordsOf<api.Collection, 'listCollections'>(verbs, collectionsPath),
+    create: (body: api.NewCollection, more?: RequestOptions) => verbs.post<api.Collection>(collectionsPath, body, more),
   };
 }
 
-function stylesOf({ get, post, remove, pages }: Verbs) {
-  const stylesPath = (collectionId: string) => pathOf(collectionsPath, collectionId, 'styles');
+function stylesOf(verbs: Verbs) {
+  const pathIn = (collectionId: string) => pathOf(collectionsPath, collectionId, 'styles');
+  const of = (collectionId: string) => recordsOf<api.Style, 'listStyles'>(verbs, pathIn(collectionId));
   return {
-    create: (collectionId: string, body: NewStyle[], more?: RequestOptions) =>
-      post<Style[]>(stylesPath(collectionId), body, more),
+    create: (collectionId: string, body: api.NewStyle[], more?: RequestOptions) =>
+      verbs.post<api.Style[]>(pathIn(collectionId), body, more),
     list: (collectionId: string, query?: QueryOf<'listStyles'>, more?: RequestOptions) =>
-      get<Style[]>(stylesPath(collectionId), query, more),
+      of(collectionId).list(query, more),
     pages: (collectionId: string, query?: QueryOf<'listStyles'>, more?: RequestOptions) =>
-      pages<Style, QueryOf<'listStyles'>>(stylesPath(collectionId), query, more),
-    get: (collectionId: string, id: string, more?: RequestOptions) =>
-      get<Style>(pathOf(stylesPath(collectionId), id), {}, more),
-    delete: (collectionId: string, id: string, more?: RequestOptions) =>
-      remove(pathOf(stylesPath(collectionId), id), more),
+      of(collectionId).pages(query, more),
+    get: (collectionId: string, id: string, more?: RequestOptions) => of(collectionId).get(id, more),
+    delete: (collectionId: string, id: string, more?: RequestOptions) => of(collectionId).delete(id, more),
+  };
+}
+
+/** For keys with the scope `admin`, all but `current`. */
+function keysOf(verbs: Verbs) {
+  const { get, post, patch } = verbs;
+  const path = '/v1/keys';
+  const { delete: revoke, ...records } = recordsOf<api.Key, 'listKeys'>(verbs, path);
+  return {
+    ...records,
+    create: (body: api.NewKey, more?: RequestOptions) => post<api.CreatedKey>(path, body, more),
+    /** The key of this client. */
+    current: (more?: RequestOptions) => get<api.Key>('/v1/key', {}, more),
+    usage: (id: string, query?: QueryOf<'listKeyUsage'>, more?: RequestOptions) =>
+      get<api.Usage[]>(pathOf(path, id, 'usage'), query, more),
+    update: (id: string, change: api.KeyChange, more?: RequestOptions) =>
+      patch<api.Key>(pathOf(path, id), change, more),
+    rotate: (id: string, rotation: api.KeyRotation = {}, more?: RequestOptions) =>
+      post<api.RotatedKey>(pathOf(path, id, 'rotate'), rotation, more),
+    rotateWebhookSecret: (id: string, rotation: api.KeyRotation = {}, more?: RequestOptions) =>
+      post<api.RotatedWebhookSecret>(pathOf(path, id, 'rotate-webhook-secret'), rotation, more),
+    revoke,
+  };
+}
+
+/** What the service is at, over all keys, for those with the scope `admin`. */
+function operatorOf({ get, post, pages }: Verbs) {
+  const [failuresPath, deliveriesPath] = ['/v1/failures', '/v1/deliveries'];
+  return {
+    queue: (more?: RequestOptions) => get<api.Queue>('/v1/queue', {}, more),
+    workers: (more?: RequestOptions) => get<api.Worker[]>('/v1/workers', {}, more),
+    storage: (more?: RequestOptions) => get<api.Storage>('/v1/storage', {}, more),
+    failures: (query?: QueryOf<'listFailures'>, more?: RequestOptions) =>
+      pages<api.Failure, QueryOf<'listFailures'>>(failuresPath, query, more),
+    deliveries: (query?: QueryOf<'listKeyDeliveries'>, more?: RequestOptions) =>
+      pages<api.KeyDelivery, QueryOf<'listKeyDeliveries'>>(deliveriesPath, query, more),
+    redeliver: (id: string, more?: RequestOptions) =>
+      post<api.KeyDelivery>(pathOf(deliveriesPath, id, 'redeliver'), undefined, more),
   };
 }

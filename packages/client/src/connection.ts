@@ -1,11 +1,9 @@
 import { DarkroomError } from './errors.ts';
-import { unreachable } from './network-errors.ts';
-import type { Method, Refusal } from './outcome.ts';
-import { isStillRunning, mayRepeat, retryAfterMs } from './outcome.ts';
+import type { Method, Refusal } from './refusals.ts';
+import { isStillRunning, mayRepeat, retryAfterMs, unreachable } from './refusals.ts';
 import type { WithResponse } from './reply.ts';
 import { Reply } from './reply.ts';
-import { backOffMs, sleep } from './sleep.ts';
-import { TimeLimit } from './time-limit.ts';
+import { backOffMs, sleep, TimeLimit } from './timing.ts';
 import type { Problem } from './types.ts';
 
 /** How to connect to a service. */

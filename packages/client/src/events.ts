@@ -1,6 +1,6 @@
 import { createParser } from 'eventsource-parser';
 import type { Connection } from './connection.ts';
-import { backOffMs, sleep } from './sleep.ts';
+import { backOffMs, sleep } from './timing.ts';
 
 /** What happens to a Generation or a Prompt, up to its end. `T` is the record as it is then. */
 export type TaskEvent<T> =

@@ -1,7 +1,6 @@
 import type { RequestOptions } from './connection.ts';
 import { DarkroomError, WaitTimeoutError } from './errors.ts';
-import { backOffMs, sleep } from './sleep.ts';
-import { TimeLimit } from './time-limit.ts';
+import { backOffMs, sleep, TimeLimit } from './timing.ts';
 
 /** Options of waiting for pictures. */
 export interface WaitOptions extends Pick<RequestOptions, 'signal'> {

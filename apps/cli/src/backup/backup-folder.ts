@@ -23,6 +23,8 @@ export const keyFile = 'api-key';
 export const tablesFolder = 'database';
 export const filesFolder = 'files';
 const format = 1;
+/** How many files are copied at a time. */
+export const atATime = { concurrency: 8 };
 
 /** A model of the backed-up service; its files are not part of the backup. */
 export interface BackedUpModel {

@@ -1,6 +1,7 @@
 import { createWriteStream, existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import type { Config } from '@app/config';
@@ -10,8 +11,7 @@ import { makeFolder } from '@app/process';
 import { openImageStorage } from '@app/storage';
 import { CliError } from '../run-program';
 import type { BackedUpModel, VerifiedBackup } from './backup-folder';
-import { filesFolder, keyFile, tablesFolder } from './backup-folder';
-import { inParallel } from './in-parallel';
+import { atATime, filesFolder, keyFile, tablesFolder } from './backup-folder';
 import { isKept, rowsOf } from './write-backup';
 
 /** What was restored, and what the user has to do. */
@@ -56,7 +56,10 @@ export async function restoreBackup(
   const storage = openImageStorage(config);
   const keys = backup.keys();
   try {
-    await inParallel(keys, (key) => storage.write(key, backup.read(`${filesFolder}/${key}`)));
+    await Readable.from(keys).forEach(
+      (key: string) => storage.write(key, backup.read(`${filesFolder}/${key}`)),
+      atATime,
+    );
     await restoreKey(config, backup);
     await loadTables(databaseUrl, manifest.database, (table) => {
       const packed = backup.read(`${tablesFolder}/${table}.gz`);

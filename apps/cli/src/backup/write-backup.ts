@@ -6,11 +6,10 @@ import type { Config } from '@app/config';
 import type { DumpContents } from '@app/database';
 import { dumpTables } from '@app/database';
 import { ModelStore } from '@app/model-store';
-import type { ImageStorage } from '@app/storage';
+import type { ImageStorage, StoredObject } from '@app/storage';
 import { openImageStorage } from '@app/storage';
 import type { BackedUpModel } from './backup-folder';
-import { filesFolder, keyFile, NewBackup, tablesFolder } from './backup-folder';
-import { inParallel } from './in-parallel';
+import { atATime, filesFolder, keyFile, NewBackup, tablesFolder } from './backup-folder';
 
 /** What a backup has, to tell the user. */
 export interface BackupReport {
@@ -73,7 +72,7 @@ class FileCopies {
 
   /** Copies what is new or has changed. */
   async update(): Promise<void> {
-    await inParallel(this.storage.list(), async ({ key, bytes, modifiedAt }) => {
+    await Readable.from(this.storage.list()).forEach(async ({ key, bytes, modifiedAt }: StoredObject) => {
       const before = this.copied.get(key);
       const modifiedMs = modifiedAt.getTime();
       if (!isKept(key) || (before?.bytes === bytes && before.modifiedMs === modifiedMs)) return;
@@ -82,7 +81,7 @@ class FileCopies {
       if (!found) return;
       const written = await this.backup.write(`${filesFolder}/${key}`, Readable.from(found.stream));
       this.copied.set(key, { bytes: written, modifiedMs });
-    });
+    }, atATime);
   }
 }
 
