@@ -62,7 +62,7 @@ const domainHttp = {
 /** Files of the api that know of requests and answers. */
 const edge = [
   'apps/api/src/*.ts',
-  'apps/api/src/{http,docs}/**/*.ts',
+  'apps/api/src/{defence,http,docs}/**/*.ts',
   'apps/api/src/**/*.{controller,decorator,guard,interceptor,filter,middleware}.ts',
   'apps/api/src/**/*-{answer,body,query}.ts',
 ];

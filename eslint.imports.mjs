@@ -27,14 +27,15 @@ assertOneWay(
  */
 export const allowedInApi = {
   docs: [],
-  http: ['docs'],
-  files: ['http'],
-  models: ['docs', 'http'],
-  generations: ['docs', 'files', 'http', 'models'],
-  collections: ['docs', 'files', 'http'],
-  finetunes: ['collections', 'docs', 'files', 'generations', 'http', 'models'],
+  defence: [],
+  http: ['defence', 'docs'],
+  files: ['defence', 'http'],
+  models: ['defence', 'docs', 'http'],
+  generations: ['defence', 'docs', 'files', 'http', 'models'],
+  collections: ['defence', 'docs', 'files', 'http'],
+  finetunes: ['collections', 'defence', 'docs', 'files', 'generations', 'http', 'models'],
   webhooks: ['docs', 'finetunes', 'generations', 'http'],
-  events: ['docs', 'finetunes', 'generations', 'http'],
+  events: ['defence', 'docs', 'finetunes', 'generations', 'http'],
   admin: ['docs', 'files', 'http', 'models', 'webhooks'],
 };
 export const apiFolders = foldersOf('apps/api/src');

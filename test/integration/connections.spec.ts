@@ -12,7 +12,7 @@ import { promisify } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { limits } from '@app/domain';
-import { JsonBody } from '../../apps/api/src/http/json-body';
+import { JsonBody } from '../../apps/api/src/defence/json-body';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import type { ProblemJson } from '../support/factories';

@@ -5,7 +5,7 @@ import { request as httpRequest } from 'node:http';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { Finetune } from '@app/domain';
-import { LongRequests } from '../../apps/api/src/http/long-requests';
+import { OpenRequests } from '../../apps/api/src/defence/open-requests';
 import { itOnce } from '../support/back-ends';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
@@ -123,7 +123,7 @@ describe('weights of a Fine-Tune on their way', () => {
     const sending = open({ 'content-length': '100000' });
     sending.write(Buffer.alloc(1000));
     await until(async () => (await uploads()).length === 1, 'the upload has begun');
-    api.app.get(LongRequests).endAll(key.id);
+    api.app.get(OpenRequests).endAll(key.id);
     const [reply] = (await once(sending, 'response')) as [IncomingMessage];
     expect(reply.statusCode).toBe(401);
     sending.on('error', () => undefined).destroy();

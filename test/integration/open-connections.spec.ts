@@ -1,13 +1,12 @@
 import { once } from 'node:events';
-import type { RequestListener, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import { Agent, createServer, get } from 'node:http';
-import type { IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Response } from 'express';
-import { OpenConnections } from '../../apps/api/src/http/open-connections';
-import { writePiece } from '../../apps/api/src/http/write-piece';
+import { OpenConnections } from '../../apps/api/src/defence/open-connections';
+import { writePiece } from '../../apps/api/src/http/list.interceptor';
 import { until } from '../support/until';
 
 const stalledMs = 300;

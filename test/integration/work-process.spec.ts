@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { getPriority } from 'node:os';
 import { join } from 'node:path';
 import { until } from '../support/until';
-import type { WorkError } from '../../apps/api/src/http/work-process';
-import { WorkProcess } from '../../apps/api/src/http/work-process';
+import type { WorkError } from '../../apps/api/src/defence/work-process';
+import { WorkProcess } from '../../apps/api/src/defence/work-process';
 
 interface Order {
   deed: string;
@@ -143,7 +143,7 @@ describe(WorkProcess.name, () => {
       process.execPath,
       [
         '-e',
-        `const { WorkProcess } = require('./dist/apps/api/src/http/work-process.js');
+        `const { WorkProcess } = require('./dist/apps/api/src/defence/work-process.js');
          const work = new WorkProcess({ name: 't', file: ${JSON.stringify(file)}, timeMs: 60000, heapMb: 64, residentMb: 400 });
          work.run({ deed: 'echo' }).then(({ pid }) => { console.log(pid); work.run({ deed: 'spin' }); setInterval(() => {}, 1000); });`,
       ],

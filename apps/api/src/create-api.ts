@@ -9,9 +9,8 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import { setDefaultBackendFactory } from 'bullmq';
 import { ApiModule } from './api.module';
 import { serveDocs } from './docs/serve-docs';
-import { BoundedAdapter } from './http/bounded-adapter';
-import { allowCrossOrigin } from './http/cross-origin';
-import { responseHeaders } from './http/response-headers';
+import { BoundedAdapter } from './defence/bounded-server';
+import { allowCrossOrigin, responseHeaders } from './http/response-headers';
 import { Drain } from './http/drain';
 import { HttpObserver } from './admin/http-observer.middleware';
 

@@ -15,6 +15,5 @@ export { migrate } from './migrate';
 export { createIndexConcurrently } from './migrations/index-concurrently';
 export { NotificationListener } from './notification-listener';
 export { poolOptions, statementTimeoutMs, SteadyClient } from './pool-options';
-export { QueryBatcher } from './query-batcher';
 export { underSessionLock } from './session-lock';
 export { probeWrite } from './write-probe';

@@ -1,9 +1,8 @@
 import type { FailureDto } from '@app/domain/http';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import type { List } from '../http/list';
-import type { TimedRow } from '../http/list-by-time';
-import { listByTime } from '../http/list-by-time';
+import type { List, TimedRow } from '../http/list';
+import { listByTime } from '../http/list';
 
 /** Both walk `image_tasks_failed_idx`. */
 const failed = (task: string): string => `${task}.status = 'failed' AND NOT ${task}.sandbox`;

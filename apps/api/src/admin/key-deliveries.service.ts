@@ -3,9 +3,8 @@ import { isIdentifier, NotFoundError, webhookDeliveryStatuses } from '@app/domai
 import type { KeyDeliveryDto } from '@app/domain/http';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import type { List } from '../http/list';
-import type { TimedRow } from '../http/list-by-time';
-import { listByTime } from '../http/list-by-time';
+import type { List, TimedRow } from '../http/list';
+import { listByTime } from '../http/list';
 import { DeliveriesService } from '../webhooks/deliveries.service';
 
 /** All of them, because the rank of a delivery must not depend on the filter or change with its status. */

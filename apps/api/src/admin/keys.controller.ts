@@ -7,19 +7,36 @@ import {
   RotatedWebhookSecretDto,
   RotateKeyDto,
   UpdateKeyDto,
+  UsageDto,
+  UsageQueryDto,
 } from '@app/domain/http';
 import { Controller, Delete, Get, Param, Patch, Post, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { NeedsScope, OwnerId } from '../http/caller.decorator';
-import { ApiChanges, ApiCreates, ApiFinds, ApiLists, ApiRemoves } from '../docs/operation';
+import { ApiChanges, ApiCreates, ApiFinds, ApiLists, ApiReads, ApiRemoves } from '../docs/operation';
 import { ValidBody } from '../http/body';
 import { SendsList } from '../http/list.interceptor';
-import { LocatedAt } from '../http/located-at';
-import { AnswersSecrets } from '../http/secrets';
-import { Weighs } from '../http/weighs';
+import { AnswersSecrets, LocatedAt, Weighs } from '../http/route.decorators';
 import type { List } from '../http/list';
+import { ValidQuery } from '../http/query';
 import { KeysService } from './keys.service';
+
+/** The key of the caller, whatever its scope. */
+@ApiTags('Keys')
+@Controller('v1/key')
+export class CurrentKeyController {
+  constructor(private readonly keys: KeysService) {}
+
+  @Get()
+  @ApiReads('getCurrentKey', 'Read the API key that asks', {
+    reply: KeyDto,
+    description: 'What it may do, and how much.',
+  })
+  find(@OwnerId() ownerId: string): Promise<KeyDto> {
+    return this.keys.findOne(ownerId);
+  }
+}
 
 /** API keys. */
 @ApiTags('Keys')
@@ -116,5 +133,16 @@ export class KeysController {
   async revoke(@OwnerId() ownerId: string, @Param('id') id: string): Promise<DeletedDto> {
     await this.keys.revoke(ownerId, id);
     return DeletedDto.of('Key', id);
+  }
+
+  @Get(':id/usage')
+  @ApiFinds('listKeyUsage', 'Pictures, steps and compute seconds of an API key', {
+    reply: UsageDto,
+    replyIsArray: true,
+    errors: [400],
+    description: 'As `GET /v1/usage` has them of the key that asks. It needs the scope `admin`.',
+  })
+  usage(@Param('id') id: string, @ValidQuery() query: UsageQueryDto): Promise<UsageDto[]> {
+    return this.keys.usage(id, query);
   }
 }

@@ -11,11 +11,9 @@ import type {
   UsageQueryDto,
 } from '@app/domain/http';
 import { KeyDto } from '@app/domain/http';
-import { afterCommit } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
-import { ApiKeysService } from '../http/api-keys.service';
 import type { List } from '../http/list';
 import { listOf } from '../http/list';
 import { UsageService } from './usage.service';
@@ -25,7 +23,6 @@ import { UsageService } from './usage.service';
 export class KeysService {
   constructor(
     @InjectRepository(ApiKey) private readonly keys: Repository<ApiKey>,
-    private readonly callers: ApiKeysService,
     private readonly usages: UsageService,
   ) {}
 
@@ -67,7 +64,6 @@ export class KeysService {
     await this.find(id);
     const until = graceEnd(graceHours);
     const { key, token } = await rotateKey(this.keys.manager, id, until);
-    await afterCommit(async () => this.callers.forgetAll());
     return { ...KeyDto.from(key), token, previous_token_expires_at: until.toISOString() };
   }
 
@@ -96,7 +92,6 @@ export class KeysService {
         'A key cannot revoke itself; use another with the scope "admin", or the command.',
       );
     await revokeKey(this.keys.manager, id);
-    await afterCommit(async () => this.callers.forgetAll());
   }
 
   private async find(id: string): Promise<ApiKey> {

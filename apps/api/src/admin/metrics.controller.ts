@@ -5,7 +5,19 @@ import { Controller, Get, Inject, Req, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { Public } from '../http/caller.decorator';
-import { MetricsRefusedError } from '../http/http-errors';
+import { HttpError } from '../http/http-errors';
+
+/** Metrics are not for everybody. */
+class MetricsRefusedError extends HttpError<'unauthorized'> {
+  constructor() {
+    super(
+      'unauthorized',
+      'Unauthorized',
+      'Metrics are for this machine itself, or for Authorization: Bearer <METRICS_TOKEN> where that is set.',
+      { 'WWW-Authenticate': 'Bearer realm="darkroom metrics"' },
+    );
+  }
+}
 
 /** The metrics of the process, for Prometheus. */
 @ApiExcludeController()

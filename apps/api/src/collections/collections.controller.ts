@@ -6,9 +6,8 @@ import { OwnerId } from '../http/caller.decorator';
 import { ApiCreates, ApiFinds, ApiLists, ApiRemoves } from '../docs/operation';
 import { ValidBody } from '../http/body';
 import { SendsList } from '../http/list.interceptor';
-import { LocatedAt } from '../http/located-at';
+import { LocatedAt, Weighs } from '../http/route.decorators';
 import { ValidQuery } from '../http/query';
-import { Weighs } from '../http/weighs';
 import type { List } from '../http/list';
 import { CollectionsService } from './collections.service';
 

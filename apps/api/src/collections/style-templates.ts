@@ -1,7 +1,7 @@
 import type { CreateStyleDto } from '@app/domain/http';
 import { FinetunePrompt, isIdentifier, toTemplate } from '@app/domain';
 import type { EntityManager } from 'typeorm';
-import { loopTime } from '../http/loop-time';
+import { loopTime } from '../defence/loop-time';
 
 /**
  * Templates of the caller's own Prompts by id. Texts and names of a Fine-Tune never change, so this runs before the

@@ -6,7 +6,7 @@ import { OwnerId } from '../http/caller.decorator';
 import { ApiCreates, ApiFinds, ApiLists, ApiRemoves } from '../docs/operation';
 import { ValidBodyArray } from '../http/body';
 import { SendsList } from '../http/list.interceptor';
-import { Weighs } from '../http/weighs';
+import { Weighs } from '../http/route.decorators';
 import type { List } from '../http/list';
 import { StylesService } from './styles.service';
 

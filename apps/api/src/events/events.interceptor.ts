@@ -4,7 +4,7 @@ import type { Request, Response } from 'express';
 import type { Observable } from 'rxjs';
 import { concatMap } from 'rxjs';
 import { callerOf } from '../http/caller.decorator';
-import { LongRequests } from '../http/long-requests';
+import { OpenRequests } from '../defence/open-requests';
 import { EventStream } from './event-stream';
 import { endedAttempt } from './frames';
 import type { FollowedTask } from './task-feed';
@@ -21,7 +21,7 @@ export const SendsEvents = () => UseInterceptors(EventsInterceptor);
 class EventsInterceptor implements NestInterceptor {
   constructor(
     private readonly feed: TaskFeed,
-    private readonly longRequests: LongRequests,
+    private readonly openRequests: OpenRequests,
   ) {}
 
   /** @throws what `open` throws */
@@ -40,7 +40,7 @@ class EventsInterceptor implements NestInterceptor {
     const lastEventId = request.header('last-event-id');
     const stream = new EventStream(response, lastEventId);
     if (request.method !== 'HEAD')
-      this.longRequests.addAndEndTurn(ownerId, response, 'event stream', () =>
+      this.openRequests.addAndFinish(ownerId, response, 'event stream', () =>
         response.headersSent ? stream.end() : response.destroy(),
       );
     await task.readRecord();

@@ -3,7 +3,7 @@ import { Controller, Get, Param } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { OwnerId } from '../http/caller.decorator';
 import { ApiFinds } from '../docs/operation';
-import { Weighs } from '../http/weighs';
+import { Weighs } from '../http/route.decorators';
 import { FinetunePromptsService } from '../finetunes/finetune-prompts.service';
 import { LastSteps } from './last-steps';
 import { QueuePositions } from './queue-positions';

@@ -6,8 +6,7 @@ import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { In, Repository } from 'typeorm';
-import { ChangedTasks } from '../http/changed-tasks';
-import { Notifications } from '../http/notifications';
+import { ChangedTasks, Notifications } from '../http/notifications';
 import { Drain } from '../http/drain';
 import type { EventStream } from './event-stream';
 import { endFrame, frame, stepFrames } from './frames';

@@ -4,7 +4,7 @@ import { Controller, Get, Param, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { Public } from '../http/caller.decorator';
-import { namesEtag } from '../http/names-etag';
+import { namesEtag } from '../http/response-headers';
 import type { StoredImage } from './images.service';
 import { ImagesService } from './images.service';
 import { PictureReaders } from './picture-readers';

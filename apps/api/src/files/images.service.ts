@@ -1,5 +1,4 @@
 import type { Readable } from 'node:stream';
-import { QueryBatcher } from '@app/database';
 import type { Image } from '@app/domain';
 import { isIdentifier, TooManyError } from '@app/domain';
 import { IMAGE_STORAGE } from '@app/storage';
@@ -25,10 +24,10 @@ interface Found extends Pick<Image, 'token' | 'storageKey' | 'contentType'> {
 const findStatement = `
 SELECT image.token, image.storage_key AS "storageKey", image.content_type AS "contentType", task.owner_id AS "ownerId"
 FROM images image JOIN image_tasks task ON task.id = image.task_id
-WHERE image.token = ANY($1)
+WHERE image.token = $1
 UNION ALL
 SELECT thumbnail_token, thumbnail_key, 'image/png', coalesce(owner_id, 'public')
-FROM styles WHERE thumbnail_token = ANY($1) AND thumbnail_key IS NOT NULL`;
+FROM styles WHERE thumbnail_token = $1 AND thumbnail_key IS NOT NULL`;
 
 /** Pictures being opened and sent at a time, per owner and in total; and how many may wait. */
 const turns = { concurrency: 12, keyConcurrency: 6, perKey: 2_000, total: Infinity };
@@ -50,23 +49,10 @@ class TooManyPicturesError extends TooManyError {
 @Injectable()
 export class ImagesService {
   private readonly turns = new FairTurns(turns);
-  /**
-   * One statement finds pictures requested at the same time: anyone may ask, with a real or an
-   * invented URL, without a key.
-   */
-  private readonly found: QueryBatcher<string, Found | undefined>;
-
   constructor(
-    transactions: Transactions,
+    private readonly transactions: Transactions,
     @Inject(IMAGE_STORAGE) private readonly storage: ImageStorage,
-  ) {
-    this.found = new QueryBatcher(async (tokens) => {
-      const statement = { name: 'find-pictures', text: findStatement, values: [[...new Set(tokens)]] };
-      const rows = await transactions.query<Found>(statement);
-      const byToken = new Map(rows.map((row) => [row.token, row]));
-      return tokens.map((token) => byToken.get(token));
-    });
-  }
+  ) {}
 
   /**
    * Sends a picture, owners in turn, each a few at a time.
@@ -78,7 +64,8 @@ export class ImagesService {
   async serve(file: string, send: (image: StoredImage) => Promise<void>): Promise<boolean> {
     const [token, extension, ...rest] = file.split('.');
     if (rest.length > 0 || !isIdentifier(token)) return false;
-    const found = await this.found.get(token);
+    const statement = { name: 'find-picture', text: findStatement, values: [token] };
+    const [found] = await this.transactions.query<Found | undefined>(statement);
     if (!found || !found.storageKey.endsWith(`.${extension}`)) return false;
     const { ownerId, contentType, storageKey } = found;
     const end = await this.turns.take(ownerId).catch((error: unknown) => {

@@ -4,7 +4,7 @@ import { ApiExcludeController } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { Public } from '../http/caller.decorator';
 import { RouteNotFoundError } from '../http/http-errors';
-import { namesEtag } from '../http/names-etag';
+import { namesEtag } from '../http/response-headers';
 import type { PageFile } from './page-files';
 import { encodings, PageFiles } from './page-files';
 import { SignIn } from './sign-in';

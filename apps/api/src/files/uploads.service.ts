@@ -3,7 +3,7 @@ import { limits, newIdentifier, TooManyError, UnauthorizedError, Upload } from '
 import { JsonLogger } from '@app/observability';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { LongRequests } from '../http/long-requests';
+import { OpenRequests } from '../defence/open-requests';
 import { StorageQuota, uploadLifeSql } from '../http/storage-quota';
 
 /** Parallel uploads of a key: enough for any client, but too few to hold many connections or much of the disk. */
@@ -40,7 +40,7 @@ export class UploadsService {
   constructor(
     private readonly dataSource: DataSource,
     private readonly quota: StorageQuota,
-    private readonly requests: LongRequests,
+    private readonly requests: OpenRequests,
     private readonly logger: JsonLogger,
   ) {}
 
@@ -59,7 +59,7 @@ export class UploadsService {
   ): Promise<T> {
     const upload = await this.reserve(ownerId, declaredBytes, replacedBytes);
     const stop = new AbortController();
-    this.requests.addAndEndTurn(ownerId, answer, 'upload', () => stop.abort(new UnauthorizedError()));
+    this.requests.addAndFinish(ownerId, answer, 'upload', () => stop.abort(new UnauthorizedError()));
     const renewal = setInterval(() => void this.renew(upload.id), renewMs);
     try {
       return await receive({ ...upload, signal: stop.signal });

@@ -2,7 +2,7 @@ import { DomainError } from '@app/domain';
 import type { ExecutionContext } from '@nestjs/common';
 import { createParamDecorator } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { sendContinue } from '../http/json-body';
+import { sendContinue } from '../defence/json-body';
 import type { SentFile } from './finetune-weights.service';
 
 /** The body as a file that is still to come. */

@@ -10,13 +10,13 @@ import {
 import { Controller, Delete, Get, Param, Post, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { Caller, ChecksKeyItself, OwnerId } from '../http/caller.decorator';
-import type { CallerKey } from '../http/caller-key';
+import { Caller, OwnerId } from '../http/caller.decorator';
+import type { CallerKey } from '../http/caller.decorator';
 import { ApiCreates, ApiFinds, ApiLists, ApiRemoves } from '../docs/operation';
 import { ValidBodyArray } from '../http/body';
 import { SendsList } from '../http/list.interceptor';
 import { ValidQuery } from '../http/query';
-import { Weighs } from '../http/weighs';
+import { Weighs } from '../http/route.decorators';
 import type { List } from '../http/list';
 import { FinetunePromptsService } from './finetune-prompts.service';
 
@@ -27,7 +27,6 @@ export class FinetunePromptsController {
   constructor(private readonly prompts: FinetunePromptsService) {}
 
   @Post('prompts')
-  @ChecksKeyItself()
   @ApiCreates('createPrompts', 'Draw Prompts with a Fine-Tune', {
     description:
       'Answers at once with one Prompt for each element, in their order; pictures follow. If one element is wrong, nothing is created.',
@@ -46,7 +45,6 @@ export class FinetunePromptsController {
   }
 
   @Post('styles')
-  @ChecksKeyItself()
   @Weighs('heavy')
   @ApiCreates('applyStyles', 'Draw a Fine-Tune in Styles', {
     description: 'One Prompt for each Style; a Collection applies all of its Styles in their order.',

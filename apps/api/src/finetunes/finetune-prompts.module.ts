@@ -3,23 +3,14 @@ import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { AcceptanceModule } from '../generations/acceptance.module';
 import { FinetunesModule } from './finetunes.module';
-import { ImagesModule } from '../files/images.module';
 import { ModelsModule } from '../models/models.module';
-import { StorageUseModule } from '../files/storage-use.module';
 import { FinetunePromptsController } from './finetune-prompts.controller';
 import { FinetunePromptsService } from './finetune-prompts.service';
 import { PromptBatches } from './prompt-batches.service';
 
 /** Prompts of Fine-Tunes. */
 @Module({
-  imports: [
-    TypeOrmModule.forFeature([FinetunePrompt]),
-    AcceptanceModule,
-    FinetunesModule,
-    ImagesModule,
-    ModelsModule,
-    StorageUseModule,
-  ],
+  imports: [TypeOrmModule.forFeature([FinetunePrompt]), AcceptanceModule, FinetunesModule, ModelsModule],
   controllers: [FinetunePromptsController],
   providers: [FinetunePromptsService, PromptBatches],
   exports: [FinetunePromptsService],

@@ -12,15 +12,12 @@ import { Controller, Delete, Get, Param, Patch, Post, Put, Res } from '@nestjs/c
 import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { Caller, OwnerId } from '../http/caller.decorator';
-import type { CallerKey } from '../http/caller-key';
+import type { CallerKey } from '../http/caller.decorator';
 import { ApiChanges, ApiCreates, ApiFinds, ApiLists, ApiPrefersWait, ApiRemoves, ApiUploads } from '../docs/operation';
-import { AnswersWhenDone } from '../http/answers-when-done';
+import { AnswersWhenDone, LocatedAt, TakesFile, Weighs } from '../http/route.decorators';
 import { ValidBody } from '../http/body';
 import { SendsList } from '../http/list.interceptor';
-import { LocatedAt } from '../http/located-at';
 import { ValidQuery } from '../http/query';
-import { TakesFile } from '../http/takes-file';
-import { Weighs } from '../http/weighs';
 import type { List } from '../http/list';
 import { GenerationsService } from '../generations/generations.service';
 import { FinetuneOrGenerationBody } from './finetune-body';

@@ -2,7 +2,6 @@ import { Finetune } from '@app/domain';
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { ModelsModule } from '../models/models.module';
-import { StorageUseModule } from '../files/storage-use.module';
 import { TextToImageModule } from '../generations/text-to-image.module';
 import { FinetuneWeightsService } from './finetune-weights.service';
 import { FinetunesController } from './finetunes.controller';
@@ -12,7 +11,7 @@ import { WeightsSweeper } from './weights.sweeper';
 
 /** Fine-Tunes of a caller, and their weights. */
 @Module({
-  imports: [TypeOrmModule.forFeature([Finetune]), ModelsModule, StorageUseModule, TextToImageModule],
+  imports: [TypeOrmModule.forFeature([Finetune]), ModelsModule, TextToImageModule],
   controllers: [FinetunesController],
   providers: [FinetunesService, FinetuneWeightsService, WeightsInspector, WeightsSweeper],
   exports: [FinetunesService],

@@ -1,6 +1,6 @@
 import { inspectWeights, OnnxModelError, WeightsError } from '@app/diffusion';
 import type { ErrorCode } from '@app/domain';
-import { serveWork } from '../http/serve-work';
+import { serveWork } from '../defence/serve-work';
 
 /** A file to inspect, and its base model. */
 export interface InspectionOrder {

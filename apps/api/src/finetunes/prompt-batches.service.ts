@@ -6,7 +6,7 @@ import { weightsName } from '@app/model-store';
 import { Injectable } from '@nestjs/common';
 import type { NewOrder } from '../generations/acceptance.service';
 import { AcceptanceService } from '../generations/acceptance.service';
-import type { CallerKey } from '../http/caller-key';
+import type { CallerKey } from '../http/caller.decorator';
 import { PromptLengths } from '../models/prompt-lengths.service';
 import type { NewPrompt } from './new-prompt';
 

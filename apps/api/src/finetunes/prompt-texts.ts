@@ -1,7 +1,7 @@
 import type { Finetune, Style } from '@app/domain';
 import { applyTemplate, FieldProblems, limits, Phrase, UnprocessableError } from '@app/domain';
 import type { CreatePromptDto } from '@app/domain/http';
-import { loopTime } from '../http/loop-time';
+import { loopTime } from '../defence/loop-time';
 
 /**
  * The Style's text with the Fine-Tune's token and name. A template may contain its placeholder many times,

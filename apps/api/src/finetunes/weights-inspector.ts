@@ -4,7 +4,7 @@ import { JsonLogger } from '@app/observability';
 import { FairTurns, TurnsFullError } from '@app/process';
 import type { OnApplicationShutdown } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
-import { WorkError, WorkProcess } from '../http/work-process';
+import { WorkError, WorkProcess } from '../defence/work-process';
 import type { Inspection, InspectionOrder } from './inspection-process';
 
 /** The properties of accepted weights. */

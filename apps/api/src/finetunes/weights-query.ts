@@ -1,6 +1,6 @@
 import { defaults, limits } from '@app/domain';
 import { QueryParameter } from '@app/domain/http';
-import { inexactness } from '../http/exact-json';
+import { inexactness } from '../defence/exact-json';
 
 const { min, max } = limits.weightsScale;
 

@@ -6,7 +6,7 @@ import type { NewTask } from '@app/tasks';
 import { TaskIntake } from '@app/tasks';
 import { Transactions } from '@app/queue';
 import { Inject, Injectable } from '@nestjs/common';
-import type { CallerKey } from '../http/caller-key';
+import type { CallerKey } from '../http/caller.decorator';
 import { StorageQuota } from '../http/storage-quota';
 
 /** The parts of a new task that concern its key. */

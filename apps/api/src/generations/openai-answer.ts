@@ -7,7 +7,7 @@ import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
-import type { EndedWait, WaitedAnswer } from '../http/answers-when-done';
+import type { EndedWait, WaitedAnswer } from '../http/route.decorators';
 import { GenerationsService } from './generations.service';
 
 /** As long as OpenAI's own clients wait by default. */

@@ -2,10 +2,10 @@ import { CreateImagesDto, imageSizes } from '@app/domain/http';
 import type { GenerationDto } from '@app/domain/http';
 import { Controller, HttpCode, Post } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { Caller, ChecksKeyItself } from '../http/caller.decorator';
-import type { CallerKey } from '../http/caller-key';
+import { Caller } from '../http/caller.decorator';
+import type { CallerKey } from '../http/caller.decorator';
 import { ApiOpenai } from '../docs/openai';
-import { AnswersWhenDone } from '../http/answers-when-done';
+import { AnswersWhenDone } from '../http/route.decorators';
 import { ValidBody } from '../http/body';
 import { GenerationsService } from './generations.service';
 import { OpenaiAnswer } from './openai-answer';
@@ -18,7 +18,6 @@ export class OpenaiController {
 
   @Post()
   @HttpCode(200)
-  @ChecksKeyItself()
   @AnswersWhenDone(OpenaiAnswer)
   @ApiOpenai()
   create(@Caller() caller: CallerKey, @ValidBody(CreateImagesDto) dto: CreateImagesDto): Promise<GenerationDto> {

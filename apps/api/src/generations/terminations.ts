@@ -5,9 +5,8 @@ import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { In, Not, Repository } from 'typeorm';
-import { ChangedTasks } from '../http/changed-tasks';
+import { ChangedTasks, Notifications } from '../http/notifications';
 import { Drain } from '../http/drain';
-import { Notifications } from '../http/notifications';
 
 /** Tells requests of this process when a task has terminated: one statement reads many tasks that may have. */
 @Injectable()

@@ -2,15 +2,13 @@ import { CreateGenerationDto, DeletedDto, GenerationDto, TaskQueryDto } from '@a
 import { Controller, Delete, Get, Param, Post, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { Caller, ChecksKeyItself, OwnerId } from '../http/caller.decorator';
-import type { CallerKey } from '../http/caller-key';
+import { Caller, OwnerId } from '../http/caller.decorator';
+import type { CallerKey } from '../http/caller.decorator';
 import { ApiCreates, ApiFinds, ApiLists, ApiPrefersWait, ApiRemoves } from '../docs/operation';
-import { AnswersWhenDone } from '../http/answers-when-done';
+import { AnswersWhenDone, LocatedAt, Weighs } from '../http/route.decorators';
 import { ValidBody } from '../http/body';
 import { SendsList } from '../http/list.interceptor';
-import { LocatedAt } from '../http/located-at';
 import { ValidQuery } from '../http/query';
-import { Weighs } from '../http/weighs';
 import type { List } from '../http/list';
 import { GenerationsService } from './generations.service';
 
@@ -21,7 +19,6 @@ export class TextToImageController {
   constructor(private readonly generations: GenerationsService) {}
 
   @Post()
-  @ChecksKeyItself()
   @LocatedAt('/v1/sd/text-to-image')
   @AnswersWhenDone()
   @ApiCreates('createGeneration', 'Draw pictures from a prompt', {

@@ -1,19 +1,18 @@
-import { Generation } from '@app/domain';
+import { Generation, ImageTask } from '@app/domain';
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import { AcceptanceModule } from './acceptance.module';
-import { ImagesModule } from '../files/images.module';
 import { ModelsModule } from '../models/models.module';
-import { StorageUseModule } from '../files/storage-use.module';
+import { AcceptanceModule } from './acceptance.module';
 import { GenerationsReader } from './generations.reader';
-import { TextToImageController } from './text-to-image.controller';
 import { GenerationsService } from './generations.service';
+import { Terminations } from './terminations';
+import { TextToImageController } from './text-to-image.controller';
 
 /** Generations: pictures from a prompt. */
 @Module({
-  imports: [TypeOrmModule.forFeature([Generation]), ImagesModule, StorageUseModule, ModelsModule, AcceptanceModule],
+  imports: [TypeOrmModule.forFeature([Generation, ImageTask]), ModelsModule, AcceptanceModule],
   controllers: [TextToImageController],
-  providers: [GenerationsService, GenerationsReader],
-  exports: [GenerationsService],
+  providers: [GenerationsService, GenerationsReader, Terminations],
+  exports: [GenerationsService, Terminations],
 })
 export class TextToImageModule {}

@@ -6,9 +6,8 @@ import { JsonLogger } from '@app/observability';
 import type { CallHandler, ExecutionContext } from '@nestjs/common';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host';
 import { firstValueFrom, from, of } from 'rxjs';
-import { AnswersWhenDone } from '../http/answers-when-done';
-import { LongRequests, longRequestsPerKey } from '../http/long-requests';
-import { RequestTurns, servedPerKey } from '../http/request-turns';
+import { AnswersWhenDone } from '../http/route.decorators';
+import { OpenRequests, longRequestsPerKey, servedPerKey } from '../defence/open-requests';
 import { WaitInterceptor } from './wait.interceptor';
 
 const waitSeconds = 60;
@@ -47,20 +46,19 @@ class OpenResponse extends EventEmitter {
 }
 
 describe(WaitInterceptor.name, () => {
-  let turns: RequestTurns;
+  let requests: OpenRequests;
   let interceptor: WaitInterceptor;
   let findOne: jest.Mock;
   let terminate: () => void;
 
   beforeEach(() => {
-    turns = new RequestTurns();
+    requests = new OpenRequests();
     findOne = jest.fn().mockResolvedValue({ ...stored, status: 'succeeded' });
     const terminated = new Promise<void>((resolve) => (terminate = resolve));
     interceptor = new WaitInterceptor(
       { findOne } as never,
       { until: () => terminated } as never,
-      new LongRequests(turns),
-      turns,
+      requests,
       { get: () => new Presenter() } as never,
       { renew: () => Promise.resolve() } as never,
       new JsonLogger('test', 'silent'),
@@ -86,15 +84,15 @@ describe(WaitInterceptor.name, () => {
   it.each([
     ['as preferred', preferred],
     ['always', always],
-  ])('keeps the turn of its key until the Generation is stored, on a route that waits %s', async (_rule, route) => {
+  ])('is served until the Generation is stored, on a route that waits %s', async (_rule, route) => {
     const response = new OpenResponse();
-    await turns.take('a', response.writable, 'heavy');
-    for (let n = 1; n < servedPerKey.heavy; n++) await turns.take('a', new OpenResponse().writable, 'heavy');
+    await requests.begin('a', response.writable, 'heavy');
+    for (let n = 1; n < servedPerKey.heavy; n++) await requests.begin('a', new OpenResponse().writable, 'heavy');
     let store: (record: object) => void = () => undefined;
     const inserted = new Promise<object>((resolve) => (store = resolve));
     const body = answer(route, response, { handle: () => from(inserted) });
     let isServed = false;
-    const next = turns.take('a', new OpenResponse().writable, 'heavy').then(() => (isServed = true));
+    const next = requests.begin('a', new OpenResponse().writable, 'heavy').then(() => (isServed = true));
     await nextTurn();
     expect(isServed).toBe(false);
     store(stored);

@@ -7,11 +7,10 @@ import { ModuleRef } from '@nestjs/core';
 import type { Request, Response } from 'express';
 import type { Observable } from 'rxjs';
 import { concatMap } from 'rxjs';
-import type { WaitedAnswer } from '../http/answers-when-done';
-import { waitRuleOf } from '../http/answers-when-done';
-import { KeptReplies } from '../http/kept-replies';
-import { LongRequests } from '../http/long-requests';
-import { RequestTurns } from '../http/request-turns';
+import type { WaitedAnswer } from '../http/route.decorators';
+import { waitRuleOf } from '../http/route.decorators';
+import { KeptReplies } from '../http/idempotency.interceptor';
+import { OpenRequests } from '../defence/open-requests';
 import { GenerationsService } from './generations.service';
 import { preferredWait } from './preferred-wait';
 import { Terminations } from './terminations';
@@ -48,8 +47,7 @@ export class WaitInterceptor implements NestInterceptor {
   constructor(
     private readonly generations: GenerationsService,
     private readonly terminations: Terminations,
-    private readonly longRequests: LongRequests,
-    private readonly turns: RequestTurns,
+    private readonly openRequests: OpenRequests,
     private readonly modules: ModuleRef,
     private readonly replies: KeptReplies,
     private readonly logger: JsonLogger,
@@ -131,7 +129,7 @@ export class WaitInterceptor implements NestInterceptor {
     if (response.closed) return AbortSignal.abort();
     if (this.count >= maxInAll) throw new TooManyWaitingError();
     const ended = new AbortController();
-    this.longRequests.add(ownerId, response, 'waiting answer', () => {
+    this.openRequests.add(ownerId, response, 'waiting answer', () => {
       // The caller gets the record as it is; its next request is refused.
       if (!response.headersSent) response.setHeader('Connection', 'close');
       ended.abort();
@@ -156,7 +154,7 @@ export class WaitInterceptor implements NestInterceptor {
     response: Response,
     ended: AbortSignal,
   ): Promise<GenerationDto | undefined> {
-    this.turns.end(response);
+    this.openRequests.finish(response);
     if (!isTerminated(record.status)) await this.terminations.until(record.id, seconds * 1000, ended);
     try {
       return await this.generations.findOne(ownerId, record.id);

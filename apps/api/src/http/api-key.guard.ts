@@ -5,7 +5,7 @@ import { Injectable } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import type { Request, Response } from 'express';
 import { ApiKeysService } from './api-keys.service';
-import { checksKeyItself, isPublic, neededScope } from './caller.decorator';
+import { isPublic, neededScope } from './caller.decorator';
 import type { Rate } from './rate-limiter';
 import { RateLimiter } from './rate-limiter';
 
@@ -37,9 +37,7 @@ export class ApiKeyGuard implements CanActivate {
         context.getHandler(),
         context.getClass(),
       ]) ?? ofMethod;
-    const isFresh = scope !== 'read' && !this.reflector.get<boolean>(checksKeyItself, context.getHandler());
-    const key = await this.apiKeys.authenticate(token, isFresh);
-    if (isFresh) response.once('close', () => this.apiKeys.forget(key));
+    const key = await this.apiKeys.authenticate(token);
     const rate = await this.rates.take(key);
     if (rate) tellRate(rate, response);
     if (rate?.refusal) throw rate.refusal;

@@ -1,8 +1,13 @@
-import type { ApiKeyScope } from '@app/domain';
+import type { ApiKey, ApiKeyScope } from '@app/domain';
 import { UnauthorizedError } from '@app/domain';
 import type { ExecutionContext } from '@nestjs/common';
 import { createParamDecorator, SetMetadata } from '@nestjs/common';
-import type { CallerKey } from './caller-key';
+import type { StorageRow } from './storage-quota';
+
+/** The key of a request, and its storage use when the request came; one row has both. */
+export interface CallerKey extends ApiKey {
+  readonly storage: StorageRow;
+}
 
 declare module 'express-serve-static-core' {
   interface Request {
@@ -15,11 +20,6 @@ export const isPublic = 'isPublic';
 
 /** Lets everyone in: health checks, documents, pictures. */
 export const Public = () => SetMetadata(isPublic, true);
-
-export const checksKeyItself = 'checksKeyItself';
-
-/** For a route that writes nothing for a revoked key, because its statement checks the key as well. */
-export const ChecksKeyItself = () => SetMetadata(checksKeyItself, true);
 
 export const neededScope = 'neededScope';
 

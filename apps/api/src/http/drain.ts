@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { JsonLogger } from '@app/observability';
 import type { BeforeApplicationShutdown } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
+import type { OpenConnections } from '../defence/open-connections';
 
 /**
  * How long keep-alive connections are still served after the last one was accepted, because a request may be in
@@ -12,14 +13,6 @@ const graceMs = 1_500;
 const deadlineMs = 20_000;
 const pollMs = 50;
 
-/** The server whose requests are waited for. */
-export interface DrainedServer {
-  /** Requests that are being answered. */
-  readonly answering: number;
-  refuseNew(): void;
-  closeAll(): void;
-}
-
 /**
  * Ends the process without losing a request: accepts no new connection, answers requests on open ones and asks their
  * clients to close them, then waits for open responses.
@@ -27,13 +20,13 @@ export interface DrainedServer {
 @Injectable()
 export class Drain implements BeforeApplicationShutdown {
   isDraining = false;
-  private server?: DrainedServer;
+  private server?: OpenConnections;
   private readonly enders: (() => unknown)[] = [];
 
   constructor(private readonly logger: JsonLogger) {}
 
   /** Called once, before the server listens. */
-  of(server: DrainedServer): void {
+  of(server: OpenConnections): void {
     this.server = server;
   }
 

@@ -13,18 +13,6 @@ export class HttpError<K extends ErrorKind = ErrorKind> extends DomainError<K> {
   }
 }
 
-/** Metrics are not for everybody. */
-export class MetricsRefusedError extends HttpError<'unauthorized'> {
-  constructor() {
-    super(
-      'unauthorized',
-      'Unauthorized',
-      'Metrics are for this machine itself, or for Authorization: Bearer <METRICS_TOKEN> where that is set.',
-      { 'WWW-Authenticate': 'Bearer realm="darkroom metrics"' },
-    );
-  }
-}
-
 /** The path matches no route. */
 export class RouteNotFoundError extends DomainError<'notFound'> {
   constructor(method: string, path: string) {
@@ -41,24 +29,6 @@ export class MethodNotAllowedError extends HttpError<'methodNotAllowed'> {
     super('methodNotAllowed', 'MethodNotAllowed', `${method} is not allowed here; ${listed}.`, {
       Allow: allowed.join(', '),
     });
-  }
-}
-
-/** The body is not JSON in UTF-8. */
-export class UnsupportedMediaTypeError extends DomainError<'unsupportedType'> {
-  constructor(got: string | undefined) {
-    super(
-      'unsupportedType',
-      'UnsupportedMediaType',
-      `The body must be JSON in UTF-8 (Content-Type: application/json), got ${got ?? 'no content type'}.`,
-    );
-  }
-}
-
-/** The body arrived too slowly. */
-export class BodyTimeoutError extends DomainError<'timeout'> {
-  constructor(timeoutMs: number) {
-    super('timeout', 'BodyTimeout', `The body must come within ${timeoutMs / 1000} s.`);
   }
 }
 

@@ -1,16 +1,31 @@
 import { DomainError, IdempotentReply, InvalidError, isIdentifier, UnprocessableError } from '@app/domain';
 import { FairTurns } from '@app/process';
 import { Transactions } from '@app/queue';
-import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { ArrayContains, Repository } from 'typeorm';
+import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import type { Observable } from 'rxjs';
 import { from, lastValueFrom } from 'rxjs';
 import type { EntityManager } from 'typeorm';
-import { idsIn } from './record-ids';
-import { withoutSecrets } from './secrets';
-import { requestsPerKey } from './request-turns';
+import { requestsPerKey } from '../defence/open-requests';
+import { idsIn, withoutSecrets } from './route.decorators';
 import { fingerprintOf } from './fingerprint';
+
+/** Replies that are kept under an `Idempotency-Key`. */
+@Injectable()
+export class KeptReplies {
+  constructor(@InjectRepository(IdempotentReply) private readonly replies: Repository<IdempotentReply>) {}
+
+  /**
+   * Replaces the kept body of the request that made a record by what it got after it had waited; nothing is kept again
+   * that has been deleted.
+   */
+  async renew(ownerId: string, key: string, body: { id: string }): Promise<void> {
+    await this.replies.update({ ownerId, key, recordIds: ArrayContains([body.id]) }, { body: JSON.stringify(body) });
+  }
+}
 
 /** A reply is replayed for this long. */
 export const replayHours = 24;

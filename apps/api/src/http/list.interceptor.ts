@@ -1,20 +1,75 @@
+import { FairTurns } from '@app/process';
+import { FieldProblems, isIdentifier } from '@app/domain';
+import { acceptedAfter, PageQueryDto } from '@app/domain/http';
 import type { Config } from '@app/config';
-import { isIdentifier } from '@app/domain';
-import { PageQueryDto } from '@app/domain/http';
 import { CONFIG } from '@app/config';
+import type { Request, Response } from 'express';
 import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
 import { Inject, Injectable, UseInterceptors } from '@nestjs/common';
-import type { Request, Response } from 'express';
 import type { Observable } from 'rxjs';
 import { concatMap } from 'rxjs';
+import { OpenRequests } from '../defence/open-requests';
 import { callerOf } from './caller.decorator';
 import { Cursors } from './cursors';
 import type { List, ListElement } from './list';
-import { LongRequests } from './long-requests';
-import { SerialTurns } from './serial-turns';
-import { linkNext, refuseAfter } from './page';
 import { checkedQuery } from './query';
-import { writePiece } from './write-piece';
+
+/** Runs work when no other is running. */
+export type RunTurn = <T>(work: () => Promise<T>) => Promise<T>;
+
+/** The number of requests that a key may have at once limits what waits. */
+const unbounded = { perKey: Infinity, total: Infinity };
+
+/**
+ * Runs work one piece at a time. Between two pieces of one key, other waiting keys get a turn: a key with much work
+ * waits only for itself.
+ */
+export class SerialTurns {
+  private readonly works = new FairTurns({ ...unbounded, concurrency: Infinity, keyConcurrency: 1 });
+  private readonly pieces = new FairTurns(unbounded);
+
+  /** Runs a piece of a key's work when its turn has come. */
+  run<T>(key: string, work: () => Promise<T>): Promise<T> {
+    return this.runSeveral(key, (runTurn) => runTurn(work));
+  }
+
+  /** Runs several pieces of a key's work, each when its key's turn has come, before the key's next work begins. */
+  runSeveral<T>(key: string, work: (runTurn: RunTurn) => Promise<T>): Promise<T> {
+    return this.works.run(key, () => work((one) => this.pieces.run(key, one)));
+  }
+}
+
+/**
+ * Writes a piece of an answer and waits until the reader has taken what was written before.
+ * @returns false when there is nobody to write to any more: of a reader who takes nothing, `OpenConnections`
+ * closes the connection.
+ */
+export function writePiece(response: Response, piece: string): Promise<boolean> {
+  if (response.closed || response.destroyed) return Promise.resolve(false);
+  if (response.write(piece)) return Promise.resolve(true);
+  return new Promise((resolve) => {
+    const end = (isTaken: boolean) => () => {
+      response.off('drain', onDrain).off('close', onClose);
+      resolve(isTaken);
+    };
+    const [onDrain, onClose] = [end(true), end(false)];
+    response.on('drain', onDrain).on('close', onClose);
+  });
+}
+
+/** @throws InvalidError for an `after` that is nothing of this list */
+export function refuseAfter(): void {
+  const problems = new FieldProblems();
+  problems.addParameter('after', acceptedAfter);
+  problems.throwIfAny();
+}
+
+/** Links to the next page, from a cursor on, in a `Link` header. */
+export function linkNext(request: Request, response: Response, publicUrl: string, after: string): void {
+  const url = new URL(request.originalUrl, publicUrl);
+  url.searchParams.set('after', after);
+  response.setHeader('Link', `<${publicUrl}${url.pathname}${url.search}>; rel="next"`);
+}
 
 /**
  * Elements of the first batch: a list that is no longer than this is sent at once, whatever else the key has running.
@@ -53,7 +108,7 @@ export const SendsList = () => UseInterceptors(ListInterceptor);
 @Injectable()
 class ListInterceptor implements NestInterceptor {
   constructor(
-    private readonly longRequests: LongRequests,
+    private readonly openRequests: OpenRequests,
     private readonly cursors: Cursors,
     @Inject(CONFIG) private readonly config: Config,
   ) {}
@@ -101,7 +156,7 @@ class ListInterceptor implements NestInterceptor {
       response.end();
       return;
     }
-    this.longRequests.addAndEndTurn(ownerId, response, 'complete list', () => response.destroy());
+    this.openRequests.addAndFinish(ownerId, response, 'complete list', () => response.destroy());
     await stream(response, shown, read);
   }
 }

@@ -1,18 +1,64 @@
+import type { FieldProblem } from '@app/domain';
 import { DomainError, errorTable, InvalidError, ServiceUnavailableError } from '@app/domain';
 import { JsonLogger } from '@app/observability';
 import { StorageUnavailableError } from '@app/storage';
+import type { Request, Response } from 'express';
 import type { ArgumentsHost, ExceptionFilter } from '@nestjs/common';
 import { Catch, HttpException, Inject } from '@nestjs/common';
-import type { Request, Response } from 'express';
 import {
   QueryRunnerAlreadyReleasedError,
   QueryRunnerProviderAlreadyReleasedError,
   TransactionNotStartedError,
 } from 'typeorm';
-import { allowedMethods } from './allowed-methods';
-import { isOpenaiPath, openaiProblem } from './openai-problem';
-import type { Problem } from './problem';
 import { HttpError, InternalError, MethodNotAllowedError, RouteNotFoundError } from './http-errors';
+
+/** RFC 9457 body of every error. */
+export interface Problem {
+  type: string;
+  title: string;
+  status: number;
+  detail: string;
+  instance: string;
+  code: string;
+  errors?: readonly FieldProblem[];
+}
+
+/** The type of an error in OpenAI's API, by status; all others are the request's fault. */
+const types: Readonly<Record<number, string>> = {
+  401: 'authentication_error',
+  403: 'permission_error',
+  429: 'rate_limit_error',
+  500: 'server_error',
+  503: 'server_error',
+};
+
+/** Whether a path belongs to the routes in the shape of OpenAI's API. */
+export function isOpenaiPath(path: string): boolean {
+  return /^\/v1\/images(?:\/|$)/i.test(path);
+}
+
+/** An error in the shape of OpenAI's API. */
+export function openaiProblem({ status, detail, code, errors }: Problem): object {
+  const [first] = errors ?? [];
+  const param = first?.parameter ?? (first?.pointer ? first.pointer.slice(1) : null);
+  return { error: { message: detail, type: types[status] ?? 'invalid_request_error', param, code } };
+}
+
+interface RouterLayer {
+  route?: { methods: Record<string, boolean> };
+  match(path: string): boolean;
+}
+
+/** Methods with a route at the request's path, in upper case; empty if there is no route at all. */
+export function allowedMethods(request: Request): string[] {
+  const { stack } = request.app.router as unknown as { stack: RouterLayer[] };
+  const methods = stack.flatMap((layer) =>
+    layer.route && layer.match(request.path) ? Object.keys(layer.route.methods) : [],
+  );
+  const upper = new Set(methods.filter((method) => method !== '_all').map((method) => method.toUpperCase()));
+  if (upper.has('GET')) upper.add('HEAD');
+  return [...upper].sort();
+}
 
 /**
  * Temporary failures: connection errors of the database driver, by name, and PostgreSQL's errors of a server that is

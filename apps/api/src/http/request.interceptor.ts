@@ -5,16 +5,13 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import type { Observable } from 'rxjs';
 import { finalize, tap } from 'rxjs';
-import type { RequestWeight } from './request-turns';
-import { RequestTurns } from './request-turns';
-import { LoopTime, loopTime } from './loop-time';
-import { JsonBody } from './json-body';
-import { locationOf } from './located-at';
+import type { RequestWeight } from '../defence/open-requests';
+import { OpenRequests } from '../defence/open-requests';
+import { LoopTime, loopTime } from '../defence/loop-time';
+import { JsonBody } from '../defence/json-body';
+import { idsIn, lightBytes, locationOf, takesFile, weightOf } from './route.decorators';
 import { readQuery } from './query';
-import { idsIn } from './record-ids';
-import { refuseBody } from './refuse-body';
-import { takesFile } from './takes-file';
-import { lightBytes, weightOf } from './weighs';
+import { refuseBody } from './body';
 
 /** A body of this size is parsed in a fraction of a millisecond, whatever its content. */
 const tinyBytes = 1024;
@@ -36,7 +33,7 @@ const largeBodies = new LoopTime(pauseFactor);
 @Injectable()
 export class RequestInterceptor implements NestInterceptor {
   constructor(
-    private readonly turns: RequestTurns,
+    private readonly openRequests: OpenRequests,
     @Inject(CONFIG) private readonly config: Config,
   ) {}
 
@@ -51,16 +48,16 @@ export class RequestInterceptor implements NestInterceptor {
     const weight = weightOf(route, request);
     const bytes =
       !takesFile(route) && JsonBody.isIn(request) ? await this.read(apiKey.id, request, response, weight) : undefined;
-    await this.turns.take(apiKey.id, response, weight);
+    await this.openRequests.begin(apiKey.id, response, weight);
     if (bytes)
       try {
         request.body = await parsed(apiKey.id, bytes);
         refuseBody(route, request);
       } catch (error) {
-        this.turns.end(response);
+        this.openRequests.finish(response);
         throw error;
       }
-    const answer = next.handle().pipe(finalize(() => this.endTurn(response, weight)));
+    const answer = next.handle().pipe(finalize(() => this.finish(response, weight)));
     if (method !== 'POST') return answer;
     return answer.pipe(
       tap((body) => {
@@ -72,15 +69,15 @@ export class RequestInterceptor implements NestInterceptor {
   }
 
   /** A large response takes memory until it was read, so it keeps its key's turn until then. */
-  private endTurn(response: Response, weight: RequestWeight): void {
-    if (weight === 'heavy' && !response.closed) response.once('close', () => this.turns.end(response));
-    else this.turns.end(response);
+  private finish(response: Response, weight: RequestWeight): void {
+    if (weight === 'heavy' && !response.closed) response.once('close', () => this.openRequests.finish(response));
+    else this.openRequests.finish(response);
   }
 
   /** A few large bodies of a key are read at a time; the others wait at their senders. */
   private read(ownerId: string, request: Request, response: Response, weight: RequestWeight): Promise<Buffer> {
     const read = (): Promise<Buffer> => JsonBody.read(request, response);
-    return weight === 'heavy' ? this.turns.read(ownerId, read) : read();
+    return weight === 'heavy' ? this.openRequests.read(ownerId, read) : read();
   }
 }
 

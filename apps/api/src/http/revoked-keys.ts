@@ -1,14 +1,48 @@
-import { keyChannel } from '@app/domain';
-import { ApiKey } from '@app/domain';
+import { ApiKey, keyChannel } from '@app/domain';
 import { RecurringService } from '@app/process';
 import { ImageTaskLifeCycle } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { In, IsNull, Not, Repository } from 'typeorm';
+import { OpenRequests } from '../defence/open-requests';
 import { Notifications } from './notifications';
-import { CheckLoop } from './check-loop';
-import { LongRequests } from './long-requests';
+
+/** A check that may be requested at any time: one runs at a time, and requests during one lead to another. */
+export class CheckLoop {
+  private readonly stopping = new AbortController();
+  private running?: Promise<void>;
+  private isRequested = false;
+
+  /**
+   * @param check runs one check. `signal` aborts at the end of the process: a long check then finishes
+   * only its current item.
+   */
+  constructor(private readonly check: (signal: AbortSignal) => Promise<void>) {}
+
+  /** Rejects with the error of a check; no other begins after that, or after `stop`. */
+  request(): Promise<void> {
+    this.isRequested = true;
+    return (this.running ??= this.checkWhileRequested());
+  }
+
+  /** Resolves when the current check has ended. */
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    await this.running?.catch(() => undefined);
+  }
+
+  private async checkWhileRequested(): Promise<void> {
+    try {
+      while (this.isRequested && !this.stopping.signal.aborted) {
+        this.isRequested = false;
+        await this.check(this.stopping.signal);
+      }
+    } finally {
+      this.running = undefined;
+    }
+  }
+}
 
 /** Time until a missed notification is made up for. */
 const intervalMs = 3_000;
@@ -25,7 +59,7 @@ export class RevokedKeys extends RecurringService {
 
   constructor(
     @InjectRepository(ApiKey) private readonly apiKeys: Repository<ApiKey>,
-    private readonly requests: LongRequests,
+    private readonly requests: OpenRequests,
     private readonly lifeCycle: ImageTaskLifeCycle,
     notifications: Notifications,
     logger: JsonLogger,

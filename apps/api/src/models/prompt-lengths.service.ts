@@ -2,7 +2,7 @@ import { FieldProblems, limits, UnprocessableError } from '@app/domain';
 import type { Finetune } from '@app/domain';
 import type { InstalledModel } from '@app/model-store';
 import { Injectable } from '@nestjs/common';
-import { loopTime } from '../http/loop-time';
+import { loopTime } from '../defence/loop-time';
 import { TokenCounter } from './token-counter';
 
 /** The texts of a task to be created. */

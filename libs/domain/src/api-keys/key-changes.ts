@@ -37,16 +37,8 @@ export function keyFacts(key: ApiKey) {
   };
 }
 
-/** PostgreSQL channel: an API key was revoked or rotated. The payload is its id. */
+/** PostgreSQL channel: an API key was revoked. The payload is its id. */
 export const keyChannel = 'darkroom_key';
-
-/**
- * Tells the api processes that a key has changed, when the surrounding transaction commits: what they
- * keep of it is dropped.
- */
-async function announceKey(database: Pick<EntityManager, 'query'>, keyId: string): Promise<void> {
-  await database.query('SELECT pg_notify($1, $2)', [keyChannel, keyId]);
-}
 
 /**
  * Makes a key for a caller, with its own webhook secret. The caller of this function saves the row.
@@ -82,7 +74,7 @@ export function changeKey(database: EntityManager, id: string, changes: Partial<
 }
 
 /**
- * Gives a key a new token, and notifies the api processes; the previous one is accepted until `graceEndsAt`.
+ * Gives a key a new token; the previous one is accepted until `graceEndsAt`.
  * @throws ConflictError for a revoked key.
  */
 export function rotateKey(
@@ -94,7 +86,6 @@ export function rotateKey(
     const token = key.rotateSecret(graceEndsAt);
     const { secretHash, previousSecretHash, previousSecretExpiresAt } = key;
     await manager.update(ApiKey, { id }, { secretHash, previousSecretHash, previousSecretExpiresAt });
-    await announceKey(manager, id);
     return { key, token };
   });
 }

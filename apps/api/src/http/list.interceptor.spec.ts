@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { SerialTurns } from './serial-turns';
+import { SerialTurns } from './list.interceptor';
 
 describe(SerialTurns.name, () => {
   it('does one piece at a time, and lets a key with one piece pass by one with many', async () => {

@@ -1,10 +1,9 @@
 import { isUtf8 } from 'node:buffer';
-import { BodyTooLargeError, FieldProblems, InvalidError, limits, MalformedBodyError } from '@app/domain';
+import { BodyTooLargeError, DomainError, FieldProblems, InvalidError, limits, MalformedBodyError } from '@app/domain';
 import type { Request, Response } from 'express';
 import { raw } from 'express';
 import { findInexact } from './exact-json';
 import { scanJson } from './json-scan';
-import { BodyTimeoutError, UnsupportedMediaTypeError } from './http-errors';
 
 const utf8 = 'utf-8';
 /** A body is at most 1 MB: 30 s are time enough for a line of 300 kbit/s. */
@@ -16,6 +15,24 @@ const notJson = 'it is not valid JSON';
 
 // A thousand bytes that inflate to a million would cost their sender nothing.
 const readRaw = raw({ limit: limits.bodyBytes, type: () => true, inflate: false });
+
+/** The body is not JSON in UTF-8. */
+class UnsupportedMediaTypeError extends DomainError<'unsupportedType'> {
+  constructor(got: string | undefined) {
+    super(
+      'unsupportedType',
+      'UnsupportedMediaType',
+      `The body must be JSON in UTF-8 (Content-Type: application/json), got ${got ?? 'no content type'}.`,
+    );
+  }
+}
+
+/** The body arrived too slowly. */
+class BodyTimeoutError extends DomainError<'timeout'> {
+  constructor(timeoutMs: number) {
+    super('timeout', 'BodyTimeout', `The body must come within ${timeoutMs / 1000} s.`);
+  }
+}
 
 /** Reads the bodies of JSON requests. */
 export class JsonBody {

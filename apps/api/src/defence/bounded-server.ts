@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
-import { STATUS_CODES } from 'node:http';
+import { createServer, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { Problem } from './problem';
+import { readFileSync } from 'node:fs';
+import { ExpressAdapter } from '@nestjs/platform-express';
+import { OpenConnections } from './open-connections';
 
 /** What Node's parser calls a header that is too large, and the time limit of headers. */
 const statusOf: Readonly<Record<string, number>> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 };
@@ -73,7 +75,7 @@ function refuse({ socket }: IncomingMessage, response: ServerResponse, status: n
 function problemOf(status: number, detail = detailOf[status]): { headers: Record<string, string>; body: string } {
   const id = randomUUID();
   const title = STATUS_CODES[status]!;
-  const problem: Problem = { type: 'about:blank', title, status, detail, instance: id, code: 'BadRequest' };
+  const problem = { type: 'about:blank', title, status, detail, instance: id, code: 'BadRequest' };
   const body = JSON.stringify(problem);
   const headers = {
     'Content-Type': 'application/problem+json; charset=utf-8',
@@ -88,4 +90,55 @@ function problemReply(status: number, detail?: string): string {
   const { headers, body } = problemOf(status, detail);
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
   return [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, '', body].join('\r\n');
+}
+
+/** A request's headers are a few kB; a slower sender would only hold a connection. */
+const headersTimeoutMs = 15_000;
+/** How often the server checks for such connections. */
+const checkMs = 5_000;
+
+/** Express, on a server with bounds on what its connections may hold and for how long. */
+export class BoundedAdapter extends ExpressAdapter {
+  /** There is one as soon as the application is made. */
+  connections: OpenConnections;
+
+  /**
+   * Node's own clock for a whole request would cut off an honest upload of an hour: bodies have their own, one of JSON
+   * for the whole of it and an upload for its progress.
+   */
+  override initHttpServer(): void {
+    const server = createServer(
+      {
+        headersTimeout: headersTimeoutMs,
+        requestTimeout: 0,
+        connectionsCheckingInterval: checkMs,
+        // Node would answer without a body; `withHost` answers with a problem.
+        requireHostHeader: false,
+      },
+      withHost(this.getInstance<RequestListener>()),
+    );
+    // A sender with `Expect: 100-continue` gets its answer when the body is going to be read, see `sendContinue`.
+    server.on('checkContinue', (request, response) => server.emit('request', request, response));
+    answerUnreadable(server);
+    this.connections = new OpenConnections(server, maxConnections());
+    this.setHttpServer(server);
+  }
+}
+
+/**
+ * Half of the process's file descriptors; the others are for files, pictures and the database. A connection without a
+ * descriptor could get no response at all.
+ */
+function maxConnections(): number {
+  const [, limit] = /^Max open files\s+(\d+)/m.exec(systemLimits()) ?? [];
+  return limit === undefined ? Infinity : Math.floor(Number(limit) / 2);
+}
+
+/** Only Linux reports them. */
+function systemLimits(): string {
+  try {
+    return readFileSync('/proc/self/limits', 'utf8');
+  } catch {
+    return '';
+  }
 }

@@ -1,0 +1,104 @@
+import type { GenerationDto } from '@app/domain/http';
+import { SetMetadata } from '@nestjs/common';
+import type { Request } from 'express';
+import type { Type } from '@nestjs/common';
+import type { RequestWeight } from '../defence/open-requests';
+
+const weightKey = 'weight';
+
+/** A body that is larger than this, or has no length, is heavy. */
+export const lightBytes = 16 * 1024;
+
+/**
+ * Says what every request of a route weighs, whatever its body: light where a GET answers with one record, heavy where
+ * a short body may stand for many.
+ */
+export const Weighs = (weight: RequestWeight) => SetMetadata(weightKey, weight);
+
+/** What a request weighs where its route does not say: a GET is heavy, and any other as its body is large. */
+export function weightOf(route: object, { method, headers }: Request): RequestWeight {
+  const weight = Reflect.getMetadata(weightKey, route) as RequestWeight | undefined;
+  if (weight !== undefined) return weight;
+  if (method === 'GET') return 'heavy';
+  const isSmall = headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) <= lightBytes;
+  return isSmall ? 'light' : 'heavy';
+}
+
+const fileKey = 'takesFile';
+
+/** For a route whose body is a file, which the route reads as a stream: no JSON is expected there. */
+export const TakesFile = () => SetMetadata(fileKey, true);
+
+export function takesFile(route: object): boolean {
+  return Reflect.getMetadata(fileKey, route) === true;
+}
+
+const locationKey = 'location';
+
+/** A record in an answer, as far as its place is concerned. */
+type Located = Readonly<Record<string, unknown>>;
+
+/** Says under which path the record of a POST can be read: its `Location` is that path and its id. */
+export const LocatedAt = (path: string | ((record: Located) => string)) => SetMetadata(locationKey, path);
+
+/** The path of the record in an answer; undefined for a route that has none, and for several records. */
+export function locationOf(route: object, body: unknown): string | undefined {
+  const path = Reflect.getMetadata(locationKey, route) as string | ((record: Located) => string) | undefined;
+  if (path === undefined || typeof body !== 'object' || body === null || !('id' in body)) return undefined;
+  const record = body as Located & { id: string };
+  return `${typeof path === 'string' ? path : path(record)}/${record.id}`;
+}
+
+const secretsKey = 'secrets';
+
+/**
+ * Names the fields of a route's answer that are never stored, as answers under an `Idempotency-Key` are: a
+ * replay has null there.
+ */
+export const AnswersSecrets = (...fields: string[]) => SetMetadata(secretsKey, fields);
+
+/** An answer as it may be stored. */
+export function withoutSecrets(route: object, body: unknown): unknown {
+  const fields = Reflect.getMetadata(secretsKey, route) as string[] | undefined;
+  if (!fields) return body;
+  return { ...(body as object), ...Object.fromEntries(fields.map((field) => [field, null])) };
+}
+
+/** Ids of the record, or of the records, in an answer. */
+export function idsIn(body: unknown): string[] {
+  return [body].flat().flatMap((record) => {
+    const id = (record as { id?: unknown } | null | undefined)?.id;
+    return typeof id === 'string' ? [id] : [];
+  });
+}
+
+const waitKey = 'answersWhenDone';
+
+/** What is known of a wait at its end. */
+export interface EndedWait {
+  ownerId: string;
+  /** `response_format` of the body, as it was sent and checked. */
+  responseFormat: unknown;
+  /** The Generation has been deleted. */
+  isDeleted: boolean;
+  /** Its caller has disconnected, and cannot repeat the request to learn the Generation's id. */
+  isAbandoned: boolean;
+}
+
+/** The answer of a route that waits for its Generation. */
+export interface WaitedAnswer {
+  /** How long it may take, in seconds. */
+  readonly waitSeconds: number;
+  /** @param generation as it is after the wait, or as it was stored if it has been deleted. */
+  present(generation: GenerationDto, wait: EndedWait): Promise<object>;
+}
+
+/** How a route waits: as its caller prefers, or always, with an answer of its own. */
+type WaitRule = 'as preferred' | Type<WaitedAnswer>;
+
+/** For a route that makes a Generation, and whose answer may wait until that has terminated. */
+export const AnswersWhenDone = (rule: WaitRule = 'as preferred') => SetMetadata(waitKey, rule);
+
+export function waitRuleOf(route: object): WaitRule | undefined {
+  return Reflect.getMetadata(waitKey, route) as WaitRule | undefined;
+}
