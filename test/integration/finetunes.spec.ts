@@ -152,7 +152,8 @@ describe('Fine-Tunes', () => {
       ]);
       await drawTask(api, prompts[0].id);
       await drawTask(api, prompts[1].id);
-      expect((await storedKeys(api)).length).toBe(filesBefore.length + 2);
+      // A picture and a thumbnail of each.
+      expect((await storedKeys(api)).length).toBe(filesBefore.length + 4);
 
       const { status, body } = await api.request('DELETE', `/v1/finetunes/${id}`, { key });
       expect([status, body]).toEqual([200, { delete: `Fine-Tune ${id} has been deleted successfully.` }]);
