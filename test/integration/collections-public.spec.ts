@@ -6,9 +6,11 @@ import { IMAGE_STORAGE } from '@app/storage';
 import type { ImageStorage } from '@app/storage';
 import sharp from 'sharp';
 import { IsNull } from 'typeorm';
-import type { PublicCollection } from '../../apps/api/src/collections/public/public-collections';
-import { readPublicCollections } from '../../apps/api/src/collections/public/public-collections';
-import { PublicCollectionsSeeder } from '../../apps/api/src/collections/public/public-collections.seeder';
+import type { PublicCollection } from '../../apps/api/src/collections/public/public-collections.seeder';
+import {
+  PublicCollectionsSeeder,
+  readPublicCollections,
+} from '../../apps/api/src/collections/public/public-collections.seeder';
 import { stylesToApply } from '../../apps/api/src/collections/applied-styles';
 import type { Reply, TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';

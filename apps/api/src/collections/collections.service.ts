@@ -10,9 +10,7 @@ import { ImageUrls } from '../files/image-urls';
 import type { List } from '../http/list';
 import { listOf } from '../http/list';
 import { StoredFiles } from '../files/stored-files';
-import { lockOwnCollection } from './lock-own-collection';
-import { insertStyles } from './new-styles';
-import { templatesOf } from './style-templates';
+import { insertStyles, lockOwnCollection, templatesOf } from './new-styles';
 
 /** Thumbnail files that one request removes; a Collection may have any number of them. */
 const thumbnailsAtOnce = 1000;

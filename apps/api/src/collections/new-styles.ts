@@ -1,7 +1,66 @@
-import { FieldProblems, FinetunePrompt, newIdentifier, Style, UnprocessableError } from '@app/domain';
+import {
+  Collection,
+  FieldProblems,
+  FinetunePrompt,
+  ForbiddenError,
+  isIdentifier,
+  newIdentifier,
+  Style,
+  toTemplate,
+  UnprocessableError,
+} from '@app/domain';
 import type { CreateStyleDto } from '@app/domain/http';
 import type { EntityManager } from 'typeorm';
-import { promptIdsOf } from './style-templates';
+import { findReadable } from '../http/find-owned';
+import { loopTime } from '../defence/loop-time';
+
+/**
+ * Locks one of the caller's Collections until the transaction ends: with `change` others can still add to it,
+ * with `remove` they cannot.
+ * @throws NotFoundError; ForbiddenError for a public one.
+ */
+export async function lockOwnCollection(
+  manager: EntityManager,
+  ownerId: string,
+  id: string,
+  intent: 'change' | 'remove',
+): Promise<void> {
+  const lock = intent === 'change' ? 'for_key_share' : 'pessimistic_write';
+  const collection = await findReadable(manager, Collection, ownerId, id, { lock });
+  if (collection.ownerId === null)
+    throw new ForbiddenError(
+      'PublicCollection',
+      'The Collection is public: it can be read and applied, not changed. POST /v1/prompts/collections makes one of your own.',
+    );
+}
+
+/**
+ * Templates of the caller's own Prompts by id. Texts and names of a Fine-Tune never change, so this runs before the
+ * transaction that makes the Styles, a few milliseconds at a time, and once per Prompt.
+ */
+export async function templatesOf(
+  manager: EntityManager,
+  ownerId: string,
+  dtos: readonly CreateStyleDto[],
+): Promise<ReadonlyMap<string, string>> {
+  const ids = promptIdsOf(dtos);
+  if (ids.length === 0) return new Map();
+  const prompts = await manager
+    .createQueryBuilder(FinetunePrompt, 'prompt')
+    .innerJoinAndSelect('prompt.finetune', 'finetune')
+    .where('prompt.owner_id = :ownerId AND prompt.id = ANY(:ids)', { ownerId, ids })
+    .getMany();
+  const templates = new Map<string, string>();
+  await loopTime.forEach(ownerId, prompts, ({ id, prompt, finetune }) =>
+    templates.set(id, toTemplate(prompt, finetune)),
+  );
+  return templates;
+}
+
+/** The Prompts to make Styles from, without duplicates. */
+export function promptIdsOf(dtos: readonly CreateStyleDto[]): string[] {
+  return [...new Set(dtos.map(({ id }) => id).filter(isIdentifier))];
+}
 
 /**
  * Inserts Styles made from Prompts, which are locked until the transaction ends.

@@ -1,3 +1,4 @@
+// Attack: connections that send headers for ever, or bytes that are no HTTP, until no descriptor is left.
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import { createServer, STATUS_CODES } from 'node:http';

@@ -1,3 +1,4 @@
+// Attack: none: a number or a doubled key that `JSON.parse` would change in silence, in the one pass that is paid for anyway.
 import type { FieldProblems } from '@app/domain';
 import { pointerTo } from '@app/domain';
 

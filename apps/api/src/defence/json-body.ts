@@ -1,3 +1,4 @@
+// Attack: a body that is too large, comes a byte at a time, or inflates to a thousand times its size.
 import { isUtf8 } from 'node:buffer';
 import { BodyTooLargeError, DomainError, FieldProblems, InvalidError, limits, MalformedBodyError } from '@app/domain';
 import type { Request, Response } from 'express';

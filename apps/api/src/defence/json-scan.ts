@@ -1,3 +1,4 @@
+// Attack: a small body with so many fields, levels or objects that parsing it holds up everybody.
 import { limits } from '@app/domain';
 
 /** Far deeper than any valid body, but not too deep for recursive code. */

@@ -1,3 +1,4 @@
+// Attack: many requests whose work takes milliseconds each, so that the event loop answers nobody else.
 import { setImmediate } from 'node:timers/promises';
 import { FairTurns } from '@app/process';
 

@@ -1,3 +1,4 @@
+// Attack: thousands of idle connections, readers that take nothing, or pipelined requests that all begin at once.
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Server as NetServer } from 'node:net';

@@ -1,7 +1,6 @@
 import { EventEmitter } from 'node:events';
 import type { Writable } from 'node:stream';
-import { EventStream } from './event-stream';
-import { stepFrames } from './frames';
+import { EventStream, stepFrames } from './event-stream';
 
 /** A response whose reader takes nothing once it is behind. */
 class FakeResponse extends EventEmitter {

@@ -5,8 +5,7 @@ import type { Observable } from 'rxjs';
 import { concatMap } from 'rxjs';
 import { callerOf } from '../http/caller.decorator';
 import { OpenRequests } from '../defence/open-requests';
-import { EventStream } from './event-stream';
-import { endedAttempt } from './frames';
+import { endedAttempt, EventStream } from './event-stream';
 import type { FollowedTask } from './task-feed';
 import { TaskFeed } from './task-feed';
 

@@ -4,7 +4,7 @@ import { JsonLogger } from '@app/observability';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
-import { inSlices } from './in-slices';
+import { loopTime } from '../defence/loop-time';
 
 /** Shortest pause between two look-ups of positions, in milliseconds, and in times of the last look-up. */
 const pauseMs = 1_000;
@@ -90,7 +90,7 @@ export class QueuePositions {
       const ids = [...new Set([...this.wanted, ...this.asked.keys()])];
       for (let at = 0; at < ids.length && !this.stopped; at += lookUpAtOnce) {
         const positions = await queuePositions(this.tasks.manager, ids.slice(at, at + lookUpAtOnce));
-        await inSlices([...positions], ([id, position]) => {
+        await loopTime.forEach(QueuePositions.name, [...positions], ([id, position]) => {
           for (const answer of this.asked.get(id) ?? []) answer(position);
           if (this.wanted.has(id)) this.tell(id, position);
         });

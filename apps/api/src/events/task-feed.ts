@@ -9,8 +9,8 @@ import { In, Repository } from 'typeorm';
 import { ChangedTasks, Notifications } from '../http/notifications';
 import { Drain } from '../http/drain';
 import type { EventStream } from './event-stream';
-import { endFrame, frame, stepFrames } from './frames';
-import { inSlices } from './in-slices';
+import { endFrame, frame, stepFrames } from './event-stream';
+import { loopTime } from '../defence/loop-time';
 import { QueuePositions } from './queue-positions';
 
 const heartbeatMs = 15_000;
@@ -135,7 +135,8 @@ export class TaskFeed implements OnApplicationBootstrap, BeforeApplicationShutdo
   }
 
   private each(tell: (stream: EventStream) => void): Promise<void> {
-    return inSlices(
+    return loopTime.forEach(
+      TaskFeed.name,
       [...this.tasks.values()].flatMap(({ streams }) => [...streams]),
       tell,
     );

@@ -20,9 +20,8 @@ import type { List } from '../http/list';
 import { filterTasks, listOf } from '../http/list';
 import { StoredFiles } from '../files/stored-files';
 import { stylesToApply } from '../collections/applied-styles';
-import { newPrompt } from './new-prompt';
+import { fillIn, newPrompt, refuseWithoutName } from './new-prompt';
 import { PromptBatches } from './prompt-batches.service';
-import { fillIn, refuseWithoutName } from './prompt-texts';
 
 /** The Prompts of a caller's Fine-Tunes. */
 @Injectable()

@@ -19,11 +19,9 @@ import { StoredFiles } from '../files/stored-files';
 import { DiskSpace } from '../files/disk-space';
 import type { AdmittedUpload } from '../files/uploads.service';
 import { UploadsService } from '../files/uploads.service';
-import { FinetunesService, weightsFolderOf } from './finetunes.service';
-import { mapDiskErrors, receiveFile } from './receive-file';
-import { refuseOtherFiles } from './refuse-other-files';
+import { FinetunesService, refuseScale, weightsFolderOf } from './finetunes.service';
+import { mapDiskErrors, receiveFile, refuseOtherFiles } from './receive-file';
 import { WeightsInspector } from './weights-inspector';
-import { refuseScale } from './refuse-scale';
 
 /** An upload that has not grown for this long belongs to a dead process. */
 const abandonedMs = 3_600_000;

@@ -24,8 +24,7 @@ import { FinetuneOrGenerationBody } from './finetune-body';
 import type { SentFile } from './finetune-weights.service';
 import { FinetuneWeightsService } from './finetune-weights.service';
 import { FinetunesService } from './finetunes.service';
-import { FileBody } from './file-body';
-import { WeightsQueryDto } from './weights-query';
+import { FileBody, WeightsQueryDto } from './file-body';
 
 /** Fine-Tunes; a body with a prompt is a text-to-image request. */
 @ApiTags('Fine-Tunes')

@@ -3,6 +3,7 @@ import type { CreateFinetuneDto, UpdateFinetuneDto } from '@app/domain/http';
 import { FinetuneDto } from '@app/domain/http';
 import { addStored, forgetReplies, ImageTaskLifeCycle } from '@app/tasks';
 import { Transactions } from '@app/queue';
+import type { FinetuneWeightsKind } from '@app/domain';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
@@ -11,7 +12,6 @@ import { ModelsService } from '../models/models.service';
 import type { List } from '../http/list';
 import { listOf } from '../http/list';
 import { StoredFiles } from '../files/stored-files';
-import { refuseScale } from './refuse-scale';
 
 /** Prefix of uploaded weights in the storage. */
 export const weightsFolder = 'weights';
@@ -135,4 +135,21 @@ function checkTrainingImages(urls: readonly string[] | undefined): void {
   const message = `must have at least ${min} elements, got ${urls.length}`;
   const code = urls.length === 0 ? 'FineTuneImagesMissing' : 'FineTuneImagesNotEnough';
   throw new InvalidError(code, `"/images_url" ${message}.`, [{ pointer: '/images_url', message }]);
+}
+
+/**
+ * Refuses to scale what has no scale: the vectors of a textual inversion are what a word means, and are
+ * not added to anything.
+ * @param place where the request has the scale.
+ * @throws UnprocessableError
+ */
+export function refuseScale(
+  kind: FinetuneWeightsKind | null,
+  scale: number,
+  place: { pointer: string } | { parameter: string },
+): void {
+  if (kind !== 'textual_inversion' || scale === 1) return;
+  throw new UnprocessableError('ScaleUnsupported', 'A textual inversion has no scale; leave it out, or send 1.', [
+    { ...place, message: `must be 1 for a textual inversion, got ${scale}` },
+  ]);
 }

@@ -1,4 +1,4 @@
-import { preferredWait } from './preferred-wait';
+import { preferredWait } from './wait.interceptor';
 
 describe(preferredWait.name, () => {
   it.each([

@@ -1,5 +1,5 @@
 import { applyTemplate, isIdentifier, limits, stylePlaceholder, toTemplate } from '@app/domain';
-import type { PublicCollection } from './public-collections';
+import type { PublicCollection } from './public-collections.seeder';
 import data from './collections.json';
 
 const collections: PublicCollection[] = data;
