@@ -5,7 +5,7 @@ import { drawingOfGeneration, drawingOfPrompt } from '../drawings/drawing';
 import { showNew } from '../drawings/feed';
 import { seedOf } from '../drawings/service-rules';
 import { stageIds } from '../drawings/store';
-import type { NewGeneration, NewPrompt } from '../service/client';
+import type { NewGeneration } from '../service/client';
 import { client, forThisSession } from '../session/session';
 
 /**
@@ -39,40 +39,35 @@ async function draw(wanted: Draft): Promise<void> {
 }
 
 async function drawGeneration(wanted: Draft): Promise<Drawing[]> {
-  return [drawingOfGeneration(await client().generations.create(generationBody(wanted)))];
+  const body: NewGeneration = {
+    ...sharedFields(wanted),
+    seed: wanted.seed,
+    num_generations: wanted.count > 1 ? wanted.count : undefined,
+    model: wanted.model,
+    scheduler: wanted.scheduler,
+    prompt_weighting: wanted.promptWeighting || undefined,
+  };
+  return [drawingOfGeneration(await client().generations.create(body))];
 }
 
 /** A Prompt has one picture, so several are several Prompts. */
 async function drawPrompts(finetuneId: string, wanted: Draft): Promise<Drawing[]> {
-  const bodies = Array.from({ length: wanted.count }, (_, index) => promptBody(wanted, index));
+  const shared = sharedFields(wanted);
+  const bodies = Array.from({ length: wanted.count }, (_, index) => ({ ...shared, seed: seedOf(wanted, index) }));
   const made = await client().prompts.create(finetuneId, bodies);
   return made.map((prompt) =>
     drawingOfPrompt({ ...prompt, cfg: Number(prompt.cfg), seed: Number(prompt.seed) }, finetuneId),
   );
 }
 
-function generationBody(wanted: Draft): NewGeneration {
-  return {
-    ...sharedFields(wanted),
-    seed: wanted.seed,
-    ...(wanted.count > 1 && { num_generations: wanted.count }),
-    ...(wanted.model !== undefined && { model: wanted.model }),
-    ...(wanted.scheduler && { scheduler: wanted.scheduler }),
-    ...(wanted.promptWeighting && { prompt_weighting: true }),
-  };
-}
-
-function promptBody(wanted: Draft, index: number): NewPrompt {
-  return { ...sharedFields(wanted), seed: seedOf(wanted, index) };
-}
-
+/** What is undefined is not sent. */
 function sharedFields({ prompt, negativePrompt, aspectRatio, cfg, steps, highResolution }: Draft) {
   return {
     prompt,
     aspect_ratio: aspectRatio,
-    ...(negativePrompt.trim() !== '' && { negative_prompt: negativePrompt }),
-    ...(cfg !== undefined && { cfg }),
-    ...(steps !== undefined && { steps }),
-    ...(highResolution && { high_resolution: true }),
+    negative_prompt: negativePrompt.trim() === '' ? undefined : negativePrompt,
+    cfg,
+    steps,
+    high_resolution: highResolution || undefined,
   };
 }

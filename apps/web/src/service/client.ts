@@ -14,7 +14,6 @@ export type {
   KeyDelivery,
   Model,
   NewGeneration,
-  NewPrompt,
   Prompt,
   Queue,
   Storage,
