@@ -17,6 +17,5 @@ export { claimDueStatement } from './statements/claim-due';
 export { undrawableAfterMs } from './statements/offers';
 export type { WeightsOfTask } from './statements/queue-heads';
 export { weightsLabel } from './statements/queue-heads';
-export { recountStored } from './storage-recount';
 export { addStored } from './storage-use';
 export { TaskIntake } from './task-intake';

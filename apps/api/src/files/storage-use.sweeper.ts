@@ -1,19 +1,38 @@
 import { RecurringService } from '@app/process';
-import { recountStored } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { UploadsService } from './uploads.service';
 
 const intervalMs = 10 * 60_000;
-/** Keys per batch; each key is compared once a day. */
+/** Each key is compared once a day, and so many in one round. */
 const recountHours = 24;
-const batchSize = 50;
+const mostKeys = 500;
 
-/**
- * Compares the storage counts of keys with the rows of their files: a wrong count is corrected within a day, and files
- * of a version that did not count are counted in the first rounds.
- */
+/** The keys not compared for longest. Parameters: the hours between comparisons, and how many keys. */
+const dueStatement = `
+SELECT caller.id FROM api_keys caller LEFT JOIN storage_use stored ON stored.owner_id = caller.id
+WHERE stored.counted_at IS NULL OR stored.counted_at < now() - $1 * interval '1 hour'
+ORDER BY stored.counted_at NULLS FIRST LIMIT $2`;
+
+/** Locks an owner's count. Parameter: the owner. */
+const lockStatement = `
+INSERT INTO storage_use AS stored (owner_id) VALUES ($1)
+ON CONFLICT (owner_id) DO UPDATE SET owner_id = excluded.owner_id RETURNING picture_bytes, weight_bytes`;
+
+/** Counts an owner's files anew. Parameter: the owner. */
+const countStatement = `
+UPDATE storage_use SET counted_at = now(),
+  picture_bytes = (SELECT coalesce(sum(picture_bytes), 0) FROM image_tasks WHERE owner_id = $1 AND completed_at IS NOT NULL),
+  weight_bytes = (SELECT coalesce(sum(weights_bytes), 0) FROM finetunes WHERE owner_id = $1)
+WHERE owner_id = $1 RETURNING picture_bytes, weight_bytes`;
+
+interface StoredCount {
+  picture_bytes: string;
+  weight_bytes: string;
+}
+
+/** Compares the storage counts of keys with the rows of their files: a wrong count is corrected within a day. */
 @Injectable()
 export class StorageUseSweeper extends RecurringService {
   constructor(
@@ -25,24 +44,36 @@ export class StorageUseSweeper extends RecurringService {
     this.repeat({
       intervalMs,
       failure: 'sweep of storage counts failed',
-      work: (signal) => this.sweepAll(signal),
+      work: (signal) => this.sweep(undefined, signal),
     });
   }
 
-  /** Compares batches until none is due. */
-  private async sweepAll(signal: AbortSignal): Promise<void> {
-    while ((await this.sweepSome(recountHours, signal)).compared === batchSize) if (signal.aborted) return;
-  }
-
   /** @returns how many counts were wrong. */
-  async sweep(agoHours = recountHours): Promise<number> {
-    return (await this.sweepSome(agoHours)).wrong;
+  async sweep(agoHours = recountHours, signal?: AbortSignal): Promise<number> {
+    await this.uploads.removeDead();
+    let wrong = 0;
+    for (const { id } of await this.dataSource.query<{ id: string }[]>(dueStatement, [agoHours, mostKeys])) {
+      if (signal?.aborted) break;
+      try {
+        wrong += Number(await this.recount(id));
+      } catch (error) {
+        this.logger.warn('stored bytes could not be counted', { keyId: id, reason: (error as Error).message });
+      }
+    }
+    if (wrong > 0) this.logger.warn('counts of stored bytes were wrong', { keys: wrong });
+    return wrong;
   }
 
-  private async sweepSome(agoHours: number, signal?: AbortSignal): Promise<{ compared: number; wrong: number }> {
-    await this.uploads.removeDead();
-    const swept = await recountStored(this.dataSource, { most: batchSize, agoHours, signal });
-    if (swept.wrong > 0) this.logger.warn('counts of stored bytes were wrong', { keys: swept.wrong });
-    return swept;
+  /**
+   * Whoever adds or removes files changes the count last, in the same transaction. So while the count is locked, the
+   * rows that others have committed are in it, and all others will be added to it.
+   * @returns whether the count was wrong.
+   */
+  private recount(ownerId: string): Promise<boolean> {
+    return this.dataSource.transaction(async (manager) => {
+      const [held] = await manager.query<[StoredCount]>(lockStatement, [ownerId]);
+      const [[counted]] = await manager.query<[[StoredCount], number]>(countStatement, [ownerId]);
+      return held.picture_bytes !== counted.picture_bytes || held.weight_bytes !== counted.weight_bytes;
+    });
   }
 }
