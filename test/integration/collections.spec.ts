@@ -1,29 +1,54 @@
-import { Collection, newIdentifier, Style } from '@app/domain';
+import { buffer } from 'node:stream/consumers';
 import type { Finetune } from '@app/domain';
-import { IMAGE_STORAGE } from '@app/storage';
+import { Collection, ImageTask, Style, applyTemplate, limits, newIdentifier } from '@app/domain';
 import type { ImageStorage } from '@app/storage';
+import { IMAGE_STORAGE } from '@app/storage';
 import sharp from 'sharp';
+import type { EntityManager } from 'typeorm';
+import { DataSource, IsNull } from 'typeorm';
+import { JsonLogger } from '@app/observability';
 import type { Reply, TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
-import type { ProblemJson } from '../support/factories';
+import type { ProblemJson, PromptJson } from '../support/factories';
+import { drawTask, makeFinetune, makePrompts, storedKeys } from '../support/factories';
 import { insertFinetune, insertPicture, insertPrompt } from '../support/prompt-rows';
+import { FileSweeper } from '../../apps/inference/src/sweeper/file-sweeper';
+import { rowsRead } from '../support/rows-read';
+import { keysIn } from '../support/stored-objects';
+import type { PublicCollection } from '../../apps/api/src/collections/public/public-collections.seeder';
+import {
+  PublicCollectionsSeeder,
+  readPublicCollections,
+} from '../../apps/api/src/collections/public/public-collections.seeder';
+import { stylesToApply } from '../../apps/api/src/collections/applied-styles';
+import { bundledDefaults } from '../support/bundled-defaults';
+import { until } from '../support/until';
 
 interface Resource {
   id: string;
   name: string;
   thumbnail: string | null;
 }
-
 const base = '/v1/prompts/collections';
+interface Problem {
+  code: string;
+  detail: string;
+  errors?: { pointer: string }[];
+}
+
+let api: TestApi;
+
+beforeAll(async () => {
+  api = await startTestApi();
+});
+afterAll(() => api.close());
 
 describe('Collections and Styles', () => {
-  let api: TestApi;
   let storage: ImageStorage;
   let key: TestKey;
   let finetune: Finetune;
 
   beforeAll(async () => {
-    api = await startTestApi();
     storage = api.app.get<ImageStorage>(IMAGE_STORAGE);
   });
 
@@ -31,8 +56,6 @@ describe('Collections and Styles', () => {
     key = await api.createKey();
     finetune = await insertFinetune(api.dataSource.manager, key.id);
   });
-
-  afterAll(() => api.close());
 
   const prompt = (values?: Parameters<typeof insertPrompt>[2]) =>
     insertPrompt(api.dataSource.manager, finetune, values);
@@ -45,19 +68,6 @@ describe('Collections and Styles', () => {
   const stylesOf = async (id: string) => (await call<Resource[]>('GET', `/${id}/styles`)).body;
 
   describe('POST /v1/prompts/collections', () => {
-    it('answers 201 with id, name and thumbnail only', async () => {
-      const { status, body } = await create([{ id: (await prompt()).id, name: 'Neon' }], 'Ünïcode 🌙');
-      expect(status).toBe(201);
-      expect(body).toEqual({ id: body.id, name: 'Ünïcode 🌙', thumbnail: null });
-      expect(body.id).toMatch(/^[\w-]{24}$/);
-    });
-
-    it('accepts an empty list of Styles', async () => {
-      const { status, body } = await create([]);
-      expect(status).toBe(201);
-      expect((await call<Resource[]>('GET', `/${body.id}/styles`)).body).toEqual([]);
-    });
-
     it("keeps the Prompt's text as a template, its negative prompt, and cfg and steps unless they are given", async () => {
       const source = await prompt({
         prompt: 'a zwx robot, {sharp}, Robot',
@@ -105,52 +115,6 @@ describe('Collections and Styles', () => {
       expect((await image.stats()).channels[1].mean).toBeCloseTo(128, 0);
     });
 
-    const good = { id: newIdentifier(), name: 'Neon' };
-    it.each<[string, unknown, string]>([
-      ['nothing', undefined, ''],
-      ['an array', [], ''],
-      ['no name', { styles: [] }, '/name'],
-      ['no styles', { name: 'x' }, '/styles'],
-      ['null styles', { name: 'x', styles: null }, '/styles'],
-      ['styles that are no array', { name: 'x', styles: good }, '/styles'],
-      ['101 styles', { name: 'x', styles: Array(101).fill(good) }, '/styles'],
-      ['an empty name', { name: '', styles: [] }, '/name'],
-      ['a long name', { name: 'x'.repeat(201), styles: [] }, '/name'],
-      ['a NUL in the name', { name: 'a\0b', styles: [] }, '/name'],
-      ['a lone surrogate in the name', { name: 'a\ud800', styles: [] }, '/name'],
-      ['a number as name', { name: 7, styles: [] }, '/name'],
-      ['an unknown field', { name: 'x', styles: [], thumbnail: 'x' }, '/thumbnail'],
-      ['a Style that is a number', { name: 'x', styles: [good, 7] }, '/styles/1'],
-      ['a Style that is null', { name: 'x', styles: [null] }, '/styles/0'],
-      ['a Style that is an array', { name: 'x', styles: [[good]] }, '/styles/0'],
-      ['a Style that is an empty array', { name: 'x', styles: [[]] }, '/styles/0'],
-      ['a Style without an id', { name: 'x', styles: [good, { name: 'x' }] }, '/styles/1/id'],
-      ['a Style without a name', { name: 'x', styles: [{ id: good.id }] }, '/styles/0/name'],
-      ['a Style with cfg 0.9', { name: 'x', styles: [{ ...good, cfg: 0.9 }] }, '/styles/0/cfg'],
-      ['a Style with cfg 20.1', { name: 'x', styles: [{ ...good, cfg: 20.1 }] }, '/styles/0/cfg'],
-      ['a Style with a text as cfg', { name: 'x', styles: [{ ...good, cfg: '7.5' }] }, '/styles/0/cfg'],
-      ['a Style with no steps', { name: 'x', styles: [{ ...good, steps: 0 }] }, '/styles/0/steps'],
-      ['a Style with 51 steps', { name: 'x', styles: [{ ...good, steps: 51 }] }, '/styles/0/steps'],
-      ['a Style with 2.5 steps', { name: 'x', styles: [{ ...good, steps: 2.5 }] }, '/styles/0/steps'],
-      ['a Style with an unknown field', { name: 'x', styles: [{ ...good, seed: 1 }] }, '/styles/0/seed'],
-    ])('rejects %s with 400', async (_, body, pointer) => {
-      const reply = await call<ProblemJson>('POST', '', body);
-      expect(reply.status).toBe(400);
-      expect(reply.headers.get('content-type')).toMatch(/^application\/problem\+json/);
-      expect(reply.body.code).toBe('ValidationFailed');
-      expect(reply.body.errors?.map((error) => error.pointer)).toEqual([pointer]);
-    });
-
-    it('accepts the limits of every field', async () => {
-      const { id } = await prompt();
-      const styles = [
-        { id, name: 'x'.repeat(200), cfg: 1, steps: 1 },
-        { id, name: 'x', cfg: 20, steps: 50 },
-      ];
-      expect((await create(styles, '🌙'.repeat(200))).status).toBe(201);
-      expect((await create(Array<object>(100).fill({ id, name: 'same' }))).status).toBe(201);
-    });
-
     it('creates nothing and names each id that is not a Prompt of the caller', async () => {
       const { id } = await prompt();
       const stranger = await api.createKey();
@@ -190,13 +154,6 @@ describe('Collections and Styles', () => {
       expect(second.body).toEqual(all.body.slice(2));
       expect(second.headers.get('link')).toBeNull();
     });
-
-    it.each(['?limit=0', '?limit=101', '?limit=x', '?after=x', `?after=${newIdentifier()}`])(
-      'rejects %s',
-      async (query) => {
-        expect((await call<ProblemJson>('GET', query)).status).toBe(400);
-      },
-    );
   });
 
   describe('POST /v1/prompts/collections/:id/styles', () => {
@@ -279,6 +236,352 @@ describe('Collections and Styles', () => {
       ])
         expect((await call<ProblemJson>(method, `/${collection.id}${path}`)).body.code).toBe('CollectionNotFound');
       expect((await create([{ id: source.id, name: 'again' }])).status).toBe(201);
+    });
+  });
+});
+
+describe('Collections with very many Styles', () => {
+  let key: TestKey;
+  let path: string;
+
+  beforeAll(async () => {
+    key = await api.createKey();
+    path = `/v1/finetunes/${(await makeFinetune(api, key, { model: 'shapes' })).id}/styles`;
+    // Hundreds of other Collections, so that the planner expects each to be small. In random order, as rows are after
+    // some time.
+    await api.dataSource.query(
+      `WITH made AS (
+         INSERT INTO collections (id, owner_id, name, created_at)
+         SELECT substr(md5(n::text), 1, 24), $1, 'small', now() FROM generate_series(1, 300) AS n RETURNING id
+       )
+       INSERT INTO styles (id, owner_id, collection_id, name, template, cfg, steps, created_at)
+       SELECT substr(md5(random()::text), 1, 24), $1, id, 'x', '{finetune}', 7, 20, now()
+       FROM made, generate_series(1, 100) ORDER BY random()`,
+      [key.id],
+    );
+  });
+  async function makeCollection(size: number): Promise<string> {
+    const id = newIdentifier();
+    await api.dataSource.query(
+      `INSERT INTO collections (id, owner_id, name, created_at) VALUES ($1, $2, 'large', now())`,
+      [id, key.id],
+    );
+    await api.dataSource.query(
+      `INSERT INTO styles (id, owner_id, collection_id, name, template, cfg, steps, created_at)
+       SELECT substr(md5(random()::text), 1, 24), $2, $1, 'x', '{finetune}', 7, 20, now() FROM generate_series(1, $3)`,
+      [id, key.id, size],
+    );
+    await api.dataSource.query('ANALYZE styles');
+    return id;
+  }
+
+  const applied = async (ids: string[]): Promise<number> =>
+    rowsRead(api.app.get(DataSource), 'styles', async () => {
+      const { status, body } = await api.request<ProblemJson>('POST', path, { key, body: ids.map((id) => ({ id })) });
+      expect([status, body.code]).toEqual([422, 'TooManyPrompts']);
+    });
+
+  it('cost no more to refuse than one Style too many', async () => {
+    const least = await applied([await makeCollection(limits.appliedPrompts + 1)]);
+    expect(least).toBeGreaterThan(limits.appliedPrompts);
+    expect(least).toBeLessThan(limits.appliedPrompts + 50);
+    const large = [await makeCollection(20_000), await makeCollection(20_000)];
+    expect(await applied(large.slice(0, 1))).toBeLessThanOrEqual(least);
+    expect(await applied(large)).toBeLessThanOrEqual(least + 1);
+  });
+
+  it('are deleted with their first thousand thumbnail files; the sweeper removes the others', async () => {
+    const id = await makeCollection(1050);
+    await api.dataSource.query(
+      `UPDATE styles SET source_prompt_id = id, thumbnail_key = 'thumbnails/' || id || '/1/0.png' WHERE collection_id = $1`,
+      [id],
+    );
+    const keys = await api.dataSource.query<{ key: string }[]>(
+      'SELECT thumbnail_key AS key FROM styles WHERE collection_id = $1',
+      [id],
+    );
+    const storage = api.app.get<ImageStorage>(IMAGE_STORAGE);
+    const before = new Set(await keysIn(storage));
+    for (const { key: file } of keys) await storage.write(file, Buffer.from('x'));
+    expect((await api.request('DELETE', `/v1/prompts/collections/${id}`, { key })).status).toBe(200);
+    expect((await keysIn(storage)).filter((file) => !before.has(file))).toHaveLength(50);
+    expect(await api.dataSource.query('SELECT id FROM styles WHERE collection_id = $1', [id])).toEqual([]);
+    const logger = new JsonLogger('test', 'silent');
+    await new FileSweeper(storage, api.dataSource, logger).sweep(Date.now() + 3_600_000);
+    expect((await keysIn(storage)).filter((file) => !before.has(file))).toEqual([]);
+  });
+});
+
+describe('public Collections', () => {
+  let key: TestKey;
+  let shipped: PublicCollection[];
+
+  beforeAll(async () => {
+    key = await api.createKey();
+    shipped = await readPublicCollections();
+  });
+
+  const call = <T = Resource>(method: string, path = '', body?: unknown): Promise<Reply<T>> =>
+    api.request<T>(method, `${base}${path}`, { key, body });
+
+  it('are listed with scope=public, and nowhere else', async () => {
+    const { status, body } = await call<Resource[]>('GET', '?scope=public');
+    expect(status).toBe(200);
+    expect(body.map(({ name }) => name)).toEqual(shipped.map(({ name }) => name).reverse());
+    expect((await call<Resource[]>('GET', '?scope=public&limit=1')).headers.get('link')).toContain('scope=public');
+    expect((await call<Resource[]>('GET')).body).toEqual([]);
+    await call('POST', '', { name: 'own', styles: [] });
+    expect((await call<Resource[]>('GET')).body.map(({ name }) => name)).toEqual(['own']);
+    expect((await call<Resource[]>('GET', '?scope=public')).body).toEqual(body);
+  });
+
+  it('are read by everyone, with the thumbnail of the first Style', async () => {
+    for (const collection of shipped) {
+      const { body } = await call('GET', `/${collection.id}`);
+      expect(body).toEqual({ id: collection.id, name: collection.name, thumbnail: body.thumbnail });
+      const styles = (await call<Resource[]>('GET', `/${collection.id}/styles`)).body.reverse();
+      expect(styles.map(({ id, name }) => ({ id, name }))).toEqual(
+        collection.styles.map(({ id, name }) => ({ id, name })),
+      );
+      expect(body.thumbnail).toBe(styles[0].thumbnail);
+      for (const { id, thumbnail } of styles) {
+        expect((await call('GET', `/${collection.id}/styles/${id}`)).body.thumbnail).toBe(thumbnail);
+        const response = await fetch(`${api.baseUrl}${new URL(thumbnail!).pathname}`);
+        const png = Buffer.from(await response.arrayBuffer());
+        expect(await sharp(png).metadata()).toMatchObject({ format: 'png', width: 256, height: 256 });
+        expect(png.length).toBeLessThan(16_000);
+      }
+    }
+  });
+
+  describe(stylesToApply.name, () => {
+    const resolve = (ids: string[]) =>
+      stylesToApply(
+        api.dataSource.manager,
+        key.id,
+        ids.map((id) => ({ id })),
+      );
+
+    it('resolves Collections and Styles, own and public, in the order of the input', async () => {
+      const [{ id, styles }] = shipped;
+      const finetune = await insertFinetune(api.dataSource.manager, key.id);
+      const source = await insertPrompt(api.dataSource.manager, finetune, { prompt: 'one robot' });
+      const own = (await call('POST', '', { name: 'own', styles: [{ id: source.id, name: 'mine' }] })).body;
+      const [{ id: ownStyle }] = (await call<Resource[]>('GET', `/${own.id}/styles`)).body;
+      const empty = (await call('POST', '', { name: 'empty', styles: [] })).body;
+      const resolved = await resolve([styles[1].id, id, own.id, empty.id, ownStyle, id]);
+      const all = styles.map(({ name }) => name);
+      expect(resolved.map((group) => group.map(({ name }) => name))).toEqual([
+        [styles[1].name],
+        all,
+        ['mine'],
+        [],
+        ['mine'],
+        all,
+      ]);
+      expect(applyTemplate(resolved[4][0].template, { token: 'qrs', name: 'star' })).toBe('one qrs star');
+    });
+
+    it('rejects more Styles than one request may apply', async () => {
+      const { id } = (await call('POST', '', { name: 'many', styles: [] })).body;
+      const add = (count: number) =>
+        api.dataSource.query(
+          `INSERT INTO styles (id, owner_id, collection_id, name, template, cfg, steps, created_at)
+           SELECT substr(md5(random()::text), 1, 24), $1, $2, 'x', '{finetune}', 7, 20, now() FROM generate_series(1, $3)`,
+          [key.id, id, count],
+        );
+      await add(limits.appliedPrompts);
+      expect((await resolve([id])).flat()).toHaveLength(limits.appliedPrompts);
+      await add(1);
+      await expect(resolve([id])).rejects.toMatchObject({ kind: 'unprocessable', code: 'TooManyPrompts' });
+    });
+
+    it("names each id that is neither, including another caller's", async () => {
+      const stranger = await api.createKey();
+      const theirs = await api.request<Resource>('POST', base, { key: stranger, body: { name: 'x', styles: [] } });
+      const ids = [shipped[0].id, newIdentifier(), theirs.body.id, 'x'];
+      await expect(resolve(ids)).rejects.toMatchObject({
+        kind: 'unprocessable',
+        code: 'StyleNotFound',
+        fields: [1, 2, 3].map((index) => ({ pointer: `/${index}/id` })),
+      });
+    });
+  });
+
+  describe(PublicCollectionsSeeder.name, () => {
+    let seeder: PublicCollectionsSeeder;
+    let storage: ImageStorage;
+
+    beforeAll(() => {
+      seeder = api.app.get(PublicCollectionsSeeder);
+      storage = api.app.get<ImageStorage>(IMAGE_STORAGE);
+    });
+
+    afterEach(() => seeder.seed(shipped));
+
+    const rows = async () => {
+      const where = { ownerId: IsNull() };
+      const { manager } = api.dataSource;
+      const order = { id: 'ASC' } as const;
+      return [await manager.find(Collection, { where, order }), await manager.find(Style, { where, order })];
+    };
+    const bytesOf = async (styleId: string) => {
+      const object = await storage.read(`thumbnails/${styleId}.png`);
+      return object && buffer(object.stream);
+    };
+
+    it('changes nothing when it is repeated, also by several processes at once', async () => {
+      const before = await rows();
+      await Promise.all([1, 2, 3].map(() => seeder.seed(shipped)));
+      expect(await rows()).toEqual(before);
+    });
+
+    it('follows the data: names, texts and order change, ids stay', async () => {
+      const [first, ...others] = structuredClone(shipped);
+      first.name = 'Renamed';
+      first.styles.reverse();
+      first.styles[0].template = 'a portrait of a {finetune}';
+      await seeder.seed([first, ...others]);
+      expect((await call('GET', `/${first.id}`)).body.name).toBe('Renamed');
+      const listed = (await call<Resource[]>('GET', `/${first.id}/styles`)).body.reverse();
+      expect(listed.map(({ id }) => id)).toEqual(first.styles.map(({ id }) => id));
+      const stored = await api.dataSource.manager.findOneByOrFail(Style, { id: first.styles[0].id });
+      expect(stored.template).toBe('a portrait of a {finetune}');
+    });
+
+    it("removes Collections that are no longer shipped, with their thumbnails, and leaves the callers' own", async () => {
+      const own = (await call('POST', '', { name: 'stays', styles: [] })).body;
+      const [dropped, shortened, ...others] = structuredClone(shipped);
+      const [gone] = shortened.styles.splice(0, 1);
+      await seeder.seed([shortened, ...others]);
+      expect((await call<Problem>('GET', `/${dropped.id}`)).status).toBe(404);
+      expect((await call<Resource[]>('GET', `/${shortened.id}/styles`)).body).toHaveLength(shortened.styles.length);
+      expect(await bytesOf(dropped.styles[0].id)).toBeUndefined();
+      expect(await bytesOf(gone.id)).toBeUndefined();
+      expect((await call('GET', `/${own.id}`)).status).toBe(200);
+    });
+
+    it('restores a lost or damaged thumbnail', async () => {
+      const [first, second] = shipped[0].styles;
+      const before = await bytesOf(first.id);
+      await storage.removeAll(`thumbnails/${first.id}.png`);
+      await storage.write(`thumbnails/${second.id}.png`, Buffer.from('damaged'));
+      await seeder.seed(shipped);
+      expect(await bytesOf(first.id)).toEqual(before);
+      expect(await sharp(await bytesOf(second.id)).metadata()).toMatchObject({ width: 256 });
+    });
+  });
+});
+
+describe('a Collection from Prompts of one Fine-Tune, applied to another', () => {
+  let key: TestKey;
+
+  beforeAll(async () => {
+    key = await api.createKey();
+  });
+
+  const call = <T>(method: string, path: string, body?: unknown) => api.request<T>(method, `/v1${path}`, { key, body });
+  const pictureStatus = async (url: string | null) => (await fetch(`${api.baseUrl}${new URL(url!).pathname}`)).status;
+  const rowCounts = () =>
+    api.dataSource.query<object[]>(
+      `SELECT (SELECT count(*) FROM finetunes) AS finetunes, (SELECT count(*) FROM finetune_prompts) AS prompts,
+        (SELECT count(*) FROM image_tasks) AS tasks, (SELECT count(*) FROM images) AS images,
+        (SELECT count(*) FROM collections) AS collections, (SELECT count(*) FROM styles) AS styles`,
+    );
+
+  it('keeps its thumbnails when Prompt and Fine-Tune are deleted, and leaves nothing when it is deleted itself', async () => {
+    const before = { rows: await rowCounts(), files: await storedKeys(api) };
+    const source = await makeFinetune(api, key, { name: 'robot', token: 'zwx' });
+    const prompts = await makePrompts(api, key, source.id, [
+      { prompt: 'a robot in the rain', negative_prompt: 'sun', cfg: 9, steps: 12 },
+      { prompt: 'a zwx robot at the sea' },
+    ]);
+    await drawTask(api, prompts[0].id);
+    const styles = prompts.map(({ id }, index) => ({ id, name: `style ${index}` }));
+    const collection = (await call<Resource>('POST', '/prompts/collections', { name: 'Trip', styles })).body;
+    expect(await pictureStatus(collection.thumbnail)).toBe(200);
+
+    // The second picture is drawn after the Style was made.
+    await drawTask(api, prompts[1].id);
+    expect((await call('DELETE', `/finetunes/${source.id}/prompts/${prompts[1].id}`)).status).toBe(200);
+    expect((await call('DELETE', `/finetunes/${source.id}`)).status).toBe(200);
+    const listed = (await call<Resource[]>('GET', `/prompts/collections/${collection.id}/styles`)).body;
+    expect(await Promise.all(listed.map(({ thumbnail }) => pictureStatus(thumbnail)))).toEqual([200, 200]);
+
+    const target = await makeFinetune(api, key, { name: 'cat', token: 'qrs' });
+    const applied = await call<PromptJson[]>('POST', `/finetunes/${target.id}/styles`, [{ id: collection.id }]);
+    expect(applied.status).toBe(201);
+    const made = await Promise.all(
+      applied.body.map(({ id }) => call<PromptJson>('GET', `/finetunes/${target.id}/prompts/${id}`)),
+    );
+    expect(made.map(({ body }) => [body.prompt, body.negative_prompt, body.cfg, body.steps])).toEqual([
+      ['a qrs cat in the rain', 'sun', 9, 12],
+      ['a qrs cat at the sea', null, bundledDefaults.cfg, bundledDefaults.steps],
+    ]);
+
+    expect((await call('DELETE', `/prompts/collections/${collection.id}`)).status).toBe(200);
+    expect(await pictureStatus(collection.thumbnail)).toBe(404);
+    expect((await call('DELETE', `/finetunes/${target.id}`)).status).toBe(200);
+    expect({ rows: await rowCounts(), files: await storedKeys(api) }).toEqual(before);
+  });
+});
+
+describe('Collections and Styles of several callers', () => {
+  interface Problem {
+    code: string;
+    instance: string;
+  }
+  let key: TestKey;
+  let finetune: Finetune;
+
+  beforeEach(async () => {
+    key = await api.createKey();
+    finetune = await insertFinetune(api.dataSource.manager, key.id);
+  });
+
+  const prompt = () => insertPrompt(api.dataSource.manager, finetune);
+  const call = <T = Resource>(method: string, path = '', body?: unknown, as = key): Promise<Reply<T>> =>
+    api.request<T>(method, `${base}${path}`, { key: as, body });
+  const create = (styles: object[] = []) => call('POST', '', { name: 'Night scenes', styles });
+
+  describe('a Style that is made while its Collection or Prompt is deleted', () => {
+    /** Keeps the transaction of `taking` open until the request waits for it. */
+    async function during(
+      taking: (manager: EntityManager) => Promise<unknown>,
+      request: () => Promise<Reply<Problem>>,
+    ) {
+      let reply: Promise<Reply<Problem>> | undefined;
+      await api.dataSource.transaction(async (manager) => {
+        await taking(manager);
+        reply = request();
+        await until(async () => {
+          const waiting = await api.dataSource.query<unknown[]>(
+            `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+          );
+          return waiting.length > 0;
+        }, 'the request waits for the deletion');
+      });
+      return reply!;
+    }
+
+    it('is refused when its Collection is deleted', async () => {
+      const { body: collection } = await create();
+      const source = await prompt();
+      const reply = await during(
+        (manager) => manager.delete(Collection, { id: collection.id }),
+        () => call<Problem>('POST', `/${collection.id}/styles`, [{ id: source.id, name: 'x' }]),
+      );
+      expect([reply.status, reply.body.code]).toEqual([404, 'CollectionNotFound']);
+    });
+
+    it('is refused when its Prompt is deleted', async () => {
+      const source = await prompt();
+      const reply = await during(
+        (manager) => manager.delete(ImageTask, { id: source.id }),
+        () => call<Problem>('POST', '', { name: 'x', styles: [{ id: source.id, name: 'x' }] }),
+      );
+      expect([reply.status, reply.body.code]).toEqual([422, 'PromptNotFound']);
+      expect(await api.dataSource.manager.countBy(Collection, { ownerId: key.id })).toBe(0);
     });
   });
 });

@@ -1,13 +1,46 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** A schema of the committed document. */
+export interface Schema {
+  $ref?: string;
+  type?: string | string[];
+  enum?: string[];
+  anyOf?: Schema[];
+  oneOf?: Schema[];
+  items?: Schema;
+  properties?: Record<string, Schema>;
+  required?: string[];
+  format?: string;
+  pattern?: string;
+  minLength?: number;
+  maxLength?: number;
+  minimum?: number;
+  maximum?: number;
+  minItems?: number;
+  maxItems?: number;
+}
+
 /** A value, and its name in test names. */
-export type Named = readonly [label: string, value: unknown];
+type Named = readonly [label: string, value: unknown];
 
 /** Accepted and rejected values of a field; null and absence are handled separately. */
-export interface Kind {
+export interface Values {
   good: readonly Named[];
   bad: readonly Named[];
-  /** The field's schema in the OpenAPI document. */
-  bounds: Readonly<Record<string, unknown>>;
 }
+
+const { components } = JSON.parse(readFileSync(join(__dirname, '..', '..', 'openapi.json'), 'utf8')) as {
+  components: { schemas: Record<string, Schema> };
+};
+
+/** The schema that a reference names, and the one besides null. */
+export function resolve(schema: Schema): Schema {
+  const { $ref, anyOf } = schema;
+  if ($ref) return resolve(components.schemas[$ref.split('/').at(-1)!]);
+  return anyOf?.some(({ type }) => type === 'null') ? resolve(anyOf[0]) : schema;
+}
+const typeOf = ({ type }: Schema): string | undefined => [type].flat().find((each) => each !== 'null');
 
 const others: readonly Named[] = [
   ['a string', 'x'],
@@ -17,114 +50,125 @@ const others: readonly Named[] = [
   ['an object', { a: 1 }],
 ];
 const allBut = (...labels: string[]): readonly Named[] => others.filter(([label]) => !labels.includes(label));
+/** With the name of the Fine-Tune, and of as few tokens as a prompt may have. */
+const fill = (length: number): string =>
+  length < 1000 ? 'x'.repeat(length) : `robot${' robot'.repeat(400)}`.slice(0, length).padEnd(length, 'x');
 
-/** A string of `min` to `max` characters; `fill` makes one of a given length. */
-export function text(min: number, max: number, fill = (length: number) => 'x'.repeat(length)): Kind {
+function ofString({ enum: words, format, pattern, minLength = 0, maxLength = 0 }: Schema): Values {
+  const wrong = allBut('a string');
+  if (words)
+    return {
+      good: words.map((word) => [word, word]),
+      bad: [...wrong, ['another word', '?'], ['upper case', words[0].toUpperCase()], ['nothing', '']],
+    };
+  if (format === 'uri') return { good: urls.good, bad: [...wrong, ['nothing', ''], ...urls.bad] };
+  const tooLong: readonly Named[] = [['one character too many', fill(maxLength + 1)]];
+  if (pattern?.startsWith('^[a-z0-9]'))
+    return {
+      good: ['sd1.5', 'sd2.1', 'shapes'].map((name) => [name, name]),
+      bad: [...wrong, ...tooLong, ['another word', '?'], ['upper case', 'SD1.5'], ['nothing', '']],
+    };
+  const candidates: readonly Named[] = [
+    ['the longest', fill(maxLength)],
+    ['characters of four bytes', `${fill(maxLength - 2)}𝒳`],
+    ['nothing', ''],
+    ['white space', ' \n '],
+    ['a letter of another script', '机'],
+    ['a digit among signs', '-7-'],
+    ['no letter and no digit', '-_!-'],
+  ].filter(([label]) => maxLength < 1000 || !/script|sign|letter/.test(label)) as unknown as Named[];
+  const fits = ([, text]: Named): boolean =>
+    (text as string).length >= minLength && new RegExp(pattern ?? '', 'u').test(text as string);
   return {
-    good: [
-      ['the longest', fill(max)],
-      ...(min === 0 ? [['nothing', ''] as const] : []),
-      ['characters of four bytes', `${fill(max - 2)}𝒳`],
-    ],
+    good: candidates.filter(fits),
     bad: [
-      ...allBut('a string'),
-      ...(min > 0
-        ? ([
-            ['nothing', ''],
-            ['white space', ' \n '],
-          ] as const)
-        : []),
-      ['one character too many', fill(max + 1)],
+      ...wrong,
+      ...tooLong,
+      ...candidates.filter((each) => !fits(each)),
       ['a NUL', `${fill(5)}\0`],
       ['half of a surrogate pair', `${fill(5)}\ud800`],
     ],
-    bounds: { type: 'string', minLength: min, maxLength: max },
   };
 }
 
-/** Such a string that also needs a letter or a digit. */
-export function word(max: number): Kind {
-  const kind = text(1, max);
-  return {
-    ...kind,
-    good: [...kind.good, ['a letter of another script', '机'], ['a digit among signs', '-7-']],
-    bad: [...kind.bad, ['no letter and no digit', '-_!-'], ['nothing but a hyphen', '-']],
-  };
-}
-
-/** A number from `min` to `max`. */
-export function number(min: number, max: number): Kind {
+function ofNumber({ minimum = 0, maximum = 0 }: Schema, step: number): Values {
   return {
     good: [
-      ['the least', min],
-      ['the most', max],
-      ['a fraction', min + 0.125],
-    ],
-    bad: [...allBut('a number'), ['just below', min - 0.001], ['just above', max + 0.001], ['digits', String(max)]],
-    bounds: { type: 'number', minimum: min, maximum: max },
-  };
-}
-
-/** A whole number from `min` to `max`. */
-export function integer(min: number, max: number): Kind {
-  return {
-    good: [
-      ['the least', min],
-      ['the most', max],
+      ['the least', minimum],
+      ['the most', maximum],
+      ...(step < 1 ? [['a fraction', minimum + 0.125] as const] : []),
     ],
     bad: [
       ...allBut('a number'),
-      ['just below', min - 1],
-      ['just above', max + 1],
-      ['a fraction', min + 0.5],
-      ['digits', String(max)],
-      ['more than a double holds exactly', Number.MAX_VALUE],
+      ['just below', minimum - step],
+      ['just above', maximum + step],
+      ['digits', String(maximum)],
+      ...(step < 1 ? [] : ([['a fraction', minimum + 0.5]] as const)),
     ],
-    bounds: { type: 'integer', minimum: min, maximum: max },
   };
 }
 
-/** True or false. */
-export const flag: Kind = {
-  good: [
-    ['true', true],
-    ['false', false],
-  ],
-  bad: [...allBut('true'), ['zero', 0]],
-  bounds: { type: 'boolean' },
-};
-
-/** One of the words that a field accepts. */
-export function words(...good: string[]): Kind {
+function ofArray({ items = {}, minItems = 0, maxItems = 0 }: Schema): Values {
+  const element = resolve(items);
+  const wrong = allBut('an array');
+  // Objects have rows of their own.
+  const { good, bad } = element.properties ? { good: [], bad: [] } : valuesOf(element);
+  const value = good[0]?.[1] ?? { id: '{prompt}', name: 'night' };
+  const fewest = Array<unknown>(minItems).fill(value);
   return {
-    good: good.filter((word) => word.length < 64).map((word) => [word, word]),
-    bad: [
-      ...allBut('a string'),
-      ['a word it does not know', '?'],
-      ['upper case', good[0].toUpperCase()],
-      ['nothing', ''],
+    good: [
+      ['the fewest', fewest] as const,
+      ...(element.enum ? [] : [['the most', Array(maxItems).fill(value)] as const]),
     ],
-    bounds: {},
+    bad: [
+      ...wrong,
+      ['one too many', Array(maxItems + 1).fill(value)],
+      ...(element.enum ? [['an empty array', []] as const] : []),
+      ...bad.map(
+        ([label, wrongOne]) =>
+          [`${label} ${element.enum ? 'in it' : 'among them'}`, [...fewest.slice(1), wrongOne]] as const,
+      ),
+    ],
   };
 }
 
-const shapes = ['square', 'portrait', 'landscape'];
-
-/** A picture shape: a word, or an array with one. */
-export const aspectRatio: Kind = {
-  good: shapes.flatMap((shape): Named[] => [
-    [shape, shape],
-    [`[${shape}]`, [shape]],
-  ]),
-  bad: [...others, ['no shape', []], ['two shapes', ['square', 'square']], ['an array in an array', [['square']]]],
-  bounds: {},
-};
+/** Accepted and rejected values of a schema. */
+export function valuesOf(schema: Schema): Values {
+  const known = resolve(schema);
+  if (known.oneOf) {
+    const all = known.oneOf.map(valuesOf);
+    const types = known.oneOf.map(
+      (each) => ({ string: 'a string', integer: 'a number', array: 'an array' })[typeOf(each)!]!,
+    );
+    const own = all.flatMap(({ bad }) => bad).filter(([label]) => !others.some(([other]) => other === label));
+    const good = all.flatMap((each) => each.good);
+    return {
+      good,
+      bad: [...allBut(...types), ...own.filter(([label]) => label !== 'digits')],
+    };
+  }
+  const type = typeOf(known);
+  if (type === 'string') return ofString(known);
+  if (type === 'number') return ofNumber(known, 0.001);
+  if (type === 'integer') return ofNumber(known, 1);
+  if (type === 'array') return ofArray(known);
+  if (type === 'boolean')
+    return {
+      good: [
+        ['true', true],
+        ['false', false],
+      ],
+      bad: [...allBut('true'), ['zero', 0]],
+    };
+  if (type === 'object') return metadata;
+  throw new Error(`No values are known for ${JSON.stringify(schema)}.`);
+}
 
 const nested = (levels: number): object => (levels === 1 ? {} : { a: nested(levels - 1) });
 const ofBytes = (bytes: number): object => ({ a: 'x'.repeat(bytes - '{"a":""}'.length) });
 
-/** A JSON object of at most 16 KB and 8 levels. */
-export const metadata: Kind = {
+/** A JSON object of at most 16 KB and 8 levels; its schema has no word for either. */
+const metadata: Values = {
   good: [
     ['an empty object', {}],
     ['eight levels', nested(8)],
@@ -143,60 +187,28 @@ export const metadata: Kind = {
     ['a key named constructor', { a: [{ constructor: 1 }] }],
     ['a key named prototype', { prototype: 1 }],
   ],
-  bounds: { type: 'object' },
 };
 
-const url = (length = 30) => 'https://pictures.example/'.padEnd(length, 'x');
-const badUrls: readonly Named[] = [
-  ['one character too many', url(2049)],
-  ['no URL', 'nowhere'],
-  ['a path', '/hook'],
-  ['another scheme', 'ftp://pictures.example/x'],
-  ['a script', 'javascript:alert(1)'],
-  ['a user name', 'https://me@pictures.example/'],
-  ['a space', 'https://pictures.example/a b'],
-  ['a NUL', 'https://pictures.example/\0'],
-  ['the port 0', 'https://a.example:0/'],
-  ['a port that is too large', 'https://a.example:99999/'],
-  ['no host', 'https:///hook'],
-  ['a letter that is not percent-encoded', 'https://a.example/bücher'],
-  ['a wrong escape', 'https://a.example/%zz'],
-];
-
-/** Absolute http and https URLs of at most 2048 characters. */
-export const urls = {
-  one: {
-    good: [
-      ['the longest', url(2048)],
-      ['http with a port and a query', 'http://pictures.example:8080/x?y=%20#z'],
-      ['a host in other letters than those of ASCII', 'https://例え.テスト:8443/x?y=1'],
-    ],
-    bad: [...allBut('a string'), ['nothing', ''], ...badUrls],
-    bounds: { type: 'string', maxLength: 2048 },
-  } satisfies Kind,
-  many: (min: number, max: number): Kind => ({
-    good: [
-      ['the fewest', Array<string>(min).fill(url())],
-      ['the most', Array<string>(max).fill(url())],
-    ],
-    bad: [
-      ...allBut('an array'),
-      ['one too many', Array<string>(max + 1).fill(url())],
-      ...badUrls.map(([label, value]) => [`${label} among them`, [...Array<string>(min).fill(url()), value]] as const),
-      ['a number among them', [...Array<string>(min).fill(url()), 7]],
-    ],
-    bounds: { type: 'array', minItems: min, maxItems: max },
-  }),
+const url = (length = 30): string => 'https://pictures.example/'.padEnd(length, 'x');
+const urls: Values = {
+  good: [
+    ['the longest', url(2048)],
+    ['http with a port and a query', 'http://pictures.example:8080/x?y=%20#z'],
+    ['a host in other letters than those of ASCII', 'https://例え.テスト:8443/x?y=1'],
+  ],
+  bad: [
+    ['one character too many', url(2049)],
+    ['no URL', 'nowhere'],
+    ['a path', '/hook'],
+    ['another scheme', 'ftp://pictures.example/x'],
+    ['a script', 'javascript:alert(1)'],
+    ['a user name', 'https://me@pictures.example/'],
+    ['a space', 'https://pictures.example/a b'],
+    ['a NUL', 'https://pictures.example/\0'],
+    ['the port 0', 'https://a.example:0/'],
+    ['a port that is too large', 'https://a.example:99999/'],
+    ['no host', 'https:///hook'],
+    ['a letter that is not percent-encoded', 'https://a.example/bücher'],
+    ['a wrong escape', 'https://a.example/%zz'],
+  ],
 };
-
-/** An array of `min` to `max` objects like `element`. */
-export function objects(min: number, max: number, element: object): Kind {
-  return {
-    good: [
-      ['the fewest', Array<object>(min).fill(element)],
-      ['the most', Array<object>(max).fill(element)],
-    ],
-    bad: [...allBut('an array'), ['one too many', Array<object>(max + 1).fill(element)]],
-    bounds: { type: 'array', minItems: min, maxItems: max },
-  };
-}

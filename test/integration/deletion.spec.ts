@@ -87,19 +87,6 @@ describe('Deleting', () => {
     expect(await api.dataSource.query(stored, [key.id])).toEqual([{ picture_bytes: '0', weight_bytes: '0' }]);
   });
 
-  it('each resource one by one leaves no row and no file either', async () => {
-    const { finetune, collection, generation, prompt, style } = world;
-    await remove(`/v1/finetunes/${finetune}/prompts/${prompt}`, `Prompt ${prompt}`);
-    const thumbnails = await pictures(`/v1/prompts/collections/${collection}/styles/${style}`);
-    expect(await statuses(thumbnails)).toEqual([200]);
-    await remove(`/v1/prompts/collections/${collection}/styles/${style}`, `Style ${style}`);
-    expect(await statuses(thumbnails)).toEqual([404]);
-    await remove(`/v1/prompts/collections/${collection}`, `Collection ${collection}`);
-    await remove(`/v1/finetunes/${finetune}`, `Fine-Tune ${finetune}`);
-    await remove(`/v1/sd/text-to-image/${generation}`, `Generation ${generation}`);
-    expect(await everything()).toEqual(before);
-  });
-
   it('waiting tasks leaves nothing, and nothing appears later', async () => {
     const { finetune, collection, generation } = world;
     const [drawn, waiting] = await makePrompts(api, key, finetune, [{ prompt: 'a robot' }, { prompt: 'the robot' }]);

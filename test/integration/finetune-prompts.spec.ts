@@ -1,14 +1,18 @@
 import { FinetunePrompt, ImageTask } from '@app/domain';
-import { JOB_BACK_END } from '@app/queue';
 import type { JobBackEnd } from '@app/queue';
-import { jobIdOf } from '@app/queue';
+import { JOB_BACK_END, jobIdOf } from '@app/queue';
 import { Client } from 'pg';
+import { ImageTaskLifeCycle, progressChannel, stopChannel } from '@app/tasks';
+import { Webhook } from 'standardwebhooks';
 import { itOnce } from '../support/back-ends';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import { bundledDefaults } from '../support/bundled-defaults';
 import type { ProblemJson, PromptJson } from '../support/factories';
-import { drawTask, failTask, makeFinetune, makePrompts } from '../support/factories';
+import { drawTask, failTask, makeFinetune, makePrompts, storedKeys } from '../support/factories';
+import { openEvents } from '../support/event-source';
+import { until } from '../support/until';
+import { receiversOfSuite } from '../support/receiver';
 
 const wholeKeys = [
   'aspect_ratio',
@@ -24,23 +28,46 @@ const wholeKeys = [
   'seed',
   'steps',
 ];
+interface StatusJson {
+  status: string;
+  queue_position: number | null;
+  step: number | null;
+  [field: string]: unknown;
+}
+/** Listens on a PostgreSQL channel; the returned function waits for one payload and stops listening. */
+async function listen(api: TestApi, channel: string): Promise<(payload: string) => Promise<void>> {
+  const client = new Client({ connectionString: api.config.databaseUrl });
+  await client.connect();
+  await client.query(`LISTEN ${channel}`);
+  const heard = new Set<string>();
+  let wake = () => undefined as void;
+  client.on('notification', ({ payload }) => {
+    heard.add(payload ?? '');
+    wake();
+  });
+  return async (payload) => {
+    while (!heard.has(payload)) await new Promise<void>((resolve) => (wake = resolve));
+    await client.end();
+  };
+}
+
+let api: TestApi;
+
+beforeAll(async () => {
+  api = await startTestApi();
+});
+afterAll(() => api.close());
 
 describe('Prompts', () => {
-  let api: TestApi;
   let key: TestKey;
   let finetuneId: string;
   let path: string;
 
-  beforeAll(async () => {
-    api = await startTestApi();
-  });
   beforeEach(async () => {
     key = await api.createKey();
     finetuneId = (await makeFinetune(api, key)).id;
     path = `/v1/finetunes/${finetuneId}/prompts`;
   });
-  afterAll(() => api.close());
-
   const post = (body: unknown) => api.request<PromptJson[] & ProblemJson>('POST', path, { key, body });
   const get = (id: string) => api.request<PromptJson>('GET', `${path}/${id}`, { key });
   const countPrompts = () => api.dataSource.manager.countBy(FinetunePrompt, { ownerId: key.id });
@@ -85,26 +112,6 @@ describe('Prompts', () => {
       expect([status, body]).toEqual([200, { ...created, cfg: 8, seed: 4_294_967_295 }]);
       const list = await api.request('GET', path, { key });
       expect(list.body).toEqual([body]);
-    });
-
-    itOnce.each([
-      [1, '1'],
-      [20, '20'],
-      [7.25, '7.25'],
-      [1.1, '1.1'],
-    ])('writes the cfg %d as "%s"', async (cfg, text) => {
-      expect((await post([{ prompt: 'robot', cfg }])).body[0].cfg).toBe(text);
-    });
-
-    itOnce('keeps the order of 100 elements; the last is the newest', async () => {
-      const { status, body } = await post(Array.from({ length: 100 }, (_, i) => ({ prompt: `robot ${i}`, seed: i })));
-      expect(status).toBe(201);
-      expect(body.map(({ prompt, seed }) => [prompt, seed])).toEqual(
-        Array.from({ length: 100 }, (_, i) => [`robot ${i}`, String(i)]),
-      );
-      const list = await api.request<PromptJson[]>('GET', path, { key });
-      expect(list.body.map(({ id }) => id)).toEqual(body.map(({ id }) => id).reverse());
-      expect(new Set(body.map(({ id }) => id)).size).toBe(100);
     });
 
     itOnce('makes as many queries for 100 Prompts as for two', async () => {
@@ -240,58 +247,226 @@ describe('Prompts', () => {
     });
   });
 
-  describe('findAll', () => {
-    itOnce('pages, newest first, and shows only the Prompts of its own Fine-Tune', async () => {
-      const other = await makeFinetune(api, key);
-      await makePrompts(api, key, other.id);
-      const made = await makePrompts(
-        api,
-        key,
-        finetuneId,
-        [1, 2, 3].map((i) => ({ prompt: `robot ${i}` })),
-      );
-      const list = (query: string) => api.request<PromptJson[] & ProblemJson>('GET', `${path}${query}`, { key });
-      const first = await list('?limit=2');
-      expect(first.body.map(({ prompt }) => prompt)).toEqual(['robot 3', 'robot 2']);
-      const next = /^<[^>?]*(\?[^>]*)>; rel="next"/.exec(first.headers.get('link') ?? '')?.[1];
-      const second = await list(next!);
-      expect([second.body.map(({ id }) => id), second.headers.get('link')]).toEqual([[made[0].id], null]);
-      const [elsewhere] = (await api.request<PromptJson[]>('GET', `/v1/finetunes/${other.id}/prompts`, { key })).body;
-      for (const query of [`?after=${elsewhere.id}`, '?after=x', '?limit=0', '?limit=101', '?limit=1&limit=2'])
-        expect((await list(query)).status).toBe(400);
+  describe('findAll', () => {});
+});
+
+describe('The status of a Prompt', () => {
+  let key: TestKey;
+  let finetuneId: string;
+
+  beforeEach(async () => {
+    key = await api.createKey();
+    finetuneId = (await makeFinetune(api, key)).id;
+  });
+  const pathOf = (id: string) => `/v1/finetunes/${finetuneId}/prompts/${id}`;
+  const statusOf = async (id: string) => (await api.request<StatusJson>('GET', `${pathOf(id)}/status`, { key })).body;
+
+  it('has its place in the queue, then its step, then what drew it', async () => {
+    const [first, second] = await makePrompts(api, key, finetuneId, [
+      { prompt: 'a robot', steps: 4 },
+      { prompt: 'a robot', steps: 4 },
+    ]);
+    const [before, after] = [await statusOf(first.id), await statusOf(second.id)];
+    expect(after).toEqual({
+      status: 'queued',
+      queue_position: after.queue_position,
+      step: 0,
+      steps: 4,
+      served_by: null,
+      upscaler: null,
+      prompt_chunks: 1,
+      started_at: second.created_at,
+      completed_at: null,
     });
+    // Both were accepted in the same moment, so either may be the first.
+    expect(before.queue_position).not.toBe(after.queue_position);
+    expect([before.queue_position, after.queue_position]).toEqual([expect.any(Number), expect.any(Number)]);
+    const lifeCycle = api.app.get(ImageTaskLifeCycle);
+    const claim = await lifeCycle.claim(first.id);
+    if (claim.kind !== 'claimed') throw new Error(`The task is ${claim.kind}.`);
+    const step = { id: first.id, attempt: 1, step: 3, total: 4 };
+    await lifeCycle.drawingStarted(claim.task, { servedBy: 'shapes@0123456789ab' });
+    await api.dataSource.query('SELECT pg_notify($1, $2)', [progressChannel, JSON.stringify(step)]);
+    await until(async () => (await statusOf(first.id)).step === 3, 'the step is known');
+    expect(await statusOf(first.id)).toMatchObject({
+      status: 'processing',
+      queue_position: null,
+      served_by: 'shapes@0123456789ab',
+    });
+    const served = { servedBy: 'shapes@0123456789ab', promptChunks: 2 };
+    await lifeCycle.settle(claim.task, { status: 'succeeded', images: [], served });
+    const { completed_at, ...ended } = await statusOf(first.id);
+    expect(ended).toMatchObject({ status: 'succeeded', queue_position: null, step: 4, prompt_chunks: 2 });
+    expect(completed_at).toMatch(/Z$/);
+    await drawTask(api, second.id);
   });
 
-  describe('an id that is not the caller’s', () => {
-    itOnce('is treated as unknown on every route, and changes nothing', async () => {
-      const stranger = await api.createKey();
-      const [{ id }] = await makePrompts(api, key, finetuneId);
-      const own = await makeFinetune(api, stranger);
-      const unknown = 'A'.repeat(24);
-      const headers = { 'x-request-id': 'same' };
-      const answer = async (method: string, url: string, body?: unknown) => {
-        const reply = await api.request(method, url, { key: stranger, headers, body });
-        return [reply.status, reply.text];
-      };
-      const prompts = [{ prompt: 'robot' }];
-      for (const [method, rest, body] of [
-        ['GET', '/prompts'],
-        ['POST', '/prompts', prompts],
-        ['POST', '/styles', [{ id: unknown }]],
-        ['GET', `/prompts/${id}`],
-        ['DELETE', `/prompts/${id}`],
-      ] as const) {
-        const found = await answer(method, `/v1/finetunes/${finetuneId}${rest}`, body);
-        expect(found[0]).toBe(404);
-        expect(found).toEqual(await answer(method, `/v1/finetunes/${unknown}${rest}`, body));
-      }
-      for (const method of ['GET', 'DELETE']) {
-        const found = await answer(method, `/v1/finetunes/${own.id}/prompts/${id}`);
-        expect(found[0]).toBe(404);
-        expect(found).toEqual(await answer(method, `/v1/finetunes/${own.id}/prompts/${unknown}`));
-      }
-      expect((await get(id)).status).toBe(200);
-      expect(await countPrompts()).toBe(1);
+  it('is in the last event of its stream, together with the Prompt', async () => {
+    const [{ id }] = await makePrompts(api, key, finetuneId);
+    await failTask(api, id, 'No more paint.');
+    const stream = await openEvents(`${api.baseUrl}${pathOf(id)}/events`, key.token);
+    const { event, data } = (await stream.next())!;
+    const prompt = (await api.request('GET', pathOf(id), { key })).body;
+    const { queue_position: _position, step: _step, ...status } = await statusOf(id);
+    expect([event, data]).toEqual(['terminated', { ...prompt, ...status }]);
+    expect(status.status).toBe('failed');
+  });
+
+  it('has the queue_position 0 while a Prompt of a sandbox key waits', async () => {
+    key = await api.createKey({ sandbox: true });
+    finetuneId = (await makeFinetune(api, key)).id;
+    const [{ id }] = await makePrompts(api, key, finetuneId, [
+      { prompt: 'a robot', metadata: { sandbox: { delay_ms: 600_000 } } },
+    ]);
+    const { status, queue_position } = await statusOf(id);
+    expect([status, queue_position]).toEqual(['queued', 0]);
+  });
+
+  it('is 404 for another caller, and under another Fine-Tune', async () => {
+    const [{ id }] = await makePrompts(api, key, finetuneId);
+    const other = await api.createKey();
+    expect((await api.request('GET', `${pathOf(id)}/status`, { key: other })).status).toBe(404);
+    const { id: another } = await makeFinetune(api, key);
+    expect((await api.request('GET', `/v1/finetunes/${another}/prompts/${id}/status`, { key })).status).toBe(404);
+  });
+});
+
+describe('The removal of a Prompt', () => {
+  let key: TestKey;
+  let finetuneId: string;
+  let path: string;
+
+  beforeEach(async () => {
+    key = await api.createKey();
+    finetuneId = (await makeFinetune(api, key)).id;
+    path = `/v1/finetunes/${finetuneId}/prompts`;
+  });
+  const get = (id: string) => api.request<PromptJson>('GET', `${path}/${id}`, { key });
+  const countPrompts = () => api.dataSource.manager.countBy(FinetunePrompt, { ownerId: key.id });
+
+  it('cancels what is being drawn and removes row, task and pictures', async () => {
+    const filesBefore = await storedKeys(api);
+    const [drawn, drawing] = await makePrompts(api, key, finetuneId, [{ prompt: 'robot' }, { prompt: 'robot' }]);
+    await drawTask(api, drawn.id);
+    const [url] = (await get(drawn.id)).body.images;
+    const lifeCycle = api.app.get(ImageTaskLifeCycle);
+    const claim = await lifeCycle.claim(drawing.id);
+    const stopped = await listen(api, stopChannel);
+    for (const { id } of [drawn, drawing]) {
+      const { status, body } = await api.request('DELETE', `${path}/${id}`, { key });
+      expect([status, body]).toEqual([200, { delete: `Prompt ${id} has been deleted successfully.` }]);
+      expect((await get(id)).status).toBe(404);
+    }
+    await stopped(drawing.id);
+    if (claim.kind !== 'claimed') throw new Error('It was not claimed.');
+    expect(await lifeCycle.settle(claim.task, { status: 'succeeded' })).toBe(false);
+    expect((await api.request('GET', new URL(url).pathname)).status).toBe(404);
+    expect([await countPrompts(), await storedKeys(api)]).toEqual([0, filesBefore]);
+  });
+
+  it('stops the worker when the whole Fine-Tune is deleted', async () => {
+    const [{ id }] = await makePrompts(api, key, finetuneId);
+    await api.app.get(ImageTaskLifeCycle).claim(id);
+    const stopped = await listen(api, stopChannel);
+    await api.request('DELETE', `/v1/finetunes/${finetuneId}`, { key });
+    await stopped(id);
+  });
+
+  it('leaves nothing behind when the Fine-Tune is deleted at the same time', async () => {
+    const replies = await Promise.all([
+      ...Array.from({ length: 4 }, () => api.request('POST', path, { key, body: [{ prompt: 'robot' }] })),
+      api.request('DELETE', `/v1/finetunes/${finetuneId}`, { key }),
+    ]);
+    for (const { status } of replies.slice(0, 4)) expect([201, 404]).toContain(status);
+    expect(replies[4].status).toBe(200);
+    expect([await countPrompts(), await api.dataSource.manager.countBy(ImageTask, { ownerId: key.id })]).toEqual([
+      0, 0,
+    ]);
+  });
+});
+
+describe('The webhook of a Prompt', () => {
+  let key: TestKey;
+  let finetuneId: string;
+  const receiver = receiversOfSuite();
+
+  beforeEach(async () => {
+    key = await api.createKey();
+    finetuneId = (await makeFinetune(api, key)).id;
+  });
+  const pathOf = (id: string) => `/v1/finetunes/${finetuneId}/prompts/${id}`;
+
+  it('gets the Prompt as GET returns it, signed, when it has been drawn', async () => {
+    const { url, next } = await receiver();
+    const [told, silent] = await makePrompts(api, key, finetuneId, [
+      { prompt: 'a robot', webhook: url, metadata: { a: 1 } },
+      { prompt: 'a robot' },
+    ]);
+    for (const prompt of [told, silent]) expect(Object.keys(prompt)).not.toContain('webhook');
+    await drawTask(api, silent.id);
+    await drawTask(api, told.id);
+    const { headers, body } = await next(1);
+    const { text } = await api.request('GET', pathOf(told.id), { key });
+    expect(body).toBe(text);
+    expect(Object.keys(JSON.parse(body) as object)).not.toContain('webhook');
+    new Webhook(key.webhookSecret).verify(body, headers as Record<string, string>);
+  });
+
+  it('gets a Prompt that a Style has made', async () => {
+    const { url, next } = await receiver();
+    const [source] = await makePrompts(api, key, finetuneId, [{ prompt: 'a robot' }]);
+    const collection = await api.request<{ id: string }>('POST', '/v1/prompts/collections', {
+      key,
+      body: { name: 'robots', styles: [{ id: source.id, name: 'a robot' }] },
     });
+    const { status, body } = await api.request<object[]>('POST', `/v1/finetunes/${finetuneId}/styles`, {
+      key,
+      body: [{ id: collection.body.id, webhook: url }],
+    });
+    expect([status, body.map((made) => 'webhook' in made)]).toEqual([201, [false]]);
+    const [{ id }] = body as { id: string }[];
+    await drawTask(api, id);
+    expect(JSON.parse((await next(1)).body)).toMatchObject({ id });
+  });
+
+  it('gets nothing of a Prompt that was deleted', async () => {
+    const { url, next, received } = await receiver();
+    const [deleted, drawn] = await makePrompts(api, key, finetuneId, [
+      { prompt: 'a robot', webhook: url },
+      { prompt: 'a robot', webhook: url },
+    ]);
+    await api.request('DELETE', pathOf(deleted.id), { key });
+    await drawTask(api, drawn.id);
+    expect(JSON.parse((await next(1)).body)).toMatchObject({ id: drawn.id });
+    expect(received).toHaveLength(1);
+    const [{ count }] = await api.dataSource.query<{ count: string }[]>(
+      'SELECT count(*) FROM webhook_deliveries WHERE owner_id = $1',
+      [key.id],
+    );
+    expect(Number(count)).toBe(1);
+    await api.request('DELETE', pathOf(drawn.id), { key });
+    const rows: unknown[] = await api.dataSource.query('SELECT FROM webhook_deliveries WHERE owner_id = $1', [key.id]);
+    expect(rows).toHaveLength(0);
+  });
+
+  it('is refused with its place where it is a private address', async () => {
+    const strict = await startTestApi({ WEBHOOK_ALLOW_PRIVATE: 'false' });
+    try {
+      const owner = await strict.createKey();
+      const { id } = await makeFinetune(strict, owner);
+      const webhook = 'http://10.0.0.1/';
+      for (const [path, element] of [
+        ['prompts', { prompt: 'a robot' }],
+        ['styles', { id }],
+      ] as const) {
+        const { status, body } = await strict.request<ProblemJson>('POST', `/v1/finetunes/${id}/${path}`, {
+          key: owner,
+          body: [element, { ...element, webhook }],
+        });
+        expect([status, body.code, body.errors?.[0].pointer]).toEqual([422, 'WebhookAddressRefused', '/1/webhook']);
+      }
+    } finally {
+      await strict.close();
+    }
   });
 });

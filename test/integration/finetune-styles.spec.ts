@@ -1,30 +1,44 @@
-import { ImageTask, newIdentifier, Style } from '@app/domain';
+import { execFileSync } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Finetune, ImageTask, Style, newIdentifier } from '@app/domain';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import { bundledDefaults } from '../support/bundled-defaults';
-import type { ProblemJson, PromptJson } from '../support/factories';
+import type { FinetuneJson, ProblemJson, PromptJson } from '../support/factories';
 import { makeFinetune, makePrompts } from '../support/factories';
 
 interface IdJson {
   id: string;
 }
+/** A safetensors file with one tensor, as diffusers writes an embedding. */
+function embedding(token: string, vectors: number, width: number): Buffer {
+  const bytes = vectors * width * 4;
+  const header = Buffer.from(
+    JSON.stringify({ [token]: { dtype: 'F32', shape: [vectors, width], data_offsets: [0, bytes] } }),
+  );
+  const length = Buffer.alloc(8);
+  length.writeBigUInt64LE(BigInt(header.length));
+  return Buffer.concat([length, header, Buffer.alloc(bytes)]);
+}
+
+let api: TestApi;
+
+beforeAll(async () => {
+  api = await startTestApi();
+});
+afterAll(() => api.close());
 
 describe('Styles applied to a Fine-Tune', () => {
-  let api: TestApi;
   let key: TestKey;
   let path: string;
   let targetId: string;
 
-  beforeAll(async () => {
-    api = await startTestApi();
-  });
   beforeEach(async () => {
     key = await api.createKey();
     targetId = (await makeFinetune(api, key, { name: 'star', token: 'qrs', model: 'shapes' })).id;
     path = `/v1/finetunes/${targetId}`;
   });
-  afterAll(() => api.close());
-
   const apply = (body: unknown) => api.request<PromptJson[] & ProblemJson>('POST', `${path}/styles`, { key, body });
   const taskOf = (id: string) => api.dataSource.manager.findOneByOrFail(ImageTask, { id });
 
@@ -68,12 +82,6 @@ describe('Styles applied to a Fine-Tune', () => {
     });
   });
 
-  it('returns nothing for null, which means that it was not sent', async () => {
-    const { styles } = await makeCollection(key, [{ prompt: 'a robot' }]);
-    const [prompt] = (await apply([{ id: styles[0], seed: null, metadata: null }])).body;
-    expect(Object.keys(prompt).sort()).toEqual(['created_at', 'error_message', 'id', 'images']);
-  });
-
   it.each([
     ['nothing', {}],
     ['a seed', { seed: 0 }],
@@ -115,12 +123,6 @@ describe('Styles applied to a Fine-Tune', () => {
     expect(list.body.map((prompt) => prompt.id)).toEqual(body.map((prompt) => prompt.id).reverse());
   });
 
-  it('makes no Prompt from an empty Collection', async () => {
-    const { id } = await makeCollection(key, [{ prompt: 'robot' }]);
-    await api.dataSource.manager.delete(Style, { collectionId: id });
-    expect(await apply([{ id }])).toMatchObject({ status: 201, body: [] });
-  });
-
   it('applies a public Style', async () => {
     const id = newIdentifier();
     const collection = { id: newIdentifier(), ownerId: null, name: 'public', createdAt: new Date() };
@@ -136,17 +138,6 @@ describe('Styles applied to a Fine-Tune', () => {
     const [made] = (await apply([{ id }])).body;
     const { cfg, steps } = bundledDefaults;
     expect(await taskOf(made.id)).toMatchObject({ prompt: 'qrs star in {brackets}', cfg, steps });
-  });
-
-  it('names each id that is not a Style of the caller and makes nothing', async () => {
-    const stranger = await api.createKey();
-    const theirs = await makeCollection(stranger, [{ prompt: 'robot' }]);
-    const { styles } = await makeCollection(key, [{ prompt: 'robot' }]);
-    const bodies = [theirs.id, theirs.styles[0], 'A'.repeat(24), 'x'].map((id) => ({ id }));
-    const { status, body } = await apply([{ id: styles[0] }, ...bodies]);
-    expect([status, body.code]).toEqual([422, 'StyleNotFound']);
-    expect(body.errors?.map(({ pointer }) => pointer)).toEqual(['/1/id', '/2/id', '/3/id', '/4/id']);
-    expect((await api.request('GET', `${path}/prompts`, { key })).body).toEqual([]);
   });
 
   it('rejects a Style whose text would be longer than a Prompt may be', async () => {
@@ -179,21 +170,87 @@ describe('Styles applied to a Fine-Tune', () => {
     const most = await apply(Array.from({ length: 90 }, () => ({ id })));
     expect([most.status, most.body.length]).toEqual([201, 990]);
   });
+});
+
+describe('The length of a prompt', () => {
+  let key: TestKey;
+  let width: number;
+
+  beforeAll(async () => {
+    key = await api.createKey();
+    const config = await readFile(join(api.config.modelsDir, 'shapes', 'text_encoder', 'config.json'), 'utf8');
+    width = (JSON.parse(config) as { hidden_size: number }).hidden_size;
+  });
+
+  const post = (path: string, body: unknown) => api.request<ProblemJson & { id: string }>('POST', path, { key, body });
+  const chunksOf = async (id: string) => (await api.dataSource.manager.findOneByOrFail(ImageTask, { id })).promptChunks;
+  const taught = async (vectors: number): Promise<FinetuneJson> => {
+    const finetune = await makeFinetune(api, key);
+    const raw = embedding('zwx', vectors, width);
+    const headers = { 'content-type': 'application/octet-stream' };
+    const reply = await api.request('PUT', `/v1/finetunes/${finetune.id}/weights`, { key, raw, headers });
+    if (reply.status !== 200) throw new Error(reply.text);
+    return finetune;
+  };
+
+  // The bundled vocabulary has no Chinese: each of these characters is three bytes, and three tokens.
+  const long = (characters: number) => '机'.repeat(characters);
 
   it.each([
-    ['no id', [{ seed: 1 }], '/0/id'],
-    ['an id that is a number', [{ id: 1 }], '/0/id'],
-    ['a seed that is a string', [{ id: 'x', seed: '1' }], '/0/seed'],
-    ['two shapes', [{ id: 'x', aspect_ratio: ['square', 'portrait'] }], '/0/aspect_ratio'],
-    ['an array in an array', [{ id: 'x', aspect_ratio: [['square']] }], '/0/aspect_ratio'],
-    ['a prompt', [{ id: 'x', prompt: 'star' }], '/0/prompt'],
-    ['no array', { id: 'x' }, ''],
-  ])('rejects %s', async (_, sent, pointer) => {
-    const { status, body } = await apply(sent);
-    expect([status, body.code, body.errors?.map((error) => error.pointer)]).toEqual([
-      400,
-      'ValidationFailed',
-      [pointer],
+    ['a short one', 'a red circle', 1],
+    ['one of more bytes than a chunk has tokens', long(26), 2],
+    ['the longest', long(800), 32],
+  ])('is counted when a Generation is made: %s', async (_, prompt, chunks) => {
+    const reply = await post('/v1/sd/text-to-image', { prompt });
+    expect([reply.status, await chunksOf(reply.body.id)]).toEqual([201, chunks]);
+  });
+
+  it('is that of the longer of prompt and negative prompt, if the negative prompt is used', async () => {
+    const guided = await post('/v1/sd/text-to-image', { prompt: 'a star', negative_prompt: long(100), cfg: 2 });
+    const plain = await post('/v1/sd/text-to-image', { prompt: 'a star', negative_prompt: long(100), cfg: 1 });
+    expect([await chunksOf(guided.body.id), await chunksOf(plain.body.id)]).toEqual([4, 1]);
+  });
+
+  it.each(['prompt', 'negative_prompt'])('is rejected beyond 32 chunks: %s', async (field) => {
+    const { status, body } = await post('/v1/sd/text-to-image', { prompt: 'a star', [field]: long(801) });
+    expect([status, body.code, body.errors]).toEqual([
+      422,
+      'PromptTooLong',
+      [{ pointer: `/${field}`, message: 'would take 33 chunks of tokens; at most 32 can be drawn' }],
     ]);
+  });
+
+  it('is counted with the vectors of an embedding', async () => {
+    const { id } = await taught(75);
+    expect((await api.dataSource.manager.findOneByOrFail(Finetune, { id })).weightsVectors).toBe(75);
+    const [prompt] = await makePrompts(api, key, id, [{ prompt: 'zwx robot' }]);
+    expect(await chunksOf(prompt.id)).toBe(2);
+    const { status, body } = await post(`/v1/finetunes/${id}/prompts`, [
+      { prompt: 'a robot' },
+      { prompt: `${'zwx '.repeat(990 / 2)}robot` },
+    ]);
+    expect([status, body.code, body.errors?.map(({ pointer }) => pointer)]).toEqual([
+      422,
+      'PromptTooLong',
+      ['/1/prompt'],
+    ]);
+  });
+
+  it('is counted for Styles; nothing is made if one is too long', async () => {
+    const plain = await makeFinetune(api, key);
+    const [prompt] = await makePrompts(api, key, plain.id, [{ prompt: 'robot '.repeat(40) }]);
+    const styles = [{ id: prompt.id, name: 'Many' }];
+    const collection = await post('/v1/prompts/collections', { name: 'Crowds', styles });
+    const { id } = await taught(75);
+    const before = await api.dataSource.manager.count(ImageTask);
+    const { status, body } = await post(`/v1/finetunes/${id}/styles`, [{ id: collection.body.id }]);
+    expect([status, body.code, body.errors?.map(({ pointer }) => pointer)]).toEqual([422, 'PromptTooLong', ['/0/id']]);
+    expect(await api.dataSource.manager.count(ImageTask)).toBe(before);
+  });
+
+  it('does not load ONNX Runtime into the api', () => {
+    const program = `require('reflect-metadata'); require('./dist/apps/api/src/create-api.js');
+      process.stdout.write(String(Object.keys(require.cache).filter((file) => file.includes('onnxruntime')).length))`;
+    expect(execFileSync(process.execPath, ['-e', program], { encoding: 'utf8' })).toBe('0');
   });
 });

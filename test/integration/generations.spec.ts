@@ -1,8 +1,11 @@
-import { ImageTask } from '@app/domain';
+import { DailyUsage, ImageTask } from '@app/domain';
 import { describeOnce, itOnce } from '../support/back-ends';
 import type { Reply, TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import { bundledDefaults } from '../support/bundled-defaults';
+import type { ProblemJson } from '../support/factories';
+import { drawTask, failTask, makeFinetune, makePrompts } from '../support/factories';
+import { until } from '../support/until';
 
 interface GenerationJson {
   id: string;
@@ -10,25 +13,21 @@ interface GenerationJson {
   seed: number;
   [field: string]: unknown;
 }
+const path = '/v1/sd/text-to-image';
 
-interface ProblemJson {
-  status: number;
-  code: string;
-  detail: string;
-  instance: string;
-  errors?: { pointer?: string; parameter?: string; message: string }[];
-}
+let api: TestApi;
+
+beforeAll(async () => {
+  api = await startTestApi();
+});
+afterAll(() => api.close());
 
 describe('Generations', () => {
-  let api: TestApi;
   let key: TestKey;
 
   beforeAll(async () => {
-    api = await startTestApi();
     key = await api.createKey();
   });
-
-  afterAll(() => api.close());
 
   const create = (body: object) => api.request<GenerationJson>('POST', '/v1/sd/text-to-image', { key, body });
 
@@ -86,21 +85,6 @@ describe('Generations', () => {
       const found = await api.request<GenerationJson>('GET', `/v1/sd/text-to-image/${body.id}`, { key });
       expect(found.body).toEqual(body);
     });
-
-    itOnce('accepts the aspect ratio as an array with one word', async () => {
-      const { body } = await create({ prompt: 'x', aspect_ratio: ['landscape'] });
-      expect(body.aspect_ratio).toBe('landscape');
-    });
-
-    itOnce('is the same operation at POST /v1/finetunes', async () => {
-      const { status, body } = await api.request<GenerationJson>('POST', '/v1/finetunes', {
-        key,
-        body: { prompt: 'a star' },
-      });
-      expect(status).toBe(201);
-      const found = await api.request<GenerationJson>('GET', `/v1/sd/text-to-image/${body.id}`, { key });
-      expect(found.body).toEqual(body);
-    });
   });
 
   describeOnce('authentication', () => {
@@ -135,72 +119,7 @@ describe('Generations', () => {
     });
   });
 
-  describeOnce('another caller', () => {
-    it('gets the same as for an unknown id on every route, byte for byte', async () => {
-      const other = await api.createKey();
-      const { body } = await create({ prompt: 'mine' });
-      const routes: [string, (id: string) => string][] = [
-        ['GET', (id) => `/v1/sd/text-to-image/${id}`],
-        ['POST', (id) => `/v1/sd/text-to-image/${id}/cancel`],
-        ['DELETE', (id) => `/v1/sd/text-to-image/${id}`],
-      ];
-      for (const [method, path] of routes) {
-        const foreign = await api.request<ProblemJson>(method, path(body.id), { key: other });
-        for (const id of ['a'.repeat(24), 'short', '%00', "' OR 1=1 --"]) {
-          const unknown = await api.request<ProblemJson>(method, path(encodeURIComponent(id).replace('%2500', '%00')), {
-            key: other,
-          });
-          expect(unknown.status).toBe(404);
-          expect(unknown.text.replace(unknown.body.instance, '')).toBe(foreign.text.replace(foreign.body.instance, ''));
-        }
-      }
-      const mine = await api.request<GenerationJson>('GET', `/v1/sd/text-to-image/${body.id}`, { key });
-      expect(mine.body).toEqual(body);
-      const list = await api.request<GenerationJson[]>('GET', '/v1/sd/text-to-image', { key: other });
-      expect(list.body).toEqual([]);
-    });
-  });
-
   describeOnce('list', () => {
-    it('is newest first, complete by default, and paged on request', async () => {
-      const reader = await api.createKey();
-      const ids: string[] = [];
-      for (let n = 0; n < 5; n++) {
-        const { body } = await api.request<GenerationJson>('POST', '/v1/sd/text-to-image', {
-          key: reader,
-          body: { prompt: `${n}` },
-        });
-        ids.unshift(body.id);
-      }
-      const all = await api.request<GenerationJson[]>('GET', '/v1/sd/text-to-image', { key: reader });
-      expect(all.body.map(({ id }) => id)).toEqual(ids);
-      expect(all.headers.get('link')).toBeNull();
-      const paged: string[] = [];
-      let path: string | undefined = '/v1/sd/text-to-image?limit=2';
-      while (path) {
-        const page: Reply<GenerationJson[]> = await api.request<GenerationJson[]>('GET', path, { key: reader });
-        paged.push(...page.body.map(({ id }) => id));
-        const next: string | undefined = /^<([^>]+)>; rel="next"/.exec(page.headers.get('link') ?? '')?.[1];
-        path = next && new URL(next).pathname + new URL(next).search;
-      }
-      expect(paged).toEqual(ids);
-    });
-
-    it.each([
-      'limit=0',
-      'limit=101',
-      'limit=x',
-      'limit=1.5',
-      'limit=',
-      'limit=1&limit=2',
-      'after=x',
-      `after=${'a'.repeat(24)}`,
-    ])('rejects ?%s and names the parameter', async (query) => {
-      const reply = await api.request<ProblemJson>('GET', `/v1/sd/text-to-image?${query}`, { key });
-      expect(reply.status).toBe(400);
-      expect(reply.body.errors?.[0].parameter).toBe(query.split('=')[0]);
-    });
-
     it('names all parameters of a query that are wrong', async () => {
       const query = 'limit=x&order=y&status=done&created_after=today&created_before=2026-11-20&after=x&page=2';
       const { body } = await api.request<ProblemJson>('GET', `/v1/sd/text-to-image?${query}`, { key });
@@ -242,5 +161,176 @@ describe('Generations', () => {
       expect((await api.request('GET', `/v1/sd/text-to-image/${body.id}`, { key })).status).toBe(404);
       expect(await api.dataSource.manager.countBy(ImageTask, { id: body.id })).toBe(0);
     });
+  });
+});
+
+describe('Prefer: wait', () => {
+  interface GenerationJson {
+    id: string;
+    status: string;
+    images: string[];
+  }
+  let key: TestKey;
+
+  beforeEach(async () => {
+    key = await api.createKey();
+  });
+  const create = (headers: Record<string, string>, options: { key?: TestKey; signal?: AbortSignal } = {}, to = path) =>
+    api.request<GenerationJson>('POST', to, { key: options.key ?? key, body: { prompt: 'x' }, headers });
+  const newest = async (owner = key) => {
+    const { body } = await api.request<GenerationJson[]>('GET', `${path}?limit=1`, { key: owner });
+    return body[0]?.id;
+  };
+
+  it.each([path, '/v1/finetunes'])('at %s answers with the terminated record', async (to) => {
+    const answer = create({ prefer: 'respond-async, wait=60' }, {}, to);
+    const id = await until(newest, 'it is queued');
+    await drawTask(api, id);
+    const { status, headers, body } = await answer;
+    expect([status, headers.get('preference-applied'), body.status]).toEqual([201, 'wait=60', 'succeeded']);
+    expect(body).toEqual((await api.request('GET', `${path}/${id}`, { key })).body);
+    expect(body.images).toHaveLength(1);
+  });
+
+  it('without a number means a minute', async () => {
+    const answer = create({ prefer: 'wait' });
+    await drawTask(api, await until(newest, 'it is queued'));
+    const { headers, body } = await answer;
+    expect([headers.get('preference-applied'), body.status]).toEqual(['wait=60', 'succeeded']);
+  });
+
+  it('answers with the queued record when the time is over', async () => {
+    const { status, headers, body } = await create({ prefer: 'wait=1' });
+    expect([status, headers.get('preference-applied'), body.status]).toEqual([201, 'wait=1', 'queued']);
+  });
+
+  it('applies at most a minute, and says so', async () => {
+    const answer = create({ prefer: 'wait=3600' });
+    await drawTask(api, await until(newest, 'it is queued'));
+    expect((await answer).headers.get('preference-applied')).toBe('wait=60');
+  });
+
+  it.each(['wait=0', 'wait=x', 'return=minimal'])('is not applied to %s', async (prefer) => {
+    const { status, headers } = await create({ prefer });
+    expect([status, headers.get('preference-applied')]).toEqual([201, null]);
+  });
+
+  it('means nothing to a Fine-Tune', async () => {
+    const { status, headers } = await api.request('POST', '/v1/finetunes', {
+      key,
+      body: { name: 'robot' },
+      headers: { prefer: 'wait=60' },
+    });
+    expect([status, headers.get('preference-applied')]).toEqual([201, null]);
+  });
+
+  it('waits outside of the transaction of an Idempotency-Key, and again when the request is repeated', async () => {
+    const headers = { prefer: 'wait=60', 'idempotency-key': 'once' };
+    const answer = create(headers);
+    const id = await until(newest, 'it is committed');
+    const repeated = create(headers);
+    await drawTask(api, id);
+    const [first, second] = await Promise.all([answer, repeated]);
+    expect([first.body.id, first.body.status]).toEqual([id, 'succeeded']);
+    expect([second.status, second.body.id, second.body.status]).toEqual([201, id, 'succeeded']);
+    expect(second.headers.get('idempotency-replayed')).toBe('true');
+    expect((await create({ 'idempotency-key': 'once' })).body).toEqual(first.body);
+    expect((await api.request<unknown[]>('GET', path, { key })).body).toHaveLength(1);
+  });
+
+  it('is applied to 20 answers of a key at a time, while others of it are served, and other keys wait as before', async () => {
+    const waiting: Promise<Reply<GenerationJson>>[] = [];
+    const count = async () => (await api.request<unknown[]>('GET', path, { key })).body.length;
+    for (let n = 0; n < 20; n++) waiting.push(create({ prefer: 'wait=60' }));
+    await until(async () => (await count()) === 20, 'all of them wait');
+    const further = await create({ prefer: 'wait=60' });
+    expect([further.status, further.headers.get('preference-applied')]).toEqual([201, null]);
+    const other = await api.createKey();
+    const answer = create({ prefer: 'wait=60' }, { key: other });
+    await drawTask(api, await until(() => newest(other), 'it is queued'));
+    expect((await answer).body.status).toBe('succeeded');
+    const { body } = await api.request<GenerationJson[]>('GET', path, { key });
+    for (const { id } of body) await api.request('POST', `${path}/${id}/cancel`, { key });
+    for (const each of waiting) expect((await each).body.status).toBe('canceled');
+  });
+
+  it('holds nothing for a caller who has gone', async () => {
+    const gone = new AbortController();
+    const answers = Array.from({ length: 20 }, () =>
+      fetch(`${api.baseUrl}${path}`, {
+        method: 'POST',
+        body: '{"prompt":"x"}',
+        headers: { authorization: `Bearer ${key.token}`, 'content-type': 'application/json', prefer: 'wait=60' },
+        signal: gone.signal,
+      }),
+    );
+    const count = async () => (await api.request<unknown[]>('GET', `${path}?limit=100`, { key })).body.length;
+    await until(async () => (await count()) === 20, 'all of them wait');
+    const isApplied = async () => (await create({ prefer: 'wait=1' })).headers.get('preference-applied') !== null;
+    const outcomes = Promise.allSettled(answers);
+    await until(async () => !(await isApplied()), 'all places of the key are taken');
+    gone.abort();
+    expect((await outcomes).map(({ status }) => status)).not.toContain('fulfilled');
+    await until(isApplied, 'a place is free');
+  });
+});
+
+describe('usage', () => {
+  let key: TestKey;
+
+  beforeEach(async () => {
+    key = await api.createKey();
+  });
+  const usage = (query = '') => api.request<object[] & ProblemJson>('GET', `/v1/usage${query}`, { key });
+  const today = () => new Date().toISOString().slice(0, 10);
+
+  it('is empty for a key that has drawn nothing', async () => {
+    expect(await usage()).toMatchObject({ status: 200, body: [] });
+  });
+
+  it('counts drawn pictures, but not failed ones or another caller’s', async () => {
+    const { id } = await makeFinetune(api, key, { model: 'shapes' });
+    const prompts = await makePrompts(api, key, id, [{ prompt: 'robot', steps: 20 }, { prompt: 'robot' }]);
+    const generation = (body: object) =>
+      api.request<{ id: string }>('POST', '/v1/sd/text-to-image', { key, body: { prompt: 'x', ...body } });
+    const { body: drawn } = await generation({ num_generations: 3, steps: 10, model: 'sd1.5' });
+    const day = today();
+    await drawTask(api, prompts[0].id, 1.25);
+    await drawTask(api, drawn.id, 0.1);
+    await failTask(api, prompts[1].id, 'no');
+    const stranger = await api.createKey();
+    const [theirs] = await makePrompts(api, stranger, (await makeFinetune(api, stranger)).id);
+    await drawTask(api, theirs.id);
+
+    // The test may run across midnight: then there are two days.
+    const days = day === today() ? [{ day, images: 4, steps: 50, compute_seconds: 1.35 }] : undefined;
+    if (days) expect((await usage()).body).toEqual(days);
+    expect((await usage('?group_by=model')).body).toEqual([
+      { model: 'sd1.5', images: 3, steps: 30, compute_seconds: 0.1 },
+      { model: 'shapes', images: 1, steps: 20, compute_seconds: 1.25 },
+    ]);
+    expect((await usage('?group_by=finetune')).body).toEqual([
+      { finetune: id, images: 1, steps: 20, compute_seconds: 1.25 },
+      { finetune: null, images: 3, steps: 30, compute_seconds: 0.1 },
+    ]);
+  });
+
+  it('sums the days of the range, newest first', async () => {
+    const row = { ownerId: key.id, model: 'm', finetuneId: '', images: 1, steps: 2, computeSeconds: 0.1 };
+    const days = ['2026-02-27', '2026-02-28', '2026-03-01', '2026-03-02'];
+    await api.dataSource.manager.insert(
+      DailyUsage,
+      days.map((day) => ({ ...row, day })),
+    );
+    await api.dataSource.manager.insert(DailyUsage, { ...row, day: '2026-03-01', model: 'n', computeSeconds: 0.2 });
+    const between = '?from=2026-02-28&to=2026-03-01';
+    expect((await usage(between)).body).toEqual([
+      { day: '2026-03-01', images: 2, steps: 4, compute_seconds: 0.3 },
+      { day: '2026-02-28', images: 1, steps: 2, compute_seconds: 0.1 },
+    ]);
+    expect((await usage(`${between}&group_by=model`)).body).toEqual([
+      { model: 'm', images: 2, steps: 4, compute_seconds: 0.2 },
+      { model: 'n', images: 1, steps: 2, compute_seconds: 0.2 },
+    ]);
   });
 });

@@ -1,12 +1,18 @@
 import { performance } from 'node:perf_hooks';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { get } from 'node:http';
+import { once } from 'node:events';
 import type { EntityManager, Logger } from 'typeorm';
 import { DataSource } from 'typeorm';
+import { ImageTask } from '@app/domain';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
-import { makeFinetune } from '../support/factories';
+import { drawTask, failTask, makeFinetune, makePrompts } from '../support/factories';
+import { until } from '../support/until';
 
 const rows = 100_000;
-
+/** Far more than the socket buffers of both sides hold. */
+const wholeRows = 2_000;
 /** One node of a plan in the form of `EXPLAIN (FORMAT JSON)`. */
 interface PlanNode {
   'Node Type': string;
@@ -17,20 +23,34 @@ interface PlanNode {
   'Actual Loops': number;
   Plans?: PlanNode[];
 }
-
 interface Explained {
   nodes: PlanNode[];
   executionMs: number;
 }
+const metadataBytes = 15_000;
+const path = '/v1/sd/text-to-image';
+interface GenerationJson {
+  id: string;
+  metadata: { index: number };
+  images: string[];
+}
+interface Item {
+  id: string;
+}
+
+let api: TestApi;
+
+beforeAll(async () => {
+  api = await startTestApi();
+});
+afterAll(() => api.close());
 
 describe(`a list of ${rows} rows of one caller`, () => {
-  let api: TestApi;
   let key: TestKey;
   let finetuneId: string;
   let queries: { sql: string; parameters: unknown[] }[];
 
   beforeAll(async () => {
-    api = await startTestApi();
     key = await api.createKey();
     const other = await api.createKey();
     finetuneId = (await makeFinetune(api, key, { model: 'shapes' })).id;
@@ -49,8 +69,6 @@ describe(`a list of ${rows} rows of one caller`, () => {
   beforeEach(() => {
     queries = [];
   });
-  afterAll(() => api.close());
-
   const idOf = (prefix: string, index: number) => prefix + String(index).padStart(23, '0');
   const idSql = `$1 || lpad(i::text, 23, '0')`;
 
@@ -181,5 +199,262 @@ describe(`a list of ${rows} rows of one caller`, () => {
       for (const { nodes } of await explain(table))
         for (const node of nodes) expect(node['Actual Rows'] * node['Actual Loops']).toBeLessThanOrEqual(101);
     }
+  });
+});
+
+describe(`a complete list of ${wholeRows} rows with ${metadataBytes} bytes of metadata`, () => {
+  let key: TestKey;
+  let batches: number[] = [];
+  /** What the api answers. */
+  let answers: ServerResponse[] = [];
+
+  beforeAll(async () => {
+    key = await api.createKey();
+    await insert('w', key.id, wholeRows);
+    api.app.getHttpServer().on('request', (_: IncomingMessage, answer: ServerResponse) => answers.push(answer));
+    api.app.get(DataSource).logger = {
+      logQuery: (sql: string, parameters: unknown[] = []) => {
+        if (/FROM "generations".*LIMIT/s.test(sql))
+          batches.push(Number(/LIMIT (\d+)/.exec(sql)?.[1] ?? parameters.at(-1)));
+      },
+      logQueryError: () => undefined,
+    } as unknown as Logger;
+  });
+  beforeEach(() => {
+    [batches, answers] = [[], []];
+  });
+  async function insert(prefix: string, ownerId: string, count: number): Promise<void> {
+    const id = `$1 || lpad(i::text, 23, '0')`;
+    await api.dataSource.query(
+      `WITH tasks AS (
+         INSERT INTO image_tasks (id, kind, owner_id, prompt, cfg, steps, seed, model, aspect_ratio, high_resolution,
+           num_images, status, created_at)
+         SELECT ${id}, 'generation', $2, 'say "metadata":null', 7.5, 30, i, 'shapes', 'square', false, 1, 'succeeded', now()
+         FROM generate_series(1, ${count}) AS i
+       ), pictures AS (
+         INSERT INTO images (id, task_id, index, token, storage_key, content_type, width, height, bytes)
+         SELECT ${id}, ${id}, 0, ${id}, ${id} || '/1/0.png', 'image/png', 512, 512, 1000
+         FROM generate_series(1, ${count}) AS i
+       )
+       INSERT INTO generations (id, owner_id, metadata)
+       SELECT ${id}, $2, json_build_object('index', i, 'text', repeat('x', ${metadataBytes}))
+       FROM generate_series(1, ${count}) AS i ORDER BY i`,
+      [prefix, ownerId],
+    );
+  }
+
+  const open = (query = ''): Promise<IncomingMessage> =>
+    new Promise((resolve, reject) =>
+      get(`${api.baseUrl}${path}${query}`, { headers: { authorization: `Bearer ${key.token}` } }, resolve).on(
+        'error',
+        reject,
+      ),
+    );
+  /** Resolves when the api can write no more to a reader that reads nothing. */
+  const stalled = () => until(async () => answers.at(-1)?.writableNeedDrain, 'the reader holds the list up');
+  const waiting = (sql: string) =>
+    until(
+      async () =>
+        (
+          await api.dataSource.query<{ pid: number }[]>(
+            `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'darkroom-api' AND ${sql}`,
+          )
+        )[0],
+      'a connection of the api is found',
+    );
+  /** Makes the next read of the table fail as it does when the database ends. */
+  async function failNextRead(): Promise<void> {
+    const runner = api.dataSource.createQueryRunner();
+    await runner.startTransaction();
+    await runner.query('LOCK TABLE generations IN ACCESS EXCLUSIVE MODE');
+    void waiting(`wait_event_type = 'Lock'`)
+      .then(({ pid }) => api.dataSource.query('SELECT pg_terminate_backend($1)', [pid]))
+      .finally(() => runner.rollbackTransaction().finally(() => runner.release()));
+  }
+
+  /** A query on the ended connection, before the driver notices the end, gets a 503. */
+  const served = () =>
+    until(async () => (await api.request('GET', `${path}?limit=1`, { key })).status === 200, 'it is served again');
+
+  it('has every record once, newest first, each as GET shows it, and is read in batches', async () => {
+    const { status, headers, body } = await api.request<GenerationJson[]>('GET', path, { key });
+    expect([status, headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8']);
+    expect(body.map(({ metadata }) => metadata.index)).toEqual(
+      Array.from({ length: wholeRows }, (_, i) => wholeRows - i),
+    );
+    for (const index of [0, 31, 32, 33, wholeRows - 1]) {
+      const one = await api.request<GenerationJson>('GET', `${path}/${body[index].id}`, { key });
+      expect(body[index]).toEqual(one.body);
+      expect(Object.keys(body[index])).toEqual(Object.keys(one.body));
+    }
+    // About half a megabyte each.
+    expect(Math.max(...batches)).toBeLessThanOrEqual(40);
+  });
+
+  it('goes on after an element, and says in pages what comes next', async () => {
+    const whole = await api.request<GenerationJson[]>('GET', `${path}?after=w${String(101).padStart(23, '0')}`, {
+      key,
+    });
+    expect(whole.body.map(({ metadata }) => metadata.index)).toEqual(Array.from({ length: 100 }, (_, i) => 100 - i));
+    expect(whole.headers.get('link')).toBeNull();
+    batches = [];
+    const page = await api.request<GenerationJson[]>('GET', `${path}?limit=100`, { key });
+    expect(page.body.map(({ metadata }) => metadata.index)).toEqual(
+      Array.from({ length: 100 }, (_, i) => wholeRows - i),
+    );
+    // A page is read in batches too, so that others get their turn in between.
+    expect(Math.max(...batches)).toBeLessThanOrEqual(40);
+    const next = /after=([\w-]{22})>/.exec(page.headers.get('link') ?? '')?.[1];
+    const following = await api.request<GenerationJson[]>('GET', `${path}?limit=1&after=${next}`, { key });
+    expect(following.body.map(({ metadata }) => metadata.index)).toEqual([wholeRows - 100]);
+  });
+
+  it('holds no connection while its reader rests, lets no second one run, and refuses nothing else', async () => {
+    const response = await open();
+    await stalled();
+    const { length } = batches;
+    expect(length).toBeLessThan(wholeRows / 35);
+    await until(async () => {
+      const [{ count }] = await api.dataSource.query<{ count: number }[]>(
+        `SELECT count(*)::integer AS count FROM pg_stat_activity WHERE datname = current_database()
+           AND application_name = 'darkroom-api' AND (state <> 'idle' OR xact_start IS NOT NULL)`,
+      );
+      return count === 0;
+    }, 'no connection is in use');
+    const second = await api.request<{ code: string }>('GET', path, { key });
+    expect([second.status, second.body.code, second.headers.get('retry-after')]).toEqual([429, 'ListRunning', '2']);
+    expect((await api.request('GET', `${path}?limit=100`, { key })).status).toBe(200);
+    expect((await api.request('GET', '/v1/finetunes', { key })).status).toBe(200);
+    expect((await api.request('HEAD', path, { key })).status).toBe(200);
+    expect((await api.request('GET', path, { key: await api.createKey() })).body).toEqual([]);
+    response.destroy();
+    await until(async () => (await api.request('HEAD', path, { key })).status === 200, 'it is over');
+    await until(async () => (await api.request('GET', path, { key })).status === 200, 'the next one may run');
+  });
+
+  it('is cut off where the database fails, so that nobody takes half of it for all', async () => {
+    const response = await open();
+    await stalled();
+    await failNextRead();
+    let text = '';
+    response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+    const [error] = (await once(response, 'error')) as [Error];
+    expect(error.message).toBe('aborted');
+    expect(() => JSON.parse(text) as unknown).toThrow(SyntaxError);
+    await served();
+  });
+
+  it('is a 503 where the database fails before the first element', async () => {
+    await failNextRead();
+    const { status, headers, body } = await api.request<{ code: string }>('GET', path, { key });
+    expect([status, body.code, headers.get('content-type')]).toEqual([
+      503,
+      'ServiceUnavailable',
+      'application/problem+json; charset=utf-8',
+    ]);
+    expect(headers.get('retry-after')).not.toBeNull();
+    await served();
+  });
+
+  it('answers HEAD with its head alone', async () => {
+    const { status, headers, text } = await api.request('HEAD', path, { key });
+    expect([status, headers.get('content-type'), text]).toEqual([200, 'application/json; charset=utf-8', '']);
+    const page = await api.request('HEAD', `${path}?limit=3`, { key });
+    expect(page.headers.get('link')).toMatch(/rel="next"$/);
+  });
+});
+
+describe('Lists', () => {
+  let key: TestKey;
+
+  beforeEach(async () => {
+    key = await api.createKey();
+  });
+  const generations = '/v1/sd/text-to-image';
+  const create = async () => {
+    const { body } = await api.request<Item>('POST', generations, { key, body: { prompt: 'x' } });
+    return body.id;
+  };
+  const idsOf = async (path: string) => (await api.request<Item[]>('GET', path, { key })).body.map(({ id }) => id);
+  const nextOf = (link: string | null) => {
+    const next = /^<([^>]+)>; rel="next"/.exec(link ?? '')?.[1];
+    return next && new URL(next).pathname + new URL(next).search;
+  };
+
+  it('of Generations are limited to a status', async () => {
+    const [queued, drawn, failed] = [await create(), await create(), await create()];
+    await drawTask(api, drawn);
+    await failTask(api, failed, 'No more paint.');
+    expect(await idsOf(`${generations}?status=queued`)).toEqual([queued]);
+    expect(await idsOf(`${generations}?status=succeeded`)).toEqual([drawn]);
+    expect(await idsOf(`${generations}?status=failed&limit=10`)).toEqual([failed]);
+    expect(await idsOf(`${generations}?status=canceled`)).toEqual([]);
+  });
+
+  it('of Generations and Prompts are limited to times', async () => {
+    const finetune = await makeFinetune(api, key);
+    const prompts = (
+      await makePrompts(
+        api,
+        key,
+        finetune.id,
+        Array.from({ length: 3 }, () => ({ prompt: 'a robot' })),
+      )
+    ).map(({ id }) => id);
+    const made = [await create(), await create(), await create()];
+    for (const ids of [prompts, made])
+      for (const [day, id] of ids.entries())
+        await api.dataSource.manager.update(
+          ImageTask,
+          { id },
+          { createdAt: new Date(`2026-01-0${day + 1}T12:00:00Z`) },
+        );
+    const lists = [
+      [generations, made],
+      [`/v1/finetunes/${finetune.id}/prompts`, prompts],
+    ] as const;
+    for (const [path, [first, second, third]] of lists) {
+      expect(await idsOf(`${path}?created_after=2026-01-02`)).toEqual([third, second]);
+      expect(await idsOf(`${path}?created_before=2026-01-02T12:00:00Z`)).toEqual([first]);
+      expect(await idsOf(`${path}?created_after=2026-01-01T12:00:00.000Z&created_before=2026-01-03`)).toEqual([second]);
+      expect(await idsOf(`${path}?created_after=2026-01-02T13:00:00%2B02:00&status=queued`)).toEqual([third, second]);
+    }
+  });
+
+  it('are read to the end by a client that deletes what it reads', async () => {
+    const made = [await create(), await create(), await create(), await create(), await create()];
+    const seen: string[] = [];
+    let path: string | undefined = `${generations}?limit=2&status=queued`;
+    while (path) {
+      const { status, body, headers } = await api.request<Item[]>('GET', path, { key });
+      expect(status).toBe(200);
+      path = nextOf(headers.get('link'));
+      for (const { id } of body) {
+        seen.push(id);
+        await api.request('DELETE', `${generations}/${id}`, { key });
+      }
+    }
+    expect(seen).toEqual(made.reverse());
+  });
+
+  it('keep their place while their elements leave what they are limited to', async () => {
+    const made = [await create(), await create(), await create()];
+    const first = await api.request<Item[]>('GET', `${generations}?limit=1&status=queued`, { key });
+    await drawTask(api, first.body[0].id);
+    expect(await idsOf(`${generations}?limit=1&status=queued&after=${first.body[0].id}`)).toEqual([made[1]]);
+    expect(await idsOf(nextOf(first.headers.get('link'))!)).toEqual([made[1]]);
+  });
+
+  it('have cursors that tell nothing, and are worth nothing in another list', async () => {
+    await create();
+    await create();
+    const { headers } = await api.request('GET', `${generations}?limit=1`, { key });
+    const after = new URL(`http://x${nextOf(headers.get('link'))}`).searchParams.get('after')!;
+    expect(after).toMatch(/^[A-Za-z0-9_-]{22}$/);
+    expect((await api.request('GET', `/v1/finetunes?after=${after}`, { key })).status).toBe(400);
+    const other = await api.createKey();
+    expect((await api.request('GET', `${generations}?after=${after}`, { key: other })).status).toBe(400);
+    const changed = `${after[0] === 'A' ? 'B' : 'A'}${after.slice(1)}`;
+    expect((await api.request('GET', `${generations}?after=${changed}`, { key })).status).toBe(400);
   });
 });

@@ -1,21 +1,37 @@
-import { newSignInCode, SignInCode } from '@app/domain';
+import { chmodSync, existsSync, lstatSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { SignInCode, newSignInCode } from '@app/domain';
+import { keepDataPrivate } from '@app/process';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
+import { drawTask } from '../support/factories';
+
+const origin = 'https://app.example';
+const token = 'a-token-for-metrics';
+
+let api: TestApi;
+let key: TestKey;
+
+beforeAll(async () => {
+  api = await startTestApi({
+    CORS_ORIGINS: `${origin}, http://localhost:5173`,
+    METRICS_TOKEN: token,
+    PUBLIC_URL: 'https://pictures.example',
+  });
+  key = await api.createKey();
+});
+afterAll(() => api.close());
 
 describe('The page', () => {
-  let api: TestApi;
   let other: TestApi;
-  let key: TestKey;
 
   beforeAll(async () => {
-    api = await startTestApi();
-    key = await api.createKey();
     other = await startTestApi({ DATABASE_URL: api.config.databaseUrl ?? '' });
   });
 
   afterAll(async () => {
     await other.close();
-    await api.close();
   });
 
   const assets = async (): Promise<string[]> => {
@@ -117,5 +133,180 @@ describe('The page', () => {
       );
       for (const secret of [code, key.token, Buffer.from(key.token).toString('hex')]) expect(row).not.toContain(secret);
     });
+  });
+});
+
+describe('Pages of other origins', () => {
+  const picture = async (): Promise<string> => {
+    const { body } = await api.request<{ id: string }>('POST', '/v1/sd/text-to-image', { key, body: { prompt: 'x' } });
+    await drawTask(api, body.id);
+    const path = `/v1/sd/text-to-image/${body.id}`;
+    const { images } = (await api.request<{ images: string[] }>('GET', path, { key })).body;
+    return new URL(images[0]).pathname;
+  };
+  const preflight = (path: string, from = origin, to = api) =>
+    to.request('OPTIONS', path, {
+      headers: {
+        origin: from,
+        'access-control-request-method': 'POST',
+        'access-control-request-headers': 'authorization, content-type, idempotency-key',
+      },
+    });
+
+  it('may ask first, without a key', async () => {
+    const { status, headers } = await preflight('/v1/sd/text-to-image');
+    expect(status).toBe(204);
+    expect(headers.get('access-control-allow-origin')).toBe(origin);
+    expect(headers.get('access-control-allow-headers')).toMatch(/Authorization.*Idempotency-Key.*Prefer/);
+    expect(headers.get('access-control-allow-methods')).toMatch(/PATCH/);
+    expect(headers.get('access-control-allow-credentials')).toBeNull();
+    expect(headers.get('vary')).toMatch(/Origin/);
+  });
+
+  it('may call /v1 and read its headers, errors included', async () => {
+    const call = await api.request('GET', '/v1/sd/text-to-image', { key, headers: { origin } });
+    expect([call.status, call.headers.get('access-control-allow-origin')]).toEqual([200, origin]);
+    expect(call.headers.get('access-control-expose-headers')).toMatch(/Link.*Retry-After/);
+    const refused = await api.request('GET', '/v1/sd/text-to-image', { headers: { origin } });
+    expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([401, origin]);
+  });
+
+  it('may read pictures', async () => {
+    const { status, headers } = await api.request('GET', await picture(), { headers: { origin } });
+    expect([status, headers.get('access-control-allow-origin')]).toEqual([200, origin]);
+  });
+
+  it('may do nothing from an origin that is not listed, nor elsewhere', async () => {
+    const other = await preflight('/v1/sd/text-to-image', 'https://evil.example');
+    expect(other.headers.get('access-control-allow-origin')).toBeNull();
+    for (const path of ['/metrics', '/openapi.json', '/health/live'])
+      expect(
+        (await api.request('GET', path, { headers: { origin } })).headers.get('access-control-allow-origin'),
+      ).toBeNull();
+  });
+
+  it('is allowed no origin where none is listed, and every origin where CORS_ORIGINS is *', async () => {
+    for (const [origins, allowed] of [
+      ['', null],
+      ['*', '*'],
+    ] as const) {
+      const another = await startTestApi(origins ? { CORS_ORIGINS: origins } : {});
+      try {
+        const { headers } = await preflight('/v1/sd/text-to-image', 'https://anybody.example', another);
+        expect(headers.get('access-control-allow-origin')).toBe(allowed);
+      } finally {
+        await another.close();
+      }
+    }
+  });
+
+  describe('A picture', () => {
+    it('has an ETag, by which a reader who has it gets 304 without it', async () => {
+      const path = await picture();
+      const first = await api.request('GET', path);
+      const etag = first.headers.get('etag')!;
+      expect(etag).toMatch(/^"\S+"$/);
+      for (const method of ['GET', 'HEAD'])
+        for (const header of [etag, `"x", ${etag}`, '*']) {
+          const again = await api.request(method, path, { headers: { 'if-none-match': header } });
+          expect([again.status, again.text, again.headers.get('etag')]).toEqual([304, '', etag]);
+          expect(again.headers.get('cache-control')).toBe('private, max-age=31536000, immutable');
+        }
+      expect((await api.request('GET', path, { headers: { 'if-none-match': '"x"' } })).status).toBe(200);
+    });
+
+    it('is 404 for a reader who has it, once its record is gone', async () => {
+      const path = await picture();
+      const etag = (await api.request('GET', path)).headers.get('etag')!;
+      const { body } = await api.request<{ id: string }[]>('GET', '/v1/sd/text-to-image?limit=1', { key });
+      await api.request('DELETE', `/v1/sd/text-to-image/${body[0].id}`, { key });
+      expect((await api.request('GET', path, { headers: { 'if-none-match': etag } })).status).toBe(404);
+    });
+  });
+});
+
+describe('Privacy', () => {
+  it('lets no cache store a caller’s JSON, including errors', async () => {
+    const body = { prompt: 'a star' };
+    const replies = [
+      await api.request('GET', '/v1/sd/text-to-image', { key }),
+      await api.request('POST', '/v1/sd/text-to-image', { key, body }),
+      await api.request('POST', '/v1/sd/text-to-image', { key, body: {} }),
+      await api.request('GET', '/v1/sd/text-to-image'),
+      await api.request('GET', '/v1/nowhere', { key }),
+      await api.request('GET', '/V1/sd/Text-to-Image/', { key }),
+    ];
+    expect(replies.map(({ status, headers }) => [status, headers.get('cache-control')])).toEqual(
+      [200, 201, 400, 401, 404, 200].map((status) => [status, 'private, no-store']),
+    );
+    for (const path of ['/health/live', '/openapi.json'])
+      expect((await api.request('GET', path)).headers.get('cache-control')).not.toBe('private, no-store');
+  });
+
+  it('shows metrics to local callers and holders of the token, not through a proxy', async () => {
+    const ask = async (headers: Record<string, string> = {}) =>
+      (await api.request('GET', '/metrics', { headers })).status;
+    const proxied = { 'x-forwarded-for': '203.0.113.9' };
+    await expect(ask()).resolves.toBe(200);
+    await expect(ask(proxied)).resolves.toBe(401);
+    await expect(ask({ ...proxied, authorization: 'Bearer wrong' })).resolves.toBe(401);
+    await expect(ask({ ...proxied, authorization: `Bearer ${token}` })).resolves.toBe(200);
+  });
+
+  it('sends HSTS only if the service is reached over HTTPS', async () => {
+    const header = 'strict-transport-security';
+    expect((await api.request('GET', '/health/live')).headers.get(header)).toBe('max-age=31536000');
+    const plain = await startTestApi();
+    expect((await plain.request('GET', '/health/live')).headers.get(header)).toBeNull();
+    await plain.close();
+  });
+});
+
+describe(keepDataPrivate.name, () => {
+  let folder: string;
+  const umask = process.umask();
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'darkroom-private-'));
+  });
+
+  afterEach(() => {
+    process.umask(umask);
+    rmSync(folder, { recursive: true });
+  });
+
+  const modeOf = (path: string): number => lstatSync(path).mode & 0o777;
+
+  it('makes the data folder private to its user', () => {
+    const dataDir = join(folder, 'data');
+    keepDataPrivate(dataDir);
+    mkdirSync(join(dataDir, 'images'));
+    writeFileSync(join(dataDir, 'images', 'a.png'), '');
+    expect([dataDir, join(dataDir, 'images'), join(dataDir, 'images', 'a.png')].map(modeOf)).toEqual([
+      0o700, 0o700, 0o600,
+    ]);
+  });
+
+  it('says which setting names a file instead of a folder', () => {
+    const file = join(folder, 'file');
+    writeFileSync(file, '');
+    expect(() => keepDataPrivate(file)).toThrow(`The data folder ${file} cannot be made, because a file is in the way`);
+  });
+
+  it('leaves a folder that may not be made to the code that needs it', () => {
+    // Not even root may make a folder here.
+    keepDataPrivate('/sys/darkroom');
+    expect(existsSync('/sys/darkroom')).toBe(false);
+  });
+
+  it('removes permissions that an earlier version left open', () => {
+    mkdirSync(join(folder, 'images'));
+    writeFileSync(join(folder, 'api-key'), '');
+    chmodSync(folder, 0o711);
+    chmodSync(join(folder, 'images'), 0o755);
+    chmodSync(join(folder, 'api-key'), 0o644);
+    keepDataPrivate(folder);
+    expect([folder, join(folder, 'images'), join(folder, 'api-key')].map(modeOf)).toEqual([0o700, 0o700, 0o600]);
+    expect(statSync(folder).uid).toBe(process.getuid?.());
   });
 });
