@@ -1,9 +1,13 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { readFile, readdir } from 'node:fs/promises';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
+import { once } from 'node:events';
+import type { ClientRequest, IncomingMessage } from 'node:http';
+import { request as httpRequest } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { Finetune } from '@app/domain';
-import { IMAGE_STORAGE } from '@app/storage';
 import type { ImageStorage } from '@app/storage';
+import { IMAGE_STORAGE } from '@app/storage';
 import { WeightsInspector } from '../../apps/api/src/finetunes/weights-inspector';
 import { WeightsSweeper } from '../../apps/api/src/finetunes/weights.sweeper';
 import { itOnce } from '../support/back-ends';
@@ -12,19 +16,26 @@ import { startTestApi } from '../support/api';
 import type { FinetuneJson, ProblemJson } from '../support/factories';
 import { makeFinetune, storedKeys } from '../support/factories';
 import { encodeSafetensors } from '../support/safetensors';
+import { OpenRequests } from '../../apps/api/src/defence/open-requests';
+import { until } from '../support/until';
 
 const loraFolder = join('test', 'golden', 'models', 'lora');
 const octets = { 'content-type': 'application/octet-stream' };
 
+let api: TestApi;
+
+beforeAll(async () => {
+  api = await startTestApi();
+});
+afterAll(() => api.close());
+
 describe('weights of a Fine-Tune', () => {
-  let api: TestApi;
   let key: TestKey;
   let id: string;
   let diffusers: Buffer;
   let kohya: Buffer;
 
   beforeAll(async () => {
-    api = await startTestApi();
     key = await api.createKey();
     diffusers = await readFile(join(loraFolder, 'zwx-robot-diffusers.safetensors'));
     kohya = await readFile(join(loraFolder, 'zwx-robot-kohya.safetensors'));
@@ -32,8 +43,6 @@ describe('weights of a Fine-Tune', () => {
   beforeEach(async () => {
     ({ id } = await makeFinetune(api, key));
   });
-  afterAll(() => api.close());
-
   const put = (raw: Uint8Array | string, query = '', headers: Record<string, string> = octets) =>
     api.request<FinetuneJson & ProblemJson>('PUT', `/v1/finetunes/${id}/weights${query}`, { key, raw, headers });
   const row = () => api.dataSource.manager.findOneByOrFail(Finetune, { id });
@@ -234,5 +243,125 @@ describe('weights of a Fine-Tune', () => {
       expect(await api.app.get(WeightsSweeper).sweep()).toBe(1);
       expect(await ownFiles()).toEqual([kept, young].sort());
     });
+  });
+});
+
+describe('weights of a Fine-Tune on their way', () => {
+  let key: TestKey;
+  let id: string;
+  let weights: Buffer;
+
+  beforeAll(async () => {
+    key = await api.createKey();
+    weights = await readFile(join('test', 'golden', 'models', 'lora', 'zwx-robot-diffusers.safetensors'));
+  });
+  beforeEach(async () => {
+    ({ id } = await makeFinetune(api, key));
+  });
+  /** Begins to send them; the caller writes the body. */
+  const open = (headers: Record<string, string>): ClientRequest =>
+    httpRequest(`${api.baseUrl}/v1/finetunes/${id}/weights`, {
+      method: 'PUT',
+      headers: { authorization: `Bearer ${key.token}`, ...octets, ...headers },
+    });
+  const put = () =>
+    api.request<ProblemJson>('PUT', `/v1/finetunes/${id}/weights`, { key, raw: weights, headers: octets });
+  const uploads = () => readdir(join(api.config.dataDir, 'uploads')).catch(() => []);
+  const expectUntouched = async () => {
+    expect(await api.dataSource.manager.findOneByOrFail(Finetune, { id })).toMatchObject({
+      status: 'registered',
+      weightsKey: null,
+    });
+    expect((await storedKeys(api)).filter((stored) => stored.startsWith(`weights/${id}/`))).toEqual([]);
+    expect(await uploads()).toEqual([]);
+  };
+
+  itOnce('answers 413 to a body with a too large Content-Length, before it is sent', async () => {
+    const sending = open({ 'content-length': String(2 ** 30 + 1) });
+    sending.flushHeaders();
+    const [reply] = (await once(sending, 'response')) as [IncomingMessage];
+    const problem = JSON.parse(await text(reply)) as ProblemJson;
+    expect([reply.statusCode, problem.code]).toEqual([413, 'BodyTooLarge']);
+    sending.destroy();
+    await expectUntouched();
+  });
+
+  it('leaves nothing of an interrupted upload', async () => {
+    const sending = open({ 'content-length': '100000' });
+    sending.on('error', () => undefined);
+    sending.write(Buffer.alloc(50_000));
+    await until(async () => (await uploads()).length === 1, 'the upload has begun');
+    sending.destroy();
+    await until(async () => (await uploads()).length === 0, 'the upload is removed');
+    await expectUntouched();
+  });
+
+  itOnce('answers a sender that continues after the rejection, over the same connection', async () => {
+    const sending = open({ 'content-length': String(2 ** 30 + 1) });
+    sending.on('error', () => undefined);
+    const answered = once(sending, 'response') as Promise<[IncomingMessage]>;
+    for (let n = 0; n < 50; n++) sending.write(Buffer.alloc(2 ** 20));
+    const [reply] = await answered;
+    expect([reply.statusCode, reply.headers.connection]).toEqual([413, 'close']);
+    expect((JSON.parse(await text(reply)) as ProblemJson).code).toBe('BodyTooLarge');
+    sending.destroy();
+  });
+
+  itOnce('sends no 100 Continue for a body that it rejects', async () => {
+    const heard: string[] = [];
+    const refused = open({ 'content-length': String(2 ** 30 + 1), expect: '100-continue' });
+    refused.on('continue', () => heard.push('refused'));
+    refused.flushHeaders();
+    const [{ statusCode }] = (await once(refused, 'response')) as [IncomingMessage];
+    refused.destroy();
+    const wanted = open({ 'content-length': String(weights.length), expect: '100-continue' });
+    wanted.on('continue', () => {
+      heard.push('wanted');
+      wanted.end(weights);
+    });
+    wanted.flushHeaders();
+    const [reply] = (await once(wanted, 'response')) as [IncomingMessage];
+    expect([statusCode, reply.statusCode, heard]).toEqual([413, 200, ['wanted']]);
+    reply.resume();
+  });
+
+  itOnce('accepts four files of a key at once, and more of another', async () => {
+    const all = Array.from({ length: 4 }, () => open({ 'content-length': '100000' }));
+    for (const each of all) {
+      each.on('error', () => undefined);
+      each.write(Buffer.alloc(1000));
+    }
+    await until(async () => (await uploads()).length === 4, 'the uploads have begun');
+    const { status, body, headers } = await put();
+    expect([status, body.code, headers.get('retry-after')]).toEqual([429, 'TooManyUploads', '10']);
+    const other = await api.createKey();
+    const theirs = await makeFinetune(api, other);
+    const reply = await api.request('PUT', `/v1/finetunes/${theirs.id}/weights`, {
+      key: other,
+      raw: weights,
+      headers: octets,
+    });
+    expect(reply.status).toBe(200);
+    for (const each of all) each.destroy();
+    await until(async () => (await put()).status === 200, 'the places are free again');
+  });
+
+  itOnce('aborts the uploads of a revoked key', async () => {
+    const sending = open({ 'content-length': '100000' });
+    sending.write(Buffer.alloc(1000));
+    await until(async () => (await uploads()).length === 1, 'the upload has begun');
+    api.app.get(OpenRequests).endAll(key.id);
+    const [reply] = (await once(sending, 'response')) as [IncomingMessage];
+    expect(reply.statusCode).toBe(401);
+    sending.on('error', () => undefined).destroy();
+    await until(async () => (await uploads()).length === 0, 'the upload is removed');
+  });
+
+  itOnce('reads no body of a caller without a key', async () => {
+    const sending = httpRequest(`${api.baseUrl}/v1/finetunes/${id}/weights`, { method: 'PUT' });
+    sending.write('x');
+    const [reply] = (await once(sending, 'response')) as [IncomingMessage];
+    expect(reply.statusCode).toBe(401);
+    sending.destroy();
   });
 });
