@@ -103,7 +103,7 @@ function withExif(image: sharp.Sharp, format: 'jpeg' | 'webp', text: string): Pr
  * @param keyword Latin-1, 1 to 79 characters
  * @returns the file in parts, in order; the picture's data is not copied.
  */
-function withPngText(png: Uint8Array, keyword: string, text: string): Uint8Array[] {
+export function withPngText(png: Uint8Array, keyword: string, text: string): Uint8Array[] {
   // keyword, end of keyword, not compressed, method 0, no language tag, no translated keyword, text
   const data = Buffer.concat([Buffer.from(keyword, 'latin1'), Buffer.from([0, 0, 0, 0, 0]), Buffer.from(text, 'utf8')]);
   const typed = Buffer.concat([Buffer.from('iTXt', 'latin1'), data]);
