@@ -11,7 +11,7 @@ export const allowed = {
   'libs/storage': ['config'],
   'libs/database': ['config', 'domain', 'process'],
   'libs/queue': ['config', 'database', 'domain', 'observability', 'process'],
-  'libs/tasks': ['config', 'database', 'domain', 'queue'],
+  'libs/tasks': ['config', 'database', 'domain', 'observability', 'process', 'queue'],
   'libs/model-store': ['diffusion', 'process'],
 };
 export const libs = foldersOf('libs');

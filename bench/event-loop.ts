@@ -9,7 +9,7 @@ import { loadConfig } from '@app/config';
 import { EmbeddedPostgres, migrate } from '@app/database';
 import { ImageTask, isTerminated, newIdentifier } from '@app/domain';
 import { JsonLogger } from '@app/observability';
-import { jobIdOf, Transactions } from '@app/queue';
+import { WakeUps } from '@app/queue';
 import { DataSource } from 'typeorm';
 import { createInference } from '../apps/inference/src/create-inference';
 
@@ -57,10 +57,8 @@ async function main(): Promise<void> {
   const dataSource = worker.get(DataSource);
   const draw = async (tasks: number, values: Partial<ImageTask>): Promise<void> => {
     const rows = Array.from({ length: tasks }, (_, i) => row(i, values));
-    await worker.get(Transactions).run(async (transaction) => {
-      await transaction.manager.insert(ImageTask, rows);
-      await transaction.enqueue('images', ...rows.map(({ id }) => ({ id: jobIdOf(id, 1), data: { taskId: id } })));
-    });
+    await dataSource.manager.insert(ImageTask, rows);
+    worker.get(WakeUps).ask();
     for (const { id } of rows) await terminated(dataSource, id);
   };
 

@@ -2,8 +2,7 @@ import { DatabaseContact } from '@app/database';
 import type { ImageTask } from '@app/domain';
 import { newIdentifier } from '@app/domain';
 import type { Wanted } from '@app/tasks';
-import { claimDueStatement, fatalCount, ImageTaskLifeCycle, undrawableAfterMs, weightsLabel } from '@app/tasks';
-import { claimOne } from '../../libs/tasks/src/claims';
+import { claimStatement, fatalCount, Tasks, undrawableAfterMs, weightsLabel } from '@app/tasks';
 import type { InferenceBench } from '../support/inference';
 import { createInferenceBench, SteadyContact } from '../support/inference';
 import { newTask } from '../support/new-task';
@@ -12,7 +11,6 @@ import { typicalMs } from '../support/typical-ms';
 
 describe('the claim of a worker', () => {
   let bench: InferenceBench;
-  let tickets = 0;
 
   beforeEach(async () => {
     bench = await createInferenceBench();
@@ -29,11 +27,7 @@ describe('the claim of a worker', () => {
     await bench.intake.insert({ ownerId, maxQueued: 0, tasks });
     return tasks.map(({ id }) => id);
   }
-  const claimDue = (wanted: Wanted) => bench.lifeCycle.claimDue(`ticket-${++tickets}`, wanted);
-  const claim = async (wanted: Wanted): Promise<ImageTask | undefined> => {
-    const found = await claimDue(wanted);
-    return found.kind === 'claimed' ? found.task : undefined;
-  };
+  const claim = (wanted: Wanted): Promise<ImageTask | undefined> => bench.tasks.claim(wanted);
   const query = (sql: string, parameters?: unknown[]): Promise<unknown> => bench.dataSource.query(sql, parameters);
   const old = new Date(Date.now() - 2 * undrawableAfterMs);
   /** A worker said that it can draw the model. */
@@ -46,62 +40,53 @@ describe('the claim of a worker', () => {
   const silence = () =>
     query(`UPDATE image_tasks SET heartbeat_at = now() - interval '11 s' WHERE status = 'processing'`);
 
-  it('takes no task by its ticket that was put back meanwhile, and waits for its turn', async () => {
-    const [id] = await queue(newIdentifier(), {});
-    expect(await claimOne(bench.transactions, new SteadyContact(), id, 'ticket')).toEqual({ kind: 'settled' });
-    expect(await bench.taskOf(id)).toMatchObject({ status: 'queued', attempt: 0 });
-  });
-
   it.each([
     ['one that was near a death', { deaths: 1 }, [9, 11]],
     ['one with which three workers died', { deaths: 3, drawnAlone: true }, [39, 41]],
     ['one that waited for its last try', { deaths: fatalCount - 1 }, [79, 81]],
     ['one whose last try ended with its worker', { deaths: fatalCount - 1, drawnAlone: true }, [19, 21]],
   ] as const)('takes a task from its silent worker: %s', async (_, values, [early, due]) => {
-    const { id } = await bench.addTask({ ...values, status: 'processing', ticket: 'gone' }, { withJob: false });
+    const { id } = await bench.addTask({ ...values, status: 'processing' });
     const silent = (seconds: number) =>
       query(`UPDATE image_tasks SET heartbeat_at = now() - $1 * interval '1 s'`, [seconds]);
     await silent(early);
+    await bench.sweep.sweep();
     expect(await claim({})).toBeUndefined();
     await silent(due);
-    expect(await claim({})).toMatchObject({ id });
+    expect(await bench.tasks.silent()).toMatchObject([{ id }]);
   });
 
   it('takes no task from a worker that looks silent after an outage, until that could have sent a heartbeat', async () => {
     let now = 0;
     const contact = new DatabaseContact(() => now);
-    const lifeCycle = new ImageTaskLifeCycle(bench.transactions, contact);
-    const { id } = await bench.addTask({ status: 'processing', attempt: 1, ticket: 'its own' }, { withJob: false });
+    const tasks = new Tasks(bench.transactions, contact);
+    const { id } = await bench.addTask({ status: 'processing', attempt: 1 });
     await silence();
-    const claims = async () => {
-      const due = [await lifeCycle.claimDue('other'), await lifeCycle.claimDue('its own'), await lifeCycle.claim(id)];
-      return due.map(({ kind }) => kind);
-    };
     const answersAfter = (seconds: number): void => {
       now += seconds * 1000;
       contact.heard(Date.now());
     };
     // A process that has just started.
     answersAfter(0);
-    expect(await claims()).toEqual(['none', 'wait', 'held']);
+    expect(await tasks.silent()).toEqual([]);
     for (let n = 0; n < 5; n++) answersAfter(2);
     // An outage.
     now += 9_000;
-    expect(await claims()).toEqual(['none', 'wait', 'held']);
+    expect(await tasks.silent()).toEqual([]);
     answersAfter(0);
     answersAfter(2);
-    expect(await claims()).toEqual(['none', 'wait', 'held']);
+    expect(await tasks.silent()).toEqual([]);
     answersAfter(2);
     answersAfter(2);
-    expect(await lifeCycle.claimDue('other')).toMatchObject({ kind: 'claimed', task: { id, deaths: 1 } });
+    expect(await tasks.silent()).toMatchObject([{ id }]);
   });
 
   it('counts silence up to the moment at which it asks, not to that at which the database answers', async () => {
-    await bench.addTask({ status: 'processing', attempt: 1, ticket: 'gone' }, { withJob: false });
+    await bench.addTask({ status: 'processing', attempt: 1 });
     await silence();
-    const lifeCycle = new ImageTaskLifeCycle(bench.transactions, new SteadyContact(-2_000));
-    expect(await lifeCycle.claimDue('other')).toEqual({ kind: 'none' });
-    expect(await claim({})).toBeDefined();
+    const tasks = new Tasks(bench.transactions, new SteadyContact(-2_000));
+    expect(await tasks.silent()).toEqual([]);
+    expect(await bench.tasks.silent()).toHaveLength(1);
   });
 
   describe('by model', () => {
@@ -111,10 +96,11 @@ describe('the claim of a worker', () => {
       const [small] = await queue(owner, { model: 'small' });
       await seen('large', 0);
       expect(await claim({ models: ['small', 'tiny'] })).toMatchObject({ id: small });
-      expect(await claimDue({ models: ['small'] })).toMatchObject({ kind: 'wait', forOthers: true });
-      expect(await claimDue({ models: [] })).toMatchObject({ kind: 'wait', forOthers: true });
+      expect(await claim({ models: ['small'] })).toBeUndefined();
+      expect(await claim({ models: [] })).toBeUndefined();
+      expect(await bench.tasks.waitsForOthers(['small'])).toBe(true);
       expect(await claim({ models: ['large'] })).toMatchObject({ model: 'large' });
-      expect(await claimDue({ models: ['small'] })).toEqual({ kind: 'none' });
+      expect(await bench.tasks.waitsForOthers(['small'])).toBe(false);
     });
 
     it('keeps an owner’s order across models', async () => {
@@ -127,25 +113,8 @@ describe('the claim of a worker', () => {
       expect(claimed).toEqual(ids);
     });
 
-    it('offers an abandoned task only to a worker that can draw it, its own ticket included', async () => {
-      await queue(newIdentifier(), { model: 'large', createdAt: old });
-      await seen('large', 0);
-      const left = await bench.lifeCycle.claimDue('its ticket', { models: ['large'] });
-      expect(left.kind).toBe('claimed');
-      await silence();
-      const undrawable = true;
-      expect(await claimDue({ models: ['small'], undrawable })).toEqual({ kind: 'none' });
-      const withTicket = await bench.lifeCycle.claimDue('its ticket', { models: ['small'], undrawable });
-      expect(withTicket).toMatchObject({ kind: 'wait', forOthers: true });
-      expect(await claim({ models: ['large'], undrawable })).toMatchObject({ attempt: 2 });
-    });
-
-    it.each([
-      ['queued', () => Promise.resolve()],
-      ['abandoned', async () => void (await claim({}), await silence())],
-    ])('offers a task (%s) to any worker when none has had its model for a while', async (_, prepare) => {
+    it('offers a task to any worker when none has had its model for a while', async () => {
       const [id] = await queue(newIdentifier(), { model: 'gone', createdAt: old });
-      await prepare();
       await seen('gone', undrawableAfterMs);
       expect(await claim({ models: ['small'], undrawable: true })).toBeUndefined();
       await seen('gone', undrawableAfterMs + 6_000);
@@ -168,8 +137,8 @@ describe('the claim of a worker', () => {
       await queue(owner, { model: 'small' }, 11);
       await queue(other, { model: 'small' }, 11);
       const read = () =>
-        rowsReadBy(bench.dataSource, 'image_tasks', claimDueStatement, [
-          ...['explained', 0, 'channel', new Date(), [], ['small'], true, []],
+        rowsReadBy(bench.dataSource, 'image_tasks', claimStatement(false), [
+          ...[0, 'channel', [], ['small'], true, []],
         ]);
       await query('ANALYZE image_tasks');
       const amongFew = await read();
@@ -188,7 +157,7 @@ describe('the claim of a worker', () => {
       expect(await read()).toBeLessThanOrEqual(amongFew + 6);
       // Two were claimed by what was explained.
       for (let n = 0; n < 20; n++) expect(await claim({ models: ['small'] })).toMatchObject({ model: 'small' });
-      expect(await claimDue({ models: ['small'] })).toMatchObject({ kind: 'wait', forOthers: true });
+      expect(await claim({ models: ['small'] })).toBeUndefined();
     });
   });
 
@@ -198,7 +167,7 @@ describe('the claim of a worker', () => {
 
     /** Ends a task that took so long. */
     const settle = (task: ImageTask, computeSeconds: number) =>
-      bench.lifeCycle.settle(task, { status: 'succeeded', computeSeconds });
+      bench.tasks.settle(task, { status: 'succeeded', computeSeconds });
     const behind = (owner: string, seconds: number) =>
       query(
         `INSERT INTO fair_shares VALUES ($1, $2) ON CONFLICT (owner_id) DO UPDATE SET virtual_time = excluded.virtual_time`,
@@ -272,8 +241,8 @@ describe('the claim of a worker', () => {
     );
     const explained = async (): Promise<string> => {
       const plan = await bench.dataSource.query<{ 'QUERY PLAN': string }[]>(
-        `EXPLAIN (ANALYZE, BUFFERS) ${claimDueStatement}`,
-        ['explained', 0, 'channel', new Date(), [], null, false, []],
+        `EXPLAIN (ANALYZE, BUFFERS) ${claimStatement(false)}`,
+        [0, 'channel', [], null, false, []],
       );
       return plan.map((line) => line['QUERY PLAN']).join('\n');
     };

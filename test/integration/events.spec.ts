@@ -1,6 +1,6 @@
 import { ImageTask } from '@app/domain';
 import type { StepMessage } from '@app/tasks';
-import { ImageTaskLifeCycle, progressChannel } from '@app/tasks';
+import { Tasks, progressChannel } from '@app/tasks';
 import { Transactions } from '@app/queue';
 import type { Logger } from 'typeorm';
 import { DataSource } from 'typeorm';
@@ -8,6 +8,7 @@ import { describeOnce, itOnce } from '../support/back-ends';
 import { openEventClient } from '../support/event-client';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
+import { claimTask } from '../support/claim-task';
 import { openEvents } from '../support/event-source';
 import { until } from '../support/until';
 
@@ -33,11 +34,7 @@ describe('Events', () => {
     openEvents(`${api.baseUrl}/v1/sd/text-to-image/${id}/events`, key.token, headers);
   const tell = (step: StepMessage) =>
     api.dataSource.query('SELECT pg_notify($1, $2)', [progressChannel, JSON.stringify(step)]);
-  const claim = async (id: string): Promise<ImageTask> => {
-    const claim = await api.app.get(ImageTaskLifeCycle).claim(id);
-    if (claim.kind !== 'claimed') throw new Error(`The task is ${claim.kind}.`);
-    return claim.task;
-  };
+  const claim = (id: string): Promise<ImageTask> => claimTask(api.dataSource.manager, id);
 
   it('send the position, each step with its preview, and the record as GET returns it; then the stream ends', async () => {
     const before = await api.dataSource.manager.countBy(ImageTask, { status: 'queued' });
@@ -53,7 +50,7 @@ describe('Events', () => {
       data: { step: 1, total: 4, preview: 'data:image/jpeg;base64,AAAA' },
     });
     expect(await stream.next()).toEqual({ event: 'progress', id: '1-2', data: { step: 2, total: 4, preview: null } });
-    await api.app.get(ImageTaskLifeCycle).settle(task, { status: 'failed', error: 'No more paint.' });
+    await api.app.get(Tasks).settle(task, { status: 'failed', error: 'No more paint.' });
     const last = await stream.next();
     const { body } = await api.request('GET', `/v1/sd/text-to-image/${id}`, { key });
     expect(last).toEqual({ event: 'terminated', id: '1-end', data: body });
@@ -177,7 +174,7 @@ describe('Events', () => {
         logQueryError: () => undefined,
       } as unknown as Logger;
       try {
-        await api.app.get(Transactions).run((transaction) => api.app.get(ImageTaskLifeCycle).cancel(transaction, id));
+        await api.app.get(Transactions).run((transaction) => api.app.get(Tasks).cancel(transaction, id));
         for (const stream of streams) expect(await stream.next()).toMatchObject({ event: 'terminated', id: '0-end' });
       } finally {
         dataSource.logger = logger;

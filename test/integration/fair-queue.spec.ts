@@ -1,13 +1,11 @@
 import { ImageTask, newIdentifier } from '@app/domain';
-import { ImageTaskLifeCycle, queuePositions } from '@app/tasks';
-import { jobIdOf } from '@app/queue';
+import { Tasks, queuePositions } from '@app/tasks';
 import type { InferenceBench } from '../support/inference';
 import { createInferenceBench, SteadyContact } from '../support/inference';
 import { newTask } from '../support/new-task';
 
 describe('the fair claim', () => {
   let bench: InferenceBench;
-  let tickets = 0;
 
   beforeEach(async () => {
     bench = await createInferenceBench();
@@ -25,14 +23,11 @@ describe('the fair claim', () => {
     return tasks.map(({ id }) => id);
   }
 
-  const claim = async (lifeCycle = bench.lifeCycle): Promise<ImageTask | undefined> => {
-    const found = await lifeCycle.claimDue(`ticket-${++tickets}`);
-    return found.kind === 'claimed' ? found.task : undefined;
-  };
+  const claim = (tasks = bench.tasks): Promise<ImageTask | undefined> => tasks.claim();
 
   /** A claim that finds a task. */
-  const claimOne = async (lifeCycle = bench.lifeCycle): Promise<ImageTask> => {
-    const task = await claim(lifeCycle);
+  const claimOne = async (tasks = bench.tasks): Promise<ImageTask> => {
+    const task = await claim(tasks);
     if (!task) throw new Error('Nothing was claimed.');
     return task;
   };
@@ -50,7 +45,7 @@ describe('the fair claim', () => {
       const task = await claim();
       if (!task) break;
       const computeSeconds = seconds(task);
-      await bench.lifeCycle.settle(task, { status: 'succeeded', computeSeconds });
+      await bench.tasks.settle(task, { status: 'succeeded', computeSeconds });
       served.set(task.ownerId, (served.get(task.ownerId) ?? 0) + computeSeconds);
     }
     return served;
@@ -60,10 +55,10 @@ describe('the fair claim', () => {
     const [first, second] = inOrder(2);
     await queue(first, 2);
     await queue(second, 1);
-    const claimExcept = (...except: string[]) => bench.lifeCycle.claimDue(`ticket-${++tickets}`, { except });
-    expect(await claimExcept(first)).toMatchObject({ kind: 'claimed', task: { ownerId: second } });
-    expect(await claimExcept(first)).toMatchObject({ kind: 'wait' });
-    expect(await claimExcept()).toMatchObject({ kind: 'claimed', task: { ownerId: first } });
+    const claimExcept = (...except: string[]) => bench.tasks.claim({ except });
+    expect(await claimExcept(first)).toMatchObject({ ownerId: second });
+    expect(await claimExcept(first)).toBeUndefined();
+    expect(await claimExcept()).toMatchObject({ ownerId: first });
   });
 
   it('draws a caller’s single task soon, in spite of another’s thousand tasks', async () => {
@@ -82,8 +77,7 @@ describe('the fair claim', () => {
     await queue(many, 100, { steps: 50, numImages: 8, highResolution: true });
     const drawing = [await claim(), await claim(), await claim()];
     await queue(one, 3);
-    for (const task of drawing)
-      if (task) await bench.lifeCycle.settle(task, { status: 'succeeded', computeSeconds: 0.01 });
+    for (const task of drawing) if (task) await bench.tasks.settle(task, { status: 'succeeded', computeSeconds: 0.01 });
     const owners = [(await claim())?.ownerId, (await claim())?.ownerId];
     expect(owners).toContain(one);
   });
@@ -164,45 +158,31 @@ describe('the fair claim', () => {
     for (let next = await claim(); next; next = await claim()) claimed.push(next);
     expect(claimed.filter(({ ownerId }) => ownerId === other)).toHaveLength(2);
     const own = claimed.filter(({ ownerId }) => ownerId === owner);
-    expect(own.map(({ slot }) => slot).sort()).toEqual([1, 2, 3]);
-    expect(await bench.lifeCycle.claimDue('late')).toEqual({ kind: 'wait', retryMs: 27 * 50, forOthers: false });
-    await bench.lifeCycle.settle(own[1], { status: 'failed' });
-    expect(await claim()).toMatchObject({ ownerId: owner, slot: own[1].slot });
+    expect(own).toHaveLength(3);
+    await bench.tasks.settle(own[1], { status: 'failed' });
+    expect(await claim()).toMatchObject({ ownerId: owner });
     expect(await claim()).toBeUndefined();
   });
 
   it('uses the configured limit if the key has none of its own', async () => {
-    const lifeCycle = new ImageTaskLifeCycle(bench.transactions, new SteadyContact(), 1);
+    const tasks = new Tasks(bench.transactions, new SteadyContact(), 1);
     await queue(newIdentifier(), 2);
-    expect(await claim(lifeCycle)).toBeDefined();
-    expect(await claim(lifeCycle)).toBeUndefined();
+    expect(await claim(tasks)).toBeDefined();
+    expect(await claim(tasks)).toBeUndefined();
   });
 
-  it('gives a dead worker’s ticket its own task again, and no other meanwhile', async () => {
-    const owner = newIdentifier();
-    await queue(owner, 3);
-    const first = await bench.lifeCycle.claimDue('one');
-    expect(first).toMatchObject({ kind: 'claimed', task: { attempt: 1 } });
-    expect(await bench.lifeCycle.claimDue('one')).toEqual({ kind: 'wait', retryMs: 2_000, forOthers: false });
-    const { id } = first.kind === 'claimed' ? first.task : { id: '' };
-    await silence(id);
-    expect(await bench.lifeCycle.claimDue('one')).toMatchObject({ kind: 'claimed', task: { id, attempt: 2 } });
-  });
-
-  it('claims a silent worker’s task before all waiting ones, once, and does not charge its owner again', async () => {
+  it('does not charge the owner of a silent worker’s task twice, and gives it to only one other', async () => {
     const owner = newIdentifier();
     await queue(owner, 1);
     const left = await claimOne();
-    await queue(newIdentifier(), 20);
     const charged = () => bench.dataSource.query('SELECT virtual_time FROM fair_shares WHERE owner_id = $1', [owner]);
     const before: unknown = await charged();
-    expect((await claim())?.id).not.toBe(left.id);
     await silence(left.id);
+    await bench.sweep.sweep();
     const claims = await Promise.all([claim(), claim(), claim()]);
     expect(claims.filter((task) => task?.id === left.id)).toEqual([expect.objectContaining({ attempt: 2, deaths: 1 })]);
-    expect(new Set(claims.map((task) => task?.id)).size).toBe(3);
     expect(await charged()).toEqual(before);
-    expect(await bench.lifeCycle.heartbeat(left)).toBe(false);
+    expect(await bench.tasks.heartbeat(left)).toBe(false);
   });
 
   it('charges a long prompt for its extra cost', async () => {
@@ -211,7 +191,7 @@ describe('the fair claim', () => {
       await queue(owner, 1, { promptChunks });
       const task = await claim();
       expect(task?.ownerId).toBe(owner);
-      await bench.lifeCycle.settle(task!, { status: 'failed', error: 'x' });
+      await bench.tasks.settle(task!, { status: 'failed', error: 'x' });
       return task!.chargedSeconds;
     };
     const [unknown, one, two, most] = [await charged(null), await charged(1), await charged(2), await charged(32)];
@@ -220,42 +200,21 @@ describe('the fair claim', () => {
     expect(most).toBeGreaterThan(1.5 * one);
   });
 
-  it.each([
-    [1, 9, 11],
-    [2, 19, 21],
-    [3, 39, 41],
-    // The last try: nothing is left to keep it away from.
-    [4, 19, 21],
-  ])('claims a task that %i workers left after more than %i s of silence', async (deaths, tooSoon, late) => {
-    await queue(newIdentifier(), 1);
-    const left = await claimOne();
-    await bench.dataSource.manager.update(ImageTask, { id: left.id }, { deaths, drawnAlone: true });
-    await silence(left.id, tooSoon);
-    expect(await claim()).toBeUndefined();
-    expect(await bench.lifeCycle.claim(left.id)).toEqual({ kind: 'held' });
-    await silence(left.id, late);
-    expect(await claim()).toMatchObject({ id: left.id, deaths: deaths + 1 });
-  });
-
   it('keeps a key within its limit when its abandoned task is claimed', async () => {
-    const lifeCycle = new ImageTaskLifeCycle(bench.transactions, new SteadyContact(), 1);
+    const tasks = new Tasks(bench.transactions, new SteadyContact(), 1);
     await queue(newIdentifier(), 2);
-    const left = await claimOne(lifeCycle);
+    const left = await claimOne(tasks);
     await silence(left.id);
-    expect(await claim(lifeCycle)).toMatchObject({ id: left.id, slot: 1 });
-    expect(await claim(lifeCycle)).toBeUndefined();
-  });
-
-  it('ends a ticket quietly when nothing is queued', async () => {
-    expect(await bench.lifeCycle.claimDue('idle')).toEqual({ kind: 'none' });
+    await bench.sweep.sweep();
+    expect(await claim(tasks)).toMatchObject({ id: left.id });
+    expect(await claim(tasks)).toBeUndefined();
   });
 
   it('does not draw a task that waits for its next attempt', async () => {
     await queue(newIdentifier(), 1);
     const task = await claimOne();
-    await bench.lifeCycle.release(task, { delayMs: 60_000 });
-    expect(await bench.lifeCycle.claimDue('early')).toEqual({ kind: 'wait', retryMs: 500, forOthers: false });
-    expect(await bench.jobs.presence('images', jobIdOf(task.id, 2))).toBe('delayed');
+    await bench.tasks.release(task, { delayMs: 60_000 });
+    expect(await claim()).toBeUndefined();
     await bench.dataSource.query(`UPDATE image_tasks SET not_before = now()`);
     expect(await claim()).toMatchObject({ id: task.id, attempt: 2 });
   });

@@ -1,12 +1,11 @@
 import { FinetunePrompt, ImageTask } from '@app/domain';
-import type { JobBackEnd } from '@app/queue';
-import { JOB_BACK_END, jobIdOf } from '@app/queue';
 import { Client } from 'pg';
-import { ImageTaskLifeCycle, progressChannel, stopChannel } from '@app/tasks';
+import { Tasks, progressChannel, stopChannel } from '@app/tasks';
 import { Webhook } from 'standardwebhooks';
 import { itOnce } from '../support/back-ends';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
+import { claimTask } from '../support/claim-task';
 import { bundledDefaults } from '../support/bundled-defaults';
 import type { ProblemJson, PromptJson } from '../support/factories';
 import { drawTask, failTask, makeFinetune, makePrompts, storedKeys } from '../support/factories';
@@ -149,9 +148,6 @@ describe('Prompts', () => {
         status: 'queued',
       });
       expect(await other).toMatchObject({ prompt: 'the ohwx tin robot', steps: 3 });
-      const jobs = api.app.get<JobBackEnd>(JOB_BACK_END);
-      for (const prompt of [first, second])
-        expect(await jobs.presence('images', jobIdOf(prompt.id, 1))).toBe('waiting');
     });
 
     itOnce('reports every text without the name and creates nothing', async () => {
@@ -281,11 +277,10 @@ describe('The status of a Prompt', () => {
     // Both were accepted in the same moment, so either may be the first.
     expect(before.queue_position).not.toBe(after.queue_position);
     expect([before.queue_position, after.queue_position]).toEqual([expect.any(Number), expect.any(Number)]);
-    const lifeCycle = api.app.get(ImageTaskLifeCycle);
-    const claim = await lifeCycle.claim(first.id);
-    if (claim.kind !== 'claimed') throw new Error(`The task is ${claim.kind}.`);
+    const tasks = api.app.get(Tasks);
+    const task = await claimTask(api.dataSource.manager, first.id);
     const step = { id: first.id, attempt: 1, step: 3, total: 4 };
-    await lifeCycle.drawingStarted(claim.task, { servedBy: 'shapes@0123456789ab' });
+    await tasks.drawingStarted(task, { servedBy: 'shapes@0123456789ab' });
     await api.dataSource.query('SELECT pg_notify($1, $2)', [progressChannel, JSON.stringify(step)]);
     await until(async () => (await statusOf(first.id)).step === 3, 'the step is known');
     expect(await statusOf(first.id)).toMatchObject({
@@ -294,7 +289,7 @@ describe('The status of a Prompt', () => {
       served_by: 'shapes@0123456789ab',
     });
     const served = { servedBy: 'shapes@0123456789ab', promptChunks: 2 };
-    await lifeCycle.settle(claim.task, { status: 'succeeded', images: [], served });
+    await tasks.settle(task, { status: 'succeeded', images: [], served });
     const { completed_at, ...ended } = await statusOf(first.id);
     expect(ended).toMatchObject({ status: 'succeeded', queue_position: null, step: 4, prompt_chunks: 2 });
     expect(completed_at).toMatch(/Z$/);
@@ -349,8 +344,8 @@ describe('The removal of a Prompt', () => {
     const [drawn, drawing] = await makePrompts(api, key, finetuneId, [{ prompt: 'robot' }, { prompt: 'robot' }]);
     await drawTask(api, drawn.id);
     const [url] = (await get(drawn.id)).body.images;
-    const lifeCycle = api.app.get(ImageTaskLifeCycle);
-    const claim = await lifeCycle.claim(drawing.id);
+    const tasks = api.app.get(Tasks);
+    const task = await claimTask(api.dataSource.manager, drawing.id);
     const stopped = await listen(api, stopChannel);
     for (const { id } of [drawn, drawing]) {
       const { status, body } = await api.request('DELETE', `${path}/${id}`, { key });
@@ -358,15 +353,14 @@ describe('The removal of a Prompt', () => {
       expect((await get(id)).status).toBe(404);
     }
     await stopped(drawing.id);
-    if (claim.kind !== 'claimed') throw new Error('It was not claimed.');
-    expect(await lifeCycle.settle(claim.task, { status: 'succeeded' })).toBe(false);
+    expect(await tasks.settle(task, { status: 'succeeded' })).toBe(false);
     expect((await api.request('GET', new URL(url).pathname)).status).toBe(404);
     expect([await countPrompts(), await storedKeys(api)]).toEqual([0, filesBefore]);
   });
 
   it('stops the worker when the whole Fine-Tune is deleted', async () => {
     const [{ id }] = await makePrompts(api, key, finetuneId);
-    await api.app.get(ImageTaskLifeCycle).claim(id);
+    await claimTask(api.dataSource.manager, id);
     const stopped = await listen(api, stopChannel);
     await api.request('DELETE', `/v1/finetunes/${finetuneId}`, { key });
     await stopped(id);

@@ -1,6 +1,4 @@
-import { DatabaseContact } from '@app/database';
 import { newIdentifier } from '@app/domain';
-import { silenceUntil } from '@app/tasks';
 import { createInference } from '../../apps/inference/src/create-inference';
 import { createInferenceBench, threadFile } from '../support/inference';
 import { until } from '../support/until';
@@ -11,8 +9,6 @@ const waiting = 20;
 it('a task that may have ended its worker is tried alone before any other begins, although others keep coming', async () => {
   const bench = await createInferenceBench();
   const worker = await createInference({ ...bench, threadFile });
-  const contact = worker.get(DatabaseContact);
-  await until(async () => silenceUntil(contact) !== null, 'the worker may take tasks of the silent');
   const countOf = async (condition: string, ...values: unknown[]): Promise<number> => {
     const sql = `SELECT count(*)::integer AS count FROM image_tasks WHERE ${condition}`;
     const [{ count }] = await bench.dataSource.query<{ count: number }[]>(sql, values);
@@ -29,9 +25,8 @@ it('a task that may have ended its worker is tried alone before any other begins
   const coming = keepComing();
   try {
     await until(async () => (await countOf(`status = 'succeeded'`)) > waiting, 'others are drawn all the time');
-    const heartbeatAt = new Date(Date.now() - 3_600_000);
-    const lost = { status: 'processing', deaths: 1, attempt: 1, ticket: 'gone', heartbeatAt, steps: 2 } as const;
-    const suspect = await bench.addTask(lost, { withJob: false });
+    const lost = { deaths: 1, attempt: 1, steps: 2 } as const;
+    const suspect = await bench.addTask(lost);
     // What began before it was committed could not know of it.
     const [{ now: dueAt }] = await bench.dataSource.query<{ now: Date }[]>('SELECT clock_timestamp() AS now');
     const { status, startedAt, completedAt } = await bench.terminated(suspect.id);

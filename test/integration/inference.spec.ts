@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import type { ImageTask } from '@app/domain';
 import { Finetune, newIdentifier } from '@app/domain';
 import { heartbeatTimeoutMs, progressChannel, undrawableAfterMs } from '@app/tasks';
-import { jobIdOf } from '@app/queue';
 import type { INestApplicationContext } from '@nestjs/common';
 import { Client } from 'pg';
 import sharp from 'sharp';
@@ -181,7 +180,6 @@ describe('the inference worker', () => {
   );
 
   itOnce('gives up a task that its workers did not survive', async () => {
-    // Silent for long enough to be claimed, and not for so long that the sweeper may come first.
     const lost = (deaths: number): Partial<ImageTask> => {
       const silenceMs = 2 * heartbeatTimeoutMs * 2 ** (deaths - 1);
       return {
@@ -248,7 +246,7 @@ describe('the inference worker', () => {
   it('leaves a task alone that another worker holds, and claims it once that worker is silent', async () => {
     const id = newIdentifier();
     const heartbeatAt = new Date(Date.now() - 7_000);
-    const task = await bench.addTask({ id, status: 'processing', attempt: 1, ticket: jobIdOf(id, 1), heartbeatAt });
+    const task = await bench.addTask({ id, status: 'processing', attempt: 1, heartbeatAt });
     const drawn = await bench.terminated(task.id);
     expect(drawn).toMatchObject({ status: 'succeeded', attempt: 2 });
     expect(drawn.completedAt!.getTime() - task.heartbeatAt!.getTime()).toBeGreaterThan(10_000);
@@ -285,7 +283,7 @@ describe('the inference worker in trouble', () => {
     const task = await bench.addTask({ steps: 50, numImages: 8 });
     await until(async () => (await bench.taskOf(task.id)).servedBy !== null, 'drawing has begun');
     await first.close();
-    expect(await bench.taskOf(task.id)).toMatchObject({ status: 'queued', attempt: 1, enqueued: 2, images: [] });
+    expect(await bench.taskOf(task.id)).toMatchObject({ status: 'queued', attempt: 1, images: [] });
     expect(await bench.backEnds.storage.contents(task.id)).toEqual([]);
     const second = await createInference({ ...bench, threadFile });
     expect(await bench.terminated(task.id)).toMatchObject({ status: 'succeeded', attempt: 2 });

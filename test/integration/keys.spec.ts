@@ -4,13 +4,14 @@ import type { IncomingMessage } from 'node:http';
 import { get, request } from 'node:http';
 import { join } from 'node:path';
 import { ApiKey, ImageTask, WebhookDelivery, keyChannel, newIdentifier } from '@app/domain';
-import { ImageTaskLifeCycle, cancelAll } from '@app/tasks';
+import { cancelAll } from '@app/tasks';
 import type { Recurring } from '@app/process';
 import { Transactions } from '@app/queue';
 import type { INestApplicationContext } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
+import { claimTask } from '../support/claim-task';
 import type { ProblemJson } from '../support/factories';
 import { makeFinetune } from '../support/factories';
 import { until, untilAfter } from '../support/until';
@@ -379,8 +380,7 @@ describe('Revoking an API key', () => {
     try {
       const ids = [];
       for (let n = 0; n < 3; n++) ids.push(await make({ webhook: receiver.url }));
-      const claim = await api.app.get(ImageTaskLifeCycle).claim(ids[0]);
-      expect(claim.kind).toBe('claimed');
+      await claimTask(api.dataSource.manager, ids[0]);
       await revoke();
       for (const id of ids) await until(async () => (await statusOf(id)) === 'canceled', 'it is canceled');
       await receiver.next(3);

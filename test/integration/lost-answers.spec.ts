@@ -1,12 +1,12 @@
-import { ImageTaskLifeCycle } from '@app/tasks';
+import { Tasks } from '@app/tasks';
 import { createInference } from '../../apps/inference/src/create-inference';
 import { createInferenceBench, threadFile } from '../support/inference';
 
 /** Lets the next settlement be stored, and its answer be lost on the way from the database. */
-function loseAnswers(lifeCycle: ImageTaskLifeCycle, count: number): () => number {
-  const settle = lifeCycle.settle.bind(lifeCycle);
+function loseAnswers(tasks: Tasks, count: number): () => number {
+  const settle = tasks.settle.bind(tasks);
   let lost = 0;
-  jest.spyOn(lifeCycle, 'settle').mockImplementation(async (...args) => {
+  jest.spyOn(tasks, 'settle').mockImplementation(async (...args) => {
     const isSettled = await settle(...args);
     if (lost === count) return isSettled;
     lost++;
@@ -20,7 +20,7 @@ describe('The pictures of a task that was settled while the database’s answer 
   it.each([1, 10])('are kept by a worker that loses the answer %d times', async (count) => {
     const bench = await createInferenceBench();
     const worker = await createInference({ ...bench, threadFile });
-    const lost = loseAnswers(worker.get(ImageTaskLifeCycle), count);
+    const lost = loseAnswers(worker.get(Tasks), count);
     const { id } = await bench.addTask({ steps: 1, numImages: 2 });
     const { images } = await bench.terminated(id);
     await worker.close();

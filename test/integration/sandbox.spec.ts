@@ -1,5 +1,5 @@
-import { ImageTask, newIdentifier } from '@app/domain';
-import { fatalCount, ImageTaskLifeCycle } from '@app/tasks';
+import { ImageTask } from '@app/domain';
+import { fatalCount, Tasks } from '@app/tasks';
 import sharp from 'sharp';
 import { In } from 'typeorm';
 import { itOnce } from '../support/back-ends';
@@ -210,14 +210,9 @@ describe('Sandbox keys', () => {
   it('have tasks that no engine claims, and no usage', async () => {
     await draw({ metadata: { sandbox: { delay_ms: 600_000 } } });
     const plain = await draw({}, await api.createKey());
-    const lifeCycle = api.app.get(ImageTaskLifeCycle);
+    const tasks = api.app.get(Tasks);
     const claimed: ImageTask[] = [];
-    for (
-      let claim = await lifeCycle.claimDue('1');
-      claim.kind === 'claimed';
-      claim = await lifeCycle.claimDue(newIdentifier())
-    )
-      claimed.push(claim.task);
+    for (let task = await tasks.claim(); task; task = await tasks.claim()) claimed.push(task);
     expect(claimed.map(({ id }) => id)).toContain(plain.body.id);
     expect(claimed.filter(({ sandbox }) => sandbox)).toEqual([]);
     const usage = await api.dataSource.query<unknown[]>('SELECT * FROM daily_usage WHERE owner_id = $1', [key.id]);

@@ -1,11 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ApiKey, newIdentifier, StorageUse, Upload } from '@app/domain';
-import { ImageTaskLifeCycle } from '@app/tasks';
+import { Tasks } from '@app/tasks';
 import { RetentionService } from '../../apps/api/src/files/retention.service';
 import { StorageUseSweeper } from '../../apps/api/src/files/storage-use.sweeper';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
+import { claimTask } from '../support/claim-task';
 import type { ProblemJson } from '../support/factories';
 import { makeFinetune, makePrompts } from '../support/factories';
 import { untilAfter } from '../support/until';
@@ -37,9 +38,8 @@ describe('storage of a key', () => {
 
   /** Ends a task as a worker does, with pictures of the given sizes. */
   async function settle(id: string, ...sizes: number[]): Promise<void> {
-    const lifeCycle = api.app.get(ImageTaskLifeCycle);
-    const claim = await lifeCycle.claim(id);
-    if (claim.kind !== 'claimed') throw new Error(`The task is ${claim.kind}.`);
+    const tasks = api.app.get(Tasks);
+    const task = await claimTask(api.dataSource.manager, id);
     const images = sizes.map((bytes, index) => ({
       id: newIdentifier(),
       token: newIdentifier(),
@@ -50,7 +50,7 @@ describe('storage of a key', () => {
       height: 512,
       bytes,
     }));
-    expect(await lifeCycle.settle(claim.task, { status: 'succeeded', images })).toBe(true);
+    expect(await tasks.settle(task, { status: 'succeeded', images })).toBe(true);
   }
 
   it('counts pictures and weights as they are added and deleted', async () => {

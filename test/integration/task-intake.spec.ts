@@ -1,6 +1,5 @@
 import { ImageTask, newIdentifier } from '@app/domain';
 import { TaskIntake } from '@app/tasks';
-import { jobIdOf } from '@app/queue';
 import { itOnce } from '../support/back-ends';
 import type { InferenceBench } from '../support/inference';
 import { createInferenceBench } from '../support/inference';
@@ -18,23 +17,7 @@ describe(TaskIntake.name, () => {
 
   const insert = (ownerId: string, tasks = [task(ownerId)], { maxQueued = 0, intake = bench.intake } = {}) =>
     intake.insert({ ownerId, maxQueued, tasks });
-  /** The number of transactions in which these owners' tasks were written. */
-  const transactionsOf = async (owners: readonly string[]): Promise<number> => {
-    const rows = await bench.dataSource.query<object[]>(
-      'SELECT DISTINCT xmin::text FROM image_tasks WHERE owner_id = ANY ($1)',
-      [owners],
-    );
-    return rows.length;
-  };
   const count = (ownerId: string) => bench.dataSource.manager.countBy(ImageTask, { ownerId });
-
-  it('writes simultaneous requests in few transactions, each with its job', async () => {
-    const tasks = Array.from({ length: 40 }, (_, i) => task(i % 2 === 0 ? 'even' : newIdentifier()));
-    await Promise.all(tasks.map((each) => insert(each.ownerId, [each])));
-    expect(await transactionsOf(tasks.map(({ ownerId }) => ownerId))).toBe(2);
-    expect(await bench.jobs.counts('images')).toMatchObject({ waiting: 40 });
-    expect(await bench.jobs.presence('images', jobIdOf(tasks[0].id, 1))).toBe('waiting');
-  });
 
   itOnce('writes every column of a task', async () => {
     const given = task('a', {
@@ -86,8 +69,8 @@ describe(TaskIntake.name, () => {
   });
 
   it('keeps to a limit over several processes, and accepts all tasks of a request or none', async () => {
-    const second = new TaskIntake(bench.databaseUrl, bench.transactions, bench.jobs, () => undefined);
-    try {
+    const second = new TaskIntake(bench.transactions, bench.wakeUps);
+    {
       const owner = newIdentifier();
       const ask = (n: number, size = 1) =>
         insert(
@@ -100,42 +83,6 @@ describe(TaskIntake.name, () => {
       expect(outcomes.some(({ admitted }) => !admitted)).toBe(true);
       expect(await count(owner)).toBe(10);
       expect(await ask(1)).toEqual({ admitted: false, revoked: false, queued: 10 });
-      expect(Object.values(await bench.jobs.counts('images')).reduce((a, b) => a + b)).toBe(10);
-    } finally {
-      await second.close();
     }
-  });
-
-  itOnce('puts newcomers of one batch level with each other', async () => {
-    const [first, second] = [newIdentifier(), newIdentifier()];
-    await bench.dataSource.query('INSERT INTO fair_shares (owner_id, virtual_time) VALUES ($1, 100), ($2, 1)', [
-      first,
-      second,
-    ]);
-    // Half of what arrives at once is written first, so that these two are written together.
-    const others = ['x', 'y'].map((owner) => insert(owner, [task(owner, { sandbox: true })]));
-    await Promise.all([...others, insert(first), insert(second)]);
-    expect(await transactionsOf([first, second])).toBe(1);
-    const shares = await bench.dataSource.query<{ virtual_time: number }[]>(
-      'SELECT virtual_time FROM fair_shares WHERE owner_id = ANY($1)',
-      [[first, second]],
-    );
-    expect(shares.map((share) => share.virtual_time)).toEqual([100, 100]);
-  });
-
-  // With Redis, BullMQ itself makes it.
-  itOnce('makes the job that BullMQ itself would make', async () => {
-    const plain = task('a');
-    await insert('a', [plain, task('a', { sandbox: true })]);
-    await bench.jobs.addNow('images', [{ id: 'plain', data: { taskId: plain.id } }]);
-    const rows = await bench.dataSource.query<({ id: string; opts: object } & Record<string, unknown>)[]>(
-      `SELECT id, queue, name, state, data, opts - 'jobId' AS opts, priority, delay_ms, max_attempts, attempts_made,
-         process_at_ms - added_at_ms AS wait, pending_deps, parent_id, dedup_id
-       FROM bullmq.job`,
-    );
-    const of = (id: string) => ({ ...rows.find((row) => row.id === id), id: '' });
-    expect(of(jobIdOf(plain.id, 1))).toEqual(of('plain'));
-    // And none for the sandbox.
-    expect(rows).toHaveLength(2);
   });
 });

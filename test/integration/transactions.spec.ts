@@ -34,13 +34,13 @@ describe('two transactions that wait for each other', () => {
     };
   }
 
-  const addTask = async (): Promise<string> => (await bench.addTask({}, { withJob: false })).id;
+  const addTask = async (): Promise<string> => (await bench.addTask({})).id;
 
   it.each(['run', 'enclose'] as const)('are both committed by %s, one of them in a second attempt', async (method) => {
     const { works, prompts, tries } = await oppositeWork();
     const perform = (work: (manager: EntityManager) => Promise<void>): Promise<void> =>
       method === 'run'
-        ? bench.transactions.run(({ manager }) => work(manager))
+        ? bench.transactions.run(work)
         : bench.transactions.enclose(() => work(bench.transactions.manager));
     await Promise.all(works.map(perform));
     // The repeated transaction may be quicker than the waiting one, and deadlock with it once more.
@@ -48,24 +48,6 @@ describe('two transactions that wait for each other', () => {
     const [first, second] = await prompts();
     expect(first).toBe(second);
   });
-
-  it('add their jobs once', async () => {
-    const { works, tries } = await oppositeWork();
-    const jobsBefore = await jobCount();
-    await Promise.all([
-      bench.transactions.run(async (transaction) => {
-        await transaction.enqueue('images', { id: 'deadlock', data: { taskId: 'deadlock' } });
-        await works[0](transaction.manager);
-      }),
-      bench.transactions.run(({ manager }) => works[1](manager)),
-    ]);
-    expect(tries()).toBeGreaterThanOrEqual(3);
-    expect((await jobCount()) - jobsBefore).toBe(1);
-  });
-
-  async function jobCount(): Promise<number> {
-    return Object.values(await bench.jobs.counts('images')).reduce((sum, count) => sum + count, 0);
-  }
 });
 
 describe('a transaction that encloses a call', () => {
@@ -80,7 +62,7 @@ describe('a transaction that encloses a call', () => {
   it('takes no connection before the first write', async () => {
     let write = (): void => undefined;
     const mayWrite = new Promise<void>((resolve) => (write = resolve));
-    const { id } = await bench.addTask({}, { withJob: false });
+    const { id } = await bench.addTask({});
     const calls = Array.from({ length: 40 }, (_, index) =>
       bench.transactions.enclose(async () => {
         await bench.taskOf(id);
@@ -94,7 +76,7 @@ describe('a transaction that encloses a call', () => {
   });
 
   it('rolls back a plain write, and skips the work for after the commit', async () => {
-    const { id, prompt } = await bench.addTask({}, { withJob: false });
+    const { id, prompt } = await bench.addTask({});
     let done = 0;
     const work = (failure?: Error) =>
       bench.transactions.enclose(async () => {

@@ -1,9 +1,6 @@
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { QueueName } from '@app/queue';
-import { queueConnection, queueNames } from '@app/queue';
-import { Queue } from 'bullmq';
 import type { TestDatabase } from './database';
 import { startRedis } from './redis';
 import { startS3 } from './s3-server';
@@ -28,8 +25,6 @@ export interface RunningQueue {
   env: Record<string, string>;
   /** Loses every job, as a restart or an operator may. */
   loseJobs(): Promise<void>;
-  /** Loses one waiting job. */
-  loseJob(queue: QueueName, jobId: string): Promise<void>;
   /** Makes it unusable. The returned function repairs it. */
   breakDown(): Promise<() => Promise<void>>;
   close(): Promise<void>;
@@ -83,11 +78,10 @@ export async function startStorage(dataDir: string): Promise<RunningStorage> {
   return isScaledOut() ? startS3Storage() : diskStorage(join(dataDir, 'images'));
 }
 
-function postgresQueue({ url, dataSource }: Pick<TestDatabase, 'url' | 'dataSource'>): RunningQueue {
+function postgresQueue({ dataSource }: Pick<TestDatabase, 'url' | 'dataSource'>): RunningQueue {
   return {
     env: {},
     loseJobs: async () => void (await dataSource.query('DELETE FROM bullmq.job')),
-    loseJob: (queue, jobId) => removeJob({ queueBackend: 'postgres' }, url, queue, jobId),
     async breakDown() {
       await dataSource.query('ALTER SCHEMA bullmq RENAME TO elsewhere');
       return async () => void (await dataSource.query('ALTER SCHEMA elsewhere RENAME TO bullmq'));
@@ -101,28 +95,12 @@ async function startRedisQueue(): Promise<RunningQueue> {
   return {
     env: { QUEUE_BACKEND: 'redis', REDIS_URL: server.url },
     loseJobs: () => server.flush(),
-    loseJob: (queue, jobId) => removeJob({ queueBackend: 'redis', redisUrl: server.url }, '', queue, jobId),
     async breakDown() {
       await server.kill();
       return () => server.start();
     },
     close: () => server.close(),
   };
-}
-
-async function removeJob(
-  config: Parameters<typeof queueConnection>[0],
-  databaseUrl: string,
-  name: QueueName,
-  jobId: string,
-): Promise<void> {
-  const { connection, factory } = queueConnection(config, databaseUrl);
-  const queue = new Queue(queueNames[name], { connection }, factory);
-  try {
-    if ((await queue.remove(jobId)) !== 1) throw new Error(`There is no job ${jobId} to lose.`);
-  } finally {
-    await queue.close();
-  }
 }
 
 function diskStorage(folder: string): RunningStorage {

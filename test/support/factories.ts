@@ -1,9 +1,10 @@
 import { newIdentifier } from '@app/domain';
 import { IMAGE_STORAGE } from '@app/storage';
-import { ImageTaskLifeCycle, thumbnailFolder } from '@app/tasks';
+import { Tasks, thumbnailFolder } from '@app/tasks';
 import type { ImageStorage } from '@app/storage';
 import sharp from 'sharp';
 import type { TestApi, TestKey } from './api';
+import { claimTask } from './claim-task';
 import { keysIn } from './stored-objects';
 
 /** Fields of a Fine-Tune in a response. */
@@ -63,11 +64,9 @@ export async function makePrompts(
 
 /** Acts as a worker on a queued task: stores pictures of one colour, and a Prompt's thumbnail, and settles the task. */
 export async function drawTask(api: TestApi, taskId: string, computeSeconds = 1): Promise<void> {
-  const lifeCycle = api.app.get(ImageTaskLifeCycle);
+  const tasks = api.app.get(Tasks);
   const storage = api.app.get<ImageStorage>(IMAGE_STORAGE);
-  const claim = await lifeCycle.claim(taskId);
-  if (claim.kind !== 'claimed') throw new Error(`The task ${taskId} is ${claim.kind}.`);
-  const { task } = claim;
+  const task = await claimTask(api.dataSource.manager, taskId);
   const size = { width: 64, height: 64 };
   const png = await sharp({ create: { ...size, channels: 3, background: 'red' } })
     .png()
@@ -92,15 +91,14 @@ export async function drawTask(api: TestApi, taskId: string, computeSeconds = 1)
     await storage.write(thumbnail.storageKey, png);
     Object.assign(images[0], { thumbnail });
   }
-  await lifeCycle.settle(task, { status: 'succeeded', images, computeSeconds });
+  await tasks.settle(task, { status: 'succeeded', images, computeSeconds });
 }
 
 /** Fails a queued task like a worker that could not draw it. */
 export async function failTask(api: TestApi, taskId: string, error: string): Promise<void> {
-  const lifeCycle = api.app.get(ImageTaskLifeCycle);
-  const claim = await lifeCycle.claim(taskId);
-  if (claim.kind !== 'claimed') throw new Error(`The task ${taskId} is ${claim.kind}.`);
-  await lifeCycle.settle(claim.task, { status: 'failed', error });
+  const tasks = api.app.get(Tasks);
+  const task = await claimTask(api.dataSource.manager, taskId);
+  await tasks.settle(task, { status: 'failed', error });
 }
 
 /** Keys of everything in the storage, sorted. */

@@ -5,10 +5,9 @@ import type { Config } from '@app/config';
 import { loadConfig } from '@app/config';
 import { DatabaseContact } from '@app/database';
 import { ImageTask, isTerminated, newIdentifier } from '@app/domain';
-import { ImageTaskLifeCycle, TaskIntake } from '@app/tasks';
+import { TaskIntake, Tasks, TaskSweep } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
-import type { JobBackEnd } from '@app/queue';
-import { jobIdOf, openJobBackEnd, Transactions } from '@app/queue';
+import { openQueueConnection, Transactions, WakeUps } from '@app/queue';
 import type { ImageStorage } from '@app/storage';
 import { openImageStorage } from '@app/storage';
 import type { DataSource } from 'typeorm';
@@ -65,9 +64,10 @@ export interface InferenceBench {
   config: Config;
   databaseUrl: string;
   dataSource: DataSource;
-  jobs: JobBackEnd;
+  wakeUps: WakeUps;
   transactions: Transactions;
-  lifeCycle: ImageTaskLifeCycle;
+  tasks: Tasks;
+  sweep: TaskSweep;
   intake: TaskIntake;
   logger: JsonLogger;
   /** The log lines, in order. */
@@ -75,8 +75,8 @@ export interface InferenceBench {
   storage: ImageStorage;
   /** The queue and the picture storage. */
   backEnds: RunningBackEnds;
-  /** Inserts a queued task and, by default, its job. */
-  addTask(values?: Partial<ImageTask>, options?: { withJob?: boolean }): Promise<ImageTask>;
+  /** Inserts a task, by default a queued one. */
+  addTask(values?: Partial<ImageTask>): Promise<ImageTask>;
   taskOf(id: string): Promise<ImageTask>;
   /** Waits until the task has a terminated status. */
   terminated(id: string): Promise<ImageTask>;
@@ -110,34 +110,39 @@ export async function createInferenceBench(environment: Record<string, string> =
     write: (line) => void logged.push(JSON.parse(line) as LoggedLine),
   });
   const fail = (error: unknown): void => logger.error('the test bench failed', error);
-  const jobs = openJobBackEnd(config, database.url, fail);
-  const transactions = new Transactions(database.dataSource, jobs, fail);
-  const lifeCycle = new ImageTaskLifeCycle(transactions, new SteadyContact());
-  const intake = new TaskIntake(database.url, transactions, jobs, fail);
+  const wakeUps = new WakeUps(openQueueConnection(config, database.url, fail), fail);
+  const transactions = new Transactions(database.dataSource);
+  const tasks = new Tasks(transactions, new SteadyContact());
+  const intake = new TaskIntake(transactions, wakeUps);
   const taskOf = (id: string): Promise<ImageTask> =>
     database.dataSource.manager.findOneOrFail(ImageTask, { where: { id }, relations: { images: true } });
   return {
     config,
     databaseUrl: database.url,
     dataSource: database.dataSource,
-    jobs,
+    wakeUps,
     transactions,
-    lifeCycle,
+    tasks,
+    sweep: new TaskSweep(database.dataSource, tasks, logger),
     intake,
     logger,
     logged,
     storage: openImageStorage(config),
     backEnds,
     taskOf,
-    addTask: async (values = {}, { withJob = true } = {}) => taskOf(await insertTask(transactions, values, withJob)),
+    async addTask(values = {}) {
+      const task = imageTask(values);
+      await database.dataSource.manager.insert(ImageTask, task);
+      wakeUps.ask();
+      return taskOf(task.id);
+    },
     terminated: (id) =>
       until(async () => {
         const task = await taskOf(id);
         return isTerminated(task.status) && task;
       }, `task ${id} has terminated`),
     async close() {
-      await intake.close();
-      await jobs.close();
+      await wakeUps.close();
       await backEnds.close();
       await database.drop();
       await rm(dataDir, { recursive: true, force: true });
@@ -155,16 +160,6 @@ function configOf(dataDir: string, environment: Record<string, string>): Config 
     LOG_LEVEL: 'debug',
     ...environment,
   });
-}
-
-/** @returns its id. */
-async function insertTask(transactions: Transactions, values: Partial<ImageTask>, withJob: boolean): Promise<string> {
-  const task = imageTask(values);
-  await transactions.run(async (transaction) => {
-    await transaction.manager.insert(ImageTask, task);
-    if (withJob) await transaction.enqueue('images', { id: jobIdOf(task.id, 1), data: { taskId: task.id } });
-  });
-  return task.id;
 }
 
 function imageTask(values: Partial<ImageTask>): ImageTask {

@@ -1,7 +1,8 @@
 import { ClockWatch } from '@app/database';
 import { JsonLogger } from '@app/observability';
+import { WakeUps } from '@app/queue';
 import { IMAGE_STORAGE } from '@app/storage';
-import { ImageTaskLifeCycle } from '@app/tasks';
+import { Tasks } from '@app/tasks';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { DataSource } from 'typeorm';
 import { FailureService } from '../../apps/inference/src/drawing/failure.service';
@@ -12,18 +13,19 @@ import { SandboxLoop } from '../../apps/inference/src/sandbox/sandbox-loop';
 
 /** Draws for sandbox keys in this process, as a worker does. @returns what ends it */
 export async function startSandbox(app: NestExpressApplication, databaseUrl: string): Promise<() => Promise<void>> {
-  const [dataSource, lifeCycle, logger] = [app.get(DataSource), app.get(ImageTaskLifeCycle), app.get(JsonLogger)];
+  const [dataSource, tasks, logger] = [app.get(DataSource), app.get(Tasks), app.get(JsonLogger)];
   const stops = new StopListener(databaseUrl, logger);
   await stops.start();
   const loop = new SandboxLoop(
     dataSource,
-    lifeCycle,
+    tasks,
     app.get(ClockWatch),
-    new FailureService(lifeCycle, logger),
+    app.get(WakeUps),
+    logger,
+    new FailureService(tasks, logger),
     new PictureStore(app.get(IMAGE_STORAGE)),
     new ProgressPublisher(dataSource, logger),
     stops,
-    logger,
   );
   loop.onApplicationBootstrap();
   return async () => {

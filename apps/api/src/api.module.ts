@@ -1,7 +1,7 @@
 import type { Config } from '@app/config';
 import { ConfigModule } from '@app/config';
 import { DatabaseModule } from '@app/database';
-import { ImageTasksModule } from '@app/tasks';
+import { TasksModule } from '@app/tasks';
 import { QueueModule } from '@app/queue';
 import { StorageModule } from '@app/storage';
 import { JsonLogger } from '@app/observability';
@@ -58,7 +58,7 @@ export class ApiModule {
         DatabaseModule.forRoot({ applicationName: 'darkroom-api', poolSize: 20 }),
         QueueModule.forRoot(),
         StorageModule,
-        ImageTasksModule,
+        TasksModule,
         HttpModule,
       ],
     };

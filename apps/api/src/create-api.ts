@@ -3,10 +3,8 @@ import { databaseUrlOf } from '@app/config';
 import { assertMigrated } from '@app/database';
 import { JsonLogger } from '@app/observability';
 import { endSignals } from '@app/process';
-import { queueConnection } from '@app/queue';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
-import { setDefaultBackendFactory } from 'bullmq';
 import { ApiModule } from './api.module';
 import { serveDocs } from './docs/serve-docs';
 import { BoundedAdapter } from './defence/bounded-server';
@@ -17,7 +15,6 @@ import { HttpObserver } from './admin/http-observer.middleware';
 /** Builds the api without listening yet. */
 export async function createApi(config: Config): Promise<NestExpressApplication> {
   await assertMigrated(databaseUrlOf(config));
-  setDefaultBackendFactory(queueConnection(config, databaseUrlOf(config)).factory);
   const adapter = new BoundedAdapter();
   const app = await NestFactory.create<NestExpressApplication>(ApiModule.forRoot(config), adapter, {
     bodyParser: false,

@@ -1,10 +1,9 @@
-import type { DataSource, Repository } from 'typeorm';
-import type { Config } from '@app/config';
+import type { Repository } from 'typeorm';
 import { loadConfig } from '@app/config';
 import { createDataSource } from '@app/database';
 import type { ApiKeyScope } from '@app/domain';
 import { ApiKey, changeKey, keyFacts, newApiKey, revokeKey, rotateKey, rotateWebhookSecret } from '@app/domain';
-import { openJobBackEnd, Transactions } from '@app/queue';
+import { Transactions } from '@app/queue';
 import { cancelAll } from '@app/tasks';
 import { withDatabase } from './open-database';
 import type { Surroundings } from './run-program';
@@ -161,7 +160,7 @@ export class KeyCommands {
     return withDatabase(config, async (databaseUrl) => {
       const dataSource = await createDataSource(databaseUrl, { poolSize: 1 }).initialize();
       try {
-        const cancel = (keyId: string) => cancelWork(config, databaseUrl, dataSource, keyId);
+        const cancel = (keyId: string) => cancelAll(new Transactions(dataSource), keyId);
         return await use(dataSource.getRepository(ApiKey), cancel);
       } finally {
         await dataSource.destroy();
@@ -177,18 +176,6 @@ export class KeyCommands {
 
   private print(...lines: string[]): void {
     this.surroundings.stdout.write(`${lines.join('\n')}\n`);
-  }
-}
-
-/** Cancels everything that a key has waiting or being drawn; its webhooks are still sent. @returns how many. */
-async function cancelWork(config: Config, databaseUrl: string, dataSource: DataSource, keyId: string): Promise<number> {
-  // If the queue is away, the api's sweeper adds the jobs.
-  const ignore = (): void => undefined;
-  const jobs = openJobBackEnd(config, databaseUrl, ignore);
-  try {
-    return await cancelAll(new Transactions(dataSource, jobs, ignore), keyId);
-  } finally {
-    await jobs.close();
   }
 }
 

@@ -1,9 +1,7 @@
 import { healthHostOf } from '@app/config';
 import { assertMigrated } from '@app/database';
-import { queueConnection } from '@app/queue';
 import type { INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { setDefaultBackendFactory } from 'bullmq';
 import { HealthServer } from './health/health-server';
 import { InferenceModule } from './inference.module';
 import type { InferenceOptions } from './inference.providers';
@@ -12,7 +10,6 @@ import type { InferenceOptions } from './inference.providers';
 export async function createInference(options: InferenceOptions): Promise<INestApplicationContext> {
   const { config, databaseUrl, logger } = options;
   await assertMigrated(databaseUrl);
-  setDefaultBackendFactory(queueConnection(config, databaseUrl).factory);
   const context = await NestFactory.createApplicationContext(InferenceModule.forRoot(options), {
     logger,
     abortOnError: false,

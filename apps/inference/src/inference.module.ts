@@ -1,16 +1,14 @@
 import { ConfigModule } from '@app/config';
 import { DatabaseModule } from '@app/database';
-import { ImageTasksModule } from '@app/tasks';
+import { TasksModule } from '@app/tasks';
 import { QueueModule } from '@app/queue';
 import { SHUTDOWN_DEADLINE_MS } from './shutdown-deadline';
 import { StorageModule } from '@app/storage';
 import { ModelStore } from '@app/model-store';
 import { Metrics } from '@app/observability';
-import { BullModule } from '@nestjs/bullmq';
 import type { BeforeApplicationShutdown, DynamicModule, OnApplicationShutdown } from '@nestjs/common';
 import { Module } from '@nestjs/common';
 import { BrokenModels } from './drawing/broken-models';
-import { DrawingGate } from './drawing/drawing-gate';
 import { DrawingService } from './drawing/drawing.service';
 import { FailureService } from './drawing/failure.service';
 import { KnownWeights } from './drawing/known-weights';
@@ -19,7 +17,8 @@ import { ProgressPublisher } from './drawing/progress-publisher';
 import { StopListener } from './drawing/stop-listener';
 import { Upscalers } from './drawing/upscalers';
 import { Engines } from './engine/engines';
-import { DrawingProcessor } from './drawing/drawing.processor';
+import { DrawingLoop } from './drawing/drawing-loop';
+import { Places } from './drawing/places';
 import { HealthServer } from './health/health-server';
 import { healthServer } from './health/health-server.provider';
 import { WorkerPresence } from './health/worker-presence';
@@ -31,7 +30,6 @@ import { SandboxLoop } from './sandbox/sandbox-loop';
 import { FileSweeper } from './sweeper/file-sweeper';
 import { MergeSweeper } from './sweeper/merge-sweeper';
 import { Sweeper } from './sweeper/sweeper';
-import { TaskSweeper } from './sweeper/task-sweeper';
 
 /** The worker: consumes the drawing queue, draws for sandbox keys, sweeps, and serves its health checks. */
 @Module({})
@@ -45,9 +43,7 @@ export class InferenceModule implements BeforeApplicationShutdown, OnApplication
         DatabaseModule.forRoot({ applicationName: 'darkroom-inference', poolSize: 6 }),
         QueueModule.forRoot({ ...(now && { now }) }),
         StorageModule,
-        ImageTasksModule,
-        // Only for the processor, without a queue of its own: jobs are added in transactions.
-        BullModule.registerQueue(),
+        TasksModule,
       ],
       providers: [
         { provide: SHUTDOWN_DEADLINE_MS, useValue: shutdownDeadlineMs },
@@ -58,20 +54,19 @@ export class InferenceModule implements BeforeApplicationShutdown, OnApplication
         stopListener(options),
         healthServer,
         BrokenModels,
-        DrawingGate,
         DrawingService,
         FailureService,
         FileSweeper,
-        DrawingProcessor,
+        DrawingLoop,
         InferenceMetrics,
         KnownWeights,
         MergeSweeper,
         ModelResolver,
         PictureStore,
+        Places,
         ProgressPublisher,
         SandboxLoop,
         Sweeper,
-        TaskSweeper,
         Upscalers,
         WorkerPresence,
       ],

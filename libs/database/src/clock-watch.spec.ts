@@ -1,14 +1,5 @@
 import { ClockWatch, maxSkewMs } from './clock-watch';
 
-class Consumer {
-  state: 'idle' | 'running' | 'paused' = 'idle';
-  isRunning = (): boolean => this.state === 'running';
-  isPaused = (): boolean => this.state === 'paused';
-  run = async (): Promise<void> => void (this.state = 'running');
-  pause = async (): Promise<void> => void (this.state = 'paused');
-  resume = async (): Promise<void> => void (this.state = 'running');
-}
-
 describe(ClockWatch.name, () => {
   const databaseNow = 1_000_000;
   let ours: number;
@@ -58,44 +49,15 @@ describe(ClockWatch.name, () => {
     expect(clock.agrees).toBe(false);
   });
 
-  it('pauses its consumers, logs that once, and resumes them', async () => {
+  it('says once that it has become wrong, and that it is right again', async () => {
     const clock = watch();
-    const consumer = new Consumer();
-    clock.addConsumer(consumer, fail);
-    expect(consumer.state).toBe('running');
     ours += 60_000;
     await clock.check();
     await clock.check();
-    expect(consumer.state).toBe('paused');
-    expect(said).toEqual([expect.stringContaining('60.0 s ahead')]);
+    expect([clock.agrees, said]).toEqual([false, [expect.stringContaining('60.0 s ahead')]]);
     ours = databaseNow;
     await clock.check();
-    expect(consumer.state).toBe('running');
+    expect(clock.agrees).toBe(true);
     expect(said).toHaveLength(2);
   });
-
-  it('does not start its consumers before the clocks agree', async () => {
-    const clock = watch();
-    ours -= 60_000;
-    await clock.check();
-    const consumer = new Consumer();
-    clock.addConsumer(consumer, fail);
-    expect(consumer.state).toBe('paused');
-    ours = databaseNow;
-    await clock.check();
-    expect(consumer.state).toBe('running');
-  });
-
-  it('leaves a released consumer alone', async () => {
-    const clock = watch();
-    const consumer = new Consumer();
-    clock.addConsumer(consumer, fail)();
-    ours += 60_000;
-    await clock.check();
-    expect(consumer.state).toBe('running');
-  });
 });
-
-function fail(error: unknown): never {
-  throw error;
-}

@@ -8,16 +8,6 @@ import { DatabaseContact } from './database-contact';
 export const maxSkewMs = 2_000;
 const intervalMs = 2_000;
 
-/** A consumer that can be paused, such as BullMQ's worker of a queue. */
-interface Consumer {
-  run(): Promise<void>;
-  /** @param doNotWaitActive whether it resolves before the running jobs are done */
-  pause(doNotWaitActive?: boolean): Promise<void>;
-  resume(): Promise<void>;
-  isRunning(): boolean;
-  isPaused(): boolean;
-}
-
 export interface ClockWatchOptions {
   /** Milliseconds since the epoch as the database has it. */
   databaseNow: () => Promise<number>;
@@ -28,16 +18,15 @@ export interface ClockWatchOptions {
 }
 
 /**
- * Compares this machine's clock with the database's at intervals. While they differ by more than `maxSkewMs`, its
- * consumers are paused: a worker with a wrong clock would take over tasks that others hold, or never take the ones that
- * are due. If the database does not answer, nothing changes.
+ * Compares this machine's clock with the database's at intervals. While they differ by more than `maxSkewMs`,
+ * nothing is claimed here: the times that a process writes and compares would be wrong. If the database does not
+ * answer, nothing changes.
  */
 export class ClockWatch {
   readonly contact = new DatabaseContact();
   private skewMs = 0;
   private timer?: NodeJS.Timeout;
   private isChecking = false;
-  private readonly consumers = new Set<() => void>();
   private readonly now: () => number;
 
   constructor(private readonly options: ClockWatchOptions) {
@@ -62,7 +51,6 @@ export class ClockWatch {
 
   stop(): void {
     clearInterval(this.timer);
-    this.consumers.clear();
   }
 
   /** Compares now. @returns by how many milliseconds this machine is certainly ahead; negative when it is behind. */
@@ -80,32 +68,14 @@ export class ClockWatch {
     return skewMs;
   }
 
-  /**
-   * Lets a worker run only while the clocks agree. A job that is already being fetched when they cease to agree still
-   * arrives: its processor checks `agrees`.
-   * @param worker that has not been started.
-   * @returns a function to call before the worker is closed, which stops this.
-   */
-  addConsumer(worker: Consumer, onError: (error: unknown) => void): () => void {
-    const update = (): void => {
-      if (!this.agrees) worker.pause(true).catch(onError);
-      else if (worker.isPaused()) worker.resume().catch(onError);
-      else if (!worker.isRunning()) worker.run().catch(onError);
-    };
-    this.consumers.add(update);
-    update();
-    return () => this.consumers.delete(update);
-  }
-
   private notify(): void {
     const { agrees, skewMs } = this;
     this.options.report(
       agrees
-        ? 'The clock agrees with the database’s again; the queues are consumed.'
-        : `The clock is ${Math.abs(skewMs / 1000).toFixed(1)} s ${skewMs > 0 ? 'ahead of' : 'behind'} the database’s; nothing is taken from the queues until it agrees.`,
+        ? 'The clock agrees with the database’s again; tasks are claimed.'
+        : `The clock is ${Math.abs(skewMs / 1000).toFixed(1)} s ${skewMs > 0 ? 'ahead of' : 'behind'} the database’s; nothing is claimed until it agrees.`,
       { agrees, skewMs },
     );
-    for (const follow of this.consumers) follow();
   }
 }
 

@@ -1,10 +1,4 @@
-export { queueConnection } from './job-back-end';
-export type { JobBackEnd, JobPresence, QueueConnection } from './job-back-end';
-export * from './jobs';
-export { lockLost, lostLock } from './lost-lock';
+export { openQueueConnection } from './queue-connection';
+export { QueueModule } from './queue.module';
 export { afterCommit, Transactions } from './transactions';
-export type { JobTransaction, StatementClient } from './transactions';
-export { openJobBackEnd } from './open-job-back-end';
-export { QueueConsumer } from './queue-consumer';
-export type { QueueSentences } from './queue-consumer';
-export { JOB_BACK_END, QueueModule } from './queue.module';
+export { WakeUps } from './wake-ups';

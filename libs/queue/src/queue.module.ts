@@ -3,28 +3,16 @@ import type { Config } from '@app/config';
 import { CONFIG, databaseUrlOf } from '@app/config';
 import { ClockWatch, DatabaseContact, databaseNow } from '@app/database';
 import { JsonLogger } from '@app/observability';
-import { BullModule } from '@nestjs/bullmq';
 import type { BeforeApplicationShutdown, DynamicModule, OnApplicationShutdown } from '@nestjs/common';
-import { Global, Inject, Module } from '@nestjs/common';
+import { Global, Module } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import type { JobBackEnd } from './job-back-end';
-import { queueConnection } from './job-back-end';
-import { openJobBackEnd } from './open-job-back-end';
+import { openQueueConnection } from './queue-connection';
 import { Transactions } from './transactions';
+import { WakeUps } from './wake-ups';
 
-/** Injects the back end of the queues. */
-export const JOB_BACK_END = Symbol('JOB_BACK_END');
-
-/** Jobs, the transactions that add them with their rows, and the clock check: no job is taken while it fails. */
+/** Wake-ups, transactions and the clock check: no task is claimed while it fails. */
 @Global()
-@Module({
-  imports: [
-    BullModule.forRootAsync({
-      inject: [CONFIG],
-      useFactory: (config: Config) => ({ connection: queueConnection(config, databaseUrlOf(config)).connection }),
-    }),
-  ],
-})
+@Module({})
 export class QueueModule implements BeforeApplicationShutdown, OnApplicationShutdown {
   /** @param now this machine's clock, in milliseconds since the epoch. */
   static forRoot({ now }: { now?: () => number } = {}): DynamicModule {
@@ -32,20 +20,17 @@ export class QueueModule implements BeforeApplicationShutdown, OnApplicationShut
       module: QueueModule,
       providers: [
         {
-          provide: JOB_BACK_END,
+          provide: WakeUps,
           inject: [CONFIG, JsonLogger],
-          useFactory: (config: Config, logger: JsonLogger) =>
-            openJobBackEnd(config, databaseUrlOf(config), ({ message }) =>
-              logger.warnSparingly('the queue failed', { reason: message }),
-            ),
+          useFactory: (config: Config, logger: JsonLogger) => {
+            const report = ({ message }: Error): void => logger.warnSparingly('the queue failed', { reason: message });
+            return new WakeUps(openQueueConnection(config, databaseUrlOf(config), report), report);
+          },
         },
         {
           provide: Transactions,
-          inject: [DataSource, JOB_BACK_END, JsonLogger],
-          useFactory: (dataSource: DataSource, jobs: JobBackEnd, logger: JsonLogger) =>
-            new Transactions(dataSource, jobs, (error) =>
-              logger.warnSparingly('a job is left for the sweeper', { reason: String(error) }),
-            ),
+          inject: [DataSource],
+          useFactory: (dataSource: DataSource) => new Transactions(dataSource),
         },
         {
           provide: ClockWatch,
@@ -62,12 +47,12 @@ export class QueueModule implements BeforeApplicationShutdown, OnApplicationShut
         },
         { provide: DatabaseContact, inject: [ClockWatch], useFactory: ({ contact }: ClockWatch) => contact },
       ],
-      exports: [JOB_BACK_END, Transactions, ClockWatch, DatabaseContact],
+      exports: [WakeUps, Transactions, ClockWatch, DatabaseContact],
     };
   }
 
   constructor(
-    @Inject(JOB_BACK_END) private readonly jobs: JobBackEnd,
+    private readonly wakeUps: WakeUps,
     private readonly clock: ClockWatch,
   ) {}
 
@@ -76,6 +61,6 @@ export class QueueModule implements BeforeApplicationShutdown, OnApplicationShut
   }
 
   async onApplicationShutdown(): Promise<void> {
-    await this.jobs.close();
+    await this.wakeUps.close();
   }
 }

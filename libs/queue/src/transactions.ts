@@ -2,8 +2,6 @@ import type { Enclosing } from '@app/database';
 import { enclosing } from '@app/database';
 import type { Pool } from 'pg';
 import type { DataSource, EntityManager } from 'typeorm';
-import type { JobBackEnd } from './job-back-end';
-import type { NewJob, QueueName } from './jobs';
 
 /** A prepared statement: a connection parses it once and then knows it by its name. */
 export interface Statement {
@@ -13,16 +11,8 @@ export interface Statement {
 }
 
 /** Runs statements: a pool, or one connection. */
-export interface StatementClient {
+interface StatementClient {
   query(statement: Statement): Promise<{ rows: unknown[] }>;
-}
-
-/** A database transaction that can also add jobs: rows and jobs are committed together or not at all. */
-export interface JobTransaction {
-  readonly manager: EntityManager;
-  /** The driver's own connection, for named prepared statements. */
-  connection(): Promise<StatementClient>;
-  enqueue<Q extends QueueName>(queue: Q, ...jobs: NewJob<Q>[]): Promise<void>;
 }
 
 /** Hooks around the transaction that encloses a call. */
@@ -36,23 +26,16 @@ export interface EnclosingSteps {
 const deadlockDetected = '40P01';
 const deadlockRepeats = 3;
 
-/**
- * Runs slow work after the commit if `Transactions.enclose` encloses this call, so that it does not hold the
- * connection; otherwise now.
- */
+/** Runs `work` after the commit if `Transactions.enclose` encloses this call; otherwise now. */
 export async function afterCommit(work: () => Promise<void>): Promise<void> {
   const outer = enclosing.getStore();
   if (outer) outer.afterCommit.push(work);
   else await work();
 }
 
-/** Runs work in one transaction for rows and jobs. */
+/** Runs work in one transaction. */
 export class Transactions {
-  constructor(
-    private readonly dataSource: DataSource,
-    private readonly jobs: JobBackEnd,
-    private readonly onError: (error: unknown) => void,
-  ) {}
+  constructor(private readonly dataSource: DataSource) {}
 
   /** For a single statement, which is a transaction of its own. */
   get manager(): EntityManager {
@@ -67,32 +50,17 @@ export class Transactions {
   /** Runs one prepared statement, on any connection, or on that of the enclosing transaction. */
   async query<Row>(statement: Statement): Promise<Row[]> {
     const runner = enclosing.getStore()?.runner;
-    const client = runner ? await connectionOf(runner.manager) : poolOf(this.dataSource);
+    const client = runner ? ((await runner.connect()) as StatementClient) : poolOf(this.dataSource);
     return (await client.query(statement)).rows as Row[];
   }
 
   /**
-   * Commits the rows and jobs of `work`; if it throws, neither is kept. Inside `enclose` it is part of that
-   * transaction. After a deadlock `work` is repeated, at most three times, so it must have no other effects.
+   * Commits the rows of `work`; if it throws, none is kept. Inside `enclose` it is part of that transaction. After a
+   * deadlock `work` is repeated, at most three times, so it must have no other effects.
    */
-  async run<T>(work: (transaction: JobTransaction) => Promise<T>): Promise<T> {
-    const outer = enclosing.getStore();
-    const once = async (): Promise<T> => {
-      const afterCommit: (() => Promise<void>)[] = [];
-      const result = await this.dataSource.transaction((manager) =>
-        work({
-          manager,
-          connection: () => connectionOf(manager),
-          enqueue: async (queue, ...jobs) => {
-            if (jobs.length > 0) afterCommit.push(await this.jobs.add(manager, queue, jobs));
-          },
-        }),
-      );
-      if (outer) outer.afterCommit.push(...afterCommit);
-      else await this.finish(afterCommit);
-      return result;
-    };
-    return outer ? once() : repeatAfterDeadlock(once);
+  run<T>(work: (manager: EntityManager) => Promise<T>): Promise<T> {
+    const once = (): Promise<T> => this.dataSource.transaction(work);
+    return this.isEnclosed ? once() : repeatAfterDeadlock(once);
   }
 
   /**
@@ -114,23 +82,10 @@ export class Transactions {
         },
       };
       const result = await ended(outer, () => enclosing.run(outer, work)).finally(() => endTurn?.());
-      await this.finish(outer.afterCommit);
+      for (const after of outer.afterCommit) await after();
       return result;
     });
   }
-
-  /**
-   * The rows are committed, so a job that could not be added now is added by the sweeper and is
-   * not the caller's failure.
-   */
-  private async finish(afterCommit: readonly (() => Promise<void>)[]): Promise<void> {
-    for (const add of afterCommit) await add().catch(this.onError);
-  }
-}
-
-async function connectionOf({ queryRunner }: EntityManager): Promise<StatementClient> {
-  if (!queryRunner) throw new Error('A transaction has a connection of its own.');
-  return (await queryRunner.connect()) as StatementClient;
 }
 
 function poolOf(dataSource: DataSource): StatementClient {

@@ -1,37 +1,15 @@
 import type { ImageTask } from '@app/domain';
-import { isTerminated } from '@app/domain';
-import type { JobTransaction, Transactions } from '@app/queue';
-import { lockTask } from './locked-task';
+import type { Transactions } from '@app/queue';
 import { terminate } from './settlement';
 
 /** Tasks that one transaction cancels, and thus keeps locked until it commits. */
-const batch = 100;
+const cancelBatchSize = 100;
 /** How far the clock of the api that made a task may be ahead of the database's. */
 const clockDifferenceMs = 5_000;
 
-/** Which of an owner's tasks to cancel. */
-interface Cancelable {
-  ownerId: string;
-  /** Only tasks that were created before this time. */
-  before?: Date;
-  /** Whether tasks that another transaction has locked, perhaps to cancel them too, are skipped or waited for. */
-  locked: 'skip' | 'wait';
-}
-
-export async function cancelOne(
-  transaction: JobTransaction,
-  taskId: string,
-): Promise<{ canceled: boolean } | undefined> {
-  const row = await lockTask(transaction.manager, taskId);
-  if (!row) return undefined;
-  const canceled = !isTerminated(row.status);
-  if (canceled) await terminate(transaction, [row], { status: 'canceled' });
-  return { canceled };
-}
-
 /**
  * Cancels, in batches, everything an owner has waiting or being drawn. It ignores tasks that are created meanwhile,
- * so that it ends even if the owner continues. It is for a process that claims nothing, and so has no life cycle.
+ * so that it ends even if the owner continues. It is for a process that claims nothing.
  * @returns how many tasks were canceled.
  */
 export async function cancelAll(transactions: Transactions, ownerId: string): Promise<number> {
@@ -46,21 +24,30 @@ export async function cancelAll(transactions: Transactions, ownerId: string): Pr
     for (let isMore = true; isMore;) {
       const canceled = await cancelBatch(transactions, { ownerId, before, locked });
       total += canceled;
-      isMore = canceled === batch;
+      isMore = canceled === cancelBatchSize;
     }
   return total;
 }
 
+/** Which of an owner's tasks to cancel. */
+interface Cancelable {
+  ownerId: string;
+  /** Only tasks that were created before this time. */
+  before?: Date;
+  /** Whether tasks that another transaction has locked, perhaps to cancel them too, are skipped or waited for. */
+  locked: 'skip' | 'wait';
+}
+
 /** Cancels a batch of an owner's open tasks. @returns how many: fewer than a batch when none is left. */
 export function cancelBatch(transactions: Transactions, { ownerId, before, locked }: Cancelable): Promise<number> {
-  return transactions.run(async (transaction) => {
-    const rows = await transaction.manager.query<Pick<ImageTask, 'id' | 'kind' | 'status'>[]>(
+  return transactions.run(async (manager) => {
+    const rows = await manager.query<Pick<ImageTask, 'id' | 'kind' | 'status'>[]>(
       `SELECT id, kind, status FROM image_tasks WHERE owner_id = $1 AND status IN ('queued', 'processing')
          AND created_at < coalesce($3, 'infinity'::timestamptz)
        ORDER BY id LIMIT $2 FOR UPDATE ${locked === 'skip' ? 'SKIP LOCKED' : ''}`,
-      [ownerId, batch, before],
+      [ownerId, cancelBatchSize, before],
     );
-    if (rows.length > 0) await terminate(transaction, rows, { status: 'canceled' });
+    if (rows.length > 0) await terminate(manager, rows, { status: 'canceled' });
     return rows.length;
   });
 }

@@ -10,5 +10,3 @@ export const fatalCount = 5;
  */
 export const deathsAfter = ({ deaths, drawnAlone }: Pick<ImageTask, 'deaths' | 'drawnAlone'>): number =>
   deaths === 0 || drawnAlone ? deaths + 1 : deaths;
-/** What `deathsAfter` computes, in SQL. */
-export const deathsAfterSilence = '(deaths + (deaths = 0 OR drawn_alone)::integer)';

@@ -1,15 +1,10 @@
-import type { TerminatedStatus } from '@app/domain';
-import { Image, ImageTask } from '@app/domain';
-import type { JobTransaction, Transactions } from '@app/queue';
+import type { Image, TerminatedStatus } from '@app/domain';
+import { ImageTask } from '@app/domain';
+import type { EntityManager } from 'typeorm';
 import { In } from 'typeorm';
 import { announce, changeChannel, stopChannel } from './channels';
 import { correctCharge } from './fair-queue';
-import type { Attempt, FoundTask } from './locked-task';
-import { isHeld, lockFound, lockTask } from './locked-task';
 import { insertDeliveries } from './webhook-deliveries';
-import { addStored } from './storage-use';
-import { keepThumbnail, lockPrompt } from './thumbnails';
-import { recordUsage } from './usage';
 
 /** Which weights draw a task, and in how many chunks its prompt was encoded. */
 export interface Served {
@@ -33,40 +28,33 @@ export interface Settlement {
   images?: readonly DrawnPicture[];
 }
 
-/**
- * @returns whether this attempt has settled the task. It may have before: when the answer to its commit was lost and it
- * asks again, the task has succeeded all the same.
- */
-export function settle(transactions: Transactions, task: Attempt, settlement: Settlement): Promise<boolean> {
-  return transactions.run(async (transaction) => {
-    const { manager } = transaction;
-    const { status, images = [], computeSeconds = 0 } = settlement;
-    const thumbnail = images.at(0)?.thumbnail;
-    if (thumbnail) await lockPrompt(manager, task.id);
-    const row = await lockTask(manager, task.id);
-    if (!isHeld(row, task)) return hasSucceeded(row, task) && status === 'succeeded';
-    await terminate(transaction, [row], settlement);
-    const rows = images.map((image) => ({ ...image, taskId: task.id }));
-    if (rows.length > 0) await manager.insert(Image, rows);
-    if (thumbnail) await keepThumbnail(manager, task.id, thumbnail.storageKey);
-    if (status === 'succeeded' && !row.sandbox) await recordUsage(manager, row, images.length, computeSeconds);
-    await addStored(manager, row.ownerId, { pictureBytes: bytesOf(settlement) });
-    return true;
-  });
+/** The row as it is now, locked until the transaction ends. */
+export function lockTask(manager: EntityManager, id: string): Promise<ImageTask | null> {
+  return manager.findOne(ImageTask, { where: { id }, lock: { mode: 'pessimistic_write' } });
 }
 
-/** Fails a task that lost its worker. False if it has changed since it was found, as when its worker is back. */
-export function failFound(transactions: Transactions, found: FoundTask, error: string): Promise<boolean> {
-  return transactions.run(async (transaction) => {
-    const row = await lockFound(transaction.manager, found);
-    if (row) await terminate(transaction, [row], { status: 'failed', error });
-    return row !== undefined;
-  });
-}
-
-/** Only the attempt that holds a task lets it succeed. */
-function hasSucceeded(row: ImageTask | null, { attempt }: Attempt): boolean {
-  return row?.status === 'succeeded' && row.attempt === attempt;
+/** Puts a task that the transaction has locked back into the queue. */
+export async function putBack(
+  manager: EntityManager,
+  { id }: ImageTask,
+  counts: Partial<Pick<ImageTask, 'deaths' | 'failures'>>,
+  delayMs: number,
+): Promise<void> {
+  await manager.update(
+    ImageTask,
+    { id },
+    {
+      status: 'queued',
+      ...counts,
+      drawnAlone: false,
+      heartbeatAt: () => 'NULL',
+      slot: () => 'NULL',
+      notBefore: () => `now() + ${delayMs} * interval '1 ms'`,
+    },
+  );
+  // The next claim charges it again.
+  await correctCharge(manager, id, 0);
+  await announce(manager, [changeChannel], [id]);
 }
 
 /**
@@ -74,11 +62,10 @@ function hasSucceeded(row: ImageTask | null, { attempt }: Attempt): boolean {
  * and webhook deliveries.
  */
 export async function terminate(
-  transaction: JobTransaction,
+  manager: EntityManager,
   rows: readonly Pick<ImageTask, 'id' | 'kind' | 'status'>[],
   settlement: Settlement,
 ): Promise<void> {
-  const { manager } = transaction;
   const ids = rows.map(({ id }) => id);
   for (const { id, status } of rows)
     if (status === 'processing') await correctCharge(manager, id, settlement.computeSeconds);
@@ -97,9 +84,9 @@ export async function terminate(
   );
   // A worker that settles its task has stopped drawing it; one whose task is canceled must be told to stop.
   await announce(manager, settlement.status === 'canceled' ? [changeChannel, stopChannel] : [changeChannel], ids);
-  await insertDeliveries(transaction.manager, rows);
+  await insertDeliveries(manager, rows);
 }
 
-function bytesOf({ images = [] }: Settlement): number {
+export function bytesOf({ images = [] }: Settlement): number {
   return images.reduce((sum, { bytes, thumbnail }) => sum + bytes + (thumbnail?.bytes ?? 0), 0);
 }

@@ -5,12 +5,6 @@ import { fatalCount } from './deaths';
 export const heartbeatTimeoutMs = 10_000;
 
 /**
- * Silence after which a sweeper makes a new job: the queue itself reassigns a dead process's job long
- * before, so the job was lost.
- */
-export const abandonedMs = 3 * heartbeatTimeoutMs;
-
-/**
  * In SQL: by how much the silence is multiplied after which a task is taken from its worker. It is 1 up to the first
  * death, then 2, 4 and so on: a task that kills its workers comes back less and less often, and a task that was only
  * beside it is not failed. After the last try the factor is 2 again: the task is failed and not drawn, so its next
@@ -19,11 +13,11 @@ export const abandonedMs = 3 * heartbeatTimeoutMs;
 const silenceFactor = `(CASE WHEN deaths >= ${fatalCount - 1} AND drawn_alone THEN 2 ELSE power(2, greatest(0, deaths - 1)) END)`;
 
 /**
- * In SQL: whether a task's worker has been silent for `ms`, doubled as above.
+ * In SQL: whether a task's worker has been silent for too long, doubled as above.
  * @param until parameter with the time of `silenceUntil`
  */
-export const isSilent = (until: string, ms = heartbeatTimeoutMs): string =>
-  `heartbeat_at < CAST(${until} AS timestamptz) - ${ms} * ${silenceFactor} * interval '1 ms'`;
+export const isSilent = (until: string): string =>
+  `heartbeat_at < CAST(${until} AS timestamptz) - ${heartbeatTimeoutMs} * ${silenceFactor} * interval '1 ms'`;
 
 /** Two heartbeats and what they take: by then every live worker has sent one, if the database takes them. */
 const contactMs = heartbeatTimeoutMs / 2;

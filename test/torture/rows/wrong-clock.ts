@@ -8,7 +8,7 @@ import { root } from '../service-process';
 const offMs = 60_000;
 /** Longest time of a claim; in the short form, on a busy machine. */
 const claimMs = { long: 1_000, short: 5_000 };
-const halted = /nothing is taken from the queues/;
+const halted = /nothing is claimed/;
 
 /**
  * Next to a correct worker there are two whose clocks are wrong by a minute, one fast and one slow, and two whose

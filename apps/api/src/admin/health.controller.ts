@@ -1,10 +1,9 @@
 import { ClockWatch, probeWrite } from '@app/database';
 import { ServiceUnavailableError } from '@app/domain';
 import { IMAGE_STORAGE } from '@app/storage';
-import { JOB_BACK_END } from '@app/queue';
+import { WakeUps } from '@app/queue';
 import type { HealthChecks } from '@app/observability';
 import { cached, runChecks } from '@app/observability';
-import type { JobBackEnd } from '@app/queue';
 import type { ImageStorage } from '@app/storage';
 import { Controller, Get, Inject } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
@@ -27,7 +26,7 @@ export class HealthController {
 
   constructor(
     dataSource: DataSource,
-    @Inject(JOB_BACK_END) jobs: JobBackEnd,
+    wakeUps: WakeUps,
     @Inject(IMAGE_STORAGE) storage: ImageStorage,
     clock: ClockWatch,
     disk: DiskSpace,
@@ -35,7 +34,7 @@ export class HealthController {
   ) {
     this.checks = {
       database: cached(() => probeWrite(dataSource), databaseCheckMs),
-      queue: () => jobs.counts('images'),
+      queue: () => wakeUps.check(),
       storage: cached(() => storage.check(), storageCheckMs),
       clock: async () => clock.agrees,
       disk: () => disk.hasRoom(),

@@ -1,6 +1,6 @@
 import { underSessionLock } from '@app/database';
 import { RecurringService } from '@app/process';
-import { ImageTaskLifeCycle } from '@app/tasks';
+import { Tasks } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import { Transactions } from '@app/queue';
 import { Injectable } from '@nestjs/common';
@@ -30,7 +30,7 @@ export class RetentionService extends RecurringService {
   constructor(
     private readonly dataSource: DataSource,
     private readonly transactions: Transactions,
-    private readonly lifeCycle: ImageTaskLifeCycle,
+    private readonly tasks: Tasks,
     private readonly files: StoredFiles,
     logger: JsonLogger,
   ) {
@@ -55,8 +55,7 @@ export class RetentionService extends RecurringService {
   }
 
   private async removeRecords(): Promise<number> {
-    const removed = await this.transactions.run(async (transaction) => {
-      const { manager } = transaction;
+    const removed = await this.transactions.run(async (manager) => {
       const due = await lockDue(manager);
       // Deleting a Prompt locks its row first and its task next, so a locked one is being deleted anyway.
       const prompts = await manager.query<{ id: string }[]>(
@@ -64,7 +63,7 @@ export class RetentionService extends RecurringService {
         [due.filter(({ kind }) => kind === 'prompt').map(({ id }) => id)],
       );
       const ids = [...due.filter(({ kind }) => kind !== 'prompt'), ...prompts].map(({ id }) => id);
-      await this.lifeCycle.removeAll(transaction, ids);
+      await this.tasks.removeAll(manager, ids);
       return ids;
     });
     await this.files.removeTasks(removed);

@@ -4,7 +4,7 @@ import { assertReceiverAllowed, FinetunePrompt } from '@app/domain';
 import type { ApplyStyleDto, CreatePromptDto, PartialPromptDto, TaskQueryDto } from '@app/domain/http';
 import { CreatedPromptDto, PromptDto, TerminatedPromptDto } from '@app/domain/http';
 import { CONFIG } from '@app/config';
-import { ImageTaskLifeCycle } from '@app/tasks';
+import { Tasks } from '@app/tasks';
 import { Transactions } from '@app/queue';
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
@@ -30,7 +30,7 @@ export class FinetunePromptsService {
     @InjectRepository(FinetunePrompt) private readonly prompts: Repository<FinetunePrompt>,
     private readonly finetunes: FinetunesService,
     private readonly transactions: Transactions,
-    private readonly lifeCycle: ImageTaskLifeCycle,
+    private readonly tasks: Tasks,
     private readonly acceptance: AcceptanceService,
     private readonly models: ModelsService,
     private readonly batches: PromptBatches,
@@ -173,10 +173,10 @@ export class FinetunePromptsService {
   async remove(ownerId: string, finetuneId: string, id: string): Promise<void> {
     await this.finetunes.load(ownerId, finetuneId);
     const within = { finetuneId };
-    await this.transactions.run(async (transaction) => {
+    await this.transactions.run(async (manager) => {
       const lock = 'pessimistic_write';
-      await findOwned(transaction.manager, FinetunePrompt, ownerId, id, { within, lock });
-      await this.lifeCycle.remove(transaction, id);
+      await findOwned(manager, FinetunePrompt, ownerId, id, { within, lock });
+      await this.tasks.remove(manager, id);
     });
     await this.files.removeTasks([id]);
   }

@@ -1,7 +1,7 @@
 import { defaults, Finetune, InvalidError, limits, newIdentifier, UnprocessableError } from '@app/domain';
 import type { CreateFinetuneDto, UpdateFinetuneDto } from '@app/domain/http';
 import { FinetuneDto } from '@app/domain/http';
-import { addStored, forgetReplies, ImageTaskLifeCycle } from '@app/tasks';
+import { addStored, forgetReplies, Tasks } from '@app/tasks';
 import { Transactions } from '@app/queue';
 import type { FinetuneWeightsKind } from '@app/domain';
 import { Injectable } from '@nestjs/common';
@@ -27,7 +27,7 @@ export class FinetunesService {
   constructor(
     @InjectRepository(Finetune) private readonly finetunes: Repository<Finetune>,
     private readonly transactions: Transactions,
-    private readonly lifeCycle: ImageTaskLifeCycle,
+    private readonly tasks: Tasks,
     private readonly models: ModelsService,
     private readonly files: StoredFiles,
   ) {}
@@ -91,8 +91,7 @@ export class FinetunesService {
   /** Cancels and deletes its Prompts with their pictures, and its weights: first the rows together, then the files. */
   async remove(ownerId: string, id: string): Promise<void> {
     await this.load(ownerId, id);
-    const drawn = await this.transactions.run(async (transaction) => {
-      const { manager } = transaction;
+    const drawn = await this.transactions.run(async (manager) => {
       const { weightsBytes } = await findOwned(manager, Finetune, ownerId, id, { lock: 'pessimistic_write' });
       // All transactions that lock several rows use the same order, so that none deadlock.
       const prompts: { id: string }[] = await manager.query(
@@ -100,7 +99,7 @@ export class FinetunesService {
         [id],
       );
       const promptIds = prompts.map((prompt) => prompt.id);
-      const drawnIds = await this.lifeCycle.removeAll(transaction, promptIds);
+      const drawnIds = await this.tasks.removeAll(manager, promptIds);
       await manager.delete(Finetune, { id });
       await addStored(manager, ownerId, { weightBytes: -(weightsBytes ?? 0) });
       await forgetReplies(manager, [id]);

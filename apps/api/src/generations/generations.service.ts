@@ -12,7 +12,7 @@ import type { CreateGenerationDto, GenerationRecord, TaskQueryDto } from '@app/d
 import { GenerationDto } from '@app/domain/http';
 import { CONFIG } from '@app/config';
 import type { NewTask } from '@app/tasks';
-import { ImageTaskLifeCycle } from '@app/tasks';
+import { Tasks } from '@app/tasks';
 import type { ModelDefaults } from '@app/model-store';
 import { crashPoint } from '@app/process';
 import { Transactions } from '@app/queue';
@@ -39,7 +39,7 @@ export class GenerationsService {
   constructor(
     @InjectRepository(Generation) private readonly generations: Repository<Generation>,
     private readonly transactions: Transactions,
-    private readonly lifeCycle: ImageTaskLifeCycle,
+    private readonly tasks: Tasks,
     private readonly acceptance: AcceptanceService,
     private readonly models: ModelsService,
     private readonly lengths: PromptLengths,
@@ -88,7 +88,7 @@ export class GenerationsService {
   /** @throws ConflictError when it has succeeded or failed; one that is already canceled stays canceled. */
   async cancel(ownerId: string, id: string): Promise<GenerationDto> {
     await this.load(ownerId, id);
-    const outcome = await this.transactions.run((transaction) => this.lifeCycle.cancel(transaction, id));
+    const outcome = await this.transactions.run((manager) => this.tasks.cancel(manager, id));
     const { generation, imageUrls } = await this.load(ownerId, id);
     if (!outcome?.canceled && generation.task.status !== 'canceled')
       throw new ConflictError(
@@ -101,7 +101,7 @@ export class GenerationsService {
   /** Cancels it if it has not terminated, and deletes its row and its pictures. */
   async remove(ownerId: string, id: string): Promise<void> {
     await this.load(ownerId, id);
-    await this.transactions.run((transaction) => this.lifeCycle.remove(transaction, id));
+    await this.transactions.run((manager) => this.tasks.remove(manager, id));
     await this.files.removeAll([id]);
   }
 

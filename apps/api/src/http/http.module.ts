@@ -1,11 +1,6 @@
-import type { Config } from '@app/config';
-import { CONFIG, databaseUrlOf } from '@app/config';
 import { ApiKey, IdempotentReply } from '@app/domain';
-import { JsonLogger } from '@app/observability';
-import type { JobBackEnd } from '@app/queue';
-import { JOB_BACK_END, Transactions } from '@app/queue';
+import { Transactions, WakeUps } from '@app/queue';
 import { TaskIntake } from '@app/tasks';
-import type { OnApplicationShutdown } from '@nestjs/common';
 import { Global, Module } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
 import { TypeOrmModule } from '@nestjs/typeorm';
@@ -35,19 +30,10 @@ import { RevokedKeys } from './revoked-keys';
     RevokedKeys,
     {
       provide: TaskIntake,
-      inject: [CONFIG, Transactions, JOB_BACK_END, JsonLogger],
-      useFactory: (config: Config, transactions: Transactions, jobs: JobBackEnd, logger: JsonLogger) =>
-        new TaskIntake(databaseUrlOf(config), transactions, jobs, (error) =>
-          logger.warnSparingly('the intake failed', { reason: String(error) }),
-        ),
+      inject: [Transactions, WakeUps],
+      useFactory: (transactions: Transactions, wakeUps: WakeUps) => new TaskIntake(transactions, wakeUps),
     },
   ],
   exports: [Cursors, Drain, KeptReplies, Notifications, OpenRequests, TaskIntake],
 })
-export class HttpModule implements OnApplicationShutdown {
-  constructor(private readonly intake: TaskIntake) {}
-
-  async onApplicationShutdown(): Promise<void> {
-    await this.intake.close();
-  }
-}
+export class HttpModule {}

@@ -1,6 +1,6 @@
 import { ApiKey, keyChannel } from '@app/domain';
 import { RecurringService } from '@app/process';
-import { ImageTaskLifeCycle } from '@app/tasks';
+import { Tasks } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
@@ -60,7 +60,7 @@ export class RevokedKeys extends RecurringService {
   constructor(
     @InjectRepository(ApiKey) private readonly apiKeys: Repository<ApiKey>,
     private readonly requests: OpenRequests,
-    private readonly lifeCycle: ImageTaskLifeCycle,
+    private readonly tasks: Tasks,
     notifications: Notifications,
     logger: JsonLogger,
   ) {
@@ -104,7 +104,7 @@ export class RevokedKeys extends RecurringService {
         );
         for (const { id } of owners) {
           if (signal.aborted) return;
-          const count = await this.lifeCycle.cancelBatch(id);
+          const count = await this.tasks.cancelBatch(id);
           if (count === 0) continue;
           canceled.set(id, (canceled.get(id) ?? 0) + count);
           some = true;

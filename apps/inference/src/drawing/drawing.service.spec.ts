@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { ImageTask } from '@app/domain';
-import type { ImageTaskLifeCycle, Served, Settlement } from '@app/tasks';
+import type { Tasks, Served, Settlement } from '@app/tasks';
 import { JsonLogger, Metrics } from '@app/observability';
 import type { ImageStorage } from '@app/storage';
 import type { DataSource } from 'typeorm';
@@ -9,10 +9,10 @@ import { DrawingAbortedError } from '../engine/engine-errors';
 import type { EngineLoan } from '../engine/engines';
 import { InferenceMetrics } from '../metrics/inference-metrics';
 import { PictureStore } from '../pictures/picture-store';
-import { DrawingGate } from './drawing-gate';
 import { DrawingService } from './drawing.service';
 import { FailureService } from './failure.service';
 import type { ModelResolver } from './model-resolver';
+import { Places } from './places';
 import { ProgressPublisher } from './progress-publisher';
 import type { StopListener } from './stop-listener';
 import { Upscalers } from './upscalers';
@@ -56,25 +56,25 @@ describe(DrawingService.name, () => {
   const model = { servedBy, source: { name: 'shapes', hash: '0123456789ab' } };
   const resolver = { resolve: async () => model, noted: (error: Error) => error };
   const picture = { data: new Uint8Array(3 * 8 * 8), width: 8, height: 8 };
-  let lifeCycle: FakeLifeCycle;
+  let tasks: FakeLifeCycle;
   let storage: FakeStorage;
 
   beforeEach(() => {
-    lifeCycle = new FakeLifeCycle();
+    tasks = new FakeLifeCycle();
     storage = new FakeStorage();
   });
 
   /** Draws a task of two pictures on an engine that does as it is told. */
   function run(draw: (drawing: Drawing) => Promise<void>): Promise<void> {
     const drawings = new DrawingService(
-      lifeCycle as unknown as ImageTaskLifeCycle,
+      tasks as unknown as Tasks,
       resolver as unknown as ModelResolver,
       new Upscalers({ modelsDir: '' }),
       new PictureStore(storage as unknown as ImageStorage),
       new ProgressPublisher({} as DataSource, logger),
       { on: () => () => undefined } as unknown as StopListener,
-      new FailureService(lifeCycle as unknown as ImageTaskLifeCycle, logger),
-      new DrawingGate(),
+      new FailureService(tasks as unknown as Tasks, logger),
+      new Places({ places: { count: 12 } }),
       new InferenceMetrics(new Metrics()),
       logger,
     );
@@ -102,25 +102,25 @@ describe(DrawingService.name, () => {
   };
 
   it('keeps what it has drawn if the start could not be recorded, and records it at the end', async () => {
-    lifeCycle.failuresToCome = Infinity;
+    tasks.failuresToCome = Infinity;
     await run(drawsBoth);
-    expect(lifeCycle.released).toEqual([]);
+    expect(tasks.released).toEqual([]);
     const images = [expect.objectContaining({ index: 0 }), expect.objectContaining({ index: 1 })] as unknown;
-    expect(lifeCycle.settled).toEqual([
+    expect(tasks.settled).toEqual([
       expect.objectContaining({ status: 'succeeded', served: { servedBy, promptChunks: 2 }, images }),
     ]);
-    lifeCycle.failuresToCome = 0;
+    tasks.failuresToCome = 0;
   });
 
   it('records the start while it draws, if need be at the second try', async () => {
-    lifeCycle.failuresToCome = 1;
-    const recorded = new Promise<void>((resolve) => (lifeCycle.onStarted = resolve));
+    tasks.failuresToCome = 1;
+    const recorded = new Promise<void>((resolve) => (tasks.onStarted = resolve));
     await run(async (drawing) => {
       await recorded;
       await drawsBoth(drawing);
     });
-    expect(lifeCycle.started).toEqual([{ servedBy, promptChunks: 2 }]);
-    expect(lifeCycle.settled).toMatchObject([{ status: 'succeeded' }]);
+    expect(tasks.started).toEqual([{ servedBy, promptChunks: 2 }]);
+    expect(tasks.settled).toMatchObject([{ status: 'succeeded' }]);
   });
 
   it('stops drawing at the first picture that cannot be stored, and tries again as after any error', async () => {
@@ -135,6 +135,6 @@ describe(DrawingService.name, () => {
       throw new DrawingAbortedError('It is stopped.');
     });
     expect(isStopped).toBe(true);
-    expect(lifeCycle.released).toEqual([{ delayMs: 2_000, because: 'failed' }]);
+    expect(tasks.released).toEqual([{ delayMs: 2_000, because: 'failed' }]);
   });
 });

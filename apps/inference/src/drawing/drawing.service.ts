@@ -1,7 +1,7 @@
 import type { ImageTask } from '@app/domain';
 import { sizeOf } from '@app/domain';
 import type { DrawnPicture, Served } from '@app/tasks';
-import { ImageTaskLifeCycle } from '@app/tasks';
+import { Tasks } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import { crashPoint } from '@app/process';
 import { Inject, Injectable } from '@nestjs/common';
@@ -11,11 +11,11 @@ import type { Engine } from '../engine/engine';
 import type { Loan } from '../engine/engine-places';
 import { InferenceMetrics } from '../metrics/inference-metrics';
 import { PictureStore } from '../pictures/picture-store';
-import { DrawingGate } from './drawing-gate';
 import { FailureService } from './failure.service';
 import { ModelResolver } from './model-resolver';
 import { parametersOf } from './picture-parameters';
 import { PictureSequence } from './picture-sequence';
+import { Places } from './places';
 import { ProgressPublisher } from './progress-publisher';
 import { withRetries } from './with-retries';
 import { StopListener } from './stop-listener';
@@ -37,14 +37,14 @@ interface Drawn {
 @Injectable()
 export class DrawingService {
   constructor(
-    private readonly lifeCycle: ImageTaskLifeCycle,
+    private readonly tasks: Tasks,
     @Inject(ModelResolver) private readonly models: Pick<ModelResolver, 'resolve' | 'noted'>,
     @Inject(Upscalers) private readonly upscalers: Pick<Upscalers, 'plainName' | 'find'>,
     private readonly pictures: PictureStore,
     private readonly progress: ProgressPublisher,
     private readonly stops: StopListener,
     private readonly failures: FailureService,
-    private readonly gate: DrawingGate,
+    @Inject(Places) private readonly places: Pick<Places, 'begin'>,
     @Inject(InferenceMetrics) private readonly metrics: Pick<InferenceMetrics, 'drawingEnded'>,
     private readonly logger: JsonLogger,
   ) {}
@@ -56,12 +56,12 @@ export class DrawingService {
    */
   async run(task: ImageTask, loan: DrawingLoan, shutdown: AbortSignal): Promise<void> {
     crashPoint('after-claim');
-    const hold = new TaskHold(task, this.lifeCycle, this.stops, shutdown, this.logger);
+    const hold = new TaskHold(task, this.tasks, this.stops, shutdown, this.logger);
     // A worker died while it drew this task or one beside it.
     const alone = task.deaths > 0;
     let leave = (): void => undefined;
     try {
-      leave = await this.gate.enter(alone, hold.signal);
+      leave = await this.places.begin(alone, hold.signal);
       if (alone) await this.markAlone(task, hold);
       // What was drawn beside others is encoded while the next one is drawn, alone or not.
       await this.succeed(task, await this.draw(task, loan, hold, alone ? () => undefined : leave), hold);
@@ -77,7 +77,7 @@ export class DrawingService {
 
   /** From here until it is settled or given back, its worker draws nothing else. */
   private async markAlone(task: ImageTask, hold: TaskHold): Promise<void> {
-    if (!(await this.lifeCycle.drawnAlone(task))) this.lost(hold);
+    if (!(await this.tasks.drawnAlone(task))) this.lost(hold);
     task.drawnAlone = true;
   }
 
@@ -144,10 +144,7 @@ export class DrawingService {
    */
   private async succeed(task: ImageTask, drawn: Drawn, hold: TaskHold): Promise<void> {
     crashPoint('before-commit');
-    const isSettled = await withRetries(
-      () => this.lifeCycle.settle(task, { status: 'succeeded', ...drawn }),
-      hold.signal,
-    );
+    const isSettled = await withRetries(() => this.tasks.settle(task, { status: 'succeeded', ...drawn }), hold.signal);
     if (!isSettled) {
       await this.discard(task);
       this.lost(hold);
@@ -161,7 +158,7 @@ export class DrawingService {
   /** The pictures do not wait for this, and do not need it: their settlement writes the same. */
   private async recordStart(task: ImageTask, served: Served, hold: TaskHold): Promise<void> {
     try {
-      if (!(await withRetries(() => this.lifeCycle.drawingStarted(task, served)))) hold.lose();
+      if (!(await withRetries(() => this.tasks.drawingStarted(task, served)))) hold.lose();
     } catch (error) {
       this.logger.warn('the start was not recorded', { taskId: task.id, reason: (error as Error).message });
     }

@@ -1,5 +1,5 @@
 import { ImageTask } from '@app/domain';
-import type { ImageTaskLifeCycle, Settlement } from '@app/tasks';
+import type { Tasks, Settlement } from '@app/tasks';
 import { fatalCount } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import { DrawingAbortedError, DrawingRefusedError, EngineBrokenError, EngineLostError } from '../engine/engine-errors';
@@ -14,22 +14,22 @@ class FakeLifeCycle {
     return true;
   }
 
-  async release(_task: unknown, { delayMs = 0, because }: Parameters<ImageTaskLifeCycle['release']>[1] = {}) {
+  async release(_task: unknown, { delayMs = 0, because }: Parameters<Tasks['release']>[1] = {}) {
     this.calls.push({ released: delayMs, ...(because && { because }) });
     return true;
   }
 }
 
 describe(FailureService.name, () => {
-  let lifeCycle: FakeLifeCycle;
+  let tasks: FakeLifeCycle;
   let failures: FailureService;
   let lines: string[];
 
   beforeEach(() => {
-    lifeCycle = new FakeLifeCycle();
+    tasks = new FakeLifeCycle();
     lines = [];
     const logger = new JsonLogger('test', 'info', { write: (line) => void lines.push(line) });
-    failures = new FailureService(lifeCycle as unknown as ImageTaskLifeCycle, logger);
+    failures = new FailureService(tasks as unknown as Tasks, logger);
   });
 
   /** The attempts do not count: a worker that ends in order gives its tasks back, and neighbours may crash it. */
@@ -43,23 +43,23 @@ describe(FailureService.name, () => {
     "fails a task at once, with the error's message, if it would fail again: %s",
     async (error) => {
       await failures.handle(task(), error, held);
-      expect(lifeCycle.calls).toEqual([{ failed: error.message }]);
+      expect(tasks.calls).toEqual([{ failed: error.message }]);
     },
   );
 
   it('writes nothing for a task that is lost', async () => {
     await failures.handle(task(), new DrawingAbortedError('aborted'), { lost: true, signal: AbortSignal.abort() });
-    expect(lifeCycle.calls).toEqual([]);
+    expect(tasks.calls).toEqual([]);
   });
 
   it('gives a task back at once when the process ends', async () => {
     await failures.handle(task(), new DrawingAbortedError('aborted'), { lost: false, signal: AbortSignal.abort() });
-    expect(lifeCycle.calls).toEqual([{ released: 0 }]);
+    expect(tasks.calls).toEqual([{ released: 0 }]);
   });
 
   it('logs why a task is given back, which need not be that the process ends', async () => {
     await failures.handle(task(), new DrawingAbortedError('The device cuda:0 cannot be used any more.'), held);
-    expect(lifeCycle.calls).toEqual([{ released: 0 }]);
+    expect(tasks.calls).toEqual([{ released: 0 }]);
     const [line] = lines.map((each) => JSON.parse(each) as Record<string, unknown>);
     expect(line).toMatchObject({ msg: 'given back', reason: 'The device cuda:0 cannot be used any more.' });
   });
@@ -67,7 +67,7 @@ describe(FailureService.name, () => {
   it('waits longer before each further try', async () => {
     for (let tries = 0; tries < fatalCount - 1; tries++) await failures.handle(task({ failures: tries }), full, held);
     const waits = [2_000, 4_000, 8_000, 16_000];
-    expect(lifeCycle.calls).toEqual(waits.map((released) => ({ released, because: 'failed' })));
+    expect(tasks.calls).toEqual(waits.map((released) => ({ released, because: 'failed' })));
   });
 
   it('counts the loss of an engine against a task that was drawn alone, and against others only as a suspicion', async () => {
@@ -75,7 +75,7 @@ describe(FailureService.name, () => {
     await failures.handle(task({ deaths: fatalCount - 1 }), lost, held);
     await failures.handle(task({ deaths: fatalCount - 2, drawnAlone: true }), lost, held);
     await failures.handle(task({ deaths: fatalCount - 1, drawnAlone: true }), lost, held);
-    expect(lifeCycle.calls).toEqual([
+    expect(tasks.calls).toEqual([
       { released: 2_000, because: 'died' },
       { released: 16_000, because: 'died' },
       { released: 16_000, because: 'died' },
@@ -86,7 +86,7 @@ describe(FailureService.name, () => {
   it('reports the cause after the last try, without internals of the service', async () => {
     for (const error of [full, new EngineBrokenError('bad_alloc'), new Error('/srv/x.js:12 is undefined')])
       await failures.handle(task({ failures: fatalCount - 1 }), error, held);
-    expect(lifeCycle.calls).toEqual([
+    expect(tasks.calls).toEqual([
       { failed: 'The picture could not be stored: the storage is full.' },
       { failed: 'The picture could not be drawn: the engine broke in 5 tries.' },
       { failed: 'The picture could not be made in 5 tries because of an internal error.' },

@@ -1,5 +1,5 @@
 import type { ImageTask } from '@app/domain';
-import type { ImageTaskLifeCycle } from '@app/tasks';
+import type { Tasks } from '@app/tasks';
 import { heartbeatTimeoutMs } from '@app/tasks';
 import type { JsonLogger } from '@app/observability';
 import type { StopListener } from './stop-listener';
@@ -18,7 +18,7 @@ export class TaskHold {
 
   constructor(
     private readonly task: Pick<ImageTask, 'id' | 'attempt'>,
-    private readonly lifeCycle: ImageTaskLifeCycle,
+    private readonly tasks: Tasks,
     stops: StopListener,
     private readonly shutdown: AbortSignal,
     private readonly logger: JsonLogger,
@@ -55,7 +55,7 @@ export class TaskHold {
     if (this.beating) return;
     this.beating = true;
     try {
-      if (!(await this.lifeCycle.heartbeat(this.task))) this.lose();
+      if (!(await this.tasks.heartbeat(this.task))) this.lose();
     } catch (error) {
       // The database may return before the claim expires.
       this.logger.warn('a heartbeat failed', { taskId: this.task.id, reason: (error as Error).message });

@@ -2,9 +2,8 @@ import type { Config } from '@app/config';
 import { ClockWatch, probeWrite } from '@app/database';
 import { CONFIG } from '@app/config';
 import { IMAGE_STORAGE } from '@app/storage';
-import { JOB_BACK_END } from '@app/queue';
+import { WakeUps } from '@app/queue';
 import { Metrics, cached } from '@app/observability';
-import type { JobBackEnd } from '@app/queue';
 import type { ImageStorage } from '@app/storage';
 import type { FactoryProvider } from '@nestjs/common';
 import { DataSource } from 'typeorm';
@@ -19,10 +18,10 @@ const databaseCheckMs = 1_000;
 /** The health checks of everything the worker needs to draw. */
 export const healthServer: FactoryProvider<HealthServer> = {
   provide: HealthServer,
-  inject: [DataSource, JOB_BACK_END, IMAGE_STORAGE, Engines, ClockWatch, Metrics, CONFIG],
+  inject: [DataSource, WakeUps, IMAGE_STORAGE, Engines, ClockWatch, Metrics, CONFIG],
   useFactory: (
     dataSource: DataSource,
-    jobs: JobBackEnd,
+    wakeUps: WakeUps,
     storage: ImageStorage,
     engines: Engines,
     clock: ClockWatch,
@@ -32,7 +31,7 @@ export const healthServer: FactoryProvider<HealthServer> = {
     new HealthServer(
       {
         database: cached(() => probeWrite(dataSource), databaseCheckMs),
-        queue: () => jobs.counts('images'),
+        queue: () => wakeUps.check(),
         storage: cached(() => storage.check(), storageCheckMs),
         engine: () => engines.ensureRunning(),
         clock: async () => clock.agrees,

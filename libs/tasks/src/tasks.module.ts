@@ -4,19 +4,21 @@ import { CONFIG } from '@app/config';
 import { DatabaseContact } from '@app/database';
 import { Transactions } from '@app/queue';
 import { Global, Module } from '@nestjs/common';
-import { ImageTaskLifeCycle } from './image-task-life-cycle';
+import { TaskSweep } from './task-sweep';
+import { Tasks } from './tasks';
 
-/** The moves of an image task. */
+/** The moves of a task, and the sweep that makes those of dead workers. */
 @Global()
 @Module({
   providers: [
     {
-      provide: ImageTaskLifeCycle,
+      provide: Tasks,
       inject: [Transactions, DatabaseContact, CONFIG],
       useFactory: (transactions: Transactions, contact: DatabaseContact, { maxConcurrentPerKey }: Config) =>
-        new ImageTaskLifeCycle(transactions, contact, maxConcurrentPerKey),
+        new Tasks(transactions, contact, maxConcurrentPerKey),
     },
+    TaskSweep,
   ],
-  exports: [ImageTaskLifeCycle],
+  exports: [Tasks, TaskSweep],
 })
-export class ImageTasksModule {}
+export class TasksModule {}

@@ -1,0 +1,113 @@
+import { setMaxListeners } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
+import { ClockWatch } from '@app/database';
+import type { ImageTask } from '@app/domain';
+import { JsonLogger } from '@app/observability';
+import { WakeUps } from '@app/queue';
+import { ClaimLoop, Tasks, undrawableAfterMs } from '@app/tasks';
+import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
+import type { EngineLoan } from '../engine/engines';
+import { Engines } from '../engine/engines';
+import { SHUTDOWN_DEADLINE_MS } from '../shutdown-deadline';
+import { DrawingService } from './drawing.service';
+import { KnownWeights } from './known-weights';
+import { Places } from './places';
+import { WorkerModels } from './worker-models';
+
+/** Every eighth claim goes by turn alone, without regard to what is loaded. */
+const plainClaim = 8;
+
+/** Claims the next task in turn whenever there is a place for it, and draws it. */
+@Injectable()
+export class DrawingLoop implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private readonly loop: ClaimLoop;
+  private readonly shutdown = new AbortController();
+  private readonly drawn = new Set<Promise<void>>();
+  private claims = 0;
+
+  constructor(
+    private readonly clock: ClockWatch,
+    private readonly wakeUps: WakeUps,
+    private readonly engines: Engines,
+    private readonly tasks: Tasks,
+    private readonly drawings: DrawingService,
+    private readonly places: Places,
+    private readonly models: WorkerModels,
+    private readonly weights: KnownWeights,
+    private readonly logger: JsonLogger,
+    @Inject(SHUTDOWN_DEADLINE_MS) private readonly deadlineMs: number,
+  ) {
+    // Every task listens, and there are more places than Node expects.
+    setMaxListeners(0, this.shutdown.signal);
+    this.loop = new ClaimLoop(
+      () => this.claim(),
+      ({ message }) => logger.warnSparingly('no task could be claimed', { reason: message }),
+    );
+  }
+
+  onApplicationBootstrap(): void {
+    this.wakeUps.listen(() => this.loop.look());
+    this.loop.start();
+  }
+
+  /** Stops claiming, lets current drawings finish within the deadline, and gives the others back. */
+  async beforeApplicationShutdown(): Promise<void> {
+    await this.loop.stop();
+    const finished = Promise.all(this.drawn);
+    const deadline = new AbortController();
+    await Promise.race([finished, delay(this.deadlineMs, undefined, { signal: deadline.signal, ref: false })]);
+    deadline.abort();
+    this.shutdown.abort();
+    await finished;
+  }
+
+  /** Claims a task and begins to draw it, so that the next claim sees what is left. */
+  private async claim(): Promise<boolean> {
+    if (!this.places.hasRoom || !this.clock.agrees || this.engines.isStalled) return false;
+    const loan = await this.engines.places.borrow(0);
+    if (!loan) return false;
+    let task: ImageTask | undefined;
+    try {
+      const wanted = this.wanted();
+      task = await this.tasks.claim(wanted);
+      if (!task && (await this.tasks.waitsForOthers(wanted.models))) void this.models.refreshUnlessJustRead();
+    } finally {
+      if (!task) loan.giveBack();
+    }
+    if (task) this.begin(task, loan);
+    return task !== undefined;
+  }
+
+  private begin(task: ImageTask, loan: EngineLoan): void {
+    const leave = this.places.take(task.ownerId);
+    const giveBack = (): void => {
+      loan.giveBack();
+      this.loop.look();
+    };
+    const drawing = this.drawings
+      .run(task, { ...loan, giveBack }, this.shutdown.signal)
+      // Its heartbeats have ended, so the sweep finds it.
+      .catch((error: Error) => this.logger.error('the outcome could not be written', { taskId: task.id }, error))
+      .finally(() => {
+        this.drawn.delete(drawing);
+        leave();
+        giveBack();
+      });
+    this.drawn.add(drawing);
+  }
+
+  /** What the engines with a place free can draw now, and what they have loaded. */
+  private wanted() {
+    const { freeDevices, loadedKeys } = this.engines.places;
+    // Now and then it is simply the next owner's turn, so that no number of owners whose models are
+    // loaded can starve one.
+    const isPlain = ++this.claims % plainClaim === 0;
+    return {
+      except: this.places.full,
+      models: this.models.drawableOn(freeDevices),
+      loaded: isPlain ? [] : this.weights.drawnWith(loadedKeys),
+      undrawable: this.clock.contact.heldMs > undrawableAfterMs,
+    };
+  }
+}

@@ -1,0 +1,100 @@
+import { workerBeatMs, silentMs } from '../live-workers';
+import { queueHeads } from './queue-heads';
+import { taskCost } from './task-cost';
+
+/**
+ * Compute seconds by which an owner goes before its turn if the worker has its oldest task's model loaded, with the
+ * task's Fine-Tune at its scale: about what loading takes. The owner is charged as always, so the others wait at most
+ * these seconds longer for each owner who goes before.
+ */
+const affinitySeconds = 5;
+
+/**
+ * A task is offered to every worker only if it has waited this long and no worker has had its model for this long: a
+ * worker that restarts, and one that is about to find a new model, must not cost a picture.
+ */
+export const undrawableAfterMs = 15_000;
+
+/**
+ * In SQL: whether a queued task is offered to a worker: it can draw the task's model, or no worker has had it for
+ * `undrawableAfterMs`. A worker names its models every `workerBeatMs`.
+ */
+const isOffered = `($4::text[] IS NULL OR head.model = ANY ($4) OR $5::boolean
+  AND head.created_at < now() - interval '${undrawableAfterMs} ms'
+  AND NOT EXISTS (
+    SELECT FROM drawable_models seen
+    WHERE seen.name = head.model AND seen.drawable_at > now() - interval '${workerBeatMs + undrawableAfterMs} ms'
+  )
+  AND NOT EXISTS (
+    SELECT FROM inference_workers WHERE models IS NULL AND heartbeat_at > now() - interval '${silentMs} ms'
+  ))`;
+
+/** A sandbox key has no limit: nothing of an engine is taken. PostgreSQL wants every parameter used. */
+const noSlot = 'SELECT NULL::integer AS slot WHERE $1::integer IS NOT NULL';
+
+/** A free slot of the owner's key, in SQL; null if the key has no limit. */
+const freeSlot = `
+    SELECT NULL::integer AS slot WHERE coalesce(caller.max_concurrent, $1) = 0
+    UNION ALL
+    SELECT slot FROM generate_series(1, coalesce(caller.max_concurrent, $1)) slot
+    WHERE NOT EXISTS (
+      SELECT 1 FROM image_tasks held
+      WHERE held.owner_id = offers.owner_id AND held.status = 'processing' AND held.slot = slot.slot
+    )
+    LIMIT 1`;
+
+/**
+ * Claims the oldest task of the owner who has used the least compute time. This is deficit round robin with a quantum
+ * that approaches zero, which is start-time fair queuing (Goyal, Vin, Cheng 1996). Each owner's virtual time is the sum
+ * of its charges; the charge is the estimate until the task ends. One statement, so that a worker that freezes holds no
+ * lock. Rows locked by another claim are skipped. A key's limit is its number of slots, and a unique index allows one
+ * task per slot.
+ * Parameters: the limit of keys without their own (0: none), the channel of changes, owners whose tasks are not
+ * wanted, the models that can be drawn (null: any), whether what no worker can draw is wanted, each model and Fine-Tune
+ * that is loaded, as `weightsLabel` names it.
+ */
+export const claimStatement = (sandbox: boolean): string => `
+WITH RECURSIVE ${queueHeads(sandbox)},
+offers AS MATERIALIZED (
+  SELECT owner_id, array_agg(model ORDER BY created_at) AS models,
+    (array_agg(weights ORDER BY created_at))[1] = ANY ($6::text[]) AS is_loaded
+  FROM queue_heads head
+  WHERE owner_id <> ALL ($3::text[]) AND ${isOffered}
+  GROUP BY owner_id
+),
+owners AS MATERIALIZED (
+  SELECT offers.owner_id, offers.models, place.slot
+  FROM offers
+  LEFT JOIN fair_shares share ON share.owner_id = offers.owner_id
+  LEFT JOIN api_keys caller ON caller.id = offers.owner_id
+  CROSS JOIN LATERAL (${sandbox ? noSlot : freeSlot}) place
+  ORDER BY coalesce(share.virtual_time, 0) - CASE WHEN is_loaded THEN ${affinitySeconds} ELSE 0 END, offers.owner_id
+),
+due AS (
+  SELECT oldest.id, owners.slot FROM owners CROSS JOIN LATERAL unnest(owners.models) AS wanted (model) CROSS JOIN LATERAL (
+    SELECT id FROM image_tasks
+    WHERE owner_id = owners.owner_id AND model = wanted.model AND status = 'queued' AND ${sandbox ? '' : 'NOT '}sandbox
+      AND (not_before IS NULL OR not_before <= now())
+    ORDER BY created_at, id LIMIT 1
+    FOR UPDATE SKIP LOCKED
+  ) oldest
+  LIMIT 1
+),
+claimed AS (
+  UPDATE image_tasks task SET
+    status = 'processing', attempt = attempt + 1, started_at = coalesce(started_at, now()), heartbeat_at = now(),
+    slot = due.slot, not_before = NULL, drawn_alone = false,
+    charged_seconds = ${sandbox ? '0' : taskCost}
+  FROM due WHERE task.id = due.id
+  RETURNING task.id, task.owner_id, task.charged_seconds AS charge
+),
+charged AS (
+  INSERT INTO fair_shares (owner_id, virtual_time) SELECT owner_id, charge FROM claimed WHERE charge > 0
+  ON CONFLICT (owner_id) DO UPDATE SET virtual_time = fair_shares.virtual_time + excluded.virtual_time
+)
+SELECT id, pg_notify($2, id) FROM claimed`;
+
+/** Whether a queued task is of none of the models $1. */
+export const waitsForOthersStatement = `
+WITH RECURSIVE ${queueHeads(false)}
+SELECT EXISTS (SELECT FROM queue_heads WHERE model <> ALL ($1)) AS waits`;

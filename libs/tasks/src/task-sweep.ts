@@ -1,0 +1,63 @@
+import { underSessionLock } from '@app/database';
+import type { ImageTask } from '@app/domain';
+import { JsonLogger } from '@app/observability';
+import { RecurringService } from '@app/process';
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { deathsAfter, fatalCount } from './deaths';
+import { Tasks } from './tasks';
+
+const intervalMs = 2_000;
+
+/** Advisory lock that lets one process at a time sweep: "SWEP" in ASCII. */
+const sweepLock = 0x53574550;
+
+/** The error of a task whose workers ended one after the other. */
+const workersDied = `The picture could not be drawn: its worker ended unexpectedly in ${fatalCount} tries.`;
+/** Claims after which a sandbox key's task is taken for the death of its workers; each end of a process costs one too. */
+const mostSandboxAttempts = 2 * fatalCount;
+
+/**
+ * Ends what is dead, in one process at a time of the api and the workers: a task whose worker is silent goes back into
+ * the queue, or fails if its workers died too often.
+ */
+@Injectable()
+export class TaskSweep extends RecurringService {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly tasks: Tasks,
+    logger: JsonLogger,
+  ) {
+    super(logger);
+    this.repeat({ intervalMs, failure: 'the sweep of tasks failed', work: (signal) => this.sweep(signal) });
+  }
+
+  /** Sweeps now, unless another process is at it. @returns whether it did */
+  async sweep(signal?: AbortSignal): Promise<boolean> {
+    const swept = await underSessionLock(this.dataSource, sweepLock, async () => {
+      for (const task of await this.tasks.silent()) {
+        if (signal?.aborted) break;
+        // A task that cannot be moved does not keep the others from it; the next sweep tries again.
+        await this.end(task).catch((error: unknown) =>
+          this.logger.error('could not be swept', { taskId: task.id }, error),
+        );
+      }
+      return true;
+    });
+    return swept ?? false;
+  }
+
+  private async end(task: ImageTask): Promise<void> {
+    const { id: taskId, attempt } = task;
+    const error = fatalError(task);
+    if (!(await this.tasks.endSilent(task, error))) return;
+    if (error === undefined) this.logger.warn('its worker is silent: put back into the queue', { taskId, attempt });
+    else this.logger.error('failed for good: its workers died', { taskId, attempt });
+  }
+}
+
+/** Why a silent task is not drawn again. */
+function fatalError(task: ImageTask): string | undefined {
+  const isFatal = task.sandbox ? task.attempt >= mostSandboxAttempts : deathsAfter(task) >= fatalCount;
+  return isFatal ? workersDied : undefined;
+}

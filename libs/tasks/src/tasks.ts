@@ -1,0 +1,216 @@
+import type { DatabaseContact } from '@app/database';
+import { Image, ImageTask, isTerminated } from '@app/domain';
+import type { Transactions } from '@app/queue';
+import type { EntityManager } from 'typeorm';
+import { announce, changeChannel, stopChannel } from './channels';
+import type { Wanted } from './claims';
+import { claimNext, waitsForOthers } from './claims';
+import { cancelBatch } from './cancellation';
+import { deathsAfter } from './deaths';
+import { forgetReplies } from './forget-replies';
+import { isSilent, silenceUntil } from './silence';
+import { addStored } from './storage-use';
+import type { Served, Settlement } from './settlement';
+import { bytesOf, lockTask, putBack, terminate } from './settlement';
+import { keepThumbnail, lockPrompt } from './thumbnails';
+import { recordUsage } from './usage';
+
+/** A task held by one worker, identified by the attempt of its claim. */
+export type Attempt = Pick<ImageTask, 'id' | 'attempt'>;
+
+/** Why a task is given back, and when it may be claimed again. */
+export interface Release {
+  delayMs?: number;
+  /** `failed`: by an error of its own. `died`: its engine was lost, as if its worker had died. */
+  because?: 'failed' | 'died';
+}
+
+/** Silent tasks per sweep; the next one finds the rest. */
+const silentBatchSize = 500;
+
+/**
+ * Every status change of a task except its insertion. Each first makes sure, by its condition or by a lock, that the
+ * row is as the caller last saw it. A worker's writes carry the attempt of its claim and do nothing once the row has
+ * another attempt, so a task gets one terminated status and one set of images.
+ */
+export class Tasks {
+  /**
+   * @param contact with the database; it says whether workers that look silent are
+   * @param maxConcurrent tasks of one key that may be drawn at once, for keys without a limit of
+   * their own; 0: no limit.
+   */
+  constructor(
+    private readonly transactions: Transactions,
+    private readonly contact: DatabaseContact,
+    private readonly maxConcurrent = 0,
+  ) {}
+
+  /** Claims the oldest due task of the owner who has used the least compute time and is below its limit. */
+  async claim(wanted: Wanted = {}): Promise<ImageTask | undefined> {
+    const { manager } = this.transactions;
+    const id = await claimNext(manager, wanted, this.maxConcurrent);
+    return (id && (await manager.findOneBy(ImageTask, { id, status: 'processing' }))) || undefined;
+  }
+
+  /** Whether something waits that none of these models draws. */
+  waitsForOthers(models: readonly string[]): Promise<boolean> {
+    return waitsForOthers(this.transactions.manager, models);
+  }
+
+  /**
+   * Records that the worker of this attempt is alive. False: the task is no longer its own
+   * (canceled, deleted, taken over).
+   */
+  heartbeat(task: Attempt): Promise<boolean> {
+    return this.updateHeld(task, { heartbeatAt: () => 'now()' });
+  }
+
+  /**
+   * Records that the worker draws nothing else from now on, so that its death is this task's fault.
+   * False as for `heartbeat`.
+   */
+  drawnAlone(task: Attempt): Promise<boolean> {
+    return this.updateHeld(task, { drawnAlone: true });
+  }
+
+  /** Records what draws the task. False as for `heartbeat`. */
+  drawingStarted(task: Attempt, served: Served): Promise<boolean> {
+    return this.updateHeld(task, served);
+  }
+
+  /**
+   * Writes the terminated status, the images, the usage and the pending webhook delivery in one transaction, only if
+   * the row still carries this attempt.
+   * @returns whether this attempt has settled the task; if not, its files must be discarded. It may have settled it
+   * before: when the answer to its commit was lost and it asks again, the task has succeeded all the same.
+   */
+  settle(task: Attempt, settlement: Settlement): Promise<boolean> {
+    const { status, images = [], computeSeconds = 0 } = settlement;
+    return this.transactions.run(async (manager) => {
+      const thumbnail = images.at(0)?.thumbnail;
+      if (thumbnail) await lockPrompt(manager, task.id);
+      const row = await lockTask(manager, task.id);
+      if (row?.attempt !== task.attempt) return false;
+      if (row.status !== 'processing') return row.status === 'succeeded' && status === 'succeeded';
+      await terminate(manager, [row], settlement);
+      const rows = images.map((image) => ({ ...image, taskId: task.id }));
+      if (rows.length > 0) await manager.insert(Image, rows);
+      if (thumbnail) await keepThumbnail(manager, task.id, thumbnail.storageKey);
+      if (status === 'succeeded' && !row.sandbox) await recordUsage(manager, row, images.length, computeSeconds);
+      await addStored(manager, row.ownerId, { pictureBytes: bytesOf(settlement) });
+      return true;
+    });
+  }
+
+  /** Gives a claimed task back, so that any worker can draw it again. False as for `heartbeat`. */
+  release(task: Attempt, { delayMs = 0, because }: Release = {}): Promise<boolean> {
+    return this.transactions.run(async (manager) => {
+      const row = await lockTask(manager, task.id);
+      if (row?.status !== 'processing' || row.attempt !== task.attempt) return false;
+      const deaths = because === 'died' ? deathsAfter(row) : row.deaths;
+      const failures = row.failures + (because === 'failed' ? 1 : 0);
+      await putBack(manager, row, { deaths, failures }, delayMs);
+      return true;
+    });
+  }
+
+  /**
+   * Tasks whose workers have been silent for too long; none while this process cannot judge that, because the
+   * database was away.
+   */
+  silent(): Promise<ImageTask[]> {
+    return this.transactions.manager
+      .createQueryBuilder(ImageTask, 'task')
+      .where(`status = 'processing' AND ${isSilent(':until')}`, { until: silenceUntil(this.contact) })
+      .orderBy('task.heartbeatAt', 'ASC')
+      .limit(silentBatchSize)
+      .getMany();
+  }
+
+  /**
+   * Puts a silent task back into the queue, or fails it with this error. False if it has moved, or its worker has been
+   * heard again.
+   */
+  endSilent(found: ImageTask, error: string | undefined): Promise<boolean> {
+    return this.transactions.run(async (manager) => {
+      const row = await lockTask(manager, found.id);
+      const isSame =
+        row?.status === 'processing' &&
+        row.attempt === found.attempt &&
+        row.heartbeatAt?.getTime() === found.heartbeatAt?.getTime();
+      if (!isSame) return false;
+      // No engine draws sandbox tasks, so none can be the reason of their worker's death.
+      const deaths = row.sandbox ? row.deaths : deathsAfter(row);
+      if (error === undefined) await putBack(manager, row, { deaths }, 0);
+      else {
+        await terminate(manager, [row], { status: 'failed', error });
+        await manager.update(ImageTask, { id: row.id }, { deaths });
+      }
+      return true;
+    });
+  }
+
+  /**
+   * Cancels a task that has not terminated, inside the caller's transaction.
+   * @returns whether it was canceled now; undefined if there is no such task.
+   */
+  async cancel(manager: EntityManager, taskId: string): Promise<{ canceled: boolean } | undefined> {
+    const row = await lockTask(manager, taskId);
+    if (!row) return undefined;
+    const canceled = !isTerminated(row.status);
+    if (canceled) await terminate(manager, [row], { status: 'canceled' });
+    return { canceled };
+  }
+
+  /** Cancels a batch of what an owner has waiting or being drawn, skipping locked tasks. @returns how many. */
+  cancelBatch(ownerId: string): Promise<number> {
+    return cancelBatch(this.transactions, { ownerId, locked: 'skip' });
+  }
+
+  /** Deletes a task with all its rows, inside the caller's transaction; a worker that draws it stops. */
+  async remove(manager: EntityManager, taskId: string): Promise<void> {
+    await manager.query(removeStatement, [[taskId]]);
+    await forgetReplies(manager, [taskId]);
+    await announce(manager, [changeChannel, stopChannel], [taskId]);
+  }
+
+  /**
+   * Deletes many tasks as `remove` does, in a fixed number of statements.
+   * @returns the ids of those that a worker ever claimed, which may have files.
+   */
+  async removeAll(manager: EntityManager, taskIds: readonly string[]): Promise<string[]> {
+    const removed: Pick<ImageTask, 'id' | 'attempt' | 'status'>[] = await manager.query(removeStatement, [taskIds]);
+    await forgetReplies(manager, taskIds);
+    const open = removed.filter(({ status }) => !isTerminated(status));
+    await announce(
+      manager,
+      [changeChannel, stopChannel],
+      open.map(({ id }) => id),
+    );
+    return removed.filter(({ attempt }) => attempt > 0).map(({ id }) => id);
+  }
+
+  /** Writes a worker's update of a task it holds. False: it no longer holds the task. */
+  private updateHeld({ id, attempt }: Attempt, values: Parameters<EntityManager['update']>[2]): Promise<boolean> {
+    return this.transactions.run(async (manager) => {
+      const { affected } = await manager.update(ImageTask, { id, attempt, status: 'processing' }, values);
+      return affected === 1;
+    });
+  }
+}
+
+/**
+ * Deletes tasks with the rows of their pictures, and subtracts these from the count. It uses an insert,
+ * because an update would not see a count that was first inserted by a settlement for which the deletion
+ * waited. Parameter: the ids.
+ */
+const removeStatement = `
+WITH removed AS (
+  DELETE FROM image_tasks WHERE id = ANY($1) RETURNING id, owner_id, attempt, status, picture_bytes
+),
+counted AS (
+  INSERT INTO storage_use AS stored (owner_id, picture_bytes)
+  SELECT owner_id, -sum(picture_bytes)::bigint FROM removed GROUP BY owner_id HAVING sum(picture_bytes) > 0 ORDER BY owner_id
+  ON CONFLICT (owner_id) DO UPDATE SET picture_bytes = stored.picture_bytes + excluded.picture_bytes
+)
+SELECT id, attempt, status FROM removed`;
