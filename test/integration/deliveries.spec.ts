@@ -181,7 +181,7 @@ describe('The webhook log', () => {
       for (let i = 0; i < hostConcurrency; i++) await terminate(url);
       await until(async () => held.length === hostConcurrency, 'the receiver has all it may have at once');
       await redeliver(id, failed.id);
-      // Postponed because no slot was free: this counts as no attempt.
+      // Postponed because no place was free: this counts as no attempt.
       await until(async () => {
         const row = await api.dataSource.manager.findOneByOrFail(WebhookDelivery, { id: failed.id });
         return row.status !== 'pending' || (row.nextAttemptAt?.getTime() ?? 0) > Date.now();

@@ -215,7 +215,7 @@ describe('the fair claim', () => {
     const task = await claimOne();
     await bench.tasks.release(task, { delayMs: 60_000 });
     expect(await claim()).toBeUndefined();
-    await bench.dataSource.query(`UPDATE image_tasks SET not_before = now()`);
+    await bench.dataSource.query(`UPDATE image_tasks SET not_before = now() - interval '1 s'`);
     expect(await claim()).toMatchObject({ id: task.id, attempt: 2 });
   });
 });

@@ -7,7 +7,6 @@ import {
   migrate,
   NotMigratedError,
 } from '@app/database';
-import { runMigrations as runQueueMigrations } from 'bullmq';
 import { Client } from 'pg';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { DataSource } from 'typeorm';
@@ -184,18 +183,5 @@ describe(migrate.name, () => {
     );
     expect(rows).toEqual([{ ids, count: 2500 }]);
     expect(await schema()).toContain('idempotent_replies_records_idx');
-  });
-
-  it('reverts every migration, and applies it again', async () => {
-    await migrate(url);
-    const before = await schema();
-    const dataSource = await createDataSource(url).initialize();
-    const names = (await client.query<{ name: string }>('SELECT name FROM migrations')).rows;
-    for (const _ of names) await dataSource.undoLastMigration({ transaction: 'each' });
-    expect(await schema()).not.toContain('image_tasks');
-    await dataSource.runMigrations();
-    await dataSource.destroy();
-    await runQueueMigrations(client);
-    expect(await schema()).toBe(before);
   });
 });

@@ -1,6 +1,33 @@
 import type { EntityManager } from 'typeorm';
 import { olderTasksStatement, ownersByTurnStatement } from './statements/queue-positions';
 
+/** In SQL: one row for each owner who waits for an engine, by one look into an index for each. */
+const waitingOwners = `waiting (owner_id) AS (
+  SELECT min(owner_id) FROM image_tasks WHERE status = 'queued' AND NOT sandbox
+  UNION ALL
+  SELECT (
+    SELECT owner_id FROM image_tasks WHERE status = 'queued' AND NOT sandbox AND owner_id > waiting.owner_id
+    ORDER BY owner_id LIMIT 1
+  ) FROM waiting WHERE waiting.owner_id IS NOT NULL
+)`;
+
+/**
+ * Puts an owner who comes anew level with the one who has had the least of those who have something to draw, for a rest
+ * earns no credit. What is still being drawn counts as not yet charged, for its estimate may be far too high.
+ * Parameter: the owner.
+ */
+export const levelNewcomerStatement = `
+WITH RECURSIVE ${waitingOwners},
+drawing AS (
+  SELECT owner_id, sum(charged_seconds) AS charged FROM image_tasks
+  WHERE status = 'processing' AND NOT sandbox GROUP BY owner_id
+)
+INSERT INTO fair_shares (owner_id, virtual_time)
+SELECT $1, coalesce(min(share.virtual_time - coalesce(drawing.charged, 0)), 0)
+FROM (SELECT owner_id FROM waiting UNION SELECT owner_id FROM drawing) AS present
+JOIN fair_shares AS share USING (owner_id) LEFT JOIN drawing USING (owner_id)
+ON CONFLICT (owner_id) DO UPDATE SET virtual_time = greatest(fair_shares.virtual_time, excluded.virtual_time)`;
+
 /** What runs one statement. */
 type Queryable = Pick<EntityManager, 'query'>;
 

@@ -48,7 +48,7 @@ export async function putBack(
       ...counts,
       drawnAlone: false,
       heartbeatAt: () => 'NULL',
-      slot: () => 'NULL',
+      place: () => 'NULL',
       notBefore: () => `now() + ${delayMs} * interval '1 ms'`,
     },
   );

@@ -1,9 +1,11 @@
-import type { FinetunePrompt, Generation, ImageTask } from '@app/domain';
+import { Finetune, FinetunePrompt, Generation, ImageTask } from '@app/domain';
 import type { Transactions, WakeUps } from '@app/queue';
 import { afterCommit } from '@app/queue';
+import type { EntityManager } from 'typeorm';
+import { levelNewcomerStatement } from './fair-queue';
 
-/** The parameters of a drawing, with every default resolved. */
-type DrawingParameters = Pick<
+/** A new task and the record that owns it; only tests omit the record. */
+export interface NewTask extends Pick<
   ImageTask,
   | 'id'
   | 'kind'
@@ -22,12 +24,9 @@ type DrawingParameters = Pick<
   | 'promptWeighting'
   | 'numImages'
   | 'promptChunks'
+  | 'sandbox'
   | 'createdAt'
->;
-
-/** A new task and the record that owns it; only tests omit the record. */
-export interface NewTask extends DrawingParameters {
-  sandbox: boolean;
+> {
   generation?: Pick<Generation, 'webhook' | 'metadata'>;
   finetunePrompt?: Pick<FinetunePrompt, 'prompt' | 'webhook' | 'metadata'>;
 }
@@ -44,12 +43,21 @@ export interface NewTasks {
  * Whether a request was inserted. If not, its owner's key is revoked, or its limit has no room beside the
  * `queued` tasks that wait.
  */
-export type InsertOutcome = { admitted: true } | ({ admitted: false } & Refusal);
+export type InsertOutcome = { admitted: true } | { admitted: false; revoked: boolean; queued: number };
 
-interface Refusal {
-  revoked: boolean;
-  queued: number;
-}
+/**
+ * With fewer places left than this in a key's limit of waiting tasks, its requests are counted one after the other.
+ * Otherwise they need not be: a key has fewer requests open at once, of one task each.
+ */
+const fewPlaces = 200;
+
+/** Parameters: the owner, and the number up to which its waiting tasks are counted. */
+const lookStatement = `
+SELECT (SELECT revoked_at FROM api_keys WHERE id = $1) IS NOT NULL AS revoked,
+  (SELECT count(*)::integer FROM (
+    SELECT FROM image_tasks WHERE owner_id = $1 AND status = 'queued' LIMIT $2
+  ) AS counted) AS queued,
+  EXISTS (SELECT FROM image_tasks WHERE owner_id = $1 AND status IN ('queued', 'processing') AND NOT sandbox) AS present`;
 
 /** Writes what a request makes: its tasks, the records that own them, and its owner's place in the fair queue. */
 export class TaskIntake {
@@ -59,10 +67,18 @@ export class TaskIntake {
   ) {}
 
   /** Resolves when everything is committed and a worker is about to be woken, or when there is no room for it. */
-  async insert(work: NewTasks): Promise<InsertOutcome> {
+  async insert({ ownerId, maxQueued, tasks }: NewTasks): Promise<InsertOutcome> {
     const outcome = await this.transactions.run(async (manager): Promise<InsertOutcome> => {
-      const [refusal] = await manager.query<Refusal[]>('SELECT * FROM insert_tasks($1)', [rowsOf(work)]);
-      if (refusal) return { admitted: false, revoked: refusal.revoked, queued: refusal.queued };
+      let { revoked, queued, present } = await look(manager, ownerId, maxQueued);
+      const room = (): number => maxQueued - queued - tasks.length;
+      if (maxQueued > 0 && (tasks.length > 1 || room() < fewPlaces)) {
+        await manager.query(`SELECT pg_advisory_xact_lock(hashtextextended('admission ' || $1, 0))`, [ownerId]);
+        // Whatever others have committed before the lock was had is seen by a statement that follows it.
+        ({ revoked, queued, present } = await look(manager, ownerId, maxQueued));
+      }
+      if (revoked || (maxQueued > 0 && room() < 0)) return { admitted: false, revoked, queued };
+      if (!present && tasks.some(({ sandbox }) => !sandbox)) await manager.query(levelNewcomerStatement, [ownerId]);
+      await insertRows(manager, tasks);
       return { admitted: true };
     });
     if (outcome.admitted) await afterCommit(async () => this.wakeUps.ask());
@@ -70,46 +86,31 @@ export class TaskIntake {
   }
 }
 
-/** Fields of the database type `new_task` that are columns of a task. */
-const columns: Readonly<Record<keyof DrawingParameters | 'sandbox', string>> = {
-  id: 'id',
-  kind: 'kind',
-  ownerId: 'owner_id',
-  finetuneId: 'finetune_id',
-  prompt: 'prompt',
-  negativePrompt: 'negative_prompt',
-  cfg: 'cfg',
-  steps: 'steps',
-  seed: 'seed',
-  scheduler: 'scheduler',
-  model: 'model',
-  aspectRatio: 'aspect_ratio',
-  highResolution: 'high_resolution',
-  outputFormat: 'output_format',
-  promptWeighting: 'prompt_weighting',
-  numImages: 'num_images',
-  promptChunks: 'prompt_chunks',
-  sandbox: 'sandbox',
-  createdAt: 'created_at',
-};
-const columnNames = Object.entries(columns) as [keyof typeof columns, string][];
+async function look(manager: EntityManager, ownerId: string, maxQueued: number) {
+  const [found] = await manager.query<[{ revoked: boolean; queued: number; present: boolean }]>(lookStatement, [
+    ownerId,
+    maxQueued,
+  ]);
+  return found;
+}
 
-/**
- * The function's parameter: an array of the type `new_task`. A key without a field in that type
- * would be dropped silently.
- */
-function rowsOf({ maxQueued, tasks }: NewTasks): string {
-  const rows = tasks.map((task) => {
-    const record = task.generation ?? task.finetunePrompt;
-    return {
-      ...Object.fromEntries(columnNames.map(([name, column]) => [column, task[name]])),
-      request: 0,
-      max_queued: maxQueued,
-      has_record: record !== undefined,
-      webhook: record?.webhook,
-      prompt_as_sent: task.finetunePrompt?.prompt,
-      metadata: record?.metadata,
-    };
-  });
-  return JSON.stringify(rows);
+async function insertRows(manager: EntityManager, tasks: readonly NewTask[]): Promise<void> {
+  const weights = new Map<string | null, Pick<Finetune, 'weightsHash' | 'weightsScale'> | null>();
+  for (const { finetuneId: id } of tasks)
+    if (id !== null && !weights.has(id)) weights.set(id, await manager.findOneBy(Finetune, { id }));
+  const rows = tasks.map((task) => ({
+    ...task,
+    status: 'queued' as const,
+    weightsHash: weights.get(task.finetuneId)?.weightsHash ?? null,
+    weightsScale: weights.get(task.finetuneId)?.weightsScale ?? null,
+  }));
+  await manager.insert(ImageTask, rows);
+  const generations = tasks.flatMap(({ id, ownerId, generation }) =>
+    generation ? [{ id, ownerId, ...generation }] : [],
+  );
+  if (generations.length > 0) await manager.insert(Generation, generations as object[]);
+  const prompts = tasks.flatMap(({ id, ownerId, finetuneId, finetunePrompt }) =>
+    finetunePrompt ? [{ id, ownerId, finetuneId: finetuneId ?? '', ...finetunePrompt }] : [],
+  );
+  if (prompts.length > 0) await manager.insert(FinetunePrompt, prompts as object[]);
 }

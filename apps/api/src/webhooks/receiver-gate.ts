@@ -15,12 +15,12 @@ const shortestQueueMs = 250;
 /** Hosts of callers that are remembered; beyond that, those that are neither busy nor blocked are forgotten. */
 const maxHosts = 10_000;
 
-/** A few slots, and the return times of those who found none. */
+/** A few places, and the return times of those who found none. */
 class Places {
   running = 0;
   /** Recent duration of an attempt. */
   private typicalMs = 1_000;
-  /** Milliseconds since the epoch; up to this time the slots are promised to those who were sent away. */
+  /** Milliseconds since the epoch; up to this time the places are promised to those who were sent away. */
   private promisedUntil = 0;
 
   constructor(private readonly count: number) {}
@@ -34,7 +34,7 @@ class Places {
     this.typicalMs = 0.7 * this.typicalMs + 0.3 * tookMs;
   }
 
-  /** Those who were sent away return one after the other, at the rate at which slots become free. */
+  /** Those who were sent away return one after the other, at the rate at which places become free. */
   returnAfterMs(now: number): number {
     this.promisedUntil = Math.max(now, this.promisedUntil) + this.typicalMs / this.count;
     return Math.round(Math.min(Math.max(this.promisedUntil - now, shortestQueueMs), longestQueueMs));
@@ -52,10 +52,10 @@ class Host extends Places {
 /** What an attempt shows about its host: it answered, it failed to, or it was never contacted. */
 export type ReceiverAnswer = 'answered' | 'failed' | 'not asked';
 
-/** Either a slot, to be released with the outcome, or how long to stay away. */
+/** Either a place, to be released with the outcome, or how long to stay away. */
 export type GateEntry = { leave: (answer: ReceiverAnswer) => void } | { waitMs: number };
 
-/** One attempt that needs a slot. */
+/** One attempt that needs a place. */
 export interface PlannedAttempt {
   host: string;
   /** The owner of the webhook. */
@@ -65,10 +65,10 @@ export interface PlannedAttempt {
 }
 
 /**
- * Keeps slow or dead receivers from delaying others: each caller has a few slots, fewer at each host, and a host that
+ * Keeps slow or dead receivers from delaying others: each caller has a few places, fewer at each host, and a host that
  * fails repeatedly is left alone for a growing time, after which a single attempt finds out whether it is back. Nothing
  * of this is shared by callers: many of them may have receivers at one host, and one that hangs is not everybody's. The
- * state is per process: it protects this process's own slots, and losing it costs a few attempts.
+ * state is per process: it protects this process's own places, and losing it costs a few attempts.
  */
 @Injectable()
 export class ReceiverGate {

@@ -1,3 +1,4 @@
+import { RowsAreJobs1795830000000 } from './1795830000000-rows-are-jobs';
 import { Initial1795200000000 } from './1795200000000-initial';
 import { InferenceWorkers1795300000000 } from './1795300000000-inference-workers';
 import { Idempotency1795400000000 } from './1795400000000-idempotency';
@@ -82,4 +83,5 @@ export const migrations = [
   BrokenModels1795800000000,
   DueDeliveries1795810000000,
   ThumbnailsOfPrompts1795820000000,
+  RowsAreJobs1795830000000,
 ];

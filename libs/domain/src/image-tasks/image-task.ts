@@ -24,8 +24,7 @@ export type OutputFormat = (typeof outputFormats)[number];
   where: `"status" = 'queued' AND NOT "sandbox"`,
 })
 @Index('image_tasks_failed_idx', ['completedAt', 'id'], { where: `"status" = 'failed' AND NOT "sandbox"` })
-@Index('image_tasks_ticket_idx', ['ticket'], { where: `"status" = 'processing'` })
-@Index('image_tasks_slot_idx', ['ownerId', 'slot'], { unique: true, where: `"status" = 'processing'` })
+@Index('image_tasks_place_idx', ['ownerId', 'place'], { unique: true, where: `"status" = 'processing'` })
 export class ImageTask {
   @PrimaryColumn('varchar', { name: 'id', length: 24, primaryKeyConstraintName: 'image_tasks_pkey' })
   id: string;
@@ -112,10 +111,6 @@ export class ImageTask {
   @Column('boolean', { name: 'drawn_alone', default: false })
   drawnAlone: boolean;
 
-  /** Number of jobs made for this task; the job id is `<id>-<enqueued>`. */
-  @Column('integer', { name: 'enqueued', default: 1 })
-  enqueued: number;
-
   /** Whether it belongs to a sandbox key, so that no engine draws it. */
   @Column('boolean', { name: 'sandbox', default: false })
   sandbox: boolean;
@@ -124,13 +119,9 @@ export class ImageTask {
   @Column({ type: 'timestamptz', name: 'not_before', precision: 3, nullable: true })
   notBefore: Date | null;
 
-  /** Id of the job that claimed it. When the worker dies, the job is retried and finds its task by this. */
-  @Column('varchar', { name: 'ticket', length: 40, nullable: true })
-  ticket: string | null;
-
-  /** Which of its key's slots it occupies while it is drawn, from 1; null if the key has no limit. */
-  @Column('integer', { name: 'slot', nullable: true })
-  slot: number | null;
+  /** Which of its key's places it has while it is drawn, from 1; null if the key has no limit. */
+  @Column('integer', { name: 'place', nullable: true })
+  place: number | null;
 
   /** Estimated compute seconds that its owner was charged at the claim. */
   @Column('double precision', { name: 'charged_seconds', default: 0 })

@@ -30,16 +30,16 @@ const isOffered = `($4::text[] IS NULL OR head.model = ANY ($4) OR $5::boolean
   ))`;
 
 /** A sandbox key has no limit: nothing of an engine is taken. PostgreSQL wants every parameter used. */
-const noSlot = 'SELECT NULL::integer AS slot WHERE $1::integer IS NOT NULL';
+const noPlace = 'SELECT NULL::integer AS place WHERE $1::integer IS NOT NULL';
 
-/** A free slot of the owner's key, in SQL; null if the key has no limit. */
-const freeSlot = `
-    SELECT NULL::integer AS slot WHERE coalesce(caller.max_concurrent, $1) = 0
+/** A free place of the owner's key, in SQL; null if the key has no limit. */
+const freePlace = `
+    SELECT NULL::integer AS place WHERE coalesce(caller.max_concurrent, $1) = 0
     UNION ALL
-    SELECT slot FROM generate_series(1, coalesce(caller.max_concurrent, $1)) slot
+    SELECT place FROM generate_series(1, coalesce(caller.max_concurrent, $1)) place
     WHERE NOT EXISTS (
       SELECT 1 FROM image_tasks held
-      WHERE held.owner_id = offers.owner_id AND held.status = 'processing' AND held.slot = slot.slot
+      WHERE held.owner_id = offers.owner_id AND held.status = 'processing' AND held.place = place.place
     )
     LIMIT 1`;
 
@@ -47,8 +47,8 @@ const freeSlot = `
  * Claims the oldest task of the owner who has used the least compute time. This is deficit round robin with a quantum
  * that approaches zero, which is start-time fair queuing (Goyal, Vin, Cheng 1996). Each owner's virtual time is the sum
  * of its charges; the charge is the estimate until the task ends. One statement, so that a worker that freezes holds no
- * lock. Rows locked by another claim are skipped. A key's limit is its number of slots, and a unique index allows one
- * task per slot.
+ * lock. Rows locked by another claim are skipped. A key's limit is its number of places, and a unique index allows one
+ * task in each.
  * Parameters: the limit of keys without their own (0: none), the channel of changes, owners whose tasks are not
  * wanted, the models that can be drawn (null: any), whether what no worker can draw is wanted, each model and Fine-Tune
  * that is loaded, as `weightsLabel` names it.
@@ -63,15 +63,15 @@ offers AS MATERIALIZED (
   GROUP BY owner_id
 ),
 owners AS MATERIALIZED (
-  SELECT offers.owner_id, offers.models, place.slot
+  SELECT offers.owner_id, offers.models, free.place
   FROM offers
   LEFT JOIN fair_shares share ON share.owner_id = offers.owner_id
   LEFT JOIN api_keys caller ON caller.id = offers.owner_id
-  CROSS JOIN LATERAL (${sandbox ? noSlot : freeSlot}) place
+  CROSS JOIN LATERAL (${sandbox ? noPlace : freePlace}) free
   ORDER BY coalesce(share.virtual_time, 0) - CASE WHEN is_loaded THEN ${affinitySeconds} ELSE 0 END, offers.owner_id
 ),
 due AS (
-  SELECT oldest.id, owners.slot FROM owners CROSS JOIN LATERAL unnest(owners.models) AS wanted (model) CROSS JOIN LATERAL (
+  SELECT oldest.id, owners.place FROM owners CROSS JOIN LATERAL unnest(owners.models) AS wanted (model) CROSS JOIN LATERAL (
     SELECT id FROM image_tasks
     WHERE owner_id = owners.owner_id AND model = wanted.model AND status = 'queued' AND ${sandbox ? '' : 'NOT '}sandbox
       AND (not_before IS NULL OR not_before <= now())
@@ -83,7 +83,7 @@ due AS (
 claimed AS (
   UPDATE image_tasks task SET
     status = 'processing', attempt = attempt + 1, started_at = coalesce(started_at, now()), heartbeat_at = now(),
-    slot = due.slot, not_before = NULL, drawn_alone = false,
+    place = due.place, not_before = NULL, drawn_alone = false,
     charged_seconds = ${sandbox ? '0' : taskCost}
   FROM due WHERE task.id = due.id
   RETURNING task.id, task.owner_id, task.charged_seconds AS charge
