@@ -18,21 +18,16 @@ const usage = `node scripts/judge-model.mjs [options]: draws random captions thr
   --count <n>          captions                              200
   --seed <n>           of the captions and pictures          1
   --cfg, --steps, --scheduler   as in a request; else the service's defaults
-  --keep <folder>      for the pictures that are wrong
-  --json <file>        for the figures`;
+  --keep <folder>      for the pictures that are wrong`;
 
+const text = { type: 'string' } as const;
 const { values: options } = parseArgs({
   options: {
-    url: { type: 'string', default: 'http://localhost:3000' },
-    key: { type: 'string' },
-    model: { type: 'string', default: 'shapes' },
-    count: { type: 'string', default: '200' },
-    seed: { type: 'string', default: '1' },
-    cfg: { type: 'string' },
-    steps: { type: 'string' },
-    scheduler: { type: 'string' },
-    keep: { type: 'string' },
-    json: { type: 'string' },
+    url: { ...text, default: 'http://localhost:3000' },
+    model: { ...text, default: 'shapes' },
+    count: { ...text, default: '200' },
+    seed: { ...text, default: '1' },
+    ...{ key: text, cfg: text, steps: text, scheduler: text, keep: text },
     help: { type: 'boolean', default: false },
   },
 });
@@ -40,30 +35,23 @@ const { values: options } = parseArgs({
 /** Number of concurrent pictures. */
 const concurrency = 4;
 
-/** The result of one caption. */
-interface Result extends Verdict {
-  caption: string;
-  seed: number;
-  servedBy: string | null;
-}
-
 async function main(): Promise<void> {
   if (options.help) return console.log(usage);
   const key = options.key ?? readFileSync(join('.darkroom', 'api-key'), 'utf8').trim();
   const darkroom = createClient({ baseUrl: options.url, apiKey: key });
   const scenes = scenesOf(Number(options.seed), Number(options.count));
-  const results: Result[] = [];
+  const verdicts: Verdict[] = [];
   let next = 0;
   let done = 0;
   const work = async (): Promise<void> => {
     for (let index = next++; index < scenes.length; index = next++) {
-      results[index] = await judgeOne(darkroom, scenes[index], Number(options.seed) * 1000 + index);
+      verdicts[index] = await judgeOne(darkroom, scenes[index], Number(options.seed) * 1000 + index);
       process.stderr.write(`\r${++done} of ${scenes.length}`);
     }
   };
   await Promise.all(Array.from({ length: concurrency }, work));
   process.stderr.write('\n');
-  report(scenes, results);
+  console.log(figuresOf(scenes, verdicts));
 }
 
 /** Random scenes, without those whose exact picture is ambiguous, such as gray on a gradient that ends in gray. */
@@ -77,7 +65,7 @@ function scenesOf(seed: number, count: number): Scene[] {
   return scenes;
 }
 
-async function judgeOne(darkroom: Client, scene: Scene, seed: number): Promise<Result> {
+async function judgeOne(darkroom: Client, scene: Scene, seed: number): Promise<Verdict> {
   const record = await darkroom.generate({
     prompt: scene.caption,
     aspect_ratio: scene.format,
@@ -94,29 +82,24 @@ async function judgeOne(darkroom: Client, scene: Scene, seed: number): Promise<R
     mkdirSync(options.keep, { recursive: true });
     writeFileSync(join(options.keep, `${seed} ${scene.caption}.png`), file);
   }
-  return { ...verdict, caption: scene.caption, seed, servedBy: record.served_by };
+  return verdict;
 }
 
-function report(scenes: readonly Scene[], results: readonly Result[]): void {
-  const rightOf = (those: readonly Result[]) => those.filter(({ problems }) => problems.length === 0).length;
+function figuresOf(scenes: readonly Scene[], verdicts: readonly Verdict[]): object {
+  const isRight = ({ problems }: Verdict) => problems.length === 0;
   const wrong: Record<string, number> = {};
-  for (const { problems } of results)
+  for (const { problems } of verdicts)
     for (const kind of new Set(problems.map((problem) => problem.split(':')[0]))) wrong[kind] = (wrong[kind] ?? 0) + 1;
-  const rightByMode = Object.fromEntries(
-    ['one', 'two', 'many'].map((mode) => {
-      const those = results.filter((_, index) => scenes[index].mode === mode);
-      return [mode, `${rightOf(those)} of ${those.length}`];
-    }),
-  );
-  const figures = {
-    servedBy: results[0]?.servedBy,
-    right: `${((100 * rightOf(results)) / results.length).toFixed(1)} %`,
-    meanOverlap: Number((results.reduce((sum, { overlap }) => sum + overlap, 0) / results.length).toFixed(3)),
-    wrong,
-    rightByMode,
+  const rightOf = (mode: Scene['mode']) => {
+    const those = verdicts.filter((_, index) => scenes[index].mode === mode);
+    return `${those.filter(isRight).length} of ${those.length}`;
   };
-  console.log(figures);
-  if (options.json) writeFileSync(options.json, `${JSON.stringify({ options, figures, results }, null, 2)}\n`);
+  return {
+    right: `${((100 * verdicts.filter(isRight).length) / verdicts.length).toFixed(1)} %`,
+    meanOverlap: Number((verdicts.reduce((sum, { overlap }) => sum + overlap, 0) / verdicts.length).toFixed(3)),
+    wrong,
+    rightByMode: { one: rightOf('one'), two: rightOf('two'), many: rightOf('many') },
+  };
 }
 
 main().catch((error: Error) => {

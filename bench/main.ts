@@ -8,14 +8,13 @@ import { intake } from './sections/intake';
 import { memory } from './sections/memory';
 import { pickUp } from './sections/pick-up';
 import { pipeline } from './sections/pipeline';
-import { png } from './sections/png';
 import { poisson } from './sections/poisson';
 import { rows } from './sections/rows';
 import { short } from './sections/short';
 import { spinning } from './sections/spinning';
 import { start } from './sections/start';
 
-const sections = [rows, engine, poisson, short, cancel, start, memory, pipeline, intake, pickUp, png, spinning];
+const sections = [rows, engine, poisson, short, cancel, start, memory, pipeline, intake, pickUp, spinning];
 
 const usage = `npm run bench -- [options]: measures ratios, and writes a page of them.
 
