@@ -31,7 +31,7 @@ interface Run {
   noise_seed: number | null;
 }
 
-/** The second file is made by scripts/goldens/schedulers_further.py. */
+/** Made by scripts/goldens/schedulers.py. */
 const files = ['schedulers', 'schedulers-further'].map((file) => ({
   exactTimesteps: file === 'schedulers',
   golden: loadGolden(file),
