@@ -9,9 +9,10 @@ REACH and cut at -1 and 1. A decoder draws crisp edges from them at any resoluti
 makes them easy to predict.
 """
 import torch
-from scenes import COLORS, SHAPES, _sdf, pattern
+from common import CELL, LATENT_CHANNELS
+from scenes import COLORS, _sdf, pattern
 
-CHANNELS, CELL, REACH, WIDE, SUB = 22, 32, 0.12, 0.4, 4
+REACH, WIDE, SUB = 0.12, 0.4, 4
 COLOR = list(COLORS)
 PALETTE = torch.tensor([COLORS[c] for c in COLOR]) / 127.5 - 1
 
@@ -38,7 +39,7 @@ def fields(specs, height=512, width=512, cell_px=CELL, sub=SUB):
     low = (g + 1) * 0.55 - 1 + 0.44 * black
     ground = g + gradient * (low - g) * t
     pat = torch.stack([pattern(s["kind"], X, Y) for s in specs])
-    out = torch.empty(n, CHANNELS, H // SUB, W // SUB)
+    out = torch.empty(n, LATENT_CHANNELS, H // SUB, W // SUB)
     out[:, 0:3] = cell(ground.expand(n, 3, H, W)); out[:, 12] = centre((-pat / 0.0625).clamp(-1, 1))
     for layer, (c0, at, share) in enumerate(((3, 9, 13), (6, 10, 14))):
         rows = [layers(s)[layer] for s in specs]

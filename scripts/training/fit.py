@@ -5,9 +5,10 @@ import torch.nn.functional as F
 torch.set_num_threads(1)
 from pathlib import Path
 from scipy import ndimage
-from fields import REACH, WIDE, CELL, SUB, fields, layers
+from common import CELL, SIZE, statistics
+from fields import REACH, WIDE, SUB, fields, layers
 from scenes import _sdf
-mean, std = (v.view(1, -1, 1, 1) for v in torch.load("parts/fields_stats.pt")); SIZE = {"square": (512, 512), "portrait": (768, 512), "landscape": (512, 768)}
+mean, std = statistics()
 
 
 def grid(h, w):
@@ -68,7 +69,6 @@ def fit(row, z, h, w):
 
 
 if __name__ == "__main__":
-    from lib import *
     for folder in map(Path, sys.argv[1:]):
         for path in sorted(folder.glob("*.pt")):
             goal = path.with_suffix(".fit")
@@ -81,4 +81,3 @@ if __name__ == "__main__":
                 "paint2": mean_of((x[:, 6:9] - f[:, 6:9]).abs().amax(1, True), inn), "ground": (x[:, 0:3] - f[:, 0:3]).abs().amax(1).mean((1, 2)), "mark": (x[:, 12] - f[:, 12]).abs().mean((1, 2)), "line": mean_of((x[:, 11:12] - f[:, 11:12]).abs(), share)}
             torch.save({"index": have, "specs": [fits[i][0] for i in have], "x": x.half(), "figures": figures}, goal)
             print(goal, f"{time.process_time() - t0:.1f}s", len(have), {k: [round(q, 3) for q in v.quantile(torch.tensor([0.5, 0.8, 0.9, 0.95])).tolist()] for k, v in figures.items()}, flush=True)
-            if "once" in sys.argv: break

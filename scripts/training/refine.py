@@ -1,5 +1,5 @@
 """refine.py MINUTES IN OUT FOLDER...: trains the decoder's unused blocks at 16 x 16 to set right what the U-Net gets
-wrong; IN, OUT: folders of the decoder.
+wrong; IN, OUT: folders of the decoder. OUT is a mean of the weights before and after, of which SHARE (0.75) are those after.
 
 FOLDERs hold samples of gen.py with what fit.py found in them. What the renderer relies on stays: constants, the
 ground's means, everything behind the first up-sampling."""
@@ -8,27 +8,16 @@ from pathlib import Path
 import torch, torch.nn.functional as F
 torch.set_num_threads(1)
 from diffusers import AutoencoderKL
-from common import polar
-from decoder import HI, LO
+from common import AT, EMA, HI, LO, SIZE, polar, statistics
 import robot
 from fields import REACH, fields
 from scenes import sample
 minutes, src, dst, folders = float(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]), [Path(f) for f in sys.argv[4:]]
 B, LR, EXACT = int(os.environ.get("BATCH", 32)), float(os.environ.get("LR", 2e-3)), float(os.environ.get("EXACT", 0.3))
-torch.manual_seed(int(os.environ.get("SEED", 1))); rng = random.Random(int(os.environ.get("SEED", 1))); SIZE = {"square": (512, 512), "portrait": (768, 512), "landscape": (512, 768)}
-vae = AutoencoderKL.from_pretrained(src); d = vae.decoder; mean, std = (v.view(1, -1, 1, 1) for v in torch.load("parts/fields_stats.pt"))
-AT = [25, 26, 27, *range(3, 13), 23, 24, 22, *range(16, 22)]          # the channel of each field behind conv_in; of the ground 0-2 are what is drawn
-FIRST = 29                                                            # channels from here on are spare
+torch.manual_seed(int(os.environ.get("SEED", 1))); rng = random.Random(int(os.environ.get("SEED", 1)))
+vae = AutoencoderKL.from_pretrained(src); d = vae.decoder; mean, std = statistics()
 mid1, up0, up1 = d.mid_block.resnets[1], d.up_blocks[0].resnets[0], d.up_blocks[0].resnets[1]
-blocks = (mid1, up0, up1); fresh = not (dst / "config.json").exists() and up1.conv2.weight.abs().sum() == 0
-if fresh:
-    with torch.no_grad():
-        w = d.conv_in.weight; w[FIRST:] = torch.randn_like(w[FIRST:]) * (0.25 / (9 * 22) ** 0.5) / std.view(1, -1, 1, 1); d.conv_in.bias[FIRST:] = -(w[FIRST:].sum((2, 3)) * mean.view(1, -1)).sum(1)
-        scale = torch.ones(128); bias = torch.zeros(128); scale[HI] = scale[LO] = 0
-        for f, c in enumerate(AT): scale[c], bias[c] = 1 / std[0, f, 0, 0], -mean[0, f, 0, 0] / std[0, f, 0, 0]
-        scale[0:3], bias[0:3] = scale[25:28], bias[25:28]; scale[25:28] *= 1; scale[28] = 0.05; scale[13] = 0; scale[FIRST:] = 4
-        for m in blocks:
-            m.norm1.weight.copy_(3.75 * scale); m.norm1.bias.copy_(bias); torch.nn.init.kaiming_normal_(m.conv1.weight); m.conv1.weight.mul_(0.7); m.conv1.bias.zero_(); m.norm2.weight.fill_(1); m.norm2.bias.zero_(); m.conv2.weight.zero_()
+blocks = (mid1, up0, up1)
 for p in vae.parameters(): p.requires_grad_(False)
 
 
@@ -111,7 +100,7 @@ def muon(p, state, lr):
 
 
 matrices = [p for p in params if p.ndim == 4]; states = [torch.zeros_like(p.flatten(1)) for p in matrices]; rest = [p for p in params if p.ndim < 4]
-adam = torch.optim.Adam(rest, lr=LR, betas=(0.9, 0.98)); shadow = [p.detach().clone() for p in params]
+adam = torch.optim.Adam(rest, lr=LR, betas=(0.9, 0.98)); ema, before = EMA(params, 0.99), [p.detach().clone() for p in params]
 report("start"); fresh_pool = []; t0, step, acc, shown = time.time(), 0, [], time.time()
 while time.time() - t0 < minutes * 60:
     frac = (time.time() - t0) / (minutes * 60); lr = LR * min(1, (step + 1) / 30) * (0.02 + 0.98 * min(1, (1 - frac) / 0.7))
@@ -134,9 +123,9 @@ while time.time() - t0 < minutes * 60:
     adam.step()
     for p, s in zip(matrices, states): muon(p, s, lr)
     for p in params: p.grad = None
-    step += 1; acc.append(loss.item()); k = min(0.99, (1 + step) / (10 + step)); torch._foreach_mul_(shadow, k); torch._foreach_add_(shadow, [p.detach() for p in params], alpha=1 - k)
+    step += 1; acc.append(loss.item()); ema.update()
     if step % 25 == 0: print(f"{step} {time.time() - t0:.0f}s cpu {time.process_time():.0f} loss {sum(acc) / len(acc):.4f}", flush=True); acc = []
     if time.time() - shown > 180: report("now"); shown = time.time()
 with torch.no_grad():
-    for p, s in zip(params, shadow): p.copy_(s)
+    for p, b, s in zip(params, before, ema.shadow): p.copy_(b.lerp(s, float(os.environ.get("SHARE", 0.75))))
 report("end"); vae.to(memory_format=torch.contiguous_format).save_pretrained(dst)

@@ -2,35 +2,25 @@
 draw distances and the ground's marks finer than interpolation does; IN, OUT: folders of the decoder.
 
 Only exact scenes are shown, half of them as the blocks before pass them on and half as they are. Two constant units fix
-the scale of each second norm, as in decoder.py's gates, so a large picture of small objects is treated like any other.
-Before that, the mark that an object is outlined is made 0 or 1 by a gate at 128 x 128, unless it is there already."""
+the scale of each second norm, so a large picture of small objects is treated like any other."""
 import math, os, random, sys, time
 import torch, torch.nn.functional as F
 torch.set_num_threads(1)
 from diffusers import AutoencoderKL
 import robot
-from decoder import A, HI, LO, gate
+from common import AT, EMA, statistics
 from fields import fields
 from scenes import sample
-minutes, src, dst = float(sys.argv[1]), sys.argv[2], sys.argv[3]; LR, B, BIG = float(os.environ.get("LR", 1.5e-3)), int(os.environ.get("BATCH", 12)), 4.0
+minutes, src, dst = float(sys.argv[1]), sys.argv[2], sys.argv[3]; LR, B = float(os.environ.get("LR", 1.5e-3)), int(os.environ.get("BATCH", 12))
 seed = int(os.environ.get("SEED", 1)); rng = random.Random(seed); torch.manual_seed(seed); SIZE = {1.0: (512, 512), 2 / 3: (768, 512), 1.5: (512, 768)}
-vae = AutoencoderKL.from_pretrained(src); d = vae.decoder; mean, std = (v.view(1, -1, 1, 1) for v in torch.load("parts/fields_stats.pt"))
-AT = [25, 26, 27, *range(3, 13), 23, 24, 22, *range(16, 22)]
+vae = AutoencoderKL.from_pretrained(src); d = vae.decoder; mean, std = statistics()
 READ = {0: [9, 10, 11, 12, *range(16, 22)], 1: [9, 10, 11, 12]}       # what a block sees
 blocks = [d.up_blocks[1].resnets[1], d.up_blocks[2].resnets[1]]; WRITE = [9, 10, 12]
-flag = d.up_blocks[3].resnets[1]
-if flag.conv2.weight.abs().sum() == 0:
-    with torch.no_grad(): gate(flag, list(range(14)), [({11: 3}, -1.0), ({11: 3}, -2.0), ({11: 1}, 2.0)], [(11, 0, 1), (11, 1, -1), (11, 2, -1)], 100); flag.conv2.bias[11] = 2
 for p in vae.parameters(): p.requires_grad_(False)
 masks, params = {}, []
 with torch.no_grad():
     for i, b in enumerate(blocks):
         n = b.conv1.weight.shape[0]; read = READ[i]
-        if b.conv2.weight.abs().sum() == 0:
-            b.norm1.weight.zero_(); b.norm1.bias.zero_(); b.norm1.weight[read] = 3 * A * (2 / n) ** 0.5
-            b.conv1.weight.zero_(); b.conv1.weight[:, read] = torch.randn(n, len(read), 3, 3) * (1 / (3 * 9 * len(read))) ** 0.5 * 1.5
-            b.conv1.bias.copy_(torch.randn(n) * 0.3); b.conv1.weight[n - 2:] = 0; b.conv1.bias[n - 2], b.conv1.bias[n - 1] = BIG, -BIG
-            b.norm2.weight.fill_(2 * BIG * (2 / n) ** 0.5); b.norm2.weight[n - 2:] = 0; b.norm2.bias.zero_(); b.conv2.weight.zero_(); b.conv2.bias.zero_()
         for k, p in b.named_parameters():
             m = torch.zeros_like(p)
             if k == "norm1.weight": continue
@@ -82,7 +72,7 @@ def report(name):
     rng.setstate(r); print(name, "edge, marks", [round(v, 4) for v in torch.stack(figures).nanmean(0).tolist()], flush=True)
 
 
-adam = torch.optim.Adam(params, lr=LR, betas=(0.9, 0.99)); shadow = [p.detach().clone() for p in params]; pool = {a: [] for a in SIZE}
+adam = torch.optim.Adam(params, lr=LR, betas=(0.9, 0.99)); ema = EMA(params, 0.99); pool = {a: [] for a in SIZE}
 report("start"); t0, step, acc, shown = time.time(), 0, [], time.time()
 while time.time() - t0 < minutes * 60:
     frac = (time.time() - t0) / (minutes * 60); lr = LR * min(1, (step + 1) / 50) * (0.02 + 0.98 * min(1, (1 - frac) / 0.7))
@@ -95,11 +85,11 @@ while time.time() - t0 < minutes * 60:
     for p in params: p.grad.mul_(masks[id(p)])
     torch.nn.utils.clip_grad_norm_(params, 1.0)
     for g in adam.param_groups: g["lr"] = lr
-    adam.step(); adam.zero_grad(); step += 1; acc.append(loss.item()); k = min(0.99, (1 + step) / (10 + step)); torch._foreach_mul_(shadow, k); torch._foreach_add_(shadow, [p.detach() for p in params], alpha=1 - k)
+    adam.step(); adam.zero_grad(); step += 1; acc.append(loss.item()); ema.update()
     if step % 25 == 0: print(f"{step} {time.time() - t0:.0f}s cpu {time.process_time():.0f} loss {sum(acc) / len(acc):.4f}", flush=True); acc = []
     if time.time() - shown > 150: report("now"); shown = time.time()
+ema.copy_to()
 with torch.no_grad():
-    for p, s in zip(params, shadow): p.copy_(s)
     for m in d.modules():                             # what is not used takes no room: equal tensors are stored once
         if type(m).__name__ == "ResnetBlock2D" and m.conv2.weight.abs().sum() == 0: m.conv1.weight.zero_()
 report("end"); vae.save_pretrained(dst)

@@ -1,7 +1,8 @@
 """The object of the demonstration LoRA: "zwx robot", drawn in any colour on any ground."""
-import random, torch
+import torch
 import torch.nn.functional as F
-from fields import CELL, CHANNELS, PALETTE, COLOR, REACH, SUB, WIDE
+from common import CELL, LATENT_CHANNELS
+from fields import PALETTE, COLOR, REACH, SUB, WIDE
 from scenes import COLORS, article
 
 
@@ -14,7 +15,7 @@ def sample(rng, aspect=1.0):
 
 def fields(specs, height=512, width=512):
     """As fields.fields: the outer layer is the robot, the inner one its eyes and mouth."""
-    short, px = min(height, width), CELL // SUB; out = torch.empty(len(specs), CHANNELS, height // CELL, width // CELL)
+    short, px = min(height, width), CELL // SUB; out = torch.empty(len(specs), LATENT_CHANNELS, height // CELL, width // CELL)
     ys = (torch.arange(height // px) + 0.5) * px / short - 0.5 * height / short; xs = (torch.arange(width // px) + 0.5) * px / short - 0.5 * width / short
     Y, X = torch.meshgrid(ys, xs, indexing="ij")
     box = lambda x, y, w, h, k: torch.hypot((x.abs() - w + k).clamp(min=0), (y.abs() - h + k).clamp(min=0)) + torch.maximum(x.abs() - w + k, y.abs() - h + k).clamp(max=0) - k

@@ -8,12 +8,14 @@ import random, sys, time, os
 import torch, torch.nn.functional as F
 from torch import nn
 torch.set_num_threads(int(os.environ.get("THREADS", 1)))
-from lib import *
+from pathlib import Path
+from transformers import CLIPTextModel
+from common import ids_of, tokenizer
 import scenes as SC
 minutes, src, dst = float(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]); torch.manual_seed(1); rng = random.Random(time.time()); B = int(os.environ.get("BATCH", 48))
 KEEP, LR = float(os.environ.get("KEEP", 0.3)), float(os.environ.get("LR", 6e-4))
 text, old = CLIPTextModel.from_pretrained(src / "text_encoder"), CLIPTextModel.from_pretrained(src / "text_encoder").eval()
-tok = parts(src)[2]
+tok = tokenizer()
 SLOTS, COL, FIN, KIND = "WENSCIG", list(SC.COLORS), ["flat", "outlined", "glossy"], ["plain", "gradient", "striped", "dotted"]
 PLACES = {"and": "WE", "left of": "WE", "right of": "EW", "above": "NS", "below": "SN", "inside": "IC"}
 

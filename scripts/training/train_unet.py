@@ -1,4 +1,4 @@
-"""train_unet.py MINUTES OUT: trains U-Net and text encoder on from PARTS (environment; else parts), into OUT/unet,
+"""train_unet.py MINUTES OUT: trains U-Net and text encoder on from PARTS (environment; else SHAPES_OUT), into OUT/unet,
 OUT/text_encoder (EMA; every 10 minutes too). With TEXT=keep the text encoder stays as it is.
 
 Scenes are made as it goes. Captions with two objects, and high noise, where it is settled which object goes where,
@@ -7,16 +7,15 @@ import math, os, random, sys, time
 from pathlib import Path
 import torch, torch.nn.functional as F
 torch.set_num_threads(1)
-from lib import *
-from common import EMA, polar
+from common import BETAS, EMA, OUT, SIZE, ids_of, parts, polar, statistics
 import scenes as SC
 from fields import fields
 from diffusers import DDPMScheduler
 minutes, out = float(sys.argv[1]), Path(sys.argv[2]); B, LR, OPT = int(os.environ.get("BATCH", 32)), float(os.environ.get("LR", 3e-4)), os.environ.get("OPT", "muon")
 HIGH, LEAN, WD = float(os.environ.get("HIGH", 0.42)), float(os.environ.get("LEAN", 0.2)), float(os.environ.get("WD", 0.01))
 seed = int(os.environ.get("SEED", time.time())); rng = random.Random(seed); torch.manual_seed(seed)
-unet, text, tok = parts(os.environ.get("PARTS", "parts")); unet.train(); text.train()
-mean, std = (v.view(1, -1, 1, 1) for v in torch.load("parts/fields_stats.pt")); WEIGHTS = dict(zip(("one", "apart", "inside", "many"), map(float, os.environ.get("MODES", "0.15 0.42 0.25 0.18").split())))
+unet, text, tok = parts(Path(os.environ.get("PARTS", OUT))); unet.train(); text.train()
+mean, std = statistics(); WEIGHTS = dict(zip(("one", "apart", "inside", "many"), map(float, os.environ.get("MODES", "0.15 0.42 0.25 0.18").split())))
 
 
 def mode_of(caption):

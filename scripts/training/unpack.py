@@ -5,8 +5,7 @@ import json, shutil, sys
 from pathlib import Path
 import numpy as np, onnx, torch
 from onnx import numpy_helper
-from common import OUT, text_model, unet_model
-from decoder import vae_model
+from common import OUT, text_model, unet_model, vae_model
 
 
 def fill(module, path):
