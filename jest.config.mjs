@@ -1,14 +1,14 @@
 const base = {
   rootDir: '.',
   testEnvironment: '<rootDir>/test/support/node-environment.cjs',
-  runtime: '<rootDir>/test/support/shared-libraries-runtime.cjs',
   transform: { '^.+\\.(t|mj|j)s$': '@swc/jest' },
+  // Libraries that are ES modules only.
+  transformIgnorePatterns: ['/node_modules/(?!(@nestjs|nanoid|uuid)/)'],
   moduleNameMapper: {
     '^@app/([^/]+)$': '<rootDir>/libs/$1/src/index.ts',
     '^@app/(diffusion|domain)/(files|http)$': '<rootDir>/libs/$1/src/$2.ts',
   },
-  modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/.darkroom/', '<rootDir>/.cache/'],
-  dependencyExtractor: '<rootDir>/test/support/dependency-extractor.cjs',
+  modulePathIgnorePatterns: ['<rootDir>/dist', '<rootDir>/.darkroom/', '<rootDir>/.cache/'],
 };
 const project = (displayName, testMatch, extra = {}) => ({ ...base, displayName, testMatch, ...extra });
 const database = {
@@ -61,7 +61,8 @@ export default {
       { ...database, setupFilesAfterEnv: ['<rootDir>/test/support/scale-out.setup.ts'] },
     ),
   ],
-  testSequencer: '<rootDir>/test/support/longest-first.cjs',
+  // Two more than the cores of a small machine: many tests wait for other processes, for locks and for time to pass.
+  maxWorkers: 4,
   // Ten times what the longest takes on an idle machine: it ends what hangs, and judges nobody's speed.
   testTimeout: 300_000,
 };

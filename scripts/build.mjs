@@ -1,181 +1,101 @@
 import { execFile, execFileSync } from 'node:child_process';
-import { createHash, randomUUID } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { basename, dirname, join, relative, sep } from 'node:path';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join, relative, sep } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
-import { buildPage } from './build-page.mjs';
-import { bundleLibraries, requireBundles } from './bundle-libraries.mjs';
 
 export const root = dirname(import.meta.dirname);
 const dist = join(root, 'dist');
 const stamp = join(dist, '.stamp');
-const sourceFolders = ['apps', 'libs', 'packages/client/src', 'bench', 'test/torture', 'test/support'];
-const skipped = new Set(['node_modules', 'dist', 'test']);
-/** Sources of the page, which Vite compiles; the client's are compiled for both. */
-const pageFolder = join(root, 'apps', 'web');
-const builtPage = join(dist, 'apps', 'web');
-const pageStamp = join(builtPage, '.stamp');
-const bundlesFolder = join(dist, 'libraries');
-/** Names the newest folder in it. */
-const bundlesStamp = join(bundlesFolder, '.stamp');
-/** What the bundles of libraries follow from, beside the installed packages. */
-const bundleSources = [
-  ...['bundle-libraries.mjs', 'load-bundle.cjs'].map((name) => join(import.meta.dirname, name)),
-  join(root, 'package.json'),
-];
+const folders = ['apps', 'libs', 'packages/client/src', 'bench', 'test/torture', 'test/support'];
+/** The page has a stamp of its own: Vite takes longer than all else, and its sources seldom change. */
+const page = 'apps/web';
+const pageStamp = join(dist, page, '.stamp');
+const pageFolders = [page, 'packages/client/src', 'docs'];
 
-/** Every file below a folder, as sorted absolute paths. */
-function walk(folder) {
-  if (!existsSync(folder)) return [];
-  return readdirSync(folder, { withFileTypes: true })
-    .sort((a, b) => (a.name < b.name ? -1 : 1))
-    .flatMap((entry) => {
-      if (entry.isDirectory()) return skipped.has(entry.name) ? [] : walk(join(folder, entry.name));
-      return [join(folder, entry.name)];
-    });
+/** Paths of all files below a folder, relative to it and sorted. */
+function filesBelow(folder) {
+  return readdirSync(folder, { withFileTypes: true, recursive: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(relative(folder, entry.parentPath), entry.name))
+    .sort();
 }
-
-const isSource = (file) => !/\.spec\.ts$|\.d\.ts$|\.md$/.test(file);
-const sources = () =>
-  sourceFolders
-    .flatMap((folder) => walk(join(root, folder)))
-    .filter((file) => isSource(file) && !file.startsWith(pageFolder + sep));
-const sourcesPrint = () => fingerprint([...sources(), ...bundleSources]);
-const docsFolder = join(root, 'docs');
-const pageSources = () => [
-  ...[pageFolder, join(root, 'packages/client/src')].flatMap(walk).filter(isSource),
-  // Pages are made of them.
-  ...walk(docsFolder).filter((file) => file.endsWith('.md')),
-  join(root, 'openapi.json'),
-];
 
 /**
  * Changes whenever a source, the compiler's settings, or the installed packages change. It reads no file
  * contents, only their status.
  */
-function fingerprint(files) {
+function fingerprint(paths) {
   const hash = createHash('sha256');
-  for (const file of [...files, join(root, '.swcrc'), join(root, 'package-lock.json'), import.meta.filename]) {
-    const { size, mtimeMs } = statSync(file);
-    hash.update(`${relative(root, file)}\0${size}\0${mtimeMs}\n`);
+  const files = paths.flatMap((path) => filesBelow(join(root, path)).map((file) => join(path, file)));
+  const sources = files.filter((file) => !file.endsWith('.spec.ts'));
+  for (const file of [...sources, 'openapi.json', '.swcrc', 'package-lock.json', 'scripts/build.mjs']) {
+    const { size, mtimeMs } = statSync(join(root, file));
+    hash.update(`${file}\0${size}\0${mtimeMs}\n`);
   }
   return hash.digest('hex');
 }
 
+const read = (file) => (existsSync(file) ? readFileSync(file, 'utf8') : undefined);
+const isPageBuilt = () => read(pageStamp) === fingerprint(pageFolders);
+
 /** Whether `dist` was built from the current sources. */
 export function isBuilt() {
-  return read(stamp) === sourcesPrint() && isCached(librariesFolder()) && isPageBuilt();
+  return read(stamp) === fingerprint(folders) && isPageBuilt();
 }
-
-/** Apart, because it takes longer than all else, and its sources seldom change together with the others. */
-function isPageBuilt() {
-  return read(pageStamp) === fingerprint(pageSources());
-}
-
-/**
- * Each state of the libraries has a folder of its own, so a running process, which loads some of them
- * late, never mixes two.
- */
-const librariesFolder = () => join(bundlesFolder, fingerprint(bundleSources).slice(0, 12));
-const isBundled = (folder) => existsSync(join(folder, '.stamp'));
-/** Another version of Node compiles anew. */
-const isCached = (folder) => read(join(folder, '.cached')) === process.version;
 
 /** The fingerprint of the sources of `dist`. */
 export function builtFrom() {
-  const prints = [read(stamp), read(pageStamp)];
-  return prints.includes(undefined) ? undefined : prints.join(' ');
-}
-
-function read(file) {
-  return existsSync(file) ? readFileSync(file, 'utf8') : undefined;
-}
-
-/** Writes another file and renames it, so that a process that starts during a build never reads half a file. */
-function write(file, content) {
-  const temporary = `${file}.${randomUUID().slice(0, 8)}.part`;
-  writeFileSync(temporary, content);
-  renameSync(temporary, file);
+  return `${read(stamp)} ${read(pageStamp)}`;
 }
 
 /**
- * Compiles apps, libs, the client and bench to `dist` and removes files without a source. Other files (JSON, HTML) are
- * copied. The page is built if its sources have changed.
- * @returns {Promise<number>} the number of files written.
+ * Compiles each source to a file of the same name in `dist`, copies other files (JSON, HTML), and removes files without
+ * a source. Each file is made beside `dist` and renamed, so a process that starts meanwhile never reads half a file.
  */
 async function build() {
-  const { transformFile } = await import('@swc/core');
-  const options = { swcrc: true, cwd: root, sourceMaps: true, jsc: { rewriteRelativeImportExtensions: true } };
-  const files = sources();
-  const print = sourcesPrint();
-  const libraries = await bundleLibrariesIfNeeded();
-  const outputs = new Set([stamp]);
-  const problems = [];
-  await Promise.all(
-    files.map(async (file) => {
-      const output = join(dist, relative(root, file)).replace(/\.ts$/, '.js');
-      mkdirSync(dirname(output), { recursive: true });
-      outputs.add(output);
-      if (!file.endsWith('.ts')) return write(output, readFileSync(file));
-      outputs.add(`${output}.map`);
-      try {
-        const { code: compiled, map } = await transformFile(file, { ...options, filename: file });
-        const code = requireBundles(compiled, relative(dirname(output), libraries).replaceAll(sep, '/'));
-        write(output, `${code}\n//# sourceMappingURL=${output.slice(dirname(output).length + 1)}.map\n`);
-        write(`${output}.map`, map);
-      } catch (error) {
-        problems.push(`${relative(root, file)}: ${error.message}`);
-      }
-    }),
-  );
-  if (problems.length > 0) throw new Error(`The build failed.\n${problems.join('\n')}`);
-  for (const file of walk(dist))
-    if (
-      !outputs.has(file) &&
-      !file.endsWith('.part') &&
-      ![builtPage, bundlesFolder].some((part) => file.startsWith(part))
-    )
-      rmSync(file);
-  await buildPageIfNeeded();
-  cacheBundlesIfNeeded(libraries);
-  write(stamp, print);
-  return files.length;
+  mkdirSync(dist, { recursive: true });
+  const made = mkdtempSync(`${dist}.part-`);
+  try {
+    writeFileSync(join(made, '.stamp'), fingerprint(folders));
+    compile(made);
+    const keepsPage = isPageBuilt();
+    if (!keepsPage) await buildPage(join(made, page));
+    const isKept = (file) => existsSync(join(made, file)) || (keepsPage && file.startsWith(join(page, sep)));
+    const outdated = filesBelow(dist).filter((file) => !isKept(file));
+    // The stamps come last: they say that all else is there.
+    const isStamp = (file) => Number(file.endsWith('.stamp'));
+    for (const file of filesBelow(made).sort((a, b) => isStamp(a) - isStamp(b))) {
+      mkdirSync(dirname(join(dist, file)), { recursive: true });
+      renameSync(join(made, file), join(dist, file));
+    }
+    for (const file of outdated) rmSync(join(dist, file), { force: true });
+  } finally {
+    rmSync(made, { recursive: true, force: true });
+  }
 }
 
-/** @returns the folder of the bundles. */
-async function bundleLibrariesIfNeeded() {
-  const folder = librariesFolder();
-  if (isBundled(folder)) return folder;
-  const bundles = await bundleLibraries(folder);
-  mkdirSync(folder, { recursive: true });
-  for (const { fileName, code } of bundles) write(join(folder, fileName), code);
-  const before = read(bundlesStamp);
-  write(join(folder, '.stamp'), '');
-  write(bundlesStamp, basename(folder));
-  // A running process may still load from the folder of the last build.
-  const kept = [before, basename(folder), basename(bundlesStamp)];
-  for (const name of readdirSync(bundlesFolder))
-    if (!kept.includes(name)) rmSync(join(bundlesFolder, name), { recursive: true, force: true });
-  return folder;
+function compile(output) {
+  const swc = createRequire(import.meta.url).resolve('@swc/cli/bin/swc.js');
+  const ignored = ['**/*.spec.ts', '**/*.d.ts', `${page}/**`].join(',');
+  const options = ['--out-dir', output, '--copy-files', '--ignore', ignored, '--quiet'];
+  const imports = ['--config', 'jsc.rewriteRelativeImportExtensions=true'];
+  execFileSync(process.execPath, [swc, ...folders, ...options, ...imports], { cwd: root, stdio: 'inherit' });
 }
 
-/**
- * What V8 compiles of the bundles is written by a process that loads them as the service does;
- * processes start without it too.
- */
-function cacheBundlesIfNeeded(folder) {
-  if (isCached(folder)) return;
-  execFileSync(process.execPath, [join(import.meta.dirname, 'cache-bundles.mjs'), dist, folder], { stdio: 'inherit' });
-  write(join(folder, '.cached'), process.version);
-}
-
-async function buildPageIfNeeded() {
-  if (isPageBuilt()) return;
-  const print = fingerprint(pageSources());
-  await buildPage(pageFolder, builtPage);
-  write(pageStamp, print);
+async function buildPage(output) {
+  const print = fingerprint(pageFolders);
+  const { build } = await import('vite');
+  // The tests set another, with which Vite takes the editions of packages for development: they try what users get.
+  process.env.NODE_ENV = 'production';
+  const folder = join(root, page);
+  const configFile = join(folder, 'vite.config.mjs');
+  await build({ root: folder, configFile, logLevel: 'warn', build: { outDir: output, emptyOutDir: true } });
+  writeFileSync(join(output, '.stamp'), print);
 }
 
 /**
@@ -195,10 +115,10 @@ if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) 
   const startedAt = performance.now();
   try {
     if (process.argv.includes('--if-needed') && isBuilt()) process.exit(0);
-    const count = await build();
-    console.log(`Built ${count} files in ${Math.round(performance.now() - startedAt)} ms.`);
+    await build();
+    console.log(`Built in ${Math.round(performance.now() - startedAt)} ms.`);
   } catch (error) {
-    console.error(error.message);
+    console.error(`The build failed.\n${error.message}`);
     process.exit(1);
   }
 }

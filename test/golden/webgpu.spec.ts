@@ -13,7 +13,7 @@ import { drawsGoldens, models } from '../support/pipeline-goldens';
   drawsGoldens({ ...models[1], name: `${models[1].name} on WebGPU` }, options, isChosen);
 });
 
-/** Whether Vulkan was given a device, real or in software, and its library: see `scripts/vulkan.mjs`. */
+/** Whether Vulkan was given a device, real or in software, and its library: see `scripts/test.mjs`. */
 function hasWebgpu(): boolean {
   return process.env.VK_ICD_FILENAMES !== undefined || existsSync('/dev/dri/renderD128');
 }
