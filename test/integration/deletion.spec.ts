@@ -98,7 +98,7 @@ describe('Deleting', () => {
     await remove(`/v1/finetunes/${finetune}`, `Fine-Tune ${finetune}`);
     await remove(`/v1/prompts/collections/${collection}`, `Collection ${collection}`);
     await remove(`/v1/sd/text-to-image/${generation}`, `Generation ${generation}`);
-    await expect(drawTask(api, queued.id)).rejects.toThrow('settled');
+    await expect(drawTask(api, queued.id)).rejects.toThrow('is not queued');
     expect(await everything()).toEqual(before);
     expect(receiver.received.map(({ path }) => path)).not.toContain('/never');
   });

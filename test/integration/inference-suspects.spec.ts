@@ -25,8 +25,10 @@ it('a task that may have ended its worker is tried alone before any other begins
   const coming = keepComing();
   try {
     await until(async () => (await countOf(`status = 'succeeded'`)) > waiting, 'others are drawn all the time');
-    const lost = { deaths: 1, attempt: 1, steps: 2 } as const;
-    const suspect = await bench.addTask(lost);
+    // Its owner had had the least when it was claimed, and has it again since the charge was given back.
+    const ownerId = newIdentifier();
+    await bench.dataSource.query('INSERT INTO fair_shares (owner_id, virtual_time) VALUES ($1, -1000)', [ownerId]);
+    const suspect = await bench.addTask({ ownerId, deaths: 1, attempt: 1, steps: 2 });
     // What began before it was committed could not know of it.
     const [{ now: dueAt }] = await bench.dataSource.query<{ now: Date }[]>('SELECT clock_timestamp() AS now');
     const { status, startedAt, completedAt } = await bench.terminated(suspect.id);
