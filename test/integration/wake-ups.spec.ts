@@ -3,7 +3,7 @@ import { connect, createServer } from 'node:net';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { loadConfig } from '@app/config';
-import { openQueueConnection, WakeUps } from '@app/queue';
+import { openQueueConnection, openWakeUps, WakeUps } from '@app/queue';
 import type { TestDatabase } from '../support/database';
 import { createTestDatabase } from '../support/database';
 import { until } from '../support/until';
@@ -103,7 +103,7 @@ describe(WakeUps.name, () => {
 
   const open = (url: string): WakeUps => {
     const onError = (error: Error): void => void errors.push(error);
-    const wakeUps = new WakeUps(openQueueConnection(loadConfig({ DATA_DIR: tmpdir() }), url, onError), onError);
+    const wakeUps = openWakeUps(openQueueConnection(loadConfig({ DATA_DIR: tmpdir() }), url, onError), onError);
     opened.push(wakeUps);
     return wakeUps;
   };

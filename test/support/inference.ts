@@ -7,7 +7,8 @@ import { DatabaseContact } from '@app/database';
 import { ImageTask, isTerminated, newIdentifier } from '@app/domain';
 import { TaskIntake, Tasks, TaskSweep } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
-import { openQueueConnection, Transactions, WakeUps } from '@app/queue';
+import type { WakeUps } from '@app/queue';
+import { openQueueConnection, openWakeUps, Transactions } from '@app/queue';
 import type { ImageStorage } from '@app/storage';
 import { openImageStorage } from '@app/storage';
 import type { DataSource } from 'typeorm';
@@ -110,7 +111,7 @@ export async function createInferenceBench(environment: Record<string, string> =
     write: (line) => void logged.push(JSON.parse(line) as LoggedLine),
   });
   const fail = (error: unknown): void => logger.error('the test bench failed', error);
-  const wakeUps = new WakeUps(openQueueConnection(config, database.url, fail), fail);
+  const wakeUps = openWakeUps(openQueueConnection(config, database.url, fail), fail);
   const transactions = new Transactions(database.dataSource);
   const tasks = new Tasks(transactions, new SteadyContact());
   const intake = new TaskIntake(transactions, wakeUps);

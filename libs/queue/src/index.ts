@@ -1,4 +1,4 @@
 export { openQueueConnection } from './queue-connection';
 export { QueueModule } from './queue.module';
 export { afterCommit, Transactions } from './transactions';
-export { WakeUps } from './wake-ups';
+export { openWakeUps, WakeUps } from './wake-ups';

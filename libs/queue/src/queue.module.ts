@@ -3,29 +3,66 @@ import type { Config } from '@app/config';
 import { CONFIG, databaseUrlOf } from '@app/config';
 import { ClockWatch, DatabaseContact, databaseNow } from '@app/database';
 import { JsonLogger } from '@app/observability';
-import type { BeforeApplicationShutdown, DynamicModule, OnApplicationShutdown } from '@nestjs/common';
+import { BullModule, getQueueToken } from '@nestjs/bullmq';
+import type { BeforeApplicationShutdown, DynamicModule } from '@nestjs/common';
 import { Global, Module } from '@nestjs/common';
+import { setDefaultBackendFactory } from 'bullmq';
 import { DataSource } from 'typeorm';
+import type { QueueConnection } from './queue-connection';
 import { openQueueConnection } from './queue-connection';
 import { Transactions } from './transactions';
-import { WakeUps } from './wake-ups';
+import type { LookQueue } from './wake-ups';
+import { queueName, queueOptions, WakeUps } from './wake-ups';
+
+/** Injects the connection to the queue's back end. */
+const QUEUE_CONNECTION = Symbol('QUEUE_CONNECTION');
+
+const reportTo =
+  (logger: JsonLogger) =>
+  ({ message }: Error): void =>
+    logger.warnSparingly('the queue failed', { reason: message });
+
+/** The connection that the queue and its listener share. */
+@Module({
+  providers: [
+    {
+      provide: QUEUE_CONNECTION,
+      inject: [CONFIG, JsonLogger],
+      useFactory: (config: Config, logger: JsonLogger) =>
+        openQueueConnection(config, databaseUrlOf(config), reportTo(logger)),
+    },
+  ],
+  exports: [QUEUE_CONNECTION],
+})
+class QueueConnectionModule {}
 
 /** Wake-ups, transactions and the clock check: no task is claimed while it fails. */
 @Global()
 @Module({})
-export class QueueModule implements BeforeApplicationShutdown, OnApplicationShutdown {
+export class QueueModule implements BeforeApplicationShutdown {
   /** @param now this machine's clock, in milliseconds since the epoch. */
   static forRoot({ now }: { now?: () => number } = {}): DynamicModule {
     return {
       module: QueueModule,
+      imports: [
+        QueueConnectionModule,
+        BullModule.registerQueueAsync({
+          name: queueName,
+          imports: [QueueConnectionModule],
+          inject: [QUEUE_CONNECTION],
+          useFactory: ({ connection, factory }: QueueConnection) => {
+            // A queue of Nest's has no other way to be told its back end.
+            setDefaultBackendFactory(factory);
+            return { connection, ...queueOptions };
+          },
+        }),
+      ],
       providers: [
         {
           provide: WakeUps,
-          inject: [CONFIG, JsonLogger],
-          useFactory: (config: Config, logger: JsonLogger) => {
-            const report = ({ message }: Error): void => logger.warnSparingly('the queue failed', { reason: message });
-            return new WakeUps(openQueueConnection(config, databaseUrlOf(config), report), report);
-          },
+          inject: [getQueueToken(queueName), QUEUE_CONNECTION, JsonLogger],
+          useFactory: (queue: LookQueue, connection: QueueConnection, logger: JsonLogger) =>
+            new WakeUps(queue, connection, reportTo(logger)),
         },
         {
           provide: Transactions,
@@ -56,11 +93,8 @@ export class QueueModule implements BeforeApplicationShutdown, OnApplicationShut
     private readonly clock: ClockWatch,
   ) {}
 
-  beforeApplicationShutdown(): void {
+  async beforeApplicationShutdown(): Promise<void> {
     this.clock.stop();
-  }
-
-  async onApplicationShutdown(): Promise<void> {
     await this.wakeUps.close();
   }
 }

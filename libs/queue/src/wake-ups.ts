@@ -3,10 +3,13 @@ import type { IQueueBackend, JobsOptions } from 'bullmq';
 import { Queue, Worker } from 'bullmq';
 import type { QueueConnection } from './queue-connection';
 
-const queueName = 'tasks';
+/** Name of the queue. */
+export const queueName = 'tasks';
 const jobName = 'look';
 /** A job only says that there is something to do: nobody needs it afterwards. */
 const jobOptions: JobsOptions = { removeOnComplete: true, removeOnFail: true };
+/** Nobody waits for the back end to answer. */
+export const queueOptions = { skipWaitingForReady: true };
 /** How long nobody listens after an error: a worker of BullMQ would ask a lost back end thousands of times a second. */
 const restMs = 5_000;
 /** How long a back end that does not answer may hold up the end of the process. */
@@ -15,13 +18,14 @@ const closeMs = 1_000;
 const checkMs = 2_000;
 
 type Listener = Worker<object, void, string, IQueueBackend>;
+/** The queue of the jobs that say "look". */
+export type LookQueue = Queue<object, void, string, object, void, string, IQueueBackend>;
 
 /**
  * Wakes a worker when there is a task to claim, by a job whose only meaning is "look". The task's row is what counts:
  * workers also look every second, so a job that is lost costs a second.
  */
 export class WakeUps {
-  private readonly queue: Queue<object, void, string, object, void, string, IQueueBackend>;
   private asking?: Promise<unknown>;
   private isDue = false;
   private worker?: Listener;
@@ -30,15 +34,11 @@ export class WakeUps {
 
   /** @param onError called for each error of the back end */
   constructor(
+    private readonly queue: LookQueue,
     private readonly connection: QueueConnection,
     private readonly onError: (error: Error) => void,
   ) {
-    const options = { connection: connection.connection, skipWaitingForReady: true };
-    this.queue = new Queue<object, void, string, object, void, string, IQueueBackend>(
-      queueName,
-      options,
-      connection.factory,
-    ).on('error', onError);
+    queue.on('error', onError);
   }
 
   /** Asks a worker to look. While one job is being added, at most one more follows, however often it is called. */
@@ -104,6 +104,17 @@ export class WakeUps {
     await delay(restMs, undefined, { ref: false });
     if (!this.isClosed) this.worker = this.openWorker();
   }
+}
+
+/** Opens the queue outside of Nest. */
+export function openWakeUps(connection: QueueConnection, onError: (error: Error) => void): WakeUps {
+  const options = { connection: connection.connection, ...queueOptions };
+  const queue = new Queue<object, void, string, object, void, string, IQueueBackend>(
+    queueName,
+    options,
+    connection.factory,
+  );
+  return new WakeUps(queue, connection, onError);
 }
 
 /** Waits for the end of something, but not long, and whether it fails or not. */
