@@ -335,6 +335,24 @@ describe('public Collections', () => {
     expect((await call<Resource[]>('GET', '?scope=public')).body).toEqual(body);
   });
 
+  it('are changed by nobody', async () => {
+    const [{ id, styles }] = shipped;
+    const finetune = await insertFinetune(api.dataSource.manager, key.id);
+    const own = await insertPrompt(api.dataSource.manager, finetune);
+    for (const [method, path, body] of [
+      ['DELETE', `/${id}`],
+      ['POST', `/${id}/styles`, [{ id: own.id, name: 'x' }]],
+      ['DELETE', `/${id}/styles/${styles[0].id}`],
+    ] as const) {
+      const reply = await call<Problem>(method, path, body);
+      expect([reply.status, reply.body.code]).toEqual([403, 'PublicCollection']);
+      expect(reply.body.detail).toContain('POST /v1/prompts/collections makes one of your own');
+    }
+    const unknown = await call<Problem>('DELETE', `/${id}/styles/${newIdentifier()}`);
+    expect([unknown.status, unknown.body.code]).toEqual([404, 'StyleNotFound']);
+    expect((await call<Resource[]>('GET', `/${id}/styles`)).body).toHaveLength(styles.length);
+  });
+
   it('are read by everyone, with the thumbnail of the first Style', async () => {
     for (const collection of shipped) {
       const { body } = await call('GET', `/${collection.id}`);
