@@ -1,3 +1,4 @@
+import { isNativeError } from 'node:util/types';
 import type { InstalledModel, ModelDefaults, VerifyReport } from '@app/model-store';
 import type { ProgressOutput } from './progress-line';
 import { ConfigError, loadConfig } from '@app/config';
@@ -31,7 +32,7 @@ export async function runModels(args: readonly string[], context: CommandContext
     return exitCode;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
-    context.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    context.stderr.write(`${isNativeError(error) ? error.message : String(error)}\n`);
     if (error instanceof ConfigError) return exitCodes.usage;
     const code = error instanceof ModelStoreError ? error.code : undefined;
     if (code === 'Aborted') return exitCodes.interrupted;

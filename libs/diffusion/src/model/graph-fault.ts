@@ -1,3 +1,4 @@
+import { isNativeError } from 'node:util/types';
 import { OnnxModelError } from '../onnx/onnx-model';
 
 /**
@@ -16,7 +17,7 @@ const ofGraph =
 /** Whether a graph itself is at fault when it cannot be loaded or run; if not, the same may go well later. */
 export function isGraphFault(error: unknown): boolean {
   if (error instanceof OnnxModelError) return true;
-  if (!(error instanceof Error)) return false;
+  if (!isNativeError(error)) return false;
   // ONNX Runtime begins with the file's path, whose words say nothing.
   const message = error.message.replace(/^Load model from .*? failed:(?:Load model .*? failed\.)? ?/, '');
   return !ofDevice.test(message) && !ofSystem.test(message) && ofGraph.test(message);

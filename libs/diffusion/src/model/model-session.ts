@@ -1,3 +1,4 @@
+import { isNativeError } from 'node:util/types';
 import { env, InferenceSession } from 'onnxruntime-node';
 import type { Tensor } from 'onnxruntime-node';
 import { defaultSpinUs, executionProviders, providerOf, spinning } from './device';
@@ -160,7 +161,7 @@ export function isOutOfMemory(message: string): boolean {
 
 /** The error itself, unless memory was short and it does not say so by its class. */
 export function asOutOfMemory(error: unknown): unknown {
-  if (!(error instanceof Error) || error instanceof OutOfMemoryError || !isOutOfMemory(error.message)) return error;
+  if (!isNativeError(error) || error instanceof OutOfMemoryError || !isOutOfMemory(error.message)) return error;
   return new OutOfMemoryError(firstLine(error), { cause: error });
 }
 
