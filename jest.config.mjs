@@ -3,7 +3,7 @@ const base = {
   testEnvironment: '<rootDir>/test/support/node-environment.cjs',
   transform: { '^.+\\.(t|mj|j)s$': '@swc/jest' },
   // Libraries that are ES modules only.
-  transformIgnorePatterns: ['/node_modules/(?!(@nestjs|nanoid|uuid)/)'],
+  transformIgnorePatterns: ['/node_modules/(?!(@nestjs|@redocly|nanoid|uuid)/)'],
   moduleNameMapper: {
     '^@app/([^/]+)$': '<rootDir>/libs/$1/src/index.ts',
     '^@app/(diffusion|domain)/(files|http)$': '<rootDir>/libs/$1/src/$2.ts',
