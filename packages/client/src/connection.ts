@@ -1,6 +1,6 @@
 import { DarkroomError } from './errors.ts';
 import type { Method, Refusal } from './refusals.ts';
-import { isStillRunning, mayRepeat, retryAfterMs, unreachable } from './refusals.ts';
+import { isStillRunning, isRefusal, mayRepeat, retryAfterMs, unreachable } from './refusals.ts';
 import type { WithResponse } from './reply.ts';
 import { Reply } from './reply.ts';
 import { backOffMs, sleep, TimeLimit } from './timing.ts';
@@ -197,7 +197,7 @@ export class Connection {
   }
 
   private errorOf(outcome: Refusal | Error): DarkroomError {
-    if (outcome instanceof Error) return this.noAnswer(outcome);
+    if (!isRefusal(outcome)) return this.noAnswer(outcome);
     const { status, headers, problem } = outcome;
     const retryAfter = headers.has('retry-after') ? retryAfterMs(outcome) / 1000 : undefined;
     if (!problem)

@@ -1,7 +1,7 @@
-import { crc32 } from 'node:zlib';
 import type { OutputFormat } from '@app/domain';
 import sharp from 'sharp';
 import type { RgbPicture } from '../engine/engine-protocol';
+import { withPngText } from './png-text';
 
 /** The metadata of a picture: everything needed to draw it again. */
 export interface PictureParameters {
@@ -49,10 +49,6 @@ const thumbnailEdge = 256;
 /** Keyword of the PNG's text chunk, which other image tools also read. */
 const keyword = 'parameters';
 
-const signatureBytes = 8;
-/** The header chunk comes first and has 13 bytes of data (PNG specification, 11.2.2). */
-const headerEnd = signatureBytes + 12 + 13;
-
 /**
  * Encodes a picture in libvips' own threads and embeds its parameters: an iTXt chunk in a PNG, the EXIF description and
  * comment in a JPEG or WebP. A picture of another size than `size` is resampled to it with a Lanczos kernel.
@@ -96,20 +92,4 @@ function withExif(image: sharp.Sharp, format: 'jpeg' | 'webp', text: string): Pr
   return format === 'jpeg'
     ? described.jpeg({ quality: 95, chromaSubsampling: '4:4:4' }).toBuffer()
     : described.webp({ quality: 92 }).toBuffer();
-}
-
-/**
- * Inserts an uncompressed international text chunk (iTXt, PNG specification 11.3.3.4) after a PNG's header.
- * @param keyword Latin-1, 1 to 79 characters
- * @returns the file in parts, in order; the picture's data is not copied.
- */
-export function withPngText(png: Uint8Array, keyword: string, text: string): Uint8Array[] {
-  // keyword, end of keyword, not compressed, method 0, no language tag, no translated keyword, text
-  const data = Buffer.concat([Buffer.from(keyword, 'latin1'), Buffer.from([0, 0, 0, 0, 0]), Buffer.from(text, 'utf8')]);
-  const typed = Buffer.concat([Buffer.from('iTXt', 'latin1'), data]);
-  const length = Buffer.alloc(4);
-  length.writeUInt32BE(data.length);
-  const checksum = Buffer.alloc(4);
-  checksum.writeUInt32BE(crc32(typed));
-  return [png.subarray(0, headerEnd), Buffer.concat([length, typed, checksum]), png.subarray(headerEnd)];
 }

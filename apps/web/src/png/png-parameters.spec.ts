@@ -1,4 +1,4 @@
-import { withPngText } from '../../../inference/src/pictures/image-encoder';
+import { withPngText } from '../../../inference/src/pictures/png-text';
 import { readPngParameters } from './png-parameters';
 
 /** A PNG of one pixel: header, data, end. */
