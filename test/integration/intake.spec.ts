@@ -59,7 +59,7 @@ describe('statements', () => {
   it('of a POST are at most 9, for a new key with all limits', async () => {
     expect((await post(await api.createKey())).status).toBe(201);
     expect(await fewest(post)).toBeLessThanOrEqual(9);
-    expect(await fewest(post, await api.createKey())).toBeLessThanOrEqual(4);
+    expect(await fewest(post, await api.createKey())).toBeLessThanOrEqual(8);
   });
 
   it('of a POST with an Idempotency-Key are at most 16, one of them before the request takes a connection', async () => {
