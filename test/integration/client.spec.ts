@@ -116,7 +116,7 @@ describe('@darkroom/client', () => {
     });
 
     it('end when the record is deleted, and with the reason of a signal', async () => {
-      const waits = { ...slow, metadata: { sandbox: { delay_ms: 600_000 } } };
+      const waits = { ...slow, steps: 50, metadata: { sandbox: { delay_ms: 50_000 } } };
       const first = await client.generations.create(waits);
       const names = follow(first.id, client, () => void client.generations.delete(first.id).catch(() => undefined));
       expect((await names).at(-1)).toBe('deleted');
