@@ -1,6 +1,6 @@
 import { WebhookDelivery } from '@app/domain';
 import { JsonLogger } from '@app/observability';
-import { deliveryChannel } from '@app/tasks';
+import { ClaimLoop, deliveryChannel } from '@app/tasks';
 import type { OnApplicationBootstrap } from '@nestjs/common';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
@@ -12,8 +12,6 @@ import { WebhooksService } from './webhooks.service';
 
 /** Attempts of this process at once. */
 const concurrency = 50;
-/** How often it looks for due deliveries if nothing tells it to. */
-const intervalMs = 1_000;
 /** For how long a claimed delivery is left alone by others: longer than an attempt takes, by far. */
 const claimSeconds = 30;
 
@@ -49,10 +47,10 @@ WHERE id IN (SELECT id FROM due) RETURNING id`;
 @Injectable()
 export class DeliveryLoop implements OnApplicationBootstrap {
   private readonly attempts = new Set<Promise<void>>();
-  private timer?: NodeJS.Timeout;
-  private isLooking = false;
-  private isToldAgain = false;
-  private isEnding = false;
+  private readonly loop = new ClaimLoop(
+    () => this.claim(),
+    ({ message }) => this.logger.warnSparingly('due webhooks could not be looked for', { reason: message }),
+  );
 
   constructor(
     @InjectRepository(WebhookDelivery) private readonly deliveries: Repository<WebhookDelivery>,
@@ -62,36 +60,27 @@ export class DeliveryLoop implements OnApplicationBootstrap {
     notifications: Notifications,
     drain: Drain,
   ) {
-    notifications.on(deliveryChannel, () => void this.look());
+    notifications.on(deliveryChannel, () => this.loop.look());
     drain.onBegin(() => this.end());
   }
 
   onApplicationBootstrap(): void {
-    this.timer = setInterval(() => void this.look(), intervalMs).unref();
+    this.loop.start();
   }
 
-  /** Begins what is due, as far as there are places; at most one statement of it runs at a time. */
-  async look(): Promise<void> {
-    this.isToldAgain = this.isLooking;
-    if (this.isLooking || this.isEnding || this.attempts.size >= concurrency) return;
-    this.isLooking = true;
-    try {
-      for (const delivery of await this.claim()) this.begin(delivery);
-    } catch (error) {
-      this.logger.warnSparingly('due webhooks could not be looked for', { reason: (error as Error).message });
-    }
-    this.isLooking = false;
-    if (this.isToldAgain) void this.look();
-  }
-
-  private async claim(): Promise<WebhookDelivery[]> {
+  /** Begins what is due, as far as there are places. @returns whether anything was */
+  private async claim(): Promise<boolean> {
+    const free = concurrency - this.attempts.size;
+    if (free === 0) return false;
     const [claimed] = await this.deliveries.query<[{ id: string }[], number]>(claimStatement, [
       this.gate.fullOwners(),
       ownerConcurrency,
-      concurrency - this.attempts.size,
+      free,
     ]);
-    if (claimed.length === 0) return [];
-    return this.deliveries.find({ where: { id: In(claimed.map(({ id }) => id)) }, order: { nextAttemptAt: 'ASC' } });
+    if (claimed.length === 0) return false;
+    const where = { id: In(claimed.map(({ id }) => id)) };
+    for (const delivery of await this.deliveries.find({ where, order: { nextAttemptAt: 'ASC' } })) this.begin(delivery);
+    return true;
   }
 
   private begin(delivery: WebhookDelivery): void {
@@ -100,15 +89,14 @@ export class DeliveryLoop implements OnApplicationBootstrap {
       .catch((error: Error) => this.logger.error('webhook attempt failed on our side', { id: delivery.id }, error))
       .finally(() => {
         this.attempts.delete(attempt);
-        void this.look();
+        this.loop.look();
       });
     this.attempts.add(attempt);
   }
 
   /** Attempts end by themselves within a limited time. */
   private async end(): Promise<void> {
-    this.isEnding = true;
-    clearInterval(this.timer);
+    await this.loop.stop();
     await Promise.all(this.attempts);
   }
 }
