@@ -1,17 +1,16 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, watch } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { clearTimeout, setTimeout } from 'node:timers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { styleText } from 'node:util';
-import { buildIfNeeded, builtFrom } from './build.mjs';
+import { buildIfNeeded, builtFrom, root } from './build.mjs';
 import { prepare } from './prepare.mjs';
 
 /** `npm run dev`: runs the service like `npm start`, and rebuilds and restarts it whenever a source is saved. */
 
-const root = dirname(import.meta.dirname);
 const launcher = join(root, 'dist', 'apps', 'launcher', 'src', 'main.js');
 /** Editors write a file in several steps, and switching branches writes many files. */
 const quietMs = 200;

@@ -1,12 +1,12 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
+import { root } from './build.mjs';
 import { prepare } from './prepare.mjs';
 
 /** `npm test`: installs and builds what is missing, runs Jest with the arguments, and ends with a line of counts. */
 
-const root = dirname(import.meta.dirname);
 /** Where Debian's package `chromium` keeps a software device of Vulkan, on which the tests of WebGPU run. */
 const chromium = '/usr/lib/chromium';
 
