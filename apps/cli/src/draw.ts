@@ -1,6 +1,6 @@
 import type { Client, Generation, NewGeneration } from '../../../packages/client/src';
 import { createClient, DarkroomError } from '../../../packages/client/src';
-import { StepBar } from './progress-line';
+import { ProgressLine } from './progress-line';
 import { CliError } from './run-program';
 
 /** A finished Generation of one picture, and the bytes of that picture. */
@@ -19,18 +19,19 @@ export async function draw(
   signal: AbortSignal,
 ): Promise<Drawn[]> {
   const client = createClient({ baseUrl: service.url, apiKey: service.token });
-  const bar = new StepBar(process.stderr);
+  const bar = new ProgressLine(process.stderr, 5);
   const created: Generation[] = [];
   try {
     for (const body of bodies) created.push(await create(client, body));
     const done = created.map(() => 0);
     const total = sum(created.map(({ steps }) => steps));
-    bar.say(`Waiting for the first of ${total} steps …`);
+    bar.show(0, `waiting for the first of ${total} steps`);
     return await Promise.all(
       created.map(async ({ id }, index) => {
         const onStep = (step: number): void => {
-          done[index] = step;
-          bar.show(sum(done), total);
+          // A drawing that another worker begins again does not take the line back.
+          done[index] = Math.max(done[index], step);
+          bar.show(sum(done) / total, `step ${sum(done)} of ${total}`);
         };
         const record = await follow(client, id, onStep, signal);
         if (record.status !== 'succeeded') throw new CliError(record.error ?? `The drawing was ${record.status}.`);

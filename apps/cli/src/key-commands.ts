@@ -10,9 +10,6 @@ import type { Surroundings } from './run-program';
 import { CliError } from './run-program';
 import { textTable } from './text-table';
 
-/** Cancels the tasks of the key with this id. */
-type CancelWork = (keyId: string) => Promise<number>;
-
 /** Whether the command was asked for JSON, as every one of them may be. */
 interface Output {
   json?: true;
@@ -25,15 +22,11 @@ async function find(keys: Repository<ApiKey>, name: string): Promise<ApiKey> {
   return key;
 }
 
-interface LimitOptions {
-  rate?: number | 'default';
-  queued?: number | 'default';
-  concurrent?: number | 'default';
-  storage?: number | 'default';
-  retention?: number | 'keep';
-}
+const cancelTasks = (keys: Repository<ApiKey>, id: string): Promise<number> =>
+  cancelAll(new Transactions(keys.manager.connection), id);
 
-const stored = (value: number | string): number | null => (typeof value === 'number' ? value : null);
+/** Those that are given; null stands for the default of the service. */
+type Limits = Partial<Record<'rate' | 'queued' | 'concurrent' | 'storage' | 'retention', number | null>>;
 
 /** What the commands of `keys` do. */
 export class KeyCommands {
@@ -42,9 +35,8 @@ export class KeyCommands {
   readonly create = async (
     options: { name: string; scopes: ApiKeyScope[]; sandbox: boolean } & Output,
   ): Promise<void> => {
-    const { name, scopes, sandbox } = options;
-    const { apiKey, token } = newApiKey(name, scopes);
-    await this.withKeys((keys) => keys.save(Object.assign(apiKey, { sandbox })));
+    const { apiKey, token } = newApiKey(options.name, options.scopes);
+    await this.withKeys((keys) => keys.save(Object.assign(apiKey, { sandbox: options.sandbox })));
     this.report(
       options,
       { id: apiKey.id, token, webhook_secret: apiKey.webhookSecret },
@@ -95,18 +87,17 @@ export class KeyCommands {
 
   readonly limit = async (
     name: string,
-    { rate, queued, concurrent, storage, retention, ...output }: LimitOptions & Output,
+    { rate, queued, concurrent, storage, retention, ...output }: Limits & Output,
   ): Promise<void> => {
-    const key = await this.withKeys(async (keys) => {
-      const { id } = await find(keys, name);
-      return changeKey(keys.manager, id, {
-        ...(rate !== undefined && { rateLimitPerMinute: stored(rate) }),
-        ...(queued !== undefined && { maxQueued: stored(queued) }),
-        ...(concurrent !== undefined && { maxConcurrent: stored(concurrent) }),
-        ...(storage !== undefined && { maxStorageMb: stored(storage) }),
-        ...(retention !== undefined && { retentionDays: stored(retention) }),
-      });
-    });
+    const wanted = {
+      rateLimitPerMinute: rate,
+      maxQueued: queued,
+      maxConcurrent: concurrent,
+      maxStorageMb: storage,
+      retentionDays: retention,
+    };
+    const given = Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== undefined));
+    const key = await this.withKeys(async (keys) => changeKey(keys.manager, (await find(keys, name)).id, given));
     this.report(output, keyFacts(key), ...limitLines(key));
   };
 
@@ -136,10 +127,10 @@ export class KeyCommands {
   };
 
   readonly revoke = async (name: string, output: Output): Promise<void> => {
-    const { key, canceled } = await this.withKeys(async (keys, cancel) => {
+    const { key, canceled } = await this.withKeys(async (keys) => {
       const found = await find(keys, name);
       await revokeKey(keys.manager, found.id);
-      return { key: found, canceled: await cancel(found.id) };
+      return { key: found, canceled: await cancelTasks(keys, found.id) };
     });
     const said = key.revokedAt ? `was revoked already, ${formatTime(key.revokedAt)}` : 'is revoked';
     this.report(
@@ -150,18 +141,16 @@ export class KeyCommands {
   };
 
   readonly stop = async (name: string, output: Output): Promise<void> => {
-    const canceled = await this.withKeys(async (keys, cancel) => cancel((await find(keys, name)).id));
+    const canceled = await this.withKeys(async (keys) => cancelTasks(keys, (await find(keys, name)).id));
     this.report(output, { canceled }, canceledText(canceled));
   };
 
   /** Opens the table of keys for one command. */
-  private withKeys<T>(use: (keys: Repository<ApiKey>, cancel: CancelWork) => Promise<T>): Promise<T> {
-    const config = loadConfig(this.surroundings.env);
-    return withDatabase(config, async (databaseUrl) => {
+  private withKeys<T>(use: (keys: Repository<ApiKey>) => Promise<T>): Promise<T> {
+    return withDatabase(loadConfig(this.surroundings.env), async (databaseUrl) => {
       const dataSource = await createDataSource(databaseUrl, { poolSize: 1 }).initialize();
       try {
-        const cancel = (keyId: string) => cancelAll(new Transactions(dataSource), keyId);
-        return await use(dataSource.getRepository(ApiKey), cancel);
+        return await use(dataSource.getRepository(ApiKey));
       } finally {
         await dataSource.destroy();
       }

@@ -8,32 +8,35 @@ export interface ProgressOutput {
   columns?: number;
 }
 
-const barWidth = 24;
-/** Without a terminal, per cent between two lines. */
-const plainStep = 10;
+const width = 24;
 
-/** Shows progress: one redrawn line on a terminal, a line every ten per cent elsewhere. */
+/** Shows progress: one redrawn line on a terminal, elsewhere a line for each of some parts. */
 export class ProgressLine {
   private drawn = false;
   private plainPart = -1;
 
-  constructor(private readonly output: ProgressOutput) {}
+  constructor(
+    private readonly output: ProgressOutput,
+    private readonly parts = 10,
+  ) {}
 
-  readonly report = (progress: ModelProgress): void => {
-    const percent = percentOf(progress);
+  readonly report = (progress: ModelProgress): void =>
+    this.show(percentOf(progress) / 100, describeProgress(progress), `  ${progress.file}`);
+
+  /** @param beside what only a terminal shows behind the text */
+  show(done: number, text: string, beside = ''): void {
     if (this.output.isTTY) {
-      const full = Math.round((percent / 100) * barWidth);
-      const bar = `${'█'.repeat(full)}${'░'.repeat(barWidth - full)}`;
-      const line = `${bar} ${describeProgress(progress)}  ${progress.file}`;
+      const full = Math.round(done * width);
+      const line = `${'█'.repeat(full)}${'░'.repeat(width - full)} ${text}${beside}`;
       this.output.write(`\r\u001b[K${line.slice(0, (this.output.columns ?? 80) - 1)}`);
       this.drawn = true;
       return;
     }
-    const part = Math.floor(percent / plainStep);
+    const part = Math.floor(done * this.parts);
     if (part <= this.plainPart) return;
     this.plainPart = part;
-    this.output.write(`${describeProgress(progress)}\n`);
-  };
+    this.output.write(`${text}\n`);
+  }
 
   /** Clears the line, so that the next output stands alone; progress may continue afterwards. */
   end(): void {
@@ -66,38 +69,4 @@ export function formatDuration(seconds: number): string {
   const two = (value: number): string => String(value).padStart(2, '0');
   if (minutes < 60) return `${minutes} min ${two(whole % 60)} s`;
   return `${Math.floor(minutes / 60)} h ${two(minutes % 60)} min`;
-}
-
-const width = 30;
-
-/** Without a terminal, a line for each of this many parts. */
-const plainParts = 5;
-
-/** The steps of a drawing: one redrawn line on a terminal, a few lines elsewhere. */
-export class StepBar {
-  private done = 0;
-  private plainPart = 0;
-
-  constructor(private readonly output: ProgressOutput) {}
-
-  /** Shows a message before the first step. */
-  say(text: string): void {
-    this.output.write(this.output.isTTY ? `\r\u001b[K${text}` : `${text}\n`);
-  }
-
-  /** Shows that `step` of `total` steps are done. It never goes back, even if steps arrive out of order. */
-  show(step: number, total: number): void {
-    if (step <= this.done) return;
-    this.done = step;
-    const part = Math.floor((step / total) * plainParts);
-    if (!this.output.isTTY && part <= this.plainPart) return;
-    this.plainPart = part;
-    const full = Math.round((step / total) * width);
-    this.say(`${'█'.repeat(full)}${'░'.repeat(width - full)} step ${step} of ${total}`);
-  }
-
-  /** Keeps the line, so that the next output is printed below it. */
-  end(): void {
-    if (this.output.isTTY) this.output.write('\n');
-  }
 }
