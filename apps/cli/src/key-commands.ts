@@ -25,8 +25,8 @@ async function find(keys: Repository<ApiKey>, name: string): Promise<ApiKey> {
 const cancelTasks = (keys: Repository<ApiKey>, id: string): Promise<number> =>
   cancelAll(new Transactions(keys.manager.connection), id);
 
-/** Those that are given; null stands for the default of the service. */
-type Limits = Partial<Record<'rate' | 'queued' | 'concurrent' | 'storage' | 'retention', number | null>>;
+/** Those that are given; a word stands for none. */
+type Limits = Partial<Record<'rate' | 'queued' | 'concurrent' | 'storage' | 'retention', number | string>>;
 
 /** What the commands of `keys` do. */
 export class KeyCommands {
@@ -96,8 +96,9 @@ export class KeyCommands {
       maxStorageMb: storage,
       retentionDays: retention,
     };
-    const given = Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== undefined));
-    const key = await this.withKeys(async (keys) => changeKey(keys.manager, (await find(keys, name)).id, given));
+    const given = Object.entries(wanted).filter(([, value]) => value !== undefined);
+    const change = Object.fromEntries(given.map(([field, value]) => [field, typeof value === 'number' ? value : null]));
+    const key = await this.withKeys(async (keys) => changeKey(keys.manager, (await find(keys, name)).id, change));
     this.report(output, keyFacts(key), ...limitLines(key));
   };
 

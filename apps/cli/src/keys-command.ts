@@ -76,11 +76,11 @@ function readScopes(text: string): ApiKeyScope[] {
   throw new InvalidArgumentError(`It must be one or more of ${apiKeyScopes.join(', ')}, with commas.`);
 }
 
-/** Reads an integer; `none` is the word for no value, which is stored as null. */
+/** Reads an integer, or the word for none. */
 const integer =
   (least: number, most: number, none: string) =>
-  (text: string): number | null => {
-    if (text === none) return null;
+  (text: string): number | string => {
+    if (text === none) return text;
     const count = Number(text);
     if (/^\d+$/.test(text) && count >= least && count <= most) return count;
     throw new InvalidArgumentError(`It must be an integer from ${least} to ${most}, or "${none}".`);
