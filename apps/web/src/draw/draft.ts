@@ -9,24 +9,25 @@ import { seemsToLack } from './name-hint';
 
 export type Scheduler = components['schemas']['Scheduler'];
 
-/** What is about to be drawn. */
-export interface Draft {
+/** What a picture is made of; undefined is the model's own default. */
+export interface Settings {
   prompt: string;
-  negativePrompt: string;
-  aspectRatio: AspectRatio;
-  /** Here and below: undefined is the model's own default. */
+  negative_prompt: string;
+  aspect_ratio: AspectRatio;
   steps?: number;
   cfg?: number;
   scheduler?: Scheduler;
   seed: number;
-  /** Whether the next drawing keeps the seed. */
-  isSeedLocked: boolean;
-  count: number;
-  highResolution: boolean;
+  num_generations: number;
+  high_resolution: boolean;
   /** Whether brackets in the prompts are weights; Prompts of a Fine-Tune have none. */
-  promptWeighting: boolean;
+  prompt_weighting: boolean;
   /** A model; undefined is the first that is installed. */
   model?: string;
+}
+
+/** What is about to be drawn. */
+interface Draft extends Settings {
   /** A Fine-Tune draws instead of a model. */
   finetuneId?: string;
 }
@@ -35,14 +36,16 @@ export const newSeed = (): number => crypto.getRandomValues(new Uint32Array(1))[
 
 export const draft = sessionSignal<Draft>(() => ({
   prompt: '',
-  negativePrompt: '',
-  aspectRatio: 'square',
+  negative_prompt: '',
+  aspect_ratio: 'square',
   seed: newSeed(),
-  isSeedLocked: false,
-  count: 1,
-  highResolution: false,
-  promptWeighting: false,
+  num_generations: 1,
+  high_resolution: false,
+  prompt_weighting: false,
 }));
+
+/** Whether the next drawing keeps the seed. */
+export const isSeedLocked = sessionSignal(() => false);
 
 export function change(part: Partial<Draft>): void {
   draft.value = { ...draft.value, ...part };
@@ -72,22 +75,20 @@ export const lacksName = computed(() => {
   return name !== undefined && seemsToLack(draft.value.prompt, name);
 });
 
-/** Fills the form with what a drawing was made of. */
-export function reuse(drawing: Drawing, seed = drawing.seed): void {
-  draft.value = {
-    prompt: drawing.prompt,
-    negativePrompt: drawing.negativePrompt ?? '',
-    aspectRatio: drawing.aspectRatio,
-    steps: drawing.steps,
-    cfg: drawing.cfg,
-    seed,
-    isSeedLocked: true,
-    count: drawing.count,
-    highResolution: drawing.highResolution,
-    promptWeighting: drawing.promptWeighting,
-    ...(drawing.scheduler !== null && { scheduler: drawing.scheduler as Scheduler }),
-    ...(drawing.finetuneId === undefined ? { model: drawing.model } : { finetuneId: drawing.finetuneId }),
+/** The settings of something that was drawn. */
+export function settingsOf(drawing: Drawing): Settings {
+  const { prompt, aspect_ratio, steps, cfg, seed, num_generations, high_resolution, prompt_weighting, model } = drawing;
+  return {
+    ...{ prompt, aspect_ratio, steps, cfg, seed, num_generations, high_resolution, prompt_weighting, model },
+    negative_prompt: drawing.negative_prompt ?? '',
+    scheduler: (drawing.scheduler ?? undefined) as Scheduler | undefined,
   };
+}
+
+/** Fills the form with settings, and keeps their seed. */
+export function fill(settings: Draft): void {
+  draft.value = settings;
+  isSeedLocked.value = true;
 }
 
 /** Every name of the contract: a missing or an unknown one does not compile. */

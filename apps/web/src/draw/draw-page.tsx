@@ -26,7 +26,7 @@ export function DrawPage() {
 
 function PromptForm() {
   const [isSending, setSending] = useState(false);
-  const { prompt, negativePrompt } = draft.value;
+  const { prompt, negative_prompt } = draft.value;
   const submit = async (event: Event): Promise<void> => {
     event.preventDefault();
     if (isSending || prompt.trim() === '') return;
@@ -59,8 +59,8 @@ function PromptForm() {
         maxLength={lengths.prompt}
         autocomplete="off"
         placeholder="What it should not show"
-        value={negativePrompt}
-        onInput={(event) => change({ negativePrompt: event.currentTarget.value })}
+        value={negative_prompt}
+        onInput={(event) => change({ negative_prompt: event.currentTarget.value })}
       />
       <ModelField />
       <Submit isSending={isSending} />

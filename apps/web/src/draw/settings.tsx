@@ -4,7 +4,7 @@ import { ownScheduler } from '../models/models';
 import { IconButton } from '../ui/buttons';
 import { Segments, SelectField } from '../ui/fields';
 import type { Scheduler } from './draft';
-import { change, defaults, draft, drawnBy, newSeed, schedulers } from './draft';
+import { change, defaults, draft, drawnBy, isSeedLocked, newSeed, schedulers } from './draft';
 
 const aspects = ['square', 'portrait', 'landscape'] as const;
 
@@ -12,7 +12,7 @@ const aspects = ['square', 'portrait', 'landscape'] as const;
 const hasRoom = matchMedia('(width >= 900px)').matches;
 
 export function Settings() {
-  const { steps, cfg, count, aspectRatio, highResolution, promptWeighting, finetuneId } = draft.value;
+  const { steps, cfg, num_generations, aspect_ratio, high_resolution, prompt_weighting, finetuneId } = draft.value;
   return (
     <details class="settings" open={hasRoom}>
       <summary>Settings</summary>
@@ -20,8 +20,8 @@ export function Settings() {
         name="aspect"
         label="Shape"
         options={aspects}
-        value={aspectRatio}
-        onChange={(chosen) => change({ aspectRatio: chosen })}
+        value={aspect_ratio}
+        onChange={(chosen) => change({ aspect_ratio: chosen })}
         show={(aspect) => (
           <>
             <i class={`frame is-${aspect}`} aria-hidden="true" />
@@ -39,15 +39,15 @@ export function Settings() {
         standard={defaults.value.cfg}
       />
       <SeedField />
-      <SliderField name="count" label="Pictures" bounds={bounds.numGenerations} value={count} />
+      <SliderField name="num_generations" label="Pictures" bounds={bounds.numGenerations} value={num_generations} />
       <SchedulerField />
-      <Check name="highResolution" label="High resolution" hint="Long edge of 4096 pixels" checked={highResolution} />
+      <Check name="high_resolution" label="High resolution" hint="Long edge of 4096 pixels" checked={high_resolution} />
       {finetuneId === undefined && (
         <Check
-          name="promptWeighting"
+          name="prompt_weighting"
           label="Weights in the prompt"
           hint="(word:1.3) counts more"
-          checked={promptWeighting}
+          checked={prompt_weighting}
         />
       )}
     </details>
@@ -56,7 +56,7 @@ export function Settings() {
 
 interface CheckProps {
   /** The field of the draft. */
-  name: 'highResolution' | 'promptWeighting';
+  name: 'high_resolution' | 'prompt_weighting';
   label: string;
   hint: string;
   checked: boolean;
@@ -75,7 +75,7 @@ function Check({ name, label, hint, checked }: CheckProps) {
 
 interface SliderFieldProps {
   /** The field of the draft. */
-  name: 'steps' | 'cfg' | 'count';
+  name: 'steps' | 'cfg' | 'num_generations';
   label: string;
   bounds: { min: number; max: number };
   step?: number;
@@ -127,10 +127,14 @@ function SchedulerField() {
 }
 
 function SeedField() {
-  const { seed, isSeedLocked } = draft.value;
+  const { seed } = draft.value;
+  const keep = (chosen: number): void => {
+    change({ seed: chosen });
+    isSeedLocked.value = true;
+  };
   const write = (text: string): void => {
     const value = Math.floor(Number(text));
-    if (text !== '' && value >= 0 && value <= largestSeed) change({ seed: value, isSeedLocked: true });
+    if (text !== '' && value >= 0 && value <= largestSeed) keep(value);
   };
   return (
     <div>
@@ -144,18 +148,13 @@ function SeedField() {
           value={seed}
           onInput={(event) => write(event.currentTarget.value)}
         />
+        <IconButton icon="dice" label="New random seed" title="New random seed" onClick={() => keep(newSeed())} />
         <IconButton
-          icon="dice"
-          label="New random seed"
-          title="New random seed"
-          onClick={() => change({ seed: newSeed(), isSeedLocked: true })}
-        />
-        <IconButton
-          icon={isSeedLocked ? 'lock' : 'unlock'}
+          icon={isSeedLocked.value ? 'lock' : 'unlock'}
           label="Keep this seed for the next picture"
           title="Keep this seed for the next picture"
-          aria-pressed={isSeedLocked}
-          onClick={() => change({ isSeedLocked: !isSeedLocked })}
+          aria-pressed={isSeedLocked.value}
+          onClick={() => (isSeedLocked.value = !isSeedLocked.value)}
         />
       </div>
     </div>

@@ -5,27 +5,22 @@ export type Status = components['schemas']['GenerationStatus'];
 export type AspectRatio = components['schemas']['AspectRatio'];
 
 /** A Generation or a Prompt of a Fine-Tune, as the page shows it. */
-export interface Drawing {
-  id: string;
+export interface Drawing extends Pick<
+  Generation,
+  'id' | 'prompt' | 'negative_prompt' | 'aspect_ratio' | 'cfg' | 'steps' | 'seed' | 'images'
+> {
   /** Of a Prompt: its Fine-Tune. */
   finetuneId?: string;
-  prompt: string;
-  negativePrompt: string | null;
-  aspectRatio: AspectRatio;
-  cfg: number;
-  steps: number;
-  seed: number;
   scheduler: string | null;
-  highResolution: boolean;
-  promptWeighting: boolean;
+  high_resolution: boolean;
+  prompt_weighting: boolean;
+  num_generations: number;
   /** The model that was asked for; a Prompt's is its Fine-Tune's. */
   model?: string;
-  servedBy: string | null;
-  count: number;
-  images: string[];
+  served_by: string | null;
   status: Status;
   error: string | null;
-  createdAt: string;
+  created_at: string;
 }
 
 /** How far a drawing is. */
@@ -42,47 +37,25 @@ export interface Progress {
   isSilent?: boolean;
 }
 
-export function drawingOfGeneration(record: Generation): Drawing {
-  return {
-    ...fieldsInCommon(record),
-    scheduler: record.scheduler,
-    promptWeighting: record.prompt_weighting,
-    model: record.model,
-    servedBy: record.served_by,
-    count: record.num_generations,
-    status: record.status,
-    error: record.error,
-    createdAt: record.started_at,
-  };
-}
+export const drawingOfGeneration = (record: Generation): Drawing => ({
+  ...record,
+  images: record.images.map(pictureUrl),
+  created_at: record.started_at,
+});
 
 /** A Prompt's record has no status: pictures and an error say when it has terminated. */
 export function drawingOfPrompt(record: Prompt, finetuneId: string): Drawing {
   const { images, error_message: error } = record;
   return {
-    ...fieldsInCommon(record),
+    ...record,
+    images: images.map(pictureUrl),
     finetuneId,
     scheduler: null,
-    promptWeighting: false,
-    servedBy: null,
-    count: 1,
+    prompt_weighting: false,
+    num_generations: 1,
+    served_by: null,
     status: images.length > 0 ? 'succeeded' : error !== null ? 'failed' : 'queued',
     error,
-    createdAt: record.created_at,
-  };
-}
-
-function fieldsInCommon(record: Generation | Prompt) {
-  return {
-    id: record.id,
-    prompt: record.prompt,
-    negativePrompt: record.negative_prompt,
-    aspectRatio: record.aspect_ratio,
-    cfg: record.cfg,
-    steps: record.steps,
-    seed: record.seed,
-    highResolution: record.high_resolution,
-    images: record.images.map(pictureUrl),
   };
 }
 
@@ -102,4 +75,4 @@ export const aspectText: Record<AspectRatio, string> = {
 
 export const isOpen = ({ status }: Pick<Drawing, 'status'>): boolean => status === 'queued' || status === 'processing';
 
-export const aspectClass = ({ aspectRatio }: Pick<Drawing, 'aspectRatio'>): string => `is-${aspectRatio}`;
+export const aspectClass = ({ aspect_ratio }: Pick<Drawing, 'aspect_ratio'>): string => `is-${aspect_ratio}`;

@@ -28,7 +28,7 @@ export const shown = computed<Drawing[]>(() => {
   const found = [...listed.value].flatMap((id) => drawings.value.get(id) ?? []);
   return found
     .filter((drawing) => status === undefined || drawing.status === status)
-    .sort((a, b) => (a.createdAt === b.createdAt ? (a.id < b.id ? 1 : -1) : a.createdAt < b.createdAt ? 1 : -1));
+    .sort((a, b) => (a.created_at === b.created_at ? (a.id < b.id ? 1 : -1) : a.created_at < b.created_at ? 1 : -1));
 });
 
 /** Begins anew, with another filter or another key. */
@@ -62,7 +62,7 @@ export async function loadMore(): Promise<void> {
       if (mine !== generation) return;
       const [first] = sources
         .filter(({ next }) => next)
-        .sort((a, b) => (a.next!.createdAt < b.next!.createdAt ? 1 : -1));
+        .sort((a, b) => (a.next!.created_at < b.next!.created_at ? 1 : -1));
       const drawing = first?.take();
       if (!drawing) break;
       page.push(drawing);
@@ -137,11 +137,11 @@ export async function refresh(isDeep: boolean): Promise<void> {
  */
 function dropMissing({ finetuneId }: Source, newest: readonly Drawing[], before: ReadonlySet<string>): void {
   const found = new Set(newest.map(({ id }) => id));
-  const since = newest.length < pageSize ? '' : newest[newest.length - 1].createdAt;
+  const since = newest.length < pageSize ? '' : newest[newest.length - 1].created_at;
   const gone = shown.value.filter(
     (drawing) =>
       drawing.finetuneId === finetuneId &&
-      drawing.createdAt > since &&
+      drawing.created_at > since &&
       before.has(drawing.id) &&
       !found.has(drawing.id),
   );

@@ -25,7 +25,7 @@ export function followOpenDrawings(): () => void {
   const stop = effect(() => {
     const isOn = session.value !== undefined && isReachable.value;
     const open = isOn ? [...drawings.value.values()].filter(isOpen) : [];
-    const followed = open.sort((a, b) => (a.createdAt < b.createdAt ? -1 : 1)).slice(0, maxStreams);
+    const followed = open.sort((a, b) => (a.created_at < b.created_at ? -1 : 1)).slice(0, maxStreams);
     for (const [id, controller] of streams) if (!followed.some((drawing) => drawing.id === id)) controller.abort();
     for (const drawing of followed) if (!streams.has(drawing.id)) void follow(drawing);
   });

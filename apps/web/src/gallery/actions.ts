@@ -1,4 +1,4 @@
-import { reuse } from '../draw/draft';
+import { fill, settingsOf } from '../draw/draft';
 import { vary } from '../draw/start-drawing';
 import type { Drawing } from '../drawings/drawing';
 import { drawingOfGeneration } from '../drawings/drawing';
@@ -48,7 +48,7 @@ export function varyAndShow(drawing: Drawing): void {
 }
 
 export function reuseAndShow(drawing: Drawing, index: number): void {
-  reuse(drawing, seedOf(drawing, index));
+  fill({ ...settingsOf(drawing), seed: seedOf(drawing, index), finetuneId: drawing.finetuneId });
   viewed.value = undefined;
   go('');
   scrollTo({ top: 0 });

@@ -12,18 +12,18 @@ interface PictureFact extends Fact {
 /** What is known about a picture. */
 export function factsOf(drawing: Drawing, index: number): PictureFact[] {
   const finetune = finetuneOf(drawing.finetuneId);
-  const shape = aspectText[drawing.aspectRatio];
+  const shape = aspectText[drawing.aspect_ratio];
   return [
-    { name: 'Not', value: drawing.negativePrompt ?? '', isLong: true },
+    { name: 'Not', value: drawing.negative_prompt ?? '', isLong: true },
     { name: 'Seed', value: String(seedOf(drawing, index)) },
     { name: 'Steps', value: String(drawing.steps) },
     { name: 'Guidance (cfg)', value: String(drawing.cfg) },
     ...(drawing.finetuneId === undefined
       ? [{ name: 'Scheduler', value: drawing.scheduler ?? ownScheduler(null) }]
       : []),
-    { name: 'Shape', value: drawing.highResolution ? `${shape}, high resolution` : shape },
+    { name: 'Shape', value: drawing.high_resolution ? `${shape}, high resolution` : shape },
     finetune ? { name: 'Fine-Tune', value: titleOf(finetune) } : { name: 'Model', value: drawing.model ?? '' },
-    ...(drawing.servedBy === null ? [] : [{ name: 'Drawn by', value: drawing.servedBy }]),
-    { name: 'Asked for', value: new Date(drawing.createdAt).toLocaleString() },
+    ...(drawing.served_by === null ? [] : [{ name: 'Drawn by', value: drawing.served_by }]),
+    { name: 'Asked for', value: new Date(drawing.created_at).toLocaleString() },
   ];
 }

@@ -11,20 +11,18 @@ export function snippetOf(language: Language, drawing: Drawing, url: string): st
   return language === 'TypeScript' ? typeScript(drawing, body, url) : python(drawing, body, url);
 }
 
-function bodyOf({ finetuneId, ...drawing }: Drawing): Record<string, unknown> {
+/** Fields that are undefined are left out of the JSON. */
+function bodyOf({ prompt, negative_prompt, aspect_ratio, steps, cfg, seed, ...drawing }: Drawing) {
   return {
-    prompt: drawing.prompt,
-    ...(drawing.negativePrompt !== null && { negative_prompt: drawing.negativePrompt }),
-    aspect_ratio: drawing.aspectRatio,
-    steps: drawing.steps,
-    cfg: drawing.cfg,
-    seed: drawing.seed,
-    ...(drawing.highResolution && { high_resolution: true }),
-    ...(drawing.promptWeighting && { prompt_weighting: true }),
-    ...(finetuneId === undefined && {
+    prompt,
+    negative_prompt: negative_prompt ?? undefined,
+    ...{ aspect_ratio, steps, cfg, seed },
+    high_resolution: drawing.high_resolution || undefined,
+    prompt_weighting: drawing.prompt_weighting || undefined,
+    ...(drawing.finetuneId === undefined && {
       model: drawing.model,
-      ...(drawing.scheduler !== null && { scheduler: drawing.scheduler }),
-      ...(drawing.count > 1 && { num_generations: drawing.count }),
+      scheduler: drawing.scheduler ?? undefined,
+      num_generations: drawing.num_generations > 1 ? drawing.num_generations : undefined,
     }),
   };
 }

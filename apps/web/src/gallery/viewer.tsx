@@ -105,7 +105,7 @@ function ViewerDetails({ drawing, index }: ViewerDetailsProps) {
     <>
       <h2 class="viewer-prompt">{drawing.prompt}</h2>
       {drawing.images.length > 1 && <p class="hint">{`Picture ${index + 1} of ${drawing.images.length}`}</p>}
-      <Facts facts={factsOf(drawing, index).filter(({ isLong }) => !isLong || drawing.negativePrompt !== null)} />
+      <Facts facts={factsOf(drawing, index).filter(({ isLong }) => !isLong || drawing.negative_prompt !== null)} />
       <Code drawing={drawing} />
     </>
   );

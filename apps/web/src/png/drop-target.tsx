@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import { change, schedulers } from '../draw/draft';
+import { draft, fill, schedulers } from '../draw/draft';
 import { areModelsLoaded, choiceOf, loadModels } from '../models/models';
 import { attempt, say } from '../ui/notices';
 import { go } from '../ui/route';
@@ -14,29 +14,22 @@ export async function restoreFrom(file: File): Promise<void> {
   if (!found)
     return say('This file has no settings of Darkroom in it. Only PNG files that it has drawn have them.', true);
   if (!areModelsLoaded.value) await attempt(loadModels);
-  change({
-    prompt: found.prompt,
-    negativePrompt: found.negativePrompt ?? '',
-    aspectRatio: found.aspectRatio,
-    steps: found.steps,
-    cfg: found.cfg,
-    seed: found.seed,
-    isSeedLocked: true,
-    count: 1,
-    highResolution: found.highResolution,
-    promptWeighting: found.promptWeighting,
-    finetuneId: undefined,
-    scheduler: schedulers.find((name) => name === found.scheduler),
-    ...(choiceOf(found.model) && { model: found.model }),
+  const { isOfFinetune, model, scheduler, ...settings } = found;
+  fill({
+    ...settings,
+    negative_prompt: settings.negative_prompt ?? '',
+    num_generations: 1,
+    scheduler: schedulers.find((name) => name === scheduler),
+    model: choiceOf(model) ? model : draft.value.model,
   });
   go('');
-  if (found.isOfFinetune)
+  if (isOfFinetune)
     say('The settings of the picture are in the form, but a Fine-Tune drew it: choose the Fine-Tune under Model.');
   else
     say(
-      choiceOf(found.model)
+      choiceOf(model)
         ? 'The settings of the picture are in the form.'
-        : `The settings of the picture are in the form, but its model ${found.model} is not installed: another one will draw.`,
+        : `The settings of the picture are in the form, but its model ${model} is not installed: another one will draw.`,
     );
 }
 

@@ -23,26 +23,26 @@ describe(readPngParameters.name, () => {
   it('reads what the worker writes', () => {
     expect(readPngParameters(withText(JSON.stringify(parameters)))).toEqual({
       prompt: parameters.prompt,
-      negativePrompt: null,
-      promptWeighting: false,
+      negative_prompt: null,
+      prompt_weighting: false,
       seed: 7,
       cfg: 7.5,
       steps: 4,
       model: 'shapes',
       scheduler: 'EulerDiscreteScheduler',
       isOfFinetune: false,
-      aspectRatio: 'landscape',
-      highResolution: false,
+      aspect_ratio: 'landscape',
+      high_resolution: false,
     });
   });
 
   it.each([
-    [{ prompt_weighting: true }, { promptWeighting: true, highResolution: false }],
+    [{ prompt_weighting: true }, { prompt_weighting: true, high_resolution: false }],
     [
       { high_resolution: true, upscaler: 'lanczos' },
-      { promptWeighting: false, highResolution: true },
+      { prompt_weighting: false, high_resolution: true },
     ],
-    [{ upscaler: 'lanczos' }, { promptWeighting: false, highResolution: true }],
+    [{ upscaler: 'lanczos' }, { prompt_weighting: false, high_resolution: true }],
   ])('reads the flags of %j', (flags, expected) => {
     expect(readPngParameters(withText(JSON.stringify({ ...parameters, ...flags })))).toMatchObject(expected);
   });

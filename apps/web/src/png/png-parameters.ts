@@ -1,20 +1,14 @@
-import type { AspectRatio } from '../drawings/drawing';
+import type { Drawing } from '../drawings/drawing';
 import { largestSeed, lengths } from '../drawings/service-rules';
 
+type Fields = 'prompt' | 'negative_prompt' | 'aspect_ratio' | 'seed' | 'cfg' | 'steps' | 'high_resolution';
+
 /** What a picture of the service says about itself. */
-export interface PictureParameters {
-  prompt: string;
-  negativePrompt: string | null;
-  promptWeighting: boolean;
-  seed: number;
-  cfg: number;
-  steps: number;
+export interface PictureParameters extends Pick<Drawing, Fields | 'prompt_weighting'> {
   model: string;
   scheduler: string;
   /** Whether a Fine-Tune has drawn it. */
   isOfFinetune: boolean;
-  aspectRatio: AspectRatio;
-  highResolution: boolean;
 }
 
 const signature = [137, 80, 78, 71, 13, 10, 26, 10];
@@ -63,10 +57,10 @@ function textOf(data: Uint8Array): string | undefined {
 
 function parametersOf(text: string): PictureParameters | undefined {
   const found = parsed(text);
-  const { prompt, negative_prompt: negativePrompt, seed, cfg, steps, model, width, height } = found;
+  const { prompt, negative_prompt, seed, cfg, steps, model, width, height } = found;
   const isKnown =
     isText(prompt) &&
-    (negativePrompt === null || negativePrompt === undefined || isText(negativePrompt)) &&
+    (negative_prompt === null || negative_prompt === undefined || isText(negative_prompt)) &&
     isWithin(seed, [0, largestSeed], Number.isInteger) &&
     isWithin(cfg, [0, 100]) &&
     isWithin(steps, [1, 1_000], Number.isInteger) &&
@@ -76,17 +70,17 @@ function parametersOf(text: string): PictureParameters | undefined {
   const [w, h] = [Number(width), Number(height)];
   return {
     prompt,
-    negativePrompt: typeof negativePrompt === 'string' ? negativePrompt : null,
-    promptWeighting: found.prompt_weighting === true,
+    negative_prompt: typeof negative_prompt === 'string' ? negative_prompt : null,
+    prompt_weighting: found.prompt_weighting === true,
     seed: Number(seed),
     cfg: Number(cfg),
     steps: Number(steps),
     model: typeof model === 'string' ? model : '',
     scheduler: typeof found.scheduler === 'string' ? found.scheduler : '',
     isOfFinetune: found.weights_hash !== undefined,
-    aspectRatio: w === h ? 'square' : w < h ? 'portrait' : 'landscape',
+    aspect_ratio: w === h ? 'square' : w < h ? 'portrait' : 'landscape',
     // Older files have only the upscaler.
-    highResolution: found.high_resolution === true || found.upscaler !== undefined,
+    high_resolution: found.high_resolution === true || found.upscaler !== undefined,
   };
 }
 

@@ -13,7 +13,7 @@ export type {
   KeyChange,
   KeyDelivery,
   Model,
-  NewGeneration,
+  NewPrompt,
   Prompt,
   Queue,
   Storage,
