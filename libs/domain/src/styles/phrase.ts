@@ -38,60 +38,54 @@ const wordCharacter = /^[\p{L}\p{M}\p{N}_]/u;
 const unspacedScripts = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/u;
 const blank = /^\s$/u;
 /** Between two words of a phrase: any number of spaces and hyphens. */
-const gap = Symbol('gap');
+const gap = 0;
 
 /**
  * A phrase to find in a text, in any case and in Unicode's NFC form. Its words match as whole words, except in
- * scripts that write no spaces between words, and may be separated by spaces or hyphens. Both phrase and text
- * come from callers, so a bit-parallel automaton searches: the time is the text's length times a 32nd of the
- * phrase's, whatever the two are.
- * Source: the Shift-And algorithm (Baeza-Yates, Gonnet 1992) with repeatable characters (Navarro, Raffinot 2002).
+ * scripts that write no spaces between words, and may be separated by spaces or hyphens.
  */
 export class Phrase {
-  private readonly forward: Automaton;
-  private readonly backward: Automaton;
+  /** The number of each unit of the phrase, for quick comparisons; that of a gap is 0. */
+  private readonly numbers = new Map<string, number>();
+  private readonly symbols: number[] = [];
   private readonly needsEdge: { before: boolean; after: boolean };
 
   constructor(phrase: string) {
-    const symbols: (string | typeof gap)[] = [];
-    for (const unit of foldText(phrase.trim()).units) {
-      if (!blank.test(unit)) symbols.push(unit);
-      else if (symbols.at(-1) !== gap) symbols.push(gap);
+    const { units } = foldText(phrase.trim());
+    for (const unit of units) {
+      if (!blank.test(unit)) {
+        if (!this.numbers.has(unit)) this.numbers.set(unit, this.numbers.size + 1);
+        this.symbols.push(this.numbers.get(unit)!);
+      } else if (this.symbols.at(-1) !== gap) this.symbols.push(gap);
     }
-    const needsEdge = (symbol: string | typeof gap | undefined): boolean =>
-      typeof symbol === 'string' && !unspacedScripts.test(symbol);
-    this.needsEdge = { before: needsEdge(symbols[0]), after: needsEdge(symbols.at(-1)) };
-    this.forward = new Automaton(symbols);
-    this.backward = new Automaton(symbols.reverse());
+    this.needsEdge = { before: !unspacedScripts.test(units[0]), after: !unspacedScripts.test(units.at(-1) ?? '') };
   }
 
   isIn(text: string): boolean {
-    return this.starts(foldText(text)).includes(1);
+    return this.ends(foldText(text)).some((end) => end > 0);
   }
 
-  /** For each unit of a text, 1 where the phrase begins. */
-  starts(text: FoldedText): Uint8Array {
-    const starts = new Uint8Array(text.units.length);
-    this.backward.reset();
-    for (let i = text.units.length - 1; i >= 0; i--)
-      if (this.backward.step(text.units[i], this.endsAt(text, i)) && this.beginsAt(text, i)) starts[i] = 1;
-    return starts;
-  }
-
-  /** The end of the shortest match that begins at a unit. */
-  endFrom(text: FoldedText, start: number): number {
-    this.forward.reset();
-    let i = start;
-    while (i < text.units.length && !(this.forward.step(text.units[i], i === start) && this.endsAt(text, i))) i++;
-    return i + 1;
-  }
-
-  private beginsAt({ units }: FoldedText, i: number): boolean {
-    return !this.needsEdge.before || i === 0 || !wordCharacter.test(units[i - 1]);
-  }
-
-  private endsAt({ units }: FoldedText, i: number): boolean {
-    return !this.needsEdge.after || i === units.length - 1 || !wordCharacter.test(units[i + 1]);
+  /**
+   * For each unit of a text, where the shortest match that begins there ends; 0 where none begins. Both texts come from
+   * callers, so nothing is tried twice: from the last symbol of the phrase to the first, the ends of what follows a
+   * symbol give those with it. The time is the product of the two lengths, whatever they hold.
+   */
+  ends({ units }: FoldedText): Uint16Array {
+    const { before, after } = this.needsEdge;
+    const isWord = units.map((unit) => wordCharacter.test(unit));
+    const isGap = units.map(isSeparator);
+    const numbers = Int32Array.from(units, (unit) => this.numbers.get(unit) ?? -1);
+    let ends = new Uint16Array(units.length + 1);
+    if (this.symbols.length === 0) return ends;
+    for (let i = 1; i <= units.length; i++) if (!after || !isWord[i]) ends[i] = i;
+    for (const symbol of this.symbols.toReversed()) {
+      const longer = new Uint16Array(units.length + 1);
+      for (let i = units.length - 1; i >= 0; i--)
+        if (symbol !== gap) longer[i] = numbers[i] === symbol ? ends[i + 1] : 0;
+        else if (isGap[i]) longer[i] = ends[i + 1] || longer[i + 1];
+      ends = longer;
+    }
+    return before ? ends.map((end, i) => (isWord[i - 1] ? 0 : end)) : ends;
   }
 }
 
@@ -101,13 +95,13 @@ export class Phrase {
  */
 export function findPhrases(text: string, phrases: readonly Phrase[]): FoundPhrase[] {
   const folded = foldText(text);
-  const starts = phrases.map((phrase) => phrase.starts(folded));
+  const ends = phrases.map((phrase) => phrase.ends(folded));
   const found: FoundPhrase[] = [];
   for (let i = 0; i < folded.units.length;) {
-    const index = starts.findIndex((each) => each[i] === 1);
+    const index = ends.findIndex((each) => each[i] > 0);
     if (index < 0) i++;
     else {
-      const end = phrases[index].endFrom(folded, i);
+      const end = ends[index][i];
       found.push({ start: folded.offsets[i], end: folded.offsets[end], index });
       i = end;
     }
@@ -117,47 +111,4 @@ export function findPhrases(text: string, phrases: readonly Phrase[]): FoundPhra
 
 function isSeparator(unit: string): boolean {
   return unit === ' ' || unit === '-' || blank.test(unit);
-}
-
-/**
- * Reads a text unit by unit and reports where a sequence of symbols ends. State i means that the symbols up to
- * the i-th have been read.
- */
-class Automaton {
-  private readonly masks = new Map<string, Uint32Array>();
-  private readonly gaps: Uint32Array;
-  private readonly state: Uint32Array;
-  private readonly none: Uint32Array;
-  private readonly last: number;
-
-  constructor(symbols: readonly (string | typeof gap)[]) {
-    const words = Math.ceil(symbols.length / 32);
-    [this.gaps, this.state, this.none] = [new Uint32Array(words), new Uint32Array(words), new Uint32Array(words)];
-    this.last = symbols.length - 1;
-    symbols.forEach((symbol, i) => {
-      let mask = this.gaps;
-      if (symbol !== gap) this.masks.set(symbol, (mask = this.masks.get(symbol) ?? new Uint32Array(words)));
-      mask[i >>> 5] |= 1 << (i & 31);
-    });
-  }
-
-  reset(): void {
-    this.state.fill(0);
-  }
-
-  /** @param mayBegin whether the sequence may begin with this unit. @returns whether it ends with this unit */
-  step(unit: string, mayBegin: boolean): boolean {
-    if (this.last < 0) return false;
-    const state = this.state;
-    const mask = this.masks.get(unit) ?? this.none;
-    const gaps = isSeparator(unit) ? this.gaps : this.none;
-    let carry = mayBegin ? 1 : 0;
-    for (let word = 0; word < state.length; word++) {
-      const before = state[word];
-      // A gap is entered like any other symbol, and stays active while separators follow.
-      state[word] = (((before << 1) | carry) & (mask[word] | gaps[word])) | (before & gaps[word]);
-      carry = before >>> 31;
-    }
-    return (state[this.last >>> 5] & (1 << (this.last & 31))) !== 0;
-  }
 }
