@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { DomainError, IdempotentReply, InvalidError, isIdentifier, UnprocessableError } from '@app/domain';
 import { FairTurns } from '@app/process';
 import { Transactions } from '@app/queue';
@@ -11,7 +12,6 @@ import { from, lastValueFrom } from 'rxjs';
 import type { EntityManager } from 'typeorm';
 import { requestsPerKey } from '../defence/open-requests';
 import { idsIn, withoutSecrets } from './route.decorators';
-import { fingerprintOf } from './fingerprint';
 
 /** Replies that are kept under an `Idempotency-Key`. */
 @Injectable()
@@ -108,6 +108,20 @@ class AlreadyRepliedError extends Error {
   constructor(readonly reply: KnownReply) {
     super('The request has been answered.');
   }
+}
+
+/**
+ * SHA-256, in hexadecimal, of a request's target and of its body as a JSON value: white space and the order of keys are
+ * ignored. The scan of the body has bounded its depth.
+ */
+export function fingerprintOf(method: string, target: string, body: unknown): string {
+  const sorted = (_key: string, value: unknown): unknown =>
+    typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : value;
+  return createHash('sha256')
+    .update(`${method} ${target}\n${JSON.stringify(body, sorted)}`)
+    .digest('hex');
 }
 
 function isFresh({ createdAt }: KnownReply): boolean {
