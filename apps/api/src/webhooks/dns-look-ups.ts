@@ -8,37 +8,24 @@ import { FairTurns } from '@app/process';
  */
 export const lookUpsPerOwner = 2;
 
-type LookUp = (hostname: string, options: LookupAllOptions) => Promise<LookupAddress[]>;
+/** As many wait as the caller has attempts in progress. */
+const turns = { concurrency: Infinity, keyConcurrency: lookUpsPerOwner, perKey: Infinity, total: Infinity };
 
 /**
  * Resolves names with the system's resolver. Look-ups of one caller wait for each other, so that others' find a thread.
  */
 export class DnsLookUps {
-  private readonly owners = new Map<string, { turns: FairTurns; count: number }>();
+  private readonly turns = new FairTurns(turns);
 
-  constructor(private readonly lookUp: LookUp = lookup) {}
+  constructor(
+    private readonly lookUp: (hostname: string, options: LookupAllOptions) => Promise<LookupAddress[]> = lookup,
+  ) {}
 
   /** @param signal after it aborts, no look-up begins. */
-  async run(
-    ownerId: string,
-    hostname: string,
-    options: LookupAllOptions,
-    signal: AbortSignal,
-  ): Promise<LookupAddress[]> {
-    const own = this.owners.get(ownerId) ?? {
-      // At most as many wait as the caller has attempts in progress.
-      turns: new FairTurns({ concurrency: lookUpsPerOwner, perKey: Infinity, total: Infinity }),
-      count: 0,
-    };
-    this.owners.set(ownerId, own);
-    own.count++;
-    try {
-      return await own.turns.run(ownerId, () => {
-        signal.throwIfAborted();
-        return this.lookUp(hostname, options);
-      });
-    } finally {
-      if (--own.count === 0) this.owners.delete(ownerId);
-    }
+  run(ownerId: string, hostname: string, options: LookupAllOptions, signal: AbortSignal): Promise<LookupAddress[]> {
+    return this.turns.run(ownerId, () => {
+      signal.throwIfAborted();
+      return this.lookUp(hostname, options);
+    });
   }
 }

@@ -15,7 +15,7 @@ export class AddressRefusedError extends Error {
 }
 
 /** All addresses of a name. */
-export type LookUpAll = (hostname: string, options: LookupAllOptions) => Promise<LookupAddress[]>;
+type LookUpAll = (hostname: string, options: LookupAllOptions) => Promise<LookupAddress[]>;
 
 /** Connects only to a checked address: the look-up for the connection is the one that is checked. */
 const lookupFunction =
@@ -33,43 +33,19 @@ const lookupFunction =
     );
   };
 
-type Connect = HttpAgent['createConnection'];
-
 /** A host that is already an address is not looked up. */
-const checked =
-  (connect: Connect, lookup: LookupFunction, allowPrivate: boolean): Connect =>
-  (options, callback) => {
+function checked<A extends HttpAgent>(agent: A, lookup: LookupFunction, allowPrivate: boolean): A {
+  const connect = agent.createConnection.bind(agent);
+  agent.createConnection = (options, callback) => {
     const host = options.host ?? '';
-    if (!allowPrivate && isIP(host) !== 0 && isRefusedAddress(host)) {
-      const error = new AddressRefusedError();
-      // The agent uses the first result of the callback; the error of a returned socket would come before
-      // anybody listens for it.
-      if (callback) callback(error, new Socket());
-      return callback ? undefined : new Socket().destroy(error);
-    }
-    return connect({ ...options, lookup }, callback);
+    if (allowPrivate || isIP(host) === 0 || !isRefusedAddress(host)) return connect({ ...options, lookup }, callback);
+    const error = new AddressRefusedError();
+    // The agent uses the first result of the callback; the error of a returned socket would come before
+    // anybody listens for it.
+    if (callback) callback(error, new Socket());
+    return callback ? undefined : new Socket().destroy(error);
   };
-
-type Check = (connect: Connect) => Connect;
-
-class CheckedHttpAgent extends HttpAgent {
-  constructor(private readonly check: Check) {
-    super();
-  }
-
-  override createConnection(...parameters: Parameters<Connect>): ReturnType<Connect> {
-    return this.check((...checked) => super.createConnection(...checked))(...parameters);
-  }
-}
-
-class CheckedHttpsAgent extends HttpsAgent {
-  constructor(private readonly check: Check) {
-    super();
-  }
-
-  override createConnection(...parameters: Parameters<Connect>): ReturnType<Connect> {
-    return this.check((...checked) => super.createConnection(...checked))(...parameters);
-  }
+  return agent;
 }
 
 /**
@@ -81,6 +57,8 @@ export function receiverAgents(
   lookUp: LookUpAll,
 ): { httpAgent: HttpAgent; httpsAgent: HttpsAgent } {
   const lookup = lookupFunction(lookUp, allowPrivate);
-  const check: Check = (connect) => checked(connect, lookup, allowPrivate);
-  return { httpAgent: new CheckedHttpAgent(check), httpsAgent: new CheckedHttpsAgent(check) };
+  return {
+    httpAgent: checked(new HttpAgent(), lookup, allowPrivate),
+    httpsAgent: checked(new HttpsAgent(), lookup, allowPrivate),
+  };
 }
