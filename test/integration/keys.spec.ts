@@ -5,7 +5,6 @@ import { get, request } from 'node:http';
 import { join } from 'node:path';
 import { ApiKey, ImageTask, WebhookDelivery, keyChannel, newIdentifier } from '@app/domain';
 import { cancelAll } from '@app/tasks';
-import type { Recurring } from '@app/process';
 import { Transactions } from '@app/queue';
 import type { INestApplicationContext } from '@nestjs/common';
 import { DataSource } from 'typeorm';
@@ -237,8 +236,10 @@ describe('Revoking an API key', () => {
   const statusOf = async (id: string) => (await api.dataSource.manager.findOneByOrFail(ImageTask, { id })).status;
   /** Makes a process check its keys only when told to. */
   const checkOnlyWhenTold = async (app: INestApplicationContext): Promise<void> => {
-    const { rounds } = app.get<unknown>(RevokedKeys) as { rounds: readonly Recurring[] };
-    await Promise.all(rounds.map((each) => each.stop()));
+    type Loop = { stop: () => Promise<void>; look: () => void; claim: () => Promise<boolean> };
+    const { loops } = app.get<unknown>(RevokedKeys) as { loops: readonly Loop[] };
+    await Promise.all(loops.map((loop) => loop.stop()));
+    for (const loop of loops) loop.look = () => void loop.claim().catch(() => undefined);
   };
 
   it.each([
