@@ -1,3 +1,4 @@
+const { getPriority } = require('node:os');
 const { join } = require('node:path');
 const { setTimeout: delay } = require('node:timers/promises');
 const { serveWork } = require(join(process.cwd(), 'dist', 'apps', 'api', 'src', 'defence', 'serve-work.js'));
@@ -5,7 +6,7 @@ const { serveWork } = require(join(process.cwd(), 'dist', 'apps', 'api', 'src', 
 const kept = [];
 /** The actions of a test's `WorkProcess` child, one word per job. */
 const deeds = {
-  echo: (order) => ({ ...order, pid: process.pid }),
+  echo: (order) => ({ ...order, pid: process.pid, priority: getPriority() }),
   environment: () => process.env,
   throw: () => {
     throw new Error('That does not work.');
@@ -13,6 +14,7 @@ const deeds = {
   sleep: () => delay(600_000),
   // It blocks the process's event loop.
   spin: () => {
+    process.stderr.write('It spins.');
     for (;;);
   },
   buffers: () => {

@@ -1,7 +1,7 @@
 // Attack: a file that takes all memory when it is read, or that keeps its process busy after the api has ended.
 import { isMainThread, Worker, workerData } from 'node:worker_threads';
 import { exitWithParent } from '@app/process';
-import type { WorkAnswer, WorkOrder } from './work-process';
+import type { WorkAnswer } from './work-process';
 import { memorySignal, residentVariable } from './work-process';
 
 const watchMs = 100;
@@ -16,7 +16,7 @@ if (!isMainThread) {
   }, watchMs);
 }
 
-/** The child's side of a `WorkProcess`: runs what comes. An error is reported as its message and ends nothing. */
+/** The child's side of a `WorkProcess`: runs the one job that comes. An error is reported as its message. */
 export function serveWork<Order, Result>(perform: (order: Order) => Result | Promise<Result>): void {
   exitWithParent();
   const residentBytes = Number(process.env[residentVariable]) * 2 ** 20;
@@ -25,13 +25,13 @@ export function serveWork<Order, Result>(perform: (order: Order) => Result | Pro
     resourceLimits: { maxOldGenerationSizeMb: 32 },
   }).unref();
   const tell = (answer: WorkAnswer): void => void process.send?.(answer);
-  process.on('message', ({ id, order }: WorkOrder) => {
-    new Promise<Result>((resolve) => resolve(perform(order as Order))).then(
-      (result) => tell({ id, result }),
-      (error: Error) => tell({ id, error: { message: error.message } }),
+  process.once('message', (order: Order) => {
+    new Promise<Result>((resolve) => resolve(perform(order))).then(
+      (result) => tell({ result }),
+      (error: Error) => tell({ error: error.message }),
     );
   });
-  // Listening refs the channel again; while it is open the process stays alive.
+  // While the channel is open the process stays alive.
   process.channel?.ref();
   tell({ ready: true });
 }

@@ -43,7 +43,6 @@ export class WeightsInspector implements OnApplicationShutdown {
 
   constructor(logger: JsonLogger) {
     this.work = new WorkProcess({
-      name: 'inspection',
       file: WeightsInspector.processFile,
       timeMs,
       heapMb,
