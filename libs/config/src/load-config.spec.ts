@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { ConfigError, loadConfig } from './load-config';
+import { ConfigError, databaseUrlOf, loadConfig } from './load-config';
 
 describe(loadConfig.name, () => {
   it('fills in every default of the embedded set-up', () => {
@@ -88,5 +88,12 @@ describe(loadConfig.name, () => {
 
   it('drops the trailing slash of PUBLIC_URL', () => {
     expect(loadConfig({ PUBLIC_URL: 'https://pictures.example/' }).publicUrl).toBe('https://pictures.example');
+  });
+});
+
+describe(databaseUrlOf.name, () => {
+  it('names the setting that is missing', () => {
+    expect(() => databaseUrlOf(loadConfig({}))).toThrow(ConfigError);
+    expect(() => databaseUrlOf(loadConfig({}))).toThrow('DATABASE_URL is needed');
   });
 });

@@ -1,7 +1,8 @@
-import { resolve } from 'node:path';
+import type { Stats } from 'node:fs';
+import { statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import { misconfiguredExitCode, StartError } from '@app/process';
 import type { Config, S3Config } from './config';
-import { fileInTheWay } from './file-in-the-way';
 import { InvalidValue } from './kinds';
 import type { Variables } from './variables';
 import { dependentVariables, s3Variables, variables } from './variables';
@@ -62,4 +63,37 @@ function read<T extends object>(table: Variables<T>, env: Environment, problems:
     else if (value !== undefined) found[field] = value;
   }
   return found as T;
+}
+
+/**
+ * The file that keeps a path from being a folder: the path itself, or one that it would be in. What cannot be looked at
+ * counts as missing, for whoever uses the folder says so better.
+ */
+function fileInTheWay(path: string): string | undefined {
+  const found = lookAt(path);
+  if (found) return found.isDirectory() ? undefined : path;
+  const parent = dirname(path);
+  return parent === path ? undefined : fileInTheWay(parent);
+}
+
+function lookAt(path: string): Stats | undefined {
+  try {
+    return statSync(path);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The address of the database; the launcher passes the embedded one's. @throws ConfigError */
+export function databaseUrlOf(config: Config): string {
+  if (!config.databaseUrl) throw new ConfigError(['DATABASE_URL is needed; "npm start" brings a database of its own.']);
+  return config.databaseUrl;
+}
+
+/**
+ * Where the worker's health endpoint listens: a health check on this machine uses the loopback address; others may
+ * connect only if the service listens on every address.
+ */
+export function healthHostOf({ host }: Pick<Config, 'host'>): string {
+  return ['0.0.0.0', '::'].includes(host) ? host : '127.0.0.1';
 }

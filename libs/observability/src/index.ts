@@ -1,7 +1,6 @@
-export { runChecks } from './checks';
+export { cached, runChecks } from './checks';
 export type { HealthChecks } from './checks';
 export { JsonLogger } from './json-logger';
 export type { LogLevel } from './json-logger';
 export { mayReadMetrics } from './metrics-access';
 export { Metrics, requestBuckets, stepBuckets } from './metrics';
-export { cached } from './cached';

@@ -14,3 +14,9 @@ export function exitWithParent(): void {
 export function tellParentOfListening(): void {
   process.send?.('listening');
 }
+
+/**
+ * The signals that ask a process to end in order. Not those of a fault, such as SIGSEGV in native code: the process
+ * must end at once, and with a JavaScript listener it never would.
+ */
+export const endSignals: ('SIGINT' | 'SIGTERM' | 'SIGHUP')[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];

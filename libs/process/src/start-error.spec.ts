@@ -1,5 +1,4 @@
-import { misconfiguredExitCode } from './exit-codes';
-import { DataFolderError, failureToStart, StartError } from './start-error';
+import { DataFolderError, failureToStart, ListenError, misconfiguredExitCode, StartError } from './start-error';
 
 const errorWith = (code: string, more?: object): Error =>
   Object.assign(new Error(`${code}: it is so`), { code, ...more });
@@ -40,5 +39,23 @@ describe(DataFolderError.name, () => {
       message: 'The data folder /data cannot be made, because a file is in the way: set DATA_DIR to another one.',
       exitCode: misconfiguredExitCode,
     });
+  });
+});
+
+describe(ListenError.name, () => {
+  const errorOf = (code: string, hostVariable?: string) =>
+    new ListenError({ code }, { port: 80, host: '127.0.0.1', variable: 'INFERENCE_HEALTH_PORT', hostVariable });
+
+  it('ends a process for good only where another start would end the same', () => {
+    const codes = ['EACCES', 'ENOTFOUND', 'EADDRINUSE', 'EADDRNOTAVAIL', 'EAI_AGAIN'];
+    const lasting = codes.filter((code) => errorOf(code).exitCode === misconfiguredExitCode);
+    expect(lasting).toEqual(['EACCES', 'ENOTFOUND']);
+  });
+
+  it('blames HOST only where it is what is listened on', () => {
+    expect(errorOf('EADDRNOTAVAIL', 'HOST').message).toBe('HOST is "127.0.0.1", which is no address of this machine.');
+    expect(errorOf('EADDRNOTAVAIL').message).toBe(
+      'INFERENCE_HEALTH_PORT is 80, to be listened on at 127.0.0.1, which is no address of this machine.',
+    );
   });
 });

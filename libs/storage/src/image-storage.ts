@@ -27,3 +27,17 @@ export interface ImageStorage {
   /** Throws one plain sentence if the storage is not writable. */
   check(): Promise<void>;
 }
+
+/** The storage cannot be reached or rejects requests. The data to be stored is not at fault. */
+export class StorageUnavailableError extends Error {
+  override readonly name = 'StorageUnavailableError';
+
+  /** @param isPassing whether a retry may succeed soon. */
+  constructor(
+    reason: string,
+    readonly isPassing: boolean,
+    options?: ErrorOptions,
+  ) {
+    super(`The storage cannot be used: ${reason}.`, options);
+  }
+}

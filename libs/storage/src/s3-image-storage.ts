@@ -9,7 +9,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { S3Config } from '@app/config';
 import type * as Sdk from '@aws-sdk/client-s3';
 import type { ImageStorage, StoredObject } from './image-storage';
-import { StorageUnavailableError } from './storage-unavailable-error';
+import { StorageUnavailableError } from './image-storage';
 
 const connectionTimeoutMs = 3_000;
 /** A request fails after this long without a byte. */
