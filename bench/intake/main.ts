@@ -171,7 +171,7 @@ async function createRecords(port: number, path: string, tokens: readonly string
 async function empty(databaseUrl: string): Promise<void> {
   const client = new Client({ connectionString: databaseUrl });
   await client.connect();
-  await client.query('TRUNCATE image_tasks, bare_records, bullmq.job, bullmq.event CASCADE');
+  await client.query('TRUNCATE tasks, bare_records, bullmq.job, bullmq.event CASCADE');
   await client.query('CHECKPOINT');
   await client.end();
 }

@@ -197,7 +197,7 @@ describeInBrowser('The page of an operator', () => {
     await drawn();
     const id = await drawn({ prompt: 'nobody else reads this' });
     await service.dataSource.query(
-      `UPDATE image_tasks SET status = 'failed', error = 'The model has no picture for it.' WHERE id = $1`,
+      `UPDATE tasks SET status = 'failed', error = 'The model has no picture for it.' WHERE id = $1`,
       [id],
     );
     const page = await browser.signedIn(admin.token);

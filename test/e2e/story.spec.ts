@@ -76,7 +76,7 @@ describe('The story of a robot', () => {
     }, 'the Prompt is drawn');
   const asked = ({ prompt, steps, cfg, seed }: GoldenCase) => ({ prompt, steps, cfg, seed });
   const traces = async () => {
-    const tables = ['finetunes', 'finetune_prompts', 'image_tasks', 'images'];
+    const tables = ['finetunes', 'finetune_prompts', 'tasks', 'images'];
     const rows = await Promise.all(
       tables.map(async (table) => service.dataSource.query<unknown[]>(`SELECT id FROM ${table}`)),
     );

@@ -1,4 +1,4 @@
-import { ImageTask } from '@app/domain';
+import { Task } from '@app/domain';
 import sharp from 'sharp';
 import { Webhook } from 'standardwebhooks';
 import type { TestKey } from '../support/api';
@@ -185,7 +185,7 @@ describe('From a prompt to a picture', () => {
     );
     expect(done).toMatchObject({ status: 'succeeded', seed });
     expect(done.images).toHaveLength(2);
-    const { attempt } = await service.dataSource.manager.findOneByOrFail(ImageTask, { id });
+    const { attempt } = await service.dataSource.manager.findOneByOrFail(Task, { id });
     expect(attempt).toBeGreaterThan(1);
     expect(await service.backEnds.storage.contents(id)).toEqual([0, 1].map((index) => `${id}/${attempt}/${index}.png`));
     expect(await postsTo('/killed', id)).toHaveLength(1);

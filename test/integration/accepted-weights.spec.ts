@@ -57,7 +57,7 @@ describe("a Fine-Tune's weights", () => {
     const unknown = await bench.addTask({ ownerId, finetuneId, model: 'shapes-bundled', steps: 1 });
     const other = await accept();
     await bench.dataSource.query(
-      `UPDATE image_tasks SET weights_hash = 'of other weights', weights_scale = 2 WHERE id = $1`,
+      `UPDATE drawings SET weights_hash = 'of other weights', weights_scale = 2 WHERE id = $1`,
       [other],
     );
     const worker = await createInference({ ...bench, threadFile });

@@ -139,11 +139,11 @@ describe('A backup', () => {
       const before = await rowsOf(api.config.databaseUrl!);
       const contents = await dumpTables(api.config.databaseUrl!, async (table, rows) => {
         dumped.set(table, await buffer(rows));
-        await other.query(`UPDATE image_tasks SET prompt = 'later'`);
+        await other.query(`UPDATE drawings SET prompt = 'later'`);
         await other.query('DELETE FROM webhook_deliveries');
       });
       await loadTables(target.url, contents, (table) => Readable.from([dumped.get(table)!]));
-      const { rows } = await other.query<{ prompt: string }>('SELECT DISTINCT prompt FROM image_tasks');
+      const { rows } = await other.query<{ prompt: string }>('SELECT DISTINCT prompt FROM drawings');
       expect(rows).toEqual([{ prompt: 'later' }]);
       expect(await rowsOf(target.url)).toEqual(before);
     } finally {
@@ -226,7 +226,7 @@ describe('A backup', () => {
     const { manifest } = await VerifiedBackup.open(folder);
     const { database } = manifest;
     const newer = { ...database, migrations: [...database.migrations, 'Future2999000000000'] };
-    expect(() => assertKnown(newer)).toThrow(/made by a newer version of Darkroom \(Future2999000000000/);
+    expect(() => assertKnown(newer)).toThrow(/made by another version of Darkroom \(Future2999000000000/);
     await expect(loadTables(target.url, newer, () => Readable.from([]))).rejects.toThrow(/newer version/);
     const copy = copied();
     const text = JSON.stringify({ ...manifest, format: 2 });

@@ -1,13 +1,14 @@
 import { DatabaseContact } from '@app/database';
-import type { ImageTask } from '@app/domain';
+import type { DrawingTask } from '@app/domain';
 import { newIdentifier } from '@app/domain';
-import type { Wanted } from '@app/tasks';
+import type { NewTask, Wanted } from '@app/tasks';
 import { claimStatement, fatalCount, Tasks, undrawableAfterMs, weightsLabel } from '@app/tasks';
 import type { InferenceBench } from '../support/inference';
 import { createInferenceBench, SteadyContact } from '../support/inference';
 import { newTask } from '../support/new-task';
 import { rowsReadBy } from '../support/rows-read';
 import { typicalMs } from '../support/typical-ms';
+import { manyTasks } from '../support/many-tasks';
 
 describe('the claim of a worker', () => {
   let bench: InferenceBench;
@@ -19,7 +20,7 @@ describe('the claim of a worker', () => {
   afterEach(() => bench.close());
 
   /** Queues tasks of one owner, one millisecond apart. */
-  async function queue(ownerId: string, values: Partial<ImageTask>, count = 1): Promise<string[]> {
+  async function queue(ownerId: string, values: Partial<NewTask>, count = 1): Promise<string[]> {
     const start = values.createdAt?.getTime() ?? Date.now();
     const tasks = Array.from({ length: count }, (_, index) =>
       newTask(ownerId, { ...values, createdAt: new Date(start + index) }),
@@ -27,7 +28,7 @@ describe('the claim of a worker', () => {
     await bench.intake.insert({ ownerId, maxQueued: 0, tasks });
     return tasks.map(({ id }) => id);
   }
-  const claim = (wanted: Wanted): Promise<ImageTask | undefined> => bench.tasks.claim(wanted);
+  const claim = (wanted: Wanted): Promise<DrawingTask | undefined> => bench.tasks.claim(wanted);
   const query = (sql: string, parameters?: unknown[]): Promise<unknown> => bench.dataSource.query(sql, parameters);
   const old = new Date(Date.now() - 2 * undrawableAfterMs);
   /** A worker said that it can draw the model. */
@@ -37,8 +38,7 @@ describe('the claim of a worker', () => {
        ON CONFLICT (name) DO UPDATE SET drawable_at = excluded.drawable_at`,
       [name, msAgo],
     );
-  const silence = () =>
-    query(`UPDATE image_tasks SET heartbeat_at = now() - interval '11 s' WHERE status = 'processing'`);
+  const silence = () => query(`UPDATE tasks SET heartbeat_at = now() - interval '11 s' WHERE status = 'processing'`);
 
   it.each([
     ['one that was near a death', { deaths: 1 }, [9, 11]],
@@ -47,8 +47,7 @@ describe('the claim of a worker', () => {
     ['one whose last try ended with its worker', { deaths: fatalCount - 1, drawnAlone: true }, [19, 21]],
   ] as const)('takes a task from its silent worker: %s', async (_, values, [early, due]) => {
     const { id } = await bench.addTask({ ...values, status: 'processing' });
-    const silent = (seconds: number) =>
-      query(`UPDATE image_tasks SET heartbeat_at = now() - $1 * interval '1 s'`, [seconds]);
+    const silent = (seconds: number) => query(`UPDATE tasks SET heartbeat_at = now() - $1 * interval '1 s'`, [seconds]);
     await silent(early);
     await bench.sweep.sweep();
     expect(await claim({})).toBeUndefined();
@@ -120,9 +119,9 @@ describe('the claim of a worker', () => {
       await seen('gone', undrawableAfterMs + 6_000);
       // This worker itself has not been up for long.
       expect(await claim({ models: ['small'], undrawable: false })).toBeUndefined();
-      await query('UPDATE image_tasks SET created_at = now()');
+      await query('UPDATE tasks SET created_at = now()');
       expect(await claim({ models: ['small'], undrawable: true })).toBeUndefined();
-      await query('UPDATE image_tasks SET created_at = $1', [old]);
+      await query('UPDATE tasks SET created_at = $1', [old]);
       // A worker of an older version, which does not say what it can draw.
       await query(
         `INSERT INTO inference_workers (id, devices, started_at, heartbeat_at) VALUES ('old', '{cuda:0}', now(), now())`,
@@ -137,20 +136,20 @@ describe('the claim of a worker', () => {
       await queue(owner, { model: 'small' }, 11);
       await queue(other, { model: 'small' }, 11);
       const read = () =>
-        rowsReadBy(bench.dataSource, 'image_tasks', claimStatement(false), [
-          ...[0, 'channel', [], ['small'], true, []],
-        ]);
-      await query('ANALYZE image_tasks');
+        rowsReadBy(bench.dataSource, 'tasks', claimStatement(false), [...[0, 'channel', [], ['small'], true, []]]);
+      await query('ANALYZE tasks');
       const amongFew = await read();
       for (const model of ['large', 'zoom'])
         await query(
-          `INSERT INTO image_tasks (id, kind, owner_id, prompt, cfg, steps, seed, model, aspect_ratio, high_resolution,
-             num_images, status, created_at)
-           SELECT $2::text || lpad(n::text, 19, '0'), 'generation', $1, 'a star', 7.5, 30, 1, $2, 'square', false,
-             1, 'queued', now() - n * interval '1 s' FROM generate_series(1, 25000) n`,
+          `WITH ${manyTasks(25_000, {
+            id: `$2::text || lpad(i::text, 19, '0')`,
+            owner: '$1',
+            model: '$2',
+            createdAt: `now() - i * interval '1 s'`,
+          })} SELECT`,
           [owner, model],
         );
-      await query('ANALYZE image_tasks');
+      await query('ANALYZE tasks');
       for (const model of ['large', 'zoom']) await seen(model, 0);
       expect(amongFew).toBeGreaterThan(0);
       // Two more models of this owner, each with one look.
@@ -166,7 +165,7 @@ describe('the claim of a worker', () => {
     const loaded = [weightsLabel(shapes)];
 
     /** Ends a task that took so long. */
-    const settle = (task: ImageTask, computeSeconds: number) =>
+    const settle = (task: DrawingTask, computeSeconds: number) =>
       bench.tasks.settle(task, { status: 'succeeded', computeSeconds });
     const behind = (owner: string, seconds: number) =>
       query(
@@ -195,7 +194,11 @@ describe('the claim of a worker', () => {
       const atScale = (weightsScale: number) => [weightsLabel({ ...shapes, finetuneId, weightsScale })];
       await queue(first, { model: 'shapes' }, 9);
       await queue(tuned, { model: 'shapes', finetuneId }, 9);
-      await query('UPDATE image_tasks SET weights_scale = 0.7 WHERE owner_id = $1', [tuned]);
+      await query(
+        `WITH tuned AS (UPDATE tasks SET weights = weights || '0.7' WHERE owner_id = $1 RETURNING id)
+         UPDATE drawings SET weights_scale = 0.7 FROM tuned WHERE drawings.id = tuned.id`,
+        [tuned],
+      );
       await behind(first, 100);
       await behind(tuned, 104);
       expect(await claim({ loaded: atScale(0.7) })).toMatchObject({ ownerId: tuned, weightsScale: 0.7 });
@@ -228,16 +231,17 @@ describe('the claim of a worker', () => {
     await queue(newIdentifier(), {}, 11);
     const amongFewMs = await typicalMs(20, () => claim({}));
     await query(
-      `INSERT INTO image_tasks (id, kind, owner_id, prompt, cfg, steps, seed, model, aspect_ratio, high_resolution,
-         num_images, status, created_at)
-       SELECT lpad(n::text, 24, '0'), 'generation', $1, 'a star', 7.5, 30, 1, 'shapes', 'square', false,
-         1, 'queued', now() + n * interval '1 ms' FROM generate_series(1, 30000) n`,
+      `WITH ${manyTasks(30_000, {
+        id: `lpad(i::text, 24, '0')`,
+        owner: '$1',
+        createdAt: `now() + i * interval '1 ms'`,
+      })} SELECT`,
       [owner],
     );
-    await query('ANALYZE image_tasks');
+    await query('ANALYZE tasks');
     // The statistics do not reflect those that have ended since.
     await query(
-      `UPDATE image_tasks SET status = 'succeeded' WHERE id IN (SELECT lpad(n::text, 24, '0') FROM generate_series(1, 1000) n)`,
+      `UPDATE tasks SET status = 'succeeded' WHERE id IN (SELECT lpad(n::text, 24, '0') FROM generate_series(1, 1000) n)`,
     );
     const explained = async (): Promise<string> => {
       const plan = await bench.dataSource.query<{ 'QUERY PLAN': string }[]>(
@@ -253,8 +257,8 @@ describe('the claim of a worker', () => {
     };
     const look = async (): Promise<void> => {
       const text = await explained();
-      expect(text).not.toMatch(/Seq Scan on image_tasks/);
-      expect(text.match(/using image_tasks_queued_model_idx/g)).toHaveLength(3);
+      expect(text).not.toMatch(/Seq Scan on tasks/);
+      expect(text.match(/using tasks_queued_model_idx/g)).toHaveLength(3);
       expect(pagesOf(text)).toBeGreaterThan(0);
       expect(pagesOf(text)).toBeLessThan(500);
     };

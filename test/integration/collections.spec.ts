@@ -1,6 +1,6 @@
 import { buffer } from 'node:stream/consumers';
 import type { Finetune } from '@app/domain';
-import { Collection, ImageTask, Style, applyTemplate, limits, newIdentifier } from '@app/domain';
+import { Collection, Task, Style, applyTemplate, limits, newIdentifier } from '@app/domain';
 import type { ImageStorage } from '@app/storage';
 import { IMAGE_STORAGE } from '@app/storage';
 import sharp from 'sharp';
@@ -503,7 +503,7 @@ describe('a Collection from Prompts of one Fine-Tune, applied to another', () =>
   const rowCounts = () =>
     api.dataSource.query<object[]>(
       `SELECT (SELECT count(*) FROM finetunes) AS finetunes, (SELECT count(*) FROM finetune_prompts) AS prompts,
-        (SELECT count(*) FROM image_tasks) AS tasks, (SELECT count(*) FROM images) AS images,
+        (SELECT count(*) FROM tasks) AS tasks, (SELECT count(*) FROM images) AS images,
         (SELECT count(*) FROM collections) AS collections, (SELECT count(*) FROM styles) AS styles`,
     );
 
@@ -595,7 +595,7 @@ describe('Collections and Styles of several callers', () => {
     it('is refused when its Prompt is deleted', async () => {
       const source = await prompt();
       const reply = await during(
-        (manager) => manager.delete(ImageTask, { id: source.id }),
+        (manager) => manager.delete(Task, { id: source.id }),
         () => call<Problem>('POST', '', { name: 'x', styles: [{ id: source.id, name: 'x' }] }),
       );
       expect([reply.status, reply.body.code]).toEqual([422, 'PromptNotFound']);

@@ -286,7 +286,7 @@ describe('The contract', () => {
     /** Rows of the tables that requests add to; those of webhooks grow on their own. */
     const rowCounts = (): Promise<unknown[]> =>
       caller.api.dataSource.query(
-        ['generations', 'image_tasks', 'finetunes', 'collections', 'styles', 'api_keys']
+        ['generations', 'tasks', 'finetunes', 'collections', 'styles', 'api_keys']
           .map((table) => `SELECT '${table}' AS of, count(*)::int AS rows FROM ${table}`)
           .join(' UNION ALL '),
       );

@@ -1,4 +1,4 @@
-import { ImageTask } from '@app/domain';
+import { Task } from '@app/domain';
 import type { StepMessage } from '@app/tasks';
 import { Tasks, progressChannel } from '@app/tasks';
 import { Transactions } from '@app/queue';
@@ -34,10 +34,10 @@ describe('Events', () => {
     openEvents(`${api.baseUrl}/v1/sd/text-to-image/${id}/events`, key.token, headers);
   const tell = (step: StepMessage) =>
     api.dataSource.query('SELECT pg_notify($1, $2)', [progressChannel, JSON.stringify(step)]);
-  const claim = (id: string): Promise<ImageTask> => claimTask(api.dataSource.manager, id);
+  const claim = (id: string): Promise<Task> => claimTask(api.dataSource.manager, id);
 
   it('send the position, each step with its preview, and the record as GET returns it; then the stream ends', async () => {
-    const before = await api.dataSource.manager.countBy(ImageTask, { status: 'queued' });
+    const before = await api.dataSource.manager.countBy(Task, { status: 'queued' });
     const id = await create();
     const stream = await open(id);
     expect(await stream.next()).toMatchObject({ event: 'queued', data: { position: before } });
@@ -184,7 +184,7 @@ describe('Events', () => {
       expect(reads.filter((sql) => sql.startsWith('SELECT') && sql.includes('"generations"')).length).toBeLessThan(
         most,
       );
-      expect(reads.filter((sql) => sql.includes('"image_tasks"')).length).toBeLessThan(most);
+      expect(reads.filter((sql) => sql.includes('"tasks"')).length).toBeLessThan(most);
     });
   });
 

@@ -1,5 +1,7 @@
-import { ImageTask, newIdentifier } from '@app/domain';
-import { Tasks, queuePositions } from '@app/tasks';
+import type { DrawingTask } from '@app/domain';
+import { newIdentifier, Task } from '@app/domain';
+import type { NewTask } from '@app/tasks';
+import { queuePositions, Tasks } from '@app/tasks';
 import type { InferenceBench } from '../support/inference';
 import { createInferenceBench, SteadyContact } from '../support/inference';
 import { newTask } from '../support/new-task';
@@ -14,7 +16,7 @@ describe('the fair claim', () => {
   afterEach(() => bench.close());
 
   /** Queues tasks of one owner in one transaction, one millisecond apart. */
-  async function queue(ownerId: string, count: number, values: Partial<ImageTask> = {}): Promise<string[]> {
+  async function queue(ownerId: string, count: number, values: Partial<NewTask> = {}): Promise<string[]> {
     const start = Date.now();
     const tasks = Array.from({ length: count }, (_, index) =>
       newTask(ownerId, { createdAt: new Date(start + index), ...values }),
@@ -23,23 +25,20 @@ describe('the fair claim', () => {
     return tasks.map(({ id }) => id);
   }
 
-  const claim = (tasks = bench.tasks): Promise<ImageTask | undefined> => tasks.claim();
+  const claim = (tasks = bench.tasks): Promise<DrawingTask | undefined> => tasks.claim();
 
   /** A claim that finds a task. */
-  const claimOne = async (tasks = bench.tasks): Promise<ImageTask> => {
+  const claimOne = async (tasks = bench.tasks): Promise<DrawingTask> => {
     const task = await claim(tasks);
     if (!task) throw new Error('Nothing was claimed.');
     return task;
   };
 
   const silence = (id: string, seconds = 11): Promise<unknown> =>
-    bench.dataSource.query(`UPDATE image_tasks SET heartbeat_at = now() - $2 * interval '1 s' WHERE id = $1`, [
-      id,
-      seconds,
-    ]);
+    bench.dataSource.query(`UPDATE tasks SET heartbeat_at = now() - $2 * interval '1 s' WHERE id = $1`, [id, seconds]);
 
   /** Draws one task after the other, each taking its owner's `seconds`; counts the seconds of each owner. */
-  async function serve(rounds: number, seconds: (task: ImageTask) => number): Promise<Map<string, number>> {
+  async function serve(rounds: number, seconds: (task: DrawingTask) => number): Promise<Map<string, number>> {
     const served = new Map<string, number>();
     for (let round = 0; round < rounds; round++) {
       const task = await claim();
@@ -116,7 +115,7 @@ describe('the fair claim', () => {
     for (const [index, owner] of owners.entries()) await queue(owner, 3 * index + 1);
     await serve(2, () => 1);
     const { manager } = bench.dataSource;
-    const queued = await manager.findBy(ImageTask, { status: 'queued' });
+    const queued = await manager.findBy(Task, { status: 'queued' });
     const foretold = await queuePositions(
       manager,
       queued.map(({ id }) => id),
@@ -140,9 +139,9 @@ describe('the fair claim', () => {
     const claimed = (await Promise.all(Array.from({ length: 60 }, () => claim()))).filter((task) => task !== undefined);
     expect(new Set(claimed.map(({ id }) => id)).size).toBe(claimed.length);
     // A claim that finds every row locked by others tries again.
-    while (await claim()) claimed.push(new ImageTask());
+    for (let task = await claim(); task; task = await claim()) claimed.push(task);
     expect(claimed).toHaveLength(60);
-    expect(await bench.dataSource.manager.countBy(ImageTask, { attempt: 1, status: 'processing' })).toBe(60);
+    expect(await bench.dataSource.manager.countBy(Task, { attempt: 1, status: 'processing' })).toBe(60);
   });
 
   it('never draws more tasks of a key at once than its limit, however many workers claim', async () => {
@@ -215,7 +214,7 @@ describe('the fair claim', () => {
     const task = await claimOne();
     await bench.tasks.release(task, { delayMs: 60_000 });
     expect(await claim()).toBeUndefined();
-    await bench.dataSource.query(`UPDATE image_tasks SET not_before = now() - interval '1 s'`);
+    await bench.dataSource.query(`UPDATE tasks SET not_before = now() - interval '1 s'`);
     expect(await claim()).toMatchObject({ id: task.id, attempt: 2 });
   });
 });

@@ -1,4 +1,4 @@
-import { FinetunePrompt, ImageTask } from '@app/domain';
+import { Drawing, FinetunePrompt, Task } from '@app/domain';
 import { Client } from 'pg';
 import { Tasks, progressChannel, stopChannel } from '@app/tasks';
 import { Webhook } from 'standardwebhooks';
@@ -136,7 +136,7 @@ describe('Prompts', () => {
       ]);
       expect(first.prompt).toBe('a Tin Robot by a tin robot');
       const [task, other] = [first, second].map((prompt) =>
-        api.dataSource.manager.findOneByOrFail(ImageTask, { id: prompt.id }),
+        api.dataSource.manager.findOneByOrFail(Task, { id: prompt.id }),
       );
       expect(await task).toMatchObject({
         kind: 'prompt',
@@ -217,7 +217,7 @@ describe('Prompts', () => {
       await api.dataSource.query('UPDATE finetunes SET name = $2 WHERE id = $1', [finetuneId, 'caf\u00e9']);
       const [made] = await makePrompts(api, key, finetuneId, [{ prompt: 'a cafe\u0301 at night' }]);
       expect(made.prompt).toBe('a cafe\u0301 at night');
-      const { prompt } = await api.dataSource.manager.findOneByOrFail(ImageTask, { id: made.id });
+      const { prompt } = await api.dataSource.manager.findOneByOrFail(Drawing, { id: made.id });
       expect(prompt).toBe('a zwx cafe\u0301 at night');
     });
   });
@@ -373,9 +373,7 @@ describe('The removal of a Prompt', () => {
     ]);
     for (const { status } of replies.slice(0, 4)) expect([201, 404]).toContain(status);
     expect(replies[4].status).toBe(200);
-    expect([await countPrompts(), await api.dataSource.manager.countBy(ImageTask, { ownerId: key.id })]).toEqual([
-      0, 0,
-    ]);
+    expect([await countPrompts(), await api.dataSource.manager.countBy(Task, { ownerId: key.id })]).toEqual([0, 0]);
   });
 });
 

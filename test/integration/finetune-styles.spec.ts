@@ -1,12 +1,13 @@
 import { execFileSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Finetune, ImageTask, Style, newIdentifier } from '@app/domain';
+import { Finetune, newIdentifier, Style, Task } from '@app/domain';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import { bundledDefaults } from '../support/bundled-defaults';
 import type { FinetuneJson, ProblemJson, PromptJson } from '../support/factories';
 import { makeFinetune, makePrompts } from '../support/factories';
+import { drawingOf } from '../support/drawing-rows';
 
 interface IdJson {
   id: string;
@@ -40,7 +41,7 @@ describe('Styles applied to a Fine-Tune', () => {
     path = `/v1/finetunes/${targetId}`;
   });
   const apply = (body: unknown) => api.request<PromptJson[] & ProblemJson>('POST', `${path}/styles`, { key, body });
-  const taskOf = (id: string) => api.dataSource.manager.findOneByOrFail(ImageTask, { id });
+  const taskOf = (id: string) => drawingOf(api.dataSource.manager, id);
 
   /** Makes a Collection whose Styles come from Prompts with these texts. @returns the ids of its Styles in order. */
   async function makeCollection(owner: TestKey, prompts: object[]): Promise<{ id: string; styles: string[] }> {
@@ -183,7 +184,7 @@ describe('The length of a prompt', () => {
   });
 
   const post = (path: string, body: unknown) => api.request<ProblemJson & { id: string }>('POST', path, { key, body });
-  const chunksOf = async (id: string) => (await api.dataSource.manager.findOneByOrFail(ImageTask, { id })).promptChunks;
+  const chunksOf = async (id: string) => (await drawingOf(api.dataSource.manager, id)).promptChunks;
   const taught = async (vectors: number): Promise<FinetuneJson> => {
     const finetune = await makeFinetune(api, key);
     const raw = embedding('zwx', vectors, width);
@@ -242,10 +243,10 @@ describe('The length of a prompt', () => {
     const styles = [{ id: prompt.id, name: 'Many' }];
     const collection = await post('/v1/prompts/collections', { name: 'Crowds', styles });
     const { id } = await taught(75);
-    const before = await api.dataSource.manager.count(ImageTask);
+    const before = await api.dataSource.manager.count(Task);
     const { status, body } = await post(`/v1/finetunes/${id}/styles`, [{ id: collection.body.id }]);
     expect([status, body.code, body.errors?.map(({ pointer }) => pointer)]).toEqual([422, 'PromptTooLong', ['/0/id']]);
-    expect(await api.dataSource.manager.count(ImageTask)).toBe(before);
+    expect(await api.dataSource.manager.count(Task)).toBe(before);
   });
 
   it('does not load ONNX Runtime into the api', () => {

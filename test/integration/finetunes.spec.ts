@@ -119,7 +119,7 @@ describe('Fine-Tunes', () => {
 
 /** Rows of every table that is related to Fine-Tunes. */
 async function countRows(api: TestApi): Promise<Record<string, string>> {
-  const tables = ['finetunes', 'finetune_prompts', 'image_tasks', 'images'];
+  const tables = ['finetunes', 'finetune_prompts', 'tasks', 'images'];
   const [counts] = await api.dataSource.query<Record<string, string>[]>(
     `SELECT ${tables.map((table) => `(SELECT count(*) FROM ${table}) AS ${table}`).join(', ')}`,
   );

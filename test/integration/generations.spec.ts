@@ -1,4 +1,4 @@
-import { DailyUsage, ImageTask } from '@app/domain';
+import { DailyUsage, Task } from '@app/domain';
 import { describeOnce, itOnce } from '../support/back-ends';
 import type { Reply, TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
@@ -148,7 +148,7 @@ describe('Generations', () => {
 
     it('refuses to cancel one that has succeeded', async () => {
       const { body } = await create({ prompt: 'x' });
-      await api.dataSource.manager.update(ImageTask, { id: body.id }, { status: 'succeeded', completedAt: new Date() });
+      await api.dataSource.manager.update(Task, { id: body.id }, { status: 'succeeded', completedAt: new Date() });
       const reply = await api.request<ProblemJson>('POST', `/v1/sd/text-to-image/${body.id}/cancel`, { key });
       expect({ status: reply.status, code: reply.body.code }).toEqual({ status: 409, code: 'GenerationTerminated' });
     });
@@ -159,7 +159,7 @@ describe('Generations', () => {
       expect(reply.status).toBe(200);
       expect(reply.body).toEqual({ delete: `Generation ${body.id} has been deleted successfully.` });
       expect((await api.request('GET', `/v1/sd/text-to-image/${body.id}`, { key })).status).toBe(404);
-      expect(await api.dataSource.manager.countBy(ImageTask, { id: body.id })).toBe(0);
+      expect(await api.dataSource.manager.countBy(Task, { id: body.id })).toBe(0);
     });
   });
 });

@@ -1,4 +1,4 @@
-import { IdempotentReply, ImageTask } from '@app/domain';
+import { IdempotentReply, Task } from '@app/domain';
 import { itOnce } from '../support/back-ends';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
@@ -22,14 +22,14 @@ describe('Idempotency-Key', () => {
     });
 
   it('replays the first reply, byte for byte, and makes one record', async () => {
-    const before = await api.dataSource.manager.count(ImageTask);
+    const before = await api.dataSource.manager.count(Task);
     const first = await create('one');
     const again = await create('one');
     expect([first.status, again.status]).toEqual([201, 201]);
     expect(again.text).toBe(first.text);
     expect(first.headers.get('idempotency-replayed')).toBeNull();
     expect(again.headers.get('idempotency-replayed')).toBe('true');
-    expect(await api.dataSource.manager.count(ImageTask)).toBe(before + 1);
+    expect(await api.dataSource.manager.count(Task)).toBe(before + 1);
   });
 
   it('rejects another body under the same key', async () => {
@@ -115,7 +115,7 @@ describe('Idempotency-Key', () => {
   });
 
   it('makes one record from fifty simultaneous requests: equal bodies, or 409 while the first runs', async () => {
-    const before = await api.dataSource.manager.count(ImageTask);
+    const before = await api.dataSource.manager.count(Task);
     const replies = await Promise.all(Array.from({ length: 50 }, () => create('fifty')));
     const done = replies.filter(({ status }) => status === 201);
     expect(done.length).toBeGreaterThan(0);
@@ -124,7 +124,7 @@ describe('Idempotency-Key', () => {
       if (status !== 201) expect({ status, code: body.code }).toEqual({ status: 409, code: 'IdempotencyKeyInUse' });
     for (const { status, headers } of replies) expect(headers.get('retry-after')).toBe(status === 409 ? '1' : null);
     expect((await create('fifty')).text).toBe(done[0].text);
-    expect(await api.dataSource.manager.count(ImageTask)).toBe(before + 1);
+    expect(await api.dataSource.manager.count(Task)).toBe(before + 1);
   });
 
   it('keeps nothing of a failed request', async () => {

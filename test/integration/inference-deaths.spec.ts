@@ -1,10 +1,13 @@
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { ImageTask, newIdentifier } from '@app/domain';
+import type { DrawingTask } from '@app/domain';
+import { newIdentifier, Task } from '@app/domain';
 import { createInference } from '../../apps/inference/src/create-inference';
 import { createInferenceBench, killerThreadFile } from '../support/inference';
 import { startTestService } from '../support/service';
 import { until } from '../support/until';
+import type { DrawingValues } from '../support/drawing-rows';
+import { drawingOf } from '../support/drawing-rows';
 
 /** Beside a killer; their owners differ, so that all are drawn at once. */
 const neighbours = 5;
@@ -12,7 +15,7 @@ const neighbours = 5;
 describe('a task that ends what draws it', () => {
   it('fails alone, in an engine whose thread it ends', async () => {
     const bench = await createInferenceBench();
-    const add = (values: Partial<ImageTask>) => bench.addTask({ ownerId: newIdentifier(), steps: 4, ...values });
+    const add = (values: DrawingValues) => bench.addTask({ ownerId: newIdentifier(), steps: 4, ...values });
     const before = [await add({}), await add({}), await add({ prompt: 'a killer' }), await add({}), await add({})];
     const killer = before[2];
     const worker = await createInference({ ...bench, threadFile: killerThreadFile });
@@ -31,7 +34,7 @@ describe('a task that ends what draws it', () => {
       // The killer was drawn alone by then.
       for (const { id } of after)
         expect(await bench.terminated(id)).toMatchObject({ status: 'succeeded', attempt: 1, deaths: 0 });
-      const suspected = await bench.dataSource.manager.countBy(ImageTask, { deaths: 1 });
+      const suspected = await bench.dataSource.manager.countBy(Task, { deaths: 1 });
       expect(suspected).toBeGreaterThan(0);
     } finally {
       await worker.close();
@@ -55,11 +58,11 @@ describe('a task that ends what draws it', () => {
       const ids = [await add('a star'), await add('a killer')];
       const killer = ids[1];
       while (ids.length <= neighbours) ids.push(await add('a square'));
-      const taskOf = (id: string): Promise<ImageTask> => manager.findOneByOrFail(ImageTask, { id });
+      const taskOf = (id: string): Promise<DrawingTask> => drawingOf(manager, id);
       const isOver = async (): Promise<boolean> => (await taskOf(killer)).status === 'failed';
       const NODE_OPTIONS = `--require ${join(__dirname, '..', 'support', 'killer-process.cjs')}`;
       // As if it had ended three workers before.
-      await manager.update(ImageTask, { id: killer }, { deaths: 3, attempt: 3 });
+      await manager.update(Task, { id: killer }, { deaths: 3, attempt: 3 });
       let crashes = 0;
       for (;;) {
         const worker = await service.startWorker({ NODE_OPTIONS });
@@ -69,7 +72,7 @@ describe('a task that ends what draws it', () => {
         crashes++;
         // As if the workers had been silent for long.
         await manager.query(
-          `UPDATE image_tasks SET heartbeat_at = heartbeat_at - interval '1 hour' WHERE status = 'processing'`,
+          `UPDATE tasks SET heartbeat_at = heartbeat_at - interval '1 hour' WHERE status = 'processing'`,
         );
         ids.push(await add('a circle'));
       }

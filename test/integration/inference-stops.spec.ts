@@ -1,4 +1,4 @@
-import type { ImageTask } from '@app/domain';
+import type { Task } from '@app/domain';
 import { progressChannel, stopChannel } from '@app/tasks';
 import type { INestApplicationContext } from '@nestjs/common';
 import { Client } from 'pg';
@@ -38,14 +38,14 @@ describe('the inference worker, told to stop,', () => {
 
   /** A task that takes far longer than the test's action on it. */
   const long = { steps: 50, numImages: 8 };
-  const stepOf = (task: ImageTask, step = 1, attempt = 1): Promise<Step> =>
+  const stepOf = (task: Task, step = 1, attempt = 1): Promise<Step> =>
     until(
       async () => steps.find((told) => told.id === task.id && told.attempt === attempt && told.step >= step),
       `step ${step} is told`,
     );
-  const said = (task: ImageTask, msg: RegExp): Promise<object> =>
+  const said = (task: Task, msg: RegExp): Promise<object> =>
     until(async () => bench.logged.find((line) => line.taskId === task.id && msg.test(line.msg)), `${msg} is logged`);
-  const filesOf = ({ id }: ImageTask): Promise<string[]> => bench.backEnds.storage.contents(id);
+  const filesOf = ({ id }: Task): Promise<string[]> => bench.backEnds.storage.contents(id);
 
   it('stops long before its end when the task is canceled, and leaves no file', async () => {
     const task = await bench.addTask(long);
@@ -69,7 +69,7 @@ describe('the inference worker, told to stop,', () => {
   itOnce('discards its pictures when another worker has taken the task', async () => {
     const task = await bench.addTask(long);
     await stepOf(task);
-    await bench.dataSource.query('UPDATE image_tasks SET attempt = attempt + 1, heartbeat_at = now() WHERE id = $1', [
+    await bench.dataSource.query('UPDATE tasks SET attempt = attempt + 1, heartbeat_at = now() WHERE id = $1', [
       task.id,
     ]);
     await said(task, /given up/);

@@ -10,7 +10,7 @@ it('a task that may have ended its worker is tried alone before any other begins
   const bench = await createInferenceBench();
   const worker = await createInference({ ...bench, threadFile });
   const countOf = async (condition: string, ...values: unknown[]): Promise<number> => {
-    const sql = `SELECT count(*)::integer AS count FROM image_tasks WHERE ${condition}`;
+    const sql = `SELECT count(*)::integer AS count FROM tasks WHERE ${condition}`;
     const [{ count }] = await bench.dataSource.query<{ count: number }[]>(sql, values);
     return count;
   };

@@ -67,7 +67,7 @@ describe('sweeping', () => {
       const stuck = await bench.addTask({ ...lost, heartbeatAt: ago(300) });
       const fatal = await bench.addTask({ ...lost, deaths: fatalCount - 1, drawnAlone: true });
       await bench.dataSource.query(
-        `ALTER TABLE image_tasks ADD CONSTRAINT stuck CHECK (id <> '${stuck.id}' OR status <> 'queued') NOT VALID`,
+        `ALTER TABLE tasks ADD CONSTRAINT stuck CHECK (id <> '${stuck.id}' OR status <> 'queued') NOT VALID`,
       );
       await bench.sweep.sweep();
       expect(await bench.taskOf(fatal.id)).toMatchObject({ status: 'failed' });

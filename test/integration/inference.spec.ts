@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ImageTask } from '@app/domain';
+import type { Drawing, DrawingTask } from '@app/domain';
 import { Finetune, newIdentifier } from '@app/domain';
 import { heartbeatTimeoutMs, progressChannel, undrawableAfterMs } from '@app/tasks';
 import type { INestApplicationContext } from '@nestjs/common';
@@ -46,7 +46,7 @@ describe('the inference worker', () => {
     await bench.close();
   });
 
-  const filesOf = ({ id }: ImageTask): Promise<string[]> => bench.backEnds.storage.contents(id);
+  const filesOf = ({ id }: DrawingTask): Promise<string[]> => bench.backEnds.storage.contents(id);
 
   async function addFinetune(weightsKey: string, content: Buffer): Promise<string> {
     const id = newIdentifier();
@@ -180,7 +180,7 @@ describe('the inference worker', () => {
   );
 
   itOnce('gives up a task that its workers did not survive', async () => {
-    const lost = (deaths: number): Partial<ImageTask> => {
+    const lost = (deaths: number): Partial<DrawingTask> => {
       const silenceMs = 2 * heartbeatTimeoutMs * 2 ** (deaths - 1);
       return {
         status: 'processing',
@@ -210,7 +210,7 @@ describe('the inference worker', () => {
 
   it('draws with the weights of a Fine-Tune, and records that', async () => {
     const [golden] =
-      loadGoldenTable<Pick<ImageTask, 'prompt' | 'cfg' | 'steps' | 'seed' | 'scheduler'>[]>('lora/pipeline');
+      loadGoldenTable<Pick<Drawing, 'prompt' | 'cfg' | 'steps' | 'seed' | 'scheduler'>[]>('lora/pipeline');
     const lora = await readFile(join(__dirname, '../golden/models/lora/zwx-robot-kohya.safetensors'));
     const finetuneId = await addFinetune('weights/robot.safetensors', lora);
     const { id } = await bench.addTask({
@@ -270,7 +270,7 @@ describe('the inference worker in trouble', () => {
     expect(bench.logged.map(({ msg }) => msg)).toContain('engine thread ended');
     expect(await bench.backEnds.storage.contents(id)).toEqual([`${id}/2/0.png`]);
     const untroubled = await bench.terminated((await bench.addTask({ steps: 5 })).id);
-    const pixels = async ({ images }: ImageTask): Promise<Buffer> =>
+    const pixels = async ({ images }: DrawingTask): Promise<Buffer> =>
       sharp(await bytesOf(bench.storage, images[0].storageKey))
         .raw()
         .toBuffer();

@@ -4,10 +4,11 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { newApiKey } from '@app/domain';
-import { ApiKey, ImageTask, parseApiKeyToken, sameSecret, WebhookDelivery } from '@app/domain';
+import { ApiKey, Task, parseApiKeyToken, sameSecret, WebhookDelivery } from '@app/domain';
 import { runKeys } from '../../apps/cli/src/keys-command';
 import type { TestDatabase } from '../support/database';
 import { createTestDatabase } from '../support/database';
+import { manyTasks } from '../support/many-tasks';
 
 const main = resolve(__dirname, '..', '..', 'dist', 'apps', 'cli', 'src', 'keys.js');
 
@@ -91,17 +92,12 @@ describe('npm run keys', () => {
     const { id } = await camera();
     const queue = (prefix: string, count: number) =>
       database.dataSource.query(
-        `WITH tasks AS (
-           INSERT INTO image_tasks (id, kind, owner_id, prompt, cfg, steps, seed, model, aspect_ratio, high_resolution,
-             num_images, status, created_at)
-           SELECT $1 || i, 'generation', $2, 'a star', 7.5, 30, i, 'shapes', 'square', false, 1, 'queued', now()
-           FROM generate_series(1, ${count}) AS i
-         )
+        `WITH ${manyTasks(count, { id: '$1 || i', owner: '$2', createdAt: 'now()' })}
          INSERT INTO generations (id, owner_id, webhook)
          SELECT $1 || i, $2, 'http://127.0.0.1:1/' FROM generate_series(1, ${count}) AS i`,
         [prefix, id],
       );
-    const waiting = () => database.dataSource.manager.countBy(ImageTask, { ownerId: id, status: 'queued' });
+    const waiting = () => database.dataSource.manager.countBy(Task, { ownerId: id, status: 'queued' });
     await queue('a', 3);
     await expect(keys('stop', id)).resolves.toMatchObject({
       code: 0,

@@ -3,7 +3,7 @@ import { readdir } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { get, request } from 'node:http';
 import { join } from 'node:path';
-import { ApiKey, ImageTask, WebhookDelivery, keyChannel, newIdentifier } from '@app/domain';
+import { ApiKey, Task, WebhookDelivery, keyChannel, newIdentifier } from '@app/domain';
 import { cancelAll } from '@app/tasks';
 import { Transactions } from '@app/queue';
 import type { INestApplicationContext } from '@nestjs/common';
@@ -19,6 +19,7 @@ import { OpenRequests } from '../../apps/api/src/defence/open-requests';
 import { RevokedKeys } from '../../apps/api/src/http/revoked-keys';
 import { openEvents } from '../support/event-source';
 import { startReceiver } from '../support/receiver';
+import { manyTasks } from '../support/many-tasks';
 
 interface KeyJson {
   id: string;
@@ -156,7 +157,7 @@ describe('Keys over HTTP', () => {
     expect(await statusOf(token)).toBe(401);
     await until(async () => {
       const open = await api.dataSource.query<unknown[]>(
-        `SELECT FROM image_tasks WHERE owner_id = $1 AND status = 'queued'`,
+        `SELECT FROM tasks WHERE owner_id = $1 AND status = 'queued'`,
         [id],
       );
       return open.length === 0;
@@ -233,7 +234,7 @@ describe('Revoking an API key', () => {
   const make = async (body: object = {}): Promise<string> =>
     (await api.request<{ id: string }>('POST', '/v1/sd/text-to-image', { key, body: { prompt: 'a star', ...body } }))
       .body.id;
-  const statusOf = async (id: string) => (await api.dataSource.manager.findOneByOrFail(ImageTask, { id })).status;
+  const statusOf = async (id: string) => (await api.dataSource.manager.findOneByOrFail(Task, { id })).status;
   /** Makes a process check its keys only when told to. */
   const checkOnlyWhenTold = async (app: INestApplicationContext): Promise<void> => {
     type Loop = { stop: () => Promise<void>; look: () => void; claim: () => Promise<boolean> };
@@ -289,7 +290,7 @@ describe('Revoking an API key', () => {
       ask('POST', '/v1/prompts/collections', { name: 'moons', styles: [] }),
     ]);
     expect(replies.map(({ status }) => status)).toEqual([401, 401, 401]);
-    expect(await api.dataSource.manager.countBy(ImageTask, { ownerId: key.id })).toBe(1);
+    expect(await api.dataSource.manager.countBy(Task, { ownerId: key.id })).toBe(1);
     await untilAfter(1_000, async () => (await ask('GET', '/v1/finetunes')).status === 401, 'the key is refused');
   });
 
@@ -311,12 +312,7 @@ describe('Revoking an API key', () => {
 
   it('cuts off a running list', async () => {
     await api.dataSource.query(
-      `WITH tasks AS (
-         INSERT INTO image_tasks (id, kind, owner_id, prompt, cfg, steps, seed, model, aspect_ratio, high_resolution,
-           num_images, status, created_at)
-         SELECT $1 || lpad(i::text, 4, '0'), 'generation', $2, 'a star', 7.5, 30, i, 'shapes', 'square', false, 1,
-           'succeeded', now() FROM generate_series(1, 2000) AS i
-       )
+      `WITH ${manyTasks(2000, { id: `$1 || lpad(i::text, 4, '0')`, owner: '$2', status: `'succeeded'` })}
        INSERT INTO generations (id, owner_id, metadata)
        SELECT $1 || lpad(i::text, 4, '0'), $2, json_build_object('text', repeat('x', 15000))
        FROM generate_series(1, 2000) AS i`,
@@ -340,7 +336,7 @@ describe('Revoking an API key', () => {
       body: { prompt: 'a star' },
     });
     const { manager } = api.dataSource;
-    await until(async () => (await manager.countBy(ImageTask, { ownerId: key.id })) === 1, 'the Generation is stored');
+    await until(async () => (await manager.countBy(Task, { ownerId: key.id })) === 1, 'the Generation is stored');
     await until(async () => api.app.get(OpenRequests).owners().includes(key.id), 'it waits');
     await revoke();
     const { status, body, headers } = await waiting;
@@ -397,10 +393,8 @@ describe('Revoking an API key', () => {
 describe(cancelAll.name, () => {
   const makeTasks = (ownerId: string, count: number, createdAt = new Date()) =>
     api.dataSource.query(
-      `INSERT INTO image_tasks (id, kind, owner_id, prompt, cfg, steps, seed, model, aspect_ratio, high_resolution,
-         num_images, status, created_at)
-       SELECT left(md5(random()::text), 24), 'prompt', $1, 'a star', 7.5, 30, i, 'shapes', 'square', false, 1, 'queued', $3
-       FROM generate_series(1, $2) AS i`,
+      `WITH ${manyTasks('$2', { id: 'left(md5(random()::text), 24)', kind: `'prompt'`, owner: '$1', createdAt: '$3' })}
+       SELECT`,
       [ownerId, count, createdAt],
     );
 
@@ -409,7 +403,7 @@ describe(cancelAll.name, () => {
     await makeTasks(ownerId, 3);
     await makeTasks(ownerId, 1, new Date(Date.now() + 60_000));
     expect(await cancelAll(api.app.get(Transactions), ownerId)).toBe(3);
-    expect(await api.dataSource.manager.countBy(ImageTask, { ownerId, status: 'queued' })).toBe(1);
+    expect(await api.dataSource.manager.countBy(Task, { ownerId, status: 'queued' })).toBe(1);
   });
 
   it('waits last for a task that another transaction has locked', async () => {
@@ -419,9 +413,9 @@ describe(cancelAll.name, () => {
     const other = api.dataSource.createQueryRunner();
     await other.startTransaction();
     try {
-      await other.query('SELECT FROM image_tasks WHERE owner_id = $1 ORDER BY id LIMIT 1 FOR UPDATE', [ownerId]);
+      await other.query('SELECT FROM tasks WHERE owner_id = $1 ORDER BY id LIMIT 1 FOR UPDATE', [ownerId]);
       const canceling = cancelAll(api.app.get(Transactions), ownerId);
-      const left = () => manager.countBy(ImageTask, { ownerId, status: 'queued' });
+      const left = () => manager.countBy(Task, { ownerId, status: 'queued' });
       await until(async () => (await left()) === 1, 'all others are canceled');
       await other.commitTransaction();
       expect(await canceling).toBe(150);
@@ -437,12 +431,11 @@ describe(cancelAll.name, () => {
     const other = await api.createKey();
     for (const { id: ownerId } of [key, other]) {
       await api.dataSource.query(
-        `WITH tasks AS (
-           INSERT INTO image_tasks (id, kind, owner_id, prompt, cfg, steps, seed, model, aspect_ratio, high_resolution,
-             num_images, status, created_at)
-           SELECT $1 || lpad(i::text, 4, '0'), 'generation', $2, 'a star', 7.5, 30, i, 'shapes', 'square', false, 1,
-             CASE WHEN i = 1 THEN 'succeeded' ELSE 'queued' END, now() FROM generate_series(1, 250) AS i
-         )
+        `WITH ${manyTasks(250, {
+          id: `$1 || lpad(i::text, 4, '0')`,
+          owner: '$2',
+          status: `CASE WHEN i = 1 THEN 'succeeded' ELSE 'queued' END`,
+        })}
          INSERT INTO generations (id, owner_id, webhook)
          SELECT $1 || lpad(i::text, 4, '0'), $2, CASE WHEN i % 2 = 0 THEN 'http://127.0.0.1:1/' END
          FROM generate_series(1, 250) AS i`,
@@ -453,8 +446,8 @@ describe(cancelAll.name, () => {
     const counts = await Promise.all([cancelAll(transactions, key.id), cancelAll(transactions, key.id)]);
     expect(counts[0] + counts[1]).toBe(249);
     const { manager } = api.app.get(DataSource);
-    expect(await manager.countBy(ImageTask, { ownerId: key.id, status: 'canceled' })).toBe(249);
-    expect(await manager.countBy(ImageTask, { ownerId: other.id, status: 'queued' })).toBe(249);
+    expect(await manager.countBy(Task, { ownerId: key.id, status: 'canceled' })).toBe(249);
+    expect(await manager.countBy(Task, { ownerId: other.id, status: 'queued' })).toBe(249);
     expect(await manager.countBy(WebhookDelivery, { ownerId: key.id })).toBe(125);
   });
 });

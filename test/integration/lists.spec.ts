@@ -4,11 +4,12 @@ import { get } from 'node:http';
 import { once } from 'node:events';
 import type { EntityManager, Logger } from 'typeorm';
 import { DataSource } from 'typeorm';
-import { ImageTask } from '@app/domain';
+import { Task } from '@app/domain';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import { drawTask, failTask, makeFinetune, makePrompts } from '../support/factories';
 import { until } from '../support/until';
+import { manyTasks } from '../support/many-tasks';
 
 const rows = 100_000;
 /** Far more than the socket buffers of both sides hold. */
@@ -80,10 +81,8 @@ describe(`a list of ${rows} rows of one caller`, () => {
     count: number,
   ): Promise<void> {
     await manager.query(
-      `INSERT INTO image_tasks (id, kind, owner_id, prompt, cfg, steps, seed, model, aspect_ratio, high_resolution,
-         num_images, status, created_at)
-       SELECT ${idSql}, $2, $3, 'a robot number ' || i, 7.5, 30, i, 'shapes', 'square', false, 1, 'succeeded', now()
-       FROM generate_series(1, ${count}) AS i`,
+      `WITH ${manyTasks(count, { id: idSql, kind: '$2', owner: '$3', prompt: `'a robot number ' || i`, status: `'succeeded'` })}
+       SELECT`,
       [prefix, kind, ownerId],
     );
     await manager.query(
@@ -226,12 +225,7 @@ describe(`a complete list of ${wholeRows} rows with ${metadataBytes} bytes of me
   async function insert(prefix: string, ownerId: string, count: number): Promise<void> {
     const id = `$1 || lpad(i::text, 23, '0')`;
     await api.dataSource.query(
-      `WITH tasks AS (
-         INSERT INTO image_tasks (id, kind, owner_id, prompt, cfg, steps, seed, model, aspect_ratio, high_resolution,
-           num_images, status, created_at)
-         SELECT ${id}, 'generation', $2, 'say "metadata":null', 7.5, 30, i, 'shapes', 'square', false, 1, 'succeeded', now()
-         FROM generate_series(1, ${count}) AS i
-       ), pictures AS (
+      `WITH ${manyTasks(count, { id, owner: '$2', prompt: `'say "metadata":null'`, status: `'succeeded'` })}, pictures AS (
          INSERT INTO images (id, task_id, index, token, storage_key, content_type, width, height, bytes)
          SELECT ${id}, ${id}, 0, ${id}, ${id} || '/1/0.png', 'image/png', 512, 512, 1000
          FROM generate_series(1, ${count}) AS i
@@ -404,11 +398,7 @@ describe('Lists', () => {
     const made = [await create(), await create(), await create()];
     for (const ids of [prompts, made])
       for (const [day, id] of ids.entries())
-        await api.dataSource.manager.update(
-          ImageTask,
-          { id },
-          { createdAt: new Date(`2026-01-0${day + 1}T12:00:00Z`) },
-        );
+        await api.dataSource.manager.update(Task, { id }, { createdAt: new Date(`2026-01-0${day + 1}T12:00:00Z`) });
     const lists = [
       [generations, made],
       [`/v1/finetunes/${finetune.id}/prompts`, prompts],

@@ -1,6 +1,9 @@
 import { randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import {
   assertMigrated,
+  carryOver,
   createDataSource,
   createIndexConcurrently,
   DatabaseUnusableError,
@@ -136,11 +139,11 @@ describe(migrate.name, () => {
 
   describe('a table that another session has locked', () => {
     beforeEach(async () => {
-      await migrate(url);
-      await client.query('ALTER TABLE webhook_deliveries DROP COLUMN asked_at');
-      await client.query(`DELETE FROM migrations WHERE name = 'Redelivery1795660000000'`);
+      await client.query(
+        'CREATE TABLE migrations (id serial PRIMARY KEY, timestamp bigint NOT NULL, name varchar NOT NULL)',
+      );
       await client.query('BEGIN');
-      await client.query('LOCK TABLE webhook_deliveries IN ACCESS SHARE MODE');
+      await client.query('LOCK TABLE migrations IN SHARE MODE');
     });
 
     it('is waited for a few times, and then reported in one sentence', async () => {
@@ -154,34 +157,57 @@ describe(migrate.name, () => {
       const migrating = migrate(url, { lockTimeoutMs: 20_000, tries: 20 });
       await until(async () => {
         const { rows } = await client.query(
-          `SELECT FROM pg_locks WHERE NOT granted AND mode = 'AccessExclusiveLock'
+          `SELECT FROM pg_locks WHERE NOT granted AND mode = 'RowExclusiveLock'
              AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
         );
         return rows.length > 0;
       }, 'the migration waits');
       await client.query('ROLLBACK');
-      await expect(migrating).resolves.toEqual(['Redelivery1795660000000']);
+      await expect(migrating).resolves.toEqual(['Baseline1796000000000']);
     });
   });
 
-  it('finds the records that older replies name, row by row', async () => {
-    await migrate(url);
-    await client.query('DROP INDEX idempotent_replies_records_idx');
-    await client.query(
-      `DELETE FROM migrations WHERE name IN ('RecordsOfOldReplies1795650110000', 'RepliesByRecord1795650120000')`,
-    );
-    const ids = ['a'.repeat(24), 'b_-'.repeat(8)];
-    const body = JSON.stringify([{ id: ids[0], prompt: '\u0000 "id":"cccccccccccccccccccccccc"' }, { id: ids[1] }]);
-    await client.query(
-      `INSERT INTO idempotent_replies (owner_id, key, fingerprint, status, body)
-       SELECT 'owner', n, '', 201, $1 FROM generate_series(1, 2500) n`,
-      [body],
-    );
-    await migrate(url);
-    const { rows } = await client.query(
-      'SELECT DISTINCT record_ids AS ids, count(*)::int FROM idempotent_replies GROUP BY 1',
-    );
-    expect(rows).toEqual([{ ids, count: 2500 }]);
-    expect(await schema()).toContain('idempotent_replies_records_idx');
+  describe('tables of a version that had image tasks', () => {
+    const earlier = join(__dirname, 'data/earlier-database.sql');
+
+    beforeEach(async () => {
+      await client.query(await readFile(earlier, 'utf8'));
+    });
+
+    it('are refused in one sentence that says what to do, and not changed', async () => {
+      const before = await schema();
+      for (const use of [migrate, assertMigrated])
+        await expect(use(url)).rejects.toThrow(
+          /^The database has the tables of an earlier version .*--carry-over.*\.$/,
+        );
+      expect(await schema()).toBe(before);
+    });
+
+    it('are carried over with all their rows', async () => {
+      await carryOver(url);
+      await expect(assertMigrated(url)).resolves.toBeUndefined();
+      const carried = await schema();
+      const { rows } = await client.query<{ row: object }>(`
+        SELECT to_jsonb(task) || to_jsonb(drawing) || jsonb_build_object('metadata', metadata) AS row
+        FROM tasks task JOIN drawings drawing USING (id) LEFT JOIN generations USING (id) ORDER BY task.id`);
+      expect(rows.map(({ row }) => row)).toMatchObject([
+        { id: 'g', owner_id: 'k', prompt: 'a star', seed: 4294967295, status: 'succeeded', metadata: { order: 7 } },
+        { id: 'p', finetune_id: 'f', steps: 20, status: 'queued', weights: 'shapes f 0.5', cost: 1.2 },
+      ]);
+      const counts = ['api_keys', 'finetunes', 'finetune_prompts', 'images', 'webhook_attempts'].map(
+        (table) => `(SELECT count(*)::int FROM ${table})`,
+      );
+      const deliveries = 'SELECT task_id, due_since = next_attempt_at AS due FROM webhook_deliveries';
+      expect((await client.query(`SELECT ${counts.join(' + ')} AS rows`)).rows).toEqual([{ rows: 5 }]);
+      expect((await client.query(deliveries)).rows).toEqual([{ task_id: 'g', due: true }]);
+      await client.query('DROP SCHEMA public, bullmq CASCADE; CREATE SCHEMA public');
+      await migrate(url);
+      expect(carried).toBe(await schema());
+    });
+
+    it('are carried over once', async () => {
+      await carryOver(url);
+      await expect(carryOver(url)).rejects.toThrow(/^The database does not have the tables .* Nothing was changed\.$/);
+    });
   });
 });

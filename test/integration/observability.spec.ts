@@ -58,7 +58,7 @@ describe('The observability of the api', () => {
   it('shows how many tasks wait and for how long', async () => {
     await create();
     await create();
-    await api.dataSource.query(`UPDATE image_tasks SET created_at = now() - interval '90 seconds'`);
+    await api.dataSource.query(`UPDATE tasks SET created_at = now() - interval '90 seconds'`);
     const valueOf = await read();
     expect(valueOf('darkroom_queue_depth{queue="images"}')).toBe(2);
     expect(valueOf('darkroom_queue_oldest_seconds{queue="images"}')).toBeGreaterThanOrEqual(90);

@@ -1,5 +1,5 @@
 import type { EngineReport } from '@app/domain';
-import { ImageTask, newIdentifier } from '@app/domain';
+import { Task, newIdentifier } from '@app/domain';
 import type { FailureDto, KeyDeliveryDto, QueueDto, StorageDto, WorkerDto } from '@app/domain/http';
 import { LiveWorkers } from '@app/tasks';
 import type { Reply, TestApi, TestKey } from '../support/api';
@@ -21,7 +21,7 @@ describe('What an operator sees', () => {
     admin = await api.createKey({ scopes: ['admin'], name: 'operator' });
   });
   beforeEach(async () => {
-    await api.dataSource.query('TRUNCATE image_tasks, storage_use, inference_workers CASCADE');
+    await api.dataSource.query('TRUNCATE tasks, storage_use, inference_workers CASCADE');
     shop = await api.createKey({ name: 'shop' });
   });
   afterAll(() => api.close());
@@ -73,7 +73,7 @@ describe('What an operator sees', () => {
       [admin.id, 'operator', 'shapes', 1],
     ]);
     await api.dataSource.query(
-      `UPDATE image_tasks SET status = 'processing', attempt = 2, started_at = now(), heartbeat_at = now() WHERE id = $1`,
+      `UPDATE tasks SET status = 'processing', attempt = 2, started_at = now(), heartbeat_at = now() WHERE id = $1`,
       [oldest],
     );
     const then = await api.request<QueueDto>('GET', '/v1/queue', { key: admin });
@@ -93,7 +93,7 @@ describe('What an operator sees', () => {
     ]);
     expect(then.text).not.toContain(secret);
     // Its worker dies: until another takes it, it waits.
-    await api.dataSource.query(`UPDATE image_tasks SET heartbeat_at = now() - interval '11 s' WHERE id = $1`, [oldest]);
+    await api.dataSource.query(`UPDATE tasks SET heartbeat_at = now() - interval '11 s' WHERE id = $1`, [oldest]);
     const left = await read<QueueDto>('/v1/queue');
     expect(left).toMatchObject({ queued: 3, processing: 0, drawing: [] });
     expect(left.waiting).toEqual(first.waiting);
@@ -151,14 +151,14 @@ describe('What an operator sees', () => {
     }
     // Of one millisecond, so that only their ids tell them apart.
     await api.dataSource.query(
-      `UPDATE image_tasks SET completed_at = '2026-11-20T10:00:00.123Z', created_at = '2026-11-20T09:00:00Z' WHERE status = 'failed'`,
+      `UPDATE tasks SET completed_at = '2026-11-20T10:00:00.123Z', created_at = '2026-11-20T09:00:00Z' WHERE status = 'failed'`,
     );
     const sandbox = await draw({ metadata: { sandbox: { fail: 'wanted' } } }, await api.createKey({ sandbox: true }));
-    const failed = () => api.dataSource.manager.countBy(ImageTask, { id: sandbox, status: 'failed' });
+    const failed = () => api.dataSource.manager.countBy(Task, { id: sandbox, status: 'failed' });
     await until(async () => (await failed()) === 1, 'the sandbox has failed');
     const whole = await api.request<FailureDto[]>('GET', '/v1/failures', { key: admin });
     const sorted = await api.dataSource.query<{ id: string }[]>(
-      'SELECT id FROM image_tasks WHERE id = ANY($1) ORDER BY id DESC',
+      'SELECT id FROM tasks WHERE id = ANY($1) ORDER BY id DESC',
       [ids],
     );
     expect(whole.body.map(({ id }) => id)).toEqual(sorted.map(({ id }) => id));

@@ -1,4 +1,4 @@
-import { Finetune, FinetunePrompt, Generation, IdempotentReply, ImageTask, WebhookDelivery } from '@app/domain';
+import { Finetune, FinetunePrompt, Generation, IdempotentReply, Task, WebhookDelivery } from '@app/domain';
 import { RetentionService, retentionLock } from '../../apps/api/src/files/retention.service';
 import { itOnce } from '../support/back-ends';
 import type { TestApi, TestKey } from '../support/api';
@@ -6,6 +6,7 @@ import { startTestApi } from '../support/api';
 import { drawTask, makeFinetune, makePrompts, storedKeys } from '../support/factories';
 import { startReceiver } from '../support/receiver';
 import { until } from '../support/until';
+import { manyTasks } from '../support/many-tasks';
 
 describe(RetentionService.name, () => {
   let api: TestApi;
@@ -28,10 +29,7 @@ describe(RetentionService.name, () => {
     return reply.body.id;
   };
   const age = (id: string, days: number) =>
-    api.dataSource.query(`UPDATE image_tasks SET completed_at = now() - $2 * interval '1 day' WHERE id = $1`, [
-      id,
-      days,
-    ]);
+    api.dataSource.query(`UPDATE tasks SET completed_at = now() - $2 * interval '1 day' WHERE id = $1`, [id, days]);
   const idsOf = async (entity: typeof Generation | typeof FinetunePrompt): Promise<string[]> =>
     (await api.dataSource.manager.find<Generation | FinetunePrompt>(entity)).map(({ id }) => id).sort();
 
@@ -41,12 +39,12 @@ describe(RetentionService.name, () => {
     for (const id of [old, young, other]) await drawTask(api, id);
     for (const id of [old, other]) await age(id, 8);
     await age(young, 6);
-    await api.dataSource.query(`UPDATE image_tasks SET created_at = now() - interval '9 days' WHERE id = $1`, [open]);
+    await api.dataSource.query(`UPDATE tasks SET created_at = now() - interval '9 days' WHERE id = $1`, [open]);
     expect(await retention.run()).toEqual({ records: 1, replies: 0 });
     expect(await idsOf(Generation)).toEqual([young, open, other].sort());
     const pictures = (await storedKeys(api)).filter((name) => !name.startsWith('thumbnails/'));
     expect(pictures).toEqual([`${young}/1/0.png`, `${other}/1/0.png`].sort());
-    expect(await api.dataSource.manager.countBy(ImageTask, { id: old })).toBe(0);
+    expect(await api.dataSource.manager.countBy(Task, { id: old })).toBe(0);
     expect(await retention.run()).toEqual({ records: 0, replies: 0 });
   });
 
@@ -54,10 +52,12 @@ describe(RetentionService.name, () => {
     const id = await draw();
     await api.request('POST', `/v1/sd/text-to-image/${id}/cancel`, { key });
     await api.dataSource.query(
-      `INSERT INTO image_tasks (id, kind, owner_id, prompt, cfg, steps, seed, model, aspect_ratio, high_resolution,
-         num_images, status, created_at, completed_at)
-       SELECT lpad(n::text, 24, '0'), 'generation', $1, 'a star', 7.5, 30, 1, 'shapes', 'square', false,
-         1, 'failed', now(), now() - interval '8 days' FROM generate_series(1, 450) n`,
+      `WITH ${manyTasks(450, {
+        id: `lpad(i::text, 24, '0')`,
+        owner: '$1',
+        status: `'failed'`,
+        completedAt: `now() - interval '8 days'`,
+      })} SELECT`,
       [key.id],
     );
     expect(await retention.run()).toEqual({ records: 450, replies: 0 });

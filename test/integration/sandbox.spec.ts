@@ -1,4 +1,4 @@
-import { ImageTask } from '@app/domain';
+import { Task } from '@app/domain';
 import { fatalCount, Tasks } from '@app/tasks';
 import sharp from 'sharp';
 import { In } from 'typeorm';
@@ -125,7 +125,7 @@ describe('Sandbox keys', () => {
       before = step;
       heard++;
     }
-    expect(await api.dataSource.manager.findOneByOrFail(ImageTask, { id: body.id })).toMatchObject({
+    expect(await api.dataSource.manager.findOneByOrFail(Task, { id: body.id })).toMatchObject({
       status: 'processing',
       deaths: 0,
     });
@@ -145,7 +145,7 @@ describe('Sandbox keys', () => {
     expect(steps).toEqual(Array.from({ length: 7 - first }, (_, i) => first + i));
     const { body: record } = await api.request('GET', `/v1/sd/text-to-image/${body.id}`, { key });
     expect(last).toMatchObject({ event: 'terminated', data: record });
-    expect(await api.dataSource.manager.findOneByOrFail(ImageTask, { id: body.id })).toMatchObject({ deaths: 0 });
+    expect(await api.dataSource.manager.findOneByOrFail(Task, { id: body.id })).toMatchObject({ deaths: 0 });
   });
 
   itOnce('can be canceled between two steps, after which no step follows', async () => {
@@ -169,12 +169,12 @@ describe('Sandbox keys', () => {
     const made = await Promise.all(Array.from({ length: 20 }, () => draw(order, slow)));
     await until(async () => {
       const ids = made.map(({ body }) => body.id);
-      return (await api.dataSource.manager.countBy(ImageTask, { id: In(ids), status: 'processing' })) === 20;
+      return (await api.dataSource.manager.countBy(Task, { id: In(ids), status: 'processing' })) === 20;
     }, 'all 20 are processing at once');
     const { body } = await draw({});
     expect((await terminated(body.id)).status).toBe('succeeded');
     const ids = made.map(({ body: { id } }) => id);
-    expect(await api.dataSource.manager.countBy(ImageTask, { id: In(ids), status: 'processing' })).toBe(20);
+    expect(await api.dataSource.manager.countBy(Task, { id: In(ids), status: 'processing' })).toBe(20);
     for (const id of ids) await api.request('POST', `/v1/sd/text-to-image/${id}/cancel`, { key: slow });
   });
 
@@ -211,7 +211,7 @@ describe('Sandbox keys', () => {
     await draw({ metadata: { sandbox: { delay_ms: 600_000 } } });
     const plain = await draw({}, await api.createKey());
     const tasks = api.app.get(Tasks);
-    const claimed: ImageTask[] = [];
+    const claimed: Task[] = [];
     for (let task = await tasks.claim(); task; task = await tasks.claim()) claimed.push(task);
     expect(claimed.map(({ id }) => id)).toContain(plain.body.id);
     expect(claimed.filter(({ sandbox }) => sandbox)).toEqual([]);
@@ -223,8 +223,8 @@ describe('Sandbox keys', () => {
   async function loseWorker(attempts: number): Promise<string> {
     const { body } = await draw({ metadata: { sandbox: { delay_ms: 600_000 } } });
     const { manager } = api.dataSource;
-    await until(() => manager.existsBy(ImageTask, { id: body.id, status: 'processing' }), 'it is processing');
-    await manager.query(`UPDATE image_tasks SET attempt = $2, heartbeat_at = now() - interval '31 s' WHERE id = $1`, [
+    await until(() => manager.existsBy(Task, { id: body.id, status: 'processing' }), 'it is processing');
+    await manager.query(`UPDATE tasks SET attempt = $2, heartbeat_at = now() - interval '31 s' WHERE id = $1`, [
       body.id,
       attempts,
     ]);
@@ -233,7 +233,7 @@ describe('Sandbox keys', () => {
 
   it('lose no task when its worker dies', async () => {
     const id = await loseWorker(2);
-    await until(() => api.dataSource.manager.existsBy(ImageTask, { id, attempt: 3 }), 'it is claimed again');
+    await until(() => api.dataSource.manager.existsBy(Task, { id, attempt: 3 }), 'it is claimed again');
     expect((await api.request<Record>('POST', `/v1/sd/text-to-image/${id}/cancel`, { key })).body.status).toBe(
       'canceled',
     );

@@ -75,7 +75,7 @@ describe('storage of a key', () => {
     const { id } = (await draw()).body;
     await settle(id, 700);
     await api.dataSource.manager.update(ApiKey, { id: key.id }, { retentionDays: 1 });
-    await api.dataSource.query(`UPDATE image_tasks SET completed_at = now() - interval '2 days' WHERE id = $1`, [id]);
+    await api.dataSource.query(`UPDATE tasks SET completed_at = now() - interval '2 days' WHERE id = $1`, [id]);
     await api.app.get(RetentionService).run();
     expect(await use()).toEqual([0, 0]);
   });

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { buffer } from 'node:stream/consumers';
-import { ImageTask } from '@app/domain';
+import { Task } from '@app/domain';
 import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import { bundledDefaults } from '../support/bundled-defaults';
@@ -39,7 +39,7 @@ describe('Requests that the service does not take as they are', () => {
       const head = `Authorization: Bearer ${key.token}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}`;
       return `${post}${head}\r\n\r\n${body}`;
     };
-    const drawings = () => api.dataSource.manager.countBy(ImageTask, { ownerId: key.id });
+    const drawings = () => api.dataSource.manager.countBy(Task, { ownerId: key.id });
 
     it.each([
       ['no host', 'GET /v1/models HTTP/1.1\r\n\r\n', 400],

@@ -1,4 +1,4 @@
-import { ImageTask, newIdentifier } from '@app/domain';
+import { Task, newIdentifier } from '@app/domain';
 import { TaskIntake } from '@app/tasks';
 import { itOnce } from '../support/back-ends';
 import type { InferenceBench } from '../support/inference';
@@ -17,7 +17,7 @@ describe(TaskIntake.name, () => {
 
   const insert = (ownerId: string, tasks = [task(ownerId)], { maxQueued = 0, intake = bench.intake } = {}) =>
     intake.insert({ ownerId, maxQueued, tasks });
-  const count = (ownerId: string) => bench.dataSource.manager.countBy(ImageTask, { ownerId });
+  const count = (ownerId: string) => bench.dataSource.manager.countBy(Task, { ownerId });
 
   itOnce('writes every column of a task', async () => {
     const given = task('a', {
@@ -35,7 +35,7 @@ describe(TaskIntake.name, () => {
       sandbox: true,
     });
     await insert('a', [given]);
-    expect(await bench.dataSource.manager.findOneByOrFail(ImageTask, { id: given.id })).toMatchObject(given);
+    expect(await bench.taskOf(given.id)).toMatchObject(given);
   });
 
   itOnce('fails a bad request alone', async () => {

@@ -1,4 +1,4 @@
-import { ImageTask } from '@app/domain';
+import { Drawing } from '@app/domain';
 import { afterCommit } from '@app/queue';
 import type { EntityManager } from 'typeorm';
 import type { InferenceBench } from '../support/inference';
@@ -22,10 +22,10 @@ describe('two transactions that wait for each other', () => {
     let tries = 0;
     const change = (name: string, order: readonly string[]) => async (manager: EntityManager) => {
       tries++;
-      await manager.update(ImageTask, { id: order[0] }, { prompt: name });
+      await manager.update(Drawing, { id: order[0] }, { prompt: name });
       if (++arrived === 2) meet();
       await met;
-      await manager.update(ImageTask, { id: order[1] }, { prompt: name });
+      await manager.update(Drawing, { id: order[1] }, { prompt: name });
     };
     return {
       works: [change('first', ids), change('second', [...ids].reverse())],
@@ -67,7 +67,7 @@ describe('a transaction that encloses a call', () => {
       bench.transactions.enclose(async () => {
         await bench.taskOf(id);
         await mayWrite;
-        await bench.transactions.manager.update(ImageTask, { id }, { prompt: `${index}` });
+        await bench.transactions.manager.update(Drawing, { id }, { prompt: `${index}` });
       }),
     );
     expect((await bench.taskOf(id)).id).toBe(id);
@@ -80,7 +80,7 @@ describe('a transaction that encloses a call', () => {
     let done = 0;
     const work = (failure?: Error) =>
       bench.transactions.enclose(async () => {
-        await bench.transactions.manager.update(ImageTask, { id }, { prompt: 'changed' });
+        await bench.transactions.manager.update(Drawing, { id }, { prompt: 'changed' });
         await afterCommit(async () => void done++);
         expect((await bench.taskOf(id)).prompt).toBe('changed');
         if (failure) throw failure;

@@ -4,7 +4,8 @@ import { join, resolve } from 'node:path';
 import type { Config } from '@app/config';
 import { loadConfig } from '@app/config';
 import { DatabaseContact } from '@app/database';
-import { ImageTask, isTerminated, newIdentifier } from '@app/domain';
+import { Image, isTerminated, newIdentifier } from '@app/domain';
+import type { DrawingTask } from '@app/domain';
 import { TaskIntake, Tasks, TaskSweep } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import type { WakeUps } from '@app/queue';
@@ -15,7 +16,8 @@ import type { DataSource } from 'typeorm';
 import type { RunningBackEnds } from './back-ends';
 import { startBackEnds } from './back-ends';
 import { createTestDatabase } from './database';
-import { newTask } from './new-task';
+import type { DrawingValues } from './drawing-rows';
+import { drawingOf, drawingTask, insertDrawing } from './drawing-rows';
 import { shareGraphs } from './shared-graphs';
 import { until } from './until';
 
@@ -77,10 +79,10 @@ export interface InferenceBench {
   /** The queue and the picture storage. */
   backEnds: RunningBackEnds;
   /** Inserts a task, by default a queued one. */
-  addTask(values?: Partial<ImageTask>): Promise<ImageTask>;
-  taskOf(id: string): Promise<ImageTask>;
+  addTask(values?: DrawingValues): Promise<DrawingTask>;
+  taskOf(id: string): Promise<DrawingTask>;
   /** Waits until the task has a terminated status. */
-  terminated(id: string): Promise<ImageTask>;
+  terminated(id: string): Promise<DrawingTask>;
   close(): Promise<void>;
 }
 
@@ -115,8 +117,9 @@ export async function createInferenceBench(environment: Record<string, string> =
   const transactions = new Transactions(database.dataSource);
   const tasks = new Tasks(transactions, new SteadyContact());
   const intake = new TaskIntake(transactions, wakeUps);
-  const taskOf = (id: string): Promise<ImageTask> =>
-    database.dataSource.manager.findOneOrFail(ImageTask, { where: { id }, relations: { images: true } });
+  const { manager } = database.dataSource;
+  const taskOf = async (id: string): Promise<DrawingTask> =>
+    Object.assign(await drawingOf(manager, id), { images: await manager.findBy(Image, { taskId: id }) });
   return {
     config,
     databaseUrl: database.url,
@@ -132,8 +135,9 @@ export async function createInferenceBench(environment: Record<string, string> =
     backEnds,
     taskOf,
     async addTask(values = {}) {
-      const task = imageTask(values);
-      await database.dataSource.manager.insert(ImageTask, task);
+      const drawing = { prompt: 'a red circle on a blue background', steps: 3, seed: 42, scheduler: 'euler' };
+      const task = drawingTask(newIdentifier(), { ...drawing, ...values });
+      await insertDrawing(manager, task);
       wakeUps.ask();
       return taskOf(task.id);
     },
@@ -161,9 +165,4 @@ function configOf(dataDir: string, environment: Record<string, string>): Config 
     LOG_LEVEL: 'debug',
     ...environment,
   });
-}
-
-function imageTask(values: Partial<ImageTask>): ImageTask {
-  const drawing = { prompt: 'a red circle on a blue background', steps: 3, seed: 42, scheduler: 'euler' } as const;
-  return Object.assign(new ImageTask(), newTask(newIdentifier(), drawing), { status: 'queued' } as const, values);
 }

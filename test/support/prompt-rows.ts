@@ -1,8 +1,10 @@
-import { Finetune, FinetunePrompt, Image, ImageTask, newIdentifier } from '@app/domain';
+import { Finetune, FinetunePrompt, Image, Task, newIdentifier } from '@app/domain';
 import type { ImageStorage } from '@app/storage';
 import { thumbnailFolder } from '@app/tasks';
 import sharp from 'sharp';
 import type { EntityManager } from 'typeorm';
+import type { DrawingValues } from './drawing-rows';
+import { drawingTask, insertDrawing } from './drawing-rows';
 import { encodeThumbnail } from '../../apps/inference/src/pictures/image-encoder';
 
 /** Inserts a Fine-Tune `robot` with the token `zwx`. */
@@ -13,34 +15,19 @@ export async function insertFinetune(manager: EntityManager, ownerId: string): P
   return manager.findOneByOrFail(Finetune, { id });
 }
 
-/** Inserts a Prompt of a Fine-Tune and its image task; by default a queued one, without a job. */
+/** Inserts a Prompt of a Fine-Tune and its task; by default a queued one, without a job. */
 export async function insertPrompt(
   manager: EntityManager,
   finetune: Finetune,
-  values: { prompt?: string; task?: Partial<Omit<ImageTask, 'images'>> } = {},
+  values: { prompt?: string; task?: DrawingValues } = {},
 ): Promise<FinetunePrompt> {
   const id = newIdentifier();
   const { ownerId, id: finetuneId, model } = finetune;
   const prompt = values.prompt ?? 'a robot on a blue background';
-  await manager.insert(ImageTask, {
-    id,
-    kind: 'prompt',
-    ownerId,
-    finetuneId,
-    prompt,
-    cfg: 7.5,
-    steps: 30,
-    seed: 1,
-    model,
-    aspectRatio: 'square',
-    highResolution: false,
-    numImages: 1,
-    status: 'queued',
-    createdAt: new Date(),
-    ...values.task,
-  });
+  const kind = 'prompt' as const;
+  await insertDrawing(manager, drawingTask(ownerId, { id, kind, finetuneId, prompt, model, ...values.task }));
   await manager.insert(FinetunePrompt, { id, ownerId, finetuneId, prompt });
-  return manager.findOneOrFail(FinetunePrompt, { where: { id }, relations: { task: true } });
+  return manager.findOneOrFail(FinetunePrompt, { where: { id }, relations: { drawing: { task: true } } });
 }
 
 /** Makes a Prompt succeeded with one picture and its thumbnail in the storage, of one color. */
@@ -59,7 +46,7 @@ export async function insertPicture(
   const id = newIdentifier();
   const image = { id, taskId, index: 0, token: newIdentifier(), storageKey, contentType: 'image/png' };
   await manager.transaction(async (transaction) => {
-    await transaction.update(ImageTask, { id: taskId }, { status: 'succeeded', completedAt: new Date() });
+    await transaction.update(Task, { id: taskId }, { status: 'succeeded', completedAt: new Date() });
     await transaction.update(FinetunePrompt, { id: taskId }, { thumbnailKey });
     await transaction.insert(Image, { ...image, width, height, bytes: file.length });
   });

@@ -47,7 +47,7 @@ export async function comeToRest(site: Site, patienceMs = 180_000): Promise<stri
          (SELECT count(*) FILTER (WHERE status IN ('queued', 'processing'))::int AS open,
             concat(count(*) FILTER (WHERE status = 'queued'), ' queued, ',
                    count(*) FILTER (WHERE status = 'processing'), ' drawn, ', sum(attempt), ' attempts, ') AS state
-          FROM image_tasks) tasks,
+          FROM tasks) tasks,
          (SELECT count(*) FILTER (WHERE status = 'pending')::int AS open,
             concat(count(*) FILTER (WHERE status = 'pending'), ' to be delivered, ', sum(attempts), ' tries') AS state
           FROM webhook_deliveries) deliveries`,
@@ -67,7 +67,7 @@ export async function audit(site: Site, options: AuditOptions = {}): Promise<Out
     `SELECT task.id, kind, status, attempt, error, num_images,
             (SELECT count(*) FROM images WHERE task_id = task.id)::int AS images,
             EXISTS (SELECT FROM generations WHERE id = task.id) AS has_generation
-     FROM image_tasks task`,
+     FROM tasks task JOIN drawings ON drawings.id = task.id`,
   );
   const books: Books = {
     site,
@@ -186,7 +186,7 @@ function auditRecords({ entries, rows, options, findings }: Books): void {
 async function auditUsage({ site, entries, figures, findings }: Books): Promise<void> {
   if (!entries.every(isKept)) return;
   const [{ used, made }] = await site.query<{ used: number; made: number }>(
-    `SELECT (SELECT coalesce(sum(images), 0) FROM daily_usage)::int AS used, (SELECT count(*) FROM images JOIN image_tasks task ON task.id = task_id WHERE NOT sandbox)::int AS made`,
+    `SELECT (SELECT coalesce(sum(images), 0) FROM daily_usage)::int AS used, (SELECT count(*) FROM images JOIN tasks task ON task.id = task_id WHERE NOT sandbox)::int AS made`,
   );
   figures.duplicates += findings.add(Math.abs(used - made), `pictures counted wrongly (${made} made, ${used} counted)`);
 }

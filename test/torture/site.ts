@@ -91,7 +91,7 @@ export class Site {
   /** Forgets the last row, so that the next one judges only what is its own; everything is at rest between them. */
   async clear(): Promise<void> {
     // To truncate tables that are in use may end in a deadlock.
-    for (const table of ['image_tasks', 'daily_usage']) await this.query(`DELETE FROM ${table}`);
+    for (const table of ['tasks', 'daily_usage']) await this.query(`DELETE FROM ${table}`);
     this.receiver.received.length = 0;
     this.receivedAt.length = 0;
     this.ledger = new Ledger();

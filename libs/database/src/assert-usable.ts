@@ -25,7 +25,7 @@ export async function withClient<T>(databaseUrl: string, use: (client: Client) =
 
 /**
  * Checks what no migration can fix: the server's version, the database's encoding, a pooler in between,
- * tables of a newer version.
+ * tables of a newer version, or of one from before the baseline.
  * @throws DatabaseUnusableError
  */
 export async function assertUsable(databaseUrl: string): Promise<void> {
@@ -96,6 +96,10 @@ async function backendPid(client: Client): Promise<number> {
 
 async function assertNotNewer(client: Client): Promise<void> {
   const applied = await appliedMigrations(client);
+  if (applied?.includes('Initial1795200000000'))
+    throw new DatabaseUnusableError(
+      'The database has the tables of an earlier version of Darkroom: make a backup with that version, stop it, and run "npm run migrate -- --carry-over". Nothing was changed.',
+    );
   const known = new Set(migrations.map(({ name }) => name));
   const unknown = applied?.find((name) => !known.has(name));
   if (unknown)

@@ -1,4 +1,5 @@
 export { assertMigrated } from './assert-migrated';
+export { carryOver } from './carry-over';
 export { ClockWatch, databaseNow } from './clock-watch';
 export { DatabaseContact } from './database-contact';
 export { DatabaseModule } from './database.module';

@@ -12,13 +12,13 @@ import { listOf } from './dump-tables';
 import { migrate } from './migrate';
 import { migrations } from './migrations';
 
-/** @throws DatabaseUnusableError if this version does not know the tables of a dump, because a newer one made it. */
+/** @throws DatabaseUnusableError if this version does not know the tables of a dump, because another one made it. */
 export function assertKnown(contents: Pick<DumpContents, 'migrations'>): void {
   const known = new Set(migrations.map(({ name }) => name));
   const unknown = contents.migrations.find((name) => !known.has(name));
   if (unknown)
     throw new DatabaseUnusableError(
-      `The backup was made by a newer version of Darkroom (${unknown} is not known here): restore it with that version.`,
+      `The backup was made by another version of Darkroom (${unknown} is not known here): restore it with that version.`,
     );
 }
 
@@ -86,7 +86,7 @@ async function fill(client: Client, table: DumpContents['tables'][number], rows:
 }
 
 /** Tables after those that their foreign keys point to. */
-async function inOrder<T extends { name: string }>(client: Client, tables: readonly T[]): Promise<T[]> {
+export async function inOrder<T extends { name: string }>(client: Client, tables: readonly T[]): Promise<T[]> {
   const { rows } = await client.query<{ from: string; to: string }>(
     `SELECT f.relname AS from, t.relname AS to FROM pg_constraint k
        JOIN pg_class f ON f.oid = k.conrelid JOIN pg_class t ON t.oid = k.confrelid

@@ -5,8 +5,9 @@ import { FairShare } from './fair-shares/fair-share';
 import { FinetunePrompt } from './finetune-prompts/finetune-prompt';
 import { Finetune } from './finetunes/finetune';
 import { Generation } from './generations/generation';
-import { Image } from './image-tasks/image';
-import { ImageTask } from './image-tasks/image-task';
+import { Image } from './tasks/image';
+import { Drawing } from './tasks/drawing';
+import { Task } from './tasks/task';
 import { DrawableModel, InferenceWorker } from './inference-workers/inference-worker';
 import { DailyUsage, RateBucket, StorageUse, Upload } from './api-keys/key-counts';
 import { SignInCode } from './sign-in/sign-in-code';
@@ -21,13 +22,14 @@ export const entities = [
   CursorKey,
   DailyUsage,
   DrawableModel,
+  Drawing,
   FairShare,
   Finetune,
   FinetunePrompt,
   Generation,
   IdempotentReply,
   Image,
-  ImageTask,
+  Task,
   InferenceWorker,
   RateBucket,
   ReadinessProbe,

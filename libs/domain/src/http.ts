@@ -9,7 +9,7 @@ export * from './finetune-prompts/create-prompt.dto';
 export * from './finetune-prompts/prompt.dto';
 export * from './finetunes/finetune.dto';
 export * from './generations/generation.dto';
-export * from './image-tasks/task-query.dto';
+export * from './tasks/task-query.dto';
 export * from './images-generations/images.dto';
 export * from './operator/operator.dto';
 export * from './models/model.dto';

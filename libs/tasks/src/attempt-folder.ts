@@ -1,6 +1,6 @@
-import type { ImageTask } from '@app/domain';
+import type { Task } from '@app/domain';
 
-type Attempt = Pick<ImageTask, 'id' | 'attempt'>;
+type Attempt = Pick<Task, 'id' | 'attempt'>;
 
 /** Beside the pictures, because a thumbnail outlives its Prompt as long as a Style made from it is there. */
 const thumbnails = 'thumbnails';

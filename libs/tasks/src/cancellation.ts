@@ -1,4 +1,4 @@
-import type { ImageTask } from '@app/domain';
+import type { Task } from '@app/domain';
 import type { Transactions } from '@app/queue';
 import { terminate } from './settlement';
 
@@ -41,8 +41,8 @@ interface Cancelable {
 /** Cancels a batch of an owner's open tasks. @returns how many: fewer than a batch when none is left. */
 export function cancelBatch(transactions: Transactions, { ownerId, before, locked }: Cancelable): Promise<number> {
   return transactions.run(async (manager) => {
-    const rows = await manager.query<Pick<ImageTask, 'id' | 'kind' | 'status'>[]>(
-      `SELECT id, kind, status FROM image_tasks WHERE owner_id = $1 AND status IN ('queued', 'processing')
+    const rows = await manager.query<Pick<Task, 'id' | 'kind' | 'status'>[]>(
+      `SELECT id, kind, status FROM tasks WHERE owner_id = $1 AND status IN ('queued', 'processing')
          AND created_at < coalesce($3, 'infinity'::timestamptz)
        ORDER BY id LIMIT $2 FOR UPDATE ${locked === 'skip' ? 'SKIP LOCKED' : ''}`,
       [ownerId, cancelBatchSize, before],

@@ -1,4 +1,4 @@
-import type { ImageTask } from '@app/domain';
+import type { Task } from '@app/domain';
 
 /** Errors, or deaths of workers, after which a task fails for good. */
 export const fatalCount = 5;
@@ -8,5 +8,5 @@ export const fatalCount = 5;
  * that was there may have caused it; from then on the task is drawn alone, and what happens before or after
  * that is not its fault.
  */
-export const deathsAfter = ({ deaths, drawnAlone }: Pick<ImageTask, 'deaths' | 'drawnAlone'>): number =>
+export const deathsAfter = ({ deaths, drawnAlone }: Pick<Task, 'deaths' | 'drawnAlone'>): number =>
   deaths === 0 || drawnAlone ? deaths + 1 : deaths;

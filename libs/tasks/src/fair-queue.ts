@@ -3,10 +3,10 @@ import { olderTasksStatement, ownersByTurnStatement } from './statements/queue-p
 
 /** In SQL: one row for each owner who waits for an engine, by one look into an index for each. */
 const waitingOwners = `waiting (owner_id) AS (
-  SELECT min(owner_id) FROM image_tasks WHERE status = 'queued' AND NOT sandbox
+  SELECT min(owner_id) FROM tasks WHERE status = 'queued' AND NOT sandbox
   UNION ALL
   SELECT (
-    SELECT owner_id FROM image_tasks WHERE status = 'queued' AND NOT sandbox AND owner_id > waiting.owner_id
+    SELECT owner_id FROM tasks WHERE status = 'queued' AND NOT sandbox AND owner_id > waiting.owner_id
     ORDER BY owner_id LIMIT 1
   ) FROM waiting WHERE waiting.owner_id IS NOT NULL
 )`;
@@ -19,7 +19,7 @@ const waitingOwners = `waiting (owner_id) AS (
 export const levelNewcomerStatement = `
 WITH RECURSIVE ${waitingOwners},
 drawing AS (
-  SELECT owner_id, sum(charged_seconds) AS charged FROM image_tasks
+  SELECT owner_id, sum(charged_seconds) AS charged FROM tasks
   WHERE status = 'processing' AND NOT sandbox GROUP BY owner_id
 )
 INSERT INTO fair_shares (owner_id, virtual_time)
@@ -61,7 +61,7 @@ export async function correctCharge(database: Queryable, taskId: string, seconds
   await database.query(
     `UPDATE fair_shares share SET virtual_time = share.virtual_time - task.charged_seconds
        + coalesce($2, least(task.charged_seconds, extract(epoch FROM clock_timestamp() - task.started_at)))
-     FROM image_tasks task
+     FROM tasks task
      WHERE task.id = $1 AND task.charged_seconds > 0 AND share.owner_id = task.owner_id`,
     [taskId, seconds ?? null],
   );

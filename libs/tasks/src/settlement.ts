@@ -1,5 +1,5 @@
 import type { Image, TerminatedStatus } from '@app/domain';
-import { ImageTask } from '@app/domain';
+import { Task } from '@app/domain';
 import type { EntityManager } from 'typeorm';
 import { In } from 'typeorm';
 import { announce, changeChannel, stopChannel } from './channels';
@@ -29,19 +29,19 @@ export interface Settlement {
 }
 
 /** The row as it is now, locked until the transaction ends. */
-export function lockTask(manager: EntityManager, id: string): Promise<ImageTask | null> {
-  return manager.findOne(ImageTask, { where: { id }, lock: { mode: 'pessimistic_write' } });
+export function lockTask(manager: EntityManager, id: string): Promise<Task | null> {
+  return manager.findOne(Task, { where: { id }, lock: { mode: 'pessimistic_write' } });
 }
 
 /** Puts a task that the transaction has locked back into the queue. */
 export async function putBack(
   manager: EntityManager,
-  { id }: ImageTask,
-  counts: Partial<Pick<ImageTask, 'deaths' | 'failures'>>,
+  { id }: Task,
+  counts: Partial<Pick<Task, 'deaths' | 'failures'>>,
   delayMs: number,
 ): Promise<void> {
   await manager.update(
-    ImageTask,
+    Task,
     { id },
     {
       status: 'queued',
@@ -63,20 +63,18 @@ export async function putBack(
  */
 export async function terminate(
   manager: EntityManager,
-  rows: readonly Pick<ImageTask, 'id' | 'kind' | 'status'>[],
+  rows: readonly Pick<Task, 'id' | 'kind' | 'status'>[],
   settlement: Settlement,
 ): Promise<void> {
   const ids = rows.map(({ id }) => id);
   for (const { id, status } of rows)
     if (status === 'processing') await correctCharge(manager, id, settlement.computeSeconds);
   await manager.update(
-    ImageTask,
+    Task,
     { id: In(ids) },
     {
       status: settlement.status,
       error: settlement.error ?? null,
-      upscaler: settlement.upscaler ?? null,
-      ...settlement.served,
       computeSeconds: settlement.computeSeconds ?? null,
       pictureBytes: bytesOf(settlement),
       completedAt: () => `greatest(date_trunc('milliseconds', clock_timestamp()), created_at)`,

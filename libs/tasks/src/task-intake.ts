@@ -1,32 +1,16 @@
-import { Finetune, FinetunePrompt, Generation, ImageTask } from '@app/domain';
+import { Drawing, Finetune, FinetunePrompt, Generation, Task } from '@app/domain';
 import type { Transactions, WakeUps } from '@app/queue';
 import { afterCommit } from '@app/queue';
 import type { EntityManager } from 'typeorm';
+import { acceptedWeights, costOf, weightsLabel } from './drawings';
 import { levelNewcomerStatement } from './fair-queue';
 
-/** A new task and the record that owns it; only tests omit the record. */
-export interface NewTask extends Pick<
-  ImageTask,
-  | 'id'
-  | 'kind'
-  | 'ownerId'
-  | 'finetuneId'
-  | 'prompt'
-  | 'negativePrompt'
-  | 'cfg'
-  | 'steps'
-  | 'seed'
-  | 'scheduler'
-  | 'model'
-  | 'aspectRatio'
-  | 'highResolution'
-  | 'outputFormat'
-  | 'promptWeighting'
-  | 'numImages'
-  | 'promptChunks'
-  | 'sandbox'
-  | 'createdAt'
-> {
+/** What the intake adds to a drawing, and what its worker does. */
+type NotYet = 'id' | 'task' | 'weightsHash' | 'weightsScale' | 'servedBy' | 'upscaler';
+
+/** A new task, what it draws, and the record that owns it; only tests omit the record. */
+export interface NewTask
+  extends Pick<Task, 'id' | 'kind' | 'ownerId' | 'model' | 'sandbox' | 'createdAt'>, Omit<Drawing, NotYet> {
   generation?: Pick<Generation, 'webhook' | 'metadata'>;
   finetunePrompt?: Pick<FinetunePrompt, 'prompt' | 'webhook' | 'metadata'>;
 }
@@ -55,9 +39,9 @@ const fewPlaces = 200;
 const lookStatement = `
 SELECT (SELECT revoked_at FROM api_keys WHERE id = $1) IS NOT NULL AS revoked,
   (SELECT count(*)::integer FROM (
-    SELECT FROM image_tasks WHERE owner_id = $1 AND status = 'queued' LIMIT $2
+    SELECT FROM tasks WHERE owner_id = $1 AND status = 'queued' LIMIT $2
   ) AS counted) AS queued,
-  EXISTS (SELECT FROM image_tasks WHERE owner_id = $1 AND status IN ('queued', 'processing') AND NOT sandbox) AS present`;
+  EXISTS (SELECT FROM tasks WHERE owner_id = $1 AND status IN ('queued', 'processing') AND NOT sandbox) AS present`;
 
 /** Writes what a request makes: its tasks, the records that own them, and its owner's place in the fair queue. */
 export class TaskIntake {
@@ -95,16 +79,16 @@ async function look(manager: EntityManager, ownerId: string, maxQueued: number) 
 }
 
 async function insertRows(manager: EntityManager, tasks: readonly NewTask[]): Promise<void> {
-  const weights = new Map<string | null, Pick<Finetune, 'weightsHash' | 'weightsScale'> | null>();
+  const finetunes = new Map<string, Finetune | null>();
   for (const { finetuneId: id } of tasks)
-    if (id !== null && !weights.has(id)) weights.set(id, await manager.findOneBy(Finetune, { id }));
-  const rows = tasks.map((task) => ({
-    ...task,
-    status: 'queued' as const,
-    weightsHash: weights.get(task.finetuneId)?.weightsHash ?? null,
-    weightsScale: weights.get(task.finetuneId)?.weightsScale ?? null,
-  }));
-  await manager.insert(ImageTask, rows);
+    if (id !== null && !finetunes.has(id)) finetunes.set(id, await manager.findOneBy(Finetune, { id }));
+  const rows = tasks.map((task) => {
+    const weights = acceptedWeights(finetunes.get(task.finetuneId ?? ''));
+    const drawing = { ...task, ...weights };
+    return { ...drawing, status: 'queued' as const, weights: weightsLabel(drawing), cost: costOf(task) };
+  });
+  await manager.insert(Task, rows);
+  await manager.insert(Drawing, rows);
   const generations = tasks.flatMap(({ id, ownerId, generation }) =>
     generation ? [{ id, ownerId, ...generation }] : [],
   );

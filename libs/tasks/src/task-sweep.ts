@@ -1,5 +1,5 @@
 import { underSessionLock } from '@app/database';
-import type { ImageTask } from '@app/domain';
+import type { Task } from '@app/domain';
 import { JsonLogger } from '@app/observability';
 import { RecurringService } from '@app/process';
 import { Injectable } from '@nestjs/common';
@@ -47,7 +47,7 @@ export class TaskSweep extends RecurringService {
     return swept ?? false;
   }
 
-  private async end(task: ImageTask): Promise<void> {
+  private async end(task: Task): Promise<void> {
     const { id: taskId, attempt } = task;
     const error = fatalError(task);
     if (!(await this.tasks.endSilent(task, error))) return;
@@ -57,7 +57,7 @@ export class TaskSweep extends RecurringService {
 }
 
 /** Why a silent task is not drawn again. */
-function fatalError(task: ImageTask): string | undefined {
+function fatalError(task: Task): string | undefined {
   const isFatal = task.sandbox ? task.attempt >= mostSandboxAttempts : deathsAfter(task) >= fatalCount;
   return isFatal ? workersDied : undefined;
 }

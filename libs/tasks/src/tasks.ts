@@ -1,5 +1,6 @@
 import type { DatabaseContact } from '@app/database';
-import { Image, ImageTask, isTerminated } from '@app/domain';
+import { Drawing, isTerminated, Task } from '@app/domain';
+import type { DrawingTask } from '@app/domain';
 import type { Transactions } from '@app/queue';
 import type { EntityManager } from 'typeorm';
 import { announce, changeChannel, stopChannel } from './channels';
@@ -7,16 +8,16 @@ import type { Wanted } from './claims';
 import { claimNext, waitsForOthers } from './claims';
 import { cancelBatch } from './cancellation';
 import { deathsAfter } from './deaths';
+import { findDrawing, thumbnailOf, writePictures } from './drawings';
 import { forgetReplies } from './forget-replies';
 import { isSilent, silenceUntil } from './silence';
 import { addStored } from './storage-use';
 import type { Served, Settlement } from './settlement';
 import { bytesOf, lockTask, putBack, terminate } from './settlement';
-import { keepThumbnail, lockPrompt } from './thumbnails';
-import { recordUsage } from './usage';
+import { lockPrompt } from './thumbnails';
 
 /** A task held by one worker, identified by the attempt of its claim. */
-export type Attempt = Pick<ImageTask, 'id' | 'attempt'>;
+export type Attempt = Pick<Task, 'id' | 'attempt'>;
 
 /** Why a task is given back, and when it may be claimed again. */
 export interface Release {
@@ -46,10 +47,10 @@ export class Tasks {
   ) {}
 
   /** Claims the oldest due task of the owner who has used the least compute time and is below its limit. */
-  async claim(wanted: Wanted = {}): Promise<ImageTask | undefined> {
+  async claim(wanted: Wanted = {}): Promise<DrawingTask | undefined> {
     const { manager } = this.transactions;
     const id = await claimNext(manager, wanted, this.maxConcurrent);
-    return (id && (await manager.findOneBy(ImageTask, { id, status: 'processing' }))) || undefined;
+    return id === undefined ? undefined : findDrawing(manager, { id, status: 'processing' });
   }
 
   /** Whether something waits that none of these models draws. */
@@ -75,7 +76,13 @@ export class Tasks {
 
   /** Records what draws the task. False as for `heartbeat`. */
   drawingStarted(task: Attempt, served: Served): Promise<boolean> {
-    return this.updateHeld(task, served);
+    return this.transactions.run(async (manager) => {
+      const { id, attempt } = task;
+      const lock = { mode: 'for_no_key_update' } as const;
+      const held = await manager.findOne(Task, { where: { id, attempt, status: 'processing' }, lock });
+      if (held) await manager.update(Drawing, { id }, served);
+      return held !== null;
+    });
   }
 
   /**
@@ -85,18 +92,14 @@ export class Tasks {
    * before: when the answer to its commit was lost and it asks again, the task has succeeded all the same.
    */
   settle(task: Attempt, settlement: Settlement): Promise<boolean> {
-    const { status, images = [], computeSeconds = 0 } = settlement;
+    const { status } = settlement;
     return this.transactions.run(async (manager) => {
-      const thumbnail = images.at(0)?.thumbnail;
-      if (thumbnail) await lockPrompt(manager, task.id);
+      if (thumbnailOf(settlement)) await lockPrompt(manager, task.id);
       const row = await lockTask(manager, task.id);
       if (row?.attempt !== task.attempt) return false;
       if (row.status !== 'processing') return row.status === 'succeeded' && status === 'succeeded';
       await terminate(manager, [row], settlement);
-      const rows = images.map((image) => ({ ...image, taskId: task.id }));
-      if (rows.length > 0) await manager.insert(Image, rows);
-      if (thumbnail) await keepThumbnail(manager, task.id, thumbnail.storageKey);
-      if (status === 'succeeded' && !row.sandbox) await recordUsage(manager, row, images.length, computeSeconds);
+      if (status === 'succeeded') await writePictures(manager, row, settlement);
       await addStored(manager, row.ownerId, { pictureBytes: bytesOf(settlement) });
       return true;
     });
@@ -118,9 +121,9 @@ export class Tasks {
    * Tasks whose workers have been silent for too long; none while this process cannot judge that, because the
    * database was away.
    */
-  silent(): Promise<ImageTask[]> {
+  silent(): Promise<Task[]> {
     return this.transactions.manager
-      .createQueryBuilder(ImageTask, 'task')
+      .createQueryBuilder(Task, 'task')
       .where(`status = 'processing' AND ${isSilent(':until')}`, { until: silenceUntil(this.contact) })
       .orderBy('task.heartbeatAt', 'ASC')
       .limit(silentBatchSize)
@@ -131,7 +134,7 @@ export class Tasks {
    * Puts a silent task back into the queue, or fails it with this error. False if it has moved, or its worker has been
    * heard again.
    */
-  endSilent(found: ImageTask, error: string | undefined): Promise<boolean> {
+  endSilent(found: Task, error: string | undefined): Promise<boolean> {
     return this.transactions.run(async (manager) => {
       const row = await lockTask(manager, found.id);
       const isSame =
@@ -144,7 +147,7 @@ export class Tasks {
       if (error === undefined) await putBack(manager, row, { deaths }, 0);
       else {
         await terminate(manager, [row], { status: 'failed', error });
-        await manager.update(ImageTask, { id: row.id }, { deaths });
+        await manager.update(Task, { id: row.id }, { deaths });
       }
       return true;
     });
@@ -179,7 +182,7 @@ export class Tasks {
    * @returns the ids of those that a worker ever claimed, which may have files.
    */
   async removeAll(manager: EntityManager, taskIds: readonly string[]): Promise<string[]> {
-    const removed: Pick<ImageTask, 'id' | 'attempt' | 'status'>[] = await manager.query(removeStatement, [taskIds]);
+    const removed: Pick<Task, 'id' | 'attempt' | 'status'>[] = await manager.query(removeStatement, [taskIds]);
     await forgetReplies(manager, taskIds);
     const open = removed.filter(({ status }) => !isTerminated(status));
     await announce(
@@ -193,7 +196,7 @@ export class Tasks {
   /** Writes a worker's update of a task it holds. False: it no longer holds the task. */
   private updateHeld({ id, attempt }: Attempt, values: Parameters<EntityManager['update']>[2]): Promise<boolean> {
     return this.transactions.run(async (manager) => {
-      const { affected } = await manager.update(ImageTask, { id, attempt, status: 'processing' }, values);
+      const { affected } = await manager.update(Task, { id, attempt, status: 'processing' }, values);
       return affected === 1;
     });
   }
@@ -206,7 +209,7 @@ export class Tasks {
  */
 const removeStatement = `
 WITH removed AS (
-  DELETE FROM image_tasks WHERE id = ANY($1) RETURNING id, owner_id, attempt, status, picture_bytes
+  DELETE FROM tasks WHERE id = ANY($1) RETURNING id, owner_id, attempt, status, picture_bytes
 ),
 counted AS (
   INSERT INTO storage_use AS stored (owner_id, picture_bytes)

@@ -1,10 +1,10 @@
-import type { ImageTask } from '@app/domain';
+import type { DrawingTask } from '@app/domain';
 import type { EntityManager } from 'typeorm';
 
 /** Adds a task's pictures and compute seconds to its owner's usage of today. */
 export async function recordUsage(
   manager: EntityManager,
-  task: Pick<ImageTask, 'ownerId' | 'model' | 'finetuneId' | 'steps'>,
+  task: Pick<DrawingTask, 'ownerId' | 'model' | 'finetuneId' | 'steps'>,
   images: number,
   computeSeconds: number,
 ): Promise<void> {

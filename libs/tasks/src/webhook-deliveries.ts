@@ -1,4 +1,4 @@
-import type { ImageTask } from '@app/domain';
+import type { Task } from '@app/domain';
 import { FinetunePrompt, Generation, newIdentifier, WebhookDelivery } from '@app/domain';
 import type { EntityManager } from 'typeorm';
 import { In, IsNull, Not } from 'typeorm';
@@ -7,9 +7,9 @@ import { announce, deliveryChannel } from './channels';
 /** Inserts the pending delivery of each terminated Generation or Prompt that has a webhook. */
 export async function insertDeliveries(
   manager: EntityManager,
-  tasks: readonly Pick<ImageTask, 'id' | 'kind'>[],
+  tasks: readonly Pick<Task, 'id' | 'kind'>[],
 ): Promise<void> {
-  const idsOf = (wanted: ImageTask['kind']) => tasks.filter(({ kind }) => kind === wanted).map(({ id }) => id);
+  const idsOf = (wanted: Task['kind']) => tasks.filter(({ kind }) => kind === wanted).map(({ id }) => id);
   const [generationIds, promptIds] = [idsOf('generation'), idsOf('prompt')];
   const withWebhook = (ids: string[]) => ({ id: In(ids), webhook: Not(IsNull()) });
   const records = [

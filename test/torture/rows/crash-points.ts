@@ -62,7 +62,7 @@ export const crashPoints: Row = {
 async function spare(site: Site): Promise<void> {
   const areInDanger = async (): Promise<boolean> => {
     const rows = await site.query(
-      `SELECT id FROM image_tasks WHERE status IN ('queued', 'processing') AND deaths >= ${mostDeaths} LIMIT 1`,
+      `SELECT id FROM tasks WHERE status IN ('queued', 'processing') AND deaths >= ${mostDeaths} LIMIT 1`,
     );
     return rows.length > 0;
   };
@@ -94,14 +94,14 @@ async function crash(
 }
 
 async function fewAreQueued(site: Site): Promise<boolean> {
-  const queued = await site.query(`SELECT FROM image_tasks WHERE status = 'queued' LIMIT 2`);
+  const queued = await site.query(`SELECT FROM tasks WHERE status = 'queued' LIMIT 2`);
   return queued.length < 2;
 }
 
 /** Then deliveries come one at a time: a crash may repeat each of those that are under way. */
 async function allIsDelivered(site: Site): Promise<boolean> {
   const open = await site.query(
-    `SELECT id FROM image_tasks WHERE status IN ('queued', 'processing')
+    `SELECT id FROM tasks WHERE status IN ('queued', 'processing')
      UNION ALL SELECT id FROM webhook_deliveries WHERE status = 'pending'`,
   );
   return open.length === 0;

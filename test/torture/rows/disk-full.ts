@@ -35,7 +35,7 @@ export const diskFull: Row = {
     await fill();
     const ids = await caller.createMany(2, { webhook: site.receiver.url });
     await until(
-      async () => (await site.query(`SELECT FROM image_tasks WHERE status = 'queued' AND attempt >= 1`)).length > 0,
+      async () => (await site.query(`SELECT FROM tasks WHERE status = 'queued' AND attempt >= 1`)).length > 0,
       'a picture could not be stored',
     );
     const [shown] = await Promise.all(ids.map((id) => caller.request('GET', `/v1/sd/text-to-image/${id}`)));

@@ -24,7 +24,7 @@ export const fleetEnd: Row = {
     const large = size === 'long' ? { steps: 50, num_generations: 1 } : { steps: 50, num_generations: 4 };
     const drawn = await caller.createMany(running, { webhook: site.receiver.url, ...large });
     await until(async () => {
-      const rows = await site.query(`SELECT FROM image_tasks WHERE status = 'processing'`);
+      const rows = await site.query(`SELECT FROM tasks WHERE status = 'processing'`);
       return rows.length === drawn.length;
     }, `${running} pictures are being drawn`);
     await caller.createMany(queued, { webhook: site.receiver.url });
@@ -42,7 +42,7 @@ export const fleetEnd: Row = {
     const orphans = processesOf(site.dataDir);
     if (orphans.length > 0) problems.push(`${orphans.length} processes are left: ${orphans[0].command}`);
     const [held] = await site.query<{ count: number }>(
-      `SELECT count(*)::int AS count FROM image_tasks WHERE status = 'processing'`,
+      `SELECT count(*)::int AS count FROM tasks WHERE status = 'processing'`,
     );
     if (held.count > 0) problems.push(`${held.count} pictures were not given back`);
     await site.startApi({ port: Number(new URL(api.url).port) });

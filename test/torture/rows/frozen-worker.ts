@@ -66,6 +66,6 @@ async function freeze(site: Site, caller: Caller, worker: ServiceProcess): Promi
 }
 
 async function rowOf(site: Site, id: string): Promise<{ status: string; attempt: number; completed_at: Date }> {
-  const text = 'SELECT status, attempt, completed_at FROM image_tasks WHERE id = $1';
+  const text = 'SELECT status, attempt, completed_at FROM tasks WHERE id = $1';
   return (await site.query<{ status: string; attempt: number; completed_at: Date }>(text, [id]))[0];
 }

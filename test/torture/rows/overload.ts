@@ -36,7 +36,7 @@ export const overload: Row = {
       await until(async () => site.ledger.statuses.has(429), 'something is refused').catch(() => undefined);
     // Both have had waiting tasks all the time, except at the very beginning.
     const shares = await site.query<{ drawn: number }>(
-      `SELECT count(*)::int AS drawn FROM image_tasks WHERE status = 'succeeded' GROUP BY owner_id`,
+      `SELECT count(*)::int AS drawn FROM tasks WHERE status = 'succeeded' GROUP BY owner_id`,
     );
     isOver = true;
     await Promise.all(asking);

@@ -23,7 +23,7 @@ export const randomEndings: Row = {
       const isThere = [() => true, (status: string) => status !== 'queued', (status: string) => status === 'succeeded'];
       await until(
         async () => {
-          const [row] = await site.query<{ status: string }>('SELECT status FROM image_tasks WHERE id = $1', [id]);
+          const [row] = await site.query<{ status: string }>('SELECT status FROM tasks WHERE id = $1', [id]);
           return isThere[i % 3](row.status);
         },
         'the record has come far enough to be ended',

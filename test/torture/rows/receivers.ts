@@ -150,7 +150,7 @@ async function lastTry(site: Site, generationId: string): Promise<Try | undefine
     `SELECT delivery.status, attempts AS tries, status_code, error,
             coalesce(extract(epoch FROM next_attempt_at - now()), 0)::float AS wait_s
      FROM webhook_deliveries delivery JOIN webhook_attempts attempt ON attempt.delivery_id = delivery.id
-     WHERE generation_id = $1 ORDER BY started_at DESC LIMIT 1`,
+     WHERE task_id = $1 ORDER BY started_at DESC LIMIT 1`,
     [generationId],
   );
   return found;

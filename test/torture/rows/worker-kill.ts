@@ -50,12 +50,12 @@ export const workerKill: Row = {
 
 /** On a busy machine all may have been drawn before the check: then an idle worker is killed. */
 async function isIdle(site: Site): Promise<boolean> {
-  const rows = await site.query(`SELECT FROM image_tasks WHERE status IN ('queued', 'processing') LIMIT 1`);
+  const rows = await site.query(`SELECT FROM tasks WHERE status IN ('queued', 'processing') LIMIT 1`);
   return rows.length === 0;
 }
 
 async function isDrawing(site: Site): Promise<boolean> {
-  const rows = await site.query(`SELECT FROM image_tasks WHERE status = 'processing' LIMIT 1`);
+  const rows = await site.query(`SELECT FROM tasks WHERE status = 'processing' LIMIT 1`);
   return rows.length > 0;
 }
 
@@ -73,7 +73,7 @@ class RestartWatch {
   /** Records what was being drawn when a worker was killed; the other worker's task ends without another attempt. */
   async note(killedAt: number): Promise<void> {
     const rows = await this.site.query<{ id: string; attempt: number }>(
-      `SELECT id, attempt FROM image_tasks WHERE status = 'processing'`,
+      `SELECT id, attempt FROM tasks WHERE status = 'processing'`,
     );
     for (const { id, attempt } of rows) this.waiting.set(id, { attempt, killedAt });
   }
@@ -88,7 +88,7 @@ class RestartWatch {
     for (; !this.stopped; await delay(100)) {
       if (this.waiting.size === 0) continue;
       const rows = await this.site.query<{ id: string; attempt: number }>(
-        'SELECT id, attempt FROM image_tasks WHERE id = ANY($1)',
+        'SELECT id, attempt FROM tasks WHERE id = ANY($1)',
         [[...this.waiting.keys()]],
       );
       for (const { id, attempt } of rows) {

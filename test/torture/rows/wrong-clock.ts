@@ -46,7 +46,7 @@ export const wrongClock: Row = {
     for (const { output } of jumping)
       if (drawsAfterHalt(output, claimMs[size])) problems.push('a worker draws after its clock has jumped');
     const [{ stolen }] = await site.query<{ stolen: number }>(
-      'SELECT count(*)::int AS stolen FROM image_tasks WHERE attempt <> 1',
+      'SELECT count(*)::int AS stolen FROM tasks WHERE attempt <> 1',
     );
     if (stolen > 0) problems.push(`${stolen} pictures were taken from the worker that drew them`);
     return audit(site, { problems, notes: { 'clocks wrong by s': `${offMs / 1000}, -${offMs / 1000}` } });

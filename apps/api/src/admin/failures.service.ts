@@ -4,23 +4,23 @@ import { DataSource } from 'typeorm';
 import type { List, TimedRow } from '../http/list';
 import { listByTime } from '../http/list';
 
-/** Both walk `image_tasks_failed_idx`. */
+/** Both walk `tasks_failed_idx`. */
 const failed = (task: string): string => `${task}.status = 'failed' AND NOT ${task}.sandbox`;
 const rank = `(
-  SELECT count(*)::integer FROM image_tasks twin
+  SELECT count(*)::integer FROM tasks twin
   WHERE ${failed('twin')} AND twin.completed_at = task.completed_at AND twin.id < task.id
 )`;
 
 /** Parameters: how many, the time and the rank that they are before. */
 const pageStatement = `
-SELECT task.id, task.kind, task.owner_id AS key_id, coalesce(caller.name, '') AS key_name, task.model, task.served_by,
+SELECT task.id, task.kind, task.owner_id AS key_id, coalesce(caller.name, '') AS key_name, task.model, drawing.served_by,
   task.error, task.attempt AS attempts, task.deaths AS worker_deaths, task.created_at, task.completed_at AS at, ${rank} AS rank
-FROM image_tasks task LEFT JOIN api_keys caller ON caller.id = task.owner_id
+FROM tasks task JOIN drawings drawing ON drawing.id = task.id LEFT JOIN api_keys caller ON caller.id = task.owner_id
 WHERE ${failed('task')} AND task.completed_at <= $2 AND (task.completed_at < $2 OR ${rank} < $3)
 ORDER BY task.completed_at DESC, task.id DESC LIMIT $1`;
 
 const findStatement = `
-SELECT task.id, task.completed_at AS at, ${rank} AS rank FROM image_tasks task WHERE task.id = $1 AND ${failed('task')}`;
+SELECT task.id, task.completed_at AS at, ${rank} AS rank FROM tasks task WHERE task.id = $1 AND ${failed('task')}`;
 
 type Row = TimedRow & Omit<FailureDto, 'created_at' | 'completed_at'> & { created_at: Date };
 

@@ -22,7 +22,7 @@ const lastAttempt = `(
 const columns = `delivery.id, delivery.owner_id AS key_id, coalesce(caller.name, '') AS key_name, task.id AS record_id, task.kind,
   delivery.url, delivery.status, delivery.attempts, ${lastAttempt} AS last_attempt, delivery.next_attempt_at,
   delivery.created_at AS at, delivery.completed_at, ${rank} AS rank`;
-const joins = `JOIN image_tasks task ON task.id = delivery.generation_id
+const joins = `JOIN tasks task ON task.id = delivery.task_id
   LEFT JOIN api_keys caller ON caller.id = delivery.owner_id`;
 
 /**

@@ -7,9 +7,9 @@ const waiting = `
   SELECT 'images' AS queue, count(*)::integer AS depth,
     coalesce(extract(epoch FROM now() - min(created_at)), 0)::float8 AS age
   FROM (
-    SELECT created_at FROM image_tasks WHERE status = 'queued' AND NOT sandbox
+    SELECT created_at FROM tasks WHERE status = 'queued' AND NOT sandbox
     UNION ALL
-    SELECT created_at FROM image_tasks WHERE status = 'queued' AND sandbox
+    SELECT created_at FROM tasks WHERE status = 'queued' AND sandbox
   ) queued
   UNION ALL
   SELECT 'webhooks', count(*)::integer, coalesce(extract(epoch FROM now() - min(next_attempt_at)), 0)::float8
@@ -19,7 +19,7 @@ const openTasks = `
   SELECT queues.queue, states.state, count(task.id)::integer AS count
   FROM (VALUES ('images', false), ('sandbox', true)) AS queues (queue, sandbox)
   CROSS JOIN (VALUES ('waiting'), ('delayed'), ('active')) AS states (state)
-  LEFT JOIN image_tasks task ON task.status IN ('queued', 'processing') AND task.sandbox = queues.sandbox
+  LEFT JOIN tasks task ON task.status IN ('queued', 'processing') AND task.sandbox = queues.sandbox
     AND states.state = CASE
       WHEN task.status = 'processing' THEN 'active' WHEN task.not_before > now() THEN 'delayed' ELSE 'waiting' END
   GROUP BY 1, 2`;
@@ -49,7 +49,7 @@ export class QueueMetrics {
     });
     metrics.gauge('tasks_processing', { help: 'Tasks that workers are drawing.' }, async (gauge) => {
       const [{ count }] = await dataSource.query<{ count: number }[]>(
-        `SELECT count(*)::integer AS count FROM image_tasks WHERE status = 'processing'`,
+        `SELECT count(*)::integer AS count FROM tasks WHERE status = 'processing'`,
       );
       gauge.set(count);
     });

@@ -17,14 +17,14 @@ const isDrawn = `task.status = 'processing' AND NOT task.sandbox AND task.heartb
 
 /** Each half has an index of its own. */
 const waitingTasks = `(
-  SELECT owner_id, model, created_at FROM image_tasks WHERE status = 'queued' AND NOT sandbox
-  UNION ALL SELECT owner_id, model, created_at FROM image_tasks
+  SELECT owner_id, model, created_at FROM tasks WHERE status = 'queued' AND NOT sandbox
+  UNION ALL SELECT owner_id, model, created_at FROM tasks
   WHERE status = 'processing' AND NOT sandbox AND heartbeat_at < ${aliveSince}
 ) task`;
 
 const countsStatement = `
 SELECT (SELECT count(*)::integer FROM ${waitingTasks}) AS queued,
-  (SELECT count(*)::integer FROM image_tasks task WHERE ${isDrawn}) AS processing,
+  (SELECT count(*)::integer FROM tasks task WHERE ${isDrawn}) AS processing,
   (SELECT count(*)::integer FROM webhook_deliveries WHERE status = 'pending' AND next_attempt_at <= now()) AS deliveries_due`;
 
 const waitingStatement = `
@@ -36,9 +36,9 @@ SELECT waiting.*, coalesce(caller.name, '') AS key_name FROM (
 ORDER BY waiting.oldest_at, waiting.key_id, waiting.model`;
 
 const drawingStatement = `
-SELECT task.id, task.kind, task.owner_id AS key_id, coalesce(caller.name, '') AS key_name, task.model, task.num_images AS pictures,
-  task.steps, task.attempt, task.started_at AS drawn_since
-FROM image_tasks task LEFT JOIN api_keys caller ON caller.id = task.owner_id
+SELECT task.id, task.kind, task.owner_id AS key_id, coalesce(caller.name, '') AS key_name, task.model, drawing.num_images AS pictures,
+  drawing.steps, task.attempt, task.started_at AS drawn_since
+FROM tasks task JOIN drawings drawing ON drawing.id = task.id LEFT JOIN api_keys caller ON caller.id = task.owner_id
 WHERE ${isDrawn}
 ORDER BY task.started_at DESC, task.id DESC LIMIT ${maxRows}`;
 

@@ -93,9 +93,9 @@ export async function insertStyles(
       collectionId,
       name: dto.name,
       template,
-      negativePrompt: prompt.task.negativePrompt,
-      cfg: dto.cfg ?? prompt.task.cfg,
-      steps: dto.steps ?? prompt.task.steps,
+      negativePrompt: prompt.drawing.negativePrompt,
+      cfg: dto.cfg ?? prompt.drawing.cfg,
+      steps: dto.steps ?? prompt.drawing.steps,
       sourcePromptId: prompt.id,
       thumbnailToken: newIdentifier(),
       thumbnailKey: prompt.thumbnailKey,
@@ -116,7 +116,7 @@ async function lockPrompts(
   if (ids.length === 0) return new Map();
   const prompts = await manager
     .createQueryBuilder(FinetunePrompt, 'prompt')
-    .innerJoinAndSelect('prompt.task', 'task')
+    .innerJoinAndSelect('prompt.drawing', 'drawing')
     .where('prompt.owner_id = :ownerId AND prompt.id = ANY(:ids)', { ownerId, ids })
     // All transactions that lock several rows use the same order, so that none deadlock.
     .orderBy('prompt.id')

@@ -1,4 +1,4 @@
-import { ImageTask } from '@app/domain';
+import { Task } from '@app/domain';
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { FinetunePromptsModule } from '../finetunes/finetune-prompts.module';
@@ -11,7 +11,7 @@ import { TaskFeed } from './task-feed';
 
 /** Server-sent events of tasks, and the status of Prompts. */
 @Module({
-  imports: [TypeOrmModule.forFeature([ImageTask]), TextToImageModule, FinetunePromptsModule],
+  imports: [TypeOrmModule.forFeature([Task]), TextToImageModule, FinetunePromptsModule],
   controllers: [EventsController, PromptStatusController],
   providers: [LastSteps, QueuePositions, TaskFeed],
 })

@@ -30,8 +30,9 @@ export class PromptStatusController {
     @Param('id') id: string,
     @Param('prompt_id') promptId: string,
   ): Promise<PromptStatusDto> {
-    const task = await this.prompts.findTask(ownerId, id, promptId);
+    const drawing = await this.prompts.findDrawing(ownerId, id, promptId);
+    const { task } = drawing;
     const queuePosition = task.status === 'queued' ? await this.positions.of(task) : null;
-    return PromptStatusDto.of(task, { queuePosition, step: this.steps.of(task.id) });
+    return PromptStatusDto.of(drawing, { queuePosition, step: this.steps.of(task.id) });
   }
 }

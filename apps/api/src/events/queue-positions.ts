@@ -1,4 +1,4 @@
-import { ImageTask } from '@app/domain';
+import { Task } from '@app/domain';
 import { queuePositions } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import { Injectable } from '@nestjs/common';
@@ -28,7 +28,7 @@ export class QueuePositions {
   private stopped = false;
 
   constructor(
-    @InjectRepository(ImageTask) private readonly tasks: Repository<ImageTask>,
+    @InjectRepository(Task) private readonly tasks: Repository<Task>,
     private readonly logger: JsonLogger,
   ) {}
 
@@ -38,7 +38,7 @@ export class QueuePositions {
   }
 
   /** Reports the position of a queued task, now and when it changes. A task that no engine draws is always next. */
-  want({ id, sandbox }: Pick<ImageTask, 'id' | 'sandbox'>): void {
+  want({ id, sandbox }: Pick<Task, 'id' | 'sandbox'>): void {
     if (sandbox) return this.tell(id, 0);
     this.wanted.add(id);
     this.moved();
@@ -48,7 +48,7 @@ export class QueuePositions {
    * The position of a queued task: of the next look-up, so that any number of requests cost no more; null
    * where that takes too long.
    */
-  of({ id, sandbox }: Pick<ImageTask, 'id' | 'sandbox'>): Promise<number | null> {
+  of({ id, sandbox }: Pick<Task, 'id' | 'sandbox'>): Promise<number | null> {
     if (sandbox) return Promise.resolve(0);
     return new Promise((resolve) => {
       const waiting = this.asked.get(id) ?? new Set();

@@ -1,4 +1,4 @@
-import { ImageTask, isTerminated, NotFoundError } from '@app/domain';
+import { Task, isTerminated, NotFoundError } from '@app/domain';
 import type { StepMessage } from '@app/tasks';
 import { changeChannel, progressChannel } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
@@ -26,7 +26,7 @@ interface Followed extends FollowedTask {
   streams: Set<EventStream>;
 }
 
-type TaskState = Pick<ImageTask, 'id' | 'status' | 'attempt' | 'sandbox'>;
+type TaskState = Pick<Task, 'id' | 'status' | 'attempt' | 'sandbox'>;
 
 /**
  * Sends the changes of tasks to all event streams of this process. It receives a change once, reads the rows of all
@@ -39,7 +39,7 @@ export class TaskFeed implements OnApplicationBootstrap, BeforeApplicationShutdo
   private heartbeat?: NodeJS.Timeout;
 
   constructor(
-    @InjectRepository(ImageTask) private readonly rows: Repository<ImageTask>,
+    @InjectRepository(Task) private readonly rows: Repository<Task>,
     private readonly positions: QueuePositions,
     private readonly drain: Drain,
     logger: JsonLogger,

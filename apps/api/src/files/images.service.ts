@@ -23,7 +23,7 @@ interface Found extends Pick<Image, 'token' | 'storageKey' | 'contentType'> {
 /** Finds pictures and thumbnails; a public Style has no owner. */
 const findStatement = `
 SELECT image.token, image.storage_key AS "storageKey", image.content_type AS "contentType", task.owner_id AS "ownerId"
-FROM images image JOIN image_tasks task ON task.id = image.task_id
+FROM images image JOIN tasks task ON task.id = image.task_id
 WHERE image.token = $1
 UNION ALL
 SELECT thumbnail_token, thumbnail_key, 'image/png', coalesce(owner_id, 'public')

@@ -85,13 +85,13 @@ export class RetentionService extends RecurringService {
 /** The oldest expired records. */
 function lockDue(manager: EntityManager): Promise<{ id: string; kind: string }[]> {
   return manager.query(
-    `SELECT task.id, task.kind FROM image_tasks task JOIN api_keys caller ON caller.id = task.owner_id
+    `SELECT task.id, task.kind FROM tasks task JOIN api_keys caller ON caller.id = task.owner_id
      WHERE caller.retention_days IS NOT NULL
        AND task.completed_at < now() - caller.retention_days * interval '1 day'
        AND task.status IN ('succeeded', 'failed', 'canceled')
        AND NOT EXISTS (
          SELECT 1 FROM webhook_deliveries delivery
-         WHERE delivery.generation_id = task.id AND delivery.status = 'pending'
+         WHERE delivery.task_id = task.id AND delivery.status = 'pending'
        )
      ORDER BY task.completed_at LIMIT $1 FOR UPDATE OF task SKIP LOCKED`,
     [batchSize],

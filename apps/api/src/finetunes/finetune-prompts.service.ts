@@ -1,5 +1,5 @@
 import type { Config } from '@app/config';
-import type { ImageTask } from '@app/domain';
+import type { Drawing } from '@app/domain';
 import { assertReceiverAllowed, FinetunePrompt } from '@app/domain';
 import type { ApplyStyleDto, CreatePromptDto, PartialPromptDto, TaskQueryDto } from '@app/domain/http';
 import { CreatedPromptDto, PromptDto, TerminatedPromptDto } from '@app/domain/http';
@@ -72,7 +72,9 @@ export class FinetunePromptsService {
     const orders = dtos.map(({ metadata }, index) => ({ metadata, pointer: `/${index}/metadata` }));
     const pointerTo = (index: number, field: string): string => `/${index}/${field}`;
     await this.batches.insert({ caller, finetune, served, prompts, orders, pointerTo });
-    return prompts.map((prompt) => CreatedPromptDto.from(prompt));
+    return prompts.map(({ id, finetunePrompt, ...drawing }) =>
+      CreatedPromptDto.from({ id, ...finetunePrompt, drawing: { ...drawing, task: { error: null, createdAt } } }),
+    );
   }
 
   /**
@@ -129,7 +131,8 @@ export class FinetunePromptsService {
     await this.finetunes.load(ownerId, finetuneId);
     const query = this.prompts
       .createQueryBuilder('prompt')
-      .innerJoinAndSelect('prompt.task', 'task')
+      .innerJoinAndSelect('prompt.drawing', 'drawing')
+      .innerJoinAndSelect('drawing.task', 'task')
       .where('prompt.owner_id = :ownerId AND prompt.finetune_id = :finetuneId', { ownerId, finetuneId });
     const present = async (rows: FinetunePrompt[]) => {
       const urls = await this.urls.ofTasks(rows.map(({ id }) => id));
@@ -156,13 +159,13 @@ export class FinetunePromptsService {
   }
 
   /** What draws the Prompt. @throws NotFoundError for the Fine-Tune, else for the Prompt. */
-  async findTask(ownerId: string, finetuneId: string, id: string): Promise<ImageTask> {
-    return (await this.load(ownerId, finetuneId, id)).task;
+  async findDrawing(ownerId: string, finetuneId: string, id: string): Promise<Drawing> {
+    return (await this.load(ownerId, finetuneId, id)).drawing;
   }
 
   /** The record as GET returns it, for a webhook; undefined when it was deleted. */
   async findForDelivery(ownerId: string, id: string): Promise<PromptDto | undefined> {
-    const prompt = await this.prompts.findOne({ where: { id, ownerId }, relations: { task: true } });
+    const prompt = await this.prompts.findOne({ where: { id, ownerId }, relations: { drawing: { task: true } } });
     const urls = await this.urls.ofTasks([id]);
     return prompt ? PromptDto.from(prompt, urls.get(id) ?? []) : undefined;
   }
@@ -183,7 +186,7 @@ export class FinetunePromptsService {
 
   private async load(ownerId: string, finetuneId: string, id: string): Promise<FinetunePrompt> {
     await this.finetunes.load(ownerId, finetuneId);
-    const options = { within: { finetuneId }, relations: { task: true } } as const;
+    const options = { within: { finetuneId }, relations: { drawing: { task: true } } } as const;
     return findOwned(this.prompts.manager, FinetunePrompt, ownerId, id, options);
   }
 

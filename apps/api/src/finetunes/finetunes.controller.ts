@@ -1,4 +1,4 @@
-import { imageTaskStatuses, limits } from '@app/domain';
+import { taskStatuses, limits } from '@app/domain';
 import {
   CreateFinetuneDto,
   CreateGenerationDto,
@@ -48,7 +48,7 @@ export class FinetunesController {
     body: [CreateFinetuneDto, CreateGenerationDto],
     reply: new Map<new () => object, readonly string[]>([
       [RegisteredFinetuneDto, ['registered']],
-      [GenerationDto, imageTaskStatuses],
+      [GenerationDto, taskStatuses],
     ]),
     isLocated: true,
     errors: [422],

@@ -26,21 +26,20 @@ describe(newPrompt.name, () => {
   const now = new Date();
 
   it('keeps the text as it was sent and draws it with the token', () => {
-    const { prompt, task } = newPrompt(finetune, orderOf(), now, {});
-    expect([prompt, task.prompt]).toEqual(['a robot', 'a zwx robot']);
+    const { prompt, finetunePrompt } = newPrompt(finetune, orderOf(), now, {});
+    expect([finetunePrompt.prompt, prompt]).toEqual(['a robot', 'a zwx robot']);
   });
 
   it('takes the defaults of the model where nothing is asked for', () => {
     const own = { steps: 4, cfg: 1, scheduler: 'lcm' } as const;
-    expect(newPrompt(finetune, orderOf(), now, own).task).toMatchObject(own);
-    const { task } = newPrompt(finetune, orderOf({ steps: 8, cfg: 2 }), now, own);
+    expect(newPrompt(finetune, orderOf(), now, own)).toMatchObject(own);
+    const task = newPrompt(finetune, orderOf({ steps: 8, cfg: 2 }), now, own);
     expect(task).toMatchObject({ steps: 8, cfg: 2, scheduler: 'lcm' });
   });
 
-  it('gives row and task one id and fills every default in', () => {
-    const { id, task, metadata } = newPrompt(finetune, orderOf({ negativePrompt: null }), now, {});
+  it('fills every default in', () => {
+    const { finetunePrompt, ...task } = newPrompt(finetune, orderOf({ negativePrompt: null }), now, {});
     expect(task).toMatchObject({
-      id,
       kind: 'prompt',
       finetuneId: 'f',
       ownerId: 'o',
@@ -52,12 +51,12 @@ describe(newPrompt.name, () => {
       highResolution: false,
       numImages: 1,
     });
-    expect(metadata).toBeNull();
+    expect(finetunePrompt.metadata).toBeNull();
   });
 
   it('chooses another seed each time, and keeps one that is given', () => {
-    const seeds = new Set(Array.from({ length: 20 }, () => newPrompt(finetune, orderOf(), now, {}).task.seed));
+    const seeds = new Set(Array.from({ length: 20 }, () => newPrompt(finetune, orderOf(), now, {}).seed));
     expect(seeds.size).toBeGreaterThan(15);
-    expect(newPrompt(finetune, orderOf({ seed: 0 }), now, {}).task.seed).toBe(0);
+    expect(newPrompt(finetune, orderOf({ seed: 0 }), now, {}).seed).toBe(0);
   });
 });

@@ -26,34 +26,24 @@ export interface PromptOrder extends Omit<DrawingOrder, keyof typeof notInPrompt
 }
 
 /**
- * The row of a new Prompt and its task, with every default resolved and the seed chosen.
+ * A new Prompt, all but what its key and its text decide, with every default resolved and the seed chosen.
  * @param modelDefaults those of the model that will draw it
  */
 export function newPrompt(finetune: Finetune, order: PromptOrder, createdAt: Date, modelDefaults: ModelDefaults) {
-  const id = newIdentifier();
   const { ownerId, id: finetuneId, model } = finetune;
   return {
-    id,
+    id: newIdentifier(),
+    kind: 'prompt' as const,
     ownerId,
     finetuneId,
-    prompt: order.prompt,
-    metadata: order.metadata ?? null,
-    webhook: order.webhook ?? null,
-    task: {
-      id,
-      kind: 'prompt',
-      ownerId,
-      finetuneId,
-      prompt: writeToken(order.prompt, finetune),
-      negativePrompt: order.negativePrompt ?? null,
-      model,
-      ...resolvedOrder({ ...order, ...notInPrompts }, modelDefaults),
-      numImages: 1,
-      status: 'queued',
-      error: null,
-      createdAt,
-    },
-  } as const;
+    model,
+    prompt: writeToken(order.prompt, finetune),
+    negativePrompt: order.negativePrompt ?? null,
+    ...resolvedOrder({ ...order, ...notInPrompts }, modelDefaults),
+    numImages: 1,
+    createdAt,
+    finetunePrompt: { prompt: order.prompt, metadata: order.metadata ?? null, webhook: order.webhook ?? null },
+  };
 }
 
 export type NewPrompt = ReturnType<typeof newPrompt>;

@@ -40,15 +40,9 @@ export class PromptBatches {
     const base = weightsName(served);
     if (finetune.isStale(base)) throw new UnprocessableError('FineTuneStale', staleNote(finetune, base));
     if (prompts.length === 0) return;
-    const texts = prompts.map(({ task }) => task);
-    const chunks = await this.lengths.check(caller.id, served, texts, pointerTo, finetune);
+    const chunks = await this.lengths.check(caller.id, served, prompts, pointerTo, finetune);
     const terms = this.acceptance.accept(caller, orders);
-    const tasks = prompts.map(({ task, prompt, metadata, webhook }, index) => ({
-      ...task,
-      ...terms[index],
-      promptChunks: chunks[index],
-      finetunePrompt: { prompt, metadata, webhook },
-    }));
+    const tasks = prompts.map((prompt, index) => ({ ...prompt, ...terms[index], promptChunks: chunks[index] }));
     await this.acceptance.insert(caller, tasks).catch((error: unknown) => {
       throw isOfRemovedFinetune(error) ? new NotFoundError('FineTune') : error;
     });

@@ -68,7 +68,7 @@ export class AcceptanceService {
     const [{ queued }] = await this.transactions.query<{ queued: number }>({
       name: 'count-queued',
       text: `SELECT count(*)::integer AS queued FROM (
-        SELECT FROM image_tasks WHERE owner_id = $1 AND status = 'queued' LIMIT $2
+        SELECT FROM tasks WHERE owner_id = $1 AND status = 'queued' LIMIT $2
       ) AS counted`,
       values: [id, cap],
     });

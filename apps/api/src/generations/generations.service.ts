@@ -30,8 +30,6 @@ import { ImageUrls } from '../files/image-urls';
 import type { List } from '../http/list';
 import { filterTasks, listOf } from '../http/list';
 import { StoredFiles } from '../files/stored-files';
-import type { FoundGeneration } from './generations.reader';
-import { GenerationsReader } from './generations.reader';
 
 /** A caller's Generations. */
 @Injectable()
@@ -43,7 +41,6 @@ export class GenerationsService {
     private readonly acceptance: AcceptanceService,
     private readonly models: ModelsService,
     private readonly lengths: PromptLengths,
-    private readonly reader: GenerationsReader,
     private readonly urls: ImageUrls,
     private readonly files: StoredFiles,
     @Inject(CONFIG) private readonly config: Config,
@@ -69,14 +66,14 @@ export class GenerationsService {
 
   /** @throws NotFoundError also for another caller's. */
   async findOne(ownerId: string, id: string): Promise<GenerationDto> {
-    const { generation, imageUrls } = await this.load(ownerId, id);
-    return GenerationDto.from(generation, imageUrls);
+    return this.present(await this.load(ownerId, id));
   }
 
   list(ownerId: string, filter: TaskQueryDto): List {
     const query = this.generations
       .createQueryBuilder('generation')
-      .innerJoinAndSelect('generation.task', 'task')
+      .innerJoinAndSelect('generation.drawing', 'drawing')
+      .innerJoinAndSelect('drawing.task', 'task')
       .where('generation.owner_id = :ownerId', { ownerId });
     const present = async (rows: Generation[]) => {
       const urls = await this.urls.ofTasks(rows.map(({ id }) => id));
@@ -89,13 +86,11 @@ export class GenerationsService {
   async cancel(ownerId: string, id: string): Promise<GenerationDto> {
     await this.load(ownerId, id);
     const outcome = await this.transactions.run((manager) => this.tasks.cancel(manager, id));
-    const { generation, imageUrls } = await this.load(ownerId, id);
-    if (!outcome?.canceled && generation.task.status !== 'canceled')
-      throw new ConflictError(
-        'GenerationTerminated',
-        `The Generation has ${generation.task.status} and cannot be canceled.`,
-      );
-    return GenerationDto.from(generation, imageUrls);
+    const generation = await this.load(ownerId, id);
+    const { status } = generation.drawing.task;
+    if (!outcome?.canceled && status !== 'canceled')
+      throw new ConflictError('GenerationTerminated', `The Generation has ${status} and cannot be canceled.`);
+    return this.present(generation);
   }
 
   /** Cancels it if it has not terminated, and deletes its row and its pictures. */
@@ -107,14 +102,34 @@ export class GenerationsService {
 
   /** The record as GET returns it, for a webhook; undefined when it was deleted. */
   async findForDelivery(ownerId: string, id: string): Promise<GenerationDto | undefined> {
-    const found = await this.reader.find(ownerId, id);
-    return found && GenerationDto.from(found.generation, found.imageUrls);
+    const generation = await this.find(ownerId, id);
+    return generation && this.present(generation);
   }
 
-  private async load(ownerId: string, id: string): Promise<FoundGeneration> {
-    const found = isIdentifier(id) ? await this.reader.find(ownerId, id) : undefined;
-    if (!found) throw new NotFoundError('Generation');
-    return found;
+  private async load(ownerId: string, id: string): Promise<Generation> {
+    const generation = isIdentifier(id) ? await this.find(ownerId, id) : undefined;
+    if (!generation) throw new NotFoundError('Generation');
+    return generation;
+  }
+
+  /** The record, its drawing, its task and its pictures, in one round trip: this is the most frequent request. */
+  private async find(ownerId: string, id: string): Promise<Generation | undefined> {
+    const query = this.generations
+      .createQueryBuilder('generation')
+      .innerJoinAndSelect('generation.drawing', 'drawing')
+      .innerJoinAndSelect('drawing.task', 'task')
+      .leftJoinAndSelect('task.images', 'image')
+      .where('generation.id = :id AND generation.owner_id = :ownerId', { id, ownerId })
+      .orderBy('image.index');
+    return (await query.getOne()) ?? undefined;
+  }
+
+  private present(generation: Generation): GenerationDto {
+    const { images } = generation.drawing.task;
+    return GenerationDto.from(
+      generation,
+      images.map(({ token, storageKey }) => this.urls.of(token, storageKey)),
+    );
   }
 }
 
@@ -161,6 +176,6 @@ type NewGeneration = NewTask & Required<Pick<NewTask, 'generation'>>;
 
 /** The row as a query would return it right after the insert. */
 function asInserted({ generation, ...task }: NewGeneration): GenerationRecord {
-  const untouched = { upscaler: null, servedBy: null, error: null, completedAt: null };
-  return { id: task.id, ...generation, task: { ...task, ...untouched, status: 'queued' } };
+  const row = { ...task, status: 'queued', error: null, completedAt: null } as const;
+  return { id: task.id, ...generation, drawing: { ...task, upscaler: null, servedBy: null, task: row } };
 }

@@ -1,4 +1,4 @@
-import { ImageTask, terminatedStatuses } from '@app/domain';
+import { Task, terminatedStatuses } from '@app/domain';
 import { changeChannel } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
@@ -16,7 +16,7 @@ export class Terminations implements OnApplicationBootstrap, BeforeApplicationSh
   private isEnding = false;
 
   constructor(
-    @InjectRepository(ImageTask) private readonly tasks: Repository<ImageTask>,
+    @InjectRepository(Task) private readonly tasks: Repository<Task>,
     logger: JsonLogger,
     notifications: Notifications,
     drain: Drain,

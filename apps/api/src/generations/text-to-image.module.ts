@@ -1,18 +1,17 @@
-import { Generation, ImageTask } from '@app/domain';
+import { Generation, Task } from '@app/domain';
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { ModelsModule } from '../models/models.module';
 import { AcceptanceModule } from './acceptance.module';
-import { GenerationsReader } from './generations.reader';
 import { GenerationsService } from './generations.service';
 import { Terminations } from './terminations';
 import { TextToImageController } from './text-to-image.controller';
 
 /** Generations: pictures from a prompt. */
 @Module({
-  imports: [TypeOrmModule.forFeature([Generation, ImageTask]), ModelsModule, AcceptanceModule],
+  imports: [TypeOrmModule.forFeature([Generation, Task]), ModelsModule, AcceptanceModule],
   controllers: [TextToImageController],
-  providers: [GenerationsService, GenerationsReader, Terminations],
+  providers: [GenerationsService, Terminations],
   exports: [GenerationsService, Terminations],
 })
 export class TextToImageModule {}

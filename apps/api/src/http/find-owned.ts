@@ -18,8 +18,8 @@ const names = new Map<EntityClass<Owned>, ResourceName>([
 export interface FindOptions {
   /** The record that it must belong to. */
   within?: { finetuneId: string } | { collectionId: string } | { taskId: string };
-  /** Also reads its image task. */
-  relations?: { task: true };
+  /** Also reads what draws it. */
+  relations?: { drawing: { task: true } };
   /** Locks it until the transaction ends: `for_key_share` prevents its deletion, `pessimistic_write` every change. */
   lock?: 'for_key_share' | 'pessimistic_write';
 }

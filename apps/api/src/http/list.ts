@@ -119,7 +119,7 @@ export function listByTime<T extends TimedRow>(
   };
 }
 
-/** Limits a query to some of its rows; its image tasks have the alias `task`. */
+/** Limits a query to some of its rows; its tasks have the alias `task`. */
 export function filterTasks<T extends ObjectLiteral>(
   query: SelectQueryBuilder<T>,
   { status, created_after: createdAfter, created_before: createdBefore }: TaskQueryDto,

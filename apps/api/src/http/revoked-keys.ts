@@ -61,7 +61,7 @@ export class RevokedKeys implements OnApplicationBootstrap, BeforeApplicationShu
   private async cancelTasks(): Promise<boolean> {
     const owners = await this.apiKeys.query<{ id: string }[]>(
       `SELECT id FROM api_keys WHERE revoked_at IS NOT NULL AND EXISTS (
-         SELECT FROM image_tasks WHERE owner_id = api_keys.id AND status IN ('queued', 'processing')
+         SELECT FROM tasks WHERE owner_id = api_keys.id AND status IN ('queued', 'processing')
        )`,
     );
     let sum = 0;

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import type { AspectRatio, ImageTask } from '@app/domain';
+import type { AspectRatio, Drawing } from '@app/domain';
 import { defaults, limits } from '@app/domain';
 import type { ModelDefaults } from '@app/model-store';
 
@@ -11,10 +11,10 @@ export interface DrawingOrder {
   cfg: number | null | undefined;
   steps: number | null | undefined;
   seed: number | null | undefined;
-  scheduler: ImageTask['scheduler'] | undefined;
+  scheduler: Drawing['scheduler'] | undefined;
   aspectRatio: AspectRatio | null | undefined;
   highResolution: boolean | null | undefined;
-  outputFormat: ImageTask['outputFormat'] | null | undefined;
+  outputFormat: Drawing['outputFormat'] | null | undefined;
   promptWeighting: boolean | null | undefined;
 }
 

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ClockWatch } from '@app/database';
-import type { ImageTask } from '@app/domain';
+import type { DrawingTask } from '@app/domain';
 import { JsonLogger } from '@app/observability';
 import { WakeUps } from '@app/queue';
 import { ClaimLoop, Tasks, undrawableAfterMs } from '@app/tasks';
@@ -67,7 +67,7 @@ export class DrawingLoop implements OnApplicationBootstrap, BeforeApplicationShu
     if (!this.places.hasRoom || !this.clock.agrees || this.engines.isStalled) return false;
     const loan = await this.engines.places.borrow(0);
     if (!loan) return false;
-    let task: ImageTask | undefined;
+    let task: DrawingTask | undefined;
     try {
       const wanted = this.wanted();
       task = await this.tasks.claim(wanted);
@@ -79,7 +79,7 @@ export class DrawingLoop implements OnApplicationBootstrap, BeforeApplicationShu
     return task !== undefined;
   }
 
-  private begin(task: ImageTask, loan: EngineLoan): void {
+  private begin(task: DrawingTask, loan: EngineLoan): void {
     const leave = this.places.take(task.ownerId);
     const giveBack = (): void => {
       loan.giveBack();

@@ -1,5 +1,4 @@
 import { once } from 'node:events';
-import { ImageTask } from '@app/domain';
 import type { Tasks, Served, Settlement } from '@app/tasks';
 import { JsonLogger, Metrics } from '@app/observability';
 import type { ImageStorage } from '@app/storage';
@@ -16,6 +15,7 @@ import { Places } from './places';
 import { ProgressPublisher } from './progress-publisher';
 import type { StopListener } from './stop-listener';
 import { Upscalers } from './upscalers';
+import { drawingTask } from '../../../../test/support/drawing-rows';
 
 const gone = new Error('The database is gone.');
 const servedBy = 'shapes@0123456789ab';
@@ -95,7 +95,7 @@ describe(DrawingService.name, () => {
       numImages: 2,
       outputFormat: 'png',
     } as const;
-    return drawings.run(Object.assign(new ImageTask(), values), loan, new AbortController().signal);
+    return drawings.run(drawingTask('owner', values), loan, new AbortController().signal);
   }
   const drawsBoth = async ({ onPicture }: Drawing): Promise<void> => {
     for (const index of [0, 1]) onPicture(index, picture, false);

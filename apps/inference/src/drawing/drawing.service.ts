@@ -1,4 +1,4 @@
-import type { ImageTask } from '@app/domain';
+import type { DrawingTask } from '@app/domain';
 import { sizeOf } from '@app/domain';
 import type { DrawnPicture, Served } from '@app/tasks';
 import { Tasks } from '@app/tasks';
@@ -54,7 +54,7 @@ export class DrawingService {
    * @param shutdown aborted when the process has to end: the task is given back
    * @throws when the outcome cannot be written to the database
    */
-  async run(task: ImageTask, loan: DrawingLoan, shutdown: AbortSignal): Promise<void> {
+  async run(task: DrawingTask, loan: DrawingLoan, shutdown: AbortSignal): Promise<void> {
     crashPoint('after-claim');
     const hold = new TaskHold(task, this.tasks, this.stops, shutdown, this.logger);
     // A worker died while it drew this task or one beside it.
@@ -76,7 +76,7 @@ export class DrawingService {
   }
 
   /** From here until it is settled or given back, its worker draws nothing else. */
-  private async markAlone(task: ImageTask, hold: TaskHold): Promise<void> {
+  private async markAlone(task: DrawingTask, hold: TaskHold): Promise<void> {
     if (!(await this.tasks.drawnAlone(task))) this.lost(hold);
     task.drawnAlone = true;
   }
@@ -86,7 +86,7 @@ export class DrawingService {
     throw new DrawingAbortedError('The task is no longer this attempt’s.');
   }
 
-  private async draw(task: ImageTask, loan: DrawingLoan, hold: TaskHold, onDrawn: () => void): Promise<Drawn> {
+  private async draw(task: DrawingTask, loan: DrawingLoan, hold: TaskHold, onDrawn: () => void): Promise<Drawn> {
     const model = await this.models.resolve(task);
     const upscaler = task.highResolution ? await this.upscalers.find() : undefined;
     let scheduler = '';
@@ -142,7 +142,7 @@ export class DrawingService {
    * it does not have.
    * @throws DrawingAbortedError if the task was given up meanwhile
    */
-  private async succeed(task: ImageTask, drawn: Drawn, hold: TaskHold): Promise<void> {
+  private async succeed(task: DrawingTask, drawn: Drawn, hold: TaskHold): Promise<void> {
     crashPoint('before-commit');
     const isSettled = await withRetries(() => this.tasks.settle(task, { status: 'succeeded', ...drawn }), hold.signal);
     if (!isSettled) {
@@ -156,7 +156,7 @@ export class DrawingService {
   }
 
   /** The pictures do not wait for this, and do not need it: their settlement writes the same. */
-  private async recordStart(task: ImageTask, served: Served, hold: TaskHold): Promise<void> {
+  private async recordStart(task: DrawingTask, served: Served, hold: TaskHold): Promise<void> {
     try {
       if (!(await withRetries(() => this.tasks.drawingStarted(task, served)))) hold.lose();
     } catch (error) {
@@ -165,14 +165,14 @@ export class DrawingService {
   }
 
   /** The sweeper removes what is left behind here; the original error is what counts. */
-  private async discard(task: ImageTask): Promise<void> {
+  private async discard(task: DrawingTask): Promise<void> {
     await this.pictures
       .discard(task)
       .catch((error: Error) => this.logger.warn('files were left behind', { taskId: task.id, reason: error.message }));
   }
 }
 
-function requestOf(task: ImageTask): DrawRequest {
+function requestOf(task: DrawingTask): DrawRequest {
   const { prompt, negativePrompt, cfg, steps, seed, numImages, scheduler, promptWeighting } = task;
   return {
     prompt,

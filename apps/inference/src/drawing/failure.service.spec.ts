@@ -1,4 +1,5 @@
-import { ImageTask } from '@app/domain';
+import type { DrawingTask } from '@app/domain';
+import { Task } from '@app/domain';
 import type { Tasks, Settlement } from '@app/tasks';
 import { fatalCount } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
@@ -33,8 +34,12 @@ describe(FailureService.name, () => {
   });
 
   /** The attempts do not count: a worker that ends in order gives its tasks back, and neighbours may crash it. */
-  const task = (values: Partial<ImageTask> = {}): ImageTask =>
-    Object.assign(new ImageTask(), { id: 'task', attempt: 50, failures: 0, deaths: 0, drawnAlone: false }, values);
+  const task = (values: Partial<DrawingTask> = {}): DrawingTask =>
+    Object.assign(
+      new Task() as DrawingTask,
+      { id: 'task', attempt: 50, failures: 0, deaths: 0, drawnAlone: false },
+      values,
+    );
   const lost = new EngineLostError("The engine's thread ended with code 1.");
   const held = { lost: false, signal: new AbortController().signal };
   const full = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });

@@ -1,4 +1,4 @@
-import type { ImageTask } from '@app/domain';
+import type { DrawingTask } from '@app/domain';
 import { deathsAfter, Tasks, fatalCount } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import { StorageUnavailableError } from '@app/storage';
@@ -19,7 +19,7 @@ export class FailureService {
     private readonly logger: JsonLogger,
   ) {}
 
-  async handle(task: ImageTask, error: unknown, hold: Pick<TaskHold, 'lost' | 'signal'>): Promise<void> {
+  async handle(task: DrawingTask, error: unknown, hold: Pick<TaskHold, 'lost' | 'signal'>): Promise<void> {
     const about = { taskId: task.id, attempt: task.attempt };
     if (hold.lost) {
       this.logger.log('given up: canceled, deleted or taken over', about);
@@ -45,7 +45,7 @@ export class FailureService {
     }
   }
 
-  private async fail(task: Pick<ImageTask, 'id' | 'attempt'>, error: string): Promise<void> {
+  private async fail(task: Pick<DrawingTask, 'id' | 'attempt'>, error: string): Promise<void> {
     await withRetries(() => this.tasks.settle(task, { status: 'failed', error }));
   }
 }

@@ -1,5 +1,5 @@
 import type { Config } from '@app/config';
-import type { ImageTask } from '@app/domain';
+import type { DrawingTask } from '@app/domain';
 import { Finetune } from '@app/domain';
 import { CONFIG } from '@app/config';
 import { IMAGE_STORAGE } from '@app/storage';
@@ -18,7 +18,7 @@ import { TaskRefusedError } from './task-refused-error';
 import { keyOf, servedByOf } from './weights-names';
 import { devicesThatDraw } from './worker-models';
 
-type ResolvedTask = WeightsOfTask & Pick<ImageTask, 'weightsHash'>;
+type ResolvedTask = WeightsOfTask & Pick<DrawingTask, 'weightsHash'>;
 
 /** The weights of a task, and how its record names them. */
 export interface ResolvedModel {

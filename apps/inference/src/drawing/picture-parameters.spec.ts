@@ -1,11 +1,11 @@
-import type { ImageTask } from '@app/domain';
-import { newTask } from '../../../../test/support/new-task';
+import type { DrawingValues } from '../../../../test/support/drawing-rows';
+import { drawingTask } from '../../../../test/support/drawing-rows';
 import { serviceVersion } from '../service-version';
 import { parametersOf } from './picture-parameters';
 
 const source = { key: 'shapes@abc', name: 'shapes', folder: 'models/shapes', hash: 'abc' };
-const textOf = (values: Partial<ImageTask>, upscaler: string | null = null): string =>
-  JSON.stringify(parametersOf(newTask('owner', values) as ImageTask, 1, { scheduler: 'ddim', source, upscaler }));
+const textOf = (values: DrawingValues, upscaler: string | null = null): string =>
+  JSON.stringify(parametersOf(drawingTask('owner', values), 1, { scheduler: 'ddim', source, upscaler }));
 const beginning = '{"prompt":"a star","negative_prompt":null,';
 const middle =
   '"seed":2,"cfg":7.5,"steps":30,"scheduler":"ddim","width":512,"height":512,"model":"shapes","model_hash":"abc",';

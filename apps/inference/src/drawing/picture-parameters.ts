@@ -1,4 +1,4 @@
-import type { ImageTask } from '@app/domain';
+import type { DrawingTask } from '@app/domain';
 import { seedOf, sizeOf } from '@app/domain';
 import type { DrawnModel } from '../engine/engine-protocol';
 import type { PictureParameters } from '../pictures/image-encoder';
@@ -14,7 +14,7 @@ interface DrawnBy {
 
 /** The parameters of the picture of a task that has this index. A flag that is off is left out. */
 export function parametersOf(
-  task: ImageTask,
+  task: DrawingTask,
   index: number,
   { scheduler, source, upscaler }: DrawnBy,
 ): PictureParameters {

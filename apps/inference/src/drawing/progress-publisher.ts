@@ -1,4 +1,4 @@
-import type { ImageTask } from '@app/domain';
+import type { DrawingTask } from '@app/domain';
 import type { StepMessage } from '@app/tasks';
 import { progressChannel } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
@@ -23,7 +23,7 @@ export class ProgressPublisher {
    * A function that takes the engine's steps of one task and tells some of them: the last, and one in every 100 ms.
    * They are counted in the steps that were asked for: a scheduler may call the U-Net more often than that.
    */
-  of({ id, attempt, steps }: Pick<ImageTask, 'id' | 'attempt' | 'steps'>): (progress: DrawingProgress) => void {
+  of({ id, attempt, steps }: Pick<DrawingTask, 'id' | 'attempt' | 'steps'>): (progress: DrawingProgress) => void {
     let toldAt = -Infinity;
     let told = 0;
     let preview: RgbPicture | undefined;

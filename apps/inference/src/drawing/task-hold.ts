@@ -1,4 +1,4 @@
-import type { ImageTask } from '@app/domain';
+import type { Task } from '@app/domain';
 import type { Tasks } from '@app/tasks';
 import { heartbeatTimeoutMs } from '@app/tasks';
 import type { JsonLogger } from '@app/observability';
@@ -17,7 +17,7 @@ export class TaskHold {
   private isLost = false;
 
   constructor(
-    private readonly task: Pick<ImageTask, 'id' | 'attempt'>,
+    private readonly task: Pick<Task, 'id' | 'attempt'>,
     private readonly tasks: Tasks,
     stops: StopListener,
     private readonly shutdown: AbortSignal,

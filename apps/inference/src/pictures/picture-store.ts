@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import type { ImageTask } from '@app/domain';
+import type { DrawingTask } from '@app/domain';
 import { highResolutionLongEdge, newIdentifier } from '@app/domain';
 import { IMAGE_STORAGE } from '@app/storage';
 import type { DrawnPicture } from '@app/tasks';
@@ -25,7 +25,7 @@ export class PictureStore {
    * @throws DrawingAbortedError if the task is given up before its turn has come
    */
   async save(
-    task: Pick<ImageTask, 'id' | 'kind' | 'attempt' | 'ownerId' | 'outputFormat' | 'highResolution'>,
+    task: Pick<DrawingTask, 'id' | 'kind' | 'attempt' | 'ownerId' | 'outputFormat' | 'highResolution'>,
     index: number,
     picture: RgbPicture,
     parameters: PictureParameters,
@@ -56,7 +56,7 @@ export class PictureStore {
   }
 
   /** Removes every file of an attempt. */
-  async discard(task: Pick<ImageTask, 'id' | 'attempt'>): Promise<void> {
+  async discard(task: Pick<DrawingTask, 'id' | 'attempt'>): Promise<void> {
     await this.storage.removeAll(attemptFolder(task));
     await this.storage.removeAll(thumbnailFolder(task));
   }

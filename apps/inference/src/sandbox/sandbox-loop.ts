@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { ClockWatch } from '@app/database';
-import type { ImageTask, Metadata } from '@app/domain';
+import type { DrawingTask, Metadata } from '@app/domain';
 import { FinetunePrompt, Generation, readSandboxOrder } from '@app/domain';
 import { JsonLogger } from '@app/observability';
 import { WakeUps } from '@app/queue';
@@ -84,7 +84,7 @@ export class SandboxLoop implements OnApplicationBootstrap, BeforeApplicationShu
     return task !== undefined;
   }
 
-  private begin(task: ImageTask): void {
+  private begin(task: DrawingTask): void {
     const giveBack = this.places.take(task.ownerId);
     const drawing = this.draw(task)
       .catch((error: Error) => this.logger.error('a sandbox task was not settled', { taskId: task.id }, error))
@@ -96,13 +96,13 @@ export class SandboxLoop implements OnApplicationBootstrap, BeforeApplicationShu
     this.running.add(drawing);
   }
 
-  private async draw(task: ImageTask): Promise<void> {
+  private async draw(task: DrawingTask): Promise<void> {
     const { order } = readSandboxOrder(await this.metadataOf(task));
     const engine = new SandboxEngine({ ...order, createdAt: task.createdAt, promptChunks: task.promptChunks ?? 1 });
     await this.drawings.run(task, { engineFor: async () => engine, giveBack: () => undefined }, this.shutdown.signal);
   }
 
-  private async metadataOf({ id, kind }: ImageTask): Promise<Metadata | null> {
+  private async metadataOf({ id, kind }: DrawingTask): Promise<Metadata | null> {
     const record = kind === 'generation' ? Generation : FinetunePrompt;
     const found = await this.dataSource.manager.findOneBy<Generation | FinetunePrompt>(record, { id });
     return found?.metadata ?? null;

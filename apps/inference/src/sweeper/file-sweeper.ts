@@ -1,5 +1,5 @@
 import { databaseNow } from '@app/database';
-import { FinetunePrompt, Image, ImageTask, Style } from '@app/domain';
+import { FinetunePrompt, Image, Task, Style } from '@app/domain';
 import { IMAGE_STORAGE } from '@app/storage';
 import { attemptFolder, attemptOf, thumbnailFolder } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
@@ -50,7 +50,7 @@ export class FileSweeper {
     const ids = [...new Set(taskIds.values())];
     const { manager } = this.dataSource;
     // In this order: a picture that was just being drawn has its rows by now.
-    const tasks = await manager.find(ImageTask, {
+    const tasks = await manager.find(Task, {
       select: { id: true, attempt: true },
       where: { id: In(ids), status: 'processing' },
     });

@@ -3,18 +3,18 @@ import type { Relation } from 'typeorm';
 import { bigintAsNumber } from '../common/column';
 import type { Metadata } from '../common/column';
 import { Finetune } from '../finetunes/finetune';
-import { ImageTask } from '../image-tasks/image-task';
+import { Drawing } from '../tasks/drawing';
 
-/** A Prompt of a Fine-Tune. The image task with the same id draws it. */
+/** A Prompt of a Fine-Tune. The task with the same id draws it. */
 @Entity('finetune_prompts')
 @Index('finetune_prompts_finetune_seq_idx', ['finetuneId', 'seq'])
 export class FinetunePrompt {
   @PrimaryColumn('varchar', { name: 'id', length: 24, primaryKeyConstraintName: 'finetune_prompts_pkey' })
   id: string;
 
-  @OneToOne(() => ImageTask, { onDelete: 'CASCADE' })
+  @OneToOne(() => Drawing, { onDelete: 'CASCADE' })
   @JoinColumn({ name: 'id', foreignKeyConstraintName: 'finetune_prompts_id_fkey' })
-  task: Relation<ImageTask>;
+  drawing: Relation<Drawing>;
 
   @Column('varchar', { name: 'owner_id', length: 24 })
   ownerId: string;

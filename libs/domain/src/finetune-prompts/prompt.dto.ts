@@ -2,9 +2,9 @@ import { ApiPropertyOptional } from '@nestjs/swagger';
 import type { AspectRatio } from '../common/sizes';
 import { aspectRatios } from '../common/sizes';
 import type { Metadata } from '../common/column';
-import type { ImageTask } from '../image-tasks/image-task';
-import type { ImageTaskStatus } from '../image-tasks/image-task-status';
-import { imageTaskStatuses } from '../image-tasks/image-task-status';
+import type { ShownDrawing } from '../generations/generation.dto';
+import type { TaskStatus } from '../tasks/task-status';
+import { taskStatuses } from '../tasks/task-status';
 import type { FinetunePrompt } from './finetune-prompt';
 import {
   Decimal,
@@ -21,12 +21,11 @@ import {
   YesNo,
 } from '../fields/fields-of-answers';
 
-/** The parts of a Prompt and its task that are shown. */
+/** The parts of a Prompt that are shown. */
 export type ShownPrompt = Pick<FinetunePrompt, 'id' | 'prompt' | 'metadata'> & {
-  task: Pick<
-    ImageTask,
-    'negativePrompt' | 'cfg' | 'steps' | 'seed' | 'highResolution' | 'aspectRatio' | 'error' | 'createdAt'
-  >;
+  drawing: Pick<ShownDrawing, 'negativePrompt' | 'cfg' | 'steps' | 'seed' | 'highResolution' | 'aspectRatio'> & {
+    task: Pick<ShownDrawing['task'], 'error' | 'createdAt'>;
+  };
 };
 
 /** Fields of both new and stored Prompts. */
@@ -49,23 +48,23 @@ export class PromptDto extends PromptFields {
   @Integer() seed: number;
 
   /**
-   * @param prompt with its task loaded.
+   * @param prompt with its drawing loaded.
    * @param imageUrls of the task's images, in their order.
    */
-  static from({ task, ...prompt }: ShownPrompt, imageUrls: string[]): PromptDto {
+  static from({ drawing, ...prompt }: ShownPrompt, imageUrls: string[]): PromptDto {
     return {
       id: prompt.id,
       prompt: prompt.prompt,
-      negative_prompt: task.negativePrompt,
-      cfg: task.cfg,
-      steps: task.steps,
-      seed: task.seed,
-      high_resolution: task.highResolution,
-      aspect_ratio: task.aspectRatio,
+      negative_prompt: drawing.negativePrompt,
+      cfg: drawing.cfg,
+      steps: drawing.steps,
+      seed: drawing.seed,
+      high_resolution: drawing.highResolution,
+      aspect_ratio: drawing.aspectRatio,
       images: imageUrls,
       metadata: prompt.metadata,
-      error_message: task.error,
-      created_at: task.createdAt.toISOString(),
+      error_message: drawing.task.error,
+      created_at: drawing.task.createdAt.toISOString(),
     };
   }
 }
@@ -107,14 +106,11 @@ interface TaskPlace {
   step: number | null;
 }
 
-type StatusTask = Pick<
-  ImageTask,
-  'status' | 'steps' | 'servedBy' | 'upscaler' | 'promptChunks' | 'createdAt' | 'completedAt'
->;
+type StatusDrawing = Pick<ShownDrawing, 'steps' | 'servedBy' | 'upscaler' | 'promptChunks' | 'task'>;
 
 /** What a Prompt has no fields for. */
 export class PromptStatusDto {
-  @Word(imageTaskStatuses, 'GenerationStatus') status: ImageTaskStatus;
+  @Word(taskStatuses, 'GenerationStatus') status: TaskStatus;
   @IntegerOrNull('How many are likely to be drawn before it; null once it is drawn.', { minimum: 0, example: 2 })
   queue_position: number | null;
 
@@ -133,15 +129,15 @@ export class PromptStatusDto {
   @Time('When the request was accepted.') started_at: string;
   @TimeOrNull('When it terminated.') completed_at: string | null;
 
-  static of(task: StatusTask, { queuePosition, step }: TaskPlace): PromptStatusDto {
+  static of({ task, ...drawing }: StatusDrawing, { queuePosition, step }: TaskPlace): PromptStatusDto {
     return {
       status: task.status,
       queue_position: task.status === 'queued' ? queuePosition : null,
-      step: task.status === 'succeeded' ? task.steps : task.status === 'queued' ? 0 : step,
-      steps: task.steps,
-      served_by: task.servedBy,
-      upscaler: task.upscaler,
-      prompt_chunks: task.promptChunks,
+      step: task.status === 'succeeded' ? drawing.steps : task.status === 'queued' ? 0 : step,
+      steps: drawing.steps,
+      served_by: drawing.servedBy,
+      upscaler: drawing.upscaler,
+      prompt_chunks: drawing.promptChunks,
       started_at: task.createdAt.toISOString(),
       completed_at: task.completedAt?.toISOString() ?? null,
     };
@@ -150,20 +146,20 @@ export class PromptStatusDto {
 
 /** A Prompt together with its status, in the last event of its stream. */
 export class TerminatedPromptDto extends PromptDto {
-  @Word(imageTaskStatuses, 'GenerationStatus') status: ImageTaskStatus;
+  @Word(taskStatuses, 'GenerationStatus') status: TaskStatus;
   @TextOrNull() served_by: string | null;
   @TextOrNull() upscaler: string | null;
   @IntegerOrNull() prompt_chunks: number | null;
   @Time() started_at: string;
   @TimeOrNull() completed_at: string | null;
 
-  /** @param prompt with its task loaded. */
-  static ended(prompt: ShownPrompt & { task: StatusTask }, imageUrls: string[]): TerminatedPromptDto {
+  /** @param prompt with its drawing loaded. */
+  static ended(prompt: ShownPrompt & { drawing: StatusDrawing }, imageUrls: string[]): TerminatedPromptDto {
     const {
       queue_position: _position,
       step: _step,
       ...status
-    } = PromptStatusDto.of(prompt.task, {
+    } = PromptStatusDto.of(prompt.drawing, {
       queuePosition: null,
       step: null,
     });

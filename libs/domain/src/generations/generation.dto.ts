@@ -14,11 +14,12 @@ import {
   StepsField,
   WebhookField,
 } from '../fields/fields-in-common';
-import type { ImageTask, OutputFormat } from '../image-tasks/image-task';
-import { outputFormats } from '../image-tasks/image-task';
+import { outputFormats } from '../tasks/drawing';
+import type { Drawing, OutputFormat } from '../tasks/drawing';
+import type { Task } from '../tasks/task';
 import { aspectRatios } from '../common/sizes';
-import type { ImageTaskStatus } from '../image-tasks/image-task-status';
-import { imageTaskStatuses } from '../image-tasks/image-task-status';
+import type { TaskStatus } from '../tasks/task-status';
+import { taskStatuses } from '../tasks/task-status';
 import type { Generation } from './generation';
 import {
   Decimal,
@@ -91,31 +92,13 @@ export class CreateGenerationDto {
   prompt_weighting?: boolean;
 }
 
-/** The parts of a Generation and its task that are shown. */
-export type GenerationRecord = Pick<Generation, 'id' | 'webhook' | 'metadata'> & {
-  task: Pick<
-    ImageTask,
-    | 'prompt'
-    | 'negativePrompt'
-    | 'aspectRatio'
-    | 'model'
-    | 'numImages'
-    | 'error'
-    | 'createdAt'
-    | 'status'
-    | 'cfg'
-    | 'steps'
-    | 'seed'
-    | 'scheduler'
-    | 'highResolution'
-    | 'outputFormat'
-    | 'promptWeighting'
-    | 'promptChunks'
-    | 'upscaler'
-    | 'servedBy'
-    | 'completedAt'
-  >;
+/** A drawing and its task as far as records show them. */
+export type ShownDrawing = Omit<Drawing, 'id' | 'finetuneId' | 'weightsHash' | 'weightsScale' | 'task'> & {
+  task: Pick<Task, 'model' | 'status' | 'error' | 'createdAt' | 'completedAt'>;
 };
+
+/** The parts of a Generation that are shown. */
+export type GenerationRecord = Pick<Generation, 'id' | 'webhook' | 'metadata'> & { drawing: ShownDrawing };
 
 /** A Generation in every route and in its webhook. */
 export class GenerationDto {
@@ -129,7 +112,7 @@ export class GenerationDto {
   @OwnObjectOrNull() metadata: Metadata | null;
   @TextOrNull('Why it failed, in plain words.') error: string | null;
   @Time('When the request was accepted.') started_at: string;
-  @Word(imageTaskStatuses, 'GenerationStatus') status: ImageTaskStatus;
+  @Word(taskStatuses, 'GenerationStatus') status: TaskStatus;
   @Texts('URLs of the pictures, in order of their seeds.') images: string[];
   @Decimal() cfg: number;
   @Integer() steps: number;
@@ -156,30 +139,31 @@ export class GenerationDto {
   /**
    * @param imageUrls of the task's images, in their order.
    */
-  static from({ task, ...generation }: GenerationRecord, imageUrls: string[]): GenerationDto {
+  static from({ drawing, ...generation }: GenerationRecord, imageUrls: string[]): GenerationDto {
+    const { task } = drawing;
     return {
       id: generation.id,
-      prompt: task.prompt,
-      negative_prompt: task.negativePrompt,
-      aspect_ratio: task.aspectRatio,
+      prompt: drawing.prompt,
+      negative_prompt: drawing.negativePrompt,
+      aspect_ratio: drawing.aspectRatio,
       webhook: generation.webhook,
       model: task.model,
-      num_generations: task.numImages,
+      num_generations: drawing.numImages,
       metadata: generation.metadata,
       error: task.error,
       started_at: task.createdAt.toISOString(),
       status: task.status,
       images: imageUrls,
-      cfg: task.cfg,
-      steps: task.steps,
-      seed: task.seed,
-      scheduler: task.scheduler,
-      high_resolution: task.highResolution,
-      output_format: task.outputFormat,
-      prompt_weighting: task.promptWeighting,
-      prompt_chunks: task.promptChunks,
-      upscaler: task.upscaler,
-      served_by: task.servedBy,
+      cfg: drawing.cfg,
+      steps: drawing.steps,
+      seed: drawing.seed,
+      scheduler: drawing.scheduler,
+      high_resolution: drawing.highResolution,
+      output_format: drawing.outputFormat,
+      prompt_weighting: drawing.promptWeighting,
+      prompt_chunks: drawing.promptChunks,
+      upscaler: drawing.upscaler,
+      served_by: drawing.servedBy,
       completed_at: task.completedAt?.toISOString() ?? null,
     };
   }

@@ -2,18 +2,18 @@ import { Column, Entity, Index, JoinColumn, OneToOne, PrimaryColumn } from 'type
 import type { Relation } from 'typeorm';
 import { bigintAsNumber } from '../common/column';
 import type { Metadata } from '../common/column';
-import { ImageTask } from '../image-tasks/image-task';
+import { Drawing } from '../tasks/drawing';
 
-/** A caller's text-to-image request. The image task with the same id draws it. */
+/** A caller's text-to-image request. The task with the same id draws it. */
 @Entity('generations')
 @Index('generations_owner_seq_idx', ['ownerId', 'seq'])
 export class Generation {
   @PrimaryColumn('varchar', { name: 'id', length: 24, primaryKeyConstraintName: 'generations_pkey' })
   id: string;
 
-  @OneToOne(() => ImageTask, { onDelete: 'CASCADE' })
+  @OneToOne(() => Drawing, { onDelete: 'CASCADE' })
   @JoinColumn({ name: 'id', foreignKeyConstraintName: 'generations_id_fkey' })
-  task: Relation<ImageTask>;
+  drawing: Relation<Drawing>;
 
   @Column('varchar', { name: 'owner_id', length: 24 })
   ownerId: string;

@@ -1,4 +1,5 @@
-import type { ImageTaskKind } from '../image-tasks/image-task';
+import { taskKinds } from '../tasks/task';
+import type { TaskKind } from '../tasks/task';
 import type { InferenceWorker } from '../inference-workers/inference-worker';
 import type { WebhookDeliveryStatus } from '../webhooks/webhook-delivery';
 import { webhookDeliveryStatuses } from '../webhooks/webhook-delivery';
@@ -23,8 +24,6 @@ export class OfKey {
   @Text('The name of this key.', { example: 'web shop' }) key_name: string;
 }
 
-export const taskKinds = ['generation', 'prompt'] as const satisfies readonly ImageTaskKind[];
-
 /** What one key has waiting for one model. */
 export class WaitingTasksDto extends OfKey {
   @Text() model: string;
@@ -35,7 +34,7 @@ export class WaitingTasksDto extends OfKey {
 /** What a worker draws now. */
 export class DrawingTaskDto extends OfKey {
   @Id() id: string;
-  @Word(taskKinds, 'TaskKind') kind: ImageTaskKind;
+  @Word(taskKinds, 'TaskKind') kind: TaskKind;
   @Text() model: string;
   @Integer('Pictures to draw.', { example: 1 }) pictures: number;
   @Integer() steps: number;
@@ -131,7 +130,7 @@ export class StorageDto extends StoredBytes {
 /** A Generation or Prompt that failed. Its texts are its owner's alone. */
 export class FailureDto extends OfKey {
   @Id() id: string;
-  @Word(taskKinds, 'TaskKind') kind: ImageTaskKind;
+  @Word(taskKinds, 'TaskKind') kind: TaskKind;
   @Text('The model that was asked for.') model: string;
   @TextOrNull('The weights that drew it, if drawing began.') served_by: string | null;
   @TextOrNull('The reason, as its owner reads it.', { example: 'The model sd2.1 is not installed.' })
@@ -146,7 +145,7 @@ export class FailureDto extends OfKey {
 export class KeyDeliveryDto extends OfKey {
   @Id() id: string;
   @Id('The Generation or Prompt that it tells of.') record_id: string;
-  @Word(taskKinds, 'TaskKind') kind: ImageTaskKind;
+  @Word(taskKinds, 'TaskKind') kind: TaskKind;
   @Text('Where it goes, without the path, which may be a secret of its receiver.', { example: 'https://example.com' })
   receiver: string;
   @Word(webhookDeliveryStatuses, 'WebhookDeliveryStatus') status: WebhookDeliveryStatus;

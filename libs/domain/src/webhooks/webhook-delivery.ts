@@ -1,6 +1,6 @@
 import { Check, Column, Entity, Index, JoinColumn, ManyToOne, OneToMany, PrimaryColumn } from 'typeorm';
 import type { Relation } from 'typeorm';
-import { ImageTask } from '../image-tasks/image-task';
+import { Task } from '../tasks/task';
 import { WebhookAttempt } from './webhook-attempt';
 
 export const webhookDeliveryStatuses = ['pending', 'delivered', 'failed'] as const;
@@ -11,7 +11,7 @@ export type WebhookDeliveryStatus = (typeof webhookDeliveryStatuses)[number];
  */
 @Entity('webhook_deliveries')
 @Check('webhook_deliveries_status_check', `"status" IN ('pending', 'delivered', 'failed')`)
-@Index('webhook_deliveries_generation_idx', ['taskId', 'createdAt'])
+@Index('webhook_deliveries_task_idx', ['taskId', 'createdAt'])
 @Index('webhook_deliveries_status_idx', ['status', 'createdAt', 'id'])
 @Index('webhook_deliveries_due_idx', ['ownerId', 'nextAttemptAt'], { where: `"status" = 'pending'` })
 export class WebhookDelivery {
@@ -22,13 +22,13 @@ export class WebhookDelivery {
   @Column('varchar', { name: 'owner_id', length: 24 })
   ownerId: string;
 
-  /** Id of the record and of its image task. The column has its name from when only Generations had webhooks. */
-  @Column('varchar', { name: 'generation_id', length: 24 })
+  /** Id of the record and of its task. */
+  @Column('varchar', { name: 'task_id', length: 24 })
   taskId: string;
 
-  @ManyToOne(() => ImageTask, { onDelete: 'CASCADE' })
-  @JoinColumn({ name: 'generation_id', foreignKeyConstraintName: 'webhook_deliveries_task_id_fkey' })
-  task: Relation<ImageTask>;
+  @ManyToOne(() => Task, { onDelete: 'CASCADE' })
+  @JoinColumn({ name: 'task_id', foreignKeyConstraintName: 'webhook_deliveries_task_id_fkey' })
+  task: Relation<Task>;
 
   @Column('varchar', { name: 'url', length: 2048 })
   url: string;

@@ -1,6 +1,5 @@
 import { workerBeatMs, silentMs } from '../live-workers';
 import { queueHeads } from './queue-heads';
-import { taskCost } from './task-cost';
 
 /**
  * Compute seconds by which an owner goes before its turn if the worker has its oldest task's model loaded, with the
@@ -38,7 +37,7 @@ const freePlace = `
     UNION ALL
     SELECT place FROM generate_series(1, coalesce(caller.max_concurrent, $1)) place
     WHERE NOT EXISTS (
-      SELECT 1 FROM image_tasks held
+      SELECT 1 FROM tasks held
       WHERE held.owner_id = offers.owner_id AND held.status = 'processing' AND held.place = place.place
     )
     LIMIT 1`;
@@ -72,7 +71,7 @@ owners AS MATERIALIZED (
 ),
 due AS (
   SELECT oldest.id, owners.place FROM owners CROSS JOIN LATERAL unnest(owners.models) AS wanted (model) CROSS JOIN LATERAL (
-    SELECT id FROM image_tasks
+    SELECT id FROM tasks
     WHERE owner_id = owners.owner_id AND model = wanted.model AND status = 'queued' AND ${sandbox ? '' : 'NOT '}sandbox
       AND (not_before IS NULL OR not_before <= now())
     ORDER BY created_at, id LIMIT 1
@@ -81,10 +80,10 @@ due AS (
   LIMIT 1
 ),
 claimed AS (
-  UPDATE image_tasks task SET
+  UPDATE tasks task SET
     status = 'processing', attempt = attempt + 1, started_at = coalesce(started_at, now()), heartbeat_at = now(),
     place = due.place, not_before = NULL, drawn_alone = false,
-    charged_seconds = ${sandbox ? '0' : taskCost}
+    charged_seconds = ${sandbox ? '0' : 'cost'}
   FROM due WHERE task.id = due.id
   RETURNING task.id, task.owner_id, task.charged_seconds AS charge
 ),

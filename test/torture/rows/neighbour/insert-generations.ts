@@ -14,13 +14,14 @@ export async function insertGenerations(
      made AS (
        SELECT left(translate(encode(sha256(random()::text::bytea || n::text::bytea), 'base64'), '+/=', '-__'), 24) AS id
        FROM generate_series(1, $2::int) n),
-     tasks AS (
-       INSERT INTO image_tasks (id, kind, owner_id, prompt, cfg, steps, seed, model, aspect_ratio, high_resolution,
-                                num_images, created_at, ${columns.join(', ')})
-       SELECT made.id, 'generation', owner.id, 'a red circle', 7.5, 2, 1, 'shapes', 'square', false, 1, now(), ${values.join(', ')}
-       FROM made, owner RETURNING id, owner_id)
+     made_tasks AS (
+       INSERT INTO tasks (id, kind, owner_id, model, weights, cost, created_at, ${columns.join(', ')})
+       SELECT made.id, 'generation', owner.id, 'shapes', 'shapes  ', 0.3, now(), ${values.join(', ')} FROM made, owner),
+     made_drawings AS (
+       INSERT INTO drawings (id, prompt, cfg, steps, seed, aspect_ratio, high_resolution, num_images)
+       SELECT id, 'a red circle', 7.5, 2, 1, 'square', false, 1 FROM made)
      INSERT INTO generations (id, owner_id, metadata)
-     SELECT id, owner_id, json_build_object('filling', repeat(md5(id), $3::int / 32)) FROM tasks RETURNING id`,
+     SELECT made.id, owner.id, json_build_object('filling', repeat(md5(made.id), $3::int / 32)) FROM made, owner RETURNING id`,
     [token.split('_')[1], count, metadataBytes, ...Object.values(task)],
   );
   await site.query('ANALYZE');

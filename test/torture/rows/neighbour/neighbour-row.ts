@@ -190,7 +190,7 @@ async function isAlive(api: RunningApi): Promise<boolean> {
  */
 async function endWell(site: Site, { process }: RunningApi): Promise<string[]> {
   await site.query(
-    `UPDATE image_tasks SET status = 'canceled', completed_at = now() WHERE status = 'queued' AND NOT id = ANY ($1)`,
+    `UPDATE tasks SET status = 'canceled', completed_at = now() WHERE status = 'queued' AND NOT id = ANY ($1)`,
     [[...site.ledger.entries.keys()]],
   );
   const problems = await comeToRest(site);

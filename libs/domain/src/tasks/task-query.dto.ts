@@ -1,10 +1,10 @@
 import { QueryParameter, WordParameter } from '../fields/fields-of-queries';
-import type { ImageTaskStatus } from './image-task-status';
-import { imageTaskStatuses } from './image-task-status';
+import type { TaskStatus } from './task-status';
+import { taskStatuses } from './task-status';
 
 /** Which Generations or Prompts a list is limited to. */
 export class TaskQueryDto {
-  @WordParameter({ description: 'Only those with this status.', values: imageTaskStatuses }) status?: ImageTaskStatus;
+  @WordParameter({ description: 'Only those with this status.', values: taskStatuses }) status?: TaskStatus;
   @TimeParameter('after') created_after?: Date;
   @TimeParameter('before') created_before?: Date;
 }

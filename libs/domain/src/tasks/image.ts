@@ -1,6 +1,6 @@
 import { Column, Entity, Index, JoinColumn, ManyToOne, PrimaryColumn, Unique } from 'typeorm';
 import type { Relation } from 'typeorm';
-import { ImageTask } from './image-task';
+import { Task } from './task';
 
 /** One finished picture: its storage key and the secret part of its URL. */
 @Entity('images')
@@ -13,9 +13,9 @@ export class Image {
   @Column('varchar', { name: 'task_id', length: 24 })
   taskId: string;
 
-  @ManyToOne(() => ImageTask, (task) => task.images, { onDelete: 'CASCADE' })
+  @ManyToOne(() => Task, (task) => task.images, { onDelete: 'CASCADE' })
   @JoinColumn({ name: 'task_id', foreignKeyConstraintName: 'images_task_id_fkey' })
-  task: Relation<ImageTask>;
+  task: Relation<Task>;
 
   @Column('integer', { name: 'index' })
   index: number;

@@ -1,0 +1,110 @@
+import { Check, Column, Entity, Index, OneToMany, PrimaryColumn } from 'typeorm';
+import type { Relation } from 'typeorm';
+import { bigintAsNumber } from '../common/column';
+import { Image } from './image';
+import type { TaskStatus } from './task-status';
+
+export const taskKinds = ['generation', 'prompt'] as const;
+export type TaskKind = (typeof taskKinds)[number];
+
+/**
+ * One piece of a worker's work, and its progress; the row of its kind, with the same id, says what is to be done.
+ * Only the conditional updates of `Tasks` change the status.
+ */
+@Entity('tasks')
+@Check('tasks_status_check', `"status" IN ('queued', 'processing', 'succeeded', 'failed', 'canceled')`)
+@Index('tasks_sandbox_idx', ['createdAt'], { where: `"status" IN ('queued', 'processing') AND "sandbox"` })
+@Index('tasks_owner_idx', ['ownerId', 'status'])
+@Index('tasks_created_idx', ['ownerId', 'createdAt'])
+@Index('tasks_completed_idx', ['ownerId', 'completedAt'], { where: `"completed_at" IS NOT NULL` })
+@Index('tasks_queued_model_idx', ['ownerId', 'model', 'createdAt', 'id'], {
+  where: `"status" = 'queued' AND NOT "sandbox"`,
+})
+@Index('tasks_failed_idx', ['completedAt', 'id'], { where: `"status" = 'failed' AND NOT "sandbox"` })
+@Index('tasks_place_idx', ['ownerId', 'place'], { unique: true, where: `"status" = 'processing'` })
+export class Task {
+  @PrimaryColumn('varchar', { name: 'id', length: 24, primaryKeyConstraintName: 'tasks_pkey' })
+  id: string;
+
+  @Column('varchar', { name: 'kind', length: 16 })
+  kind: TaskKind;
+
+  @Column('varchar', { name: 'owner_id', length: 24 })
+  ownerId: string;
+
+  /** The model that it needs. */
+  @Column('varchar', { name: 'model', length: 64 })
+  model: string;
+
+  /** The weights that it needs, as `weightsLabel` names them: a worker that has them loaded claims it sooner. */
+  @Column('varchar', { name: 'weights', length: 128 })
+  weights: string;
+
+  /** Estimated compute seconds, which its owner is charged at the claim. */
+  @Column('double precision', { name: 'cost' })
+  cost: number;
+
+  /** Whether it belongs to a sandbox key, so that no engine works on it. */
+  @Column('boolean', { name: 'sandbox', default: false })
+  sandbox: boolean;
+
+  @Column('varchar', { name: 'status', length: 16 })
+  status: TaskStatus;
+
+  /** Number of claims; a write with an older attempt than the row's is rejected. */
+  @Column('integer', { name: 'attempt', default: 0 })
+  attempt: number;
+
+  /** Tries that ended in an error of the task's own. */
+  @Column('integer', { name: 'failures', default: 0 })
+  failures: number;
+
+  /**
+   * Number of claims that ended with the death or the silence of the worker. The first may be the fault of any task
+   * that was there; from then on the task is drawn alone, and only what happens then counts.
+   */
+  @Column('integer', { name: 'deaths', default: 0 })
+  deaths: number;
+
+  /** Whether this attempt is drawn while its worker draws nothing else, so that a death is its fault. */
+  @Column('boolean', { name: 'drawn_alone', default: false })
+  drawnAlone: boolean;
+
+  /** Not to be claimed before this time: the wait after a failed attempt. */
+  @Column({ type: 'timestamptz', name: 'not_before', precision: 3, nullable: true })
+  notBefore: Date | null;
+
+  /** Which of its key's places it has while it is processed, from 1; null if the key has no limit. */
+  @Column('integer', { name: 'place', nullable: true })
+  place: number | null;
+
+  /** What its owner was charged at the last claim. */
+  @Column('double precision', { name: 'charged_seconds', default: 0 })
+  chargedSeconds: number;
+
+  /** Time of the last heartbeat of its worker. */
+  @Column({ type: 'timestamptz', name: 'heartbeat_at', nullable: true })
+  heartbeatAt: Date | null;
+
+  @Column('text', { name: 'error', nullable: true })
+  error: string | null;
+
+  @Column('double precision', { name: 'compute_seconds', nullable: true })
+  computeSeconds: number | null;
+
+  /** Storage used by its pictures. */
+  @Column('bigint', { name: 'picture_bytes', default: 0, transformer: bigintAsNumber })
+  pictureBytes: number;
+
+  @Column({ type: 'timestamptz', name: 'created_at', precision: 3 })
+  createdAt: Date;
+
+  @Column({ type: 'timestamptz', name: 'started_at', precision: 3, nullable: true })
+  startedAt: Date | null;
+
+  @Column({ type: 'timestamptz', name: 'completed_at', precision: 3, nullable: true })
+  completedAt: Date | null;
+
+  @OneToMany(() => Image, (image) => image.task)
+  images: Relation<Image>[];
+}

@@ -1,0 +1,75 @@
+import type { DrawingTask, Finetune } from '@app/domain';
+import { aspectRatios, Drawing, Image, sizeOf, Task } from '@app/domain';
+import type { EntityManager, FindOptionsWhere } from 'typeorm';
+import type { DrawnPicture, Settlement } from './settlement';
+import { keepThumbnail } from './thumbnails';
+import { recordUsage } from './usage';
+
+/** What decides which weights draw a task. */
+export type WeightsOfTask = Pick<DrawingTask, 'model' | 'finetuneId' | 'weightsScale'>;
+
+/** The name of a task's weights for a claim: its model, its Fine-Tune, and the scale with which that is merged. */
+export const weightsLabel = ({ model, finetuneId, weightsScale }: WeightsOfTask): string =>
+  `${model} ${finetuneId ?? ''} ${weightsScale ?? ''}`;
+
+/** Of the weights of a Fine-Tune when a task is accepted. */
+export const acceptedWeights = (finetune: Pick<Finetune, 'weightsHash' | 'weightsScale'> | null | undefined) => ({
+  weightsHash: finetune?.weightsHash ?? null,
+  weightsScale: finetune?.weightsScale ?? null,
+});
+
+/**
+ * Compute seconds of one step of a square picture on a typical GPU. The task's real cost replaces the
+ * estimate when it ends.
+ */
+const secondsPerStep = 0.05;
+/** Cost of the text encoder and the decoder, and of enlarging to high resolution, in steps. */
+const fixedSteps = 4;
+const enlargingSteps = 60;
+/**
+ * Cost of each chunk of the prompt after the first: per step, and of its encoding, as fractions of a step; measured
+ * with the bundled model.
+ */
+const stepShareOfChunk = 0.05;
+const stepsPerChunk = 0.03;
+
+const areaOf = (ratio: (typeof aspectRatios)[number]): number => sizeOf[ratio].width * sizeOf[ratio].height;
+
+/** What decides the cost of a drawing. */
+type Costly = Pick<Drawing, 'numImages' | 'aspectRatio' | 'steps' | 'highResolution' | 'promptChunks'>;
+
+/** Estimated compute seconds of a drawing. */
+export function costOf({ numImages, aspectRatio, steps, highResolution, promptChunks }: Costly): number {
+  const moreChunks = (promptChunks ?? 1) - 1;
+  const picture = steps * (1 + stepShareOfChunk * moreChunks) + fixedSteps + (highResolution ? enlargingSteps : 0);
+  const area = areaOf(aspectRatio) / areaOf('square');
+  return secondsPerStep * (stepsPerChunk * moreChunks + numImages * area * picture);
+}
+
+/** A task with what it draws; undefined if there is none. */
+export async function findDrawing(
+  manager: EntityManager,
+  where: FindOptionsWhere<Task>,
+): Promise<DrawingTask | undefined> {
+  const query = manager.createQueryBuilder(Drawing, 'drawing');
+  const drawing = await query.setFindOptions({ where: { task: where }, relations: { task: true } }).getOne();
+  if (!drawing) return undefined;
+  const { task, ...fields } = drawing;
+  return Object.assign(task, fields);
+}
+
+/** Writes what came of a drawing that has succeeded, in the transaction that settles its task. */
+export async function writePictures(manager: EntityManager, task: Task, settlement: Settlement): Promise<void> {
+  const { images = [], computeSeconds = 0, served, upscaler = null } = settlement;
+  await manager.update(Drawing, { id: task.id }, { ...served, upscaler });
+  if (images.length > 0)
+    await manager.insert(Image, images.map((image) => ({ ...image, taskId: task.id })) as object[]);
+  const thumbnail = thumbnailOf(settlement);
+  if (thumbnail) await keepThumbnail(manager, task.id, thumbnail.storageKey);
+  if (task.sandbox) return;
+  const { finetuneId, steps } = await manager.findOneByOrFail(Drawing, { id: task.id });
+  await recordUsage(manager, { ...task, finetuneId, steps }, images.length, computeSeconds);
+}
+
+/** Of the first picture of a Prompt. */
+export const thumbnailOf = ({ images = [] }: Settlement): DrawnPicture['thumbnail'] => images.at(0)?.thumbnail;
