@@ -103,7 +103,7 @@ const requests = [
 ];
 /** Entities whose relations name each other. */
 const related = [
-  ...['collections/collection', 'styles/style', 'image-tasks/image', 'image-tasks/image-task'],
+  ...['collections/collection', 'styles/style', 'tasks/image', 'tasks/task'],
   ...['webhooks/webhook-attempt', 'webhooks/webhook-delivery'],
 ].map((name) => `libs/domain/src/${name}.ts`);
 const cycles = [

@@ -12,6 +12,7 @@ import { drawTask, failTask, makeFinetune, makePrompts, storedKeys } from '../su
 import { openEvents } from '../support/event-source';
 import { until } from '../support/until';
 import { receiversOfSuite } from '../support/receiver';
+import { drawingOf } from '../support/drawing-rows';
 
 const wholeKeys = [
   'aspect_ratio',
@@ -135,9 +136,7 @@ describe('Prompts', () => {
         { prompt: 'the ohwx tin robot', steps: 3 },
       ]);
       expect(first.prompt).toBe('a Tin Robot by a tin robot');
-      const [task, other] = [first, second].map((prompt) =>
-        api.dataSource.manager.findOneByOrFail(Task, { id: prompt.id }),
-      );
+      const [task, other] = [first, second].map((prompt) => drawingOf(api.dataSource.manager, prompt.id));
       expect(await task).toMatchObject({
         kind: 'prompt',
         ownerId: key.id,

@@ -17,7 +17,7 @@ export function drawingTask(ownerId: string, values: DrawingValues = {}): Drawin
 /** Inserts it, without a record. */
 export async function insertDrawing(manager: EntityManager, task: DrawingTask): Promise<void> {
   await manager.insert(Task, task);
-  await manager.insert(Drawing, task as object);
+  await manager.insert(Drawing, task);
 }
 
 /** A task that is there, with what it draws. */

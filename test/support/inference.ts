@@ -12,7 +12,7 @@ import type { WakeUps } from '@app/queue';
 import { openQueueConnection, openWakeUps, Transactions } from '@app/queue';
 import type { ImageStorage } from '@app/storage';
 import { openImageStorage } from '@app/storage';
-import type { DataSource } from 'typeorm';
+import type { DataSource, EntityManager } from 'typeorm';
 import type { RunningBackEnds } from './back-ends';
 import { startBackEnds } from './back-ends';
 import { createTestDatabase } from './database';
@@ -101,6 +101,8 @@ export class SteadyContact extends DatabaseContact {
   }
 }
 
+const quickDrawing = { prompt: 'a red circle on a blue background', steps: 3, seed: 42, scheduler: 'euler' };
+
 /** Sets up everything that a worker needs except the worker itself. */
 export async function createInferenceBench(environment: Record<string, string> = {}): Promise<InferenceBench> {
   const database = await createTestDatabase();
@@ -118,8 +120,6 @@ export async function createInferenceBench(environment: Record<string, string> =
   const tasks = new Tasks(transactions, new SteadyContact());
   const intake = new TaskIntake(transactions, wakeUps);
   const { manager } = database.dataSource;
-  const taskOf = async (id: string): Promise<DrawingTask> =>
-    Object.assign(await drawingOf(manager, id), { images: await manager.findBy(Image, { taskId: id }) });
   return {
     config,
     databaseUrl: database.url,
@@ -133,17 +133,16 @@ export async function createInferenceBench(environment: Record<string, string> =
     logged,
     storage: openImageStorage(config),
     backEnds,
-    taskOf,
+    taskOf: (id) => taskOf(manager, id),
     async addTask(values = {}) {
-      const drawing = { prompt: 'a red circle on a blue background', steps: 3, seed: 42, scheduler: 'euler' };
-      const task = drawingTask(newIdentifier(), { ...drawing, ...values });
-      await insertDrawing(manager, task);
+      const task = drawingTask(newIdentifier(), { ...quickDrawing, ...values });
+      await manager.transaction((transaction) => insertDrawing(transaction, task));
       wakeUps.ask();
-      return taskOf(task.id);
+      return taskOf(manager, task.id);
     },
     terminated: (id) =>
       until(async () => {
-        const task = await taskOf(id);
+        const task = await taskOf(manager, id);
         return isTerminated(task.status) && task;
       }, `task ${id} has terminated`),
     async close() {
@@ -153,6 +152,10 @@ export async function createInferenceBench(environment: Record<string, string> =
       await rm(dataDir, { recursive: true, force: true });
     },
   };
+}
+
+async function taskOf(manager: EntityManager, id: string): Promise<DrawingTask> {
+  return Object.assign(await drawingOf(manager, id), { images: await manager.findBy(Image, { taskId: id }) });
 }
 
 function configOf(dataDir: string, environment: Record<string, string>): Config {

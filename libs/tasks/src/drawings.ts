@@ -1,5 +1,5 @@
-import type { DrawingTask, Finetune } from '@app/domain';
-import { aspectRatios, Drawing, Image, sizeOf, Task } from '@app/domain';
+import type { DrawingTask, Finetune, aspectRatios, Task } from '@app/domain';
+import { Drawing, Image, sizeOf } from '@app/domain';
 import type { EntityManager, FindOptionsWhere } from 'typeorm';
 import type { DrawnPicture, Settlement } from './settlement';
 import { keepThumbnail } from './thumbnails';
@@ -63,7 +63,10 @@ export async function writePictures(manager: EntityManager, task: Task, settleme
   const { images = [], computeSeconds = 0, served, upscaler = null } = settlement;
   await manager.update(Drawing, { id: task.id }, { ...served, upscaler });
   if (images.length > 0)
-    await manager.insert(Image, images.map((image) => ({ ...image, taskId: task.id })) as object[]);
+    await manager.insert(
+      Image,
+      images.map((image) => ({ ...image, taskId: task.id })),
+    );
   const thumbnail = thumbnailOf(settlement);
   if (thumbnail) await keepThumbnail(manager, task.id, thumbnail.storageKey);
   if (task.sandbox) return;
