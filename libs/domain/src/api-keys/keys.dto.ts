@@ -1,7 +1,7 @@
 import type { ApiPropertyOptions } from '@nestjs/swagger';
 import { ApiProperty } from '@nestjs/swagger';
 import type { FieldOptions } from '../fields/fields';
-import { BooleanField, checkedField, NumberField, TextField } from '../fields/fields';
+import { BooleanField, NumberField, ownField, smallField, TextField } from '../fields/fields';
 import { shown } from '../fields/text-rules';
 import { limits } from '../common/limits';
 import { keyBounds, keyFacts } from './key-changes';
@@ -19,9 +19,9 @@ export function ArrayOfWordsField(options: FieldOptions & { values: readonly str
     minItems: 1,
     maxItems: values.length,
     uniqueItems: true,
-  } as Parameters<typeof checkedField>[1];
+  } as Parameters<typeof ownField>[1];
   const words = values.join(', ');
-  return checkedField(rest, schema, (value) => {
+  return ownField(rest, schema, (value) => {
     if (!Array.isArray(value)) return `must be an array of ${words}, got ${shown(value)}`;
     if (value.length < 1 || value.length > values.length) return `must have 1 to ${values.length} elements`;
     const sent = value as unknown[];
@@ -43,8 +43,8 @@ export function CountOrWordField({
       { type: 'integer', minimum: min, maximum: max },
       { type: 'string', enum: [word] },
     ],
-  } as Parameters<typeof checkedField>[1];
-  return checkedField({ ...options, optional: true }, schema, (value) => {
+  } as Parameters<typeof smallField>[1];
+  return smallField({ ...options, optional: true }, schema, (value) => {
     const isCount = typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max;
     return isCount || value === word
       ? undefined

@@ -1,13 +1,14 @@
 import { applyDecorators } from '@nestjs/common';
 import type { ApiPropertyOptions } from '@nestjs/swagger';
 import { ApiProperty } from '@nestjs/swagger';
+import { Transform } from 'class-transformer';
 import type { AspectRatio } from '../common/sizes';
 import { aspectRatios, sizeOf } from '../common/sizes';
 import { limits } from '../common/limits';
 import type { ErrorCode } from '../errors/error-table';
 import type { FieldProblems } from '../errors/field-problems';
-import type { FieldRule } from './field-rule';
-import { Field, readObject } from './field-rule';
+import type { Check, FieldRule } from './field-rule';
+import { emptyMessage, Field, readObject } from './field-rule';
 import {
   characterCount,
   forbiddenKeys,
@@ -40,27 +41,36 @@ const withDefault = ({ description, default: value, ...rest }: FieldOptions) => 
   ...rest,
 });
 
-/** Says what is wrong with a value, if anything. The text has no subject, because the pointer precedes it. */
-type Check = (value: unknown) => string | undefined;
+/** A scalar; `maxLength` of a string is in UTF-16 units. */
+const isScalar = (value: unknown, maxLength = 100): boolean =>
+  typeof value === 'string' ? value.length <= maxLength : typeof value !== 'object';
 
-/** Said of a text without any character that can be seen. */
-const emptyMessage = 'must not be empty';
-
-/** A field whose value is checked as it was sent. */
-export function checkedField(
+/** A field with one small value, checked as it was sent. */
+export function smallField(
   options: FieldOptions,
   schema: ApiPropertyOptions,
   check: Check,
-  convert: (value: unknown) => unknown = (value) => value,
+  isSmall: (value: unknown) => boolean = isScalar,
 ): PropertyDecorator {
-  return field(options, schema, (value, pointer, problems) => {
-    const problem = check(value);
-    if (problem === undefined) return convert(value);
-    return problems.add(pointer, undefined, problem, problem === emptyMessage ? options.missingCode : undefined);
+  return field(options, schema, { check, isSmall });
+}
+
+/** A field whose whole value is the caller's: it is checked and stored as it is. */
+export function ownField(options: FieldOptions, schema: ApiPropertyOptions, check: Check): PropertyDecorator {
+  return field(options, schema, {
+    read: (value, pointer, problems) => {
+      const problem = check(value);
+      if (problem !== undefined) problems.add(pointer, undefined, problem);
+      return value;
+    },
   });
 }
 
-function field(options: FieldOptions, schema: ApiPropertyOptions, read: FieldRule['read']): PropertyDecorator {
+type Reading =
+  | Pick<Extract<FieldRule, { read: unknown }>, 'read'>
+  | Pick<Extract<FieldRule, { check: unknown }>, 'check' | 'isSmall'>;
+
+function field(options: FieldOptions, schema: ApiPropertyOptions, reading: Reading): PropertyDecorator {
   const { optional = false, missingCode, ...documented } = withDefault(options);
   return applyDecorators(
     ApiProperty({
@@ -69,7 +79,7 @@ function field(options: FieldOptions, schema: ApiPropertyOptions, read: FieldRul
       required: !optional,
       ...(optional && { nullable: true }),
     } as ApiPropertyOptions),
-    Field({ optional, ...(missingCode && { missingCode }), read }),
+    Field({ optional, ...(missingCode && { missingCode }), ...reading }),
   );
 }
 
@@ -106,13 +116,14 @@ export function TextField(
     if (pattern && !pattern.test(value)) return patternMessage ?? `must match ${pattern.source}`;
     return word && !hasWord(value) ? 'must have a letter or a digit' : undefined;
   };
-  return checkedField(rest, schema, check);
+  // A character is one or two units.
+  return smallField(rest, schema, check, (value) => isScalar(value, 2 * maxLength));
 }
 
 /** A finite number from `min` to `max`; an integer with `integer`. */
 export function NumberField(options: FieldOptions & { min: number; max: number; integer?: boolean }) {
   const { min, max, integer, ...rest } = options;
-  return checkedField(rest, { type: integer ? 'integer' : 'number', minimum: min, maximum: max }, (value) => {
+  return smallField(rest, { type: integer ? 'integer' : 'number', minimum: min, maximum: max }, (value) => {
     const isOfKind = typeof value === 'number' && (integer ? Number.isInteger(value) : Number.isFinite(value));
     if (!isOfKind) return `must be ${integer ? 'an integer' : 'a number'}, got ${shown(value)}`;
     return value < min || value > max ? `must be from ${min} to ${max}, got ${value}` : undefined;
@@ -121,7 +132,7 @@ export function NumberField(options: FieldOptions & { min: number; max: number; 
 
 /** True or false. */
 export function BooleanField(options: FieldOptions) {
-  return checkedField(options, { type: Boolean }, (value) =>
+  return smallField(options, { type: Boolean }, (value) =>
     typeof value === 'boolean' ? undefined : `must be true or false, got ${shown(value)}`,
   );
 }
@@ -129,7 +140,7 @@ export function BooleanField(options: FieldOptions) {
 /** One of some words. */
 export function EnumField(options: FieldOptions & { values: readonly string[]; name: string }) {
   const { values, name, ...rest } = options;
-  return checkedField(rest, { enum: [...values], enumName: name }, (value) =>
+  return smallField(rest, { enum: [...values], enumName: name }, (value) =>
     typeof value === 'string' && values.includes(value)
       ? undefined
       : `must be one of ${values.join(', ')}, got ${shown(value)}`,
@@ -153,7 +164,10 @@ export function AspectRatioField({ asSent = false, ...options }: FieldOptions & 
     aspectRatios.includes(onlyElement(value) as AspectRatio)
       ? undefined
       : `must be ${shapes}, or an array holding one of these words, got ${shown(value)}`;
-  return checkedField(options, schema, check, asSent ? undefined : onlyElement);
+  return applyDecorators(
+    ...(asSent ? [] : [Transform(({ value }: { value: unknown }) => onlyElement(value))]),
+    smallField(options, schema, check, (value) => isScalar(onlyElement(value))),
+  );
 }
 
 function onlyElement(value: unknown): unknown {
@@ -167,7 +181,7 @@ export function MetadataField(options: FieldOptions) {
     additionalProperties: true,
     propertyNames: { not: { enum: forbiddenKeys } },
   } as ApiPropertyOptions;
-  return checkedField(options, schema, (value) =>
+  return ownField(options, schema, (value) =>
     metadataProblem(value, { bytes: limits.metadataBytes, depth: limits.metadataDepth }),
   );
 }
@@ -176,7 +190,8 @@ export function MetadataField(options: FieldOptions) {
 export function UrlField(options: FieldOptions & { maxLength: number }) {
   const { maxLength, ...rest } = options;
   const schema = { type: String, format: 'uri', pattern: urlPattern, maxLength };
-  return checkedField(rest, schema, (value) => urlProblem(value, maxLength));
+  const check: Check = (value) => urlProblem(value, maxLength);
+  return smallField(rest, schema, check, (value) => isScalar(value, maxLength));
 }
 
 /**
@@ -202,16 +217,16 @@ export function UrlArrayField(options: FieldOptions & { documentedMin: number; m
       });
     return value;
   };
-  return field(rest, schema, read);
+  return field(rest, schema, { read });
 }
 
 /** An array of `min` to `max` objects, each checked as `element`. */
 export function ArrayField(options: FieldOptions & { min: number; max: number; element: () => new () => object }) {
   const { min, max, element, ...rest } = options;
   const schema: ApiPropertyOptions = { type: () => element(), isArray: true, minItems: min, maxItems: max };
-  return field(rest, schema, (value, pointer, problems) =>
-    readArray(element(), value, pointer, problems, { min, max }),
-  );
+  return field(rest, schema, {
+    read: (value, pointer, problems) => readArray(element(), value, pointer, problems, { min, max }),
+  });
 }
 
 /** Reads an array of `min` to `max` objects as DTOs; if it is too long, no element is read. */
