@@ -1,59 +1,124 @@
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import js from '@eslint/js';
 import { createNodeResolver, importX } from 'eslint-plugin-import-x';
 import regexp from 'eslint-plugin-regexp';
 import tseslint from 'typescript-eslint';
-import { apps, deep, insideApps } from './eslint.folders.mjs';
-import { allowed, libs } from './eslint.imports.mjs';
 
-/** The half of `libs/domain` that describes requests and answers, which none but the api loads. */
+/** Which folders beside it a folder may import: each only such as stand above it, so that there is no way back. */
+const directions = {
+  libs: {
+    domain: [],
+    diffusion: [],
+    observability: [],
+    process: ['observability'],
+    config: ['observability', 'process'],
+    storage: ['config'],
+    database: ['config', 'domain', 'process'],
+    queue: ['config', 'database', 'domain', 'observability', 'process'],
+    tasks: ['config', 'database', 'domain', 'observability', 'process', 'queue'],
+    'model-store': ['diffusion', 'process'],
+  },
+  'apps/api/src': {
+    docs: [],
+    defence: [],
+    http: ['defence', 'docs'],
+    files: ['defence', 'http'],
+    models: ['defence', 'docs', 'http'],
+    generations: ['defence', 'docs', 'files', 'http', 'models'],
+    collections: ['defence', 'docs', 'files', 'http'],
+    finetunes: ['collections', 'defence', 'docs', 'files', 'generations', 'http', 'models'],
+    webhooks: ['docs', 'finetunes', 'generations', 'http'],
+    events: ['defence', 'docs', 'finetunes', 'generations', 'http'],
+    admin: ['docs', 'files', 'http', 'models', 'webhooks'],
+  },
+  'apps/inference/src': {
+    engine: [],
+    metrics: ['engine'],
+    pictures: ['engine'],
+    drawing: ['engine', 'metrics', 'pictures'],
+    sandbox: ['drawing', 'engine', 'pictures'],
+    health: ['drawing', 'engine', 'metrics'],
+    sweeper: ['drawing', 'engine', 'health'],
+  },
+  'apps/inference/src/engine': {
+    device: [],
+    time: [],
+    threads: ['time'],
+    memory: [],
+    models: ['memory', 'threads'],
+    calls: ['memory', 'models', 'threads', 'time'],
+    admission: ['calls', 'memory', 'models', 'time'],
+    upscaling: ['calls', 'memory', 'models', 'time'],
+    loop: ['admission', 'calls', 'models', 'threads', 'time', 'upscaling'],
+  },
+};
+/** Files beside the folders that these may import; all others put everything together, and are imported by nothing. */
+const besideFolders = {
+  'apps/inference/src': ['service-version.ts', 'shutdown-deadline.ts'],
+  'apps/inference/src/engine': ['engine-errors.ts', 'engine-protocol.ts', 'failure.ts', 'lane.ts'],
+};
+const entries = readdirSync(join(import.meta.dirname, 'libs')).map((lib) => `${lib}/src/index.ts`);
+const furtherEntries = ['diffusion/src/files.ts', 'domain/src/http.ts'];
+const zones = [
+  ...Object.entries(directions).flatMap(([path, rules]) => {
+    const folders = readdirSync(join(import.meta.dirname, path), { withFileTypes: true }).filter((each) =>
+      each.isDirectory(),
+    );
+    const order = Object.keys(rules);
+    for (const { name } of folders)
+      if (!order.includes(name)) throw new Error(`${path}/${name} has no rule of what it may import.`);
+    for (const [index, folder] of order.entries())
+      if (rules[folder].some((name) => !order.slice(0, index).includes(name)))
+        throw new Error(`The rule of ${path}/${folder} names a folder that does not stand above it.`);
+    return Object.entries(rules).map(([folder, names]) => ({
+      target: `./${path}/${folder}`,
+      from: `./${path}`,
+      except: [
+        folder,
+        ...(path === 'libs' ? names.map((name) => `${name}/src/index.ts`) : names),
+        ...(path === 'libs' && names.includes('diffusion') ? ['diffusion/src/files.ts'] : []),
+        ...(besideFolders[path] ?? []),
+      ],
+      message: `${path}/${folder} may import only: ${names.join(', ') || 'none of the other folders'}.`,
+    }));
+  }),
+  { target: './libs', from: './apps', message: 'Libraries never import apps.' },
+  {
+    target: './apps',
+    from: './libs',
+    except: [...entries, ...furtherEntries],
+    message: 'Import a library through one of its entries: @app/<name>.',
+  },
+  ...['api', 'inference', 'launcher', 'cli', 'web'].map((app) => ({
+    target: `./apps/${app}`,
+    from: './apps',
+    except: [app],
+    message: 'An app never imports another app.',
+  })),
+  ...['inference', 'launcher', 'cli', 'web'].map((app) => ({
+    target: `./apps/${app}`,
+    from: './libs/domain/src/http.ts',
+    message: 'Only the api describes its requests and answers.',
+  })),
+];
+/** What the worker loads of `libs/domain` and `libs/diffusion` knows neither the framework nor requests. */
 const httpOfDomain = [
   'libs/domain/src/http.ts',
   'libs/domain/src/**/*.dto{,.spec}.ts',
   'libs/domain/src/fields/field*.ts',
 ];
 const ofRequests = '^\\.{1,2}/(?:.*\\.dto|http|(?:.*/)?fields/field[\\w-]*|fields[\\w-]*|field-rule)$';
-const direction = Object.entries(allowed).map(([folder, names]) => ({
-  files: [`${folder}/**/*.ts`],
+const freeOfFramework = {
+  files: ['libs/{diffusion,domain}/**/*.ts'],
   ignores: httpOfDomain,
   rules: {
     'no-restricted-imports': [
       'error',
       {
         patterns: [
-          deep,
-          { group: ['@app/domain/http'], message: 'Only the api describes its requests and answers.' },
-          { group: ['**/apps/**'], message: 'Libraries never import apps.' },
-          {
-            group: libs.filter((name) => !names.includes(name)).map((name) => `@app/${name}`),
-            message: `${folder} may import only: ${names.join(', ') || 'none of our libraries'}.`,
-          },
-          ...(folder === 'libs/diffusion' || folder === 'libs/domain'
-            ? [
-                {
-                  group: ['@nestjs/*', 'class-*', 'pino'],
-                  message: `${folder} is free of the framework.`,
-                },
-                { regex: ofRequests, message: 'What the worker loads describes no requests.' },
-              ]
-            : []),
-        ],
-      },
-    ],
-  },
-}));
-const domainHttp = {
-  files: httpOfDomain,
-  rules: {
-    'no-restricted-imports': [
-      'error',
-      {
-        patterns: [
-          { group: ['@app/*', '**/apps/**', '**/libs/*'], message: 'libs/domain imports nothing of ours.' },
-          {
-            group: ['@nestjs/*', '!@nestjs/swagger', '!@nestjs/common', 'pino'],
-            message: 'Only what describes fields.',
-          },
+          { group: ['@nestjs/*', 'pino'], message: 'These libraries are free of the framework.' },
+          { regex: ofRequests, message: 'What the worker loads describes no requests.' },
         ],
       },
     ],
@@ -123,6 +188,11 @@ const cycles = [
     rules: { 'import-x/no-cycle': ['error', { ignoreExternal: true }] },
   },
   { files: related, rules: { 'import-x/no-cycle': 'off' } },
+  {
+    files: ['{apps,libs}/**/*.{ts,tsx}'],
+    ignores: ['apps/**/*.spec.ts'],
+    rules: { 'import-x/no-restricted-paths': ['error', { zones, basePath: import.meta.dirname }] },
+  },
 ];
 
 /** The page runs in a browser: of ours it has only the typed client. */
@@ -135,10 +205,6 @@ const page = {
       {
         patterns: [
           { group: ['@app/*', '@nestjs/*', 'node:*'], message: 'The page has only what a browser has.' },
-          {
-            regex: '^(\\.\\./)+(apps|libs)/',
-            message: 'The page knows the service by packages/client.',
-          },
           { regex: '/packages/client/', message: 'Through service/client.ts.' },
         ],
       },
@@ -201,12 +267,9 @@ export default tseslint.config(
       },
     },
   },
-  ...direction,
-  domainHttp,
-  ...apps,
+  freeOfFramework,
   page,
   pageClient,
-  ...insideApps,
   ...requests,
   ...cycles,
 );
