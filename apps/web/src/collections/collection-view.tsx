@@ -1,5 +1,4 @@
 import { signal } from '@preact/signals';
-import { useMemo } from 'preact/hooks';
 import type { Drawing } from '../drawings/drawing';
 import { drawingOfPrompt } from '../drawings/drawing';
 import { showNew } from '../drawings/feed';
@@ -11,7 +10,7 @@ import { client } from '../session/session';
 import { Button, ConfirmButton } from '../ui/buttons';
 import { SelectField } from '../ui/fields';
 import { attempt, say } from '../ui/notices';
-import { Pending, useLoad } from '../ui/pending';
+import { Loaded, usePolled } from '../ui/reading';
 import { go } from '../ui/route';
 import { isPublic, loadCollections } from './collections';
 
@@ -21,9 +20,7 @@ const target = (): string | undefined =>
   finetunes.value.some(({ id }) => id === chosen.value) ? chosen.value : finetunes.value[0]?.id;
 
 export function CollectionView({ collection: { id, name } }: { collection: Collection }) {
-  const styles = useMemo(() => signal<readonly Style[] | undefined>(undefined), []);
-  const load = async (): Promise<void> => void (styles.value = await client().styles.list(id));
-  const pending = useLoad(load);
+  const styles = usePolled(() => client().styles.list(id));
   return (
     <div class="resource-page">
       <header>
@@ -42,17 +39,19 @@ export function CollectionView({ collection: { id, name } }: { collection: Colle
         )}
       </div>
       <h2>Styles</h2>
-      {styles.value === undefined ? (
-        <Pending of={pending} text="Loading …" />
-      ) : styles.value.length === 0 ? (
-        <p class="empty">This Collection has no Styles yet.</p>
-      ) : (
-        <ul class="covers">
-          {styles.value.map((style) => (
-            <StyleCard key={style.id} collectionId={id} style={style} onDeleted={() => void attempt(load)} />
-          ))}
-        </ul>
-      )}
+      <Loaded of={styles}>
+        {(all) =>
+          all.length === 0 ? (
+            <p class="empty">This Collection has no Styles yet.</p>
+          ) : (
+            <ul class="covers">
+              {all.map((style) => (
+                <StyleCard key={style.id} collectionId={id} style={style} onDeleted={styles.refresh} />
+              ))}
+            </ul>
+          )
+        }
+      </Loaded>
     </div>
   );
 }

@@ -5,13 +5,13 @@ import type { Collection } from '../service/client';
 import { client } from '../session/session';
 import { Part } from '../ui/card';
 import { submitting, TextField, textIn } from '../ui/fields';
-import { Pending, useLoad } from '../ui/pending';
+import { Loaded, usePolled } from '../ui/reading';
 import { go, route } from '../ui/route';
 import { CollectionView, Thumbnail } from './collection-view';
 import { areCollectionsLoaded, collectionOf, loadCollections, ownCollections, publicCollections } from './collections';
 
 export function CollectionsPage() {
-  const load = useLoad(loadCollections);
+  const { error } = usePolled(loadCollections);
   const [, id] = route.value;
   const open = id === undefined ? undefined : collectionOf(id);
   if (open) return <CollectionView key={open.id} collection={open} />;
@@ -25,21 +25,22 @@ export function CollectionsPage() {
         </p>
       </header>
       <NewCollection />
-      {(load.error !== undefined || !areCollectionsLoaded.value) && <Pending of={load} text="Loading …" />}
-      {areCollectionsLoaded.value && (
-        <>
-          <Part id="own-collections" title="Yours">
-            {ownCollections.value.length === 0 ? (
-              <p class="empty">You have no Collections yet. Make one from pictures of a Fine-Tune.</p>
-            ) : (
-              <Covers collections={ownCollections.value} />
-            )}
-          </Part>
-          <Part id="public-collections" title="Public">
-            <Covers collections={publicCollections.value} />
-          </Part>
-        </>
-      )}
+      <Loaded of={{ value: areCollectionsLoaded.value ? ownCollections.value : undefined, error }}>
+        {(own) => (
+          <>
+            <Part id="own-collections" title="Yours">
+              {own.length === 0 ? (
+                <p class="empty">You have no Collections yet. Make one from pictures of a Fine-Tune.</p>
+              ) : (
+                <Covers collections={own} />
+              )}
+            </Part>
+            <Part id="public-collections" title="Public">
+              <Covers collections={publicCollections.value} />
+            </Part>
+          </>
+        )}
+      </Loaded>
     </div>
   );
 }

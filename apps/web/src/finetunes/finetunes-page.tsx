@@ -9,14 +9,17 @@ import { ConfirmButton, Button } from '../ui/buttons';
 import { Card, StatusBadge } from '../ui/card';
 import { SelectField, submitting, TextField, textIn } from '../ui/fields';
 import { attempt, say } from '../ui/notices';
-import { Pending, useLoad } from '../ui/pending';
+import { Loaded, usePolled } from '../ui/reading';
 import { go } from '../ui/route';
 import { sizeOf } from '../ui/units';
 import { areFinetunesLoaded, finetunes, loadFinetunes, titleOf } from './finetunes';
 import { WeightsDrop } from './weights-drop';
 
+/** What is read again takes a slider back that is being moved. */
+const refreshMs = 30_000;
+
 export function FinetunesPage() {
-  const load = useLoad(loadFinetunes);
+  const { error } = usePolled(loadFinetunes, refreshMs);
   return (
     <div class="resource-page">
       <header>
@@ -27,15 +30,19 @@ export function FinetunesPage() {
         </p>
       </header>
       <NewFinetune />
-      {(load.error !== undefined || !areFinetunesLoaded.value) && <Pending of={load} text="Loading …" />}
-      {areFinetunesLoaded.value && finetunes.value.length === 0 && <p class="empty">You have no Fine-Tunes yet.</p>}
-      {finetunes.value.length > 0 && (
-        <ul class="cards">
-          {finetunes.value.map((finetune) => (
-            <FinetuneCard key={finetune.id} finetune={finetune} />
-          ))}
-        </ul>
-      )}
+      <Loaded of={{ value: areFinetunesLoaded.value ? finetunes.value : undefined, error }}>
+        {(all) =>
+          all.length === 0 ? (
+            <p class="empty">You have no Fine-Tunes yet.</p>
+          ) : (
+            <ul class="cards">
+              {all.map((finetune) => (
+                <FinetuneCard key={finetune.id} finetune={finetune} />
+              ))}
+            </ul>
+          )
+        }
+      </Loaded>
     </div>
   );
 }

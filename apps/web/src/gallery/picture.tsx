@@ -12,7 +12,8 @@ interface Width {
   own: number;
 }
 
-interface PictureProps {
+/** A picture of a drawing. */
+export interface PictureProps {
   drawing: Drawing;
   index: number;
 }

@@ -10,6 +10,7 @@ import { Dialog } from '../ui/dialog';
 import { Segments } from '../ui/fields';
 import { cancel, copy, removeAndSay, reuseAndShow, varyAndShow } from './actions';
 import { factsOf } from './facts';
+import type { PictureProps } from './picture';
 import { Picture } from './picture';
 import type { Language } from './snippets';
 import { languages, snippetOf } from './snippets';
@@ -38,7 +39,7 @@ function onKeyDown(event: KeyboardEvent): void {
   if (event.key === 'ArrowRight') move(1);
 }
 
-function OpenViewer({ drawing, index }: { drawing: Drawing; index: number }) {
+function OpenViewer({ drawing, index }: PictureProps) {
   return (
     <Dialog label="Picture" className="viewer" onClose={close} onKeyDown={onKeyDown}>
       <div class="viewer-stage">
@@ -61,12 +62,7 @@ function OpenViewer({ drawing, index }: { drawing: Drawing; index: number }) {
   );
 }
 
-interface ViewerActionsProps {
-  drawing: Drawing;
-  index: number;
-}
-
-function ViewerActions({ drawing, index }: ViewerActionsProps) {
+function ViewerActions({ drawing, index }: PictureProps) {
   const url = drawing.images[index];
   const compare = (): void => {
     compareWith.value = { id: drawing.id, index };
@@ -95,12 +91,7 @@ function ViewerActions({ drawing, index }: ViewerActionsProps) {
   );
 }
 
-interface ViewerDetailsProps {
-  drawing: Drawing;
-  index: number;
-}
-
-function ViewerDetails({ drawing, index }: ViewerDetailsProps) {
+function ViewerDetails({ drawing, index }: PictureProps) {
   return (
     <>
       <h2 class="viewer-prompt">{drawing.prompt}</h2>

@@ -6,7 +6,7 @@ import { Part, StatusBadge } from '../ui/card';
 import { Segments } from '../ui/fields';
 import { attempt, say } from '../ui/notices';
 import { spanOf } from '../ui/units';
-import { Listed, usePages } from './reading';
+import { Listed, usePages } from '../ui/reading';
 import type { Column } from './tables';
 import { Ago, DataTable } from './tables';
 
@@ -61,8 +61,16 @@ function Deliveries({ filter }: { filter: Filter }) {
     ],
   ];
   return (
-    <Listed of={list} empty="There are no deliveries.">
-      {(rows) => <DataTable label="Webhook deliveries" columns={columns} rows={rows} keyOf={({ id }) => id} />}
+    <Listed of={list}>
+      {(rows) => (
+        <DataTable
+          empty="There are no deliveries."
+          label="Webhook deliveries"
+          columns={columns}
+          rows={rows}
+          keyOf={({ id }) => id}
+        />
+      )}
     </Listed>
   );
 }

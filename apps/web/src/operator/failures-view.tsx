@@ -1,7 +1,7 @@
 import type { Failure } from '../service/client';
 import { client } from '../session/session';
 import { Part } from '../ui/card';
-import { Listed, usePages } from './reading';
+import { Listed, usePages } from '../ui/reading';
 import type { Column } from './tables';
 import { Ago, DataTable, TaskName } from './tables';
 
@@ -23,8 +23,16 @@ export function FailuresView() {
   const list = usePages(() => client().operator.failures({ limit: pageSize }), pageSize);
   return (
     <Part id="failures" title="Failed tasks">
-      <Listed of={list} empty="Nothing has failed.">
-        {(rows) => <DataTable label="Failed tasks" columns={columns} rows={rows} keyOf={({ id }) => id} />}
+      <Listed of={list}>
+        {(rows) => (
+          <DataTable
+            empty="Nothing has failed."
+            label="Failed tasks"
+            columns={columns}
+            rows={rows}
+            keyOf={({ id }) => id}
+          />
+        )}
       </Listed>
     </Part>
   );

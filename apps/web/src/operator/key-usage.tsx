@@ -1,7 +1,7 @@
 import type { Usage } from '../service/client';
 import { client } from '../session/session';
 import { picturesText } from '../ui/units';
-import { Loaded, usePolled } from './reading';
+import { Loaded, usePolled } from '../ui/reading';
 import type { Column } from './tables';
 import { Table } from './tables';
 

@@ -7,7 +7,7 @@ import { Part } from '../ui/card';
 import { SelectField, submitting, TextField, textIn } from '../ui/fields';
 import type { Secrets } from './key-card';
 import { KeyCard } from './key-card';
-import { Listed, usePages } from './reading';
+import { Listed, usePages } from '../ui/reading';
 
 /** Keys of a page; few, because each card asks for its usage. */
 const pageSize = 12;
@@ -24,7 +24,7 @@ export function KeysView() {
     <Part id="keys" title="Keys">
       <NewKey onMade={change} />
       {secrets && <ShownSecrets secrets={secrets} onDone={() => setSecrets(undefined)} />}
-      <Listed of={list} empty="There are no keys.">
+      <Listed of={list}>
         {(keys) => (
           <ul class="key-cards">
             {keys.map((key) => (

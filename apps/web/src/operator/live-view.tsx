@@ -2,7 +2,7 @@ import type { Queue, Worker } from '../service/client';
 import { client } from '../session/session';
 import { Card, Facts, Part } from '../ui/card';
 import { picturesText, sizeOf, spanSince } from '../ui/units';
-import { Loaded, usePolled } from './reading';
+import { Loaded, usePolled } from '../ui/reading';
 import type { Column } from './tables';
 import { DataTable, Figures, TaskName } from './tables';
 
@@ -63,23 +63,22 @@ function Now({ queue: { queued, processing, deliveries_due, drawing, waiting }, 
         )}
       </Part>
       <Part id="drawing" title="Drawing">
-        {drawing.length === 0 ? (
-          <p class="empty">Nothing is drawn at the moment.</p>
-        ) : (
-          <DataTable label="Drawing" columns={drawingColumns} rows={drawing} keyOf={({ id }) => id} />
-        )}
+        <DataTable
+          label="Drawing"
+          empty="Nothing is drawn at the moment."
+          columns={drawingColumns}
+          rows={drawing}
+          keyOf={({ id }) => id}
+        />
       </Part>
       <Part id="queue" title="Queue">
-        {waiting.length === 0 ? (
-          <p class="empty">Nothing waits.</p>
-        ) : (
-          <DataTable
-            label="Queue"
-            columns={waitingColumns}
-            rows={waiting}
-            keyOf={({ key_id, model }) => `${key_id} ${model}`}
-          />
-        )}
+        <DataTable
+          label="Queue"
+          empty="Nothing waits."
+          columns={waitingColumns}
+          rows={waiting}
+          keyOf={({ key_id, model }) => `${key_id} ${model}`}
+        />
       </Part>
     </>
   );

@@ -1,5 +1,5 @@
 import { currentKey, isOperator, loadCurrentKey } from '../session/session';
-import { Pending, useLoad } from '../ui/pending';
+import { Loaded, usePolled } from '../ui/reading';
 import { route } from '../ui/route';
 import { DeliveriesView } from './deliveries-view';
 import { FailuresView } from './failures-view';
@@ -7,6 +7,9 @@ import { KeysView } from './keys-view';
 import { LiveView } from './live-view';
 import { ModelsView } from './models-view';
 import { StorageView } from './storage-view';
+
+/** What a key may do seldom changes. */
+const refreshMs = 60_000;
 
 /** The parts by their routes. */
 const parts = [
@@ -22,28 +25,30 @@ const parts = [
 export function OperatorPage() {
   const [, part] = route.value;
   const [current, , View] = parts.find(([name]) => name === part) ?? parts[0];
-  const load = useLoad(async () => void (currentKey.value ?? (await loadCurrentKey())));
+  const { error } = usePolled(loadCurrentKey, refreshMs);
   return (
     <div class="resource-page operator">
       <header>
         <h1>Operate</h1>
         {isOperator.value && <p class="lead">What the service is at, over all keys.</p>}
       </header>
-      {currentKey.value === undefined ? (
-        <Pending of={load} text="Loading …" />
-      ) : isOperator.value ? (
-        <>
-          <Parts current={current} />
-          <View key={current} />
-        </>
-      ) : (
-        <div class="empty">
-          <p>This page is for operators: it needs a key with the scope “admin”, and yours does not have it.</p>
-          <p>
-            <a href="#/">Back to drawing</a>
-          </p>
-        </div>
-      )}
+      <Loaded of={{ value: currentKey.value, error }}>
+        {() =>
+          isOperator.value ? (
+            <>
+              <Parts current={current} />
+              <View key={current} />
+            </>
+          ) : (
+            <div class="empty">
+              <p>This page is for operators: it needs a key with the scope “admin”, and yours does not have it.</p>
+              <p>
+                <a href="#/">Back to drawing</a>
+              </p>
+            </div>
+          )
+        }
+      </Loaded>
     </div>
   );
 }

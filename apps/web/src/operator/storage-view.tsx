@@ -3,7 +3,7 @@ import type { Storage } from '../service/client';
 import { client } from '../session/session';
 import { Part } from '../ui/card';
 import { sizeOf } from '../ui/units';
-import { Loaded, usePolled } from './reading';
+import { Loaded, usePolled } from '../ui/reading';
 import type { Column } from './tables';
 import { DataTable, Figures } from './tables';
 
@@ -40,11 +40,13 @@ function Stored({ storage }: { storage: Storage }) {
         <Figures figures={figures} />
       </Part>
       <Part id="storage-by-key" title="By key">
-        {keys.length === 0 ? (
-          <p class="empty">No key stores anything.</p>
-        ) : (
-          <DataTable label="By key" columns={columns} rows={keys} keyOf={({ key_id }) => key_id} />
-        )}
+        <DataTable
+          label="By key"
+          empty="No key stores anything."
+          columns={columns}
+          rows={keys}
+          keyOf={({ key_id }) => key_id}
+        />
       </Part>
     </>
   );

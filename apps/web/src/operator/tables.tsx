@@ -37,11 +37,18 @@ export function Table<T>({ columns, rows, keyOf }: TableProps<T>) {
   );
 }
 
+interface DataTableProps<T> extends TableProps<T> {
+  label: string;
+  /** Stands in place of a table without rows. */
+  empty: string;
+}
+
 /**
  * A table that scrolls in its own box where the window is narrow; the box takes the focus, so that
  * the keyboard scrolls it.
  */
-export function DataTable<T>({ label, ...table }: TableProps<T> & { label: string }) {
+export function DataTable<T>({ label, empty, ...table }: DataTableProps<T>) {
+  if (table.rows.length === 0) return <p class="empty">{empty}</p>;
   return (
     <div class="table-box panel" role="group" aria-label={label} tabIndex={0}>
       <Table {...table} />

@@ -1,40 +1,43 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { isReachable } from '../service/reach';
-import { Button } from '../ui/buttons';
-import { explain } from '../ui/notices';
+import { Button } from './buttons';
+import { explain } from './notices';
 import type { Pages } from './pages';
 import { readPages } from './pages';
 
-const listRefreshMs = 5_000;
+const refreshMs = 5_000;
+
+/** Something that is read: what was read last, and why it could not be read again. */
+interface Read<T> {
+  value?: T;
+  error?: unknown;
+}
 
 /** Something that is read again and again. */
-export interface Polled<T> {
-  /** What was read last. */
-  value?: T;
-  /** Why it could not be read again. */
-  error?: unknown;
+interface Polled<T> extends Read<T> {
   /** Reads it now; an answer that is still on its way is dropped. */
   refresh: () => void;
 }
 
 /**
  * Reads something now and every so often, one request after the other, as long as the tab can be seen and the service
- * answers.
+ * answers, and at once when the service is back.
  * @param subject what is read; it is read at once when this changes
  */
-export function usePolled<T>(read: () => Promise<T>, intervalMs: number, subject: unknown = undefined): Polled<T> {
-  const [state, setState] = useState<{ value?: T; error?: unknown }>({});
+export function usePolled<T>(read: () => Promise<T>, intervalMs = refreshMs, subject?: unknown): Polled<T> {
+  const [state, setState] = useState<Read<T>>({});
   const [turn, setTurn] = useState(0);
+  const isThere = isReachable.value;
   useEffect(() => {
     let isReading = false;
     let isOver = false;
-    const tell = (next: { value?: T; error?: unknown }): void => {
+    const tell = (next: Read<T>): void => {
       isReading = false;
       if (!isOver) setState((before) => ({ ...before, ...next }));
     };
     const tick = (): void => {
-      if (isReading || document.hidden || !isReachable.value) return;
+      if (isReading || document.hidden) return;
       isReading = true;
       read().then(
         (value) => tell({ value, error: undefined }),
@@ -42,14 +45,14 @@ export function usePolled<T>(read: () => Promise<T>, intervalMs: number, subject
       );
     };
     tick();
-    const timer = setInterval(tick, intervalMs);
+    const timer = isThere ? setInterval(tick, intervalMs) : undefined;
     document.addEventListener('visibilitychange', tick);
     return () => {
       isOver = true;
       clearInterval(timer);
       document.removeEventListener('visibilitychange', tick);
     };
-  }, [subject, turn]);
+  }, [subject, turn, isThere]);
   return { ...state, refresh: () => setTurn((before) => before + 1) };
 }
 
@@ -61,13 +64,13 @@ interface Paged<T> extends Polled<T[]> {
 
 export function usePages<T>(open: () => Pages<T>, pageSize: number): Paged<T> {
   const [count, setCount] = useState(1);
-  const { value, ...rest } = usePolled(() => readPages(open(), count, pageSize), listRefreshMs, count);
+  const { value, ...rest } = usePolled(() => readPages(open(), count, pageSize), refreshMs, count);
   const { rows, hasMore = false } = value ?? {};
   return { ...rest, ...(rows && { value: rows }), hasMore, more: () => setCount(count + 1) };
 }
 
 interface LoadedProps<T> {
-  of: Polled<T>;
+  of: Read<T>;
   children: (value: T) => ComponentChildren;
 }
 
@@ -88,16 +91,14 @@ export function Loaded<T>({ of: { value, error }, children }: LoadedProps<T>) {
 
 interface ListedProps<T> {
   of: Paged<T>;
-  /** Stands in place of a list that has nothing. */
-  empty: string;
   children: (rows: readonly T[]) => ComponentChildren;
 }
 
 /** A list that is read in pages, with a button that reads on. */
-export function Listed<T>({ of: list, empty, children }: ListedProps<T>) {
+export function Listed<T>({ of: list, children }: ListedProps<T>) {
   return (
     <>
-      <Loaded of={list}>{(rows) => (rows.length === 0 ? <p class="empty">{empty}</p> : children(rows))}</Loaded>
+      <Loaded of={list}>{children}</Loaded>
       {list.hasMore && (
         <div>
           <Button kind="is-quiet" onClick={list.more}>
