@@ -1,7 +1,6 @@
 import { Task } from '@app/domain';
 import type { StepMessage } from '@app/tasks';
 import { Tasks, progressChannel } from '@app/tasks';
-import { Transactions } from '@app/queue';
 import type { Logger } from 'typeorm';
 import { DataSource } from 'typeorm';
 import { describeOnce, itOnce } from '../support/back-ends';
@@ -174,7 +173,7 @@ describe('Events', () => {
         logQueryError: () => undefined,
       } as unknown as Logger;
       try {
-        await api.app.get(Transactions).run((transaction) => api.app.get(Tasks).cancel(transaction, id));
+        await api.app.get(Tasks).cancel(id);
         for (const stream of streams) expect(await stream.next()).toMatchObject({ event: 'terminated', id: '0-end' });
       } finally {
         dataSource.logger = logger;

@@ -50,7 +50,7 @@ describe('the inference worker, told to stop,', () => {
   it('stops long before its end when the task is canceled, and leaves no file', async () => {
     const task = await bench.addTask(long);
     await stepOf(task, 3);
-    await bench.transactions.run((transaction) => bench.tasks.cancel(transaction, task.id));
+    await bench.tasks.cancel(task.id);
     await said(task, /given up/);
     expect(await bench.taskOf(task.id)).toMatchObject({ status: 'canceled', images: [] });
     const last = steps.filter(({ id }) => id === task.id).at(-1)!;
@@ -61,7 +61,7 @@ describe('the inference worker, told to stop,', () => {
   it('stops when the task is deleted', async () => {
     const task = await bench.addTask(long);
     await stepOf(task);
-    await bench.transactions.run((transaction) => bench.tasks.remove(transaction, task.id));
+    await bench.tasks.remove(task.id);
     await said(task, /given up/);
     expect(await filesOf(task)).toEqual([]);
   });
@@ -94,7 +94,7 @@ describe('the inference worker, told to stop,', () => {
     );
     const task = await bench.addTask(long);
     await stepOf(task);
-    await bench.transactions.run((transaction) => bench.tasks.cancel(transaction, task.id));
+    await bench.tasks.cancel(task.id);
     await said(task, /given up/);
     expect(await filesOf(task)).toEqual([]);
   });

@@ -13,6 +13,7 @@ export class ClaimLoop {
   private isStopped = false;
   private wake = (): void => undefined;
   private running: Promise<void> = Promise.resolve();
+  private readonly work = new Set<Promise<void>>();
 
   /**
    * @param claim claims one task and begins to work on it, without waiting for its end. False: nothing was claimed.
@@ -33,7 +34,26 @@ export class ClaimLoop {
     this.wake();
   }
 
-  /** Resolves when no claim is on its way. */
+  /** Remembers the work on what was claimed until it ends; then there may be room. The work reports its own errors. */
+  begin(work: Promise<void>): void {
+    const ended = work.finally(() => {
+      this.work.delete(ended);
+      this.look();
+    });
+    this.work.add(ended);
+  }
+
+  /** How much work has not ended. */
+  get begun(): number {
+    return this.work.size;
+  }
+
+  /** Resolves when all work that was begun has ended. */
+  async finished(): Promise<void> {
+    await Promise.all(this.work);
+  }
+
+  /** Resolves when no claim is on its way; work goes on. */
   async stop(): Promise<void> {
     this.isStopped = true;
     this.wake();

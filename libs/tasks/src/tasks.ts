@@ -153,16 +153,14 @@ export class Tasks {
     });
   }
 
-  /**
-   * Cancels a task that has not terminated, inside the caller's transaction.
-   * @returns whether it was canceled now; undefined if there is no such task.
-   */
-  async cancel(manager: EntityManager, taskId: string): Promise<{ canceled: boolean } | undefined> {
-    const row = await lockTask(manager, taskId);
-    if (!row) return undefined;
-    const canceled = !isTerminated(row.status);
-    if (canceled) await terminate(manager, [row], { status: 'canceled' });
-    return { canceled };
+  /** Cancels a task that has not terminated. @returns whether it was canceled now */
+  cancel(taskId: string): Promise<boolean> {
+    return this.transactions.run(async (manager) => {
+      const row = await lockTask(manager, taskId);
+      if (!row || isTerminated(row.status)) return false;
+      await terminate(manager, [row], { status: 'canceled' });
+      return true;
+    });
   }
 
   /** Cancels a batch of what an owner has waiting or being drawn, skipping locked tasks. @returns how many. */
@@ -170,15 +168,13 @@ export class Tasks {
     return cancelBatch(this.transactions, { ownerId, locked: 'skip' });
   }
 
-  /** Deletes a task with all its rows, inside the caller's transaction; a worker that draws it stops. */
-  async remove(manager: EntityManager, taskId: string): Promise<void> {
-    await manager.query(removeStatement, [[taskId]]);
-    await forgetReplies(manager, [taskId]);
-    await announce(manager, [changeChannel, stopChannel], [taskId]);
+  /** Deletes a task with all its rows; a worker that draws it stops. */
+  async remove(taskId: string): Promise<void> {
+    await this.transactions.run((manager) => this.removeAll(manager, [taskId]));
   }
 
   /**
-   * Deletes many tasks as `remove` does, in a fixed number of statements.
+   * Deletes many tasks as `remove` does, inside the caller's transaction and in a fixed number of statements.
    * @returns the ids of those that a worker ever claimed, which may have files.
    */
   async removeAll(manager: EntityManager, taskIds: readonly string[]): Promise<string[]> {

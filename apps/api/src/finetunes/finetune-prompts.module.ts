@@ -6,13 +6,12 @@ import { FinetunesModule } from './finetunes.module';
 import { ModelsModule } from '../models/models.module';
 import { FinetunePromptsController } from './finetune-prompts.controller';
 import { FinetunePromptsService } from './finetune-prompts.service';
-import { PromptBatches } from './prompt-batches.service';
 
 /** Prompts of Fine-Tunes. */
 @Module({
   imports: [TypeOrmModule.forFeature([FinetunePrompt]), AcceptanceModule, FinetunesModule, ModelsModule],
   controllers: [FinetunePromptsController],
-  providers: [FinetunePromptsService, PromptBatches],
+  providers: [FinetunePromptsService],
   exports: [FinetunePromptsService],
 })
 export class FinetunePromptsModule {}

@@ -1,14 +1,14 @@
-import type { Config } from '@app/config';
-import type { Drawing } from '@app/domain';
-import { assertReceiverAllowed, FinetunePrompt } from '@app/domain';
+import type { Drawing, Finetune } from '@app/domain';
+import { FinetunePrompt, NotFoundError, UnprocessableError } from '@app/domain';
 import type { ApplyStyleDto, CreatePromptDto, PartialPromptDto, TaskQueryDto } from '@app/domain/http';
-import { CreatedPromptDto, PromptDto, TerminatedPromptDto } from '@app/domain/http';
-import { CONFIG } from '@app/config';
+import { CreatedPromptDto, PromptDto, staleNote, TerminatedPromptDto } from '@app/domain/http';
+import { weightsName } from '@app/model-store';
 import { Tasks } from '@app/tasks';
 import { Transactions } from '@app/queue';
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
+import type { Order } from '../generations/acceptance.service';
 import { AcceptanceService } from '../generations/acceptance.service';
 import type { CallerKey } from '../http/caller.decorator';
 import { findOwned } from '../http/find-owned';
@@ -20,8 +20,8 @@ import type { List } from '../http/list';
 import { filterTasks, listOf } from '../http/list';
 import { StoredFiles } from '../files/stored-files';
 import { stylesToApply } from '../collections/applied-styles';
+import type { NewPrompt } from './new-prompt';
 import { fillIn, newPrompt, refuseWithoutName } from './new-prompt';
-import { PromptBatches } from './prompt-batches.service';
 
 /** The Prompts of a caller's Fine-Tunes. */
 @Injectable()
@@ -33,10 +33,8 @@ export class FinetunePromptsService {
     private readonly tasks: Tasks,
     private readonly acceptance: AcceptanceService,
     private readonly models: ModelsService,
-    private readonly batches: PromptBatches,
     private readonly urls: ImageUrls,
     private readonly files: StoredFiles,
-    @Inject(CONFIG) private readonly config: Config,
   ) {}
 
   /**
@@ -45,7 +43,7 @@ export class FinetunePromptsService {
    */
   async create(caller: CallerKey, finetuneId: string, dtos: readonly CreatePromptDto[]): Promise<CreatedPromptDto[]> {
     const finetune = await this.finetunes.load(caller.id, finetuneId);
-    this.assertReceiversAllowed(dtos);
+    this.acceptance.assertReceiversAllowed(dtos, (index) => `/${index}`);
     await this.acceptance.assertQueueRoom(caller, dtos.length);
     await refuseWithoutName(finetune, dtos);
     const served = await this.models.served(finetune.model);
@@ -69,9 +67,7 @@ export class FinetunePromptsService {
         served.defaults,
       ),
     );
-    const orders = dtos.map(({ metadata }, index) => ({ metadata, pointer: `/${index}/metadata` }));
-    const pointerTo = (index: number, field: string): string => `/${index}/${field}`;
-    await this.batches.insert({ caller, finetune, served, prompts, orders, pointerTo });
+    await this.insert(caller, { served, tasks: prompts, pointerTo: (index) => `/${index}`, finetune });
     return prompts.map(({ id, finetunePrompt, ...drawing }) =>
       CreatedPromptDto.from({ id, ...finetunePrompt, drawing: { ...drawing, task: { error: null, createdAt } } }),
     );
@@ -87,7 +83,7 @@ export class FinetunePromptsService {
     dtos: readonly ApplyStyleDto[],
   ): Promise<PartialPromptDto[]> {
     const finetune = await this.finetunes.load(caller.id, finetuneId);
-    this.assertReceiversAllowed(dtos);
+    this.acceptance.assertReceiversAllowed(dtos, (index) => `/${index}`);
     const styles = await stylesToApply(this.prompts.manager, caller.id, dtos);
     await this.acceptance.assertQueueRoom(caller, styles.flat().length);
     const [texts, served] = await Promise.all([fillIn(styles, finetune), this.models.served(finetune.model)]);
@@ -96,8 +92,7 @@ export class FinetunePromptsService {
     const made = dtos.flatMap((dto, index) =>
       styles[index].map((style, place) => ({
         dto,
-        order: { metadata: dto.metadata, pointer: `/${index}/metadata` },
-        pointer: `/${index}/id`,
+        pointer: `/${index}`,
         prompt: newPrompt(
           finetune,
           {
@@ -113,9 +108,10 @@ export class FinetunePromptsService {
         ),
       })),
     );
-    const [prompts, orders] = [made.map(({ prompt }) => prompt), made.map(({ order }) => order)];
+    const tasks = made.map(({ prompt }) => prompt);
     const pointerTo = (index: number): string => made[index].pointer;
-    await this.batches.insert({ caller, finetune, served, prompts, orders, pointerTo });
+    const textPointerTo = (index: number): string => `${made[index].pointer}/id`;
+    await this.insert(caller, { served, tasks, pointerTo, textPointerTo, finetune });
     // The DTO contains exactly what was sent: an omitted field does not exist. A webhook is not part of the record.
     return made.map(({ dto: { id: _styleId, webhook: _webhook, ...sent }, prompt: { id } }) => ({
       id,
@@ -179,7 +175,7 @@ export class FinetunePromptsService {
     await this.transactions.run(async (manager) => {
       const lock = 'pessimistic_write';
       await findOwned(manager, FinetunePrompt, ownerId, id, { within, lock });
-      await this.tasks.remove(manager, id);
+      await this.tasks.removeAll(manager, [id]);
     });
     await this.files.removeTasks([id]);
   }
@@ -190,12 +186,25 @@ export class FinetunePromptsService {
     return findOwned(this.prompts.manager, FinetunePrompt, ownerId, id, options);
   }
 
-  /** @throws UnprocessableError for a webhook at a literal private address. */
-  private assertReceiversAllowed(dtos: readonly { webhook?: string | null }[]): void {
-    dtos.forEach(({ webhook }, index) =>
-      assertReceiverAllowed(webhook, this.config.webhookAllowPrivate, `/${index}/webhook`),
-    );
+  /**
+   * @throws UnprocessableError for weights that no longer fit; NotFoundError for a Fine-Tune deleted meanwhile; what
+   * `AcceptanceService` throws
+   */
+  private async insert(caller: CallerKey, order: Order<NewPrompt> & { finetune: Finetune }): Promise<void> {
+    const base = weightsName(order.served);
+    const { finetune, tasks } = order;
+    if (finetune.isStale(base)) throw new UnprocessableError('FineTuneStale', staleNote(finetune, base));
+    if (tasks.length === 0) return;
+    await this.acceptance.insert(caller, order).catch((error: unknown) => {
+      throw isOfRemovedFinetune(error) ? new NotFoundError('FineTune') : error;
+    });
   }
+}
+
+/** The Fine-Tune existed when the request began. */
+function isOfRemovedFinetune(error: unknown): boolean {
+  const { code, constraint } = error as { code?: string; constraint?: string };
+  return code === '23503' && constraint === 'finetune_prompts_finetune_id_fkey';
 }
 
 /** What a Prompt takes from either body as it is. */

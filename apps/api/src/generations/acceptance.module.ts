@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
+import { ModelsModule } from '../models/models.module';
 import { AcceptanceService } from './acceptance.service';
 
 /** Limits on what a key may have drawn. */
-@Module({ providers: [AcceptanceService], exports: [AcceptanceService] })
+@Module({ imports: [ModelsModule], providers: [AcceptanceService], exports: [AcceptanceService] })
 export class AcceptanceModule {}

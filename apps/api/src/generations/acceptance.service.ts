@@ -1,23 +1,38 @@
 import type { Config } from '@app/config';
-import type { ApiKey, Metadata } from '@app/domain';
-import { FieldProblems, readSandboxOrder, TooManyError, UnauthorizedError, UnprocessableError } from '@app/domain';
+import type { ApiKey, Finetune } from '@app/domain';
+import {
+  assertReceiverAllowed,
+  FieldProblems,
+  readSandboxOrder,
+  TooManyError,
+  UnauthorizedError,
+  UnprocessableError,
+} from '@app/domain';
 import { CONFIG } from '@app/config';
+import type { InstalledModel } from '@app/model-store';
 import type { NewTask } from '@app/tasks';
 import { TaskIntake } from '@app/tasks';
 import { Transactions } from '@app/queue';
 import { Inject, Injectable } from '@nestjs/common';
 import type { CallerKey } from '../http/caller.decorator';
 import { StorageQuota } from '../http/storage-quota';
+import { PromptLengths } from '../models/prompt-lengths.service';
 
-/** The parts of a new task that concern its key. */
-export interface NewOrder {
-  metadata?: Metadata | null;
-  /** JSON pointer to the metadata in the body. */
-  pointer: string;
+/** A new task as a request asks for it. */
+export type Asked = Omit<NewTask, 'sandbox' | 'promptChunks'>;
+
+/** What one request asks for. */
+export interface Order<T extends Asked> {
+  /** The model that draws. */
+  served: InstalledModel;
+  tasks: readonly T[];
+  /** JSON pointer to the part of the body that asks for a task. */
+  pointerTo: (index: number) => string;
+  /** To the field with a text of a task; beside the pointer if left out. */
+  textPointerTo?: (index: number, field: string) => string;
+  /** Whose word the texts have. */
+  finetune?: Finetune;
 }
-
-/** What the key decides about a task: no engine draws a `sandbox` task. */
-export type TaskTerms = Pick<NewTask, 'sandbox'>;
 
 /** The key has reached its limit of waiting tasks. */
 class QueueFullError extends TooManyError {
@@ -37,20 +52,14 @@ export class AcceptanceService {
     private readonly intake: TaskIntake,
     private readonly transactions: Transactions,
     private readonly quota: StorageQuota,
+    private readonly lengths: PromptLengths,
     @Inject(CONFIG) private readonly config: Config,
   ) {}
 
-  /**
-   * Checks everything that can be checked before anything is written.
-   * @returns one for each order.
-   * @throws UnprocessableError for a key whose storage is full; InvalidError for an order that a sandbox cannot follow.
-   */
-  accept({ storage, sandbox }: CallerKey, orders: readonly NewOrder[]): TaskTerms[] {
-    this.quota.assertRoom(storage);
-    const problems = new FieldProblems();
-    if (sandbox) for (const { metadata, pointer } of orders) readSandboxOrder(metadata, pointer, problems);
-    problems.throwIfAny();
-    return orders.map(() => ({ sandbox }));
+  /** @throws UnprocessableError for a webhook at a literal private address */
+  assertReceiversAllowed(bodies: readonly { webhook?: string | null }[], pointerTo: (index: number) => string): void {
+    for (const [index, { webhook }] of bodies.entries())
+      assertReceiverAllowed(webhook, this.config.webhookAllowPrivate, `${pointerTo(index)}/webhook`);
   }
 
   /**
@@ -76,14 +85,27 @@ export class AcceptanceService {
   }
 
   /**
-   * Writes all tasks of a request, their records and their jobs, or none.
-   * @throws UnauthorizedError for a key that was revoked meanwhile; QueueFullError if the key would exceed its limit of
-   * waiting tasks, whatever else is being written.
+   * Checks everything that can be checked first, then writes all tasks of a request and their records, or none.
+   * @returns the tasks as they are written
+   * @throws UnprocessableError for a full storage or a text that is too long;
+   * InvalidError for an order that a sandbox cannot follow; UnauthorizedError for a key that was revoked meanwhile;
+   * QueueFullError if the key would exceed its limit of waiting tasks, whatever else is being written.
    */
-  async insert({ id: ownerId, maxQueued }: ApiKey, tasks: readonly NewTask[]): Promise<void> {
+  async insert<T extends Asked>({ id: ownerId, maxQueued, storage, sandbox }: CallerKey, order: Order<T>) {
+    const { served, tasks: asked, pointerTo, finetune } = order;
+    const { textPointerTo = (index: number, field: string) => `${pointerTo(index)}/${field}` } = order;
+    this.quota.assertRoom(storage);
+    const problems = new FieldProblems();
+    for (const [index, { generation, finetunePrompt }] of asked.entries()) {
+      const { metadata } = generation ?? finetunePrompt ?? {};
+      if (sandbox) readSandboxOrder(metadata, `${pointerTo(index)}/metadata`, problems);
+    }
+    problems.throwIfAny();
+    const chunks = await this.lengths.check(ownerId, served, asked, textPointerTo, finetune);
+    const tasks = asked.map((task, index) => ({ ...task, sandbox, promptChunks: chunks[index] }));
     const cap = maxQueued ?? this.config.maxQueuedPerKey;
     const outcome = await this.intake.insert({ ownerId, maxQueued: cap, tasks });
-    if (outcome.admitted) return;
+    if (outcome.admitted) return tasks;
     if (outcome.revoked) throw new UnauthorizedError();
     throw new QueueFullError(cap, outcome.queued, tasks.length);
   }

@@ -1,30 +1,17 @@
-import type { Config } from '@app/config';
-import {
-  assertReceiverAllowed,
-  ConflictError,
-  defaults,
-  Generation,
-  isIdentifier,
-  newIdentifier,
-  NotFoundError,
-} from '@app/domain';
+import { ConflictError, defaults, Generation, isIdentifier, newIdentifier, NotFoundError } from '@app/domain';
 import type { CreateGenerationDto, GenerationRecord, TaskQueryDto } from '@app/domain/http';
 import { GenerationDto } from '@app/domain/http';
-import { CONFIG } from '@app/config';
 import type { NewTask } from '@app/tasks';
 import { Tasks } from '@app/tasks';
 import type { ModelDefaults } from '@app/model-store';
 import { crashPoint } from '@app/process';
-import { Transactions } from '@app/queue';
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
-import type { TaskTerms } from './acceptance.service';
 import { AcceptanceService } from './acceptance.service';
 import type { CallerKey } from '../http/caller.decorator';
 import { assertDrawable } from '../models/assert-drawable';
 import { ModelsService } from '../models/models.service';
-import { PromptLengths } from '../models/prompt-lengths.service';
 import { resolvedOrder } from '../models/resolved-order';
 import { ImageUrls } from '../files/image-urls';
 import type { List } from '../http/list';
@@ -36,30 +23,24 @@ import { StoredFiles } from '../files/stored-files';
 export class GenerationsService {
   constructor(
     @InjectRepository(Generation) private readonly generations: Repository<Generation>,
-    private readonly transactions: Transactions,
     private readonly tasks: Tasks,
     private readonly acceptance: AcceptanceService,
     private readonly models: ModelsService,
-    private readonly lengths: PromptLengths,
     private readonly urls: ImageUrls,
     private readonly files: StoredFiles,
-    @Inject(CONFIG) private readonly config: Config,
   ) {}
 
-  /** Stores the request with every default resolved and the seed chosen, together with its job. */
+  /** Stores the request with every default resolved and the seed chosen. */
   async create(caller: CallerKey, dto: CreateGenerationDto): Promise<GenerationDto> {
-    assertReceiverAllowed(dto.webhook, this.config.webhookAllowPrivate);
+    this.acceptance.assertReceiversAllowed([dto], () => '');
     const served = await this.models.served(dto.model ?? defaults.model, '/model');
     assertDrawable(served, {
       aspectRatio: dto.aspect_ratio,
       scheduler: { name: dto.scheduler ?? undefined },
       pointer: '',
     });
-    const [terms] = this.acceptance.accept(caller, [{ metadata: dto.metadata, pointer: '/metadata' }]);
-    const drawing = newGeneration(caller.id, dto, terms, served.defaults);
-    const [promptChunks] = await this.lengths.check(caller.id, served, [drawing], (_, field) => `/${field}`);
-    const task = { ...drawing, promptChunks };
-    await this.acceptance.insert(caller, [task]);
+    const tasks = [newGeneration(caller.id, dto, served.defaults)];
+    const [task] = await this.acceptance.insert(caller, { served, tasks, pointerTo: () => '' });
     crashPoint('after-insert');
     return GenerationDto.from(asInserted(task), []);
   }
@@ -85,10 +66,10 @@ export class GenerationsService {
   /** @throws ConflictError when it has succeeded or failed; one that is already canceled stays canceled. */
   async cancel(ownerId: string, id: string): Promise<GenerationDto> {
     await this.load(ownerId, id);
-    const outcome = await this.transactions.run((manager) => this.tasks.cancel(manager, id));
+    const canceled = await this.tasks.cancel(id);
     const generation = await this.load(ownerId, id);
     const { status } = generation.drawing.task;
-    if (!outcome?.canceled && status !== 'canceled')
+    if (!canceled && status !== 'canceled')
       throw new ConflictError('GenerationTerminated', `The Generation has ${status} and cannot be canceled.`);
     return this.present(generation);
   }
@@ -96,7 +77,7 @@ export class GenerationsService {
   /** Cancels it if it has not terminated, and deletes its row and its pictures. */
   async remove(ownerId: string, id: string): Promise<void> {
     await this.load(ownerId, id);
-    await this.transactions.run((manager) => this.tasks.remove(manager, id));
+    await this.tasks.remove(id);
     await this.files.removeAll([id]);
   }
 
@@ -137,15 +118,10 @@ export class GenerationsService {
  * The row of a new Generation's task, with every default resolved and the seed chosen.
  * @param modelDefaults those of the model that will draw it
  */
-function newGeneration(
-  ownerId: string,
-  dto: CreateGenerationDto,
-  terms: TaskTerms,
-  modelDefaults: ModelDefaults,
-): NewGeneration {
+function newGeneration(ownerId: string, dto: CreateGenerationDto, modelDefaults: ModelDefaults) {
   return {
     id: newIdentifier(),
-    kind: 'generation',
+    kind: 'generation' as const,
     ownerId,
     finetuneId: null,
     prompt: dto.prompt,
@@ -165,17 +141,13 @@ function newGeneration(
       modelDefaults,
     ),
     numImages: dto.num_generations ?? defaults.numGenerations,
-    promptChunks: null,
     createdAt: new Date(),
-    ...terms,
     generation: { webhook: dto.webhook ?? null, metadata: dto.metadata ?? null },
   };
 }
 
-type NewGeneration = NewTask & Required<Pick<NewTask, 'generation'>>;
-
 /** The row as a query would return it right after the insert. */
-function asInserted({ generation, ...task }: NewGeneration): GenerationRecord {
+function asInserted({ generation, ...task }: ReturnType<typeof newGeneration> & NewTask): GenerationRecord {
   const row = { ...task, status: 'queued', error: null, completedAt: null } as const;
   return { id: task.id, ...generation, drawing: { ...task, upscaler: null, servedBy: null, task: row } };
 }

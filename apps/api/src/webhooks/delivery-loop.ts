@@ -46,7 +46,6 @@ WHERE id IN (SELECT id FROM due) RETURNING id`;
  */
 @Injectable()
 export class DeliveryLoop implements OnApplicationBootstrap {
-  private readonly attempts = new Set<Promise<void>>();
   private readonly loop = new ClaimLoop(
     () => this.claim(),
     ({ message }) => this.logger.warnSparingly('due webhooks could not be looked for', { reason: message }),
@@ -70,7 +69,7 @@ export class DeliveryLoop implements OnApplicationBootstrap {
 
   /** Begins what is due, as far as there are places. @returns whether anything was */
   private async claim(): Promise<boolean> {
-    const free = concurrency - this.attempts.size;
+    const free = concurrency - this.loop.begun;
     if (free === 0) return false;
     const [claimed] = await this.deliveries.query<[{ id: string }[], number]>(claimStatement, [
       this.gate.fullOwners(),
@@ -84,19 +83,16 @@ export class DeliveryLoop implements OnApplicationBootstrap {
   }
 
   private begin(delivery: WebhookDelivery): void {
-    const attempt = this.webhooks
-      .attempt(delivery)
-      .catch((error: Error) => this.logger.error('webhook attempt failed on our side', { id: delivery.id }, error))
-      .finally(() => {
-        this.attempts.delete(attempt);
-        this.loop.look();
-      });
-    this.attempts.add(attempt);
+    this.loop.begin(
+      this.webhooks
+        .attempt(delivery)
+        .catch((error: Error) => this.logger.error('webhook attempt failed on our side', { id: delivery.id }, error)),
+    );
   }
 
   /** Attempts end by themselves within a limited time. */
   private async end(): Promise<void> {
     await this.loop.stop();
-    await Promise.all(this.attempts);
+    await this.loop.finished();
   }
 }

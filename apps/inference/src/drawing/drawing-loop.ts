@@ -23,7 +23,6 @@ const plainClaim = 8;
 export class DrawingLoop implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly loop: ClaimLoop;
   private readonly shutdown = new AbortController();
-  private readonly drawn = new Set<Promise<void>>();
   private claims = 0;
 
   constructor(
@@ -54,7 +53,7 @@ export class DrawingLoop implements OnApplicationBootstrap, BeforeApplicationShu
   /** Stops claiming, lets current drawings finish within the deadline, and gives the others back. */
   async beforeApplicationShutdown(): Promise<void> {
     await this.loop.stop();
-    const finished = Promise.all(this.drawn);
+    const finished = this.loop.finished();
     const deadline = new AbortController();
     await Promise.race([finished, delay(this.deadlineMs, undefined, { signal: deadline.signal, ref: false })]);
     deadline.abort();
@@ -85,16 +84,16 @@ export class DrawingLoop implements OnApplicationBootstrap, BeforeApplicationShu
       loan.giveBack();
       this.loop.look();
     };
-    const drawing = this.drawings
-      .run(task, { ...loan, giveBack }, this.shutdown.signal)
-      // Its heartbeats have ended, so the sweep finds it.
-      .catch((error: Error) => this.logger.error('the outcome could not be written', { taskId: task.id }, error))
-      .finally(() => {
-        this.drawn.delete(drawing);
-        leave();
-        giveBack();
-      });
-    this.drawn.add(drawing);
+    this.loop.begin(
+      this.drawings
+        .run(task, { ...loan, giveBack }, this.shutdown.signal)
+        // Its heartbeats have ended, so the sweep finds it.
+        .catch((error: Error) => this.logger.error('the outcome could not be written', { taskId: task.id }, error))
+        .finally(() => {
+          leave();
+          giveBack();
+        }),
+    );
   }
 
   /** What the engines with a place free can draw now, and what they have loaded. */

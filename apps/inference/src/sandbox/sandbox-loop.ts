@@ -25,7 +25,6 @@ export class SandboxLoop implements OnApplicationBootstrap, BeforeApplicationShu
   private readonly loop: ClaimLoop;
   private readonly places = new Places({ places: { count: places } });
   private readonly drawings: DrawingService;
-  private readonly running = new Set<Promise<void>>();
   private readonly shutdown = new AbortController();
 
   constructor(
@@ -74,7 +73,7 @@ export class SandboxLoop implements OnApplicationBootstrap, BeforeApplicationShu
   async beforeApplicationShutdown(): Promise<void> {
     await this.loop.stop();
     this.shutdown.abort();
-    await Promise.all(this.running);
+    await this.loop.finished();
   }
 
   private async claim(): Promise<boolean> {
@@ -86,14 +85,11 @@ export class SandboxLoop implements OnApplicationBootstrap, BeforeApplicationShu
 
   private begin(task: DrawingTask): void {
     const giveBack = this.places.take(task.ownerId);
-    const drawing = this.draw(task)
-      .catch((error: Error) => this.logger.error('a sandbox task was not settled', { taskId: task.id }, error))
-      .finally(() => {
-        this.running.delete(drawing);
-        giveBack();
-        this.loop.look();
-      });
-    this.running.add(drawing);
+    this.loop.begin(
+      this.draw(task)
+        .catch((error: Error) => this.logger.error('a sandbox task was not settled', { taskId: task.id }, error))
+        .finally(giveBack),
+    );
   }
 
   private async draw(task: DrawingTask): Promise<void> {
