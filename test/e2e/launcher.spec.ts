@@ -8,7 +8,7 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { misconfiguredExitCode } from '@app/process';
 import sharp from 'sharp';
-import { processesOf, RunningLauncher, untilNobodyIsLeft } from '../support/running-launcher';
+import { processesOf, ServiceProcess, untilNobodyIsLeft } from '../support/service-process';
 import { until } from '../support/until';
 
 /** Everything in a folder, at any depth, that other users can access. */
@@ -28,9 +28,9 @@ jest.setTimeout(600_000);
 describe('npm start', () => {
   let folder: string;
   let dataDir: string;
-  const launchers: RunningLauncher[] = [];
-  const launch = (env: Record<string, string> = {}): RunningLauncher => {
-    const launcher = new RunningLauncher({ DATA_DIR: dataDir, PORT: '0', ...env });
+  const launchers: ServiceProcess[] = [];
+  const launch = (env: Record<string, string> = {}): ServiceProcess => {
+    const launcher = new ServiceProcess('launcher', { DATA_DIR: dataDir, PORT: '0', ...env });
     launchers.push(launcher);
     return launcher;
   };
@@ -58,7 +58,7 @@ describe('npm start', () => {
   };
 
   describe('runs a service that', () => {
-    let launcher: RunningLauncher;
+    let launcher: ServiceProcess;
     let url: string;
     const signInCode = (): string => /#code=([\w-]{20,})\n/.exec(launcher.output)?.[1] ?? 'none was printed';
 
@@ -66,7 +66,7 @@ describe('npm start', () => {
       makeFolder();
       // Nobody looks at these pictures, and this model draws them in a tenth of the time.
       launcher = launch({ MODELS_DIR: process.env.TEST_MODELS_DIR! });
-      url = await launcher.url();
+      url = await launcher.listening();
     });
     afterAll(removeFolder);
 
@@ -144,9 +144,9 @@ describe('npm start', () => {
       const restored = launch({ DATA_DIR: other, PUBLIC_URL: url });
       const path = '/v1/sd/text-to-image';
       const [before] = (await call(url, path)) as { images: string[] }[];
-      const [after] = (await call(await restored.url(), path)) as { images: string[] }[];
+      const [after] = (await call(await restored.listening(), path)) as { images: string[] }[];
       expect(after.images).toHaveLength(1);
-      const at = new URL(await restored.url()).port;
+      const at = new URL(await restored.listening()).port;
       const pathOf = (image: string): string => new URL(image).pathname;
       expect({ ...after, images: after.images.map(pathOf) }).toEqual({ ...before, images: before.images.map(pathOf) });
       const bytes = async (port: string): Promise<Buffer> => {
@@ -214,12 +214,12 @@ describe('npm start', () => {
     try {
       const first = launch();
       const body = { prompt: 'a red circle', steps: 1 };
-      const made = (await call(await first.url(), '/v1/sd/text-to-image', body)) as { id: string };
+      const made = (await call(await first.listening(), '/v1/sd/text-to-image', body)) as { id: string };
       for (const { pid } of processesOf(folder)) process.kill(pid, 'SIGKILL');
       await first.ended;
 
       const second = launch();
-      const url = await second.url();
+      const url = await second.listening();
       expect(second.output).not.toContain(token());
       await expect(call(url, `/v1/sd/text-to-image/${made.id}`)).resolves.toMatchObject({ prompt: 'a red circle' });
 

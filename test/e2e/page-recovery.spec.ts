@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { describeInBrowser, TestBrowser } from '../support/browser';
 import { trainableModels } from '../support/quick-model';
-import { processesOf, RunningLauncher, untilNobodyIsLeft } from '../support/running-launcher';
+import { processesOf, ServiceProcess, untilNobodyIsLeft } from '../support/service-process';
 import { until } from '../support/until';
 
 interface GenerationJson {
@@ -20,7 +20,7 @@ jest.setTimeout(600_000);
 
 describeInBrowser('The page of npm start, of which a process is killed while it draws,', () => {
   let folder: string;
-  let launcher: RunningLauncher;
+  let launcher: ServiceProcess;
   let browser: TestBrowser;
   let page: Page;
 
@@ -28,8 +28,12 @@ describeInBrowser('The page of npm start, of which a process is killed while it 
     folder = mkdtempSync(join(tmpdir(), 'darkroom-recovery-'));
     chmodSync(folder, 0o711);
     // What the pictures show does not matter.
-    launcher = new RunningLauncher({ DATA_DIR: join(folder, 'data'), PORT: '0', MODELS_DIR: trainableModels() });
-    await launcher.url();
+    launcher = new ServiceProcess('launcher', {
+      DATA_DIR: join(folder, 'data'),
+      PORT: '0',
+      MODELS_DIR: trainableModels(),
+    });
+    await launcher.listening();
     const address = await until(
       async () => /http:\S+#code=[\w-]+(?=\n)/.exec(launcher.output)?.[0],
       'the address that signs in is printed',

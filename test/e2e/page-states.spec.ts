@@ -181,7 +181,7 @@ describeInBrowser('The page', () => {
       const other = await (await browser.context()).newPage();
       await other.goto(`${service.baseUrl}/#code=${code}`);
       await other.getByText('was used before or has expired').waitFor();
-      expect(service.api.output()).not.toContain(code);
+      expect(service.api.output).not.toContain(code);
     });
   });
 });

@@ -173,7 +173,7 @@ describe('From a prompt to a picture', () => {
       webhook: `${receiver.url}/killed`,
     });
     await until(async () => (await find(id)).served_by ?? undefined, 'drawing has begun');
-    await service.workers[0].kill('SIGKILL');
+    await service.workers[0].end('SIGKILL');
     await service.startWorker();
     const done = await until(
       async () => {

@@ -1,7 +1,6 @@
 import { Bench } from '../torture/bench';
 import { rows } from '../torture/rows';
-import type { Report } from '../torture/run';
-import { startRows } from '../torture/run';
+import type { Report } from '../torture/bench';
 
 // Scenarios mostly wait for locks to expire, so several run at once.
 const atOnce = 4;
@@ -13,7 +12,7 @@ describe('the job contract holds when there is', () => {
 
   beforeAll(async () => {
     bench = await Bench.start('short');
-    const running = startRows(bench, rows, 'short', atOnce);
+    const running = bench.run(rows, atOnce);
     reports = new Map(rows.map(({ name }, i) => [name, running[i]]));
   });
 

@@ -1,9 +1,8 @@
-import { once } from 'node:events';
 import { join } from 'node:path';
 import type { DrawingTask } from '@app/domain';
 import { newIdentifier, Task } from '@app/domain';
 import { createInference } from '../../apps/inference/src/create-inference';
-import { createInferenceBench, killerThreadFile } from '../support/inference';
+import { createInferenceBench, faultyThread } from '../support/inference';
 import { startTestService } from '../support/service';
 import { until } from '../support/until';
 import type { DrawingValues } from '../support/drawing-rows';
@@ -18,7 +17,7 @@ describe('a task that ends what draws it', () => {
     const add = (values: DrawingValues) => bench.addTask({ ownerId: newIdentifier(), steps: 4, ...values });
     const before = [await add({}), await add({}), await add({ prompt: 'a killer' }), await add({}), await add({})];
     const killer = before[2];
-    const worker = await createInference({ ...bench, threadFile: killerThreadFile });
+    const worker = await createInference({ ...bench, threadFile: faultyThread('killer') });
     try {
       await until(async () => (await bench.taskOf(killer.id)).deaths > 0, 'the thread ended');
       const after = [await add({}), await add({})];
@@ -66,7 +65,7 @@ describe('a task that ends what draws it', () => {
       let crashes = 0;
       for (;;) {
         const worker = await service.startWorker({ NODE_OPTIONS });
-        const ended = once(worker.process, 'exit').then(() => true);
+        const ended = worker.ended.then(() => true);
         const isEnded = await Promise.race([ended, until(isOver, 'the killer is failed').then(() => false)]);
         if (!isEnded) break;
         crashes++;

@@ -12,7 +12,7 @@ import type {
   ModelLoaded,
   RgbPicture,
 } from '../../apps/inference/src/engine/engine-protocol';
-import { givingUpThreadFile, threadFile } from '../support/inference';
+import { faultyThread, threadFile } from '../support/inference';
 import { psnr } from '../support/psnr';
 import { shareGraphs } from '../support/shared-graphs';
 import { until } from '../support/until';
@@ -103,7 +103,7 @@ describe(Engine.name, () => {
   });
 
   it('makes no other step for a drawing that was given up', async () => {
-    const giving = new Engine({ ...options(), threadFile: givingUpThreadFile, onLoaded: () => undefined });
+    const giving = new Engine({ ...options(), threadFile: faultyThread('givingUp'), onLoaded: () => undefined });
     const steps: number[] = [];
     const onProgress = ({ step }: DrawingProgress): void => void steps.push(step);
     const drawing = draw({ prompt: 'until step 5', numInferenceSteps: 50 }, { onProgress }, giving);

@@ -12,7 +12,7 @@ import type {
   RgbPicture,
 } from '../../apps/inference/src/engine/engine-protocol';
 import { drawPictures } from '../support/draw-pictures';
-import { dyingLaneFile, givingUpThreadFile, hangingLaneFile, threadFile } from '../support/inference';
+import { faultyThread, threadFile } from '../support/inference';
 import { shareGraphs } from '../support/shared-graphs';
 import { smallRequest } from '../support/small-request';
 import { until } from '../support/until';
@@ -90,7 +90,7 @@ describe('an engine with two threads, which draws several pictures in lanes', ()
   });
 
   it('lets go of what is given up while some of its pictures are decoded, and draws the others', async () => {
-    const giving = engineWith({ threadFile: givingUpThreadFile });
+    const giving = engineWith({ threadFile: faultyThread('givingUp') });
     await untilLanesAreUsed(giving);
     // More pictures than the lanes are at together: when the first is handed on, there are some left.
     const given = draw({ numImages: 16, prompt: 'until a picture' }, {}, giving);
@@ -128,7 +128,7 @@ describe('an engine with two threads, which draws several pictures in lanes', ()
 
   it('ends with a lane that dies while it decodes, and starts again', async () => {
     const crashes: Error[] = [];
-    const dying = engineWith({ threadFile: dyingLaneFile, onCrash: (error) => crashes.push(error) });
+    const dying = engineWith({ threadFile: faultyThread('dyingLane'), onCrash: (error) => crashes.push(error) });
     const both = await lostByFault(dying);
     for (const error of both) expect(error).toBeInstanceOf(EngineLostError);
     expect(crashes.map(({ cause }) => String(cause))).toEqual([expect.stringContaining('A lane of the engine ended')]);
@@ -139,7 +139,7 @@ describe('an engine with two threads, which draws several pictures in lanes', ()
   it('counts as hung when one lane hangs, however much the other has to draw', async () => {
     const stalls: Error[] = [];
     const onStall = (error: Error): void => void stalls.push(error);
-    const hanging = engineWith({ threadFile: hangingLaneFile, stallMs: 1_000, onStall });
+    const hanging = engineWith({ threadFile: faultyThread('hangingLane'), stallMs: 1_000, onStall });
     for (const error of await lostByFault(hanging)) expect(error).toBeInstanceOf(EngineLostError);
     expect(stalls).toHaveLength(1);
     await hanging.close(10_000);

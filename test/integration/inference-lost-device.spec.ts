@@ -1,15 +1,15 @@
-import { join } from 'node:path';
 import type { EngineOptions } from '../../apps/inference/src/engine/engine';
 import { Engine } from '../../apps/inference/src/engine/engine';
 import { DrawingAbortedError, EngineBrokenError, EngineLostError } from '../../apps/inference/src/engine/engine-errors';
 import type { DrawRequest } from '../../apps/inference/src/engine/engine-protocol';
+import { faultyThread } from '../support/inference';
 
 describe('an engine that loses its GPU', () => {
-  function engineWith(file: string) {
+  function engineWith(fault: string) {
     const stalls: string[] = [];
     const options: EngineOptions = {
       settings: { device: 'auto', intraOpNumThreads: 1, cacheDir: '' },
-      threadFile: join(__dirname, '..', 'support', file),
+      threadFile: faultyThread(fault),
       stallMs: 60_000,
       onStall: ({ message }) => stalls.push(message),
     };
@@ -27,7 +27,7 @@ describe('an engine that loses its GPU', () => {
   }
 
   it('is of no more use after several drawings that broke in a row, and gives back what had not begun', async () => {
-    const { engine, draw, stalls } = engineWith('dead-gpu-thread.cjs');
+    const { engine, draw, stalls } = engineWith('deadGpu');
     const [begun, waiting] = [draw('begins'), draw('waits')];
     for (let i = 0; i < 3; i++) expect(await draw('breaks')).toBeInstanceOf(EngineBrokenError);
     await draw('sound');
@@ -44,7 +44,7 @@ describe('an engine that loses its GPU', () => {
   });
 
   it('starts again with the device it had chosen, and is of no more use without it', async () => {
-    const { engine, draw, stalls } = engineWith('vanishing-gpu-thread.cjs');
+    const { engine, draw, stalls } = engineWith('vanishingGpu');
     expect(await draw('any')).toBeInstanceOf(EngineLostError);
     expect(await Promise.all([draw('next'), draw('another')])).toEqual(
       [1, 2].map(() => expect.any(DrawingAbortedError) as unknown),

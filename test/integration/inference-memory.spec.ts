@@ -13,7 +13,7 @@ import { EngineLoop } from '../../apps/inference/src/engine/loop/engine-loop';
 import type { DrawRequest, EngineStep, DrawnModel } from '../../apps/inference/src/engine/engine-protocol';
 import { bytesPerRow, decodeBytes } from '../../apps/inference/src/engine/memory/picture-memory';
 import { drawPictures } from '../support/draw-pictures';
-import { threadFile } from '../support/inference';
+import { faultyThread, threadFile } from '../support/inference';
 import { failingAtRows, usingFirstTimestep } from '../support/onnx';
 import { smallRequest } from '../support/small-request';
 import { until } from '../support/until';
@@ -116,7 +116,7 @@ describe('an engine whose memory does not suffice', () => {
   it.each(['beside another', 'by itself'])(
     'draws a picture anew whose scheduler failed in the middle of a step, %s, and the same one',
     async (beside) => {
-      const failing = engineOf(join(__dirname, '..', 'support', 'failing-scheduler-engine-thread.cjs'));
+      const failing = engineOf(faultyThread('failingScheduler'));
       const values = { numInferenceSteps: 20, scheduler: 'dpmpp_2m' };
       const others = beside === 'by itself' ? [] : [draw({ numInferenceSteps: 20 }, {}, failing)];
       const [pictures, ...rest] = await Promise.all([draw(values, {}, failing), ...others]);

@@ -11,7 +11,7 @@ import type {
   DrawnModel,
   RgbPicture,
 } from '../../apps/inference/src/engine/engine-protocol';
-import { threadFile } from '../support/inference';
+import { faultyThread, threadFile } from '../support/inference';
 import { shareGraphs } from '../support/shared-graphs';
 import { smallRequest } from '../support/small-request';
 
@@ -149,7 +149,7 @@ describe.each([1, 2])('requests that one engine of %d threads draws side by side
   });
 
   it('are all drawn where a graph fails with many rows, and many are not tried again at each step', async () => {
-    const fewRows = engineWith({ threadFile: join(__dirname, '..', 'support', 'few-rows-engine-thread.cjs') });
+    const fewRows = engineWith({ threadFile: faultyThread('fewRows') });
     const many = { numImages: 3, numInferenceSteps: 6 };
     const [one, other, alone] = await Promise.all([0, 1, 2].map((seed) => draw({ seed, ...many }, {}, fewRows)));
     await fewRows.close();

@@ -12,7 +12,7 @@ import {
 } from '../../apps/inference/src/engine/engine-errors';
 import type { DrawnModel, DrawRequest, EngineStep, RgbPicture } from '../../apps/inference/src/engine/engine-protocol';
 import { drawPictures } from '../support/draw-pictures';
-import { sideThreadFiles, threadFile } from '../support/inference';
+import { faultyThread, threadFile } from '../support/inference';
 import { shareGraphs } from '../support/shared-graphs';
 import { smallRequest } from '../support/small-request';
 import { until } from '../support/until';
@@ -64,7 +64,7 @@ describe('an engine with a second thread, as with CUDA', () => {
   const countOf = (what: string): number => asked().filter((each) => each === what).length;
 
   it('draws the same to the last bit, encodes, decodes and enlarges in the second thread, and has these parts only there', async () => {
-    const side = engineWith(sideThreadFiles.sound);
+    const side = engineWith(faultyThread('side'));
     const kinds = ['euler', 'euler_a', 'heun'].map((scheduler, i) => ({
       ...{ scheduler, seed: i, prompt: `picture ${i}`, numInferenceSteps: 2 + i, numImages: 1 + (i % 2) },
       guidanceScale: i % 2 ? 1 : 7.5,
@@ -85,7 +85,7 @@ describe('an engine with a second thread, as with CUDA', () => {
 
   it('goes on with calls of the U-Net while a picture is decoded or enlarged', async () => {
     const steps: EngineStep[] = [];
-    const patient = engineWith(sideThreadFiles.patient, { onStep: (step) => steps.push(step) });
+    const patient = engineWith(faultyThread('patientSide'), { onStep: (step) => steps.push(step) });
     const given = new AbortController();
     const endless = errorOf(draw(patient, { numInferenceSteps: 999, scheduler: 'ddim' }, { signal: given.signal }));
     const enlarged = await draw(patient, { seed: 5 }, { upscaler, owner: 'another' });
@@ -97,7 +97,7 @@ describe('an engine with a second thread, as with CUDA', () => {
   });
 
   it('goes on with calls of the U-Net while the text of another is encoded, also for those that came at once', async () => {
-    const patient = engineWith(sideThreadFiles.patientEncoder);
+    const patient = engineWith(faultyThread('patientEncoderSide'));
     const seeds = [1, 2, 3];
     const values = (seed: number) => ({ seed, prompt: `picture ${seed}`, numInferenceSteps: 20 });
     const pictures = await Promise.all(seeds.map((seed) => draw(patient, values(seed))));
@@ -106,7 +106,7 @@ describe('an engine with a second thread, as with CUDA', () => {
 
   it('decodes more than one picture beside a long call, and charges that call for the time in which nothing was decoded', async () => {
     const steps: EngineStep[] = [];
-    const engine = engineWith(sideThreadFiles.longCalls, { onStep: (step) => steps.push(step) });
+    const engine = engineWith(faultyThread('longCallsSide'), { onStep: (step) => steps.push(step) });
     const given = new AbortController();
     const endless = errorOf(draw(engine, { numInferenceSteps: 999, scheduler: 'ddim' }, { signal: given.signal }));
     await draw(engine, { numImages: 4 });
@@ -124,7 +124,7 @@ describe('an engine with a second thread, as with CUDA', () => {
   it('does not decode what is given up while it waits for the second thread, and releases its model', async () => {
     const released: string[] = [];
     // Enough for all pictures at once, and not for two models.
-    const slow = engineWith(sideThreadFiles.slowDecoder, {
+    const slow = engineWith(faultyThread('slowDecoderSide'), {
       memoryBytes: 80 * 2 ** 20,
       onReleased: (key) => released.push(key),
     });
@@ -141,7 +141,7 @@ describe('an engine with a second thread, as with CUDA', () => {
 
   it('frees what the second thread holds of a model that makes room for another', async () => {
     const released: string[] = [];
-    const side = engineWith(sideThreadFiles.sound, { memoryBytes: 1, onReleased: (key) => released.push(key) });
+    const side = engineWith(faultyThread('side'), { memoryBytes: 1, onReleased: (key) => released.push(key) });
     await draw(side);
     await draw(side, {}, { model: modelOf('sd21-optimum') });
     expect(released).toEqual([tiny.key]);
@@ -153,7 +153,7 @@ describe('an engine with a second thread, as with CUDA', () => {
   });
 
   it('draws anew alone what had no memory in the second thread beside others, and fails what has none alone', async () => {
-    const failing = engineWith(sideThreadFiles.failing);
+    const failing = engineWith(faultyThread('failingSide'));
     const seeds = [1, 2, 3];
     const pictures = await Promise.all(seeds.map((seed) => draw(failing, { seed })));
     for (const seed of seeds) expect(pictures[seed - 1]).toStrictEqual(await draw(plain, { seed }));
@@ -164,14 +164,14 @@ describe('an engine with a second thread, as with CUDA', () => {
   });
 
   it('fails a prompt that the text encoder has no memory for, and does not load its model again and again', async () => {
-    const failing = engineWith(sideThreadFiles.failing);
+    const failing = engineWith(faultyThread('failingSide'));
     const error = (await errorOf(draw(failing, { prompt: 'a red circle '.repeat(120) }))) as Error;
     expect(error.message).toContain('Failed to allocate memory');
     expect(await draw(failing, { width: 64 })).toHaveLength(1);
   });
 
   it('tells the errors of the second thread apart, and draws on', async () => {
-    const failing = engineWith(sideThreadFiles.failing);
+    const failing = engineWith(faultyThread('failingSide'));
     const sound = draw(failing, { numInferenceSteps: 9, width: 64, height: 64 });
     const lost = (await errorOf(draw(failing, { width: 256 }))) as Error;
     expect(lost).toBeInstanceOf(EngineBrokenError);
@@ -191,7 +191,7 @@ describe('an engine with a second thread, as with CUDA', () => {
 
   it('ends with a second thread that dies, and starts again', async () => {
     const crashes: Error[] = [];
-    const dying = engineWith(sideThreadFiles.dying, { onCrash: (error) => crashes.push(error) });
+    const dying = engineWith(faultyThread('dyingSide'), { onCrash: (error) => crashes.push(error) });
     const both = [draw(dying), draw(dying, { numInferenceSteps: 999, scheduler: 'ddim' })];
     for (const drawing of both) expect(await errorOf(drawing)).toBeInstanceOf(EngineLostError);
     expect(crashes.map(({ cause }) => String(cause))).toEqual([
@@ -203,7 +203,7 @@ describe('an engine with a second thread, as with CUDA', () => {
   it('counts as hung when its second thread hangs, however much the U-Net has to draw', async () => {
     const stalls: Error[] = [];
     const steps: EngineStep[] = [];
-    const hanging = engineWith(sideThreadFiles.hanging, {
+    const hanging = engineWith(faultyThread('hangingSide'), {
       stallMs: 5_000,
       onStep: (step) => steps.push(step),
       onStall: (error) => {
@@ -222,7 +222,7 @@ describe('an engine with a second thread, as with CUDA', () => {
   });
 
   it('lets go at once of what is given up while it is decoded, and draws the others', async () => {
-    const patient = engineWith(sideThreadFiles.patient);
+    const patient = engineWith(faultyThread('patientSide'));
     const other = draw(patient, { seed: 2, numInferenceSteps: 40 });
     const given = new AbortController();
     const decoded = draw(patient, { numImages: 4 }, { signal: given.signal, onPicture: () => given.abort() });

@@ -1,13 +1,13 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { createInference } from '../../apps/inference/src/create-inference';
-import { createInferenceBench, hangingThreadFile, threadFile } from '../support/inference';
+import { createInferenceBench, faultyThread, threadFile } from '../support/inference';
 import { until } from '../support/until';
 
 it('a worker whose engine hangs reports it, gives its task back, and draws nothing more', async () => {
   const bench = await createInferenceBench({ ENGINE_STALL_SECONDS: '1' });
   let stalls = 0;
   let sound: INestApplicationContext | undefined;
-  const hung = await createInference({ ...bench, threadFile: hangingThreadFile, onStall: () => stalls++ });
+  const hung = await createInference({ ...bench, threadFile: faultyThread('hangingEngine'), onStall: () => stalls++ });
   try {
     const { id } = await bench.addTask();
     await until(async () => stalls === 1, 'the engine is found to hang');

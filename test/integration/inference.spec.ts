@@ -13,7 +13,7 @@ import { PictureStore } from '../../apps/inference/src/pictures/picture-store';
 import { itOnce } from '../support/back-ends';
 import { loadGoldenTable } from '../support/golden';
 import type { InferenceBench } from '../support/inference';
-import { createInferenceBench, dyingThreadFile, threadFile } from '../support/inference';
+import { createInferenceBench, faultyThread, threadFile } from '../support/inference';
 import { psnr } from '../support/psnr';
 import { bytesOf } from '../support/stored-objects';
 import { until } from '../support/until';
@@ -263,7 +263,7 @@ describe('the inference worker in trouble', () => {
   afterEach(() => bench.close());
 
   itOnce('draws again, with the same seed, after the thread of its engine died', async () => {
-    const worker = await createInference({ ...bench, threadFile: dyingThreadFile });
+    const worker = await createInference({ ...bench, threadFile: faultyThread('dyingEngine') });
     const { id } = await bench.addTask({ steps: 5 });
     const task = await bench.terminated(id);
     expect(task).toMatchObject({ status: 'succeeded', attempt: 2, error: null });

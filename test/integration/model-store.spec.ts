@@ -9,7 +9,7 @@ import type { HubServer } from '../support/hub-server';
 import { eachWithModelStore, hubModel, hubWeights, tinyModels } from '../support/model-store-site';
 import { ModelCatalog } from '../../libs/model-store/src/model-catalog';
 import { Folder } from '../support/damaged-folder';
-import { encodeGraph, encodeNode } from '../support/picture-graph';
+import { encodeGraph, encodeNode } from '../support/onnx';
 
 /** Flips a bit but keeps size and time, as a failing disk does. */
 async function changeSilently(path: string): Promise<void> {

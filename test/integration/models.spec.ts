@@ -8,7 +8,7 @@ import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import { createTestDatabase } from '../support/database';
 import { withShapes } from '../support/onnx';
-import { runApi } from '../support/running-api';
+import { ServiceProcess } from '../support/service-process';
 import { until } from '../support/until';
 
 describe('models', () => {
@@ -65,7 +65,10 @@ describe('models', () => {
     const database = await createTestDatabase();
     const folder = await mkdtemp(join(tmpdir(), 'darkroom-data-'));
     folders.push(folder);
-    const api = await runApi({ DATABASE_URL: database.url, DATA_DIR: folder, MODEL_FALLBACK: 'on' });
+    const api = new ServiceProcess('api', {
+      ...{ DATABASE_URL: database.url, DATA_DIR: folder },
+      ...{ MODEL_FALLBACK: 'on', PORT: '0' },
+    });
     try {
       const line = await until(async () => api.lines.find(({ msg }) => msg === 'models'), 'the models are logged');
       expect(line).toMatchObject({

@@ -8,8 +8,7 @@ import type { RunningBackEnds } from '../support/back-ends';
 import { describeOnce, itOnce, startBackEnds } from '../support/back-ends';
 import type { TestDatabase } from '../support/database';
 import { createTestDatabase } from '../support/database';
-import type { RunningApi } from '../support/running-api';
-import { runApi } from '../support/running-api';
+import { ServiceProcess } from '../support/service-process';
 import { until } from '../support/until';
 
 interface Answer {
@@ -32,8 +31,8 @@ describe('An api that is asked to end', () => {
   let dataDir: string;
   let backEnds: RunningBackEnds;
   let token: string;
-  const running: RunningApi[] = [];
-  let second: RunningApi;
+  const running: ServiceProcess[] = [];
+  let second: ServiceProcess;
 
   beforeAll(async () => {
     database = await createTestDatabase();
@@ -58,8 +57,9 @@ describe('An api that is asked to end', () => {
     await rm(dataDir, { recursive: true, force: true });
   });
 
-  const start = async (): Promise<RunningApi> => {
-    const api = await runApi({
+  const start = async (): Promise<ServiceProcess> => {
+    const api = new ServiceProcess('api', {
+      PORT: '0',
       DATABASE_URL: database.url,
       DATA_DIR: dataDir,
       MODELS_DIR: join(process.cwd(), 'models'),
@@ -69,6 +69,7 @@ describe('An api that is asked to end', () => {
       RATE_LIMIT_PER_MINUTE: '0',
     });
     running.push(api);
+    await api.listening();
     return api;
   };
 
@@ -91,7 +92,7 @@ describe('An api that is asked to end', () => {
       request.end(method === 'POST' ? JSON.stringify({ prompt }) : undefined);
     });
 
-  const streamOf = async ({ url }: RunningApi): Promise<Response> => {
+  const streamOf = async ({ url }: ServiceProcess): Promise<Response> => {
     const { id } = JSON.parse((await ask(new Agent(), url)).body) as { id: string };
     return fetch(`${url}/v1/sd/text-to-image/${id}/events`, { headers: { authorization: `Bearer ${token}` } });
   };
@@ -101,7 +102,7 @@ describe('An api that is asked to end', () => {
    * ones are no longer accepted. Such a connection is served for a second and a half; a machine that is stalled just
    * then may miss it, so another api is tried.
    */
-  const end = async (api: RunningApi, tries = 3): Promise<LastWords> => {
+  const end = async (api: ServiceProcess, tries = 3): Promise<LastWords> => {
     const agents = [0, 1].map(() => new Agent({ keepAlive: true, maxSockets: 1 }));
     for (const agent of agents)
       expect((await ask(agent, api.url, 'GET', '/health/live')).connection).toBe('keep-alive');

@@ -1,3 +1,4 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -26,38 +27,12 @@ const root = resolve(__dirname, '..', '..');
 /** The compiled entry of the engine threads; the global set-up of the integration tests builds it. */
 export const threadFile = join(root, 'dist', 'apps', 'inference', 'src', 'engine', 'engine-thread.js');
 
-/** An entry whose thread dies in the middle of its first drawing; it leaves a file that makes the next thread work. */
-export const dyingThreadFile = join(__dirname, 'dying-engine-thread.cjs');
-
-/** An entry whose thread hangs for some seconds in the middle of its first drawing. */
-export const hangingThreadFile = join(__dirname, 'hanging-engine-thread.cjs');
-
-/** An entry whose callers give up at once when it says that it is so far. */
-export const givingUpThreadFile = join(__dirname, 'giving-up-engine-thread.cjs');
-
-/** An entry with a lane that dies when a picture is decoded; it leaves a file that makes the next lanes work. */
-export const dyingLaneFile = join(__dirname, 'dying-lane-thread.cjs');
-
-/** An entry with a lane that hangs for some seconds when a picture is decoded. */
-export const hangingLaneFile = join(__dirname, 'hanging-lane-thread.cjs');
-
-/**
- * Entries on the processor with a second thread, as with CUDA; of all but the first, the second thread is slow or at
- * fault.
- */
-export const sideThreadFiles = {
-  sound: join(__dirname, 'side-engine-thread.cjs'),
-  patient: join(__dirname, 'patient-side-thread.cjs'),
-  patientEncoder: join(__dirname, 'patient-encoder-side-thread.cjs'),
-  slowDecoder: join(__dirname, 'slow-decoder-side-thread.cjs'),
-  longCalls: join(__dirname, 'long-calls-side-thread.cjs'),
-  failing: join(__dirname, 'failing-side-thread.cjs'),
-  dying: join(__dirname, 'dying-side-thread.cjs'),
-  hanging: join(__dirname, 'hanging-side-thread.cjs'),
-};
-
-/** An entry whose thread ends whenever it draws a prompt with the word "killer". */
-export const killerThreadFile = join(__dirname, 'killer-thread.cjs');
+/** The entry of engine threads with a fault of `faulty-threads.cjs`. */
+export function faultyThread(fault: string): string {
+  const file = join(mkdtempSync(join(tmpdir(), 'darkroom-thread-')), `${fault}.cjs`);
+  writeFileSync(file, `require(${JSON.stringify(join(__dirname, 'faulty-threads.cjs'))}).${fault}();\n`);
+  return file;
+}
 
 /** A log line; `msg` is its message. */
 export type LoggedLine = Record<string, unknown> & { msg: string };

@@ -1,7 +1,7 @@
 const { isMainThread, workerData } = require('node:worker_threads');
-const crashOnKiller = require('./crash-on-killer.cjs');
 
 /**
  * Loaded by every thread of a real worker (`NODE_OPTIONS`): a killer ends the process, as a fault in the runtime would.
  */
-if (!isMainThread && workerData?.cacheDir) crashOnKiller(() => process.kill(process.pid, 'SIGKILL'));
+if (!isMainThread && workerData?.cacheDir)
+  require('./faulty-threads.cjs').crashOnKiller(() => process.kill(process.pid, 'SIGKILL'));

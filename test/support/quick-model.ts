@@ -1,11 +1,6 @@
-import { cpSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { encodeGraph, encodeIntegers, encodeNode, encodeWeights } from './picture-graph';
-
-/** The clone, whether this file runs from its source or from what is built of it. */
-const root = [2, 3]
-  .map((levels) => resolve(__dirname, ...Array.from({ length: levels }, () => '..')))
-  .find((folder) => existsSync(join(folder, 'package.json')))!;
+import { encodeGraph, encodeIntegers, encodeNode, encodeWeights } from './onnx';
 
 const enlargement = 32;
 const colours = 3;
@@ -41,7 +36,7 @@ type Encode = (config: Record<string, number>) => Buffer;
 /** Copies the bundled model, with other graphs for some parts. */
 function copyBundled(folder: string, parts: Record<string, Encode>, name = 'shapes'): void {
   const unfinished = join(folder, `.${name}`);
-  cpSync(join(root, 'models', 'shapes'), unfinished, { recursive: true });
+  cpSync(resolve('models', 'shapes'), unfinished, { recursive: true });
   for (const [part, encode] of Object.entries(parts)) {
     const config = JSON.parse(readFileSync(join(unfinished, part, 'config.json'), 'utf8')) as Record<string, number>;
     // A new file: the copy may be a link.

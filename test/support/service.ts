@@ -1,6 +1,3 @@
-import type { ChildProcess } from 'node:child_process';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -10,20 +7,8 @@ import { insertKey, request } from './api';
 import type { RunningBackEnds } from './back-ends';
 import { startBackEnds } from './back-ends';
 import { createTestDatabase } from './database';
-import { quickCollection } from './quick-collection';
+import { quickCollection, ServiceProcess } from './service-process';
 import { shareGraphs } from './shared-graphs';
-import { until } from './until';
-
-const dist = resolve(__dirname, '..', '..', 'dist', 'apps');
-
-/** One process of the service. */
-export interface ServiceProcess {
-  process: ChildProcess;
-  url: string;
-  /** Everything it has logged, one JSON object per line. */
-  output: () => string;
-  kill: (signal: NodeJS.Signals) => Promise<void>;
-}
 
 /** The api and workers as processes of their own, on a database, a queue and a storage of their own. */
 export interface TestService {
@@ -50,30 +35,29 @@ export async function startTestService({ env = {}, workers = 1 } = {}): Promise<
   const dataDir = await makeDataFolder(join(tmpdir(), 'darkroom-service-'));
   const backEnds = await startBackEnds(database, dataDir);
   const shared = {
-    PATH: process.env.PATH ?? '',
     DATABASE_URL: database.url,
     DATA_DIR: dataDir,
     MODELS_DIR: resolve(__dirname, '..', '..', 'models'),
     MODEL_FALLBACK: 'on',
     WEBHOOK_ALLOW_PRIVATE: 'true',
-    // Pictures are compared, and those of a GPU differ.
-    DEVICE: 'cpu',
-    // Two threads would spin while they wait for each other, for twice the processor time.
-    INFERENCE_THREADS: '1',
     ...openToAll,
     ...backEnds.env,
     ...env,
   };
   const started: ServiceProcess[] = [];
-  const start = async (app: string, pattern: RegExp, more: Record<string, string> = {}): Promise<ServiceProcess> => {
+  const start = async (name: 'api' | 'inference', more: Record<string, string> = {}): Promise<ServiceProcess> => {
     // Machines that share a remote store share no disk.
-    const own = backEnds.env.STORAGE === 's3' ? { DATA_DIR: await makeDataFolder(`${dataDir}/${app}-`) } : {};
-    const child = await startProcess(join(dist, app, 'src', 'main.js'), { ...shared, ...own, ...more }, pattern);
+    const own = backEnds.env.STORAGE === 's3' ? { DATA_DIR: await makeDataFolder(`${dataDir}/${name}-`) } : {};
+    const child = new ServiceProcess(name, { ...shared, ...own, ...more }, [
+      '--enable-source-maps',
+      ...quickCollection,
+    ]);
     started.push(child);
+    await child.listening();
     return child;
   };
-  const startWorker = (more?: Record<string, string>) => start('inference', /"healthPort":(\d+)/, more);
-  const startApi = () => start('api', /"url":"http:\/\/127\.0\.0\.1:(\d+)"/);
+  const startWorker = (more?: Record<string, string>) => start('inference', more);
+  const startApi = () => start('api');
   const api = await startApi();
   const running = await Promise.all(Array.from({ length: workers }, () => startWorker()));
   return {
@@ -87,7 +71,7 @@ export async function startTestService({ env = {}, workers = 1 } = {}): Promise<
     createKey: () => insertKey(database.dataSource),
     request: (method, path, options) => request(api.url, method, path, options),
     async close() {
-      await Promise.all(started.map((child) => child.kill('SIGKILL')));
+      await Promise.all(started.map((child) => child.end('SIGKILL')));
       await backEnds.close();
       await database.drop();
       await rm(dataDir, { recursive: true, force: true });
@@ -99,27 +83,4 @@ async function makeDataFolder(prefix: string): Promise<string> {
   const folder = await mkdtemp(prefix);
   shareGraphs(join(folder, 'cache'));
   return folder;
-}
-
-async function startProcess(file: string, env: Record<string, string>, ready: RegExp): Promise<ServiceProcess> {
-  const args = ['--enable-source-maps', ...quickCollection, file];
-  const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
-  let output = '';
-  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  const port = await until(async () => {
-    if (child.exitCode !== null) throw new Error(`${file} ended with ${child.exitCode}:\n${output}`);
-    return ready.exec(output)?.[1];
-  }, `${file} is ready`);
-  return {
-    process: child,
-    url: `http://127.0.0.1:${port}`,
-    output: () => output,
-    async kill(signal) {
-      if (child.exitCode !== null || child.signalCode !== null) return;
-      const ended = once(child, 'exit');
-      child.kill(signal);
-      await ended;
-    },
-  };
 }

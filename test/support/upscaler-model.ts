@@ -1,4 +1,5 @@
-import { encodeGraph, encodeNode, encodeWeights } from './picture-graph';
+import type { InitializerToWrite } from './onnx';
+import { encodeGraph, encodeNode, encodeWeights } from './onnx';
 
 /**
  * The bytes of an upscaler with the interface of ESRGAN: two 3 x 3 convolutions with fixed, random-looking weights, and
@@ -20,7 +21,7 @@ export function encodeUpscaler(edge?: number): Buffer {
 }
 
 /** Weights around a mean that keeps the output near the input's range, from a small linear congruential generator. */
-function randomWeights(name: string, shape: number[], seed: number): Buffer {
+function randomWeights(name: string, shape: number[], seed: number): InitializerToWrite {
   const fanIn = shape.slice(1).reduce((product, dim) => product * dim, 1);
   let state = seed;
   return encodeWeights(name, shape, () => {

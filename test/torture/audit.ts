@@ -1,14 +1,22 @@
+import 'reflect-metadata';
 import { setTimeout as delay } from 'node:timers/promises';
-import { compareFiles } from './compare-files';
-import type { Entry } from './ledger';
+import { loadConfig } from '@app/config';
+import { createDataSource } from '@app/database';
+import { JsonLogger } from '@app/observability';
+import { openImageStorage } from '@app/storage';
+import { FileSweeper } from '../../apps/inference/src/sweeper/file-sweeper';
+import type { Entry, GenerationBody } from './caller';
 import type { Figures, Outcome } from './row';
-import type { GenerationBody } from './caller';
 import type { Site } from './site';
 
 /** A webhook that was on its way when its record was deleted may still arrive. */
 const flightMs = 5_000;
 /** So many problems of one kind are named. */
 const maxNamed = 3;
+/** Long enough for every file to be old. */
+const sweepAheadMs = 3_600_000;
+/** `<task id>/…`; thumbnails and weights lie beside them. */
+const pictureKey = /^[\w-]{24}\//;
 
 interface TaskRow {
   id: string;
@@ -60,6 +68,9 @@ export async function comeToRest(site: Site, patienceMs = 180_000): Promise<stri
   return [`nothing has moved for ${patienceMs / 1_000} s: ${before}`];
 }
 
+/** What may be wrong, the figure that it counts for, and the records or files of which it is true. */
+type Finding = [what: string, figure: keyof Figures | undefined, examples: string[]];
+
 /** Compares what was acknowledged with the results, from the outside: rows, files, webhooks. */
 export async function audit(site: Site, options: AuditOptions = {}): Promise<Outcome> {
   const { ledger } = site;
@@ -69,157 +80,128 @@ export async function audit(site: Site, options: AuditOptions = {}): Promise<Out
             EXISTS (SELECT FROM generations WHERE id = task.id) AS has_generation
      FROM tasks task JOIN drawings ON drawings.id = task.id`,
   );
-  const books: Books = {
-    site,
-    options,
-    entries: [...ledger.entries.values()],
-    rows: new Map(rows.map((row) => [row.id, row])),
-    findings: new Findings([...(options.problems ?? [])]),
-    figures: {
-      acknowledged: ledger.entries.size,
-      terminated: 0,
-      duplicates: 0,
-      lost: 0,
-      leaked: 0,
-      serverErrors: ledger.serverErrors({ mayBeUnavailable: options.mayBeUnavailable ?? false }),
-    },
-  };
-  const { figures, findings } = books;
-  findings.add(figures.serverErrors, 'answers of 5xx that nothing excuses', [ledger.summary(), ...ledger.errors]);
-  auditEndings(books);
-  auditRecords(books);
-  await auditUsage(books);
-  auditWebhooks(books);
-  const { orphans, leaked, missing } = await compareFiles(site);
-  figures.leaked += findings.add(leaked.length, 'files without a row after the sweep', leaked);
-  figures.leaked += findings.add(missing.length, 'pictures without their file', missing);
-  return {
-    figures,
-    problems: findings.problems,
-    notes: { answers: ledger.summary(), 'left to the sweeper': orphans, ...options.notes },
-    ...(options.skipped && { skipped: options.skipped }),
-  };
-}
-
-/** What was promised, what there is, and what has been found to be wrong so far. */
-interface Books {
-  site: Site;
-  options: AuditOptions;
-  /** Of the ledger. */
-  entries: readonly Entry[];
-  /** By id. */
-  rows: ReadonlyMap<string, TaskRow>;
-  findings: Findings;
-  figures: Figures;
-}
-
-/** What is wrong, in sentences. */
-class Findings {
-  constructor(readonly problems: string[]) {}
-
-  /** @returns how many. */
-  add(count: number, what: string, examples: readonly string[] = []): number {
-    const named = examples.length > 0 ? ` (${examples.slice(0, maxNamed).join('; ')})` : '';
-    if (count > 0) this.problems.push(`${count} ${what}${named}`);
-    return count;
-  }
-
-  /** Each of some records. @returns how many. */
-  addAll(list: readonly { id: string }[], what: string): number {
-    return this.add(
-      list.length,
-      what,
-      list.map(({ id }) => id),
-    );
-  }
-}
-
-const isKept = ({ ending }: Entry): boolean => ending?.kind !== 'deleted';
-
-/** Every promise has an end. */
-function auditEndings({ entries, rows, figures, findings }: Books): void {
-  const isTerminated = (entry: Entry): boolean =>
-    !isKept(entry) || ['succeeded', 'failed', 'canceled'].includes(rows.get(entry.id)?.status ?? '');
-  figures.terminated = entries.filter(isTerminated).length;
-  figures.lost += findings.addAll(
-    entries.filter((entry) => isKept(entry) && !rows.has(entry.id)),
-    'acknowledged records without a row',
-  );
-  figures.lost += findings.addAll(
-    entries.filter((entry) => rows.has(entry.id) && !isTerminated(entry)),
-    'acknowledged records that did not terminate',
-  );
-}
-
-/** Each record's end is the right one, and what is promised by it is there. */
-function auditRecords({ entries, rows, options, findings }: Books): void {
-  const all = [...rows.values()];
-  const failed = all.filter(({ status, error }) => status === 'failed' && !options.mayFail?.test(error ?? ''));
-  findings.add(
-    failed.length,
-    'records failed',
-    failed.map(({ id, error }) => `${id}: ${error}`),
-  );
-  findings.addAll(
-    entries.filter(({ id, ending }) => ending?.kind === 'canceled' && rows.get(id)?.status !== 'canceled'),
-    'canceled records with another status',
-  );
-  findings.addAll(
-    entries.filter((entry) => !isKept(entry) && rows.has(entry.id)),
-    'deleted records that are still there',
-  );
-  findings.addAll(
-    all.filter(({ status }) => status === 'queued' || status === 'processing'),
-    'rows left open',
-  );
-  findings.addAll(
-    all.filter(({ kind, has_generation }) => kind === 'generation' && !has_generation),
-    'half-made records',
-  );
-  findings.addAll(
-    all.filter(({ status, images, num_images }) => images !== (status === 'succeeded' ? num_images : 0)),
-    'records with too many or too few pictures',
-  );
-}
-
-/** What is counted was counted once; pictures of sandbox keys are not. */
-async function auditUsage({ site, entries, figures, findings }: Books): Promise<void> {
-  if (!entries.every(isKept)) return;
   const [{ used, made }] = await site.query<{ used: number; made: number }>(
     `SELECT (SELECT coalesce(sum(images), 0) FROM daily_usage)::int AS used, (SELECT count(*) FROM images JOIN tasks task ON task.id = task_id WHERE NOT sandbox)::int AS made`,
   );
-  figures.duplicates += findings.add(Math.abs(used - made), `pictures counted wrongly (${made} made, ${used} counted)`);
+  const tasks = new Map(rows.map((row) => [row.id, row]));
+  const entries = [...ledger.entries.values()];
+  const { orphans, leaked, missing } = await compareFiles(site);
+  const figures: Figures = {
+    acknowledged: entries.length,
+    terminated: entries.filter((entry) => isTerminated(entry, tasks)).length,
+    duplicates: 0,
+    lost: 0,
+    leaked: 0,
+    serverErrors: ledger.serverErrors(options.mayBeUnavailable),
+  };
+  const problems = [...(options.problems ?? [])];
+  if (figures.serverErrors > 0)
+    problems.push(
+      `${figures.serverErrors} answers of 5xx that nothing excuses (${ledger.summary()})`,
+      ...ledger.errors,
+    );
+  // Of a deleted record the usage is kept, but no picture.
+  if (entries.every(isKept) && used !== made) {
+    problems.push(`pictures counted wrongly (${made} made, ${used} counted)`);
+    figures.duplicates += Math.abs(used - made);
+  }
+  const findings: Finding[] = [
+    ...recordFindings(entries, tasks, options),
+    ...webhookFindings(site, tasks, options),
+    ['files without a row after the sweep', 'leaked', leaked],
+    ['pictures without their file', 'leaked', missing],
+  ];
+  for (const [what, figure, examples] of findings.filter((each) => each[2].length > 0)) {
+    problems.push(`${examples.length} ${what} (${examples.slice(0, maxNamed).join('; ')})`);
+    if (figure) figures[figure] += examples.length;
+  }
+  const notes = { answers: ledger.summary(), 'left to the sweeper': orphans, ...options.notes };
+  return { figures, problems, notes, ...(options.skipped && { skipped: options.skipped }) };
 }
 
-/** Webhooks: one delivery a record, and each arrived. */
-function auditWebhooks({ site, entries, rows, options, figures, findings }: Books): void {
-  const receipts = site.receiver.received.map(({ headers, body }, index) => ({
-    record: JSON.parse(body) as GenerationBody,
+type Tasks = ReadonlyMap<string, TaskRow>;
+
+const idsOf = (list: readonly { id: string }[]): string[] => list.map(({ id }) => id);
+const isKept = ({ ending }: Entry): boolean => ending?.kind !== 'deleted';
+const isTerminated = (entry: Entry, tasks: Tasks): boolean =>
+  !isKept(entry) || ['succeeded', 'failed', 'canceled'].includes(tasks.get(entry.id)?.status ?? '');
+
+/** Every promise has an end, each record's end is the right one, and what is promised by it is there. */
+function recordFindings(entries: readonly Entry[], tasks: Tasks, { mayFail }: AuditOptions): Finding[] {
+  const rows = [...tasks.values()];
+  const entriesThat = (isWrong: (entry: Entry, row?: TaskRow) => boolean): string[] =>
+    idsOf(entries.filter((entry) => isWrong(entry, tasks.get(entry.id))));
+  const rowsThat = (isWrong: (row: TaskRow) => boolean): string[] => idsOf(rows.filter(isWrong));
+  const failed = rows.filter(({ status, error }) => status === 'failed' && !mayFail?.test(error ?? ''));
+  return [
+    ['acknowledged records without a row', 'lost', entriesThat((entry, row) => isKept(entry) && !row)],
+    [
+      'acknowledged records that did not terminate',
+      'lost',
+      entriesThat((one, row) => !!row && !isTerminated(one, tasks)),
+    ],
+    ['records failed', undefined, failed.map(({ id, error }) => `${id}: ${error}`)],
+    [
+      'canceled records with another status',
+      undefined,
+      entriesThat(({ ending }, row) => ending?.kind === 'canceled' && row?.status !== 'canceled'),
+    ],
+    ['deleted records that are still there', undefined, entriesThat((entry, row) => !isKept(entry) && !!row)],
+    ['rows left open', undefined, rowsThat(({ status }) => status === 'queued' || status === 'processing')],
+    ['half-made records', undefined, rowsThat((row) => row.kind === 'generation' && !row.has_generation)],
+    [
+      'records with too many or too few pictures',
+      undefined,
+      rowsThat(({ status, images, num_images }) => images !== (status === 'succeeded' ? num_images : 0)),
+    ],
+  ];
+}
+
+/** One delivery a record, and each arrived. */
+function webhookFindings({ ledger, receiver, receivedAt }: Site, tasks: Tasks, options: AuditOptions): Finding[] {
+  const receipts = receiver.received.map(({ headers, body }, index) => ({
+    ...(JSON.parse(body) as GenerationBody),
     webhookId: String(headers['webhook-id']),
-    at: site.receivedAt[index],
+    at: receivedAt[index],
   }));
-  const idsOf = new Map<string, string[]>();
-  for (const { record, webhookId } of receipts) idsOf.set(record.id, [...(idsOf.get(record.id) ?? []), webhookId]);
-  const repeated = [...idsOf].filter(([, ids]) => (options.mayRepeatWebhooks ? new Set(ids).size : ids.length) > 1);
-  figures.duplicates += findings.addAll(
-    repeated.map(([id]) => ({ id })),
-    'records with more than one webhook',
+  const webhooks = new Map<string, string[]>();
+  for (const { id, webhookId } of receipts) webhooks.set(id, [...(webhooks.get(id) ?? []), webhookId]);
+  const repeated = [...webhooks].filter(([, ids]) => (options.mayRepeatWebhooks ? new Set(ids).size : ids.length) > 1);
+  const missing = [...ledger.entries.values()].filter(
+    (entry) => isKept(entry) && entry.hasWebhook && !webhooks.has(entry.id),
   );
-  figures.lost += findings.addAll(
-    entries.filter((entry) => isKept(entry) && entry.hasWebhook && !idsOf.has(entry.id)),
-    'webhooks that never came',
-  );
-  const records = receipts.map(({ record }) => record);
-  findings.addAll(
-    records.filter(({ id, status }) => rows.has(id) && rows.get(id)?.status !== status),
-    'webhooks with another status than the record',
-  );
-  const isLate = ({ record, at }: (typeof receipts)[number]): boolean => {
-    const ending = site.ledger.entries.get(record.id)?.ending;
-    return ending !== undefined && record.status !== 'canceled' && at > ending.at + flightMs;
+  const isLate = ({ id, status, at }: (typeof receipts)[number]): boolean => {
+    const ending = ledger.entries.get(id)?.ending;
+    return ending !== undefined && status !== 'canceled' && at > ending.at + flightMs;
   };
-  findings.addAll(
-    receipts.filter(isLate).map(({ record }) => record),
-    'webhooks of a picture after its record was canceled or deleted',
-  );
+  const differing = receipts.filter(({ id, status }) => tasks.has(id) && tasks.get(id)?.status !== status);
+  return [
+    ['records with more than one webhook', 'duplicates', repeated.map(([id]) => id)],
+    ['webhooks that never came', 'lost', idsOf(missing)],
+    ['webhooks with another status than the record', undefined, idsOf(differing)],
+    ['webhooks of a picture after its record was canceled or deleted', undefined, idsOf(receipts.filter(isLate))],
+  ];
+}
+
+/** Lists the files, lets the sweeper remove what it would in time, and lists what is left. */
+async function compareFiles(site: Site): Promise<{ orphans: number; leaked: string[]; missing: string[] }> {
+  const storage = openImageStorage(loadConfig({ ...site.env, DATA_DIR: site.dataDir }));
+  const list = async (): Promise<Map<string, number>> => {
+    const keys = new Map<string, number>();
+    for await (const { key, bytes } of storage.list()) if (pictureKey.test(key)) keys.set(key, bytes);
+    return keys;
+  };
+  const rows = await site.query<{ storage_key: string; bytes: number }>('SELECT storage_key, bytes FROM images');
+  const known = new Set(rows.map(({ storage_key }) => storage_key));
+  const unknown = (files: ReadonlyMap<string, number>): string[] => [...files.keys()].filter((key) => !known.has(key));
+  const orphans = unknown(await list()).length;
+  const dataSource = await createDataSource(site.databaseUrl, { poolSize: 1 }).initialize();
+  try {
+    await new FileSweeper(storage, dataSource, new JsonLogger('torture', 'silent')).sweep(Date.now() + sweepAheadMs);
+  } finally {
+    await dataSource.destroy();
+  }
+  const files = await list();
+  const missing = rows.filter(({ storage_key, bytes }) => files.get(storage_key) !== bytes);
+  return { orphans, leaked: unknown(files), missing: missing.map(({ storage_key }) => storage_key) };
 }

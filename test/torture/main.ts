@@ -1,20 +1,13 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { parseArgs } from 'node:util';
+import { program } from 'commander';
+import type { Report } from './bench';
 import { Bench } from './bench';
 import type { Figures } from './row';
 import { rows } from './rows';
-import type { Report } from './run';
-import { startRows } from './run';
 
-const { values: options, positionals: names } = parseArgs({
-  allowPositionals: true,
-  options: {
-    short: { type: 'boolean', default: false },
-    report: { type: 'string', default: '.cache/torture.json' },
-    parallel: { type: 'string', default: '1' },
-  },
-});
+const groups = [...new Set(rows.flatMap(({ group }) => group ?? []))];
+const names = [...groups, ...rows.map(({ name }) => name)];
 
 const columns: [keyof Figures, string][] = [
   ['acknowledged', 'acknowledged'],
@@ -27,29 +20,19 @@ const columns: [keyof Figures, string][] = [
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
-/**
- * `npm run torture -- [--short] [--parallel n] [--report file] [row or group …]`: does its worst to the service, and
- * says what came of it.
- */
-async function main(): Promise<void> {
-  const groups = [...new Set(rows.flatMap(({ group }) => group ?? []))];
-  const unknown = names.filter((name) => !groups.includes(name) && !rows.some((row) => row.name === name));
-  if (unknown.length > 0)
-    throw new Error(
-      `Unknown: ${unknown.join(', ')}. There are ${[...groups, ...rows.map(({ name }) => name)].join(', ')}.`,
-    );
-  const chosen = rows.filter(
-    ({ name, group }) => names.length === 0 || names.includes(name) || (group && names.includes(group)),
-  );
+async function main(chosen: string[], options: { short?: boolean; parallel: string; report: string }): Promise<void> {
+  const unknown = chosen.filter((name) => !names.includes(name));
+  if (unknown.length > 0) throw new Error(`Unknown: ${unknown.join(', ')}. There are ${names.join(', ')}.`);
+  const isChosen = (name: string | undefined): boolean => name !== undefined && chosen.includes(name);
   const size = options.short ? 'short' : 'long';
   const bench = await Bench.start(size);
   const reports: Report[] = [];
   try {
     say(['fault'.padEnd(46), ...columns.map(([, title]) => title.padStart(12)), '  result'].join(''));
-    for (const running of startRows(bench, chosen, size, Number(options.parallel))) {
-      const report = await running;
-      reports.push(report);
-      print(report);
+    const running = rows.filter(({ name, group }) => chosen.length === 0 || isChosen(name) || isChosen(group));
+    for (const report of bench.run(running, Number(options.parallel))) {
+      reports.push(await report);
+      print(reports.at(-1)!);
     }
   } finally {
     await bench.close();
@@ -59,7 +42,7 @@ async function main(): Promise<void> {
   writeFileSync(file, `${JSON.stringify({ at: new Date().toISOString(), size, rows: reports }, null, 2)}\n`);
   const broken = reports.filter(({ problems }) => problems.length > 0);
   say(`${reports.length - broken.length} of ${reports.length} faults are borne. The report is in ${file}.`);
-  process.exitCode = broken.length > 0 ? 1 : 0;
+  process.exit(broken.length > 0 ? 1 : 0);
 }
 
 function print({ title, figures, problems, notes, skipped, seconds }: Report): void {
@@ -72,10 +55,17 @@ function print({ title, figures, problems, notes, skipped, seconds }: Report): v
   for (const problem of problems) say(`  ${problem}`);
 }
 
-main().then(
-  () => process.exit(),
-  (error: Error) => {
+program
+  .name('npm run torture --')
+  .description('Does its worst to the service, and says what came of it.')
+  .argument('[names...]', 'rows, or groups of rows; without names all of them')
+  .option('--short', 'a few seconds for each row, as in the tests, where times are not judged')
+  .option('--parallel <number>', 'rows at once', '1')
+  .option('--report <file>', 'where the report goes', '.cache/torture.json')
+  .addHelpText('after', `\nRows and groups: ${names.join(', ')}`)
+  .action(main)
+  .parseAsync()
+  .catch((error: Error) => {
     process.stderr.write(`${error.stack}\n`);
     process.exit(1);
-  },
-);
+  });

@@ -1,25 +1,34 @@
 import { rm } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { EmbeddedPostgres } from '@app/database';
 import { newApiKeySecret, newIdentifier, newWebhookSecret } from '@app/domain';
 import { Pool } from 'pg';
 import type { QueryResultRow } from 'pg';
 import { freePort } from '../support/free-port';
-import { quickCollection } from '../support/quick-collection';
 import type { Receiver } from '../support/receiver';
 import { startReceiver } from '../support/receiver';
-import { Caller } from './caller';
-import { Ledger } from './ledger';
+import { quickCollection, ServiceProcess } from '../support/service-process';
+import { until } from '../support/until';
+import { Caller, Ledger } from './caller';
 import type { Size } from './row';
-import { ServiceProcess } from './service-process';
 
 type Environment = Record<string, string>;
 
-/** Its folders. */
-interface SiteOptions {
-  dataDir: string;
-  modelsDir: string;
-  /** Of its rows. */
-  size: Size;
+interface StartOptions {
+  env?: Environment;
+  port?: number;
+  nodeOptions?: string[];
+  /** What a worker has to be. */
+  health?: 'ready' | 'live';
 }
+
+/** It ends what never starts: a row may start several at once, on a machine that has much else to do. */
+const startTimeoutMs = 240_000;
+/** How the log begins a line of an error. */
+const errorLine = '{"level":50';
+
+/** Options of Node for a process that first runs a file of this folder. */
+export const preload = (file: string): string[] => ['--require', resolve('test', 'torture', file)];
 
 /** An api process and where it listens. */
 export interface RunningApi {
@@ -43,49 +52,40 @@ export class Site {
   };
   private pool: Pool;
   private readonly processes: ServiceProcess[] = [];
-  private readonly atEnd: (() => Promise<unknown>)[] = [];
   private readonly atRowEnd: (() => Promise<unknown>)[] = [];
   private readonly apis: RunningApi[] = [];
   /** The last one that was started. */
   launcher?: RunningApi;
 
-  readonly dataDir: string;
   /** Steps of a picture that takes a tenth of a second on an idle machine, so that a fault may find it being drawn. */
   readonly lastingSteps: number;
   /** A model that takes LoRA, and in the short form longer for its steps. */
   readonly trainableModel: string;
-  private readonly modelsDir: string;
   private readonly workers: number;
   private readonly nodeOptions: readonly string[];
 
   private constructor(
-    { dataDir, modelsDir, size }: SiteOptions,
+    readonly dataDir: string,
+    private readonly modelsDir: string,
+    size: Size,
     public databaseUrl: string,
     readonly receiver: Receiver,
     /** When each webhook came, in ms since the epoch, in the order of the receiver's list. */
     readonly receivedAt: number[],
   ) {
-    this.dataDir = dataDir;
-    this.modelsDir = modelsDir;
     [this.lastingSteps, this.workers] = size === 'long' ? [2, 2] : [40, 1];
     this.trainableModel = size === 'long' ? 'shapes' : 'shapes-bundled';
     this.nodeOptions = size === 'long' ? [] : quickCollection;
     this.pool = connect(databaseUrl);
   }
 
-  static async open(place: SiteOptions, databaseUrl: string, drop: () => Promise<void>): Promise<Site> {
+  static async open(dataDir: string, modelsDir: string, size: Size, databaseUrl: string): Promise<Site> {
     const receivedAt: number[] = [];
     const receiver = await startReceiver((_, response) => {
       receivedAt.push(Date.now());
       response.writeHead(204).end();
     });
-    const site = new Site(place, databaseUrl, receiver, receivedAt);
-    site.atEnd.push(
-      () => receiver.close(),
-      drop,
-      () => rm(place.dataDir, { recursive: true, force: true }),
-    );
-    return site;
+    return new Site(dataDir, modelsDir, size, databaseUrl, receiver, receivedAt);
   }
 
   /** Forgets the last row, so that the next one judges only what is its own; everything is at rest between them. */
@@ -130,59 +130,51 @@ export class Site {
     return new Caller(api.url, token, this.ledger);
   }
 
-  /** Starts an api and waits until it serves. One that crashes on purpose meanwhile is no error. */
-  async startApi({
-    env = {},
-    port,
-    nodeOptions = [],
-  }: { env?: Environment; port?: number; nodeOptions?: string[] } = {}): Promise<RunningApi> {
+  /** Starts an api and waits until it serves. */
+  async startApi({ port, ...options }: StartOptions = {}): Promise<RunningApi> {
     const url = `http://127.0.0.1:${port ?? (await freePort())}`;
-    const started = this.start('api', { PORT: new URL(url).port, PUBLIC_URL: url, ...env }, nodeOptions);
-    if (!(await started.ready(`${url}/health/ready`)) && !env.DARKROOM_CRASH_AT)
-      throw new Error(`The api ended:\n${started.output.slice(-2_000)}`);
-    const api = { process: started, url };
+    const env = { PORT: new URL(url).port, PUBLIC_URL: url, ...options.env };
+    const api = { process: await this.start('api', { ...options, env }, `${url}/health/ready`), url };
     this.apis.push(api);
     return api;
   }
 
   /** The api that an earlier row has left, or a new one. */
-  async anyApi(options: Parameters<Site['startApi']>[0] = {}): Promise<RunningApi> {
+  async anyApi(options: StartOptions = {}): Promise<RunningApi> {
     return this.apis.find(({ process }) => process.isRunning) ?? this.startApi(options);
   }
 
-  /** Starts a worker and waits until it draws. One that crashes on purpose meanwhile is no error. */
-  async startWorker({
-    env = {},
-    nodeOptions = [],
-    health = 'ready',
-  }: { env?: Environment; nodeOptions?: string[]; health?: 'ready' | 'live' } = {}): Promise<ServiceProcess> {
-    const healthPort = await freePort();
-    const started = this.start('inference', { INFERENCE_HEALTH_PORT: String(healthPort), ...env }, nodeOptions);
-    if (!(await started.ready(`http://127.0.0.1:${healthPort}/health/${health}`)) && !env.DARKROOM_CRASH_AT)
-      throw new Error(`The worker ended:\n${started.output.slice(-2_000)}`);
-    return started;
+  /** Starts a worker and waits until it draws. */
+  async startWorker({ health = 'ready', ...options }: StartOptions = {}): Promise<ServiceProcess> {
+    const port = await freePort();
+    const env = { INFERENCE_HEALTH_PORT: String(port), ...options.env };
+    return this.start('inference', { ...options, env }, `http://127.0.0.1:${port}/health/${health}`);
   }
 
   /**
    * Workers that draw, of which earlier rows may have left some; by default as many as a row needs whose fault is
    * elsewhere.
    */
-  anyWorkers(count = this.workers, options: Parameters<Site['startWorker']>[0] = {}): Promise<ServiceProcess[]> {
+  anyWorkers(count = this.workers, options: StartOptions = {}): Promise<ServiceProcess[]> {
     const left = this.processes.filter(({ name, isRunning }) => name === 'inference' && isRunning);
     return Promise.all(Array.from({ length: count }, async (_, i) => left[i] ?? (await this.startWorker(options))));
   }
 
-  /** Starts all of the service, with a database of its own; resolves when it serves. */
+  /** Starts all of the service, with a database of its own, which is read from now on; resolves when it serves. */
   async startLauncher(port: number): Promise<RunningApi> {
-    const started = this.start('launcher', { PORT: String(port), DATABASE_URL: '' });
     const url = `http://127.0.0.1:${port}`;
-    if (!(await started.ready(`${url}/health/ready`)))
-      throw new Error(`The launcher ended:\n${started.output.slice(-2_000)}`);
-    this.launcher = { process: started, url };
+    const env = { PORT: String(port), DATABASE_URL: '' };
+    this.launcher = { process: await this.start('launcher', { env }, `${url}/health/ready`), url };
+    await this.moveTo(EmbeddedPostgres.runningUrl(this.dataDir)!);
     return this.launcher;
   }
 
-  private start(name: ServiceProcess['name'], env: Environment, nodeOptions: string[] = []): ServiceProcess {
+  /** Starts a process and waits until it answers. One that crashes on purpose meanwhile is no error. */
+  private async start(
+    name: ServiceProcess['name'],
+    { env = {}, nodeOptions = [] }: StartOptions,
+    readyUrl: string,
+  ): Promise<ServiceProcess> {
     const started = new ServiceProcess(
       name,
       {
@@ -191,8 +183,6 @@ export class Site {
         MODELS_DIR: this.modelsDir,
         MODEL_FALLBACK: 'on',
         WEBHOOK_ALLOW_PRIVATE: 'on',
-        DEVICE: 'cpu',
-        INFERENCE_THREADS: '1',
         INFERENCE_MEMORY_MB: '2048',
         ...this.env,
         ...env,
@@ -200,15 +190,19 @@ export class Site {
       [...this.nodeOptions, ...nodeOptions],
     );
     this.processes.push(started);
+    await untilOk(readyUrl, () => started.isRunning);
+    if (!started.isRunning && !env.DARKROOM_CRASH_AT)
+      throw new Error(`The ${name} ended:\n${started.output.slice(-2_000)}`);
     return started;
   }
 
   /** The errors and last words of the last processes, for the report of a failure. */
   lastWords(): string {
-    return this.processes
-      .map(({ name, pid, errors, output }) => [`--- ${name} ${pid}`, ...errors, '…', output.slice(-1_500)].join('\n'))
-      .slice(-4)
-      .join('\n');
+    const words = this.processes.slice(-4).map(({ name, pid, output }) => {
+      const errors = output.split('\n').filter((line) => line.startsWith(errorLine));
+      return [`--- ${name} ${pid}`, ...errors.slice(0, 5), '…', output.slice(-1_500)].join('\n');
+    });
+    return words.join('\n');
   }
 
   async close(): Promise<void> {
@@ -218,8 +212,19 @@ export class Site {
     }
     await this.pool.end();
     await this.endRow();
-    for (const undo of this.atEnd) await undo();
+    await this.receiver.close();
+    await rm(this.dataDir, { recursive: true, force: true });
   }
+}
+
+/** Resolves when a URL answers 2xx, or at once when it does not matter any more. */
+export async function untilOk(url: string, doesMatter: () => boolean): Promise<void> {
+  const isOk = async (): Promise<boolean> => {
+    const answer = await fetch(url, { signal: AbortSignal.timeout(5_000) }).catch(() => undefined);
+    await answer?.body?.cancel();
+    return answer?.ok ?? false;
+  };
+  await until(async () => !doesMatter() || (await isOk()), `${url} is ready`, startTimeoutMs);
 }
 
 function connect(databaseUrl: string): Pool {

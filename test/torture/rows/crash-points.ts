@@ -2,7 +2,7 @@ import { until } from '../../support/until';
 import { audit, comeToRest } from '../audit';
 import type { Caller } from '../caller';
 import type { Row } from '../row';
-import type { ServiceProcess } from '../service-process';
+import type { ServiceProcess } from '../../support/service-process';
 import type { Site } from '../site';
 
 const workerPoints = ['after-claim', 'after-file-write', 'before-commit', 'after-commit'];

@@ -4,6 +4,7 @@ import { EmbeddedPostgres, migrate } from '@app/database';
 import { freePort } from '../../support/free-port';
 import { audit, comeToRest } from '../audit';
 import type { Row } from '../row';
+import { untilOk } from '../site';
 
 /** How long the api may take to be ready after its database is back. */
 const readyLimitMs = 10_000;
@@ -61,7 +62,7 @@ export const databaseRestart: Row = {
       await delay(outageMs);
       postgres = await EmbeddedPostgres.start(site.dataDir, { port });
       const backAt = Date.now();
-      await api.process.ready(`${api.url}/health/ready`);
+      await untilOk(`${api.url}/health/ready`, () => api.process.isRunning);
       readyMs.push(Date.now() - backAt);
     }
     isOver = true;

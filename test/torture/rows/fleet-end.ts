@@ -1,4 +1,4 @@
-import { processesOf } from '../../support/running-launcher';
+import { processesOf } from '../../support/service-process';
 import { until } from '../../support/until';
 import { audit, comeToRest } from '../audit';
 import type { Row } from '../row';

@@ -1,9 +1,8 @@
 import { connect } from 'node:net';
-import { join } from 'node:path';
 import { audit, comeToRest } from '../audit';
 import type { Row, Size } from '../row';
-import type { ServiceProcess } from '../service-process';
-import { root } from '../service-process';
+import type { ServiceProcess } from '../../support/service-process';
+import { preload } from '../site';
 import type { Site } from '../site';
 import { quantile } from '../row';
 import { anyRequest } from './any-request';
@@ -22,7 +21,7 @@ export const garbage: Row = {
   async run(site, size) {
     const requests = size === 'long' ? 10_000 : 200;
     // Retained memory counts, not what has not been collected yet.
-    const api = await site.anyApi({ nodeOptions: ['--require', join(root, 'test', 'torture', 'collect.cjs')] });
+    const api = await site.anyApi({ nodeOptions: preload('collect.cjs') });
     const caller = await site.newCaller(api);
     const { port } = new URL(api.url);
     const durationsMs: number[] = [];

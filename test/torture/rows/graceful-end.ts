@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { EmbeddedPostgres } from '@app/database';
 import { freePort } from '../../support/free-port';
-import { processesOf } from '../../support/running-launcher';
+import { processesOf } from '../../support/service-process';
 import { audit, comeToRest } from '../audit';
 import type { Row } from '../row';
 
@@ -22,7 +21,6 @@ export const gracefulEnd: Row = {
     const endMs: number[] = [];
     let service = site.launcher ?? (await site.startLauncher(await freePort()));
     const port = Number(new URL(service.url).port);
-    await site.moveTo(EmbeddedPostgres.runningUrl(site.dataDir)!);
     const caller = await site.newCaller(service);
     for (let round = 0; round < rounds; round++) {
       await caller.createMany(Math.ceil(jobs / rounds), { webhook: site.receiver.url, steps: site.lastingSteps });
@@ -34,7 +32,6 @@ export const gracefulEnd: Row = {
       const orphans = processesOf(site.dataDir);
       if (orphans.length > 0) problems.push(`${orphans.length} processes are left: ${orphans[0].command}`);
       service = await site.startLauncher(port);
-      await site.moveTo(EmbeddedPostgres.runningUrl(site.dataDir)!);
     }
     if (Math.max(...endMs) > deadlineMs[size]) problems.push(`it took ${Math.max(...endMs)} ms to end`);
     problems.push(...(await comeToRest(site)));

@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { EmbeddedPostgres } from '@app/database';
 import { freePort } from '../../support/free-port';
 import { audit, comeToRest } from '../audit';
 import type { Row } from '../row';
@@ -17,7 +16,6 @@ export const launcherKill: Row = {
     const problems: string[] = [];
     const startMs: number[] = [];
     let service = await site.startLauncher(port);
-    await site.moveTo(EmbeddedPostgres.runningUrl(site.dataDir)!);
     const caller = await site.newCaller(service);
     for (let kill = 0; kill < kills; kill++) {
       await caller.createMany(3, { webhook: site.receiver.url, steps: site.lastingSteps });
@@ -26,7 +24,6 @@ export const launcherKill: Row = {
       const killedAt = Date.now();
       service = await site.startLauncher(port);
       startMs.push(Date.now() - killedAt);
-      await site.moveTo(EmbeddedPostgres.runningUrl(site.dataDir)!);
       const servers = postmasters(realpathSync(join(site.dataDir, 'postgres', 'data')));
       if (servers !== 1) problems.push(`${servers} postmasters after kill ${kill + 1}`);
     }

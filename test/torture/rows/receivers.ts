@@ -2,12 +2,12 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
+import { startReceiver } from '../../support/receiver';
 import { until } from '../../support/until';
 import { audit } from '../audit';
 import type { Caller } from '../caller';
 import type { Row } from '../row';
-import { root } from '../service-process';
+import { preload } from '../site';
 import type { Site } from '../site';
 
 /** How much memory the api may use for a hundred endless responses. */
@@ -38,9 +38,6 @@ const literals = [
 /** Names that resolve to it: rejected at delivery, when they are resolved. */
 const names = ['localhost', 'LocalHost', 'mixed.test', 'rebind.test'];
 
-/** Has such names looked up. */
-const strangeNames = ['--require', join(root, 'test', 'torture', 'resolver.cjs')];
-
 /** One try as the log has it. */
 interface Try {
   status: string;
@@ -70,20 +67,21 @@ export const receivers: Row = {
       }, what).catch(() => problems.push(`${what}: ${JSON.stringify(found)}`));
     };
     const owe = (webhook: string): Promise<string> => terminated(site, caller, webhook);
-    const slow = await owe(`${bad.url}/slow`);
+    const slow = await owe(`${bad}/slow`);
     const soundMs = await deliveryMs(site, caller);
     await Promise.all([
-      ...failures(bad.url).map(async ([url, what, isRight]) => expect(await owe(url), what, isRight)),
+      ...failures(bad).map(async ([url, what, isRight]) => expect(await owe(url), what, isRight)),
       expect(slow, 'slow: cut off', ({ error }) => /within 15 seconds/.test(error ?? '')),
     ]);
     const before = api.process.residentBytes();
-    const flood = await Promise.all(Array.from({ length: endless }, () => owe(`${bad.url}/endless`)));
+    const flood = await Promise.all(Array.from({ length: endless }, () => owe(`${bad}/endless`)));
     for (const id of flood) await expect(id, 'endless: over', ({ status }) => status === 'delivered');
     const grownBytes = api.process.residentBytes() - before;
     if (grownBytes > memoryLimitBytes) problems.push(`memory grew by ${Math.round(grownBytes / 2 ** 20)} MB`);
     await api.process.end('SIGTERM');
 
-    const guarded = await site.startApi({ env: { WEBHOOK_ALLOW_PRIVATE: 'off' }, nodeOptions: strangeNames });
+    const env = { WEBHOOK_ALLOW_PRIVATE: 'off' };
+    const guarded = await site.startApi({ env, nodeOptions: preload('resolver.cjs') });
     const urlTo = (host: string): string => `http://${host}:${canary.port}/`;
     problems.push(...(await accepted(caller.to(guarded.url), urlTo)));
     const isRefused = ({ error, status }: Try): boolean => privateAddress.test(error ?? '') && status !== 'delivered';
@@ -167,7 +165,8 @@ async function startCanary(site: Site): Promise<{ port: number; hits: () => numb
   return { port: (server.address() as AddressInfo).port, hits: () => hits };
 }
 
-async function startBad(site: Site, canaryPort: number): Promise<{ url: string }> {
+/** @returns its address, without a path. */
+async function startBad(site: Site, canaryPort: number): Promise<string> {
   const answers: Record<string, (response: ServerResponse) => void> = {
     '/slow': () => undefined,
     '/500': (response) => response.writeHead(500).end('broken'),
@@ -183,16 +182,10 @@ async function startBad(site: Site, canaryPort: number): Promise<{ url: string }
       pour();
     },
   };
-  const server = createServer((request, response) => {
-    request.resume();
+  const receiver = await startReceiver(({ path }, response) => {
     response.on('error', () => undefined);
-    answers[request.url ?? '']?.(response);
+    answers[path]?.(response);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  site.finally(async () => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+  site.finally(() => receiver.close());
+  return receiver.url;
 }

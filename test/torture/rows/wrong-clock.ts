@@ -1,9 +1,8 @@
-import { join } from 'node:path';
 import { until } from '../../support/until';
 import { audit, comeToRest } from '../audit';
 import type { Row } from '../row';
-import type { ServiceProcess } from '../service-process';
-import { root } from '../service-process';
+import type { ServiceProcess } from '../../support/service-process';
+import { preload } from '../site';
 
 const offMs = 60_000;
 /** Longest time of a claim; in the short form, on a busy machine. */
@@ -23,7 +22,7 @@ export const wrongClock: Row = {
     const api = await site.anyApi();
     const caller = await site.newCaller(api);
     await site.anyWorkers(1);
-    const nodeOptions = ['--require', join(root, 'test', 'torture', 'clock.cjs')];
+    const nodeOptions = preload('clock.cjs');
     const both = (variable: string, health: 'live' | 'ready'): Promise<ServiceProcess[]> =>
       Promise.all(
         [offMs, -offMs].map((ms) => site.startWorker({ env: { [variable]: String(ms) }, nodeOptions, health })),
@@ -43,8 +42,8 @@ export const wrongClock: Row = {
     for (const { output } of wrong)
       if (/"msg":"drawing"/.test(output)) problems.push('a worker draws though its clock is wrong');
     // It claims no more after it has logged the skew, although it draws what it was just claiming.
-    for (const { output } of jumping)
-      if (drawsAfterHalt(output, claimMs[size])) problems.push('a worker draws after its clock has jumped');
+    for (const { lines } of jumping)
+      if (drawsAfterHalt(lines, claimMs[size])) problems.push('a worker draws after its clock has jumped');
     const [{ stolen }] = await site.query<{ stolen: number }>(
       'SELECT count(*)::int AS stolen FROM tasks WHERE attempt <> 1',
     );
@@ -53,10 +52,8 @@ export const wrongClock: Row = {
   },
 };
 
-function drawsAfterHalt(output: string, withinMs: number): boolean {
-  const lines = output.split('\n').filter((line) => line.startsWith('{') && line.endsWith('}'));
-  const said = lines.map((line) => JSON.parse(line) as { time: string; msg: string });
-  const since = said.slice(said.findIndex(({ msg }) => halted.test(msg)));
-  const afterMs = ({ time }: { time: string }): number => Date.parse(time) - Date.parse(since[0].time);
-  return since.some((line) => line.msg === 'drawing' && afterMs(line) > withinMs);
+function drawsAfterHalt(lines: ServiceProcess['lines'], withinMs: number): boolean {
+  const since = lines.slice(lines.findIndex(({ msg }) => halted.test(msg)));
+  const at = ({ time }: (typeof since)[number]): number => Date.parse(String(time));
+  return since.some((line) => line.msg === 'drawing' && at(line) > at(since[0]) + withinMs);
 }

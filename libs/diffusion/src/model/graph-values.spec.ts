@@ -1,5 +1,4 @@
-import { encodeOnnx } from '../../../../test/support/onnx';
-import { encodeGraph, encodeNode, encodeWeights } from '../../../../test/support/picture-graph';
+import { encodeGraph, encodeNode, encodeOnnx, encodeWeights } from '../../../../test/support/onnx';
 import { OnnxModel } from '../onnx/onnx-model';
 import { decoderValues, textEncoderValues, unetValues, valuesOf } from './graph-values';
 import type { GraphValues, ValueFacts } from './graph-values';

@@ -1,6 +1,6 @@
 import { Agent, request } from 'node:http';
 import type { Caller } from '../../caller';
-import type { Ledger } from '../../ledger';
+import type { Ledger } from '../../caller';
 
 /** One request as it is sent over the wire. */
 export interface RawRequest {

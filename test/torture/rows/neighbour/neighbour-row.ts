@@ -1,13 +1,10 @@
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { audit, comeToRest } from '../../audit';
 import type { Outcome, Row, Size } from '../../row';
 import { quantile } from '../../row';
-import { root } from '../../service-process';
 import type { RunningApi, Site } from '../../site';
+import { preload } from '../../site';
 import { FirstKey } from './first-key';
-import type { Load } from './load';
-import { runLoad } from './load';
 import type { Samples } from './second-key';
 import { pooled, SecondKey } from './second-key';
 
@@ -21,6 +18,17 @@ const grossMs = 20_000;
 const endPatienceMs = 30_000;
 /** A longer round of hostile loads is not repeated. */
 const longRoundMs = 30_000;
+
+/** What the first key does repeatedly, at a limited rate. */
+export interface Load {
+  name: string;
+  /** Number of parallel senders. Each waits for its response before it sends again. */
+  atOnce: number;
+  /** Shortest interval between two requests of a sender. */
+  everyMs: number;
+  /** Sends once; returns a problem, if any. */
+  send: (turn: number) => Promise<string | undefined>;
+}
 
 /** What one hostile key does, and what a harmless one would do instead. */
 export interface Attack {
@@ -65,8 +73,7 @@ export function neighbourRow({ name, title, env = {}, sandbox, before, prepare }
     async run(site, size) {
       const skipped = await before?.(site);
       if (skipped) return audit(site, { skipped });
-      const collecting = ['--require', join(root, 'test', 'torture', 'collect.cjs')];
-      const api = await site.anyApi({ env, nodeOptions: collecting });
+      const api = await site.anyApi({ env, nodeOptions: preload('collect.cjs') });
       await site.anyWorkers(1, { env });
       const hostileCaller = await site.newCaller(api, { sandbox });
       const second = await site.newCaller(api);
@@ -84,6 +91,24 @@ export function neighbourRow({ name, title, env = {}, sandbox, before, prepare }
       return audit(site, { problems, notes: { ...notes, ...attack.notes } });
     },
   };
+}
+
+/** Sends until the time is over, and waits for the responses. Each problem is reported once. */
+export async function runLoad({ name, atOnce, everyMs, send }: Load, lastsMs: number): Promise<string[]> {
+  const problems = new Set<string>();
+  const deadline = performance.now() + lastsMs;
+  let turn = 0;
+  const one = async (index: number): Promise<void> => {
+    // They do not all begin at the same moment.
+    await delay((index * everyMs) / atOnce);
+    for (let next = performance.now() + everyMs; performance.now() < deadline; next += everyMs) {
+      const problem = await send(turn++);
+      if (problem && problems.size < 5) problems.add(`${name}: ${problem}`);
+      await delay(Math.max(0, Math.min(next, deadline) - performance.now()));
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, (_, index) => one(index)));
+  return [...problems];
 }
 
 /** Measurements, by what the first key did. */

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { GenerationBody } from '../../caller';
-import type { Load } from './load';
+import type { Load } from './neighbour-row';
 import { neighbourRow } from './neighbour-row';
 
 const jobsAtOnce = 4;

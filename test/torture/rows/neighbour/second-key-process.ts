@@ -1,4 +1,7 @@
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Samples, SecondKeyOrder } from './second-key';
 
@@ -9,107 +12,89 @@ import type { Samples, SecondKeyOrder } from './second-key';
 class SecondKey {
   private agent = new Agent();
   private running = false;
-  private under: Promise<unknown>[] = [];
+  private loops: Promise<void>[] = [];
+  private open: Promise<unknown>[] = [];
   private samples: Samples;
 
   constructor(private readonly order: SecondKeyOrder) {}
 
   begin(): void {
-    this.agent = new Agent({ keepAlive: true });
+    const { everyMs, recordUrl, pictureUrl } = this.order;
     this.samples = { getMs: [], pictureMs: [], statuses: {}, timeouts: [], broken: [], drawn: [], unfinished: 0 };
+    this.agent = new Agent({ keepAlive: true });
     this.running = true;
-    this.under = [
-      this.repeat(this.order.everyMs, this.order.recordUrl),
-      this.repeat(2 * this.order.everyMs, this.order.pictureUrl),
-      this.draw(),
-    ];
+    this.open = [];
+    this.loops = [this.repeat(everyMs, recordUrl), this.repeat(2 * everyMs, pictureUrl), this.draw()];
   }
 
   async end(): Promise<Samples> {
     this.running = false;
-    // The loops add to the list only while they run.
-    await Promise.all(this.under.slice(0, 3));
-    await Promise.all(this.under);
+    await Promise.all(this.loops);
+    await Promise.all(this.open);
     this.agent.destroy();
     return this.samples;
   }
 
   private async repeat(everyMs: number, url: string): Promise<void> {
     for (let next = performance.now(); this.running; next += everyMs) {
-      this.under.push(this.get(url));
+      const startedAt = performance.now();
+      this.open.push(this.ask('GET', url).then(() => this.samples.getMs.push(performance.now() - startedAt)));
       await delay(Math.max(1, next + everyMs - performance.now()));
     }
   }
 
-  private async get(url: string): Promise<string> {
-    const startedAt = performance.now();
-    const { text } = await this.ask('GET', url);
-    this.samples.getMs.push(performance.now() - startedAt);
-    return text;
-  }
-
   private async draw(): Promise<void> {
-    for (; this.running; await delay(this.order.pauseMs)) {
+    const { generationsUrl, drawPatienceMs, pauseMs, pollMs } = this.order;
+    for (; this.running; await delay(pauseMs)) {
       const startedAt = performance.now();
       const body = JSON.stringify({ prompt: 'a red circle on a blue background', model: 'shapes', steps: 2 });
-      const { status, text } = await this.ask('POST', this.order.generationsUrl, body);
-      if (status !== 201) continue;
-      const { id } = JSON.parse(text) as { id: string };
+      const made = await this.ask('POST', generationsUrl, body);
+      if (made.status !== 201) continue;
+      const { id } = JSON.parse(made.text) as { id: string };
       this.samples.drawn.push(id);
       for (;;) {
-        const { text: record } = await this.ask('GET', `${this.order.generationsUrl}/${id}`);
+        const { text: record } = await this.ask('GET', `${generationsUrl}/${id}`);
         const elapsedMs = performance.now() - startedAt;
         const over = record.includes('"status":"succeeded"');
         if (over) this.samples.pictureMs.push(elapsedMs);
-        const isLost = /"status":"(failed|canceled)"/.test(record) || elapsedMs > this.order.drawPatienceMs;
+        const isLost = /"status":"(failed|canceled)"/.test(record) || elapsedMs > drawPatienceMs;
         if (isLost) this.samples.unfinished++;
         if (over || isLost) break;
-        await delay(this.order.pollMs);
+        await delay(pollMs);
       }
     }
   }
 
-  private ask(method: string, url: string, body?: string, again = true): Promise<{ status: number; text: string }> {
-    return new Promise((resolve) => {
-      const over = (status: number, text = ''): void => {
-        this.samples.statuses[status] = (this.samples.statuses[status] ?? 0) + 1;
-        resolve({ status, text });
-      };
-      let late = false;
-      const timer = setTimeout(() => {
-        late = true;
-        this.samples.timeouts.push(`${method} ${new URL(url).pathname.slice(0, 40)}`);
-        sent.destroy();
-        over(0);
-      }, this.order.patienceMs);
-      const headers = {
-        authorization: `Bearer ${this.order.token}`,
-        ...(body && { 'content-type': 'application/json' }),
-      };
-      const sent = request(url, { method, headers, agent: again && this.agent }, (response) => {
-        const chunks: Buffer[] = [];
-        response.on('data', (chunk: Buffer) => chunks.push(chunk));
-        response.on('end', () => {
-          clearTimeout(timer);
-          over(response.statusCode ?? 0, Buffer.concat(chunks).toString());
-        });
-        response.on('error', ({ message }) => {
-          clearTimeout(timer);
-          if (late) return;
-          this.samples.broken.push(`${method} ${new URL(url).pathname.slice(0, 40)}, amid the answer: ${message}`);
-          over(0);
-        });
-      });
-      sent.on('error', ({ message }) => {
-        clearTimeout(timer);
-        if (late) return;
-        // The server may close an idle connection at the moment it is used again. The second attempt opens a new one.
-        if (sent.reusedSocket && again) return resolve(this.ask(method, url, body, false));
-        this.samples.broken.push(`${method} ${new URL(url).pathname.slice(0, 40)}: ${message}`);
-        over(0);
-      });
-      sent.end(body);
-    });
+  private async ask(
+    method: string,
+    url: string,
+    body?: string,
+    again = true,
+  ): Promise<{ status: number; text: string }> {
+    const { samples, order } = this;
+    const answer = { status: 0, text: '' };
+    const headers = {
+      authorization: `Bearer ${order.token}`,
+      ...(body && { 'content-type': 'application/json' }),
+    };
+    const signal = AbortSignal.timeout(order.patienceMs);
+    const sent = request(url, { method, headers, agent: again && this.agent, signal });
+    sent.on('error', () => undefined).end(body);
+    let hasBegun = false;
+    try {
+      const [response] = (await once(sent, 'response')) as [IncomingMessage];
+      hasBegun = true;
+      answer.text = await text(response);
+      answer.status = response.statusCode ?? 0;
+    } catch (error) {
+      // The server may close an idle connection at the moment it is used again. The second attempt opens a new one.
+      if (!signal.aborted && !hasBegun && sent.reusedSocket && again) return this.ask(method, url, body, false);
+      const what = `${method} ${new URL(url).pathname.slice(0, 40)}`;
+      if (signal.aborted) samples.timeouts.push(what);
+      else samples.broken.push(`${what}${hasBegun ? ', amid the answer' : ''}: ${(error as Error).message}`);
+    }
+    samples.statuses[answer.status] = (samples.statuses[answer.status] ?? 0) + 1;
+    return answer;
   }
 }
 

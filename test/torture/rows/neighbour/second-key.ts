@@ -1,32 +1,32 @@
 import type { ChildProcess } from 'node:child_process';
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
+import { resolve } from 'node:path';
 import { comeToRest } from '../../audit';
 import type { Caller, GenerationBody } from '../../caller';
 import type { Size } from '../../row';
-import { root } from '../../service-process';
 import type { RunningApi, Site } from '../../site';
 
-/** Messages to the second key's process. */
-export interface SecondKeyOrder {
-  token: string;
-  recordUrl: string;
-  pictureUrl: string;
-  generationsUrl: string;
-  /**
-   * Interval between GETs of the record; GETs of the picture are half as often. They do not wait for earlier responses.
-   */
-  everyMs: number;
-  /** A response that takes longer is a time-out. */
-  patienceMs: number;
-  /** A picture that takes longer counts as missing. */
-  drawPatienceMs: number;
-  /** Pause between two pictures. */
-  pauseMs: number;
-  /** Interval between two polls of a picture that is drawn. */
-  pollMs: number;
-}
+/** The short form runs beside other tests. */
+const pace = {
+  long: {
+    /** Between two GETs of the record; those of the picture are half as often. They do not wait for earlier responses. */
+    everyMs: 40,
+    /** A response that takes longer is a time-out. */
+    patienceMs: 10_000,
+    /** A picture that takes longer counts as missing. */
+    drawPatienceMs: 60_000,
+    /** Between two pictures. */
+    pauseMs: 200,
+    /** Between two polls of a picture that is drawn. */
+    pollMs: 25,
+  },
+  short: { everyMs: 150, patienceMs: 30_000, drawPatienceMs: 240_000, pauseMs: 500, pollMs: 100 },
+};
+
+/** What the second key's process is told. */
+export type SecondKeyOrder = Record<'token' | 'recordUrl' | 'pictureUrl' | 'generationsUrl', string> &
+  (typeof pace)['long'];
 
 /** Results of the second key in one period. */
 export interface Samples {
@@ -44,26 +44,17 @@ export interface Samples {
   unfinished: number;
 }
 
-/** The short form runs beside other tests. */
-const pace = {
-  long: { everyMs: 40, patienceMs: 10_000, drawPatienceMs: 60_000, pauseMs: 200, pollMs: 25 },
-  short: { everyMs: 150, patienceMs: 30_000, drawPatienceMs: 240_000, pauseMs: 500, pollMs: 100 },
-};
-
 /** Combines the samples of several periods. */
 export function pooled(all: readonly Samples[]): Samples {
-  const statuses: Record<string, number> = {};
-  for (const each of all)
-    for (const [status, count] of Object.entries(each.statuses)) statuses[status] = (statuses[status] ?? 0) + count;
-  return {
-    getMs: all.flatMap(({ getMs }) => getMs),
-    pictureMs: all.flatMap(({ pictureMs }) => pictureMs),
-    timeouts: all.flatMap(({ timeouts }) => timeouts),
-    broken: all.flatMap(({ broken }) => broken),
-    drawn: all.flatMap(({ drawn }) => drawn),
-    unfinished: all.reduce((sum, { unfinished }) => sum + unfinished, 0),
-    statuses,
-  };
+  const sum: Samples = { getMs: [], pictureMs: [], statuses: {}, timeouts: [], broken: [], drawn: [], unfinished: 0 };
+  for (const each of all) {
+    for (const [status, count] of Object.entries(each.statuses))
+      sum.statuses[status] = (sum.statuses[status] ?? 0) + count;
+    for (const list of ['getMs', 'pictureMs'] as const) sum[list].push(...each[list]);
+    for (const list of ['timeouts', 'broken', 'drawn'] as const) sum[list].push(...each[list]);
+    sum.unfinished += each.unfinished;
+  }
+  return sum;
 }
 
 /**
@@ -84,8 +75,7 @@ export class SecondKey {
     const generationsUrl = `${api.url}/v1/sd/text-to-image`;
     const { text } = await caller.request('GET', `/v1/sd/text-to-image/${id}`);
     const [pictureUrl] = (JSON.parse(text) as GenerationBody).images;
-    const file = join(root, 'dist', 'test', 'torture', 'rows', 'neighbour', 'second-key-process.js');
-    const child = fork(file, { execArgv: [] });
+    const child = fork(resolve('dist/test/torture/rows/neighbour/second-key-process.js'), { execArgv: [] });
     site.finally(async () => child.kill('SIGKILL'));
     // Its failure is noticed when its result is awaited.
     child.on('error', () => undefined);

@@ -1,7 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { encodeFloat16 } from '../../../../libs/diffusion/src/tensor/half';
-import { root } from '../../service-process';
 import { plainText } from './bodies';
 import { judge } from './first-key';
 import { neighbourRow } from './neighbour-row';
@@ -17,7 +15,7 @@ export const weights = neighbourRow({
   name: 'weights',
   title: 'a LoRA of 17 MB that takes a minute to multiply',
   async prepare({ site, size, first, second }) {
-    const small = await readFile(join(root, 'test', 'golden', 'models', 'lora', 'zwx-robot-kohya.safetensors'));
+    const small = await readFile('test/golden/models/lora/zwx-robot-kohya.safetensors');
     const newFinetune = async (caller: typeof second): Promise<string> => {
       const { text } = await caller.request('POST', '/v1/finetunes', { name: 'robot', model: site.trainableModel });
       return (JSON.parse(text) as { id: string }).id;
