@@ -59,27 +59,15 @@ describe('a LoRA on disk', () => {
     for (const latents of drawn) expect(latents).toStrictEqual(drawn[0]);
   });
 
-  it('is merged into a part under another name', async () => {
+  it.each<[string, () => Promise<void>]>([
+    ['a part under another name', () => rename(join(folder, 'unet/model.onnx'), join(folder, 'unet/unet_fp32.onnx'))],
+    ["a folder of links into the hub's cache", () => likeHub(folder)],
+    ['a part above 2 GiB', () => moveWeights(folder, 2 ** 31 + 4096)],
+  ])('is merged into %s', async (_, change) => {
     await placeModel('lcm', folder);
     const tensors = factors(inKohya, ['lora_down', 'lora_up'], square);
     const expected = await merge(tensors, 'one');
-    await rename(join(folder, 'unet/model.onnx'), join(folder, 'unet/unet_fp32.onnx'));
-    expect(await merge(tensors, 'other')).toStrictEqual(expected);
-  });
-
-  it("is merged into a folder of links into the hub's cache", async () => {
-    await placeModel('lcm', folder);
-    const tensors = factors(inKohya, ['lora_down', 'lora_up'], square);
-    const expected = await merge(tensors, 'one');
-    await likeHub(folder);
-    expect(await merge(tensors, 'other')).toStrictEqual(expected);
-  });
-
-  it('is merged into a part above 2 GiB', async () => {
-    await placeModel('lcm', folder);
-    const tensors = factors(inKohya, ['lora_down', 'lora_up'], square);
-    const expected = await merge(tensors, 'one');
-    await moveWeights(folder, 2 ** 31 + 4096);
+    await change();
     expect(await merge(tensors, 'other')).toStrictEqual(expected);
   });
 

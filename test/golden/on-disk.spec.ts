@@ -2,7 +2,6 @@ import { link, mkdtemp, open, readdir, readFile, rename, rm, stat, writeFile } f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ModelFacts, TextToImageRequest } from '@app/diffusion';
-import { KeptSessions } from '../support/kept-sessions';
 import { withShapes } from '../support/onnx';
 import type { TinyModel } from '../support/tiny-models';
 import { drawFrom, likeHub, moveWeights, placeModel, sizes } from '../support/tiny-models';
@@ -158,42 +157,5 @@ describe('what people have on disk', () => {
     expect(kept).toHaveLength(3);
     expect((await drawFrom(folder, request, cache)).drawn.images).toStrictEqual(fill.drawn.images);
     expect(await numbers(cache.optimizedModelDir)).toEqual(kept);
-  });
-});
-
-describe('a model whose own scheduler is', () => {
-  const sessions = new KeptSessions();
-  let own: string;
-  beforeAll(async () => {
-    own = await mkdtemp(join(tmpdir(), 'darkroom-disk-'));
-    await placeModel('sd15-diffusers', own);
-  });
-  afterAll(async () => {
-    await sessions.release();
-    await rm(own, { recursive: true });
-  });
-
-  it.each([
-    'DDIMScheduler',
-    'DDPMScheduler',
-    'PNDMScheduler',
-    'LMSDiscreteScheduler',
-    'EulerDiscreteScheduler',
-    'HeunDiscreteScheduler',
-    'EulerAncestralDiscreteScheduler',
-    'DPMSolverMultistepScheduler',
-    'DPMSolverSinglestepScheduler',
-    'KDPM2DiscreteScheduler',
-    'KDPM2AncestralDiscreteScheduler',
-    'DEISMultistepScheduler',
-    'UniPCMultistepScheduler',
-    'DPMSolverSDEScheduler',
-    'EDMEulerScheduler',
-    'LCMScheduler',
-    'TCDScheduler',
-  ])('%s draws', async (name) => {
-    await edit(join(own, scheduler), { _class_name: name });
-    const { drawn } = await drawFrom(own, {}, sessions.options);
-    expect(drawn.images[0]).toMatchObject(sizes);
   });
 });

@@ -6,7 +6,7 @@ import { ModelSession, readModelFolder } from '@app/diffusion';
 import { InferenceSession } from 'onnxruntime-node';
 import { graphIdentity } from '../../libs/diffusion/src/model/graph-identity';
 import { cpu } from '../support/cpu';
-import { likeHub, placeModel } from '../support/tiny-models';
+import { placeModel } from '../support/tiny-models';
 
 let scratch: string;
 let folder: string;
@@ -84,15 +84,6 @@ describe('the cache of optimised graphs', () => {
       'cafe.part-alive',
       'darkroom-graph-alive',
     ]);
-  });
-
-  it("keeps those of a folder of links into the hub's cache", async () => {
-    await likeHub(folder);
-    ({ unet } = await readModelFolder(folder, 'cpu'));
-    await open(unet);
-    const { ino } = await stat(await onlyEntry());
-    await open(unet);
-    expect((await stat(await onlyEntry())).ino).toBe(ino);
   });
 
   it.each(['made', 'used'])('keeps an entry of which a deleted Fine-Tune had %s the graph', async (what) => {

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 
 // Below the system's range of ephemeral ports, so that no other process gets the port by chance before it is used.
 const first = 10_000;
@@ -23,5 +23,18 @@ export async function freePort(): Promise<number> {
     probe.close();
     await once(probe, 'close');
     return port;
+  }
+}
+
+/** Whether something listens at a loopback port. */
+export async function isListening(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1');
+  try {
+    await once(socket, 'connect');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
   }
 }

@@ -2,10 +2,10 @@ import type { ChildProcess } from 'node:child_process';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
+import { isListening } from './free-port';
 import type { GuideBlock } from './guide-blocks';
+import { until } from './until';
 
 interface Language {
   /** The file of a program. */
@@ -96,22 +96,10 @@ export function startProgram(
 
 /** Waits until a program listens at its port. @throws if it ends before. */
 export async function untilListening(program: GuideProgram, port: number): Promise<void> {
-  let hasEnded = false;
-  const early = program.ended.then((code) => {
-    hasEnded = true;
-    throw new Error(`The program ended with ${code}:\n${program.output()}${program.errors()}`);
-  });
-  const poll = async (): Promise<void> => {
-    while (!hasEnded) {
-      const socket = connect(port, '127.0.0.1');
-      const isOpen = await once(socket, 'connect').then(
-        () => true,
-        () => false,
-      );
-      socket.destroy();
-      if (isOpen) return;
-      await setTimeout(50);
-    }
-  };
-  await Promise.race([poll(), early]);
+  let code: number | null | undefined;
+  void program.ended.then((ended) => (code = ended));
+  await until(async () => {
+    if (code !== undefined) throw new Error(`The program ended with ${code}:\n${program.output()}${program.errors()}`);
+    return isListening(port);
+  }, 'the program listens');
 }

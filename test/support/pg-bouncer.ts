@@ -1,10 +1,9 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { freePort } from './free-port';
+import { freePort, isListening } from './free-port';
 import { until } from './until';
 
 const programs = ['pgbouncer', '/usr/sbin/pgbouncer'];
@@ -50,18 +49,7 @@ ${settings}
   );
   const asUser = process.getuid?.() === 0 ? { uid: 65_534, gid: statSync(tmpdir()).gid || 65_534 } : {};
   const child = spawn(pgBouncer!, [ini], { stdio: 'ignore', ...asUser });
-  await until(async () => {
-    const socket = connect(listenPort, '127.0.0.1');
-    return Promise.race([
-      once(socket, 'connect').then(() => true),
-      once(socket, 'error').then(
-        () => false,
-        () => false,
-      ),
-    ])
-      .catch(() => false)
-      .finally(() => socket.destroy());
-  }, 'PgBouncer listens');
+  await until(() => isListening(listenPort), 'PgBouncer listens');
   return {
     url: `postgres://${username}:${password}@127.0.0.1:${listenPort}${pathname}`,
     async stop() {

@@ -1,10 +1,9 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { freePort } from './free-port';
+import { freePort, isListening } from './free-port';
 import { until } from './until';
 
 const folder = resolve(__dirname, '..', '..', 'docker', 'proxy');
@@ -32,16 +31,7 @@ export async function startProxy(
   const ended = once(child, 'exit');
   await until(async () => {
     if (child.exitCode !== null) throw new Error(`${name} ended: ${said}`);
-    const socket = connect(port, '127.0.0.1');
-    const isOpen = await Promise.race([
-      once(socket, 'connect').then(() => true),
-      once(socket, 'error').then(
-        () => false,
-        () => false,
-      ),
-    ]).catch(() => false);
-    socket.destroy();
-    return isOpen;
+    return isListening(port);
   }, `${name} listens`);
   return {
     url: `http://127.0.0.1:${port}`,

@@ -15,34 +15,24 @@ interface Program {
   argv0: string;
 }
 
-const installer = 'apt-get';
-
-const isOnPath = (name: string): boolean => programFile(name) !== undefined;
-
 function find(): Program | undefined {
-  for (const file of ['redis-server', 'valkey-server']) if (isOnPath(file)) return { file, argv0: file };
+  for (const file of ['redis-server', 'valkey-server']) if (programFile(file)) return { file, argv0: file };
   // The tools package starts no service.
-  return isOnPath('redis-check-rdb') ? { file: 'redis-check-rdb', argv0: 'redis-server' } : undefined;
+  return programFile('redis-check-rdb') ? { file: 'redis-check-rdb', argv0: 'redis-server' } : undefined;
 }
+
+const installer = 'apt-get';
 
 /** Installs Debian's package, if this is Debian and we may; quietly, and with a time limit. */
 function install(): void {
-  if (process.getuid?.() !== 0 || !isOnPath(installer)) return;
-  spawnSync(
-    installer,
-    ['install', '-y', '-qq', '--no-install-recommends', '-o', 'DPkg::Lock::Timeout=45', 'redis-tools'],
-    {
-      stdio: 'ignore',
-      timeout: 60_000,
-      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
-    },
-  );
+  if (process.getuid?.() !== 0 || !programFile(installer)) return;
+  const options = ['-y', '-qq', '--no-install-recommends', '-o', 'DPkg::Lock::Timeout=45'];
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+  spawnSync(installer, ['install', ...options, 'redis-tools'], { stdio: 'ignore', timeout: 60_000, env });
 }
 
 function findOrInstall(): Program | undefined {
-  const found = find();
-  if (found) return found;
-  install();
+  if (!find()) install();
   return find();
 }
 

@@ -9,6 +9,9 @@ import { until } from './until';
 /** Options of Node for a process that lives for seconds beside other tests, and has no idle core to collect garbage on. */
 export const quickCollection = ['--single-threaded-gc', '--no-memory-reducer'];
 
+/** It ends what never starts: several may start at once, on a machine that has much else to do. */
+export const startTimeoutMs = 240_000;
+
 /** How each process says where it listens. */
 const addresses = {
   api: /"url":"(http:[^"]+)"/,
@@ -58,10 +61,14 @@ export class ServiceProcess {
 
   /** @returns its address, once it listens. @throws Error if it ends before */
   async listening(): Promise<string> {
-    const found = await until(async () => {
-      if (!this.isRunning) throw new Error(`The ${this.name} ended with ${await this.ended}:\n${this.output}`);
-      return addresses[this.name].exec(this.output)?.[1];
-    }, `the ${this.name} listens`);
+    const found = await until(
+      async () => {
+        if (!this.isRunning) throw new Error(`The ${this.name} ended with ${await this.ended}:\n${this.output}`);
+        return addresses[this.name].exec(this.output)?.[1];
+      },
+      `the ${this.name} listens`,
+      startTimeoutMs,
+    );
     return (this.url = found.startsWith('http') ? found : `http://127.0.0.1:${found}`);
   }
 

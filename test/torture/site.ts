@@ -7,7 +7,7 @@ import type { QueryResultRow } from 'pg';
 import { freePort } from '../support/free-port';
 import type { Receiver } from '../support/receiver';
 import { startReceiver } from '../support/receiver';
-import { quickCollection, ServiceProcess } from '../support/service-process';
+import { quickCollection, ServiceProcess, startTimeoutMs } from '../support/service-process';
 import { until } from '../support/until';
 import { Caller, Ledger } from './caller';
 import type { Size } from './row';
@@ -22,8 +22,6 @@ interface StartOptions {
   health?: 'ready' | 'live';
 }
 
-/** It ends what never starts: a row may start several at once, on a machine that has much else to do. */
-const startTimeoutMs = 240_000;
 /** How the log begins a line of an error. */
 const errorLine = '{"level":50';
 

@@ -8,7 +8,17 @@ import { frozenWorker } from './frozen-worker';
 import { garbage } from './garbage';
 import { gracefulEnd } from './graceful-end';
 import { launcherKill } from './launcher-kill';
-import { neighbours } from './neighbour';
+import { bursts } from './neighbour/bursts';
+import { hyphens } from './neighbour/hyphens';
+import { lists } from './neighbour/lists';
+import { longPrompts } from './neighbour/long-prompts';
+import { pipelining } from './neighbour/pipelining';
+import { randomShapes } from './neighbour/random-shapes';
+import { sandbox } from './neighbour/sandbox';
+import { streams } from './neighbour/streams';
+import { uploadsThatTrickle } from './neighbour/uploads';
+import { weights } from './neighbour/weights';
+import { longKeys, manyFields } from './neighbour/huge-bodies';
 import { receivers } from './receivers';
 import { overload } from './overload';
 import { queueLoss } from './queue-loss';
@@ -37,5 +47,17 @@ export const rows: readonly Row[] = [
   overload,
   wrongClock,
   garbage,
-  ...neighbours,
+  // One key is hostile, and another must not notice.
+  hyphens,
+  longKeys,
+  manyFields,
+  bursts,
+  lists,
+  sandbox,
+  longPrompts,
+  weights,
+  streams,
+  pipelining,
+  uploadsThatTrickle,
+  randomShapes,
 ];

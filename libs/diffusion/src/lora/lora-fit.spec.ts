@@ -54,7 +54,7 @@ describe('findWeightSites', () => {
     ],
   ])('does not treat as only cast to float32 a weight that %s', (_, { nodes = [], inputs }) => {
     const cast = { op: 'Cast', inputs: ['a.weight'], outputs: ['c'], ints: { to: [FLOAT] } };
-    const graph = (extra: GraphToWrite['nodes'], declared?: string[]) =>
+    const graph = (extra: GraphToWrite['nodes'], declared?: GraphToWrite['inputs']) =>
       model({
         nodes: [cast, multiply('Gemm', 'c', '', { transB: [1] }), ...extra],
         initializers: [weight('a.weight', [2, 3], FLOAT16)],

@@ -2,7 +2,7 @@ import type { ClientRequest, IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:http';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import { plainBody } from './bodies';
+import { plainBody } from './first-key';
 import { neighbourRow } from './neighbour-row';
 
 const path = '/v1/sd/text-to-image';

@@ -1,6 +1,5 @@
 import { Agent, request } from 'node:http';
-import type { Caller } from '../../caller';
-import type { Ledger } from '../../caller';
+import type { Caller, Ledger } from '../../caller';
 
 /** One request as it is sent over the wire. */
 export interface RawRequest {
@@ -86,6 +85,16 @@ export class FirstKey {
     });
   }
 
+  /** Sends JSON. */
+  post(path: string, body: unknown): Promise<RawAnswer> {
+    return this.send({ method: 'POST', path, body: Buffer.from(JSON.stringify(body)) });
+  }
+
+  /** Makes a record. @returns its id. */
+  async make(path: string, body: unknown): Promise<string> {
+    return (JSON.parse((await this.post(path, body)).text) as { id: string }).id;
+  }
+
   /** Sends, and reports a bad response: none, a 5xx, or more bytes than an error may have. */
   async expectRefusal(sent: RawRequest): Promise<string | undefined> {
     return judge(await this.send(sent));
@@ -101,4 +110,15 @@ export function judge({ status, bytes, elapsedMs, text }: RawAnswer): string | u
   if (status >= 500) return `answered ${status}: ${text.slice(0, 200)}`;
   if (bytes > answerLimitBytes) return `an answer of ${bytes} bytes`;
   return undefined;
+}
+
+/** A text of meaningless words. */
+export function plainText(length: number): string {
+  return 'lorem ipsum dolor sit amet '.repeat(Math.ceil(length / 27)).slice(0, length);
+}
+
+/** A body of `bytes` that is rejected only for the length of its prompt. */
+export function plainBody(bytes: number): Buffer {
+  const frame = JSON.stringify({ prompt: '', model: 'shapes' }).length;
+  return Buffer.from(JSON.stringify({ prompt: plainText(bytes - frame), model: 'shapes' }));
 }

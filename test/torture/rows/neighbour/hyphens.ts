@@ -1,5 +1,4 @@
-import { plainText } from './bodies';
-import { judge } from './first-key';
+import { judge, plainText } from './first-key';
 import type { RawRequest } from './first-key';
 import { neighbourRow } from './neighbour-row';
 
@@ -32,7 +31,7 @@ export const hyphens = neighbourRow({
     });
     const finetunes: string[] = [];
     for (const { name, token, prompts } of lures) {
-      const answer = await first.send(post('/v1/finetunes', { name, token, model: 'shapes' }));
+      const answer = await first.post('/v1/finetunes', { name, token, model: 'shapes' });
       if (answer.status === 400) notes['names refused']++;
       if (answer.status !== 201) {
         problems.push(judge(answer) ?? '');
@@ -48,13 +47,12 @@ export const hyphens = neighbourRow({
     // A Style is made from a text that contains the name, which is searched for in the whole text.
     const [{ name }, id] = [lures[1], finetunes.at(-lures.length + 1)];
     const prompt = `${name} ${'a '.repeat(promptLength)}`.slice(0, promptLength);
-    const made = await first.send(post(`/v1/finetunes/${id}/prompts`, [{ prompt, steps: 1 }]));
+    const made = await first.post(`/v1/finetunes/${id}/prompts`, [{ prompt, steps: 1 }]);
     if (made.status === 201) {
       const [record] = JSON.parse(made.text) as { id: string }[];
       requests.push(post('/v1/prompts/collections', { name: 'x', styles: [{ id: record.id, name: 'x' }] }));
     } else problems.push(`a Prompt with the name: ${made.status} ${made.text.slice(0, 200)}`);
-    const ordinary = await first.send(post('/v1/finetunes', { name: 'robot', model: 'shapes' }));
-    const { id: robot } = JSON.parse(ordinary.text) as { id: string };
+    const robot = await first.make('/v1/finetunes', { name: 'robot', model: 'shapes' });
     const plain = post(`/v1/finetunes/${robot}/prompts`, [{ prompt: plainText(promptLength) }]);
     const rate = { atOnce: 2, everyMs: size === 'long' ? 100 : 200 };
     return {

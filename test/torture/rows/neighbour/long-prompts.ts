@@ -21,12 +21,7 @@ export const longPrompts = neighbourRow({
   name: 'long-prompts',
   title: 'a word of 75 vectors, 990 times in a Prompt',
   async prepare({ first, size }) {
-    const made = await first.send({
-      method: 'POST',
-      path: '/v1/finetunes',
-      body: Buffer.from(JSON.stringify({ name: 'robot', token, model: 'shapes' })),
-    });
-    const { id } = JSON.parse(made.text) as { id: string };
+    const id = await first.make('/v1/finetunes', { name: 'robot', token, model: 'shapes' });
     const values = Array.from({ length: vectors * width }, (_, i) => Math.sin(i) / 10);
     const file = encodeSafetensors({ [token]: { shape: [vectors, width], values } });
     const put = await first.send({ method: 'PUT', path: `/v1/finetunes/${id}/weights`, body: file });
@@ -34,8 +29,7 @@ export const longPrompts = neighbourRow({
     const path = `/v1/finetunes/${id}/prompts`;
     const prompt = (count: number): string => `robot ${`${token} `.repeat(count).trim()}`;
     const draw = async (text: string): Promise<string | undefined> => {
-      const body = Buffer.from(JSON.stringify([{ prompt: text, steps, seed: 1 }]));
-      const answer = await first.send({ method: 'POST', path, body });
+      const answer = await first.post(path, [{ prompt: text, steps, seed: 1 }]);
       if (answer.status !== 201) return `a Prompt is answered ${answer.status}: ${answer.text.slice(0, 200)}`;
       const [record] = JSON.parse(answer.text) as GenerationBody[];
       for (const deadline = Date.now() + jobPatienceMs; Date.now() < deadline; await delay(100)) {
@@ -47,8 +41,7 @@ export const longPrompts = neighbourRow({
       return `a Prompt was not drawn in ${jobPatienceMs} ms`;
     };
     const refuse = async (): Promise<string | undefined> => {
-      const body = Buffer.from(JSON.stringify([{ prompt: prompt(times), steps: 1 }]));
-      const answer = await first.send({ method: 'POST', path, body });
+      const answer = await first.post(path, [{ prompt: prompt(times), steps: 1 }]);
       if (answer.status === 422 && answer.text.includes('PromptTooLong') && answer.elapsedMs < refusalMs[size])
         return undefined;
       const code = /"code":"(\w+)"/.exec(answer.text)?.[1] ?? '';

@@ -1,8 +1,7 @@
 import { randomInt } from 'node:crypto';
-import { plainBody } from './bodies';
+import { plainBody } from './first-key';
 import { neighbourRow } from './neighbour-row';
-import { Random } from './random';
-import { makeShape } from './shapes';
+import { makeShape, Random } from './shapes';
 
 const shapes = 20;
 
@@ -13,10 +12,7 @@ export const randomShapes = neighbourRow({
   async prepare({ first, size }) {
     const seed = Number(process.env.TORTURE_SEED ?? randomInt(2 ** 31));
     const random = new Random(seed);
-    const make = async (path: string, fields: object): Promise<string> => {
-      const { text } = await first.send({ method: 'POST', path, body: Buffer.from(JSON.stringify(fields)) });
-      return `${path}/${(JSON.parse(text) as { id: string }).id}`;
-    };
+    const make = async (path: string, fields: object): Promise<string> => `${path}/${await first.make(path, fields)}`;
     const finetune = await make('/v1/finetunes', { name: 'robot', model: 'shapes' });
     const collection = await make('/v1/prompts/collections', { name: 'x', styles: [] });
     const paths = [

@@ -26,8 +26,7 @@ export const sandbox = neighbourRow({
           seed: turn * images[size],
         };
         const path = '/v1/sd/text-to-image';
-        const body = Buffer.from(JSON.stringify({ ...fields, high_resolution }));
-        const made = await first.send({ method: 'POST', path, body });
+        const made = await first.post(path, { ...fields, high_resolution });
         if (made.status !== 201) return `a job is answered ${made.status}: ${made.text.slice(0, 200)}`;
         const { id } = JSON.parse(made.text) as GenerationBody;
         for (const deadline = Date.now() + jobPatienceMs[size]; ; await delay(250)) {

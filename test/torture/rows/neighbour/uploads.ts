@@ -30,12 +30,7 @@ export const uploadsThatTrickle = neighbourRow({
   before: (site) => useSmallDisk(site),
   async prepare({ site, size, first }) {
     const isLong = size === 'long';
-    const made = await first.send({
-      method: 'POST',
-      path: '/v1/finetunes',
-      body: Buffer.from(JSON.stringify({ name: 'robot', model: 'shapes' })),
-    });
-    const path = `/v1/finetunes/${(JSON.parse(made.text) as { id: string }).id}/weights`;
+    const path = `/v1/finetunes/${await first.make('/v1/finetunes', { name: 'robot', model: 'shapes' })}/weights`;
     const part = Buffer.alloc(partBytes);
     const lastsMs = isLong ? lingerMs : 6_000;
     const ends = new Map<string, number>();

@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { encodeFloat16 } from '../../../../libs/diffusion/src/tensor/half';
-import { plainText } from './bodies';
-import { judge } from './first-key';
+import { judge, plainText } from './first-key';
 import { neighbourRow } from './neighbour-row';
 
 /** A layer of the bundled model, [64, 64, 3, 3]. */
