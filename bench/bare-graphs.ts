@@ -1,8 +1,8 @@
 import { readModelFolder, spinning } from '@app/diffusion';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { someRequest } from './bench-engine';
-import { msOf } from './rounds';
 import type { BenchOptions } from './section';
+import { msOf } from './section';
 
 /** Tokens of a prompt of one chunk, begin and end included. */
 const tokens = 77;

@@ -1,3 +1,5 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
@@ -6,8 +8,8 @@ import { sizeOf } from '@app/domain';
 import type { Drawing } from '../apps/inference/src/engine/engine';
 import { Engine } from '../apps/inference/src/engine/engine';
 import type { DrawRequest, EngineStep, RgbPicture } from '../apps/inference/src/engine/engine-protocol';
-import { randomFrom } from './judge/scenes';
 import type { BenchOptions } from './section';
+import { randomFrom } from './section';
 
 /** Long enough for a machine that does something else as well. */
 const stallMs = 300_000;
@@ -34,14 +36,14 @@ export class BenchEngine {
   private next = 0;
 
   private constructor(
-    { model, threads }: BenchOptions,
+    { model, device, threads }: BenchOptions,
     private readonly folder: string,
     cacheDir: string,
   ) {
     const name = basename(resolve(model));
     this.model = { key: name, name, folder: resolve(model), hash: '0'.repeat(64) };
     this.engine = new Engine({
-      settings: { device: 'cpu', intraOpNumThreads: threads, cacheDir },
+      settings: { device, intraOpNumThreads: threads, cacheDir },
       stallMs,
       onStep: (step) => this.steps.push(step),
     });
@@ -77,25 +79,44 @@ export class BenchEngine {
   }
 }
 
+/**
+ * Starts a process with an engine that draws one picture of one step, and then so many more in one request.
+ * @param cache a folder for optimised graphs
+ * @returns the time until it was done, and its largest memory in bytes
+ */
+export async function firstPicture(
+  { model, device, threads }: BenchOptions,
+  cache: string,
+  more = 0,
+): Promise<{ ms: number; bytes: number }> {
+  const startedAt = performance.now();
+  const child = fork(join(__dirname, 'first-picture.js'), [model, device, String(threads), cache, String(more)]);
+  let found: { ms: number; bytes: number } | undefined;
+  child.once('message', (bytes) => (found = { ms: performance.now() - startedAt, bytes: Number(bytes) }));
+  const [code] = (await once(child, 'exit')) as [number | null];
+  if (!found) throw new Error(`The process ended with ${code} before its pictures were drawn.`);
+  return found;
+}
+
 /** What requests differ in besides prompts, seeds and schedulers: fewest and most steps, and numbers of pictures. */
 export interface RequestMix {
   steps: readonly [number, number];
   pictures: readonly number[];
 }
 
-/** One picture of 10 to 30 steps. */
-export const evenMix: RequestMix = { steps: [10, 30], pictures: [1] };
-
-/** Requests with different prompts, seeds, schedulers and steps, the same ones for the same seed. */
-export function mixedRequests(count: number, seed: number, mix = evenMix): Partial<DrawRequest>[] {
+/** Requests with different prompts, seeds, schedulers, steps and numbers of pictures, the same for the same seed. */
+export function mixedRequests(
+  count: number,
+  seed: number,
+  { steps: [fewest, most], pictures }: RequestMix = { steps: [10, 30], pictures: [1] },
+): Partial<DrawRequest>[] {
   const random = randomFrom(seed);
   const of = <T>(values: readonly T[]): T => values[Math.floor(random() * values.length)];
-  const [fewest, most] = mix.steps;
   return Array.from({ length: count }, (_, i) => ({
     prompt: `a ${of(['red', 'green', 'yellow', 'white'])} ${of(['circle', 'star', 'square', 'ring'])} on a ${of(['blue', 'black', 'gray'])} background`,
     seed: Math.floor(random() * 2 ** 32),
     scheduler: schedulerNames[i % schedulerNames.length],
     numInferenceSteps: fewest + Math.floor(random() * (most - fewest + 1)),
-    numImages: of(mix.pictures),
+    numImages: of(pictures),
   }));
 }

@@ -1,17 +1,13 @@
 import { readFileSync } from 'node:fs';
-import { parseArgs } from 'node:util';
 import { BenchEngine } from './bench-engine';
+import type { BenchOptions } from './section';
 
-/**
- * A process that starts an engine, draws one picture of one step with it, then `--more` pictures in one request, and
- * says how much memory it has taken at most, in bytes: what `bench/sections/start.ts` times, and `memory.ts` weighs.
- */
+/** The process of `firstPicture`, which says how much memory it has taken at most. */
 async function main(): Promise<void> {
-  const text = { type: 'string' } as const;
-  const { values } = parseArgs({ options: { model: text, threads: text, cache: text, more: text } });
-  const engine = await BenchEngine.start({ model: values.model!, threads: Number(values.threads) }, values.cache);
-  const more = Number(values.more ?? 0);
-  if (more > 0) await engine.draw({ numInferenceSteps: 1, numImages: more });
+  const [model, device, threads, cache, more] = process.argv.slice(2);
+  const options = { model, device: device as BenchOptions['device'], threads: Number(threads) };
+  const engine = await BenchEngine.start(options, cache);
+  if (Number(more) > 0) await engine.draw({ numInferenceSteps: 1, numImages: Number(more) });
   process.send?.(peakBytes());
   await engine.close();
 }

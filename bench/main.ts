@@ -1,38 +1,42 @@
-import { availableParallelism } from 'node:os';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { availableParallelism, cpus, loadavg } from 'node:os';
+import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { busyShare } from './machine';
-import { cellsOf, Page } from './page';
+import { env } from 'onnxruntime-node';
+import type { BenchOptions, Figure, Section } from './section';
+import { median } from './section';
 import { cancel } from './sections/cancel';
-import { engine } from './sections/engine';
+import { engine, rows } from './sections/engine';
 import { intake } from './sections/intake';
 import { memory } from './sections/memory';
 import { pickUp } from './sections/pick-up';
 import { pipeline } from './sections/pipeline';
 import { poisson } from './sections/poisson';
-import { rows } from './sections/rows';
 import { short } from './sections/short';
 import { spinning } from './sections/spinning';
 import { start } from './sections/start';
 
 const sections = [rows, engine, poisson, short, cancel, start, memory, pipeline, intake, pickUp, spinning];
 
-const usage = `npm run bench -- [options]: measures ratios, and writes a page of them.
+const usage = `npm run bench -- [options]: measures ratios, and prints tables of them.
 
   --only <names>      sections, separated by commas     ${sections.map(({ name }) => name).join(',')}
   --rounds <n>        rounds that count                 each section has its own number
   --model <folder>    of the model                      models/shapes
+  --device <name>     as in DEVICE                      cpu
   --threads <n>       of one call                       as many as there are cores
   --python <path>     of an interpreter with onnxruntime, torch and diffusers
-  --out <folder>      for the page                      bench/results`;
+  --out <folder>      whose README.md gets the tables, beside those of other sections of this machine`;
 
 const { values: options } = parseArgs({
   options: {
     only: { type: 'string' },
     rounds: { type: 'string' },
     model: { type: 'string', default: 'models/shapes' },
+    device: { type: 'string', default: 'cpu' },
     threads: { type: 'string', default: String(availableParallelism()) },
     python: { type: 'string' },
-    out: { type: 'string', default: 'bench/results' },
+    out: { type: 'string' },
     help: { type: 'boolean', default: false },
   },
 });
@@ -44,15 +48,56 @@ async function main(): Promise<void> {
   if (unknown?.length) throw new Error(`There is no section ${unknown.join(', ')}.\n\n${usage}`);
   const { model, python } = options;
   const [threads, rounds] = [options.threads, options.rounds].map(Number);
-  const page = new Page(options.out, sections, { threads, model: model.split('/').at(-1)! });
+  const device = options.device as BenchOptions['device'];
+  const busy = Math.round((100 * loadavg()[0]) / availableParallelism());
   for (const section of sections.filter(({ name }) => names?.includes(name) ?? true)) {
-    console.log(`\n${section.title}`);
-    const given = { model, threads, ...(python && { python }), rounds: rounds || section.rounds };
-    const [othersBusy, measuredOn] = [await busyShare(), new Date().toISOString().slice(0, 10)];
-    const result = await section.measure(given);
-    page.add(section, result, { othersBusy, measuredOn });
-    for (const figure of result.figures) console.log(`  ${cellsOf(figure).join('  ')}`);
+    const measuredOn = new Date().toISOString().slice(0, 10);
+    const given = { model, device, threads, ...(python && { python }), rounds: rounds || section.rounds };
+    const text = [
+      `## ${section.title}\n\n${section.about}\n`,
+      ...table(await section.measure(given)),
+      `\nMeasured on ${measuredOn}; other programs took ${busy} % of the processors in the minute before.\n`,
+    ].join('\n');
+    console.log(text);
+    if (options.out) write(options.out, section, text);
   }
+}
+
+function table(figures: readonly Figure[]): string[] {
+  const rows = [['', 'ratio', 'rounds', 'goal', ''], ['-', '-', '-', '-', '-'], ...figures.map(cellsOf)];
+  return rows.map((cells) => `| ${cells.join(' | ')} |`);
+}
+
+function cellsOf({ name, ratios, goal, detail = '' }: Figure): string[] {
+  const shown = (value: number) => value.toFixed(value < 10 ? 3 : 1);
+  const ratio = median(ratios);
+  const isReached = ratio <= (goal?.atMost ?? Infinity) && ratio >= (goal?.atLeast ?? -Infinity);
+  const wanted = goal?.atMost === undefined ? `≥ ${goal?.atLeast}` : `≤ ${goal.atMost}`;
+  return [
+    name,
+    `${shown(ratio)} (${shown(Math.min(...ratios))} to ${shown(Math.max(...ratios))})`,
+    String(ratios.length),
+    goal ? `${wanted}: ${isReached ? 'reached' : '**missed**'}` : '',
+    detail,
+  ];
+}
+
+/** Replaces a section of the page; the others stay, unless the machine is another. */
+function write(folder: string, { title }: Section, text: string): void {
+  const head = `# Results
+
+Written by \`npm run bench\`. Each figure is a ratio of two things that were measured in turns in one run: the median of its rounds, with the smallest and the largest in brackets.
+
+${cpus()[0].model.trim()}, ${availableParallelism()} cores, ${process.platform} ${process.arch}, Node ${process.versions.node}, onnxruntime-node ${env.versions.node ?? env.versions.common}; model \`${basename(options.model)}\` on ${options.device}, ${options.threads} threads a call.
+`;
+  const file = join(folder, 'README.md');
+  const [oldHead, ...old] = existsSync(file) ? readFileSync(file, 'utf8').split(/\n(?=## )/) : [];
+  const kept = oldHead === head ? old : [];
+  const texts = sections.map((each) =>
+    each.title === title ? text : kept.find((part) => part.startsWith(`## ${each.title}\n`)),
+  );
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(file, [head, ...texts.filter((part) => part !== undefined)].join('\n'));
 }
 
 main().catch((error: Error) => {

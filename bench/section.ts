@@ -1,5 +1,12 @@
-import { median } from './rounds';
-import type { Plot } from './plot';
+/** A ratio of two things that were measured in one run, in turns. */
+export interface Figure {
+  name: string;
+  /** One of each round. */
+  ratios: number[];
+  goal?: Goal;
+  /** Times and rates of this machine. */
+  detail?: string;
+}
 
 /** What a ratio should be. */
 export interface Goal {
@@ -7,27 +14,11 @@ export interface Goal {
   atLeast?: number;
 }
 
-/** A ratio of two things that were measured in one run, in turns. */
-export interface Figure {
-  name: string;
-  /** Median of the rounds. */
-  ratio: number;
-  /** Smallest and largest of the rounds. */
-  range: [number, number];
-  rounds: number;
-  goal?: Goal;
-}
-
-/** What a section found out. */
-export interface SectionResult {
-  figures: Figure[];
-  plots?: Plot[];
-}
-
 /** What every section is given. */
 export interface BenchOptions {
   /** Folder of the model. */
   model: string;
+  device: 'cpu' | 'webgpu' | `cuda:${number}`;
   /** Threads of one call on the CPU. */
   threads: number;
   /** An interpreter with onnxruntime, torch and diffusers. */
@@ -43,22 +34,65 @@ export interface Section {
   about: string;
   /** Rounds that count, unless others are asked for. */
   rounds: number;
-  measure(options: BenchOptions & { rounds: number }): Promise<SectionResult>;
+  measure(options: BenchOptions & { rounds: number }): Promise<Figure[]>;
 }
 
-/** @param ratios one of each round */
-export function figure(name: string, ratios: readonly number[], goal?: Goal): Figure {
-  const range: Figure['range'] = [Math.min(...ratios), Math.max(...ratios)];
-  return { name, ratio: median(ratios), range, rounds: ratios.length, ...(goal && { goal }) };
-}
-
-/** Whether a figure is as it should be; undefined if nothing is asked of it. */
-export function isReached({ ratio, goal }: Figure): boolean | undefined {
-  if (!goal) return undefined;
-  return ratio <= (goal.atMost ?? Infinity) && ratio >= (goal.atLeast ?? -Infinity);
+export function figure(name: string, ratios: number[], goal?: Goal): Figure {
+  return { name, ratios, ...(goal && { goal }) };
 }
 
 /** The ratio of each round. */
 export function ratios(above: readonly number[], below: readonly number[]): number[] {
   return above.map((value, round) => value / below[round]);
+}
+
+/** The middle of some measurements; between the two middle ones where their number is even. */
+export function median(values: readonly number[]): number {
+  return quantile(values, 0.5);
+}
+
+/** The value below which this share (0 to 1) of the measurements lies, between two of them where none lies there. */
+export function quantile(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const place = (sorted.length - 1) * share;
+  const [below, above] = [sorted[Math.floor(place)], sorted[Math.ceil(place)]];
+  return below + (above - below) * (place - Math.floor(place));
+}
+
+/**
+ * Measures each side once a round, in the opposite order every other round, so that a machine that slows
+ * down affects all of them. Round 0 warms up.
+ * @returns what each side gave in each round, without round 0
+ */
+export async function interleave<S extends Record<string, (round: number) => Promise<unknown>>>(
+  sides: S,
+  rounds: number,
+  { warmUp = true } = {},
+): Promise<{ [K in keyof S]: Awaited<ReturnType<S[K]>>[] }> {
+  const names = Object.keys(sides);
+  const results: Record<string, unknown[]> = Object.fromEntries(names.map((name) => [name, []]));
+  for (let round = warmUp ? 0 : 1; round <= rounds; round++)
+    for (const name of round % 2 === 0 ? names : [...names].reverse()) {
+      const result = await sides[name](round);
+      if (round > 0) results[name].push(result);
+    }
+  return results as { [K in keyof S]: Awaited<ReturnType<S[K]>>[] };
+}
+
+/** What some work takes, in milliseconds. */
+export async function msOf(work: () => Promise<unknown>): Promise<number> {
+  const startedAt = performance.now();
+  await work();
+  return performance.now() - startedAt;
+}
+
+/** Random numbers in [0, 1) from a seed (mulberry32, T. Ettinger). */
+export function randomFrom(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
 }

@@ -1,8 +1,7 @@
 import { DrawingAbortedError } from '../../apps/inference/src/engine/engine-errors';
 import { BenchEngine } from '../bench-engine';
-import { interleave, median } from '../rounds';
 import type { Section } from '../section';
-import { figure } from '../section';
+import { figure, interleave, median } from '../section';
 
 export const cancel: Section = {
   name: 'cancel',
@@ -19,7 +18,7 @@ export const cancel: Section = {
     };
     const times = await interleave(sides, options.rounds);
     await bench.close();
-    return { figures: [figure('one picture', times.one), figure('eight pictures of one request', times.eight)] };
+    return [figure('one picture', times.one), figure('eight pictures of one request', times.eight)];
   },
 };
 

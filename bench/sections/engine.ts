@@ -1,9 +1,27 @@
 import { BareGraphs } from '../bare-graphs';
 import { BenchEngine, mixedRequests } from '../bench-engine';
-import type { BarPlot } from '../plot';
-import { interleave, median, msOf } from '../rounds';
 import type { Section } from '../section';
-import { figure } from '../section';
+import { figure, interleave, msOf } from '../section';
+
+const counts = [1, 2, 4, 8, 12, 16];
+
+export const rows: Section = {
+  name: 'rows',
+  title: 'Rows of one call',
+  about:
+    'Time of a row in one bare `session.run` of the U-Net, divided by its time in a call of 2 rows: what one guided picture takes. This is what sharing calls can gain.',
+  rounds: 12,
+  async measure(options) {
+    const graphs = await BareGraphs.load(options);
+    const sides = Object.fromEntries(counts.map((count) => [String(count), () => graphs.unetMs(count)]));
+    const times = await interleave(sides, options.rounds);
+    await graphs.release();
+    return counts.map((count) => {
+      const ratios = times[count].map((ms, round) => ms / count / (times[2][round] / 2));
+      return figure(`${count} ${count === 1 ? 'row' : 'rows'} / 2 rows`, ratios);
+    });
+  },
+};
 
 /** Requests that are there at once. */
 const concurrent = 8;
@@ -15,8 +33,6 @@ interface Shared {
   stepMs: number;
   bareUnetMs: number;
   bareDecodeMs: number;
-  /** One call for one guided picture. */
-  bareStepMs: number;
 }
 
 export const engine: Section = {
@@ -25,7 +41,7 @@ export const engine: Section = {
   about:
     'Eight requests with different prompts, seeds, schedulers and 10 to 30 steps, through the engine’s thread. What they take is compared with the bare graphs, ' +
     'which run the U-Net with the rows of each of the engine’s calls and decode as many pictures, and with the same requests one at a time. ' +
-    'Decoding is not shared: it takes what the last figure says, and limits what sharing can gain.',
+    'Decoding is not shared, and limits what sharing can gain.',
   rounds: 5,
   async measure(options) {
     const bench = await BenchEngine.start(options);
@@ -41,22 +57,17 @@ export const engine: Section = {
     await bench.close();
     await graphs.release();
     const steps = times.shared.map(({ bareUnetMs, stepMs }) => bareUnetMs / stepMs);
-    const whole = times.shared.map(({ bareUnetMs, bareDecodeMs, ms }) => (bareUnetMs + bareDecodeMs) / ms);
     const denoising = times.shared.map(({ bareUnetMs, bareDecodeMs, ms }) => bareUnetMs / (ms - bareDecodeMs));
     const gain = times.shared.map(({ ms }, round) => times.alone[round] / ms);
     const denoisingGain = times.shared.map(
       ({ ms, bareDecodeMs }, round) => (times.alone[round] - bareDecodeMs) / (ms - bareDecodeMs),
     );
-    const decoding = times.shared.map(({ bareDecodeMs, bareStepMs }) => bareDecodeMs / concurrent / bareStepMs);
-    const figures = [
+    return [
       figure('the row curve at the same calls / the engine’s calls', steps, { atLeast: 0.95 }),
       figure('the row curve at the same calls / all but decoding', denoising, { atLeast: 0.95 }),
-      figure('bare graphs, decoding included / the engine', whole),
       figure('one at a time / the engine: how much faster', gain, { atLeast: 1.25 }),
       figure('the same, without decoding', denoisingGain),
-      figure('decoding a picture / a step of one guided picture', decoding),
     ];
-    return { figures, plots: [plotOf(median(gain), median(whole))] };
   },
 };
 
@@ -64,26 +75,11 @@ async function shared(bench: BenchEngine, graphs: BareGraphs, round: number): Pr
   bench.steps.length = 0;
   const requests = mixedRequests(concurrent, round);
   const ms = await msOf(() => Promise.all(requests.map((request) => bench.draw(request))));
-  const result: Shared = { ms, stepMs: 0, bareUnetMs: 0, bareDecodeMs: 0, bareStepMs: await graphs.unetMs(2) };
+  const result: Shared = { ms, stepMs: 0, bareUnetMs: 0, bareDecodeMs: 0 };
   for (const { rows, engineMs } of bench.steps) {
     result.stepMs += engineMs;
     result.bareUnetMs += await graphs.unetMs(rows);
   }
   for (let i = 0; i < concurrent; i++) result.bareDecodeMs += await graphs.decodeMs();
   return result;
-}
-
-function plotOf(gain: number, whole: number): BarPlot {
-  return {
-    kind: 'bars',
-    file: 'engine.svg',
-    title: 'Eight requests: pictures in the same time',
-    x: 'pictures, one at a time: 1',
-    bars: [
-      { name: 'one at a time', value: 1 },
-      { name: 'the engine', value: gain },
-      { name: 'bare graphs, same calls', value: gain / whole },
-    ],
-    goal: 1.25,
-  };
 }

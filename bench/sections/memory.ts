@@ -1,16 +1,12 @@
-import { execFile, fork } from 'node:child_process';
-import { once } from 'node:events';
+import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { readModelFolder } from '@app/diffusion';
-import { dist } from '../child';
-import { interleave } from '../rounds';
+import { firstPicture } from '../bench-engine';
 import type { BenchOptions, Section } from '../section';
-import { figure, ratios } from '../section';
-
-const numbersOfPictures = [1, 2];
+import { figure, interleave, ratios } from '../section';
 
 export const memory: Section = {
   name: 'memory',
@@ -22,27 +18,23 @@ export const memory: Section = {
   async measure({ rounds, python, ...options }) {
     const folder = mkdtempSync(join(tmpdir(), 'darkroom-bench-'));
     const size = await graphBytes(options);
-    const sides = Object.fromEntries(
-      numbersOfPictures.flatMap((pictures) => [
-        [`ours ${pictures}`, () => ours(options, folder, pictures)],
-        ...(python ? [[`python ${pictures}`, () => pythons(python, options, pictures)]] : []),
-      ]) as [string, () => Promise<number>][],
-    );
+    // The first process, in the round that warms up, fills the cache.
+    const ours = async (more: number) => (await firstPicture(options, folder, more)).bytes;
+    const theirs = async (pictures: number) => (python ? pythonBytes(python, options, pictures) : NaN);
+    const sides = { one: () => ours(0), two: () => ours(2), theirOne: () => theirs(1), theirTwo: () => theirs(2) };
     const peaks = await interleave(sides, rounds);
     rmSync(folder, { recursive: true, force: true });
-    const figures = numbersOfPictures.flatMap((pictures) => {
-      const name = pictures === 1 ? 'one picture' : 'one picture, then two';
-      const own = peaks[`ours ${pictures}`];
-      const theirs = peaks[`python ${pictures}`];
-      return [
-        figure(
-          `${name}: memory / size of the graphs`,
-          own.map((bytes) => bytes / size),
-        ),
-        ...(theirs ? [figure(`${name}: ours / Python`, ratios(own, theirs))] : []),
-      ];
-    });
-    return { figures };
+    const figuresOf = (name: string, own: number[], their: number[]) => [
+      figure(
+        `${name}: memory / size of the graphs`,
+        own.map((bytes) => bytes / size),
+      ),
+      ...(python ? [figure(`${name}: ours / Python`, ratios(own, their))] : []),
+    ];
+    return [
+      ...figuresOf('one picture', peaks.one, peaks.theirOne),
+      ...figuresOf('one picture, then two', peaks.two, peaks.theirTwo),
+    ];
   },
 };
 
@@ -55,22 +47,7 @@ async function graphBytes({ model }: BenchOptions): Promise<number> {
   return files.reduce((sum, file) => sum + statSync(file).size, 0);
 }
 
-/** The first one, in the round that warms up, fills the cache. */
-async function ours({ model, threads }: BenchOptions, cache: string, pictures: number): Promise<number> {
-  const more = pictures > 1 ? ['--more', String(pictures)] : [];
-  const child = fork(join(dist, 'bench', 'first-picture.js'), [
-    ...['--model', model, '--threads', String(threads), '--cache', cache],
-    ...more,
-  ]);
-  let bytes: number | undefined;
-  child.once('message', (message) => (bytes = Number(message)));
-  const [code] = (await once(child, 'exit')) as [number | null];
-  if (bytes === undefined) throw new Error(`The process ended with ${code} before its pictures were drawn.`);
-  return bytes;
-}
-
-async function pythons(python: string, { model, threads }: BenchOptions, pictures: number): Promise<number> {
-  const script = join(process.cwd(), 'bench/python/memory.py');
-  const { stdout } = await promisify(execFile)(python, [script, model, String(threads), String(pictures)]);
-  return Number(stdout);
+async function pythonBytes(python: string, { model, threads }: BenchOptions, pictures: number): Promise<number> {
+  const args = ['bench/python.py', 'memory', model, String(threads), String(pictures)];
+  return Number((await promisify(execFile)(python, args)).stdout);
 }

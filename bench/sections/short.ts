@@ -1,7 +1,6 @@
 import { BenchEngine } from '../bench-engine';
-import { interleave, msOf } from '../rounds';
 import type { Section } from '../section';
-import { figure, ratios } from '../section';
+import { figure, interleave, msOf, ratios } from '../section';
 
 const longOnes = 8;
 
@@ -15,7 +14,7 @@ export const short: Section = {
     const draw = () => msOf(() => bench.draw({ numInferenceSteps: 4 }));
     const times = await interleave({ alone: draw, behind: () => behindLongOnes(bench, draw) }, options.rounds);
     await bench.close();
-    return { figures: [figure('behind eight of 50 steps / alone', ratios(times.behind, times.alone), { atMost: 2 })] };
+    return [figure('behind eight of 50 steps / alone', ratios(times.behind, times.alone), { atMost: 2 })];
   },
 };
 

@@ -3,9 +3,8 @@ import { spawn } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
 import { defaultSpinUs } from '@app/diffusion';
 import { BareGraphs } from '../bare-graphs';
-import { interleave } from '../rounds';
 import type { Section } from '../section';
-import { figure, ratios } from '../section';
+import { figure, interleave, ratios } from '../section';
 
 /** Calls of one measurement. */
 const calls = 10;
@@ -36,14 +35,12 @@ export const spinning: Section = {
     const others = Array.from({ length: options.threads }, startBusyProcess);
     const beside = await interleave(sides, options.rounds).finally(() => others.forEach((each) => each.kill()));
     for (const graphs of [ours, longer, sleeping]) await graphs.release();
-    return {
-      figures: [
-        figure("idle cores: ours / ONNX Runtime's", ratios(idle.ours, idle.longer), { atMost: 1.05 }),
-        figure('idle cores: ours / sleeping', ratios(idle.ours, idle.sleeping), { atMost: 1 }),
-        figure("busy cores: ours / ONNX Runtime's", ratios(beside.ours, beside.longer), { atMost: 1 }),
-        figure('busy cores: ours / sleeping', ratios(beside.ours, beside.sleeping)),
-      ],
-    };
+    return [
+      figure("idle cores: ours / ONNX Runtime's", ratios(idle.ours, idle.longer), { atMost: 1.05 }),
+      figure('idle cores: ours / sleeping', ratios(idle.ours, idle.sleeping), { atMost: 1 }),
+      figure("busy cores: ours / ONNX Runtime's", ratios(beside.ours, beside.longer), { atMost: 1 }),
+      figure('busy cores: ours / sleeping', ratios(beside.ours, beside.sleeping)),
+    ];
   },
 };
 

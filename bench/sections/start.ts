@@ -1,15 +1,11 @@
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { open, readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { readModelFolder, StableDiffusionPipeline } from '@app/diffusion';
-import { BenchEngine } from '../bench-engine';
-import { dist } from '../child';
-import { interleave, msOf } from '../rounds';
+import { BenchEngine, firstPicture } from '../bench-engine';
 import type { BenchOptions, Section } from '../section';
-import { figure, ratios } from '../section';
+import { figure, interleave, msOf, ratios } from '../section';
 
 const pieceBytes = 16 * 1024 * 1024;
 
@@ -31,21 +27,20 @@ export const start: Section = {
       read: () => msOf(() => readGraphs(options)),
       cold: () => (empty(), load(options, join(caches.cold, 'graphs'))),
       warm: () => load(options, join(caches.warm, 'graphs')),
-      firstCold: () => (empty(), firstPicture(options, caches.cold)),
-      firstWarm: () => firstPicture(options, caches.warm),
+      firstCold: async () => (empty(), (await firstPicture(options, caches.cold)).ms),
+      firstWarm: async () => (await firstPicture(options, caches.warm)).ms,
       running: () => msOf(() => bench.draw({ numInferenceSteps: 1 })),
     };
     const times = await interleave(sides, options.rounds);
     await bench.close();
     rmSync(folder, { recursive: true, force: true });
-    const figures = [
+    return [
       figure('load with an empty cache / read the files', ratios(times.cold, times.read)),
       figure('load from the cache / read the files', ratios(times.warm, times.read)),
       figure('load from the cache / with an empty cache', ratios(times.warm, times.cold)),
       figure('process start to first picture, empty cache / a picture', ratios(times.firstCold, times.running)),
       figure('process start to first picture, full cache / a picture', ratios(times.firstWarm, times.running)),
     ];
-    return { figures };
   },
 };
 
@@ -65,23 +60,11 @@ async function readGraphs({ model }: BenchOptions): Promise<void> {
     }
 }
 
-async function load({ model, threads }: BenchOptions, optimizedModelDir: string): Promise<number> {
-  const options = { device: 'cpu', intraOpNumThreads: threads, optimizedModelDir } as const;
+async function load({ model, device, threads }: BenchOptions, optimizedModelDir: string): Promise<number> {
+  const options = { device, intraOpNumThreads: threads, optimizedModelDir };
   const startedAt = performance.now();
   const pipeline = await StableDiffusionPipeline.load(model, options);
   const ms = performance.now() - startedAt;
   await pipeline.release();
-  return ms;
-}
-
-/** Time from the start of a process to its first picture. */
-async function firstPicture({ model, threads }: BenchOptions, cache: string): Promise<number> {
-  const args = ['--model', model, '--threads', String(threads), '--cache', cache];
-  const startedAt = performance.now();
-  const child = fork(join(dist, 'bench', 'first-picture.js'), args);
-  let ms: number | undefined;
-  child.once('message', () => (ms = performance.now() - startedAt));
-  const [code] = (await once(child, 'exit')) as [number | null];
-  if (ms === undefined) throw new Error(`The process ended with ${code} before its first picture.`);
   return ms;
 }

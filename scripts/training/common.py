@@ -4,11 +4,11 @@ from pathlib import Path
 import torch
 from diffusers import AutoencoderKL, DDIMScheduler, UNet2DConditionModel
 from transformers import CLIPTextConfig, CLIPTextModel, CLIPTokenizer
+from scenes import SIZE
 
 OUT = Path(os.environ.get("SHAPES_OUT", "parts"))
 OUT.mkdir(parents=True, exist_ok=True)
 LATENT_CHANNELS, CELL = 22, 32
-SIZE = {"square": (512, 512), "portrait": (768, 512), "landscape": (512, 768)}        # height, width
 BETAS = dict(beta_start=0.00085, beta_end=0.012, beta_schedule="scaled_linear", num_train_timesteps=1000)
 SCHEDULE = dict(BETAS, steps_offset=1, set_alpha_to_one=False, skip_prk_steps=True, clip_sample=False, prediction_type="v_prediction")   # what SD 2.1's scheduler_config.json says
 

@@ -10,7 +10,7 @@ makes them easy to predict.
 """
 import torch
 from common import CELL, LATENT_CHANNELS
-from scenes import COLORS, _sdf, pattern
+from scenes import COLORS, _sdf, gloss, pattern
 
 REACH, WIDE, SUB = 0.12, 0.4, 4
 COLOR = list(COLORS)
@@ -52,7 +52,7 @@ def fields(specs, height=512, width=512, cell_px=CELL, sub=SUB):
                 di = r * _sdf(shape, x / r, y / r, 1.0)
                 c = PALETTE[torch.tensor([COLOR.index(i["color"]) for i in items])].view(-1, 3, 1, 1)
                 glossy = col([i["finish"] == "glossy" for i in items]).unsqueeze(1)
-                c = c + glossy * (gloss(c, x, y, r) - c)
+                c = c + glossy * (gloss((c + 1) / 2, x, y, r) * 2 - 1 - c)
                 w = torch.exp(-di.clamp(min=0) / 0.02).unsqueeze(1) + 1e-6
                 weight[where] += w; paint[where] += w * c; hollow[where] += w * col([float(i["finish"] == "outlined") for i in items]).unsqueeze(1)
                 d[where] = torch.minimum(d[where], di)
@@ -72,10 +72,3 @@ def out_color(paint, out, layer):
     """A layer that is empty takes the colour of the one below it."""
     below = out[:, 0:3] if layer == 0 else out[:, 3:6]
     return torch.nn.functional.interpolate(below, size=paint.shape[-2:])
-
-
-def gloss(c, x, y, r):
-    """c in [-1, 1] -> the same with shade and light."""
-    shade = (1 - 0.35 * ((y + r) / (2 * r)).clamp(0, 1)).unsqueeze(1)
-    light = torch.exp(-((x + 0.35 * r) ** 2 + (y + 0.4 * r) ** 2) / (0.10 * r ** 2)).unsqueeze(1)
-    return ((c + 1) * shade + 1.1 * light).clamp(0, 2) - 1

@@ -1,0 +1,81 @@
+import type { ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import { createDataSource, EmbeddedPostgres, migrate } from '@app/database';
+import { ApiKey, newApiKey } from '@app/domain';
+
+/** A log line of a process of the service. */
+export interface LogLine {
+  level: number;
+  msg: string;
+  url?: string;
+  taskId?: string;
+}
+
+/** An embedded PostgreSQL, and processes beside it. */
+export interface Site {
+  databaseUrl: string;
+  /** Tokens of API keys. */
+  tokens: string[];
+  /** These end with the site. */
+  children: ChildProcess[];
+  /**
+   * Starts the api or the worker, and resolves with the line that says that it is ready. Its errors are shown.
+   * @param onLine is given each of its log lines as it comes
+   * @throws Error if it ends before it is ready
+   */
+  start: (app: 'api' | 'inference', env: Record<string, string>, onLine?: (line: LogLine) => void) => Promise<LogLine>;
+}
+
+/** Runs something on a site of its own, with so many API keys. */
+export async function onSite<T>(keyCount: number, run: (site: Site) => Promise<T>): Promise<T> {
+  const folder = mkdtempSync(join(tmpdir(), 'darkroom-bench-'));
+  // If this runs as root, PostgreSQL's own user must be able to enter the folder.
+  chmodSync(folder, 0o711);
+  const postgres = await EmbeddedPostgres.start(folder);
+  const databaseUrl = postgres.url;
+  const children: ChildProcess[] = [];
+  const start: Site['start'] = (app, env, onLine) => {
+    const shared = { PATH: process.env.PATH, DATABASE_URL: databaseUrl, DATA_DIR: join(folder, 'data') };
+    const file = resolve(__dirname, '..', 'apps', app, 'src', 'main.js');
+    const child = spawn(process.execPath, [file], {
+      env: { ...shared, ...env },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    children.push(child);
+    return new Promise((ready, reject) => {
+      child.once('exit', (code) => reject(new Error(`The ${app} ended with ${code}.`)));
+      createInterface({ input: child.stdout }).on('line', (text) => {
+        const line = JSON.parse(text) as LogLine;
+        if (line.level >= 50) process.stderr.write(`${text}\n`);
+        if (line.msg === 'api is listening' || line.msg === 'inference is ready') ready(line);
+        onLine?.(line);
+      });
+    });
+  };
+  try {
+    await migrate(databaseUrl);
+    const tokens = await createKeys(databaseUrl, keyCount);
+    return await run({ databaseUrl, tokens, children, start });
+  } finally {
+    for (const child of children) child.kill('SIGTERM');
+    await Promise.all(children.map(async (child) => child.exitCode ?? child.signalCode ?? once(child, 'exit')));
+    await postgres.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function createKeys(databaseUrl: string, count: number): Promise<string[]> {
+  const dataSource = await createDataSource(databaseUrl, { poolSize: 1 }).initialize();
+  try {
+    const made = Array.from({ length: count }, (_, i) => newApiKey(`bench ${i}`, ['read', 'write']));
+    await dataSource.getRepository(ApiKey).insert(made.map(({ apiKey }) => apiKey));
+    return made.map(({ token }) => token);
+  } finally {
+    await dataSource.destroy();
+  }
+}
