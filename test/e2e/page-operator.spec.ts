@@ -5,24 +5,23 @@ import { describeInBrowser, faults, TestBrowser, violations } from '../support/b
 import type { Receiver } from '../support/receiver';
 import { startReceiver } from '../support/receiver';
 import { trainableModels } from '../support/quick-model';
-import type { TestService } from '../support/service';
 import { startTestService } from '../support/service';
 import { until } from '../support/until';
+import { ofSuite } from '../support/of-suite';
 
 const parts = ['Live', 'Deliveries', 'Keys', 'Models', 'Storage', 'Failures'];
 
 jest.setTimeout(600_000);
 
 describeInBrowser('The page of an operator', () => {
-  let service: TestService;
+  // What the pictures show does not matter.
+  const service = ofSuite(() => startTestService({ env: { MODELS_DIR: trainableModels() } }));
   let browser: TestBrowser;
   let receiver: Receiver;
   let answer = 500;
   let [admin, shop]: TestKey[] = [];
 
   beforeAll(async () => {
-    // What the pictures show does not matter.
-    service = await startTestService({ env: { MODELS_DIR: trainableModels() } });
     browser = await TestBrowser.start(service.baseUrl);
     receiver = await startReceiver((_, response) => response.writeHead(answer).end());
     admin = await insertKey(service.dataSource, { name: 'operator', scopes: ['admin'] });
@@ -32,7 +31,6 @@ describeInBrowser('The page of an operator', () => {
   afterAll(async () => {
     await browser.close();
     await receiver.close();
-    await service.close();
   });
 
   const draw = async (body: object = {}, key = shop): Promise<string> => {

@@ -3,8 +3,8 @@ import type { Page } from 'playwright-core';
 import type { TestKey } from '../support/api';
 import { describeInBrowser, dropFile, faults, faultsAt, hold, TestBrowser } from '../support/browser';
 import { guides, referencePages } from '../support/docs-pages';
-import type { TestService } from '../support/service';
 import { startTestService } from '../support/service';
+import { ofSuite } from '../support/of-suite';
 
 /** Pages of the documentation that are looked at in both colours and both widths. */
 const looked: readonly string[] = ['/docs/contract', '/docs/reference/text-to-image'];
@@ -15,14 +15,13 @@ const others = ['/docs', ...[...guides, ...referencePages].map((name) => `/docs/
 jest.setTimeout(600_000);
 
 describeInBrowser('The page', () => {
-  let service: TestService;
+  // What the pictures show does not matter.
+  const service = ofSuite(() => startTestService({ env: { MODELS_DIR: process.env.TEST_MODELS_DIR! } }));
   let browser: TestBrowser;
   let key: TestKey;
   let page: Page;
 
   beforeAll(async () => {
-    // What the pictures show does not matter.
-    service = await startTestService({ env: { MODELS_DIR: process.env.TEST_MODELS_DIR! } });
     browser = await TestBrowser.start(service.baseUrl);
   });
   beforeEach(async () => {
@@ -31,7 +30,6 @@ describeInBrowser('The page', () => {
   afterEach(async () => expect(await browser.closePages()).toEqual([]));
   afterAll(async () => {
     await browser.close();
-    await service.close();
   });
 
   describe.each(['dark', 'light'] as const)('wide and at 360 pixels, in %s colours', (colorScheme) => {

@@ -3,9 +3,9 @@ import type { Page } from 'playwright-core';
 import type { TestKey } from '../support/api';
 import { describeInBrowser, dropFile, faults, TestBrowser, tooWide, violations } from '../support/browser';
 import { trainableModels } from '../support/quick-model';
-import type { TestService } from '../support/service';
 import { startTestService } from '../support/service';
 import { until } from '../support/until';
+import { ofSuite } from '../support/of-suite';
 
 interface GenerationJson {
   id: string;
@@ -25,13 +25,12 @@ const largestShift = 0.02;
 jest.setTimeout(600_000);
 
 describeInBrowser('The page in a browser', () => {
-  let service: TestService;
+  // What the pictures show does not matter.
+  const service = ofSuite(() => startTestService({ env: { MODELS_DIR: trainableModels() } }));
   let browser: TestBrowser;
   let key: TestKey;
 
   beforeAll(async () => {
-    // What the pictures show does not matter.
-    service = await startTestService({ env: { MODELS_DIR: trainableModels() } });
     browser = await TestBrowser.start(service.baseUrl);
   });
   beforeEach(async () => {
@@ -40,7 +39,6 @@ describeInBrowser('The page in a browser', () => {
   afterEach(async () => expect(await browser.closePages()).toEqual([]));
   afterAll(async () => {
     await browser.close();
-    await service.close();
   });
 
   const list = async () => (await service.request<GenerationJson[]>('GET', '/v1/sd/text-to-image', { key })).body;

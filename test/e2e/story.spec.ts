@@ -4,9 +4,9 @@ import sharp from 'sharp';
 import type { TestKey } from '../support/api';
 import { loadGoldenTable } from '../support/golden';
 import { psnr } from '../support/psnr';
-import type { TestService } from '../support/service';
 import { startTestService } from '../support/service';
 import { until } from '../support/until';
+import { ofSuite } from '../support/of-suite';
 
 interface GoldenCase {
   prompt: string;
@@ -41,15 +41,12 @@ const enoughDecibels = 45;
 jest.setTimeout(600_000);
 
 describe('The story of a robot', () => {
-  let service: TestService;
+  const service = ofSuite(startTestService);
   let key: TestKey;
 
   beforeAll(async () => {
-    service = await startTestService();
     key = await service.createKey();
   });
-
-  afterAll(() => service.close());
 
   const call = async <T>(method: string, path: string, body?: unknown): Promise<T> => {
     const reply = await service.request<T>(method, path, { key, ...(body !== undefined && { body }) });

@@ -5,9 +5,9 @@ import type { TestKey } from '../support/api';
 import { openEvents } from '../support/event-source';
 import type { Receiver } from '../support/receiver';
 import { startReceiver } from '../support/receiver';
-import type { TestService } from '../support/service';
 import { startTestService } from '../support/service';
 import { until } from '../support/until';
+import { ofSuite } from '../support/of-suite';
 
 interface GenerationJson {
   id: string;
@@ -20,18 +20,16 @@ interface GenerationJson {
 jest.setTimeout(600_000);
 
 describe('From a prompt to a picture', () => {
-  let service: TestService;
+  const service = ofSuite(startTestService);
   let receiver: Receiver;
   let key: TestKey;
 
   beforeAll(async () => {
-    service = await startTestService();
     receiver = await startReceiver();
     key = await service.createKey();
   });
 
   afterAll(async () => {
-    await service.close();
     await receiver.close();
   });
 
@@ -101,32 +99,6 @@ describe('From a prompt to a picture', () => {
     );
   });
 
-  it('lists the installed models and their devices', async () => {
-    const { body } = await service.request<object[]>('GET', '/v1/models', { key });
-    expect(body).toEqual([expect.objectContaining({ name: 'shapes', device: 'cpu', native_size: 512, problem: null })]);
-  });
-
-  it('draws the same picture again from the same seed, and each of several as if drawn alone', async () => {
-    const several = await terminated(
-      (await create({ prompt: 'a green star', seed: 40, steps: 8, num_generations: 2 })).id,
-    );
-    expect(several.images).toHaveLength(2);
-    const alone = await terminated((await create({ prompt: 'a green star', seed: 41, steps: 8 })).id);
-    const pixels = async (url: string) =>
-      sharp(Buffer.from(await (await fetchImage(url)).arrayBuffer()))
-        .raw()
-        .toBuffer();
-    const [first, second, single] = [
-      await pixels(several.images[0]),
-      await pixels(several.images[1]),
-      await pixels(alone.images[0]),
-    ];
-    expect(first.equals(second)).toBe(false);
-    let squares = 0;
-    for (let n = 0; n < single.length; n++) squares += (single[n] - second[n]) ** 2;
-    expect(10 * Math.log10(255 ** 2 / (squares / single.length || 1e-9))).toBeGreaterThan(60);
-  });
-
   it('streams the steps to the end', async () => {
     const { id } = await create({ prompt: 'a moon', steps: 12, scheduler: 'euler' });
     const stream = await openEvents(`${service.baseUrl}/v1/sd/text-to-image/${id}/events`, key.token);
@@ -137,14 +109,6 @@ describe('From a prompt to a picture', () => {
     }
     expect(steps.at(-1)).toBe(12);
     expect(steps).toEqual([...steps].sort((a, b) => a - b));
-  });
-
-  it('hides a picture once its record is deleted, and removes its file', async () => {
-    const done = await terminated((await create({ prompt: 'a ring', steps: 2 })).id);
-    expect((await fetchImage(done.images[0])).status).toBe(200);
-    await service.request('DELETE', `/v1/sd/text-to-image/${done.id}`, { key });
-    expect((await fetchImage(done.images[0])).status).toBe(404);
-    expect(await service.backEnds.storage.contents(done.id)).toEqual([]);
   });
 
   it('shows no picture and posts no success once a drawing is canceled', async () => {

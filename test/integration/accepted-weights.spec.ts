@@ -2,23 +2,22 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Finetune, newIdentifier } from '@app/domain';
-import { createInference } from '../../apps/inference/src/create-inference';
 import { ModelResolver } from '../../apps/inference/src/drawing/model-resolver';
 import { DrawingAbortedError, EngineBrokenError } from '../../apps/inference/src/engine/engine-errors';
-import type { InferenceBench } from '../support/inference';
-import { createInferenceBench, threadFile } from '../support/inference';
+import { createInferenceBench } from '../support/inference';
 import { newTask } from '../support/new-task';
 import { bytesOf } from '../support/stored-objects';
+import { ofSuite } from '../support/of-suite';
+import { startWorker } from '../support/worker';
 
 const lora = join(__dirname, '../golden/models/lora/zwx-robot-kohya.safetensors');
 
 describe("a Fine-Tune's weights", () => {
-  let bench: InferenceBench;
+  const bench = ofSuite(createInferenceBench);
   const ownerId = newIdentifier();
   const finetuneId = newIdentifier();
 
   beforeAll(async () => {
-    bench = await createInferenceBench();
     const content = await readFile(lora);
     const weightsKey = 'weights/robot.safetensors';
     await bench.storage.write(weightsKey, content);
@@ -33,7 +32,6 @@ describe("a Fine-Tune's weights", () => {
     } as const;
     await bench.dataSource.manager.insert(Finetune, { id: finetuneId, ownerId, ...weights, ...rest });
   });
-  afterAll(() => bench.close());
 
   const accept = async (): Promise<string> => {
     const task = newTask(ownerId, { finetuneId, model: 'shapes-bundled', steps: 1, seed: 7 });
@@ -60,16 +58,12 @@ describe("a Fine-Tune's weights", () => {
       `UPDATE drawings SET weights_hash = 'of other weights', weights_scale = 2 WHERE id = $1`,
       [other],
     );
-    const worker = await createInference({ ...bench, threadFile });
-    try {
-      const drawn = await Promise.all([early, late, unknown.id, other].map(drawnWith));
-      expect(drawn.map(([scale]) => scale)).toEqual([0.5, 1.5, 1.5, 1.5]);
-      const [first, ...rest] = drawn.map(([, servedBy]) => servedBy);
-      expect(new Set(rest)).toEqual(new Set([rest[0]]));
-      expect(first).not.toBe(rest[0]);
-    } finally {
-      await worker.close();
-    }
+    await startWorker(bench);
+    const drawn = await Promise.all([early, late, unknown.id, other].map(drawnWith));
+    expect(drawn.map(([scale]) => scale)).toEqual([0.5, 1.5, 1.5, 1.5]);
+    const [first, ...rest] = drawn.map(([, servedBy]) => servedBy);
+    expect(new Set(rest)).toEqual(new Set([rest[0]]));
+    expect(first).not.toBe(rest[0]);
   });
 
   it('are no fault of a task or an engine if they are replaced before they are read', async () => {

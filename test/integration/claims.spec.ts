@@ -3,21 +3,15 @@ import type { DrawingTask } from '@app/domain';
 import { newIdentifier } from '@app/domain';
 import type { NewTask, Wanted } from '@app/tasks';
 import { claimStatement, fatalCount, Tasks, undrawableAfterMs, weightsLabel } from '@app/tasks';
-import type { InferenceBench } from '../support/inference';
 import { createInferenceBench, SteadyContact } from '../support/inference';
 import { newTask } from '../support/new-task';
 import { rowsReadBy } from '../support/rows-read';
 import { typicalMs } from '../support/typical-ms';
 import { manyTasks } from '../support/many-tasks';
+import { ofTest } from '../support/of-suite';
 
 describe('the claim of a worker', () => {
-  let bench: InferenceBench;
-
-  beforeEach(async () => {
-    bench = await createInferenceBench();
-  });
-
-  afterEach(() => bench.close());
+  const bench = ofTest(createInferenceBench);
 
   /** Queues tasks of one owner, one millisecond apart. */
   async function queue(ownerId: string, values: Partial<NewTask>, count = 1): Promise<string[]> {

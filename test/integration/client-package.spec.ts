@@ -4,9 +4,9 @@ import { isBuiltin } from 'node:module';
 import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { transformSync } from '@swc/core';
-import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import { clientFolder, installPackedClient } from '../support/packed-client';
+import { ofSuite } from '../support/of-suite';
 
 const root = resolve(__dirname, '..', '..');
 const run = promisify(execFile);
@@ -40,16 +40,14 @@ export async function show(image: HTMLImageElement): Promise<void> {
 `;
 
 describe('The tarball of @darkroom/client, installed in an empty folder', () => {
-  let api: TestApi;
-  let key: TestKey;
+  const api = ofSuite(startTestApi);
+  const key = ofSuite(() => api.createKey({ sandbox: true }));
   let folder: string;
   let files: string[];
   /** How often the compiled client was looked for while it was packed, and how often it was not there. */
   const looks = { all: 0, missed: 0 };
 
   beforeAll(async () => {
-    api = await startTestApi();
-    key = await api.createKey({ sandbox: true });
     // Packing builds it; whether these stand in for an earlier build or are one makes no difference.
     for (const file of built.filter((file) => !existsSync(file))) {
       mkdirSync(dirname(file), { recursive: true });
@@ -63,7 +61,6 @@ describe('The tarball of @darkroom/client, installed in an empty folder', () => 
   });
 
   afterAll(async () => {
-    await api.close();
     rmSync(folder, { recursive: true, force: true });
   });
 

@@ -7,25 +7,20 @@ import { promisify } from 'node:util';
 import sharp from 'sharp';
 import type { Client, ClientOptions } from '../../packages/client/src';
 import { createClient, DarkroomError } from '../../packages/client/src';
-import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import { freePort } from '../support/free-port';
+import { ofSuite, ofTest } from '../support/of-suite';
 
 const keysCommand = join(__dirname, '..', '..', 'dist', 'apps', 'cli', 'src', 'keys.js');
 
 describe('@darkroom/client', () => {
-  let api: TestApi;
-  let key: TestKey;
+  const api = ofSuite(() => startTestApi({ PUBLIC_URL: 'https://pictures.example/darkroom' }));
+  const key = ofTest(() => api.createKey({ sandbox: true }));
   let client: Client;
 
-  beforeAll(async () => {
-    api = await startTestApi({ PUBLIC_URL: 'https://pictures.example/darkroom' });
-  });
   beforeEach(async () => {
-    key = await api.createKey({ sandbox: true });
     client = clientOf();
   });
-  afterAll(() => api.close());
 
   const clientOf = (options: Partial<ClientOptions> = {}) =>
     createClient({ baseUrl: api.baseUrl, apiKey: key.token, retries: 0, ...options });

@@ -1,6 +1,6 @@
-import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import { drawTask, failTask, makeFinetune, makePrompts } from '../support/factories';
+import { ofSuite } from '../support/of-suite';
 
 interface Resource {
   id: string;
@@ -8,16 +8,13 @@ interface Resource {
 }
 
 describe('thumbnails of Styles', () => {
-  let api: TestApi;
-  let key: TestKey;
+  const api = ofSuite(startTestApi);
+  const key = ofSuite(() => api.createKey());
   let finetune: string;
 
   beforeAll(async () => {
-    api = await startTestApi();
-    key = await api.createKey();
     finetune = (await makeFinetune(api, key)).id;
   });
-  afterAll(() => api.close());
 
   const call = <T = Resource>(method: string, path: string, body?: unknown) =>
     api.request<T>(method, `/v1${path}`, { key, body });

@@ -1,13 +1,13 @@
 import { buffer } from 'node:stream/consumers';
 import type { Finetune } from '@app/domain';
-import { Collection, Task, Style, applyTemplate, limits, newIdentifier } from '@app/domain';
+import { Collection, Task, Style, limits, newIdentifier } from '@app/domain';
 import type { ImageStorage } from '@app/storage';
 import { IMAGE_STORAGE } from '@app/storage';
 import sharp from 'sharp';
 import type { EntityManager } from 'typeorm';
 import { DataSource, IsNull } from 'typeorm';
 import { JsonLogger } from '@app/observability';
-import type { Reply, TestApi, TestKey } from '../support/api';
+import type { Reply, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import type { ProblemJson, PromptJson } from '../support/factories';
 import { drawTask, makeFinetune, makePrompts, storedKeys } from '../support/factories';
@@ -20,9 +20,9 @@ import {
   PublicCollectionsSeeder,
   readPublicCollections,
 } from '../../apps/api/src/collections/public/public-collections.seeder';
-import { stylesToApply } from '../../apps/api/src/collections/applied-styles';
 import { bundledDefaults } from '../support/bundled-defaults';
 import { until } from '../support/until';
+import { ofSuite } from '../support/of-suite';
 
 interface Resource {
   id: string;
@@ -36,12 +36,7 @@ interface Problem {
   errors?: { pointer: string }[];
 }
 
-let api: TestApi;
-
-beforeAll(async () => {
-  api = await startTestApi();
-});
-afterAll(() => api.close());
+const api = ofSuite(startTestApi);
 
 describe('Collections and Styles', () => {
   let storage: ImageStorage;
@@ -370,60 +365,6 @@ describe('public Collections', () => {
         expect(png.length).toBeLessThan(16_000);
       }
     }
-  });
-
-  describe(stylesToApply.name, () => {
-    const resolve = (ids: string[]) =>
-      stylesToApply(
-        api.dataSource.manager,
-        key.id,
-        ids.map((id) => ({ id })),
-      );
-
-    it('resolves Collections and Styles, own and public, in the order of the input', async () => {
-      const [{ id, styles }] = shipped;
-      const finetune = await insertFinetune(api.dataSource.manager, key.id);
-      const source = await insertPrompt(api.dataSource.manager, finetune, { prompt: 'one robot' });
-      const own = (await call('POST', '', { name: 'own', styles: [{ id: source.id, name: 'mine' }] })).body;
-      const [{ id: ownStyle }] = (await call<Resource[]>('GET', `/${own.id}/styles`)).body;
-      const empty = (await call('POST', '', { name: 'empty', styles: [] })).body;
-      const resolved = await resolve([styles[1].id, id, own.id, empty.id, ownStyle, id]);
-      const all = styles.map(({ name }) => name);
-      expect(resolved.map((group) => group.map(({ name }) => name))).toEqual([
-        [styles[1].name],
-        all,
-        ['mine'],
-        [],
-        ['mine'],
-        all,
-      ]);
-      expect(applyTemplate(resolved[4][0].template, { token: 'qrs', name: 'star' })).toBe('one qrs star');
-    });
-
-    it('rejects more Styles than one request may apply', async () => {
-      const { id } = (await call('POST', '', { name: 'many', styles: [] })).body;
-      const add = (count: number) =>
-        api.dataSource.query(
-          `INSERT INTO styles (id, owner_id, collection_id, name, template, cfg, steps, created_at)
-           SELECT substr(md5(random()::text), 1, 24), $1, $2, 'x', '{finetune}', 7, 20, now() FROM generate_series(1, $3)`,
-          [key.id, id, count],
-        );
-      await add(limits.appliedPrompts);
-      expect((await resolve([id])).flat()).toHaveLength(limits.appliedPrompts);
-      await add(1);
-      await expect(resolve([id])).rejects.toMatchObject({ kind: 'unprocessable', code: 'TooManyPrompts' });
-    });
-
-    it("names each id that is neither, including another caller's", async () => {
-      const stranger = await api.createKey();
-      const theirs = await api.request<Resource>('POST', base, { key: stranger, body: { name: 'x', styles: [] } });
-      const ids = [shipped[0].id, newIdentifier(), theirs.body.id, 'x'];
-      await expect(resolve(ids)).rejects.toMatchObject({
-        kind: 'unprocessable',
-        code: 'StyleNotFound',
-        fields: [1, 2, 3].map((index) => ({ pointer: `/${index}/id` })),
-      });
-    });
   });
 
   describe(PublicCollectionsSeeder.name, () => {

@@ -18,6 +18,7 @@ import { startTestApi } from '../support/api';
 import type { ProblemJson } from '../support/factories';
 import { makeFinetune } from '../support/factories';
 import { until } from '../support/until';
+import { ofSuite } from '../support/of-suite';
 
 const run = promisify(execFile);
 
@@ -26,18 +27,16 @@ const mayMount = spawnSync('unshare', ['--mount', 'mount', '-t', 'tmpfs', 'tmpfs
 const ifMayMount = mayMount ? describe : describe.skip;
 
 describe('connections', () => {
-  let api: TestApi;
+  const api = ofSuite(startTestApi);
   let key: TestKey;
   const { timeoutMs } = JsonBody;
 
   beforeAll(async () => {
     JsonBody.timeoutMs = 300;
-    api = await startTestApi();
     key = await api.createKey();
   });
   afterAll(async () => {
     JsonBody.timeoutMs = timeoutMs;
-    await api.close();
   });
 
   /** Sends the headers of a request, then lets the caller send the body as slowly as allowed. */

@@ -1,9 +1,10 @@
 import { InferenceWorker, newIdentifier } from '@app/domain';
-import type { RequestOptions, TestKey } from '../support/api';
+import type { RequestOptions } from '../support/api';
 import { ContractCaller, operationOf, problemKeys, upload } from '../support/contract-caller';
 import type { ProblemReply } from '../support/contract-caller';
 import { failTask } from '../support/factories';
 import { allRows, operations } from '../support/world';
+import { ofSuite } from '../support/of-suite';
 import type { BodyRow } from './contract-document';
 import { bodies, queries, replies } from './contract-document';
 
@@ -223,11 +224,7 @@ describe('The contract', () => {
   );
 
   describe('replies', () => {
-    let sandbox: TestKey;
-
-    beforeAll(async () => {
-      sandbox = await caller.api.createKey({ sandbox: true });
-    });
+    const sandbox = ofSuite(() => caller.api.createKey({ sandbox: true }));
 
     /** A request that succeeds. */
     const optionsOf = (id: string, valid: unknown): RequestOptions => {

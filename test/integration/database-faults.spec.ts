@@ -2,23 +2,17 @@ import { randomBytes } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { assertMigrated, createDataSource, DatabaseUnusableError, migrate, NotificationListener } from '@app/database';
 import { Client } from 'pg';
-import type { TestApi, TestKey } from '../support/api';
+import type { TestApi } from '../support/api';
 import { startTestApi } from '../support/api';
 import { pgBouncer, startPgBouncer } from '../support/pg-bouncer';
 import { until } from '../support/until';
+import { ofTest } from '../support/of-suite';
 
 const ifPgBouncer = pgBouncer ? describe : describe.skip;
 
 describe('A database that fails', () => {
-  let api: TestApi;
-  let key: TestKey;
-
-  beforeEach(async () => {
-    api = await startTestApi();
-    key = await api.createKey();
-  });
-
-  afterEach(() => api.close());
+  const api = ofTest(startTestApi);
+  const key = ofTest(() => api.createKey());
 
   const set = (setting: string) => api.dataSource.query(`ALTER DATABASE ${databaseOf(api)} SET ${setting}`);
   /** New connections use the new setting. */

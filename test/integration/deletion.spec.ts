@@ -1,12 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import { drawTask, makePrompts, storedKeys } from '../support/factories';
-import type { Receiver } from '../support/receiver';
 import { startReceiver } from '../support/receiver';
 import type { World } from '../support/world';
 import { allRows, makeWorld } from '../support/world';
+import { ofSuite } from '../support/of-suite';
 
 const weights = readFileSync(join(__dirname, '..', 'golden', 'models', 'lora', 'zwx-robot-diffusers.safetensors'));
 
@@ -14,22 +13,15 @@ const weights = readFileSync(join(__dirname, '..', 'golden', 'models', 'lora', '
 const kept = ['daily_usage', 'fair_shares', 'rate_buckets', 'storage_use'];
 
 describe('Deleting', () => {
-  let api: TestApi;
-  let receiver: Receiver;
-  let key: TestKey;
+  const receiver = ofSuite(startReceiver);
+  const api = ofSuite(startTestApi);
+  const key = ofSuite(() => api.createKey());
   let world: World;
   let before: unknown;
 
   beforeAll(async () => {
-    [api, receiver] = [await startTestApi(), await startReceiver()];
-    key = await api.createKey();
     // Nothing of this other world may be deleted.
     await makeWorld(api, await api.createKey(), receiver);
-  });
-
-  afterAll(async () => {
-    await api.close();
-    await receiver.close();
   });
 
   const everything = async () => {

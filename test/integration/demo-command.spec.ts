@@ -4,14 +4,15 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { schedulerNames } from '@app/domain';
 import sharp from 'sharp';
-import type { TestApi, TestKey } from '../support/api';
+import type { TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
+import { ofSuite } from '../support/of-suite';
 
 const main = resolve(__dirname, '..', '..', 'dist', 'apps', 'cli', 'src', 'demo.js');
 
 describe('npm run demo', () => {
   let folder: string;
-  let api: TestApi;
+  const api = ofSuite(startTestApi);
   let key: TestKey;
   const demo = (
     env: Record<string, string>,
@@ -26,11 +27,9 @@ describe('npm run demo', () => {
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'darkroom-demo-'));
-    api = await startTestApi();
     key = await api.createKey({ sandbox: true });
   });
   afterAll(async () => {
-    await api.close();
     await rm(folder, { recursive: true });
   });
 

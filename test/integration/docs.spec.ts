@@ -4,10 +4,10 @@ import { createConfig, lint } from '@redocly/openapi-core';
 import type { Application } from 'express';
 import { errorsPage } from '../../apps/api/src/docs/errors-page';
 import { serializeDocument } from '../../apps/api/src/serialize-document';
-import type { TestApi } from '../support/api';
 import { startTestApi } from '../support/api';
 import { guides, referencePages } from '../support/docs-pages';
 import { startReceiver } from '../support/receiver';
+import { ofSuite } from '../support/of-suite';
 
 interface OperationJson {
   operationId: string;
@@ -36,13 +36,7 @@ const committed = readFileSync(file, 'utf8');
 const names = [...guides, ...referencePages];
 
 describe('Documentation', () => {
-  let api: TestApi;
-
-  beforeAll(async () => {
-    api = await startTestApi({ PUBLIC_URL: 'https://pictures.example' });
-  });
-
-  afterAll(() => api.close());
+  const api = ofSuite(() => startTestApi({ PUBLIC_URL: 'https://pictures.example' }));
 
   it('is the committed document; "npm run openapi" updates it', async () => {
     expect(await serializeDocument()).toBe(committed);

@@ -2,18 +2,12 @@ import type { DrawingTask } from '@app/domain';
 import { newIdentifier, Task } from '@app/domain';
 import type { NewTask } from '@app/tasks';
 import { queuePositions, Tasks } from '@app/tasks';
-import type { InferenceBench } from '../support/inference';
 import { createInferenceBench, SteadyContact } from '../support/inference';
 import { newTask } from '../support/new-task';
+import { ofTest } from '../support/of-suite';
 
 describe('the fair claim', () => {
-  let bench: InferenceBench;
-
-  beforeEach(async () => {
-    bench = await createInferenceBench();
-  });
-
-  afterEach(() => bench.close());
+  const bench = ofTest(createInferenceBench);
 
   /** Queues tasks of one owner in one transaction, one millisecond apart. */
   async function queue(ownerId: string, count: number, values: Partial<NewTask> = {}): Promise<string[]> {

@@ -2,12 +2,13 @@ import { execFileSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Finetune, newIdentifier, Style, Task } from '@app/domain';
-import type { TestApi, TestKey } from '../support/api';
+import type { TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import { bundledDefaults } from '../support/bundled-defaults';
 import type { FinetuneJson, ProblemJson, PromptJson } from '../support/factories';
 import { makeFinetune, makePrompts } from '../support/factories';
 import { drawingOf } from '../support/drawing-rows';
+import { ofSuite, ofTest } from '../support/of-suite';
 
 interface IdJson {
   id: string;
@@ -23,20 +24,14 @@ function embedding(token: string, vectors: number, width: number): Buffer {
   return Buffer.concat([length, header, Buffer.alloc(bytes)]);
 }
 
-let api: TestApi;
-
-beforeAll(async () => {
-  api = await startTestApi();
-});
-afterAll(() => api.close());
+const api = ofSuite(startTestApi);
 
 describe('Styles applied to a Fine-Tune', () => {
-  let key: TestKey;
+  const key = ofTest(() => api.createKey());
   let path: string;
   let targetId: string;
 
   beforeEach(async () => {
-    key = await api.createKey();
     targetId = (await makeFinetune(api, key, { name: 'star', token: 'qrs', model: 'shapes' })).id;
     path = `/v1/finetunes/${targetId}`;
   });
@@ -107,8 +102,13 @@ describe('Styles applied to a Fine-Tune', () => {
       key,
       [1, 2, 3].map((i) => ({ prompt: `robot ${i}` })),
     );
+    const empty = await api.request<IdJson>('POST', '/v1/prompts/collections', {
+      key,
+      body: { name: 'empty', styles: [] },
+    });
     const { body } = await apply([
       { id: styles[2], seed: 1 },
+      { id: empty.body.id },
       { id, seed: 2 },
       { id: styles[0], seed: 3 },
     ]);
@@ -124,7 +124,7 @@ describe('Styles applied to a Fine-Tune', () => {
     expect(list.body.map((prompt) => prompt.id)).toEqual(body.map((prompt) => prompt.id).reverse());
   });
 
-  it('applies a public Style', async () => {
+  it('applies a public Style, and its Collection', async () => {
     const id = newIdentifier();
     const collection = { id: newIdentifier(), ownerId: null, name: 'public', createdAt: new Date() };
     await api.dataSource.manager.insert('collections', collection);
@@ -136,9 +136,23 @@ describe('Styles applied to a Fine-Tune', () => {
       template: '{finetune} in {{brackets}}',
       createdAt: new Date(),
     });
-    const [made] = (await apply([{ id }])).body;
+    const made = (await apply([{ id }, { id: collection.id }])).body;
+    expect(made).toHaveLength(2);
     const { cfg, steps } = bundledDefaults;
-    expect(await taskOf(made.id)).toMatchObject({ prompt: 'qrs star in {brackets}', cfg, steps });
+    for (const prompt of made)
+      expect(await taskOf(prompt.id)).toMatchObject({ prompt: 'qrs star in {brackets}', cfg, steps });
+  });
+
+  it("names each id that is neither a Style nor a Collection, including another caller's", async () => {
+    const own = await makeCollection(key, [{ prompt: 'a robot' }]);
+    const theirs = await makeCollection(await api.createKey(), [{ prompt: 'a robot' }]);
+    const ids = [own.id, newIdentifier(), theirs.id, 'x', ...theirs.styles];
+    const { status, body } = await apply(ids.map((each) => ({ id: each })));
+    expect([status, body.code, body.errors?.map(({ pointer }) => pointer)]).toEqual([
+      422,
+      'StyleNotFound',
+      [1, 2, 3, 4].map((index) => `/${index}/id`),
+    ]);
   });
 
   it('rejects a Style whose text would be longer than a Prompt may be', async () => {
@@ -162,23 +176,22 @@ describe('Styles applied to a Fine-Tune', () => {
   });
 
   it('rejects more than 1000 Prompts at once', async () => {
-    const { id } = await makeCollection(
+    const { id, styles } = await makeCollection(
       key,
       Array.from({ length: 11 }, () => ({ prompt: 'robot' })),
     );
     const { status, body } = await apply(Array.from({ length: 91 }, () => ({ id })));
     expect([status, body.code]).toEqual([422, 'TooManyPrompts']);
-    const most = await apply(Array.from({ length: 90 }, () => ({ id })));
-    expect([most.status, most.body.length]).toEqual([201, 990]);
+    const most = await apply([...Array<string>(90).fill(id), ...styles.slice(1)].map((each) => ({ id: each })));
+    expect([most.status, most.body.length]).toEqual([201, 1000]);
   });
 });
 
 describe('The length of a prompt', () => {
-  let key: TestKey;
+  const key = ofSuite(() => api.createKey());
   let width: number;
 
   beforeAll(async () => {
-    key = await api.createKey();
     const config = await readFile(join(api.config.modelsDir, 'shapes', 'text_encoder', 'config.json'), 'utf8');
     width = (JSON.parse(config) as { hidden_size: number }).hidden_size;
   });

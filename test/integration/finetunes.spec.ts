@@ -1,20 +1,24 @@
+import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { readFile, rename, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Finetune } from '@app/domain';
-import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import type { FinetuneJson, ProblemJson } from '../support/factories';
-import { drawTask, makeFinetune, makePrompts, storedKeys } from '../support/factories';
+import { makeFinetune, makePrompts } from '../support/factories';
+import { ofSuite, ofTest } from '../support/of-suite';
+import { until } from '../support/until';
+
+const lora = join(__dirname, '..', 'golden', 'models', 'lora', 'zwx-robot-diffusers.safetensors');
 
 describe('Fine-Tunes', () => {
-  let api: TestApi;
-  let key: TestKey;
-
-  beforeAll(async () => {
-    api = await startTestApi({ MODEL_FALLBACK: 'off' });
+  const models = mkdtempSync(join(tmpdir(), 'darkroom-models-'));
+  const api = ofSuite(async () => {
+    cpSync(join(process.cwd(), 'models'), models, { recursive: true });
+    return startTestApi({ MODELS_DIR: models, MODEL_FALLBACK: 'off' });
   });
-  beforeEach(async () => {
-    key = await api.createKey();
-  });
-  afterAll(() => api.close());
+  const key = ofTest(() => api.createKey());
+  afterAll(() => rmSync(models, { recursive: true, force: true }));
 
   const model = 'shapes';
   const register = (body: object) => api.request<FinetuneJson & ProblemJson>('POST', '/v1/finetunes', { key, body });
@@ -60,68 +64,142 @@ describe('Fine-Tunes', () => {
     });
 
     it.each([
-      ['no field', {}, 400, 'PromptMissing', '/prompt'],
-      ['only fields of both', { model, metadata: {} }, 400, 'PromptMissing', '/prompt'],
-      ['a title without a name', { title: 'x' }, 400, 'FineTuneNameMissing', '/name'],
-      ['pictures without a name', { images_url: images(5) }, 400, 'FineTuneNameMissing', '/name'],
-      ['name and prompt', { name: 'robot', prompt: 'a robot' }, 400, 'ValidationFailed', '/name'],
-      ['no pictures', { name: 'robot', model, images_url: [] }, 400, 'FineTuneImagesMissing', '/images_url'],
-      ['three', { name: 'robot', model, images_url: images(3) }, 400, 'FineTuneImagesNotEnough', '/images_url'],
-      ['101 pictures', { name: 'robot', model, images_url: images(101) }, 400, 'ValidationFailed', '/images_url'],
-      ['a file', { name: 'robot', images_url: ['file:///x', ...images(4)] }, 400, 'ValidationFailed', '/images_url/0'],
-      ['an empty name', { name: ' ' }, 400, 'FineTuneNameMissing', '/name'],
-      ['a name that is null', { name: null, title: 'x' }, 400, 'FineTuneNameMissing', '/name'],
-      ['a long name', { name: 'x'.repeat(201) }, 400, 'ValidationFailed', '/name'],
-      ['a NUL in the title', { name: 'robot', title: '\0' }, 400, 'ValidationFailed', '/title'],
-      ['a long token', { name: 'robot', token: 'x'.repeat(65) }, 400, 'ValidationFailed', '/token'],
-      ['a token of two words', { name: 'robot', token: 'a b' }, 400, 'ValidationFailed', '/token'],
-      ['an unknown field', { name: 'robot', nom: 'x' }, 400, 'ValidationFailed', '/nom'],
-      ['a model that is not there', { name: 'robot', model: 'sd2.1' }, 422, 'ModelNotInstalled', '/model'],
-      ['a model that is no name', { name: 'robot', model: '../shapes' }, 400, 'ValidationFailed', '/model'],
-    ])('rejects %s', async (_, body, status, code, pointer) => {
+      ['no field', {}, 400, 'PromptMissing', ['/prompt']],
+      ['only fields of both', { model, metadata: {} }, 400, 'PromptMissing', ['/prompt']],
+      ['a title without a name', { title: 'x' }, 400, 'FineTuneNameMissing', ['/name']],
+      ['a token without a name', { token: 'x' }, 400, 'FineTuneNameMissing', ['/name']],
+      ['pictures without a name', { images_url: images(5) }, 400, 'FineTuneNameMissing', ['/name']],
+      ['no name and a token of two words', { token: 'a b' }, 400, 'FineTuneNameMissing', ['/name', '/token']],
+      ['name and prompt', { name: 'robot', prompt: 'a robot' }, 400, 'ValidationFailed', ['/name']],
+      ['a name that is null', { name: null }, 400, 'PromptMissing', ['/prompt']],
+      ['a title and a name that is null', { name: null, title: 'x' }, 400, 'FineTuneNameMissing', ['/name']],
+      ['a field of the other', { name: 'robot', cfg: 3 }, 400, 'ValidationFailed', ['/cfg']],
+      ['no pictures', { name: 'robot', model, images_url: [] }, 400, 'FineTuneImagesMissing', ['/images_url']],
+      ['three', { name: 'robot', model, images_url: images(3) }, 400, 'FineTuneImagesNotEnough', ['/images_url']],
+      [
+        'a file',
+        { name: 'robot', images_url: ['file:///x', ...images(4)] },
+        400,
+        'ValidationFailed',
+        ['/images_url/0'],
+      ],
+      ['a token of two words', { name: 'robot', token: 'a b' }, 400, 'ValidationFailed', ['/token']],
+      ['a model that is not there', { name: 'robot', model: 'sd2.1' }, 422, 'ModelNotInstalled', ['/model']],
+    ])('rejects %s', async (_, body, status, code, pointers) => {
       const reply = await register(body);
-      expect([reply.status, reply.body.code, reply.body.errors?.map((error) => error.pointer)]).toEqual([
-        status,
-        code,
-        [pointer],
-      ]);
+      const found = reply.body.errors?.map(({ pointer }) => pointer).sort();
+      expect([reply.status, reply.body.code, found]).toEqual([status, code, pointers]);
       expect(await api.dataSource.manager.countBy(Finetune, { ownerId: key.id })).toBe(0);
     });
   });
 
-  describe('remove', () => {
-    it('leaves no row and no file of it, and touches nothing else', async () => {
-      const kept = await makeFinetune(api, key, { model });
-      const [keptPrompt] = await makePrompts(api, key, kept.id);
-      await drawTask(api, keptPrompt.id);
-      const [rowsBefore, filesBefore] = [await countRows(api), await storedKeys(api)];
+  describe('that is registered', () => {
+    let id: string;
 
-      const { id } = await makeFinetune(api, key, { model });
-      const prompts = await makePrompts(api, key, id, [
-        { prompt: 'a robot' },
-        { prompt: 'robot' },
-        { prompt: 'Robot!' },
-      ]);
-      await drawTask(api, prompts[0].id);
-      await drawTask(api, prompts[1].id);
-      // A picture and a thumbnail of each.
-      expect((await storedKeys(api)).length).toBe(filesBefore.length + 4);
+    beforeEach(async () => {
+      id = (await makeFinetune(api, key, { model: 'shapes', title: 'Mine', metadata: { a: 1 } })).id;
+    });
 
-      const { status, body } = await api.request('DELETE', `/v1/finetunes/${id}`, { key });
-      expect([status, body]).toEqual([200, { delete: `Fine-Tune ${id} has been deleted successfully.` }]);
-      expect(await countRows(api)).toEqual(rowsBefore);
-      expect(await storedKeys(api)).toEqual(filesBefore);
-      expect((await api.request('GET', `/v1/finetunes/${id}`, { key })).status).toBe(404);
-      expect((await api.request('DELETE', `/v1/finetunes/${id}`, { key })).status).toBe(404);
+    const upload = async (query = '') => {
+      const headers = { 'content-type': 'application/octet-stream' };
+      const raw = await readFile(lora);
+      return api.request<FinetuneJson>('PUT', `/v1/finetunes/${id}/weights${query}`, { key, raw, headers });
+    };
+    const find = async () => (await api.request<FinetuneJson>('GET', `/v1/finetunes/${id}`, { key })).body;
+    const patch = (body: object) =>
+      api.request<FinetuneJson & ProblemJson>('PATCH', `/v1/finetunes/${id}`, { key, body });
+
+    describe('PATCH', () => {
+      it('changes what is sent and leaves the rest', async () => {
+        const before = await find();
+        const { status, body } = await patch({ title: 'Yours' });
+        expect([status, body]).toEqual([200, { ...before, title: 'Yours' }]);
+        expect((await patch({ metadata: { b: [1] } })).body).toEqual({
+          ...before,
+          title: 'Yours',
+          metadata: { b: [1] },
+        });
+        expect((await patch({ title: null, metadata: null, scale: null })).body).toEqual(await find());
+        expect((await patch({})).body).toMatchObject({ title: 'Yours', metadata: { b: [1] } });
+        expect((await patch({ title: '' })).body.title).toBeNull();
+        expect(await find()).toEqual({ ...before, title: null, metadata: { b: [1] } });
+      });
+
+      it('changes the scale of weights, and refuses one where there are none', async () => {
+        const refused = await patch({ scale: 0.5, title: 'x' });
+        expect([refused.status, refused.body.code, refused.body.errors?.[0].pointer]).toEqual([
+          422,
+          'WeightsMissing',
+          '/scale',
+        ]);
+        expect((await find()).title).toBe('Mine');
+        await upload('?scale=0.25');
+        expect((await find()).weights?.scale).toBe(0.25);
+        expect((await patch({ scale: 1.5 })).body.weights?.scale).toBe(1.5);
+      });
+    });
+
+    it('becomes stale when its base model is removed, and ready when that is back', async () => {
+      await upload();
+      const folder = join(models, 'shapes');
+      await rename(folder, `${folder}-away`);
+      try {
+        const stale = await until(async () => {
+          const found = await find();
+          return found.status === 'stale' && found;
+        }, 'the removal is noticed');
+        expect(stale.note).toMatch(/^The model shapes is not installed any more/);
+        const refused = await api.request<ProblemJson>('POST', `/v1/finetunes/${id}/prompts`, {
+          key,
+          body: [{ prompt: 'a robot' }],
+        });
+        expect([refused.status, refused.body.code]).toEqual([422, 'ModelNotInstalled']);
+        expect(refused.body.detail).toMatch(/^The model "shapes" is not installed/);
+      } finally {
+        await rename(`${folder}-away`, folder);
+      }
+      const ready = await until(async () => {
+        const found = await find();
+        return found.status === 'ready' && found;
+      }, 'the model is found again');
+      expect(ready.note).toBeNull();
+      await makePrompts(api, key, id);
+    });
+
+    it('becomes stale when its base model is replaced, and ready when the weights are sent again', async () => {
+      await upload();
+      const { weights } = await find();
+      const config = join(models, 'shapes', 'scheduler', 'scheduler_config.json');
+      const before = await readFile(config, 'utf8');
+      try {
+        await writeFile(config, `${before}\n`);
+        const stale = await until(async () => {
+          const found = await find();
+          return found.status === 'stale' && found;
+        }, 'the change is noticed');
+        expect(stale.weights).toEqual(weights);
+        expect(stale.note).toMatch(/The model shapes was replaced/);
+        const { body: list } = await api.request<FinetuneJson[]>('GET', '/v1/finetunes', { key });
+        expect(list.map(({ status }) => status)).toEqual(['stale']);
+        const refused = await api.request<ProblemJson>('POST', `/v1/finetunes/${id}/prompts`, {
+          key,
+          body: [{ prompt: 'a robot' }],
+        });
+        expect([refused.status, refused.body.code, refused.body.detail]).toEqual([422, 'FineTuneStale', stale.note]);
+        const { body } = await upload();
+        expect(body).toMatchObject({ status: 'ready', note: null });
+        expect(body.weights?.base).not.toBe(weights?.base);
+        await makePrompts(api, key, id);
+      } finally {
+        await writeFile(config, before);
+      }
+    });
+
+    it('whose weights were checked before their base was recorded is not stale', async () => {
+      await upload();
+      await api.dataSource.query('UPDATE finetunes SET weights_base = NULL WHERE id = $1', [id]);
+      expect(await find()).toMatchObject({ status: 'ready', note: null, weights: { base: null } });
+      await makePrompts(api, key, id);
     });
   });
 });
-
-/** Rows of every table that is related to Fine-Tunes. */
-async function countRows(api: TestApi): Promise<Record<string, string>> {
-  const tables = ['finetunes', 'finetune_prompts', 'tasks', 'images'];
-  const [counts] = await api.dataSource.query<Record<string, string>[]>(
-    `SELECT ${tables.map((table) => `(SELECT count(*) FROM ${table}) AS ${table}`).join(', ')}`,
-  );
-  return counts;
-}

@@ -5,8 +5,8 @@ import { delimiter, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { transformSync } from '@swc/core';
 import sharp from 'sharp';
-import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
+import { ofSuite } from '../support/of-suite';
 
 const root = resolve(__dirname, '..', '..');
 const document = join(root, 'openapi.json');
@@ -101,13 +101,11 @@ const python = spawnSync(
 const itWherePossible = python.status === 0 ? it : it.skip;
 
 describe('Generated clients', () => {
-  let api: TestApi;
-  let key: TestKey;
+  const api = ofSuite(startTestApi);
+  const key = ofSuite(() => api.createKey({ sandbox: true }));
   let folder: string;
 
   beforeAll(async () => {
-    api = await startTestApi();
-    key = await api.createKey({ sandbox: true });
     folder = mkdtempSync(join(tmpdir(), 'darkroom-generated-'));
     symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
     const orval = join(folder, 'orval.config.cjs');
@@ -125,7 +123,6 @@ describe('Generated clients', () => {
   });
 
   afterAll(async () => {
-    await api.close();
     rmSync(folder, { recursive: true, force: true });
   });
 

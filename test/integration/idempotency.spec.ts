@@ -1,18 +1,11 @@
 import { IdempotentReply, Task } from '@app/domain';
 import { itOnce } from '../support/back-ends';
-import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
+import { ofSuite } from '../support/of-suite';
 
 describe('Idempotency-Key', () => {
-  let api: TestApi;
-  let key: TestKey;
-
-  beforeAll(async () => {
-    api = await startTestApi();
-    key = await api.createKey();
-  });
-
-  afterAll(() => api.close());
+  const api = ofSuite(startTestApi);
+  const key = ofSuite(() => api.createKey());
 
   const create = (idempotencyKey: string, body: object = { prompt: 'a star' }, caller = key) =>
     api.request<{ id: string; code?: string }>('POST', '/v1/sd/text-to-image', {

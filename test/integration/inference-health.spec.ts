@@ -1,10 +1,10 @@
 import { ClockWatch } from '@app/database';
 import type { INestApplicationContext } from '@nestjs/common';
-import { createInference } from '../../apps/inference/src/create-inference';
 import { itOnce } from '../support/back-ends';
-import type { InferenceBench } from '../support/inference';
-import { createInferenceBench, threadFile } from '../support/inference';
+import { createInferenceBench } from '../support/inference';
 import { until } from '../support/until';
+import { ofSuite } from '../support/of-suite';
+import { startWorker } from '../support/worker';
 
 interface Ready {
   status: string;
@@ -12,19 +12,13 @@ interface Ready {
 }
 
 describe('the health of a worker', () => {
-  let bench: InferenceBench;
+  const bench = ofSuite(createInferenceBench);
   let worker: INestApplicationContext;
   /** How far the worker's clock is ahead, in milliseconds. */
   let ahead = 60_000;
 
   beforeAll(async () => {
-    bench = await createInferenceBench();
-    worker = await createInference({ ...bench, threadFile, now: () => Date.now() + ahead });
-  });
-
-  afterAll(async () => {
-    await worker.close();
-    await bench.close();
+    worker = await startWorker(bench, { now: () => Date.now() + ahead });
   });
 
   const ask = (path: string): Promise<Response> => {
@@ -93,7 +87,7 @@ describe('the health of a worker', () => {
 
   it('is not ready when it cannot store pictures', async () => {
     const other = await createInferenceBench();
-    const otherWorker = await createInference({ ...other, threadFile });
+    await startWorker(other);
     try {
       await other.backEnds.storage.breakDown();
       const { healthPort } = await until(
@@ -104,7 +98,6 @@ describe('the health of a worker', () => {
       expect(response.status).toBe(503);
       expect((await response.json()) as Ready).toMatchObject({ checks: { storage: false, database: true } });
     } finally {
-      await otherWorker.close();
       await other.close();
     }
   });

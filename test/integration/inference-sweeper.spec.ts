@@ -1,28 +1,26 @@
 import { readdir, utimes } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { DatabaseContact } from '@app/database';
-import { Finetune, newIdentifier } from '@app/domain';
+import { Collection, Finetune, Image, newIdentifier, Style } from '@app/domain';
 import { fatalCount, LiveWorkers, Tasks, TaskSweep } from '@app/tasks';
 import { cachedMerge, mergesIn } from '../../apps/inference/src/engine/models/merge-cache';
 import { FileSweeper } from '../../apps/inference/src/sweeper/file-sweeper';
 import { MergeSweeper } from '../../apps/inference/src/sweeper/merge-sweeper';
 import { fileSweepLock, Sweeper } from '../../apps/inference/src/sweeper/sweeper';
-import type { InferenceBench } from '../support/inference';
 import { createInferenceBench } from '../support/inference';
+import { insertFinetune, insertPicture, insertPrompt } from '../support/prompt-rows';
+import { ofTest } from '../support/of-suite';
 
 const ago = (seconds: number): Date => new Date(Date.now() - seconds * 1000);
 
 describe('sweeping', () => {
-  let bench: InferenceBench;
+  const bench = ofTest(createInferenceBench);
   let files: FileSweeper;
 
   beforeEach(async () => {
-    bench = await createInferenceBench();
     const { dataSource, logger, storage } = bench;
     files = new FileSweeper(storage, dataSource, logger);
   });
-
-  afterEach(() => bench.close());
 
   describe(TaskSweep.name, () => {
     const lost = { status: 'processing', attempt: 1, heartbeatAt: ago(241) } as const;
@@ -82,6 +80,77 @@ describe('sweeping', () => {
       expect(await bench.taskOf(id)).toMatchObject({ status: 'queued', deaths: fatalCount - 1, drawnAlone: false });
       expect(await bench.taskOf(fresh)).toMatchObject({ status: 'queued', deaths: 1, drawnAlone: false });
       expect(await bench.taskOf(alone)).toMatchObject({ status: 'queued', deaths: 3, drawnAlone: false });
+    });
+  });
+
+  describe(FileSweeper.name, () => {
+    /** Stores a file with the given age. */
+    async function file(key: string, date = ago(3600)): Promise<string> {
+      await bench.storage.write(key, Buffer.from('x'));
+      await bench.backEnds.storage.age(key, date);
+      return key;
+    }
+
+    it('removes old files of attempts without a row', async () => {
+      await file(`${newIdentifier()}/1/0.png`);
+      const { id } = await bench.addTask({ status: 'succeeded', attempt: 2 });
+      await file(`${id}/1/0.png.0a1b2c.part`);
+      const kept = await file(`${id}/2/0.png`);
+      await bench.dataSource.manager.insert(Image, {
+        id: newIdentifier(),
+        taskId: id,
+        index: 0,
+        token: newIdentifier(),
+        storageKey: `${id}/2/0.png`,
+        contentType: 'image/png',
+        width: 1,
+        height: 1,
+        bytes: 1,
+      });
+      expect(await files.sweep()).toBe(2);
+      expect(await bench.backEnds.storage.contents()).toEqual([kept]);
+    });
+
+    it('keeps recent files, those of tasks being drawn, and files other than pictures', async () => {
+      const { id } = await bench.addTask({ status: 'processing', attempt: 3, heartbeatAt: new Date() });
+      const kept = [
+        await file(`${newIdentifier()}/1/0.png`, ago(60)),
+        await file(`${id}/3/0.png`),
+        await file(`thumbnails/${id}/3/0.png`),
+        await file(`thumbnails/${newIdentifier()}.png`),
+        await file(`weights/${newIdentifier()}/1/lora.safetensors`),
+      ];
+      expect(await files.sweep()).toBe(0);
+      expect(await bench.backEnds.storage.contents()).toEqual(kept.sort());
+    });
+
+    it('removes old thumbnails that neither a Prompt nor a Style needs', async () => {
+      const { manager } = bench.dataSource;
+      const finetune = await insertFinetune(manager, newIdentifier());
+      const { id } = await insertPrompt(manager, finetune);
+      await insertPicture(manager, bench.storage, id);
+      const [style, collectionId] = [newIdentifier(), newIdentifier()];
+      const [gone, kept] = [newIdentifier(), newIdentifier()];
+      const thumbnailKey = await file(`thumbnails/${kept}/2/0.png`);
+      await manager.insert(Collection, {
+        id: collectionId,
+        ownerId: finetune.ownerId,
+        name: '',
+        createdAt: new Date(),
+      });
+      const row = { id: style, ownerId: finetune.ownerId, collectionId, name: '', template: '', createdAt: new Date() };
+      await manager.insert(Style, { ...row, sourcePromptId: kept, thumbnailKey });
+      for (const key of [`${kept}/1/0.png`, `${gone}/1/0.png`, `${id}/2/0.png`, `${id}/1/0.png.0a1b.part`])
+        await file(`thumbnails/${key}`);
+      for (const key of [`${id}/1/0.png`, `thumbnails/${id}/1/0.png`]) await bench.backEnds.storage.age(key, ago(3600));
+      await files.sweep();
+      expect(await bench.backEnds.storage.contents()).toEqual(
+        [`${id}/1/0.png`, `thumbnails/${id}/1/0.png`, `thumbnails/${id}/1/0.png.0a1b.part`, thumbnailKey].sort(),
+      );
+    });
+
+    it('has nothing to do with an empty storage', async () => {
+      expect(await files.sweep()).toBe(0);
     });
   });
 

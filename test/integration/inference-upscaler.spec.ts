@@ -3,13 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import sharp from 'sharp';
-import { createInference } from '../../apps/inference/src/create-inference';
 import { UpscalerError } from '../../apps/inference/src/engine/engine-errors';
 import type { RgbPicture } from '../../apps/inference/src/engine/engine-protocol';
 import { TiledUpscaler } from '../../apps/inference/src/engine/upscaling/tiled-upscaler';
-import { createInferenceBench, threadFile } from '../support/inference';
+import { createInferenceBench } from '../support/inference';
+import { ofSuite } from '../support/of-suite';
 import { bytesOf } from '../support/stored-objects';
 import { encodeUpscaler } from '../support/upscaler-model';
+import { startWorker } from '../support/worker';
 
 const root = join(__dirname, '..', '..');
 const options: InferenceSession.SessionOptions = { executionProviders: ['cpu'], intraOpNumThreads: 1 };
@@ -118,14 +119,14 @@ describe(TiledUpscaler.name, () => {
 
 describe('high resolution', () => {
   const modelsDir = mkdtempSync(join(tmpdir(), 'darkroom-models-'));
+  const bench = ofSuite(() => createInferenceBench({ MODELS_DIR: modelsDir }));
 
   beforeAll(() => cpSync(join(root, 'models', 'shapes'), join(modelsDir, 'shapes'), { recursive: true }));
 
   afterAll(() => rmSync(modelsDir, { recursive: true, force: true }));
 
   it('makes a long edge of exactly 4096 pixels, and records the upscaler', async () => {
-    const bench = await createInferenceBench({ MODELS_DIR: modelsDir });
-    const worker = await createInference({ ...bench, threadFile });
+    await startWorker(bench);
     const draw = async () => {
       const { id } = await bench.addTask({
         highResolution: true,
@@ -149,7 +150,5 @@ describe('high resolution', () => {
       const file = await bytesOf(bench.storage, images[0].storageKey);
       expect(await sharp(file).metadata()).toMatchObject({ width: 2731, height: 4096, format: 'jpeg' });
     }
-    await worker.close();
-    await bench.close();
   });
 });

@@ -1,22 +1,22 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Drawing, DrawingTask } from '@app/domain';
+import type { Drawing, DrawingTask, Task } from '@app/domain';
 import { Finetune, newIdentifier } from '@app/domain';
-import { heartbeatTimeoutMs, progressChannel, undrawableAfterMs } from '@app/tasks';
+import { heartbeatTimeoutMs, progressChannel, stopChannel, undrawableAfterMs } from '@app/tasks';
 import type { INestApplicationContext } from '@nestjs/common';
 import { Client } from 'pg';
 import sharp from 'sharp';
-import { createInference } from '../../apps/inference/src/create-inference';
 import { Engines } from '../../apps/inference/src/engine/engines';
 import { PictureStore } from '../../apps/inference/src/pictures/picture-store';
 import { itOnce } from '../support/back-ends';
 import { loadGoldenTable } from '../support/golden';
-import type { InferenceBench } from '../support/inference';
-import { createInferenceBench, faultyThread, threadFile } from '../support/inference';
+import { createInferenceBench } from '../support/inference';
 import { psnr } from '../support/psnr';
 import { bytesOf } from '../support/stored-objects';
 import { until } from '../support/until';
+import { startWorker } from '../support/worker';
+import { ofSuite, ofTest } from '../support/of-suite';
 
 interface Step {
   id: string;
@@ -26,24 +26,19 @@ interface Step {
 }
 
 describe('the inference worker', () => {
-  let bench: InferenceBench;
+  const bench = ofSuite(createInferenceBench);
   let worker: INestApplicationContext;
-  let listener: Client;
-  const steps: Step[] = [];
-
-  beforeAll(async () => {
-    bench = await createInferenceBench();
-    worker = await createInference({ ...bench, threadFile });
-    listener = new Client({ connectionString: bench.databaseUrl });
+  const heard = ofSuite(async () => {
+    const steps: Step[] = [];
+    const listener = new Client({ connectionString: bench.databaseUrl });
     await listener.connect();
     listener.on('notification', ({ payload }) => steps.push(JSON.parse(payload ?? '') as Step));
     await listener.query(`LISTEN ${progressChannel}`);
+    return { steps, close: () => listener.end() };
   });
 
-  afterAll(async () => {
-    await worker.close();
-    await listener.end();
-    await bench.close();
+  beforeAll(async () => {
+    worker = await startWorker(bench);
   });
 
   const filesOf = ({ id }: DrawingTask): Promise<string[]> => bench.backEnds.storage.contents(id);
@@ -88,21 +83,24 @@ describe('the inference worker', () => {
     expect(await filesOf(task)).toEqual([`${id}/1/0.png`]);
     // Steps are published asynchronously, and may arrive after the end.
     const last = await until(
-      async () => steps.find((step) => step.id === id && step.step === 3),
+      async () => heard.steps.find((step) => step.id === id && step.step === 3),
       'the last step is heard',
     );
     expect(last).toEqual({ id, attempt: 1, step: 3, total: 3 });
   });
 
-  itOnce('reports as many steps as requested, although the scheduler calls the model more often', async () => {
-    const { id } = await bench.addTask({ scheduler: 'pndm', steps: 4 });
-    await bench.terminated(id);
-    await until(async () => steps.some((step) => step.id === id && step.step === 4), 'the last step is heard');
-    for (const step of steps.filter((told) => told.id === id)) {
-      expect(step.total).toBe(4);
-      expect(step.step).toBeLessThanOrEqual(4);
-    }
-  });
+  itOnce.each(['pndm', 'heun'])(
+    'reports as many steps as requested, although %s calls the model more often',
+    async (scheduler) => {
+      const { id } = await bench.addTask({ scheduler, steps: 4 });
+      await bench.terminated(id);
+      await until(async () => heard.steps.some((step) => step.id === id && step.step === 4), 'the last step is heard');
+      for (const step of heard.steps.filter((told) => told.id === id)) {
+        expect(step.total).toBe(4);
+        expect(step.step).toBeLessThanOrEqual(4);
+      }
+    },
+  );
 
   itOnce('draws every picture of a task in its shape and format, and counts the usage', async () => {
     const { id } = await bench.addTask({ numImages: 3, aspectRatio: 'landscape', outputFormat: 'webp', steps: 2 });
@@ -139,13 +137,10 @@ describe('the inference worker', () => {
     const engines = worker.get(Engines);
     const loans = await Promise.all(Array.from({ length: engines.places.count }, () => engines.places.borrow(10_000)));
     const { id } = await bench.addTask({ steps: 1 });
-    const other = await createInference({ ...bench, threadFile });
-    try {
-      expect((await bench.terminated(id)).status).toBe('succeeded');
-    } finally {
-      for (const loan of loans) loan?.giveBack();
-      await other.close();
-    }
+    const other = await startWorker(bench);
+    expect((await bench.terminated(id)).status).toBe('succeeded');
+    for (const loan of loans) loan?.giveBack();
+    await other.close();
     expect(loans).not.toContain(undefined);
   });
 
@@ -251,42 +246,83 @@ describe('the inference worker', () => {
     expect(drawn).toMatchObject({ status: 'succeeded', attempt: 2 });
     expect(drawn.completedAt!.getTime() - task.heartbeatAt!.getTime()).toBeGreaterThan(10_000);
   });
+
+  describe('told to stop', () => {
+    /** A task that takes far longer than the test's action on it. */
+    const long = { steps: 50, numImages: 8 };
+    const stepOf = (task: Task, step = 1, attempt = 1): Promise<Step> =>
+      until(
+        async () => heard.steps.find((told) => told.id === task.id && told.attempt === attempt && told.step >= step),
+        `step ${step} is told`,
+      );
+    const said = (task: Task, msg: RegExp): Promise<object> =>
+      until(async () => bench.logged.find((line) => line.taskId === task.id && msg.test(line.msg)), `${msg} is logged`);
+
+    it('stops long before its end when the task is canceled, and leaves no file', async () => {
+      const task = await bench.addTask(long);
+      await stepOf(task, 3);
+      await bench.tasks.cancel(task.id);
+      await said(task, /given up/);
+      expect(await bench.taskOf(task.id)).toMatchObject({ status: 'canceled', images: [] });
+      const last = heard.steps.filter(({ id }) => id === task.id).at(-1)!;
+      expect(last.step).toBeLessThan(last.total / 2);
+      expect(await filesOf(task)).toEqual([]);
+    });
+
+    it('stops when the task is deleted', async () => {
+      const task = await bench.addTask(long);
+      await stepOf(task);
+      await bench.tasks.remove(task.id);
+      await said(task, /given up/);
+      expect(await filesOf(task)).toEqual([]);
+    });
+
+    itOnce('discards its pictures when another worker has taken the task', async () => {
+      const task = await bench.addTask(long);
+      await stepOf(task);
+      await bench.dataSource.query('UPDATE tasks SET attempt = attempt + 1, heartbeat_at = now() WHERE id = $1', [
+        task.id,
+      ]);
+      await said(task, /given up/);
+      expect(await bench.taskOf(task.id)).toMatchObject({ status: 'processing', attempt: 2, images: [] });
+      expect(await filesOf(task)).toEqual([]);
+    });
+
+    itOnce('receives cancellations again after its connection dropped', async () => {
+      await bench.dataSource.query(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+       WHERE datname = current_database() AND application_name = 'darkroom-listen'`,
+      );
+      await until(
+        async () =>
+          (
+            await bench.dataSource.query<unknown[]>(
+              `SELECT 1 FROM pg_stat_activity
+             WHERE datname = current_database() AND application_name = 'darkroom-listen' AND query = 'LISTEN ${stopChannel}'`,
+            )
+          ).length > 0,
+        'the worker listens again',
+      );
+      const task = await bench.addTask(long);
+      await stepOf(task);
+      await bench.tasks.cancel(task.id);
+      await said(task, /given up/);
+      expect(await filesOf(task)).toEqual([]);
+    });
+  });
 });
 
-describe('the inference worker in trouble', () => {
-  let bench: InferenceBench;
-
-  beforeEach(async () => {
-    bench = await createInferenceBench();
-  });
-
-  afterEach(() => bench.close());
-
-  itOnce('draws again, with the same seed, after the thread of its engine died', async () => {
-    const worker = await createInference({ ...bench, threadFile: faultyThread('dyingEngine') });
-    const { id } = await bench.addTask({ steps: 5 });
-    const task = await bench.terminated(id);
-    expect(task).toMatchObject({ status: 'succeeded', attempt: 2, error: null });
-    expect(bench.logged.map(({ msg }) => msg)).toContain('engine thread ended');
-    expect(await bench.backEnds.storage.contents(id)).toEqual([`${id}/2/0.png`]);
-    const untroubled = await bench.terminated((await bench.addTask({ steps: 5 })).id);
-    const pixels = async ({ images }: DrawingTask): Promise<Buffer> =>
-      sharp(await bytesOf(bench.storage, images[0].storageKey))
-        .raw()
-        .toBuffer();
-    expect(Buffer.compare(await pixels(task), await pixels(untroubled))).toBe(0);
-    await worker.close();
-  });
+describe('a worker that ends', () => {
+  const bench = ofTest(createInferenceBench);
 
   it('gives back tasks that it cannot finish, for the next worker to draw', async () => {
-    const first = await createInference({ ...bench, threadFile, shutdownDeadlineMs: 0 });
+    const first = await startWorker(bench, { shutdownDeadlineMs: 0 });
     const task = await bench.addTask({ steps: 50, numImages: 8 });
     await until(async () => (await bench.taskOf(task.id)).servedBy !== null, 'drawing has begun');
     await first.close();
     expect(await bench.taskOf(task.id)).toMatchObject({ status: 'queued', attempt: 1, images: [] });
     expect(await bench.backEnds.storage.contents(task.id)).toEqual([]);
-    const second = await createInference({ ...bench, threadFile });
+    await startWorker(bench);
     expect(await bench.terminated(task.id)).toMatchObject({ status: 'succeeded', attempt: 2 });
-    await second.close();
   });
 });

@@ -7,8 +7,9 @@ import { ApiKey, Task, WebhookDelivery, keyChannel, newIdentifier } from '@app/d
 import { cancelAll } from '@app/tasks';
 import { Transactions } from '@app/queue';
 import type { INestApplicationContext } from '@nestjs/common';
+import { Webhook } from 'standardwebhooks';
 import { DataSource } from 'typeorm';
-import type { TestApi, TestKey } from '../support/api';
+import type { TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import { claimTask } from '../support/claim-task';
 import type { ProblemJson } from '../support/factories';
@@ -18,8 +19,9 @@ import { createApi } from '../../apps/api/src/create-api';
 import { OpenRequests } from '../../apps/api/src/defence/open-requests';
 import { RevokedKeys } from '../../apps/api/src/http/revoked-keys';
 import { openEvents } from '../support/event-source';
-import { startReceiver } from '../support/receiver';
+import { receiversOfSuite } from '../support/receiver';
 import { manyTasks } from '../support/many-tasks';
+import { ofSuite, ofTest } from '../support/of-suite';
 
 interface KeyJson {
   id: string;
@@ -28,19 +30,11 @@ interface KeyJson {
   [field: string]: unknown;
 }
 
-let api: TestApi;
-
-beforeAll(async () => {
-  api = await startTestApi();
-});
-afterAll(() => api.close());
+const api = ofSuite(startTestApi);
+const startReceiver = receiversOfSuite();
 
 describe('Keys over HTTP', () => {
-  let admin: TestKey;
-
-  beforeAll(async () => {
-    admin = await api.createKey({ scopes: ['admin'] });
-  });
+  const admin = ofSuite(() => api.createKey({ scopes: ['admin'] }));
 
   const call = <T = KeyJson & ProblemJson>(method: string, path = '', body?: unknown, headers = {}) =>
     api.request<T>(method, `/v1/keys${path}`, { key: admin, headers, ...(body !== undefined && { body }) });
@@ -121,6 +115,8 @@ describe('Keys over HTTP', () => {
 
   it('get a new token, beside which the previous one is valid for a while', async () => {
     const { id, token } = await create();
+    // The key is cached from then on.
+    expect(await statusOf(token)).toBe(200);
     const { status, body } = await call('POST', `/${id}/rotate`, { grace_hours: 1 });
     expect(status).toBe(201);
     const left = Date.parse(String(body.previous_token_expires_at)) - Date.now();
@@ -150,11 +146,12 @@ describe('Keys over HTTP', () => {
 
   it('are revoked, with all that waits for them', async () => {
     const { id, token } = await create();
+    const { token: newer } = (await call('POST', `/${id}/rotate`)).body;
     expect(await statusOf(token, 'POST')).toBe(201);
     const { status, body } = await call<{ delete: string }>('DELETE', `/${id}`);
     expect([status, body]).toEqual([200, { delete: `Key ${id} has been deleted successfully.` }]);
     expect(await statusOf(token, 'POST')).toBe(401);
-    expect(await statusOf(token)).toBe(401);
+    expect([await statusOf(token), await statusOf(newer)]).toEqual([401, 401]);
     await until(async () => {
       const open = await api.dataSource.query<unknown[]>(
         `SELECT FROM tasks WHERE owner_id = $1 AND status = 'queued'`,
@@ -181,24 +178,6 @@ describe('Keys over HTTP', () => {
     expect((await call('GET')).status).toBe(200);
   });
 
-  it('are for the scope admin alone', async () => {
-    const { id } = await create();
-    for (const scopes of [['read'], ['write'], ['read', 'write']] as const) {
-      const key = await api.createKey({ scopes: [...scopes] });
-      for (const [method, path] of [
-        ['GET', ''],
-        ['POST', ''],
-        ['PATCH', `/${id}`],
-        ['POST', `/${id}/rotate`],
-        ['DELETE', `/${id}`],
-      ]) {
-        const { status, body } = await api.request(method, `/v1/keys${path}`, { key });
-        expect([status, body.code]).toEqual([403, 'ScopeMissing']);
-      }
-    }
-    expect((await call('GET')).status).toBe(200);
-  });
-
   it('keep no secret in a reply that is stored under an Idempotency-Key', async () => {
     const headers = { 'idempotency-key': 'a-key' };
     const first = await call('POST', '', { name: 'once' }, headers);
@@ -220,11 +199,8 @@ describe('Keys over HTTP', () => {
 });
 
 describe('Revoking an API key', () => {
-  let key: TestKey;
+  const key = ofTest(() => api.createKey());
 
-  beforeEach(async () => {
-    key = await api.createKey();
-  });
   const revoke = ({ told = true, of = key, at = api } = {}) =>
     at.dataSource.query(
       `WITH revoked AS (UPDATE api_keys SET revoked_at = now() WHERE id = $1 RETURNING id)
@@ -366,6 +342,8 @@ describe('Revoking an API key', () => {
         'application/problem+json; charset=utf-8',
       ]);
       response.resume();
+      upload.destroy();
+      await until(async () => (await readdir(uploads)).length === 0, 'the upload is removed');
     } finally {
       clearInterval(trickle);
       upload.destroy();
@@ -374,19 +352,15 @@ describe('Revoking an API key', () => {
 
   it('cancels what it has waiting or being drawn, and sends the webhooks', async () => {
     const receiver = await startReceiver();
-    try {
-      const ids = [];
-      for (let n = 0; n < 3; n++) ids.push(await make({ webhook: receiver.url }));
-      await claimTask(api.dataSource.manager, ids[0]);
-      await revoke();
-      for (const id of ids) await until(async () => (await statusOf(id)) === 'canceled', 'it is canceled');
-      await receiver.next(3);
-      const told = receiver.received.map(({ body }) => JSON.parse(body) as { id: string; status: string });
-      expect(new Set(told.map(({ id }) => id))).toEqual(new Set(ids));
-      for (const { status } of told) expect(status).toBe('canceled');
-    } finally {
-      await receiver.close();
-    }
+    const ids = [];
+    for (let n = 0; n < 3; n++) ids.push(await make({ webhook: receiver.url }));
+    await claimTask(api.dataSource.manager, ids[0]);
+    await revoke();
+    for (const id of ids) await until(async () => (await statusOf(id)) === 'canceled', 'it is canceled');
+    await receiver.next(3);
+    const told = receiver.received.map(({ body }) => JSON.parse(body) as { id: string; status: string });
+    expect(new Set(told.map(({ id }) => id))).toEqual(new Set(ids));
+    for (const { status } of told) expect(status).toBe('canceled');
   });
 });
 
@@ -449,5 +423,103 @@ describe(cancelAll.name, () => {
     expect(await manager.countBy(Task, { ownerId: key.id, status: 'canceled' })).toBe(249);
     expect(await manager.countBy(Task, { ownerId: other.id, status: 'queued' })).toBe(249);
     expect(await manager.countBy(WebhookDelivery, { ownerId: key.id })).toBe(125);
+  });
+});
+
+describe('API keys', () => {
+  const statusOf = async (method: string, path: string, key: Pick<TestKey, 'token'>): Promise<unknown> => {
+    const { status, body } = await api.request<{ code?: string }>(method, path, {
+      key,
+      ...(method === 'POST' && { body: {} }),
+    });
+    return status === 403 ? body.code : status;
+  };
+  const rowOf = (key: TestKey): Promise<ApiKey> => api.dataSource.manager.findOneByOrFail(ApiKey, { id: key.id });
+  const inHours = (hours: number): Date => new Date(Date.now() + hours * 3_600_000);
+
+  describe('scopes', () => {
+    it.each([
+      [[], 'ScopeMissing', 'ScopeMissing'],
+      [['read'], 200, 'ScopeMissing'],
+      [['write'], 200, 400],
+      [['read', 'write'], 200, 400],
+      [['admin'], 200, 400],
+    ] as const)('%j: a GET returns %s, a POST %s', async (scopes, get, post) => {
+      const key = await api.createKey({ scopes: [...scopes] });
+      expect(await statusOf('GET', '/v1/sd/text-to-image', key)).toBe(get);
+      expect(await statusOf('POST', '/v1/sd/text-to-image', key)).toBe(post);
+    });
+
+    it('are named by the refusal, with what its caller can do', async () => {
+      const key = await api.createKey({ scopes: ['read'] });
+      const { body } = await api.request<{ detail: string }>('POST', '/v1/finetunes', { key, body: {} });
+      expect(body.detail).toMatch(/needs the scope "write", .* Use a key that has it/);
+    });
+
+    it('let a read-only key change nothing', async () => {
+      const key = await api.createKey({ scopes: ['read'] });
+      for (const [method, path] of [
+        ['DELETE', '/v1/sd/text-to-image/none'],
+        ['POST', '/v1/sd/text-to-image/none/cancel'],
+        ['POST', '/v1/finetunes'],
+        ['PUT', '/v1/finetunes/none/weights'],
+        ['POST', '/v1/prompts/collections'],
+      ])
+        expect(await statusOf(method, path, key)).toBe('ScopeMissing');
+    });
+  });
+
+  describe('rotated', () => {
+    it('have the same records, and keep the old one valid for the grace period', async () => {
+      const old = await api.createKey();
+      const row = await rowOf(old);
+      const token = row.rotateSecret(inHours(24));
+      await api.dataSource.manager.save(row);
+      const made = await api.request<{ id: string }>('POST', '/v1/sd/text-to-image', {
+        key: old,
+        body: { prompt: 'a star' },
+      });
+      expect(await statusOf('GET', `/v1/sd/text-to-image/${made.body.id}`, { token })).toBe(200);
+      await api.dataSource.manager.update(ApiKey, { id: old.id }, { previousSecretExpiresAt: inHours(-0.001) });
+      // A key that was read within the last second is not read again for requests that change nothing.
+      await untilAfter(
+        1_000,
+        async () => (await statusOf('GET', '/v1/finetunes', old)) === 401,
+        'the old secret is refused',
+      );
+      expect(await statusOf('GET', '/v1/finetunes', { token })).toBe(200);
+    });
+
+    it('of the webhook secret signs with both until the grace period ends', async () => {
+      const receiver = await startReceiver();
+      const key = await api.createKey();
+      const row = await rowOf(key);
+      row.rotateWebhookSecret(inHours(24));
+      await api.dataSource.manager.save(row);
+      const canceled = async (): Promise<void> => {
+        const body = { prompt: 'a star', webhook: receiver.url };
+        const made = await api.request<{ id: string }>('POST', '/v1/sd/text-to-image', { key, body });
+        await api.request('POST', `/v1/sd/text-to-image/${made.body.id}/cancel`, { key });
+      };
+      await canceled();
+      const during = await receiver.next(1);
+      for (const secret of [key.webhookSecret, row.webhookSecret])
+        expect(() => new Webhook(secret).verify(during.body, during.headers as Record<string, string>)).not.toThrow();
+      await api.dataSource.manager.update(ApiKey, { id: key.id }, { previousWebhookSecretExpiresAt: inHours(-0.001) });
+      await canceled();
+      const after = await receiver.next(2);
+      const verify = (secret: string) => () =>
+        new Webhook(secret).verify(after.body, after.headers as Record<string, string>);
+      expect(verify(key.webhookSecret)).toThrow();
+      expect(verify(row.webhookSecret)).not.toThrow();
+    });
+  });
+
+  it('record when they were last used', async () => {
+    const key = await api.createKey();
+    expect((await rowOf(key)).lastUsedAt).toBeNull();
+    const before = Date.now();
+    await statusOf('GET', '/v1/finetunes', key);
+    expect((await rowOf(key)).lastUsedAt?.getTime()).toBeGreaterThanOrEqual(before);
   });
 });

@@ -5,11 +5,11 @@ import { once } from 'node:events';
 import type { EntityManager, Logger } from 'typeorm';
 import { DataSource } from 'typeorm';
 import { Task } from '@app/domain';
-import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import { drawTask, failTask, makeFinetune, makePrompts } from '../support/factories';
 import { until } from '../support/until';
 import { manyTasks } from '../support/many-tasks';
+import { ofSuite, ofTest } from '../support/of-suite';
 
 const rows = 100_000;
 /** Far more than the socket buffers of both sides hold. */
@@ -39,20 +39,14 @@ interface Item {
   id: string;
 }
 
-let api: TestApi;
-
-beforeAll(async () => {
-  api = await startTestApi();
-});
-afterAll(() => api.close());
+const api = ofSuite(startTestApi);
 
 describe(`a list of ${rows} rows of one caller`, () => {
-  let key: TestKey;
+  const key = ofSuite(() => api.createKey());
   let finetuneId: string;
   let queries: { sql: string; parameters: unknown[] }[];
 
   beforeAll(async () => {
-    key = await api.createKey();
     const other = await api.createKey();
     finetuneId = (await makeFinetune(api, key, { model: 'shapes' })).id;
     await api.dataSource.transaction(async (manager) => {
@@ -202,13 +196,12 @@ describe(`a list of ${rows} rows of one caller`, () => {
 });
 
 describe(`a complete list of ${wholeRows} rows with ${metadataBytes} bytes of metadata`, () => {
-  let key: TestKey;
+  const key = ofSuite(() => api.createKey());
   let batches: number[] = [];
   /** What the api answers. */
   let answers: ServerResponse[] = [];
 
   beforeAll(async () => {
-    key = await api.createKey();
     await insert('w', key.id, wholeRows);
     api.app.getHttpServer().on('request', (_: IncomingMessage, answer: ServerResponse) => answers.push(answer));
     api.app.get(DataSource).logger = {
@@ -359,11 +352,8 @@ describe(`a complete list of ${wholeRows} rows with ${metadataBytes} bytes of me
 });
 
 describe('Lists', () => {
-  let key: TestKey;
+  const key = ofTest(() => api.createKey());
 
-  beforeEach(async () => {
-    key = await api.createKey();
-  });
   const generations = '/v1/sd/text-to-image';
   const create = async () => {
     const { body } = await api.request<Item>('POST', generations, { key, body: { prompt: 'x' } });

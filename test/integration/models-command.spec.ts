@@ -174,16 +174,6 @@ describe('models command', () => {
       'unet/model.onnx gives numbers that are not finite, which are no picture: its weights are damaged or overflow.',
     ],
     [
-      'a beta_schedule that does not exist',
-      edit(scheduler, { beta_schedule: 'steep' }),
-      'scheduler/scheduler_config.json cannot be used: beta_schedule must be "linear" or "scaled_linear" or "squaredcos_cap_v2", but is "steep".',
-    ],
-    [
-      'a prediction_type that does not exist',
-      edit(scheduler, { prediction_type: 'flow' }),
-      'scheduler/scheduler_config.json cannot be used: prediction_type must be "epsilon" or "sample" or "v_prediction", but is "flow".',
-    ],
-    [
       'a beta_start that is no number',
       edit(scheduler, { beta_start: 'low' }),
       'scheduler/scheduler_config.json cannot be used: beta_start must be a number from 1e-7 to 0.999, but is "low".',

@@ -1,9 +1,9 @@
 import { ClockWatch } from '@app/database';
 import { itOnce } from '../support/back-ends';
-import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
-import { startReceiver } from '../support/receiver';
+import { receiversOfSuite } from '../support/receiver';
 import { until } from '../support/until';
+import { ofTest } from '../support/of-suite';
 
 interface Health {
   status: string;
@@ -12,15 +12,9 @@ interface Health {
 }
 
 describe('The observability of the api', () => {
-  let api: TestApi;
-  let key: TestKey;
-
-  beforeEach(async () => {
-    api = await startTestApi();
-    key = await api.createKey();
-  });
-
-  afterEach(() => api.close());
+  const api = ofTest(startTestApi);
+  const startReceiver = receiversOfSuite();
+  const key = ofTest(() => api.createKey());
 
   const create = async (webhook?: string): Promise<string> => {
     const body = { prompt: 'a secret prompt', ...(webhook && { webhook }) };
@@ -70,21 +64,17 @@ describe('The observability of the api', () => {
 
   itOnce('counts webhook attempts by their outcome', async () => {
     const receiver = await startReceiver((_, response, count) => response.writeHead(count === 1 ? 410 : 200).end());
-    try {
-      for (let i = 0; i < 2; i++) {
-        await api.request('POST', `/v1/sd/text-to-image/${await create(receiver.url)}/cancel`, { key });
-        await receiver.next(i + 1);
-      }
-      await until(async () => {
-        const valueOf = await read();
-        return (
-          valueOf('darkroom_webhook_tries_total{outcome="failed"}') === 1 &&
-          valueOf('darkroom_webhook_tries_total{outcome="delivered"}') === 1
-        );
-      }, 'both tries are counted');
-    } finally {
-      await receiver.close();
+    for (let i = 0; i < 2; i++) {
+      await api.request('POST', `/v1/sd/text-to-image/${await create(receiver.url)}/cancel`, { key });
+      await receiver.next(i + 1);
     }
+    await until(async () => {
+      const valueOf = await read();
+      return (
+        valueOf('darkroom_webhook_tries_total{outcome="failed"}') === 1 &&
+        valueOf('darkroom_webhook_tries_total{outcome="delivered"}') === 1
+      );
+    }, 'both tries are counted');
   });
 
   itOnce('still answers when the database is away', async () => {

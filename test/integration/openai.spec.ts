@@ -1,10 +1,11 @@
 import OpenAI from 'openai';
 import sharp from 'sharp';
 import { OpenaiAnswer } from '../../apps/api/src/generations/openai-answer';
-import type { TestApi, TestKey } from '../support/api';
+import type { TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import { drawTask, failTask } from '../support/factories';
 import { until } from '../support/until';
+import { ofSuite, ofTest } from '../support/of-suite';
 
 interface ErrorJson {
   error: { message: string; type: string; param: string | null; code: string };
@@ -14,22 +15,14 @@ const path = '/v1/images/generations';
 
 /** OpenAI's official client, with nothing but its address changed. */
 describe('POST /v1/images/generations', () => {
-  let api: TestApi;
+  const api = ofSuite(() => startTestApi({ RATE_LIMIT_PER_MINUTE: '600' }));
   /** The service's own pictures, at once. */
-  let sandbox: TestKey;
-  let key: TestKey;
+  const sandbox = ofSuite(() => api.createKey({ sandbox: true, rateLimitPerMinute: 0 }));
+  const key = ofTest(() => api.createKey({ rateLimitPerMinute: 0 }));
 
-  beforeAll(async () => {
-    api = await startTestApi({ RATE_LIMIT_PER_MINUTE: '600' });
-    sandbox = await api.createKey({ sandbox: true, rateLimitPerMinute: 0 });
-  });
-  beforeEach(async () => {
-    key = await api.createKey({ rateLimitPerMinute: 0 });
-  });
   afterEach(() => {
     OpenaiAnswer.waitSeconds = 600;
   });
-  afterAll(() => api.close());
 
   const clientOf = ({ token }: Pick<TestKey, 'token'>) =>
     new OpenAI({ apiKey: token, baseURL: `${api.baseUrl}/v1`, maxRetries: 0 });
@@ -166,14 +159,6 @@ describe('POST /v1/images/generations', () => {
     abort.abort();
     await expect(answer).rejects.toThrow(OpenAI.APIUserAbortError);
     await until(async () => (await generations(key)).body[0].status === 'canceled', `${id} is canceled`);
-  });
-
-  it('draws once for an Idempotency-Key', async () => {
-    const client = clientOf(sandbox);
-    const body = { prompt: 'a moon' };
-    const options = { headers: { 'Idempotency-Key': 'moon' } };
-    const [first, second] = [await client.images.generate(body, options), await client.images.generate(body, options)];
-    expect(second.data).toEqual(first.data);
   });
 
   it('takes no more than 20 of one key at a time', async () => {

@@ -2,29 +2,25 @@ import type { EngineReport } from '@app/domain';
 import { Task, newIdentifier } from '@app/domain';
 import type { FailureDto, KeyDeliveryDto, QueueDto, StorageDto, WorkerDto } from '@app/domain/http';
 import { LiveWorkers } from '@app/tasks';
-import type { Reply, TestApi, TestKey } from '../support/api';
+import type { Reply, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import { bundledDefaults } from '../support/bundled-defaults';
 import { drawTask, failTask } from '../support/factories';
 import { receiversOfSuite } from '../support/receiver';
 import { until } from '../support/until';
+import { ofSuite } from '../support/of-suite';
 
 const secret = 'a prompt that is nobody else’s';
 
 describe('What an operator sees', () => {
-  let api: TestApi;
-  let admin: TestKey;
+  const api = ofSuite(startTestApi);
+  const admin = ofSuite(() => api.createKey({ scopes: ['admin'], name: 'operator' }));
   let shop: TestKey;
 
-  beforeAll(async () => {
-    api = await startTestApi();
-    admin = await api.createKey({ scopes: ['admin'], name: 'operator' });
-  });
   beforeEach(async () => {
     await api.dataSource.query('TRUNCATE tasks, storage_use, inference_workers CASCADE');
     shop = await api.createKey({ name: 'shop' });
   });
-  afterAll(() => api.close());
   const receiver = receiversOfSuite();
 
   const read = async <T>(path: string) => (await api.request<T>('GET', path, { key: admin })).body;
@@ -32,16 +28,18 @@ describe('What an operator sees', () => {
     (await api.request<{ id: string }>('POST', '/v1/sd/text-to-image', { key, body: { prompt: secret, ...body } })).body
       .id;
 
-  it('is for the scope admin alone', async () => {
-    const paths = ['/v1/queue', '/v1/workers', '/v1/storage', '/v1/failures', '/v1/deliveries'];
-    for (const scopes of [['read'], ['write']] as const) {
+  it('is for the scope admin alone, as is the management of keys', async () => {
+    const lists = ['queue', 'workers', 'storage', 'failures', 'deliveries', 'keys'].map((name) => `/v1/${name}`);
+    for (const scopes of [['read'], ['write'], ['read', 'write']] as const) {
       const key = await api.createKey({ scopes: [...scopes] });
+      const ofKey = `/v1/keys/${key.id}`;
       for (const [method, path] of [
-        ...[...paths, `/v1/keys/${key.id}/usage`].map((path) => ['GET', path]),
-        ['POST', `/v1/deliveries/${newIdentifier()}/redeliver`],
+        ...[...lists, `${ofKey}/usage`].map((path) => ['GET', path]),
+        ...['/v1/keys', `${ofKey}/rotate`, `/v1/deliveries/${newIdentifier()}/redeliver`].map((path) => ['POST', path]),
+        ...['PATCH', 'DELETE'].map((method) => [method, ofKey]),
       ]) {
         const { status, body } = await api.request(method, path, { key });
-        expect([path, status, body.code]).toEqual([path, 403, 'ScopeMissing']);
+        expect([method, path, status, body.code]).toEqual([method, path, 403, 'ScopeMissing']);
       }
     }
   });

@@ -3,36 +3,24 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SignInCode, newSignInCode } from '@app/domain';
 import { keepDataPrivate } from '@app/process';
-import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import { drawTask } from '../support/factories';
+import { ofSuite } from '../support/of-suite';
 
 const origin = 'https://app.example';
 const token = 'a-token-for-metrics';
 
-let api: TestApi;
-let key: TestKey;
-
-beforeAll(async () => {
-  api = await startTestApi({
+const api = ofSuite(() =>
+  startTestApi({
     CORS_ORIGINS: `${origin}, http://localhost:5173`,
     METRICS_TOKEN: token,
     PUBLIC_URL: 'https://pictures.example',
-  });
-  key = await api.createKey();
-});
-afterAll(() => api.close());
+  }),
+);
+const key = ofSuite(() => api.createKey());
 
 describe('The page', () => {
-  let other: TestApi;
-
-  beforeAll(async () => {
-    other = await startTestApi({ DATABASE_URL: api.config.databaseUrl ?? '' });
-  });
-
-  afterAll(async () => {
-    await other.close();
-  });
+  const other = ofSuite(() => startTestApi({ DATABASE_URL: api.config.databaseUrl ?? '' }));
 
   const assets = async (): Promise<string[]> => {
     const { text } = await api.request('GET', '/');

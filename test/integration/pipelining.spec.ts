@@ -2,25 +2,22 @@ import { readdirSync, readlinkSync } from 'node:fs';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { connect } from 'node:net';
-import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import { drawTask } from '../support/factories';
 import { until } from '../support/until';
+import { ofSuite } from '../support/of-suite';
 
 describe('pipelined requests on one connection', () => {
-  let api: TestApi;
-  let key: TestKey;
+  const api = ofSuite(startTestApi);
+  const key = ofSuite(() => api.createKey());
   let picture: string;
 
   beforeAll(async () => {
-    api = await startTestApi();
-    key = await api.createKey();
     const made = await api.request<{ id: string }>('POST', '/v1/sd/text-to-image', { key, body: { prompt: 'a star' } });
     await drawTask(api, made.body.id);
     const { body } = await api.request<{ images: string[] }>('GET', `/v1/sd/text-to-image/${made.body.id}`, { key });
     picture = new URL(body.images[0]).pathname;
   });
-  afterAll(() => api.close());
 
   const send = (requests: string[], { reads = true } = {}): { socket: Socket; answers: () => string } => {
     const socket = connect(Number(new URL(api.baseUrl).port), '127.0.0.1');

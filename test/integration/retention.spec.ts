@@ -1,25 +1,22 @@
 import { Finetune, FinetunePrompt, Generation, IdempotentReply, Task, WebhookDelivery } from '@app/domain';
 import { RetentionService, retentionLock } from '../../apps/api/src/files/retention.service';
 import { itOnce } from '../support/back-ends';
-import type { TestApi, TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import { drawTask, makeFinetune, makePrompts, storedKeys } from '../support/factories';
-import { startReceiver } from '../support/receiver';
+import { receiversOfSuite } from '../support/receiver';
 import { until } from '../support/until';
 import { manyTasks } from '../support/many-tasks';
+import { ofTest } from '../support/of-suite';
 
 describe(RetentionService.name, () => {
-  let api: TestApi;
-  let key: TestKey;
+  const api = ofTest(startTestApi);
+  const startReceiver = receiversOfSuite();
+  const key = ofTest(() => api.createKey({ retentionDays: 7 }));
   let retention: RetentionService;
 
   beforeEach(async () => {
-    api = await startTestApi();
-    key = await api.createKey({ retentionDays: 7 });
     retention = api.app.get(RetentionService);
   });
-
-  afterEach(() => api.close());
 
   const draw = async (owner = key, body: object = {}): Promise<string> => {
     const reply = await api.request<{ id: string }>('POST', '/v1/sd/text-to-image', {
@@ -66,20 +63,16 @@ describe(RetentionService.name, () => {
 
   itOnce('deletes deliveries with their record, but not before they end', async () => {
     const receiver = await startReceiver((_, response) => response.writeHead(500, { 'retry-after': '3600' }).end());
-    try {
-      const id = await draw(key, { webhook: receiver.url });
-      await api.request('POST', `/v1/sd/text-to-image/${id}/cancel`, { key });
-      const { manager } = api.dataSource;
-      // The end of the delivery would write the status again.
-      await until(() => manager.existsBy(WebhookDelivery, { taskId: id, attemptCount: 1 }), 'the first try has ended');
-      await age(id, 8);
-      expect(await retention.run()).toEqual({ records: 0, replies: 0 });
-      await manager.update(WebhookDelivery, { taskId: id }, { status: 'failed' });
-      expect(await retention.run()).toEqual({ records: 1, replies: 0 });
-      expect(await manager.count(WebhookDelivery)).toBe(0);
-    } finally {
-      await receiver.close();
-    }
+    const id = await draw(key, { webhook: receiver.url });
+    await api.request('POST', `/v1/sd/text-to-image/${id}/cancel`, { key });
+    const { manager } = api.dataSource;
+    // The end of the delivery would write the status again.
+    await until(() => manager.existsBy(WebhookDelivery, { taskId: id, attemptCount: 1 }), 'the first try has ended');
+    await age(id, 8);
+    expect(await retention.run()).toEqual({ records: 0, replies: 0 });
+    await manager.update(WebhookDelivery, { taskId: id }, { status: 'failed' });
+    expect(await retention.run()).toEqual({ records: 1, replies: 0 });
+    expect(await manager.count(WebhookDelivery)).toBe(0);
   });
 
   it('deletes Prompts, keeps their Fine-Tune, and keeps a Style’s thumbnail', async () => {

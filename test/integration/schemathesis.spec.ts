@@ -3,11 +3,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { OpenaiAnswer } from '../../apps/api/src/generations/openai-answer';
-import type { TestApi } from '../support/api';
 import { startTestApi } from '../support/api';
-import type { Receiver } from '../support/receiver';
 import { startReceiver } from '../support/receiver';
 import { makeWorld } from '../support/world';
+import { ofSuite } from '../support/of-suite';
 
 const root = join(__dirname, '..', '..');
 const script = join(root, 'scripts', 'schemathesis.mjs');
@@ -22,19 +21,11 @@ const { status } = spawnSync(process.execPath, [script, 'install'], { stdio: 'in
 const describeWherePossible = status === outOfReach ? describe.skip : describe;
 
 describeWherePossible('schemathesis', () => {
-  let api: TestApi;
-  let receiver: Receiver;
+  const receiver = ofSuite(startReceiver);
+  const api = ofSuite(startTestApi);
 
-  beforeAll(async () => {
-    [api, receiver] = [await startTestApi(), await startReceiver()];
-    // Nothing draws here, and nobody waits for it.
-    OpenaiAnswer.waitSeconds = 0.05;
-  });
-
-  afterAll(async () => {
-    await api.close();
-    await receiver.close();
-  });
+  // Nothing draws here, and nobody waits for it.
+  beforeAll(() => void (OpenaiAnswer.waitSeconds = 0.05));
 
   it(
     'finds no response that violates the document',

@@ -4,28 +4,27 @@ import { ApiKey, newIdentifier, StorageUse, Upload } from '@app/domain';
 import { Tasks } from '@app/tasks';
 import { RetentionService } from '../../apps/api/src/files/retention.service';
 import { StorageUseSweeper } from '../../apps/api/src/files/storage-use.sweeper';
-import type { TestApi, TestKey } from '../support/api';
+import type { TestKey } from '../support/api';
 import { startTestApi } from '../support/api';
 import { claimTask } from '../support/claim-task';
 import type { ProblemJson } from '../support/factories';
 import { makeFinetune, makePrompts } from '../support/factories';
 import { untilAfter } from '../support/until';
+import { ofSuite } from '../support/of-suite';
 
 const octets = { 'content-type': 'application/octet-stream' };
 
 describe('storage of a key', () => {
-  let api: TestApi;
+  const api = ofSuite(() => startTestApi({ STORAGE_MB_PER_KEY: '5' }));
   let key: TestKey;
   let weights: Buffer;
 
   beforeAll(async () => {
-    api = await startTestApi({ STORAGE_MB_PER_KEY: '5' });
     weights = await readFile(join('test', 'golden', 'models', 'lora', 'zwx-robot-diffusers.safetensors'));
   });
   beforeEach(async () => {
     key = await api.createKey();
   });
-  afterAll(() => api.close());
 
   const use = async () => {
     const row = await api.dataSource.manager.findOneBy(StorageUse, { ownerId: key.id });

@@ -1,19 +1,13 @@
 import { Task, newIdentifier } from '@app/domain';
 import { TaskIntake } from '@app/tasks';
 import { itOnce } from '../support/back-ends';
-import type { InferenceBench } from '../support/inference';
 import { createInferenceBench } from '../support/inference';
 import { newTask as task } from '../support/new-task';
 import { typicalMs } from '../support/typical-ms';
+import { ofTest } from '../support/of-suite';
 
 describe(TaskIntake.name, () => {
-  let bench: InferenceBench;
-
-  beforeEach(async () => {
-    bench = await createInferenceBench();
-  });
-
-  afterEach(() => bench.close());
+  const bench = ofTest(createInferenceBench);
 
   const insert = (ownerId: string, tasks = [task(ownerId)], { maxQueued = 0, intake = bench.intake } = {}) =>
     intake.insert({ ownerId, maxQueued, tasks });

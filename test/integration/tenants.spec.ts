@@ -1,10 +1,10 @@
 import { newIdentifier } from '@app/domain';
-import type { Reply, RequestOptions, TestApi, TestKey } from '../support/api';
+import type { Reply, RequestOptions } from '../support/api';
 import { startTestApi } from '../support/api';
-import type { Receiver } from '../support/receiver';
 import { startReceiver } from '../support/receiver';
 import type { Operation, World } from '../support/world';
 import { allRows, makeWorld, operations, pathOf, resourceOf } from '../support/world';
+import { ofSuite } from '../support/of-suite';
 
 interface Element {
   id: string;
@@ -35,22 +35,15 @@ const positions = guarded.flatMap((operation) =>
 );
 
 describe('Two callers', () => {
-  let api: TestApi;
-  let receiver: Receiver;
-  let [alice, bob, newcomer]: TestKey[] = [];
+  const receiver = ofSuite(startReceiver);
+  const api = ofSuite(startTestApi);
+  const [alice, bob] = [ofSuite(() => api.createKey()), ofSuite(() => api.createKey())];
   let [hers, his]: World[] = [];
   let before: Record<string, string[]>;
 
   beforeAll(async () => {
-    [api, receiver] = [await startTestApi(), await startReceiver()];
-    [alice, bob, newcomer] = [await api.createKey(), await api.createKey(), await api.createKey()];
     [hers, his] = [await makeWorld(api, alice, receiver), await makeWorld(api, bob, receiver)];
     before = await allRows(api);
-  });
-
-  afterAll(async () => {
-    await api.close();
-    await receiver.close();
   });
 
   const call = (operation: Operation, path: string, body: object = bodies[operation.id]?.(his) ?? {}) =>
@@ -119,15 +112,6 @@ describe('Two callers', () => {
         { ...(unknown.body as object), instance: expect.any(String) as string },
       ]);
     }
-  });
-
-  it('see only their own usage', async () => {
-    const images = async (key: TestKey) => {
-      const { body } = await api.request<{ images: number }[]>('GET', '/v1/usage', { key });
-      return body.map((day) => day.images);
-    };
-    expect([await images(alice), await images(bob)]).toEqual([[2], [2]]);
-    expect(await images(newcomer)).toEqual([]);
   });
 
   it('have changed nothing of each other in these tests', async () => {

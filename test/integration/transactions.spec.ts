@@ -1,17 +1,11 @@
 import { Drawing } from '@app/domain';
 import { afterCommit } from '@app/queue';
 import type { EntityManager } from 'typeorm';
-import type { InferenceBench } from '../support/inference';
 import { createInferenceBench } from '../support/inference';
+import { ofSuite } from '../support/of-suite';
 
 describe('two transactions that wait for each other', () => {
-  let bench: InferenceBench;
-
-  beforeAll(async () => {
-    bench = await createInferenceBench();
-  });
-
-  afterAll(() => bench.close());
+  const bench = ofSuite(createInferenceBench);
 
   /** Two transactions that change the same rows in opposite order, and deadlock the first time. */
   async function oppositeWork() {
@@ -51,13 +45,7 @@ describe('two transactions that wait for each other', () => {
 });
 
 describe('a transaction that encloses a call', () => {
-  let bench: InferenceBench;
-
-  beforeAll(async () => {
-    bench = await createInferenceBench();
-  });
-
-  afterAll(() => bench.close());
+  const bench = ofSuite(createInferenceBench);
 
   it('takes no connection before the first write', async () => {
     let write = (): void => undefined;

@@ -58,6 +58,8 @@ export interface InferenceBench {
   taskOf(id: string): Promise<DrawingTask>;
   /** Waits until the task has a terminated status. */
   terminated(id: string): Promise<DrawingTask>;
+  /** The workers on it, which end with it. */
+  workers: { close(): Promise<void> }[];
   close(): Promise<void>;
 }
 
@@ -84,16 +86,14 @@ export async function createInferenceBench(environment: Record<string, string> =
   const dataDir = await mkdtemp(join(tmpdir(), 'darkroom-inference-'));
   shareGraphs(join(dataDir, 'cache'));
   const backEnds = await startBackEnds(database, dataDir);
+  const [logged, workers]: [LoggedLine[], InferenceBench['workers']] = [[], []];
   const config = configOf(dataDir, { ...backEnds.env, ...environment });
-  const logged: LoggedLine[] = [];
-  const logger = new JsonLogger('test', config.logLevel, {
-    write: (line) => void logged.push(JSON.parse(line) as LoggedLine),
-  });
+  const write = (line: string): void => void logged.push(JSON.parse(line) as LoggedLine);
+  const logger = new JsonLogger('test', config.logLevel, { write });
   const fail = (error: unknown): void => logger.error('the test bench failed', error);
   const wakeUps = openWakeUps(openQueueConnection(config, database.url, fail), fail);
   const transactions = new Transactions(database.dataSource);
   const tasks = new Tasks(transactions, new SteadyContact());
-  const intake = new TaskIntake(transactions, wakeUps);
   const { manager } = database.dataSource;
   return {
     config,
@@ -103,7 +103,7 @@ export async function createInferenceBench(environment: Record<string, string> =
     transactions,
     tasks,
     sweep: new TaskSweep(database.dataSource, tasks, logger),
-    intake,
+    intake: new TaskIntake(transactions, wakeUps),
     logger,
     logged,
     storage: openImageStorage(config),
@@ -120,7 +120,9 @@ export async function createInferenceBench(environment: Record<string, string> =
         const task = await taskOf(manager, id);
         return isTerminated(task.status) && task;
       }, `task ${id} has terminated`),
+    workers,
     async close() {
+      for (const worker of workers) await worker.close();
       await wakeUps.close();
       await backEnds.close();
       await database.drop();

@@ -1,14 +1,13 @@
 import { EventEmitter } from 'node:events';
 import type { Writable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { TooManyError } from '@app/domain';
 import { JsonLogger } from '@app/observability';
 import type { CallHandler, ExecutionContext } from '@nestjs/common';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host';
 import { firstValueFrom, from, of } from 'rxjs';
 import { AnswersWhenDone } from '../http/route.decorators';
-import { OpenRequests, longRequestsPerKey, servedPerKey } from '../defence/open-requests';
-import { WaitInterceptor } from './wait.interceptor';
+import { OpenRequests, servedPerKey } from '../defence/open-requests';
+import { preferredWait, WaitInterceptor } from './wait.interceptor';
 
 const waitSeconds = 60;
 const presented = { created: 1 };
@@ -100,18 +99,24 @@ describe(WaitInterceptor.name, () => {
     terminate();
     expect(await body).toEqual(route === always ? presented : { ...stored, status: 'succeeded' });
   });
+});
 
-  it("refuses more than a key's share on a route that always waits, with the number, and before it makes a Generation", async () => {
-    const handle = jest.fn(() => of(stored));
-    const bodies = Array.from({ length: longRequestsPerKey['waiting answer'] }, () =>
-      answer(always, new OpenResponse(), { handle }),
-    );
-    expect(() => interceptor.intercept(context(always, new OpenResponse()), { handle })).toThrow(
-      new TooManyError('TooManyWaiting', 'This API key may have 20 requests waiting for pictures.', 10),
-    );
-    expect(handle).toHaveBeenCalledTimes(longRequestsPerKey['waiting answer']);
-    expect(await answer(preferred, new OpenResponse(), { handle })).toBe(stored);
-    terminate();
-    await Promise.all(bodies);
+describe(preferredWait.name, () => {
+  it.each([
+    ['wait=10', 10],
+    ['respond-async, Wait = "7" ; x=1', 7],
+    ['wait=60', 60],
+    ['wait=3600', 60],
+    ['wait=0', undefined],
+    ['wait=-1', undefined],
+    ['wait=1.5', undefined],
+    ['wait', 60],
+    ['wait=', 60],
+    ['return=minimal', undefined],
+    ['', undefined],
+    [undefined, undefined],
+    [['return=minimal', 'wait=3'], 3],
+  ])('reads %j', (header, seconds) => {
+    expect(preferredWait(header)).toBe(seconds);
   });
 });
