@@ -1,8 +1,7 @@
 import { readModelFolder, spinning } from '@app/diffusion';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { someRequest } from './bench-engine';
-import type { BenchOptions } from './section';
-import { msOf } from './section';
+import { type BenchOptions, msOf } from './section';
 
 /** Tokens of a prompt of one chunk, begin and end included. */
 const tokens = 77;

@@ -5,11 +5,9 @@ import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { schedulerNames } from '@app/diffusion';
 import { sizeOf } from '@app/domain';
-import type { Drawing } from '../apps/inference/src/engine/engine';
-import { Engine } from '../apps/inference/src/engine/engine';
+import { type Drawing, Engine } from '../apps/inference/src/engine/engine';
 import type { DrawRequest, EngineStep, RgbPicture } from '../apps/inference/src/engine/engine-protocol';
-import type { BenchOptions } from './section';
-import { randomFrom } from './section';
+import { type BenchOptions, randomFrom } from './section';
 
 /** Long enough for a machine that does something else as well. */
 const stallMs = 300_000;

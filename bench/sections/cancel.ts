@@ -1,7 +1,6 @@
 import { DrawingAbortedError } from '../../apps/inference/src/engine/engine-errors';
 import { BenchEngine } from '../bench-engine';
-import type { Section } from '../section';
-import { figure, interleave, median } from '../section';
+import { figure, interleave, median, type Section } from '../section';
 
 export const cancel: Section = {
   name: 'cancel',

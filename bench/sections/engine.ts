@@ -1,7 +1,6 @@
 import { BareGraphs } from '../bare-graphs';
 import { BenchEngine, mixedRequests } from '../bench-engine';
-import type { Section } from '../section';
-import { figure, interleave, msOf } from '../section';
+import { figure, interleave, msOf, type Section } from '../section';
 
 const counts = [1, 2, 4, 8, 12, 16];
 

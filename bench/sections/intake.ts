@@ -3,8 +3,7 @@ import { once } from 'node:events';
 import { resolve } from 'node:path';
 import { Client } from 'pg';
 import type { Load, LoadResult } from '../load';
-import type { Figure, Section } from '../section';
-import { figure, interleave, median, ratios } from '../section';
+import { type Figure, figure, interleave, median, ratios, type Section } from '../section';
 import { onSite } from '../service';
 
 /** One kind of requests. */

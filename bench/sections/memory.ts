@@ -5,8 +5,7 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { readModelFolder } from '@app/diffusion';
 import { firstPicture } from '../bench-engine';
-import type { BenchOptions, Section } from '../section';
-import { figure, interleave, ratios } from '../section';
+import { type BenchOptions, figure, interleave, ratios, type Section } from '../section';
 
 export const memory: Section = {
   name: 'memory',

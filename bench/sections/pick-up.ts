@@ -3,8 +3,7 @@ import { once } from 'node:events';
 import { basename, dirname, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'pg';
-import type { Section } from '../section';
-import { figure, interleave, msOf, ratios } from '../section';
+import { figure, interleave, msOf, ratios, type Section } from '../section';
 import { onSite } from '../service';
 
 export const pickUp: Section = {

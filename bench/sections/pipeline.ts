@@ -2,8 +2,7 @@ import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { ClipTokenizer, StableDiffusionPipeline } from '@app/diffusion';
-import type { BenchOptions, Figure, Section } from '../section';
-import { figure, interleave, median, ratios } from '../section';
+import { type BenchOptions, type Figure, figure, interleave, median, ratios, type Section } from '../section';
 
 const prompt = 'a red circle on a blue background';
 const [steps, guidanceScale] = [20, 7.5];

@@ -1,9 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { DrawRequest } from '../../apps/inference/src/engine/engine-protocol';
-import type { RequestMix } from '../bench-engine';
-import { BenchEngine, mixedRequests } from '../bench-engine';
-import type { Section } from '../section';
-import { figure, interleave, msOf, quantile, randomFrom, ratios } from '../section';
+import { BenchEngine, mixedRequests, type RequestMix } from '../bench-engine';
+import { figure, interleave, msOf, quantile, randomFrom, ratios, type Section } from '../section';
 
 /** Requests of one round: with fewer, most come before the queue is as long as it is in the mean. */
 const count = 120;

@@ -1,6 +1,5 @@
 import { BenchEngine } from '../bench-engine';
-import type { Section } from '../section';
-import { figure, interleave, msOf, ratios } from '../section';
+import { figure, interleave, msOf, ratios, type Section } from '../section';
 
 const longOnes = 8;
 

@@ -1,10 +1,8 @@
-import type { ChildProcess } from 'node:child_process';
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { setTimeout as delay } from 'node:timers/promises';
 import { defaultSpinUs } from '@app/diffusion';
 import { BareGraphs } from '../bare-graphs';
-import type { Section } from '../section';
-import { figure, interleave, ratios } from '../section';
+import { figure, interleave, ratios, type Section } from '../section';
 
 /** Calls of one measurement. */
 const calls = 10;

@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { readModelFolder, StableDiffusionPipeline } from '@app/diffusion';
 import { BenchEngine, firstPicture } from '../bench-engine';
-import type { BenchOptions, Section } from '../section';
-import { figure, interleave, msOf, ratios } from '../section';
+import { type BenchOptions, figure, interleave, msOf, ratios, type Section } from '../section';
 
 const pieceBytes = 16 * 1024 * 1024;
 

@@ -4,13 +4,10 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { TestKey } from '../support/api';
 import { freePort } from '../support/free-port';
-import type { GuideBlock } from '../support/guide-blocks';
-import { blocksOf, printed } from '../support/guide-blocks';
-import type { GuideProgram } from '../support/guide-programs';
-import { startProgram, untilListening, whyNot } from '../support/guide-programs';
+import { blocksOf, type GuideBlock, printed } from '../support/guide-blocks';
+import { type GuideProgram, startProgram, untilListening, whyNot } from '../support/guide-programs';
 import { trainableModels } from '../support/quick-model';
-import type { TestService } from '../support/service';
-import { startTestService } from '../support/service';
+import { startTestService, type TestService } from '../support/service';
 import { until } from '../support/until';
 
 const root = resolve(__dirname, '..', '..');

@@ -1,9 +1,7 @@
 import type { Page } from 'playwright-core';
-import type { TestKey } from '../support/api';
-import { insertKey } from '../support/api';
+import { insertKey, type TestKey } from '../support/api';
 import { describeInBrowser, faults, TestBrowser, violations } from '../support/browser';
-import type { Receiver } from '../support/receiver';
-import { startReceiver } from '../support/receiver';
+import { type Receiver, startReceiver } from '../support/receiver';
 import { trainableModels } from '../support/quick-model';
 import { startTestService } from '../support/service';
 import { until } from '../support/until';

@@ -1,6 +1,5 @@
-import { Bench } from '../torture/bench';
+import { Bench, type Report } from '../torture/bench';
 import { rows } from '../torture/rows';
-import type { Report } from '../torture/bench';
 
 // Scenarios mostly wait for locks to expire, so several run at once.
 const atOnce = 4;

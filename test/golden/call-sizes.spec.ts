@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { readModelFolder } from '../../libs/diffusion/src/model/model-folder';
-import type { GraphSession } from '../../libs/diffusion/src/model/model-session';
-import { ModelSession } from '../../libs/diffusion/src/model/model-session';
+import { type GraphSession, ModelSession } from '../../libs/diffusion/src/model/model-session';
 import { Unet } from '../../libs/diffusion/src/unet/unet';
 import { cpu } from '../support/cpu';
 

@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { mergeLora } from '@app/diffusion';
 import { KeptSessions } from '../support/kept-sessions';
-import { encodeSafetensors } from '../support/safetensors';
-import type { TensorToWrite } from '../support/safetensors';
+import { encodeSafetensors, type TensorToWrite } from '../support/safetensors';
 import { drawFrom, likeHub, moveWeights, placeModel } from '../support/tiny-models';
 
 /** Factors of rank 2 for a layer of the U-Net or the text encoder, with the endings of a dialect. */

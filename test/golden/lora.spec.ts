@@ -1,16 +1,20 @@
 import { cp, mkdtemp, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { mergeLora, OnnxModel, OnnxModelError, StableDiffusionPipeline } from '@app/diffusion';
-import type { MergeLoraOptions, TextToImageRequest } from '@app/diffusion';
+import {
+  mergeLora,
+  type MergeLoraOptions,
+  OnnxModel,
+  OnnxModelError,
+  StableDiffusionPipeline,
+  type TextToImageRequest,
+} from '@app/diffusion';
 import { makeFolderBesideModels } from '../support/folder-beside-models';
 import { largestDifference, loadGolden, loadGoldenTable, recordGolden } from '../support/golden';
 import { KeptSessions } from '../support/kept-sessions';
-import type { PipelineCase } from '../support/pipeline-goldens';
-import { denoise, readPng } from '../support/pipeline-goldens';
+import { denoise, type PipelineCase, readPng } from '../support/pipeline-goldens';
 import { psnr } from '../support/psnr';
-import { encodeSafetensors } from '../support/safetensors';
-import type { TensorToWrite } from '../support/safetensors';
+import { encodeSafetensors, type TensorToWrite } from '../support/safetensors';
 
 interface LoraCase extends PipelineCase {
   scale: number;

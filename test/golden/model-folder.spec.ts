@@ -1,8 +1,13 @@
 import { cp, mkdtemp, readdir, readFile, rename, rm, stat, truncate, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ModelFolderError, modelWidths, ProviderUnavailableError, StableDiffusionPipeline } from '@app/diffusion';
-import type { ModelFacts } from '@app/diffusion';
+import {
+  type ModelFacts,
+  ModelFolderError,
+  modelWidths,
+  ProviderUnavailableError,
+  StableDiffusionPipeline,
+} from '@app/diffusion';
 import { InferenceSession } from 'onnxruntime-node';
 import { cpu } from '../support/cpu';
 import { damages, Folder, graph, models } from '../support/damaged-folder';

@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ModelFacts, TextToImageRequest } from '@app/diffusion';
 import { withShapes } from '../support/onnx';
-import type { TinyModel } from '../support/tiny-models';
-import { drawFrom, likeHub, moveWeights, placeModel, sizes } from '../support/tiny-models';
+import { drawFrom, likeHub, moveWeights, placeModel, sizes, type TinyModel } from '../support/tiny-models';
 
 const scheduler = 'scheduler/scheduler_config.json';
 

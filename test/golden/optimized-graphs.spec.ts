@@ -1,8 +1,7 @@
 import { link, mkdir, mkdtemp, readdir, readFile, rm, stat, truncate, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import type { GraphFile, LoadOptions } from '@app/diffusion';
-import { ModelSession, readModelFolder } from '@app/diffusion';
+import { type GraphFile, type LoadOptions, ModelSession, readModelFolder } from '@app/diffusion';
 import { InferenceSession } from 'onnxruntime-node';
 import { graphIdentity } from '../../libs/diffusion/src/model/graph-identity';
 import { cpu } from '../support/cpu';

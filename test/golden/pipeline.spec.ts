@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { cpu } from '../support/cpu';
-import type { PipelineCase } from '../support/pipeline-goldens';
-import { drawsGoldens, models } from '../support/pipeline-goldens';
+import { drawsGoldens, models, type PipelineCase } from '../support/pipeline-goldens';
 
 describe.each(models)('StableDiffusionPipeline on the CPU, $name', (golden) => {
   drawsGoldens(golden, cpu);

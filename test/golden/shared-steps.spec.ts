@@ -1,8 +1,7 @@
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { TextToImageRequest, Trajectory } from '@app/diffusion';
-import { schedulerNames, StableDiffusionPipeline } from '@app/diffusion';
+import { schedulerNames, StableDiffusionPipeline, type TextToImageRequest, type Trajectory } from '@app/diffusion';
 import { cpu } from '../support/cpu';
 import { usingFirstTimestep } from '../support/onnx';
 

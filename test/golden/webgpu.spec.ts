@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { cpu } from '../support/cpu';
-import type { PipelineCase } from '../support/pipeline-goldens';
-import { drawsGoldens, models } from '../support/pipeline-goldens';
+import { drawsGoldens, models, type PipelineCase } from '../support/pipeline-goldens';
 
 /**
  * A software device takes a second for each step: one model, and one picture, which is wide and has guidance and two

@@ -13,11 +13,9 @@ import { createApi } from '../../apps/api/src/create-api';
 import { VerifiedBackup } from '../../apps/cli/src/backup/backup-folder';
 import { assertEmptyPlace, restoreBackup } from '../../apps/cli/src/backup/restore-backup';
 import { writeBackup } from '../../apps/cli/src/backup/write-backup';
-import type { TestApi, TestKey } from '../support/api';
-import { request, startTestApi } from '../support/api';
+import { request, startTestApi, type TestApi, type TestKey } from '../support/api';
 import { itOnce } from '../support/back-ends';
-import type { TestDatabase } from '../support/database';
-import { createEmptyDatabase } from '../support/database';
+import { createEmptyDatabase, type TestDatabase } from '../support/database';
 import { drawTask, makeFinetune } from '../support/factories';
 import { bytesOf, keysIn } from '../support/stored-objects';
 

@@ -1,8 +1,14 @@
 import { DatabaseContact } from '@app/database';
-import type { DrawingTask } from '@app/domain';
-import { newIdentifier } from '@app/domain';
-import type { NewTask, Wanted } from '@app/tasks';
-import { claimStatement, fatalCount, Tasks, undrawableAfterMs, weightsLabel } from '@app/tasks';
+import { type DrawingTask, newIdentifier } from '@app/domain';
+import {
+  claimStatement,
+  fatalCount,
+  type NewTask,
+  Tasks,
+  undrawableAfterMs,
+  type Wanted,
+  weightsLabel,
+} from '@app/tasks';
 import { createInferenceBench, SteadyContact } from '../support/inference';
 import { newTask } from '../support/new-task';
 import { rowsReadBy } from '../support/rows-read';

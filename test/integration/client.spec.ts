@@ -1,12 +1,10 @@
 import { execFile } from 'node:child_process';
 import { createServer as createHttpServer } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
-import { connect, createServer } from 'node:net';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import sharp from 'sharp';
-import type { Client, ClientOptions } from '../../packages/client/src';
-import { createClient, DarkroomError } from '../../packages/client/src';
+import { type Client, type ClientOptions, createClient, DarkroomError } from '../../packages/client/src';
 import { startTestApi } from '../support/api';
 import { freePort } from '../support/free-port';
 import { ofSuite, ofTest } from '../support/of-suite';

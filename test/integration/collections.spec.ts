@@ -1,22 +1,24 @@
 import { buffer } from 'node:stream/consumers';
-import type { Finetune } from '@app/domain';
-import { Collection, Task, Style, limits, newIdentifier } from '@app/domain';
-import type { ImageStorage } from '@app/storage';
-import { IMAGE_STORAGE } from '@app/storage';
+import { Collection, type Finetune, limits, newIdentifier, Style, Task } from '@app/domain';
+import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
 import sharp from 'sharp';
-import type { EntityManager } from 'typeorm';
-import { DataSource, IsNull } from 'typeorm';
+import { DataSource, type EntityManager, IsNull } from 'typeorm';
 import { JsonLogger } from '@app/observability';
-import type { Reply, TestKey } from '../support/api';
-import { startTestApi } from '../support/api';
-import type { ProblemJson, PromptJson } from '../support/factories';
-import { drawTask, makeFinetune, makePrompts, storedKeys } from '../support/factories';
+import { type Reply, startTestApi, type TestKey } from '../support/api';
+import {
+  drawTask,
+  makeFinetune,
+  makePrompts,
+  type ProblemJson,
+  type PromptJson,
+  storedKeys,
+} from '../support/factories';
 import { insertFinetune, insertPicture, insertPrompt } from '../support/prompt-rows';
 import { FileSweeper } from '../../apps/inference/src/sweeper/file-sweeper';
 import { rowsRead } from '../support/rows-read';
 import { keysIn } from '../support/stored-objects';
-import type { PublicCollection } from '../../apps/api/src/collections/public/public-collections.seeder';
 import {
+  type PublicCollection,
   PublicCollectionsSeeder,
   readPublicCollections,
 } from '../../apps/api/src/collections/public/public-collections.seeder';

@@ -1,10 +1,8 @@
 import { execFile, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import type { IncomingMessage, Server } from 'node:http';
-import { Agent, request as httpRequest } from 'node:http';
-import type { Socket } from 'node:net';
-import { connect } from 'node:net';
+import { Agent, type IncomingMessage, request as httpRequest, type Server } from 'node:http';
+import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -13,10 +11,8 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { limits } from '@app/domain';
 import { JsonBody } from '../../apps/api/src/defence/json-body';
-import type { TestApi, TestKey } from '../support/api';
-import { startTestApi } from '../support/api';
-import type { ProblemJson } from '../support/factories';
-import { makeFinetune } from '../support/factories';
+import { startTestApi, type TestApi, type TestKey } from '../support/api';
+import { makeFinetune, type ProblemJson } from '../support/factories';
 import { until } from '../support/until';
 import { ofSuite } from '../support/of-suite';
 

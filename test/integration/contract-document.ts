@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Schema, Values } from './contract-values';
-import { resolve, valuesOf } from './contract-values';
+import { resolve, type Schema, type Values, valuesOf } from './contract-values';
 
 interface OperationJson {
   operationId: string;

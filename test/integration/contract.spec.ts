@@ -1,12 +1,10 @@
 import { InferenceWorker, newIdentifier } from '@app/domain';
 import type { RequestOptions } from '../support/api';
-import { ContractCaller, operationOf, problemKeys, upload } from '../support/contract-caller';
-import type { ProblemReply } from '../support/contract-caller';
+import { ContractCaller, operationOf, problemKeys, type ProblemReply, upload } from '../support/contract-caller';
 import { failTask } from '../support/factories';
 import { allRows, operations } from '../support/world';
 import { ofSuite } from '../support/of-suite';
-import type { BodyRow } from './contract-document';
-import { bodies, queries, replies } from './contract-document';
+import { bodies, type BodyRow, queries, replies } from './contract-document';
 
 /** All but the one with the errors of OpenAI's API. */
 const ours = operations.filter(({ id }) => id !== 'createImages');

@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import { startTestApi } from '../support/api';
 import { drawTask, makePrompts, storedKeys } from '../support/factories';
 import { startReceiver } from '../support/receiver';
-import type { World } from '../support/world';
-import { allRows, makeWorld } from '../support/world';
+import { allRows, makeWorld, type World } from '../support/world';
 import { ofSuite } from '../support/of-suite';
 
 const weights = readFileSync(join(__dirname, '..', 'golden', 'models', 'lora', 'zwx-robot-diffusers.safetensors'));

@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { schedulerNames } from '@app/domain';
 import sharp from 'sharp';
-import type { TestKey } from '../support/api';
-import { startTestApi } from '../support/api';
+import { startTestApi, type TestKey } from '../support/api';
 import { ofSuite } from '../support/of-suite';
 
 const main = resolve(__dirname, '..', '..', 'dist', 'apps', 'cli', 'src', 'demo.js');

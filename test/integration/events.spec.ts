@@ -1,8 +1,6 @@
 import { Task } from '@app/domain';
-import type { StepMessage } from '@app/tasks';
-import { Tasks, progressChannel } from '@app/tasks';
-import type { Logger } from 'typeorm';
-import { DataSource } from 'typeorm';
+import { progressChannel, type StepMessage, Tasks } from '@app/tasks';
+import { DataSource, type Logger } from 'typeorm';
 import { describeOnce, itOnce } from '../support/back-ends';
 import { openEventClient } from '../support/event-client';
 import { startTestApi } from '../support/api';

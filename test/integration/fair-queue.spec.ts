@@ -1,7 +1,5 @@
-import type { DrawingTask } from '@app/domain';
-import { newIdentifier, Task } from '@app/domain';
-import type { NewTask } from '@app/tasks';
-import { queuePositions, Tasks } from '@app/tasks';
+import { type DrawingTask, newIdentifier, Task } from '@app/domain';
+import { type NewTask, queuePositions, Tasks } from '@app/tasks';
 import { createInferenceBench, SteadyContact } from '../support/inference';
 import { newTask } from '../support/new-task';
 import { ofTest } from '../support/of-suite';

@@ -3,12 +3,18 @@ import { Client } from 'pg';
 import { Tasks, progressChannel, stopChannel } from '@app/tasks';
 import { Webhook } from 'standardwebhooks';
 import { itOnce } from '../support/back-ends';
-import type { TestApi } from '../support/api';
-import { startTestApi } from '../support/api';
+import { startTestApi, type TestApi } from '../support/api';
 import { claimTask } from '../support/claim-task';
 import { bundledDefaults } from '../support/bundled-defaults';
-import type { ProblemJson, PromptJson } from '../support/factories';
-import { drawTask, failTask, makeFinetune, makePrompts, storedKeys } from '../support/factories';
+import {
+  drawTask,
+  failTask,
+  makeFinetune,
+  makePrompts,
+  type ProblemJson,
+  type PromptJson,
+  storedKeys,
+} from '../support/factories';
 import { openEvents } from '../support/event-source';
 import { until } from '../support/until';
 import { receiversOfSuite } from '../support/receiver';

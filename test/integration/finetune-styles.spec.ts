@@ -2,11 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Finetune, newIdentifier, Style, Task } from '@app/domain';
-import type { TestKey } from '../support/api';
-import { startTestApi } from '../support/api';
+import { startTestApi, type TestKey } from '../support/api';
 import { bundledDefaults } from '../support/bundled-defaults';
-import type { FinetuneJson, ProblemJson, PromptJson } from '../support/factories';
-import { makeFinetune, makePrompts } from '../support/factories';
+import { type FinetuneJson, makeFinetune, makePrompts, type ProblemJson, type PromptJson } from '../support/factories';
 import { drawingOf } from '../support/drawing-rows';
 import { ofSuite, ofTest } from '../support/of-suite';
 

@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Finetune } from '@app/domain';
 import { startTestApi } from '../support/api';
-import type { FinetuneJson, ProblemJson } from '../support/factories';
-import { makeFinetune, makePrompts } from '../support/factories';
+import { type FinetuneJson, makeFinetune, makePrompts, type ProblemJson } from '../support/factories';
 import { ofSuite, ofTest } from '../support/of-suite';
 import { until } from '../support/until';
 

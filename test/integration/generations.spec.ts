@@ -1,10 +1,8 @@
 import { DailyUsage, Task } from '@app/domain';
 import { describeOnce, itOnce } from '../support/back-ends';
-import type { Reply, TestKey } from '../support/api';
-import { startTestApi } from '../support/api';
+import { type Reply, startTestApi, type TestKey } from '../support/api';
 import { bundledDefaults } from '../support/bundled-defaults';
-import type { ProblemJson } from '../support/factories';
-import { drawTask, failTask, makeFinetune, makePrompts } from '../support/factories';
+import { drawTask, failTask, makeFinetune, makePrompts, type ProblemJson } from '../support/factories';
 import { until } from '../support/until';
 import { ofSuite, ofTest } from '../support/of-suite';
 

@@ -1,5 +1,4 @@
-import type { EngineOptions } from '../../apps/inference/src/engine/engine';
-import { Engine } from '../../apps/inference/src/engine/engine';
+import { Engine, type EngineOptions } from '../../apps/inference/src/engine/engine';
 import { DrawingAbortedError, EngineBrokenError, EngineLostError } from '../../apps/inference/src/engine/engine-errors';
 import type { DrawRequest } from '../../apps/inference/src/engine/engine-protocol';
 import { faultyThread } from '../support/inference';

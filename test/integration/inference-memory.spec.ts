@@ -3,11 +3,9 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import type { ModelFacts } from '@app/diffusion';
-import { ModelSession, OutOfMemoryError } from '@app/diffusion';
+import { type ModelFacts, ModelSession, OutOfMemoryError } from '@app/diffusion';
 import { Arena } from '../../apps/inference/src/engine/memory/arena';
-import type { Drawing } from '../../apps/inference/src/engine/engine';
-import { Engine } from '../../apps/inference/src/engine/engine';
+import { type Drawing, Engine } from '../../apps/inference/src/engine/engine';
 import { EngineBrokenError } from '../../apps/inference/src/engine/engine-errors';
 import { EngineLoop } from '../../apps/inference/src/engine/loop/engine-loop';
 import type { DrawRequest, EngineStep, DrawnModel } from '../../apps/inference/src/engine/engine-protocol';

@@ -5,8 +5,11 @@ import { setImmediate } from 'node:timers/promises';
 import { StableDiffusionPipeline } from '@app/diffusion';
 import { Admission } from '../../apps/inference/src/engine/admission/admission';
 import { CallTimes } from '../../apps/inference/src/engine/time/call-times';
-import type { DrawCommand } from '../../apps/inference/src/engine/calls/drawing-in-progress';
-import { DrawingInProgress, pipelineRequest } from '../../apps/inference/src/engine/calls/drawing-in-progress';
+import {
+  type DrawCommand,
+  DrawingInProgress,
+  pipelineRequest,
+} from '../../apps/inference/src/engine/calls/drawing-in-progress';
 import { EngineShares } from '../../apps/inference/src/engine/time/engine-shares';
 import { LoadedModel } from '../../apps/inference/src/engine/models/loaded-model';
 import { ModelRegistry } from '../../apps/inference/src/engine/models/model-registry';

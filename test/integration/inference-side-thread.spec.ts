@@ -1,8 +1,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Drawing, EngineOptions } from '../../apps/inference/src/engine/engine';
-import { Engine } from '../../apps/inference/src/engine/engine';
+import { type Drawing, Engine, type EngineOptions } from '../../apps/inference/src/engine/engine';
 import {
   DrawingAbortedError,
   DrawingRefusedError,

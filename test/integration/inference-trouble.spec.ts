@@ -1,12 +1,10 @@
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { DrawingTask } from '@app/domain';
-import { InferenceWorker, newIdentifier, Task } from '@app/domain';
+import { type DrawingTask, InferenceWorker, newIdentifier, Task } from '@app/domain';
 import { Tasks } from '@app/tasks';
 import sharp from 'sharp';
-import type { DrawingValues } from '../support/drawing-rows';
-import { drawingOf } from '../support/drawing-rows';
+import { drawingOf, type DrawingValues } from '../support/drawing-rows';
 import { createInferenceBench, faultyThread } from '../support/inference';
 import { ofTest } from '../support/of-suite';
 import { startTestService } from '../support/service';

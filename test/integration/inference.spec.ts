@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Drawing, DrawingTask, Task } from '@app/domain';
-import { Finetune, newIdentifier } from '@app/domain';
+import { type Drawing, type DrawingTask, Finetune, newIdentifier, type Task } from '@app/domain';
 import { heartbeatTimeoutMs, progressChannel, stopChannel, undrawableAfterMs } from '@app/tasks';
 import type { INestApplicationContext } from '@nestjs/common';
 import { Client } from 'pg';

@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { EmbeddedPostgres, migrate } from '@app/database';
 import { Client } from 'pg';
-import type { TestApi, TestKey } from '../support/api';
-import { startTestApi } from '../support/api';
+import { startTestApi, type TestApi, type TestKey } from '../support/api';
 
 /** Statements in the server's own log: one line for each message that the server receives. */
 describe('statements', () => {

@@ -3,11 +3,9 @@ import { existsSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { newApiKey } from '@app/domain';
-import { ApiKey, Task, parseApiKeyToken, sameSecret, WebhookDelivery } from '@app/domain';
+import { ApiKey, newApiKey, parseApiKeyToken, sameSecret, Task, WebhookDelivery } from '@app/domain';
 import { runKeys } from '../../apps/cli/src/keys-command';
-import type { TestDatabase } from '../support/database';
-import { createTestDatabase } from '../support/database';
+import { createTestDatabase, type TestDatabase } from '../support/database';
 import { manyTasks } from '../support/many-tasks';
 
 const main = resolve(__dirname, '..', '..', 'dist', 'apps', 'cli', 'src', 'keys.js');

@@ -1,5 +1,4 @@
-import type { TestApi, TestKey } from '../support/api';
-import { startTestApi } from '../support/api';
+import { startTestApi, type TestApi, type TestKey } from '../support/api';
 import { failTask } from '../support/factories';
 
 describe('Limits', () => {

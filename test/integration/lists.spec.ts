@@ -1,9 +1,7 @@
 import { performance } from 'node:perf_hooks';
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { get } from 'node:http';
+import { get, type IncomingMessage, type ServerResponse } from 'node:http';
 import { once } from 'node:events';
-import type { EntityManager, Logger } from 'typeorm';
-import { DataSource } from 'typeorm';
+import { DataSource, type EntityManager, type Logger } from 'typeorm';
 import { Task } from '@app/domain';
 import { startTestApi } from '../support/api';
 import { drawTask, failTask, makeFinetune, makePrompts } from '../support/factories';

@@ -11,8 +11,7 @@ import {
   NotMigratedError,
 } from '@app/database';
 import { Client } from 'pg';
-import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { DataSource } from 'typeorm';
+import { DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
 import { freePort } from '../support/free-port';
 import { until } from '../support/until';
 

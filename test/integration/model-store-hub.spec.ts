@@ -1,7 +1,6 @@
-import type { ModelProgress } from '@app/model-store';
+import { type ModelProgress, type ModelStore } from '@app/model-store';
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import type { ModelStore } from '@app/model-store';
 import { HubServer } from '../support/hub-server';
 import { eachWithModelStore, hubWeights } from '../support/model-store-site';
 

@@ -1,8 +1,7 @@
 import OpenAI from 'openai';
 import sharp from 'sharp';
 import { OpenaiAnswer } from '../../apps/api/src/generations/openai-answer';
-import type { TestKey } from '../support/api';
-import { startTestApi } from '../support/api';
+import { startTestApi, type TestKey } from '../support/api';
 import { drawTask, failTask } from '../support/factories';
 import { until } from '../support/until';
 import { ofSuite, ofTest } from '../support/of-suite';

@@ -1,9 +1,7 @@
-import type { EngineReport } from '@app/domain';
-import { Task, newIdentifier } from '@app/domain';
+import { type EngineReport, newIdentifier, Task } from '@app/domain';
 import type { FailureDto, KeyDeliveryDto, QueueDto, StorageDto, WorkerDto } from '@app/domain/http';
 import { LiveWorkers } from '@app/tasks';
-import type { Reply, TestKey } from '../support/api';
-import { startTestApi } from '../support/api';
+import { type Reply, startTestApi, type TestKey } from '../support/api';
 import { bundledDefaults } from '../support/bundled-defaults';
 import { drawTask, failTask } from '../support/factories';
 import { receiversOfSuite } from '../support/receiver';

@@ -1,5 +1,4 @@
-import type { TestDatabase } from '../support/database';
-import { createTestDatabase } from '../support/database';
+import { createTestDatabase, type TestDatabase } from '../support/database';
 
 describe('the schema', () => {
   let database: TestDatabase;

@@ -4,10 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { ApiKey, newApiKeySecret, newIdentifier, newWebhookSecret } from '@app/domain';
-import type { RunningBackEnds } from '../support/back-ends';
-import { describeOnce, itOnce, startBackEnds } from '../support/back-ends';
-import type { TestDatabase } from '../support/database';
-import { createTestDatabase } from '../support/database';
+import { describeOnce, itOnce, type RunningBackEnds, startBackEnds } from '../support/back-ends';
+import { createTestDatabase, type TestDatabase } from '../support/database';
 import { ServiceProcess } from '../support/service-process';
 import { until } from '../support/until';
 

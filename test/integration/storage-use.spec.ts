@@ -4,11 +4,9 @@ import { ApiKey, newIdentifier, StorageUse, Upload } from '@app/domain';
 import { Tasks } from '@app/tasks';
 import { RetentionService } from '../../apps/api/src/files/retention.service';
 import { StorageUseSweeper } from '../../apps/api/src/files/storage-use.sweeper';
-import type { TestKey } from '../support/api';
-import { startTestApi } from '../support/api';
+import { startTestApi, type TestKey } from '../support/api';
 import { claimTask } from '../support/claim-task';
-import type { ProblemJson } from '../support/factories';
-import { makeFinetune, makePrompts } from '../support/factories';
+import { makeFinetune, makePrompts, type ProblemJson } from '../support/factories';
 import { untilAfter } from '../support/until';
 import { ofSuite } from '../support/of-suite';
 

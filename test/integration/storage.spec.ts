@@ -5,10 +5,14 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer, text } from 'node:stream/consumers';
 import { loadConfig } from '@app/config';
-import type { ImageStorage } from '@app/storage';
-import { FileImageStorage, openImageStorage, S3ImageStorage, StorageUnavailableError } from '@app/storage';
-import type { S3Server } from '../support/s3-server';
-import { startS3 } from '../support/s3-server';
+import {
+  FileImageStorage,
+  type ImageStorage,
+  openImageStorage,
+  S3ImageStorage,
+  StorageUnavailableError,
+} from '@app/storage';
+import { type S3Server, startS3 } from '../support/s3-server';
 
 const keysOf = async (storage: ImageStorage, prefix?: string): Promise<string[]> => {
   const keys: string[] = [];

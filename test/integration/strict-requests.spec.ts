@@ -4,8 +4,7 @@ import { buffer } from 'node:stream/consumers';
 import { Task } from '@app/domain';
 import { startTestApi } from '../support/api';
 import { bundledDefaults } from '../support/bundled-defaults';
-import type { ProblemJson } from '../support/factories';
-import { makeFinetune } from '../support/factories';
+import { makeFinetune, type ProblemJson } from '../support/factories';
 import { until } from '../support/until';
 import { ofSuite } from '../support/of-suite';
 

@@ -1,9 +1,7 @@
 import { newIdentifier } from '@app/domain';
-import type { Reply, RequestOptions } from '../support/api';
-import { startTestApi } from '../support/api';
+import { type Reply, type RequestOptions, startTestApi } from '../support/api';
 import { startReceiver } from '../support/receiver';
-import type { Operation, World } from '../support/world';
-import { allRows, makeWorld, operations, pathOf, resourceOf } from '../support/world';
+import { allRows, makeWorld, type Operation, operations, pathOf, resourceOf, type World } from '../support/world';
 import { ofSuite } from '../support/of-suite';
 
 interface Element {

@@ -1,11 +1,9 @@
-import type { AddressInfo, Server, Socket } from 'node:net';
-import { connect, createServer } from 'node:net';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { loadConfig } from '@app/config';
 import { openQueueConnection, openWakeUps, WakeUps } from '@app/queue';
-import type { TestDatabase } from '../support/database';
-import { createTestDatabase } from '../support/database';
+import { createTestDatabase, type TestDatabase } from '../support/database';
 import { until } from '../support/until';
 
 /** The end of the server's messages when it is ready for a query. */

@@ -1,12 +1,10 @@
 import { WebhookAttempt, WebhookDelivery } from '@app/domain';
 import { Webhook } from 'standardwebhooks';
-import type { ReceiverAnswer } from '../../apps/api/src/webhooks/receiver-gate';
-import { failuresToOpen, ReceiverGate } from '../../apps/api/src/webhooks/receiver-gate';
+import { failuresToOpen, type ReceiverAnswer, ReceiverGate } from '../../apps/api/src/webhooks/receiver-gate';
 import { WebhookSender } from '../../apps/api/src/webhooks/webhook-sender';
 import { describeOnce, itOnce } from '../support/back-ends';
 import { startTestApi } from '../support/api';
-import type { Receiver } from '../support/receiver';
-import { receiversOfSuite } from '../support/receiver';
+import { type Receiver, receiversOfSuite } from '../support/receiver';
 import { until } from '../support/until';
 import { ofSuite } from '../support/of-suite';
 

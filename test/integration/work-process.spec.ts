@@ -3,8 +3,7 @@ import { once } from 'node:events';
 import { getPriority } from 'node:os';
 import { join } from 'node:path';
 import { until } from '../support/until';
-import type { WorkError } from '../../apps/api/src/defence/work-process';
-import { WorkProcess } from '../../apps/api/src/defence/work-process';
+import { type WorkError, WorkProcess } from '../../apps/api/src/defence/work-process';
 
 interface Order {
   deed: string;

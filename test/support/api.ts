@@ -1,16 +1,14 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Config } from '@app/config';
-import { loadConfig } from '@app/config';
+import { type Config, loadConfig } from '@app/config';
 import { ApiKey, newApiKeySecret, newIdentifier, newWebhookSecret } from '@app/domain';
 import { createApi } from '../../apps/api/src/create-api';
 import { TokenCounter } from '../../apps/api/src/models/token-counter';
 import { WeightsInspector } from '../../apps/api/src/finetunes/weights-inspector';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { DataSource } from 'typeorm';
-import type { RunningBackEnds } from './back-ends';
-import { startBackEnds } from './back-ends';
+import { type RunningBackEnds, startBackEnds } from './back-ends';
 import { createTestDatabase } from './database';
 import { startSandbox } from './sandbox';
 

@@ -1,6 +1,12 @@
 import axe from 'axe-core';
-import type { Browser, BrowserContext, BrowserContextOptions, Page, Route } from 'playwright-core';
-import { chromium } from 'playwright-core';
+import {
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  chromium,
+  type Page,
+  type Route,
+} from 'playwright-core';
 import { isExecutable, programFile } from './program-file';
 
 /** Names under which Chromium is installed. */

@@ -1,12 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Reply, RequestOptions, TestApi, TestKey } from './api';
-import { startTestApi } from './api';
+import { type Reply, type RequestOptions, startTestApi, type TestApi, type TestKey } from './api';
 import type { ProblemJson } from './factories';
-import type { Receiver } from './receiver';
-import { startReceiver } from './receiver';
-import type { Operation, World } from './world';
-import { makeWorld, operations, pathOf } from './world';
+import { type Receiver, startReceiver } from './receiver';
+import { makeWorld, type Operation, operations, pathOf, type World } from './world';
 
 /** An error response. */
 export type ProblemReply = Reply<ProblemJson>;

@@ -1,7 +1,5 @@
-import type { DrawingTask } from '@app/domain';
-import { Drawing, Task } from '@app/domain';
-import type { NewTask } from '@app/tasks';
-import { costOf, findDrawing, weightsLabel } from '@app/tasks';
+import { Drawing, type DrawingTask, Task } from '@app/domain';
+import { costOf, findDrawing, type NewTask, weightsLabel } from '@app/tasks';
 import type { EntityManager } from 'typeorm';
 import { newTask } from './new-task';
 

@@ -1,7 +1,6 @@
 import { newIdentifier } from '@app/domain';
-import { IMAGE_STORAGE } from '@app/storage';
+import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
 import { Tasks, thumbnailFolder } from '@app/tasks';
-import type { ImageStorage } from '@app/storage';
 import sharp from 'sharp';
 import type { TestApi, TestKey } from './api';
 import { claimTask } from './claim-task';

@@ -1,5 +1,4 @@
-import { SharedSessions } from '@app/diffusion';
-import type { LoadOptions } from '@app/diffusion';
+import { type LoadOptions, SharedSessions } from '@app/diffusion';
 import type { InferenceSession } from 'onnxruntime-node';
 import { cpu } from './cpu';
 

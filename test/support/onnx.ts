@@ -1,7 +1,7 @@
-import type { Field } from '../../libs/diffusion/src/onnx/protobuf';
 import {
   asMessage,
   bytesField,
+  type Field,
   readFields,
   readInt,
   readText,

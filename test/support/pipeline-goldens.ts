@@ -1,7 +1,12 @@
 import { join } from 'node:path';
 import sharp from 'sharp';
-import { StableDiffusionPipeline } from '@app/diffusion';
-import type { LoadOptions, RgbImage, SchedulerName, Trajectory } from '@app/diffusion';
+import {
+  type LoadOptions,
+  type RgbImage,
+  type SchedulerName,
+  StableDiffusionPipeline,
+  type Trajectory,
+} from '@app/diffusion';
 import { largestDifference, loadGolden, loadGoldenTable, recordGolden } from './golden';
 import { psnr } from './psnr';
 

@@ -3,8 +3,7 @@ import type { ImageStorage } from '@app/storage';
 import { thumbnailFolder } from '@app/tasks';
 import sharp from 'sharp';
 import type { EntityManager } from 'typeorm';
-import type { DrawingValues } from './drawing-rows';
-import { drawingTask, insertDrawing } from './drawing-rows';
+import { drawingTask, type DrawingValues, insertDrawing } from './drawing-rows';
 import { encodeThumbnail } from '../../apps/inference/src/pictures/image-encoder';
 
 /** Inserts a Fine-Tune `robot` with the token `zwx`. */

@@ -1,7 +1,6 @@
 import { cp, mkdir, open, readdir, readFile, rename, rm, symlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { LoadOptions, TextToImageRequest } from '@app/diffusion';
-import { OnnxModel, StableDiffusionPipeline } from '@app/diffusion';
+import { type LoadOptions, OnnxModel, StableDiffusionPipeline, type TextToImageRequest } from '@app/diffusion';
 import { cpu } from './cpu';
 
 /** Models of a few kilobytes: exports of diffusers and of optimum, and models distilled for few steps. */

@@ -1,5 +1,4 @@
-import type { InitializerToWrite } from './onnx';
-import { encodeGraph, encodeNode, encodeWeights } from './onnx';
+import { encodeGraph, encodeNode, encodeWeights, type InitializerToWrite } from './onnx';
 
 /**
  * The bytes of an upscaler with the interface of ESRGAN: two 3 x 3 convolutions with fixed, random-looking weights, and

@@ -1,8 +1,7 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { createInference } from '../../apps/inference/src/create-inference';
 import type { InferenceOptions } from '../../apps/inference/src/inference.providers';
-import type { InferenceBench } from './inference';
-import { threadFile } from './inference';
+import { type InferenceBench, threadFile } from './inference';
 
 /** Starts a worker on a bench, which ends it at the latest. */
 export async function startWorker(

@@ -1,8 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { program } from 'commander';
-import type { Report } from './bench';
-import { Bench } from './bench';
+import { Bench, type Report } from './bench';
 import type { Figures } from './row';
 import { rows } from './rows';
 

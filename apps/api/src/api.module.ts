@@ -1,12 +1,10 @@
-import type { Config } from '@app/config';
-import { ConfigModule } from '@app/config';
+import { type Config, ConfigModule } from '@app/config';
 import { DatabaseModule } from '@app/database';
 import { TasksModule } from '@app/tasks';
 import { QueueModule } from '@app/queue';
 import { StorageModule } from '@app/storage';
 import { JsonLogger } from '@app/observability';
-import type { DynamicModule } from '@nestjs/common';
-import { Module } from '@nestjs/common';
+import { type DynamicModule, Module } from '@nestjs/common';
 import { APP_FILTER, APP_INTERCEPTOR } from '@nestjs/core';
 import { HttpModule } from './http/http.module';
 import { CollectionsModule } from './collections/collections.module';

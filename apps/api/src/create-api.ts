@@ -1,5 +1,4 @@
-import type { Config } from '@app/config';
-import { databaseUrlOf } from '@app/config';
+import { type Config, databaseUrlOf } from '@app/config';
 import { assertMigrated } from '@app/database';
 import { JsonLogger } from '@app/observability';
 import { endSignals } from '@app/process';

@@ -1,5 +1,10 @@
-import type { Client, Generation, NewGeneration } from '../../../packages/client/src';
-import { createClient, DarkroomError } from '../../../packages/client/src';
+import {
+  type Client,
+  createClient,
+  DarkroomError,
+  type Generation,
+  type NewGeneration,
+} from '../../../packages/client/src';
 import { ProgressLine } from './progress-line';
 import { CliError } from './run-program';
 

@@ -1,13 +1,20 @@
 import type { Repository } from 'typeorm';
 import { loadConfig } from '@app/config';
 import { createDataSource } from '@app/database';
-import type { ApiKeyScope } from '@app/domain';
-import { ApiKey, changeKey, keyFacts, newApiKey, revokeKey, rotateKey, rotateWebhookSecret } from '@app/domain';
+import {
+  ApiKey,
+  type ApiKeyScope,
+  changeKey,
+  keyFacts,
+  newApiKey,
+  revokeKey,
+  rotateKey,
+  rotateWebhookSecret,
+} from '@app/domain';
 import { Transactions } from '@app/queue';
 import { cancelAll } from '@app/tasks';
 import { withDatabase } from './open-database';
-import type { Surroundings } from './run-program';
-import { CliError } from './run-program';
+import { CliError, type Surroundings } from './run-program';
 import { textTable } from './text-table';
 
 /** Whether the command was asked for JSON, as every one of them may be. */

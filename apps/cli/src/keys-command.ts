@@ -1,9 +1,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
-import type { ApiKeyScope } from '@app/domain';
-import { apiKeyScopes, graceEnd, keyBounds, limits } from '@app/domain';
+import { type ApiKeyScope, apiKeyScopes, graceEnd, keyBounds, limits } from '@app/domain';
 import { KeyCommands } from './key-commands';
-import type { Surroundings } from './run-program';
-import { exitCodeOf } from './run-program';
+import { exitCodeOf, type Surroundings } from './run-program';
 
 /**
  * Runs `keys create | list | show | revoke | stop | limit | rotate | rotate-webhook-secret` and returns the exit code.

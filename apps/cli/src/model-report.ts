@@ -2,8 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { OutOfMemoryError, StableDiffusionPipeline } from '@app/diffusion';
 import { aspectRatios, fixedPixels, problemOfSize, ratiosFor } from '@app/domain';
-import type { InstalledModel } from '@app/model-store';
-import { problemOfOwnScheduler } from '@app/model-store';
+import { type InstalledModel, problemOfOwnScheduler } from '@app/model-store';
 
 /** What `GET /v1/models` shows as `problem`, as far as it can be told without the workers. */
 export function modelProblem(model: InstalledModel): string | undefined {

@@ -1,13 +1,21 @@
 import { isNativeError } from 'node:util/types';
-import type { InstalledModel, ModelDefaults, VerifyReport } from '@app/model-store';
-import type { ProgressOutput } from './progress-line';
+import {
+  demoModel,
+  formatBytes,
+  type InstalledModel,
+  type ModelDefaults,
+  ModelStore,
+  ModelStoreError,
+  shortHash,
+  type VerifyReport,
+  withFaults,
+} from '@app/model-store';
+import { ProgressLine, type ProgressOutput } from './progress-line';
 import { ConfigError, loadConfig } from '@app/config';
 import { cures, inOneLine } from '@app/diffusion/files';
-import { demoModel, formatBytes, ModelStore, ModelStoreError, shortHash, withFaults } from '@app/model-store';
 import { Command, CommanderError } from 'commander';
 import { defaultOptions, knownModels } from './add-options';
 import { modelFacts, modelProblem, notesOn, tryModel } from './model-report';
-import { ProgressLine } from './progress-line';
 import { textTable } from './text-table';
 
 /** Inputs and outputs of the command. */

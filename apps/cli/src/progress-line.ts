@@ -1,5 +1,4 @@
-import type { ModelProgress } from '@app/model-store';
-import { formatBytes } from '@app/model-store';
+import { formatBytes, type ModelProgress } from '@app/model-store';
 
 /** The part of a terminal or a log stream that progress needs. */
 export interface ProgressOutput {

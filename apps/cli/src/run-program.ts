@@ -1,7 +1,6 @@
 import { ConfigError } from '@app/config';
 import { explainDatabaseError } from '@app/database';
-import type { Command } from 'commander';
-import { CommanderError } from 'commander';
+import { type Command, CommanderError } from 'commander';
 
 /** A mistake of the user, or a state of the service, explained in one line. */
 export class CliError extends Error {}

@@ -1,10 +1,8 @@
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { newApiKey } from '@app/domain';
+import { ApiKey, apiKeyScopes, newApiKey, newSignInCode, parseApiKeyToken, SignInCode } from '@app/domain';
 import { createDataSource } from '@app/database';
-import { ApiKey, apiKeyScopes, newSignInCode, parseApiKeyToken, SignInCode } from '@app/domain';
-import type { DataSource } from 'typeorm';
-import { IsNull, LessThan } from 'typeorm';
+import { type DataSource, IsNull, LessThan } from 'typeorm';
 
 /** The key stored in the data folder. */
 export interface StoredKey {

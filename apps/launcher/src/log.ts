@@ -1,5 +1,4 @@
-import type { WriteStream } from 'node:fs';
-import { createWriteStream, mkdirSync, renameSync, statSync } from 'node:fs';
+import { createWriteStream, mkdirSync, renameSync, statSync, type WriteStream } from 'node:fs';
 import { dirname } from 'node:path';
 
 /** At this size a file is renamed to `<file>.1`, which replaces the previous one: at most two files exist. */

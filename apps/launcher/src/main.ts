@@ -4,8 +4,7 @@ import { performance } from 'node:perf_hooks';
 import { loadConfig } from '@app/config';
 import { signInCodeMs } from '@app/domain';
 import { endSignals, failureToStart } from '@app/process';
-import type { Started } from './launcher';
-import { AlreadyRunningError, Launcher } from './launcher';
+import { AlreadyRunningError, Launcher, type Started } from './launcher';
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 

@@ -1,13 +1,17 @@
 import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Config } from '@app/config';
-import { healthHostOf } from '@app/config';
-import type { ListenPlace } from '@app/process';
-import { DataFolderError, ListenError, makeFolder, misconfiguredExitCode, StartError } from '@app/process';
+import { type Config, healthHostOf } from '@app/config';
+import {
+  DataFolderError,
+  ListenError,
+  type ListenPlace,
+  makeFolder,
+  misconfiguredExitCode,
+  StartError,
+} from '@app/process';
 
 /** Makes the data folder. @throws DataFolderError when it is not writable. */
 export function prepareDataFolder(dataDir: string): void {

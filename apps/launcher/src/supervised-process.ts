@@ -1,11 +1,9 @@
-import type { ChildProcess, ChildProcessWithoutNullStreams } from 'node:child_process';
-import { spawn } from 'node:child_process';
+import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { misconfiguredExitCode, StartError } from '@app/process';
-import type { LogFile } from './log';
-import { readLogLine } from './log';
+import { type LogFile, readLogLine } from './log';
 import { HangDetector, hangTimeoutMs } from './hang-detector';
 
 const firstRestartMs = 500;

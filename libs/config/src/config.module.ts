@@ -1,7 +1,6 @@
 import 'reflect-metadata';
 import { JsonLogger } from '@app/observability';
-import type { DynamicModule } from '@nestjs/common';
-import { Global, Module } from '@nestjs/common';
+import { type DynamicModule, Global, Module } from '@nestjs/common';
 import type { Config } from './config';
 
 /** Injects the configuration. */

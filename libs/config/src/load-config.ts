@@ -1,11 +1,9 @@
-import type { Stats } from 'node:fs';
-import { statSync } from 'node:fs';
+import { type Stats, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { misconfiguredExitCode, StartError } from '@app/process';
 import type { Config, S3Config } from './config';
 import { InvalidValue } from './kinds';
-import type { Variables } from './variables';
-import { dependentVariables, s3Variables, variables } from './variables';
+import { dependentVariables, s3Variables, type Variables, variables } from './variables';
 
 /** One or more variables are invalid; the message lists each with its accepted values. */
 export class ConfigError extends StartError {

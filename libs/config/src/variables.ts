@@ -1,8 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { crashPoints, parseCrashPoint } from '@app/process';
 import type { Config, S3Config } from './config';
-import type { Kind } from './kinds';
-import { devices, flag, integer, oneOf, origins, text, url } from './kinds';
+import { devices, flag, integer, type Kind, oneOf, origins, text, url } from './kinds';
 
 /** A variable of the environment: its name, its kind, and its default. */
 type Variable<T> = readonly [name: string, kind: Kind<Exclude<T, undefined>>, fallback?: T];

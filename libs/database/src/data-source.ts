@@ -1,10 +1,8 @@
 import { entities } from '@app/domain';
-import type { DataSource, DataSourceOptions } from 'typeorm';
-import { DefaultNamingStrategy } from 'typeorm';
+import { type DataSource, type DataSourceOptions, DefaultNamingStrategy } from 'typeorm';
 import { JoiningDataSource } from './enclosing';
 import { migrations } from './migrations';
-import type { SessionLimits } from './pool-options';
-import { poolOptions } from './pool-options';
+import { poolOptions, type SessionLimits } from './pool-options';
 
 export interface ConnectionOptions extends SessionLimits {
   poolSize?: number;

@@ -1,8 +1,6 @@
 import 'reflect-metadata';
-import type { Config } from '@app/config';
-import { CONFIG, databaseUrlOf } from '@app/config';
-import type { DynamicModule } from '@nestjs/common';
-import { Module } from '@nestjs/common';
+import { type Config, CONFIG, databaseUrlOf } from '@app/config';
+import { type DynamicModule, Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { dataSourceOptions } from './data-source';
 import { JoiningDataSource } from './enclosing';

@@ -1,6 +1,5 @@
 import type { Readable } from 'node:stream';
-import type { Client } from 'pg';
-import { escapeIdentifier } from 'pg';
+import { type Client, escapeIdentifier } from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
 import { appliedMigrations, assertUsable, withClient } from './assert-usable';
 import { NotMigratedError } from './database-unusable-error';

@@ -1,6 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { QueryRunner, ReplicationMode } from 'typeorm';
-import { DataSource } from 'typeorm';
+import { DataSource, type QueryRunner, type ReplicationMode } from 'typeorm';
 
 /** The transaction that encloses an asynchronous call, from its first write on. */
 export interface Enclosing {

@@ -1,14 +1,12 @@
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { Client } from 'pg';
-import { escapeIdentifier } from 'pg';
+import { type Client, escapeIdentifier } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import { DataSource } from 'typeorm';
 import { assertUsable, withClient } from './assert-usable';
 import { dataSourceOptions } from './data-source';
 import { DatabaseUnusableError } from './database-unusable-error';
-import type { DumpContents } from './dump-tables';
-import { listOf } from './dump-tables';
+import { type DumpContents, listOf } from './dump-tables';
 import { migrate } from './migrate';
 import { migrations } from './migrations';
 

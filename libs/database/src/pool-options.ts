@@ -1,5 +1,4 @@
-import type { ClientBase } from 'pg';
-import { Client } from 'pg';
+import { Client, type ClientBase } from 'pg';
 
 /**
  * Longest time of one statement of the api or a worker: by then the caller has gone, and others

@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import { StableDiffusionPipeline } from '../src';
 
 import { readModelDefaults } from '../src/files';
-import { fitLatentRgbMap } from '../src/vae/fit-latent-preview';
-import type { PreviewSample } from '../src/vae/fit-latent-preview';
+import { fitLatentRgbMap, type PreviewSample } from '../src/vae/fit-latent-preview';
 
 /** Default prompts: a wide range of colours, in words that every model knows. */
 const defaultPrompts = [

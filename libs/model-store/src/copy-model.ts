@@ -1,4 +1,4 @@
-import type { ModelProgress } from './model-progress';
+import { type ModelProgress, ProgressMeter } from './model-progress';
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { mkdir, open, stat } from 'node:fs/promises';
@@ -6,7 +6,6 @@ import { dirname, join } from 'node:path';
 import { checkDiskSpace, explainDiskErrors } from './model-store-error';
 import { selectModelFiles } from './model-files';
 import { listFolder } from './model-layout';
-import { ProgressMeter } from './model-progress';
 
 /**
  * Copies the files of a model from a folder into `target` and hashes them meanwhile. Links are followed, so the source

@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import { entriesBelow } from '@app/diffusion/files';
 import { KnownFaults } from '@app/process';
 import { contentHash, hashFile } from './content-hash';
-import type { FixedShape, ModelLayout } from './model-layout';
-import { findFilesIn, layoutRules, readLayout } from './model-layout';
+import { findFilesIn, type FixedShape, layoutRules, type ModelLayout, readLayout } from './model-layout';
 import { ModelStoreError, systemCode } from './model-store-error';
 import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 

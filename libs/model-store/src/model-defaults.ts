@@ -1,7 +1,12 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ModelDefaults } from '@app/diffusion/files';
-import { defaultsFile, problemsOfDefaults, readModelDefaults, schedulerNames } from '@app/diffusion/files';
+import {
+  defaultsFile,
+  type ModelDefaults,
+  problemsOfDefaults,
+  readModelDefaults,
+  schedulerNames,
+} from '@app/diffusion/files';
 import { ModelStoreError } from './model-store-error';
 import type { InstalledModel } from './model-store';
 

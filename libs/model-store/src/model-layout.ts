@@ -1,9 +1,15 @@
 import type { Stats } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
-import type { GraphFile } from '@app/diffusion/files';
-import { cures, entriesBelow, isNoFile, isSpecial, readJsonFile, readModelFolder } from '@app/diffusion/files';
-import type { ModelFile } from './model-files';
-import { besideParts, findModelFiles, graphParts, isSafePath } from './model-files';
+import {
+  cures,
+  entriesBelow,
+  type GraphFile,
+  isNoFile,
+  isSpecial,
+  readJsonFile,
+  readModelFolder,
+} from '@app/diffusion/files';
+import { besideParts, findModelFiles, graphParts, isSafePath, type ModelFile } from './model-files';
 import { explainRefusal, ModelStoreError } from './model-store-error';
 import { mkdir, mkdtemp, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

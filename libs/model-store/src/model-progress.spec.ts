@@ -1,5 +1,4 @@
-import type { ModelProgress } from './model-progress';
-import { ProgressMeter } from './model-progress';
+import { type ModelProgress, ProgressMeter } from './model-progress';
 
 describe(ProgressMeter.name, () => {
   let now: number;

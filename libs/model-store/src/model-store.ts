@@ -1,24 +1,24 @@
-import type { HubOptions } from './hub/hub-client';
+import { HubClient, type HubOptions } from './hub/hub-client';
 import type { ModelProgress } from './model-progress';
-import type { ModelSource } from './model-source';
-import type { ModelDefaults, SchedulerProblems } from '@app/diffusion/files';
+import { type ModelSource, parseModelSource } from './model-source';
+import {
+  type ModelDefaults,
+  problemsOfSchedulers,
+  readModelDefaults,
+  type SchedulerProblems,
+} from '@app/diffusion/files';
 import { lstat, mkdir, rename, rm, stat, unlink } from 'node:fs/promises';
 import { join, sep } from 'node:path';
-import { problemsOfSchedulers, readModelDefaults } from '@app/diffusion/files';
-import { checkSource, listFolder, readLayout } from './model-layout';
+import { checkSource, type FixedShape, listFolder, readLayout } from './model-layout';
 import { copyModel } from './copy-model';
 import { explainDiskErrors, explainRefusal, ModelStoreError, withFaults } from './model-store-error';
 import { checkDefaults, writeDefaults } from './model-defaults';
-import { HubClient } from './hub/hub-client';
 import { downloadModel } from './hub/hub-download';
 import { withModelLock } from './lock-model';
 import { manifestPath, ModelCatalog } from './model-catalog';
 import { besideParts } from './model-files';
-import type { FixedShape } from './model-layout';
-import { parseModelSource } from './model-source';
 import { checkModelName, explainPassedOver, isModelName, namesIn } from './model-names';
-import { verifyModel } from './verify-model';
-import type { VerifyReport } from './verify-model';
+import { verifyModel, type VerifyReport } from './verify-model';
 
 /** A folder of the models folder. */
 export interface InstalledModel {

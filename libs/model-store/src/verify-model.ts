@@ -1,9 +1,8 @@
 import type { ModelCatalog } from './model-catalog';
-import type { ModelProgress } from './model-progress';
+import { type ModelProgress, ProgressMeter } from './model-progress';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readLayout } from './model-layout';
-import { ProgressMeter } from './model-progress';
 import { ModelStoreError } from './model-store-error';
 import { contentHash, hashFile } from './content-hash';
 

@@ -1,7 +1,6 @@
 import type { Config } from '@app/config';
 import { poolOptions, statementTimeoutMs } from '@app/database';
-import type { BackendFactory, QueueOptions } from 'bullmq';
-import { createPostgresBackend, createRedisBackend } from 'bullmq';
+import { type BackendFactory, createPostgresBackend, createRedisBackend, type QueueOptions } from 'bullmq';
 import { Redis } from 'ioredis';
 import { Pool } from 'pg';
 

@@ -1,18 +1,14 @@
 import 'reflect-metadata';
-import type { Config } from '@app/config';
-import { CONFIG, databaseUrlOf } from '@app/config';
+import { type Config, CONFIG, databaseUrlOf } from '@app/config';
 import { ClockWatch, DatabaseContact, databaseNow } from '@app/database';
 import { JsonLogger } from '@app/observability';
 import { BullModule, getQueueToken } from '@nestjs/bullmq';
-import type { BeforeApplicationShutdown, DynamicModule } from '@nestjs/common';
-import { Global, Module } from '@nestjs/common';
+import { type BeforeApplicationShutdown, type DynamicModule, Global, Module } from '@nestjs/common';
 import { setDefaultBackendFactory } from 'bullmq';
 import { DataSource } from 'typeorm';
-import type { QueueConnection } from './queue-connection';
-import { openQueueConnection } from './queue-connection';
+import { openQueueConnection, type QueueConnection } from './queue-connection';
 import { Transactions } from './transactions';
-import type { LookQueue } from './wake-ups';
-import { queueName, queueOptions, WakeUps } from './wake-ups';
+import { type LookQueue, queueName, queueOptions, WakeUps } from './wake-ups';
 
 /** Injects the connection to the queue's back end. */
 const QUEUE_CONNECTION = Symbol('QUEUE_CONNECTION');

@@ -1,5 +1,4 @@
-import type { Enclosing } from '@app/database';
-import { enclosing } from '@app/database';
+import { type Enclosing, enclosing } from '@app/database';
 import type { Pool } from 'pg';
 import type { DataSource, EntityManager } from 'typeorm';
 

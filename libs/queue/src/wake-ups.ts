@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { IQueueBackend, JobsOptions } from 'bullmq';
-import { Queue, Worker } from 'bullmq';
+import { type IQueueBackend, type JobsOptions, Queue, Worker } from 'bullmq';
 import type { QueueConnection } from './queue-connection';
 
 /** Name of the queue. */

@@ -8,8 +8,7 @@ import { pipeline } from 'node:stream/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { S3Config } from '@app/config';
 import type * as Sdk from '@aws-sdk/client-s3';
-import type { ImageStorage, StoredObject } from './image-storage';
-import { StorageUnavailableError } from './image-storage';
+import { type ImageStorage, StorageUnavailableError, type StoredObject } from './image-storage';
 
 const connectionTimeoutMs = 3_000;
 /** A request fails after this long without a byte. */

@@ -1,6 +1,5 @@
 import 'reflect-metadata';
-import type { Config } from '@app/config';
-import { CONFIG } from '@app/config';
+import { type Config, CONFIG } from '@app/config';
 import { Global, Module } from '@nestjs/common';
 import { join } from 'node:path';
 import { FileImageStorage } from './file-image-storage';

@@ -1,5 +1,4 @@
-import type { DrawingTask, Finetune, aspectRatios, Task } from '@app/domain';
-import { Drawing, Image, sizeOf } from '@app/domain';
+import { type aspectRatios, Drawing, type DrawingTask, type Finetune, Image, sizeOf, type Task } from '@app/domain';
 import type { EntityManager, FindOptionsWhere } from 'typeorm';
 import type { DrawnPicture, Settlement } from './settlement';
 import { keepThumbnail } from './thumbnails';

@@ -1,5 +1,4 @@
-import type { BrokenModel, EngineReport } from '@app/domain';
-import { InferenceWorker, newIdentifier } from '@app/domain';
+import { type BrokenModel, type EngineReport, InferenceWorker, newIdentifier } from '@app/domain';
 import type { DataSource } from 'typeorm';
 
 /** Interval between the heartbeats of an inference process. */

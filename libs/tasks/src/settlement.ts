@@ -1,7 +1,5 @@
-import type { Image, TerminatedStatus } from '@app/domain';
-import { Task } from '@app/domain';
-import type { EntityManager } from 'typeorm';
-import { In } from 'typeorm';
+import { type Image, Task, type TerminatedStatus } from '@app/domain';
+import { type EntityManager, In } from 'typeorm';
 import { announce, changeChannel, stopChannel } from './channels';
 import { correctCharge } from './fair-queue';
 import { insertDeliveries } from './webhook-deliveries';

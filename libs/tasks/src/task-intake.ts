@@ -1,6 +1,5 @@
 import { Drawing, Finetune, FinetunePrompt, Generation, Task } from '@app/domain';
-import type { Transactions, WakeUps } from '@app/queue';
-import { afterCommit } from '@app/queue';
+import { afterCommit, type Transactions, type WakeUps } from '@app/queue';
 import type { EntityManager } from 'typeorm';
 import { acceptedWeights, costOf, weightsLabel } from './drawings';
 import { levelNewcomerStatement } from './fair-queue';

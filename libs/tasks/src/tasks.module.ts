@@ -1,6 +1,5 @@
 import 'reflect-metadata';
-import type { Config } from '@app/config';
-import { CONFIG } from '@app/config';
+import { type Config, CONFIG } from '@app/config';
 import { DatabaseContact } from '@app/database';
 import { Transactions } from '@app/queue';
 import { Global, Module } from '@nestjs/common';

@@ -1,19 +1,16 @@
 import type { DatabaseContact } from '@app/database';
-import { Drawing, isTerminated, Task } from '@app/domain';
-import type { DrawingTask } from '@app/domain';
+import { Drawing, type DrawingTask, isTerminated, Task } from '@app/domain';
 import type { Transactions } from '@app/queue';
 import type { EntityManager } from 'typeorm';
 import { announce, changeChannel, stopChannel } from './channels';
-import type { Wanted } from './claims';
-import { claimNext, waitsForOthers } from './claims';
+import { claimNext, waitsForOthers, type Wanted } from './claims';
 import { cancelBatch } from './cancellation';
 import { deathsAfter } from './deaths';
 import { findDrawing, thumbnailOf, writePictures } from './drawings';
 import { forgetReplies } from './forget-replies';
 import { isSilent, silenceUntil } from './silence';
 import { addStored } from './storage-use';
-import type { Served, Settlement } from './settlement';
-import { bytesOf, lockTask, putBack, terminate } from './settlement';
+import { bytesOf, lockTask, putBack, type Served, type Settlement, terminate } from './settlement';
 import { lockPrompt } from './thumbnails';
 
 /** A task held by one worker, identified by the attempt of its claim. */

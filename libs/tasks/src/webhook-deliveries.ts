@@ -1,7 +1,5 @@
-import type { Task } from '@app/domain';
-import { FinetunePrompt, Generation, newIdentifier, WebhookDelivery } from '@app/domain';
-import type { EntityManager } from 'typeorm';
-import { In, IsNull, Not } from 'typeorm';
+import { FinetunePrompt, Generation, newIdentifier, type Task, WebhookDelivery } from '@app/domain';
+import { type EntityManager, In, IsNull, Not } from 'typeorm';
 import { announce, deliveryChannel } from './channels';
 
 /** Inserts the pending delivery of each terminated Generation or Prompt that has a webhook. */

@@ -1,14 +1,11 @@
-import type { ClientOptions, RequestOptions } from './connection.ts';
-import { Connection } from './connection.ts';
+import { type ClientOptions, Connection, type RequestOptions } from './connection.ts';
 import { GenerationFailedError, PromptFailedError } from './errors.ts';
 import type { EventOptions } from './events.ts';
 import type { operations } from './schema.ts';
-import type { Verbs } from './requests.ts';
-import { pathOf, verbsOf } from './requests.ts';
+import { pathOf, type Verbs, verbsOf } from './requests.ts';
 import type * as api from './types.ts';
 import type { QueryOf } from './types.ts';
-import type { WaitOptions } from './wait.ts';
-import { waitFor, withinTime } from './wait.ts';
+import { waitFor, type WaitOptions, withinTime } from './wait.ts';
 
 export type Client = ReturnType<typeof createClient>;
 

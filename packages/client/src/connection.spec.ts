@@ -1,7 +1,6 @@
 import { elapsed, endless, FakeService, json, problem } from '../../../test/support/fake-service';
 import { createClient } from './client.ts';
-import type { ClientOptions } from './connection.ts';
-import { Connection } from './connection.ts';
+import { type ClientOptions, Connection } from './connection.ts';
 import { PromptFailedError } from './errors.ts';
 
 const clientOf = (service: FakeService, options: Partial<ClientOptions> = {}) =>

@@ -1,8 +1,14 @@
 import { DarkroomError } from './errors.ts';
-import type { Method, Refusal } from './refusals.ts';
-import { isStillRunning, isRefusal, mayRepeat, retryAfterMs, unreachable } from './refusals.ts';
-import type { WithResponse } from './reply.ts';
-import { Reply } from './reply.ts';
+import {
+  isRefusal,
+  isStillRunning,
+  mayRepeat,
+  type Method,
+  type Refusal,
+  retryAfterMs,
+  unreachable,
+} from './refusals.ts';
+import { Reply, type WithResponse } from './reply.ts';
 import { backOffMs, sleep, TimeLimit } from './timing.ts';
 import type { Problem } from './types.ts';
 

@@ -1,5 +1,4 @@
-import type { Sent } from '../../../test/support/fake-service';
-import { elapsed, FakeService } from '../../../test/support/fake-service';
+import { elapsed, FakeService, type Sent } from '../../../test/support/fake-service';
 import { createClient } from './client.ts';
 import { follow } from './events.ts';
 

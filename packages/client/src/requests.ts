@@ -1,6 +1,5 @@
 import type { Connection, RequestOptions } from './connection.ts';
-import type { EventOptions } from './events.ts';
-import { follow } from './events.ts';
+import { type EventOptions, follow } from './events.ts';
 import type { Reply } from './reply.ts';
 import type { Deleted } from './types.ts';
 

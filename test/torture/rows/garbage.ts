@@ -1,10 +1,8 @@
 import { connect } from 'node:net';
 import { audit, comeToRest } from '../audit';
-import type { Row, Size } from '../row';
+import { quantile, type Row, type Size } from '../row';
 import type { ServiceProcess } from '../../support/service-process';
-import { preload } from '../site';
-import type { Site } from '../site';
-import { quantile } from '../row';
+import { preload, type Site } from '../site';
 import { anyRequest } from './any-request';
 
 /** A truncated request gets no response; it counts as unanswered after this time. */

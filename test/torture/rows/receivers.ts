@@ -1,14 +1,12 @@
 import { once } from 'node:events';
-import type { ServerResponse } from 'node:http';
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { startReceiver } from '../../support/receiver';
 import { until } from '../../support/until';
 import { audit } from '../audit';
 import type { Caller } from '../caller';
 import type { Row } from '../row';
-import { preload } from '../site';
-import type { Site } from '../site';
+import { preload, type Site } from '../site';
 
 /** How much memory the api may use for a hundred endless responses. */
 const memoryLimitBytes = 64 * 2 ** 20;

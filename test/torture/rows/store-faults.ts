@@ -1,6 +1,5 @@
 import { until } from '../../support/until';
-import type { S3Trouble } from '../../support/s3-server';
-import { startS3 } from '../../support/s3-server';
+import { type S3Trouble, startS3 } from '../../support/s3-server';
 import { audit, comeToRest } from '../audit';
 import type { GenerationBody } from '../caller';
 import type { Row } from '../row';

@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { until } from '../../support/until';
 import { audit, comeToRest } from '../audit';
-import type { Row } from '../row';
-import { p95, quantile } from '../row';
+import { p95, quantile, type Row } from '../row';
 import type { Site } from '../site';
 
 /** Time until the job of a killed worker is drawn again, at the 95th percentile. */

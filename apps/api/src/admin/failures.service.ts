@@ -1,8 +1,7 @@
 import type { FailureDto } from '@app/domain/http';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import type { List, TimedRow } from '../http/list';
-import { listByTime } from '../http/list';
+import { type List, listByTime, type TimedRow } from '../http/list';
 
 /** Both walk `tasks_failed_idx`. */
 const failed = (task: string): string => `${task}.status = 'failed' AND NOT ${task}.sandbox`;

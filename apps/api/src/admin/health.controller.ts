@@ -1,10 +1,8 @@
 import { ClockWatch, probeWrite } from '@app/database';
 import { ServiceUnavailableError } from '@app/domain';
-import { IMAGE_STORAGE } from '@app/storage';
+import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
 import { WakeUps } from '@app/queue';
-import type { HealthChecks } from '@app/observability';
-import { cached, runChecks } from '@app/observability';
-import type { ImageStorage } from '@app/storage';
+import { cached, type HealthChecks, runChecks } from '@app/observability';
 import { Controller, Get, Inject } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import { DataSource } from 'typeorm';

@@ -1,10 +1,8 @@
-import type { WebhookDeliveryStatus } from '@app/domain';
-import { isIdentifier, NotFoundError, webhookDeliveryStatuses } from '@app/domain';
+import { isIdentifier, NotFoundError, type WebhookDeliveryStatus, webhookDeliveryStatuses } from '@app/domain';
 import type { KeyDeliveryDto } from '@app/domain/http';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import type { List, TimedRow } from '../http/list';
-import { listByTime } from '../http/list';
+import { type List, listByTime, type TimedRow } from '../http/list';
 import { DeliveriesService } from '../webhooks/deliveries.service';
 
 /** All of them, because the rank of a delivery must not depend on the filter or change with its status. */

@@ -1,21 +1,30 @@
-import type { KeySettings } from '@app/domain';
-import { changeKey, newApiKey, revokeKey, rotateKey, rotateWebhookSecret } from '@app/domain';
-import { ApiKey, ConflictError, graceEnd, isIdentifier, NotFoundError } from '@app/domain';
-import type {
-  CreatedKeyDto,
-  CreateKeyDto,
-  RotatedKeyDto,
-  RotatedWebhookSecretDto,
-  UpdateKeyDto,
-  UsageDto,
-  UsageQueryDto,
+import {
+  ApiKey,
+  changeKey,
+  ConflictError,
+  graceEnd,
+  isIdentifier,
+  type KeySettings,
+  newApiKey,
+  NotFoundError,
+  revokeKey,
+  rotateKey,
+  rotateWebhookSecret,
+} from '@app/domain';
+import {
+  type CreatedKeyDto,
+  type CreateKeyDto,
+  KeyDto,
+  type RotatedKeyDto,
+  type RotatedWebhookSecretDto,
+  type UpdateKeyDto,
+  type UsageDto,
+  type UsageQueryDto,
 } from '@app/domain/http';
-import { KeyDto } from '@app/domain/http';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
-import type { List } from '../http/list';
-import { listOf } from '../http/list';
+import { type List, listOf } from '../http/list';
 import { UsageService } from './usage.service';
 
 /** All API keys, for callers who may manage them. Their pictures and records stay their own. */

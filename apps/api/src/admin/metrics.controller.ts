@@ -1,5 +1,4 @@
-import type { Config } from '@app/config';
-import { CONFIG } from '@app/config';
+import { type Config, CONFIG } from '@app/config';
 import { mayReadMetrics, Metrics } from '@app/observability';
 import { Controller, Get, Inject, Req, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';

@@ -1,7 +1,12 @@
-import type { Config } from '@app/config';
-import type { DrawingTaskDto, KeyStorageDto, QueueDto, StorageDto, WaitingTasksDto } from '@app/domain/http';
-import { WorkerDto } from '@app/domain/http';
-import { CONFIG } from '@app/config';
+import { type Config, CONFIG } from '@app/config';
+import {
+  type DrawingTaskDto,
+  type KeyStorageDto,
+  type QueueDto,
+  type StorageDto,
+  type WaitingTasksDto,
+  WorkerDto,
+} from '@app/domain/http';
 import { heartbeatTimeoutMs, LiveWorkers } from '@app/tasks';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';

@@ -1,6 +1,5 @@
 import { Collection, FieldProblems, isIdentifier, limits, Style, UnprocessableError } from '@app/domain';
-import type { EntityManager } from 'typeorm';
-import { In, IsNull } from 'typeorm';
+import { type EntityManager, In, IsNull } from 'typeorm';
 
 /**
  * The first Styles of some Collections, limited per Collection and in total. The limit comes from a subquery, which the

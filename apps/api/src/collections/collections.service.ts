@@ -3,12 +3,10 @@ import type { CollectionDto, CreateCollectionDto } from '@app/domain/http';
 import { forgetReplies } from '@app/tasks';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import type { EntityManager } from 'typeorm';
-import { Repository } from 'typeorm';
+import { type EntityManager, Repository } from 'typeorm';
 import { findReadable } from '../http/find-owned';
 import { ImageUrls } from '../files/image-urls';
-import type { List } from '../http/list';
-import { listOf } from '../http/list';
+import { type List, listOf } from '../http/list';
 import { StoredFiles } from '../files/stored-files';
 import { insertStyles, lockOwnCollection, templatesOf } from './new-styles';
 

@@ -7,8 +7,7 @@ import { In, Repository } from 'typeorm';
 import { findOwned, findReadable } from '../http/find-owned';
 import { insertStyles, lockOwnCollection, templatesOf } from './new-styles';
 import { ImageUrls } from '../files/image-urls';
-import type { List } from '../http/list';
-import { listOf } from '../http/list';
+import { type List, listOf } from '../http/list';
 import { StoredFiles } from '../files/stored-files';
 
 /** The Styles of Collections. */

@@ -1,6 +1,5 @@
 // Attack: none: a number or a doubled key that `JSON.parse` would change in silence, in the one pass that is paid for anyway.
-import type { FieldProblems } from '@app/domain';
-import { pointerTo } from '@app/domain';
+import { type FieldProblems, pointerTo } from '@app/domain';
 
 /**
  * A number of at most this many significant digits comes back from a double as it was written, where its magnitude is

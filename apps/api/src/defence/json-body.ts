@@ -1,8 +1,7 @@
 // Attack: a body that is too large, comes a byte at a time, or inflates to a thousand times its size.
 import { isUtf8 } from 'node:buffer';
 import { BodyTooLargeError, DomainError, FieldProblems, InvalidError, limits, MalformedBodyError } from '@app/domain';
-import type { Request, Response } from 'express';
-import { raw } from 'express';
+import { raw, type Request, type Response } from 'express';
 import { findInexact } from './exact-json';
 import { scanJson } from './json-scan';
 

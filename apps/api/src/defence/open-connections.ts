@@ -1,7 +1,6 @@
 // Attack: thousands of idle connections, readers that take nothing, or pipelined requests that all begin at once.
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
-import { Server as NetServer } from 'node:net';
+import { Server as NetServer, type Socket } from 'node:net';
 
 /**
  * After an early response a sender may continue for this long and with this many bytes, so that it receives the

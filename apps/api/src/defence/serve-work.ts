@@ -1,8 +1,7 @@
 // Attack: a file that takes all memory when it is read, or that keeps its process busy after the api has ended.
 import { isMainThread, Worker, workerData } from 'node:worker_threads';
 import { exitWithParent } from '@app/process';
-import type { WorkAnswer } from './work-process';
-import { memorySignal, residentVariable } from './work-process';
+import { memorySignal, residentVariable, type WorkAnswer } from './work-process';
 
 const watchMs = 100;
 

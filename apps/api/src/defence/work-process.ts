@@ -1,6 +1,5 @@
 // Attack: a file whose inspection takes all the memory or time there is, or ends its process.
-import type { ChildProcess } from 'node:child_process';
-import { fork } from 'node:child_process';
+import { type ChildProcess, fork } from 'node:child_process';
 import { getPriority, setPriority } from 'node:os';
 
 /** Environment variables of a child. */

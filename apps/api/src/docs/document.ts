@@ -1,9 +1,7 @@
 import type { INestApplication } from '@nestjs/common';
-import type { OpenAPIObject } from '@nestjs/swagger';
-import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
-import { closed, named, shareErrors, unwrapped, withExamples } from './schemas';
+import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
+import { closed, named, type Operation, type Responses, shareErrors, unwrapped, withExamples } from './schemas';
 import { projectFile } from './project-file';
-import type { Operation, Responses } from './schemas';
 import { webhooks } from './webhooks';
 
 const description = `Draws pictures from text with Stable Diffusion.

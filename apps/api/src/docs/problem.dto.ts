@@ -1,5 +1,4 @@
-import type { ErrorCode } from '@app/domain';
-import { errorCodes } from '@app/domain';
+import { type ErrorCode, errorCodes } from '@app/domain';
 import { ApiProperty } from '@nestjs/swagger';
 import { Integer, Part, Text, TextOrNull } from '@app/domain/http';
 

@@ -1,7 +1,5 @@
-import type { ErrorCode } from '@app/domain';
-import { errorTable } from '@app/domain';
-import type { ApiResponseOptions } from '@nestjs/swagger';
-import { ApiResponse, getSchemaPath } from '@nestjs/swagger';
+import { type ErrorCode, errorTable } from '@app/domain';
+import { ApiResponse, type ApiResponseOptions, getSchemaPath } from '@nestjs/swagger';
 import { ProblemDto } from './problem.dto';
 
 type HeadersObject = NonNullable<ApiResponseOptions['headers']>;

@@ -1,7 +1,6 @@
 import { parametersOf } from '@app/domain/http';
 import { applyDecorators, SetMetadata } from '@nestjs/common';
-import type { ApiBodyOptions } from '@nestjs/swagger';
-import { ApiBody, ApiQuery } from '@nestjs/swagger';
+import { ApiBody, type ApiBodyOptions, ApiQuery } from '@nestjs/swagger';
 
 const queriesKey = 'takesQueries';
 const bodyKey = 'takesBody';

@@ -1,6 +1,5 @@
 import { GenerationDto, PromptDto } from '@app/domain/http';
-import type { OpenAPIObject } from '@nestjs/swagger';
-import { getSchemaPath } from '@nestjs/swagger';
+import { getSchemaPath, type OpenAPIObject } from '@nestjs/swagger';
 import { withoutDto } from './schemas';
 
 type Webhooks = NonNullable<OpenAPIObject['webhooks']>;

@@ -1,13 +1,16 @@
-import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
-import { Injectable, UseInterceptors } from '@nestjs/common';
+import {
+  type CallHandler,
+  type ExecutionContext,
+  Injectable,
+  type NestInterceptor,
+  UseInterceptors,
+} from '@nestjs/common';
 import type { Request, Response } from 'express';
-import type { Observable } from 'rxjs';
-import { concatMap } from 'rxjs';
+import { concatMap, type Observable } from 'rxjs';
 import { callerOf } from '../http/caller.decorator';
 import { OpenRequests } from '../defence/open-requests';
 import { endedAttempt, EventStream } from './event-stream';
-import type { FollowedTask } from './task-feed';
-import { TaskFeed } from './task-feed';
+import { type FollowedTask, TaskFeed } from './task-feed';
 
 /**
  * For a route that returns a `FollowedTask`: the response is a stream of its events. The route takes `@Res()` without

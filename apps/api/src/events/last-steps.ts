@@ -1,5 +1,4 @@
-import type { StepMessage } from '@app/tasks';
-import { changeChannel, progressChannel } from '@app/tasks';
+import { changeChannel, progressChannel, type StepMessage } from '@app/tasks';
 import { Injectable } from '@nestjs/common';
 import { Notifications } from '../http/notifications';
 

@@ -1,15 +1,12 @@
 import { Task, isTerminated, NotFoundError } from '@app/domain';
-import type { StepMessage } from '@app/tasks';
-import { changeChannel, progressChannel } from '@app/tasks';
+import { changeChannel, progressChannel, type StepMessage } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
-import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
-import { Injectable } from '@nestjs/common';
+import { type BeforeApplicationShutdown, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { In, Repository } from 'typeorm';
 import { ChangedTasks, Notifications } from '../http/notifications';
 import { Drain } from '../http/drain';
-import type { EventStream } from './event-stream';
-import { endFrame, frame, stepFrames } from './event-stream';
+import { endFrame, type EventStream, frame, stepFrames } from './event-stream';
 import { loopTime } from '../defence/loop-time';
 import { QueuePositions } from './queue-positions';
 

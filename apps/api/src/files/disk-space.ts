@@ -1,8 +1,7 @@
 import { statfs } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Config } from '@app/config';
+import { type Config, CONFIG } from '@app/config';
 import { ServiceUnavailableError } from '@app/domain';
-import { CONFIG } from '@app/config';
 import { Inject, Injectable } from '@nestjs/common';
 
 /** Kept free for the database and for pictures; on a disk of less than four times this, a quarter. */

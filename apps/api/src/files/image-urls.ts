@@ -1,6 +1,5 @@
-import type { Config } from '@app/config';
+import { type Config, CONFIG } from '@app/config';
 import { Image } from '@app/domain';
-import { CONFIG } from '@app/config';
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';

@@ -5,8 +5,7 @@ import { ApiExcludeController } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { Public } from '../http/caller.decorator';
 import { namesEtag } from '../http/response-headers';
-import type { StoredImage } from './images.service';
-import { ImagesService } from './images.service';
+import { ImagesService, type StoredImage } from './images.service';
 import { PictureReaders } from './picture-readers';
 
 /** Serves pictures by their unguessable URL, without a key. */

@@ -1,10 +1,8 @@
 import type { Readable } from 'node:stream';
-import type { Image } from '@app/domain';
-import { isIdentifier, TooManyError } from '@app/domain';
-import { IMAGE_STORAGE } from '@app/storage';
+import { type Image, isIdentifier, TooManyError } from '@app/domain';
+import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
 import { FairTurns, TurnsFullError } from '@app/process';
 import { Transactions } from '@app/queue';
-import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
 
 /** A picture, ready to send. */

@@ -5,8 +5,7 @@ import type { Response } from 'express';
 import { Public } from '../http/caller.decorator';
 import { RouteNotFoundError } from '../http/http-errors';
 import { namesEtag } from '../http/response-headers';
-import type { PageFile } from './page-files';
-import { encodings, PageFiles } from './page-files';
+import { encodings, type PageFile, PageFiles } from './page-files';
 import { SignIn } from './sign-in';
 
 /** The page runs and loads only its own files; previews come as `data:`, pictures that the user drops in as `blob:`. */

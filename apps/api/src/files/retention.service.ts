@@ -4,8 +4,7 @@ import { Tasks } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import { Transactions } from '@app/queue';
 import { Injectable } from '@nestjs/common';
-import type { EntityManager } from 'typeorm';
-import { DataSource } from 'typeorm';
+import { DataSource, type EntityManager } from 'typeorm';
 import { replayHours } from '../http/idempotency.interceptor';
 import { StoredFiles } from './stored-files';
 

@@ -1,7 +1,6 @@
-import { IMAGE_STORAGE } from '@app/storage';
+import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
 import { thumbnailsFolder } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
-import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 

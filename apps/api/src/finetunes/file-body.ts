@@ -1,7 +1,6 @@
 import { defaults, DomainError, limits } from '@app/domain';
 import { QueryParameter } from '@app/domain/http';
-import type { ExecutionContext } from '@nestjs/common';
-import { createParamDecorator } from '@nestjs/common';
+import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { sendContinue } from '../defence/json-body';
 import { inexactness } from '../defence/exact-json';

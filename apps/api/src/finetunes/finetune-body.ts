@@ -1,7 +1,6 @@
 import { InvalidError } from '@app/domain';
 import { CreateFinetuneDto, CreateGenerationDto } from '@app/domain/http';
-import { Body } from '@nestjs/common';
-import type { PipeTransform } from '@nestjs/common';
+import { Body, type PipeTransform } from '@nestjs/common';
 import { BodyPipe } from '../http/body';
 
 /** Fields of a Fine-Tune that a text-to-image request does not have. */

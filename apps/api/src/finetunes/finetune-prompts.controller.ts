@@ -10,8 +10,7 @@ import {
 import { Controller, Delete, Get, Param, Post, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { Caller, OwnerId } from '../http/caller.decorator';
-import type { CallerKey } from '../http/caller.decorator';
+import { Caller, type CallerKey, OwnerId } from '../http/caller.decorator';
 import { ApiCreates, ApiFinds, ApiLists, ApiRemoves } from '../docs/operation';
 import { ValidBodyArray } from '../http/body';
 import { SendsList } from '../http/list.interceptor';

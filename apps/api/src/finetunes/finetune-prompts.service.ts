@@ -1,27 +1,31 @@
-import type { Drawing, Finetune } from '@app/domain';
-import { FinetunePrompt, NotFoundError, UnprocessableError } from '@app/domain';
-import type { ApplyStyleDto, CreatePromptDto, PartialPromptDto, TaskQueryDto } from '@app/domain/http';
-import { CreatedPromptDto, PromptDto, staleNote, TerminatedPromptDto } from '@app/domain/http';
+import { type Drawing, type Finetune, FinetunePrompt, NotFoundError, UnprocessableError } from '@app/domain';
+import {
+  type ApplyStyleDto,
+  CreatedPromptDto,
+  type CreatePromptDto,
+  type PartialPromptDto,
+  PromptDto,
+  staleNote,
+  type TaskQueryDto,
+  TerminatedPromptDto,
+} from '@app/domain/http';
 import { weightsName } from '@app/model-store';
 import { Tasks } from '@app/tasks';
 import { Transactions } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
-import type { Order } from '../generations/acceptance.service';
-import { AcceptanceService } from '../generations/acceptance.service';
+import { AcceptanceService, type Order } from '../generations/acceptance.service';
 import type { CallerKey } from '../http/caller.decorator';
 import { findOwned } from '../http/find-owned';
 import { FinetunesService } from './finetunes.service';
 import { assertAllDrawable } from '../models/assert-drawable';
 import { ModelsService } from '../models/models.service';
 import { ImageUrls } from '../files/image-urls';
-import type { List } from '../http/list';
-import { filterTasks, listOf } from '../http/list';
+import { filterTasks, type List, listOf } from '../http/list';
 import { StoredFiles } from '../files/stored-files';
 import { stylesToApply } from '../collections/applied-styles';
-import type { NewPrompt } from './new-prompt';
-import { fillIn, newPrompt, refuseWithoutName } from './new-prompt';
+import { fillIn, type NewPrompt, newPrompt, refuseWithoutName } from './new-prompt';
 
 /** The Prompts of a caller's Fine-Tunes. */
 @Injectable()

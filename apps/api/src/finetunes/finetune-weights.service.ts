@@ -1,24 +1,26 @@
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
-import type { Config } from '@app/config';
-import type { FinetuneWeightsKind } from '@app/domain';
-import { BodyTooLargeError, Finetune, limits, NotFoundError, UnprocessableError } from '@app/domain';
+import { type Config, CONFIG } from '@app/config';
+import {
+  BodyTooLargeError,
+  Finetune,
+  type FinetuneWeightsKind,
+  limits,
+  NotFoundError,
+  UnprocessableError,
+} from '@app/domain';
 import type { FinetuneDto } from '@app/domain/http';
-import { CONFIG } from '@app/config';
-import { IMAGE_STORAGE } from '@app/storage';
+import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
 import { addStored } from '@app/tasks';
 import { weightsName } from '@app/model-store';
-import type { ImageStorage } from '@app/storage';
-import type { OnApplicationBootstrap } from '@nestjs/common';
-import { Inject, Injectable } from '@nestjs/common';
+import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { findOwned } from '../http/find-owned';
 import { ModelsService } from '../models/models.service';
 import { StoredFiles } from '../files/stored-files';
 import { DiskSpace } from '../files/disk-space';
-import type { AdmittedUpload } from '../files/uploads.service';
-import { UploadsService } from '../files/uploads.service';
+import { type AdmittedUpload, UploadsService } from '../files/uploads.service';
 import { FinetunesService, refuseScale, weightsFolderOf } from './finetunes.service';
 import { mapDiskErrors, receiveFile, refuseOtherFiles } from './receive-file';
 import { WeightsInspector } from './weights-inspector';

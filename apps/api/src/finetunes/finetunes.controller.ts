@@ -11,8 +11,7 @@ import {
 import { Controller, Delete, Get, Param, Patch, Post, Put, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { Caller, OwnerId } from '../http/caller.decorator';
-import type { CallerKey } from '../http/caller.decorator';
+import { Caller, type CallerKey, OwnerId } from '../http/caller.decorator';
 import { ApiChanges, ApiCreates, ApiFinds, ApiLists, ApiPrefersWait, ApiRemoves, ApiUploads } from '../docs/operation';
 import { AnswersWhenDone, LocatedAt, TakesFile, Weighs } from '../http/route.decorators';
 import { ValidBody } from '../http/body';
@@ -21,8 +20,7 @@ import { ValidQuery } from '../http/query';
 import type { List } from '../http/list';
 import { GenerationsService } from '../generations/generations.service';
 import { FinetuneOrGenerationBody } from './finetune-body';
-import type { SentFile } from './finetune-weights.service';
-import { FinetuneWeightsService } from './finetune-weights.service';
+import { FinetuneWeightsService, type SentFile } from './finetune-weights.service';
 import { FinetunesService } from './finetunes.service';
 import { FileBody, WeightsQueryDto } from './file-body';
 

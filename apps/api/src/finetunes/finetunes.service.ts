@@ -1,16 +1,21 @@
-import { defaults, Finetune, InvalidError, limits, newIdentifier, UnprocessableError } from '@app/domain';
-import type { CreateFinetuneDto, UpdateFinetuneDto } from '@app/domain/http';
-import { FinetuneDto } from '@app/domain/http';
+import {
+  defaults,
+  Finetune,
+  type FinetuneWeightsKind,
+  InvalidError,
+  limits,
+  newIdentifier,
+  UnprocessableError,
+} from '@app/domain';
+import { type CreateFinetuneDto, FinetuneDto, type UpdateFinetuneDto } from '@app/domain/http';
 import { addStored, forgetReplies, Tasks } from '@app/tasks';
 import { Transactions } from '@app/queue';
-import type { FinetuneWeightsKind } from '@app/domain';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
 import { findOwned } from '../http/find-owned';
 import { ModelsService } from '../models/models.service';
-import type { List } from '../http/list';
-import { listOf } from '../http/list';
+import { type List, listOf } from '../http/list';
 import { StoredFiles } from '../files/stored-files';
 
 /** Prefix of uploaded weights in the storage. */

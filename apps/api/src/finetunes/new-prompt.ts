@@ -1,17 +1,18 @@
-import type { Finetune, Metadata, Style } from '@app/domain';
 import {
   applyTemplate,
   FieldProblems,
+  type Finetune,
   limits,
+  type Metadata,
   newIdentifier,
   Phrase,
+  type Style,
   UnprocessableError,
   writeToken,
 } from '@app/domain';
 import type { ModelDefaults } from '@app/model-store';
 import type { CreatePromptDto } from '@app/domain/http';
-import type { DrawingOrder } from '../models/resolved-order';
-import { resolvedOrder } from '../models/resolved-order';
+import { type DrawingOrder, resolvedOrder } from '../models/resolved-order';
 import { loopTime } from '../defence/loop-time';
 
 /** What a Generation may choose and a Prompt may not. */

@@ -2,8 +2,7 @@ import { join } from 'node:path';
 import { ServiceUnavailableError, TooManyError, UnprocessableError } from '@app/domain';
 import { JsonLogger } from '@app/observability';
 import { FairTurns, TurnsFullError } from '@app/process';
-import type { OnApplicationShutdown } from '@nestjs/common';
-import { Injectable } from '@nestjs/common';
+import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { WorkError, WorkProcess } from '../defence/work-process';
 import type { Inspection, InspectionOrder } from './inspection-process';
 

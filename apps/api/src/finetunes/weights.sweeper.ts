@@ -1,9 +1,8 @@
 import { databaseNow } from '@app/database';
-import { IMAGE_STORAGE } from '@app/storage';
+import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
 import { RecurringService } from '@app/process';
 import { addStored } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
-import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { weightsFolder } from './finetunes.service';

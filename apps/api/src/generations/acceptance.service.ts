@@ -1,17 +1,16 @@
-import type { Config } from '@app/config';
-import type { ApiKey, Finetune } from '@app/domain';
+import { type Config, CONFIG } from '@app/config';
 import {
+  type ApiKey,
   assertReceiverAllowed,
   FieldProblems,
+  type Finetune,
   readSandboxOrder,
   TooManyError,
   UnauthorizedError,
   UnprocessableError,
 } from '@app/domain';
-import { CONFIG } from '@app/config';
 import type { InstalledModel } from '@app/model-store';
-import type { NewTask } from '@app/tasks';
-import { TaskIntake } from '@app/tasks';
+import { type NewTask, TaskIntake } from '@app/tasks';
 import { Transactions } from '@app/queue';
 import { Inject, Injectable } from '@nestjs/common';
 import type { CallerKey } from '../http/caller.decorator';

@@ -1,8 +1,6 @@
 import { ConflictError, defaults, Generation, isIdentifier, newIdentifier, NotFoundError } from '@app/domain';
-import type { CreateGenerationDto, GenerationRecord, TaskQueryDto } from '@app/domain/http';
-import { GenerationDto } from '@app/domain/http';
-import type { NewTask } from '@app/tasks';
-import { Tasks } from '@app/tasks';
+import { type CreateGenerationDto, GenerationDto, type GenerationRecord, type TaskQueryDto } from '@app/domain/http';
+import { type NewTask, Tasks } from '@app/tasks';
 import type { ModelDefaults } from '@app/model-store';
 import { crashPoint } from '@app/process';
 import { Injectable } from '@nestjs/common';
@@ -14,8 +12,7 @@ import { assertDrawable } from '../models/assert-drawable';
 import { ModelsService } from '../models/models.service';
 import { resolvedOrder } from '../models/resolved-order';
 import { ImageUrls } from '../files/image-urls';
-import type { List } from '../http/list';
-import { filterTasks, listOf } from '../http/list';
+import { filterTasks, type List, listOf } from '../http/list';
 import { StoredFiles } from '../files/stored-files';
 
 /** A caller's Generations. */

@@ -1,9 +1,8 @@
 import { buffer } from 'node:stream/consumers';
 import { ConflictError, Image, isTerminated, NotFoundError, UnprocessableError } from '@app/domain';
 import type { GenerationDto, ImageDto, ImagesDto } from '@app/domain/http';
-import { IMAGE_STORAGE } from '@app/storage';
+import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
 import { FairTurns } from '@app/process';
-import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';

@@ -1,9 +1,7 @@
-import { CreateImagesDto, imageSizes } from '@app/domain/http';
-import type { GenerationDto } from '@app/domain/http';
+import { CreateImagesDto, type GenerationDto, imageSizes } from '@app/domain/http';
 import { Controller, HttpCode, Post } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { Caller } from '../http/caller.decorator';
-import type { CallerKey } from '../http/caller.decorator';
+import { Caller, type CallerKey } from '../http/caller.decorator';
 import { ApiOpenai } from '../docs/openai';
 import { AnswersWhenDone } from '../http/route.decorators';
 import { ValidBody } from '../http/body';

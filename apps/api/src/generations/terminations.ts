@@ -1,8 +1,7 @@
 import { Task, terminatedStatuses } from '@app/domain';
 import { changeChannel } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
-import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
-import { Injectable } from '@nestjs/common';
+import { type BeforeApplicationShutdown, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { In, Not, Repository } from 'typeorm';
 import { ChangedTasks, Notifications } from '../http/notifications';

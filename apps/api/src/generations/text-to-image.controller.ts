@@ -2,8 +2,7 @@ import { CreateGenerationDto, DeletedDto, GenerationDto, TaskQueryDto } from '@a
 import { Controller, Delete, Get, Param, Post, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { Caller, OwnerId } from '../http/caller.decorator';
-import type { CallerKey } from '../http/caller.decorator';
+import { Caller, type CallerKey, OwnerId } from '../http/caller.decorator';
 import { ApiCreates, ApiFinds, ApiLists, ApiPrefersWait, ApiRemoves } from '../docs/operation';
 import { AnswersWhenDone, LocatedAt, Weighs } from '../http/route.decorators';
 import { ValidBody } from '../http/body';

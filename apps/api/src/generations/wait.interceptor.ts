@@ -1,14 +1,11 @@
 import { isTerminated, NotFoundError, TooManyError } from '@app/domain';
 import type { GenerationDto } from '@app/domain/http';
 import { JsonLogger } from '@app/observability';
-import type { CallHandler, ExecutionContext, NestInterceptor, Type } from '@nestjs/common';
-import { Injectable } from '@nestjs/common';
+import { type CallHandler, type ExecutionContext, Injectable, type NestInterceptor, type Type } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
 import type { Request, Response } from 'express';
-import type { Observable } from 'rxjs';
-import { concatMap } from 'rxjs';
-import type { WaitedAnswer } from '../http/route.decorators';
-import { waitRuleOf } from '../http/route.decorators';
+import { concatMap, type Observable } from 'rxjs';
+import { type WaitedAnswer, waitRuleOf } from '../http/route.decorators';
 import { KeptReplies } from '../http/idempotency.interceptor';
 import { OpenRequests } from '../defence/open-requests';
 import { GenerationsService } from './generations.service';

@@ -1,13 +1,10 @@
-import type { ApiKeyScope } from '@app/domain';
-import { ForbiddenError, UnauthorizedError } from '@app/domain';
-import type { CanActivate, ExecutionContext } from '@nestjs/common';
-import { Injectable } from '@nestjs/common';
+import { type ApiKeyScope, ForbiddenError, UnauthorizedError } from '@app/domain';
+import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import type { Request, Response } from 'express';
 import { ApiKeysService } from './api-keys.service';
 import { isPublic, neededScope } from './caller.decorator';
-import type { Rate } from './rate-limiter';
-import { RateLimiter } from './rate-limiter';
+import { type Rate, RateLimiter } from './rate-limiter';
 
 /** Methods that change nothing; the scope `read` is enough for them. */
 const readMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);

@@ -4,8 +4,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
 import type { CallerKey } from './caller.decorator';
-import type { StorageRow } from './storage-quota';
-import { storageColumns } from './storage-quota';
+import { storageColumns, type StorageRow } from './storage-quota';
 
 /** `last_used_at` is written at most this often for a key. */
 const lastUsedResolutionMs = 60_000;

@@ -1,7 +1,6 @@
 import { FieldProblems, limits } from '@app/domain';
 import { readArray, readObject } from '@app/domain/http';
-import { Body } from '@nestjs/common';
-import type { PipeTransform } from '@nestjs/common';
+import { Body, type PipeTransform } from '@nestjs/common';
 import type { Request } from 'express';
 import { takesBody } from '../docs/takes';
 

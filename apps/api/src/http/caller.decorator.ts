@@ -1,7 +1,5 @@
-import type { ApiKey, ApiKeyScope } from '@app/domain';
-import { UnauthorizedError } from '@app/domain';
-import type { ExecutionContext } from '@nestjs/common';
-import { createParamDecorator, SetMetadata } from '@nestjs/common';
+import { type ApiKey, type ApiKeyScope, UnauthorizedError } from '@app/domain';
+import { createParamDecorator, type ExecutionContext, SetMetadata } from '@nestjs/common';
 import type { StorageRow } from './storage-quota';
 
 /** The key of a request, and its storage use when the request came; one row has both. */

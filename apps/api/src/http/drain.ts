@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { JsonLogger } from '@app/observability';
-import type { BeforeApplicationShutdown } from '@nestjs/common';
-import { Injectable } from '@nestjs/common';
+import { type BeforeApplicationShutdown, Injectable } from '@nestjs/common';
 import type { OpenConnections } from '../defence/open-connections';
 
 /**

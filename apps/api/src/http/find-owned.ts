@@ -1,7 +1,14 @@
-import type { ResourceName } from '@app/domain';
-import { Collection, Finetune, FinetunePrompt, isIdentifier, NotFoundError, Style, WebhookDelivery } from '@app/domain';
-import type { EntityManager, FindOptionsWhere, ObjectLiteral } from 'typeorm';
-import { IsNull } from 'typeorm';
+import {
+  Collection,
+  Finetune,
+  FinetunePrompt,
+  isIdentifier,
+  NotFoundError,
+  type ResourceName,
+  Style,
+  WebhookDelivery,
+} from '@app/domain';
+import { type EntityManager, type FindOptionsWhere, IsNull, type ObjectLiteral } from 'typeorm';
 
 type Owned = Collection | Finetune | FinetunePrompt | Style | WebhookDelivery;
 type EntityClass<T> = new () => T;

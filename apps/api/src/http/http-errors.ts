@@ -1,5 +1,4 @@
-import type { ErrorCode, ErrorKind } from '@app/domain';
-import { DomainError } from '@app/domain';
+import { DomainError, type ErrorCode, type ErrorKind } from '@app/domain';
 
 /** An error whose response has headers of its own. */
 export class HttpError<K extends ErrorKind = ErrorKind> extends DomainError<K> {

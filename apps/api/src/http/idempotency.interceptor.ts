@@ -2,14 +2,11 @@ import { createHash } from 'node:crypto';
 import { DomainError, IdempotentReply, InvalidError, isIdentifier, UnprocessableError } from '@app/domain';
 import { FairTurns } from '@app/process';
 import { Transactions } from '@app/queue';
-import { Injectable } from '@nestjs/common';
+import { type CallHandler, type ExecutionContext, Injectable, type NestInterceptor } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { ArrayContains, Repository } from 'typeorm';
-import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
+import { ArrayContains, type EntityManager, Repository } from 'typeorm';
 import type { Request, Response } from 'express';
-import type { Observable } from 'rxjs';
-import { from, lastValueFrom } from 'rxjs';
-import type { EntityManager } from 'typeorm';
+import { from, lastValueFrom, type Observable } from 'rxjs';
 import { requestsPerKey } from '../defence/open-requests';
 import { idsIn, withoutSecrets } from './route.decorators';
 

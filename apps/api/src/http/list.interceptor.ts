@@ -1,13 +1,17 @@
 import { FairTurns } from '@app/process';
 import { FieldProblems, isIdentifier } from '@app/domain';
 import { acceptedAfter, PageQueryDto } from '@app/domain/http';
-import type { Config } from '@app/config';
-import { CONFIG } from '@app/config';
+import { type Config, CONFIG } from '@app/config';
 import type { Request, Response } from 'express';
-import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
-import { Inject, Injectable, UseInterceptors } from '@nestjs/common';
-import type { Observable } from 'rxjs';
-import { concatMap } from 'rxjs';
+import {
+  type CallHandler,
+  type ExecutionContext,
+  Inject,
+  Injectable,
+  type NestInterceptor,
+  UseInterceptors,
+} from '@nestjs/common';
+import { concatMap, type Observable } from 'rxjs';
 import { OpenRequests } from '../defence/open-requests';
 import { callerOf } from './caller.decorator';
 import { Cursors } from './cursors';

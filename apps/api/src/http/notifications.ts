@@ -1,9 +1,7 @@
-import type { Config } from '@app/config';
-import { CONFIG, databaseUrlOf } from '@app/config';
+import { type Config, CONFIG, databaseUrlOf } from '@app/config';
 import { NotificationListener } from '@app/database';
 import { JsonLogger } from '@app/observability';
-import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/common';
-import { Inject, Injectable } from '@nestjs/common';
+import { Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 
 /** PostgreSQL notifications between processes, on this process's one listening connection. */
 @Injectable()

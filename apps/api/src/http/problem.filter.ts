@@ -1,10 +1,8 @@
-import type { FieldProblem } from '@app/domain';
-import { DomainError, errorTable, InvalidError, ServiceUnavailableError } from '@app/domain';
+import { DomainError, errorTable, type FieldProblem, InvalidError, ServiceUnavailableError } from '@app/domain';
 import { JsonLogger } from '@app/observability';
 import { StorageUnavailableError } from '@app/storage';
 import type { Request, Response } from 'express';
-import type { ArgumentsHost, ExceptionFilter } from '@nestjs/common';
-import { Catch, HttpException, Inject } from '@nestjs/common';
+import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Inject } from '@nestjs/common';
 import {
   QueryRunnerAlreadyReleasedError,
   QueryRunnerProviderAlreadyReleasedError,

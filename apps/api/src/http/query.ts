@@ -1,8 +1,6 @@
 import { FieldProblems } from '@app/domain';
-import type { Query } from '@app/domain/http';
-import { parametersOf, readParameters } from '@app/domain/http';
-import { createParamDecorator } from '@nestjs/common';
-import type { ExecutionContext } from '@nestjs/common';
+import { parametersOf, type Query, readParameters } from '@app/domain/http';
+import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { Request } from 'express';
 import { queriesOf, TakesQuery } from '../docs/takes';
 

@@ -1,7 +1,5 @@
-import type { Config } from '@app/config';
-import { CONFIG } from '@app/config';
-import type { ApiKey } from '@app/domain';
-import { TooManyError } from '@app/domain';
+import { type Config, CONFIG } from '@app/config';
+import { type ApiKey, TooManyError } from '@app/domain';
 import { Transactions } from '@app/queue';
 import { Inject, Injectable } from '@nestjs/common';
 

@@ -1,12 +1,8 @@
-import type { Config } from '@app/config';
-import { CONFIG } from '@app/config';
-import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
-import { Inject, Injectable } from '@nestjs/common';
+import { type Config, CONFIG } from '@app/config';
+import { type CallHandler, type ExecutionContext, Inject, Injectable, type NestInterceptor } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import type { Observable } from 'rxjs';
-import { finalize, tap } from 'rxjs';
-import type { RequestWeight } from '../defence/open-requests';
-import { OpenRequests } from '../defence/open-requests';
+import { finalize, type Observable, tap } from 'rxjs';
+import { OpenRequests, type RequestWeight } from '../defence/open-requests';
 import { LoopTime, loopTime } from '../defence/loop-time';
 import { JsonBody } from '../defence/json-body';
 import { idsIn, lightBytes, locationOf, takesFile, weightOf } from './route.decorators';

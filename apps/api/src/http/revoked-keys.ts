@@ -1,8 +1,7 @@
 import { ApiKey, keyChannel } from '@app/domain';
 import { ClaimLoop, Tasks } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
-import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
-import { Injectable } from '@nestjs/common';
+import { type BeforeApplicationShutdown, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { In, IsNull, Not, Repository } from 'typeorm';
 import { OpenRequests } from '../defence/open-requests';

@@ -1,7 +1,6 @@
 import type { GenerationDto } from '@app/domain/http';
-import { SetMetadata } from '@nestjs/common';
+import { SetMetadata, type Type } from '@nestjs/common';
 import type { Request } from 'express';
-import type { Type } from '@nestjs/common';
 import type { RequestWeight } from '../defence/open-requests';
 
 const weightKey = 'weight';

@@ -1,7 +1,6 @@
 import { loadConfig } from '@app/config';
 import { UnprocessableError } from '@app/domain';
-import type { StorageRow } from './storage-quota';
-import { RoomReservedError, StorageQuota } from './storage-quota';
+import { RoomReservedError, StorageQuota, type StorageRow } from './storage-quota';
 
 describe(StorageQuota.name, () => {
   const quota = new StorageQuota(loadConfig({}));

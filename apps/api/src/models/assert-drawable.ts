@@ -1,7 +1,5 @@
-import type { AspectRatio } from '@app/domain';
-import { defaults, sizeOf, UnprocessableError } from '@app/domain';
-import type { InstalledModel } from '@app/model-store';
-import { workingSchedulers } from '@app/model-store';
+import { type AspectRatio, defaults, sizeOf, UnprocessableError } from '@app/domain';
+import { type InstalledModel, workingSchedulers } from '@app/model-store';
 
 /** The properties of a request that a model may be unable to draw. */
 interface DrawnFields {

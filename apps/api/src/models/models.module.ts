@@ -1,5 +1,4 @@
-import type { Config } from '@app/config';
-import { CONFIG } from '@app/config';
+import { type Config, CONFIG } from '@app/config';
 import { LiveWorkers } from '@app/tasks';
 import { ModelStore } from '@app/model-store';
 import { Module } from '@nestjs/common';

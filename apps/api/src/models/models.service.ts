@@ -1,14 +1,12 @@
-import type { Config } from '@app/config';
+import { type Config, CONFIG } from '@app/config';
 import { inOneLine } from '@app/diffusion/files';
-import type { ErrorCode } from '@app/domain';
-import { defaults, problemOfSize, UnprocessableError } from '@app/domain';
+import { defaults, type ErrorCode, problemOfSize, UnprocessableError } from '@app/domain';
 import type { ModelDto } from '@app/domain/http';
-import { CONFIG } from '@app/config';
 import { devicesFor, LiveWorkers, problemFor } from '@app/tasks';
-import type { InstalledModel } from '@app/model-store';
 import {
   demoModel,
   findServing,
+  type InstalledModel,
   ModelStore,
   problemOfOwnScheduler,
   replacedByDemo,
@@ -16,8 +14,7 @@ import {
   weightsName,
 } from '@app/model-store';
 import { JsonLogger } from '@app/observability';
-import type { OnApplicationBootstrap } from '@nestjs/common';
-import { Inject, Injectable } from '@nestjs/common';
+import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { readModelFacts } from './model-facts';
 
 /** A model that was found complete is not checked again for this long, so that not every request reads its folder. */

@@ -1,5 +1,4 @@
-import { FieldProblems, limits, UnprocessableError } from '@app/domain';
-import type { Finetune } from '@app/domain';
+import { FieldProblems, type Finetune, limits, UnprocessableError } from '@app/domain';
 import type { InstalledModel } from '@app/model-store';
 import { Injectable } from '@nestjs/common';
 import { loopTime } from '../defence/loop-time';

@@ -1,6 +1,5 @@
 import { randomInt } from 'node:crypto';
-import type { AspectRatio, Drawing } from '@app/domain';
-import { defaults, limits } from '@app/domain';
+import { type AspectRatio, defaults, type Drawing, limits } from '@app/domain';
 import type { ModelDefaults } from '@app/model-store';
 
 /**

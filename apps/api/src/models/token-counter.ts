@@ -2,8 +2,7 @@ import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { ServiceUnavailableError, TooManyError } from '@app/domain';
 import { FairTurns, TurnsFullError } from '@app/process';
-import type { OnApplicationShutdown } from '@nestjs/common';
-import { Injectable } from '@nestjs/common';
+import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { Counted, CountingOrder } from './counting-thread';
 
 /** Jobs that may wait for their turn, one per request. */

@@ -3,8 +3,7 @@ import { WebhookDeliveryDto } from '@app/domain/http';
 import { announce, deliveryChannel } from '@app/tasks';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import type { EntityManager } from 'typeorm';
-import { Repository } from 'typeorm';
+import { type EntityManager, Repository } from 'typeorm';
 import { findOwned } from '../http/find-owned';
 import { GenerationsService } from '../generations/generations.service';
 

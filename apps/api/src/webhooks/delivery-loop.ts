@@ -1,8 +1,7 @@
 import { WebhookDelivery } from '@app/domain';
 import { JsonLogger } from '@app/observability';
 import { ClaimLoop, deliveryChannel } from '@app/tasks';
-import type { OnApplicationBootstrap } from '@nestjs/common';
-import { Injectable } from '@nestjs/common';
+import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { In, Repository } from 'typeorm';
 import { Drain } from '../http/drain';

@@ -1,8 +1,7 @@
 import type { LookupAddress, LookupAllOptions } from 'node:dns';
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
-import type { LookupFunction } from 'node:net';
-import { isIP, Socket } from 'node:net';
+import { isIP, type LookupFunction, Socket } from 'node:net';
 import { isRefusedAddress } from '@app/domain';
 
 /** The address that a webhook's host is or resolves to is not allowed. */

@@ -1,5 +1,12 @@
-import type { GateEntry, ReceiverAnswer, PlannedAttempt } from './receiver-gate';
-import { failuresToOpen, hostConcurrency, ownerConcurrency, ReceiverGate } from './receiver-gate';
+import {
+  failuresToOpen,
+  type GateEntry,
+  hostConcurrency,
+  ownerConcurrency,
+  type PlannedAttempt,
+  type ReceiverAnswer,
+  ReceiverGate,
+} from './receiver-gate';
 
 const place = (admission: GateEntry): ((answer: ReceiverAnswer) => void) => {
   if (!('leave' in admission)) throw new Error(`It was sent away for ${admission.waitMs} ms.`);

@@ -1,11 +1,10 @@
-import type { Config } from '@app/config';
+import { type Config, CONFIG } from '@app/config';
 import { HttpService } from '@nestjs/axios';
 import { isLocalName } from '@app/domain';
 import { Inject, Injectable } from '@nestjs/common';
 import { isAxiosError } from 'axios';
 import { Webhook } from 'standardwebhooks';
 import type { Readable } from 'node:stream';
-import { CONFIG } from '@app/config';
 import { DnsLookUps } from './dns-look-ups';
 import { AddressRefusedError, receiverAgents } from './receiver-agents';
 import type { ReceiverAnswer } from './receiver-gate';

@@ -1,5 +1,4 @@
-import type { WebhookDeliveryStatus } from '@app/domain';
-import { ApiKey, newIdentifier, WebhookAttempt, WebhookDelivery } from '@app/domain';
+import { ApiKey, newIdentifier, WebhookAttempt, WebhookDelivery, type WebhookDeliveryStatus } from '@app/domain';
 import { JsonLogger, Metrics, requestBuckets } from '@app/observability';
 import { crashPoint } from '@app/process';
 import { Injectable } from '@nestjs/common';
@@ -7,11 +6,9 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
 import { FinetunePromptsService } from '../finetunes/finetune-prompts.service';
 import { GenerationsService } from '../generations/generations.service';
-import type { ReceiverAnswer } from './receiver-gate';
-import { ReceiverGate } from './receiver-gate';
+import { type ReceiverAnswer, ReceiverGate } from './receiver-gate';
 import { maxAttempts, nextWaitMs } from './retry-schedule';
-import type { Receipt } from './webhook-sender';
-import { WebhookSender } from './webhook-sender';
+import { type Receipt, WebhookSender } from './webhook-sender';
 
 /** 410 Gone: the receiver wants no more of these. */
 const gone = 410;

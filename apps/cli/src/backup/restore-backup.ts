@@ -10,8 +10,7 @@ import { ModelStore } from '@app/model-store';
 import { makeFolder } from '@app/process';
 import { openImageStorage } from '@app/storage';
 import { CliError } from '../run-program';
-import type { BackedUpModel, VerifiedBackup } from './backup-folder';
-import { atATime, filesFolder, keyFile, tablesFolder } from './backup-folder';
+import { atATime, type BackedUpModel, filesFolder, keyFile, tablesFolder, type VerifiedBackup } from './backup-folder';
 import { isKept, rowsOf } from './write-backup';
 
 /** What was restored, and what the user has to do. */

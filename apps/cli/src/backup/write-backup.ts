@@ -3,13 +3,10 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { createGzip } from 'node:zlib';
 import type { Config } from '@app/config';
-import type { DumpContents } from '@app/database';
-import { dumpTables } from '@app/database';
+import { type DumpContents, dumpTables } from '@app/database';
 import { ModelStore } from '@app/model-store';
-import type { ImageStorage, StoredObject } from '@app/storage';
-import { openImageStorage } from '@app/storage';
-import type { BackedUpModel } from './backup-folder';
-import { atATime, filesFolder, keyFile, NewBackup, tablesFolder } from './backup-folder';
+import { type ImageStorage, openImageStorage, type StoredObject } from '@app/storage';
+import { atATime, type BackedUpModel, filesFolder, keyFile, NewBackup, tablesFolder } from './backup-folder';
 
 /** What a backup has, to tell the user. */
 export interface BackupReport {

@@ -1,7 +1,5 @@
-import type { DrawingTask } from '@app/domain';
-import { sizeOf } from '@app/domain';
-import type { DrawnPicture, Served } from '@app/tasks';
-import { Tasks } from '@app/tasks';
+import { type DrawingTask, sizeOf } from '@app/domain';
+import { type DrawnPicture, type Served, Tasks } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import { crashPoint } from '@app/process';
 import { Inject, Injectable } from '@nestjs/common';

@@ -1,7 +1,5 @@
-import type { DrawingTask } from '@app/domain';
-import { Task } from '@app/domain';
-import type { Tasks, Settlement } from '@app/tasks';
-import { fatalCount } from '@app/tasks';
+import { type DrawingTask, Task } from '@app/domain';
+import { fatalCount, type Settlement, type Tasks } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import { DrawingAbortedError, DrawingRefusedError, EngineBrokenError, EngineLostError } from '../engine/engine-errors';
 import { FailureService } from './failure.service';

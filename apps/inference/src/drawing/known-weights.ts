@@ -1,5 +1,4 @@
-import type { WeightsOfTask } from '@app/tasks';
-import { weightsLabel } from '@app/tasks';
+import { weightsLabel, type WeightsOfTask } from '@app/tasks';
 import { LruMap } from '@app/process';
 import { Injectable } from '@nestjs/common';
 

@@ -1,12 +1,8 @@
-import type { Config } from '@app/config';
-import type { DrawingTask } from '@app/domain';
-import { Finetune } from '@app/domain';
-import { CONFIG } from '@app/config';
-import { IMAGE_STORAGE } from '@app/storage';
+import { type Config, CONFIG } from '@app/config';
+import { type DrawingTask, Finetune } from '@app/domain';
+import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
 import type { WeightsOfTask } from '@app/tasks';
-import type { InstalledModel } from '@app/model-store';
-import { findServing, ModelStore } from '@app/model-store';
-import type { ImageStorage } from '@app/storage';
+import { findServing, type InstalledModel, ModelStore } from '@app/model-store';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { FinetuneWeights, DrawnModel } from '../engine/engine-protocol';

@@ -1,5 +1,4 @@
-import type { DrawingValues } from '../../../../test/support/drawing-rows';
-import { drawingTask } from '../../../../test/support/drawing-rows';
+import { drawingTask, type DrawingValues } from '../../../../test/support/drawing-rows';
 import { serviceVersion } from '../service-version';
 import { parametersOf } from './picture-parameters';
 

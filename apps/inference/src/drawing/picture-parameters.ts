@@ -1,5 +1,4 @@
-import type { DrawingTask } from '@app/domain';
-import { seedOf, sizeOf } from '@app/domain';
+import { type DrawingTask, seedOf, sizeOf } from '@app/domain';
 import type { DrawnModel } from '../engine/engine-protocol';
 import type { PictureParameters } from '../pictures/image-encoder';
 import { serviceVersion } from '../service-version';

@@ -1,6 +1,5 @@
 import type { DrawingTask } from '@app/domain';
-import type { StepMessage } from '@app/tasks';
-import { progressChannel } from '@app/tasks';
+import { progressChannel, type StepMessage } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import { Injectable } from '@nestjs/common';
 import sharp from 'sharp';

@@ -1,6 +1,5 @@
 import type { Task } from '@app/domain';
-import type { Tasks } from '@app/tasks';
-import { heartbeatTimeoutMs } from '@app/tasks';
+import { heartbeatTimeoutMs, type Tasks } from '@app/tasks';
 import type { JsonLogger } from '@app/observability';
 import type { StopListener } from './stop-listener';
 

@@ -1,9 +1,8 @@
 import type { Stats } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Config } from '@app/config';
+import { type Config, CONFIG } from '@app/config';
 import { highResolutionLongEdge } from '@app/domain';
-import { CONFIG } from '@app/config';
 import { hashFile, shortHash, upscalersFolder } from '@app/model-store';
 import { Inject, Injectable } from '@nestjs/common';
 import type { UpscalerSource } from '../engine/engine-protocol';

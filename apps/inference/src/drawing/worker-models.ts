@@ -1,7 +1,6 @@
 import type { Config } from '@app/config';
 import { workerBeatMs } from '@app/tasks';
-import type { InstalledModel, ModelStore } from '@app/model-store';
-import { demoModel, replacedByDemo } from '@app/model-store';
+import { demoModel, type InstalledModel, type ModelStore, replacedByDemo } from '@app/model-store';
 import { RecurringService } from '@app/process';
 import type { JsonLogger } from '@app/observability';
 import type { BrokenModels } from './broken-models';

@@ -1,7 +1,6 @@
 import type { Device } from '@app/diffusion';
 import { DrawingAbortedError } from './engine-errors';
-import type { Loan, PlacedEngine, PlaceRequest } from './engine-places';
-import { EnginePlaces } from './engine-places';
+import { EnginePlaces, type Loan, type PlacedEngine, type PlaceRequest } from './engine-places';
 
 class FakeEngine implements PlacedEngine {
   readonly loadedKeys = new Set<string>();

@@ -16,8 +16,7 @@ import type {
   RgbPicture,
   UpscalerSource,
 } from './engine-protocol';
-import type { EngineState } from './engine-state';
-import { EngineStateReader } from './engine-state';
+import { type EngineState, EngineStateReader } from './engine-state';
 import { SilenceWatch } from './silence-watch';
 
 /**

@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import type { Config } from '@app/config';
 import type { Device } from '@app/diffusion';
 import { Engine } from './engine';
-import type { Loan } from './engine-places';
-import { EnginePlaces } from './engine-places';
+import { EnginePlaces, type Loan } from './engine-places';
 import type { EngineSettings, EngineStep, ModelLoaded } from './engine-protocol';
 import type { EngineState } from './engine-state';
 

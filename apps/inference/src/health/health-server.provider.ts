@@ -1,10 +1,8 @@
-import type { Config } from '@app/config';
+import { type Config, CONFIG } from '@app/config';
 import { ClockWatch, probeWrite } from '@app/database';
-import { CONFIG } from '@app/config';
-import { IMAGE_STORAGE } from '@app/storage';
+import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
 import { WakeUps } from '@app/queue';
 import { Metrics, cached } from '@app/observability';
-import type { ImageStorage } from '@app/storage';
 import type { FactoryProvider } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Engines } from '../engine/engines';

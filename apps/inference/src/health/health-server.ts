@@ -1,9 +1,7 @@
 import { once } from 'node:events';
-import type { IncomingMessage, Server } from 'node:http';
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { HealthChecks, Metrics } from '@app/observability';
-import { mayReadMetrics, runChecks } from '@app/observability';
+import { type HealthChecks, mayReadMetrics, type Metrics, runChecks } from '@app/observability';
 import { ListenError } from '@app/process';
 
 interface Answer {

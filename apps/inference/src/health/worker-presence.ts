@@ -1,8 +1,6 @@
-import type { Presence } from '@app/tasks';
-import { LiveWorkers } from '@app/tasks';
+import { LiveWorkers, type Presence } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
-import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
-import { Injectable } from '@nestjs/common';
+import { type BeforeApplicationShutdown, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { BrokenModels } from '../drawing/broken-models';
 import { WorkerModels } from '../drawing/worker-models';

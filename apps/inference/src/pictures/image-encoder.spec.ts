@@ -1,7 +1,6 @@
 import { crc32 } from 'node:zlib';
 import sharp from 'sharp';
-import type { EncodedPicture, PictureParameters } from './image-encoder';
-import { encodePicture, encodeThumbnail } from './image-encoder';
+import { type EncodedPicture, encodePicture, encodeThumbnail, type PictureParameters } from './image-encoder';
 
 const parameters: PictureParameters = {
   prompt: 'ein roter Kreis – 赤い円 🔴 "quoted"',

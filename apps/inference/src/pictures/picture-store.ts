@@ -1,16 +1,12 @@
 import { Readable } from 'node:stream';
-import type { DrawingTask } from '@app/domain';
-import { highResolutionLongEdge, newIdentifier } from '@app/domain';
-import { IMAGE_STORAGE } from '@app/storage';
-import type { DrawnPicture } from '@app/tasks';
-import { attemptFolder, thumbnailFolder } from '@app/tasks';
-import type { ImageStorage } from '@app/storage';
+import { type DrawingTask, highResolutionLongEdge, newIdentifier } from '@app/domain';
+import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
+import { attemptFolder, type DrawnPicture, thumbnailFolder } from '@app/tasks';
 import { Inject, Injectable, Optional } from '@nestjs/common';
 import { DrawingAbortedError } from '../engine/engine-errors';
 import type { RgbPicture } from '../engine/engine-protocol';
 import { EncodingTurns } from './encoding-turns';
-import type { PictureParameters } from './image-encoder';
-import { encodePicture, encodeThumbnail } from './image-encoder';
+import { encodePicture, encodeThumbnail, type PictureParameters } from './image-encoder';
 
 /** Encodes pictures and stores their files under `<task id>/<attempt>/`, and a thumbnail of a Prompt's first picture. */
 @Injectable()

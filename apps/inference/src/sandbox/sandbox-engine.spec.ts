@@ -1,6 +1,5 @@
 import type { RgbPicture } from '../engine/engine-protocol';
-import type { SandboxDrawing } from './sandbox-engine';
-import { SandboxEngine } from './sandbox-engine';
+import { type SandboxDrawing, SandboxEngine } from './sandbox-engine';
 
 describe(SandboxEngine.name, () => {
   const request = {

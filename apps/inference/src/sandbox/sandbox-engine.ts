@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { SandboxOrder } from '@app/domain';
-import { seedOf } from '@app/domain';
+import { type SandboxOrder, seedOf } from '@app/domain';
 import type { Drawing, Engine } from '../engine/engine';
 import { DrawingAbortedError, DrawingRefusedError } from '../engine/engine-errors';
 import { markedPicture } from './marked-picture';

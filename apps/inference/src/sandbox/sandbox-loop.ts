@@ -1,12 +1,10 @@
 import { setMaxListeners } from 'node:events';
 import { ClockWatch } from '@app/database';
-import type { DrawingTask, Metadata } from '@app/domain';
-import { FinetunePrompt, Generation, readSandboxOrder } from '@app/domain';
+import { type DrawingTask, FinetunePrompt, Generation, type Metadata, readSandboxOrder } from '@app/domain';
 import { JsonLogger } from '@app/observability';
 import { WakeUps } from '@app/queue';
 import { ClaimLoop, Tasks } from '@app/tasks';
-import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
-import { Injectable } from '@nestjs/common';
+import { type BeforeApplicationShutdown, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DrawingService } from '../drawing/drawing.service';
 import { FailureService } from '../drawing/failure.service';

@@ -1,9 +1,8 @@
 import { databaseNow } from '@app/database';
 import { FinetunePrompt, Image, Task, Style } from '@app/domain';
-import { IMAGE_STORAGE } from '@app/storage';
+import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
 import { attemptFolder, attemptOf, thumbnailFolder } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
-import type { ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource, In, IsNull, Not } from 'typeorm';
 

@@ -1,7 +1,6 @@
 import { join } from 'node:path';
-import type { Config } from '@app/config';
+import { type Config, CONFIG } from '@app/config';
 import { Finetune } from '@app/domain';
-import { CONFIG } from '@app/config';
 import { RecurringService } from '@app/process';
 import { JsonLogger } from '@app/observability';
 import { Inject, Injectable } from '@nestjs/common';

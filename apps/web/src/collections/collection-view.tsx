@@ -1,6 +1,5 @@
 import { signal } from '@preact/signals';
-import type { Drawing } from '../drawings/drawing';
-import { drawingOfPrompt } from '../drawings/drawing';
+import { type Drawing, drawingOfPrompt } from '../drawings/drawing';
 import { showNew } from '../drawings/feed';
 import { stageIds } from '../drawings/store';
 import { finetunes, titleOf } from '../finetunes/finetunes';

@@ -3,8 +3,7 @@ import { bounds, largestSeed } from '../drawings/service-rules';
 import { ownScheduler } from '../models/models';
 import { IconButton } from '../ui/buttons';
 import { Segments, SelectField } from '../ui/fields';
-import type { Scheduler } from './draft';
-import { change, defaults, draft, drawnBy, isSeedLocked, newSeed, schedulers } from './draft';
+import { change, defaults, draft, drawnBy, isSeedLocked, newSeed, type Scheduler, schedulers } from './draft';
 
 const aspects = ['square', 'portrait', 'landscape'] as const;
 

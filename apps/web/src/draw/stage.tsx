@@ -1,5 +1,4 @@
-import type { Drawing } from '../drawings/drawing';
-import { aspectClass, isOpen } from '../drawings/drawing';
+import { aspectClass, type Drawing, isOpen } from '../drawings/drawing';
 import { shown } from '../drawings/feed';
 import { drawings, stageIds } from '../drawings/store';
 import { cancel, varyAndShow } from '../gallery/actions';

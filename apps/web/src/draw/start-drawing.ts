@@ -1,7 +1,5 @@
-import type { Settings } from './draft';
-import { change, draft, drawnBy, finetuneId, isSeedLocked, newSeed, settingsOf } from './draft';
-import type { Drawing } from '../drawings/drawing';
-import { drawingOfGeneration, drawingOfPrompt } from '../drawings/drawing';
+import { change, draft, drawnBy, finetuneId, isSeedLocked, newSeed, type Settings, settingsOf } from './draft';
+import { type Drawing, drawingOfGeneration, drawingOfPrompt } from '../drawings/drawing';
 import { showNew } from '../drawings/feed';
 import { seedOf } from '../drawings/service-rules';
 import { stageIds } from '../drawings/store';

@@ -1,10 +1,8 @@
 import { effect } from '@preact/signals';
-import { DarkroomError } from '../service/client';
-import type { Generation, TaskEvent, TerminatedPrompt } from '../service/client';
+import { DarkroomError, type Generation, type TaskEvent, type TerminatedPrompt } from '../service/client';
 import { isReachable } from '../service/reach';
 import { client, session } from '../session/session';
-import type { Drawing } from './drawing';
-import { drawingOfGeneration, drawingOfPrompt, isOpen } from './drawing';
+import { type Drawing, drawingOfGeneration, drawingOfPrompt, isOpen } from './drawing';
 import { Silence } from './silence';
 import { drawings, forget, progress, put, putAsTold, setProgress } from './store';
 

@@ -1,5 +1,4 @@
 import * as limits from '../../../../libs/domain/src/common/limits';
-import * as seeds from '../../../../libs/domain/src/common/limits';
 import { bounds, largestSeed, lengths, seedOf, serviceDefaults } from './service-rules';
 
 describe("the page's copy of the service's rules", () => {
@@ -23,6 +22,6 @@ describe("the page's copy of the service's rules", () => {
   });
 
   it.each([0, 7, largestSeed - 6, largestSeed])('has its seeds of the pictures from %i on', (seed) => {
-    for (let index = 0; index < 8; index++) expect(seedOf({ seed }, index)).toBe(seeds.seedOf(seed, index));
+    for (let index = 0; index < 8; index++) expect(seedOf({ seed }, index)).toBe(limits.seedOf(seed, index));
   });
 });

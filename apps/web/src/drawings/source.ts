@@ -1,6 +1,5 @@
 import { client } from '../session/session';
-import type { Drawing, Status } from './drawing';
-import { drawingOfGeneration, drawingOfPrompt } from './drawing';
+import { type Drawing, drawingOfGeneration, drawingOfPrompt, type Status } from './drawing';
 
 /** Drawings of one page of a list. */
 export const pageSize = 24;

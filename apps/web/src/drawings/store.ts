@@ -1,7 +1,6 @@
 import { batch } from '@preact/signals';
 import { sessionSignal } from '../session/session';
-import type { Drawing, Progress } from './drawing';
-import { isOpen } from './drawing';
+import { type Drawing, isOpen, type Progress } from './drawing';
 
 /** Everything of the key that the page has seen, by id. */
 export const drawings = sessionSignal<ReadonlyMap<string, Drawing>>(() => new Map());

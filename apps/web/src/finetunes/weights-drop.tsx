@@ -1,7 +1,6 @@
 import { useId, useState } from 'preact/hooks';
 import { serviceUrl } from '../service/reach';
-import type { components, Finetune } from '../service/client';
-import { DarkroomError } from '../service/client';
+import { type components, DarkroomError, type Finetune } from '../service/client';
 import { session } from '../session/session';
 import { Icon } from '../ui/buttons';
 import { explain, say } from '../ui/notices';

@@ -1,7 +1,6 @@
 import { fill, settingsOf } from '../draw/draft';
 import { vary } from '../draw/start-drawing';
-import type { Drawing } from '../drawings/drawing';
-import { drawingOfGeneration } from '../drawings/drawing';
+import { type Drawing, drawingOfGeneration } from '../drawings/drawing';
 import { drop } from '../drawings/feed';
 import { seedOf } from '../drawings/service-rules';
 import { put, tellOtherTabs } from '../drawings/store';

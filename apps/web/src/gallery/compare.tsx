@@ -4,8 +4,7 @@ import { Facts } from '../ui/card';
 import { IconButton } from '../ui/buttons';
 import { DrawingFrame } from './drawing-frame';
 import { factsOf } from './facts';
-import type { Shot } from './viewer-state';
-import { compared } from './viewer-state';
+import { compared, type Shot } from './viewer-state';
 
 const close = (): void => void (compared.value = undefined);
 

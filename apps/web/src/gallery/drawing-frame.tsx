@@ -1,5 +1,4 @@
-import type { Drawing, Progress } from '../drawings/drawing';
-import { isOpen, statusText } from '../drawings/drawing';
+import { type Drawing, isOpen, type Progress, statusText } from '../drawings/drawing';
 import { progress } from '../drawings/store';
 
 interface DrawingFrameProps {

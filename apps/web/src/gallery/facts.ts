@@ -1,5 +1,4 @@
-import type { Drawing } from '../drawings/drawing';
-import { aspectText } from '../drawings/drawing';
+import { aspectText, type Drawing } from '../drawings/drawing';
 import { seedOf } from '../drawings/service-rules';
 import { finetuneOf, titleOf } from '../finetunes/finetunes';
 import { ownScheduler } from '../models/models';

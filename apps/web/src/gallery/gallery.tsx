@@ -1,7 +1,6 @@
 import { Button } from '../ui/buttons';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { Drawing, Status } from '../drawings/drawing';
-import { isOpen, statusText } from '../drawings/drawing';
+import { type Drawing, isOpen, type Status, statusText } from '../drawings/drawing';
 import { filter, isAtEnd, isLoading, loadError, loadMore, restart, shown } from '../drawings/feed';
 import { Dialog } from '../ui/dialog';
 import { Options } from '../ui/fields';

@@ -1,7 +1,6 @@
 import { useState } from 'preact/hooks';
 import { MakeStyle } from '../collections/make-style';
-import type { Drawing } from '../drawings/drawing';
-import { isOpen } from '../drawings/drawing';
+import { type Drawing, isOpen } from '../drawings/drawing';
 import { drawings } from '../drawings/store';
 import { serviceUrl } from '../service/reach';
 import { ConfirmButton, IconButton, Button, Download } from '../ui/buttons';
@@ -10,10 +9,8 @@ import { Dialog } from '../ui/dialog';
 import { Segments } from '../ui/fields';
 import { cancel, copy, removeAndSay, reuseAndShow, varyAndShow } from './actions';
 import { factsOf } from './facts';
-import type { PictureProps } from './picture';
-import { Picture } from './picture';
-import type { Language } from './snippets';
-import { languages, snippetOf } from './snippets';
+import { Picture, type PictureProps } from './picture';
+import { type Language, languages, snippetOf } from './snippets';
 import { compareWith, neighbour, viewed } from './viewer-state';
 
 const close = (): void => void (viewed.value = undefined);

@@ -7,8 +7,7 @@ import { Segments } from '../ui/fields';
 import { attempt, say } from '../ui/notices';
 import { spanOf } from '../ui/units';
 import { Listed, usePages } from '../ui/reading';
-import type { Column } from './tables';
-import { Ago, DataTable } from './tables';
+import { Ago, type Column, DataTable } from './tables';
 
 const filters = ['all', 'pending', 'failed', 'delivered'] as const;
 type Filter = (typeof filters)[number];

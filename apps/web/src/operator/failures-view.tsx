@@ -2,8 +2,7 @@ import type { Failure } from '../service/client';
 import { client } from '../session/session';
 import { Part } from '../ui/card';
 import { Listed, usePages } from '../ui/reading';
-import type { Column } from './tables';
-import { Ago, DataTable, TaskName } from './tables';
+import { Ago, type Column, DataTable, TaskName } from './tables';
 
 const pageSize = 50;
 const columns: Column<Failure>[] = [

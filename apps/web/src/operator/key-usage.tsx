@@ -2,8 +2,7 @@ import type { Usage } from '../service/client';
 import { client } from '../session/session';
 import { picturesText } from '../ui/units';
 import { Loaded, usePolled } from '../ui/reading';
-import type { Column } from './tables';
-import { Table } from './tables';
+import { type Column, Table } from './tables';
 
 const days = 30;
 const dayMs = 86_400_000;

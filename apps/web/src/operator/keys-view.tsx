@@ -5,8 +5,7 @@ import { client } from '../session/session';
 import { Button } from '../ui/buttons';
 import { Part } from '../ui/card';
 import { SelectField, submitting, TextField, textIn } from '../ui/fields';
-import type { Secrets } from './key-card';
-import { KeyCard } from './key-card';
+import { KeyCard, type Secrets } from './key-card';
 import { Listed, usePages } from '../ui/reading';
 
 /** Keys of a page; few, because each card asks for its usage. */

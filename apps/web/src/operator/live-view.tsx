@@ -3,8 +3,7 @@ import { client } from '../session/session';
 import { Card, Facts, Part } from '../ui/card';
 import { picturesText, sizeOf, spanSince } from '../ui/units';
 import { Loaded, usePolled } from '../ui/reading';
-import type { Column } from './tables';
-import { DataTable, Figures, TaskName } from './tables';
+import { type Column, DataTable, Figures, TaskName } from './tables';
 
 const refreshMs = 2_000;
 

@@ -4,8 +4,7 @@ import { client } from '../session/session';
 import { Part } from '../ui/card';
 import { sizeOf } from '../ui/units';
 import { Loaded, usePolled } from '../ui/reading';
-import type { Column } from './tables';
-import { DataTable, Figures } from './tables';
+import { type Column, DataTable, Figures } from './tables';
 
 const refreshMs = 5_000;
 

@@ -1,8 +1,6 @@
-import type { Signal } from '@preact/signals';
-import { computed, effect, signal } from '@preact/signals';
+import { computed, effect, type Signal, signal } from '@preact/signals';
 import { reachingFetch, serviceUrl } from '../service/reach';
-import type { Client, Key } from '../service/client';
-import { createClient, DarkroomError } from '../service/client';
+import { type Client, createClient, DarkroomError, type Key } from '../service/client';
 
 /** A signed-in caller. The key is in memory, and where the user asks for it in the tab's session; nowhere else. */
 interface Session {

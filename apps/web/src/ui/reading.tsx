@@ -3,8 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { isReachable } from '../service/reach';
 import { Button } from './buttons';
 import { explain } from './notices';
-import type { Pages } from './pages';
-import { readPages } from './pages';
+import { type Pages, readPages } from './pages';
 
 const refreshMs = 5_000;
 

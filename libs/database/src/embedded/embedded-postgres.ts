@@ -7,8 +7,7 @@ import { escapeIdentifier } from 'pg';
 import { SteadyClient } from '../pool-options';
 import { createCluster, databaseName, readPassword } from './cluster';
 import { prepareClusterHome } from './cluster-home';
-import type { EmbeddedPostgresOptions } from './server-process';
-import { endAbandonedServer, startServer, stopTimeoutMs } from './server-process';
+import { type EmbeddedPostgresOptions, endAbandonedServer, startServer, stopTimeoutMs } from './server-process';
 
 /**
  * A PostgreSQL server of our own in `<dataDir>/postgres`, on a free loopback port, with a random password. It ends with

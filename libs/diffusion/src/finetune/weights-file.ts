@@ -1,19 +1,16 @@
-import { assertFinite, parseLora } from '../lora/lora';
-import type { Lora } from '../lora/lora';
+import { assertFinite, type Lora, parseLora } from '../lora/lora';
 import { readSafetensorsHeader, SafetensorsError } from '../safetensors/safetensors-header';
-import { withFile } from '../tensor/byte-source';
-import type { ByteSource } from '../tensor/byte-source';
+import { type ByteSource, withFile } from '../tensor/byte-source';
 import {
   assertFiniteVectors,
   fitTextualInversion,
   isTextualInversion,
   parseTextualInversion,
+  type TextualInversion,
 } from '../textual-inversion/textual-inversion';
-import type { TextualInversion } from '../textual-inversion/textual-inversion';
 import { WeightsError } from './weights-error';
 import { fitLora } from '../lora/lora-fit';
-import type { LoraFormat } from '../lora/lora-keys';
-import { parseLoraKey } from '../lora/lora-keys';
+import { type LoraFormat, parseLoraKey } from '../lora/lora-keys';
 
 export type Weights = { kind: 'lora'; lora: Lora } | { kind: 'textual_inversion'; embedding: TextualInversion };
 

@@ -1,5 +1,4 @@
-import { encodeOnnx } from '../../../../test/support/onnx';
-import type { GraphToWrite } from '../../../../test/support/onnx';
+import { encodeOnnx, type GraphToWrite } from '../../../../test/support/onnx';
 import { OnnxModel } from '../onnx/onnx-model';
 import { FLOAT, FLOAT16 } from '../onnx/onnx-proto';
 import { findWeightSites } from './lora-fit';

@@ -3,9 +3,8 @@ import { misfit, quote, shapeText, WeightsError } from '../finetune/weights-erro
 import { findPlainGraph } from '../model/graph-file';
 import { OnnxModel, traceWeights } from '../onnx/onnx-model';
 import type { Lora, LoraModule } from './lora';
-import type { ModelPart } from './lora-keys';
+import { canonicalPath, type ModelPart } from './lora-keys';
 import type { OnnxInitializer } from '../onnx/onnx-proto';
-import { canonicalPath } from './lora-keys';
 
 /**
  * Upper bound of a layer's rank, unless the shorter side of its weight is longer: a higher rank adds nothing. Published

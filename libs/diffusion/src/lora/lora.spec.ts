@@ -1,13 +1,10 @@
 import { mutations } from '../../../../test/support/mutations';
-import { encodeSafetensors } from '../../../../test/support/safetensors';
-import type { TensorToWrite } from '../../../../test/support/safetensors';
-import { WeightsError } from '../finetune/weights-error';
-import type { WeightsErrorCode } from '../finetune/weights-error';
+import { encodeSafetensors, type TensorToWrite } from '../../../../test/support/safetensors';
+import { WeightsError, type WeightsErrorCode } from '../finetune/weights-error';
 import { readSafetensorsHeader, SafetensorsError } from '../safetensors/safetensors-header';
 import { BufferSource } from '../tensor/byte-source';
 import { assertFiniteVectors, isTextualInversion, parseTextualInversion } from '../textual-inversion/textual-inversion';
-import { assertFinite, parseLora } from './lora';
-import type { Lora } from './lora';
+import { assertFinite, type Lora, parseLora } from './lora';
 import { readFactors } from './merge-lora';
 import { parseLoraKey } from './lora-keys';
 

@@ -2,8 +2,7 @@ import { malformed, quote, shapeText, WeightsError } from '../finetune/weights-e
 import { isFiniteTensor, readFloats } from '../safetensors/safetensors';
 import type { SafetensorsHeader, SafetensorsInfo } from '../safetensors/safetensors-header';
 import type { ByteSource } from '../tensor/byte-source';
-import { parseLoraKey } from './lora-keys';
-import type { LoraFormat, ModelPart } from './lora-keys';
+import { type LoraFormat, type ModelPart, parseLoraKey } from './lora-keys';
 
 /**
  * The change of one layer: its weight gains `alpha / rank * up x down`. The factors stay in the file until the merge.

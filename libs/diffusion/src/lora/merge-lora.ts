@@ -1,14 +1,11 @@
 import { join } from 'node:path';
 import { withLora } from '../finetune/weights-file';
-import { placeCopy, shareFile, shareFolder } from '../model/shared-files';
-import type { PlaceCopy } from '../model/shared-files';
+import { placeCopy, type PlaceCopy, shareFile, shareFolder } from '../model/shared-files';
 import { rewriteGraph } from '../onnx/graph-rewrite';
 import type { OnnxModel } from '../onnx/onnx-model';
-import { FLOAT } from '../onnx/onnx-proto';
-import type { ExternalData } from '../onnx/onnx-proto';
+import { type ExternalData, FLOAT } from '../onnx/onnx-proto';
 import type { ByteSource } from '../tensor/byte-source';
-import { fitLora } from './lora-fit';
-import type { FittedModule } from './lora-fit';
+import { fitLora, type FittedModule } from './lora-fit';
 import { RequestError } from '../errors';
 import { readFloats } from '../safetensors/safetensors';
 import type { LoraModule } from './lora';

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { open, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { sampleOf, stateOf } from './graph-identity';
-import type { GraphOrigin } from './graph-identity';
+import { type GraphOrigin, sampleOf, stateOf } from './graph-identity';
 
 /** What an entry of the cache was made from, so that it can be deleted when that is gone, and what it consists of. */
 interface EntryRecord {

@@ -5,8 +5,7 @@ import type { OnnxNode } from '../onnx/onnx-proto';
 import { hasScalarTimestep } from '../onnx/edited-graph';
 import { cures, ModelFolderError } from '../errors';
 import { rethrowPassing } from './graph-fault';
-import { valuesOf } from './graph-values';
-import type { GraphValues } from './graph-values';
+import { type GraphValues, valuesOf } from './graph-values';
 import { isPointer, isPointerFile, statFile } from './model-files';
 import { existsSync, readdirSync } from 'node:fs';
 

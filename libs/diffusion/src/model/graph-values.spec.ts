@@ -1,7 +1,13 @@
 import { encodeGraph, encodeNode, encodeOnnx, encodeWeights } from '../../../../test/support/onnx';
 import { OnnxModel } from '../onnx/onnx-model';
-import { decoderValues, textEncoderValues, unetValues, valuesOf } from './graph-values';
-import type { GraphValues, ValueFacts } from './graph-values';
+import {
+  decoderValues,
+  type GraphValues,
+  textEncoderValues,
+  unetValues,
+  type ValueFacts,
+  valuesOf,
+} from './graph-values';
 
 describe(valuesOf.name, () => {
   const read = (bytes: Buffer): GraphValues | undefined => valuesOf(OnnxModel.from(bytes, 'model.onnx'));

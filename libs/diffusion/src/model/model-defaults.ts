@@ -1,6 +1,5 @@
 import { join } from 'node:path';
-import { schedulerNames } from '../schedulers';
-import type { SchedulerName } from '../schedulers';
+import { type SchedulerName, schedulerNames } from '../schedulers';
 import { allOf, cures } from '../errors';
 import { readJsonFile } from './model-files';
 

@@ -1,9 +1,7 @@
-import type { Stats } from 'node:fs';
+import { closeSync, openSync, readSync, type Stats } from 'node:fs';
 import { opendir, readFile, realpath, stat } from 'node:fs/promises';
-import { cures, ModelFolderError } from '../errors';
+import { type Cure, cures, ModelFolderError } from '../errors';
 import { rethrowPassing } from './graph-fault';
-import { closeSync, openSync, readSync } from 'node:fs';
-import type { Cure } from '../errors';
 import { join, sep } from 'node:path';
 
 /** Whether something is a pipe, a socket or a device. */

@@ -4,17 +4,13 @@ import type { SchedulerJson } from '../schedulers/scheduler-config';
 import { decoderValues, guidanceWidth, textEncoderValues, unetValues } from './graph-values';
 import { ClipTokenizer } from '../tokenizer/clip-tokenizer';
 import type { LatentRgbMap } from '../vae/latent-preview';
-import { providerOf } from './device';
-import type { Device } from './device';
+import { type Device, providerOf } from './device';
 import { cures, ModelFolderError, resultsOf } from '../errors';
 import { checkPreview, checkTokenizer, embeddingWidth, fixedSizeOf, latentChannels } from './parts-fit';
 import { rethrowPassing } from './graph-fault';
-import { readGraphFile } from './graph-file';
-import type { GraphFile } from './graph-file';
-import { readJsonFile } from './model-files';
-import type { JsonObject } from './model-files';
-import { readModelDefaults } from './model-defaults';
-import type { ModelDefaults } from './model-defaults';
+import { type GraphFile, readGraphFile } from './graph-file';
+import { type JsonObject, readJsonFile } from './model-files';
+import { type ModelDefaults, readModelDefaults } from './model-defaults';
 import { readModelScheduler } from './model-scheduler';
 
 /** A model folder without its weights, checked as far as possible without loading it. */

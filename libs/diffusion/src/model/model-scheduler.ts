@@ -1,9 +1,12 @@
 import { join } from 'node:path';
-import { createScheduler, schedulerNames, stableDiffusionConfig } from '../schedulers';
-import type { SchedulerName } from '../schedulers';
+import { createScheduler, type SchedulerName, schedulerNames, stableDiffusionConfig } from '../schedulers';
 import { alphasCumprod } from '../schedulers/noise-schedule';
-import { parseSchedulerJson, readSchedulerConfig, SchedulerError } from '../schedulers/scheduler-config';
-import type { SchedulerJson } from '../schedulers/scheduler-config';
+import {
+  parseSchedulerJson,
+  readSchedulerConfig,
+  SchedulerError,
+  type SchedulerJson,
+} from '../schedulers/scheduler-config';
 import { cures, ModelFolderError } from '../errors';
 import { readTextFile } from './model-files';
 

@@ -1,14 +1,11 @@
 import { isNativeError } from 'node:util/types';
-import { env, InferenceSession } from 'onnxruntime-node';
-import type { Tensor } from 'onnxruntime-node';
-import { defaultSpinUs, executionProviders, providerOf, spinning } from './device';
-import type { Device } from './device';
+import { env, InferenceSession, type Tensor } from 'onnxruntime-node';
+import { defaultSpinUs, type Device, executionProviders, providerOf, spinning } from './device';
 import { cures, ModelFolderError, OutOfMemoryError, ProviderUnavailableError } from '../errors';
 import type { GraphFile } from './graph-file';
 import { isGraphFault } from './graph-fault';
 import { graphIdentity } from './graph-identity';
-import { graphLoader } from './graph-loader';
-import type { SharedSessions } from './graph-loader';
+import { graphLoader, type SharedSessions } from './graph-loader';
 import type { GraphValues, ValueFacts } from './graph-values';
 import { openOptimized } from './optimized-graph';
 

@@ -14,8 +14,7 @@ import {
 } from './cache-entry';
 import type { Provider } from './device';
 import type { GraphFile } from './graph-file';
-import type { GraphOrigin } from './graph-identity';
-import { digest, graphIdentity, originOf } from './graph-identity';
+import { digest, graphIdentity, type GraphOrigin, originOf } from './graph-identity';
 import { cpus } from 'node:os';
 
 /** Opens a graph with the given options. */

@@ -1,8 +1,17 @@
 import type { OnnxModel } from './onnx-model';
-import type { OnnxNode } from './onnx-proto';
-import { GRAPH, MODEL, NODE, readNode, readValueInfo, SHAPE, TENSOR_TYPE, TYPE, VALUE_INFO } from './onnx-proto';
-import { asMessage, bytesField, bytesFieldHead, readFields, readText } from './protobuf';
-import type { Field } from './protobuf';
+import {
+  GRAPH,
+  MODEL,
+  NODE,
+  type OnnxNode,
+  readNode,
+  readValueInfo,
+  SHAPE,
+  TENSOR_TYPE,
+  TYPE,
+  VALUE_INFO,
+} from './onnx-proto';
+import { asMessage, bytesField, bytesFieldHead, type Field, readFields, readText } from './protobuf';
 import { BufferSource } from '../tensor/byte-source';
 
 const TIMESTEP = 'timestep';

@@ -1,10 +1,8 @@
-import { mkdir, open, readdir } from 'node:fs/promises';
-import type { FileHandle } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { encodeFloat16 } from '../tensor/half';
 import type { OnnxModel } from './onnx-model';
-import { FLOAT, FLOAT16 } from './onnx-proto';
-import type { ExternalData } from './onnx-proto';
+import { type ExternalData, FLOAT, FLOAT16 } from './onnx-proto';
 
 /** Weights start at multiples of a page, so that the runtime can map them into memory. */
 const PAGE_BYTES = 4096;

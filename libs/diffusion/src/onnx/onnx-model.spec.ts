@@ -1,6 +1,5 @@
 import { mutations } from '../../../../test/support/mutations';
-import { encodeOnnx } from '../../../../test/support/onnx';
-import type { InitializerToWrite } from '../../../../test/support/onnx';
+import { encodeOnnx, type InitializerToWrite } from '../../../../test/support/onnx';
 import { findWeightSites } from '../lora/lora-fit';
 import { findTable } from '../textual-inversion/textual-inversion';
 import { OnnxModel, OnnxModelError } from './onnx-model';

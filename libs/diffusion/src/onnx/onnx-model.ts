@@ -1,17 +1,20 @@
 import { closeSync, fstatSync, openSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { BufferSource, FileEndError, FileSource } from '../tensor/byte-source';
-import type { ByteSource } from '../tensor/byte-source';
+import { BufferSource, type ByteSource, FileEndError, FileSource } from '../tensor/byte-source';
 import { decodeFloat16 } from '../tensor/half';
 import {
   countOf,
   elementBytes,
+  type ExternalData,
   FLOAT,
   FLOAT16,
   GRAPH,
   MODEL,
   moveInitializer,
+  type OnnxInitializer,
+  type OnnxNode,
+  type Part,
   partsLength,
   readElementType,
   readInitializer,
@@ -19,9 +22,7 @@ import {
   readShape,
   readValueInfo,
 } from './onnx-proto';
-import type { ExternalData, OnnxInitializer, OnnxNode, Part } from './onnx-proto';
-import { asMessage, bytesFieldHead, ProtobufError, readFields } from './protobuf';
-import type { Field } from './protobuf';
+import { asMessage, bytesFieldHead, type Field, ProtobufError, readFields } from './protobuf';
 
 /** The file is not a well-formed ONNX model, or lacks data that it refers to; the message is one plain sentence. */
 export class OnnxModelError extends Error {

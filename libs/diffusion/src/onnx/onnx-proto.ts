@@ -4,6 +4,7 @@ import {
   asMessage,
   bytesField,
   bytesFieldHead,
+  type Field,
   ProtobufError,
   readFields,
   readInt,
@@ -11,7 +12,6 @@ import {
   readText,
   varintField,
 } from './protobuf';
-import type { Field } from './protobuf';
 
 /** TensorProto.DataType of the weights we change. */
 export const FLOAT = 1;

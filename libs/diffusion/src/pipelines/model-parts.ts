@@ -1,19 +1,15 @@
 import { cures, ModelFolderError, OutOfMemoryError, ProviderUnavailableError } from '../errors';
 import { isGraphFault } from '../model/graph-fault';
 import type { GraphFile } from '../model/graph-file';
-import { readModelFolder } from '../model/model-folder';
-import type { ModelFolder } from '../model/model-folder';
-import { ModelSession } from '../model/model-session';
+import { type ModelFolder, readModelFolder } from '../model/model-folder';
+import { type GraphSession, type LoadOptions, ModelSession } from '../model/model-session';
 import { fixedSizeOf } from '../model/parts-fit';
-import type { GraphSession, LoadOptions } from '../model/model-session';
-import type { LatentShape } from '../tensor/planes';
-import { areFinite, notFinite } from '../tensor/planes';
+import { areFinite, type LatentShape, notFinite } from '../tensor/planes';
 import { ClipTextEncoder } from '../text-encoder/clip-text-encoder';
 import { hasCallsInPowersOfTwo, Unet } from '../unet/unet';
 import { guidanceWidth } from '../model/graph-values';
 import { VaeDecoder } from '../vae/vae-decoder';
-import { agreedWidths, factsOf, vaeScaling } from './model-facts';
-import type { LoadedParts, ModelFacts } from './model-facts';
+import { agreedWidths, factsOf, type LoadedParts, type ModelFacts, vaeScaling } from './model-facts';
 
 /** A loaded model, its parts known to fit one another. */
 export interface ModelParts extends LoadedParts, Pick<ModelFolder, 'tokenizer' | 'schedulerJson' | 'preview'> {

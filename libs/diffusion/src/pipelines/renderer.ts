@@ -1,10 +1,8 @@
-import { assertFinite } from '../tensor/planes';
-import type { LatentShape, RgbImage } from '../tensor/planes';
-import type { Unet, UnetBatch } from '../unet/unet';
+import { assertFinite, type LatentShape, type RgbImage } from '../tensor/planes';
+import { powerOfTwoFrom, type Unet, type UnetBatch } from '../unet/unet';
 import type { VaeDecoder } from '../vae/vae-decoder';
 import type { ModelFacts } from './model-facts';
 import type { Trajectory } from './trajectory';
-import { powerOfTwoFrom } from '../unet/unet';
 
 /** Sizes and prompt lengths whose inputs are kept for the next step. */
 const keptBatches = 4;

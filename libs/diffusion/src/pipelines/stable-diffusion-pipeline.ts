@@ -1,24 +1,23 @@
-import { providerOf } from '../model/device';
-import type { Provider } from '../model/device';
+import { type Provider, providerOf } from '../model/device';
 import type { GraphSession, LoadOptions } from '../model/model-session';
 import { Generator } from '../random/generator';
 import { createScheduler } from '../schedulers';
 import { alphasCumprod } from '../schedulers/noise-schedule';
 import { predictedData } from '../schedulers/prediction';
 import { readSchedulerConfig } from '../schedulers/scheduler-config';
-import type { LatentShape, RgbImage } from '../tensor/planes';
-import { assertFinite } from '../tensor/planes';
-import { chunkPrompt, maxChunks, padChunks, rowsOfTexts } from '../tokenizer/prompt-chunks';
-import type { PictureTexts } from '../tokenizer/prompt-chunks';
+import { assertFinite, type LatentShape, type RgbImage } from '../tensor/planes';
+import { chunkPrompt, maxChunks, padChunks, type PictureTexts, rowsOfTexts } from '../tokenizer/prompt-chunks';
 import { previewLatents } from '../vae/latent-preview';
 import { AbortError, RequestError } from '../errors';
-import { loadParts } from './model-parts';
-import type { ModelParts } from './model-parts';
+import { loadParts, type ModelParts } from './model-parts';
 import { Renderer } from './renderer';
-import { checkRequest } from './text-to-image-request';
-import type { GeneratedImages, GenerateHooks, TextToImageRequest } from './text-to-image-request';
-import type { PromptEmbedding } from './trajectory';
-import { Trajectory } from './trajectory';
+import {
+  checkRequest,
+  type GeneratedImages,
+  type GenerateHooks,
+  type TextToImageRequest,
+} from './text-to-image-request';
+import { type PromptEmbedding, Trajectory } from './trajectory';
 
 /**
  * Text to image with any Stable Diffusion 1.x or 2.x ONNX folder. `generate` draws a request from start to end;

@@ -1,8 +1,6 @@
-import { FileEndError } from '../tensor/byte-source';
-import type { ByteSource } from '../tensor/byte-source';
+import { type ByteSource, FileEndError } from '../tensor/byte-source';
 import { decodeBfloat16, decodeFloat16 } from '../tensor/half';
-import { elementSizes, SafetensorsError } from './safetensors-header';
-import type { SafetensorsDtype, SafetensorsInfo } from './safetensors-header';
+import { elementSizes, type SafetensorsDtype, SafetensorsError, type SafetensorsInfo } from './safetensors-header';
 
 /** The arrays of each element type. F16 and BF16 are kept as their 16 bits: Node 20 has no typed array for them. */
 const arrays = {

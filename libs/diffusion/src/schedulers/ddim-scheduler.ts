@@ -1,7 +1,6 @@
 import { picture, predictedNoise } from './prediction';
 import { Scheduler } from './scheduler';
-import { dynamicThresholding } from './scheduler-config';
-import type { SchedulerParameters } from './scheduler-config';
+import { dynamicThresholding, type SchedulerParameters } from './scheduler-config';
 import { integerTimesteps } from './timesteps';
 
 /**

@@ -1,8 +1,12 @@
 import type { Generator } from '../random/generator';
 import { picture } from './prediction';
 import { addNoise, Scheduler } from './scheduler';
-import { dynamicThresholding, SchedulerError } from './scheduler-config';
-import type { SchedulerConfig, SchedulerParameters } from './scheduler-config';
+import {
+  dynamicThresholding,
+  type SchedulerConfig,
+  SchedulerError,
+  type SchedulerParameters,
+} from './scheduler-config';
 import { integerTimesteps } from './timesteps';
 
 /**

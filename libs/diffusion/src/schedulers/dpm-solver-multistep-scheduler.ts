@@ -1,9 +1,7 @@
 import type { Generator } from '../random/generator';
-import type { ExponentialStep } from './dpm-solver-scheduler';
-import { DpmSolverScheduler } from './dpm-solver-scheduler';
+import { DpmSolverScheduler, type ExponentialStep } from './dpm-solver-scheduler';
 import { weightedSum } from './prediction';
-import { SchedulerError } from './scheduler-config';
-import type { SchedulerConfig, SchedulerParameters } from './scheduler-config';
+import { type SchedulerConfig, SchedulerError, type SchedulerParameters } from './scheduler-config';
 import { solverParameters } from './solver-scheduler';
 
 /**

@@ -1,10 +1,8 @@
 import type { Generator } from '../random/generator';
 import { noise, picture } from './prediction';
 import { addNoise } from './scheduler';
-import type { SchedulerConfig } from './scheduler-config';
-import { SchedulerError } from './scheduler-config';
-import { SolverScheduler } from './solver-scheduler';
-import type { Level } from './solver-scheduler';
+import { type SchedulerConfig, SchedulerError } from './scheduler-config';
+import { type Level, SolverScheduler } from './solver-scheduler';
 
 /**
  * One step of a DPM solver: the exact solution of the linear part of the equation, and weights for the part that the

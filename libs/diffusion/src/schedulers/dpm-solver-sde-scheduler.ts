@@ -1,10 +1,8 @@
 import { BrownianInterval } from '../random/brownian-interval';
 import type { Generator } from '../random/generator';
 import { derivative, predictedData, weightedSum } from './prediction';
-import { SchedulerError } from './scheduler-config';
-import type { SchedulerConfig, SchedulerParameters } from './scheduler-config';
-import { timestepsOfCalls, twoCallParameters, TwoCallScheduler } from './sigma-scheduler';
-import type { SigmaSchedule } from './sigma-scheduler';
+import { type SchedulerConfig, SchedulerError, type SchedulerParameters } from './scheduler-config';
+import { type SigmaSchedule, timestepsOfCalls, twoCallParameters, TwoCallScheduler } from './sigma-scheduler';
 import { spacedSigmas, timestepFinder } from './sigmas';
 
 const { fround } = Math;

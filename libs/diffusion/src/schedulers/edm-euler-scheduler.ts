@@ -1,7 +1,6 @@
 import { weightedSum } from './prediction';
 import { Scheduler } from './scheduler';
-import { SchedulerError } from './scheduler-config';
-import type { SchedulerConfig, SchedulerParameters } from './scheduler-config';
+import { type SchedulerConfig, SchedulerError, type SchedulerParameters } from './scheduler-config';
 import { karrasSigmas } from './sigmas';
 import { linspace } from './timesteps';
 

@@ -1,7 +1,6 @@
 import { derivative, weightedSum } from './prediction';
 import type { SchedulerParameters } from './scheduler-config';
-import { timestepsOfCalls, twoCallParameters, TwoCallScheduler } from './sigma-scheduler';
-import type { SigmaSchedule } from './sigma-scheduler';
+import { type SigmaSchedule, timestepsOfCalls, twoCallParameters, TwoCallScheduler } from './sigma-scheduler';
 
 /**
  * Heun's method over the noise level: an Euler step, then the same step with the mean of the derivatives at both ends.

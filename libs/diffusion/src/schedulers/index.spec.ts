@@ -2,8 +2,7 @@ import fc from 'fast-check';
 import { Generator } from '../random/generator';
 import { createScheduler, schedulerNameOf, schedulerNames, stableDiffusionConfig } from '.';
 import type { Scheduler } from './scheduler';
-import { SchedulerError } from './scheduler-config';
-import type { SchedulerJson } from './scheduler-config';
+import { SchedulerError, type SchedulerJson } from './scheduler-config';
 
 const json: SchedulerJson = {
   _class_name: 'PNDMScheduler',

@@ -13,8 +13,13 @@ import { LcmScheduler } from './lcm-scheduler';
 import { LmsDiscreteScheduler } from './lms-discrete-scheduler';
 import { PndmScheduler } from './pndm-scheduler';
 import type { Scheduler } from './scheduler';
-import { readSchedulerConfig, SchedulerError } from './scheduler-config';
-import type { SchedulerConfig, SchedulerJson, SchedulerParameters } from './scheduler-config';
+import {
+  readSchedulerConfig,
+  type SchedulerConfig,
+  SchedulerError,
+  type SchedulerJson,
+  type SchedulerParameters,
+} from './scheduler-config';
 import { TcdScheduler } from './tcd-scheduler';
 import { UniPcMultistepScheduler } from './uni-pc-multistep-scheduler';
 

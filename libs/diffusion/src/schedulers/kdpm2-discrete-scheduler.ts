@@ -1,9 +1,7 @@
 import type { Generator } from '../random/generator';
 import { derivative, weightedSum } from './prediction';
-import { SchedulerError } from './scheduler-config';
-import type { SchedulerConfig } from './scheduler-config';
-import { timestepsOfCalls, twoCallParameters, TwoCallScheduler } from './sigma-scheduler';
-import type { SigmaSchedule } from './sigma-scheduler';
+import { type SchedulerConfig, SchedulerError } from './scheduler-config';
+import { type SigmaSchedule, timestepsOfCalls, twoCallParameters, TwoCallScheduler } from './sigma-scheduler';
 import { spacedSigmas, timestepFinder } from './sigmas';
 import { roundHalfEven } from './timesteps';
 

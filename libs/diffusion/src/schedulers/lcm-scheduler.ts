@@ -1,8 +1,7 @@
 import type { Generator } from '../random/generator';
 import { DistilledScheduler, distilledParameters } from './distilled-scheduler';
 import { picture } from './prediction';
-import { dynamicThresholding } from './scheduler-config';
-import type { SchedulerParameters } from './scheduler-config';
+import { dynamicThresholding, type SchedulerParameters } from './scheduler-config';
 
 /** The standard deviation of the data that the boundary condition assumes, as in the paper. */
 const sigmaData = 0.5;

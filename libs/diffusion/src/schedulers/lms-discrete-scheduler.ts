@@ -1,6 +1,5 @@
 import { derivative, weightedSum } from './prediction';
-import { sigmaSpacing } from './scheduler-config';
-import type { SchedulerParameters } from './scheduler-config';
+import { type SchedulerParameters, sigmaSpacing } from './scheduler-config';
 import { SigmaScheduler } from './sigma-scheduler';
 
 const maxOrder = 4;

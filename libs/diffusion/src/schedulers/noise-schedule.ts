@@ -1,5 +1,4 @@
-import { SchedulerError } from './scheduler-config';
-import type { SchedulerConfig } from './scheduler-config';
+import { type SchedulerConfig, SchedulerError } from './scheduler-config';
 
 const { fround } = Math;
 

@@ -1,7 +1,6 @@
 import { predictedNoise, weightedSum } from './prediction';
 import { Scheduler } from './scheduler';
-import { SchedulerError } from './scheduler-config';
-import type { SchedulerConfig, SchedulerParameters } from './scheduler-config';
+import { type SchedulerConfig, SchedulerError, type SchedulerParameters } from './scheduler-config';
 import { integerTimesteps } from './timesteps';
 
 /** Weights of the newest and of older model outputs: Adams-Bashforth of order 1 to 4. */

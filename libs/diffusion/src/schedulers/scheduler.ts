@@ -1,7 +1,6 @@
 import type { Generator } from '../random/generator';
 import { alphasCumprod } from './noise-schedule';
-import type { SchedulerConfig } from './scheduler-config';
-import { SchedulerError } from './scheduler-config';
+import { type SchedulerConfig, SchedulerError } from './scheduler-config';
 
 /**
  * The denoising of one image, in diffusers' terms. A batch of n images has n schedulers, each with its own history and

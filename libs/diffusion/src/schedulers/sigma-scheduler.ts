@@ -1,7 +1,6 @@
 import { finiteAlphasCumprod, noiseLevels } from './noise-schedule';
 import { Scheduler } from './scheduler';
-import { sigmaSpacing } from './scheduler-config';
-import type { SchedulerConfig, SchedulerParameters } from './scheduler-config';
+import { type SchedulerConfig, type SchedulerParameters, sigmaSpacing } from './scheduler-config';
 import { spacedSigmas } from './sigmas';
 
 /** The noise levels of a run, and what the U-Net is told of them. */

@@ -1,7 +1,12 @@
 import { finiteAlphasCumprod, noiseLevels } from './noise-schedule';
 import { Scheduler } from './scheduler';
-import { dynamicThresholding, SchedulerError, sigmaSpacing } from './scheduler-config';
-import type { SchedulerConfig, SchedulerParameters } from './scheduler-config';
+import {
+  dynamicThresholding,
+  type SchedulerConfig,
+  SchedulerError,
+  type SchedulerParameters,
+  sigmaSpacing,
+} from './scheduler-config';
 import { respaceSigmas, timestepFinder } from './sigmas';
 import { logFloat32 } from './special-functions';
 import { linspace, roundHalfEven, spacedTimesteps } from './timesteps';

@@ -1,5 +1,4 @@
-import { readSchedulerConfig } from './scheduler-config';
-import type { SchedulerJson } from './scheduler-config';
+import { readSchedulerConfig, type SchedulerJson } from './scheduler-config';
 import { integerTimesteps, linspace, roundHalfEven, spacedTimesteps } from './timesteps';
 
 const config = (json: SchedulerJson) => readSchedulerConfig(json, {});

@@ -1,5 +1,4 @@
-import type { SchedulerConfig } from './scheduler-config';
-import { SchedulerError } from './scheduler-config';
+import { type SchedulerConfig, SchedulerError } from './scheduler-config';
 
 /**
  * The decreasing timesteps of a run, as in diffusers; fractional for `linspace`.

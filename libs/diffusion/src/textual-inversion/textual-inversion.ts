@@ -6,8 +6,7 @@ import { join } from 'node:path';
 import { findPlainGraph } from '../model/graph-file';
 import { readJsonFile } from '../model/model-files';
 import { positive } from '../model/parts-fit';
-import { OnnxModel, traceWeights } from '../onnx/onnx-model';
-import type { WeightOrigin } from '../onnx/onnx-model';
+import { OnnxModel, traceWeights, type WeightOrigin } from '../onnx/onnx-model';
 
 /** Learned embeddings that stand for one word of a prompt; they stay in the file until the merge. */
 export interface TextualInversion {

@@ -1,8 +1,7 @@
 import { join } from 'node:path';
 import * as tokenizers from '@huggingface/tokenizers';
 import { cures, ModelFolderError } from '../errors';
-import { readJsonFile, readOptionalFile } from '../model/model-files';
-import type { JsonObject } from '../model/model-files';
+import { type JsonObject, readJsonFile, readOptionalFile } from '../model/model-files';
 import { AddedTokens, wordsWith } from './added-tokens';
 
 /**

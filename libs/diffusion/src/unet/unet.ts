@@ -3,8 +3,7 @@ import type { Tensor } from 'onnxruntime-node';
 import { cures, ModelFolderError, OutOfMemoryError } from '../errors';
 import type { GraphSession } from '../model/model-session';
 import { InputBuffer, toFloat32 } from '../tensor/input-buffer';
-import type { LatentShape } from '../tensor/planes';
-import { areFinite, notFinite } from '../tensor/planes';
+import { areFinite, type LatentShape, notFinite } from '../tensor/planes';
 import { unetValues } from '../model/graph-values';
 
 /**

@@ -1,6 +1,5 @@
 import type { LatentShape, RgbImage } from '../tensor/planes';
-import type { LatentRgbMap } from './latent-preview';
-import { previewTerms, withProducts } from './latent-preview';
+import { type LatentRgbMap, previewTerms, withProducts } from './latent-preview';
 
 /** Final latents and the picture that the VAE decoded from them. */
 export interface PreviewSample {

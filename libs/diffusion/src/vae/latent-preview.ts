@@ -1,5 +1,4 @@
-import type { LatentShape, RgbImage } from '../tensor/planes';
-import { fromPlanes } from '../tensor/planes';
+import { fromPlanes, type LatentShape, type RgbImage } from '../tensor/planes';
 
 /**
  * A map from one position of the latents to the mean colour of its pixels, 0..1. It belongs to one model's VAE and is

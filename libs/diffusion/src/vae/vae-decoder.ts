@@ -1,8 +1,7 @@
 import { cures, ModelFolderError } from '../errors';
 import type { GraphSession } from '../model/model-session';
 import { InputBuffer, toFloat32 } from '../tensor/input-buffer';
-import type { LatentShape, RgbImage } from '../tensor/planes';
-import { assertFinite, fromPlanes } from '../tensor/planes';
+import { assertFinite, fromPlanes, type LatentShape, type RgbImage } from '../tensor/planes';
 import { decoderValues } from '../model/graph-values';
 
 /** The decoder half of the variational autoencoder: turns one image's latents into a picture. */

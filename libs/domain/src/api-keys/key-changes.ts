@@ -1,8 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { newIdentifier } from '../common/identifier';
 import { ConflictError } from '../errors/domain-error';
-import type { ApiKeyScope } from './api-key';
-import { ApiKey, newApiKeySecret, newWebhookSecret } from './api-key';
+import { ApiKey, type ApiKeyScope, newApiKeySecret, newWebhookSecret } from './api-key';
 
 /** Bounds of what changes a key, over HTTP and by the command, and the default of its grace period. */
 export const keyBounds = {

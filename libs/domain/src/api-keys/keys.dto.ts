@@ -1,12 +1,9 @@
-import type { ApiPropertyOptions } from '@nestjs/swagger';
-import { ApiProperty } from '@nestjs/swagger';
-import type { FieldOptions } from '../fields/fields';
-import { BooleanField, NumberField, ownField, smallField, TextField } from '../fields/fields';
+import { ApiProperty, type ApiPropertyOptions } from '@nestjs/swagger';
+import { BooleanField, type FieldOptions, NumberField, ownField, smallField, TextField } from '../fields/fields';
 import { shown } from '../fields/text-rules';
 import { limits } from '../common/limits';
 import { keyBounds, keyFacts } from './key-changes';
-import type { ApiKey, ApiKeyScope } from './api-key';
-import { apiKeyScopes } from './api-key';
+import { type ApiKey, type ApiKeyScope, apiKeyScopes } from './api-key';
 import { Id, IntegerOrNull, Text, TextOrNull, Time, TimeOrNull, YesNo } from '../fields/fields-of-answers';
 
 /** An array of one or more of some words, each once. */

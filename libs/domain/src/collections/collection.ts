@@ -1,5 +1,4 @@
-import { Column, Entity, Index, OneToMany, PrimaryColumn } from 'typeorm';
-import type { Relation } from 'typeorm';
+import { Column, Entity, Index, OneToMany, PrimaryColumn, type Relation } from 'typeorm';
 import { bigintAsNumber } from '../common/column';
 import { Style } from '../styles/style';
 

@@ -1,5 +1,4 @@
-import type { FieldProblem } from './domain-error';
-import { InvalidError } from './domain-error';
+import { type FieldProblem, InvalidError } from './domain-error';
 import type { ErrorCode } from './error-table';
 
 /** Problems that one response lists; the others are only counted. */

@@ -1,5 +1,4 @@
-import type { ApiPropertyOptions } from '@nestjs/swagger';
-import { ApiProperty } from '@nestjs/swagger';
+import { ApiProperty, type ApiPropertyOptions } from '@nestjs/swagger';
 
 // How the fields of answers are documented: each decorator takes what is said of the field, and more of its schema.
 

@@ -1,14 +1,11 @@
 import { applyDecorators } from '@nestjs/common';
-import type { ApiPropertyOptions } from '@nestjs/swagger';
-import { ApiProperty } from '@nestjs/swagger';
+import { ApiProperty, type ApiPropertyOptions } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
-import type { AspectRatio } from '../common/sizes';
-import { aspectRatios, sizeOf } from '../common/sizes';
+import { type AspectRatio, aspectRatios, sizeOf } from '../common/sizes';
 import { limits } from '../common/limits';
 import type { ErrorCode } from '../errors/error-table';
 import type { FieldProblems } from '../errors/field-problems';
-import type { Check, FieldRule } from './field-rule';
-import { emptyMessage, Field, readObject } from './field-rule';
+import { type Check, emptyMessage, Field, type FieldRule, readObject } from './field-rule';
 import {
   characterCount,
   forbiddenKeys,

@@ -1,7 +1,5 @@
-import { Column, Entity, Index, JoinColumn, ManyToOne, OneToOne, PrimaryColumn } from 'typeorm';
-import type { Relation } from 'typeorm';
-import { bigintAsNumber } from '../common/column';
-import type { Metadata } from '../common/column';
+import { Column, Entity, Index, JoinColumn, ManyToOne, OneToOne, PrimaryColumn, type Relation } from 'typeorm';
+import { bigintAsNumber, type Metadata } from '../common/column';
 import { Finetune } from '../finetunes/finetune';
 import { Drawing } from '../tasks/drawing';
 

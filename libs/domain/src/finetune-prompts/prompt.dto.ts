@@ -1,10 +1,8 @@
 import { ApiPropertyOptional } from '@nestjs/swagger';
-import type { AspectRatio } from '../common/sizes';
-import { aspectRatios } from '../common/sizes';
+import { type AspectRatio, aspectRatios } from '../common/sizes';
 import type { Metadata } from '../common/column';
 import type { ShownDrawing } from '../generations/generation.dto';
-import type { TaskStatus } from '../tasks/task-status';
-import { taskStatuses } from '../tasks/task-status';
+import { type TaskStatus, taskStatuses } from '../tasks/task-status';
 import type { FinetunePrompt } from './finetune-prompt';
 import {
   Decimal,

@@ -4,8 +4,13 @@ import type { Metadata } from '../common/column';
 import { NumberField, TextField, UrlArrayField } from '../fields/fields';
 import { ModelField, OwnMetadataField } from '../fields/fields-in-common';
 import { Without } from '../fields/field-rule';
-import type { Finetune, FinetuneStatus, FinetuneWeightsKind } from './finetune';
-import { finetuneStatuses, finetuneWeightsKinds } from './finetune';
+import {
+  type Finetune,
+  type FinetuneStatus,
+  finetuneStatuses,
+  type FinetuneWeightsKind,
+  finetuneWeightsKinds,
+} from './finetune';
 import {
   Decimal,
   Id,

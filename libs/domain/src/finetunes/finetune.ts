@@ -1,6 +1,5 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
-import { bigintAsNumber } from '../common/column';
-import type { Metadata } from '../common/column';
+import { bigintAsNumber, type Metadata } from '../common/column';
 
 export const finetuneStatuses = ['registered', 'ready', 'failed'] as const;
 export type FinetuneStatus = (typeof finetuneStatuses)[number];

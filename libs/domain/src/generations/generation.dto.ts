@@ -1,4 +1,4 @@
-import type { AspectRatio } from '../common/sizes';
+import { type AspectRatio, aspectRatios } from '../common/sizes';
 import { defaults, limits } from '../common/limits';
 import type { Metadata } from '../common/column';
 import { schedulerNames } from '../common/schedulers';
@@ -14,12 +14,9 @@ import {
   StepsField,
   WebhookField,
 } from '../fields/fields-in-common';
-import { outputFormats } from '../tasks/drawing';
-import type { Drawing, OutputFormat } from '../tasks/drawing';
+import { type Drawing, type OutputFormat, outputFormats } from '../tasks/drawing';
 import type { Task } from '../tasks/task';
-import { aspectRatios } from '../common/sizes';
-import type { TaskStatus } from '../tasks/task-status';
-import { taskStatuses } from '../tasks/task-status';
+import { type TaskStatus, taskStatuses } from '../tasks/task-status';
 import type { Generation } from './generation';
 import {
   Decimal,

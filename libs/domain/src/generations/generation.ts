@@ -1,7 +1,5 @@
-import { Column, Entity, Index, JoinColumn, OneToOne, PrimaryColumn } from 'typeorm';
-import type { Relation } from 'typeorm';
-import { bigintAsNumber } from '../common/column';
-import type { Metadata } from '../common/column';
+import { Column, Entity, Index, JoinColumn, OneToOne, PrimaryColumn, type Relation } from 'typeorm';
+import { bigintAsNumber, type Metadata } from '../common/column';
 import { Drawing } from '../tasks/drawing';
 
 /** A caller's text-to-image request. The task with the same id draws it. */

@@ -1,5 +1,4 @@
-import type { AspectRatio } from '../common/sizes';
-import { aspectRatios, sizeOf } from '../common/sizes';
+import { type AspectRatio, aspectRatios, sizeOf } from '../common/sizes';
 import { defaults, limits } from '../common/limits';
 import { EnumField, NumberField, TextField } from '../fields/fields';
 import { ModelField } from '../fields/fields-in-common';

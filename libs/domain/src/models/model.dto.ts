@@ -1,5 +1,4 @@
-import type { SchedulerName } from '../common/schedulers';
-import { schedulerNames } from '../common/schedulers';
+import { type SchedulerName, schedulerNames } from '../common/schedulers';
 import {
   Decimal,
   Integer,

@@ -1,8 +1,6 @@
-import { taskKinds } from '../tasks/task';
-import type { TaskKind } from '../tasks/task';
+import { type TaskKind, taskKinds } from '../tasks/task';
 import type { InferenceWorker } from '../inference-workers/inference-worker';
-import type { WebhookDeliveryStatus } from '../webhooks/webhook-delivery';
-import { webhookDeliveryStatuses } from '../webhooks/webhook-delivery';
+import { type WebhookDeliveryStatus, webhookDeliveryStatuses } from '../webhooks/webhook-delivery';
 import { WebhookAttemptDto } from '../webhooks/webhook-delivery.dto';
 import {
   Id,

@@ -1,6 +1,5 @@
 import { QueryParameter, WordParameter } from '../fields/fields-of-queries';
-import type { TaskStatus } from './task-status';
-import { taskStatuses } from './task-status';
+import { type TaskStatus, taskStatuses } from './task-status';
 
 /** Which Generations or Prompts a list is limited to. */
 export class TaskQueryDto {

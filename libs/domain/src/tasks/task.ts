@@ -1,5 +1,4 @@
-import { Check, Column, Entity, Index, OneToMany, PrimaryColumn } from 'typeorm';
-import type { Relation } from 'typeorm';
+import { Check, Column, Entity, Index, OneToMany, PrimaryColumn, type Relation } from 'typeorm';
 import { bigintAsNumber } from '../common/column';
 import { Image } from './image';
 import type { TaskStatus } from './task-status';

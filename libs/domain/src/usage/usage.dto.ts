@@ -1,5 +1,4 @@
-import type { Query } from '../fields/fields-of-queries';
-import { QueryParameter, WordParameter } from '../fields/fields-of-queries';
+import { type Query, QueryParameter, WordParameter } from '../fields/fields-of-queries';
 import { Decimal, Integer, Text, TextOrNull } from '../fields/fields-of-answers';
 
 /** How usage can be grouped. */

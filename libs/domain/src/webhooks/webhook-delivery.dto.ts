@@ -1,6 +1,5 @@
 import { WordParameter } from '../fields/fields-of-queries';
-import type { WebhookDelivery, WebhookDeliveryStatus } from './webhook-delivery';
-import { webhookDeliveryStatuses } from './webhook-delivery';
+import { type WebhookDelivery, type WebhookDeliveryStatus, webhookDeliveryStatuses } from './webhook-delivery';
 import type { WebhookAttempt } from './webhook-attempt';
 import {
   Id,

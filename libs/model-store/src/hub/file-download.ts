@@ -1,11 +1,9 @@
-import type { Hash } from 'node:crypto';
-import type { FileHandle } from 'node:fs/promises';
+import { createHash, type Hash } from 'node:crypto';
+import { type FileHandle, mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import type { HubClient } from './hub-client';
 import type { HubFile } from './hub-listing';
-import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { explainDiskErrors, ModelStoreError, systemCode } from '../model-store-error';
 import { bodyOf, TransientError } from './http-get';

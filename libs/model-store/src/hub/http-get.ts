@@ -1,5 +1,4 @@
-import type { IncomingMessage } from 'node:http';
-import { get as getHttp } from 'node:http';
+import { get as getHttp, type IncomingMessage } from 'node:http';
 import { get as getHttps } from 'node:https';
 
 interface HttpGetOptions {

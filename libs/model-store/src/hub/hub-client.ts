@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { IncomingMessage } from 'node:http';
-import type { HubListing } from './hub-listing';
+import { type HubListing, parseListing, readText } from './hub-listing';
 import { ModelStoreError } from '../model-store-error';
 import { httpGet, TransientError } from './http-get';
-import { parseListing, readText } from './hub-listing';
 
 /** Where to download models from, and with which limits. */
 export interface HubOptions {

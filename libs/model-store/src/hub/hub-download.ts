@@ -1,11 +1,10 @@
-import type { ModelProgress } from '../model-progress';
+import { type ModelProgress, ProgressMeter } from '../model-progress';
 import type { HubClient } from './hub-client';
 import type { HubFile, HubListing } from './hub-listing';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { checkDiskSpace, ModelStoreError } from '../model-store-error';
 import { selectModelFiles } from '../model-files';
-import { ProgressMeter } from '../model-progress';
 import { FileDownload, incompletePath } from './file-download';
 
 /** A repository of the hub at a revision: a branch, a tag or a commit. */

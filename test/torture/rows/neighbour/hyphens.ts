@@ -1,5 +1,4 @@
-import { judge, plainText } from './first-key';
-import type { RawRequest } from './first-key';
+import { judge, plainText, type RawRequest } from './first-key';
 import { neighbourRow } from './neighbour-row';
 
 const promptLength = 2_000;

@@ -1,12 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { audit, comeToRest } from '../../audit';
-import type { Outcome, Row, Size } from '../../row';
-import { quantile } from '../../row';
-import type { RunningApi, Site } from '../../site';
-import { preload } from '../../site';
+import { type Outcome, quantile, type Row, type Size } from '../../row';
+import { preload, type RunningApi, type Site } from '../../site';
 import { FirstKey } from './first-key';
-import type { Samples } from './second-key';
-import { pooled, SecondKey } from './second-key';
+import { pooled, type Samples, SecondKey } from './second-key';
 
 /** How much slower the 99th percentile of the GETs may be than with harmless requests. */
 const p99LimitMs = 150;

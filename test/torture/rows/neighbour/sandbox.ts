@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { GenerationBody } from '../../caller';
-import type { Load } from './neighbour-row';
-import { neighbourRow } from './neighbour-row';
+import { type Load, neighbourRow } from './neighbour-row';
 
 const jobsAtOnce = 4;
 /** Of each job; a large one takes a second or two of a processor. */

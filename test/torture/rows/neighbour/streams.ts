@@ -1,5 +1,4 @@
-import type { ClientRequest } from 'node:http';
-import { Agent, request } from 'node:http';
+import { Agent, type ClientRequest, request } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { openEvents } from '../../../support/event-source';
 import type { Caller } from '../../caller';

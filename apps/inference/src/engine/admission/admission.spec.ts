@@ -1,5 +1,4 @@
-import { modelWidths, OutOfMemoryError } from '@app/diffusion';
-import type { Trajectory } from '@app/diffusion';
+import { modelWidths, OutOfMemoryError, type Trajectory } from '@app/diffusion';
 import { Admission } from './admission';
 import type { DrawCommand, DrawingInProgress } from '../calls/drawing-in-progress';
 import { EngineShares } from '../time/engine-shares';

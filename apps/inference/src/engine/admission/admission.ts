@@ -1,12 +1,10 @@
 import { AbortError } from '@app/diffusion';
 import { removeFrom } from '@app/process';
-import type { DrawCommand } from '../calls/drawing-in-progress';
-import { DrawingInProgress, isAborted, pipelineRequest } from '../calls/drawing-in-progress';
+import { type DrawCommand, DrawingInProgress, isAborted, pipelineRequest } from '../calls/drawing-in-progress';
 import type { EngineShares } from '../time/engine-shares';
 import type { LoadedModel } from '../models/loaded-model';
-import type { DescriptionHost } from './model-descriptions';
+import { type DescriptionHost, ModelDescriptions, NotDescribedError } from './model-descriptions';
 import { leastMemoryOf, needsOf } from './least-memory';
-import { ModelDescriptions, NotDescribedError } from './model-descriptions';
 import type { LoadingOptions } from '../models/model-loading';
 import type { ModelRegistry } from '../models/model-registry';
 import { nextTry } from '../models/next-try';

@@ -1,11 +1,9 @@
 import { AbortError } from '@app/diffusion';
 import { FairTurns } from '@app/process';
-import type { DrawCommand } from '../calls/drawing-in-progress';
-import { isAborted } from '../calls/drawing-in-progress';
+import { type DrawCommand, isAborted } from '../calls/drawing-in-progress';
 import type { EngineShares } from '../time/engine-shares';
-import type { DrawingModelSpec, LoadingOptions } from '../models/model-loading';
+import { describePipeline, type DrawingModelSpec, type LoadingOptions } from '../models/model-loading';
 import { MergeGoneError } from '../models/merge-cache';
-import { describePipeline } from '../models/model-loading';
 
 /** What finding out what a model takes has to know of the engine, and what it tells it. */
 export interface DescriptionHost {

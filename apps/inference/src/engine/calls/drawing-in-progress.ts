@@ -1,5 +1,10 @@
-import type { RgbImage, StableDiffusionPipeline, TextToImageRequest, Trajectory } from '@app/diffusion';
-import { kindOf } from '@app/diffusion';
+import {
+  kindOf,
+  type RgbImage,
+  type StableDiffusionPipeline,
+  type TextToImageRequest,
+  type Trajectory,
+} from '@app/diffusion';
 import { isCanceled } from '../threads/cancel';
 import type { DrawingProgress, DrawRequest, EngineCommand } from '../engine-protocol';
 import type { LoadedModel } from '../models/loaded-model';

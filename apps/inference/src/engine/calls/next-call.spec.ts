@@ -1,5 +1,4 @@
-import type { Candidate } from './next-call';
-import { chooseCall, goesAfterDrawings, inOrder, msLeft, notAhead, passedOverAfter } from './next-call';
+import { type Candidate, chooseCall, goesAfterDrawings, inOrder, msLeft, notAhead, passedOverAfter } from './next-call';
 
 interface Named extends Candidate {
   name: string;

@@ -1,8 +1,7 @@
 import type { CallTimes } from '../time/call-times';
 import type { DrawingInProgress } from './drawing-in-progress';
 import type { EngineShares } from '../time/engine-shares';
-import type { Lane } from '../lane';
-import { laneCount } from '../lane';
+import { type Lane, laneCount } from '../lane';
 import type { Pieces } from './pieces';
 import type { RowLimits } from './row-limits';
 import { chooseCall, inOrder, notAhead } from './next-call';

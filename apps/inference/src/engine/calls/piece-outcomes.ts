@@ -6,8 +6,7 @@ import { nextTry } from '../models/next-try';
 import { keptKinds } from '../time/call-times';
 import type { DrawingInProgress } from './drawing-in-progress';
 import type { CallPart, Suspicion } from './next-call';
-import type { RowLimits } from './row-limits';
-import { halfOf } from './row-limits';
+import { halfOf, type RowLimits } from './row-limits';
 
 /** What the consequences of a piece of work depend on, and what they tell the engine. */
 export interface OutcomesHost {

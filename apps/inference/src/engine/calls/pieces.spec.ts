@@ -1,8 +1,6 @@
-import { kindOf, modelWidths, NotFiniteError, OutOfMemoryError, Trajectory } from '@app/diffusion';
-import type { RgbImage } from '@app/diffusion';
+import { kindOf, modelWidths, NotFiniteError, OutOfMemoryError, type RgbImage, Trajectory } from '@app/diffusion';
 import type { LoadedModel } from '../models/loaded-model';
-import type { Releasable } from '../models/model-registry';
-import { ModelRegistry } from '../models/model-registry';
+import { ModelRegistry, type Releasable } from '../models/model-registry';
 import { CallTimes } from '../time/call-times';
 import { EngineShares } from '../time/engine-shares';
 import { wallClocks } from '../time/work-clock';

@@ -1,18 +1,14 @@
-import { asOutOfMemory } from '@app/diffusion';
-import type { Renderer, Trajectory } from '@app/diffusion';
+import { asOutOfMemory, type Renderer, type Trajectory } from '@app/diffusion';
 import type { DrawingCalls } from '../memory/arena';
 import type { CallTimes } from '../time/call-times';
 import type { DrawingInProgress } from './drawing-in-progress';
 import type { EngineMessage } from '../engine-protocol';
 import type { EngineShares } from '../time/engine-shares';
-import type { Lane } from '../lane';
-import { laneCount } from '../lane';
+import { type Lane, laneCount } from '../lane';
 import type { ModelRegistry } from '../models/model-registry';
 import { bytesPerRow, decodeBytes } from '../memory/picture-memory';
-import type { OutcomesHost } from './piece-outcomes';
-import { PieceOutcomes } from './piece-outcomes';
-import type { CallPart } from './next-call';
-import { passedOverAfter } from './next-call';
+import { type OutcomesHost, PieceOutcomes } from './piece-outcomes';
+import { type CallPart, passedOverAfter } from './next-call';
 import type { DeviceTime, WorkClocks } from '../time/work-clock';
 
 type Part = CallPart<DrawingInProgress>;

@@ -1,5 +1,4 @@
-import type { Device } from '@app/diffusion';
-import { modelWidths } from '@app/diffusion';
+import { type Device, modelWidths } from '@app/diffusion';
 import { bytesPerRow, decodeBytes } from '../memory/picture-memory';
 import { RowLimits } from './row-limits';
 

@@ -1,9 +1,7 @@
-import type { Device } from '@app/diffusion';
-import { hasCallsInPowersOfTwo, powerOfTwoUpTo } from '@app/diffusion';
+import { type Device, hasCallsInPowersOfTwo, powerOfTwoUpTo } from '@app/diffusion';
 import { LruMap } from '@app/process';
 import type { DrawingInProgress } from './drawing-in-progress';
-import type { Lane } from '../lane';
-import { laneCount } from '../lane';
+import { type Lane, laneCount } from '../lane';
 import { bytesPerRow, decodeBytes } from '../memory/picture-memory';
 import { keptKinds } from '../time/call-times';
 

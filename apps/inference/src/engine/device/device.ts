@@ -1,13 +1,11 @@
 import { execFile } from 'node:child_process';
 import { totalmem } from 'node:os';
 import { promisify } from 'node:util';
-import type { Device } from '@app/diffusion';
-import { executionProviders, gpuIndex, identityModel, providerOf } from '@app/diffusion';
+import { type Device, executionProviders, gpuIndex, identityModel, providerOf } from '@app/diffusion';
 import { misconfiguredExitCode, StartError } from '@app/process';
 import { InferenceSession } from 'onnxruntime-node';
 import { problemOfDevice } from './device-problem';
-import type { DeviceProblem } from './gpu-machine';
-import { GpuMachine } from './gpu-machine';
+import { type DeviceProblem, GpuMachine } from './gpu-machine';
 
 /** Assumed memory of a GPU that does not report it. */
 const unknownGpuBytes = 8 * 2 ** 30;

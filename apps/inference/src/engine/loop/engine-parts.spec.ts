@@ -1,6 +1,5 @@
 import type { RgbImage } from '@app/diffusion';
-import type { DrawCommand } from '../calls/drawing-in-progress';
-import { DrawingInProgress } from '../calls/drawing-in-progress';
+import { type DrawCommand, DrawingInProgress } from '../calls/drawing-in-progress';
 import type { EngineMessage } from '../engine-protocol';
 import type { LoadedModel } from '../models/loaded-model';
 import { EngineParts } from './engine-parts';

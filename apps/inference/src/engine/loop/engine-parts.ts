@@ -1,7 +1,6 @@
 import { AbortError, SharedSessions } from '@app/diffusion';
 import { OneAtATime } from '@app/process';
-import type { AdmissionHost } from '../admission/admission';
-import { Admission } from '../admission/admission';
+import { Admission, type AdmissionHost } from '../admission/admission';
 import type { DrawCommand, DrawingInProgress } from '../calls/drawing-in-progress';
 import { msLeft } from '../calls/next-call';
 import { PieceChoice } from '../calls/piece-choice';
@@ -17,8 +16,7 @@ import { Lanes } from '../threads/lanes';
 import { SideThread } from '../threads/side-thread';
 import { CallTimes } from '../time/call-times';
 import { EngineShares } from '../time/engine-shares';
-import type { WorkClocks } from '../time/work-clock';
-import { wallClocks } from '../time/work-clock';
+import { wallClocks, type WorkClocks } from '../time/work-clock';
 import { Enlarging } from '../upscaling/enlarging';
 import { SideWork } from './side-work';
 

@@ -1,6 +1,5 @@
 import { laneCount } from '../lane';
-import type { CallBytes } from './arena';
-import { Arena, Arenas } from './arena';
+import { Arena, Arenas, type CallBytes } from './arena';
 
 type PartName = keyof CallBytes;
 

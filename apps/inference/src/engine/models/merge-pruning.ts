@@ -1,7 +1,15 @@
 import { rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Merge } from './merge-cache';
-import { allMerges, copiesIn, lastUseOf, namesIn, removeAbandoned, temporaryIn, touch } from './merge-cache';
+import {
+  allMerges,
+  copiesIn,
+  lastUseOf,
+  type Merge,
+  namesIn,
+  removeAbandoned,
+  temporaryIn,
+  touch,
+} from './merge-cache';
 
 /**
  * A merge is not deleted until this long after its last use, if there is room for twice as many bytes as the others may

@@ -1,14 +1,23 @@
 import { stat } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
-import type { Device, GraphFile, ModelWidths, PictureTexts, SharedSessions } from '@app/diffusion';
-import { graphIdentity, modelWidths, readModelFolder, rowsOfTexts, StableDiffusionPipeline } from '@app/diffusion';
+import {
+  type Device,
+  type GraphFile,
+  graphIdentity,
+  type ModelWidths,
+  modelWidths,
+  type PictureTexts,
+  readModelFolder,
+  rowsOfTexts,
+  type SharedSessions,
+  StableDiffusionPipeline,
+} from '@app/diffusion';
 import type { DrawnModel } from '../engine-protocol';
 import type { ModelPart, ModelSize } from '../memory/model-memory';
 import { memoryOfFiles, sessionBytes } from '../memory/session-memory';
 import { laneCount } from '../lane';
 import type { Lanes } from '../threads/lanes';
-import type { LanesOfModel } from './loaded-model';
-import { LoadedModel } from './loaded-model';
+import { type LanesOfModel, LoadedModel } from './loaded-model';
 import { markUsed, mergesIn, withMerge } from './merge-cache';
 import { pruneMerged } from './merge-pruning';
 import { mergedModel } from './merged-model';

@@ -1,8 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { cures, ModelFolderError } from '@app/diffusion';
 import type { ModelLoaded } from '../engine-protocol';
-import type { ModelSpec } from './model-registry';
-import { ModelRegistry } from './model-registry';
+import { ModelRegistry, type ModelSpec } from './model-registry';
 
 class FakeModel {
   released = false;

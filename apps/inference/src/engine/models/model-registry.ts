@@ -1,7 +1,6 @@
 import { OneAtATime } from '@app/process';
 import type { Arenas, CallBytes, DrawingCalls } from '../memory/arena';
-import type { ModelSize } from '../memory/model-memory';
-import { ModelMemory } from '../memory/model-memory';
+import { ModelMemory, type ModelSize } from '../memory/model-memory';
 import type { ModelLoaded } from '../engine-protocol';
 import type { Lane } from '../lane';
 import { Refusals } from './refusals';

@@ -1,10 +1,8 @@
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import type { GraphSession, TensorCopy } from '@app/diffusion';
-import { copyOfTensor, tensorFromCopy } from '@app/diffusion';
+import { copyOfTensor, type GraphSession, type TensorCopy, tensorFromCopy } from '@app/diffusion';
 import type { AskedCall, DeviceCalls } from '../time/device-calls';
-import type { SessionAnswer, SessionCommand, OpenedGraph } from './session-protocol';
-import { errorFromCopy } from './session-protocol';
+import { errorFromCopy, type OpenedGraph, type SessionAnswer, type SessionCommand } from './session-protocol';
 import { threadsNow } from '../time/work-clock';
 
 type Wanted = SessionCommand extends infer C ? (C extends SessionCommand ? Omit<C, 'id'> : never) : never;

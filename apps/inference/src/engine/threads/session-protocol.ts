@@ -1,5 +1,13 @@
-import type { Device, GraphFile, GraphSession, TensorCopy } from '@app/diffusion';
-import { AbortError, ModelFolderError, OutOfMemoryError, ProviderUnavailableError } from '@app/diffusion';
+import {
+  AbortError,
+  type Device,
+  type GraphFile,
+  type GraphSession,
+  ModelFolderError,
+  OutOfMemoryError,
+  ProviderUnavailableError,
+  type TensorCopy,
+} from '@app/diffusion';
 import type { InferenceSession } from 'onnxruntime-node';
 
 /**

@@ -2,8 +2,7 @@ import { parentPort } from 'node:worker_threads';
 import { AbortError, copyOfTensor, ModelSession, SharedSessions, tensorFromCopy } from '@app/diffusion';
 import { OneAtATime } from '@app/process';
 import { isCanceled } from './cancel';
-import type { SessionAnswer, SessionCommand } from './session-protocol';
-import { copyOfError } from './session-protocol';
+import { copyOfError, type SessionAnswer, type SessionCommand } from './session-protocol';
 import { threadsNow } from '../time/work-clock';
 
 /** The sessions of this thread, by their numbers. */

@@ -1,5 +1,4 @@
-import type { Device, GraphFile, GraphSession } from '@app/diffusion';
-import { providerOf } from '@app/diffusion';
+import { type Device, type GraphFile, type GraphSession, providerOf } from '@app/diffusion';
 import type { InferenceSession } from 'onnxruntime-node';
 import { DeviceCalls } from '../time/device-calls';
 import { BegunBeside } from './begun-beside';

@@ -1,7 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setImmediate } from 'node:timers/promises';
-import type { DeviceTime, WorkClocks } from './work-clock';
-import { threadsNow } from './work-clock';
+import { type DeviceTime, threadsNow, type WorkClocks } from './work-clock';
 
 /** A call of the device, in milliseconds of `threadsNow`. Infinity: it has not begun, or not ended. */
 interface DeviceCall {

@@ -1,5 +1,4 @@
-import { AbortError } from '@app/diffusion';
-import type { RgbImage } from '@app/diffusion';
+import { AbortError, type RgbImage } from '@app/diffusion';
 import type { OneAtATime } from '@app/process';
 import type { DrawingInProgress } from '../calls/drawing-in-progress';
 import type { EngineMessage, UpscalerSource } from '../engine-protocol';

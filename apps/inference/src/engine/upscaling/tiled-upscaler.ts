@@ -1,11 +1,15 @@
-import { asOutOfMemory, isGraphFault, ModelFolderError, ModelSession, OutOfMemoryError } from '@app/diffusion';
-import type { GraphSession } from '@app/diffusion';
-import type { InferenceSession } from 'onnxruntime-node';
-import { Tensor } from 'onnxruntime-node';
+import {
+  asOutOfMemory,
+  type GraphSession,
+  isGraphFault,
+  ModelFolderError,
+  ModelSession,
+  OutOfMemoryError,
+} from '@app/diffusion';
+import { type InferenceSession, Tensor } from 'onnxruntime-node';
 import { UpscalerError } from '../engine-errors';
 import type { RgbPicture } from '../engine-protocol';
-import { planTiles } from './tile-plan';
-import type { TileSpan } from './tile-plan';
+import { planTiles, type TileSpan } from './tile-plan';
 
 /** Does what a tile takes: a call of the model, and what is computed before and after it. */
 type PerTile = (work: () => Promise<void>) => Promise<void>;
