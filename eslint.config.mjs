@@ -120,10 +120,6 @@ const sharp = { name: 'sharp', message: 'Pictures are drawn, decoded and encoded
 const ofHttp = 'Only controllers, decorators, guards, interceptors, filters, middleware and http/ know of Express.';
 const requests = [
   {
-    files: ['apps/api/**/*.ts'],
-    rules: { '@typescript-eslint/no-restricted-imports': ['error', { paths: [sharp] }] },
-  },
-  {
     files: ['apps/api/src/**/*.ts'],
     ignores: [...edge, '**/*.spec.ts'],
     rules: {
@@ -137,12 +133,6 @@ const requests = [
               group: ['@nestjs/common'],
               importNamePattern:
                 '(Exception|^HttpStatus|^Re[qs]|^Response|^Headers|^ExecutionContext|^createParamDecorator)$',
-              message: ofHttp,
-            },
-            // What it takes to send a request is another matter.
-            {
-              group: ['node:http', 'node:https'],
-              importNamePattern: '^(IncomingMessage|OutgoingMessage|ServerResponse|Server|createServer)$',
               message: ofHttp,
             },
           ],
