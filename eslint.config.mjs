@@ -169,7 +169,6 @@ const cycles = [
     rules: { 'import-x/no-restricted-paths': ['error', { zones, basePath: import.meta.dirname }] },
   },
 ];
-
 /** The page runs in a browser: of ours it has only the typed client. */
 const page = {
   files: ['apps/web/src/**/*.{ts,tsx}'],
