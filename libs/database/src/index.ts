@@ -1,6 +1,7 @@
 export { assertMigrated } from './assert-migrated';
 export { carryOver } from './carry-over';
 export { ClockWatch, databaseNow } from './clock-watch';
+export { EntityColumns } from './entity-columns';
 export { DatabaseContact } from './database-contact';
 export { DatabaseModule } from './database.module';
 export { createDataSource, dataSourceOptions } from './data-source';

@@ -11,6 +11,7 @@ import type { CallerKey } from '../http/caller.decorator';
 import { assertDrawable } from '../models/assert-drawable';
 import { ModelsService } from '../models/models.service';
 import { resolvedOrder } from '../models/resolved-order';
+import { GenerationsReader } from './generations.reader';
 import { ImageUrls } from '../files/image-urls';
 import { filterTasks, type List, listOf } from '../http/list';
 import { StoredFiles } from '../files/stored-files';
@@ -23,6 +24,7 @@ export class GenerationsService {
     private readonly tasks: Tasks,
     private readonly acceptance: AcceptanceService,
     private readonly models: ModelsService,
+    private readonly reader: GenerationsReader,
     private readonly urls: ImageUrls,
     private readonly files: StoredFiles,
   ) {}
@@ -44,7 +46,9 @@ export class GenerationsService {
 
   /** @throws NotFoundError also for another caller's. */
   async findOne(ownerId: string, id: string): Promise<GenerationDto> {
-    return this.present(await this.load(ownerId, id));
+    const generation = isIdentifier(id) ? await this.reader.find(ownerId, id) : undefined;
+    if (!generation) throw new NotFoundError('Generation');
+    return generation;
   }
 
   list(ownerId: string, filter: TaskQueryDto): List {
@@ -62,52 +66,27 @@ export class GenerationsService {
 
   /** @throws ConflictError when it has succeeded or failed; one that is already canceled stays canceled. */
   async cancel(ownerId: string, id: string): Promise<GenerationDto> {
-    await this.load(ownerId, id);
+    await this.findOne(ownerId, id);
     const canceled = await this.tasks.cancel(id);
-    const generation = await this.load(ownerId, id);
-    const { status } = generation.drawing.task;
-    if (!canceled && status !== 'canceled')
-      throw new ConflictError('GenerationTerminated', `The Generation has ${status} and cannot be canceled.`);
-    return this.present(generation);
+    const generation = await this.findOne(ownerId, id);
+    if (!canceled && generation.status !== 'canceled')
+      throw new ConflictError(
+        'GenerationTerminated',
+        `The Generation has ${generation.status} and cannot be canceled.`,
+      );
+    return generation;
   }
 
   /** Cancels it if it has not terminated, and deletes its row and its pictures. */
   async remove(ownerId: string, id: string): Promise<void> {
-    await this.load(ownerId, id);
+    await this.findOne(ownerId, id);
     await this.tasks.remove(id);
     await this.files.removeAll([id]);
   }
 
   /** The record as GET returns it, for a webhook; undefined when it was deleted. */
-  async findForDelivery(ownerId: string, id: string): Promise<GenerationDto | undefined> {
-    const generation = await this.find(ownerId, id);
-    return generation && this.present(generation);
-  }
-
-  private async load(ownerId: string, id: string): Promise<Generation> {
-    const generation = isIdentifier(id) ? await this.find(ownerId, id) : undefined;
-    if (!generation) throw new NotFoundError('Generation');
-    return generation;
-  }
-
-  /** The record, its drawing, its task and its pictures, in one round trip: this is the most frequent request. */
-  private async find(ownerId: string, id: string): Promise<Generation | undefined> {
-    const query = this.generations
-      .createQueryBuilder('generation')
-      .innerJoinAndSelect('generation.drawing', 'drawing')
-      .innerJoinAndSelect('drawing.task', 'task')
-      .leftJoinAndSelect('task.images', 'image')
-      .where('generation.id = :id AND generation.owner_id = :ownerId', { id, ownerId })
-      .orderBy('image.index');
-    return (await query.getOne()) ?? undefined;
-  }
-
-  private present(generation: Generation): GenerationDto {
-    const { images } = generation.drawing.task;
-    return GenerationDto.from(
-      generation,
-      images.map(({ token, storageKey }) => this.urls.of(token, storageKey)),
-    );
+  findForDelivery(ownerId: string, id: string): Promise<GenerationDto | undefined> {
+    return this.reader.find(ownerId, id);
   }
 }
 

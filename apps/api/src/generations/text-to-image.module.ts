@@ -3,6 +3,7 @@ import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { ModelsModule } from '../models/models.module';
 import { AcceptanceModule } from './acceptance.module';
+import { GenerationsReader } from './generations.reader';
 import { GenerationsService } from './generations.service';
 import { Terminations } from './terminations';
 import { TextToImageController } from './text-to-image.controller';
@@ -11,7 +12,7 @@ import { TextToImageController } from './text-to-image.controller';
 @Module({
   imports: [TypeOrmModule.forFeature([Generation, Task]), ModelsModule, AcceptanceModule],
   controllers: [TextToImageController],
-  providers: [GenerationsService, Terminations],
+  providers: [GenerationsService, GenerationsReader, Terminations],
   exports: [GenerationsService, Terminations],
 })
 export class TextToImageModule {}
