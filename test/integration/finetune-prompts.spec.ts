@@ -131,7 +131,7 @@ describe('Prompts', () => {
       expect(await count(100)).toBeLessThan(two + 50);
     });
 
-    it('makes the task and its job, and adds the token if the text lacks it', async () => {
+    it('makes the task, and adds the token if the text lacks it', async () => {
       const { id } = await makeFinetune(api, key, { name: 'tin robot', token: 'ohwx', model: 'shapes' });
       const [first, second] = await makePrompts(api, key, id, [
         { prompt: 'a Tin Robot by a tin robot' },

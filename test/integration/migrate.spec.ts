@@ -162,7 +162,7 @@ describe(migrate.name, () => {
         return rows.length > 0;
       }, 'the migration waits');
       await client.query('ROLLBACK');
-      await expect(migrating).resolves.toEqual(['Baseline1796000000000']);
+      await expect(migrating).resolves.toContain('Baseline1796000000000');
     });
   });
 

@@ -14,7 +14,7 @@ export async function insertFinetune(manager: EntityManager, ownerId: string): P
   return manager.findOneByOrFail(Finetune, { id });
 }
 
-/** Inserts a Prompt of a Fine-Tune and its task; by default a queued one, without a job. */
+/** Inserts a Prompt of a Fine-Tune and its task; by default a queued one. */
 export async function insertPrompt(
   manager: EntityManager,
   finetune: Finetune,

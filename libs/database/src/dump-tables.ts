@@ -15,8 +15,8 @@ export interface DumpContents {
 }
 
 /**
- * Reads all our tables as they are at one moment, while the service runs. The tables of the queue are not among them,
- * because the sweepers add a job for every row that needs one.
+ * Reads all our tables as they are at one moment, while the service runs. The tables of the queue are not among them:
+ * its jobs only wake workers.
  * @param write takes the rows of one table in PostgreSQL's text format of COPY
  * @throws DatabaseUnusableError
  */

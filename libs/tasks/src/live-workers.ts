@@ -8,7 +8,7 @@ export const workerBeatMs = 5_000;
 const reportMs = 1_000;
 
 /** A process that is silent for this long counts as gone. */
-export const silentMs = 3 * workerBeatMs;
+const silentMs = 3 * workerBeatMs;
 
 /** What an inference process draws on and with. */
 export interface WorkerAbilities {
@@ -29,7 +29,7 @@ export interface Presence {
   leave(): Promise<void>;
 }
 
-/** What a live process says that it can do; `models` is null of an older version, which does not say. */
+/** What a live process says that it can do. */
 export type LiveWorker = Pick<InferenceWorker, 'devices' | 'models' | 'broken'>;
 
 /**
@@ -136,7 +136,7 @@ export function devicesFor(
   { name, requiresCuda }: { name: string; requiresCuda: boolean },
   workers: readonly LiveWorker[],
 ): string[] {
-  const able = workers.filter(({ models }) => models?.includes(name) ?? true).flatMap(({ devices }) => devices);
+  const able = workers.filter(({ models }) => models.includes(name)).flatMap(({ devices }) => devices);
   const devices = new Set(able.filter((device) => !requiresCuda || device.startsWith('cuda:')));
   return [...devices].sort((a, b) => indexOf(a) - indexOf(b));
 }
@@ -146,7 +146,7 @@ export function problemFor(
   { name, hash }: { name: string; hash: string | undefined },
   workers: readonly LiveWorker[],
 ): string | undefined {
-  if (workers.some(({ models }) => models?.includes(name) ?? true)) return undefined;
+  if (workers.some(({ models }) => models.includes(name))) return undefined;
   const refused = workers.flatMap(({ broken }) => broken ?? []);
   return refused.find((model) => model.name === name && model.hash === hash)?.problem;
 }

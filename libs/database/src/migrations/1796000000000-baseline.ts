@@ -229,7 +229,7 @@ export const baselineSql = `
   CREATE TABLE inference_workers (
     id varchar(24) NOT NULL,
     devices text array NOT NULL,
-    models text array,
+    models text array NOT NULL,
     engines json,
     broken json,
     started_at timestamptz(3) NOT NULL,

@@ -3,7 +3,7 @@ import { bigintAsNumber, type Metadata } from '../common/column';
 import { Finetune } from '../finetunes/finetune';
 import { Drawing } from '../tasks/drawing';
 
-/** A Prompt of a Fine-Tune. The task with the same id draws it. */
+/** A Prompt of a Fine-Tune. The drawing with the same id says what is drawn. */
 @Entity('finetune_prompts')
 @Index('finetune_prompts_finetune_seq_idx', ['finetuneId', 'seq'])
 export class FinetunePrompt {
@@ -27,7 +27,7 @@ export class FinetunePrompt {
   @Column('bigint', { name: 'seq', generated: 'increment', transformer: bigintAsNumber })
   seq: number;
 
-  /** The text as it was sent; the task has the text that is drawn. */
+  /** The text as it was sent; the drawing has the text that is drawn. */
   @Column('text', { name: 'prompt' })
   prompt: string;
 

@@ -2,7 +2,7 @@ import { Column, Entity, Index, JoinColumn, OneToOne, PrimaryColumn, type Relati
 import { bigintAsNumber, type Metadata } from '../common/column';
 import { Drawing } from '../tasks/drawing';
 
-/** A caller's text-to-image request. The task with the same id draws it. */
+/** A caller's text-to-image request. The drawing with the same id says what is drawn. */
 @Entity('generations')
 @Index('generations_owner_seq_idx', ['ownerId', 'seq'])
 export class Generation {

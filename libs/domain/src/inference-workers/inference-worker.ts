@@ -42,16 +42,13 @@ export class InferenceWorker {
   /** The devices actually used: `cpu`, `webgpu` or `cuda:<n>`. */
   @Column('text', { array: true }) devices: string[];
 
-  /**
-   * The models it can draw now, those that its stand-in stands in for included; null: an older
-   * version, which does not say.
-   */
-  @Column('text', { array: true, nullable: true }) models: string[] | null;
+  /** The models it can draw now, those that its stand-in stands in for included. */
+  @Column('text', { array: true }) models: string[];
 
-  /** Its engines, one a device; null: an older version, which does not say. */
+  /** Its engines, one a device; null until they have reported. */
   @Column('json', { nullable: true }) engines: EngineReport[] | null;
 
-  /** The models that its engines have refused; null: an older version, which does not say. */
+  /** The models that its engines have refused; null until they have reported. */
   @Column('json', { nullable: true }) broken: BrokenModel[] | null;
   @Column({ type: 'timestamptz', precision: 3 }) startedAt: Date;
   @Column({ type: 'timestamptz', precision: 3 }) heartbeatAt: Date;

@@ -76,5 +76,5 @@ export class Drawing {
   promptChunks: number | null;
 }
 
-/** A task of this kind with what it draws, as a worker has it. */
+/** A task with what it draws, as a worker has both. */
 export type DrawingTask = Task & Omit<Drawing, 'task'>;

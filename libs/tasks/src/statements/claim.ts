@@ -1,4 +1,4 @@
-import { workerBeatMs, silentMs } from '../live-workers';
+import { workerBeatMs } from '../live-workers';
 import { queueHeads } from './queue-heads';
 
 /**
@@ -23,9 +23,6 @@ const isOffered = `($4::text[] IS NULL OR head.model = ANY ($4) OR $5::boolean
   AND NOT EXISTS (
     SELECT FROM drawable_models seen
     WHERE seen.name = head.model AND seen.drawable_at > now() - interval '${workerBeatMs + undrawableAfterMs} ms'
-  )
-  AND NOT EXISTS (
-    SELECT FROM inference_workers WHERE models IS NULL AND heartbeat_at > now() - interval '${silentMs} ms'
   ))`;
 
 /** A sandbox key has no limit: nothing of an engine is taken. PostgreSQL wants every parameter used. */
