@@ -71,7 +71,7 @@ describe("a Fine-Tune's weights", () => {
     const resolver = new ModelResolver(bench.config, bench.storage, unused, unused, unused, unused, bench.dataSource);
     const broken = new EngineBrokenError('ENOENT');
     const noted = (weightsKey: string) =>
-      resolver.noted(broken, { finetuneId } as never, { weightsKey } as never, 'cpu');
+      resolver.errorAfterRefusal(broken, { finetuneId } as never, { weightsKey } as never, 'cpu');
     expect(await noted('weights/robot.safetensors')).toBe(broken);
     expect(await noted('weights/deleted.safetensors')).toBeInstanceOf(DrawingAbortedError);
   });

@@ -40,7 +40,7 @@ describe(TaskIntake.name, () => {
     const [bad, ...good] = await Promise.allSettled([insert(owner, [twice]), ...others.map((other) => insert(other))]);
     expect(bad).toMatchObject({ status: 'rejected', reason: { code: '23505' } });
     expect(good.map(({ status }) => status)).toEqual(others.map(() => 'fulfilled'));
-    expect((await insert(owner)).admitted).toBe(true);
+    expect((await insert(owner)).accepted).toBe(true);
   });
 
   itOnce('delays nobody else when an owner’s row is locked', async () => {
@@ -72,11 +72,11 @@ describe(TaskIntake.name, () => {
           Array.from({ length: size }, () => task(owner)),
           { maxQueued: 10, intake: n % 2 === 0 ? bench.intake : second },
         );
-      expect(await ask(0, 11)).toEqual({ admitted: false, revoked: false, queued: 0 });
+      expect(await ask(0, 11)).toEqual({ accepted: false, revoked: false, queued: 0 });
       const outcomes = await Promise.all(Array.from({ length: 30 }, (_, n) => ask(n, 1 + (n % 3 === 0 ? 1 : 0))));
-      expect(outcomes.some(({ admitted }) => !admitted)).toBe(true);
+      expect(outcomes.some(({ accepted }) => !accepted)).toBe(true);
       expect(await count(owner)).toBe(10);
-      expect(await ask(1)).toEqual({ admitted: false, revoked: false, queued: 10 });
+      expect(await ask(1)).toEqual({ accepted: false, revoked: false, queued: 10 });
     }
   });
 });

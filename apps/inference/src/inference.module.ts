@@ -29,7 +29,7 @@ import { FileSweeper } from './sweeper/file-sweeper';
 import { MergeSweeper } from './sweeper/merge-sweeper';
 import { Sweeper } from './sweeper/sweeper';
 
-/** The worker: consumes the drawing queue, draws for sandbox keys, sweeps, and serves its health checks. */
+/** The worker: claims tasks and draws them, also those of sandbox keys, sweeps, and serves its health checks. */
 @Module({})
 export class InferenceModule implements BeforeApplicationShutdown, OnApplicationShutdown {
   static forRoot(options: InferenceOptions): DynamicModule {
@@ -82,7 +82,7 @@ export class InferenceModule implements BeforeApplicationShutdown, OnApplication
   }
 
   /**
-   * The processor has given its tasks back by now; closing the rest needs neither queue nor database, which
+   * The loops have released their tasks by now; closing the rest needs neither queue nor database, which
    * are closed after this.
    */
   async onApplicationShutdown(): Promise<void> {

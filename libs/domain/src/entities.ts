@@ -9,7 +9,7 @@ import { Image } from './tasks/image';
 import { Drawing } from './tasks/drawing';
 import { Task } from './tasks/task';
 import { DrawableModel, InferenceWorker } from './inference-workers/inference-worker';
-import { DailyUsage, RateBucket, StorageUse, Upload } from './api-keys/key-counts';
+import { DailyUsage, RateBucket, StorageUse, Upload } from './api-keys/key-usage';
 import { SignInCode } from './sign-in/sign-in-code';
 import { Style } from './styles/style';
 import { WebhookAttempt } from './webhooks/webhook-attempt';

@@ -1,9 +1,9 @@
 import type { EntityManager } from 'typeorm';
 import { changeChannel } from './channels';
-import { claimStatement, waitsForOthersStatement } from './statements/claim';
+import { claimStatement, taskForOtherModelsStatement } from './statements/claim';
 
 /** What a worker wants to draw now. */
-export interface Wanted {
+export interface ClaimFilter {
   /** Whether it asks for tasks of sandbox keys; else for those of all others. */
   sandbox?: boolean;
   /** Owners whose queued tasks are not wanted. */
@@ -23,7 +23,7 @@ const uniqueViolation = '23505';
 /** Claims the next task in turn. @returns its id; undefined if none is due. */
 export async function claimNext(
   manager: EntityManager,
-  { sandbox = false, except = [], models, undrawable = false, loaded = [] }: Wanted,
+  { sandbox = false, except = [], models, undrawable = false, loaded = [] }: ClaimFilter,
   maxConcurrent: number,
 ): Promise<string | undefined> {
   for (let left = claimTries; ; left--)
@@ -37,7 +37,7 @@ export async function claimNext(
 }
 
 /** Whether something waits that none of these models draws. */
-export async function waitsForOthers(manager: EntityManager, models: readonly string[]): Promise<boolean> {
-  const [{ waits }] = await manager.query<[{ waits: boolean }]>(waitsForOthersStatement, [models]);
+export async function hasTaskForOtherModels(manager: EntityManager, models: readonly string[]): Promise<boolean> {
+  const [{ waits }] = await manager.query<[{ waits: boolean }]>(taskForOtherModelsStatement, [models]);
   return waits;
 }

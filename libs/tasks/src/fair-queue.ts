@@ -12,8 +12,8 @@ const waitingOwners = `waiting (owner_id) AS (
 )`;
 
 /**
- * Puts an owner who comes anew level with the one who has had the least of those who have something to draw, for a rest
- * earns no credit. What is still being drawn counts as not yet charged, for its estimate may be far too high.
+ * Raises the virtual time of an owner who comes anew to the lowest of those who have something to draw: idle time earns
+ * no priority. What is still being drawn counts as not yet charged, because its estimate may be far too high.
  * Parameter: the owner.
  */
 export const levelNewcomerStatement = `
@@ -28,8 +28,8 @@ FROM (SELECT owner_id FROM waiting UNION SELECT owner_id FROM drawing) AS presen
 JOIN fair_shares AS share USING (owner_id) LEFT JOIN drawing USING (owner_id)
 ON CONFLICT (owner_id) DO UPDATE SET virtual_time = greatest(fair_shares.virtual_time, excluded.virtual_time)`;
 
-/** What runs one statement. */
-type Queryable = Pick<EntityManager, 'query'>;
+/** Runs a statement: an entity manager or a data source. */
+export type Queryable = Pick<EntityManager, 'query'>;
 
 /**
  * How many tasks are likely to be drawn before each of these: the owner's older ones, and the same number of every

@@ -3,7 +3,7 @@ export { cancelAll } from './cancellation';
 export { announce, changeChannel, deliveryChannel, progressChannel, stopChannel } from './channels';
 export type { StepMessage } from './channels';
 export { ClaimLoop } from './claim-loop';
-export type { Wanted } from './claims';
+export type { ClaimFilter } from './claims';
 export { deathsAfter, fatalCount } from './deaths';
 export { acceptedWeights, costOf, findDrawing, weightsLabel } from './drawings';
 export type { WeightsOfTask } from './drawings';

@@ -8,7 +8,7 @@ export const workerBeatMs = 5_000;
 const reportMs = 1_000;
 
 /** A process that is silent for this long counts as gone. */
-const silentMs = 3 * workerBeatMs;
+const workerGoneMs = 3 * workerBeatMs;
 
 /** What an inference process draws on and with. */
 export interface WorkerAbilities {
@@ -77,7 +77,7 @@ export class LiveWorkers {
   all(): Promise<LiveWorker[]> {
     return this.dataSource.query(
       `SELECT devices, models, broken FROM inference_workers WHERE heartbeat_at > now() - $1 * interval '1 ms'`,
-      [silentMs],
+      [workerGoneMs],
     );
   }
 
@@ -85,7 +85,7 @@ export class LiveWorkers {
   reports(most: number): Promise<InferenceWorker[]> {
     return this.dataSource.manager
       .createQueryBuilder(InferenceWorker, 'worker')
-      .where(`worker.heartbeat_at > now() - :silentMs * interval '1 ms'`, { silentMs })
+      .where(`worker.heartbeat_at > now() - :workerGoneMs * interval '1 ms'`, { workerGoneMs })
       .orderBy({ 'worker.startedAt': 'DESC', 'worker.id': 'DESC' })
       .limit(most)
       .getMany();
@@ -95,7 +95,7 @@ export class LiveWorkers {
     const [found] = await this.dataSource.query<{ id: string }[]>(
       `SELECT id FROM inference_workers WHERE heartbeat_at > now() - $1 * interval '1 ms'
        ORDER BY started_at, id LIMIT 1`,
-      [silentMs],
+      [workerGoneMs],
     );
     return found?.id;
   }

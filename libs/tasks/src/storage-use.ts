@@ -1,7 +1,4 @@
-/** Runs a statement: an entity manager or a data source. */
-interface Queryable {
-  query<T = unknown>(statement: string, parameters?: unknown[]): Promise<T>;
-}
+import { type Queryable } from './fair-queue';
 
 /** Change in bytes of a caller's files; negative when files are deleted. */
 export interface StoredChange {

@@ -26,7 +26,7 @@ export interface NewTasks {
  * Whether a request was inserted. If not, its owner's key is revoked, or its limit has no room beside the
  * `queued` tasks that wait.
  */
-export type InsertOutcome = { admitted: true } | { admitted: false; revoked: boolean; queued: number };
+export type InsertOutcome = { accepted: true } | { accepted: false; revoked: boolean; queued: number };
 
 /**
  * With fewer places left than this in a key's limit of waiting tasks, its requests are counted one after the other.
@@ -55,16 +55,16 @@ export class TaskIntake {
       let { revoked, queued, present } = await look(manager, ownerId, maxQueued);
       const room = (): number => maxQueued - queued - tasks.length;
       if (maxQueued > 0 && (tasks.length > 1 || room() < fewPlaces)) {
-        await manager.query(`SELECT pg_advisory_xact_lock(hashtextextended('admission ' || $1, 0))`, [ownerId]);
+        await manager.query(`SELECT pg_advisory_xact_lock(hashtextextended('queue of ' || $1, 0))`, [ownerId]);
         // Whatever others have committed before the lock was had is seen by a statement that follows it.
         ({ revoked, queued, present } = await look(manager, ownerId, maxQueued));
       }
-      if (revoked || (maxQueued > 0 && room() < 0)) return { admitted: false, revoked, queued };
+      if (revoked || (maxQueued > 0 && room() < 0)) return { accepted: false, revoked, queued };
       if (!present && tasks.some(({ sandbox }) => !sandbox)) await manager.query(levelNewcomerStatement, [ownerId]);
       await insertRows(manager, tasks);
-      return { admitted: true };
+      return { accepted: true };
     });
-    if (outcome.admitted) await afterCommit(async () => this.wakeUps.ask());
+    if (outcome.accepted) await afterCommit(async () => this.wakeUps.ask());
     return outcome;
   }
 }

@@ -3,7 +3,7 @@ import { Drawing, type DrawingTask, isTerminated, Task } from '@app/domain';
 import type { Transactions } from '@app/queue';
 import type { EntityManager } from 'typeorm';
 import { announce, changeChannel, stopChannel } from './channels';
-import { claimNext, waitsForOthers, type Wanted } from './claims';
+import { claimNext, hasTaskForOtherModels, type ClaimFilter } from './claims';
 import { cancelBatch } from './cancellation';
 import { deathsAfter } from './deaths';
 import { findDrawing, thumbnailOf, writePictures } from './drawings';
@@ -27,7 +27,7 @@ export interface Release {
 const silentBatchSize = 500;
 
 /**
- * Every status change of a task except its insertion. Each first makes sure, by its condition or by a lock, that the
+ * The status changes of a task, except its insertion and `cancelAll` of a whole key. Each first makes sure, by its condition or by a lock, that the
  * row is as the caller last saw it. A worker's writes carry the attempt of its claim and do nothing once the row has
  * another attempt, so a task gets one terminated status and one set of images.
  */
@@ -44,15 +44,15 @@ export class Tasks {
   ) {}
 
   /** Claims the oldest due task of the owner who has used the least compute time and is below its limit. */
-  async claim(wanted: Wanted = {}): Promise<DrawingTask | undefined> {
+  async claim(wanted: ClaimFilter = {}): Promise<DrawingTask | undefined> {
     const { manager } = this.transactions;
     const id = await claimNext(manager, wanted, this.maxConcurrent);
     return id === undefined ? undefined : findDrawing(manager, { id, status: 'processing' });
   }
 
   /** Whether something waits that none of these models draws. */
-  waitsForOthers(models: readonly string[]): Promise<boolean> {
-    return waitsForOthers(this.transactions.manager, models);
+  hasTaskForOtherModels(models: readonly string[]): Promise<boolean> {
+    return hasTaskForOtherModels(this.transactions.manager, models);
   }
 
   /**

@@ -69,7 +69,7 @@ export class EventStream {
     const [lastAttempt, lastStep] = this.sent;
     if (attempt < lastAttempt || (attempt === lastAttempt && step <= lastStep)) return;
     this.sent = [attempt, step];
-    // Who is queued again after this is told so, also at the same position.
+    // A task that is queued again has its position sent, even if that is the same.
     this.position = undefined;
     this.write(this.answer.writableNeedDrain ? brief : whole);
   }

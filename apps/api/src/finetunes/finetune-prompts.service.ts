@@ -15,7 +15,7 @@ import { Transactions } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
-import { AcceptanceService, type Order } from '../generations/acceptance.service';
+import { AcceptanceService, type RequestedTasks } from '../generations/acceptance.service';
 import type { CallerKey } from '../http/caller.decorator';
 import { findOwned } from '../http/find-owned';
 import { FinetunesService } from './finetunes.service';
@@ -194,7 +194,7 @@ export class FinetunePromptsService {
    * @throws UnprocessableError for weights that no longer fit; NotFoundError for a Fine-Tune deleted meanwhile; what
    * `AcceptanceService` throws
    */
-  private async insert(caller: CallerKey, order: Order<NewPrompt> & { finetune: Finetune }): Promise<void> {
+  private async insert(caller: CallerKey, order: RequestedTasks<NewPrompt> & { finetune: Finetune }): Promise<void> {
     const base = weightsName(order.served);
     const { finetune, tasks } = order;
     if (finetune.isStale(base)) throw new UnprocessableError('FineTuneStale', staleNote(finetune, base));

@@ -18,10 +18,10 @@ import { StorageQuota } from '../http/storage-quota';
 import { PromptLengths } from '../models/prompt-lengths.service';
 
 /** A new task as a request asks for it. */
-export type Asked = Omit<NewTask, 'sandbox' | 'promptChunks'>;
+export type RequestedTask = Omit<NewTask, 'sandbox' | 'promptChunks'>;
 
 /** What one request asks for. */
-export interface Order<T extends Asked> {
+export interface RequestedTasks<T extends RequestedTask> {
   /** The model that draws. */
   served: InstalledModel;
   tasks: readonly T[];
@@ -29,7 +29,7 @@ export interface Order<T extends Asked> {
   pointerTo: (index: number) => string;
   /** To the field with a text of a task; beside the pointer if left out. */
   textPointerTo?: (index: number, field: string) => string;
-  /** Whose word the texts have. */
+  /** The Fine-Tune whose token stands in the texts. */
   finetune?: Finetune;
 }
 
@@ -90,7 +90,10 @@ export class AcceptanceService {
    * InvalidError for an order that a sandbox cannot follow; UnauthorizedError for a key that was revoked meanwhile;
    * QueueFullError if the key would exceed its limit of waiting tasks, whatever else is being written.
    */
-  async insert<T extends Asked>({ id: ownerId, maxQueued, storage, sandbox }: CallerKey, order: Order<T>) {
+  async insert<T extends RequestedTask>(
+    { id: ownerId, maxQueued, storage, sandbox }: CallerKey,
+    order: RequestedTasks<T>,
+  ) {
     const { served, tasks: asked, pointerTo, finetune } = order;
     const { textPointerTo = (index: number, field: string) => `${pointerTo(index)}/${field}` } = order;
     this.quota.assertRoom(storage);
@@ -104,7 +107,7 @@ export class AcceptanceService {
     const tasks = asked.map((task, index) => ({ ...task, sandbox, promptChunks: chunks[index] }));
     const cap = maxQueued ?? this.config.maxQueuedPerKey;
     const outcome = await this.intake.insert({ ownerId, maxQueued: cap, tasks });
-    if (outcome.admitted) return tasks;
+    if (outcome.accepted) return tasks;
     if (outcome.revoked) throw new UnauthorizedError();
     throw new QueueFullError(cap, outcome.queued, tasks.length);
   }

@@ -33,7 +33,7 @@ export class RequestInterceptor implements NestInterceptor {
     @Inject(CONFIG) private readonly config: Config,
   ) {}
 
-  /** @throws InvalidError for what the route does not take; TooManyRequestsError, and what `JsonBody` throws */
+  /** @throws InvalidError for what the route does not take; TooManyError, and what `JsonBody` throws */
   async intercept(context: ExecutionContext, next: CallHandler): Promise<Observable<unknown>> {
     const http = context.switchToHttp();
     const [request, response] = [http.getRequest<Request>(), http.getResponse<Response>()];

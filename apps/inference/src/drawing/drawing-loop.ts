@@ -68,7 +68,7 @@ export class DrawingLoop implements OnApplicationBootstrap, BeforeApplicationShu
     try {
       const wanted = this.wanted();
       task = await this.tasks.claim(wanted);
-      if (!task && (await this.tasks.waitsForOthers(wanted.models))) void this.models.refreshUnlessJustRead();
+      if (!task && (await this.tasks.hasTaskForOtherModels(wanted.models))) void this.models.refreshUnlessJustRead();
     } finally {
       if (!task) loan.giveBack();
     }

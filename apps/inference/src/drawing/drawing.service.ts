@@ -36,7 +36,7 @@ interface Drawn {
 export class DrawingService {
   constructor(
     private readonly tasks: Tasks,
-    @Inject(ModelResolver) private readonly models: Pick<ModelResolver, 'resolve' | 'noted'>,
+    @Inject(ModelResolver) private readonly models: Pick<ModelResolver, 'resolve' | 'errorAfterRefusal'>,
     @Inject(Upscalers) private readonly upscalers: Pick<Upscalers, 'plainName' | 'find'>,
     private readonly pictures: PictureStore,
     private readonly progress: ProgressPublisher,
@@ -115,7 +115,7 @@ export class DrawingService {
         },
       });
       const { computeMs } = await drawing.finally(ended).catch(async (error: Error) => {
-        throw await this.models.noted(error, task, model, engine.device);
+        throw await this.models.errorAfterRefusal(error, task, model, engine.device);
       });
       loan.giveBack();
       onDrawn();

@@ -58,10 +58,15 @@ export class ModelResolver {
 
   /**
    * Remembers a model that a device has refused, so that it is not loaded there for every task.
-   * @returns the error of the task: one after which it is tried again, where another device of this worker may draw it,
-   * and one that counts for nothing, where its weights were replaced before they were read
+   * @returns the error of the task: it is tried again if another device of this worker can draw it; a
+   * DrawingAbortedError, which counts as no failure, if its weights were replaced before they were read
    */
-  async noted(error: Error, task: ResolvedTask, model: ResolvedModel, device: string | undefined): Promise<Error> {
+  async errorAfterRefusal(
+    error: Error,
+    task: ResolvedTask,
+    model: ResolvedModel,
+    device: string | undefined,
+  ): Promise<Error> {
     if (error instanceof EngineBrokenError && (await this.areWeightsReplaced(task, model)))
       return new DrawingAbortedError('The weights of the Fine-Tune were replaced meanwhile.');
     if (!(error instanceof ModelBrokenError) || device === undefined) return error;

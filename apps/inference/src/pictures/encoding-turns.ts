@@ -39,7 +39,7 @@ export class EncodingTurns {
   async large<T>(owner: string, givenUp: AbortSignal, work: () => Promise<T>): Promise<T> {
     const cameAt = performance.now();
     const waitMs = (): number => (givenUp.aborted ? 0 : cameAt + this.longestWaitMs(owner) - performance.now());
-    // It waits without a turn, which is another's meanwhile. Others may have come until it is its turn.
+    // The wait holds no turn, so that others can encode; whoever came meanwhile is looked for again with the turn.
     for (;;) {
       while (waitMs() > 0) await this.changed(givenUp, waitMs());
       const end = await this.turns.large.take(owner);

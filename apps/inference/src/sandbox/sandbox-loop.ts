@@ -40,7 +40,7 @@ export class SandboxLoop implements OnApplicationBootstrap, BeforeApplicationShu
     const source = { key: sandboxName, name: sandboxName, folder: '', hash: '' };
     const models = {
       resolve: async () => ({ source, servedBy: sandboxName, requiresCuda: false, refusedOn: [] }),
-      noted: async (error: Error) => error,
+      errorAfterRefusal: async (error: Error) => error,
     };
     const upscalers = { plainName: sandboxName, find: async () => undefined };
     const metrics = { drawingEnded: () => undefined };

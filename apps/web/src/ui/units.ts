@@ -11,7 +11,7 @@ export function sizeOf(bytes: number): string {
     unit++;
   }
   const digits = unit === 0 || value >= 100 ? 0 : 1;
-  // What is there at all is at least one.
+  // A small file is never shown as 0 kB.
   return `${(unit === 0 ? Math.ceil(value) : value).toFixed(digits)} ${units[unit]}`;
 }
 

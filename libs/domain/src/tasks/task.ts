@@ -8,7 +8,7 @@ export type TaskKind = (typeof taskKinds)[number];
 
 /**
  * One piece of a worker's work, and its progress; the row of its kind, with the same id, says what is to be done.
- * Only the conditional updates of `Tasks` change the status.
+ * Only the conditional updates of `libs/tasks` change the status.
  */
 @Entity('tasks')
 @Check('tasks_status_check', `"status" IN ('queued', 'processing', 'succeeded', 'failed', 'canceled')`)

@@ -91,6 +91,6 @@ charged AS (
 SELECT id, pg_notify($2, id) FROM claimed`;
 
 /** Whether a queued task is of none of the models $1. */
-export const waitsForOthersStatement = `
+export const taskForOtherModelsStatement = `
 WITH RECURSIVE ${queueHeads(false)}
 SELECT EXISTS (SELECT FROM queue_heads WHERE model <> ALL ($1)) AS waits`;

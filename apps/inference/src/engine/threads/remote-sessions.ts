@@ -5,9 +5,9 @@ import type { AskedCall, DeviceCalls } from '../time/device-calls';
 import { errorFromCopy, type OpenedGraph, type SessionAnswer, type SessionCommand } from './session-protocol';
 import { threadsNow } from '../time/work-clock';
 
-type Wanted = SessionCommand extends infer C ? (C extends SessionCommand ? Omit<C, 'id'> : never) : never;
+type ClaimFilter = SessionCommand extends infer C ? (C extends SessionCommand ? Omit<C, 'id'> : never) : never;
 /** What to open. */
-export type Openable = Extract<Wanted, { type: 'open' | 'openFile' }>;
+export type Openable = Extract<ClaimFilter, { type: 'open' | 'openFile' }>;
 
 interface Waiting {
   resolve: (answer: SessionAnswer) => void;
@@ -89,7 +89,7 @@ export class RemoteSessions {
     await this.exited;
   }
 
-  private ask(wanted: Wanted, moved: ArrayBuffer[] = [], call?: AskedCall): Promise<SessionAnswer> {
+  private ask(wanted: ClaimFilter, moved: ArrayBuffer[] = [], call?: AskedCall): Promise<SessionAnswer> {
     const id = this.nextId++;
     return new Promise((resolve, reject) => {
       try {
