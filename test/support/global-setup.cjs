@@ -117,11 +117,16 @@ function allowsPrograms() {
   return mount !== undefined && !mount.split(' ')[3].split(',').includes('noexec');
 }
 
-/** Those of runs that were killed. */
+/** Those of runs that were killed; one that cannot be removed, such as a mounted one, stays. */
 function removeLeftovers() {
   for (const name of readdirSync(shared)) {
     const pid = new RegExp(`^${prefix}(\\d+)-`).exec(name)?.[1];
-    if (pid && !isRunning(Number(pid))) rmSync(join(shared, name), { recursive: true, force: true });
+    if (!pid || isRunning(Number(pid))) continue;
+    try {
+      rmSync(join(shared, name), { recursive: true, force: true });
+    } catch (error) {
+      console.warn(`${join(shared, name)} is left from another run: ${error.message}`);
+    }
   }
 }
 
