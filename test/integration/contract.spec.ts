@@ -250,6 +250,7 @@ describe('The contract', () => {
         await api.dataSource.manager.insert(InferenceWorker, {
           id: newIdentifier(),
           devices: ['cpu'],
+          models: [],
           startedAt: new Date(),
           heartbeatAt: new Date(),
         });
