@@ -83,17 +83,23 @@ describeInBrowser('The page in a browser', () => {
     // Twice as many calls of the U-Net, so that a browser which gets no processor for seconds still sees some of the
     // steps.
     await page.getByLabel('Scheduler', { exact: true }).selectOption('heun');
-    const preview = page.locator('.stage').getByTestId('preview');
-    const step = page.locator('.stage').getByText(/^Step \d+ of 50$/);
-    // Both are there only while they are drawn, which may be over when one has been waited for.
-    const seen = Promise.all([preview.waitFor(), step.waitFor()]);
-    await page.keyboard.press('Control+Enter');
-    await seen;
+    // The preview is there only while the picture is drawn, so it is read in the moment in which it is there.
     await page.evaluate(`
       globalThis.shifts = [];
-      new PerformanceObserver((list) => shifts.push(...list.getEntries().map(({ value }) => value))).observe({ type: 'layout-shift' });
+      globalThis.preview = new Promise((resolve) => {
+        const observer = new MutationObserver(() => {
+          const found = document.querySelector('.stage [data-testid="preview"]');
+          if (!found?.src || !/Step \\d+ of 50/.test(document.querySelector('.stage').textContent)) return;
+          observer.disconnect();
+          new PerformanceObserver((list) => shifts.push(...list.getEntries().map(({ value }) => value))).observe({ type: 'layout-shift' });
+          resolve(found.src);
+        });
+        observer.observe(document.body, { subtree: true, childList: true, attributes: true, characterData: true });
+      });
+      undefined;
     `);
-    expect(await preview.getAttribute('src')).toMatch(/^data:image\/jpeg;base64,/);
+    await page.keyboard.press('Control+Enter');
+    expect(await page.evaluate<string>('preview')).toMatch(/^data:image\/jpeg;base64,/);
     await page.locator('.stage button img').first().waitFor();
     await until(
       () => page.evaluate<boolean>(`document.querySelector('.stage button img').naturalWidth === 512`),

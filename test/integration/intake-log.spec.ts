@@ -21,7 +21,7 @@ it('a request that the database refuses writes no prompt to the log of the embed
     const intake = new TaskIntake(new Transactions(dataSource), wakeUps);
     const ownerId = newIdentifier();
     const work = { ownerId, maxQueued: 10, tasks: [newTask(ownerId, { prompt: 'a secret star' })] };
-    expect(await intake.insert(work)).toEqual({ admitted: true });
+    expect(await intake.insert(work)).toEqual({ accepted: true });
     await expect(intake.insert(work)).rejects.toThrow('duplicate key');
     const log = (): string => readFileSync(join(folder, 'logs', 'postgres.log'), 'utf8');
     await until(async () => log().includes('duplicate key'), 'the server has logged it');
