@@ -117,6 +117,13 @@ export function varintField(number: number, value: number): Buffer {
   return Buffer.concat([varint(number * 8), varint(value)]);
 }
 
+/** Encodes a float field. */
+export function floatField(number: number, value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeFloatLE(value);
+  return Buffer.concat([varint(number * 8 + 5), bytes]);
+}
+
 /** Encodes a string, bytes or message field. */
 export function bytesField(number: number, value: string | Buffer): Buffer {
   const bytes = Buffer.from(value as string);

@@ -1,0 +1,144 @@
+/** diffusers' `models/unets/unet_2d_condition.py`: what Stable Diffusion 1.x, 2.x and XL predict noise with. */
+import type { Graph, Value } from '../graph/graph';
+import { Module } from '../graph/module';
+import type { ModuleOptions } from '../graph/module';
+import { downsample2D, resnetBlock2D, timestepEmbedding, transformer2DModel, upsample2D } from './blocks';
+
+/** What no weight's shape tells, in the words of `config.json`. */
+export interface UNet2DConditionConfig {
+  /** Heads of attention in all levels, or in each; `config.json` also calls them `attention_head_dim`. */
+  numAttentionHeads: number | readonly number[];
+  normNumGroups: number;
+  normEps: number;
+  flipSinToCos: boolean;
+  freqShift: number;
+  /** Width of the embedding of each of XL's `time_ids`. */
+  additionTimeEmbedDim: number;
+}
+
+/** What is usual in Stable Diffusion, where a `config.json` does not say otherwise. */
+export const unetDefaults: UNet2DConditionConfig = {
+  numAttentionHeads: 8,
+  normNumGroups: 32,
+  normEps: 1e-5,
+  flipSinToCos: true,
+  freqShift: 0,
+  additionTimeEmbedDim: 256,
+};
+
+/** The picture on its way down, and what the way up takes from it. */
+interface Encoded {
+  x: Value;
+  /** The time embedding after its activation. */
+  emb: Value;
+  context: Value;
+  skips: Value[];
+}
+
+/**
+ * Inputs: `sample` [batch, channels, height, width], `timestep` [batch], `encoder_hidden_states` [batch, tokens, width];
+ * of a distilled model `timestep_cond` [batch, width]; of XL `text_embeds` [batch, width] and `time_ids` [batch, 6].
+ * Output: `out_sample`.
+ * @param hasResiduals whether it takes those of a ControlNet, which may be empty: `down_block_additional_residuals.<i>`
+ * and `mid_block_additional_residual`
+ */
+export function unet2DConditionModel(
+  options: ModuleOptions,
+  config: UNet2DConditionConfig,
+  hasResiduals = false,
+): { graph: Graph; unused: string[] } {
+  const m = Module.of(options);
+  const { normNumGroups: groups, normEps: epsilon } = config;
+  const { x: encoded, emb, context, skips } = encodeSample(m, config);
+  const residuals = skips.map((_, i) => hasResiduals && residual(m, `down_block_additional_residuals.${i}`));
+  const middle = hasResiduals && residual(m, 'mid_block_additional_residual');
+  let x = middle
+    ? m.whenFilled(
+        middle,
+        () => m.add(encoded, middle),
+        () => m.op('Identity', [encoded]),
+      )
+    : encoded;
+  for (const [i, block] of m.list('up_blocks').entries()) {
+    const attentions = block.list('attentions');
+    for (const [j, resnet] of block.list('resnets').entries()) {
+      const [skip, added] = [skips.pop()!, residuals.pop()];
+      const inner = x;
+      const plain = (): Value => block.concat([inner, skip], 1);
+      x = added ? block.whenFilled(added, () => block.concat([inner, block.add(skip, added)], 1), plain) : plain();
+      x = resnetBlock2D(resnet, x, { groups, epsilon }, emb);
+      if (attentions[j]) x = transformer2DModel(attentions[j], x, context, headsOf(config, -1 - i), groups);
+    }
+    if (block.has('upsamplers')) x = upsample2D(block.at('upsamplers', 0), x, skips.at(-1));
+  }
+  x = m.conv(m.silu(m.groupNorm(x, 'conv_norm_out', groups, epsilon)), 'conv_out');
+  m.output('out_sample', x, ['batch', m.shape('conv_out.weight')[0], 'height', 'width']);
+  return m.finish();
+}
+
+const residual = (m: Module, name: string): Value =>
+  m.input(
+    name,
+    [0, 1, 2, 3].map((axis) => `${name}:${axis}`),
+  );
+
+/** Heads of a level; the last one is -1. */
+function headsOf({ numAttentionHeads: heads }: UNet2DConditionConfig, level: number): number {
+  return typeof heads === 'number' ? heads : heads.at(level)!;
+}
+
+/**
+ * The way down and the middle, which a ControlNet has too. `hint` is what that adds to the first convolution's result.
+ */
+export function encodeSample(m: Module, config: UNet2DConditionConfig, hint?: (x: Value) => Value): Encoded {
+  const { normNumGroups: groups, normEps: epsilon } = config;
+  const sample = m.input('sample', ['batch', m.shape('conv_in.weight')[1], 'height', 'width']);
+  const emb = timeEmbedding(m, config);
+  const context = m.input('encoder_hidden_states', ['batch', 'tokens', contextWidth(m)]);
+  let x = m.conv(sample, 'conv_in');
+  if (hint) x = hint(x);
+  const skips = [x];
+  for (const [i, block] of m.list('down_blocks').entries()) {
+    const attentions = block.list('attentions');
+    for (const [j, resnet] of block.list('resnets').entries()) {
+      x = resnetBlock2D(resnet, x, { groups, epsilon }, emb);
+      if (attentions[j]) x = transformer2DModel(attentions[j], x, context, headsOf(config, i), groups);
+      skips.push(x);
+    }
+    if (block.has('downsamplers')) skips.push((x = downsample2D(block.at('downsamplers', 0), x)));
+  }
+  const middle = m.at('mid_block');
+  const attentions = middle.list('attentions');
+  for (const [i, resnet] of middle.list('resnets').entries()) {
+    x = resnetBlock2D(resnet, x, { groups, epsilon }, emb);
+    if (attentions[i]) x = transformer2DModel(attentions[i], x, context, headsOf(config, -1), groups);
+  }
+  return { x, emb, context, skips };
+}
+
+function contextWidth(m: Module): number | string {
+  const key = m.weightNames().find((name) => name.endsWith('attn2.to_k.weight'));
+  return key === undefined ? 'width' : m.shape(key)[1];
+}
+
+/** The embedding of timestep, guidance, and XL's sizes and pooled text, after its activation: [batch, 1, width]. */
+function timeEmbedding(m: Module, { flipSinToCos, freqShift, additionTimeEmbedDim }: UNet2DConditionConfig): Value {
+  const embed = (t: Value, width: number): Value => timestepEmbedding(m, t, width, flipSinToCos, freqShift);
+  const mlp = (part: Module, x: Value): Value => part.linear(part.silu(part.linear(x, 'linear_1')), 'linear_2');
+  const part = m.at('time_embedding');
+  const timestep = m.reshape(m.input('timestep', ['batch'], 'float32', true), 0, 1);
+  let t = embed(timestep, part.shape('linear_1.weight')[1]);
+  if (part.has('cond_proj')) {
+    const condition = m.input('timestep_cond', ['batch', part.shape('cond_proj.weight')[1]]);
+    t = m.add(t, part.linear(m.reshape(condition, 0, 1, -1), 'cond_proj'));
+  }
+  let emb = mlp(part, t);
+  if (m.has('add_embedding')) {
+    const added = m.at('add_embedding');
+    const pooledWidth = added.shape('linear_1.weight')[1] - 6 * additionTimeEmbedDim;
+    const pooled = m.reshape(m.input('text_embeds', ['batch', pooledWidth]), 0, 1, -1);
+    const sizes = embed(m.input('time_ids', ['batch', 6], 'float32', true), additionTimeEmbedDim);
+    emb = m.add(emb, mlp(added, m.concat([pooled, sizes], 2)));
+  }
+  return m.silu(emb);
+}

@@ -1,0 +1,70 @@
+import { open } from 'node:fs/promises';
+import { decodeBfloat16, decodeFloat16 } from '../tensor/half';
+
+/** Element types of weights: bytes of an element and TensorProto.DataType. Other types are not read. */
+export const tensorTypes = {
+  F64: { bytes: 8, onnx: 11 },
+  F32: { bytes: 4, onnx: 1 },
+  F16: { bytes: 2, onnx: 10 },
+  BF16: { bytes: 2, onnx: 16 },
+  F8_E4M3: { bytes: 1, onnx: 17 },
+  F8_E5M2: { bytes: 1, onnx: 19 },
+} as const;
+
+export type TensorType = keyof typeof tensorTypes;
+
+/** A weight where it lies in a file: nothing is loaded to describe it. */
+export interface NamedTensor {
+  /** Its name in the file, for messages. */
+  name: string;
+  type: TensorType;
+  /** As PyTorch has it: [out, in] of a linear layer, [out, in, height, width] of a convolution. */
+  shape: readonly number[];
+  /** Whether the two axes of a matrix are stored in the other order. */
+  isTransposed?: boolean;
+  /** Path of the file, and where the little-endian values begin in it. */
+  file: string;
+  offset: number;
+}
+
+export type NamedTensors = ReadonlyMap<string, NamedTensor>;
+
+/** A model's files are damaged or are none that can be read; the message is one plain sentence. */
+export class WeightsFileError extends Error {
+  override name = 'WeightsFileError';
+}
+
+export const countOf = (shape: readonly number[]): number => shape.reduce((product, length) => product * length, 1);
+
+export const byteLength = ({ type, shape }: NamedTensor): number => countOf(shape) * tensorTypes[type].bytes;
+
+/** Rows `begin` to `end` of a tensor, which are a range of its bytes. */
+export function rowsOf(tensor: NamedTensor, begin: number, end: number): NamedTensor {
+  const [, ...rest] = tensor.shape;
+  const rowBytes = countOf(rest) * tensorTypes[tensor.type].bytes;
+  return { ...tensor, shape: [end - begin, ...rest], offset: tensor.offset + begin * rowBytes };
+}
+
+/** The tensors whose names begin with `prefix`, without it. */
+export function tensorsBelow(tensors: NamedTensors, prefix: string): NamedTensors {
+  const below = [...tensors].filter(([name]) => name.startsWith(prefix));
+  return new Map(below.map(([name, tensor]) => [name.slice(prefix.length), tensor]));
+}
+
+/** The values of a tensor as float32, in the order in which they are stored. */
+export async function readValues(tensor: NamedTensor): Promise<Float32Array> {
+  const bytes = new Uint8Array(byteLength(tensor));
+  const file = await open(tensor.file, 'r');
+  try {
+    const { bytesRead } = await file.read(bytes, 0, bytes.length, tensor.offset);
+    if (bytesRead !== bytes.length) throw new WeightsFileError(`${tensor.file} ends inside the tensor ${tensor.name}.`);
+  } finally {
+    await file.close();
+  }
+  const { buffer } = bytes;
+  if (tensor.type === 'F32') return new Float32Array(buffer);
+  if (tensor.type === 'F64') return Float32Array.from(new Float64Array(buffer));
+  if (tensor.type === 'F16') return decodeFloat16(new Uint16Array(buffer));
+  if (tensor.type === 'BF16') return decodeBfloat16(new Uint16Array(buffer));
+  throw new WeightsFileError(`The tensor ${tensor.name} is in 8 bits, which only a graph reads.`);
+}
