@@ -4,6 +4,7 @@
  * tokens [rows, tokens, width].
  */
 import type { Value } from '../graph/graph';
+import { attend, conv, gelu, groupNorm, layerNorm, linear, silu } from '../graph/layers';
 import type { Module } from '../graph/module';
 
 /** What no weight's shape tells of normalisation over groups of channels. */
@@ -30,37 +31,37 @@ export function timestepEmbedding(m: Module, t: Value, width: number, flipSinToC
 
 /** @param emb the time embedding [rows, 1, width] after its activation, where there is one */
 export function resnetBlock2D(m: Module, x: Value, { groups, epsilon }: NormConfig, emb?: Value): Value {
-  let y = m.conv(m.silu(m.groupNorm(x, 'norm1', groups, epsilon)), 'conv1');
+  let y = conv(m, silu(m, groupNorm(m, x, 'norm1', groups, epsilon)), 'conv1');
   if (emb) {
-    const time = m.reshape(m.linear(emb, 'time_emb_proj'), 0, -1, 1, 1);
+    const time = m.reshape(linear(m, emb, 'time_emb_proj'), 0, -1, 1, 1);
     const [channels] = m.shape('conv1.weight');
     if (m.shape('time_emb_proj.weight')[0] === channels) {
-      y = m.groupNorm(m.add(y, time), 'norm2', groups, epsilon);
+      y = groupNorm(m, m.add(y, time), 'norm2', groups, epsilon);
     } else {
       // resnet_time_scale_shift: scale_shift
       const [scale, shift] = m.ops('Split', 2, [time, m.integers([channels, channels])], { axis: 1 });
-      const normed = m.groupNorm(y, 'norm2', groups, epsilon);
+      const normed = groupNorm(m, y, 'norm2', groups, epsilon);
       y = m.add(m.mul(normed, m.add(scale, m.number(1))), shift);
     }
-  } else y = m.groupNorm(y, 'norm2', groups, epsilon);
-  y = m.conv(m.silu(y), 'conv2');
-  return m.add(m.has('conv_shortcut') ? m.conv(x, 'conv_shortcut') : x, y);
+  } else y = groupNorm(m, y, 'norm2', groups, epsilon);
+  y = conv(m, silu(m, y), 'conv2');
+  return m.add(m.has('conv_shortcut') ? conv(m, x, 'conv_shortcut') : x, y);
 }
 
 /** Attention of tokens `x` to `context`. */
 export function attention(m: Module, x: Value, context: Value, heads: number): Value {
-  const y = m.attention(m.linear(x, 'to_q'), m.linear(context, 'to_k'), m.linear(context, 'to_v'), heads);
-  return m.linear(y, 'to_out.0');
+  const y = attend(m, linear(m, x, 'to_q'), linear(m, context, 'to_k'), linear(m, context, 'to_v'), heads);
+  return linear(m, y, 'to_out.0');
 }
 
 function basicTransformerBlock(m: Module, x: Value, context: Value, heads: number): Value {
-  const own = m.layerNorm(x, 'norm1');
+  const own = layerNorm(m, x, 'norm1');
   let y = m.add(attention(m.at('attn1'), own, own, heads), x);
-  y = m.add(attention(m.at('attn2'), m.layerNorm(y, 'norm2'), context, heads), y);
+  y = m.add(attention(m.at('attn2'), layerNorm(m, y, 'norm2'), context, heads), y);
   const [inner] = m.shape('ff.net.0.proj.weight');
-  const projected = m.linear(m.layerNorm(y, 'norm3'), 'ff.net.0.proj');
+  const projected = linear(m, layerNorm(m, y, 'norm3'), 'ff.net.0.proj');
   const [hidden, gate] = m.ops('Split', 2, [projected, m.integers([inner / 2, inner / 2])], { axis: 2 });
-  return m.add(m.linear(m.mul(hidden, m.gelu(gate)), 'ff.net.2'), y);
+  return m.add(linear(m, m.mul(hidden, gelu(m, gate)), 'ff.net.2'), y);
 }
 
 export function transformer2DModel(m: Module, x: Value, context: Value, heads: number, groups: number): Value {
@@ -68,13 +69,13 @@ export function transformer2DModel(m: Module, x: Value, context: Value, heads: n
   const [inner] = m.shape('proj_in.weight');
   const toTokens = (pixels: Value): Value => m.transpose(m.reshape(pixels, 0, inner, -1), 0, 2, 1);
   const toPixels = (tokens: Value): Value => m.op('Reshape', [m.transpose(tokens, 0, 2, 1), m.op('Shape', [x])]);
-  const normed = m.groupNorm(x, 'norm', groups, 1e-6);
-  let y = isLinear ? m.linear(toTokens(normed), 'proj_in') : toTokens(m.conv(normed, 'proj_in'));
+  const normed = groupNorm(m, x, 'norm', groups, 1e-6);
+  let y = isLinear ? linear(m, toTokens(normed), 'proj_in') : toTokens(conv(m, normed, 'proj_in'));
   for (const block of m.list('transformer_blocks')) y = basicTransformerBlock(block, y, context, heads);
-  return m.add(isLinear ? toPixels(m.linear(y, 'proj_out')) : m.conv(toPixels(y), 'proj_out'), x);
+  return m.add(isLinear ? toPixels(linear(m, y, 'proj_out')) : conv(m, toPixels(y), 'proj_out'), x);
 }
 
-export const downsample2D = (m: Module, x: Value): Value => m.conv(x, 'conv', { stride: 2 });
+export const downsample2D = (m: Module, x: Value): Value => conv(m, x, 'conv', { stride: 2 });
 
 /** Twice the size, or that of `like`, which may have one row or column less. */
 export function upsample2D(m: Module, x: Value, like?: Value): Value {
@@ -83,5 +84,5 @@ export function upsample2D(m: Module, x: Value, like?: Value): Value {
   const y = sizes
     ? m.op('Resize', [x, '', '', sizes], modes)
     : m.op('Resize', [x, '', m.exactly('twice', [1, 1, 2, 2])], modes);
-  return m.has('conv') ? m.conv(y, 'conv') : y;
+  return m.has('conv') ? conv(m, y, 'conv') : y;
 }

@@ -1,5 +1,6 @@
 /** diffusers' `models/unets/unet_2d_condition.py`: what Stable Diffusion 1.x, 2.x and XL predict noise with. */
 import type { Graph, Value } from '../graph/graph';
+import { conv, groupNorm, linear, silu } from '../graph/layers';
 import { Module } from '../graph/module';
 import type { ModuleOptions } from '../graph/module';
 import { downsample2D, resnetBlock2D, timestepEmbedding, transformer2DModel, upsample2D } from './blocks';
@@ -71,7 +72,7 @@ export function unet2DConditionModel(
     }
     if (block.has('upsamplers')) x = upsample2D(block.at('upsamplers', 0), x, skips.at(-1));
   }
-  x = m.conv(m.silu(m.groupNorm(x, 'conv_norm_out', groups, epsilon)), 'conv_out');
+  x = conv(m, silu(m, groupNorm(m, x, 'conv_norm_out', groups, epsilon)), 'conv_out');
   m.output('out_sample', x, ['batch', m.shape('conv_out.weight')[0], 'height', 'width']);
   return m.finish();
 }
@@ -95,7 +96,7 @@ export function encodeSample(m: Module, config: UNet2DConditionConfig, hint?: (x
   const sample = m.input('sample', ['batch', m.shape('conv_in.weight')[1], 'height', 'width']);
   const emb = timeEmbedding(m, config);
   const context = m.input('encoder_hidden_states', ['batch', 'tokens', contextWidth(m)]);
-  let x = m.conv(sample, 'conv_in');
+  let x = conv(m, sample, 'conv_in');
   if (hint) x = hint(x);
   const skips = [x];
   for (const [i, block] of m.list('down_blocks').entries()) {
@@ -124,13 +125,13 @@ function contextWidth(m: Module): number | string {
 /** The embedding of timestep, guidance, and XL's sizes and pooled text, after its activation: [batch, 1, width]. */
 function timeEmbedding(m: Module, { flipSinToCos, freqShift, additionTimeEmbedDim }: UNet2DConditionConfig): Value {
   const embed = (t: Value, width: number): Value => timestepEmbedding(m, t, width, flipSinToCos, freqShift);
-  const mlp = (part: Module, x: Value): Value => part.linear(part.silu(part.linear(x, 'linear_1')), 'linear_2');
+  const mlp = (part: Module, x: Value): Value => linear(part, silu(part, linear(part, x, 'linear_1')), 'linear_2');
   const part = m.at('time_embedding');
   const timestep = m.reshape(m.input('timestep', ['batch'], 'float32', true), 0, 1);
   let t = embed(timestep, part.shape('linear_1.weight')[1]);
   if (part.has('cond_proj')) {
     const condition = m.input('timestep_cond', ['batch', part.shape('cond_proj.weight')[1]]);
-    t = m.add(t, part.linear(m.reshape(condition, 0, 1, -1), 'cond_proj'));
+    t = m.add(t, linear(part, m.reshape(condition, 0, 1, -1), 'cond_proj'));
   }
   let emb = mlp(part, t);
   if (m.has('add_embedding')) {
@@ -140,5 +141,5 @@ function timeEmbedding(m: Module, { flipSinToCos, freqShift, additionTimeEmbedDi
     const sizes = embed(m.input('time_ids', ['batch', 6], 'float32', true), additionTimeEmbedDim);
     emb = m.add(emb, mlp(added, m.concat([pooled, sizes], 2)));
   }
-  return m.silu(emb);
+  return silu(m, emb);
 }

@@ -1,4 +1,4 @@
-import { countOf, tensorTypes, WeightsFileError } from '../weights/named-tensor';
+import { tensorTypes, WeightsFileError } from '../weights/named-tensor';
 import type { NamedTensor, NamedTensors } from '../weights/named-tensor';
 import { dataTypes, emptyGraph } from './graph';
 import type { Attribute, DataType, Graph, Node, Value } from './graph';
@@ -9,13 +9,6 @@ export interface ModuleOptions {
   isAdapted?: (path: string) => boolean;
   /** Type to compute in; inputs and outputs are float32 in any case. */
   precision?: 'float32' | 'float16';
-}
-
-/** Settings of a convolution; by default its size stays the same. */
-interface ConvOptions {
-  stride?: number;
-  /** Rows and columns of zeros at top, left, bottom and right. */
-  pads?: readonly number[];
 }
 
 /** What the modules of one graph share. */
@@ -31,7 +24,8 @@ interface GraphState extends Required<ModuleOptions> {
   names: Map<string, number>;
 }
 
-const microsoft = 'com.microsoft';
+/** The domain of ONNX Runtime's own operators. */
+export const microsoft = 'com.microsoft';
 
 /**
  * A module of a model, as PyTorch knows it: a path, and the weights below it. Its methods add nodes to the model's
@@ -129,8 +123,6 @@ export class Module {
   /** A float32 value in the type that is computed in. */
   inPrecision = (x: Value): Value => (this.state.precision === 'float32' ? x : this.cast(x));
   cast = (x: Value, type: DataType = this.state.precision): Value => this.op('Cast', [x], { to: dataTypes[type] });
-  silu = (x: Value): Value => this.op('QuickGelu', [x], { alpha: 1 }, microsoft);
-  gelu = (x: Value): Value => this.op('Gelu', [x], {}, microsoft);
   /** x @ y, or x @ y transposed. */
   matmul = (x: Value, y: Value, isTransposed = false): Value =>
     isTransposed ? this.op('FusedMatMul', [x, y], { transB: 1 }, microsoft) : this.op('MatMul', [x, y]);
@@ -171,99 +163,9 @@ export class Module {
     return path;
   }
 
-  /** torch.nn.Linear [rows, tokens, in] to [rows, tokens, out], with its adapter: x W + b + (x A) B. */
-  linear(x: Value, name: string): Value {
-    const layer = this.at(name);
-    const [out, into] = layer.shape('weight');
-    const y = layer.matmul(x, layer.weight('weight'), !layer.tensor('weight').isTransposed);
-    const biased = layer.has('bias') ? layer.add(y, layer.weight('bias')) : y;
-    return layer.adapted(biased, [into], out, (a, b) => layer.matmul(layer.matmul(x, a, true), b, true));
-  }
-
-  /** torch.nn.Conv2d, with its adapter: its first factor is a convolution of the same size to `rank` channels. */
-  conv(x: Value, name: string, { stride = 1, pads }: ConvOptions = {}): Value {
-    const layer = this.at(name);
-    const [out, into, size] = layer.shape('weight');
-    const padding = pads ?? Array<number>(4).fill((size - 1) / 2);
-    const weights = [layer.weight('weight'), ...(layer.has('bias') ? [layer.weight('bias')] : [])];
-    const attributes = { kernel_shape: [size, size], strides: [stride, stride], pads: padding };
-    const y = layer.op('Conv', [x, ...weights], attributes);
-    return layer.adapted(y, [into, size, size], out, (a, b) => {
-      const low = layer.lowRankConv(x, layer.reshape(a, 0, 0, into, size * size), into, size, stride, padding);
-      return layer.op('Reshape', [layer.matmul(b, low), layer.op('Shape', [y])]);
-    });
-  }
-
-  /** torch.nn.LayerNorm over the last axis. */
-  layerNorm(x: Value, name: string, epsilon = 1e-5): Value {
-    const layer = this.at(name);
-    const weights = [layer.weight('weight'), layer.weight('bias')];
-    return layer.op('LayerNormalization', [x, ...weights], { axis: 2, epsilon });
-  }
-
-  /** torch.nn.GroupNorm of [rows, channels, height, width]. */
-  groupNorm(x: Value, name: string, groups: number, epsilon: number): Value {
-    const layer = this.at(name);
-    const [ones, zeros] = [1, 0].map((v) => layer.floats(`groups(${groups}, ${v})`, Array<number>(groups).fill(v)));
-    const flat = layer.op('InstanceNormalization', [layer.reshape(x, 0, groups, -1), ones, zeros], { epsilon });
-    const y = layer.op('Reshape', [flat, layer.op('Shape', [x])]);
-    const [weight, bias] = ['weight', 'bias'].map((one) => layer.reshape(layer.weight(one), -1, 1, 1));
-    return layer.add(layer.mul(y, weight), bias);
-  }
-
-  /** Attention of [rows, tokens, heads * width] with several heads. */
-  attention(query: Value, key: Value, value: Value, heads: number, isCausal = false): Value {
-    const attributes = { num_heads: heads, ...(isCausal && { unidirectional: 1 }) };
-    return this.op('MultiHeadAttention', [query, key, value], attributes, microsoft);
-  }
-
-  /**
-   * The sum of a layer and its adapter, whose factors are inputs with a row for each row of the batch: `lora_A`
-   * [rows, rank, ...in] and `lora_B` [rows, out, rank], scaled. If they have rank 0, the layer is as without.
-   */
-  private adapted(y: Value, into: number[], out: number, delta: (a: Value, b: Value) => Value): Value {
-    if (!this.state.isAdapted(this.path)) return y;
-    const rank = `${this.path}.rank`;
-    const a = this.input(`${this.path}.lora_A`, ['batch', rank, ...into]);
-    const b = this.input(`${this.path}.lora_B`, ['batch', out, rank]);
-    return this.whenFilled(
-      a,
-      () => this.add(y, delta(a, b)),
-      () => this.op('Identity', [y]),
-    );
-  }
-
-  /**
-   * A convolution with a kernel [rows, rank, in, size * size] for each row, to [rows, rank, pixels]. No operator does
-   * that, so it is a product to `rank` channels for each place of the kernel, which are added up at their offsets.
-   */
-  private lowRankConv(
-    x: Value,
-    kernels: Value,
-    into: number,
-    size: number,
-    stride: number,
-    pads: readonly number[],
-  ): Value {
-    const places = size * size;
-    // [rows, places * rank, in], times [rows, in, pixels].
-    const factors = this.reshape(this.transpose(kernels, 0, 3, 1, 2), 0, -1, into);
-    const products = this.matmul(factors, this.reshape(x, 0, into, -1));
-    if (places === 1 && stride === 1) return products;
-    const sizes = this.op('Shape', [x], { start: 2 });
-    const planes = this.op('Reshape', [products, this.concat([this.integers([0, places, -1]), sizes], 0)]);
-    const [top, left, bottom, right] = pads;
-    const padded = this.op('Pad', [planes, this.integers([0, 0, 0, top, left, 0, 0, 0, bottom, right])]);
-    const axes = this.integers([1, 3, 4]);
-    const steps = this.integers([1, stride, stride]);
-    const parts = Array.from({ length: places }, (_, place) => {
-      const begin = [Math.floor(place / size), place % size];
-      const end = begin.map((at) => (at + 1 === size ? 2 ** 31 : at + 1 - size));
-      const range = [this.integers([place, ...begin]), this.integers([place + 1, ...end])];
-      return this.op('Slice', [padded, ...range, axes, steps]);
-    });
-    const sum = parts.reduce((all, part) => this.add(all, part));
-    return this.reshape(this.op('Squeeze', [sum, this.integers([1])]), 0, 0, -1);
+  /** Whether the layer takes an adapter. */
+  get isAdapted(): boolean {
+    return this.state.isAdapted(this.path);
   }
 
   /** The value of one of two branches, of which only one is computed: the first if an input has any elements. */
@@ -302,7 +204,7 @@ export class Module {
     return outputs[0];
   }
 
-  private tensor(name: string): NamedTensor {
+  tensor(name: string): NamedTensor {
     const { path } = this.at(name);
     const tensor = this.state.tensors.get(path);
     if (!tensor) throw new WeightsFileError(`The weights have no ${JSON.stringify(path)}.`);

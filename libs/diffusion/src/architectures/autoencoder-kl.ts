@@ -1,0 +1,75 @@
+/** diffusers' `models/autoencoders/autoencoder_kl.py` and `vae.py`: pictures to latents and back. */
+import type { Graph, Value } from '../graph/graph';
+import { attend, conv, groupNorm, linear, silu } from '../graph/layers';
+import { Module } from '../graph/module';
+import type { ModuleOptions } from '../graph/module';
+import { resnetBlock2D, upsample2D } from './blocks';
+import type { NormConfig } from './blocks';
+
+/** What no weight's shape tells, in the words of `config.json`. */
+export interface AutoencoderKlConfig {
+  normNumGroups: number;
+}
+
+const normOf = ({ normNumGroups }: AutoencoderKlConfig): NormConfig => ({ groups: normNumGroups, epsilon: 1e-6 });
+
+/** `latent_sample` [batch, channels, height, width], as the encoder gives it, to `sample`, from -1 to 1. */
+export function autoencoderKlDecoder(options: ModuleOptions, config: AutoencoderKlConfig) {
+  const root = Module.of(options);
+  const m = root.at('decoder');
+  const norm = normOf(config);
+  const latents = root.input('latent_sample', ['batch', m.shape('conv_in.weight')[1], 'height', 'width']);
+  let x = root.has('post_quant_conv') ? conv(root, latents, 'post_quant_conv') : latents;
+  x = middle(m.at('mid_block'), conv(m, x, 'conv_in'), norm);
+  for (const block of m.list('up_blocks')) {
+    for (const resnet of block.list('resnets')) x = resnetBlock2D(resnet, x, norm);
+    if (block.has('upsamplers')) x = upsample2D(block.at('upsamplers', 0), x);
+  }
+  return finish(m, x, 'sample', norm);
+}
+
+/** `sample` [batch, 3, height, width] from -1 to 1 to `latent_parameters`: means, then logarithms of variances. */
+export function autoencoderKlEncoder(options: ModuleOptions, config: AutoencoderKlConfig) {
+  const root = Module.of(options);
+  const m = root.at('encoder');
+  const norm = normOf(config);
+  let x = root.input('sample', ['batch', m.shape('conv_in.weight')[1], 'height', 'width']);
+  x = conv(m, x, 'conv_in');
+  for (const block of m.list('down_blocks')) {
+    for (const resnet of block.list('resnets')) x = resnetBlock2D(resnet, x, norm);
+    if (block.has('downsamplers')) x = conv(block.at('downsamplers', 0), x, 'conv', { stride: 2, pads: [0, 0, 1, 1] });
+  }
+  x = middle(m.at('mid_block'), x, norm);
+  return finish(m, x, 'latent_parameters', norm, root.has('quant_conv') ? root : undefined);
+}
+
+function middle(m: Module, x: Value, norm: NormConfig): Value {
+  const [attention] = m.list('attentions');
+  for (const [i, resnet] of m.list('resnets').entries()) {
+    x = resnetBlock2D(resnet, x, norm);
+    if (i === 0 && attention) x = pixelAttention(attention, x, norm);
+  }
+  return x;
+}
+
+/** Attention of all pixels to each other, with one head. */
+function pixelAttention(m: Module, x: Value, { groups, epsilon }: NormConfig): Value {
+  const [channels] = m.shape('to_q.weight');
+  const tokens = m.transpose(m.reshape(groupNorm(m, x, 'group_norm', groups, epsilon), 0, channels, -1), 0, 2, 1);
+  const [query, key, value] = ['to_q', 'to_k', 'to_v'].map((name) => linear(m, tokens, name));
+  const y = m.transpose(linear(m, attend(m, query, key, value, 1), 'to_out.0'), 0, 2, 1);
+  return m.add(m.op('Reshape', [y, m.op('Shape', [x])]), x);
+}
+
+function finish(
+  m: Module,
+  x: Value,
+  name: string,
+  { groups, epsilon }: NormConfig,
+  quantised?: Module,
+): { graph: Graph; unused: string[] } {
+  let y = conv(m, silu(m, groupNorm(m, x, 'conv_norm_out', groups, epsilon)), 'conv_out');
+  if (quantised) y = conv(quantised, y, 'quant_conv');
+  m.output(name, y, ['batch', m.shape('conv_out.weight')[0], `${name}:2`, `${name}:3`]);
+  return m.finish();
+}

@@ -1,0 +1,108 @@
+/** Layers of PyTorch as nodes of a graph; `name` is the layer's below the module `m`. */
+import type { Value } from './graph';
+import { microsoft } from './module';
+import type { Module } from './module';
+
+/** Settings of a convolution; by default its size stays the same. */
+interface ConvOptions {
+  stride?: number;
+  /** Rows and columns of zeros at top, left, bottom and right. */
+  pads?: readonly number[];
+}
+
+export const silu = (m: Module, x: Value): Value => m.op('QuickGelu', [x], { alpha: 1 }, microsoft);
+
+export const gelu = (m: Module, x: Value): Value => m.op('Gelu', [x], {}, microsoft);
+
+/** torch.nn.LayerNorm over the last axis of [rows, tokens, width]. */
+export function layerNorm(m: Module, x: Value, name: string, epsilon = 1e-5): Value {
+  const layer = m.at(name);
+  return layer.op('LayerNormalization', [x, layer.weight('weight'), layer.weight('bias')], { axis: 2, epsilon });
+}
+
+/** torch.nn.GroupNorm of [rows, channels, height, width]. */
+export function groupNorm(m: Module, x: Value, name: string, groups: number, epsilon: number): Value {
+  const layer = m.at(name);
+  const [ones, zeros] = [1, 0].map((v) => layer.floats(`groups(${groups}, ${v})`, Array<number>(groups).fill(v)));
+  const flat = layer.op('InstanceNormalization', [layer.reshape(x, 0, groups, -1), ones, zeros], { epsilon });
+  const y = layer.op('Reshape', [flat, layer.op('Shape', [x])]);
+  const [weight, bias] = ['weight', 'bias'].map((one) => layer.reshape(layer.weight(one), -1, 1, 1));
+  return layer.add(layer.mul(y, weight), bias);
+}
+
+/** Attention of tokens [rows, tokens, heads * width], without a matrix of all scores. */
+export function attend(m: Module, query: Value, key: Value, value: Value, heads: number, isCausal = false): Value {
+  const attributes = { num_heads: heads, ...(isCausal && { unidirectional: 1 }) };
+  return m.op('MultiHeadAttention', [query, key, value], attributes, microsoft);
+}
+
+/** torch.nn.Linear of [rows, tokens, in], with its adapter: x W + b + (x A) B. */
+export function linear(m: Module, x: Value, name: string): Value {
+  const layer = m.at(name);
+  const [out, into] = layer.shape('weight');
+  const y = layer.matmul(x, layer.weight('weight'), !layer.tensor('weight').isTransposed);
+  const biased = layer.has('bias') ? layer.add(y, layer.weight('bias')) : y;
+  return adapted(layer, biased, [into], out, (a, b) => layer.matmul(layer.matmul(x, a, true), b, true));
+}
+
+/** torch.nn.Conv2d, with its adapter: the first factor is a convolution of the same size to `rank` channels. */
+export function conv(m: Module, x: Value, name: string, { stride = 1, pads }: ConvOptions = {}): Value {
+  const layer = m.at(name);
+  const [out, into, size] = layer.shape('weight');
+  const padding = pads ?? Array<number>(4).fill((size - 1) / 2);
+  const weights = [layer.weight('weight'), ...(layer.has('bias') ? [layer.weight('bias')] : [])];
+  const attributes = { kernel_shape: [size, size], strides: [stride, stride], pads: padding };
+  const y = layer.op('Conv', [x, ...weights], attributes);
+  return adapted(layer, y, [into, size, size], out, (a, b) => {
+    const low = lowRankConv(layer, x, a, into, size, stride, padding);
+    return layer.op('Reshape', [layer.matmul(b, low), layer.op('Shape', [y])]);
+  });
+}
+
+/**
+ * The sum of a layer and its adapter, whose factors are inputs with a row for each row of the batch: `lora_A`
+ * [batch, rank, ...in] and `lora_B` [batch, out, rank], scaled. If they have rank 0, the layer is as without.
+ */
+function adapted(layer: Module, y: Value, into: number[], out: number, delta: (a: Value, b: Value) => Value): Value {
+  if (!layer.isAdapted) return y;
+  const rank = `${layer.path}.rank`;
+  const a = layer.input(`${layer.path}.lora_A`, ['batch', rank, ...into]);
+  const b = layer.input(`${layer.path}.lora_B`, ['batch', out, rank]);
+  return layer.whenFilled(
+    a,
+    () => layer.add(y, delta(a, b)),
+    () => layer.op('Identity', [y]),
+  );
+}
+
+/**
+ * The convolution of each row with its own kernel [rows, rank, in, size, size], to [rows, rank, pixels]. No operator
+ * does that, so it is a product to `rank` channels for each place of the kernel, and their sum at the places' offsets.
+ */
+function lowRankConv(
+  m: Module,
+  x: Value,
+  kernels: Value,
+  into: number,
+  size: number,
+  stride: number,
+  [top, left, bottom, right]: readonly number[],
+): Value {
+  const places = size * size;
+  // [rows, places * rank, in], times [rows, in, pixels]
+  const factors = m.transpose(m.reshape(kernels, 0, 0, into, places), 0, 3, 1, 2);
+  const products = m.matmul(m.reshape(factors, 0, -1, into), m.reshape(x, 0, into, -1));
+  if (places === 1 && stride === 1) return products;
+  const sizes = m.op('Shape', [x], { start: 2 });
+  const planes = m.op('Reshape', [products, m.concat([m.integers([0, places, -1]), sizes], 0)]);
+  const padded = m.op('Pad', [planes, m.integers([0, 0, 0, top, left, 0, 0, 0, bottom, right])]);
+  const axes = m.integers([1, 3, 4]);
+  const steps = m.integers([1, stride, stride]);
+  const parts = Array.from({ length: places }, (_, place) => {
+    const begin = [Math.floor(place / size), place % size];
+    const end = begin.map((at) => (at + 1 === size ? 2 ** 31 : at + 1 - size));
+    return m.op('Slice', [padded, m.integers([place, ...begin]), m.integers([place + 1, ...end]), axes, steps]);
+  });
+  const sum = parts.reduce((all, part) => m.add(all, part));
+  return m.reshape(m.op('Squeeze', [sum, m.integers([1])]), 0, 0, -1);
+}
