@@ -12,6 +12,8 @@ interface ConvOptions {
 
 export const silu = (m: Module, x: Value): Value => m.op('QuickGelu', [x], { alpha: 1 }, microsoft);
 
+export const relu = (m: Module, x: Value): Value => m.op('Relu', [x]);
+
 export const gelu = (m: Module, x: Value): Value => m.op('Gelu', [x], {}, microsoft);
 
 /** torch.nn.LayerNorm over the last axis of [rows, tokens, width]. */

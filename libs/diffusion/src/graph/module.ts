@@ -64,8 +64,12 @@ export class Module {
     return found;
   }
 
-  /** The names of all weights of the model. */
-  weightNames = (): string[] => [...this.state.tensors.keys()];
+  /** The names of all weights below this module. */
+  weightNames(): string[] {
+    const prefix = this.path && `${this.path}.`;
+    const names = [...this.state.tensors.keys()].filter((name) => name.startsWith(prefix));
+    return names.map((name) => name.slice(prefix.length));
+  }
 
   /** The shape of a weight. @throws WeightsFileError if there is none of this name */
   shape(name: string): readonly number[] {

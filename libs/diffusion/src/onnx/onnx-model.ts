@@ -218,7 +218,7 @@ export function traceWeights(model: OnnxModel): (value: string | undefined) => W
       const initializer = model.initializers.get(value);
       if (initializer) return { initializer, names, transposes, cast: !uncast.has(initializer.name) };
       const producer = producers.get(value);
-      if (!producer || !['Cast', 'Identity', 'Transpose'].includes(producer.opType)) return undefined;
+      if (!producer || !['Cast', 'Identity', 'Transpose', 'Unsqueeze'].includes(producer.opType)) return undefined;
       if (producer.opType === 'Transpose') {
         if ((producer.ints.get('perm') ?? [1, 0]).join() !== '1,0') return undefined;
         transposes++;
