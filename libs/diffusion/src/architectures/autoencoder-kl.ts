@@ -1,8 +1,10 @@
 /** diffusers' `models/autoencoders/autoencoder_kl.py` and `vae.py`: pictures to latents and back. */
-import type { Graph, Value } from '../graph/graph';
+import type { Value } from '../graph/graph';
 import { attend, conv, groupNorm, linear, silu } from '../graph/layers';
 import { Module } from '../graph/module';
-import type { ModuleOptions } from '../graph/module';
+import type { BuiltGraph, ModuleOptions } from '../graph/module';
+import { assertKnown, numberOf } from './config';
+import type { ConfigJson } from './config';
 import { resnetBlock2D, upsample2D } from './blocks';
 import type { NormConfig } from './blocks';
 
@@ -11,10 +13,20 @@ export interface AutoencoderKlConfig {
   normNumGroups: number;
 }
 
+/** What an autoencoder's `config.json` says. @throws UnsupportedConfigError */
+export function autoencoderKlConfigOf(json: ConfigJson): AutoencoderKlConfig {
+  assertKnown(json, {
+    down_block_types: ['DownEncoderBlock2D'],
+    up_block_types: ['UpDecoderBlock2D'],
+    act_fn: ['silu'],
+  });
+  return { normNumGroups: numberOf(json, 'norm_num_groups', 32) };
+}
+
 const normOf = ({ normNumGroups }: AutoencoderKlConfig): NormConfig => ({ groups: normNumGroups, epsilon: 1e-6 });
 
 /** `latent_sample` [batch, channels, height, width], as the encoder gives it, to `sample`, from -1 to 1. */
-export function autoencoderKlDecoder(options: ModuleOptions, config: AutoencoderKlConfig) {
+export function autoencoderKlDecoder(options: ModuleOptions, config: AutoencoderKlConfig): BuiltGraph {
   const root = Module.of(options);
   const m = root.at('decoder');
   const norm = normOf(config);
@@ -29,7 +41,7 @@ export function autoencoderKlDecoder(options: ModuleOptions, config: Autoencoder
 }
 
 /** `sample` [batch, 3, height, width] from -1 to 1 to `latent_parameters`: means, then logarithms of variances. */
-export function autoencoderKlEncoder(options: ModuleOptions, config: AutoencoderKlConfig) {
+export function autoencoderKlEncoder(options: ModuleOptions, config: AutoencoderKlConfig): BuiltGraph {
   const root = Module.of(options);
   const m = root.at('encoder');
   const norm = normOf(config);
@@ -61,13 +73,7 @@ function pixelAttention(m: Module, x: Value, { groups, epsilon }: NormConfig): V
   return m.add(m.op('Reshape', [y, m.op('Shape', [x])]), x);
 }
 
-function finish(
-  m: Module,
-  x: Value,
-  name: string,
-  { groups, epsilon }: NormConfig,
-  quantised?: Module,
-): { graph: Graph; unused: string[] } {
+function finish(m: Module, x: Value, name: string, { groups, epsilon }: NormConfig, quantised?: Module): BuiltGraph {
   let y = conv(m, silu(m, groupNorm(m, x, 'conv_norm_out', groups, epsilon)), 'conv_out');
   if (quantised) y = conv(quantised, y, 'quant_conv');
   m.output(name, y, ['batch', m.shape('conv_out.weight')[0], `${name}:2`, `${name}:3`]);

@@ -1,12 +1,12 @@
 /** diffusers' `models/autoencoders/autoencoder_tiny.py` and `vae.py`: a small autoencoder, for quick looks at latents. */
-import type { Graph, Value } from '../graph/graph';
+import type { Value } from '../graph/graph';
 import { conv, relu } from '../graph/layers';
 import { Module } from '../graph/module';
-import type { ModuleOptions } from '../graph/module';
+import type { BuiltGraph, ModuleOptions } from '../graph/module';
 import { upsample2D } from './blocks';
 
 /** `latent_sample` [batch, channels, height, width], as the encoder gives it, to `sample`, from -1 to 1. */
-export function autoencoderTinyDecoder(options: ModuleOptions): { graph: Graph; unused: string[] } {
+export function autoencoderTinyDecoder(options: ModuleOptions): BuiltGraph {
   const m = Module.of(options);
   const layers = m.at('decoder.layers');
   const latents = m.input('latent_sample', ['batch', layers.shape('0.weight')[1], 'height', 'width']);
@@ -18,7 +18,7 @@ export function autoencoderTinyDecoder(options: ModuleOptions): { graph: Graph; 
 }
 
 /** `sample` [batch, 3, height, width] from -1 to 1 to `latents`. */
-export function autoencoderTinyEncoder(options: ModuleOptions): { graph: Graph; unused: string[] } {
+export function autoencoderTinyEncoder(options: ModuleOptions): BuiltGraph {
   const m = Module.of(options);
   const layers = m.at('encoder.layers');
   const sample = m.input('sample', ['batch', layers.shape('0.weight')[1], 'height', 'width']);

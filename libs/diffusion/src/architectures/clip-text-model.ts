@@ -1,8 +1,10 @@
 /** transformers' `models/clip/modeling_clip.py`: the text encoders of Stable Diffusion 1.x, 2.x and XL. */
-import type { Graph, Value } from '../graph/graph';
+import type { Value } from '../graph/graph';
 import { attend, gelu, layerNorm, linear } from '../graph/layers';
 import { microsoft, Module } from '../graph/module';
-import type { ModuleOptions } from '../graph/module';
+import type { BuiltGraph, ModuleOptions } from '../graph/module';
+import { assertKnown, numberOf } from './config';
+import type { ConfigJson } from './config';
 
 /** What no weight's shape tells, in the words of `config.json`. */
 export interface ClipTextConfig {
@@ -11,6 +13,16 @@ export interface ClipTextConfig {
   hiddenAct: 'quick_gelu' | 'gelu';
   /** Whose hidden state stands for the text; 2 stands for the largest id, as in configurations before 2023. */
   eosTokenId: number;
+}
+
+/** What a text encoder's `config.json` says. @throws UnsupportedConfigError */
+export function clipTextConfigOf(json: ConfigJson): ClipTextConfig {
+  assertKnown(json, { hidden_act: ['quick_gelu', 'gelu'], layer_norm_eps: [1e-5] });
+  return {
+    numAttentionHeads: numberOf(json, 'num_attention_heads', undefined),
+    hiddenAct: (json.hidden_act as ClipTextConfig['hiddenAct'] | undefined) ?? 'quick_gelu',
+    eosTokenId: numberOf(json, 'eos_token_id', 2),
+  };
 }
 
 /** What a graph gives: more outputs are other graphs, because each is computed whether it is asked for or not. */
@@ -32,7 +44,7 @@ export function clipTextModel(
   options: ModuleOptions,
   config: ClipTextConfig,
   { skips, isNormed, isPooled = false }: ClipTextOutputs,
-): { graph: Graph; unused: string[] } {
+): BuiltGraph {
   const root = Module.of(options);
   const m = root.at('text_model');
   const ids = m.input('input_ids', ['batch', 'tokens'], 'int64');

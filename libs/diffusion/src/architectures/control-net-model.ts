@@ -1,8 +1,8 @@
 /** diffusers' `models/controlnets/controlnet.py`: what a picture of edges, depths or poses adds to a U-Net. */
-import type { Graph, Value } from '../graph/graph';
+import type { Value } from '../graph/graph';
 import { conv, silu } from '../graph/layers';
 import { Module } from '../graph/module';
-import type { ModuleOptions } from '../graph/module';
+import type { BuiltGraph, ModuleOptions } from '../graph/module';
 import { encodeSample } from './unet-2d-condition-model';
 import type { UNet2DConditionConfig } from './unet-2d-condition-model';
 
@@ -10,10 +10,7 @@ import type { UNet2DConditionConfig } from './unet-2d-condition-model';
  * Inputs: those of the U-Net, `controlnet_cond` [batch, 3, height * 8, width * 8] from 0 to 1, and `conditioning_scale`
  * [batch]. Outputs: `down_block_additional_residuals.<i>` and `mid_block_additional_residual`.
  */
-export function controlNetModel(
-  options: ModuleOptions,
-  config: UNet2DConditionConfig,
-): { graph: Graph; unused: string[] } {
+export function controlNetModel(options: ModuleOptions, config: UNet2DConditionConfig): BuiltGraph {
   const m = Module.of(options);
   const { x, skips } = encodeSample(m, config, (sample) => m.add(sample, conditioningEmbedding(m)));
   const scale = m.reshape(m.input('conditioning_scale', ['batch']), 0, 1, 1, 1);

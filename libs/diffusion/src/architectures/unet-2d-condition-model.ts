@@ -1,8 +1,11 @@
 /** diffusers' `models/unets/unet_2d_condition.py`: what Stable Diffusion 1.x, 2.x and XL predict noise with. */
-import type { Graph, Value } from '../graph/graph';
+import type { Value } from '../graph/graph';
 import { conv, groupNorm, linear, silu } from '../graph/layers';
 import { Module } from '../graph/module';
-import type { ModuleOptions } from '../graph/module';
+import type { BuiltGraph, ModuleOptions } from '../graph/module';
+import type { NamedTensors } from '../weights/named-tensor';
+import { assertKnown, numberOf, UnsupportedConfigError } from './config';
+import type { ConfigJson } from './config';
 import { downsample2D, resnetBlock2D, timestepEmbedding, transformer2DModel, upsample2D } from './blocks';
 
 /** What no weight's shape tells, in the words of `config.json`. */
@@ -27,6 +30,49 @@ export const unetDefaults: UNet2DConditionConfig = {
   additionTimeEmbedDim: 256,
 };
 
+/** What a U-Net's or a ControlNet's `config.json` says. @throws UnsupportedConfigError */
+export function unetConfigOf(json: ConfigJson): UNet2DConditionConfig {
+  assertKnown(json, {
+    down_block_types: ['DownBlock2D', 'CrossAttnDownBlock2D'],
+    up_block_types: ['UpBlock2D', 'CrossAttnUpBlock2D'],
+    mid_block_type: ['UNetMidBlock2DCrossAttn'],
+    act_fn: ['silu', 'swish'],
+    addition_embed_type: ['text_time'],
+    time_embedding_type: ['positional'],
+    attention_type: ['default'],
+    resnet_out_scale_factor: [1],
+    mid_block_scale_factor: [1],
+    downsample_padding: [1],
+    ...Object.fromEntries(unknownFeatures.map((key) => [key, [false]])),
+  });
+  const heads = json.num_attention_heads ?? json.attention_head_dim ?? unetDefaults.numAttentionHeads;
+  if (![heads].flat().every((count) => Number.isInteger(count) && (count as number) > 0))
+    throw new UnsupportedConfigError(`"attention_head_dim" is ${JSON.stringify(heads)}; accepted is a whole number.`);
+  return {
+    numAttentionHeads: heads as number | number[],
+    normNumGroups: numberOf(json, 'norm_num_groups', unetDefaults.normNumGroups),
+    normEps: numberOf(json, 'norm_eps', unetDefaults.normEps),
+    flipSinToCos: json.flip_sin_to_cos !== false,
+    freqShift: numberOf(json, 'freq_shift', 0),
+    additionTimeEmbedDim: numberOf(json, 'addition_time_embed_dim', unetDefaults.additionTimeEmbedDim),
+  };
+}
+
+/** The heads of each level if all have so many channels, as in Stable Diffusion 2.x and XL. */
+export function headsOfWidth(width: number, tensors: NamedTensors): number[] {
+  const heads: number[] = [];
+  for (let tensor; (tensor = tensors.get(`down_blocks.${heads.length}.resnets.0.conv1.weight`));)
+    heads.push(tensor.shape[0] / width);
+  return heads;
+}
+
+/** What other models than Stable Diffusion have on. */
+const unknownFeatures = [
+  ...['center_input_sample', 'class_embed_type', 'class_embeddings_concat', 'cross_attention_norm'],
+  ...['dual_cross_attention', 'encoder_hid_dim_type', 'global_pool_conditions', 'mid_block_only_cross_attention'],
+  ...['only_cross_attention', 'resnet_skip_time_act', 'time_embedding_act_fn', 'timestep_post_act'],
+];
+
 /** The picture on its way down, and what the way up takes from it. */
 interface Encoded {
   x: Value;
@@ -47,7 +93,7 @@ export function unet2DConditionModel(
   options: ModuleOptions,
   config: UNet2DConditionConfig,
   hasResiduals = false,
-): { graph: Graph; unused: string[] } {
+): BuiltGraph {
   const m = Module.of(options);
   const { normNumGroups: groups, normEps: epsilon } = config;
   const { x: encoded, emb, context, skips } = encodeSample(m, config);

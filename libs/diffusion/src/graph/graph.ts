@@ -46,8 +46,8 @@ export const emptyGraph = (): Graph => ({ nodes: [], initializers: new Map(), in
 const floatAttributes = new Set(['epsilon', 'alpha', 'scale']);
 
 /** Format and operator versions: the oldest that have all operators in use. */
-const irVersion = 8;
-const opsets = { '': 18, 'com.microsoft': 1 };
+const irVersion = 9;
+const opsets = { '': 19, 'com.microsoft': 1 };
 
 /**
  * The graph as an ONNX file. Field numbers: https://github.com/onnx/onnx/blob/main/onnx/onnx.proto

@@ -11,6 +11,12 @@ export interface ModuleOptions {
   precision?: 'float32' | 'float16';
 }
 
+/** A graph, and the names of the weights that it does not use. */
+export interface BuiltGraph {
+  graph: Graph;
+  unused: string[];
+}
+
 /** What the modules of one graph share. */
 interface GraphState extends Required<ModuleOptions> {
   graph: Graph;
@@ -76,8 +82,8 @@ export class Module {
     return this.tensor(name).shape;
   }
 
-  /** The graph, once all nodes are there, and the names of weights that it has not used. */
-  finish(): { graph: Graph; unused: string[] } {
+  /** The graph, once all nodes are there. */
+  finish(): BuiltGraph {
     const { graph, casts, tensors, used } = this.state;
     return {
       graph: { ...graph, nodes: [...casts.values(), ...graph.nodes] },

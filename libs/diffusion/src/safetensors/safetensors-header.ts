@@ -6,6 +6,8 @@ export const elementSizes = {
   F32: 4,
   F16: 2,
   BF16: 2,
+  F8_E4M3: 1,
+  F8_E5M2: 1,
   I64: 8,
   U64: 8,
   I32: 4,

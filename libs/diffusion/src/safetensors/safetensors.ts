@@ -8,6 +8,8 @@ const arrays = {
   F32: Float32Array,
   F16: Uint16Array,
   BF16: Uint16Array,
+  F8_E4M3: Uint8Array,
+  F8_E5M2: Uint8Array,
   I64: BigInt64Array,
   U64: BigUint64Array,
   I32: Int32Array,

@@ -54,8 +54,11 @@ function split(name: string): [string, string] {
 function unetTensors(tensors: NamedTensors): NamedTensors {
   if (!tensors.has('input_blocks.0.0.weight')) return tensors;
   const layers = layersPerLevel(tensors);
+  const hints = [...tensors.keys()].map((name) => Number(/^input_hint_block\.(\d+)\./.exec(name)?.[1] ?? 0));
+  const lastHint = `input_hint_block.${Math.max(...hints)}`;
   return renamed(tensors, (name) => {
     const [layer, parameter] = split(name);
+    if (layer === lastHint) return `controlnet_cond_embedding.conv_out${parameter}`;
     return diffusersUnetPath(layer, layers) + parameter;
   });
 }
@@ -85,8 +88,8 @@ const outerNames: Readonly<Record<string, string>> = {
   'out.0': 'conv_norm_out',
   'out.2': 'conv_out',
   'middle_block_out.0': 'controlnet_mid_block',
+  'time_embed.cond_proj': 'time_embedding.cond_proj',
   'input_hint_block.0': 'controlnet_cond_embedding.conv_in',
-  'input_hint_block.14': 'controlnet_cond_embedding.conv_out',
 };
 
 /**
