@@ -54,7 +54,7 @@ const variants = ['', '.fp16', '.bf16', '.fp32'];
  * The weights of a part in diffusers' layout: one file, or the index of several.
  * @throws WeightsFileError if there are none that can be read
  */
-export function readPart(folder: string): Promise<NamedTensors> {
+export async function readPart(folder: string): Promise<NamedTensors> {
   for (const variant of variants)
     for (const stem of stems) {
       const file = join(folder, `${stem}${variant}.safetensors`);
