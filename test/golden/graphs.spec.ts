@@ -9,14 +9,11 @@ import { controlNetModel } from '../../libs/diffusion/src/architectures/control-
 import * as unets from '../../libs/diffusion/src/architectures/unet-2d-condition-model';
 import { writeGraph } from '../../libs/diffusion/src/graph/graph-file';
 import { conv, linear } from '../../libs/diffusion/src/graph/layers';
-import { Module } from '../../libs/diffusion/src/graph/module';
-import type { BuiltGraph } from '../../libs/diffusion/src/graph/module';
+import { type BuiltGraph, Module } from '../../libs/diffusion/src/graph/module';
 import { ClipTokenizer } from '../../libs/diffusion/src/tokenizer/clip-tokenizer';
 import { chunkPrompt } from '../../libs/diffusion/src/tokenizer/prompt-chunks';
-import { readValues } from '../../libs/diffusion/src/weights/named-tensor';
-import type { NamedTensors } from '../../libs/diffusion/src/weights/named-tensor';
-import { partsOfCheckpoint, withDiffusersNames } from '../../libs/diffusion/src/weights/original-names';
-import type { PartName } from '../../libs/diffusion/src/weights/original-names';
+import { type NamedTensors, readValues } from '../../libs/diffusion/src/weights/named-tensor';
+import { type PartName, partsOfCheckpoint, withDiffusersNames } from '../../libs/diffusion/src/weights/original-names';
 import { readPart, readSafetensors } from '../../libs/diffusion/src/weights/safetensors-file';
 import { unpackFamily } from '../support/families';
 
@@ -157,7 +154,7 @@ describe.each(families)('The graphs of %s', (family) => {
     expectClose(
       new Tensor(
         'float32',
-        (part(half).data).map((v) => Math.min(20, Math.max(-30, v))),
+        part(half).data.map((v) => Math.min(20, Math.max(-30, v))),
         mean.dims,
       ),
       logvar,

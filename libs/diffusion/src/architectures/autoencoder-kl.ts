@@ -1,12 +1,9 @@
 /** diffusers' `models/autoencoders/autoencoder_kl.py` and `vae.py`: pictures to latents and back. */
 import type { Value } from '../graph/graph';
 import { attend, conv, groupNorm, linear, silu } from '../graph/layers';
-import { Module } from '../graph/module';
-import type { BuiltGraph, ModuleOptions } from '../graph/module';
-import { assertKnown, numberOf } from './config';
-import type { ConfigJson } from './config';
-import { resnetBlock2D, upsample2D } from './blocks';
-import type { NormConfig } from './blocks';
+import { type BuiltGraph, Module, type ModuleOptions } from '../graph/module';
+import { assertKnown, type ConfigJson, numberOf } from './config';
+import { type NormConfig, resnetBlock2D, upsample2D } from './blocks';
 
 /** What no weight's shape tells, in the words of `config.json`. */
 export interface AutoencoderKlConfig {

@@ -1,8 +1,7 @@
 /** diffusers' `models/autoencoders/autoencoder_tiny.py` and `vae.py`: a small autoencoder, for quick looks at latents. */
 import type { Value } from '../graph/graph';
 import { conv, relu } from '../graph/layers';
-import { Module } from '../graph/module';
-import type { BuiltGraph, ModuleOptions } from '../graph/module';
+import { type BuiltGraph, Module, type ModuleOptions } from '../graph/module';
 import { upsample2D } from './blocks';
 
 /** `latent_sample` [batch, channels, height, width], as the encoder gives it, to `sample`, from -1 to 1. */

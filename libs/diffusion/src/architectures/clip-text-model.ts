@@ -1,10 +1,8 @@
 /** transformers' `models/clip/modeling_clip.py`: the text encoders of Stable Diffusion 1.x, 2.x and XL. */
 import type { Value } from '../graph/graph';
 import { attend, gelu, layerNorm, linear } from '../graph/layers';
-import { microsoft, Module } from '../graph/module';
-import type { BuiltGraph, ModuleOptions } from '../graph/module';
-import { assertKnown, numberOf } from './config';
-import type { ConfigJson } from './config';
+import { type BuiltGraph, microsoft, Module, type ModuleOptions } from '../graph/module';
+import { assertKnown, type ConfigJson, numberOf } from './config';
 
 /** What no weight's shape tells, in the words of `config.json`. */
 export interface ClipTextConfig {

@@ -1,10 +1,8 @@
 /** diffusers' `models/controlnets/controlnet.py`: what a picture of edges, depths or poses adds to a U-Net. */
 import type { Value } from '../graph/graph';
 import { conv, silu } from '../graph/layers';
-import { Module } from '../graph/module';
-import type { BuiltGraph, ModuleOptions } from '../graph/module';
-import { encodeSample } from './unet-2d-condition-model';
-import type { UNet2DConditionConfig } from './unet-2d-condition-model';
+import { type BuiltGraph, Module, type ModuleOptions } from '../graph/module';
+import { encodeSample, type UNet2DConditionConfig } from './unet-2d-condition-model';
 
 /**
  * Inputs: those of the U-Net, `controlnet_cond` [batch, 3, height * 8, width * 8] from 0 to 1, and `conditioning_scale`

@@ -1,11 +1,9 @@
 /** diffusers' `models/unets/unet_2d_condition.py`: what Stable Diffusion 1.x, 2.x and XL predict noise with. */
 import type { Value } from '../graph/graph';
 import { conv, groupNorm, linear, silu } from '../graph/layers';
-import { Module } from '../graph/module';
-import type { BuiltGraph, ModuleOptions } from '../graph/module';
+import { type BuiltGraph, Module, type ModuleOptions } from '../graph/module';
 import type { NamedTensors } from '../weights/named-tensor';
-import { assertKnown, numberOf, UnsupportedConfigError } from './config';
-import type { ConfigJson } from './config';
+import { assertKnown, type ConfigJson, numberOf, UnsupportedConfigError } from './config';
 import { downsample2D, resnetBlock2D, timestepEmbedding, transformer2DModel, upsample2D } from './blocks';
 
 /** What no weight's shape tells, in the words of `config.json`. */

@@ -1,8 +1,7 @@
 import { constants } from 'node:fs';
 import { copyFile, link, mkdir, realpath, writeFile } from 'node:fs/promises';
 import { basename, dirname, extname, join } from 'node:path';
-import { encodeGraph } from './graph';
-import type { Graph } from './graph';
+import { encodeGraph, type Graph } from './graph';
 
 /**
  * Writes a graph as `<folder>/<name>.onnx`. Its weights stay in their files, which get a second name in the folder (a

@@ -1,6 +1,5 @@
 import { bytesField, floatField, varintField } from '../onnx/protobuf';
-import { byteLength, tensorTypes } from '../weights/named-tensor';
-import type { NamedTensor } from '../weights/named-tensor';
+import { byteLength, type NamedTensor, tensorTypes } from '../weights/named-tensor';
 
 /** The name of something that a node gives or takes. */
 export type Value = string;

@@ -1,7 +1,6 @@
 /** Layers of PyTorch as nodes of a graph; `name` is the layer's below the module `m`. */
 import type { Value } from './graph';
-import { microsoft } from './module';
-import type { Module } from './module';
+import { microsoft, type Module } from './module';
 
 /** Settings of a convolution; by default its size stays the same. */
 interface ConvOptions {

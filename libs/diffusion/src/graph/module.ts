@@ -1,7 +1,5 @@
-import { tensorTypes, WeightsFileError } from '../weights/named-tensor';
-import type { NamedTensor, NamedTensors } from '../weights/named-tensor';
-import { dataTypes, emptyGraph } from './graph';
-import type { Attribute, DataType, Graph, Node, Value } from './graph';
+import { type NamedTensor, type NamedTensors, tensorTypes, WeightsFileError } from '../weights/named-tensor';
+import { type Attribute, type DataType, dataTypes, emptyGraph, type Graph, type Node, type Value } from './graph';
 
 export interface ModuleOptions {
   tensors: NamedTensors;

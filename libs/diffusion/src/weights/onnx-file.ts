@@ -2,8 +2,15 @@ import { statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { OnnxModel, traceWeights } from '../onnx/onnx-model';
 import type { OnnxInitializer, OnnxNode } from '../onnx/onnx-proto';
-import { byteLength, countOf, tensorTypes, WeightsFileError } from './named-tensor';
-import type { NamedTensor, NamedTensors, TensorType } from './named-tensor';
+import {
+  byteLength,
+  countOf,
+  type NamedTensor,
+  type NamedTensors,
+  type TensorType,
+  tensorTypes,
+  WeightsFileError,
+} from './named-tensor';
 
 const typeOf = new Map(Object.entries(tensorTypes).map(([type, { onnx }]) => [onnx as number, type as TensorType]));
 

@@ -2,8 +2,7 @@
  * Names of weights in the checkpoints of CompVis' latent-diffusion (LDM), Stability AI and OpenCLIP, brought to those of
  * diffusers and transformers. Source: `loaders/single_file_utils.py` of diffusers.
  */
-import { rowsOf, tensorsBelow } from './named-tensor';
-import type { NamedTensor, NamedTensors } from './named-tensor';
+import { type NamedTensor, type NamedTensors, rowsOf, tensorsBelow } from './named-tensor';
 
 /** The parts of a model, as its folders are called. */
 export type PartName = 'unet' | 'vae' | 'text_encoder' | 'text_encoder_2' | 'controlnet';

@@ -3,8 +3,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { readSafetensorsHeader } from '../safetensors/safetensors-header';
 import { withFile } from '../tensor/byte-source';
-import { tensorTypes, WeightsFileError } from './named-tensor';
-import type { NamedTensor, NamedTensors, TensorType } from './named-tensor';
+import { type NamedTensor, type NamedTensors, type TensorType, tensorTypes, WeightsFileError } from './named-tensor';
 
 /** The tensors of a safetensors file, of which only the header is read. @throws SafetensorsError if it is malformed. */
 export async function readSafetensors(file: string): Promise<NamedTensors> {
