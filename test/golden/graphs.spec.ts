@@ -14,6 +14,7 @@ import { ClipTokenizer } from '../../libs/diffusion/src/tokenizer/clip-tokenizer
 import { chunkPrompt } from '../../libs/diffusion/src/tokenizer/prompt-chunks';
 import { type NamedTensors, readValues } from '../../libs/diffusion/src/weights/named-tensor';
 import { type PartName, partsOfCheckpoint, withDiffusersNames } from '../../libs/diffusion/src/weights/original-names';
+import { readOnnx } from '../../libs/diffusion/src/weights/onnx-file';
 import { readPart, readSafetensors } from '../../libs/diffusion/src/weights/safetensors-file';
 import { unpackFamily } from '../support/families';
 
@@ -277,3 +278,26 @@ describe('An adapter as inputs', () => {
     }
   });
 });
+
+it.each(['sd15-diffusers', 'sd21-optimum'])(
+  'An export of %s has weights with which our graph equals it',
+  async (name) => {
+    const at = join('test/golden/models/tiny', name, 'unet');
+    const json = JSON.parse(readFileSync(join(at, 'config.json'), 'utf8')) as Record<string, unknown>;
+    const built = unets.unet2DConditionModel({ tensors: readOnnx(join(at, 'model.onnx')) }, unets.unetConfigOf(json));
+    const [sample, context] = ['sample', 'encoder_hidden_states'].map((input) => {
+      const { shape = [] } = built.graph.inputs.find((each) => each.name === input)!;
+      const lengths = shape.map((length, axis) => (typeof length === 'number' ? length : [2, 7, 16, 16][axis]));
+      const values = Float32Array.from({ length: lengths.reduce((a, b) => a * b) }, (_, i) => Math.sin(i * 0.7));
+      return new Tensor('float32', values, lengths);
+    });
+    const export_ = await InferenceSession.create(join(at, 'model.onnx'));
+    const timestep = new Tensor('float32', Float32Array.of(500, 500), [2]);
+    const given = { sample, encoder_hidden_states: context };
+    const metadata = export_.inputMetadata.find((each) => each.name === 'timestep')!;
+    const { shape: axes } = metadata as unknown as { shape: unknown[] };
+    const own = new Tensor('int64', BigInt64Array.of(500n), axes.length === 0 ? [] : [1]);
+    const { out_sample: expected } = await export_.run({ ...given, timestep: own });
+    expectClose((await run({ ...built, unused: [] }, { ...given, timestep })).out_sample, expected);
+  },
+);
