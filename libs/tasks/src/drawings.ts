@@ -1,4 +1,4 @@
-import { type aspectRatios, Drawing, type DrawingTask, type Finetune, Image, sizeOf, type Task } from '@app/domain';
+import { type aspectRatios, Drawing, type DrawingTask, Image, sizeOf, type Task } from '@app/domain';
 import type { EntityManager, FindOptionsWhere } from 'typeorm';
 import type { DrawnPicture, Settlement } from './settlement';
 import { keepThumbnail } from './thumbnails';
@@ -10,12 +10,6 @@ export type WeightsOfTask = Pick<DrawingTask, 'model' | 'finetuneId' | 'weightsS
 /** The name of a task's weights for a claim: its model, its Fine-Tune, and the scale with which that is merged. */
 export const weightsLabel = ({ model, finetuneId, weightsScale }: WeightsOfTask): string =>
   `${model} ${finetuneId ?? ''} ${weightsScale ?? ''}`;
-
-/** Of the weights of a Fine-Tune when a task is accepted. */
-export const acceptedWeights = (finetune: Pick<Finetune, 'weightsHash' | 'weightsScale'> | null | undefined) => ({
-  weightsHash: finetune?.weightsHash ?? null,
-  weightsScale: finetune?.weightsScale ?? null,
-});
 
 /**
  * Compute seconds of one step of a square picture on a typical GPU. The task's real cost replaces the

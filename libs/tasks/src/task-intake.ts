@@ -1,7 +1,7 @@
 import { Drawing, Finetune, FinetunePrompt, Generation, Task } from '@app/domain';
 import { afterCommit, type Transactions, type WakeUps } from '@app/queue';
 import type { EntityManager } from 'typeorm';
-import { acceptedWeights, costOf, weightsLabel } from './drawings';
+import { costOf, weightsLabel } from './drawings';
 import { levelNewcomerStatement } from './fair-queue';
 
 /** What the intake adds to a drawing, and what its worker does. */
@@ -34,12 +34,15 @@ export type InsertOutcome = { accepted: true } | { accepted: false; revoked: boo
  */
 const fewPlaces = 200;
 
-/** Parameters: the owner, and the number up to which its waiting tasks are counted. */
+/** In SQL: the waiting tasks of the owner $1, counted up to $2. */
+export const countQueued = `(SELECT count(*)::integer FROM (
+    SELECT FROM tasks WHERE owner_id = $1 AND status = 'queued' LIMIT $2
+  ) AS counted)`;
+
+/** Parameters: those of `countQueued`. */
 const lookStatement = `
 SELECT (SELECT revoked_at FROM api_keys WHERE id = $1) IS NOT NULL AS revoked,
-  (SELECT count(*)::integer FROM (
-    SELECT FROM tasks WHERE owner_id = $1 AND status = 'queued' LIMIT $2
-  ) AS counted) AS queued,
+  ${countQueued} AS queued,
   EXISTS (SELECT FROM tasks WHERE owner_id = $1 AND status IN ('queued', 'processing') AND NOT sandbox) AS present`;
 
 /** Writes what a request makes: its tasks, the records that own them, and its owner's place in the fair queue. */
@@ -82,8 +85,8 @@ async function insertRows(manager: EntityManager, tasks: readonly NewTask[]): Pr
   for (const { finetuneId: id } of tasks)
     if (id !== null && !finetunes.has(id)) finetunes.set(id, await manager.findOneBy(Finetune, { id }));
   const rows = tasks.map((task) => {
-    const weights = acceptedWeights(finetunes.get(task.finetuneId ?? ''));
-    const drawing = { ...task, ...weights };
+    const { weightsHash = null, weightsScale = null } = finetunes.get(task.finetuneId ?? '') ?? {};
+    const drawing = { ...task, weightsHash, weightsScale };
     return { ...drawing, status: 'queued' as const, weights: weightsLabel(drawing), cost: costOf(task) };
   });
   await manager.insert(Task, rows);

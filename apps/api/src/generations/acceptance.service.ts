@@ -10,7 +10,7 @@ import {
   UnprocessableError,
 } from '@app/domain';
 import type { InstalledModel } from '@app/model-store';
-import { type NewTask, TaskIntake } from '@app/tasks';
+import { countQueued, type NewTask, TaskIntake } from '@app/tasks';
 import { Transactions } from '@app/queue';
 import { Inject, Injectable } from '@nestjs/common';
 import type { CallerKey } from '../http/caller.decorator';
@@ -75,9 +75,7 @@ export class AcceptanceService {
       );
     const [{ queued }] = await this.transactions.query<{ queued: number }>({
       name: 'count-queued',
-      text: `SELECT count(*)::integer AS queued FROM (
-        SELECT FROM tasks WHERE owner_id = $1 AND status = 'queued' LIMIT $2
-      ) AS counted`,
+      text: `SELECT ${countQueued} AS queued`,
       values: [id, cap],
     });
     if (queued + count > cap) throw new QueueFullError(cap, queued, count);
