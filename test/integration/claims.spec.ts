@@ -88,6 +88,20 @@ describe('the claim of a worker', () => {
     expect(await bench.tasks.silent()).toHaveLength(1);
   });
 
+  it('is not taken for another worker’s claim of the same task, however late the task is read', async () => {
+    const { id } = await bench.addTask();
+    const { manager } = bench.dataSource;
+    const original = manager.query.bind(manager) as typeof manager.query;
+    const claiming = jest.spyOn(manager, 'query').mockImplementationOnce(async (...statement) => {
+      const claimed: unknown = await original(...statement);
+      await original('UPDATE tasks SET attempt = attempt + 1');
+      return claimed;
+    });
+    expect(await claim({})).toBeUndefined();
+    expect(claiming).toHaveBeenCalledWith(claimStatement(false), expect.anything());
+    expect(await bench.taskOf(id)).toMatchObject({ status: 'processing', attempt: 2 });
+  });
+
   describe('by model', () => {
     it('is offered what it can draw, and is told of what waits for others', async () => {
       const owner = newIdentifier();

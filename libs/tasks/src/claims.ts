@@ -1,3 +1,4 @@
+import type { Task } from '@app/domain';
 import type { EntityManager } from 'typeorm';
 import { changeChannel } from './channels';
 import { claimStatement, taskForOtherModelsStatement } from './statements/claim';
@@ -20,17 +21,17 @@ export interface ClaimFilter {
 const claimTries = 5;
 const uniqueViolation = '23505';
 
-/** Claims the next task in turn. @returns its id; undefined if none is due. */
+/** Claims the next task in turn. @returns its id and this claim's attempt; undefined if none is due. */
 export async function claimNext(
   manager: EntityManager,
   { sandbox = false, except = [], models, undrawable = false, loaded = [] }: ClaimFilter,
   maxConcurrent: number,
-): Promise<string | undefined> {
+): Promise<Pick<Task, 'id' | 'attempt'> | undefined> {
   for (let left = claimTries; ; left--)
     try {
       const parameters = [maxConcurrent, changeChannel, except, models ?? null, undrawable, loaded];
-      const [claimed] = await manager.query<{ id: string }[]>(claimStatement(sandbox), parameters);
-      return claimed?.id;
+      const [claimed] = await manager.query<Pick<Task, 'id' | 'attempt'>[]>(claimStatement(sandbox), parameters);
+      return claimed && { id: claimed.id, attempt: claimed.attempt };
     } catch (error) {
       if ((error as { code?: string }).code !== uniqueViolation || left === 0) throw error;
     }

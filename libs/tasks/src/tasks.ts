@@ -46,8 +46,9 @@ export class Tasks {
   /** Claims the oldest due task of the owner who has used the least compute time and is below its limit. */
   async claim(wanted: ClaimFilter = {}): Promise<DrawingTask | undefined> {
     const { manager } = this.transactions;
-    const id = await claimNext(manager, wanted, this.maxConcurrent);
-    return id === undefined ? undefined : findDrawing(manager, { id, status: 'processing' });
+    const claimed = await claimNext(manager, wanted, this.maxConcurrent);
+    // A claim that has been taken over meanwhile is another worker's: its attempt is not this one.
+    return claimed && findDrawing(manager, { ...claimed, status: 'processing' });
   }
 
   /** Whether something waits that none of these models draws. */

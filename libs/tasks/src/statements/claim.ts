@@ -82,13 +82,13 @@ claimed AS (
     place = due.place, not_before = NULL, drawn_alone = false,
     charged_seconds = ${sandbox ? '0' : 'cost'}
   FROM due WHERE task.id = due.id
-  RETURNING task.id, task.owner_id, task.charged_seconds AS charge
+  RETURNING task.id, task.attempt, task.owner_id, task.charged_seconds AS charge
 ),
 charged AS (
   INSERT INTO fair_shares (owner_id, virtual_time) SELECT owner_id, charge FROM claimed WHERE charge > 0
   ON CONFLICT (owner_id) DO UPDATE SET virtual_time = fair_shares.virtual_time + excluded.virtual_time
 )
-SELECT id, pg_notify($2, id) FROM claimed`;
+SELECT id, attempt, pg_notify($2, id) FROM claimed`;
 
 /** Whether a queued task is of none of the models $1. */
 export const taskForOtherModelsStatement = `
