@@ -91,7 +91,7 @@ describe('the claim of a worker', () => {
   it('is not taken for another worker’s claim of the same task, however late the task is read', async () => {
     const { id } = await bench.addTask();
     const { manager } = bench.dataSource;
-    const original = manager.query.bind(manager) as typeof manager.query;
+    const original = manager.query.bind(manager);
     const claiming = jest.spyOn(manager, 'query').mockImplementationOnce(async (...statement) => {
       const claimed: unknown = await original(...statement);
       await original('UPDATE tasks SET attempt = attempt + 1');
