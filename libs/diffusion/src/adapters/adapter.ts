@@ -1,0 +1,44 @@
+import type { NamedTensor } from '../weights/named-tensor';
+import type { PartName } from '../weights/original-names';
+
+/** The parts of a model that an adapter can change. */
+export type AdaptedPart = Extract<PartName, 'unet' | 'text_encoder' | 'text_encoder_2'>;
+
+/** What a layer's weight gains, as factors for the layer's adapter inputs; they stay in their file until they are read. */
+export interface LowRankLayer {
+  rank: number;
+  /** [rank, in], or [rank, in, height, width] of a convolution: the axes after the first are those of the weight. */
+  aShape: readonly number[];
+  /** `a` of `aShape`, and `b` [out, rank], which is multiplied by alpha / rank and not by the caller's strength. */
+  read(): Promise<{ a: Float32Array; b: Float32Array }>;
+}
+
+/** A tensor that an adapter changes by what is not of low rank. */
+export interface MergedTensor {
+  base: NamedTensor;
+  /** All values at a strength, in the order of `base.shape`. */
+  read(strength: number): Promise<Float32Array>;
+}
+
+/** Learned embeddings that stand for one word of a text. */
+export interface LearnedWord {
+  /** The word that the file names, if it does. */
+  word?: string;
+  /** How many tokens it takes, in each text encoder. */
+  count: number;
+  /** [count, width] for each of the model's text encoders. */
+  vectors: ReadonlyMap<AdaptedPart, () => Promise<Float32Array>>;
+}
+
+/** An adapter's changes of one model. A text encoder's last layers may be among them even if clip skip leaves them out. */
+export interface FittedAdapter {
+  kind: 'lora' | 'textual_inversion';
+  /** By part and path of the layer: `down_blocks.0.attentions.0.proj_in`. */
+  layers: ReadonlyMap<AdaptedPart, ReadonlyMap<string, LowRankLayer>>;
+  /** By part and name of the tensor: `down_blocks.0.attentions.0.proj_in.weight`. */
+  merged: ReadonlyMap<AdaptedPart, ReadonlyMap<string, MergedTensor>>;
+  /** One in a textual inversion; a LoRA may bring words along. */
+  words: readonly LearnedWord[];
+  /** A sentence for whoever uploaded it, where something was assumed. */
+  note?: string;
+}
