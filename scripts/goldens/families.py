@@ -518,4 +518,5 @@ def main(out, *names):
         print(name, flush=True); folder = Path(out) / name; shutil.rmtree(folder, ignore_errors=True); folder.mkdir(parents=True); FAMILIES[name](folder)
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])
