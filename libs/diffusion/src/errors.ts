@@ -14,8 +14,12 @@ export const cures = {
   correctOrRemove: 'Correct this file, or remove it: it is optional.',
   /** Two files do not belong together. */
   oneExport: 'Take all files from one export of one model.',
+  /** A checkpoint that has some of a model's parts. */
+  wholeModel: 'Take a checkpoint or a folder that has all parts; an autoencoder of its own is given with "--vae".',
+  /** A graph whose weights are quantised, fused or have lost their names. */
+  plainWeights: 'Install the safetensors that it was made from.',
   /** A graph draws in a way that nothing here knows. */
-  otherModel: 'Install a model that draws from text, of Stable Diffusion 1.x or 2.x.',
+  otherModel: 'Install a model that draws from text, of Stable Diffusion 1.x, 2.x or XL.',
   /** A graph of the right model has a form that cannot be used. */
   exportAgain: 'Export it again with "optimum-cli export onnx".',
   olderOpset: 'Export it again for an earlier opset, with "--opset 18" for example.',

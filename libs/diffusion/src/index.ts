@@ -1,3 +1,4 @@
+export type { AdaptedPart, FittedAdapter } from './adapters/adapter';
 export {
   AbortError,
   cures,
@@ -7,37 +8,33 @@ export {
   ProviderUnavailableError,
   RequestError,
 } from './errors';
-export { WeightsError } from './finetune/weights-error';
-export { inspectWeights } from './finetune/weights-file';
-export { mergeLora } from './lora/merge-lora';
-export type { MergeLoraOptions } from './lora/merge-lora';
-export { defaultSpinUs, executionProviders, gpuIndex, providerOf, spinning } from './model/device';
-export type { Device } from './model/device';
-export { isGraphFault } from './model/graph-fault';
-export type { GraphFile } from './model/graph-file';
-export { graphIdentity } from './model/graph-identity';
-export { SharedSessions } from './model/graph-loader';
-export { readModelFolder } from './model/model-folder';
-export { asOutOfMemory, ModelSession } from './model/model-session';
-export type { GraphSession, LoadOptions } from './model/model-session';
+export type { FamilyName, ModelKind } from './families/family';
+export { type ModelFolder, readModelFolder } from './families/model-folder';
+export { type AspectRatio, sizeOfPicture } from './families/sizes';
 export { OnnxModel, OnnxModelError } from './onnx/onnx-model';
 export { identityModel } from './onnx/small-graph';
-export { modelWidths } from './pipelines/model-facts';
-export type { ModelFacts, ModelWidths } from './pipelines/model-facts';
-export { kindOf } from './pipelines/renderer';
-export type { Renderer } from './pipelines/renderer';
+export { type AdapterUse, loadAdapter, type LoadedAdapter } from './pipelines/applied-adapters';
+export { type ModelFacts, modelWidths, type ModelWidths } from './pipelines/model-facts';
+export { graphsOf, type ModelGraphs } from './pipelines/model-parts';
+export { kindOf, type Renderer } from './pipelines/renderer';
 export { StableDiffusionPipeline } from './pipelines/stable-diffusion-pipeline';
 export type { TextToImageRequest } from './pipelines/text-to-image-request';
 export { Trajectory } from './pipelines/trajectory';
 export { SafetensorsError } from './safetensors/safetensors-header';
-export { schedulerNames } from './schedulers';
-export type { SchedulerName } from './schedulers';
-export { copyOfTensor, tensorFromCopy } from './tensor/input-buffer';
-export type { TensorCopy } from './tensor/input-buffer';
-export { NotFiniteError } from './tensor/planes';
-export type { RgbImage } from './tensor/planes';
-export { mergeTextualInversion } from './textual-inversion/merge-textual-inversion';
+export { type SchedulerName, schedulerNames } from './schedulers';
+export { defaultSpinUs, type Device, executionProviders, gpuIndex, providerOf, spinning } from './sessions/device';
+export { isGraphFault } from './sessions/graph-fault';
+export {
+  asOutOfMemory,
+  type GraphSession,
+  type LoadOptions,
+  ModelSession,
+  type Tensors,
+} from './sessions/model-session';
+export type { PlacedGraph } from './sessions/placed-graph';
+export { copyOfTensor, type TensorCopy, tensorFromCopy } from './tensor/input-buffer';
+export { NotFiniteError, type RgbImage } from './tensor/planes';
 export { ClipTokenizer } from './tokenizer/clip-tokenizer';
-export { rowsOfTexts } from './tokenizer/prompt-chunks';
-export type { PictureTexts } from './tokenizer/prompt-chunks';
+export { type PictureTexts, rowsOfTexts } from './tokenizer/prompt-chunks';
 export { hasCallsInPowersOfTwo, powerOfTwoUpTo } from './unet/unet';
+export { WeightsFileError } from './weights/named-tensor';

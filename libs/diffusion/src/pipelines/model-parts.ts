@@ -1,20 +1,90 @@
+import { autoencoderKlDecoder } from '../architectures/autoencoder-kl';
+import { autoencoderTinyDecoder } from '../architectures/autoencoder-tiny';
+import { clipTextModel } from '../architectures/clip-text-model';
+import { UnsupportedConfigError } from '../architectures/config';
+import { unet2DConditionModel } from '../architectures/unet-2d-condition-model';
 import { cures, ModelFolderError, OutOfMemoryError, ProviderUnavailableError } from '../errors';
-import { isGraphFault } from '../model/graph-fault';
-import type { GraphFile } from '../model/graph-file';
-import { type ModelFolder, readModelFolder } from '../model/model-folder';
-import { type GraphSession, type LoadOptions, ModelSession } from '../model/model-session';
-import { fixedSizeOf } from '../model/parts-fit';
+import { type ModelFolder, readModelFolder } from '../families/model-folder';
+import type { BuiltGraph, ModuleOptions } from '../graph/module';
+import { providerOf } from '../sessions/device';
+import { isGraphFault } from '../sessions/graph-fault';
+import { type GraphSession, type LoadOptions, ModelSession } from '../sessions/model-session';
+import { type PlacedGraph, placeGraph } from '../sessions/placed-graph';
 import { areFinite, type LatentShape, notFinite } from '../tensor/planes';
 import { ClipTextEncoder } from '../text-encoder/clip-text-encoder';
-import { hasCallsInPowersOfTwo, Unet } from '../unet/unet';
-import { guidanceWidth } from '../model/graph-values';
+import { Unet } from '../unet/unet';
+import { checkPreview } from '../vae/latent-preview';
 import { VaeDecoder } from '../vae/vae-decoder';
-import { agreedWidths, factsOf, type LoadedParts, type ModelFacts, vaeScaling } from './model-facts';
+import { type NamedTensors, tensorsBelow, WeightsFileError } from '../weights/named-tensor';
+import type { PartName } from '../weights/original-names';
+import { readSafetensors } from '../weights/safetensors-file';
+import { factsOf, type ModelFacts } from './model-facts';
+import type { LoadedTextEncoder } from './prompt-encoder';
+import { noAdapters } from './row-adapters';
 
 /** A loaded model, its parts known to fit one another. */
-export interface ModelParts extends LoadedParts, Pick<ModelFolder, 'tokenizer' | 'schedulerJson' | 'preview'> {
+export interface ModelParts {
+  folder: ModelFolder;
   facts: ModelFacts;
-  sessions: { textEncoder: GraphSession; unet: GraphSession; vaeDecoder: GraphSession };
+  textEncoders: readonly LoadedTextEncoder[];
+  unet: Unet;
+  vaeDecoder: VaeDecoder;
+  sessions: { textEncoders: readonly GraphSession[]; unet: GraphSession; vaeDecoder: GraphSession };
+}
+
+/** The graphs of a model's parts. */
+export interface ModelGraphs {
+  textEncoders: readonly PlacedGraph[];
+  unet: PlacedGraph;
+  vaeDecoder: PlacedGraph;
+}
+
+/**
+ * Writes the graphs of a model, in half precision for CUDA except the decoder, whose values XL's exceed there.
+ * @param changedWeights a file as in `LoadOptions`
+ * @throws ModelFolderError if a part lacks weights
+ */
+export async function graphsOf(
+  folder: ModelFolder,
+  { device, changedWeights }: Pick<LoadOptions, 'device' | 'changedWeights'>,
+): Promise<ModelGraphs> {
+  const changed = changedWeights === undefined ? new Map<never, never>() : await readSafetensors(changedWeights);
+  const precision = providerOf(device) === 'cuda' ? 'float16' : 'float32';
+  const graph = (part: PartName, build: (options: ModuleOptions) => BuiltGraph): PlacedGraph => {
+    const file = folder.files.get(part)!;
+    const tensors: NamedTensors = new Map([...folder.tensors.get(part)!, ...tensorsBelow(changed, `${part}.`)]);
+    return refusing(file, () =>
+      placeGraph(
+        build({ tensors, precision: part === 'vae' ? 'float32' : precision, isAdapted: () => part !== 'vae' }).graph,
+        file,
+      ),
+    );
+  };
+  return {
+    textEncoders: folder.textEncoders.map(({ part, config, skip, isNormed, isPooled }) =>
+      graph(part, (options) => clipTextModel(options, config, { skips: [skip], isNormed, isPooled })),
+    ),
+    unet: graph('unet', (options) => unet2DConditionModel(options, folder.unet)),
+    vaeDecoder: graph('vae', (options) =>
+      options.tensors.has('decoder.layers.0.weight')
+        ? autoencoderTinyDecoder(options)
+        : autoencoderKlDecoder(options, folder.vae),
+    ),
+  };
+}
+
+function refusing<T>(file: string, build: () => T): T {
+  try {
+    return build();
+  } catch (error) {
+    const isKnown = error instanceof WeightsFileError || error instanceof UnsupportedConfigError;
+    if (!isKnown) throw error;
+    throw new ModelFolderError(
+      file,
+      `is not what its graph needs: ${error.message.replace(/\.$/, '')}`,
+      cures.plainWeights,
+    );
+  }
 }
 
 /** Edge of the latents that a model is tried with: the smallest that a U-Net with three halvings can take. */
@@ -22,10 +92,11 @@ const trialEdge = 8;
 
 /** Opens the folder's sessions, tries every part once on a small input, and releases all of it if anything is wrong. */
 export async function loadParts(path: string, options: LoadOptions): Promise<ModelParts> {
-  const folder = await readModelFolder(path, options.device);
+  const folder = await readModelFolder(path);
+  const graphs = await graphsOf(folder, options);
   const opened: GraphSession[] = [];
-  const openHere = (graph: GraphFile) => ModelSession.open(graph, options);
-  const open = async (graph: GraphFile, by: (graph: GraphFile) => Promise<GraphSession>) => {
+  const openHere = (graph: PlacedGraph) => ModelSession.open(graph, options);
+  const open = async (graph: PlacedGraph, by: (graph: PlacedGraph) => Promise<GraphSession>) => {
     options.signal?.throwIfAborted();
     const session = await by(graph);
     opened.push(session);
@@ -33,12 +104,11 @@ export async function loadParts(path: string, options: LoadOptions): Promise<Mod
   };
   const { openElsewhere = openHere } = options;
   try {
-    const sessions = {
-      textEncoder: await open(folder.textEncoder, openElsewhere),
-      unet: await open(folder.unet, openHere),
-      vaeDecoder: await open(folder.vaeDecoder, openElsewhere),
-    };
-    return await joinParts(folder, sessions, options);
+    const textEncoders: GraphSession[] = [];
+    for (const graph of graphs.textEncoders) textEncoders.push(await open(graph, openElsewhere));
+    const unet = await open(graphs.unet, openHere);
+    const vaeDecoder = await open(graphs.vaeDecoder, openElsewhere);
+    return await joinParts(folder, { textEncoders, unet, vaeDecoder }, options);
   } catch (error) {
     await Promise.all(opened.map((session) => session.release()));
     throw error;
@@ -50,58 +120,77 @@ async function joinParts(
   sessions: ModelParts['sessions'],
   { device }: LoadOptions,
 ): Promise<ModelParts> {
-  const textEncoder = new ClipTextEncoder(sessions.textEncoder);
-  const ofUnet = { guidanceWidth: guidanceWidth(folder.configs.unet), inPowersOfTwo: hasCallsInPowersOfTwo(device) };
-  const unet = new Unet(sessions.unet, ofUnet);
-  const vaeDecoder = new VaeDecoder(sessions.vaeDecoder, vaeScaling(folder.configs.vaeDecoder));
-  const loaded = { textEncoder, unet, vaeDecoder };
-  const { latentChannels, hiddenWidth } = agreedWidths(folder, loaded);
-  const fixed = fixedSizeOf(folder);
-  const shape: LatentShape = [latentChannels, fixed.height ?? trialEdge, fixed.width ?? trialEdge];
+  const textEncoders = folder.textEncoders.map(({ part, tokens }, i) => {
+    const [vocabulary] = folder.tensors.get(part)!.get('text_model.embeddings.token_embedding.weight')!.shape;
+    if (tokens.vocabularySize > vocabulary)
+      throw new ModelFolderError(
+        folder.files.get(part)!,
+        `knows ${vocabulary} tokens, and its tokenizer has ${tokens.vocabularySize}`,
+        cures.oneExport,
+      );
+    return { part, tokens, vocabulary, encoder: new ClipTextEncoder(sessions.textEncoders[i]) };
+  });
+  const unet = new Unet(sessions.unet, device);
+  const vaeDecoder = new VaeDecoder(sessions.vaeDecoder, folder.scaling);
+  const { latentChannels } = vaeDecoder;
+  const width = textEncoders.reduce((sum, { encoder }) => sum + encoder.width, 0);
+  if (width !== unet.hiddenWidth)
+    throw new ModelFolderError(
+      folder.files.get('unet')!,
+      `takes embeddings ${unet.hiddenWidth} wide, and the text encoders give ${width}`,
+      cures.oneExport,
+    );
+  checkPreview(`${folder.path}/preview.json`, folder.preview, latentChannels);
 
-  const embedding = await trialEmbedding(folder, textEncoder, folder.tokenizer.maxLength * hiddenWidth);
-  await tried(folder.unet, () => unet.probe(shape, embedding, hiddenWidth));
-  const latents = new Float32Array(shape[0] * shape[1] * shape[2]);
-  const decoded = await tried(folder.vaeDecoder, () => vaeDecoder.decodePlanes(latents, shape));
-  refuseNotFinite(folder.vaeDecoder, decoded.planes);
-  const scale = decoded.height / shape[1];
-  if (!Number.isInteger(scale) || decoded.width !== scale * shape[2])
-    throw new ModelFolderError(folder.vaeDecoder.path, 'does not enlarge latents by a whole number', cures.exportAgain);
-  const { tokenizer, schedulerJson, preview } = folder;
-  return { ...loaded, facts: factsOf(folder, loaded, scale), sessions, tokenizer, schedulerJson, preview };
+  const shape: LatentShape = [latentChannels, trialEdge, trialEdge];
+  const { embedding, pooled } = await trialEmbedding(folder, textEncoders);
+  const trial = async (timestep: number, sample: Float32Array) => {
+    const row = { sample, timestep, embedding, pooled, guidanceScale: 1, adapters: noAdapters };
+    return (await unet.predict([{ ...row, timeIds: [64, 64, 0, 0, 64, 64] }], shape))[0];
+  };
+  const values = unet.inChannels * trialEdge ** 2;
+  const seen = Float32Array.from({ length: values }, (_, i) => Math.sin(i));
+  const file = folder.files.get('unet')!;
+  // In half precision a sound model may overflow for one input and not for another, so it gets a second that is easier.
+  const isSound = await tried(file, async () => {
+    if (areFinite(await trial(999, seen))) return true;
+    return areFinite(await trial(1, new Float32Array(values)));
+  });
+  if (!isSound) throw new ModelFolderError(file, notFinite, cures.otherWeights);
+  const vae = folder.files.get('vae')!;
+  const decoded = await tried(vae, () =>
+    vaeDecoder.decodePlanes(new Float32Array(latentChannels * trialEdge ** 2), shape),
+  );
+  if (!areFinite(decoded.planes)) throw new ModelFolderError(vae, notFinite, cures.otherWeights);
+  const facts = factsOf(folder, { latentChannels, vaeScaleFactor: decoded.height / trialEdge, hiddenWidth: width });
+  return { folder, facts, textEncoders, unet, vaeDecoder, sessions };
 }
 
 /** The embedding of no text. */
 async function trialEmbedding(
-  { textEncoder: graph, tokenizer }: ModelFolder,
-  textEncoder: ClipTextEncoder,
-  length: number,
-): Promise<Float32Array> {
-  const inputIds = tokenizer.frame([]);
-  const [embedding] = await tried(graph, () => textEncoder.encode([{ inputIds }]));
-  const foreign = 'gives embeddings of a shape that the U-Net does not take';
-  if (embedding.length !== length) throw new ModelFolderError(graph.path, foreign, cures.oneExport);
-  refuseNotFinite(graph, embedding);
-  return embedding;
+  folder: ModelFolder,
+  encoders: readonly LoadedTextEncoder[],
+): Promise<{ embedding: Float32Array; pooled?: Float32Array }> {
+  let pooled: Float32Array | undefined;
+  let length = 0;
+  for (const { part, encoder, tokens } of encoders) {
+    const file = folder.files.get(part)!;
+    const [row] = await tried(file, () => encoder.encode([{ inputIds: tokens.frame([]) }]));
+    if (!areFinite(row.states)) throw new ModelFolderError(file, notFinite, cures.otherWeights);
+    pooled = row.pooled ?? pooled;
+    length += row.states.length;
+  }
+  return { embedding: new Float32Array(length), ...(pooled && { pooled }) };
 }
 
-function refuseNotFinite({ path }: GraphFile, values: Float32Array): void {
-  if (!areFinite(values)) throw new ModelFolderError(path, notFinite, cures.otherWeights);
-}
-
-/** A graph may load and still not fit what the others give it, which only a run shows. */
-async function tried<T>({ path }: GraphFile, run: () => Promise<T>): Promise<T> {
+/** A part's first run: what the graph is at fault for is said of its weights. */
+async function tried<T>(file: string, run: () => Promise<T>): Promise<T> {
   try {
     return await run();
   } catch (error) {
-    if ([ModelFolderError, ProviderUnavailableError, OutOfMemoryError].some((type) => error instanceof type))
-      throw error;
-    if (!isGraphFault(error)) throw error;
-    const [line] = (error as Error).message.trim().split('\n');
-    throw new ModelFolderError(
-      path,
-      `failed on a trial run: ${line.replace(/(?<!\.)\.+$/, '').slice(0, 300)}`,
-      cures.exportAgain,
-    );
+    const isOther = error instanceof OutOfMemoryError || error instanceof ProviderUnavailableError;
+    if (isOther || error instanceof ModelFolderError || !isGraphFault(error)) throw error;
+    const [reason] = (error as Error).message.split('\n');
+    throw new ModelFolderError(file, `cannot be run: ${reason.slice(0, 300)}`, cures.installAgain);
   }
 }

@@ -1,15 +1,17 @@
-import { type Provider, providerOf } from '../model/device';
-import type { GraphSession, LoadOptions } from '../model/model-session';
+import { type Provider, providerOf } from '../sessions/device';
+import type { GraphSession, LoadOptions } from '../sessions/model-session';
 import { Generator } from '../random/generator';
 import { createScheduler } from '../schedulers';
 import { alphasCumprod } from '../schedulers/noise-schedule';
 import { predictedData } from '../schedulers/prediction';
 import { readSchedulerConfig } from '../schedulers/scheduler-config';
 import { assertFinite, type LatentShape, type RgbImage } from '../tensor/planes';
-import { chunkPrompt, maxChunks, padChunks, type PictureTexts, rowsOfTexts } from '../tokenizer/prompt-chunks';
+import { type PictureTexts, rowsOfTexts } from '../tokenizer/prompt-chunks';
 import { previewLatents } from '../vae/latent-preview';
-import { AbortError, RequestError } from '../errors';
+import { AbortError } from '../errors';
+import { AppliedAdapters } from './applied-adapters';
 import { loadParts, type ModelParts } from './model-parts';
+import { PromptEncoder } from './prompt-encoder';
 import { Renderer } from './renderer';
 import {
   checkRequest,
@@ -17,24 +19,27 @@ import {
   type GenerateHooks,
   type TextToImageRequest,
 } from './text-to-image-request';
-import { type PromptEmbedding, Trajectory } from './trajectory';
+import { Trajectory } from './trajectory';
 
 /**
- * Text to image with any Stable Diffusion 1.x or 2.x ONNX folder. `generate` draws a request from start to end;
- * `prepare`, `step` and `decode` are its parts, for callers that interleave requests. Source:
- * `StableDiffusionPipeline` of diffusers.
+ * Text to image with any model of Stable Diffusion 1.x, 2.x or XL. `generate` draws a request from start to end;
+ * `prepare`, `step` and `decode` are its parts, for callers that interleave requests. Source: `StableDiffusionPipeline`
+ * and `StableDiffusionXLPipeline` of diffusers.
  */
 export class StableDiffusionPipeline extends Renderer {
   readonly provider: Provider;
   private readonly alphas: Float32Array;
+  private readonly prompts: PromptEncoder;
 
   private constructor(
     private readonly parts: ModelParts,
     { device }: LoadOptions,
   ) {
     super(parts.unet, parts.vaeDecoder, parts.facts);
+    const { folder, textEncoders } = parts;
     this.provider = providerOf(device);
-    this.alphas = alphasCumprod(readSchedulerConfig(parts.schedulerJson, { rescale_betas_zero_snr: false }));
+    this.prompts = new PromptEncoder(textEncoders, folder);
+    this.alphas = alphasCumprod(readSchedulerConfig(folder.schedulerJson, { rescale_betas_zero_snr: false }));
   }
 
   /**
@@ -54,13 +59,18 @@ export class StableDiffusionPipeline extends Renderer {
 
   /** Most rows that the text encoder has for these texts. */
   rowsOfTexts(texts: PictureTexts): number {
-    return rowsOfTexts(texts, this.parts.tokenizer);
+    return rowsOfTexts(texts, this.parts.textEncoders[0].tokens);
   }
 
   /** Calls of each part and milliseconds inside them, since the model was loaded. */
   get spent() {
-    const { textEncoder, unet, vaeDecoder } = this.parts.sessions;
-    return { textEncoder: textEncoder.spent, unet: unet.spent, vaeDecoder: vaeDecoder.spent };
+    const { textEncoders, unet, vaeDecoder } = this.parts.sessions;
+    const encoders = textEncoders.map(({ spent }) => spent);
+    const textEncoder = {
+      runs: encoders.reduce((sum, { runs }) => sum + runs, 0),
+      runMs: encoders.reduce((sum, { runMs }) => sum + runMs, 0),
+    };
+    return { textEncoder, unet: unet.spent, vaeDecoder: vaeDecoder.spent };
   }
 
   /**
@@ -73,14 +83,21 @@ export class StableDiffusionPipeline extends Renderer {
     const { latentChannels, vaeScaleFactor } = this.facts;
     checkRequest(request, this.facts);
     const shape: LatentShape = [latentChannels, height / vaeScaleFactor, width / vaeScaleFactor];
-    const prompt = await this.encode(request);
+    const adapters = new AppliedAdapters(request.adapters ?? []);
+    const isGuided = guidanceScale > 1 && !this.unet.embedsGuidance;
+    const prompt = await this.prompts.encode(request, isGuided, adapters);
+    const { family, schedulerJson } = this.parts.folder;
+    const conditioning = {
+      adapters: adapters.of('unet'),
+      ...(family.hasTimeIds && { timeIds: [height, width, 0, 0, height, width] }),
+    };
     return seeds.map((seed) => {
       const generator = new Generator(seed);
-      const scheduler = createScheduler(request.scheduler, this.parts.schedulerJson);
+      const scheduler = createScheduler(request.scheduler, schedulerJson);
       scheduler.setTimesteps(request.numInferenceSteps);
       const noise = generator.randn(shape[0] * shape[1] * shape[2]);
       const latents = noise.map((value) => value * scheduler.initNoiseSigma);
-      return new Trajectory(seed, shape, latents, prompt, guidanceScale, scheduler, generator);
+      return new Trajectory(seed, shape, latents, prompt, guidanceScale, scheduler, generator, conditioning);
     });
   }
 
@@ -97,7 +114,7 @@ export class StableDiffusionPipeline extends Renderer {
   preview(trajectory: Trajectory): RgbImage {
     const latents = trajectory.done ? trajectory.latents : this.predictedLatents(trajectory);
     assertFinite(latents, 'U-Net');
-    return previewLatents(latents, trajectory.shape, this.parts.preview);
+    return previewLatents(latents, trajectory.shape, this.parts.folder.preview);
   }
 
   /**
@@ -127,24 +144,8 @@ export class StableDiffusionPipeline extends Renderer {
 
   /** Frees the model's memory; the pipeline is of no use afterwards. */
   async release(): Promise<void> {
-    await Promise.all(Object.values(this.parts.sessions).map((session) => session.release()));
-  }
-
-  /** Embeddings of negative prompt and prompt, of the prompt alone without guidance. */
-  private async encode(request: TextToImageRequest): Promise<PromptEmbedding> {
-    const { tokenizer, textEncoder } = this.parts;
-    const guided = request.guidanceScale > 1 && !this.unet.embedsGuidance;
-    const texts = guided ? [request.negativePrompt ?? '', request.prompt] : [request.prompt];
-    const chunked = texts.map((text) => chunkPrompt(text, tokenizer, request.promptWeighting));
-    const chunks = Math.max(...chunked.map(({ length }) => length));
-    const most = Math.min(maxChunks, this.facts.fixedChunks ?? maxChunks);
-    if (chunks > most)
-      throw new RequestError(
-        `The prompt takes ${chunks} chunks of ${this.facts.maxTokens - 2} tokens; at most ${most} can be drawn.`,
-      );
-    const embeddings = await textEncoder.encode(chunked.flatMap((parts) => padChunks(parts, chunks, tokenizer)));
-    const rows = texts.map((_, text) => joined(embeddings.slice(text * chunks, (text + 1) * chunks)));
-    return { chunks, tokens: chunks * this.facts.maxTokens, rows };
+    const { textEncoders, unet, vaeDecoder } = this.parts.sessions;
+    await Promise.all([...textEncoders, unet, vaeDecoder].map((session) => session.release()));
   }
 
   /** The picture that the last prediction means (x0), in latents; the noise itself before the first step. */
@@ -156,14 +157,4 @@ export class StableDiffusionPipeline extends Renderer {
     const { sample, output, scale } = predictedData(this.facts.predictionType, alpha, Math.sqrt(1 - alpha * alpha));
     return seen.map((value, i) => (value * sample + predicted[i] * output) * scale);
   }
-}
-
-function joined(parts: readonly Float32Array[]): Float32Array {
-  const whole = new Float32Array(parts.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
-  return whole;
 }

@@ -1,5 +1,6 @@
 import type { SchedulerName } from '../schedulers';
 import type { RgbImage } from '../tensor/planes';
+import type { AdapterUse } from './applied-adapters';
 import type { ModelFacts } from './model-facts';
 import type { Trajectory } from './trajectory';
 import { RequestError } from '../errors';
@@ -21,6 +22,8 @@ export interface TextToImageRequest {
   scheduler?: SchedulerName;
   /** Whether `(word:1.3)` and its kin are read as attention; plain text by default. */
   promptWeighting?: boolean;
+  /** Fine-Tunes of the model. */
+  adapters?: readonly AdapterUse[];
 }
 
 export interface GenerateHooks {
@@ -41,17 +44,12 @@ export interface GeneratedImages {
 /** @throws RequestError naming the value and what is accepted */
 export function checkRequest(
   request: TextToImageRequest,
-  { vaeScaleFactor, fixedSize }: Pick<ModelFacts, 'vaeScaleFactor' | 'fixedSize'>,
+  { vaeScaleFactor }: Pick<ModelFacts, 'vaeScaleFactor'>,
 ): void {
   const { width, height, numInferenceSteps, guidanceScale, seeds } = request;
   for (const [name, size] of Object.entries({ width, height }))
     if (!Number.isInteger(size) || size <= 0 || size % vaeScaleFactor !== 0)
       throw new RequestError(`The ${name} is ${size}; this model draws multiples of ${vaeScaleFactor} pixels.`);
-  for (const [name, size] of Object.entries({ width, height })) {
-    const fixed = fixedSize[name as 'width' | 'height'];
-    if (fixed !== undefined && size !== fixed)
-      throw new RequestError(`The ${name} is ${size}; this model was exported for a ${name} of ${fixed} pixels.`);
-  }
   if (!Number.isInteger(numInferenceSteps) || numInferenceSteps < 1)
     throw new RequestError(`The number of steps is ${numInferenceSteps}; at least 1 is needed.`);
   if (!Number.isFinite(guidanceScale))

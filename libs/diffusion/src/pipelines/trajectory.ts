@@ -1,6 +1,8 @@
 import type { Generator } from '../random/generator';
 import type { Scheduler } from '../schedulers/scheduler';
 import type { LatentShape } from '../tensor/planes';
+import type { UnetRow } from '../unet/unet';
+import { type LayerAdapters, noAdapters } from './row-adapters';
 
 /** The encoded texts of a request, shared by its pictures. */
 export interface PromptEmbedding {
@@ -13,6 +15,18 @@ export interface PromptEmbedding {
    * guidance the prompt alone.
    */
   readonly rows: readonly Float32Array[];
+  /** Of XL: the pooled text of each row. */
+  readonly pooled?: readonly Float32Array[];
+}
+
+/** What a picture's rows are told beside the text. */
+export interface Conditioning {
+  /** What its Fine-Tunes add to the U-Net's layers. */
+  adapters?: LayerAdapters;
+  /** Of XL: height and width of the original, top and left of the crop, height and width of the picture. */
+  timeIds?: readonly number[];
+  /** Further channels behind the latents': of an inpainting model the mask and what it leaves. */
+  furtherChannels?: Float32Array;
 }
 
 /**
@@ -39,6 +53,7 @@ export class Trajectory {
     readonly guidanceScale: number,
     private readonly scheduler: Scheduler,
     private readonly generator: Generator,
+    private readonly conditioning: Conditioning = {},
   ) {
     this.seen = latents;
     this.predicted = new Float32Array(latents.length);
@@ -75,25 +90,41 @@ export class Trajectory {
     return this.prompt.rows.length;
   }
 
-  /** Writes this picture's rows of the next call, the first of them as row `row` of [rows, channels, height, width]. */
-  gather(sample: Float32Array, row: number): void {
+  /** What its Fine-Tunes add to the U-Net's layers. */
+  get adapters(): LayerAdapters {
+    return this.conditioning.adapters ?? noAdapters;
+  }
+
+  /** This picture's rows of the next call. */
+  gather(): UnetRow[] {
     this.seen = this.scheduler.scaleModelInput(this.latents, this.timestep);
-    for (let i = 0; i < this.rows; i++) sample.set(this.seen, (row + i) * this.seen.length);
+    const { timestep, guidanceScale, adapters, prompt, conditioning } = this;
+    const { timeIds, furtherChannels } = conditioning;
+    const sample = furtherChannels ? joined(this.seen, furtherChannels) : this.seen;
+    return prompt.rows.map((embedding, row) => {
+      return { sample, timestep, embedding, pooled: prompt.pooled?.[row], timeIds, guidanceScale, adapters };
+    });
   }
 
   /** Takes the U-Net's prediction for those rows and moves on by a step. */
-  scatter(prediction: Float32Array, row: number): void {
+  scatter(predictions: readonly Float32Array[]): void {
     const { predicted, timestep } = this;
     this.isMoving = true;
-    const size = predicted.length;
-    const rowOf = (index: number): Float32Array => prediction.subarray(index * size, (index + 1) * size);
-    if (this.rows === 2) guide(predicted, rowOf(row), rowOf(row + 1), this.guidanceScale);
-    else predicted.set(rowOf(row));
+    const [first, second] = predictions;
+    if (second) guide(predicted, first, second, this.guidanceScale);
+    else predicted.set(first);
     this.latents = this.scheduler.step(predicted, timestep, this.latents, this.generator);
     this.lastTimestep = timestep;
     this.stepIndex++;
     this.isMoving = false;
   }
+}
+
+function joined(one: Float32Array, other: Float32Array): Float32Array {
+  const both = new Float32Array(one.length + other.length);
+  both.set(one);
+  both.set(other, one.length);
+  return both;
 }
 
 /** Source: Ho and Salimans, "Classifier-Free Diffusion Guidance" (2022), equation 6 in the form that diffusers uses. */

@@ -15,13 +15,13 @@ describe(weigh.name, () => {
 describe(EmbeddingCache.name, () => {
   it('drops the least recently used row', () => {
     const cache = new EmbeddingCache(2);
-    const rows = [[1], [2], [3]].map((ids) => ({ ids, embedding: Float32Array.from(ids) }));
-    cache.set(rows[0].ids, rows[0].embedding);
-    cache.set(rows[1].ids, rows[1].embedding);
+    const rows = [[1], [2], [3]].map((ids) => ({ ids, row: { states: Float32Array.from(ids) } }));
+    cache.set(rows[0].ids, rows[0].row);
+    cache.set(rows[1].ids, rows[1].row);
     cache.get(rows[0].ids);
-    cache.set(rows[2].ids, rows[2].embedding);
-    expect(cache.get([1])).toBe(rows[0].embedding);
+    cache.set(rows[2].ids, rows[2].row);
+    expect(cache.get([1])).toBe(rows[0].row);
     expect(cache.get([2])).toBeUndefined();
-    expect(cache.get([3])).toBe(rows[2].embedding);
+    expect(cache.get([3])).toBe(rows[2].row);
   });
 });

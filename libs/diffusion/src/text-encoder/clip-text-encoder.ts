@@ -1,62 +1,83 @@
-import type { GraphSession } from '../model/model-session';
-import { InputBuffer, toFloat32 } from '../tensor/input-buffer';
+import { Tensor } from 'onnxruntime-node';
+import { AdapterInputs, type LayerAdapters, noAdapters } from '../pipelines/row-adapters';
+import type { GraphSession } from '../sessions/model-session';
+import { toFloat32 } from '../tensor/input-buffer';
 import type { PromptChunk } from '../tokenizer/prompt-chunks';
-import { textEncoderValues } from '../model/graph-values';
 
 /** Number of cached rows: those of about thirty requests, 15 MB for the largest encoder of SD 1.x and 2.x. */
 const cachedRows = 64;
 
+/** A row of token ids, encoded. */
+export interface EncodedRow {
+  /** [tokens, width] */
+  states: Float32Array;
+  /** Of the whole text, where the encoder gives it: [width]. */
+  pooled?: Float32Array;
+}
+
+/** What a request's adapters change in a text encoder. */
+export interface TextAdapters {
+  layers: LayerAdapters;
+  /** Embeddings of the ids after the vocabulary's: [vectors, width]. */
+  vectors: Float32Array;
+}
+
 /** CLIP's text encoder: rows of token ids to embeddings. */
 export class ClipTextEncoder {
-  readonly values: ReturnType<typeof textEncoderValues>;
   private readonly cache = new EmbeddingCache(cachedRows);
+  private readonly adapterInputs: AdapterInputs;
+  /** Width of a token's embedding. */
+  readonly width: number;
 
-  /** @throws ModelFolderError if the graph is not CLIP's text encoder */
   constructor(private readonly session: GraphSession) {
-    this.values = textEncoderValues(session);
+    this.adapterInputs = new AdapterInputs(session.inputs);
+    this.width = Number(session.inputs.find(({ name }) => name === 'token_vectors')!.shape[1]);
   }
 
   /**
-   * Weighted embeddings [length, hidden width] of each chunk; equal rows are encoded once, and not at
-   * all if they are cached.
+   * The rows with the tokens' weights applied; equal rows are encoded once, and those without adapters not at all if
+   * they are cached.
    */
-  async encode(chunks: readonly PromptChunk[]): Promise<Float32Array[]> {
-    const known = new Map<string, Float32Array>();
+  async encode(chunks: readonly PromptChunk[], adapters?: TextAdapters): Promise<EncodedRow[]> {
+    const isPlain = !adapters || (adapters.layers.size === 0 && adapters.vectors.length === 0);
+    const cache = isPlain ? this.cache : new EmbeddingCache(Infinity);
+    const known = new Map<string, EncodedRow>();
     const missing = new Map<string, readonly number[]>();
     for (const { inputIds } of chunks) {
-      const cached = this.cache.get(inputIds);
+      const cached = cache.get(inputIds);
       if (cached) known.set(inputIds.join(), cached);
       else missing.set(inputIds.join(), inputIds);
     }
-    for (const [key, embedding] of await this.run(missing)) known.set(key, embedding);
+    if (missing.size > 0) {
+      const rows = [...missing.values()];
+      for (const [i, row] of (await this.run(rows, isPlain ? undefined : adapters)).entries()) {
+        cache.set(rows[i], row);
+        known.set(rows[i].join(), row);
+      }
+    }
     return chunks.map(({ inputIds, weights }) => {
-      const embedding = known.get(inputIds.join())!;
-      return weights ? weigh(embedding, weights) : embedding;
+      const row = known.get(inputIds.join())!;
+      return weights ? { ...row, states: weigh(row.states, weights) } : row;
     });
   }
 
-  private async run(rows: ReadonlyMap<string, readonly number[]>): Promise<Map<string, Float32Array>> {
-    const { ids: input, idType, output: wanted } = this.values;
-    const encoded = new Map<string, Float32Array>();
-    // A graph with a fixed number of rows gets that many at a time; missing ones are zeros.
-    const [fixed] = input.shape;
-    const batch = typeof fixed === 'number' && fixed > 0 ? fixed : rows.size;
-    const all = [...rows];
-    for (let from = 0; from < all.length; from += batch) {
-      const group = all.slice(from, from + batch);
-      const length = group[0][1].length;
-      const ids = new InputBuffer(idType, [batch, length]);
-      group.forEach(([, inputIds], row) => ids.values.set(inputIds, row * length));
-      const output = await this.session.run({ [input.name]: ids.commit() }, wanted.name);
-      const values = toFloat32(output);
-      const size = values.length / batch;
-      group.forEach(([key, inputIds], row) => {
-        const embedding = values.slice(row * size, (row + 1) * size);
-        this.cache.set(inputIds, embedding);
-        encoded.set(key, embedding);
-      });
-    }
-    return encoded;
+  private async run(rows: readonly (readonly number[])[], adapters?: TextAdapters): Promise<EncodedRow[]> {
+    const [{ length }] = rows;
+    const ids = BigInt64Array.from(rows.flat(), BigInt);
+    const vectors = adapters?.vectors ?? new Float32Array(0);
+    const results = await this.session.run({
+      input_ids: new Tensor('int64', ids, [rows.length, length]),
+      token_vectors: new Tensor('float32', vectors, [vectors.length / this.width, this.width]),
+      ...this.adapterInputs.feeds(rows.map(() => adapters?.layers ?? noAdapters)),
+    });
+    const rowsOf = (name: string): Float32Array[] => {
+      const values = toFloat32(results[name]);
+      const size = values.length / rows.length;
+      return rows.map((_, row) => values.slice(row * size, (row + 1) * size));
+    };
+    const states = rowsOf(Object.keys(results).find((name) => name.startsWith('hidden_states.'))!);
+    const pooled = 'text_embeds' in results ? rowsOf('text_embeds') : undefined;
+    return states.map((each, row) => ({ states: each, ...(pooled && { pooled: pooled[row] }) }));
   }
 }
 
@@ -77,11 +98,11 @@ function mean(values: Float32Array): number {
 
 /** A cache of encoded rows that drops the least recently used one. */
 export class EmbeddingCache {
-  private readonly entries = new Map<string, Float32Array>();
+  private readonly entries = new Map<string, EncodedRow>();
 
   constructor(private readonly capacity: number) {}
 
-  get(inputIds: readonly number[]): Float32Array | undefined {
+  get(inputIds: readonly number[]): EncodedRow | undefined {
     const key = inputIds.join();
     const found = this.entries.get(key);
     if (found) {
@@ -91,8 +112,8 @@ export class EmbeddingCache {
     return found;
   }
 
-  set(inputIds: readonly number[], embedding: Float32Array): void {
-    this.entries.set(inputIds.join(), embedding);
+  set(inputIds: readonly number[], row: EncodedRow): void {
+    this.entries.set(inputIds.join(), row);
     if (this.entries.size > this.capacity) this.entries.delete(this.entries.keys().next().value!);
   }
 }

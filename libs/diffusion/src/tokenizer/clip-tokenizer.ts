@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import * as tokenizers from '@huggingface/tokenizers';
 import { cures, ModelFolderError } from '../errors';
-import { type JsonObject, readJsonFile, readOptionalFile } from '../model/model-files';
+import { type JsonObject, readJsonFile, readOptionalFile } from '../families/model-files';
 import { AddedTokens, wordsWith } from './added-tokens';
 
 /**

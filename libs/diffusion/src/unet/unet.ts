@@ -1,193 +1,121 @@
-import type { Device } from '../model/device';
-import type { Tensor } from 'onnxruntime-node';
-import { cures, ModelFolderError, OutOfMemoryError } from '../errors';
-import type { GraphSession } from '../model/model-session';
-import { InputBuffer, toFloat32 } from '../tensor/input-buffer';
-import { areFinite, type LatentShape, notFinite } from '../tensor/planes';
-import { unetValues } from '../model/graph-values';
+import { Tensor } from 'onnxruntime-node';
+import { AdapterInputs, type LayerAdapters } from '../pipelines/row-adapters';
+import { type Device, providerOf } from '../sessions/device';
+import type { GraphSession, Tensors } from '../sessions/model-session';
+import { toFloat32 } from '../tensor/input-buffer';
+import type { LatentShape } from '../tensor/planes';
 
-/**
- * Whether calls of a U-Net have 1, 2, 4, 8 … rows only, the last ones unused. A GPU looks for the fastest kernels anew
- * for each number of rows that it has not seen, which takes longer than the unused rows; on the CPU each row takes its
- * time.
- */
-export const hasCallsInPowersOfTwo = (device: Device): boolean => device !== 'cpu';
-
-/** The least power of two that is no less than so many rows. */
-export const powerOfTwoFrom = (rows: number): number => 2 ** Math.ceil(Math.log2(rows));
-
-/** The largest power of two that is no more than so many rows, at least one. */
-export const powerOfTwoUpTo = (rows: number): number => 2 ** Math.floor(Math.log2(rows));
-
-/** The inputs of a call with several rows, allocated once and written before every call. */
-export interface UnetBatch {
-  /** [rows, channels, height, width] */
-  sample: InputBuffer;
-  /** One number for all rows, or one per row if the graph takes that. */
-  timestep: InputBuffer;
-  /** [rows, tokens, hidden width] */
-  promptEmbeds: InputBuffer;
-  /** [rows, width]: the embedded guidance scale, if the U-Net was distilled to take it. */
-  guidance?: InputBuffer;
+/** The largest power of two that is at most `rows`. */
+export function powerOfTwoUpTo(rows: number): number {
+  return 2 ** Math.floor(Math.log2(Math.max(1, rows)));
 }
 
-/** What is known of a U-Net beside its graph. */
-interface UnetOptions {
-  /** Of a distilled U-Net's guidance embedding (`time_cond_proj_dim`), for graphs that leave it free. */
-  guidanceWidth?: number;
-  /** As `hasCallsInPowersOfTwo` says of its device. */
-  inPowersOfTwo?: boolean;
+/** The smallest power of two that is at least `rows`. */
+export function powerOfTwoFrom(rows: number): number {
+  return 2 ** Math.ceil(Math.log2(Math.max(1, rows)));
 }
 
-/**
- * How far a row may be from the same row by itself, as a part of what the other timestep changes: more than float16
- * rounds, and much less than a row that was given the wrong timestep.
- */
-const timestepTolerance = 0.1;
+/** A GPU plans each number of rows anew, so that there calls have a power of two of them. */
+export function hasCallsInPowersOfTwo(device: Device): boolean {
+  return providerOf(device) !== 'cpu';
+}
 
-/** The conditional U-Net: predicts noise (or velocity) for rows of latents, each with its timestep and its prompt. */
+/** One row of a call of the U-Net. */
+export interface UnetRow {
+  /** What the U-Net sees, [channels, height, width]. */
+  sample: Float32Array;
+  timestep: number;
+  /** [tokens, width] */
+  embedding: Float32Array;
+  /** Of XL: the pooled text, and the sizes that the picture was cut from. */
+  pooled?: Float32Array | undefined;
+  timeIds?: readonly number[] | undefined;
+  guidanceScale: number;
+  adapters: LayerAdapters;
+}
+
+/** The U-Net: predicts what a row's noise is. Rows may be at different timesteps, and of different Fine-Tunes. */
 export class Unet {
-  readonly values: ReturnType<typeof unetValues>;
-  private isTimestepPerRow: boolean;
+  private readonly adapterInputs: AdapterInputs;
+  /** Channels that it takes. */
+  readonly inChannels: number;
+  /** Width of an embedding. */
+  readonly hiddenWidth: number;
+  private readonly guidanceWidth: number | undefined;
+  private readonly pooledWidth: number | undefined;
+  /** The adapters of the last call: the same rows mostly come again. */
+  private last: { rows: readonly LayerAdapters[]; feeds: Tensors } | undefined;
 
-  /** @throws ModelFolderError if the graph is not the U-Net of a Stable Diffusion 1.x or 2.x */
   constructor(
     private readonly session: GraphSession,
-    private readonly options: UnetOptions = {},
+    private readonly device: Device,
   ) {
-    this.values = unetValues(session, options.guidanceWidth);
-    const { timestep, fixedRows } = this.values;
-    const [timesteps] = timestep.shape;
-    this.isTimestepPerRow = timesteps !== undefined && (typeof timesteps === 'string' || timesteps === fixedRows);
+    this.adapterInputs = new AdapterInputs(session.inputs);
+    const axis = (name: string, at: number): number | undefined => {
+      const length = session.inputs.find((input) => input.name === name)?.shape[at];
+      return length === undefined ? undefined : Number(length);
+    };
+    this.inChannels = axis('sample', 1)!;
+    this.hiddenWidth = axis('encoder_hidden_states', 2)!;
+    this.guidanceWidth = axis('timestep_cond', 1);
+    this.pooledWidth = axis('text_embeds', 1);
   }
 
   /** This U-Net with its graph loaded elsewhere. */
   over(session: GraphSession): Unet {
-    const unet = new Unet(session, this.options);
-    unet.isTimestepPerRow = this.isTimestepPerRow;
-    return unet;
-  }
-
-  /**
-   * Rows that a call is made with for `rows` of them. A graph with a fixed number is called with
-   * that until all are done.
-   */
-  rowsOfCall(rows: number): number {
-    return this.values.fixedRows ?? (this.options.inPowersOfTwo ? powerOfTwoFrom(rows) : rows);
-  }
-
-  /** Whether rows of one call may have different timesteps: by the graph's declaration, and after `probe` in fact. */
-  get takesTimestepPerRow(): boolean {
-    return this.isTimestepPerRow;
-  }
-
-  /**
-   * Calls the graph once, and, if it declares a timestep per row, twice more: two rows with different timesteps are
-   * compared with each of them by itself, because a graph may declare what it does not do.
-   * @param promptEmbeds [tokens, hidden width], of any text
-   * @throws ModelFolderError if its prediction has another shape than its sample, or is not finite for a
-   * small sample nor for none
-   */
-  async probe(shape: LatentShape, promptEmbeds: Float32Array, hiddenWidth: number): Promise<void> {
-    const size = shape[0] * shape[1] * shape[2];
-    const [early, late] = [900, 100];
-    const predict = async (timesteps: number[], amplitude = 1): Promise<Float32Array> => {
-      const rows = timesteps.length;
-      const batch = this.createBatch(rows, shape, promptEmbeds.length / hiddenWidth, hiddenWidth);
-      batch.sample.values.forEach((_, i, values) => (values[i] = amplitude * Math.sin(i % size)));
-      batch.timestep.values.set(timesteps.slice(0, batch.timestep.values.length));
-      for (let row = 0; row < rows; row++) batch.promptEmbeds.values.set(promptEmbeds, row * promptEmbeds.length);
-      for (const input of [batch.sample, batch.timestep, batch.promptEmbeds]) input.commit();
-      const prediction = await this.predict(batch, rows);
-      if (prediction.length !== batch.sample.values.length)
-        throw new ModelFolderError(
-          this.session.file,
-          'gives a prediction of another shape than its sample',
-          cures.exportAgain,
-        );
-      return prediction;
-    };
-    const first = await predict([early]);
-    // In half precision a sound model may overflow for one input and not for another, so it gets a
-    // second that is easier.
-    if (!areFinite(first) && !areFinite(await predict([late], 0)))
-      throw new ModelFolderError(this.session.file, notFinite, cures.otherWeights);
-    if (!this.isTimestepPerRow) return;
-    try {
-      const [second, both] = [await predict([late]), await predict([early, late])];
-      const tolerance = timestepTolerance * distance(first.subarray(0, size), second.subarray(0, size));
-      this.isTimestepPerRow =
-        distance(both.subarray(0, size), first) <= tolerance &&
-        distance(both.subarray(size, 2 * size), second) <= tolerance;
-    } catch (error) {
-      if (error instanceof OutOfMemoryError) throw error;
-      this.isTimestepPerRow = false;
-    }
+    return new Unet(session, this.device);
   }
 
   /** Whether it takes the guidance scale as an input: then a picture takes one row, and no negative prompt. */
   get embedsGuidance(): boolean {
-    return this.values.guidance !== undefined;
+    return this.guidanceWidth !== undefined;
   }
 
-  /** Writes the guidance scale of `count` rows from `first` on, if the U-Net takes it. The caller commits. */
-  writeGuidance({ guidance }: UnetBatch, first: number, count: number, guidanceScale: number): void {
-    if (!guidance) return;
-    const embedding = guidanceEmbedding(guidanceScale, this.values.guidanceWidth);
-    for (let row = first; row < first + count; row++) guidance.values.set(embedding, row * embedding.length);
+  /** Rows that a call has for `rows` of pictures. */
+  rowsOfCall(rows: number): number {
+    return hasCallsInPowersOfTwo(this.device) ? powerOfTwoFrom(rows) : rows;
   }
 
-  /** Allocates the inputs of calls: at least this many rows, and as many more as the last call takes. */
-  createBatch(atLeast: number, shape: LatentShape, tokens: number, hiddenWidth: number): UnetBatch {
-    const { sample, timestep, prompt, guidance, guidanceWidth } = this.values;
-    const rowsOfCall = this.rowsOfCall(atLeast);
-    const rows = Math.ceil(atLeast / rowsOfCall) * rowsOfCall;
-    const [steps] = timestep.shape;
-    const timesteps = this.takesTimestepPerRow ? rows : typeof steps === 'number' ? steps : 1;
-    return {
-      sample: new InputBuffer(sample.type, [rows, ...shape]),
-      timestep: new InputBuffer(timestep.type, timestep.shape.length === 0 ? [] : [timesteps]),
-      promptEmbeds: new InputBuffer(prompt.type, [rows, tokens, hiddenWidth]),
-      ...(guidance && { guidance: new InputBuffer(guidance.type, [rows, guidanceWidth]) }),
-    };
+  /** The prediction of each row, [channels, height, width], for rows of one size, length of text and rank. */
+  async predict(rows: readonly UnetRow[], [, height, width]: LatentShape): Promise<Float32Array[]> {
+    const count = this.rowsOfCall(rows.length);
+    // Rows that only fill a call up are the last one again.
+    const all = Array.from({ length: count }, (_, i) => rows[Math.min(i, rows.length - 1)]);
+    const tokens = rows[0].embedding.length / this.hiddenWidth;
+    const { guidanceWidth, pooledWidth } = this;
+    const results = await this.session.run({
+      sample: packed(all, ({ sample }) => sample, [this.inChannels, height, width]),
+      timestep: packed(all, ({ timestep }) => [timestep], []),
+      encoder_hidden_states: packed(all, ({ embedding }) => embedding, [tokens, this.hiddenWidth]),
+      ...(guidanceWidth !== undefined && {
+        timestep_cond: packed(all, ({ guidanceScale }) => guidanceEmbedding(guidanceScale, guidanceWidth), [
+          guidanceWidth,
+        ]),
+      }),
+      ...(pooledWidth !== undefined && {
+        text_embeds: packed(all, ({ pooled }) => pooled!, [pooledWidth]),
+        time_ids: packed(all, ({ timeIds }) => timeIds!, [6]),
+      }),
+      ...this.adapterFeeds(all.map(({ adapters }) => adapters)),
+    });
+    const values = toFloat32(results.out_sample);
+    const size = values.length / count;
+    return rows.map((_, row) => values.subarray(row * size, (row + 1) * size));
   }
 
-  /**
-   * The prediction [rows, channels, height, width] for the first `rows` rows of what was written into the batch and
-   * committed. A graph with a fixed number of rows is called until all are done.
-   */
-  async predict({ sample, timestep, promptEmbeds, guidance }: UnetBatch, rows: number): Promise<Float32Array> {
-    const rowsOfCall = this.rowsOfCall(rows);
-    const call = (first: number): Promise<Float32Array> =>
-      this.call(
-        sample.rows(first, rowsOfCall),
-        this.takesTimestepPerRow ? timestep.rows(first, rowsOfCall) : timestep.tensor,
-        promptEmbeds.rows(first, rowsOfCall),
-        guidance?.rows(first, rowsOfCall),
-      );
-    if (rowsOfCall >= rows) return call(0);
-    const calls = Math.ceil(rows / rowsOfCall);
-    const prediction = new Float32Array((sample.values.length / sample.tensor.dims[0]) * calls * rowsOfCall);
-    for (let i = 0; i < calls; i++) {
-      const part = await call(i * rowsOfCall);
-      prediction.set(part, i * part.length);
-    }
-    return prediction;
-  }
-
-  private async call(sample: Tensor, timestep: Tensor, promptEmbeds: Tensor, guidance?: Tensor): Promise<Float32Array> {
-    const feeds: Record<string, Tensor> = { sample, timestep, encoder_hidden_states: promptEmbeds };
-    if (guidance) feeds.timestep_cond = guidance;
-    return toFloat32(await this.session.run(feeds, this.values.output.name));
+  private adapterFeeds(rows: readonly LayerAdapters[]): Tensors {
+    const isSame = this.last?.rows.length === rows.length && rows.every((row, i) => row === this.last!.rows[i]);
+    if (!isSame) this.last = { rows, feeds: this.adapterInputs.feeds(rows) };
+    return this.last!.feeds;
   }
 }
 
-/** The largest difference of two values in the same place. */
-function distance(one: Float32Array, other: Float32Array): number {
-  return one.reduce(
-    (largest, value, i) => (i < other.length ? Math.max(largest, Math.abs(value - other[i])) : largest),
-    0,
-  );
+/** A tensor of the values of each row. @param shape of one row */
+function packed(rows: readonly UnetRow[], of: (row: UnetRow) => ArrayLike<number>, shape: readonly number[]): Tensor {
+  const size = shape.reduce((product, length) => product * length, 1);
+  const values = new Float32Array(rows.length * size);
+  for (const [i, row] of rows.entries()) values.set(of(row), i * size);
+  return new Tensor('float32', values, [rows.length, ...shape]);
 }
 
 const { fround } = Math;

@@ -1,3 +1,5 @@
+import { cures, ModelFolderError } from '../errors';
+import { readJsonFile } from '../families/model-files';
 import { fromPlanes, type LatentShape, type RgbImage } from '../tensor/planes';
 
 /**
@@ -66,4 +68,27 @@ function stretch(values: Float32Array): Float32Array {
   const low = values.reduce((a, b) => Math.min(a, b), Infinity);
   const high = values.reduce((a, b) => Math.max(a, b), -Infinity);
   return values.map((value) => (high > low ? (value - low) / (high - low) : 0.5));
+}
+
+/** The map of a `preview.json`; undefined if there is none. @throws ModelFolderError if it is not what it should be */
+export async function readPreview(file: string): Promise<LatentRgbMap | undefined> {
+  const json = await readJsonFile(file, { optional: true, cure: cures.correctOrRemove });
+  if (!json) return undefined;
+  const numbers = (value: unknown, length?: number): value is number[] =>
+    Array.isArray(value) && (length === undefined || value.length === length) && value.every((n) => Number.isFinite(n));
+  const { weights, bias } = json;
+  const rows: unknown[] = Array.isArray(weights) ? weights : [];
+  if (rows.length === 3 && rows.every((row) => numbers(row)) && numbers(bias, 3)) return { weights: rows, bias };
+  throw new ModelFolderError(file, 'does not hold three rows of weights and three biases', cures.correctOrRemove);
+}
+
+/** @throws ModelFolderError if a map was not made for latents of so many channels */
+export function checkPreview(file: string, map: LatentRgbMap | undefined, channels: number): void {
+  const lengths = [channels, withProducts(channels)];
+  if (map?.weights.some((row) => !lengths.includes(row.length) || row.length !== map.weights[0].length))
+    throw new ModelFolderError(
+      file,
+      `does not have one weight for each of ${channels} channels`,
+      cures.correctOrRemove,
+    );
 }

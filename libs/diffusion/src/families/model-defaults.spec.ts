@@ -1,7 +1,11 @@
 import { problemsOfDefaults } from './model-defaults';
 
 describe(problemsOfDefaults, () => {
-  it.each([{}, { steps: 1 }, { steps: 4, cfg: 1, scheduler: 'lcm' }])('accepts %j', (json) => {
+  it.each([
+    {},
+    { steps: 1 },
+    { steps: 4, cfg: 1, scheduler: 'lcm', clip_skip: 2, size: 768, prediction_type: 'v_prediction' },
+  ])('accepts %j', (json) => {
     expect(problemsOfDefaults(json)).toEqual([]);
   });
 
@@ -13,7 +17,9 @@ describe(problemsOfDefaults, () => {
     [{ cfg: NaN }, 'has a cfg that is no number from 1 to 20'],
     [{ cfg: null }, 'has a cfg that is no number from 1 to 20'],
     [{ scheduler: 'toString' }, /^has a scheduler that is none of ddim, ddpm, /],
-    [{ guidance: 1 }, 'has "guidance", and only steps, cfg and scheduler are known'],
+    [{ clip_skip: 0 }, 'has a clip_skip that is no integer from 1 to 12'],
+    [{ size: 500 }, 'has a size that is no multiple of 64 from 256 to 2048'],
+    [{ guidance: 1 }, 'has "guidance", and only steps, cfg, scheduler, clip_skip, size and prediction_type are known'],
   ])('refuses %j', (json, sentence) => {
     expect(problemsOfDefaults(json)).toEqual([
       typeof sentence === 'string' ? sentence : (expect.stringMatching(sentence) as string),
@@ -21,8 +27,8 @@ describe(problemsOfDefaults, () => {
   });
 
   it('tells all faults', () => {
-    expect(problemsOfDefaults({ steps: 99, guidance: 1, cfg: 50, scheduler: '', size: 2 })).toEqual([
-      'has "guidance", "size", and only steps, cfg and scheduler are known',
+    expect(problemsOfDefaults({ steps: 99, guidance: 1, cfg: 50, scheduler: '', width: 2 })).toEqual([
+      'has "guidance", "width", and only steps, cfg, scheduler, clip_skip, size and prediction_type are known',
       'has steps that are no integer from 1 to 50',
       'has a cfg that is no number from 1 to 20',
       expect.stringMatching(/^has a scheduler /),

@@ -3,25 +3,33 @@ import { createScheduler, type SchedulerName, schedulerNames, stableDiffusionCon
 import { alphasCumprod } from '../schedulers/noise-schedule';
 import {
   parseSchedulerJson,
+  type PredictionType,
   readSchedulerConfig,
   SchedulerError,
   type SchedulerJson,
 } from '../schedulers/scheduler-config';
 import { cures, ModelFolderError } from '../errors';
-import { readTextFile } from './model-files';
+import type { Family } from './family';
+import { readOptionalFile } from './model-files';
+import type { ModelFolder } from './model-folder';
 
 const fileOf = (folder: string): string => join(folder, 'scheduler', 'scheduler_config.json');
 
 /**
- * A folder's `scheduler_config.json`, with the training parameters that every scheduler needs checked. Whether the
- * model's own scheduler can draw is left open, because requests may name another.
- * @throws ModelFolderError if it is missing, or no scheduler can draw with it
+ * A model's scheduler: what its `scheduler_config.json` says, else that of its family, with the training parameters that
+ * every scheduler needs checked. Whether it can draw is left open, because requests may name another.
+ * @throws ModelFolderError if no scheduler can draw with it
  */
-export async function readModelScheduler(folder: string): Promise<SchedulerJson> {
+export async function readModelScheduler(
+  folder: string,
+  family: Pick<Family, 'scheduler'>,
+  predictionType?: PredictionType,
+): Promise<SchedulerJson> {
   const file = fileOf(folder);
-  const text = await readTextFile(file);
+  const text = await readOptionalFile(file);
   try {
-    const json = stableDiffusionConfig(parseSchedulerJson(text));
+    const own = text === undefined ? family.scheduler : stableDiffusionConfig(parseSchedulerJson(text));
+    const json = { ...own, ...(predictionType && { prediction_type: predictionType }) };
     alphasCumprod(readSchedulerConfig(json, { rescale_betas_zero_snr: false }));
     return json;
   } catch (error) {
@@ -38,9 +46,11 @@ export interface SchedulerProblems {
   named: Partial<Record<SchedulerName, string>>;
 }
 
-/** @throws ModelFolderError as {@link readModelScheduler} */
-export async function problemsOfSchedulers(folder: string): Promise<SchedulerProblems> {
-  const json = await readModelScheduler(folder);
+/** @throws ModelFolderError if there is none that can draw */
+export function problemsOfSchedulers({
+  path,
+  schedulerJson: json,
+}: Pick<ModelFolder, 'path' | 'schedulerJson'>): SchedulerProblems {
   const own = problemOf(undefined, json);
   const named: SchedulerProblems['named'] = {};
   for (const name of schedulerNames) {
@@ -48,7 +58,7 @@ export async function problemsOfSchedulers(folder: string): Promise<SchedulerPro
     if (problem !== undefined) named[name] = problem;
   }
   if (own !== undefined && Object.keys(named).length === schedulerNames.length)
-    throw new ModelFolderError(fileOf(folder), `cannot be used: ${own.replace(/\.$/, '')}`, cures.correct);
+    throw new ModelFolderError(fileOf(path), `cannot be used: ${own.replace(/\.$/, '')}`, cures.correct);
   return { ...(own !== undefined && { own }), named };
 }
 

@@ -1,7 +1,7 @@
 import { closeSync, openSync, readSync, type Stats } from 'node:fs';
 import { opendir, readFile, realpath, stat } from 'node:fs/promises';
 import { type Cure, cures, ModelFolderError } from '../errors';
-import { rethrowPassing } from './graph-fault';
+import { rethrowPassing } from '../sessions/graph-fault';
 import { join, sep } from 'node:path';
 
 /** Whether something is a pipe, a socket or a device. */

@@ -1,8 +1,8 @@
 import { InferenceSession } from 'onnxruntime-node';
 import { ModelFolderError } from '../errors';
 import { isGraphFault, rethrowPassing } from './graph-fault';
-import type { GraphFile } from './graph-file';
 import { ModelSession } from './model-session';
+import type { PlacedGraph } from './placed-graph';
 
 const node = "Non-zero status code returned while running Conv node. Name:'/conv' Status Message: ";
 const path = '/models/node_modules/tensor/unet/model.onnx';
@@ -44,19 +44,7 @@ describe(rethrowPassing.name, () => {
 });
 
 describe('ModelSession.open', () => {
-  const graph: GraphFile = {
-    path: `${__dirname}/graph-fault.spec.ts`,
-    externalFiles: [],
-    hasRepeatedNames: false,
-    hasScalarTimestep: false,
-    linksOutside: false,
-    cudaOperator: undefined,
-    inputChannels: undefined,
-    fixedLatents: {},
-    fixedTokens: undefined,
-    embeddingWidth: undefined,
-    values: undefined,
-  };
+  const graph: PlacedGraph = { file: path, bytes: new Uint8Array(0), folder: '/models' };
   afterEach(() => jest.restoreAllMocks());
 
   it('says that a model is broken only if its graph is', async () => {

@@ -1,0 +1,134 @@
+import { existsSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { cures, ModelFolderError } from '../errors';
+import { OnnxModelError } from '../onnx/onnx-model';
+import { SafetensorsError } from '../safetensors/safetensors-header';
+import { type NamedTensors, WeightsFileError } from '../weights/named-tensor';
+import { readOnnx } from '../weights/onnx-file';
+import { type PartName, partsOfCheckpoint, withDiffusersNames } from '../weights/original-names';
+import { readPart, readSafetensors } from '../weights/safetensors-file';
+import type { PartTensors } from './family';
+
+/** A safetensors file beside a checkpoint whose autoencoder takes the place of the checkpoint's. */
+export const vaeFile = 'vae.safetensors';
+
+/** The weights of a model folder. */
+export interface ModelWeights {
+  tensors: PartTensors;
+  /** Path of each part's weights, for messages. */
+  files: ReadonlyMap<PartName, string>;
+  /** Whether they are one file in the names of the original programs, with nothing beside it that describes them. */
+  isCheckpoint: boolean;
+  /** What a checkpoint says of itself by tensors without a part. */
+  marks: ReadonlySet<string>;
+}
+
+/** Parts, and the folders that an export has for them. */
+const partFolders: readonly [PartName, readonly string[]][] = [
+  ['unet', ['unet']],
+  ['vae', ['vae', 'vae_decoder', 'vae_encoder']],
+  ['text_encoder', ['text_encoder']],
+  ['text_encoder_2', ['text_encoder_2']],
+];
+
+/**
+ * The weights of a model, of which only headers are read: a folder of diffusers with safetensors, an ONNX export whose
+ * weights can be named, or one checkpoint.
+ * @throws ModelFolderError
+ */
+export async function readModelWeights(folder: string): Promise<ModelWeights> {
+  const names = await readdir(folder);
+  const files = names.filter((name) => name.endsWith('.safetensors') && name !== vaeFile);
+  if (!names.includes('unet') && files.length > 0) return readCheckpoint(folder, files);
+  const tensors = new Map<PartName, NamedTensors>();
+  const from = new Map<PartName, string>();
+  for (const [part, folders] of partFolders)
+    for (const name of folders) {
+      const at = join(folder, name);
+      if (!existsSync(at)) continue;
+      const read = await readPartFolder(part, at);
+      tensors.set(part, new Map([...(tensors.get(part) ?? []), ...read.tensors]));
+      from.set(part, from.get(part) ?? read.file);
+    }
+  if (names.includes(vaeFile)) await replaceVae(folder, tensors, from);
+  return { tensors, files: from, isCheckpoint: false, marks: new Set() };
+}
+
+async function readCheckpoint(folder: string, names: readonly string[]): Promise<ModelWeights> {
+  if (names.length > 1)
+    throw new ModelFolderError(
+      folder,
+      `holds several checkpoints (${names.slice(0, 3).join(', ')})`,
+      cures.removeOthers,
+    );
+  const file = join(folder, names[0]);
+  const all = await refusing(file, () => readSafetensors(file));
+  const tensors = partsOfCheckpoint(all);
+  if (tensors.size === 0) tensors.set(...barePart(file, all));
+  const from = new Map([...tensors.keys()].map((part) => [part, file]));
+  if (existsSync(join(folder, vaeFile))) await replaceVae(folder, tensors, from);
+  const marks = new Set(['v_pred', 'ztsnr'].filter((name) => all.has(name)));
+  if ([...all.keys()].some((name) => name.startsWith('cond_stage_model.model.'))) marks.add('openclip');
+  return { tensors, files: from, isCheckpoint: true, marks };
+}
+
+/** A part by itself, whose names have no prefix. @throws ModelFolderError if it is none */
+function barePart(file: string, all: NamedTensors): [PartName, NamedTensors] {
+  const has = (beginning: string): boolean => [...all.keys()].some((name) => name.startsWith(beginning));
+  if (has('input_blocks.') || has('down_blocks.')) return ['unet', withDiffusersNames('unet', all)];
+  if (has('decoder.')) return ['vae', withDiffusersNames('vae', all)];
+  const other = foreign.find(([beginning]) => has(beginning));
+  throw new ModelFolderError(
+    file,
+    other ? `is ${other[1]}` : 'has no weights of Stable Diffusion 1.x, 2.x or XL',
+    cures.otherModel,
+  );
+}
+
+/** Files of other kinds, by the beginnings of their names. */
+const foreign: readonly [string, string][] = [
+  ['lora_', 'a LoRA: upload it to a Fine-Tune'],
+  ['model.diffusion_model.joint_blocks', 'Stable Diffusion 3'],
+  ['joint_blocks', 'Stable Diffusion 3'],
+  ['double_blocks', 'Flux'],
+  ['model.diffusion_model.double_blocks', 'Flux'],
+];
+
+async function replaceVae(
+  folder: string,
+  tensors: Map<PartName, NamedTensors>,
+  from: Map<PartName, string>,
+): Promise<void> {
+  const file = join(folder, vaeFile);
+  const all = await refusing(file, () => readSafetensors(file));
+  tensors.set('vae', partsOfCheckpoint(all).get('vae') ?? withDiffusersNames('vae', all));
+  from.set('vae', file);
+}
+
+async function readPartFolder(part: PartName, folder: string): Promise<{ tensors: NamedTensors; file: string }> {
+  const graph = await graphIn(folder);
+  if (graph !== undefined) return { tensors: await refusing(graph, () => readOnnx(graph)), file: graph };
+  const tensors = withDiffusersNames(part, await refusing(folder, () => readPart(folder)));
+  return { tensors, file: tensors.values().next().value?.file ?? folder };
+}
+
+/** The graph of an export's part: `model.onnx`, or the only one; none beside weights of diffusers. */
+async function graphIn(folder: string): Promise<string | undefined> {
+  const names = await readdir(folder);
+  if (names.some((name) => /\.safetensors(?:\.index.*\.json)?$/.test(name))) return undefined;
+  const graphs = names.filter((name) => name.endsWith('.onnx'));
+  const name = graphs.includes('model.onnx') ? 'model.onnx' : graphs.length === 1 ? graphs[0] : undefined;
+  return name && join(folder, name);
+}
+
+async function refusing<T>(path: string, read: () => T | Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (error) {
+    const isKnown = [WeightsFileError, SafetensorsError, OnnxModelError].some((kind) => error instanceof kind);
+    if (!isKnown) throw error;
+    const reason = (error as Error).message.replaceAll(path, basename(path)).replace(/\.$/, '');
+    throw new ModelFolderError(path, `cannot be read: ${reason}`, cures.installAgain);
+  }
+}

@@ -1,0 +1,31 @@
+import { unetDefaults } from '../architectures/unet-2d-condition-model';
+import { type Family, trainedNoise } from './family';
+
+/** Stable Diffusion 1.x: one CLIP text encoder, eight heads in all levels. */
+export const stableDiffusion1: Family = {
+  name: 'sd1',
+  title: 'Stable Diffusion 1.x',
+  textEncoders: [
+    {
+      part: 'text_encoder',
+      tokenizer: 'tokenizer',
+      config: { hiddenAct: 'quick_gelu', eosTokenId: 2 },
+      padsWith: 'end',
+      skip: 0,
+      skipOfCheckpoint: 0,
+      isNormed: true,
+      isPooled: false,
+    },
+  ],
+  unet: () => unetDefaults,
+  scalingFactor: 0.18215,
+  nativeSize: 512,
+  scheduler: {
+    _class_name: 'PNDMScheduler',
+    ...trainedNoise,
+    prediction_type: 'epsilon',
+    skip_prk_steps: true,
+    set_alpha_to_one: false,
+  },
+  hasTimeIds: false,
+};

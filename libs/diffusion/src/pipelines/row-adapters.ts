@@ -1,0 +1,98 @@
+import { Tensor } from 'onnxruntime-node';
+import type { Tensors, ValueFacts } from '../sessions/model-session';
+
+/** What an adapter adds to a layer: B A. */
+export interface LowRank {
+  rank: number;
+  /** [rank, ...in], as the layer's weight has its inputs. */
+  a: Float32Array;
+  /** [out, rank], already scaled. */
+  b: Float32Array;
+}
+
+/** What the adapters of a row add to the layers of one part, by the layers' paths. */
+export type LayerAdapters = ReadonlyMap<string, LowRank>;
+
+export const noAdapters: LayerAdapters = new Map();
+
+/** Several adapters of one row as one: their ranks stand side by side, each with its strength. */
+export function sideBySide(parts: readonly { layers: LayerAdapters; strength: number }[]): LayerAdapters {
+  const found = new Map<string, LowRank>();
+  for (const path of new Set(parts.flatMap(({ layers }) => [...layers.keys()]))) {
+    const own = parts.flatMap(({ layers, strength }) => {
+      const low = layers.get(path);
+      return low && strength !== 0 ? [{ low, strength }] : [];
+    });
+    if (own.length === 0) continue;
+    const rank = own.reduce((sum, { low }) => sum + low.rank, 0);
+    const a = new Float32Array(own.reduce((sum, { low }) => sum + low.a.length, 0));
+    const out = own[0].low.b.length / own[0].low.rank;
+    const b = new Float32Array(out * rank);
+    let first = 0;
+    for (const { low, strength } of own) {
+      a.set(low.a, (a.length / rank) * first);
+      for (let row = 0; row < out; row++)
+        for (let r = 0; r < low.rank; r++) b[row * rank + first + r] = strength * low.b[row * low.rank + r];
+      first += low.rank;
+    }
+    found.set(path, { rank, a, b });
+  }
+  return found;
+}
+
+/**
+ * Equal for rows that may share a call: a padded rank would change the last bits, so each layer has one. A row without
+ * an adapter goes with any.
+ */
+export function ranksOf(adapters: LayerAdapters): string {
+  const ranks = new Set([...adapters.values()].map(({ rank }) => rank));
+  if (ranks.size <= 1) return [...ranks].join('');
+  return [...adapters]
+    .map(([path, { rank }]) => `${path}:${rank}`)
+    .sort()
+    .join();
+}
+
+/** A layer that a graph takes adapters for. */
+interface AdaptedLayer {
+  path: string;
+  /** Inputs of the layer, as its weight has them. */
+  into: readonly number[];
+  out: number;
+}
+
+const suffixes = { a: '.lora_A', b: '.lora_B' };
+
+/** The adapters of the rows of a graph's calls, as its inputs. */
+export class AdapterInputs {
+  private readonly layers: readonly AdaptedLayer[];
+
+  constructor(inputs: readonly ValueFacts[]) {
+    const shapes = new Map(inputs.map(({ name, shape }) => [name, shape]));
+    this.layers = [...shapes].flatMap(([name, shape]) => {
+      if (!name.endsWith(suffixes.a)) return [];
+      const path = name.slice(0, -suffixes.a.length);
+      return [{ path, into: shape.slice(2) as number[], out: Number(shapes.get(path + suffixes.b)![1]) }];
+    });
+  }
+
+  /** @throws RangeError if two rows have other ranks in one layer */
+  feeds(rows: readonly LayerAdapters[]): Tensors {
+    const feeds: Tensors = {};
+    for (const { path, into, out } of this.layers) {
+      const own = rows.map((row) => row.get(path));
+      const rank = own.find((low) => low)?.rank ?? 0;
+      const size = into.reduce((product, length) => product * length, 1);
+      const [a, b] = [new Float32Array(rows.length * rank * size), new Float32Array(rows.length * out * rank)];
+      for (const [row, low] of own.entries()) {
+        if (!low) continue;
+        if (low.rank !== rank) throw new RangeError(`The rows of a call have different ranks in ${path}.`);
+        a.set(low.a, row * rank * size);
+        b.set(low.b, row * out * rank);
+      }
+      feeds[path + suffixes.a] = new Tensor('float32', a, [rows.length, rank, ...into]);
+      feeds[path + suffixes.b] = new Tensor('float32', b, [rows.length, out, rank]);
+    }
+    return feeds;
+  }
+}

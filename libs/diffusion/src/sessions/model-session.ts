@@ -1,0 +1,164 @@
+import { isNativeError } from 'node:util/types';
+import { env, InferenceSession, type Tensor } from 'onnxruntime-node';
+import { cures, ModelFolderError, OutOfMemoryError, ProviderUnavailableError } from '../errors';
+import { defaultSpinUs, type Device, executionProviders, spinning } from './device';
+import { isGraphFault } from './graph-fault';
+import type { PlacedGraph } from './placed-graph';
+
+/** Where and how a model runs. */
+export interface LoadOptions {
+  device: Device;
+  /** Threads of one call on the CPU; all cores by default. */
+  intraOpNumThreads?: number;
+  /**
+   * For how many microseconds an idle thread spins before it sleeps. While it spins it takes up work at once, and keeps
+   * its core from others. Default 1000; 0: it sleeps at once.
+   */
+  spinUs?: number;
+  /** A safetensors file with weights that take the place of the model's, by part and name: `unet.conv_in.weight`. */
+  changedWeights?: string;
+  /** Ends the loading of a model before its next part; a part that is being loaded is loaded to its end. */
+  signal?: Pick<AbortSignal, 'throwIfAborted'>;
+  /** Opens text encoders and VAE decoder in another thread of the device, so that their calls do not block this one. */
+  openElsewhere?: (graph: PlacedGraph) => Promise<GraphSession>;
+}
+
+/** An input or output of a graph; a name in place of a length says which lengths are equal. */
+export interface ValueFacts {
+  name: string;
+  type: Tensor.Type;
+  shape: readonly (number | string)[];
+}
+
+export type Tensors = Record<string, Tensor>;
+
+/** What a part of a model calls: a graph that is loaded here, or in another thread. */
+export interface GraphSession {
+  readonly file: string;
+  readonly inputs: readonly ValueFacts[];
+  readonly outputs: readonly ValueFacts[];
+  /** Number of calls and their milliseconds, since it was opened. */
+  readonly spent: { runs: number; runMs: number };
+  /** Runs the graph and returns all of its outputs. @throws OutOfMemoryError if it needs more than there is */
+  run(feeds: Tensors): Promise<Tensors>;
+  /** Frees the graph's memory. */
+  release(): Promise<void>;
+}
+
+// Errors reach the caller as exceptions, so they need not be written to stderr as well.
+env.logLevel = 'fatal';
+
+/** One loaded graph. Calls block their thread. */
+export class ModelSession implements GraphSession {
+  /** The time is that inside ONNX Runtime. */
+  readonly spent = { runs: 0, runMs: 0 };
+  readonly inputs: readonly ValueFacts[];
+  readonly outputs: readonly ValueFacts[];
+
+  private constructor(
+    readonly file: string,
+    private readonly session: InferenceSession,
+  ) {
+    this.inputs = session.inputMetadata.map((value) => valueFacts(file, value));
+    this.outputs = session.outputMetadata.map((value) => valueFacts(file, value));
+  }
+
+  /**
+   * @throws ModelFolderError if ONNX Runtime rejects the graph or its weights
+   * @throws ProviderUnavailableError if the device's execution provider cannot be loaded
+   * @throws OutOfMemoryError if its weights need more than there is
+   * @throws Error as it is, if the device or the system is at fault
+   */
+  static async open({ file, bytes, folder }: PlacedGraph, options: LoadOptions): Promise<ModelSession> {
+    try {
+      return new ModelSession(file, await InferenceSession.create(bytes, sessionOptions(options, folder)));
+    } catch (error) {
+      if (error instanceof ModelFolderError) throw error;
+      const reason = firstLine(error as Error);
+      if (isOutOfMemory((error as Error).message)) throw new OutOfMemoryError(reason, { cause: error });
+      if (options.device !== 'cpu' && unavailable.test(reason))
+        throw new ProviderUnavailableError(options.device, reason);
+      if (!isGraphFault(error)) throw error;
+      throw new ModelFolderError(file, `was refused by ONNX Runtime: ${reason}`, cures.installAgain);
+    }
+  }
+
+  /**
+   * Opens a graph as it is.
+   * @throws Error as ONNX Runtime does, ModelFolderError if it has other than tensors
+   */
+  static async openFile(file: string, options: InferenceSession.SessionOptions): Promise<ModelSession> {
+    const session = await InferenceSession.create(file, { ...options, logSeverityLevel: 4 });
+    try {
+      return new ModelSession(file, session);
+    } catch (error) {
+      await session.release();
+      throw error;
+    }
+  }
+
+  async run(feeds: Tensors): Promise<Tensors> {
+    const start = performance.now();
+    const results = await this.session.run(feeds).catch((error: unknown) => {
+      throw asOutOfMemory(error);
+    });
+    this.spent.runMs += performance.now() - start;
+    this.spent.runs++;
+    return { ...results };
+  }
+
+  release(): Promise<void> {
+    return this.session.release();
+  }
+}
+
+const unavailable = /execution ?provider|shared library|no available backend|CUDA failure|WebGPU adapter/i;
+
+/**
+ * What ONNX Runtime 1.30 and what it calls say of too little memory: its arenas, the allocators of CPU and CUDA,
+ * cuBLAS, cuDNN and the C++ library; and V8 of an array.
+ */
+export function isOutOfMemory(message: string): boolean {
+  return /failed to allocate memory|available memory of \d+ is smaller than|out of memory|bad_?\s?alloc|ALLOC(?:ATION)?_FAILED|not enough memory|array buffer allocation failed/i.test(
+    message,
+  );
+}
+
+/** The error itself, unless memory was short and it does not say so by its class. */
+export function asOutOfMemory(error: unknown): unknown {
+  if (!isNativeError(error) || error instanceof OutOfMemoryError || !isOutOfMemory(error.message)) return error;
+  return new OutOfMemoryError(firstLine(error), { cause: error });
+}
+
+function sessionOptions(options: LoadOptions, folder: string): InferenceSession.SessionOptions {
+  const { device, intraOpNumThreads, spinUs = defaultSpinUs } = options;
+  const { extra } = spinning(spinUs);
+  const { session } = extra as { session: object };
+  return {
+    executionProviders: executionProviders(device),
+    logSeverityLevel: 4,
+    // A pattern asks for one piece of memory for each shape, which the arena keeps beside what it has: twice as much,
+    // and not faster.
+    enableMemPattern: false,
+    ...(intraOpNumThreads === undefined ? {} : { intraOpNumThreads }),
+    extra: { session: { ...session, model_external_initializers_file_folder_path: folder } },
+  };
+}
+
+function valueFacts(file: string, value: InferenceSession.ValueMetadata): ValueFacts {
+  if (!value.isTensor)
+    throw new ModelFolderError(file, `has the input or output ${value.name}, which is no tensor`, cures.otherModel);
+  return { name: value.name, type: value.type, shape: value.shape };
+}
+
+/**
+ * ONNX Runtime's messages are many lines long and name its own source files; only the end of the first line is useful.
+ */
+function firstLine({ message }: Error): string {
+  const [line] = message.trim().split('\n');
+  return line
+    .replace(/^.*? failed: ?/, '')
+    .replace(/(?<!\S)\S+\.cc:\d+ [^\s(]+\((?:[^)]|\)(?! ))*\) /g, '')
+    .replace(/(?<!\.)\.+$/, '')
+    .slice(0, 300);
+}
