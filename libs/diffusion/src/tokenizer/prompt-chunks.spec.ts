@@ -1,10 +1,10 @@
 import type { ClipTokenizer } from './clip-tokenizer';
-import { chunkPrompt, padChunks, parsePromptWeights, rowsOfTexts } from './prompt-chunks';
+import { chunkPrompt, countChunks, padChunks, rowsOfTexts } from './prompt-chunks';
 
 /** One id per character, rows of six: begin, four ids, end. */
 const tokenizer = {
   maxLength: 6,
-  tokenize: (text: string) => [...text].map((char) => char.charCodeAt(0)),
+  tokenize: (text: string) => [...text.replaceAll(' ', '')].map((char) => char.charCodeAt(0)),
   frame: (ids: readonly number[]) => [1, ...ids, 2, ...new Array<number>(4 - ids.length).fill(0)],
 } as unknown as ClipTokenizer;
 const [a, b, c, d, e] = [...'abcde'].map((char) => char.charCodeAt(0));
@@ -38,6 +38,36 @@ describe(chunkPrompt.name, () => {
   });
 });
 
+describe('BREAK', () => {
+  it.each([
+    ['a BREAK b', [[a], [b]]],
+    ['abcd BREAK e', [[a, b, c, d], [e]]],
+    ['abcde BREAK a', [[a, b, c, d], [e], [a]]],
+    ['a BREAK BREAK b', [[a], [], [b]]],
+    ['BREAK a', [[], [a]]],
+    ['a BREAK ', [[a]]],
+    ['BREAK', [[]]],
+  ])('ends a row with weighting, as in the web UI of AUTOMATIC1111: %j', (prompt, rows) => {
+    const chunks = chunkPrompt(prompt, tokenizer, true);
+    expect(chunks).toEqual(rows.map((ids) => ({ inputIds: tokenizer.frame(ids) })));
+    expect(countChunks(prompt, tokenizer, true)).toBe(rows.length);
+  });
+
+  it('is a word like any other without weighting', () => {
+    expect(chunkPrompt('BREAKa', tokenizer).map(({ inputIds }) => inputIds.slice(1, 5))).toEqual([
+      [...'BREA'].map((char) => char.charCodeAt(0)),
+      ['K'.charCodeAt(0), a, 2, 0],
+    ]);
+  });
+
+  it('keeps a weight that reaches over it', () => {
+    expect(chunkPrompt('(a BREAK b:2)', tokenizer, true)).toEqual([
+      { inputIds: [1, a, 2, 0, 0, 0], weights: [1, 2, 1, 1, 1, 1] },
+      { inputIds: [1, b, 2, 0, 0, 0], weights: [1, 2, 1, 1, 1, 1] },
+    ]);
+  });
+});
+
 describe(padChunks.name, () => {
   it('adds empty rows up to the count', () => {
     expect(padChunks(chunkPrompt('a', tokenizer), 2, tokenizer)).toEqual([
@@ -58,45 +88,5 @@ describe(rowsOfTexts.name, () => {
 
   it('counts no more rows than a prompt may take', () => {
     expect(rowsOfTexts({ ...texts, prompt: 'a'.repeat(1_000) }, tokenizer)).toBe(2 * 32);
-  });
-});
-
-describe(parsePromptWeights.name, () => {
-  /** A prompt, and its pieces, each between bars and with its weight after a star where that is not 1. */
-  const cases: [string, string][] = [
-    ['', ''],
-    ['a cat', 'a cat'],
-    ['a (red) cat', 'a |red*1.1| cat'],
-    ['a (red:1.3) cat', 'a |red*1.3| cat'],
-    ['a (red:.5) cat', 'a |red*0.5| cat'],
-    ['[blurry]', 'blurry*0.909'],
-    ['((a))', 'a*1.21'],
-    ['(a (b:2) c:1.5)', 'a *1.5|b*3| c*1.5'],
-    ['([a])', 'a'],
-    ['[a:1.3]', 'a:1.3*0.909'],
-    ['3:45pm', '3:45pm'],
-    ['(3:45pm)', '3:45pm*1.1'],
-    [String.raw`\(a\) \[b\] c\\d`, String.raw`(a) [b] c\d`],
-    [String.raw`\d`, String.raw`\d`],
-    ['(a b', 'a b*1.1'],
-    ['a) b]', 'a) b]'],
-    ['a) (b:1.2)', 'a) |b*1.2'],
-    ['(a:-2)', 'a*-2'],
-    ['(a:99)', 'a*10'],
-    ['()', ''],
-    ['(a [b) c]', 'a *1.1|b| c*0.909'],
-  ];
-
-  it.each(cases)('reads %p', (prompt, expected) => {
-    const rounded = (weight: number) => Math.round(weight * 1000) / 1000;
-    const pieces = parsePromptWeights(prompt).map(({ text, weight }) =>
-      rounded(weight) === 1 ? text : `${text}*${rounded(weight)}`,
-    );
-    expect(pieces.join('|')).toBe(expected);
-  });
-
-  it('limits weights however deep brackets nest', () => {
-    const [piece] = parsePromptWeights('('.repeat(1990) + 'a');
-    expect(piece).toEqual({ text: 'a', weight: 10 });
   });
 });
