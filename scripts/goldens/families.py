@@ -17,12 +17,13 @@ from pathlib import Path
 
 import diffusers
 import torch
+from clip_vocabulary import clip_folder
 from diffusers import AutoencoderKL, AutoencoderTiny, ControlNetModel, UNet2DConditionModel
 from safetensors.torch import load, load_file, save
 from transformers import CLIPTextConfig, CLIPTextModel, CLIPTextModelWithProjection, CLIPTokenizer
 
 ROOT = Path(__file__).parents[2]
-SMALL, CLIP = ROOT / "models/shapes/tokenizer", ROOT / "test/golden/models/clip-tokenizer"
+SMALL, CLIP = ROOT / "models/shapes/tokenizer", clip_folder()
 PROMPT, NEGATIVE = "a red circle above a blue square", "gray"
 BETAS = {"num_train_timesteps": 1000, "beta_start": 0.00085, "beta_end": 0.012, "beta_schedule": "scaled_linear", "steps_offset": 1}
 PNDM = ("PNDMScheduler", {**BETAS, "skip_prk_steps": True, "set_alpha_to_one": False})

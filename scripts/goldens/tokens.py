@@ -1,12 +1,16 @@
 """Records the token ids of texts, padded and cut to 77, as test/golden/tokenizer.spec.ts reads them.
 
 python scripts/goldens/tokens.py models/shapes/tokenizer test/golden/data/tokens-shapes.json
-python scripts/goldens/tokens.py test/golden/models/clip-tokenizer test/golden/data/tokens-clip.json
+python scripts/goldens/tokens.py clip test/golden/data/tokens-clip.json
+python scripts/goldens/tokens.py clip test/golden/data/tokens-clip-zero.json '!'
+
+clip is CLIP's own vocabulary, and the last argument the pad token.
 """
 
 import json
 import sys
 
+from clip_vocabulary import clip_folder
 from transformers import CLIPTokenizer
 
 # White space, case, punctuation, contractions, digits, scripts, combining characters, emoji, markup, and more than fits.
@@ -47,8 +51,9 @@ TEXTS = [
 LENGTH = 77
 
 
-def main(folder, target):
-    tokenizer = CLIPTokenizer(f"{folder}/vocab.json", f"{folder}/merges.txt", model_max_length=LENGTH)
+def main(folder, target, pad="<|endoftext|>"):
+    folder = clip_folder() if folder == "clip" else folder
+    tokenizer = CLIPTokenizer(f"{folder}/vocab.json", f"{folder}/merges.txt", pad_token=pad, model_max_length=LENGTH)
     rows = [
         {
             "text": text,

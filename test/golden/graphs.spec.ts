@@ -10,7 +10,7 @@ import * as unets from '../../libs/diffusion/src/architectures/unet-2d-condition
 import { writeGraph } from '../../libs/diffusion/src/graph/graph-file';
 import { conv, linear } from '../../libs/diffusion/src/graph/layers';
 import { type BuiltGraph, Module } from '../../libs/diffusion/src/graph/module';
-import { ClipTokenizer } from '../../libs/diffusion/src/tokenizer/clip-tokenizer';
+import { tokenizerOf } from '../../libs/diffusion/src/tokenizer/clip-tokenizer';
 import { chunkPrompt } from '../../libs/diffusion/src/tokenizer/prompt-chunks';
 import { type NamedTensors, readValues } from '../../libs/diffusion/src/weights/named-tensor';
 import { type PartName, partsOfCheckpoint, withDiffusersNames } from '../../libs/diffusion/src/weights/original-names';
@@ -80,13 +80,10 @@ async function encode(family: string, part: PartName, skip: number, isXl: boolea
     family,
     part,
   );
-  const tokenizer = join(folder, family, 'model', part.replace('text_encoder', 'tokenizer'));
-  const at = family.endsWith('-file') ? 'test/golden/models/clip-tokenizer' : tokenizer;
-  const [{ inputIds: padded }] = chunkPrompt('a red circle above a blue square', await ClipTokenizer.load(at));
-  // Stability AI's encoders pad with id 0; a single file has no tokenizer that says so.
-  const isPaddedWithZeros = family === 'sd21-file' || (family === 'sdxl-file' && part === 'text_encoder_2');
-  const end = padded.indexOf(padded.at(-1)!);
-  const inputIds = isPaddedWithZeros ? padded.map((id, i) => (i > end ? 0 : id)) : padded;
+  const tokenizerFolder = join(folder, family, 'model', part.replace('text_encoder', 'tokenizer'));
+  const padToken = /^sd21|_2$/.test(family + part) ? 'zero' : 'end';
+  const tokenizer = await tokenizerOf(tokenizerFolder, { padToken });
+  const [{ inputIds }] = chunkPrompt('a red circle above a blue square', tokenizer);
   const isPooled = part === 'text_encoder_2';
   const built = clipTextModel({ tensors }, clipTextConfigOf(json), { skips: [skip], isNormed: !isXl, isPooled });
   const output = await run(

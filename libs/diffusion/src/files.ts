@@ -13,5 +13,6 @@ export { type ModelFolder, readModelFolder } from './families/model-folder';
 export { problemsOfSchedulers, type SchedulerProblems } from './families/model-scheduler';
 export { type AspectRatio, sizeOfPicture } from './families/sizes';
 export { schedulerNames } from './schedulers';
-export { ClipTokenizer } from './tokenizer/clip-tokenizer';
+export { tokenizerOf } from './tokenizer/clip-tokenizer';
+export type { ClipTokenizer, TaughtWord } from './tokenizer/clip-tokenizer';
 export { countChunks } from './tokenizer/prompt-chunks';

@@ -44,4 +44,8 @@ describe(wordsWith.name, () => {
     const before = { zwx: 1, zwx_1: 2, zwx_2: 3, zwx_a: 4, zwxy: 5 };
     expect(wordsWith(before, 'zwx', 1, 100)).toEqual({ zwx_a: 4, zwxy: 5, zwx: 100 });
   });
+
+  it('takes a word in other letters for the same', () => {
+    expect(wordsWith({ '<Cat>': 5, '<Cat>_1': 6 }, '<cAT>', 1, 100)).toEqual({ '<cat>': 100 });
+  });
 });

@@ -104,8 +104,8 @@ function isWordBefore(text: string, at: number): boolean {
 }
 
 /**
- * The added tokens plus one word whose vectors are rows from `first` on. A known word is
- * replaced, with all its vectors.
+ * The added tokens plus one word whose vectors have the ids from `first` on. A known word is replaced, with all its
+ * vectors; case is ignored.
  */
 export function wordsWith(
   added: Readonly<Record<string, number>>,
@@ -113,9 +113,10 @@ export function wordsWith(
   vectors: number,
   first: number,
 ): Record<string, number> {
+  const own = lowerCase(word);
   const isReplaced = (name: string): boolean =>
-    name === word || (name.startsWith(`${word}_`) && /^\d+$/.test(name.slice(word.length + 1)));
-  const kept = Object.entries(added).filter(([name]) => !isReplaced(name));
-  const own = Array.from({ length: vectors }, (_, i) => [i === 0 ? word : `${word}_${i}`, first + i] as const);
-  return Object.fromEntries([...kept, ...own]);
+    name === own || (name.startsWith(`${own}_`) && /^\d+$/.test(name.slice(own.length + 1)));
+  const kept = Object.entries(added).filter(([name]) => !isReplaced(lowerCase(name)));
+  const taught = Array.from({ length: vectors }, (_, i) => [i === 0 ? own : `${own}_${i}`, first + i] as const);
+  return Object.fromEntries([...kept, ...taught]);
 }

@@ -1,8 +1,9 @@
 import { join } from 'node:path';
 import * as tokenizers from '@huggingface/tokenizers';
 import { cures, ModelFolderError } from '../errors';
-import { type JsonObject, readJsonFile, readOptionalFile } from '../families/model-files';
+import { type JsonObject, readJsonFile, statFile } from '../families/model-files';
 import { AddedTokens, wordsWith } from './added-tokens';
+import { beginOfText, clipVocabulary, endOfText, readAddedTokens, readVocabulary, type Vocabulary } from './vocabulary';
 
 /**
  * The package's own declarations import one another without extensions, which TypeScript's Node
@@ -15,8 +16,6 @@ const { Tokenizer } = tokenizers as unknown as {
   Tokenizer: new (tokenizer: object, config: object) => BytePairTokenizer;
 };
 
-const beginOfText = '<|startoftext|>';
-const endOfText = '<|endoftext|>';
 /**
  * Words, single digits and runs of other characters (`CLIPTokenizer`), without the alternatives for the special tokens.
  */
@@ -24,92 +23,116 @@ const words = "'s|'t|'re|'ve|'m|'ll|'d|[\\p{L}]+|[\\p{N}]|[^\\s\\p{L}\\p{N}]+";
 /** `CLIPTokenizer`'s default for a folder that does not specify it; transformers writes 1e30 for "no limit". */
 const defaultMaxLength = 77;
 const largestMaxLength = 4096;
-/** How many tokens may lack a merge, as a part of those that need one: a word that was added by hand may. */
-const toleratedPart = 0.01;
 
-/** Byte-pair vocabulary of a folder: token to id, and merges in order of rank. */
-interface Vocabulary {
-  vocab: Record<string, number>;
-  merges: [string, string][];
+/** A word that textual inversion teaches, and the number of vectors that it stands for. */
+export interface TaughtWord {
+  word: string;
+  vectors: number;
+}
+
+interface OwnPadToken {
+  padToken: 'end' | 'zero';
+}
+
+/** Special tokens, and the length of an encoded text with them. */
+interface Special {
+  bos: number;
+  eos: number;
+  pad: number;
+  maxLength: number;
+  /** The pad token where it is a word like any other, which then becomes it. */
+  padWord: Record<string, number>;
 }
 
 /**
- * The byte-pair tokenizer of CLIP, from a folder with `vocab.json` and `merges.txt` or with `tokenizer.json`. A special
- * token in a text is split like any other text and never becomes the token; the words of textual inversion in
- * `added_tokens.json` do become tokens.
+ * The byte-pair tokenizer of CLIP. The begin and end tokens in a text are split like any other text and never become
+ * the token. What becomes one, as in diffusers, is a pad token of its own, such as the `!` of Stable Diffusion 2.x, and
+ * the words of textual inversion.
  * Source: `CLIPTokenizer` of transformers.
  */
 export class ClipTokenizer {
+  readonly bos: number;
+  readonly eos: number;
+  /** Length of an encoded text, special tokens included. */
+  readonly maxLength: number;
   private readonly addedTokens: AddedTokens | undefined;
 
   private constructor(
-    private readonly tokenizer: BytePairTokenizer,
+    private readonly bytePairs: BytePairTokenizer,
+    private readonly special: Special,
+    /** Words of textual inversion. */
     private readonly added: Readonly<Record<string, number>>,
-    /** Ids of the special tokens. */
-    readonly bos: number,
-    readonly eos: number,
-    readonly pad: number,
-    /** Length of an encoded text, special tokens included. */
-    readonly maxLength: number,
     /** One more than the largest id. */
     readonly vocabularySize: number,
   ) {
-    this.addedTokens = Object.keys(added).length > 0 ? new AddedTokens(added) : undefined;
+    ({ bos: this.bos, eos: this.eos, maxLength: this.maxLength } = special);
+    const all = { ...special.padWord, ...added };
+    this.addedTokens = Object.keys(all).length > 0 ? new AddedTokens(all) : undefined;
   }
 
-  /** @throws ModelFolderError if the folder holds no usable CLIP vocabulary */
+  /**
+   * Reads a folder with `vocab.json` and `merges.txt` or with `tokenizer.json`; `added_tokens.json` has the words of
+   * textual inversion.
+   * @throws ModelFolderError if the folder holds no usable CLIP vocabulary
+   */
   static async load(folder: string): Promise<ClipTokenizer> {
     const vocabulary = await readVocabulary(folder);
-    const config: JsonObject = {
-      ...(await readJsonFile(join(folder, 'special_tokens_map.json'), { optional: true })),
-      ...(await readJsonFile(join(folder, 'tokenizer_config.json'), { optional: true })),
-    };
-    const id = (key: string, fallback: string): number => {
-      const token = tokenText(config[key]) ?? fallback;
-      const found = Object.hasOwn(vocabulary.vocab, token) ? vocabulary.vocab[token] : undefined;
-      if (found === undefined)
-        throw new ModelFolderError(folder, `has no token ${token} in its vocabulary`, cures.oneExport);
-      return found;
-    };
-    const { model_max_length: maxLength } = config;
+    const special = specialTokens(folder, vocabulary, await readConfig(folder));
     const added = await readAddedTokens(folder, vocabulary);
     const ids = [...Object.values(vocabulary.vocab), ...Object.values(added)];
-    return new ClipTokenizer(
-      bytePairTokenizer(vocabulary),
-      added,
-      id('bos_token', beginOfText),
-      id('eos_token', endOfText),
-      id('pad_token', endOfText),
-      typeof maxLength === 'number' && maxLength >= 3 && maxLength <= largestMaxLength
-        ? Math.trunc(maxLength)
-        : defaultMaxLength,
-      ids.reduce((largest, value) => Math.max(largest, value), 0) + 1,
-    );
+    const size = ids.reduce((largest, value) => Math.max(largest, value), 0) + 1;
+    return new ClipTokenizer(bytePairTokenizer(vocabulary), special, added, size);
+  }
+
+  /**
+   * CLIP's own vocabulary, for a model that comes without a tokenizer.
+   * @param padToken the end token, as the text encoder of Stable Diffusion 1.x and the first of XL know it, or that of
+   * id 0, which is `!`, as that of 2.x and the second of XL do
+   */
+  static async clip({ padToken }: OwnPadToken): Promise<ClipTokenizer> {
+    const vocabulary = await clipVocabulary();
+    const special = specialTokens('', vocabulary, { pad_token: padToken === 'zero' ? '!' : endOfText });
+    return new ClipTokenizer(bytePairTokenizer(vocabulary), special, {}, Object.keys(vocabulary.vocab).length);
   }
 
   /** Whether there are words with more tokens than bytes. */
   get hasAddedWords(): boolean {
-    return this.addedTokens !== undefined;
+    return Object.keys(this.added).length > 0;
   }
 
-  /** This tokenizer with one more word, which stands for that many vectors, as `mergeTextualInversion` makes it. */
-  withWord(word: string, vectors: number): ClipTokenizer {
-    const known = wordsWith(this.added, word.toLowerCase(), vectors, this.vocabularySize);
-    const { bos, eos, pad, maxLength, vocabularySize } = this;
-    return new ClipTokenizer(this.tokenizer, known, bos, eos, pad, maxLength, vocabularySize + vectors);
+  /**
+   * This tokenizer with more words. The ids of their vectors follow one another in the words' order. Of a word that is
+   * given twice, the last one counts; an empty word is never met.
+   * @param first the id of the first vector, by default the one after the vocabulary
+   */
+  withWords(words: readonly TaughtWord[], first = this.vocabularySize): ClipTokenizer {
+    let [added, size] = [this.added, first];
+    for (const { word, vectors } of words) {
+      if (word !== '') added = wordsWith(added, word, vectors, size);
+      size += vectors;
+    }
+    return new ClipTokenizer(this.bytePairs, this.special, added, size);
   }
 
   /** Ids of the text alone, without special tokens and of any length. */
   tokenize(text: string): number[] {
-    const encode = (part: string) => this.tokenizer.encode(part, { add_special_tokens: false }).ids;
+    const encode = (part: string) => this.bytePairs.encode(part, { add_special_tokens: false }).ids;
     return this.addedTokens ? this.addedTokens.tokenize(text, encode) : encode(text);
   }
 
   /** Puts at most `maxLength - 2` ids between the begin and end tokens and pads the row. */
   frame(ids: readonly number[]): number[] {
-    const padding = new Array<number>(this.maxLength - 2 - ids.length).fill(this.pad);
+    const padding = new Array<number>(this.maxLength - 2 - ids.length).fill(this.special.pad);
     return [this.bos, ...ids, this.eos, ...padding];
   }
+}
+
+/**
+ * The tokenizer of a model: that of its own folder, or `ClipTokenizer.clip` where there is no such folder.
+ * @throws ModelFolderError if the folder holds no usable CLIP vocabulary
+ */
+export async function tokenizerOf(folder: string, own: OwnPadToken): Promise<ClipTokenizer> {
+  return (await statFile(folder)) ? ClipTokenizer.load(folder) : ClipTokenizer.clip(own);
 }
 
 function bytePairTokenizer({ vocab, merges }: Vocabulary): BytePairTokenizer {
@@ -141,90 +164,31 @@ function bytePairTokenizer({ vocab, merges }: Vocabulary): BytePairTokenizer {
   );
 }
 
-/** `vocab.json` and `merges.txt` where both are there, as diffusers reads them; else `tokenizer.json`. */
-async function readVocabulary(folder: string): Promise<Vocabulary> {
-  const mergesFile = join(folder, 'merges.txt');
-  const vocab = await readJsonFile(join(folder, 'vocab.json'), { optional: true });
-  const text = await readOptionalFile(mergesFile);
-  if (vocab && text !== undefined) {
-    const lines = text.split(/\r?\n/).filter((line) => line !== '' && !line.startsWith('#version'));
-    const checked = checkVocab(join(folder, 'vocab.json'), vocab);
-    const merges = lines.map((line) => checkFit(mergesFile, checkMerge(mergesFile, line), checked));
-    return checkComplete(mergesFile, { vocab: checked, merges });
-  }
-  const file = join(folder, 'tokenizer.json');
-  const whole = await readJsonFile(file, { optional: true });
-  if (!whole)
-    throw new ModelFolderError(vocab ? mergesFile : join(folder, 'vocab.json'), 'is missing', cures.installAgain);
-  const model = (whole.model ?? {}) as JsonObject;
-  if (!Array.isArray(model.merges)) throw new ModelFolderError(file, 'holds no byte-pair merges', cures.installAgain);
-  return checkComplete(file, {
-    vocab: checkVocab(file, (model.vocab ?? {}) as JsonObject),
-    merges: model.merges.map((merge) => checkMerge(file, merge)),
-  });
+/**
+ * What a folder says of its special tokens. `special_tokens_map.json` counts more than `tokenizer_config.json`, unless
+ * the latter lists the added tokens: then transformers does not read the former. In Stable Diffusion 2.x's folders only
+ * the former names the pad token that the model was trained with.
+ */
+async function readConfig(folder: string): Promise<JsonObject> {
+  const config = (await readJsonFile(join(folder, 'tokenizer_config.json'), { optional: true })) ?? {};
+  if (config.added_tokens_decoder !== undefined) return config;
+  return { ...config, ...(await readJsonFile(join(folder, 'special_tokens_map.json'), { optional: true })) };
 }
 
-/** Added words of the vocabulary, without the special tokens, which some exports list here under the same id. */
-async function readAddedTokens(folder: string, { vocab }: Vocabulary): Promise<Record<string, number>> {
-  const file = join(folder, 'added_tokens.json');
-  const added = (await readJsonFile(file, { optional: true })) ?? {};
-  const own = Object.entries(added).filter(([token, id]) => token !== '' && vocab[token] !== id);
-  return own.length === 0 ? {} : checkVocab(file, Object.fromEntries(own));
-}
-
-function checkVocab(file: string, vocab: JsonObject): Record<string, number> {
-  const ids = Object.values(vocab);
-  if (ids.length === 0 || !ids.every((id) => Number.isInteger(id) && (id as number) >= 0))
-    throw new ModelFolderError(file, 'is not a vocabulary of tokens and ids', cures.installAgain);
-  refuseSharedIds(file, vocab);
-  return vocab as Record<string, number>;
-}
-
-/** The text encoder would take one word for another. */
-function refuseSharedIds(file: string, vocab: JsonObject): void {
-  const tokens = new Map<unknown, string>();
-  for (const [token, id] of Object.entries(vocab)) {
-    const other = tokens.get(id);
-    if (other !== undefined) {
-      const both = [other, token].map((each) => JSON.stringify(each).slice(0, 80)).join(' and ');
-      throw new ModelFolderError(file, `gives one id, ${String(id)}, to several tokens: ${both}`, cures.installAgain);
-    }
-    tokens.set(id, token);
-  }
-}
-
-function checkMerge(file: string, merge: unknown): [string, string] {
-  const pair: unknown = typeof merge === 'string' ? merge.split(' ') : merge;
-  if (Array.isArray(pair) && pair.length === 2 && pair.every((part) => typeof part === 'string'))
-    return pair as [string, string];
-  throw new ModelFolderError(
-    file,
-    `has a merge that is not a pair of tokens: ${JSON.stringify(merge)?.slice(0, 80)}`,
-    cures.installAgain,
-  );
-}
-
-/** Merges of another vocabulary would give tokens without an id, or none of the words that the text encoder knows. */
-function checkFit(file: string, [first, second]: [string, string], vocab: Record<string, number>): [string, string] {
-  if (Object.hasOwn(vocab, first + second)) return [first, second];
-  throw new ModelFolderError(
-    file,
-    `does not fit vocab.json, which has no token ${JSON.stringify(first + second)}`,
-    cures.oneExport,
-  );
-}
-
-/** With too few merges words fall apart into symbols, and the picture is of something else. */
-function checkComplete(file: string, vocabulary: Vocabulary): Vocabulary {
-  const { vocab, merges } = vocabulary;
-  // Every token of several symbols comes of a merge of its own, except the special ones.
-  const merged = Object.keys(vocab).filter((token) => !/^(<.*>|.(<\/w>)?)$/su.test(token)).length;
-  if (merged - merges.length <= merged * toleratedPart) return vocabulary;
-  throw new ModelFolderError(
-    file,
-    `is cut short: it has ${merges.length} merges, and the vocabulary needs ${merged}`,
-    cures.installAgain,
-  );
+/** @throws ModelFolderError if the vocabulary lacks a special token */
+function specialTokens(folder: string, { vocab }: Vocabulary, config: JsonObject): Special {
+  const idOf = (token: string): number => {
+    if (Object.hasOwn(vocab, token)) return vocab[token];
+    throw new ModelFolderError(folder, `has no token ${token} in its vocabulary`, cures.oneExport);
+  };
+  const bos = idOf(tokenText(config.bos_token) ?? beginOfText);
+  const eos = idOf(tokenText(config.eos_token) ?? endOfText);
+  const padToken = tokenText(config.pad_token) ?? endOfText;
+  const pad = idOf(padToken);
+  const { model_max_length: length } = config;
+  const hasLength = typeof length === 'number' && length >= 3 && length <= largestMaxLength;
+  const maxLength = hasLength ? Math.trunc(length) : defaultMaxLength;
+  return { bos, eos, pad, maxLength, padWord: pad === bos || pad === eos ? {} : { [padToken]: pad } };
 }
 
 /** A token is written as text or as an object with `content`. */
