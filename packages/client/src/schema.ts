@@ -962,7 +962,7 @@ export interface components {
             high_resolution?: boolean | null;
             /** @description File format of the pictures. Default: png. */
             output_format?: components["schemas"]["OutputFormat"] | null;
-            /** @description Whether `(word:1.3)` and `[word]` in the texts weigh words. Default: false. */
+            /** @description Whether `(word:1.3)` and `[word]` in the texts weigh words, and `BREAK` ends a chunk of 75 tokens. Default: false. */
             prompt_weighting?: boolean | null;
         };
         Deleted: {

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { parentPort } from 'node:worker_threads';
-import { ClipTokenizer, countChunks } from '@app/diffusion/files';
+import { type ClipTokenizer, countChunks, type TaughtWord, tokenizerOf } from '@app/diffusion/files';
 
 /** Texts to count with the tokenizer of a model. */
 export interface CountingOrder {
@@ -11,7 +11,7 @@ export interface CountingOrder {
   texts: readonly string[];
   weighting: boolean;
   /** A word that stands for several tokens. */
-  word?: { text: string; vectors: number };
+  word?: TaughtWord;
 }
 
 /** The thread's answer to a request: a number for each text, and the most bytes that always fit in one chunk. */
@@ -21,8 +21,8 @@ export type Counted = { id: number; chunks: number[]; chunkBytes: number } | { i
 const kept = 8;
 const tokenizers = new Map<string, Promise<ClipTokenizer>>();
 
-function tokenizerOf({ modelFolder, modelHash }: CountingOrder): Promise<ClipTokenizer> {
-  const tokenizer = tokenizers.get(modelHash) ?? ClipTokenizer.load(join(modelFolder, 'tokenizer'));
+function keptTokenizer({ modelFolder, modelHash }: CountingOrder): Promise<ClipTokenizer> {
+  const tokenizer = tokenizers.get(modelHash) ?? tokenizerOf(join(modelFolder, 'tokenizer'), { padToken: 'end' });
   tokenizers.delete(modelHash);
   tokenizers.set(modelHash, tokenizer);
   tokenizer.catch(() => tokenizers.delete(modelHash));
@@ -32,9 +32,9 @@ function tokenizerOf({ modelFolder, modelHash }: CountingOrder): Promise<ClipTok
 
 async function count(order: CountingOrder): Promise<Counted> {
   try {
-    const plain = await tokenizerOf(order);
+    const plain = await keptTokenizer(order);
     const { id, word, texts, weighting } = order;
-    const tokenizer = word ? plain.withWord(word.text, word.vectors) : plain;
+    const tokenizer = word ? plain.withWords([word]) : plain;
     const chunks = texts.map((text) => countChunks(text, tokenizer, weighting));
     return { id, chunks, chunkBytes: plain.hasAddedWords ? 0 : plain.maxLength - 2 };
   } catch (error) {

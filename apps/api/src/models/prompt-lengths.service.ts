@@ -1,3 +1,4 @@
+import type { TaughtWord } from '@app/diffusion/files';
 import { FieldProblems, type Finetune, limits, UnprocessableError } from '@app/domain';
 import type { InstalledModel } from '@app/model-store';
 import { Injectable } from '@nestjs/common';
@@ -13,7 +14,7 @@ export interface TaskTexts {
 }
 
 /** The properties of a Fine-Tune that decide how many tokens its word takes. */
-export type TaughtWord = Pick<Finetune, 'token' | 'weightsKind' | 'weightsVectors'>;
+export type TaughtToken = Pick<Finetune, 'token' | 'weightsKind' | 'weightsVectors'>;
 
 /** Models whose chunk lengths are remembered; far more than anyone installs. */
 const knownModels = 100;
@@ -30,7 +31,7 @@ export class PromptLengths {
 
   /**
    * Chunks of each task: those of the longer of its texts. A text with fewer bytes than a chunk has tokens
-   * is one chunk. Others are counted one after another, each once, so that a request with many texts does
+   * is one chunk, unless a `BREAK` may end it. Others are counted one after another, each once, so that a request with many texts does
    * not delay one with few.
    * @param ownerId whose turn it is to count.
    * @param pointerTo the field of a task's text in the body.
@@ -41,7 +42,7 @@ export class PromptLengths {
     model: Pick<InstalledModel, 'folder' | 'hash' | 'fixed'>,
     tasks: readonly TaskTexts[],
     pointerTo: (index: number, field: 'prompt' | 'negative_prompt') => string,
-    finetune?: TaughtWord,
+    finetune?: TaughtToken,
   ): Promise<number[]> {
     const counted = await this.countAll(ownerId, model, tasks, addedWord(finetune));
     const problems = new FieldProblems();
@@ -71,14 +72,15 @@ export class PromptLengths {
     ownerId: string,
     { folder, hash = '' }: Pick<InstalledModel, 'folder' | 'hash'>,
     tasks: readonly TaskTexts[],
-    word: Word | undefined,
+    word: TaughtWord | undefined,
   ): Promise<ReadonlyMap<string, number>> {
     const texts = new Map(tasks.flatMap(textsOf).map((text) => [keyOf(text), text]));
     const tokens = new Map<string, number>();
     await loopTime.forEach(ownerId, [...texts], ([key, { text }]) => tokens.set(key, maxTokens(text, word)));
     const counted = new Map<string, number>();
     for (const [key, { text, weighting }] of texts) {
-      if (tokens.get(key)! <= (this.chunkBytes.get(hash) ?? 0)) continue;
+      const mayBreak = weighting && text.includes('BREAK');
+      if (!mayBreak && tokens.get(key)! <= (this.chunkBytes.get(hash) ?? 0)) continue;
       const order = { modelFolder: folder, modelHash: hash, texts: [text], weighting, ...(word && { word }) };
       const { chunks, chunkBytes } = await this.counter.count(ownerId, order);
       if (this.chunkBytes.size >= knownModels) this.chunkBytes.clear();
@@ -97,12 +99,6 @@ interface Text {
   weighting: boolean;
 }
 
-/** A word that stands for several tokens. */
-interface Word {
-  text: string;
-  vectors: number;
-}
-
 function textsOf({ prompt, negativePrompt, promptWeighting: weighting }: TaskTexts): [Text, Text] {
   return [
     { text: prompt, weighting },
@@ -114,13 +110,13 @@ function keyOf({ text, weighting }: Text): string {
   return `${weighting} ${text}`;
 }
 
-function addedWord(finetune: TaughtWord | undefined): Word | undefined {
+function addedWord(finetune: TaughtToken | undefined): TaughtWord | undefined {
   if (finetune?.weightsKind !== 'textual_inversion') return undefined;
-  return { text: finetune.token, vectors: Math.min(finetune.weightsVectors ?? 1, maxVectors) };
+  return { word: finetune.token, vectors: Math.min(finetune.weightsVectors ?? 1, maxVectors) };
 }
 
 /** An upper bound of a text's tokens: each takes at least one byte, except a word that stands for several tokens. */
-function maxTokens(text: string, word: Word | undefined): number {
+function maxTokens(text: string, word: TaughtWord | undefined): number {
   const normal = text.normalize('NFC').toLowerCase();
-  return Buffer.byteLength(normal) * (word && normal.includes(word.text.toLowerCase()) ? word.vectors : 1);
+  return Buffer.byteLength(normal) * (word && normal.includes(word.word.toLowerCase()) ? word.vectors : 1);
 }

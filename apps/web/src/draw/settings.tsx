@@ -45,7 +45,7 @@ export function Settings() {
         <Check
           name="prompt_weighting"
           label="Weights in the prompt"
-          hint="(word:1.3) counts more"
+          hint="(word:1.3) counts more, BREAK ends a chunk"
           checked={prompt_weighting}
         />
       )}

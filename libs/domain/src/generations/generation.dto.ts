@@ -82,7 +82,7 @@ export class CreateGenerationDto {
   output_format?: OutputFormat;
 
   @BooleanField({
-    description: 'Whether `(word:1.3)` and `[word]` in the texts weigh words.',
+    description: 'Whether `(word:1.3)` and `[word]` in the texts weigh words, and `BREAK` ends a chunk of 75 tokens.',
     optional: true,
     default: defaults.promptWeighting,
   })
