@@ -1,4 +1,5 @@
 /** Reads a model's files without loading a runtime, for processes that do not draw. */
+export { weightsKind } from './adapters/adapter-file';
 export { cures, inOneLine, ModelFolderError } from './errors';
 export type { FamilyName, ModelKind } from './families/family';
 export {

@@ -1,4 +1,9 @@
 export type { AdaptedPart, FittedAdapter } from './adapters/adapter';
+export { readAdapter } from './adapters/adapter-file';
+export { fitAdapter } from './adapters/fit-adapter';
+export { inspectWeights } from './adapters/inspect-weights';
+export { writeMerged } from './adapters/merged-tensor';
+export { WeightsError } from './adapters/weights-error';
 export {
   AbortError,
   cures,

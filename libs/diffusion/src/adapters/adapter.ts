@@ -1,8 +1,45 @@
-import type { NamedTensor } from '../weights/named-tensor';
+import type { NamedTensor, NamedTensors } from '../weights/named-tensor';
 import type { PartName } from '../weights/original-names';
+import type { Factor } from './keys';
+import type { ScalingOf } from './scaling';
 
 /** The parts of a model that an adapter can change. */
-export type AdaptedPart = Extract<PartName, 'unet' | 'text_encoder' | 'text_encoder_2'>;
+export const adaptedParts = ['unet', 'text_encoder', 'text_encoder_2'] as const satisfies readonly PartName[];
+export type AdaptedPart = (typeof adaptedParts)[number];
+
+/** The weights of a model's parts, with diffusers' names. */
+export type ModelTensors = ReadonlyMap<PartName, NamedTensors>;
+
+export type AdapterKind = 'lora' | 'textual_inversion';
+
+/** An uploaded file whose header was read; nothing says yet to which layers of a model its names belong. */
+export interface Adapter {
+  kind: AdapterKind;
+  /** By the layer's name in the file, as `canonicalName` has it. */
+  layers: ReadonlyMap<string, AdapterLayer>;
+  words: readonly AdapterWord[];
+  /** What the metadata says of a layer's strength. */
+  scalingOf: ScalingOf;
+}
+
+/** A layer's name with `_` for dots and slashes, which many files do not tell apart. */
+export const canonicalName = (name: string): string => name.replace(/[./]/g, '_').replace(/_processor(?=_)/, '');
+
+/** What a file has for one layer. */
+export interface AdapterLayer {
+  /** One of its keys, for messages. */
+  key: string;
+  factors: ReadonlyMap<Factor, NamedTensor>;
+  alpha?: number;
+}
+
+/** Embeddings of one word. */
+export interface AdapterWord {
+  /** The word that the file names, if it does. */
+  word?: string;
+  /** [count, width] or [width]; of a file that does not name a text encoder there is one, without part. */
+  vectors: { tensor: NamedTensor; part?: AdaptedPart }[];
+}
 
 /** What a layer's weight gains, as factors for the layer's adapter inputs; they stay in their file until they are read. */
 export interface LowRankLayer {
@@ -32,7 +69,7 @@ export interface LearnedWord {
 
 /** An adapter's changes of one model. A text encoder's last layers may be among them even if clip skip leaves them out. */
 export interface FittedAdapter {
-  kind: 'lora' | 'textual_inversion';
+  kind: AdapterKind;
   /** By part and path of the layer: `down_blocks.0.attentions.0.proj_in`. */
   layers: ReadonlyMap<AdaptedPart, ReadonlyMap<string, LowRankLayer>>;
   /** By part and name of the tensor: `down_blocks.0.attentions.0.proj_in.weight`. */

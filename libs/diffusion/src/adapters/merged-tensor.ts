@@ -1,0 +1,98 @@
+import { open } from 'node:fs/promises';
+import { countOf, type NamedTensor, type NamedTensors, readValues, tensorsBelow } from '../weights/named-tensor';
+import { readSafetensors } from '../weights/safetensors-file';
+import { type AdaptedPart, adaptedParts, type AdapterLayer, type FittedAdapter, type MergedTensor } from './adapter';
+import type { Delta } from './deltas';
+import { swapAxes } from './matrices';
+import { misfit, quote, shapeText } from './weights-error';
+
+/** A DoRA's lengths, which the changed weight's rows or columns are brought to. */
+interface Magnitude {
+  tensor: NamedTensor;
+  isOfOutputs: boolean;
+}
+
+/** @throws WeightsError if there are not as many as rows or columns */
+export function magnitudeOf({ key, factors }: AdapterLayer, shape: readonly number[]): Magnitude | undefined {
+  const [ofPeft, ofKohya] = [factors.get('lora_magnitude_vector'), factors.get('dora_scale')];
+  const tensor = ofPeft ?? ofKohya;
+  if (!tensor) return undefined;
+  // peft has one for each output, [1, out, 1, 1] for a convolution; kohya's may be [1, in] instead.
+  const isOfOutputs = tensor === ofPeft || tensor.shape[0] === shape[0];
+  if (countOf(tensor.shape) !== shape[isOfOutputs ? 0 : 1])
+    throw misfit(
+      `The key ${quote(key)} has magnitudes of shape ${shapeText(tensor.shape)} for a weight of shape ${shapeText(shape)}.`,
+    );
+  return { tensor, isOfOutputs };
+}
+
+/** A tensor that gains `scale` times what is added, and of a DoRA its lengths. */
+export function mergedTensor(base: NamedTensor, added: Delta, scale: number, magnitude?: Magnitude): MergedTensor {
+  const read = async (strength: number): Promise<Float32Array> => {
+    const stored = await readValues(base);
+    const values = base.isTransposed ? swapAxes(stored, base.shape[1], base.shape[0]) : stored;
+    const delta = await added.read();
+    if (!magnitude) return values.map((value, i) => value + strength * scale * delta[i]);
+    const changed = values.map((value, i) => value + scale * delta[i]);
+    const lengths = await readValues(magnitude.tensor);
+    decompose(changed, base.shape, lengths, magnitude.isOfOutputs);
+    return values.map((value, i) => value + strength * (changed[i] - value));
+  };
+  return { base, read };
+}
+
+/**
+ * Brings rows (outputs) or columns (inputs, each with its kernel) of a weight to some lengths.
+ * Source: https://arxiv.org/abs/2402.09353, equation 5.
+ */
+function decompose(weight: Float32Array, shape: readonly number[], lengths: Float32Array, isOfOutputs: boolean): void {
+  const taps = countOf(shape.slice(2));
+  const lineOf = (i: number): number =>
+    isOfOutputs ? Math.floor(i / (taps * shape[1])) : Math.floor(i / taps) % shape[1];
+  const squares = new Float64Array(lengths.length);
+  for (let i = 0; i < weight.length; i++) squares[lineOf(i)] += weight[i] ** 2;
+  const factors = squares.map((square, line) => lengths[line] / (Math.sqrt(square) || 1));
+  for (let i = 0; i < weight.length; i++) weight[i] *= factors[lineOf(i)];
+}
+
+/**
+ * Writes the tensors that an adapter changes, merged at a strength, as safetensors in float32.
+ * @param file path of the file, which must not exist
+ * @returns the tensors, in that file, in place of those of the same names
+ */
+export async function writeMerged(
+  { merged }: Pick<FittedAdapter, 'merged'>,
+  strength: number,
+  file: string,
+  signal?: Pick<AbortSignal, 'throwIfAborted'>,
+): Promise<ReadonlyMap<AdaptedPart, NamedTensors>> {
+  const tensors = [...merged].flatMap(([part, ofPart]) =>
+    [...ofPart].map(([name, tensor]) => ({ name: `${part}.${name}`, tensor })),
+  );
+  let end = 0;
+  const header = tensors.map(({ name, tensor: { base } }) => {
+    const begin = end;
+    end += 4 * countOf(base.shape);
+    return [name, { dtype: 'F32', shape: base.shape, data_offsets: [begin, end] }] as const;
+  });
+  const json = JSON.stringify(Object.fromEntries(header));
+  const text = Buffer.from(json.padEnd(8 * Math.ceil(json.length / 8)));
+  const length = Buffer.alloc(8);
+  length.writeBigUInt64LE(BigInt(text.length));
+  const output = await open(file, 'wx');
+  try {
+    await output.writeFile(Buffer.concat([length, text]));
+    for (const { tensor } of tensors) {
+      signal?.throwIfAborted();
+      const values = await tensor.read(strength);
+      await output.writeFile(new Uint8Array(values.buffer, values.byteOffset, values.byteLength));
+    }
+    await output.sync();
+  } finally {
+    await output.close();
+  }
+  const written = await readSafetensors(file);
+  return new Map(
+    adaptedParts.filter((part) => merged.has(part)).map((part) => [part, tensorsBelow(written, `${part}.`)]),
+  );
+}

@@ -1,0 +1,73 @@
+import type { AdaptedPart } from './adapter';
+import { malformed, quote, WeightsError } from './weights-error';
+
+/** What metadata says of a layer's strength: its `alpha`, the `rank` to divide this by, or by the square root of. */
+export interface Scaling {
+  alpha: number;
+  /** Of the configuration, for layers whose factors have none. */
+  rank?: number;
+  isRankStabilised: boolean;
+}
+
+export type ScalingOf = (part: AdaptedPart, path: string) => Scaling | undefined;
+
+/** peft lists every layer that it changes, which takes about ten kB. */
+const MAX_CONFIG_LENGTH = 256 * 1024;
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/**
+ * Reads peft's configuration from a file's metadata, where it is the JSON of one part (`lora_alpha`) or of all
+ * (`text_encoder.lora_alpha`, in diffusers' `lora_adapter_metadata`), or the metadata's own keys.
+ * @throws WeightsError if it is malformed; so does what is returned
+ */
+export function readScaling(metadata: ReadonlyMap<string, string>): ScalingOf {
+  const texts = [...metadata].filter(
+    ([key, text]) => /adapter_(?:metadata|config)|peft/.test(key) && /^\s*[{[]/.test(text),
+  );
+  const configs = [...texts.map(([key, text]) => parse(key, text)), Object.fromEntries(metadata)];
+  const field = (part: AdaptedPart, key: string): unknown => {
+    for (const config of configs) {
+      const value = config[`${part}.${key}`] ?? fieldsOf(config[part])[key] ?? config[key];
+      if (value !== undefined && value !== null) return value;
+    }
+  };
+  const number = (value: unknown, part: AdaptedPart): number | undefined => {
+    if (value === undefined) return undefined;
+    // JSON can contain a number that is too large for any type; metadata's own values are texts.
+    if (!['number', 'string'].includes(typeof value) || value === '' || !Number.isFinite(Number(value)))
+      throw malformed(`The metadata "${part}.lora_alpha" or one of its kin is not a number.`);
+    return Number(value);
+  };
+  return (part, path) => {
+    const alphas = Object.entries(fieldsOf(field(part, 'alpha_pattern')));
+    const [, own] = alphas.find(([pattern]) => isOf(path, pattern)) ?? [];
+    const alpha = number(own ?? field(part, 'lora_alpha') ?? field(part, 'alpha'), part);
+    if (alpha === undefined) return undefined;
+    const isRankStabilised = String(field(part, 'use_rslora')).toLowerCase() === 'true';
+    return { alpha, rank: number(field(part, 'r'), part), isRankStabilised };
+  };
+}
+
+const fieldsOf = (value: unknown): Fields => (typeof value === 'object' && value !== null ? (value as Fields) : {});
+
+function parse(key: string, text: string): Fields {
+  if (text.length > MAX_CONFIG_LENGTH)
+    throw malformed(`The metadata ${quote(key)} is longer than ${MAX_CONFIG_LENGTH} characters.`);
+  try {
+    return fieldsOf(JSON.parse(text));
+  } catch {
+    throw malformed(`The metadata ${quote(key)} is not JSON.`);
+  }
+}
+
+/**
+ * Whether a layer is one that a pattern names: peft's are regular expressions of the end of its path, of which only
+ * those that are a path are read.
+ */
+function isOf(path: string, pattern: string): boolean {
+  const plain = pattern.replace(/^\^|\$$|\\(?=\.)/g, '');
+  if (!/^[\w.-]*$/.test(plain))
+    throw new WeightsError('WeightsKindUnsupported', `The metadata's pattern ${quote(pattern)} is not a layer's path.`);
+  return pattern.startsWith('^') ? path === plain : `.${path}`.endsWith(`.${plain}`);
+}
