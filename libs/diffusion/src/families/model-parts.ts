@@ -108,9 +108,9 @@ async function replaceVae(
 
 async function readPartFolder(part: PartName, folder: string): Promise<{ tensors: NamedTensors; file: string }> {
   const graph = await graphIn(folder);
-  if (graph !== undefined) return { tensors: await refusing(graph, () => readOnnx(graph)), file: graph };
-  const tensors = withDiffusersNames(part, await refusing(folder, () => readPart(folder)));
-  return { tensors, file: tensors.values().next().value?.file ?? folder };
+  const read = await refusing(graph ?? folder, () => (graph === undefined ? readPart(folder) : readOnnx(graph)));
+  const tensors = withDiffusersNames(part, read);
+  return { tensors, file: graph ?? tensors.values().next().value?.file ?? folder };
 }
 
 /** The graph of an export's part: `model.onnx`, or the only one; none beside weights of diffusers. */
