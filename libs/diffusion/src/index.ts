@@ -22,6 +22,7 @@ export { type AdapterUse, loadAdapter, type LoadedAdapter } from './pipelines/ap
 export { type ModelFacts, modelWidths, type ModelWidths } from './pipelines/model-facts';
 export { graphsOf, type ModelGraphs } from './pipelines/model-parts';
 export { kindOf, type Renderer } from './pipelines/renderer';
+export { ranksOf } from './pipelines/row-adapters';
 export { StableDiffusionPipeline } from './pipelines/stable-diffusion-pipeline';
 export type { TextToImageRequest } from './pipelines/text-to-image-request';
 export { Trajectory } from './pipelines/trajectory';

@@ -1,4 +1,17 @@
-import type { EngineMessage } from './engine-protocol';
+import { basename, extname, sep } from 'node:path';
+import {
+  AbortError,
+  inOneLine,
+  ModelFolderError,
+  NotFiniteError,
+  OutOfMemoryError,
+  RequestError,
+  SafetensorsError,
+  WeightsError,
+} from '@app/diffusion';
+import type { DrawnModel, EngineCommand, EngineMessage, Failure, FinetuneWeights } from './engine-protocol';
+
+type DrawCommand = Extract<EngineCommand, { type: 'draw' }>;
 
 /** The drawing was aborted by its signal, or could not begin because the process ends. */
 export class DrawingAbortedError extends Error {
@@ -46,4 +59,69 @@ export function failureError({ failure, message, problem, stack }: Extract<Engin
   const error = new EngineBrokenError(message);
   if (stack) error.stack = stack;
   return error;
+}
+
+/**
+ * Classifies an error: if the model, the weights or the request cause it, a retry would fail too; for
+ * anything else it may succeed.
+ */
+export function failureOf(
+  error: unknown,
+  { model, adapters, upscaler }: Pick<DrawCommand, 'model' | 'adapters' | 'upscaler'>,
+): Failure {
+  const refused = (message: string): Failure => ({ failure: 'refused', message });
+  if (error instanceof AbortError) return { failure: 'aborted', message: error.message };
+  const isAdapted = adapters.length > 0;
+  if (error instanceof ModelFolderError) {
+    // Weights that a Fine-Tune has changed may be what is wrong, so the model need not be installed again.
+    const sentences = [error, ...error.others].map(({ file, reason, cure }) =>
+      withoutPaths(isAdapted ? `${file} ${reason}.` : `${file} ${reason}. ${cure}`, model, adapters, file),
+    );
+    const problem = sentences.join('\n');
+    const drawn = isAdapted ? `${model.name} with the weights of the Fine-Tune` : model.name;
+    const failure = refused(`The model ${drawn} cannot be drawn with: ${inOneLine(problem)}`);
+    return isAdapted ? failure : { ...failure, problem };
+  }
+  if (error instanceof WeightsError || error instanceof SafetensorsError)
+    return refused(`The weights of the Fine-Tune cannot be used: ${withoutPaths(error.message, model, adapters)}`);
+  if (error instanceof NotFiniteError)
+    return refused(error.message + (isAdapted ? ' So may a lower scale of the weights of the Fine-Tune.' : ''));
+  if (error instanceof UpscalerError && upscaler)
+    return refused(`The upscaler ${upscaler.name} cannot be used: ${error.message}`);
+  const { name, message, stack } = error instanceof Error ? error : new Error(String(error));
+  // These name the value and what is accepted. A plain RangeError is V8's, of a mistake of ours
+  // or of too little memory.
+  if (error instanceof RequestError || name === 'SchedulerError') return refused(message);
+  const outOfMemory = error instanceof OutOfMemoryError && ({ outOfMemory: true } as const);
+  return { failure: 'broken', message, ...outOfMemory, ...(stack && { stack }) };
+}
+
+/**
+ * Names files by their path inside the model's folder, because the caller knows no other, and has no business with one.
+ * @param file the one at fault, whose path may have spaces in it
+ */
+function withoutPaths(
+  message: string,
+  { folder }: DrawnModel,
+  adapters: readonly FinetuneWeights[],
+  file?: string,
+): string {
+  const relative = message.replaceAll(`${folder}${sep}`, '').replaceAll(folder, 'the folder');
+  const named = adapters.reduce((text, weights) => text.replaceAll(weights.file, 'the file'), relative);
+  const ofFile = file === undefined ? named : named.replaceAll(file, pathInside(file));
+  // What is left is in the cache, where a folder's name means nothing to the caller.
+  return ofFile.replace(absolutePath, (path) => {
+    const whole = path.replace(/[.,:;]$/, '');
+    return pathInside(whole) + path.slice(whole.length);
+  });
+}
+
+/** A slash that follows no part of a path, nor a URL's, and what comes after it. */
+const absolutePath = /(?<![\p{L}\p{N}_./~\])-])\/(?=[^\s/])[^\s"'`()]+/gu;
+
+/** The path of a model's file from its folder on. */
+function pathInside(path: string): string {
+  const inside = [...path.matchAll(/\/(?=(?:text_encoder|unet|vae_decoder|tokenizer|scheduler)(?:\/|$))/g)].at(-1);
+  if (inside) return path.slice(inside.index + 1);
+  return extname(path) === '' ? 'the folder' : basename(path);
 }

@@ -1,6 +1,6 @@
 import type { Device } from '@app/diffusion';
 
-/** Uploaded weights to merge into a model before it is loaded. */
+/** Uploaded weights that a model is drawn with. */
 export interface FinetuneWeights {
   kind: 'lora' | 'textual_inversion';
   /** Path of the safetensors file on this machine. */
@@ -12,14 +12,14 @@ export interface FinetuneWeights {
   token: string;
 }
 
-/** The weights of a drawing, and where they are. Equal `key`s draw equal pictures. */
+/** An installed model, and where it is. */
 export interface DrawnModel {
+  /** Of the folder in the state of its files. */
   key: string;
   name: string;
   folder: string;
   /** Content hash of the folder, in hex. */
   hash: string;
-  weights?: FinetuneWeights;
 }
 
 /** An upscaler, and the largest long edge of its pictures in pixels. */
@@ -59,10 +59,8 @@ export interface EngineSettings {
   intraOpNumThreads: number;
   /** Bytes for models and drawing; undefined: depends on the device's memory. */
   memoryBytes?: number;
-  /** Folder for optimised graphs and merged models. */
+  /** Folder for files that last as long as a model is being loaded. */
   cacheDir: string;
-  /** Bytes of disk for merged models; undefined: unlimited. */
-  mergedCacheBytes?: number;
 }
 
 /** What the service's thread asks of an engine thread. Any number may be drawn at once. */
@@ -73,6 +71,8 @@ export type EngineCommand =
       /** Whose it is: owners have equal shares of the engine's time. */
       owner: string;
       model: DrawnModel;
+      /** The Fine-Tunes of the model; none: the model itself. */
+      adapters: readonly FinetuneWeights[];
       request: DrawRequest;
       upscaler?: UpscalerSource;
       /** One Int32; anything but 0 stops the drawing at its next step. */
@@ -117,16 +117,13 @@ export interface EngineStep {
   pictures: number;
   rows: number;
   stepMs: number;
-  /** Time of the engine: where it makes several calls at once, each has its part. */
-  engineMs: number;
 }
 
 export interface ModelLoaded {
+  /** Of a model; where a Fine-Tune has changed its weights, followed by `+` and what names that. */
   key: string;
   loadMs: number;
-  /**
-   * Estimated memory of the model, and of all loaded models: of these, parts that several have in common count once.
-   */
+  /** Estimated memory of the model, and of all loaded models. */
   modelBytes: number;
   totalBytes: number;
 }

@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { onceEach } from '@app/process';
 import { chooseDevice, defaultMemoryBytes, DeviceUnavailableError } from './device/device';
-import { EngineLoop } from './loop/engine-loop';
+import { EngineLoop } from './engine-loop';
 import type { EngineCommand, EngineMessage, EngineSettings } from './engine-protocol';
 
 /** Entry of an engine thread: owns every session of one device and draws what it is told to, side by side. */
@@ -17,16 +17,8 @@ async function main(port: NonNullable<typeof parentPort>, settings: EngineSettin
     report({ type: 'unavailable', reason: error.message });
   });
   if (!device) return;
-  const { intraOpNumThreads, cacheDir, mergedCacheBytes } = settings;
-  const options = { intraOpNumThreads, cacheDir, mergedCacheBytes };
-  const memoryBytes = settings.memoryBytes ?? (await defaultMemoryBytes(device));
-  const lost = (error: Error): void => {
-    // Outside of every promise, so that it ends this thread.
-    process.nextTick(() => {
-      throw error;
-    });
-  };
-  const loop = new EngineLoop({ ...options, device, note }, memoryBytes, report, lost);
+  const { intraOpNumThreads, cacheDir, memoryBytes = await defaultMemoryBytes(device) } = settings;
+  const loop = new EngineLoop({ device, intraOpNumThreads, cacheDir }, memoryBytes, report);
   port.on('message', (command: EngineCommand) => {
     if (command.type === 'draw') loop.add(command);
     else void loop.close().then(() => port.close());

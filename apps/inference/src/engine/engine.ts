@@ -11,6 +11,7 @@ import type {
   EngineMessage,
   EngineSettings,
   EngineStep,
+  FinetuneWeights,
   ModelLoaded,
   DrawnModel,
   RgbPicture,
@@ -31,6 +32,8 @@ export interface Drawing {
   /** Whose it is: owners have equal shares of the engine's time. */
   owner: string;
   model: DrawnModel;
+  /** The Fine-Tunes of the model; by default none. */
+  adapters?: readonly FinetuneWeights[];
   request: DrawRequest;
   upscaler?: UpscalerSource;
   onStarted?: (started: DrawingStarted) => void;
@@ -119,13 +122,13 @@ export class Engine {
   async draw(drawing: Drawing): Promise<{ computeMs: number }> {
     // The process ends, and it is not this drawing's fault.
     if (this.stall) throw new DrawingAbortedError(this.stall.message);
-    const { owner, model, request, upscaler, signal } = drawing;
+    const { owner, model, adapters = [], request, upscaler, signal } = drawing;
     const id = this.nextId++;
     const cancel = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
     const stop = (): void => void Atomics.store(new Int32Array(cancel), 0, 1);
     if (signal?.aborted) stop();
     signal?.addEventListener('abort', stop, { once: true });
-    const about = { id, owner, model, request, ...(upscaler && { upscaler }) };
+    const about = { id, owner, model, adapters, request, ...(upscaler && { upscaler }) };
     const command: EngineCommand = { type: 'draw', ...about, cancel };
     try {
       return await new Promise((resolve, reject) => {

@@ -11,7 +11,7 @@ import type { EngineState } from './engine-state';
 /** The settings of the engines. */
 export type EnginesConfig = Pick<
   Config,
-  'devices' | 'inferenceThreads' | 'inferenceMemoryMb' | 'mergedCacheMb' | 'dataDir' | 'engineStallSeconds'
+  'devices' | 'inferenceThreads' | 'inferenceMemoryMb' | 'dataDir' | 'engineStallSeconds'
 >;
 
 /** How to start the engines' threads, and callbacks. */
@@ -131,7 +131,6 @@ function settingsOf(config: EnginesConfig, device: Device | 'auto', threads: num
     intraOpNumThreads: threads,
     ...(config.inferenceMemoryMb && { memoryBytes: config.inferenceMemoryMb * 2 ** 20 }),
     cacheDir: join(config.dataDir, 'cache'),
-    mergedCacheBytes: config.mergedCacheMb * 2 ** 20,
   };
 }
 

@@ -7,12 +7,8 @@ import {
   OutOfMemoryError,
 } from '@app/diffusion';
 import { type InferenceSession, Tensor } from 'onnxruntime-node';
-import { UpscalerError } from '../engine-errors';
-import type { RgbPicture } from '../engine-protocol';
-import { planTiles, type TileSpan } from './tile-plan';
-
-/** Does what a tile takes: a call of the model, and what is computed before and after it. */
-type PerTile = (work: () => Promise<void>) => Promise<void>;
+import { UpscalerError } from './engine-errors';
+import type { RgbPicture } from './engine-protocol';
 
 const notOnePicture = 'it does not take one picture and give one.';
 
@@ -31,18 +27,12 @@ export class TiledUpscaler {
     readonly scale: number,
   ) {}
 
-  /** Loads a file in this thread. @throws as `over` */
-  static load(file: string, options: InferenceSession.SessionOptions): Promise<TiledUpscaler> {
-    return TiledUpscaler.over(() => ModelSession.openFile(file, options));
-  }
-
   /**
-   * @param open opens the file, here or in another thread
    * @throws UpscalerError with one sentence saying why the file is not such a model
    * @throws OutOfMemoryError if it needs more than there is
    */
-  static async over(open: () => Promise<GraphSession>): Promise<TiledUpscaler> {
-    const session = await open().catch((error: unknown) => {
+  static async load(file: string, options: InferenceSession.SessionOptions): Promise<TiledUpscaler> {
+    const session = await ModelSession.openFile(file, options).catch((error: unknown) => {
       throw error instanceof ModelFolderError
         ? new UpscalerError(notOnePicture)
         : problemOf(error, 'ONNX Runtime refuses it.');
@@ -61,38 +51,36 @@ export class TiledUpscaler {
   }
 
   /**
-   * Enlarges as often as the long edge stays within `maxLongEdge`; the same picture if that is never.
-   * @param perTile does each tile's work, when it may; what it throws ends the enlarging, such as AbortError
+   * Enlarges as often as the long edge stays within `maxLongEdge`, tile by tile; the same picture if that is never.
+   * Besides the two pictures, one row of tiles is held.
    * @throws UpscalerError if the model gives something else than three planes of float32
    * @throws OutOfMemoryError if a tile needs more than there is
    */
-  async enlarge(picture: RgbPicture, maxLongEdge: number, perTile: PerTile): Promise<RgbPicture> {
+  async *enlarge(picture: RgbPicture, maxLongEdge: number): AsyncGenerator<void, RgbPicture> {
     let enlarged = picture;
     while (Math.max(enlarged.width, enlarged.height) * this.scale <= maxLongEdge)
-      enlarged = await this.enlargeOnce(enlarged, perTile);
+      enlarged = yield* this.enlargeOnce(enlarged);
     return enlarged;
   }
 
-  /** Enlarges once. Besides the two pictures, one row of tiles is held. @throws as `enlarge` */
-  async enlargeOnce(picture: RgbPicture, perTile: PerTile): Promise<RgbPicture> {
+  private async *enlargeOnce(picture: RgbPicture): AsyncGenerator<void, RgbPicture> {
     const { scale, tile } = this;
     const columns = planTiles(picture.width, tile.width, scale);
     const rows = planTiles(picture.height, tile.height, scale);
     const [width, height] = [picture.width * scale, picture.height * scale];
     const data = new Uint8Array(width * height * 3);
-    const bandHeight = Math.min(tile.height * scale, height);
     // Sums of weighted tiles of the current row; the part that overlaps the next row is carried over.
-    const band = new Float32Array(bandHeight * width * 3);
+    const band = new Float32Array(Math.min(tile.height * scale, height) * width * 3);
     for (const [index, row] of rows.entries()) {
       const begin = row.start * scale;
       const end = index + 1 < rows.length ? rows[index + 1].start * scale : height;
-      for (const column of columns)
-        await perTile(async () => {
-          const planes = cutTile(picture, column.start, row.start, tile);
-          const { data: enlarged } = await run(this.session, planes, tile);
-          addTile(band, width, enlarged, tile.width * scale, tile.height * scale, column, row);
-          if (column === columns.at(-1)) takeFinished(band, data.subarray(begin * width * 3, end * width * 3));
-        });
+      for (const column of columns) {
+        const planes = cutTile(picture, column.start, row.start, tile);
+        const { data: enlarged } = await run(this.session, planes, tile);
+        addTile(band, width, enlarged, tile.width * scale, tile.height * scale, column, row);
+        if (column === columns.at(-1)) takeFinished(band, data.subarray(begin * width * 3, end * width * 3));
+        yield;
+      }
     }
     return { width, height, data };
   }
@@ -128,10 +116,10 @@ async function run(session: GraphSession, planes: Float32Array, tile: { width: n
   const [{ name: input }] = session.inputs;
   const [{ name: output }] = session.outputs;
   const feeds = { [input]: new Tensor('float32', planes, [1, 3, tile.height, tile.width]) };
-  const { data, dims } = await session.run(feeds, output);
+  const { data, dims } = (await session.run(feeds))[output];
   if (dims.length !== 4 || dims[1] !== 3 || !(data instanceof Float32Array))
     throw new UpscalerError('it does not give three planes of float32.');
-  return { data, height: dims[2], width: dims[3] };
+  return { data, height: Number(dims[2]), width: Number(dims[3]) };
 }
 
 /** Planes of a tile, in 0..1. A picture smaller than the tile is extended by its last row and column. */
@@ -183,4 +171,42 @@ function addTile(
       for (let colour = 0; colour < 3; colour++) band[to + colour] += planes[colour * size + from] * weight;
     }
   }
+}
+
+/** Overlap of neighbouring tiles in pixels, if a tile is large enough. */
+const widestOverlap = 32;
+
+/** Position of a tile along one axis, and the weight of each of its enlarged pixels. */
+interface TileSpan {
+  /** First pixel in the source. */
+  start: number;
+  /** First pixel in the enlarged picture. */
+  enlargedStart: number;
+  /** One weight per enlarged pixel inside the picture; the weights of a pixel in all tiles add up to 1. */
+  weights: Float32Array;
+}
+
+/**
+ * Covers an axis with tiles of one size; the last is moved back to end where the picture does. The weight moves from
+ * one tile to the next over the middle half of their overlap; a tile's border, which lacks context, has weight 0.
+ */
+export function planTiles(length: number, tile: number, scale: number): TileSpan[] {
+  const overlap = Math.min(widestOverlap, Math.floor(tile / 2));
+  const starts = [0];
+  while (starts.at(-1)! + tile < length) starts.push(Math.min(starts.at(-1)! + tile - overlap, length - tile));
+  /** How far a position has moved from the previous tile to tile i, 0 to 1. */
+  const passed = (at: number, i: number): number => {
+    if (i === 0) return 1;
+    if (i === starts.length) return 0;
+    const middle = (starts[i] + starts[i - 1] + tile) / 2;
+    return Math.min(1, Math.max(0, (at - middle) / (overlap / 2) + 0.5));
+  };
+  return starts.map((start, i) => {
+    const weights = new Float32Array(Math.min(tile, length) * scale);
+    for (let x = 0; x < weights.length; x++) {
+      const at = start + (x + 0.5) / scale;
+      weights[x] = passed(at, i) - passed(at, i + 1);
+    }
+    return { start, enlargedStart: start * scale, weights };
+  });
 }

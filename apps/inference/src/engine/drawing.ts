@@ -1,0 +1,167 @@
+import { kindOf, ranksOf, type RgbImage, type TextToImageRequest, type Trajectory } from '@app/diffusion';
+import type { Candidate } from './batch';
+import type { CallTimes } from './call-times';
+import type { DrawingProgress, DrawRequest, EngineCommand } from './engine-protocol';
+import type { LoadedModel } from './models';
+
+/** What the service has asked for. */
+export type Task = Extract<EngineCommand, { type: 'draw' }> & {
+  /** Whether nothing may be drawn beside it: beside others it ran out of memory. */
+  alone?: boolean;
+};
+
+/** A preview costs a pass over the latents, so a drawing has a few a second at most. */
+const previewIntervalMs = 400;
+
+/** One picture of a drawing. */
+export interface Picture {
+  index: number;
+  trajectory: Trajectory;
+  rows: number;
+  /** Once it is decoded. */
+  image?: RgbImage;
+}
+
+/** A task that has begun: its pictures on their way, and what it has had of the device. */
+export class DrawingInProgress implements Candidate {
+  readonly pictures: readonly Picture[];
+  readonly kind: string;
+  readonly ranks: string;
+  isSuspect = false;
+  /** Milliseconds of the device; of a call that it shared, its rows' part. */
+  computeMs: number;
+  /** How many of its first pictures were handed on. */
+  private handedOn = 0;
+  /** How many were when it was drawn before. */
+  private readonly handedOnBefore: number;
+  private readonly begunAt = performance.now();
+  private readonly computedBefore: number;
+  private previewedAt = performance.now();
+
+  /**
+   * @param trajectories as `pipeline.prepare` made them
+   * @param previous the same drawing, if it is begun anew
+   */
+  constructor(
+    readonly task: Task,
+    readonly model: LoadedModel,
+    trajectories: readonly Trajectory[],
+    private readonly times: CallTimes,
+    previous?: DrawingInProgress,
+  ) {
+    const [first] = trajectories;
+    this.pictures = trajectories.map((trajectory, index) => ({ index, trajectory, rows: trajectory.rows }));
+    this.kind = `${model.key} ${kindOf(first)}`;
+    this.ranks = ranksOf(first.adapters);
+    this.computedBefore = previous?.computeMs ?? 0;
+    this.computeMs = this.computedBefore;
+    this.handedOnBefore = Math.max(previous?.handedOnBefore ?? 0, previous?.handedOn ?? 0);
+  }
+
+  get owner(): string {
+    return this.task.owner;
+  }
+
+  get denoising(): Picture[] {
+    return this.pictures.filter(({ trajectory }) => !trajectory.done);
+  }
+
+  /** A picture that is denoised and not decoded. */
+  get toDecode(): Picture | undefined {
+    return this.pictures.find(({ trajectory, image }) => trajectory.done && !image);
+  }
+
+  /** The picture that is to be enlarged, if the next one to be handed on is decoded. */
+  get toEnlarge(): Picture | undefined {
+    const next = this.pictures[this.handedOn];
+    return this.task.upscaler && next?.image ? next : undefined;
+  }
+
+  get isDone(): boolean {
+    return this.handedOn === this.pictures.length;
+  }
+
+  get rowsLeft(): number {
+    return sum(this.pictures, ({ rows, trajectory }) => rows * trajectory.remainingSteps);
+  }
+
+  get rowsInAll(): number {
+    return sum(this.pictures, ({ rows, trajectory }) => rows * trajectory.totalSteps);
+  }
+
+  get rowMs(): number {
+    return this.times.rowMs(`${this.kind} ${this.ranks}`);
+  }
+
+  get msLeft(): number {
+    const { upscaler } = this.task;
+    const undecoded = this.pictures.filter(({ image }) => !image).length;
+    const enlarging = upscaler ? (this.pictures.length - this.handedOn) * this.times.of(upscaler.key) : 0;
+    return this.rowsLeft * this.rowMs + undecoded * this.times.of(`decoding ${this.kind}`) + enlarging;
+  }
+
+  get waitedMs(): number {
+    return performance.now() - this.begunAt - (this.computeMs - this.computedBefore);
+  }
+
+  /** Steps that its pictures have behind them, in the mean. */
+  get progress(): DrawingProgress {
+    const step = Math.floor(sum(this.pictures, ({ trajectory }) => trajectory.stepIndex) / this.pictures.length);
+    return { step, total: this.pictures[0].trajectory.totalSteps };
+  }
+
+  /** How long its preview has been due; below 0 where it is not. */
+  previewDueMs(now: number): number {
+    return this.denoising.length === 0 ? -1 : now - this.previewedAt - previewIntervalMs;
+  }
+
+  /** What its first picture that is not done will look like. @throws NotFiniteError */
+  preview(now: number): RgbImage {
+    this.previewedAt = now;
+    return this.model.pipeline.preview(this.denoising[0].trajectory);
+  }
+
+  /**
+   * The pictures that are ready, each once and in their order; where they are enlarged, one for each call.
+   * @param enlarged the next one, if it was
+   */
+  handOn(enlarged?: RgbImage): { index: number; picture: RgbImage; upscaled: boolean }[] {
+    const ready: { index: number; picture: RgbImage; upscaled: boolean }[] = [];
+    for (let next = this.pictures[this.handedOn]; next?.image; next = this.pictures[++this.handedOn]) {
+      const { index, image } = next;
+      const picture = enlarged ?? image;
+      if (index >= this.handedOnBefore) ready.push({ index, picture, upscaled: picture !== image });
+      if (enlarged) {
+        this.handedOn++;
+        break;
+      }
+    }
+    return ready;
+  }
+}
+
+/** Whether its caller no longer wants it. */
+export function isCanceled({ cancel }: Pick<Task, 'cancel'>): boolean {
+  return Atomics.load(new Int32Array(cancel), 0) !== 0;
+}
+
+/** What the pipeline is asked for. */
+export function pipelineRequest({ seed, numImages, scheduler, ...rest }: DrawRequest): TextToImageRequest {
+  return {
+    ...rest,
+    seeds: Array.from({ length: numImages }, (_, i) => seedOf(seed, i)),
+    ...(scheduler && { scheduler: scheduler as TextToImageRequest['scheduler'] }),
+  };
+}
+
+/**
+ * Seed of the i-th picture, as `seedOf` of `@app/domain`, whose entities an engine's thread does not load; a test
+ * compares the two.
+ */
+export function seedOf(seed: number, index: number): number {
+  return (seed + index) % 2 ** 32;
+}
+
+function sum<T>(values: readonly T[], of: (value: T) => number): number {
+  return values.reduce((total, value) => total + of(value), 0);
+}

@@ -1,0 +1,151 @@
+import { ModelFolderError, type StableDiffusionPipeline } from '@app/diffusion';
+import { KnownFaults } from '@app/process';
+import { UpscalerError } from './engine-errors';
+import type { EngineMessage } from './engine-protocol';
+import type { CallBytes } from './memory';
+import type { TiledUpscaler } from './tiled-upscaler';
+
+/** Anything with sessions, and what they take. */
+export interface Loaded<T = { release(): Promise<void> }> {
+  key: string;
+  pipeline: T;
+  bytes: number;
+  /** The largest calls so far: the runtime keeps their memory. */
+  calls: Required<CallBytes>;
+}
+
+/** A model that is drawn with. */
+export type LoadedModel = Loaded<StableDiffusionPipeline>;
+/** A model that enlarges. */
+export type LoadedUpscaler = Loaded<TiledUpscaler>;
+
+/**
+ * The models that a device has loaded, and upscalers. What fits into a budget of memory is kept; for more room the least
+ * recently used goes first, and none that is in use. A model is loaded, however large, if nothing else is in the way.
+ */
+export class Models {
+  /** In order of use, because a map keeps insertion order. */
+  private readonly loaded = new Map<string, Loaded>();
+  private readonly refusals = new KnownFaults<Error>();
+
+  /** @param inUse keys of what may not be released now */
+  constructor(
+    private readonly budgetBytes: number,
+    private readonly inUse: () => ReadonlySet<string>,
+    private readonly report: (message: EngineMessage) => void,
+  ) {}
+
+  /** What is loaded under a key, which must always have the same type. To ask for it is a use. */
+  get<T extends Loaded>(key: string): T | undefined {
+    const found = this.loaded.get(key);
+    if (!found) return undefined;
+    this.loaded.delete(key);
+    this.loaded.set(key, found);
+    return found as T;
+  }
+
+  /** Whether it is loaded; to ask that is no use. */
+  has(key: string): boolean {
+    return this.loaded.has(key);
+  }
+
+  /** Whether a model has room beside those in use for itself and for calls of it. */
+  hasRoom(key: string, bytes: number, calls: CallBytes): boolean {
+    const others = this.bytesInUse(key);
+    const own = this.loaded.get(key);
+    return others === 0 || others + (own?.bytes ?? bytes) + sumOf(larger(own?.calls ?? {}, calls)) <= this.budgetBytes;
+  }
+
+  /** Bytes that a call of this model's U-Net may take, if it leaves room for these other calls. */
+  bytesForUnet({ key, bytes, calls: known }: Loaded, others: CallBytes): number {
+    const kept = sumOf({ ...larger(known, others), unet: 0 });
+    return Math.max(known.unet, this.budgetBytes - this.bytesInUse(key) - bytes - kept);
+  }
+
+  /**
+   * Loads what is not loaded, after making room for it: two large models at once may be more than there is memory.
+   * @throws Error what `open` throws; if files are at fault, the same again for some minutes
+   */
+  async load<T extends Loaded>(key: string, bytes: number, open: () => Promise<T['pipeline']>): Promise<T> {
+    const fault = this.refusals.of(key);
+    if (fault) throw fault;
+    await this.makeRoom(bytes);
+    const startedAt = performance.now();
+    const pipeline = await open().catch((error: unknown) => {
+      const isRefusal = error instanceof ModelFolderError || error instanceof UpscalerError;
+      if (isRefusal) this.refusals.note(key, error);
+      throw error;
+    });
+    const model = { key, pipeline, bytes, calls: larger({}, {}) } as T;
+    this.loaded.set(key, model);
+    const loadMs = Math.round(performance.now() - startedAt);
+    this.report({ type: 'loaded', key, loadMs, modelBytes: bytes, totalBytes: this.bytes });
+    return model;
+  }
+
+  /** Makes room for calls of a loaded model, which keeps it until it is released. */
+  async reserve(model: Loaded, calls: CallBytes): Promise<void> {
+    const all = larger(model.calls, calls);
+    const growth = sumOf(all) - sumOf(model.calls);
+    if (growth > 0) await this.makeRoom(growth);
+    model.calls = all;
+  }
+
+  /** Releases every model that is not in use. @returns whether there was one */
+  async releaseIdle(): Promise<boolean> {
+    const idle = this.idle();
+    for (const key of idle) await this.release(key);
+    return idle.length > 0;
+  }
+
+  async close(): Promise<void> {
+    for (const key of [...this.loaded.keys()]) await this.release(key);
+  }
+
+  /** Estimate of what all loaded models take. */
+  private get bytes(): number {
+    return [...this.loaded.values()].reduce((sum, model) => sum + bytesOf(model), 0);
+  }
+
+  private async makeRoom(bytes: number): Promise<void> {
+    for (const key of this.idle()) {
+      if (this.bytes + bytes <= this.budgetBytes) return;
+      await this.release(key);
+    }
+  }
+
+  /** The least recently used first. */
+  private idle(): string[] {
+    const inUse = this.inUse();
+    return [...this.loaded.keys()].filter((key) => !inUse.has(key));
+  }
+
+  private bytesInUse(except: string): number {
+    const inUse = this.inUse();
+    const others = [...this.loaded.values()].filter(({ key }) => key !== except && inUse.has(key));
+    return others.reduce((sum, model) => sum + bytesOf(model), 0);
+  }
+
+  private async release(key: string): Promise<void> {
+    const { pipeline } = this.loaded.get(key)!;
+    this.loaded.delete(key);
+    this.report({ type: 'released', key });
+    await pipeline.release();
+  }
+}
+
+const sumOf = ({ textEncoder = 0, unet = 0, vaeDecoder = 0, upscaler = 0 }: CallBytes): number =>
+  textEncoder + unet + vaeDecoder + upscaler;
+
+const bytesOf = ({ bytes, calls }: Loaded): number => bytes + sumOf(calls);
+
+/** Of each part the larger call. */
+function larger(one: CallBytes, other: CallBytes): Required<CallBytes> {
+  const of = (part: keyof CallBytes): number => Math.max(one[part] ?? 0, other[part] ?? 0);
+  return {
+    textEncoder: of('textEncoder'),
+    unet: of('unet'),
+    vaeDecoder: of('vaeDecoder'),
+    upscaler: of('upscaler'),
+  };
+}
