@@ -208,14 +208,14 @@ describe('The length of a prompt', () => {
   // The bundled vocabulary has no Chinese: each of these characters is three bytes, and three tokens.
   const long = (characters: number) => '机'.repeat(characters);
 
-  it.each<[what: string, prompt: string, chunks: number, values?: object]>([
-    ['a short one', 'a red circle', 1],
-    ['one of more bytes than a chunk has tokens', long(26), 2],
-    ['the longest', long(800), 32],
-    ['one with BREAK', 'a BREAK b', 2, { prompt_weighting: true }],
-    ['one with BREAK as a word', 'a BREAK b', 1],
-  ])('is counted when a Generation is made: %s', async (_, prompt, chunks, values) => {
-    const reply = await post('/v1/sd/text-to-image', { prompt, ...values });
+  it.each([
+    ['a short one', { prompt: 'a red circle' }, 1],
+    ['one of more bytes than a chunk has tokens', { prompt: long(26) }, 2],
+    ['the longest', { prompt: long(800) }, 32],
+    ['one with BREAK', { prompt: 'a BREAK b', prompt_weighting: true }, 2],
+    ['one with BREAK as a word', { prompt: 'a BREAK b' }, 1],
+  ])('is counted when a Generation is made: %s', async (_, body, chunks) => {
+    const reply = await post('/v1/sd/text-to-image', body);
     expect([reply.status, await chunksOf(reply.body.id)]).toEqual([201, chunks]);
   });
 
