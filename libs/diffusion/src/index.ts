@@ -16,8 +16,8 @@ export {
 export type { FamilyName, ModelKind } from './families/family';
 export { type ModelFolder, readModelFolder } from './families/model-folder';
 export { type AspectRatio, sizeOfPicture } from './families/sizes';
-export { OnnxModel, OnnxModelError } from './onnx/onnx-model';
-export { identityModel } from './onnx/small-graph';
+export { identityModel } from './graph/graph';
+export { OnnxModelError } from './onnx/onnx-model';
 export { type AdapterUse, loadAdapter, type LoadedAdapter } from './pipelines/applied-adapters';
 export { type ModelFacts, modelWidths, type ModelWidths } from './pipelines/model-facts';
 export { graphsOf, type ModelGraphs } from './pipelines/model-parts';

@@ -60,6 +60,13 @@ export function encodeGraph(graph: Graph, locations: ReadonlyMap<string, string>
   ]);
 }
 
+/** A model that returns its input: the smallest there is, to try a device with. */
+export function identityModel(): Buffer {
+  const value = (name: Value): ValueInfo => ({ name, type: 'float32', shape: ['length'] });
+  const node = { name: 'y', opType: 'Identity', domain: '', inputs: ['x'], outputs: ['y'], attributes: {} };
+  return encodeGraph({ ...emptyGraph(), nodes: [node], inputs: [value('x')], outputs: [value('y')] }, new Map());
+}
+
 const message = (number: number, ...fields: Buffer[]): Buffer => bytesField(number, Buffer.concat(fields));
 
 function graphFields(graph: Graph, locations: ReadonlyMap<string, string>): Buffer[] {

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { OnnxModel, traceWeights } from '../onnx/onnx-model';
+import { openOnnx, traceWeights } from '../onnx/onnx-model';
 import type { OnnxInitializer, OnnxNode } from '../onnx/onnx-proto';
 import {
   byteLength,
@@ -21,7 +21,7 @@ const typeOf = new Map(Object.entries(tensorTypes).map(([type, { onnx }]) => [on
  * @throws OnnxModelError if it is malformed, WeightsFileError if a file beside it lacks values
  */
 export function readOnnx(path: string): NamedTensors {
-  const model = OnnxModel.open(path);
+  const model = openOnnx(path);
   const sizes = new Map<string, number>();
   const found = new Map<string, NamedTensor>();
   const add = (name: string, { dims, dataType, data }: OnnxInitializer, change: Partial<NamedTensor>): void => {
