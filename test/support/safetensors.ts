@@ -5,8 +5,15 @@ import { encodeFloat16 } from '../../libs/diffusion/src/tensor/half';
 export interface TensorToWrite {
   shape: number[];
   values: ArrayLike<number>;
-  dtype?: Extract<SafetensorsDtype, 'F32' | 'F16' | 'I32'>;
+  dtype?: Extract<SafetensorsDtype, 'F32' | 'F16' | 'I32' | 'I64'>;
 }
+
+const encoders = {
+  F32: (values: ArrayLike<number>) => Float32Array.from(values),
+  F16: (values: ArrayLike<number>) => encodeFloat16(Float32Array.from(values)),
+  I32: (values: ArrayLike<number>) => Int32Array.from(values),
+  I64: (values: ArrayLike<number>) => BigInt64Array.from(Array.from(values), BigInt),
+};
 
 /** The bytes of a safetensors file. */
 export function encodeSafetensors(tensors: Record<string, TensorToWrite>, metadata?: Record<string, string>): Buffer {
@@ -14,8 +21,7 @@ export function encodeSafetensors(tensors: Record<string, TensorToWrite>, metada
   const parts: Uint8Array[] = [];
   let offset = 0;
   for (const [name, { shape, values, dtype = 'F32' }] of Object.entries(tensors)) {
-    const floats = Float32Array.from(values);
-    const typed = dtype === 'F32' ? floats : dtype === 'F16' ? encodeFloat16(floats) : Int32Array.from(values);
+    const typed = encoders[dtype](values);
     parts.push(new Uint8Array(typed.buffer, typed.byteOffset, typed.byteLength));
     header[name] = { dtype, shape, data_offsets: [offset, offset + typed.byteLength] };
     offset += typed.byteLength;

@@ -1,4 +1,4 @@
-import { malformed, quote, WeightsError } from './weights-error';
+import { malformed, quote, unsupported, WeightsError } from './weights-error';
 
 /** One tensor of a layer's change, by the name that most tools have for it. */
 export type Factor =
@@ -44,8 +44,7 @@ export function parseKey(key: string): { layer: string; factor: Factor } | undef
   if (layer !== undefined) return { layer, factor: synonyms[name] ?? (name as Factor) };
   for (const [ending, kind] of relatives)
     if (ending.test(key))
-      throw new WeightsError(
-        'WeightsKindUnsupported',
+      throw unsupported(
         `The key ${quote(key)} is ${kind}; LoRA, LoCon, LoHa, LoKr, DoRA and full differences are accepted.`,
       );
   const [, scaled] = alpha.exec(key) ?? [];
@@ -83,19 +82,17 @@ const models: readonly [RegExp, string][] = [
 
 /** @throws WeightsError with what the file is, if it is no adapter */
 export function refuseOtherFiles(keys: readonly string[]): void {
-  const isKey = (key: string): boolean => parseKey(key) !== undefined;
-  const tell = (kinds: typeof models, key: string): void => {
-    const [, kind] = kinds.find(([pattern]) => pattern.test(key)) ?? [];
-    if (kind !== undefined)
-      throw new WeightsError(
-        'WeightsKindUnsupported',
+  const refuse = (kinds: typeof models, among: readonly string[]): void => {
+    for (const key of among) {
+      const [, kind] = kinds.find(([pattern]) => pattern.test(key)) ?? [];
+      if (kind === undefined) continue;
+      throw unsupported(
         `The file is ${kind}, as its key ${quote(key)} says; a LoRA, one of its kin or a textual inversion is accepted.`,
       );
-  };
-  for (const key of keys) tell(otherFiles, key);
-  for (const key of keys)
-    if (!isKey(key)) {
-      tell(models, key);
-      throw malformed(`The key ${quote(key)} is none that a LoRA has.`);
     }
+  };
+  refuse(otherFiles, keys);
+  const unknown = keys.filter((key) => !parseKey(key));
+  refuse(models, unknown);
+  if (unknown.length > 0) throw malformed(`The key ${quote(unknown[0])} is none that a LoRA has.`);
 }

@@ -1,5 +1,5 @@
 import type { AdaptedPart } from './adapter';
-import { malformed, quote, WeightsError } from './weights-error';
+import { malformed, quote, unsupported } from './weights-error';
 
 /** What metadata says of a layer's strength: its `alpha`, the `rank` to divide this by, or by the square root of. */
 export interface Scaling {
@@ -67,7 +67,6 @@ function parse(key: string, text: string): Fields {
  */
 function isOf(path: string, pattern: string): boolean {
   const plain = pattern.replace(/^\^|\$$|\\(?=\.)/g, '');
-  if (!/^[\w.-]*$/.test(plain))
-    throw new WeightsError('WeightsKindUnsupported', `The metadata's pattern ${quote(pattern)} is not a layer's path.`);
+  if (!/^[\w.-]*$/.test(plain)) throw unsupported(`The metadata's pattern ${quote(pattern)} is not a layer's path.`);
   return pattern.startsWith('^') ? path === plain : `.${path}`.endsWith(`.${plain}`);
 }

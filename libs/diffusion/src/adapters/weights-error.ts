@@ -38,3 +38,7 @@ export function malformed(sentence: string): WeightsError {
 export function misfit(sentence: string): WeightsError {
   return new WeightsError('WeightsDoNotFitModel', sentence);
 }
+
+export function unsupported(sentence: string): WeightsError {
+  return new WeightsError('WeightsKindUnsupported', sentence);
+}

@@ -2,11 +2,12 @@ import type { SafetensorsInfo } from '../safetensors/safetensors-header';
 import { type NamedTensor, readValues } from '../weights/named-tensor';
 import type { AdaptedPart, AdapterWord, LearnedWord, ModelTensors } from './adapter';
 import { isAdapterKey } from './keys';
-import { malformed, misfit, quote, shapeText, WeightsError } from './weights-error';
+import { malformed, misfit, quote, shapeText, unsupported } from './weights-error';
 
 /** Names of an embedding's tensors that are no words, and of which text encoder they are where they say it. */
 const vectorNames: Readonly<Record<string, AdaptedPart | undefined>> = {
   emb_params: undefined,
+  emp_params: undefined,
   'string_to_param.*': undefined,
   '*': undefined,
   clip_l: 'text_encoder',
@@ -18,7 +19,7 @@ const vectorNames: Readonly<Record<string, AdaptedPart | undefined>> = {
 const isVectorName = (key: string): boolean => Object.hasOwn(vectorNames, key);
 
 /** Embeddings beside the layers of a LoRA: `bundle_emb.<word>.clip_l`. */
-const bundled = /^bundle_emb\.(.+?)\.(string_to_param\.\*|\w+)$/;
+const bundled = /^bundle_emb\.([^.]+)\.(.+)$/;
 
 export const isBundledWord = (key: string): boolean => bundled.test(key);
 
@@ -40,6 +41,10 @@ export function readWords(keys: readonly string[], named: (key: string) => Named
   const words = new Map<string | undefined, AdapterWord>();
   for (const key of keys) {
     const [, bundle, name = key] = bundled.exec(key) ?? [];
+    if (name.endsWith('_out') && isVectorName(name.slice(0, -'_out'.length)))
+      throw unsupported(
+        `The key ${quote(key)} is an embedding of a text encoder's output; those of words are accepted.`,
+      );
     const word = bundle ?? (isVectorName(key) ? undefined : key);
     const found = words.get(word) ?? { word, vectors: [] };
     found.vectors.push({ tensor: named(key), part: vectorNames[name] });
@@ -47,8 +52,7 @@ export function readWords(keys: readonly string[], named: (key: string) => Named
   }
   const own = keys.filter((key) => !isBundledWord(key));
   if (own.length > 1 && words.size > 1)
-    throw new WeightsError(
-      'WeightsKindUnsupported',
+    throw unsupported(
       `The file holds embeddings of several words, ${own.slice(0, 3).map(quote).join(', ')}; one of a single word is accepted.`,
     );
   return [...words.values()];

@@ -1,0 +1,146 @@
+import { modelTensors } from '../../../../test/support/model-tensors';
+import { canonicalName } from './adapter';
+import { LayerNames } from './layer-names';
+
+const block = 'transformer_blocks.0';
+const unet = [
+  'conv_in',
+  'conv_out',
+  'conv_norm_out',
+  'time_embedding.linear_1',
+  'add_embedding.linear_2',
+  'down_blocks.0.resnets.0.conv1',
+  'down_blocks.0.resnets.1.conv1',
+  'down_blocks.0.resnets.1.time_emb_proj',
+  'down_blocks.0.downsamplers.0.conv',
+  'down_blocks.1.attentions.1.proj_in',
+  `down_blocks.1.attentions.1.${block}.attn1.to_q`,
+  `down_blocks.1.attentions.1.${block}.attn2.to_out.0`,
+  `down_blocks.1.attentions.1.${block}.ff.net.0.proj`,
+  'mid_block.resnets.1.conv_shortcut',
+  `mid_block.attentions.0.${block}.attn1.to_k`,
+  'up_blocks.0.upsamplers.0.conv',
+  'up_blocks.1.attentions.2.proj_out',
+];
+const text = ['self_attn.q_proj', 'self_attn.out_proj', 'mlp.fc1', 'mlp.fc2'].flatMap((layer) =>
+  [0, 1].map((i) => `text_model.encoder.layers.${i}.${layer}`),
+);
+const shapes = (paths: string[]) => Object.fromEntries(paths.map((path) => [`${path}.weight`, [2, 2]]));
+const sd1 = new LayerNames(modelTensors({ unet: shapes(unet), text_encoder: shapes(text), vae: shapes(['conv_in']) }));
+const xl = new LayerNames(
+  modelTensors({
+    unet: shapes(unet),
+    text_encoder: shapes(text),
+    text_encoder_2: shapes([...text, 'text_projection']),
+  }),
+);
+const find = (names: LayerNames, name: string) =>
+  names.find(canonicalName(name)).map(({ part, path }) => `${part}: ${path}`);
+
+const attention = 'down_blocks.1.attentions.1';
+const flat = attention.replace(/\./g, '_');
+
+describe(LayerNames.name, () => {
+  it.each([
+    // kohya, OneTrainer, LyCORIS
+    [`lora_unet_${flat}_transformer_blocks_0_attn1_to_q`, `${attention}.${block}.attn1.to_q`],
+    [`lora_unet.${attention}.${block}.attn1.to_q`, `${attention}.${block}.attn1.to_q`],
+    [`lycoris_${flat}_transformer_blocks_0_ff_net_0_proj`, `${attention}.${block}.ff.net.0.proj`],
+    ['lora_unet_conv_in', 'conv_in'],
+    ['lora_unet_time_embedding_linear_1', 'time_embedding.linear_1'],
+    // peft and diffusers, now and before
+    [`unet.${attention}.proj_in`, `${attention}.proj_in`],
+    [`base_model.model.unet.${attention}.proj_in`, `${attention}.proj_in`],
+    [`unet.base_model.model.${attention}.proj_in`, `${attention}.proj_in`],
+    [`base_model.model.${attention}.proj_in`, `${attention}.proj_in`],
+    [`module.${attention}.proj_in`, `${attention}.proj_in`],
+    [`${attention}.${block}.attn1.processor.to_q`, `${attention}.${block}.attn1.to_q`],
+    [`unet.${attention}.${block}.attn2.processor.to_out`, `${attention}.${block}.attn2.to_out.0`],
+    // LDM
+    ['lora_unet_input_blocks_5_1_transformer_blocks_0_attn1_to_q', `${attention}.${block}.attn1.to_q`],
+    ['unet.input_blocks.5.1.proj_in', `${attention}.proj_in`],
+    ['diffusion_model.input_blocks.2.0.emb_layers.1', 'down_blocks.0.resnets.1.time_emb_proj'],
+    ['model.diffusion_model.input_blocks.3.0.op', 'down_blocks.0.downsamplers.0.conv'],
+    ['base_model.model.diffusion_model.input_blocks.5.1.proj_in', `${attention}.proj_in`],
+    ['lora_unet_input_blocks_0_0', 'conv_in'],
+    ['lora_unet_middle_block_2_skip_connection', 'mid_block.resnets.1.conv_shortcut'],
+    ['lycoris_middle_block_1_transformer_blocks_0_attn1_to_k', `mid_block.attentions.0.${block}.attn1.to_k`],
+    ['unet.output_blocks.2.1.conv', 'up_blocks.0.upsamplers.0.conv'],
+    ['diffusion_model.output_blocks.5.1.proj_out', 'up_blocks.1.attentions.2.proj_out'],
+    ['lora_unet_time_embed_0', 'time_embedding.linear_1'],
+    ['diffusion_model.label_emb.0.2', 'add_embedding.linear_2'],
+    ['lora_unet_out_2', 'conv_out'],
+    ['diffusion_model.out.0', 'conv_norm_out'],
+  ])('finds %s in the U-Net', (name, path) => expect(find(xl, name)).toEqual([`unet: ${path}`]));
+
+  it.each([
+    ['lora_te_text_model_encoder_layers_0_mlp_fc1', 'mlp.fc1'],
+    ['lora_te.text_model.encoder.layers.0.mlp.fc1', 'mlp.fc1'],
+    ['text_encoder.text_model.encoder.layers.0.mlp.fc1', 'mlp.fc1'],
+    ['text_encoder.encoder.layers.0.mlp.fc1', 'mlp.fc1'],
+    ['base_model.model.encoder.layers.0.mlp.fc1', 'mlp.fc1'],
+    ['base_model.model.text_model.encoder.layers.0.mlp.fc1', 'mlp.fc1'],
+    ['text_encoder.base_model.model.text_model.encoder.layers.0.mlp.fc1', 'mlp.fc1'],
+    ['text_encoders.clip_l.transformer.text_model.encoder.layers.0.mlp.fc1', 'mlp.fc1'],
+    ['clip_l.text_model.encoder.layers.0.mlp.fc1', 'mlp.fc1'],
+    ['cond_stage_model.transformer.text_model.encoder.layers.0.mlp.fc1', 'mlp.fc1'],
+    ['text_encoder.text_model.encoder.layers.0.self_attn.to_q', 'self_attn.q_proj'],
+    ['text_encoder.text_model.encoder.layers.0.self_attn.to_out', 'self_attn.out_proj'],
+    ['cond_stage_model.model.transformer.resblocks.0.mlp.c_proj', 'mlp.fc2'],
+    ['cond_stage_model.model.transformer.resblocks.0.attn.out_proj', 'self_attn.out_proj'],
+  ])('finds %s in the text encoder', (name, layer) =>
+    expect(find(sd1, name)).toEqual([`text_encoder: text_model.encoder.layers.0.${layer}`]),
+  );
+
+  it.each([
+    ['lora_te1_', 'text_encoder'],
+    ['text_encoder.', 'text_encoder'],
+    ['text_encoders.clip_l.transformer.', 'text_encoder'],
+    ['conditioner.embedders.0.transformer.', 'text_encoder'],
+    ['lora_te2_', 'text_encoder_2'],
+    ['te2.', 'text_encoder_2'],
+    ['text_encoder_2.', 'text_encoder_2'],
+    ['clip_g.', 'text_encoder_2'],
+    ['text_encoders.clip_g.transformer.', 'text_encoder_2'],
+    ['base_model.model.text_encoder_2.', 'text_encoder_2'],
+  ])("knows of which of XL's text encoders %s is", (prefix, part) =>
+    expect(find(xl, `${prefix}text_model.encoder.layers.1.mlp.fc2`)).toEqual([
+      `${part}: text_model.encoder.layers.1.mlp.fc2`,
+    ]),
+  );
+
+  it('takes a layer for one of either text encoder if nothing says of which', () => {
+    expect(find(xl, 'base_model.model.encoder.layers.0.mlp.fc1')).toHaveLength(2);
+    expect(find(xl, 'lora_te2_text_projection')).toEqual(['text_encoder_2: text_projection']);
+  });
+
+  it.each([
+    'vae.decoder.conv_in',
+    'lora_unet_down_blocks_0_resnets_9_conv1',
+    'transformer.transformer_blocks.0.attn.to_q',
+  ])('finds no layer for %s', (name) => expect(find(xl, name)).toEqual([]));
+
+  it('tells layers after the last one of a text encoder from others', () => {
+    const isCutOff = (name: string) => sd1.isCutOff(canonicalName(name));
+    expect(isCutOff('lora_te_text_model_encoder_layers_2_mlp_fc1')).toBe(true);
+    expect(isCutOff('lora_te_text_model_encoder_layers_2_mlp_fc9')).toBe(false);
+    expect(isCutOff('lora_te2_text_model_encoder_layers_2_mlp_fc1')).toBe(false);
+    expect(isCutOff('lora_unet_down_blocks_9_resnets_0_conv1')).toBe(false);
+  });
+
+  it.each([
+    ['lora_te2_text_model_encoder_layers_0_mlp_fc1', /a model with several text encoders/],
+    ['transformer.single_transformer_blocks.0.attn.to_q', /another family of models/],
+    ['lora_unet_double_blocks_0_img_attn_proj', /another family of models/],
+    ['lora_unet_down_blocks_9_resnets_0_conv1', /a layer that the base model's unet does not have, as told/],
+    ['text_encoder.encoder.layers.0.nothing', /the base model's text_encoder does not have/],
+    ['something', /no part of the model/],
+  ])('says why it has no %s', (name, sentence) =>
+    expect(sd1.problemOf(canonicalName(name), name, ', as told').message).toMatch(sentence),
+  );
+
+  it('says that a part without names takes no LoRA', () => {
+    const names = new LayerNames(modelTensors({ unet: { 'onnx::MatMul_7': [2, 2] } }));
+    expect(names.problemOf('lora_unet_conv_in', 'key', '').message).toMatch(/without its layers' names/);
+  });
+});
