@@ -7,7 +7,8 @@ import * as tiny from '../../libs/diffusion/src/architectures/autoencoder-tiny';
 import { clipTextConfigOf, clipTextModel } from '../../libs/diffusion/src/architectures/clip-text-model';
 import { controlNetModel } from '../../libs/diffusion/src/architectures/control-net-model';
 import * as unets from '../../libs/diffusion/src/architectures/unet-2d-condition-model';
-import { writeGraph } from '../../libs/diffusion/src/graph/graph-file';
+import { ModelSession } from '../../libs/diffusion/src/sessions/model-session';
+import { placeGraph } from '../../libs/diffusion/src/sessions/placed-graph';
 import { conv, linear } from '../../libs/diffusion/src/graph/layers';
 import { type BuiltGraph, Module } from '../../libs/diffusion/src/graph/module';
 import { tokenizerOf } from '../../libs/diffusion/src/tokenizer/clip-tokenizer';
@@ -16,6 +17,7 @@ import { type NamedTensors, readValues } from '../../libs/diffusion/src/weights/
 import { type PartName, partsOfCheckpoint, withDiffusersNames } from '../../libs/diffusion/src/weights/original-names';
 import { readOnnx } from '../../libs/diffusion/src/weights/onnx-file';
 import { readPart, readSafetensors } from '../../libs/diffusion/src/weights/safetensors-file';
+import { cpu } from '../support/cpu';
 import { unpackFamily } from '../support/families';
 
 const folder = mkdtempSync(join(tmpdir(), 'graphs-'));
@@ -41,8 +43,7 @@ async function partOf(
 /** The outputs of a graph for some inputs; those that are not given are empty. */
 async function run({ graph, unused }: BuiltGraph, inputs: Tensors): Promise<Tensors> {
   expect(unused.filter((name) => !/^(?:encoder|decoder|(?:post_)?quant_conv)\b/.test(name))).toEqual([]);
-  const path = await writeGraph(graph, mkdtempSync(join(folder, 'graph-')), 'model');
-  const session = await InferenceSession.create(path);
+  const session = await ModelSession.open(placeGraph(graph, 'model'), cpu);
   const lengths = (shape: readonly (number | string)[]) =>
     shape.map((length) => (typeof length === 'number' ? length : 0));
   const empty = (shape: readonly (number | string)[]) => new Tensor('float32', new Float32Array(0), lengths(shape));

@@ -38,7 +38,6 @@ export {
   type Tensors,
 } from './sessions/model-session';
 export type { PlacedGraph } from './sessions/placed-graph';
-export { copyOfTensor, type TensorCopy, tensorFromCopy } from './tensor/input-buffer';
 export { NotFiniteError, type RgbImage } from './tensor/planes';
 export { ClipTokenizer } from './tokenizer/clip-tokenizer';
 export { type PictureTexts, rowsOfTexts } from './tokenizer/prompt-chunks';

@@ -24,7 +24,7 @@ export interface FamilyTextEncoder {
   tokenizer: 'tokenizer' | 'tokenizer_2';
   config: ClipTextConfig;
   /** What CLIP's own vocabulary pads with. */
-  padsWith: 'end' | 'zero';
+  padToken: 'end' | 'zero';
   /** Last layers that are left out: always, and of a checkpoint with original names, which has them all. */
   skip: number;
   skipOfCheckpoint: number;

@@ -7,7 +7,7 @@ import { unetConfigOf, type UNet2DConditionConfig } from '../architectures/unet-
 import { cures, ModelFolderError, resultsOf } from '../errors';
 import type { SchedulerJson } from '../schedulers/scheduler-config';
 import { rethrowPassing } from '../sessions/graph-fault';
-import { ClipTokenizer } from '../tokenizer/clip-tokenizer';
+import { type ClipTokenizer, tokenizerOf } from '../tokenizer/clip-tokenizer';
 import { type LatentRgbMap, readPreview } from '../vae/latent-preview';
 import type { NamedTensors } from '../weights/named-tensor';
 import type { PartName } from '../weights/original-names';
@@ -216,12 +216,7 @@ async function readTextEncoders(
   for (const encoder of family.textEncoders) {
     const config = ofConfig(path, encoder.part, configs, clipTextConfigOf) ?? encoder.config;
     const skip = (isCheckpoint ? encoder.skipOfCheckpoint : encoder.skip) + clipSkip - 1;
-    const folder = join(path, encoder.tokenizer);
-    const hasOwn = await stat(folder).then(
-      () => true,
-      () => false,
-    );
-    const tokens = hasOwn ? await ClipTokenizer.load(folder) : await ClipTokenizer.clip({ padToken: encoder.padsWith });
+    const tokens = await tokenizerOf(join(path, encoder.tokenizer), { padToken: encoder.padToken });
     read.push({ ...encoder, config, skip, tokens });
   }
   return read;

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { readdir } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { cures, ModelFolderError } from '../errors';
 import { OnnxModelError } from '../onnx/onnx-model';
@@ -9,6 +9,7 @@ import { readOnnx } from '../weights/onnx-file';
 import { type PartName, partsOfCheckpoint, withDiffusersNames } from '../weights/original-names';
 import { readPart, readSafetensors } from '../weights/safetensors-file';
 import type { PartTensors } from './family';
+import { isPointer, isPointerFile } from './model-files';
 
 /** A safetensors file beside a checkpoint whose autoencoder takes the place of the checkpoint's. */
 export const vaeFile = 'vae.safetensors';
@@ -128,7 +129,15 @@ async function refusing<T>(path: string, read: () => T | Promise<T>): Promise<T>
   } catch (error) {
     const isKnown = [WeightsFileError, SafetensorsError, OnnxModelError].some((kind) => error instanceof kind);
     if (!isKnown) throw error;
+    const pointer = await pointerAt(path);
+    if (pointer !== undefined) throw new ModelFolderError(pointer, isPointer, cures.getFile);
     const reason = (error as Error).message.replaceAll(path, basename(path)).replace(/\.$/, '');
     throw new ModelFolderError(path, `cannot be read: ${reason}`, cures.installAgain);
   }
+}
+
+/** The file, or the first of a folder, that is only a pointer of Git LFS. */
+async function pointerAt(path: string): Promise<string | undefined> {
+  const names = (await stat(path)).isDirectory() ? (await readdir(path)).map((name) => join(path, name)) : [path];
+  return names.filter((name) => /\.(?:safetensors|onnx)$/.test(name)).find(isPointerFile);
 }

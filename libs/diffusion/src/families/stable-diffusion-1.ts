@@ -10,7 +10,7 @@ export const stableDiffusion1: Family = {
       part: 'text_encoder',
       tokenizer: 'tokenizer',
       config: { hiddenAct: 'quick_gelu', eosTokenId: 2 },
-      padsWith: 'end',
+      padToken: 'end',
       skip: 0,
       skipOfCheckpoint: 0,
       isNormed: true,

@@ -13,7 +13,7 @@ export const stableDiffusion2: Family = {
       part: 'text_encoder',
       tokenizer: 'tokenizer',
       config: { hiddenAct: 'gelu', eosTokenId: 2 },
-      padsWith: 'zero',
+      padToken: 'zero',
       skip: 0,
       skipOfCheckpoint: 1,
       isNormed: true,

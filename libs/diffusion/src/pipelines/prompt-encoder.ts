@@ -28,17 +28,16 @@ export class PromptEncoder {
     const { prompt, negativePrompt, promptWeighting } = request;
     const isZero = isGuided && this.folder.hasZerosForNoText && (negativePrompt ?? null) === null;
     const texts = isGuided && !isZero ? [negativePrompt ?? '', prompt] : [prompt];
+    const tokenizers = this.encoders.map(({ tokens, vocabulary }) => adapters.tokenizer(tokens, vocabulary));
+    const chunked = tokenizers.map((own) => texts.map((text) => chunkPrompt(text, own, promptWeighting)));
+    const chunks = Math.max(...chunked.flat().map(({ length }) => length));
+    if (chunks > maxChunks)
+      throw new RequestError(
+        `The prompt takes ${chunks} chunks of ${tokenizers[0].maxLength - 2} tokens; at most ${maxChunks} can be drawn.`,
+      );
     const encoded: EncodedRow[][][] = [];
-    let chunks = 1;
-    for (const { part, encoder, tokens, vocabulary } of this.encoders) {
-      const own = adapters.tokenizer(tokens, vocabulary);
-      const chunked = texts.map((text) => chunkPrompt(text, own, promptWeighting));
-      chunks = Math.max(...chunked.map(({ length }) => length));
-      if (chunks > maxChunks)
-        throw new RequestError(
-          `The prompt takes ${chunks} chunks of ${tokens.maxLength - 2} tokens; at most ${maxChunks} can be drawn.`,
-        );
-      const all = chunked.flatMap((parts) => padChunks(parts, chunks, own));
+    for (const [i, { part, encoder }] of this.encoders.entries()) {
+      const all = chunked[i].flatMap((parts) => padChunks(parts, chunks, tokenizers[i]));
       const rows = await encoder.encode(all, adapters.ofTextEncoder(part, encoder.width));
       encoded.push(texts.map((_, text) => rows.slice(text * chunks, (text + 1) * chunks)));
     }

@@ -1,7 +1,6 @@
 import { Tensor } from 'onnxruntime-node';
 import { AdapterInputs, type LayerAdapters, noAdapters } from '../pipelines/row-adapters';
 import type { GraphSession } from '../sessions/model-session';
-import { toFloat32 } from '../tensor/input-buffer';
 import type { PromptChunk } from '../tokenizer/prompt-chunks';
 
 /** Number of cached rows: those of about thirty requests, 15 MB for the largest encoder of SD 1.x and 2.x. */
@@ -71,7 +70,7 @@ export class ClipTextEncoder {
       ...this.adapterInputs.feeds(rows.map(() => adapters?.layers ?? noAdapters)),
     });
     const rowsOf = (name: string): Float32Array[] => {
-      const values = toFloat32(results[name]);
+      const values = results[name].data as Float32Array;
       const size = values.length / rows.length;
       return rows.map((_, row) => values.slice(row * size, (row + 1) * size));
     };

@@ -2,7 +2,6 @@ import { Tensor } from 'onnxruntime-node';
 import { AdapterInputs, type LayerAdapters } from '../pipelines/row-adapters';
 import { type Device, providerOf } from '../sessions/device';
 import type { GraphSession, Tensors } from '../sessions/model-session';
-import { toFloat32 } from '../tensor/input-buffer';
 import type { LatentShape } from '../tensor/planes';
 
 /** The largest power of two that is at most `rows`. */
@@ -98,7 +97,7 @@ export class Unet {
       }),
       ...this.adapterFeeds(all.map(({ adapters }) => adapters)),
     });
-    const values = toFloat32(results.out_sample);
+    const values = results.out_sample.data as Float32Array;
     const size = values.length / count;
     return rows.map((_, row) => values.subarray(row * size, (row + 1) * size));
   }

@@ -1,7 +1,6 @@
 import { Tensor } from 'onnxruntime-node';
 import { cures, ModelFolderError } from '../errors';
 import type { GraphSession } from '../sessions/model-session';
-import { toFloat32 } from '../tensor/input-buffer';
 import { assertFinite, fromPlanes, type LatentShape, type RgbImage } from '../tensor/planes';
 
 /** The decoder half of the variational autoencoder: turns one image's latents into a picture. */
@@ -30,7 +29,7 @@ export class VaeDecoder {
     const [, channels, height, width] = sample.dims;
     if (channels !== 3)
       throw new ModelFolderError(this.session.file, `gives ${channels} channels in place of 3`, cures.otherModel);
-    return { planes: toFloat32(sample), width, height };
+    return { planes: sample.data as Float32Array, width, height };
   }
 
   /** Decodes latents [channels, height, width] to a picture. @throws NotFiniteError */
