@@ -1,13 +1,15 @@
 import { type ModelProgress, type ModelStore } from '@app/model-store';
-import { readFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { readdir, readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { cures } from '@app/diffusion/files';
 import { HubServer } from '../support/hub-server';
-import { eachWithModelStore, hubWeights } from '../support/model-store-site';
+import { eachWithModelStore, familyIn, hubWeights } from '../support/model-store-site';
 
 describe('ModelStore', () => {
+  let folder: string;
   let hub: HubServer;
   let store: ModelStore;
-  const { storeWith, inModels, left, wantedHash } = eachWithModelStore((site) => ({ hub, store } = site));
+  const { storeWith, inModels, left, wantedHash } = eachWithModelStore((site) => ({ folder, hub, store } = site));
 
   describe('add from the hub', () => {
     it('installs a complete repository under its name and leaves nothing beside it', async () => {
@@ -16,24 +18,29 @@ describe('ModelStore', () => {
         name: 'sd1.5',
         folder: inModels('sd1.5'),
         source: `${hub.repository}@${hub.commit}`,
-        requiresCuda: false,
+        family: 'sdxl',
+        nativeSize: 1024,
         hash: await wantedHash(),
       });
       expect(model.problem).toBeUndefined();
       expect(await left()).toEqual(['.sd1.5.darkroom-model.json', 'sd1.5']);
       expect(await readFile(inModels('sd1.5', hubWeights))).toEqual(hub.content(hubWeights));
-      expect(await store.list()).toEqual([model]);
+      const { isLinked: _, ...listed } = model;
+      expect(await store.list()).toEqual([listed]);
     });
 
     it('downloads only what is needed', async () => {
       const unwanted = [
         'README.md',
+        'sd_xl_base_1.0.safetensors',
         'unet/diffusion_pytorch_model.safetensors',
-        'unet/model_fp16.onnx',
-        'unet/model_fp16.onnx_data',
-        'safety_checker/model.onnx',
-        'vae_encoder/model.onnx',
+        'unet/diffusion_pytorch_model.bin',
+        'unet/diffusion_pytorch_model.non_ema.safetensors',
+        'unet/model.onnx',
+        'unet/model.onnx_data',
         'text_encoder/flax_model.msgpack',
+        'safety_checker/model.fp16.safetensors',
+        'vae_1_0/diffusion_pytorch_model.fp16.safetensors',
       ];
       for (const path of unwanted) hub.publish(path, `not wanted: ${path}`);
       const model = await store.add(hub.repository, { as: 'sd1.5' });
@@ -60,8 +67,8 @@ describe('ModelStore', () => {
     });
 
     it('resumes after a broken connection', async () => {
-      hub.fail(hubWeights, { dropAfter: 300_000 });
       hub.fail(hubWeights, { dropAfter: 200_000 });
+      hub.fail(hubWeights, { dropAfter: 100_000 });
       const model = await store.add(hub.repository, { as: 'sd1.5' });
       const [first, second, third, ...more] = hub.requestsFor(hubWeights).map(({ headers }) => headers);
       expect(first.range).toBeUndefined();
@@ -72,7 +79,7 @@ describe('ModelStore', () => {
     });
 
     it('resumes an interrupted download in a second run', async () => {
-      hub.fail(hubWeights, { dropAfter: 400_000 });
+      hub.fail(hubWeights, { dropAfter: 250_000 });
       const first = storeWith({ retries: 0 }).add(hub.repository, { as: 'sd1.5' });
       await expect(first).rejects.toMatchObject({ code: 'HubUnreachable' });
       expect(await left()).toEqual(['.sd1.5.part']);
@@ -84,11 +91,11 @@ describe('ModelStore', () => {
     });
 
     it('starts over in a second run when the repository has changed', async () => {
-      hub.fail(hubWeights, { dropAfter: 400_000 });
+      hub.fail(hubWeights, { dropAfter: 250_000 });
       const first = storeWith({ retries: 0 }).add(hub.repository, { as: 'sd1.5' });
       await expect(first).rejects.toMatchObject({ code: 'HubUnreachable' });
       const changed = Buffer.from(hub.content(hubWeights));
-      changed[0] ^= 1;
+      changed[changed.length - 1] ^= 1;
       hub.publish(hubWeights, changed);
       await store.add(hub.repository, { as: 'sd1.5' });
       expect(hub.requestsFor(hubWeights).at(-1)!.headers.range).toBeUndefined();
@@ -97,12 +104,12 @@ describe('ModelStore', () => {
 
     it.each([
       ['sends the whole file where a range was asked for', 2, { ignoreRange: true }],
-      ['answers with another range', 3, { status: 206, headers: { 'content-range': 'bytes 0-998911/998912' } }],
+      ['answers with another range', 3, { status: 206, headers: { 'content-range': 'bytes 0-389831/389832' } }],
       ['answers with a range of another file', 3, { status: 206, headers: { 'content-range': 'bytes 0-9/10' } }],
       ['finds the range impossible', 3, { status: 416 }],
       ['resumes with wrong bytes', 3, { corrupt: true }],
     ])('is not misled by a server that %s', async (_, requests, lie) => {
-      hub.fail(hubWeights, { dropAfter: 300_000 });
+      hub.fail(hubWeights, { dropAfter: 200_000 });
       hub.fail(hubWeights, lie);
       const model = await store.add(hub.repository, { as: 'sd1.5' });
       const ranges = hub.requestsFor(hubWeights).map(({ headers }) => headers.range);
@@ -169,7 +176,7 @@ describe('ModelStore', () => {
       await expect(storeWith({ retries: 2 }).add(hub.repository, { as: 'sd1.5' })).rejects.toMatchObject({
         code: 'HubUnreachable',
         message: expect.stringMatching(
-          /^unet\/weights.pb of someone\/tiny could not be downloaded: .* answers 503\.$/,
+          /^unet\/diffusion_pytorch_model\.fp16\.safetensors of someone\/tiny could not be downloaded: .* answers 503\.$/,
         ) as string,
       });
       expect(hub.requestsFor(hubWeights)).toHaveLength(3);
@@ -194,7 +201,7 @@ describe('ModelStore', () => {
     );
 
     it('checks the disk space first', async () => {
-      hub.publish('unet/model.onnx_data', 'tiny', 10 ** 15);
+      hub.publish('unet/diffusion_pytorch_model.fp16-00001-of-00002.safetensors', 'tiny', 10 ** 15);
       await expect(store.add(hub.repository, { as: 'sd1.5' })).rejects.toMatchObject({
         code: 'NoSpace',
         message: expect.stringMatching(/^The model needs 1.00 PB more and the disk of .* has .* free\.$/) as string,
@@ -217,38 +224,73 @@ describe('ModelStore', () => {
       expect(hub.requests.map(({ file }) => file)).toEqual(['listing']);
     });
 
-    it('rejects a repository without ONNX files before it downloads anything', async () => {
+    it('takes weights in half precision, else those that there are, for each part', async () => {
+      const unet = hub.content(hubWeights);
+      hub.remove(hubWeights);
+      hub.publish('unet/diffusion_pytorch_model.safetensors', unet);
+      await store.add(hub.repository, { as: 'sdxl' });
+      expect(await readdir(inModels('sdxl/unet'))).toEqual(['config.json', 'diffusion_pytorch_model.safetensors']);
+      expect(await readdir(inModels('sdxl/vae'))).toEqual(['config.json', 'diffusion_pytorch_model.fp16.safetensors']);
+    });
+
+    it('takes the one checkpoint that is named, by its path or by the address of its page', async () => {
+      const checkpoint = await readFile(join(await familyIn(folder, 'sd15-file'), 'model.safetensors'));
+      hub.publish('checkpoints/my model.safetensors', checkpoint);
+      const path = `${hub.repository}/checkpoints/my model.safetensors`;
+      const source = `${path}@${hub.commit}`;
+      const model = await store.add(path, { as: 'one' });
+      expect(model).toMatchObject({ family: 'sd1', source, bytes: checkpoint.length });
+      const page = `${hub.url}/${hub.repository}/blob/main/checkpoints/my%20model.safetensors`;
+      expect(await store.add(page, { as: 'two' })).toMatchObject({ hash: model.hash, source });
+      await expect(store.add(`${hub.repository}/other.safetensors`, { as: 'three' })).rejects.toThrow(
+        `${hub.repository}@main has no other.safetensors.`,
+      );
+    });
+
+    it('is not confused by what an interrupted download of another repository has left', async () => {
+      hub.fail(hubWeights, { dropAfter: 250_000 });
+      await expect(storeWith({ retries: 0 }).add(hub.repository, { as: 'x' })).rejects.toThrow();
+      const checkpoint = await readFile(join(await familyIn(folder, 'sd15-file'), 'model.safetensors'));
+      hub.publish('one.safetensors', checkpoint);
+      await store.add(`${hub.repository}/one.safetensors`, { as: 'x' });
+      expect(await readdir(inModels('x'))).toEqual(['model.safetensors']);
+    });
+
+    it('refuses another kind of model before its weights are downloaded', async () => {
+      hub.publish('model_index.json', '{"_class_name": "FluxPipeline"}');
+      await expect(store.add(hub.repository, { as: 'x' })).rejects.toMatchObject({
+        code: 'InvalidModel',
+        message: `${hub.repository}@main is no model to draw with: model_index.json describes a FluxPipeline, which is not Stable Diffusion 1.x, 2.x or XL. ${cures.otherModel}`,
+      });
+      expect(hub.requests.map(({ file }) => file)).toEqual(['listing', 'model_index.json']);
+      expect(await left()).toEqual([]);
+    });
+
+    it('refuses a repository whose weights run code, before anything is downloaded', async () => {
       const other = await HubServer.start('someone/pytorch');
-      for (const path of [
-        'model_index.json',
-        'scheduler/scheduler_config.json',
-        'tokenizer/vocab.json',
-        'tokenizer/merges.txt',
-      ])
+      for (const path of ['model_index.json', 'unet/config.json', 'unet/diffusion_pytorch_model.bin'])
         other.publish(path, '{}');
-      other.publish('unet/diffusion_pytorch_model.safetensors', 'weights');
       await expect(storeWith({ endpoint: other.url }).add(other.repository, { as: 'x' })).rejects.toMatchObject({
         code: 'InvalidModel',
-        message:
-          'someone/pytorch@main is no model to draw with: it holds weights of PyTorch (unet/diffusion_pytorch_model.safetensors) and no ONNX graphs: convert it first, with "optimum-cli export onnx --model <folder> <new folder>" for example.',
+        message: `someone/pytorch@main is no model to draw with: unet/ has its weights in diffusion_pytorch_model.bin, which runs code when it is read. ${cures.safetensors}`,
       });
       expect(other.requests.map(({ file }) => file)).toEqual(['listing']);
       await other.close();
       expect(await left()).toEqual([]);
     });
 
-    it('rejects a complete download with an invalid graph, and leaves nothing', async () => {
-      hub.publish('unet/model.onnx', 'no graph at all');
+    it('rejects a complete download with invalid weights, and leaves nothing', async () => {
+      hub.publish(hubWeights, 'no weights at all');
       await expect(store.add(hub.repository, { as: 'x' })).rejects.toMatchObject({
         code: 'InvalidModel',
-        message: expect.stringContaining('unet/model.onnx') as string,
+        message: expect.stringContaining(`${hubWeights} cannot be read: `) as string,
       });
       expect(await left()).toEqual([]);
     });
 
     it('reports bytes that never exceed the total, and the end', async () => {
       const reports: ModelProgress[] = [];
-      hub.fail(hubWeights, { dropAfter: 300_000 });
+      hub.fail(hubWeights, { dropAfter: 200_000 });
       await store.add(hub.repository, { as: 'sd1.5', onProgress: (progress) => reports.push(progress) });
       const last = reports.at(-1)!;
       expect(last).toMatchObject({ phase: 'download', doneFiles: last.totalFiles, doneBytes: last.totalBytes });

@@ -94,6 +94,10 @@ export class HubServer extends EventEmitter {
       if (statSync(join(folder, path)).isFile()) this.publish(path, readFileSync(join(folder, path)));
   }
 
+  remove(path: string): void {
+    this.files.delete(path);
+  }
+
   content(path: string): Buffer {
     return this.files.get(path)!.content;
   }

@@ -1,15 +1,22 @@
+import { mkdtempSync } from 'node:fs';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ModelStore } from '@app/model-store';
+import { unpackFamily } from './families';
 import { HubServer } from './hub-server';
 
-/** Models of a few kilobytes. */
-export const tinyModels = join(__dirname, '../golden/models/tiny');
-/** The one that the hub serves. */
-export const hubModel = join(tinyModels, 'sd15-diffusers');
-/** A file of it. */
-export const hubWeights = 'unet/weights.pb';
+const unpacked = mkdtempSync(join(tmpdir(), 'darkroom-hub-'));
+/** The model that the hub serves: Stable Diffusion XL of a megabyte, in half precision. */
+export const hubModel = join(unpacked, 'model');
+/** A file of it, of 389,832 bytes. */
+export const hubWeights = 'unet/diffusion_pytorch_model.fp16.safetensors';
+
+/** Writes a family of test/golden/families into a folder. @returns its own folder there */
+export async function familyIn(folder: string, name: string): Promise<string> {
+  await unpackFamily(name, join(folder, name));
+  return join(folder, name);
+}
 
 /** What each test has of its own. */
 interface Site {
@@ -25,6 +32,9 @@ export function eachWithModelStore(begin: (site: Site) => void) {
   const storeWith = (options: object = {}): ModelStore =>
     new ModelStore(join(folder, 'models'), { endpoint: hub.url, token: 'hf_secret', retryDelayMs: 1, ...options });
   const inModels = (...path: string[]): string => join(folder, 'models', ...path);
+
+  beforeAll(() => unpackFamily('sdxl', unpacked));
+  afterAll(() => rm(unpacked, { recursive: true }));
 
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'darkroom-models-'));

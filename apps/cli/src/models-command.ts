@@ -3,7 +3,6 @@ import {
   demoModel,
   formatBytes,
   type InstalledModel,
-  type ModelDefaults,
   ModelStore,
   ModelStoreError,
   shortHash,
@@ -14,7 +13,7 @@ import { ProgressLine, type ProgressOutput } from './progress-line';
 import { ConfigError, loadConfig } from '@app/config';
 import { cures, inOneLine } from '@app/diffusion/files';
 import { Command, CommanderError } from 'commander';
-import { defaultOptions, knownModels } from './add-options';
+import { defaultOptions, defaultsOf, type GivenDefaults, knownModels } from './add-options';
 import { modelFacts, modelProblem, notesOn, tryModel } from './model-report';
 import { textTable } from './text-table';
 
@@ -106,34 +105,35 @@ function defineList(models: Command, session: Session): void {
 }
 
 /** What the command line of `add` says. */
-type AddArguments = { as: string; revision?: string; trial: boolean; json?: true } & ModelDefaults;
+type AddArguments = { as: string; vae?: string; revision?: string; trial: boolean; json?: true } & GivenDefaults;
 
 function defineAdd(models: Command, { store, calledFrom, progress, watched, print }: Session): void {
   const add = models
     .command('add')
-    .description('install a model from a folder, or from a repository of the Hugging Face hub')
-    .argument('<source>', 'a folder, or owner/name or owner/name@revision')
+    .description('install a model: a .safetensors file, a folder, or a repository of the Hugging Face hub')
+    .argument('<source>', 'a path, or owner/name or owner/name@revision')
     .requiredOption('--as <name>', 'name to install under, such as sd1.5 or sd2.1')
+    .option('--vae <file>', 'a .safetensors file with the autoencoder to use in place of its own')
     .option('--revision <revision>', 'branch, tag or commit of the repository')
     .option('--no-trial', 'do not load it on this machine first, which takes as much memory as drawing with it')
     .option('--json', 'as JSON')
     .addHelpText('after', knownModels)
     .action(async (source: string, options: AddArguments) => {
-      const { as, revision, trial, json, ...given } = options;
-      const defaults = Object.keys(given).length > 0 ? { defaults: given } : {};
+      const { as, vae, revision, trial, json, ...given } = options;
+      const defaults = defaultsOf(given);
       let untried: string | undefined;
       const tryOut = async (folder: string, stop: AbortSignal): Promise<void> => {
         untried = await tryModel(folder, stop);
       };
       const adding = store.add(source, {
-        ...{ as, from: calledFrom, ...(revision && { revision }), ...defaults, ...watched },
+        ...{ as, from: calledFrom, ...(vae && { vae }), ...(revision && { revision }), ...(defaults && { defaults }) },
+        ...watched,
         ...(trial && { tryOut }),
       });
       const model = await adding.finally(() => progress.end());
       if (json) return void print(JSON.stringify(modelFacts(model), undefined, 2));
       print(`${as} is installed from ${model.source}: ${formatBytes(model.bytes)}, hash ${shortHash(model.hash!)}.`);
-      if (model.requiresCuda)
-        print('Its graphs are fused for CUDA: only a CUDA device can draw with it, neither the processor nor WebGPU.');
+      if (model.isLinked) print('Its weights are the same files, linked: they take no space a second time.');
       if (untried !== undefined) print(untried);
       for (const note of notesOn(model)) print(note);
     });
@@ -193,13 +193,13 @@ function defineRemove(models: Command, { store, print, exitWith, ask }: Session)
 
 function table(models: readonly InstalledModel[]): string {
   const rows = models.map((model) => {
-    const { name, hash, bytes, requiresCuda, source = 'found in place' } = model;
+    const { name, hash, bytes, family = '-', nativeSize, source = 'found in place' } = model;
     const problem = inOneLine(modelProblem(model) ?? '');
-    if (hash === undefined) return [name, '-', '-', '-', `cannot be used: ${problem}`];
-    const device = requiresCuda ? 'CUDA only' : 'any';
-    return [name, shortHash(hash), formatBytes(bytes), device, problem ? `${source}. ${problem}` : source];
+    if (hash === undefined) return [name, '-', '-', '-', '-', `cannot be used: ${problem}`];
+    const pixels = `${nativeSize} px`;
+    return [name, family, pixels, shortHash(hash), formatBytes(bytes), problem ? `${source}. ${problem}` : source];
   });
-  return textTable([['NAME', 'HASH', 'SIZE', 'DEVICE', 'SOURCE'], ...rows]).join('\n');
+  return textTable([['NAME', 'FAMILY', 'EDGE', 'HASH', 'SIZE', 'SOURCE'], ...rows]).join('\n');
 }
 
 function verdict({ name, recorded, hash, differences, problem }: VerifyReport): string {

@@ -4,7 +4,7 @@
  */
 export const cures = {
   /** Files are missing, damaged or cut short. */
-  installAgain: 'Install it again, from a whole copy or from a new export.',
+  installAgain: 'Install it again, from a whole copy.',
   /** Git LFS keeps the file elsewhere. */
   getFile: 'Get the file itself, with "git lfs pull" for example.',
   allowReading: 'Let the user that the service runs as read it.',
@@ -13,24 +13,25 @@ export const cures = {
   /** The same of a file that is optional. */
   correctOrRemove: 'Correct this file, or remove it: it is optional.',
   /** Two files do not belong together. */
-  oneExport: 'Take all files from one export of one model.',
+  oneModel: 'Take all files from one copy of one model.',
   /** A checkpoint that has some of a model's parts. */
   wholeModel: 'Take a checkpoint or a folder that has all parts; an autoencoder of its own is given with "--vae".',
+  /** What is given as an autoencoder is none. */
+  ownVae: 'Give "--vae" the .safetensors file of an autoencoder of Stable Diffusion.',
+  /** A file that runs code when it is read. */
+  safetensors: 'Take the .safetensors file of the same model.',
   /** A graph whose weights are quantised, fused or have lost their names. */
   plainWeights: 'Install the safetensors that it was made from.',
-  /** A graph draws in a way that nothing here knows. */
+  /** A LoRA or a textual inversion. */
+  toFinetune: 'Send it to a Fine-Tune, with PUT /v1/finetunes/<id>/weights.',
+  /** It draws in a way that nothing here knows. */
   otherModel: 'Install a model that draws from text, of Stable Diffusion 1.x, 2.x or XL.',
-  /** A graph of the right model has a form that cannot be used. */
-  exportAgain: 'Export it again with "optimum-cli export onnx".',
-  olderOpset: 'Export it again for an earlier opset, with "--opset 18" for example.',
-  olderOnnx: 'Export it again with an older version of the package onnx.',
-  needsCuda: 'Draw with DEVICE=cuda:0 on an NVIDIA GPU, or install an export that is not fused.',
-  needsFloat32: 'Install an export in float32, or set DEVICE=cpu.',
   /** Weights are damaged, or too large for float16. */
-  otherWeights: 'Install a whole copy of it, or an export in float32.',
+  otherWeights: 'Install a whole copy of it, or one in float32.',
   /** A folder holds far more than a model. */
   removeOthers: 'Take out of it what does not belong to the model.',
-  renameGraph: 'Name the one to draw with model.onnx.',
+  /** Several models, or several graphs of a part. */
+  nameOne: 'Name the one that is meant.',
 } as const;
 
 /** One of {@link cures}. */

@@ -10,7 +10,8 @@ export {
   readModelDefaults,
 } from './families/model-defaults';
 export { entriesBelow, isNoFile, isSpecial, readJsonFile } from './families/model-files';
-export { type ModelFolder, readModelFolder } from './families/model-folder';
+export { type ModelFolder, readModelFolder, readModelIndex } from './families/model-folder';
+export { vaeFile } from './families/model-parts';
 export { problemsOfSchedulers, type SchedulerProblems } from './families/model-scheduler';
 export { type AspectRatio, sizeOfPicture } from './families/sizes';
 export { schedulerNames } from './schedulers';

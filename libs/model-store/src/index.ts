@@ -1,8 +1,8 @@
-export { defaultsRange, schedulerNames } from '@app/diffusion/files';
+export { problemsOfDefaults, schedulerNames } from '@app/diffusion/files';
 export type { ModelDefaults } from '@app/diffusion/files';
 export { hashFile, shortHash, weightsName } from './content-hash';
 export { demoModel, findServing, replacedByDemo } from './demo-model';
-export { problemOfOwnScheduler, workingSchedulers } from './model-defaults';
+export { problemOfKind, problemOfOwnScheduler, workingSchedulers } from './model-defaults';
 export { upscalersFolder } from './model-names';
 export type { ModelProgress } from './model-progress';
 export { formatBytes, ModelStoreError, withFaults } from './model-store-error';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { entriesBelow } from '@app/diffusion/files';
 import { KnownFaults } from '@app/process';
 import { contentHash, hashFile } from './content-hash';
-import { findFilesIn, type FixedShape, layoutRules, type ModelLayout, readLayout } from './model-layout';
+import { findFilesIn, layoutRules, type ModelFacts, type ModelLayout, readLayout } from './model-layout';
 import { ModelStoreError, systemCode } from './model-store-error';
 import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 
@@ -12,8 +12,7 @@ interface FolderContent {
   /** Content hash, sha256 in hexadecimal. */
   hash: string;
   bytes: number;
-  cudaOnly: string[];
-  fixed: FixedShape;
+  facts: ModelFacts;
   /** Relative path -> sha256 of every file that pictures depend on. */
   files: ReadonlyMap<string, string>;
 }
@@ -45,7 +44,7 @@ export class ModelCatalog {
   async record(
     name: string,
     digests: ReadonlyMap<string, string>,
-    { cudaOnly, fixed }: Pick<ModelLayout, 'cudaOnly' | 'fixed'>,
+    { facts }: Pick<ModelLayout, 'facts'>,
     installed?: ModelManifest['installed'],
   ): Promise<FolderContent> {
     const files = await this.stats(name);
@@ -53,7 +52,7 @@ export class ModelCatalog {
       const sha256 = digests.get(path);
       if (sha256) file.sha256 = sha256;
     }
-    const seen = { files, cudaOnly, fixed, rules: layoutRules };
+    const seen = { files, facts, rules: layoutRules };
     const manifest: ModelManifest = { format: 1, ...(installed && { installed }), seen };
     if (await writeManifest(this.modelsDir, name, manifest)) this.memory.delete(name);
     else this.memory.set(name, manifest);
@@ -91,7 +90,7 @@ export class ModelCatalog {
   }
 
   private async stats(name: string): Promise<Record<string, SeenFile>> {
-    const { files } = await findFilesIn(join(this.modelsDir, name));
+    const files = await findFilesIn(join(this.modelsDir, name));
     // Whole milliseconds: tools that restore a file's time rarely keep more.
     return Object.fromEntries(
       files.map(({ from, found: { size, mtimeMs } }) => [from, { size, mtimeMs: Math.round(mtimeMs) }]),
@@ -108,14 +107,13 @@ async function stateOf(folder: string): Promise<string> {
     .digest('hex');
 }
 
-function contentOf({ files, cudaOnly, fixed = {} }: SeenFolder): FolderContent {
+function contentOf({ files, facts }: SeenFolder): FolderContent {
   const relevant = Object.entries(files).filter(([, file]) => file.sha256 !== undefined);
   const digests = new Map(relevant.map(([path, file]) => [path, file.sha256!]));
   return {
     hash: contentHash(digests),
     bytes: relevant.reduce((sum, [, file]) => sum + file.size, 0),
-    cudaOnly,
-    fixed,
+    facts,
     files: digests,
   };
 }
@@ -136,11 +134,9 @@ interface SeenFile {
 /** The content of a folder as last read, by path. */
 interface SeenFolder {
   files: Record<string, SeenFile>;
-  /** Operators of its graphs that only CUDA supports. */
-  cudaOnly: string[];
-  fixed?: FixedShape;
-  /** The `layoutRules` that it passed; absent in manifests of earlier versions. */
-  rules?: number;
+  facts: ModelFacts;
+  /** The `layoutRules` that it passed. */
+  rules: number;
 }
 
 /** The stored knowledge about a model, in `.<name>.darkroom-model.json` beside its folder. */

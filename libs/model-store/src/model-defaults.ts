@@ -32,6 +32,12 @@ export function workingSchedulers({ schedulerProblems: { named } }: Pick<Install
   return working.length === 1 ? working[0] : `${working.slice(0, -1).join(', ')} or ${working.at(-1)}`;
 }
 
+/** Why requests to draw with a model are refused, whatever they say; undefined if they are not. */
+export function problemOfKind({ kind }: Pick<InstalledModel, 'kind'>): string | undefined {
+  if (kind === undefined || kind === 'text-to-image') return undefined;
+  return `It draws from a picture (${kind}), which requests cannot send yet.`;
+}
+
 /**
  * Why requests that name no scheduler are refused for a model, and what its operator can do; undefined if they are not.
  */

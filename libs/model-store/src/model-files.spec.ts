@@ -4,47 +4,57 @@ import { isSafePath, selectModelFiles } from './model-files';
 import { isModelName } from './model-names';
 
 const base = ['model_index.json', 'scheduler/scheduler_config.json', 'tokenizer/vocab.json', 'tokenizer/merges.txt'];
+const configs = ['unet/config.json', 'text_encoder/config.json', 'vae/config.json'];
+const weights = [
+  'unet/diffusion_pytorch_model.safetensors',
+  'text_encoder/model.safetensors',
+  'vae/diffusion_pytorch_model.safetensors',
+];
 const graphs = ['text_encoder/model.onnx', 'unet/model.onnx', 'vae_decoder/model.onnx'];
-const select = (...more: string[]): string[] => selectModelFiles([...base, ...graphs, ...more]).map(({ to }) => to);
+const small = weights.map((path) => path.replace('.safetensors', '.fp16.safetensors'));
+const names = (paths: readonly string[], prefers?: 'smallFirst'): string[] =>
+  selectModelFiles(paths, prefers).map(({ to }) => to);
 
 describe(selectModelFiles.name, () => {
-  it('selects the plain files of a model, sorted', () => {
-    expect(select()).toEqual([...base, ...graphs].sort());
+  it('selects configurations and one set of weights of a folder of diffusers, sorted', () => {
+    const others = [
+      ...['README.md', 'v1-5-pruned.safetensors', 'v1-5-pruned.ckpt', 'safety_checker/model.safetensors'],
+      ...['unet/diffusion_pytorch_model.non_ema.safetensors', 'unet/diffusion_pytorch_model.bin'],
+      ...['unet/model.onnx', 'unet/model.onnx_data', 'vae_encoder/model.onnx', 'text_encoder/flax_model.msgpack'],
+    ];
+    const wanted = [...base, ...configs, 'preview.json'];
+    expect(names([...wanted, ...weights, ...small])).toEqual([...wanted, ...weights].sort());
+    expect(names([...wanted, ...weights, ...small], 'smallFirst')).toEqual([...wanted, ...small].sort());
+    expect(names([...wanted, ...weights, ...others.slice(0, 6)], 'smallFirst')).toEqual([...wanted, ...weights].sort());
   });
 
-  it('selects external data of any name, configs, the fused graph and the preview map', () => {
-    const more = [
-      'unet/weights.pb',
-      'unet/onnx__MatMul_1234',
-      'unet/config.json',
-      'unet/model_cuda.onnx',
-      'unet/model_cuda.onnx_data',
-      'text_encoder/model.onnx.data',
-      'tokenizer/special_tokens_map.json',
-      'preview.json',
-    ];
-    expect(select(...more)).toEqual([...base, ...graphs, ...more].sort());
+  it.each([
+    [
+      'unet/diffusion_pytorch_model-00001-of-00002.safetensors',
+      'unet/diffusion_pytorch_model-00002-of-00002.safetensors',
+      'unet/diffusion_pytorch_model.safetensors.index.json',
+    ],
+    [
+      'unet/diffusion_pytorch_model.fp16-00001-of-00002.safetensors',
+      'unet/diffusion_pytorch_model.fp16-00002-of-00002.safetensors',
+      'unet/diffusion_pytorch_model.safetensors.index.fp16.json',
+    ],
+    [
+      'unet/diffusion_pytorch_model-00001-of-00001.fp16.safetensors',
+      'unet/diffusion_pytorch_model.fp16.safetensors.index.json',
+    ],
+  ])('selects shards with their index: %s', (...shards) => {
+    const rest = [...base, ...configs, ...weights.slice(1)];
+    const other = 'unet/diffusion_pytorch_model.bf16.safetensors';
+    expect(names([...rest, ...shards, other], shards[0].includes('fp16') ? 'smallFirst' : undefined)).toEqual(
+      [...rest, ...shards].sort(),
+    );
   });
 
-  it('leaves out the files of other frameworks, precisions and parts', () => {
-    const more = [
-      'README.md',
-      'LICENSE',
-      'safety_checker/model.onnx',
-      'vae_encoder/model.onnx',
-      'feature_extractor/preprocessor_config.json',
-      'unet/diffusion_pytorch_model.bin',
-      'unet/diffusion_pytorch_model.fp16.safetensors',
-      'unet/openvino_model.xml',
-      'unet/model_fp16.onnx',
-      'unet/model_fp16.onnx_data',
-      'unet/model_quantized.onnx',
-      'unet/.cache',
-      'text_encoder/pytorch_model.bin',
-      'vae_decoder/flax_model.msgpack',
-      'v1-5-pruned.ckpt',
-    ];
-    expect(select(...more)).toEqual(select());
+  it('selects what an export has: graphs with external data of any name, and configurations', () => {
+    const more = ['unet/weights.pb', 'unet/onnx__MatMul_1234', 'unet/config.json', 'text_encoder/model.onnx.data'];
+    const others = ['unet/model_fp16.onnx', 'unet/model_fp16.onnx_data', 'unet/openvino_model.xml', 'unet/.cache'];
+    expect(names([...base, ...graphs, ...more, ...others])).toEqual([...base, ...graphs, ...more].sort());
   });
 
   it('gives a graph of another name the name that loaders expect, and keeps its data', () => {
@@ -57,33 +67,9 @@ describe(selectModelFiles.name, () => {
     );
   });
 
-  it('keeps the name of a fused graph that has no plain one beside it', () => {
-    const paths = [...base, ...graphs.slice(0, 2), 'vae_decoder/model_cuda.onnx'];
-    expect(selectModelFiles(paths).map(({ to }) => to)).toContain('vae_decoder/model_cuda.onnx');
-  });
-
-  it.each([
-    ['scheduler/scheduler_config.json', 'scheduler/scheduler_config.json is missing.'],
-    [
-      'tokenizer/merges.txt',
-      'tokenizer/merges.txt is missing, and there is no tokenizer/tokenizer.json in place of both.',
-    ],
-    [
-      'tokenizer/vocab.json',
-      'tokenizer/vocab.json is missing, and there is no tokenizer/tokenizer.json in place of both.',
-    ],
-    ['unet/model.onnx', 'unet/ holds no .onnx graph.'],
-  ])('names %s when it is missing', (path, message) => {
-    expect(() => selectModelFiles([...base, ...graphs].filter((other) => other !== path))).toThrow(message);
-  });
-
-  it('needs no model_index.json', () => {
-    expect(selectModelFiles([...base.slice(1), ...graphs])).toHaveLength(6);
-  });
-
   it('takes a model that lies in one folder below, with what that lacks from the root', () => {
     const below = graphs.map((path) => `onnx/${path}`);
-    const root = [...base, 'unet/config.json', 'unet/diffusion_pytorch_model.safetensors'];
+    const root = [...base, 'unet/config.json', 'unet/flax_model.msgpack'];
     expect(selectModelFiles([...root, ...below, 'onnx/scheduler/scheduler_config.json'])).toEqual(
       [
         ...['model_index.json', 'tokenizer/vocab.json', 'tokenizer/merges.txt'].map((path) => ({
@@ -95,36 +81,47 @@ describe(selectModelFiles.name, () => {
     );
   });
 
+  it('takes the only checkpoint, with an autoencoder and defaults beside it', () => {
+    const beside = ['darkroom.json', 'vae.safetensors'];
+    expect(selectModelFiles(['README.md', 'dreamshaper_8.safetensors', ...beside])).toEqual([
+      { from: 'darkroom.json', to: 'darkroom.json' },
+      { from: 'dreamshaper_8.safetensors', to: 'model.safetensors' },
+      { from: 'vae.safetensors', to: 'vae.safetensors' },
+    ]);
+    // Parts whose weights cannot be read are passed over.
+    expect(names(['one.safetensors', 'unet/diffusion_pytorch_model.bin'])).toEqual(['model.safetensors']);
+  });
+
   it.each<[what: string, paths: string[], message: string]>([
     ['an empty folder', [], 'it is empty.'],
     [
       'two models',
       [...graphs.map((path) => `b/${path}`), ...graphs.map((path) => `a/${path}`)],
-      'it holds several models, in a/ and b/: name one of them.',
+      'it holds several models, in b/ and a/. Name the one',
     ],
+    ['two checkpoints', ['a.safetensors', 'b.safetensors'], 'it holds several checkpoints, a.safetensors, b.safetens'],
+    ['checkpoints below', ['x/a.safetensors'], 'it has no unet/, and below it are x/a.safetensors. Name the one'],
     [
       'a repository in the cache of the hub',
-      ['refs/main', ...graphs.map((path) => `snapshots/0a1b/${path}`)],
-      "it is a repository in the hub's cache: name the folder snapshots/0a1b in it.",
+      ['refs/main', ...weights.map((path) => `snapshots/0a1b/${path}`)],
+      "it is a repository in the hub's cache, with the models in snapshots/0a1b. Name the one",
     ],
+    ['a file that runs code', ['v1-5.ckpt'], 'it has its weights in v1-5.ckpt, which runs code when it is read.'],
     [
-      'weights of PyTorch',
-      [...base, 'unet/diffusion_pytorch_model.safetensors'],
-      'it holds weights of PyTorch (unet/diffusion_pytorch_model.safetensors) and no ONNX graphs: convert it first, with "optimum-cli export onnx',
+      'a part that runs code',
+      [...base, ...weights.slice(0, 1), 'text_encoder/pytorch_model.bin'],
+      'text_encoder/ has its weights in pytorch_model.bin, which runs code when it is read.',
     ],
+    ['a part without weights', [...base, 'unet/config.json'], 'unet/ holds no weights.'],
+    ['quantised weights', ['flux-Q4_0.gguf'], 'it has flux-Q4_0.gguf, which is quantised.'],
+    ['anything else', ['README.md'], 'it holds neither a unet/ nor a .safetensors file.'],
     [
-      'a LoRA of diffusers',
-      ['pytorch_lora_weights.safetensors'],
-      'it holds a LoRA or a textual inversion (pytorch_lora_weights.safetensors) and no model: it belongs to a Fine-Tune.',
+      'several graphs',
+      [...base, ...graphs.slice(0, 2), 'vae_decoder/a.onnx', 'vae_decoder/b.onnx'],
+      'vae_decoder/ holds a.onnx, b.onnx, and none of them is model.onnx.',
     ],
-    ['a checkpoint', ['v1-5.ckpt'], 'it holds weights of PyTorch (v1-5.ckpt) and no ONNX graphs: convert it first,'],
   ])('says what is there in place of a model: %s', (_, paths, message) => {
     expect(() => selectModelFiles(paths)).toThrow(message);
-  });
-
-  it('does not guess between two graphs', () => {
-    const paths = [...base, ...graphs.slice(0, 2), 'vae_decoder/a.onnx', 'vae_decoder/b.onnx'];
-    expect(() => selectModelFiles(paths)).toThrow('vae_decoder/ holds a.onnx, b.onnx, and none of them is model.onnx.');
   });
 });
 

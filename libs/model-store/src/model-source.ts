@@ -6,41 +6,64 @@ import { problemOfFile } from './model-files';
 import { ModelStoreError } from './model-store-error';
 
 /** The source of a model to add. */
-export type ModelSource = { kind: 'folder'; folder: string } | ({ kind: 'hub' } & HubSource);
+export type ModelSource =
+  { kind: 'folder'; folder: string } | { kind: 'file'; file: string } | ({ kind: 'hub' } & HubSource);
 
-const repositoryPattern = /^[A-Za-z0-9][\w.-]{0,95}\/[A-Za-z0-9][\w.-]{0,95}$/;
+const name = '[A-Za-z0-9][\\w.-]{0,95}';
+const repositoryPattern = new RegExp(`^(${name}/${name})(?:/(.+\\.safetensors))?$`);
 const revisionPattern = /^[A-Za-z0-9][\w./+-]{0,199}$/;
 
 /**
- * Tells a folder from a repository: a path that exists or looks like one is a folder; `owner/name`, optionally with
- * `@revision`, and a repository's web address are on the hub.
+ * Tells a file or a folder from a repository: a path that exists or looks like one is here; `owner/name`, optionally
+ * with a checkpoint's path behind it and with `@revision`, and a web address of either are on the hub.
  * @param from where a relative path begins
  * @throws ModelStoreError `InvalidSource` naming what is accepted.
  */
 export async function parseModelSource(text: string, revision?: string, from = ''): Promise<ModelSource> {
-  const folder = resolve(from, text);
-  const found = await stat(folder).catch(() => undefined);
-  if (found?.isDirectory()) return { kind: 'folder', folder };
-  const [repository, named] = splitRevision(text);
-  const isPath = /^[.~/\\]|^[a-z]:[\\/]/i.test(text);
-  if (found?.isFile()) throw new ModelStoreError('InvalidSource', await problemOfFile(folder));
-  if (found) throw new ModelStoreError('InvalidSource', `${folder} ${isNoFile}: name a folder with a model.`);
-  if (isPath || !repositoryPattern.test(repository) || repository.includes('..'))
+  const path = resolve(from, text);
+  const found = await stat(path).catch(() => undefined);
+  if (found?.isDirectory()) return { kind: 'folder', folder: path };
+  if (found) return { kind: 'file', file: await checkpointAt(path, from) };
+  const { place, named } = splitRevision(text);
+  const [, repository, file] = repositoryPattern.exec(place) ?? [];
+  const isPath = /^[.~/\\]|^[a-z]:[\\/]/i.test(text) || (!file && /\.(safetensors|ckpt|gguf|onnx)$/i.test(place));
+  if (isPath || !repository || place.includes('..'))
     throw new ModelStoreError(
       'InvalidSource',
-      `"${text}" is neither a folder nor a repository of the hub such as owner/name or owner/name@revision, and there is no folder ${folder}.`,
+      `"${text}" is neither a file, a folder nor a repository of the hub such as owner/name or owner/name@revision, and there is no ${path}.`,
     );
   if (named !== undefined && revision !== undefined && named !== revision)
     throw new ModelStoreError('InvalidSource', `Two revisions are given: ${named} and ${revision}.`);
   const wanted = named ?? revision ?? 'main';
   if (!revisionPattern.test(wanted) || wanted.includes('..'))
     throw new ModelStoreError('InvalidSource', `"${wanted}" is no revision: give a branch, a tag or a commit.`);
-  return { kind: 'hub', repository, revision: wanted, ...(text === repository && { missingFolder: folder }) };
+  return {
+    ...{ kind: 'hub', repository, revision: wanted },
+    ...(file && { file }),
+    ...(text === repository && { missingFolder: path }),
+  };
 }
 
-function splitRevision(text: string): [string, string | undefined] {
+/**
+ * The absolute path of a file with weights that may be read.
+ * @throws ModelStoreError `InvalidSource`
+ */
+export async function checkpointAt(text: string, from = ''): Promise<string> {
+  const file = resolve(from, text);
+  const found = await stat(file).catch(() => undefined);
+  if (!found) throw new ModelStoreError('InvalidSource', `There is no ${file}.`);
+  if (!found.isFile() && !found.isDirectory()) throw new ModelStoreError('InvalidSource', `${file} ${isNoFile}.`);
+  const problem = problemOfFile(file);
+  if (problem !== undefined) throw new ModelStoreError('InvalidSource', problem);
+  return file;
+}
+
+/** `owner/name`, or that with the path of a file, and the revision that is given with it. */
+function splitRevision(text: string): { place: string; named: string | undefined } {
   const page = /^https?:\/\/[^/]+\/([^/]+\/[^/@]+?)(?:\/tree\/(.+?))?\/?$/.exec(text);
-  if (page) return [page[1], page[2] && decodeURIComponent(page[2])];
+  if (page) return { place: page[1], named: page[2] && decodeURIComponent(page[2]) };
+  const file = /^https?:\/\/[^/]+\/([^/]+\/[^/]+)\/(?:blob|resolve)\/([^/]+)\/([^?]+)/.exec(text);
+  if (file) return { place: `${file[1]}/${decodeURIComponent(file[3])}`, named: decodeURIComponent(file[2]) };
   const at = text.indexOf('@');
-  return at < 0 ? [text, undefined] : [text.slice(0, at), text.slice(at + 1)];
+  return at < 0 ? { place: text, named: undefined } : { place: text.slice(0, at), named: text.slice(at + 1) };
 }

@@ -1,27 +1,21 @@
-import { HubClient, type HubOptions } from './hub/hub-client';
-import type { ModelProgress } from './model-progress';
-import { type ModelSource, parseModelSource } from './model-source';
-import {
-  type ModelDefaults,
-  problemsOfSchedulers,
-  readModelDefaults,
-  type SchedulerProblems,
-} from '@app/diffusion/files';
-import { lstat, mkdir, rename, rm, stat, unlink } from 'node:fs/promises';
+import { lstat, rename, rm, stat, unlink } from 'node:fs/promises';
 import { join, sep } from 'node:path';
-import { checkSource, type FixedShape, listFolder, readLayout } from './model-layout';
-import { copyModel } from './copy-model';
-import { explainDiskErrors, explainRefusal, ModelStoreError, withFaults } from './model-store-error';
-import { checkDefaults, writeDefaults } from './model-defaults';
-import { downloadModel } from './hub/hub-download';
+import type { ModelDefaults } from '@app/diffusion/files';
+import { fetchModel, refusalOf } from './fetch-model';
+import type { HubOptions } from './hub/hub-client';
 import { withModelLock } from './lock-model';
 import { manifestPath, ModelCatalog } from './model-catalog';
+import { checkDefaults, writeDefaults } from './model-defaults';
 import { besideParts } from './model-files';
+import { listFolder, type ModelFacts, readLayout } from './model-layout';
 import { checkModelName, explainPassedOver, isModelName, namesIn } from './model-names';
+import type { ModelProgress } from './model-progress';
+import { checkpointAt, parseModelSource } from './model-source';
+import { explainDiskErrors, explainRefusal, ModelStoreError } from './model-store-error';
 import { verifyModel, type VerifyReport } from './verify-model';
 
-/** A folder of the models folder. */
-export interface InstalledModel {
+/** A folder of the models folder. What it is stands in it only if it can be read. */
+export interface InstalledModel extends Partial<ModelFacts> {
   name: string;
   /** Absolute path. */
   folder: string;
@@ -29,17 +23,12 @@ export interface InstalledModel {
   hash: string | undefined;
   /** Size of the files that pictures depend on. */
   bytes: number;
-  /** `owner/name@commit` or the folder it was copied from; undefined for a folder that was put there by hand. */
+  /** `owner/name@commit` or the path it was added from; undefined for a folder that was put there by hand. */
   source: string | undefined;
   /** ISO 8601; the folder's own time if it was put there by hand. */
   addedAt: string;
-  /** Whether its graphs have operators without a CPU kernel. */
-  requiresCuda: boolean;
-  fixed: FixedShape;
-  /** What it is drawn with where a request does not say. */
-  defaults: ModelDefaults;
-  /** Requests for schedulers without a problem can be drawn. */
-  schedulerProblems: SchedulerProblems;
+  defaults: ModelFacts['defaults'];
+  schedulerProblems: ModelFacts['schedulerProblems'];
   /** Why it cannot be used, and what to do. */
   problem?: string;
 }
@@ -47,14 +36,16 @@ export interface InstalledModel {
 interface AddOptions {
   /** The name of the installed model. */
   as: string;
+  /** Path of a safetensors file with the autoencoder that it gets in place of its own. */
+  vae?: string;
   /** Written into its `darkroom.json`, over what the source says. */
   defaults?: ModelDefaults;
-  /** Where the relative path of a folder begins; the working directory when none is given. */
+  /** Where relative paths begin; the working directory when none is given. */
   from?: string;
   /** Branch, tag or commit of a repository; `main` when none is given. */
   revision?: string;
   /**
-   * Draws with the complete folder before it is installed; models that only CUDA can draw are not tried.
+   * Draws with the complete folder before it is installed.
    * @throws ModelFolderError
    */
   tryOut?: (folder: string, signal: AbortSignal) => Promise<void>;
@@ -97,55 +88,54 @@ export class ModelStore {
     const { installed } = await this.catalog.manifest(name);
     const model = { name, folder, source: installed?.source, addedAt: installed?.addedAt ?? found.mtime.toISOString() };
     try {
-      const { hash, bytes, cudaOnly, fixed } = await this.catalog.content(name);
-      const [defaults, schedulerProblems] = await Promise.all([
-        readModelDefaults(folder),
-        problemsOfSchedulers(folder),
-      ]);
-      return { ...model, hash, bytes, requiresCuda: cudaOnly.length > 0, fixed, defaults, schedulerProblems };
+      const { hash, bytes, facts } = await this.catalog.content(name);
+      return { ...model, hash, bytes, ...facts };
     } catch (error) {
       const problem = (error as Error).message.replaceAll(`${folder}${sep}`, '');
-      const unknown = { requiresCuda: false, fixed: {}, defaults: {}, schedulerProblems: { named: {} } };
-      return { ...model, hash: undefined, bytes: 0, ...unknown, problem };
+      return { ...model, hash: undefined, bytes: 0, defaults: {}, schedulerProblems: { named: {} }, problem };
     }
   }
 
   /**
-   * Installs a model from a folder, or from a repository of the hub as `owner/name` or `owner/name@revision`. It
-   * appears under its name completely or not at all; the next call resumes an interrupted download.
+   * Installs a model from a checkpoint or a folder, or from a repository of the hub as `owner/name` or
+   * `owner/name@revision`. It appears under its name completely or not at all; the next call resumes an interrupted
+   * download.
+   * @returns also whether its weights are the files of the source themselves, and take no space of their own
    * @throws ModelStoreError with any code
    */
   async add(
-    pathOrRepository: string,
-    { as: name, from, revision, defaults, tryOut, onProgress, signal }: AddOptions,
-  ): Promise<InstalledModel> {
+    source: string,
+    { as: name, vae, from, revision, defaults, tryOut, onProgress, signal }: AddOptions,
+  ): Promise<InstalledModel & { isLinked: boolean }> {
     checkModelName(name);
     checkDefaults(defaults);
-    const source = await parseModelSource(pathOrRepository, revision, from);
+    const parsed = await parseModelSource(source, revision, from);
+    const vaePath = vae === undefined ? undefined : await checkpointAt(vae, from);
     const folder = join(this.modelsDir, name);
     const part = join(this.modelsDir, `.${name}.part`);
+    let isLinked = false;
     await withModelLock(this.modelsDir, name, signal, async (stop) => {
       if (await exists(folder))
         throw new ModelStoreError('ModelExists', `${name} is installed already; remove it first to replace it.`);
-      const { origin, files } = await this.fetch(source, part, onProgress, stop);
+      const fetched = await fetchModel(parsed, vaePath, part, { hub: this.hub, onProgress, signal: stop });
+      ({ isLinked } = fetched);
       if (defaults) await explainRefusal(part, () => writeDefaults(part, defaults));
       const layout = await readLayout(part);
       const wanted = new Set([...layout.files, ...besideParts]);
       for (const path of await listFolder(part)) if (!wanted.has(path)) await rm(join(part, path));
-      if (tryOut && layout.cudaOnly.length === 0) await explainRefusal(part, () => tryOut(part, stop));
-      const digests = new Map(layout.files.map((path) => [path, files.get(path)!]));
+      if (tryOut) await explainRefusal(part, () => tryOut(part, stop));
+      const digests = new Map(layout.files.map((path) => [path, fetched.files.get(path)!]));
       stop.throwIfAborted();
       await explainDiskErrors(rename(part, folder));
+      const { origin } = fetched;
       const installed = { source: origin, addedAt: new Date().toISOString(), files: Object.fromEntries(digests) };
       await this.catalog.record(name, digests, layout, installed);
     }).catch(async (error: unknown) => {
       if (!(error instanceof ModelStoreError) || error.code !== 'InvalidModel') throw error;
       await rm(part, { recursive: true, force: true });
-      const from = source.kind === 'hub' ? `${source.repository}@${source.revision}` : source.folder;
-      const message = withFaults(`${from} is no model to draw with:`, error.message);
-      throw new ModelStoreError('InvalidModel', message, { cause: error });
+      throw new ModelStoreError('InvalidModel', refusalOf(parsed, vaePath, error.message), { cause: error });
     });
-    return (await this.find(name))!;
+    return { ...(await this.find(name))!, isLinked };
   }
 
   /**
@@ -173,28 +163,6 @@ export class ModelStore {
       await rm(manifestPath(this.modelsDir, name), { force: true });
       this.catalog.forget(name);
     });
-  }
-
-  private async fetch(
-    source: ModelSource,
-    part: string,
-    onProgress: AddOptions['onProgress'],
-    signal: AbortSignal,
-  ): Promise<{ origin: string; files: Map<string, string> }> {
-    if (source.kind === 'hub') {
-      await explainDiskErrors(mkdir(part, { recursive: true }));
-      const { commit, files } = await downloadModel(new HubClient(this.hub), source, part, onProgress, signal);
-      return { origin: `${source.repository}@${commit}`, files };
-    }
-    await checkSource(source.folder);
-    await rm(part, { recursive: true, force: true });
-    await explainDiskErrors(mkdir(part));
-    try {
-      return { origin: source.folder, files: await copyModel(source.folder, part, onProgress, signal) };
-    } catch (error) {
-      await rm(part, { recursive: true, force: true });
-      throw error;
-    }
   }
 
   private async require(name: string): Promise<{ folder: string }> {

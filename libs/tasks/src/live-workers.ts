@@ -132,13 +132,9 @@ export class LiveWorkers {
  * The devices of these processes on which a model is drawn, without duplicates: `cpu` first, CUDA
  * devices by number last.
  */
-export function devicesFor(
-  { name, requiresCuda }: { name: string; requiresCuda: boolean },
-  workers: readonly LiveWorker[],
-): string[] {
+export function devicesFor({ name }: { name: string }, workers: readonly LiveWorker[]): string[] {
   const able = workers.filter(({ models }) => models.includes(name)).flatMap(({ devices }) => devices);
-  const devices = new Set(able.filter((device) => !requiresCuda || device.startsWith('cuda:')));
-  return [...devices].sort((a, b) => indexOf(a) - indexOf(b));
+  return [...new Set(able)].sort((a, b) => indexOf(a) - indexOf(b));
 }
 
 /** Why a model cannot be drawn with, if a live process has refused its files and none is left that can draw it. */

@@ -19,7 +19,7 @@ import { AcceptanceService, type RequestedTasks } from '../generations/acceptanc
 import type { CallerKey } from '../http/caller.decorator';
 import { findOwned } from '../http/find-owned';
 import { FinetunesService } from './finetunes.service';
-import { assertAllDrawable } from '../models/assert-drawable';
+import { assertDrawable } from '../models/assert-drawable';
 import { ModelsService } from '../models/models.service';
 import { ImageUrls } from '../files/image-urls';
 import { filterTasks, type List, listOf } from '../http/list';
@@ -51,10 +51,7 @@ export class FinetunePromptsService {
     await this.acceptance.assertQueueRoom(caller, dtos.length);
     await refuseWithoutName(finetune, dtos);
     const served = await this.models.served(finetune.model);
-    assertAllDrawable(
-      served,
-      dtos.map(({ aspect_ratio }) => aspect_ratio),
-    );
+    assertDrawable(served);
     const createdAt = new Date();
     const prompts = dtos.map((dto) =>
       newPrompt(
@@ -91,7 +88,7 @@ export class FinetunePromptsService {
     const styles = await stylesToApply(this.prompts.manager, caller.id, dtos);
     await this.acceptance.assertQueueRoom(caller, styles.flat().length);
     const [texts, served] = await Promise.all([fillIn(styles, finetune), this.models.served(finetune.model)]);
-    assertAllDrawable(served, dtos.map(aspectRatioOf));
+    assertDrawable(served);
     const createdAt = new Date();
     const made = dtos.flatMap((dto, index) =>
       styles[index].map((style, place) => ({

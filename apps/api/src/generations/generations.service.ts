@@ -33,11 +33,7 @@ export class GenerationsService {
   async create(caller: CallerKey, dto: CreateGenerationDto): Promise<GenerationDto> {
     this.acceptance.assertReceiversAllowed([dto], () => '');
     const served = await this.models.served(dto.model ?? defaults.model, '/model');
-    assertDrawable(served, {
-      aspectRatio: dto.aspect_ratio,
-      scheduler: { name: dto.scheduler ?? undefined },
-      pointer: '',
-    });
+    assertDrawable(served, { name: dto.scheduler ?? undefined });
     const tasks = [newGeneration(caller.id, dto, served.defaults)];
     const [task] = await this.acceptance.insert(caller, { served, tasks, pointerTo: () => '' });
     crashPoint('after-insert');

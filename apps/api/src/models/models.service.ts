@@ -1,6 +1,6 @@
 import { type Config, CONFIG } from '@app/config';
 import { inOneLine } from '@app/diffusion/files';
-import { defaults, type ErrorCode, problemOfSize, UnprocessableError } from '@app/domain';
+import { defaults, type ErrorCode, UnprocessableError } from '@app/domain';
 import type { ModelDto } from '@app/domain/http';
 import { devicesFor, LiveWorkers, problemFor } from '@app/tasks';
 import {
@@ -8,6 +8,7 @@ import {
   findServing,
   type InstalledModel,
   ModelStore,
+  problemOfKind,
   problemOfOwnScheduler,
   replacedByDemo,
   shortHash,
@@ -15,7 +16,6 @@ import {
 } from '@app/model-store';
 import { JsonLogger } from '@app/observability';
 import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
-import { readModelFacts } from './model-facts';
 
 /** A model that was found complete is not checked again for this long, so that not every request reads its folder. */
 const knownMs = 1_000;
@@ -50,29 +50,23 @@ export class ModelsService implements OnApplicationBootstrap {
   /** Every installed model, by name. */
   async findAll(): Promise<ModelDto[]> {
     const [models, workers] = await Promise.all([this.store.list(), this.workers.all()]);
-    return Promise.all(
-      models.map(async (model) => {
-        const { scheduler, nativeSize } = await readModelFacts(model);
-        const devices = devicesFor(model, workers);
-        return {
-          name: model.name,
-          scheduler,
-          native_size: nativeSize,
-          device: model.hash !== undefined && devices.length > 0 ? devices.join(',') : null,
-          hash: model.hash === undefined ? null : shortHash(model.hash),
-          bytes: model.bytes,
-          defaults: { cfg: defaults.cfg, steps: defaults.steps, scheduler: null, ...model.defaults },
-          requires_cuda: model.requiresCuda,
-          stands_in_for: this.replacedBy(model.name, models),
-          problem:
-            model.problem ??
-            problemFor(model, workers) ??
-            problemOfSize(model.fixed) ??
-            problemOfOwnScheduler(model) ??
-            null,
-        };
-      }),
-    );
+    return models.map((model) => {
+      const devices = devicesFor(model, workers);
+      return {
+        name: model.name,
+        family: model.family ?? null,
+        kind: model.kind ?? null,
+        scheduler: model.scheduler ?? null,
+        native_size: model.nativeSize ?? null,
+        device: model.hash !== undefined && devices.length > 0 ? devices.join(',') : null,
+        hash: model.hash === undefined ? null : shortHash(model.hash),
+        bytes: model.bytes,
+        defaults: defaultsOf(model),
+        stands_in_for: this.replacedBy(model.name, models),
+        problem:
+          model.problem ?? problemFor(model, workers) ?? problemOfKind(model) ?? problemOfOwnScheduler(model) ?? null,
+      };
+    });
   }
 
   /**
@@ -126,4 +120,9 @@ export class ModelsService implements OnApplicationBootstrap {
   private replacedBy(name: string, models: readonly InstalledModel[]): string[] {
     return this.config.modelFallback && name === demoModel ? replacedByDemo(models) : [];
   }
+}
+
+function defaultsOf({ defaults: own }: InstalledModel): ModelDto['defaults'] {
+  const { cfg = defaults.cfg, steps = defaults.steps, scheduler = null } = own;
+  return { cfg, steps, scheduler };
 }

@@ -39,27 +39,24 @@ export class PromptLengths {
    */
   async check(
     ownerId: string,
-    model: Pick<InstalledModel, 'folder' | 'hash' | 'fixed'>,
+    model: Pick<InstalledModel, 'folder' | 'hash'>,
     tasks: readonly TaskTexts[],
     pointerTo: (index: number, field: 'prompt' | 'negative_prompt') => string,
     finetune?: TaughtToken,
   ): Promise<number[]> {
     const counted = await this.countAll(ownerId, model, tasks, addedWord(finetune));
     const problems = new FieldProblems();
-    const { chunks: ofModel = Infinity } = model.fixed;
-    const most = (field: string, task: TaskTexts): number =>
-      Math.min(limits.promptChunks, field === 'prompt' || isGuided(task) ? ofModel : Infinity);
     const longest = tasks.map((task, index) => {
       const [prompt, negative] = textsOf(task).map((text) => counted.get(keyOf(text)) ?? 1);
       for (const [field, chunks] of [
         ['prompt', prompt],
         ['negative_prompt', negative],
       ] as const)
-        if (chunks > most(field, task))
+        if (chunks > limits.promptChunks)
           problems.add(
             pointerTo(index, field),
             undefined,
-            `would take ${chunks} chunks of tokens; at most ${most(field, task)} can be drawn`,
+            `would take ${chunks} chunks of tokens; at most ${limits.promptChunks} can be drawn`,
           );
       return isGuided(task) ? Math.max(prompt, negative) : prompt;
     });

@@ -61,9 +61,7 @@ export async function readModelFolder(path: string): Promise<ModelFolder> {
   const found = await stat(path).catch(rethrowPassing);
   if (!found) throw new ModelFolderError(path, 'does not exist', cures.installAgain);
   if (!found.isDirectory()) throw new ModelFolderError(path, 'is not a folder', cures.installAgain);
-  const indexFile = join(path, 'model_index.json');
-  const index = await readJsonFile(indexFile, { optional: true });
-  refuseOtherKind(indexFile, index);
+  const index = await readModelIndex(path);
   const weights = await readModelWeights(path);
   refuseMissing(path, weights, ['unet', 'text_encoder', 'vae']);
   const configs = await readConfigs(path);
@@ -99,7 +97,13 @@ export async function readModelFolder(path: string): Promise<ModelFolder> {
   };
 }
 
-function refuseOtherKind(file: string, index: JsonObject | undefined): void {
+/**
+ * The `model_index.json` of a folder, if there is one.
+ * @throws ModelFolderError if it names a pipeline that draws in another way
+ */
+export async function readModelIndex(path: string): Promise<JsonObject | undefined> {
+  const file = join(path, 'model_index.json');
+  const index = await readJsonFile(file, { optional: true });
   const pipelineClass = index?._class_name;
   if (typeof pipelineClass === 'string' && !pipelineClasses.test(pipelineClass))
     throw new ModelFolderError(
@@ -107,6 +111,7 @@ function refuseOtherKind(file: string, index: JsonObject | undefined): void {
       `describes a ${pipelineClass}, which is not Stable Diffusion 1.x, 2.x or XL`,
       cures.otherModel,
     );
+  return index;
 }
 
 const partTitles: Partial<Record<PartName, string>> = {

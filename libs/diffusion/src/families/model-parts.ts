@@ -1,15 +1,16 @@
-import { existsSync } from 'node:fs';
-import { readdir, stat } from 'node:fs/promises';
+import { existsSync, statSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { cures, ModelFolderError } from '../errors';
 import { OnnxModelError } from '../onnx/onnx-model';
-import { SafetensorsError } from '../safetensors/safetensors-header';
+import { rethrowPassing } from '../sessions/graph-fault';
 import { type NamedTensors, WeightsFileError } from '../weights/named-tensor';
 import { readOnnx } from '../weights/onnx-file';
 import { type PartName, partsOfCheckpoint, withDiffusersNames } from '../weights/original-names';
 import { readPart, readSafetensors } from '../weights/safetensors-file';
 import type { PartTensors } from './family';
-import { isPointer, isPointerFile } from './model-files';
+import { isPointer, isPointerFile, statFile } from './model-files';
+import { otherWeights } from './other-weights';
 
 /** A safetensors file beside a checkpoint whose autoencoder takes the place of the checkpoint's. */
 export const vaeFile = 'vae.safetensors';
@@ -47,7 +48,7 @@ export async function readModelWeights(folder: string): Promise<ModelWeights> {
   for (const [part, folders] of partFolders)
     for (const name of folders) {
       const at = join(folder, name);
-      if (!existsSync(at)) continue;
+      if (!existsSync(at) || (part === 'vae' && names.includes(vaeFile))) continue;
       const read = await readPartFolder(part, at);
       tensors.set(part, new Map([...(tensors.get(part) ?? []), ...read.tensors]));
       from.set(part, from.get(part) ?? read.file);
@@ -65,6 +66,8 @@ async function readCheckpoint(folder: string, names: readonly string[]): Promise
     );
   const file = join(folder, names[0]);
   const all = await refusing(file, () => readSafetensors(file));
+  const other = otherWeights(all);
+  if (other) throw new ModelFolderError(file, other.is, other.cure);
   const tensors = partsOfCheckpoint(all);
   if (tensors.size === 0) tensors.set(...barePart(file, all));
   const from = new Map([...tensors.keys()].map((part) => [part, file]));
@@ -79,22 +82,8 @@ function barePart(file: string, all: NamedTensors): [PartName, NamedTensors] {
   const has = (beginning: string): boolean => [...all.keys()].some((name) => name.startsWith(beginning));
   if (has('input_blocks.') || has('down_blocks.')) return ['unet', withDiffusersNames('unet', all)];
   if (has('decoder.')) return ['vae', withDiffusersNames('vae', all)];
-  const other = foreign.find(([beginning]) => has(beginning));
-  throw new ModelFolderError(
-    file,
-    other ? `is ${other[1]}` : 'has no weights of Stable Diffusion 1.x, 2.x or XL',
-    cures.otherModel,
-  );
+  throw new ModelFolderError(file, 'has no weights of Stable Diffusion 1.x, 2.x or XL', cures.otherModel);
 }
-
-/** Files of other kinds, by the beginnings of their names. */
-const foreign: readonly [string, string][] = [
-  ['lora_', 'a LoRA: upload it to a Fine-Tune'],
-  ['model.diffusion_model.joint_blocks', 'Stable Diffusion 3'],
-  ['joint_blocks', 'Stable Diffusion 3'],
-  ['double_blocks', 'Flux'],
-  ['model.diffusion_model.double_blocks', 'Flux'],
-];
 
 async function replaceVae(
   folder: string,
@@ -103,12 +92,17 @@ async function replaceVae(
 ): Promise<void> {
   const file = join(folder, vaeFile);
   const all = await refusing(file, () => readSafetensors(file));
-  tensors.set('vae', partsOfCheckpoint(all).get('vae') ?? withDiffusersNames('vae', all));
+  const vae = partsOfCheckpoint(all).get('vae') ?? withDiffusersNames('vae', all);
+  // A decoder is what both kinds of autoencoders have, each by its own names.
+  if (!vae.has('decoder.conv_in.weight') && !vae.has('decoder.layers.0.weight'))
+    throw new ModelFolderError(file, otherWeights(all)?.is ?? 'is no autoencoder', cures.ownVae);
+  tensors.set('vae', vae);
   from.set('vae', file);
 }
 
 async function readPartFolder(part: PartName, folder: string): Promise<{ tensors: NamedTensors; file: string }> {
   const graph = await graphIn(folder);
+  if (graph !== undefined) await statFile(graph);
   const read = await refusing(graph ?? folder, () => (graph === undefined ? readPart(folder) : readOnnx(graph)));
   const tensors = withDiffusersNames(part, read);
   return { tensors, file: graph ?? tensors.values().next().value?.file ?? folder };
@@ -127,17 +121,14 @@ async function refusing<T>(path: string, read: () => T | Promise<T>): Promise<T>
   try {
     return await read();
   } catch (error) {
-    const isKnown = [WeightsFileError, SafetensorsError, OnnxModelError].some((kind) => error instanceof kind);
-    if (!isKnown) throw error;
-    const pointer = await pointerAt(path);
-    if (pointer !== undefined) throw new ModelFolderError(pointer, isPointer, cures.getFile);
-    const reason = (error as Error).message.replaceAll(path, basename(path)).replace(/\.$/, '');
-    throw new ModelFolderError(path, `cannot be read: ${reason}`, cures.installAgain);
+    rethrowPassing(error);
+    const { code, path: at = path } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') throw new ModelFolderError(at, 'is missing', cures.installAgain);
+    if (code !== undefined) throw new ModelFolderError(at, `cannot be read (${code})`, cures.allowReading);
+    if (!(error instanceof WeightsFileError || error instanceof OnnxModelError)) throw error;
+    const file = (error instanceof WeightsFileError && error.file) || path;
+    if (statSync(file).isFile() && isPointerFile(file)) throw new ModelFolderError(file, isPointer, cures.getFile);
+    const reason = error.message.replaceAll(path, basename(path)).replace(/\.$/, '');
+    throw new ModelFolderError(file, `cannot be read: ${reason}`, cures.installAgain);
   }
-}
-
-/** The file, or the first of a folder, that is only a pointer of Git LFS. */
-async function pointerAt(path: string): Promise<string | undefined> {
-  const names = (await stat(path)).isDirectory() ? (await readdir(path)).map((name) => join(path, name)) : [path];
-  return names.filter((name) => /\.(?:safetensors|onnx)$/.test(name)).find(isPointerFile);
 }

@@ -126,7 +126,7 @@ async function joinParts(
       throw new ModelFolderError(
         folder.files.get(part)!,
         `knows ${vocabulary} tokens, and its tokenizer has ${tokens.vocabularySize}`,
-        cures.oneExport,
+        cures.oneModel,
       );
     return { part, tokens, vocabulary, encoder: new ClipTextEncoder(sessions.textEncoders[i]) };
   });
@@ -138,7 +138,7 @@ async function joinParts(
     throw new ModelFolderError(
       folder.files.get('unet')!,
       `takes embeddings ${unet.hiddenWidth} wide, and the text encoders give ${width}`,
-      cures.oneExport,
+      cures.oneModel,
     );
   checkPreview(`${folder.path}/preview.json`, folder.preview, latentChannels);
 

@@ -179,7 +179,7 @@ async function readConfig(folder: string): Promise<JsonObject> {
 function specialTokens(folder: string, { vocab }: Vocabulary, config: JsonObject): Special {
   const idOf = (token: string): number => {
     if (Object.hasOwn(vocab, token)) return vocab[token];
-    throw new ModelFolderError(folder, `has no token ${token} in its vocabulary`, cures.oneExport);
+    throw new ModelFolderError(folder, `has no token ${token} in its vocabulary`, cures.oneModel);
   };
   const bos = idOf(tokenText(config.bos_token) ?? beginOfText);
   const eos = idOf(tokenText(config.eos_token) ?? endOfText);

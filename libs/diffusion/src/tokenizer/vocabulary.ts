@@ -118,7 +118,7 @@ function checkFit(file: string, [first, second]: [string, string], vocab: Record
   throw new ModelFolderError(
     file,
     `does not fit vocab.json, which has no token ${JSON.stringify(first + second)}`,
-    cures.oneExport,
+    cures.oneModel,
   );
 }
 

@@ -32,6 +32,14 @@ export type NamedTensors = ReadonlyMap<string, NamedTensor>;
 /** A model's files are damaged or are none that can be read; the message is one plain sentence. */
 export class WeightsFileError extends Error {
   override name = 'WeightsFileError';
+
+  /** @param file path of the file at fault, where it is one of several */
+  constructor(
+    message: string,
+    readonly file?: string,
+  ) {
+    super(message);
+  }
 }
 
 export const countOf = (shape: readonly number[]): number => shape.reduce((product, length) => product * length, 1);

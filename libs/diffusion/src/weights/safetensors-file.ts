@@ -1,13 +1,18 @@
 import { existsSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { readSafetensorsHeader } from '../safetensors/safetensors-header';
+import { readSafetensorsHeader, SafetensorsError } from '../safetensors/safetensors-header';
 import { withFile } from '../tensor/byte-source';
 import { type NamedTensor, type NamedTensors, type TensorType, tensorTypes, WeightsFileError } from './named-tensor';
 
-/** The tensors of a safetensors file, of which only the header is read. @throws SafetensorsError if it is malformed. */
+/** The tensors of a safetensors file, of which only the header is read. @throws WeightsFileError if it is malformed. */
 export async function readSafetensors(file: string): Promise<NamedTensors> {
-  const { tensors } = await withFile(file, readSafetensorsHeader);
+  // Opening a pipe waits for a writer that may never come.
+  if (!(await stat(file)).isFile())
+    throw new WeightsFileError('It is a folder, a pipe or a device, and no file.', file);
+  const { tensors } = await withFile(file, readSafetensorsHeader).catch((error: unknown) => {
+    throw error instanceof SafetensorsError ? new WeightsFileError(error.message, file) : error;
+  });
   const found = new Map<string, NamedTensor>();
   for (const [name, { dtype, shape, begin }] of tensors)
     // Integers are counters and positions that no graph needs.
@@ -18,7 +23,7 @@ export async function readSafetensors(file: string): Promise<NamedTensors> {
 /** An index of a full model names a few thousand tensors. */
 const MAX_INDEX_BYTES = 4 * 1024 * 1024;
 
-/** The tensors of several files that an index names. @throws WeightsFileError, SafetensorsError */
+/** The tensors of several files that an index names. @throws WeightsFileError */
 export async function readShards(index: string): Promise<NamedTensors> {
   if ((await stat(index)).size > MAX_INDEX_BYTES) throw new WeightsFileError(`${index} is too long for an index.`);
   const map = parseIndex(index, await readFile(index, 'utf8'));

@@ -106,7 +106,7 @@ export const errorTable = {
         'The model is installed and cannot be drawn with; `GET /v1/models` says why. Its operator has to mend it.',
       SchedulerUnsupported:
         'The model cannot draw with this scheduler, or with its own where none is named. `detail` says which it can draw with.',
-      SizeUnsupported: 'The model was made for one size, which `detail` names. Choose the aspect ratio that has it.',
+      ModelNeedsPicture: 'The model draws from a picture, which requests cannot send yet. Choose another model.',
       PromptDoesNotIncludeFineTuneName: 'A prompt on a Fine-Tune must have the Fine-Tune’s name in it, as a word.',
       PromptNotFound: 'There is no such Prompt, or it is not yours. As 422: a body names it.',
       StyleNotFound: 'There is no such Style, or it is neither yours nor public. As 422: a body names it.',

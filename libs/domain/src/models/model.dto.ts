@@ -8,7 +8,6 @@ import {
   TextOrNull,
   Texts,
   WordOrNull,
-  YesNo,
 } from '../fields/fields-of-answers';
 
 /** What a model is drawn with where a request does not say. */
@@ -24,15 +23,25 @@ export class ModelDefaultsDto {
   scheduler: SchedulerName | null;
 }
 
+const modelFamilies = ['sd1', 'sd2', 'sdxl'] as const;
+const modelKinds = ['text-to-image', 'inpainting', 'instruct-pix2pix'] as const;
+
 /** An installed model. */
 export class ModelDto {
   @Text('', { example: 'sd1.5' }) name: string;
   @TextOrNull("diffusers' name of its own sampling method.", { example: 'PNDMScheduler' }) scheduler: string | null;
 
-  @IntegerOrNull(
-    'Edge in pixels of the square pictures it was trained on; of a graph that was exported for one size, its height.',
-    { example: 512 },
+  @WordOrNull(modelFamilies, 'ModelFamily', 'Stable Diffusion 1.x, 2.x or XL; null for a model that cannot be read.')
+  family: (typeof modelFamilies)[number] | null;
+
+  @WordOrNull(
+    modelKinds,
+    'ModelKind',
+    'What it draws from: a text, or a picture too, which requests cannot send yet; null for a model that cannot be read.',
   )
+  kind: (typeof modelKinds)[number] | null;
+
+  @IntegerOrNull('Edge in pixels of the square pictures it was trained on.', { example: 512 })
   native_size: number | null;
 
   @TextOrNull(
@@ -48,11 +57,6 @@ export class ModelDto {
 
   @Integer() bytes: number;
   @Part(ModelDefaultsDto) defaults: ModelDefaultsDto;
-
-  @YesNo(
-    'Whether only an NVIDIA GPU with CUDA can draw with it, because its graphs are fused for CUDA: neither the processor nor webgpu takes them.',
-  )
-  requires_cuda: boolean;
 
   @Texts('Names of models that are not installed and that it draws for.') stands_in_for: string[];
 

@@ -3,14 +3,17 @@ import type { HubClient } from './hub-client';
 import type { HubFile, HubListing } from './hub-listing';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { checkDiskSpace, ModelStoreError } from '../model-store-error';
-import { selectModelFiles } from '../model-files';
+import { readModelIndex } from '@app/diffusion/files';
+import { checkDiskSpace, explainRefusal, ModelStoreError } from '../model-store-error';
+import { checkpointFile, selectModelFiles } from '../model-files';
 import { FileDownload, incompletePath } from './file-download';
 
 /** A repository of the hub at a revision: a branch, a tag or a commit. */
 export interface HubSource {
   repository: string;
   revision: string;
+  /** The one checkpoint of the repository that is meant. */
+  file?: string;
   /** The folder that does not exist, where the source may have been meant as one. */
   missingFolder?: string;
 }
@@ -27,10 +30,16 @@ export async function downloadModel(
   onProgress: ((progress: ModelProgress) => void) | undefined,
   signal: AbortSignal,
 ): Promise<{ commit: string; files: Map<string, string> }> {
-  const { repository } = source;
+  const { repository, file: checkpoint } = source;
   const listing = await listingOf(client, source, signal);
   const byPath = new Map(listing.files.map((file) => [file.path, file]));
-  const chosen = selectModelFiles([...byPath.keys()]).map(({ from, to }) => ({ file: byPath.get(from)!, to }));
+  if (checkpoint !== undefined && !byPath.has(checkpoint))
+    throw new ModelStoreError('HubRefused', `${repository}@${source.revision} has no ${checkpoint}.`);
+  const wanted =
+    checkpoint === undefined
+      ? selectModelFiles([...byPath.keys()], 'smallFirst')
+      : [{ from: checkpoint, to: checkpointFile }];
+  const chosen = wanted.map(({ from, to }) => ({ file: byPath.get(from)!, to }));
   // The largest first: then the connections share the small files at the end instead of waiting for one big one.
   chosen.sort((a, b) => b.file.size - a.file.size);
 
@@ -38,12 +47,18 @@ export async function downloadModel(
   await checkDiskSpace(folder, totalBytes - (await presentBytes(folder, chosen)));
   const meter = new ProgressMeter('download', totalBytes, chosen.length, onProgress);
   const files = new Map<string, string>();
-  await forEachConcurrently(chosen, client.options.concurrency, signal, async ({ file, to }, stop) => {
+  const download = async ({ file, to }: (typeof chosen)[number], stop: AbortSignal): Promise<void> => {
     const onBytes = (bytes: number, found: boolean): void => meter.set(to, bytes, found);
-    const download = new FileDownload(client, repository, listing.commit, file, join(folder, to), onBytes);
-    files.set(to, await download.run(stop));
+    const one = new FileDownload(client, repository, listing.commit, file, join(folder, to), onBytes);
+    files.set(to, await one.run(stop));
     meter.finish(to);
-  });
+  };
+  // It says what the repository is, before gigabytes of something else are fetched.
+  const isIndex = ({ to }: (typeof chosen)[number]): boolean => to === 'model_index.json';
+  for (const index of chosen.filter(isIndex)) await download(index, signal);
+  await explainRefusal(folder, () => readModelIndex(folder));
+  const rest = chosen.filter((one) => !isIndex(one));
+  await forEachConcurrently(rest, client.options.concurrency, signal, download);
   return { commit: listing.commit, files };
 }
 

@@ -1,0 +1,81 @@
+import { mkdir, readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { defaultsFile, vaeFile } from '@app/diffusion/files';
+import { HubClient, type HubOptions } from './hub/hub-client';
+import { downloadModel } from './hub/hub-download';
+import { checkpointFile } from './model-files';
+import { checkSource, findFilesIn, listFolder } from './model-layout';
+import type { ModelProgress } from './model-progress';
+import type { ModelSource } from './model-source';
+import { explainDiskErrors, withFaults } from './model-store-error';
+import { type PlacedFiles, placeFiles } from './place-files';
+
+/** What fetching a model needs beside its source. */
+interface FetchOptions {
+  hub: HubOptions;
+  onProgress: ((progress: ModelProgress) => void) | undefined;
+  signal: AbortSignal;
+}
+
+/**
+ * Puts the files of a model into the folder `part`, which of a download is left as it is when it breaks off.
+ * @param vae path of a file with another autoencoder
+ * @throws ModelStoreError
+ */
+export async function fetchModel(
+  source: ModelSource,
+  vae: string | undefined,
+  part: string,
+  { hub, onProgress, signal }: FetchOptions,
+): Promise<PlacedFiles & { origin: string }> {
+  const beside = new Map(vae === undefined ? [] : [[vaeFile, vae]]);
+  if (source.kind === 'hub') {
+    await explainDiskErrors(mkdir(part, { recursive: true }));
+    for (const path of [vaeFile, defaultsFile]) await rm(join(part, path), { force: true });
+    const { commit, files } = await downloadModel(new HubClient(hub), source, part, onProgress, signal);
+    await removeOthers(part, [...files.keys()]);
+    const placed = await placeFiles(beside, part, undefined, signal);
+    const { repository, file } = source;
+    const origin = `${repository}${file ? `/${file}` : ''}@${commit}`;
+    return { origin, files: new Map([...files, ...placed.files]), isLinked: false };
+  }
+  const files = new Map([...(await filesOf(source)), ...beside]);
+  await checkSource(files);
+  await rm(part, { recursive: true, force: true });
+  await explainDiskErrors(mkdir(part));
+  try {
+    return { origin: pathOf(source), ...(await placeFiles(files, part, onProgress, signal)) };
+  } catch (error) {
+    await rm(part, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+type LocalSource = Exclude<ModelSource, { kind: 'hub' }>;
+
+const pathOf = (source: LocalSource): string => (source.kind === 'file' ? source.file : source.folder);
+
+/** The files of a model that is here: absolute path of each, by its path in the model. */
+async function filesOf(source: LocalSource): Promise<Map<string, string>> {
+  if (source.kind === 'file') return new Map([[checkpointFile, source.file]]);
+  const found = await findFilesIn(source.folder);
+  return new Map(found.map(({ from, to }) => [to, join(source.folder, from)]));
+}
+
+/** Removes what an interrupted download of another source has left. */
+async function removeOthers(folder: string, files: readonly string[]): Promise<void> {
+  const names = new Set(files.map((path) => path.split('/')[0]));
+  for (const name of await readdir(folder))
+    if (!names.has(name)) await rm(join(folder, name), { recursive: true, force: true });
+  for (const path of await listFolder(folder)) if (!files.includes(path)) await rm(join(folder, path));
+}
+
+/** Why a source is no model, with its files called as they are there. */
+export function refusalOf(source: ModelSource, vae: string | undefined, faults: string): string {
+  const named = (file: string, path: string, text: string): string =>
+    text.replaceAll(new RegExp(`^${file.replaceAll('.', '\\.')}(?= )`, 'gm'), path);
+  const ofVae = named(vaeFile, vae ?? vaeFile, faults);
+  if (source.kind === 'file') return named(checkpointFile, source.file, ofVae);
+  const from = source.kind === 'folder' ? source.folder : `${source.repository}@${source.revision}`;
+  return withFaults(`${from} is no model to draw with:`, ofVae);
+}
