@@ -8,7 +8,8 @@ import { readSchedulerConfig } from '../schedulers/scheduler-config';
 import { assertFinite, type LatentShape, type RgbImage } from '../tensor/planes';
 import { type PictureTexts, rowsOfTexts } from '../tokenizer/prompt-chunks';
 import { previewLatents } from '../vae/latent-preview';
-import { AbortError } from '../errors';
+import { AbortError, RequestError } from '../errors';
+import type { ModelKind } from '../families/family';
 import { AppliedAdapters } from './applied-adapters';
 import { loadParts, type ModelParts } from './model-parts';
 import { PromptEncoder } from './prompt-encoder';
@@ -20,6 +21,12 @@ import {
   type TextToImageRequest,
 } from './text-to-image-request';
 import { Trajectory } from './trajectory';
+
+/** Why a model of another kind draws nothing from text alone. */
+const needsPicture: Record<Exclude<ModelKind, 'text-to-image'>, string> = {
+  inpainting: 'This model is for inpainting: it needs a picture and a mask, and draws nothing from text alone.',
+  'instruct-pix2pix': 'This model changes pictures: it needs one, and draws nothing from text alone.',
+};
 
 /**
  * Text to image with any model of Stable Diffusion 1.x, 2.x or XL. `generate` draws a request from start to end;
@@ -81,12 +88,13 @@ export class StableDiffusionPipeline extends Renderer {
   async prepare(request: TextToImageRequest): Promise<Trajectory[]> {
     const { width, height, guidanceScale, seeds } = request;
     const { latentChannels, vaeScaleFactor } = this.facts;
+    const { family, schedulerJson, kind } = this.parts.folder;
+    if (kind !== 'text-to-image') throw new RequestError(needsPicture[kind]);
     checkRequest(request, this.facts);
     const shape: LatentShape = [latentChannels, height / vaeScaleFactor, width / vaeScaleFactor];
     const adapters = new AppliedAdapters(request.adapters ?? []);
     const isGuided = guidanceScale > 1 && !this.unet.embedsGuidance;
     const prompt = await this.prompts.encode(request, isGuided, adapters);
-    const { family, schedulerJson } = this.parts.folder;
     const conditioning = {
       adapters: adapters.of('unet'),
       ...(family.hasTimeIds && { timeIds: [height, width, 0, 0, height, width] }),
