@@ -211,10 +211,6 @@ def hub_path(path, kinds):
     return path if kinds is None or path.startswith("text_model.") else "text_model." + path
 
 
-def hub_path(path, kinds):
-    return path if kinds is None or path.startswith("text_model.") else "text_model." + path
-
-
 def added_by(m, down, up, scale):
     return scale * (up.flatten(1) @ down.flatten(1)).reshape(m.weight.shape)
 
@@ -314,29 +310,40 @@ class Record:
         self.arrays |= {k: v.detach().float().contiguous() if v.is_floating_point() else v for k, v in arrays.items()}
 
     @torch.no_grad()
-    def case(self, name, negative=NEGATIVE, prompt=PROMPT, steps=3, cfg=5.0, seed=7, embeddings=False, decoded=False, kind=None, adapters=(), given=(), **options):
-        """given: arrays among options, which are kept as <name>.<option>."""
+    def case(self, name, negative=NEGATIVE, prompt=PROMPT, steps=3, cfg=5.0, seed=7, embeddings=False, decoded=False, kind=None, adapters=(), given=(), seeds=(), **options):
+        """given: arrays among options, which are kept as <name>.<option>. seeds: of several pictures of one call."""
         p, (height, width) = self.pipe, self.size; before = p.scheduler
         if kind: p.scheduler = scheduler(kind)
         two = hasattr(p, "text_encoder_2"); factor = p.vae_scale_factor
-        shape = (1, p.vae.config.latent_channels, height // factor, width // factor); self.arrays[f"{name}.noise"] = torch.randn(shape, generator=generator(seed))
+        shape = (1, p.vae.config.latent_channels, height // factor, width // factor); self.arrays[f"{name}.noise"] = torch.cat([torch.randn(shape, generator=generator(one)) for one in seeds or [seed]])
         for key in given: self.arrays[f"{name}.{key}"] = options[key]
         guided = cfg > 1 and not p.unet.config.time_cond_proj_dim
         if embeddings:
-            skip = {"clip_skip": options["clip_skip"]} if "clip_skip" in options else {}
-            texts = p.encode_prompt(prompt=prompt, device="cpu", num_images_per_prompt=1, do_classifier_free_guidance=guided, negative_prompt=negative, **skip)
+            texts = self.encoded(prompt, negative, guided, **{k: v for k, v in options.items() if k == "clip_skip"})
             self.keep(**{f"{name}.prompt_embeds": texts[0], **({f"{name}.negative_prompt_embeds": texts[1]} if guided else {}), **({f"{name}.pooled_prompt_embeds": texts[2]} if two else {}), **({f"{name}.negative_pooled_prompt_embeds": texts[3]} if two and guided else {})})
         if "InstructPix2Pix" not in type(p).__name__ and "image" not in options: options |= {"height": height, "width": width}
         if "LatentConsistency" not in type(p).__name__: options |= {"negative_prompt": negative}
-        latents = p(prompt=prompt, num_inference_steps=steps, guidance_scale=cfg, generator=generator(seed), output_type="latent", **options).images
+        asked = {"prompt": prompt, **options}
+        if "clip_skip" in options:
+            asked = {k: v for k, v in options.items() if k not in ("negative_prompt", "clip_skip")}; names = ("prompt_embeds", "negative_prompt_embeds", *(("pooled_prompt_embeds", "negative_pooled_prompt_embeds") if two else ()))
+            asked |= dict(zip(names, self.encoded(prompt, negative, guided, clip_skip=options["clip_skip"])))
+        if seeds: asked |= {"num_images_per_prompt": len(seeds)}
+        latents = p(num_inference_steps=steps, guidance_scale=cfg, generator=[generator(one) for one in seeds] or generator(seed), output_type="latent", **asked).images
         assert latents.isfinite().all() and latents.std() < 100, name
         self.keep(**{f"{name}.latents": latents}); print("  ", name, "deviation of the latents", round(latents.std().item(), 2))
         if decoded: self.arrays[f"{name}.decoded"] = p.vae.decode(latents / p.vae.config.scaling_factor).sample.half()
         told = {k: v for k, v in options.items() if not torch.is_tensor(v) and k not in ("height", "width", "negative_prompt")}
-        self.cases.append({"name": name, "prompt": prompt, "negative_prompt": negative, "seed": seed, "steps": steps, "cfg": cfg, "height": height, "width": width, "scheduler": p.scheduler.__class__.__name__,
+        self.cases.append({"name": name, "prompt": prompt, "negative_prompt": negative, **({"seeds": seeds} if seeds else {"seed": seed}), "steps": steps, "cfg": cfg, "height": height, "width": width, "scheduler": p.scheduler.__class__.__name__,
                            "scheduler_config": {k: v for k, v in p.scheduler.config.items() if not k.startswith("_")} if kind else None, "adapters": list(adapters), **told})
         p.scheduler = before
         return latents
+
+    def encoded(self, prompt, negative, guided, **skip):
+        """Embeddings of prompt and negative prompt. diffusers leaves layers out for the prompt alone; here it is for both."""
+        encode = lambda text, **other: self.pipe.encode_prompt(prompt=text, device="cpu", num_images_per_prompt=1, **{"do_classifier_free_guidance": guided, **other}, **skip)
+        texts = list(encode(prompt, negative_prompt=negative))
+        if skip and guided: texts[1] = encode(negative, do_classifier_free_guidance=False)[0]
+        return texts
 
     @torch.no_grad()
     def calls(self):
@@ -394,7 +401,7 @@ def sd15_parts(seed=1, cross=(1, 0), channels=(8, 16), layers=1, **config):
 def sd15(out):
     u, v, t, tok = sd15_parts(1, (1, 1, 0), (8, 16, 16), 2); pipe = sd(u, v, t, tok, PNDM); r = Record(pipe, (64, 96))
     put_folder(pipe, out / "model", {"tokenizer": "<|endoftext|>"}, max_shard_size="200KB"); r.calls()
-    r.case("plain", embeddings=True, decoded=True); r.case("no-guidance", negative=None, cfg=1.0); r.case("ddim", kind=DDIM); r.case("clip-skip", clip_skip=1, embeddings=True)
+    r.case("plain", embeddings=True, decoded=True); r.case("no-guidance", negative=None, cfg=1.0); r.case("ddim", kind=DDIM); r.case("clip-skip", clip_skip=1, embeddings=True); r.case("three-pictures", seeds=[7, 8, 2**32 - 1])
     attention = peft_lora(pipe, 21); linear = kohya_lora(pipe, 22, LINEAR); locon = kohya_lora(pipe, 23, (*LINEAR, *CONVOLUTIONS), rank=2, alpha=1.0)
     adapted(r, out, "lora-attention-peft", attention, "lora-attention", embeddings=True); adapted(r, out, "lora-linear-kohya", linear, "lora-linear", 0.75); adapted(r, out, "locon-kohya", locon, "locon", 0.5)
     for kind, name in (("hada", "loha"), ("lokr", "lokr"), ("diff", "diff")): adapted(r, out, name, lycoris(pipe, 24, kind), name, 0.75)
@@ -452,7 +459,7 @@ def sdxl_turbo(out):
 
 def lcm(out):
     u, v, t, tok = sd15_parts(61, time_cond_proj_dim=16); r = Record(sd(u, v, t, tok, LCM, "LatentConsistencyModelPipeline"))
-    put_folder(r.pipe, out / "model", {"tokenizer": "<|endoftext|>"}); r.calls(); r.case("plain", negative=None, steps=4, cfg=8.0, decoded=True, embeddings=True); r.write(out, base="sd1")
+    put_folder(r.pipe, out / "model", {"tokenizer": "<|endoftext|>"}); r.calls(); r.case("plain", negative=None, steps=4, cfg=8.0, decoded=True, embeddings=True); r.case("weak-guidance", negative=None, steps=1, cfg=1.5); r.write(out, base="sd1")
 
 
 def inpainting(out):
@@ -488,11 +495,16 @@ def single(out, pipe, name="model", model=None, half=False):
     for part in ([pipe.unet, pipe.vae] if model is None else [model]):
         part.save_config(file.parent / "part"); read = type(part).from_single_file(file, config=str(file.parent / "part")).state_dict()
         for k, v in part.state_dict().items(): assert torch.equal(read[k].float(), v), k
+    if model is not None: return
+    pipe.save_pretrained(file.parent / "folder")
+    for told in sorted((file.parent / "folder").rglob("*config.json")):
+        if "tokenizer" not in told.parent.name: put(out / "folder" / told.relative_to(file.parent / "folder"), told.read_bytes())
 
 
 def sd15_file(out):
     tok = tokenizer(CLIP); u = unet(101, (1, 1, 1, 0), (32,) * 4, 2, cross_attention_dim=64, attention_head_dim=8, norm_num_groups=32); v = vae(102, (32,) * 4, 2, norm_num_groups=32)
-    pipe = sd(u, v, text(103, 64, 1, tok, layers=2), tok, PNDM); r = Record(pipe); single(out, pipe, half=True); r.calls(); r.case("plain", embeddings=True, decoded=True)
+    # At 64 x 64 groups of the deepest level would be of one number, whose deviation is all rounding; much guidance multiplies what is left of it.
+    pipe = sd(u, v, text(103, 64, 1, tok, layers=2), tok, PNDM); r = Record(pipe, (128, 128)); single(out, pipe, half=True); r.calls(); r.case("plain", cfg=3.0, embeddings=True, decoded=True)
     net = control(u, 104, (16, 16, 32, 32)); single(out, pipe, "control", net); r.controlled(net); r.write(out, base="sd1")
 
 
