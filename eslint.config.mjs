@@ -33,7 +33,8 @@ const directions = {
     admin: ['docs', 'files', 'http', 'models', 'webhooks'],
   },
   'apps/inference/src': {
-    engine: [],
+    device: [],
+    engine: ['device'],
     metrics: ['engine'],
     pictures: ['engine'],
     drawing: ['engine', 'metrics', 'pictures'],

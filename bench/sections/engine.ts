@@ -75,8 +75,8 @@ async function shared(bench: BenchEngine, graphs: BareGraphs, round: number): Pr
   const requests = mixedRequests(concurrent, round);
   const ms = await msOf(() => Promise.all(requests.map((request) => bench.draw(request))));
   const result: Shared = { ms, stepMs: 0, bareUnetMs: 0, bareDecodeMs: 0 };
-  for (const { rows, engineMs } of bench.steps) {
-    result.stepMs += engineMs;
+  for (const { rows, stepMs } of bench.steps) {
+    result.stepMs += stepMs;
     result.bareUnetMs += await graphs.unetMs(rows);
   }
   for (let i = 0; i < concurrent; i++) result.bareDecodeMs += await graphs.decodeMs();

@@ -42,4 +42,5 @@ export { NotFiniteError, type RgbImage } from './tensor/planes';
 export { ClipTokenizer } from './tokenizer/clip-tokenizer';
 export { type PictureTexts, rowsOfTexts } from './tokenizer/prompt-chunks';
 export { hasCallsInPowersOfTwo, powerOfTwoUpTo } from './unet/unet';
+export { TiledUpscaler, UpscalerError } from './upscaling/tiled-upscaler';
 export { WeightsFileError } from './weights/named-tensor';

@@ -62,7 +62,7 @@ export class DrawingLoop implements OnApplicationBootstrap, BeforeApplicationShu
   /** Claims a task and begins to draw it, so that the next claim sees what is left. */
   private async claim(): Promise<boolean> {
     if (!this.places.hasRoom || !this.clock.agrees || this.engines.isStalled) return false;
-    const loan = await this.engines.places.borrow(0);
+    const loan = this.engines.places.borrow();
     if (!loan) return false;
     let task: DrawingTask | undefined;
     try {

@@ -93,8 +93,8 @@ export class DrawingService {
     let served: Served = { servedBy: model.servedBy };
     this.logger.log('drawing', { taskId: task.id, attempt: task.attempt, model: model.servedBy });
     try {
-      const { source, requiresCuda, refusedOn } = model;
-      const engine = await loan.engineFor({ key: source.key, requiresCuda, refusedOn }, hold.signal);
+      const { source, refusedOn } = model;
+      const engine = await loan.engineFor({ key: source.key, refusedOn }, hold.signal);
       const ended = this.pictures.noteDrawing(task.ownerId, engine.device);
       const drawing = engine.draw({
         owner: task.ownerId,

@@ -14,14 +14,20 @@ import {
 } from '@app/diffusion';
 import type { DrawnModel, FinetuneWeights } from './engine-protocol';
 
-/** What adapters may take that nothing draws with at the moment. */
+/** What all adapters may take together. */
 const keptBytes = 256 * 2 ** 20;
-/** After so long a file that a crash has left is nobody's. */
-const leftForMs = 24 * 3_600_000;
+/** A file that is as old is what a crash has left behind. */
+const leftAfterMs = 24 * 3_600_000;
 
 interface ReadAdapter {
   fitted: FittedAdapter;
   loaded: LoadedAdapter;
+}
+
+interface Kept {
+  adapter: Promise<ReadAdapter>;
+  /** Once it is read. */
+  bytes: number;
 }
 
 /** A model with adapters: what is drawn with. */
@@ -29,85 +35,102 @@ export interface AdaptedModel {
   /** Equal for tasks that one loaded model draws. */
   key: string;
   uses: readonly AdapterUse[];
-  /** Writes the weights that take the place of the model's, if an adapter is not of low rank. */
-  writeChanged?: () => Promise<string>;
+  /** The file of the weights that take the place of the model's, if an adapter is not of low rank. */
+  changedWeights?: () => Promise<string>;
 }
 
 /**
- * The adapters of a device's models, read from their files. The least recently used are forgotten when all together
- * exceed so many bytes. What is not of low rank changes weights: such a model is loaded as one of its own, from a file
- * beside its folder that holds the changed ones.
+ * The adapters that a device draws with, as their files were read: of low rank, they are inputs of a model. The least
+ * recently used are forgotten when all together exceed a number of bytes. What is not of low rank changes weights: such
+ * a model is loaded as one of its own, with a file of these weights, which exists until then.
  */
 export class Adapters {
   /** In order of use; by the model's key and the file's hash. */
-  private readonly read = new Map<string, ReadAdapter>();
+  private readonly kept = new Map<string, Kept>();
+  /** Files of changed weights by the key of what is drawn with. */
+  private readonly changed = new Map<string, Promise<string>>();
   private readonly folder: string;
 
   constructor(cacheDir: string) {
     this.folder = join(cacheDir, 'changed-weights');
+    this.removeLeftovers().catch(() => undefined);
   }
 
-  /** @throws WeightsError if a file is no adapter of this model */
+  /** @throws WeightsError if a file is no adapter of this model, or its kind cannot be used beside the others */
   async adapt(
     { key }: DrawnModel,
     { tensors }: Pick<ModelFolder, 'tensors'>,
     weights: readonly FinetuneWeights[],
   ): Promise<AdaptedModel> {
-    const all: { own: FinetuneWeights; adapter: ReadAdapter }[] = [];
-    for (const own of weights) all.push({ own, adapter: await this.adapterOf(key, tensors, own) });
-    const uses = all.map(({ own: { kind, scale, token }, adapter: { loaded } }) => {
-      return { adapter: loaded, strength: scale, ...(kind === 'textual_inversion' && { token }) };
-    });
-    const [changing, ...others] = all.filter(({ adapter, own }) => adapter.fitted.merged.size > 0 && own.scale !== 0);
-    if (others.length > 0)
-      throw new RequestError('Two of the Fine-Tunes change weights by what is not of low rank; one at a time can.');
+    const uses: AdapterUse[] = [];
+    let changing: { own: FinetuneWeights; fitted: FittedAdapter } | undefined;
+    for (const own of weights) {
+      const { kind, scale, token } = own;
+      const { fitted, loaded } = await this.read(`${key} ${own.hash}`, own.file, tensors);
+      uses.push({ adapter: loaded, strength: scale, ...(kind === 'textual_inversion' && { token }) });
+      if (fitted.merged.size === 0 || scale === 0) continue;
+      if (changing)
+        throw new RequestError('Two of the Fine-Tunes are not of low rank; a picture can have one of those.');
+      changing = { own, fitted };
+    }
     if (!changing) return { key, uses };
-    const { own, adapter } = changing;
-    const writeChanged = () => this.write(adapter.fitted, own.scale);
-    return { key: `${key}+${own.kind}:${own.hash}:${own.scale}`, uses, writeChanged };
+    const { own, fitted } = changing;
+    const changedKey = `${key}+${own.kind}:${own.hash}:${own.scale}`;
+    return { key: changedKey, uses, changedWeights: () => this.write(changedKey, fitted, own.scale) };
   }
 
-  /** Removes what crashes have left behind. */
-  async removeLeftovers(): Promise<void> {
-    for (const name of await readdir(this.folder).catch(() => [])) {
-      const file = join(this.folder, name);
-      const { mtimeMs } = await stat(file);
-      if (Date.now() - mtimeMs > leftForMs) await rm(file, { force: true });
-    }
+  /** Deletes the file of changed weights of what nothing waits to be loaded with. */
+  discard(key: string): void {
+    const file = this.changed.get(key);
+    this.changed.delete(key);
+    file?.then((path) => rm(path, { force: true })).catch(() => undefined);
   }
 
-  private async adapterOf(
-    model: string,
-    tensors: ModelFolder['tensors'],
-    { hash, file }: FinetuneWeights,
-  ): Promise<ReadAdapter> {
-    const key = `${model} ${hash}`;
-    const found = this.read.get(key);
-    this.read.delete(key);
-    if (found) {
-      this.read.set(key, found);
-      return found;
+  private async read(id: string, file: string, tensors: ModelFolder['tensors']): Promise<ReadAdapter> {
+    const kept = this.kept.get(id) ?? { adapter: readFitted(file, tensors), bytes: 0 };
+    this.kept.delete(id);
+    this.kept.set(id, kept);
+    try {
+      const adapter = await kept.adapter;
+      kept.bytes = adapter.loaded.bytes;
+      this.forget();
+      return adapter;
+    } catch (error) {
+      this.kept.delete(id);
+      throw error;
     }
-    const fitted = fitAdapter(await readAdapter(file), tensors);
-    const adapter = { fitted, loaded: await loadAdapter(fitted) };
-    this.read.set(key, adapter);
-    this.forget();
-    return adapter;
   }
 
   private forget(): void {
-    let bytes = [...this.read.values()].reduce((sum, { loaded }) => sum + loaded.bytes, 0);
-    for (const [key, { loaded }] of this.read) {
-      if (bytes <= keptBytes || this.read.size === 1) return;
-      this.read.delete(key);
-      bytes -= loaded.bytes;
+    let bytes = [...this.kept.values()].reduce((sum, kept) => sum + kept.bytes, 0);
+    for (const [oldest, kept] of this.kept) {
+      if (bytes <= keptBytes || this.kept.size === 1) return;
+      this.kept.delete(oldest);
+      bytes -= kept.bytes;
     }
   }
 
-  private async write(fitted: FittedAdapter, scale: number): Promise<string> {
-    await mkdir(this.folder, { recursive: true });
-    const file = join(this.folder, `${randomUUID()}.safetensors`);
-    await writeMerged(fitted, scale, file);
+  private write(key: string, fitted: FittedAdapter, scale: number): Promise<string> {
+    const write = async (): Promise<string> => {
+      await mkdir(this.folder, { recursive: true });
+      const file = join(this.folder, `${randomUUID()}.safetensors`);
+      await writeMerged(fitted, scale, file);
+      return file;
+    };
+    const file = this.changed.get(key) ?? write();
+    this.changed.set(key, file);
     return file;
   }
+
+  private async removeLeftovers(): Promise<void> {
+    for (const name of await readdir(this.folder)) {
+      const file = join(this.folder, name);
+      if (Date.now() - (await stat(file)).mtimeMs > leftAfterMs) await rm(file);
+    }
+  }
+}
+
+async function readFitted(file: string, tensors: ModelFolder['tensors']): Promise<ReadAdapter> {
+  const fitted = fitAdapter(await readAdapter(file), tensors);
+  return { fitted, loaded: await loadAdapter(fitted) };
 }

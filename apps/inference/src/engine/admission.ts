@@ -1,4 +1,3 @@
-import { rm } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   AbortError,
@@ -13,64 +12,65 @@ import { LruMap, removeFrom } from '@app/process';
 import { type AdaptedModel, Adapters } from './adapters';
 import { notAhead } from './batch';
 import type { CallTimes } from './call-times';
-import { DrawingInProgress, isCanceled, pipelineRequest, type Task } from './drawing';
-import type { EngineMessage } from './engine-protocol';
+import { DrawingInProgress, pipelineRequest, type Task } from './drawing';
+import type { NextTry } from './engine-loop';
 import { bytesPerRow, type CallBytes, decodeBytes, encodeBytes, weightBytes } from './memory';
 import type { LoadedModel, Models } from './models';
 import type { Turns } from './turns';
 
-/** Folders of models whose description is kept: more than are drawn with in turn. */
+/** Models whose description is kept: more than are drawn with in turn. */
 const keptFolders = 8;
 
 /** A task that has not begun. */
 interface Waiting {
   task: Task;
   /** The drawing itself, if it began before and ran out of memory beside others. */
-  previous?: DrawingInProgress | undefined;
+  previous?: DrawingInProgress;
+  reading?: Promise<void>;
   /** What it is drawn with, once its files are read. */
   ready?: { folder: ModelFolder; adapted: AdaptedModel };
 }
 
-/** What admission has to know of the engine, and what it tells it. */
-export interface AdmissionHost {
+/** What an engine's thread draws on. */
+export interface ThreadOptions {
   device: Device;
   intraOpNumThreads: number;
   cacheDir: string;
+}
+
+/** What admission has to know of the engine, and what it tells it. */
+export interface AdmissionHost {
   models: Models;
   turns: Turns;
   times: CallTimes;
-  drawings: () => readonly DrawingInProgress[];
-  report: (message: EngineMessage) => void;
+  drawings: readonly DrawingInProgress[];
+  /** Its files are being read. */
+  busy: (task: Task) => void;
   begun: (drawing: DrawingInProgress) => void;
   failed: (task: Task, error: unknown) => void;
-  /** What follows a failure of something that has no rows. */
-  nextTry: (error: unknown, isAlone: boolean) => Promise<'again' | 'alone' | 'end'>;
+  /** What follows when it could not begin. */
+  nextTry: (error: unknown, task: Task) => Promise<NextTry>;
 }
 
 /**
- * The tasks that wait. A task's files are read beside the calls of others, one task at a time; then its model is loaded
- * and its texts are encoded, in the order of owners' turns. One that has no room beside the models in use waits, and who
- * comes after it waits with it, so that it is never overtaken for good.
+ * The tasks that wait. Their files are read between the calls of others; then a task's model is loaded and its texts are
+ * encoded, in the order of owners' turns. One that has no room beside the models in use waits, and who comes after it
+ * waits with it, so that it is never overtaken for good.
  */
 export class Admission {
   private readonly waiting: Waiting[] = [];
   private readonly adapters: Adapters;
   private readonly folders = new LruMap<ModelFolder>(keptFolders);
-  private reading: Promise<void> | undefined;
-  /** Key of the model with which a drawing is about to begin. */
-  private beginning: string | undefined;
 
-  constructor(private readonly host: AdmissionHost) {
-    this.adapters = new Adapters(host.cacheDir);
-    void this.adapters.removeLeftovers().catch(() => undefined);
+  constructor(
+    private readonly options: ThreadOptions,
+    private readonly host: AdmissionHost,
+  ) {
+    this.adapters = new Adapters(options.cacheDir);
   }
 
   get size(): number {
     return this.waiting.length;
-  }
-
-  get modelInUse(): string | undefined {
-    return this.beginning;
   }
 
   add(task: Task): void {
@@ -83,37 +83,28 @@ export class Admission {
   }
 
   /** Ends what is canceled. */
-  endCanceled(isClosed: boolean): void {
-    for (const entry of this.waiting.filter(({ task }) => isClosed || isCanceled(task)))
-      this.fail(entry, new AbortError());
+  endThose(isOver: (task: Task) => boolean): void {
+    for (const entry of this.waiting.filter(({ task }) => isOver(task))) this.fail(entry, new AbortError());
   }
 
-  /** Begins what has room now, and begins to read the files of one other. */
-  async admit(): Promise<void> {
+  /**
+   * Begins what has room now.
+   * @param ms for how long files are read: that is a chain of many small pieces of work, which calls of the device would
+   * stretch for ever
+   */
+  async admit(ms: number): Promise<void> {
+    const until = performance.now() + ms;
     const left = new Set(this.waiting);
     while (left.size > 0) {
       const entry = this.nextInTurn(left);
       left.delete(entry);
-      if (!entry.ready) this.read(entry);
-      else if (entry.task.alone || this.isAnyAlone) {
-        if (this.host.drawings().length > 0) return;
-        await this.tryToBegin(entry);
-      } else if (!this.hasRoom(entry)) return;
-      else if (!this.goesLater(entry)) await this.tryToBegin(entry);
+      await this.read(entry, until);
+      if (!entry.ready) continue;
+      const { drawings } = this.host;
+      const isAlone = entry.task.alone || drawings.some(({ task }) => task.alone);
+      if (drawings.length > 0 && (isAlone || !this.hasRoom(entry, entry.ready))) return;
+      if (!this.goesLater(entry, entry.ready)) await this.tryToBegin(entry, entry.ready);
     }
-  }
-
-  /** Gives so much time to the files that are being read, which are a chain of many small pieces of work. */
-  async goOnReading(ms: number): Promise<void> {
-    if (!this.reading) return;
-    const enough = new AbortController();
-    await Promise.race([this.reading, delay(ms, undefined, { signal: enough.signal }).catch(() => undefined)]);
-    enough.abort();
-  }
-
-  /** Resolves when nothing is read any more. */
-  async close(): Promise<void> {
-    await this.reading;
   }
 
   /** What starts again goes first; then the first task of an owner who is not ahead of others. */
@@ -122,98 +113,91 @@ export class Admission {
     return [...left].find(({ previous }) => previous) ?? notAhead(entries, this.host.turns)[0].entry;
   }
 
-  private get isAnyAlone(): boolean {
-    return this.host.drawings().some(({ task }) => task.alone);
-  }
-
-  private read(entry: Waiting): void {
-    const { task } = entry;
-    const folder = this.folders.get(task.model.key);
-    if (folder && task.adapters.length === 0) {
-      entry.ready = { folder, adapted: { key: task.model.key, uses: [] } };
-      return;
-    }
-    this.reading ??= this.readFiles(entry).finally(() => (this.reading = undefined));
+  private async read(entry: Waiting, until: number): Promise<void> {
+    if (entry.ready) return;
+    const startedAt = performance.now();
+    entry.reading ??= this.readFiles(entry).catch((error: unknown) => this.fail(entry, error));
+    this.host.busy(entry.task);
+    await Promise.race([entry.reading, delay(until - startedAt, undefined, { ref: false })]);
+    this.host.turns.charge(entry.task.owner, performance.now() - startedAt);
   }
 
   private async readFiles(entry: Waiting): Promise<void> {
-    const { model, adapters, owner, id } = entry.task;
-    const startedAt = performance.now();
-    this.host.report({ type: 'busy', id });
-    try {
-      const folder = this.folders.get(model.key) ?? (await readModelFolder(model.folder));
-      this.folders.set(model.key, folder);
-      entry.ready = { folder, adapted: await this.adapters.adapt(model, folder, adapters) };
-    } catch (error) {
-      this.fail(entry, error);
-    } finally {
-      this.host.turns.charge(owner, performance.now() - startedAt);
-    }
+    const { model, adapters } = entry.task;
+    const folder = this.folders.get(model.key) ?? (await readModelFolder(model.folder));
+    this.folders.set(model.key, folder);
+    const adapted = await this.adapters.adapt(model, folder, adapters);
+    if (!this.host.models.has(adapted.key)) await adapted.changedWeights?.();
+    entry.ready = { folder, adapted };
   }
 
-  private hasRoom({ task, ready }: Waiting): boolean {
-    const { folder, adapted } = ready!;
-    return this.host.models.hasRoom(adapted.key, weightBytes(folder, this.host.device), leastCalls(folder, task));
+  private hasRoom({ task }: Waiting, { folder, adapted }: NonNullable<Waiting['ready']>): boolean {
+    return this.host.models.hasRoom(adapted.key, weightBytes(folder, this.options.device), leastCalls(folder, task));
   }
 
   /**
    * Whether its model would be loaded now, and drawings of others end before that would: both times are counted from
    * what their owner has had, so nobody who keeps coming has it wait for longer than it takes itself.
    */
-  private goesLater({ task, ready, previous }: Waiting): boolean {
+  private goesLater({ task, previous }: Waiting, { adapted }: NonNullable<Waiting['ready']>): boolean {
     const { models, turns, times, drawings } = this.host;
-    if (previous || models.has(ready!.adapted.key)) return false;
+    if (previous || models.has(adapted.key)) return false;
     const overAt = turns.of(task.owner) + times.of('loading');
-    return drawings().some(({ owner, msLeft }) => owner !== task.owner && turns.of(owner) + msLeft < overAt);
+    return drawings.some(({ owner, msLeft }) => owner !== task.owner && turns.of(owner) + msLeft < overAt);
   }
 
-  private async tryToBegin(entry: Waiting): Promise<void> {
+  private async tryToBegin(entry: Waiting, ready: NonNullable<Waiting['ready']>): Promise<void> {
     const startedAt = performance.now();
-    this.beginning = entry.ready!.adapted.key;
     try {
-      const drawing = await this.begin(entry);
-      drawing.computeMs += performance.now() - startedAt;
-      removeFrom(this.waiting, entry);
+      const drawing = await this.begin(entry, ready);
+      this.remove(entry);
       this.host.begun(drawing);
     } catch (error) {
-      const next = isCanceled(entry.task) ? 'end' : await this.host.nextTry(error, entry.task.alone ?? false);
+      const next = await this.host.nextTry(error, entry.task);
       if (next === 'end') this.fail(entry, error);
       else if (next === 'alone') entry.task = { ...entry.task, alone: true };
     } finally {
-      this.beginning = undefined;
       this.host.turns.charge(entry.task.owner, performance.now() - startedAt);
     }
   }
 
-  private async begin({ task, ready, previous }: Waiting): Promise<DrawingInProgress> {
+  private async begin(
+    { task, previous }: Waiting,
+    { folder, adapted }: NonNullable<Waiting['ready']>,
+  ): Promise<DrawingInProgress> {
     const { models, times } = this.host;
-    const { folder, adapted } = ready!;
     const model = models.get<LoadedModel>(adapted.key) ?? (await this.load(task, folder, adapted));
-    await models.reserve(model, { textEncoder: leastCalls(folder, task).textEncoder! });
-    const request = { ...pipelineRequest(task.request), adapters: adapted.uses };
-    return new DrawingInProgress(task, model, await model.pipeline.prepare(request), times, previous);
+    await models.reserve(model, { textEncoder: leastCalls(folder, task).textEncoder });
+    const startedAt = performance.now();
+    const trajectories = await model.pipeline.prepare({ ...pipelineRequest(task.request), adapters: adapted.uses });
+    const drawing = new DrawingInProgress(task, model, trajectories, times, previous);
+    drawing.computeMs += performance.now() - startedAt;
+    return drawing;
   }
 
-  private async load(task: Task, folder: ModelFolder, { key, writeChanged }: AdaptedModel): Promise<LoadedModel> {
-    const { models, times, device, intraOpNumThreads } = this.host;
+  private async load(task: Task, folder: ModelFolder, adapted: AdaptedModel): Promise<LoadedModel> {
+    const { models, times } = this.host;
+    const { device, intraOpNumThreads } = this.options;
     const startedAt = performance.now();
-    const changedWeights = await writeChanged?.();
-    const open = () =>
-      StableDiffusionPipeline.load(task.model.folder, {
-        ...{ device, intraOpNumThreads },
-        ...(changedWeights !== undefined && { changedWeights }),
-      });
+    const changedWeights = await adapted.changedWeights?.();
+    const options = { device, intraOpNumThreads, ...(changedWeights !== undefined && { changedWeights }) };
     try {
-      return await models.load<LoadedModel>(key, weightBytes(folder, device), open);
+      const open = () => StableDiffusionPipeline.load(task.model.folder, options);
+      return await models.load<LoadedModel>(adapted.key, weightBytes(folder, device), open);
     } finally {
-      // What is loaded is in memory.
-      if (changedWeights !== undefined) await rm(changedWeights, { force: true });
       times.note('loading', performance.now() - startedAt);
     }
   }
 
   private fail(entry: Waiting, error: unknown): void {
-    if (removeFrom(this.waiting, entry)) this.host.failed(entry.task, error);
+    if (this.remove(entry)) this.host.failed(entry.task, error);
+  }
+
+  private remove(entry: Waiting): boolean {
+    if (!removeFrom(this.waiting, entry)) return false;
+    const { key } = entry.ready?.adapted ?? {};
+    if (key !== undefined && this.waiting.every(({ ready }) => ready?.adapted.key !== key)) this.adapters.discard(key);
+    return true;
   }
 }
 

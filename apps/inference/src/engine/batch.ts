@@ -20,8 +20,8 @@ export interface Candidate {
   denoising: readonly { rows: number }[];
 }
 
-/** What one call of the U-Net moves on by a step. */
-export type Batch<C extends Candidate> = readonly { drawing: C; pictures: C['denoising'] }[];
+/** What one call of the U-Net moves on by a step: pictures of some drawings. */
+export type Batch<C extends Candidate> = readonly { drawing: C; pictures: readonly C['denoising'][number][] }[];
 
 /** What owners have had of the device. */
 export interface OwnersTime {
@@ -71,11 +71,11 @@ export function inTurn<C extends Candidate>(drawings: readonly C[], had: OwnersT
 export function batchOf<C extends Candidate>([first, ...others]: readonly C[], mostRows: number): Batch<C> {
   if (!first) return [];
   let { ranks } = first;
-  const batch: { drawing: C; pictures: C['denoising'] }[] = [];
+  const batch: Batch<C>[number][] = [];
   let rows = 0;
   for (const drawing of [first, ...others]) {
     if (drawing !== first && !mayJoin(drawing, first, ranks)) continue;
-    const pictures = drawing.denoising.filter((picture) => {
+    const pictures = drawing.denoising.filter((picture: C['denoising'][number]) => {
       if (rows > 0 && rows + picture.rows > mostRows) return false;
       rows += picture.rows;
       return true;

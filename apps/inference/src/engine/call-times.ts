@@ -2,24 +2,27 @@ import { LruMap } from '@app/process';
 
 /** Kinds of calls that are remembered: callers choose sizes and lengths of text, so there is no end of them. */
 const keptKinds = 100;
-/** Of each number of rows, the last calls count, in their median: a stall of the machine makes one as long as hundreds. */
+/** Of each number of rows the shortest of the last calls counts: other work of the machine only makes them longer. */
 const keptTimes = 5;
-/** After so many other calls of a kind a measurement is made anew, so that a bad one does not stick. */
+const neededTimes = 3;
+/** After so many calls of other sizes a size is measured anew, so that a bad measurement does not stick. */
 const keptCalls = 300;
-/** A row has to become cheaper by this share for calls of twice as many rows. */
-const worthwhile = 0.03;
+/** Fewer rows are taken if they cost at most this share more each. */
+const tolerance = 0.03;
 /** The most rows of a call in any case, on the processor and on a GPU. */
 const most = { cpu: 16, gpu: 64 };
-/** After so many calls a larger one is tried again: what memory it lacked may have been another process's. */
+/** After so many calls a larger one is tried again: the memory that it lacked may have been another process's. */
 const keptLimit = 1_000;
 
 interface KindTimes {
   calls: number;
+  /** What the last calls of so many rows took, and the number of the last one. */
   byRows: Map<number, { at: number; ms: number[] }>;
+  /** Rows of a call that did not run out of memory. */
   limit?: { rows: number; until: number };
 }
 
-/** What calls of the U-Net, decoding and loading take, as measured of late, and so how many rows a call is to have. */
+/** What calls of the U-Net and other pieces of work take, as measured of late, and how many rows a call is to have. */
 export class CallTimes {
   private readonly kinds = new LruMap<KindTimes>(keptKinds);
   private readonly means = new LruMap<number>(keptKinds);
@@ -33,40 +36,43 @@ export class CallTimes {
     const known = times.byRows.get(rows);
     // The first call of a size is slower than the next ones, and does not count.
     times.byRows.set(rows, { at: times.calls, ms: known ? [...known.ms, ms].slice(-keptTimes) : [] });
-    if (known) for (const name of [kind, 'rows']) this.note(name, ms / rows);
+    if (known) for (const name of [kind, 'any row']) this.note(name, ms / rows);
   }
 
-  /** Milliseconds of a row of this kind at present, else of any kind; 0 until that is known. */
+  /** Milliseconds of a row of this kind, else of any kind; 0 until that is known. */
   rowMs(kind: string): number {
-    return this.of(kind) || this.of('rows');
+    return this.of(kind) || this.of('any row');
   }
 
-  /** Something else than a call of the U-Net took so long. */
+  /** A piece of work of this name took so long. */
   note(name: string, ms: number): void {
     const before = this.means.get(name) ?? ms;
     this.means.set(name, before + (Math.min(ms, 2 * before) - before) / 4);
   }
 
-  /** What `note` was told, in a moving average; 0 until that is known. */
+  /** What pieces of work of this name take, in a moving average; 0 until that is known. */
   of(name: string): number {
     return this.means.get(name) ?? 0;
   }
 
   /**
-   * Rows of a call from which on more would not make a row cheaper: twice as many as long as that has helped. A number
-   * that is not measured yet is tried.
+   * The fewest rows of a call with which a row is about as cheap as with any number that was measured. Twice as many are
+   * tried until that has not helped twice.
    * @param ofPicture rows of one picture
    */
   mostRows(kind: string, ofPicture: number): number {
     const { limit, calls } = this.timesOf(kind);
     const learnt = limit && calls < limit.until ? limit.rows : Infinity;
     const top = Math.min(learnt, this.isCpu ? most.cpu : most.gpu);
-    let rows = ofPicture;
-    for (; 2 * rows <= top; rows *= 2) {
-      const [one, two] = [this.msOf(kind, rows), this.msOf(kind, 2 * rows)];
-      if (one === undefined || (two !== undefined && two > 2 * one * (1 - worthwhile))) break;
+    const measured: { rows: number; rowMs: number }[] = [];
+    let best = { rows: ofPicture, rowMs: Infinity };
+    for (let rows = ofPicture; rows <= Math.max(top, ofPicture) && rows <= 4 * best.rows; rows *= 2) {
+      const ms = this.msOf(kind, rows);
+      if (ms === undefined) return rows;
+      measured.push({ rows, rowMs: ms / rows });
+      if (ms / rows < best.rowMs * (1 - tolerance)) best = measured.at(-1)!;
     }
-    return rows;
+    return measured.find(({ rowMs }) => rowMs <= best.rowMs * (1 + tolerance))!.rows;
   }
 
   /** A call of so many rows ran out of memory: the next ones have half of them. @returns whether that is fewer */
@@ -86,7 +92,6 @@ export class CallTimes {
   private msOf(kind: string, rows: number): number | undefined {
     const { calls, byRows } = this.timesOf(kind);
     const { at, ms } = byRows.get(rows) ?? { at: 0, ms: [] };
-    if (ms.length < 2 || calls - at >= keptCalls) return undefined;
-    return ms.toSorted((a, b) => a - b)[Math.floor((ms.length - 1) / 2)];
+    return ms.length < neededTimes || calls - at >= keptCalls ? undefined : Math.min(...ms);
   }
 }

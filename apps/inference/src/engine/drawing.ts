@@ -89,8 +89,13 @@ export class DrawingInProgress implements Candidate {
     return sum(this.pictures, ({ rows, trajectory }) => rows * trajectory.totalSteps);
   }
 
+  /** Equal for calls that take equally long. */
+  get callKind(): string {
+    return `${this.kind} ${this.ranks}`;
+  }
+
   get rowMs(): number {
-    return this.times.rowMs(`${this.kind} ${this.ranks}`);
+    return this.times.rowMs(this.callKind);
   }
 
   get msLeft(): number {

@@ -7,6 +7,7 @@ import {
   OutOfMemoryError,
   RequestError,
   SafetensorsError,
+  UpscalerError,
   WeightsError,
 } from '@app/diffusion';
 import type { DrawnModel, EngineCommand, EngineMessage, Failure, FinetuneWeights } from './engine-protocol';
@@ -44,11 +45,6 @@ export class EngineBrokenError extends Error {
 /** The engine's thread ended or hangs, with all that it drew: any of these may be at fault. */
 export class EngineLostError extends EngineBrokenError {
   override readonly name = 'EngineLostError';
-}
-
-/** A file that is not an upscaler. */
-export class UpscalerError extends Error {
-  override readonly name = 'UpscalerError';
 }
 
 /** The failure that an engine's thread reported, as an error. */

@@ -13,30 +13,29 @@ describe(EnginePlaces.name, () => {
     const engines = devices.map((device) => new FakeEngine(device));
     return { engines, places: new EnginePlaces(new Map(engines.map((engine) => [engine.device, engine])), 4) };
   };
-  const a = { key: 'a', requiresCuda: false };
-  const b = { key: 'b', requiresCuda: false };
-  const cuda = { key: 'c', requiresCuda: true };
+  const a = { key: 'a' };
+  const b = { key: 'b' };
+  const cuda = { key: 'c', refusedOn: ['cpu'] };
   const deviceFor = async (loan: Loan<FakeEngine> | undefined, request: PlaceRequest) =>
     (await loan!.engineFor(request)).device;
   const take = async (places: EnginePlaces<FakeEngine>, request: PlaceRequest) => {
-    const loan = await places.borrow(0);
+    const loan = places.borrow();
     return { loan: loan!, device: await deviceFor(loan, request) };
   };
 
   it('lends as many places as there are, and lends again what is given back', async () => {
     const { places } = of('cuda:0', 'cuda:1');
     expect(places.count).toBe(8);
-    const loans = await Promise.all(Array.from({ length: 8 }, () => places.borrow(0)));
+    const loans = Array.from({ length: 8 }, () => places.borrow());
     for (const loan of loans) expect(loan).toBeDefined();
-    expect(await places.borrow(1)).toBeUndefined();
-    const next = places.borrow(60_000);
+    expect(places.borrow()).toBeUndefined();
     loans[0]?.giveBack();
     loans[0]?.giveBack();
-    expect(await next).toBeDefined();
-    expect(await places.borrow(1)).toBeUndefined();
+    expect(places.borrow()).toBeDefined();
+    expect(places.borrow()).toBeUndefined();
     expect(await deviceFor(loans[1], a)).toMatch(/^cuda:/);
     loans[1]?.giveBack();
-    expect(await places.borrow(1)).toBeDefined();
+    expect(places.borrow()).toBeDefined();
   });
 
   it('gets back the place that the first call has taken, although a later one names another model', async () => {
@@ -46,19 +45,19 @@ describe(EnginePlaces.name, () => {
     expect([...places.loadedKeys]).toEqual(['a']);
     loan.giveBack();
     expect([...places.loadedKeys]).toEqual([]);
-    const loans = await Promise.all(Array.from({ length: 4 }, () => places.borrow(0)));
+    const loans = Array.from({ length: 4 }, () => places.borrow());
     for (const each of loans) expect(each).toBeDefined();
   });
 
   it('takes one place for calls that come at the same time', async () => {
     const { places } = of('cuda:0', 'cuda:1');
-    const loan = (await places.borrow(0))!;
+    const loan = places.borrow()!;
     const [first, second] = await Promise.all([loan.engineFor(a), loan.engineFor(b)]);
     expect(second).toBe(first);
     loan.giveBack();
-    const loans = await Promise.all(Array.from({ length: 8 }, () => places.borrow(0)));
+    const loans = Array.from({ length: 8 }, () => places.borrow());
     for (const each of loans) expect(each).toBeDefined();
-    expect(await places.borrow(1)).toBeUndefined();
+    expect(places.borrow()).toBeUndefined();
   });
 
   it('chooses the engine that has the model loaded, else the one with most places free', async () => {
@@ -88,7 +87,7 @@ describe(EnginePlaces.name, () => {
     expect(devices).toEqual(['cuda:0', 'cuda:0', 'cuda:0', 'cuda:0', 'cpu']);
   });
 
-  it('gives what needs CUDA to a CUDA engine only, as soon as one has a place', async () => {
+  it('gives what the processor has refused to a GPU only, as soon as one has a place', async () => {
     const { places } = of('cpu', 'cuda:0');
     const taken = [];
     for (let n = 0; n < 4; n++) taken.push(await take(places, cuda));
@@ -107,7 +106,7 @@ describe(EnginePlaces.name, () => {
   it('ends the wait for a place when the task is given up, and lends that place to another', async () => {
     const { places } = of('cpu', 'cuda:0');
     for (let n = 0; n < 4; n++) await take(places, cuda);
-    const loan = (await places.borrow(0))!;
+    const loan = places.borrow()!;
     const stop = new AbortController();
     const late = loan.engineFor(cuda, stop.signal);
     stop.abort();
@@ -115,7 +114,7 @@ describe(EnginePlaces.name, () => {
     await expect(loan.engineFor(cuda, stop.signal)).rejects.toThrow(DrawingAbortedError);
     loan.giveBack();
     for (let n = 0; n < 4; n++) expect((await take(places, a)).device).toBe('cpu');
-    expect(await places.borrow(1)).toBeUndefined();
+    expect(places.borrow()).toBeUndefined();
   });
 
   it('passes over a device that has refused the model, while another may draw it', async () => {
@@ -123,10 +122,6 @@ describe(EnginePlaces.name, () => {
     engines[1].loadedKeys.add('a');
     expect((await take(places, { ...a, refusedOn: ['cuda:0'] })).device).toBe('cpu');
     expect((await take(places, { ...a, refusedOn: ['cuda:0', 'cpu'] })).device).toBe('cuda:0');
-  });
-
-  it('gives it to any engine where none has CUDA, which says why it cannot be drawn', async () => {
-    expect((await take(of('cpu').places, cuda)).device).toBe('cpu');
   });
 
   it('knows what is loaded where a place is free', async () => {

@@ -12,7 +12,6 @@ export interface PlacedEngine {
 export interface PlaceRequest {
   /** Key of its model. */
   key: string;
-  requiresCuda: boolean;
   /** Devices on which its model is known to be of no use. */
   refusedOn?: readonly string[];
 }
@@ -20,8 +19,7 @@ export interface PlaceRequest {
 /** A place on loan: some engine's until the task is known, then that of the engine that draws it. */
 export interface Loan<E> {
   /**
-   * Chooses the engine. Resolves when it has a place; the first call decides, and a later one gets what that has
-   * chosen.
+   * Chooses the engine. Resolves when it has a place; a later call gets what the first one has chosen.
    * @throws DrawingAbortedError if `signal` aborts before that
    */
   engineFor(request: PlaceRequest, signal?: AbortSignal): Promise<E>;
@@ -36,18 +34,13 @@ interface Seats<E> {
   taken: string[];
 }
 
-interface Choosing<E> {
-  request: PlaceRequest;
-  found: (seats: Seats<E>) => void;
-}
-
 /** The places of all engines. One is taken before a task is claimed, so that no more are claimed than can be drawn. */
 export class EnginePlaces<E extends PlacedEngine> {
   private readonly seats: readonly Seats<E>[];
   /** Loans whose engine is not chosen. */
   private open = 0;
-  private readonly borrowing: (() => void)[] = [];
-  private readonly choosing: Choosing<E>[] = [];
+  /** Tasks whose engine has no place free yet. */
+  private readonly waiting: { request: PlaceRequest; found: (seats: Seats<E>) => void }[] = [];
 
   constructor(
     engines: ReadonlyMap<Device, E>,
@@ -63,101 +56,72 @@ export class EnginePlaces<E extends PlacedEngine> {
 
   /** Devices of the engines that have a place free. */
   get freeDevices(): Device[] {
-    return this.seats.filter((seats) => this.hasPlace(seats)).map(({ device }) => device);
+    return this.free.map(({ device }) => device);
   }
 
   /** Keys of the models that are loaded, or about to be, by an engine that has a place free. */
   get loadedKeys(): Set<string> {
-    const able = this.seats.filter((seats) => this.hasPlace(seats));
-    return new Set(able.flatMap(({ engine, taken }) => [...engine.loadedKeys, ...taken]));
+    return new Set(this.free.flatMap(({ engine, taken }) => [...engine.loadedKeys, ...taken]));
   }
 
-  /**
-   * Takes a place of whichever engine; undefined when none is free within `timeoutMs`. What is
-   * borrowed has to be given back.
-   */
-  async borrow(timeoutMs: number): Promise<Loan<E> | undefined> {
-    if (this.hasOpenPlace) this.open++;
-    else if (!(await this.nextFree(timeoutMs))) return undefined;
-    /** A place, and the key of the model that it was taken for. */
-    let taken: { seats: Seats<E>; key: string } | undefined;
-    /** The choice of the engine. Nobody makes a second one: it would take another place, which is never given back. */
+  /** Takes a place of whichever engine, which has to be given back; undefined when none is free. */
+  borrow(): Loan<E> | undefined {
+    const taken = this.seats.reduce((sum, each) => sum + each.taken.length, 0);
+    if (taken + this.open >= this.count) return undefined;
+    this.open++;
+    let place: { seats: Seats<E>; key: string } | undefined;
+    // Nobody makes a second choice: it would take another place, which is never given back.
     let choice: Promise<E> | undefined;
-    const take = async (request: PlaceRequest, signal?: AbortSignal): Promise<E> => {
-      taken = { seats: await this.waitForSeats(request, signal), key: request.key };
-      return taken.seats.engine;
-    };
     let isOut = true;
+    const choose = async (request: PlaceRequest, signal?: AbortSignal): Promise<E> => {
+      place = { seats: await this.seatsFor(request, signal), key: request.key };
+      return place.seats.engine;
+    };
     return {
       engineFor: (request, signal) =>
-        (choice ??= take(request, signal).catch((error: Error) => {
+        (choice ??= choose(request, signal).catch((error: Error) => {
           choice = undefined;
           throw error;
         })),
       giveBack: () => {
         if (!isOut) return;
         isOut = false;
-        if (taken) removeFrom(taken.seats.taken, taken.key);
+        if (place) removeFrom(place.seats.taken, place.key);
         else this.open--;
         this.serve();
       },
     };
   }
 
-  private get hasOpenPlace(): boolean {
-    return this.seats.reduce((free, { taken }) => free + this.placesOfEngine - taken.length, 0) > this.open;
+  private get free(): Seats<E>[] {
+    return this.seats.filter(({ taken }) => taken.length < this.placesOfEngine);
   }
 
-  private hasPlace({ taken }: Seats<E>): boolean {
-    return taken.length < this.placesOfEngine;
-  }
-
-  private nextFree(timeoutMs: number): Promise<boolean> {
-    return new Promise((resolve) => {
-      const take = (): void => {
-        clearTimeout(timer);
-        this.open++;
-        resolve(true);
-      };
-      const timer = setTimeout(() => {
-        removeFrom(this.borrowing, take);
-        resolve(false);
-      }, timeoutMs);
-      this.borrowing.push(take);
-    });
-  }
-
-  private waitForSeats(request: PlaceRequest, signal?: AbortSignal): Promise<Seats<E>> {
+  private seatsFor(request: PlaceRequest, signal?: AbortSignal): Promise<Seats<E>> {
     return new Promise((resolve, reject) => {
       const giveUp = (): void => {
-        removeFrom(this.choosing, entry);
+        removeFrom(this.waiting, entry);
         reject(new DrawingAbortedError('The task was given up before an engine had a place for it.'));
       };
-      const entry = {
-        request,
-        found: (seats: Seats<E>) => (signal?.removeEventListener('abort', giveUp), resolve(seats)),
-      };
+      const found = (seats: Seats<E>): void => (signal?.removeEventListener('abort', giveUp), resolve(seats));
+      const entry = { request, found };
       if (signal?.aborted) return giveUp();
       signal?.addEventListener('abort', giveUp, { once: true });
-      this.choosing.push(entry);
+      this.waiting.push(entry);
       this.serve();
     });
   }
 
-  /**
-   * Gives free places to those who wait for them: tasks first, in order, each as soon as an engine
-   * that can draw it has one.
-   */
+  /** Gives free places to those who wait for them, in order, each as soon as an engine that can draw it has one. */
   private serve(): void {
-    for (const entry of [...this.choosing]) {
+    for (const entry of [...this.waiting]) {
       const seats = this.best(entry.request);
       if (!seats) continue;
-      removeFrom(this.choosing, entry);
+      removeFrom(this.waiting, entry);
       seats.taken.push(entry.request.key);
       this.open--;
       entry.found(seats);
     }
-    while (this.hasOpenPlace && this.borrowing.length > 0) this.borrowing.shift()!();
   }
 
   /**
@@ -165,12 +129,10 @@ export class EnginePlaces<E extends PlacedEngine> {
    * the model too than leave half of another's places and more to it. The processor draws only what no GPU has a place
    * for, because it is many times slower.
    */
-  private best({ key, requiresCuda, refusedOn = [] }: PlaceRequest): Seats<E> | undefined {
-    const isFit = ({ device }: Seats<E>): boolean =>
-      (!requiresCuda || device.startsWith('cuda:')) && !refusedOn.includes(device);
+  private best({ key, refusedOn = [] }: PlaceRequest): Seats<E> | undefined {
     // Where no engine can draw it, one has to say why.
-    const fitting = this.seats.some(isFit) ? this.seats.filter(isFit) : this.seats;
-    const able = fitting.filter((seats) => this.hasPlace(seats));
+    const isRefused = this.seats.every(({ device }) => refusedOn.includes(device));
+    const able = this.free.filter(({ device }) => isRefused || !refusedOn.includes(device));
     const gpus = able.filter(({ device }) => device !== 'cpu');
     const [freest, ...others] = (gpus.length > 0 ? gpus : able).sort((a, b) => a.taken.length - b.taken.length);
     const loaded = [freest, ...others].find(

@@ -13,7 +13,7 @@ export interface EngineState {
   memoryBytes: number;
 }
 
-/** Follows the reports of an engine's thread. */
+/** Follows the messages of an engine's thread. */
 export class EngineStateReader {
   private readonly loaded = new Map<string, number>();
   private memoryBytes = 0;
@@ -24,11 +24,11 @@ export class EngineStateReader {
     return new Set(this.loaded.keys());
   }
 
-  note(report: EngineMessage): void {
-    if (report.type === 'ready') this.memoryBytes = report.memoryBytes;
-    else if (report.type === 'loaded') this.loaded.set(report.key, report.modelBytes);
-    else if (report.type === 'released') this.loaded.delete(report.key);
-    else if (report.type === 'stepped') this.last = { pictures: report.pictures, stepMs: report.stepMs };
+  note(message: EngineMessage): void {
+    if (message.type === 'ready') this.memoryBytes = message.memoryBytes;
+    else if (message.type === 'loaded') this.loaded.set(message.key, message.modelBytes);
+    else if (message.type === 'released') this.loaded.delete(message.key);
+    else if (message.type === 'stepped') this.last = { pictures: message.pictures, stepMs: message.stepMs };
   }
 
   /** Its thread has ended, with all that it had loaded. */
@@ -39,13 +39,8 @@ export class EngineStateReader {
 
   /** @param tasks that it draws now */
   state(tasks: number): EngineState {
-    const last = tasks > 0 ? this.last : undefined;
-    return {
-      tasks,
-      pictures: last?.pictures ?? 0,
-      stepMs: last ? Math.round(last.stepMs) : null,
-      loaded: [...this.loaded].map(([key, bytes]) => ({ key, bytes })),
-      memoryBytes: this.memoryBytes,
-    };
+    const { pictures, stepMs } = (tasks > 0 && this.last) || { pictures: 0, stepMs: null };
+    const loaded = [...this.loaded].map(([key, bytes]) => ({ key, bytes }));
+    return { tasks, pictures, stepMs: stepMs && Math.round(stepMs), loaded, memoryBytes: this.memoryBytes };
   }
 }

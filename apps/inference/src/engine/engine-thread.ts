@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { onceEach } from '@app/process';
-import { chooseDevice, defaultMemoryBytes, DeviceUnavailableError } from './device/device';
+import { chooseDevice, defaultMemoryBytes, DeviceUnavailableError } from '../device/device';
 import { EngineLoop } from './engine-loop';
 import type { EngineCommand, EngineMessage, EngineSettings } from './engine-protocol';
 

@@ -1,11 +1,12 @@
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { Device } from '@app/diffusion';
-import { DeviceUnavailableError } from './device/device';
+import { DeviceUnavailableError } from '../device/device';
 import { DrawingAbortedError, EngineLostError, failureError } from './engine-errors';
 import type {
   DrawingProgress,
   DrawingStarted,
+  DrawnModel,
   DrawRequest,
   EngineCommand,
   EngineMessage,
@@ -13,7 +14,6 @@ import type {
   EngineStep,
   FinetuneWeights,
   ModelLoaded,
-  DrawnModel,
   RgbPicture,
   UpscalerSource,
 } from './engine-protocol';
@@ -63,6 +63,7 @@ interface RunningThread {
   device: Device;
 }
 
+/** A drawing that the thread has been asked for. */
 interface Pending {
   drawing: Drawing;
   /** Whether the thread has begun it. */
@@ -125,11 +126,11 @@ export class Engine {
     const { owner, model, adapters = [], request, upscaler, signal } = drawing;
     const id = this.nextId++;
     const cancel = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
+    const about = { id, owner, model, adapters, request, cancel, ...(upscaler && { upscaler }) };
+    const command: EngineCommand = { type: 'draw', ...about };
     const stop = (): void => void Atomics.store(new Int32Array(cancel), 0, 1);
     if (signal?.aborted) stop();
     signal?.addEventListener('abort', stop, { once: true });
-    const about = { id, owner, model, adapters, request, ...(upscaler && { upscaler }) };
-    const command: EngineCommand = { type: 'draw', ...about, cancel };
     try {
       return await new Promise((resolve, reject) => {
         this.pending.set(id, { drawing, resolve, reject });
@@ -137,7 +138,8 @@ export class Engine {
         this.running().then(({ worker }) => worker.postMessage(command), reject);
       });
     } finally {
-      this.removePending(id);
+      this.pending.delete(id);
+      if (this.pending.size === 0) this.watch.stop();
       signal?.removeEventListener('abort', stop);
     }
   }
@@ -153,17 +155,9 @@ export class Engine {
     const { worker } = running;
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, deadlineMs);
-      worker.once('exit', () => {
-        clearTimeout(timer);
-        resolve();
-      });
+      worker.once('exit', () => (clearTimeout(timer), resolve()));
       worker.postMessage({ type: 'close' } satisfies EngineCommand);
     });
-  }
-
-  private removePending(id: number): void {
-    this.pending.delete(id);
-    if (this.pending.size === 0) this.watch.stop();
   }
 
   private hangs(silentMs: number): void {
@@ -198,14 +192,14 @@ export class Engine {
     return new Promise((resolve, reject) => {
       const worker = new Worker(threadFile ?? join(__dirname, 'engine-thread.js'), { workerData: settings });
       let cause: unknown;
-      worker.on('message', (report: EngineMessage) => {
-        this.reader.note(report);
-        if (report.type === 'ready') resolve({ worker, device: (this.device = report.device) });
-        else if (report.type === 'unavailable') {
-          if (this.device) this.giveUp(report.reason);
+      worker.on('message', (message: EngineMessage) => {
+        this.reader.note(message);
+        if (message.type === 'ready') resolve({ worker, device: (this.device = message.device) });
+        else if (message.type === 'unavailable') {
+          if (this.device) this.giveUp(message.reason);
           else this.isOver = true;
-          reject(new DeviceUnavailableError(report.reason));
-        } else this.handleReport(report);
+          reject(new DeviceUnavailableError(message.reason));
+        } else this.hear(message);
       });
       worker.on('error', (error) => (cause = error));
       worker.once('exit', (code) => {
@@ -219,34 +213,34 @@ export class Engine {
     });
   }
 
+  private hear(message: Exclude<EngineMessage, { type: 'ready' | 'unavailable' }>): void {
+    this.watch.heard();
+    if (message.type === 'note') return this.options.onNote?.(message.text);
+    if (message.type === 'loaded') return this.options.onLoaded?.(message);
+    if (message.type === 'released') return this.options.onReleased?.(message.key);
+    if (message.type === 'stepped') {
+      this.broken = 0;
+      return this.options.onStep?.(message);
+    }
+    const pending = this.pending.get(message.id);
+    // A drawing that stalled may still say something.
+    if (!pending) return;
+    const { drawing } = pending;
+    if (message.type === 'started') {
+      pending.isBegun = true;
+      drawing.onStarted?.(message);
+    } else if (message.type === 'progress') drawing.onProgress?.(message);
+    else if (message.type === 'picture') drawing.onPicture(message.index, message.picture, message.upscaled);
+    else if (message.type === 'done') pending.resolve({ computeMs: message.computeMs });
+    else if (message.type === 'failed') {
+      pending.reject(failureError(message));
+      this.noteFailure(message);
+    }
+  }
+
   /** A task that needs too much memory says nothing about the device, and the processor has no state to lose. */
   private noteFailure({ failure, message, outOfMemory }: Extract<EngineMessage, { type: 'failed' }>): void {
     if (failure !== 'broken' || outOfMemory || this.device === 'cpu') return;
     if (++this.broken >= mostBroken) this.giveUp(message);
-  }
-
-  private handleReport(report: Exclude<EngineMessage, { type: 'ready' | 'unavailable' }>): void {
-    this.watch.heard();
-    if (report.type === 'note') return this.options.onNote?.(report.text);
-    if (report.type === 'loaded') return this.options.onLoaded?.(report);
-    if (report.type === 'released') return this.options.onReleased?.(report.key);
-    if (report.type === 'stepped') {
-      this.broken = 0;
-      return this.options.onStep?.(report);
-    }
-    const pending = this.pending.get(report.id);
-    // A drawing that stalled may still say something.
-    if (!pending) return;
-    const { drawing } = pending;
-    if (report.type === 'started') {
-      pending.isBegun = true;
-      drawing.onStarted?.(report);
-    } else if (report.type === 'progress') drawing.onProgress?.(report);
-    else if (report.type === 'picture') drawing.onPicture(report.index, report.picture, report.upscaled);
-    else if (report.type === 'done') pending.resolve({ computeMs: report.computeMs });
-    else if (report.type === 'failed') {
-      pending.reject(failureError(report));
-      this.noteFailure(report);
-    }
   }
 }

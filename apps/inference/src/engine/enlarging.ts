@@ -1,11 +1,11 @@
 import { stat } from 'node:fs/promises';
-import { type Device, executionProviders, type RgbImage } from '@app/diffusion';
+import { executionProviders, type RgbImage, TiledUpscaler } from '@app/diffusion';
+import type { ThreadOptions } from './admission';
 import type { CallTimes } from './call-times';
 import type { DrawingInProgress, Picture } from './drawing';
 import type { EngineMessage, UpscalerSource } from './engine-protocol';
 import { sessionBytes, tileBytes } from './memory';
 import type { LoadedUpscaler, Models } from './models';
-import { TiledUpscaler } from './tiled-upscaler';
 
 /** The picture that is being enlarged, tile by tile. */
 export class Enlarging {
@@ -13,7 +13,7 @@ export class Enlarging {
     { drawing: DrawingInProgress; key: string; tiles?: AsyncGenerator<void, RgbImage>; ms: number } | undefined;
 
   constructor(
-    private readonly options: { device: Device; intraOpNumThreads: number },
+    private readonly options: ThreadOptions,
     private readonly models: Models,
     private readonly times: CallTimes,
     private readonly report: (message: EngineMessage) => void,

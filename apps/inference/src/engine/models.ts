@@ -1,9 +1,7 @@
-import { ModelFolderError, type StableDiffusionPipeline } from '@app/diffusion';
+import { ModelFolderError, type StableDiffusionPipeline, type TiledUpscaler, UpscalerError } from '@app/diffusion';
 import { KnownFaults } from '@app/process';
-import { UpscalerError } from './engine-errors';
 import type { EngineMessage } from './engine-protocol';
 import type { CallBytes } from './memory';
-import type { TiledUpscaler } from './tiled-upscaler';
 
 /** Anything with sessions, and what they take. */
 export interface Loaded<T = { release(): Promise<void> }> {
@@ -87,7 +85,7 @@ export class Models {
   async reserve(model: Loaded, calls: CallBytes): Promise<void> {
     const all = larger(model.calls, calls);
     const growth = sumOf(all) - sumOf(model.calls);
-    if (growth > 0) await this.makeRoom(growth);
+    if (growth > 0) await this.makeRoom(growth, model.key);
     model.calls = all;
   }
 
@@ -107,8 +105,8 @@ export class Models {
     return [...this.loaded.values()].reduce((sum, model) => sum + bytesOf(model), 0);
   }
 
-  private async makeRoom(bytes: number): Promise<void> {
-    for (const key of this.idle()) {
+  private async makeRoom(bytes: number, forKey?: string): Promise<void> {
+    for (const key of this.idle().filter((each) => each !== forKey)) {
       if (this.bytes + bytes <= this.budgetBytes) return;
       await this.release(key);
     }

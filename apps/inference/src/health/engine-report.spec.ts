@@ -40,14 +40,14 @@ describe(reportOf.name, () => {
 
   it('has the batch and the time of the last step, as long as something is drawn', () => {
     expect(report(1)).toEqual({ ...idle, tasks: 1, loaded: [] });
-    reader.note({ type: 'stepped', drawings: 2, pictures: 5, rows: 10, stepMs: 120.4, engineMs: 60.2 });
+    reader.note({ type: 'stepped', drawings: 2, pictures: 5, rows: 10, stepMs: 120.4 });
     expect(report(2)).toMatchObject({ tasks: 2, pictures: 5, stepMs: 120 });
     expect(report(0)).toEqual({ ...idle, loaded: [] });
   });
 
   it('has nothing of a thread that has ended', () => {
     load(`shapes@${hash}`, 100);
-    reader.note({ type: 'stepped', drawings: 1, pictures: 1, rows: 2, stepMs: 50, engineMs: 50 });
+    reader.note({ type: 'stepped', drawings: 1, pictures: 1, rows: 2, stepMs: 50 });
     reader.clear();
     expect(report(1)).toEqual({ ...idle, tasks: 1, loaded: [] });
   });

@@ -1,14 +1,16 @@
-import {
-  asOutOfMemory,
-  type GraphSession,
-  isGraphFault,
-  ModelFolderError,
-  ModelSession,
-  OutOfMemoryError,
-} from '@app/diffusion';
 import { type InferenceSession, Tensor } from 'onnxruntime-node';
-import { UpscalerError } from './engine-errors';
-import type { RgbPicture } from './engine-protocol';
+import { ModelFolderError, OutOfMemoryError } from '../errors';
+import { isGraphFault } from '../sessions/graph-fault';
+import { asOutOfMemory, type GraphSession, ModelSession } from '../sessions/model-session';
+import type { RgbImage } from '../tensor/planes';
+
+/** A file that is no upscaler. The message is a clause that says why. */
+export class UpscalerError extends Error {
+  override readonly name = 'UpscalerError';
+}
+
+/** Pixels that neighbouring tiles have in common, if a tile is large enough. */
+const widestOverlap = 32;
 
 const notOnePicture = 'it does not take one picture and give one.';
 
@@ -17,7 +19,7 @@ const freeTileEdge = 128;
 
 /**
  * An ESRGAN-style upscaler: maps RGB planes in 0..1, [1, 3, height, width], to a whole multiple of the size. Pictures
- * are processed in overlapping tiles whose seams are blended.
+ * are enlarged in tiles that overlap, and each gives what is nearer to its middle, so that no border shows.
  */
 export class TiledUpscaler {
   private constructor(
@@ -52,37 +54,24 @@ export class TiledUpscaler {
 
   /**
    * Enlarges as often as the long edge stays within `maxLongEdge`, tile by tile; the same picture if that is never.
-   * Besides the two pictures, one row of tiles is held.
    * @throws UpscalerError if the model gives something else than three planes of float32
    * @throws OutOfMemoryError if a tile needs more than there is
    */
-  async *enlarge(picture: RgbPicture, maxLongEdge: number): AsyncGenerator<void, RgbPicture> {
+  async *enlarge(picture: RgbImage, maxLongEdge: number): AsyncGenerator<void, RgbImage> {
+    const { tile, scale } = this;
     let enlarged = picture;
-    while (Math.max(enlarged.width, enlarged.height) * this.scale <= maxLongEdge)
-      enlarged = yield* this.enlargeOnce(enlarged);
-    return enlarged;
-  }
-
-  private async *enlargeOnce(picture: RgbPicture): AsyncGenerator<void, RgbPicture> {
-    const { scale, tile } = this;
-    const columns = planTiles(picture.width, tile.width, scale);
-    const rows = planTiles(picture.height, tile.height, scale);
-    const [width, height] = [picture.width * scale, picture.height * scale];
-    const data = new Uint8Array(width * height * 3);
-    // Sums of weighted tiles of the current row; the part that overlaps the next row is carried over.
-    const band = new Float32Array(Math.min(tile.height * scale, height) * width * 3);
-    for (const [index, row] of rows.entries()) {
-      const begin = row.start * scale;
-      const end = index + 1 < rows.length ? rows[index + 1].start * scale : height;
-      for (const column of columns) {
-        const planes = cutTile(picture, column.start, row.start, tile);
-        const { data: enlarged } = await run(this.session, planes, tile);
-        addTile(band, width, enlarged, tile.width * scale, tile.height * scale, column, row);
-        if (column === columns.at(-1)) takeFinished(band, data.subarray(begin * width * 3, end * width * 3));
-        yield;
-      }
+    while (Math.max(enlarged.width, enlarged.height) * scale <= maxLongEdge) {
+      const [width, height] = [enlarged.width * scale, enlarged.height * scale];
+      const into = { width, height, data: new Uint8Array(width * height * 3) };
+      for (const row of planTiles(enlarged.height, tile.height))
+        for (const column of planTiles(enlarged.width, tile.width)) {
+          const { data } = await run(this.session, cutTile(enlarged, column.start, row.start, tile), tile);
+          placeTile(into, data, tile, scale, column, row);
+          yield;
+        }
+      enlarged = into;
     }
-    return { width, height, data };
+    return enlarged;
   }
 
   release(): Promise<void> {
@@ -123,12 +112,7 @@ async function run(session: GraphSession, planes: Float32Array, tile: { width: n
 }
 
 /** Planes of a tile, in 0..1. A picture smaller than the tile is extended by its last row and column. */
-function cutTile(
-  picture: RgbPicture,
-  left: number,
-  top: number,
-  tile: { width: number; height: number },
-): Float32Array {
+function cutTile(picture: RgbImage, left: number, top: number, tile: { width: number; height: number }): Float32Array {
   const size = tile.width * tile.height;
   const planes = new Float32Array(3 * size);
   for (let y = 0; y < tile.height; y++) {
@@ -142,71 +126,38 @@ function cutTile(
   return planes;
 }
 
-/** Moves the first rows of the band, which no other tile adds to, into the picture. */
-function takeFinished(band: Float32Array, target: Uint8Array): void {
-  const { length } = target;
-  for (let i = 0; i < length; i++) target[i] = Math.min(255, Math.max(0, Math.round(band[i] * 255)));
-  band.copyWithin(0, length);
-  band.fill(0, band.length - length);
-}
-
-/** Adds an enlarged tile to the band, each pixel multiplied by the weights of its column and its row. */
-function addTile(
-  band: Float32Array,
-  bandWidth: number,
-  planes: Float32Array,
-  tileWidth: number,
-  tileHeight: number,
-  column: TileSpan,
-  row: TileSpan,
-): void {
-  const size = tileWidth * tileHeight;
-  for (let y = 0; y < row.weights.length; y++) {
-    if (row.weights[y] === 0) continue;
-    for (let x = 0; x < column.weights.length; x++) {
-      const weight = row.weights[y] * column.weights[x];
-      if (weight === 0) continue;
-      const to = (y * bandWidth + column.enlargedStart + x) * 3;
-      const from = y * tileWidth + x;
-      for (let colour = 0; colour < 3; colour++) band[to + colour] += planes[colour * size + from] * weight;
-    }
-  }
-}
-
-/** Overlap of neighbouring tiles in pixels, if a tile is large enough. */
-const widestOverlap = 32;
-
-/** Position of a tile along one axis, and the weight of each of its enlarged pixels. */
+/** What a tile gives of a picture, along one axis. */
 interface TileSpan {
-  /** First pixel in the source. */
+  /** Its first pixel. */
   start: number;
-  /** First pixel in the enlarged picture. */
-  enlargedStart: number;
-  /** One weight per enlarged pixel inside the picture; the weights of a pixel in all tiles add up to 1. */
-  weights: Float32Array;
+  /** The pixels of the picture that it gives, the last one excluded. */
+  from: number;
+  to: number;
 }
 
-/**
- * Covers an axis with tiles of one size; the last is moved back to end where the picture does. The weight moves from
- * one tile to the next over the middle half of their overlap; a tile's border, which lacks context, has weight 0.
- */
-export function planTiles(length: number, tile: number, scale: number): TileSpan[] {
+/** Covers an axis with tiles of one size, of which the last is moved back to end where the picture does. */
+function planTiles(length: number, tile: number): TileSpan[] {
   const overlap = Math.min(widestOverlap, Math.floor(tile / 2));
   const starts = [0];
   while (starts.at(-1)! + tile < length) starts.push(Math.min(starts.at(-1)! + tile - overlap, length - tile));
-  /** How far a position has moved from the previous tile to tile i, 0 to 1. */
-  const passed = (at: number, i: number): number => {
-    if (i === 0) return 1;
-    if (i === starts.length) return 0;
-    const middle = (starts[i] + starts[i - 1] + tile) / 2;
-    return Math.min(1, Math.max(0, (at - middle) / (overlap / 2) + 0.5));
-  };
-  return starts.map((start, i) => {
-    const weights = new Float32Array(Math.min(tile, length) * scale);
-    for (let x = 0; x < weights.length; x++) {
-      const at = start + (x + 0.5) / scale;
-      weights[x] = passed(at, i) - passed(at, i + 1);
+  const middles = starts.slice(1).map((start, i) => Math.floor((start + starts[i] + tile) / 2));
+  return starts.map((start, i) => ({ start, from: middles[i - 1] ?? 0, to: middles[i] ?? length }));
+}
+
+/** Writes what a tile gives into the enlarged picture. @param planes of the enlarged tile */
+function placeTile(
+  { data, width }: RgbImage,
+  planes: Float32Array,
+  tile: { width: number; height: number },
+  scale: number,
+  column: TileSpan,
+  row: TileSpan,
+): void {
+  const [tileWidth, size] = [tile.width * scale, tile.width * tile.height * scale ** 2];
+  for (let y = row.from * scale; y < row.to * scale; y++)
+    for (let x = column.from * scale; x < column.to * scale; x++) {
+      const from = (y - row.start * scale) * tileWidth + x - column.start * scale;
+      for (let colour = 0; colour < 3; colour++)
+        data[(y * width + x) * 3 + colour] = Math.min(255, Math.max(0, Math.round(planes[colour * size + from] * 255)));
     }
-    return { start, enlargedStart: start * scale, weights };
-  });
 }
