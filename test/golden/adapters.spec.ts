@@ -10,10 +10,11 @@ import {
   StableDiffusionPipeline,
   writeMerged,
 } from '@app/diffusion';
+import { multiply } from '../../libs/diffusion/src/adapters/matrices';
 import { readValues } from '../../libs/diffusion/src/weights/named-tensor';
 import { readSafetensors } from '../../libs/diffusion/src/weights/safetensors-file';
 import { cpu } from '../support/cpu';
-import { unpackFamily } from '../support/families';
+import { unpackFamily, unpackFolder } from '../support/families';
 
 interface Case {
   name: string;
@@ -30,24 +31,17 @@ interface Case {
 const folder = mkdtempSync(join(tmpdir(), 'adapters-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const cases = ['sd15', 'sd21', 'sd21-base', 'sdxl'].flatMap((family) => {
-  const json = readFileSync(join('test/golden/families', family, 'family.json'), 'utf8');
-  const all = (JSON.parse(json) as { cases: Case[] }).cases;
-  return all.filter(({ adapters }) => adapters.length > 0).map((one) => [family, one.name, one] as const);
-});
-
-it.each(cases)('A model of %s draws what diffusers does with its %s', async (family, name, one) => {
-  const root = mkdtempSync(join(folder, `${family}-`));
-  await unpackFamily(family, root);
-  const model = join(root, 'model');
+/** Latents of a case. @param adapters folder of the files that it names */
+async function draw(model: string, adapters: string, one: Case): Promise<Float32Array> {
   const { tensors } = await readModelFolder(model);
-  const adapters: AdapterUse[] = [];
+  const uses: AdapterUse[] = [];
   let changedWeights: string | undefined;
   for (const { file, strength = 1, token } of one.adapters) {
-    const fitted = fitAdapter(await readAdapter(join(root, 'adapters', file)), tensors);
-    adapters.push({ adapter: await loadAdapter(fitted), strength, token });
-    if (fitted.merged.size > 0)
-      await writeMerged(fitted, strength, (changedWeights = join(root, 'merged.safetensors')));
+    const fitted = fitAdapter(await readAdapter(join(adapters, file)), tensors);
+    uses.push({ adapter: await loadAdapter(fitted), strength, token });
+    if (fitted.merged.size === 0) continue;
+    changedWeights = join(mkdtempSync(join(folder, 'merged-')), 'it.safetensors');
+    await writeMerged(fitted, strength, changedWeights);
   }
   const pipeline = await StableDiffusionPipeline.load(model, { ...cpu, changedWeights });
   try {
@@ -59,13 +53,59 @@ it.each(cases)('A model of %s draws what diffusers does with its %s', async (fam
       numInferenceSteps: one.steps,
       guidanceScale: one.cfg,
       seeds: [one.seed],
-      adapters,
+      adapters: uses,
     });
-    const expected = await readSafetensors(join(root, 'expected.safetensors'));
-    const right = await readValues(expected.get(`${name}.latents`)!);
-    const largest = right.reduce((most, value, i) => Math.max(most, Math.abs(value - latents[0][i])), 0);
-    expect(largest).toBeLessThan(1e-4);
+    return latents[0];
   } finally {
     await pipeline.release();
   }
+}
+
+const difference = (some: Float32Array, others: Float32Array): number =>
+  some.reduce((most, value, i) => Math.max(most, Math.abs(value - others[i])), 0);
+
+const cases = ['sd15', 'sd21', 'sd21-base', 'sdxl'].flatMap((family) => {
+  const json = readFileSync(join('test/golden/families', family, 'family.json'), 'utf8');
+  const all = (JSON.parse(json) as { cases: Case[] }).cases;
+  return all.filter(({ adapters }) => adapters.length > 0).map((one) => [family, one.name, one] as const);
+});
+
+it.each(cases)('A model of %s draws what diffusers does with its %s', async (family, name, one) => {
+  const root = mkdtempSync(join(folder, `${family}-`));
+  await unpackFamily(family, root);
+  const expected = await readSafetensors(join(root, 'expected.safetensors'));
+  const latents = await draw(join(root, 'model'), join(root, 'adapters'), one);
+  expect(difference(latents, await readValues(expected.get(`${name}.latents`)!))).toBeLessThan(1e-4);
+});
+
+describe('An adapter of another tool', () => {
+  const own = join(folder, 'own');
+  beforeAll(() => unpackFolder('test/golden/adapters', own));
+
+  const request = { prompt: 'a red circle', negative_prompt: null, seed: 7, steps: 4, cfg: 7.5, height: 64, width: 64 };
+  it.each(['onetrainer-comfy', 'alpha-int64', 'loha', 'lokr', 'peft-te5'])('is drawn with: %s', async (name) => {
+    const expected = await readSafetensors(join(own, name, 'expected.safetensors'));
+    const adapters = [{ file: join(name, 'weights.safetensors') }];
+    const latents = await draw(join(own, 'base'), own, { ...request, name, adapters });
+    expect(difference(latents, await readValues(expected.get('latents')!))).toBeLessThan(1e-4);
+  });
+
+  it('changes weights as LyCORIS does', async () => {
+    const read = (name: string) => join(own, 'lycoris', `${name}.safetensors`);
+    const [base, expected] = [await readSafetensors(read('base')), await readSafetensors(read('expected'))];
+    const { layers, merged } = fitAdapter(await readAdapter(read('weights')), new Map([['unet', base]]));
+    for (const [name, tensor] of expected) {
+      const low = layers.get('unet')!.get(name.replace(/\.weight$/, ''));
+      const { a, b } = low ? await low.read() : {};
+      const delta = a && b && (await multiply(b, a, low!.rank));
+      const values = delta
+        ? (await readValues(base.get(name)!)).map((value, i) => value + delta[i])
+        : await merged.get('unet')!.get(name)!.read(1);
+      expect([name, difference(values, await readValues(tensor)) < 1e-6]).toEqual([name, true]);
+    }
+    const forms = new Set(
+      [...layers.get('unet')!.keys()].map((path) => path.slice('mid_block.'.length, path.lastIndexOf('_'))),
+    );
+    expect([...forms]).toEqual(['locon', 'locon_tucker', 'loha', 'loha_tucker']);
+  });
 });
