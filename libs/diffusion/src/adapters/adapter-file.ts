@@ -72,11 +72,11 @@ function readAlpha(source: ByteSource, info: SafetensorsInfo, key: string): numb
   return value;
 }
 
-/** @throws WeightsError for what torch.save writes; a safetensors file begins with a length below 2^40 */
+/** @throws WeightsError for what torch.save writes; a safetensors file begins with a length, whose last bytes are 0 */
 function refusePickle(source: ByteSource): void {
-  const head = source.bytes(0, Math.min(8, source.size));
-  const isZip = head.toString('latin1', 0, 4) === 'PK\x03\x04';
-  if (isZip || (head[0] === 0x80 && head.readUIntBE(head.length - 3, 3) !== 0))
+  const head = Array.from({ length: Math.min(8, source.size) }, (_, i) => source.byte(i));
+  const isZip = String.fromCharCode(...head.slice(0, 4)) === 'PK\x03\x04';
+  if (isZip || (head[0] === 0x80 && head.at(-1) !== 0))
     throw malformed('The file is a pickle of PyTorch, which runs code when it is read: convert it to safetensors.');
 }
 

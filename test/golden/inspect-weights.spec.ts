@@ -2,7 +2,6 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inspectWeights } from '@app/diffusion';
-import { withLora, withTextualInversion } from '../../libs/diffusion/src/finetune/weights-file';
 import { encodeOnnx } from '../support/onnx';
 import { encodeSafetensors } from '../support/safetensors';
 
@@ -17,13 +16,22 @@ beforeEach(async () => {
 afterEach(() => rm(scratch, { recursive: true }));
 
 describe('inspectWeights', () => {
-  it.each(['diffusers', 'kohya'])("accepts a LoRA in %s' keys for its own base", async (format) => {
-    await expect(inspectWeights(robot(format), shapes)).resolves.toEqual({
+  it("accepts a LoRA in kohya's keys for its own base", () =>
+    expect(inspectWeights(robot('kohya'), shapes)).resolves.toEqual({ kind: 'lora' }));
+
+  it('says of a LoRA without alpha that its strength was assumed', () =>
+    expect(inspectWeights(robot('diffusers'), shapes)).resolves.toEqual({
       kind: 'lora',
-      format,
-      modules: 79,
-      rank: [8],
-    });
+      note: expect.stringMatching(/does not say/) as string,
+    }));
+
+  it('counts the vectors of a textual inversion', async () => {
+    const path = join(scratch, 'embedding.safetensors');
+    await writeFile(
+      path,
+      encodeSafetensors({ emb_params: { shape: [2, 128], values: new Array<number>(256).fill(0) } }),
+    );
+    await expect(inspectWeights(path, shapes)).resolves.toEqual({ kind: 'textual_inversion', tokens: 2 });
   });
 
   it.each(['sd15-diffusers', 'sd21-optimum', 'sd15-fp16'])('rejects it for %s, naming key and shapes', async (name) => {
@@ -60,23 +68,6 @@ describe('inspectWeights', () => {
     await expect(inspectWeights(join(__dirname, 'data/lora/0.png'), shapes)).rejects.toMatchObject({
       name: 'WeightsError',
       code: 'WeightsMalformed',
-    });
-  });
-});
-
-describe(withLora.name, () => {
-  it('returns every layer with its rank and alpha', async () => {
-    const { modules } = await withLora(robot('kohya'), (lora) => lora);
-    expect(modules.size).toBe(79);
-    for (const { rank, alpha } of modules.values()) expect({ rank, alpha }).toEqual({ rank: 8, alpha: 4 });
-  });
-
-  it('rejects a textual inversion', async () => {
-    const path = join(scratch, 'embedding.safetensors');
-    await writeFile(path, encodeSafetensors({ emb_params: { shape: [1, 2], values: [0, 1] } }));
-    await expect(withLora(path, () => undefined)).rejects.toMatchObject({ code: 'WeightsKindUnsupported' });
-    await expect(withTextualInversion(robot('kohya'), () => undefined)).rejects.toMatchObject({
-      code: 'WeightsKindUnsupported',
     });
   });
 });
