@@ -1,14 +1,6 @@
 import { DatabaseContact } from '@app/database';
 import { type DrawingTask, newIdentifier } from '@app/domain';
-import {
-  claimStatement,
-  fatalCount,
-  type NewTask,
-  Tasks,
-  undrawableAfterMs,
-  type ClaimFilter,
-  weightsLabel,
-} from '@app/tasks';
+import { claimStatement, fatalCount, type NewTask, Tasks, undrawableAfterMs, type ClaimFilter } from '@app/tasks';
 import { createInferenceBench, SteadyContact } from '../support/inference';
 import { newTask } from '../support/new-task';
 import { rowsReadBy } from '../support/rows-read';
@@ -169,8 +161,7 @@ describe('the claim of a worker', () => {
   });
 
   describe('by what is loaded', () => {
-    const shapes = { model: 'shapes', finetuneId: null, weightsScale: null };
-    const loaded = [weightsLabel(shapes)];
+    const loaded = ['shapes'];
 
     /** Ends a task that took so long. */
     const settle = (task: DrawingTask, computeSeconds: number) =>
@@ -181,37 +172,19 @@ describe('the claim of a worker', () => {
         [owner, seconds],
       );
 
-    it('prefers an owner whose oldest task’s model and Fine-Tune are loaded, within some seconds', async () => {
+    it('prefers an owner whose oldest task’s model is loaded, whatever its Fine-Tune, within some seconds', async () => {
       const [other, same] = [newIdentifier(), newIdentifier()];
-      const finetuneId = newIdentifier();
-      await queue(other, { model: 'shapes', finetuneId }, 9);
-      await queue(same, { model: 'shapes' }, 9);
+      await queue(other, { model: 'rare' }, 9);
+      await queue(same, { model: 'shapes', finetuneId: newIdentifier() }, 9);
       await behind(other, 100);
       await behind(same, 104);
       expect(await claim({ loaded: [] })).toMatchObject({ ownerId: other });
       await behind(other, 100);
       expect(await claim({ loaded })).toMatchObject({ ownerId: same });
-      expect(await claim({ loaded: [weightsLabel({ ...shapes, finetuneId })] })).toMatchObject({ ownerId: other });
+      expect(await claim({ loaded: ['rare'] })).toMatchObject({ ownerId: other });
       await behind(other, 100);
       await behind(same, 106);
       expect(await claim({ loaded })).toMatchObject({ ownerId: other });
-    });
-
-    it('does not prefer an owner whose Fine-Tune is loaded with another scale than its oldest task has', async () => {
-      const [first, tuned, finetuneId] = [newIdentifier(), newIdentifier(), newIdentifier()];
-      const atScale = (weightsScale: number) => [weightsLabel({ ...shapes, finetuneId, weightsScale })];
-      await queue(first, { model: 'shapes' }, 9);
-      await queue(tuned, { model: 'shapes', finetuneId }, 9);
-      await query(
-        `WITH tuned AS (UPDATE tasks SET weights = weights || '0.7' WHERE owner_id = $1 RETURNING id)
-         UPDATE drawings SET weights_scale = 0.7 FROM tuned WHERE drawings.id = tuned.id`,
-        [tuned],
-      );
-      await behind(first, 100);
-      await behind(tuned, 104);
-      expect(await claim({ loaded: atScale(0.7) })).toMatchObject({ ownerId: tuned, weightsScale: 0.7 });
-      await behind(tuned, 104);
-      expect(await claim({ loaded: atScale(0.5) })).toMatchObject({ ownerId: first });
     });
 
     it('serves an owner whose model is not loaded soon, however many others there are, and as much as them', async () => {

@@ -1,11 +1,7 @@
-import { readdir, utimes } from 'node:fs/promises';
-import { basename, join } from 'node:path';
 import { DatabaseContact } from '@app/database';
-import { Collection, Finetune, Image, newIdentifier, Style } from '@app/domain';
+import { Collection, Image, newIdentifier, Style } from '@app/domain';
 import { fatalCount, LiveWorkers, Tasks, TaskSweep } from '@app/tasks';
-import { cachedMerge, mergesIn } from '../../apps/inference/src/engine/models/merge-cache';
 import { FileSweeper } from '../../apps/inference/src/sweeper/file-sweeper';
-import { MergeSweeper } from '../../apps/inference/src/sweeper/merge-sweeper';
 import { fileSweepLock, Sweeper } from '../../apps/inference/src/sweeper/sweeper';
 import { createInferenceBench } from '../support/inference';
 import { insertFinetune, insertPicture, insertPrompt } from '../support/prompt-rows';
@@ -151,30 +147,6 @@ describe('sweeping', () => {
 
     it('has nothing to do with an empty storage', async () => {
       expect(await files.sweep()).toBe(0);
-    });
-  });
-
-  describe(MergeSweeper.name, () => {
-    it('deletes the merges of weights that no Fine-Tune has any more', async () => {
-      const { config, dataSource, logger } = bench;
-      const merges = mergesIn(join(config.dataDir, 'cache'));
-      const made = async (weightsHash: string): Promise<string> => {
-        const merge = await cachedMerge(
-          merges,
-          { kind: 'lora', baseHash: '', weightsHash, variant: '1' },
-          async () => 1,
-        );
-        await utimes(join(merge, 'merge.json'), ago(120), ago(120));
-        return basename(merge);
-      };
-      const kept = await made('of a Fine-Tune');
-      await made('of none');
-      await dataSource.manager.insert(Finetune, {
-        ...{ id: newIdentifier(), ownerId: newIdentifier(), name: 'robot', token: 'zwx', model: 'shapes' },
-        ...{ status: 'ready', createdAt: new Date(), weightsHash: 'of a Fine-Tune' },
-      });
-      await new MergeSweeper(config, dataSource, logger).sweep();
-      expect(await readdir(merges)).toEqual([kept]);
     });
   });
 

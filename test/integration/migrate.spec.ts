@@ -191,7 +191,7 @@ describe(migrate.name, () => {
         FROM tasks task JOIN drawings drawing USING (id) LEFT JOIN generations USING (id) ORDER BY task.id`);
       expect(rows.map(({ row }) => row)).toMatchObject([
         { id: 'g', owner_id: 'k', prompt: 'a star', seed: 4294967295, status: 'succeeded', metadata: { order: 7 } },
-        { id: 'p', finetune_id: 'f', steps: 20, status: 'queued', weights: 'shapes f 0.5', cost: 1.2 },
+        { id: 'p', finetune_id: 'f', steps: 20, status: 'queued', width: 768, height: 512, cost: 1.2 },
       ]);
       const counts = ['api_keys', 'finetunes', 'finetune_prompts', 'images', 'webhook_attempts'].map(
         (table) => `(SELECT count(*)::int FROM ${table})`,

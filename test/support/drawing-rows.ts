@@ -1,5 +1,5 @@
 import { Drawing, type DrawingTask, Task } from '@app/domain';
-import { costOf, findDrawing, type NewTask, weightsLabel } from '@app/tasks';
+import { costOf, findDrawing, type NewTask } from '@app/tasks';
 import type { EntityManager } from 'typeorm';
 import { newTask } from './new-task';
 
@@ -9,7 +9,7 @@ export type DrawingValues = Partial<Omit<DrawingTask, 'images'>>;
 /** A task with what it draws, as the intake writes it; any field may be set. */
 export function drawingTask(ownerId: string, values: DrawingValues = {}): DrawingTask {
   const row = { ...newTask(ownerId), weightsScale: null, status: 'queued' as const, ...(values as Partial<NewTask>) };
-  return Object.assign(new Task(), { weights: weightsLabel(row), cost: costOf(row), ...row }) as unknown as DrawingTask;
+  return Object.assign(new Task(), { cost: costOf(row), ...row }) as unknown as DrawingTask;
 }
 
 /** Inserts it, without a record. */

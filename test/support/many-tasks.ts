@@ -16,8 +16,8 @@ export const manyTasks = (count: number | string, columns: Columns): string => {
   const { completedAt = 'NULL::timestamptz', prompt = `'a star'` } = columns;
   return `made AS (SELECT ${id} AS id, i FROM generate_series(1, ${count}) AS i),
     made_tasks AS (
-      INSERT INTO tasks (id, kind, owner_id, model, weights, cost, status, created_at, completed_at)
-      SELECT id, ${kind}, ${owner}, ${model}, ${model} || '  ', 1.7, ${status}, ${createdAt}, ${completedAt} FROM made
+      INSERT INTO tasks (id, kind, owner_id, model, cost, status, created_at, completed_at)
+      SELECT id, ${kind}, ${owner}, ${model}, 1.7, ${status}, ${createdAt}, ${completedAt} FROM made
     ),
     made_drawings AS (
       INSERT INTO drawings (id, prompt, cfg, steps, seed, aspect_ratio, high_resolution, num_images)

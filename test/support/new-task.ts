@@ -16,6 +16,8 @@ export const newTask = (ownerId: string, values: Partial<NewTask> = {}): NewTask
   scheduler: null,
   model: 'shapes',
   aspectRatio: 'square',
+  width: 512,
+  height: 512,
   highResolution: false,
   outputFormat: 'png',
   promptWeighting: false,

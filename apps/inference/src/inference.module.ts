@@ -10,7 +10,6 @@ import { type BeforeApplicationShutdown, type DynamicModule, Module, type OnAppl
 import { BrokenModels } from './drawing/broken-models';
 import { DrawingService } from './drawing/drawing.service';
 import { FailureService } from './drawing/failure.service';
-import { KnownWeights } from './drawing/known-weights';
 import { ModelResolver } from './drawing/model-resolver';
 import { ProgressPublisher } from './drawing/progress-publisher';
 import { StopListener } from './drawing/stop-listener';
@@ -26,7 +25,6 @@ import { InferenceMetrics } from './metrics/inference-metrics';
 import { PictureStore } from './pictures/picture-store';
 import { SandboxLoop } from './sandbox/sandbox-loop';
 import { FileSweeper } from './sweeper/file-sweeper';
-import { MergeSweeper } from './sweeper/merge-sweeper';
 import { Sweeper } from './sweeper/sweeper';
 
 /** The worker: claims tasks and draws them, also those of sandbox keys, sweeps, and serves its health checks. */
@@ -57,8 +55,6 @@ export class InferenceModule implements BeforeApplicationShutdown, OnApplication
         FileSweeper,
         DrawingLoop,
         InferenceMetrics,
-        KnownWeights,
-        MergeSweeper,
         ModelResolver,
         PictureStore,
         Places,

@@ -33,8 +33,6 @@ export interface Config {
    * Megabytes that models and drawing may use on each device; undefined: half of the machine's memory, most of a GPU's.
    */
   inferenceMemoryMb?: number;
-  /** Megabytes of disk for models with a Fine-Tune's weights merged in; the least recently used are deleted first. */
-  mergedCacheMb: number;
   /** Whether the bundled demonstration model may stand in for a model that is not installed. */
   modelFallback: boolean;
   webhookAllowPrivate: boolean;

@@ -11,7 +11,6 @@ describe(loadConfig.name, () => {
       queueBackend: 'postgres',
       storage: 'file',
       devices: 'auto',
-      mergedCacheMb: 20_000,
       modelFallback: true,
       webhookAllowPrivate: false,
       rateLimitPerMinute: 600,
@@ -37,11 +36,6 @@ describe(loadConfig.name, () => {
     expect(loadConfig({}).inferenceMemoryMb).toBeUndefined();
     expect(loadConfig({ INFERENCE_MEMORY_MB: '4096' }).inferenceMemoryMb).toBe(4096);
     expect(() => loadConfig({ INFERENCE_MEMORY_MB: 'all' })).toThrow('INFERENCE_MEMORY_MB');
-  });
-
-  it('accepts 0 but no negative number for the disk space of merged models', () => {
-    expect(loadConfig({ MERGED_CACHE_MB: '0' }).mergedCacheMb).toBe(0);
-    expect(() => loadConfig({ MERGED_CACHE_MB: '-1' })).toThrow('MERGED_CACHE_MB must be an integer from 0');
   });
 
   it('names every bad variable at once', () => {

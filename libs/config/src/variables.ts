@@ -31,7 +31,6 @@ export const variables: Variables<Omit<Config, 's3' | 'publicUrl' | 'modelFallba
   inferenceThreads: ['INFERENCE_THREADS', integer(1, 1024), availableParallelism()],
   engineStallSeconds: ['ENGINE_STALL_SECONDS', integer(1, 86_400), 900],
   inferenceMemoryMb: ['INFERENCE_MEMORY_MB', integer(256, 2 ** 24)],
-  mergedCacheMb: ['MERGED_CACHE_MB', integer(0, 2 ** 31), 20_000],
   webhookAllowPrivate: ['WEBHOOK_ALLOW_PRIVATE', flag, false],
   corsOrigins: ['CORS_ORIGINS', origins, []],
   metricsToken: ['METRICS_TOKEN', token],

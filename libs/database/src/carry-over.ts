@@ -12,12 +12,15 @@ const lastOfEarlier = 'BrokenModels1795800000000';
 const sources: Record<string, { table?: string; columns?: Record<string, string> }> = {
   tasks: {
     table: 'image_tasks',
+    columns: { cost: '0.05 * num_images * (steps + 4)' },
+  },
+  drawings: {
+    table: 'image_tasks',
     columns: {
-      weights: `model || ' ' || coalesce(finetune_id, '') || ' ' || coalesce(weights_scale::text, '')`,
-      cost: '0.05 * num_images * (steps + 4)',
+      width: `CASE aspect_ratio WHEN 'landscape' THEN 768 ELSE 512 END`,
+      height: `CASE aspect_ratio WHEN 'portrait' THEN 768 ELSE 512 END`,
     },
   },
-  drawings: { table: 'image_tasks' },
   webhook_deliveries: { columns: { task_id: 'generation_id', due_since: 'next_attempt_at' } },
 };
 

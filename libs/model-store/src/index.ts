@@ -4,6 +4,7 @@ export { hashFile, shortHash, weightsName } from './content-hash';
 export { demoModel, findServing, replacedByDemo } from './demo-model';
 export { problemOfKind, problemOfOwnScheduler, workingSchedulers } from './model-defaults';
 export { upscalersFolder } from './model-names';
+export { pictureSize } from './picture-size';
 export type { ModelProgress } from './model-progress';
 export { formatBytes, ModelStoreError, withFaults } from './model-store-error';
 export { ModelStore } from './model-store';

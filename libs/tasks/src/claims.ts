@@ -11,7 +11,7 @@ export interface ClaimFilter {
   except?: readonly string[];
   /** Models that it can draw; undefined: any. */
   models?: readonly string[];
-  /** What it has loaded, as `weightsLabel` names it: owners who need just this go first, within bounds. */
+  /** Models that it has loaded: owners who need one of these go first, within bounds. */
   loaded?: readonly string[];
   /** Whether it takes tasks that no worker can draw, to fail them. */
   undrawable?: boolean;

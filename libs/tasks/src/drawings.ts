@@ -1,18 +1,11 @@
-import { type aspectRatios, Drawing, type DrawingTask, Image, sizeOf, type Task } from '@app/domain';
+import { Drawing, type DrawingTask, Image, type Task } from '@app/domain';
 import type { EntityManager, FindOptionsWhere } from 'typeorm';
 import type { DrawnPicture, Settlement } from './settlement';
 import { keepThumbnail } from './thumbnails';
 import { recordUsage } from './usage';
 
-/** What decides which weights draw a task. */
-export type WeightsOfTask = Pick<DrawingTask, 'model' | 'finetuneId' | 'weightsScale'>;
-
-/** The name of a task's weights for a claim: its model, its Fine-Tune, and the scale with which that is merged. */
-export const weightsLabel = ({ model, finetuneId, weightsScale }: WeightsOfTask): string =>
-  `${model} ${finetuneId ?? ''} ${weightsScale ?? ''}`;
-
 /**
- * Compute seconds of one step of a square picture on a typical GPU. The task's real cost replaces the
+ * Compute seconds of one step of a picture of 512 x 512 on a typical GPU. The task's real cost replaces the
  * estimate when it ends.
  */
 const secondsPerStep = 0.05;
@@ -26,16 +19,14 @@ const enlargingSteps = 60;
 const stepShareOfChunk = 0.05;
 const stepsPerChunk = 0.03;
 
-const areaOf = (ratio: (typeof aspectRatios)[number]): number => sizeOf[ratio].width * sizeOf[ratio].height;
-
 /** What decides the cost of a drawing. */
-type Costly = Pick<Drawing, 'numImages' | 'aspectRatio' | 'steps' | 'highResolution' | 'promptChunks'>;
+type Costly = Pick<Drawing, 'numImages' | 'width' | 'height' | 'steps' | 'highResolution' | 'promptChunks'>;
 
 /** Estimated compute seconds of a drawing. */
-export function costOf({ numImages, aspectRatio, steps, highResolution, promptChunks }: Costly): number {
+export function costOf({ numImages, width, height, steps, highResolution, promptChunks }: Costly): number {
   const moreChunks = (promptChunks ?? 1) - 1;
   const picture = steps * (1 + stepShareOfChunk * moreChunks) + fixedSteps + (highResolution ? enlargingSteps : 0);
-  const area = areaOf(aspectRatio) / areaOf('square');
+  const area = (width * height) / 512 ** 2;
   return secondsPerStep * (stepsPerChunk * moreChunks + numImages * area * picture);
 }
 

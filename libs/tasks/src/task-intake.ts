@@ -1,7 +1,7 @@
 import { Drawing, Finetune, FinetunePrompt, Generation, Task } from '@app/domain';
 import { afterCommit, type Transactions, type WakeUps } from '@app/queue';
 import type { EntityManager } from 'typeorm';
-import { costOf, weightsLabel } from './drawings';
+import { costOf } from './drawings';
 import { levelNewcomerStatement } from './fair-queue';
 
 /** What the intake adds to a drawing, and what its worker does. */
@@ -86,8 +86,7 @@ async function insertRows(manager: EntityManager, tasks: readonly NewTask[]): Pr
     if (id !== null && !finetunes.has(id)) finetunes.set(id, await manager.findOneBy(Finetune, { id }));
   const rows = tasks.map((task) => {
     const { weightsHash = null, weightsScale = null } = finetunes.get(task.finetuneId ?? '') ?? {};
-    const drawing = { ...task, weightsHash, weightsScale };
-    return { ...drawing, status: 'queued' as const, weights: weightsLabel(drawing), cost: costOf(task) };
+    return { ...task, weightsHash, weightsScale, status: 'queued' as const, cost: costOf(task) };
   });
   await manager.insert(Task, rows);
   await manager.insert(Drawing, rows);

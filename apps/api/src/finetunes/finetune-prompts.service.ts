@@ -65,7 +65,7 @@ export class FinetunePromptsService {
           ...fieldsOfBothBodies(dto),
         },
         createdAt,
-        served.defaults,
+        served,
       ),
     );
     await this.insert(caller, { served, tasks: prompts, pointerTo: (index) => `/${index}`, finetune });
@@ -105,7 +105,7 @@ export class FinetunePromptsService {
             ...fieldsOfBothBodies(dto),
           },
           createdAt,
-          served.defaults,
+          served,
         ),
       })),
     );

@@ -10,7 +10,7 @@ import {
   UnprocessableError,
   writeToken,
 } from '@app/domain';
-import type { ModelDefaults } from '@app/model-store';
+import type { InstalledModel } from '@app/model-store';
 import type { CreatePromptDto } from '@app/domain/http';
 import { type DrawingOrder, resolvedOrder } from '../models/resolved-order';
 import { loopTime } from '../defence/loop-time';
@@ -28,9 +28,9 @@ export interface PromptOrder extends Omit<DrawingOrder, keyof typeof notInPrompt
 
 /**
  * A new Prompt, all but what its key and its text decide, with every default resolved and the seed chosen.
- * @param modelDefaults those of the model that will draw it
+ * @param served the model that will draw it
  */
-export function newPrompt(finetune: Finetune, order: PromptOrder, createdAt: Date, modelDefaults: ModelDefaults) {
+export function newPrompt(finetune: Finetune, order: PromptOrder, createdAt: Date, served: InstalledModel) {
   const { ownerId, id: finetuneId, model } = finetune;
   return {
     id: newIdentifier(),
@@ -40,7 +40,7 @@ export function newPrompt(finetune: Finetune, order: PromptOrder, createdAt: Dat
     model,
     prompt: writeToken(order.prompt, finetune),
     negativePrompt: order.negativePrompt ?? null,
-    ...resolvedOrder({ ...order, ...notInPrompts }, modelDefaults),
+    ...resolvedOrder({ ...order, ...notInPrompts }, model, served),
     numImages: 1,
     createdAt,
     finetunePrompt: { prompt: order.prompt, metadata: order.metadata ?? null, webhook: order.webhook ?? null },

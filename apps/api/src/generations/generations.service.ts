@@ -1,7 +1,7 @@
 import { ConflictError, defaults, Generation, isIdentifier, newIdentifier, NotFoundError } from '@app/domain';
 import { type CreateGenerationDto, GenerationDto, type GenerationRecord, type TaskQueryDto } from '@app/domain/http';
 import { type NewTask, Tasks } from '@app/tasks';
-import type { ModelDefaults } from '@app/model-store';
+import type { InstalledModel } from '@app/model-store';
 import { crashPoint } from '@app/process';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
@@ -34,7 +34,7 @@ export class GenerationsService {
     this.acceptance.assertReceiversAllowed([dto], () => '');
     const served = await this.models.served(dto.model ?? defaults.model, '/model');
     assertDrawable(served, { name: dto.scheduler ?? undefined });
-    const tasks = [newGeneration(caller.id, dto, served.defaults)];
+    const tasks = [newGeneration(caller.id, dto, served)];
     const [task] = await this.acceptance.insert(caller, { served, tasks, pointerTo: () => '' });
     crashPoint('after-insert');
     return GenerationDto.from(asInserted(task), []);
@@ -90,7 +90,8 @@ export class GenerationsService {
  * The row of a new Generation's task, with every default resolved and the seed chosen.
  * @param modelDefaults those of the model that will draw it
  */
-function newGeneration(ownerId: string, dto: CreateGenerationDto, modelDefaults: ModelDefaults) {
+function newGeneration(ownerId: string, dto: CreateGenerationDto, served: InstalledModel) {
+  const { model = defaults.model } = dto;
   return {
     id: newIdentifier(),
     kind: 'generation' as const,
@@ -98,7 +99,7 @@ function newGeneration(ownerId: string, dto: CreateGenerationDto, modelDefaults:
     finetuneId: null,
     prompt: dto.prompt,
     negativePrompt: dto.negative_prompt ?? null,
-    model: dto.model ?? defaults.model,
+    model,
     ...resolvedOrder(
       {
         cfg: dto.cfg,
@@ -110,7 +111,8 @@ function newGeneration(ownerId: string, dto: CreateGenerationDto, modelDefaults:
         outputFormat: dto.output_format,
         promptWeighting: dto.prompt_weighting,
       },
-      modelDefaults,
+      model,
+      served,
     ),
     numImages: dto.num_generations ?? defaults.numGenerations,
     createdAt: new Date(),

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { type AspectRatio, defaults, type Drawing, limits } from '@app/domain';
-import type { ModelDefaults } from '@app/model-store';
+import { type InstalledModel, pictureSize } from '@app/model-store';
 
 /**
  * What a request may leave to defaults, as undefined or null. No key may be left out, so that the compiler finds every
@@ -19,15 +19,19 @@ export interface DrawingOrder {
 
 /**
  * How a task is drawn, with every default resolved and the seed chosen.
- * @param modelDefaults those of the model that will draw it
+ * @param model its name in the request
+ * @param served the model that will draw it
  */
-export function resolvedOrder(order: DrawingOrder, modelDefaults: ModelDefaults) {
+export function resolvedOrder(order: DrawingOrder, model: string, served: InstalledModel) {
+  const { defaults: modelDefaults } = served;
+  const aspectRatio = order.aspectRatio ?? defaults.aspectRatio;
   return {
     cfg: order.cfg ?? modelDefaults.cfg ?? defaults.cfg,
     steps: order.steps ?? modelDefaults.steps ?? defaults.steps,
     seed: order.seed ?? randomInt(0, limits.seed + 1),
     scheduler: order.scheduler ?? modelDefaults.scheduler ?? null,
-    aspectRatio: order.aspectRatio ?? defaults.aspectRatio,
+    aspectRatio,
+    ...pictureSize(model, served, aspectRatio),
     highResolution: order.highResolution ?? defaults.highResolution,
     outputFormat: order.outputFormat ?? defaults.outputFormat,
     promptWeighting: order.promptWeighting ?? defaults.promptWeighting,

@@ -9,7 +9,6 @@ import { type BeforeApplicationShutdown, Inject, Injectable, type OnApplicationB
 import { type EngineLoan, Engines } from '../engine/engines';
 import { SHUTDOWN_DEADLINE_MS } from '../shutdown-deadline';
 import { DrawingService } from './drawing.service';
-import { KnownWeights } from './known-weights';
 import { Places } from './places';
 import { WorkerModels } from './worker-models';
 
@@ -31,7 +30,6 @@ export class DrawingLoop implements OnApplicationBootstrap, BeforeApplicationShu
     private readonly drawings: DrawingService,
     private readonly places: Places,
     private readonly models: WorkerModels,
-    private readonly weights: KnownWeights,
     private readonly logger: JsonLogger,
     @Inject(SHUTDOWN_DEADLINE_MS) private readonly deadlineMs: number,
   ) {
@@ -103,7 +101,7 @@ export class DrawingLoop implements OnApplicationBootstrap, BeforeApplicationShu
     return {
       except: this.places.full,
       models: this.models.drawableOn(freeDevices),
-      loaded: isPlain ? [] : this.weights.drawnWith(loadedKeys),
+      loaded: isPlain ? [] : this.models.drawnWith(loadedKeys),
       undrawable: this.clock.contact.heldMs > undrawableAfterMs,
     };
   }

@@ -53,7 +53,7 @@ class FakeStorage {
 
 describe(DrawingService.name, () => {
   const logger = new JsonLogger('test', 'silent');
-  const model = { servedBy, source: { name: 'shapes', hash: '0123456789ab' } };
+  const model = { servedBy, adapters: [], source: { name: 'shapes', hash: '0123456789ab' } };
   const resolver = { resolve: async () => model, errorAfterRefusal: (error: Error) => error };
   const picture = { data: new Uint8Array(3 * 8 * 8), width: 8, height: 8 };
   let tasks: FakeLifeCycle;

@@ -1,4 +1,4 @@
-import { type DrawingTask, sizeOf } from '@app/domain';
+import type { DrawingTask } from '@app/domain';
 import { type DrawnPicture, type Served, Tasks } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import { crashPoint } from '@app/process';
@@ -93,12 +93,13 @@ export class DrawingService {
     let served: Served = { servedBy: model.servedBy };
     this.logger.log('drawing', { taskId: task.id, attempt: task.attempt, model: model.servedBy });
     try {
-      const { source, refusedOn } = model;
+      const { source, adapters, refusedOn } = model;
       const engine = await loan.engineFor({ key: source.key, refusedOn }, hold.signal);
       const ended = this.pictures.noteDrawing(task.ownerId, engine.device);
       const drawing = engine.draw({
         owner: task.ownerId,
         model: source,
+        adapters,
         request: requestOf(task),
         signal: AbortSignal.any([hold.signal, stored.failed]),
         ...(upscaler && { upscaler: upscaler.source }),
@@ -110,7 +111,7 @@ export class DrawingService {
         onProgress: this.progress.of(task),
         onPicture: (index, picture, upscaled) => {
           if (upscaled && upscaler) enlargedBy = upscaler.label;
-          const parameters = parametersOf(task, index, { scheduler, source, upscaler: enlargedBy });
+          const parameters = parametersOf(task, index, { ...model, scheduler, upscaler: enlargedBy });
           stored.add(() => this.pictures.save(task, index, picture, parameters, hold.signal));
         },
       });
@@ -171,7 +172,7 @@ export class DrawingService {
 }
 
 function requestOf(task: DrawingTask): DrawRequest {
-  const { prompt, negativePrompt, cfg, steps, seed, numImages, scheduler, promptWeighting } = task;
+  const { prompt, negativePrompt, cfg, steps, seed, numImages, scheduler, promptWeighting, width, height } = task;
   return {
     prompt,
     negativePrompt,
@@ -181,6 +182,7 @@ function requestOf(task: DrawingTask): DrawRequest {
     numImages,
     scheduler,
     promptWeighting,
-    ...sizeOf[task.aspectRatio],
+    width,
+    height,
   };
 }

@@ -1,30 +1,29 @@
 import { type Config, CONFIG } from '@app/config';
 import { type DrawingTask, Finetune } from '@app/domain';
 import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
-import type { WeightsOfTask } from '@app/tasks';
-import { findServing, type InstalledModel, ModelStore } from '@app/model-store';
+import { findServing, type InstalledModel, ModelStore, problemOfKind } from '@app/model-store';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { FinetuneWeights, DrawnModel } from '../engine/engine-protocol';
 import { DrawingAbortedError, EngineBrokenError, ModelBrokenError } from '../engine/engine-errors';
 import { Engines } from '../engine/engines';
 import { BrokenModels } from './broken-models';
-import { KnownWeights } from './known-weights';
 import { TaskRefusedError } from './task-refused-error';
 import { keyOf, servedByOf } from './weights-names';
-import { devicesThatDraw } from './worker-models';
 
-type ResolvedTask = WeightsOfTask & Pick<DrawingTask, 'weightsHash'>;
+type ResolvedTask = Pick<DrawingTask, 'model' | 'finetuneId' | 'weightsScale' | 'weightsHash'>;
 
-/** The weights of a task, and how its record names them. */
+/** What draws a task, and how its record names it. */
 export interface ResolvedModel {
   source: DrawnModel;
+  /** The Fine-Tune of its model. */
+  adapters: readonly FinetuneWeights[];
+  /** Which layer of the text encoder counts, where it is not the last. */
+  clipSkip?: number | undefined;
   /** Of the Fine-Tune's weights in the storage. */
   weightsKey?: string | undefined;
   /** As `servedByOf`. */
   servedBy: string;
-  /** Whether no CPU can draw it. */
-  requiresCuda: boolean;
   /** Devices that have refused its files. */
   refusedOn: readonly string[];
 }
@@ -36,7 +35,6 @@ export class ModelResolver {
     @Inject(CONFIG) private readonly config: Config,
     @Inject(IMAGE_STORAGE) private readonly storage: ImageStorage,
     private readonly models: ModelStore,
-    private readonly known: KnownWeights,
     private readonly broken: BrokenModels,
     private readonly engines: Engines,
     private readonly dataSource: DataSource,
@@ -44,16 +42,21 @@ export class ModelResolver {
 
   /** @throws TaskRefusedError when no installed weights may draw it */
   async resolve(task: ResolvedTask): Promise<ResolvedModel> {
-    const { name, folder, hash, problem: unreadable, requiresCuda } = await this.installed(task.model);
-    const able = devicesThatDraw({ requiresCuda }, this.engines.devices);
-    const problem = hash === undefined ? unreadable : this.broken.problemOf({ name, hash }, able);
+    const model = await this.installed(task.model);
+    const { name, folder, hash, defaults, problem: unreadable = problemOfKind(model) } = model;
+    const problem = unreadable ?? this.broken.problemOf({ name, hash: hash ?? '' }, this.engines.devices);
     if (hash === undefined || problem !== undefined)
       throw new TaskRefusedError(`The model ${name} cannot be drawn with: ${problem}`);
     const { weights, weightsKey } = task.finetuneId ? await this.weightsOf(task, task.finetuneId) : {};
-    const source = { key: keyOf({ name, hash, weights }), name, folder, hash, ...(weights && { weights }) };
-    this.known.remember(task, source.key);
-    const refusedOn = this.broken.refusedOn({ name, hash });
-    return { source, weightsKey, requiresCuda, refusedOn, servedBy: servedByOf(source) };
+    const adapters = weights ? [weights] : [];
+    return {
+      source: { key: keyOf({ name, hash, defaults }), name, folder, hash },
+      adapters,
+      clipSkip: defaults.clip_skip,
+      weightsKey,
+      refusedOn: this.broken.refusedOn({ name, hash }),
+      servedBy: servedByOf({ name, hash }, adapters),
+    };
   }
 
   /**
@@ -72,8 +75,7 @@ export class ModelResolver {
     if (!(error instanceof ModelBrokenError) || device === undefined) return error;
     const { name, hash } = model.source;
     this.broken.add({ name, hash, problem: error.problem }, device);
-    const able = devicesThatDraw(model, this.engines.devices);
-    const isDrawnElsewhere = able.length > 0 && this.broken.problemOf({ name, hash }, able) === undefined;
+    const isDrawnElsewhere = this.broken.problemOf({ name, hash }, this.engines.devices) === undefined;
     return isDrawnElsewhere ? new EngineBrokenError(`${device}: ${error.message}`) : error;
   }
 

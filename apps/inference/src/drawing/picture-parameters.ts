@@ -1,12 +1,11 @@
-import { type DrawingTask, seedOf, sizeOf } from '@app/domain';
-import type { DrawnModel } from '../engine/engine-protocol';
+import { type DrawingTask, seedOf } from '@app/domain';
 import type { PictureParameters } from '../pictures/image-encoder';
+import type { ResolvedModel } from './model-resolver';
 import { serviceVersion } from '../service-version';
 
 /** What drew a picture. */
-interface DrawnBy {
+interface DrawnBy extends Pick<ResolvedModel, 'source' | 'adapters' | 'clipSkip'> {
   scheduler: string;
-  source: DrawnModel;
   /** What enlarged it, if anything did. */
   upscaler: string | null;
 }
@@ -15,8 +14,9 @@ interface DrawnBy {
 export function parametersOf(
   task: DrawingTask,
   index: number,
-  { scheduler, source, upscaler }: DrawnBy,
+  { scheduler, source, adapters, clipSkip, upscaler }: DrawnBy,
 ): PictureParameters {
+  const [weights] = adapters;
   return {
     prompt: task.prompt,
     negative_prompt: task.negativePrompt,
@@ -25,10 +25,12 @@ export function parametersOf(
     cfg: task.cfg,
     steps: task.steps,
     scheduler,
-    ...sizeOf[task.aspectRatio],
+    width: task.width,
+    height: task.height,
     model: source.name,
     model_hash: source.hash,
-    ...(source.weights && { weights_hash: source.weights.hash, weights_scale: source.weights.scale }),
+    ...(weights && { weights_hash: weights.hash, weights_scale: weights.scale }),
+    ...(clipSkip !== undefined && clipSkip > 1 && { clip_skip: clipSkip }),
     ...(task.highResolution && { high_resolution: true }),
     ...(upscaler && { upscaler }),
     version: serviceVersion,

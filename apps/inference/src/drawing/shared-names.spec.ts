@@ -8,6 +8,6 @@ describe('what requests may ask for', () => {
   });
 
   it("is what a model's defaults may be", () => {
-    expect(defaultsRange).toEqual({ steps: limits.steps, cfg: limits.cfg });
+    expect(defaultsRange).toMatchObject({ steps: limits.steps, cfg: limits.cfg });
   });
 });

@@ -1,31 +1,32 @@
 import { createHash } from 'node:crypto';
-import { shortHash, weightsName } from '@app/model-store';
+import { type InstalledModel, shortHash, weightsName } from '@app/model-store';
 import type { FinetuneWeights } from '../engine/engine-protocol';
 
-/** An installed model, and a Fine-Tune's weights that are merged into it. */
-interface Merged {
-  name: string;
-  hash: string;
-  weights?: Pick<FinetuneWeights, 'kind' | 'hash' | 'scale' | 'token'> | undefined;
-}
+/** An installed model in the state of its files. */
+type Named = Pick<InstalledModel, 'name'> & { hash: string };
 
-/** By which an engine knows them: `<model>@<hash>`, and `+<kind>:<hash>:<token>` of a Fine-Tune's weights, in full. */
-export function keyOf({ name, hash, weights }: Merged): string {
-  const base = `${name}@${hash}`;
-  return weights ? `${base}+${weights.kind}:${hashAsMerged(weights)}:${weights.token}` : base;
+/**
+ * By which an engine knows a model: `<model>@<hash>`, and what its `darkroom.json` changes of how it is read, which no
+ * hash tells.
+ */
+export function keyOf({ name, hash, defaults = {} }: Named & Partial<Pick<InstalledModel, 'defaults'>>): string {
+  const { clip_skip: clipSkip, prediction_type: predictionType } = defaults;
+  return [`${name}@${hash}`, clipSkip && `clip_skip=${clipSkip}`, predictionType].filter(Boolean).join(',');
 }
 
 /**
- * By which a record names them: `<model>@<hash>`, and `+<hash>` of a Fine-Tune's weights. Equal names are of equal
- * weights.
+ * By which a record names what draws it: `<model>@<hash>`, and `+<hash>` of each Fine-Tune's weights. Equal names are of
+ * equal weights.
  */
-export function servedByOf({ name, hash, weights }: Merged): string {
-  const base = weightsName({ name, hash });
-  return weights ? `${base}+${shortHash(hashAsMerged(weights))}` : base;
+export function servedByOf(
+  model: Named,
+  adapters: readonly Pick<FinetuneWeights, 'kind' | 'hash' | 'scale'>[] = [],
+): string {
+  return [weightsName(model), ...adapters.map((adapter) => shortHash(scaledHash(adapter)))].join('+');
 }
 
-/** That of the file, unless it is merged with another scale than 1. A textual inversion has no scale. */
-function hashAsMerged({ kind, hash, scale }: NonNullable<Merged['weights']>): string {
+/** That of the file, unless it is applied with another scale than 1. A textual inversion has no scale. */
+function scaledHash({ kind, hash, scale }: Pick<FinetuneWeights, 'kind' | 'hash' | 'scale'>): string {
   if (kind === 'textual_inversion' || scale === 1) return hash;
   return createHash('sha256').update(`${hash}*${scale}`).digest('hex');
 }

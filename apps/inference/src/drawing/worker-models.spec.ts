@@ -1,6 +1,7 @@
 import type { InstalledModel } from '@app/model-store';
 import { JsonLogger } from '@app/observability';
 import { BrokenModels } from './broken-models';
+import { keyOf } from './weights-names';
 import { WorkerModels } from './worker-models';
 
 const installed = (name: string, values: Partial<InstalledModel> = {}): InstalledModel => ({
@@ -10,8 +11,6 @@ const installed = (name: string, values: Partial<InstalledModel> = {}): Installe
   bytes: 1,
   source: undefined,
   addedAt: '',
-  requiresCuda: false,
-  fixed: {},
   defaults: {},
   schedulerProblems: { named: {} },
   ...values,
@@ -34,7 +33,8 @@ class FakeStore {
 
 describe(WorkerModels.name, () => {
   const store = new FakeStore();
-  const broken = new BrokenModels();
+  let broken: BrokenModels;
+  beforeEach(() => (broken = new BrokenModels()));
   const modelsOf = async (models: InstalledModel[], modelFallback = true): Promise<WorkerModels> => {
     store.models = models;
     const worker = new WorkerModels(store, { modelFallback }, new JsonLogger('test', 'silent'), broken);
@@ -43,13 +43,23 @@ describe(WorkerModels.name, () => {
   };
 
   it('has the sound models that a device of the worker can draw', async () => {
-    const half = installed('half', { requiresCuda: true });
-    const broken = installed('broken', { hash: undefined, problem: 'It has no U-Net.' });
-    const models = await modelsOf([broken, half, installed('small')]);
-    expect(models.drawableOn(['cpu'])).toEqual(['small']);
-    expect(models.drawableOn(['cuda:0'])).toEqual(['half', 'small']);
-    expect(models.drawableOn(['cpu', 'cuda:1'])).toEqual(['half', 'small']);
+    const half = installed('half');
+    broken.add({ name: 'half', hash: half.hash!, problem: 'It overflows.' }, 'cuda:0');
+    const cut = installed('broken', { hash: undefined, problem: 'It has no U-Net.' });
+    const models = await modelsOf([cut, half, installed('small')]);
+    expect(models.drawableOn(['cpu'])).toEqual(['half', 'small']);
+    expect(models.drawableOn(['cuda:0'])).toEqual(['small']);
+    expect(models.drawableOn(['cpu', 'cuda:0'])).toEqual(['half', 'small']);
     expect(models.drawableOn([])).toEqual([]);
+  });
+
+  it('knows what is drawn with a model that an engine has loaded', async () => {
+    const shapes = installed('shapes');
+    const skipping = installed('skipping', { defaults: { clip_skip: 2 } });
+    const models = await modelsOf([shapes, skipping]);
+    expect(models.drawnWith(new Set([keyOf({ ...shapes, hash: shapes.hash! })]))).toEqual(['shapes', 'sd1.5', 'sd2.1']);
+    expect(models.drawnWith(new Set([keyOf({ ...skipping, hash: skipping.hash! })]))).toEqual(['skipping']);
+    expect(models.drawnWith(new Set(['upscaler x4']))).toEqual([]);
   });
 
   it('names at its start each model that cannot be used, and each folder that is none, and why', async () => {

@@ -4,6 +4,7 @@ import { demoModel, type InstalledModel, type ModelStore, replacedByDemo } from 
 import { RecurringService } from '@app/process';
 import type { JsonLogger } from '@app/observability';
 import type { BrokenModels } from './broken-models';
+import { keyOf } from './weights-names';
 
 /** The models folder is read at most once in this time, however many claims miss a model. */
 const shortestIntervalMs = 1_000;
@@ -12,12 +13,7 @@ const unlisted = 'the models could not be listed';
 /** A name that can be drawn, and the installed model that draws it. */
 interface DrawableModel {
   name: string;
-  weights: { name: string; hash: string; requiresCuda: boolean };
-}
-
-/** Those of some devices that draw a model, as far as its weights say. */
-export function devicesThatDraw({ requiresCuda }: { requiresCuda: boolean }, devices: readonly string[]): string[] {
-  return devices.filter((device) => !requiresCuda || device.startsWith('cuda:'));
+  weights: { name: string; hash: string; key: string };
 }
 
 /** The models that this worker can draw now, as the claim asks for them. */
@@ -51,11 +47,14 @@ export class WorkerModels extends RecurringService {
 
   /** Names of what can be drawn on these devices, and of what the demonstration model stands in for. */
   drawableOn(devices: readonly string[]): string[] {
-    const isDrawable = ({ weights }: DrawableModel): boolean => {
-      const able = devicesThatDraw(weights, devices);
-      return able.length > 0 && this.broken.problemOf(weights, able) === undefined;
-    };
+    const isDrawable = ({ weights }: DrawableModel): boolean =>
+      devices.length > 0 && this.broken.problemOf(weights, devices) === undefined;
     return this.models.filter(isDrawable).map(({ name }) => name);
+  }
+
+  /** Names of what is drawn with models that engines know by these keys. */
+  drawnWith(keys: ReadonlySet<string>): string[] {
+    return this.models.filter(({ weights }) => keys.has(weights.key)).map(({ name }) => name);
   }
 
   /** Reads the models folder again. A call during another's reading gets that one's result. */
@@ -78,8 +77,8 @@ export class WorkerModels extends RecurringService {
   /** @returns what is installed, broken models too. */
   private async read(): Promise<InstalledModel[]> {
     const installed = await this.store.list();
-    const sound = installed.flatMap(({ name, hash, requiresCuda }) =>
-      hash === undefined ? [] : [{ name, weights: { name, hash, requiresCuda } }],
+    const sound = installed.flatMap(({ name, hash, defaults }) =>
+      hash === undefined ? [] : [{ name, weights: { name, hash, key: keyOf({ name, hash, defaults }) } }],
     );
     const demo = sound.find(({ name }) => name === demoModel);
     const names = this.config.modelFallback ? replacedByDemo(installed) : [];

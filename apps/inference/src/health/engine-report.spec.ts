@@ -1,4 +1,3 @@
-import { keyOf } from '../drawing/weights-names';
 import { EngineStateReader } from '../engine/engine-state';
 import { reportOf } from './engine-report';
 
@@ -17,25 +16,19 @@ describe(reportOf.name, () => {
 
   it('names what is loaded, with the beginnings of its hashes', () => {
     load(`shapes@${hash}`, 100);
-    load(keyOf({ name: 'sd1.5', hash, weights: { kind: 'lora', hash, scale: 1, token: 'zwx' } }), 200);
+    load(`sd1.5@${hash},clip_skip=2+lora:${hash}:0.8`, 200);
     load('upscaler x4@0123456789ab', 300);
     expect(report(0)).toEqual({
       ...idle,
       loaded: [
         { name: 'shapes@0123456789ab', bytes: 100 },
-        { name: 'sd1.5@0123456789ab+lora:0123456789ab', bytes: 200 },
+        { name: 'sd1.5@0123456789ab+lora:0123456789ab:0.8', bytes: 200 },
         { name: 'upscaler x4@0123456789ab', bytes: 300 },
       ],
     });
     reader.note({ type: 'released', key: `shapes@${hash}` });
     expect(report(0).loaded.map(({ bytes }) => bytes)).toEqual([200, 300]);
     expect(reader.loadedKeys.has(`shapes@${hash}`)).toBe(false);
-  });
-
-  it('tells weights at two scales apart', () => {
-    for (const scale of [0.8, 0.9])
-      load(keyOf({ name: 'sd1.5', hash, weights: { kind: 'lora', hash, scale, token: 'zwx' } }), 200);
-    expect(new Set(report(0).loaded.map(({ name }) => name)).size).toBe(2);
   });
 
   it('has the batch and the time of the last step, as long as something is drawn', () => {

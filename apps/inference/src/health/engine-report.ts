@@ -11,10 +11,10 @@ export function reportOf({ loaded, ...state }: EngineState & { device: Device })
   return { ...state, loaded: loaded.map(({ key, bytes }) => ({ name: nameOf(key), bytes })) };
 }
 
-/** `<model>@<hash>`, and `+<kind>:<hash>` of a Fine-Tune's weights, whose key (`keyOf`) goes on. */
+/** `<model>@<hash>`, and `+<kind>:<hash>:<scale>` of a Fine-Tune that has changed its weights. */
 function nameOf(key: string): string {
-  const [base, weights] = key.split('+');
+  const [base, changed] = key.split('+');
   const [name, hash] = base.split('@');
-  const [kind, rest] = weights?.split(':') ?? [];
-  return `${weightsName({ name, hash })}${rest === undefined ? '' : `+${kind}:${shortHash(rest)}`}`;
+  const [kind, weights, scale] = changed?.split(':') ?? [];
+  return `${weightsName({ name, hash })}${changed === undefined ? '' : `+${kind}:${shortHash(weights)}:${scale}`}`;
 }

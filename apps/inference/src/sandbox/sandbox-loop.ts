@@ -39,7 +39,7 @@ export class SandboxLoop implements OnApplicationBootstrap, BeforeApplicationShu
     setMaxListeners(0, this.shutdown.signal);
     const source = { key: sandboxName, name: sandboxName, folder: '', hash: '' };
     const models = {
-      resolve: async () => ({ source, servedBy: sandboxName, requiresCuda: false, refusedOn: [] }),
+      resolve: async () => ({ source, adapters: [], servedBy: sandboxName, refusedOn: [] }),
       errorAfterRefusal: async (error: Error) => error,
     };
     const upscalers = { plainName: sandboxName, find: async () => undefined };

@@ -122,7 +122,7 @@ export const errorTable = {
         'The weights were trained on another model. Send them to a Fine-Tune whose `model` is that one, or one of its kind.',
       WeightsKindUnsupported:
         'The file holds weights of a kind that cannot be merged; `detail` names it. Export them as a LoRA.',
-      WeightsTooComplex: 'Merging the weights would take more work than is allowed. Reduce their rank.',
+      WeightsTooComplex: 'The weights would take more work than is allowed. Reduce their rank.',
       StorageFull: 'The key has stored as much as it may. Delete pictures or weights, or ask for more room.',
       IdempotencyKeyReused:
         'The Idempotency-Key was used with another request in the last 24 hours. Send this one with a new key; what the first was answered comes again only if it is repeated as it was.',

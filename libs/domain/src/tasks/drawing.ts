@@ -43,6 +43,13 @@ export class Drawing {
   @Column('varchar', { name: 'aspect_ratio', length: 16 })
   aspectRatio: AspectRatio;
 
+  /** Size in pixels at which it is drawn. */
+  @Column('integer', { name: 'width', default: 512 })
+  width: number;
+
+  @Column('integer', { name: 'height', default: 512 })
+  height: number;
+
   @Column('boolean', { name: 'high_resolution' })
   highResolution: boolean;
 

@@ -31,13 +31,9 @@ export class Task {
   @Column('varchar', { name: 'owner_id', length: 24 })
   ownerId: string;
 
-  /** The model that it needs. */
+  /** The model that it needs: a worker that has it loaded claims it sooner. */
   @Column('varchar', { name: 'model', length: 64 })
   model: string;
-
-  /** The weights that it needs, as `weightsLabel` names them: a worker that has them loaded claims it sooner. */
-  @Column('varchar', { name: 'weights', length: 128 })
-  weights: string;
 
   /** Estimated compute seconds, which its owner is charged at the claim. */
   @Column('double precision', { name: 'cost' })

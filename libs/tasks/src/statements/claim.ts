@@ -2,9 +2,9 @@ import { workerBeatMs } from '../live-workers';
 import { queueHeads } from './queue-heads';
 
 /**
- * Compute seconds by which an owner goes before its turn if the worker has its oldest task's model loaded, with the
- * task's Fine-Tune at its scale: about what loading takes. The owner is charged as always, so the others wait at most
- * these seconds longer for each owner who goes before.
+ * Compute seconds by which an owner goes before its turn if the worker has its oldest task's model loaded: about what
+ * loading takes. The owner is charged as always, so the others wait at most these seconds longer for each owner who goes
+ * before.
  */
 const affinitySeconds = 5;
 
@@ -46,14 +46,14 @@ const freePlace = `
  * lock. Rows locked by another claim are skipped. A key's limit is its number of places, and a unique index allows one
  * task in each.
  * Parameters: the limit of keys without their own (0: none), the channel of changes, owners whose tasks are not
- * wanted, the models that can be drawn (null: any), whether what no worker can draw is wanted, each model and Fine-Tune
- * that is loaded, as `weightsLabel` names it.
+ * wanted, the models that can be drawn (null: any), whether what no worker can draw is wanted, the models that are
+ * loaded.
  */
 export const claimStatement = (sandbox: boolean): string => `
 WITH RECURSIVE ${queueHeads(sandbox)},
 offers AS MATERIALIZED (
   SELECT owner_id, array_agg(model ORDER BY created_at) AS models,
-    (array_agg(weights ORDER BY created_at))[1] = ANY ($6::text[]) AS is_loaded
+    (array_agg(model ORDER BY created_at))[1] = ANY ($6::text[]) AS is_loaded
   FROM queue_heads head
   WHERE owner_id <> ALL ($3::text[]) AND ${isOffered}
   GROUP BY owner_id

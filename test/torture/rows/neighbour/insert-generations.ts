@@ -15,8 +15,8 @@ export async function insertGenerations(
        SELECT left(translate(encode(sha256(random()::text::bytea || n::text::bytea), 'base64'), '+/=', '-__'), 24) AS id
        FROM generate_series(1, $2::int) n),
      made_tasks AS (
-       INSERT INTO tasks (id, kind, owner_id, model, weights, cost, created_at, ${columns.join(', ')})
-       SELECT made.id, 'generation', owner.id, 'shapes', 'shapes  ', 0.3, now(), ${values.join(', ')} FROM made, owner),
+       INSERT INTO tasks (id, kind, owner_id, model, cost, created_at, ${columns.join(', ')})
+       SELECT made.id, 'generation', owner.id, 'shapes', 0.3, now(), ${values.join(', ')} FROM made, owner),
      made_drawings AS (
        INSERT INTO drawings (id, prompt, cfg, steps, seed, aspect_ratio, high_resolution, num_images)
        SELECT id, 'a red circle', 7.5, 2, 1, 'square', false, 1 FROM made)
