@@ -12,12 +12,12 @@ import { type Delta, deltasOf, type Pair } from './deltas';
 import { LayerNames, type Place } from './layer-names';
 import { magnitudeOf, mergedTensor } from './merged-tensor';
 import type { Scaling } from './scaling';
-import { malformed, misfit, quote, shapeText, WeightsError } from './weights-error';
+import { malformed, misfit, quote, shapeText, tooComplex } from './weights-error';
 import { fitWord } from './words';
 
 /**
- * Largest rank of a layer's adapter inputs. What has a larger one is merged: the two factors of a square layer of 320
- * channels are as large as its weight at rank 160, and a LoHa's rank is the product of two.
+ * Largest rank of a layer's adapter inputs; a LoRA of a higher one is merged, because at rank 160 the two factors of a
+ * square layer of 320 channels are as large as its weight.
  */
 const maxInputRank = 128;
 
@@ -118,8 +118,6 @@ function assertFits(key: string, { shape, innerRank }: Delta, base: readonly num
     throw tooComplex(`The layer of ${quote(key)} has the rank ${innerRank}; its weight takes at most ${most}.`);
 }
 
-const tooComplex = (sentence: string): WeightsError => new WeightsError('WeightsTooComplex', sentence);
-
 /** Widths of texts that layers of the U-Net and of text encoders are for, and which models have them. */
 const familyWidths: readonly [RegExp, Readonly<Record<number, string>>][] = [
   [/attn2_to_[kv]$/, { 768: '1.x', 1024: '2.x', 2048: 'XL' }],
@@ -131,7 +129,7 @@ function hintOf({ layers }: Adapter, model: ModelTensors): string {
   const own = [...(model.get('unet') ?? [])].find(([name]) => name.endsWith('attn2.to_k.weight'))?.[1].shape[1];
   for (const [pattern, families] of familyWidths)
     for (const [name, { factors }] of layers) {
-      const width = (factors.get('down') ?? factors.get('hada_w1_b') ?? factors.get('diff'))?.shape[1] ?? 0;
+      const width = (factors.get('down') ?? factors.get('hada_w1_b'))?.shape[1] ?? 0;
       if (pattern.test(name) && families[width] && width !== own)
         return `: the file is probably for Stable Diffusion ${families[width]}`;
     }

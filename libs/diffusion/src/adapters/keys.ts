@@ -1,4 +1,4 @@
-import { malformed, quote, unsupported, WeightsError } from './weights-error';
+import { malformed, quote, unsupported } from './weights-error';
 
 /** One tensor of a layer's change, by the name that most tools have for it. */
 export type Factor =
@@ -21,8 +21,20 @@ const others =
 const alpha = /^(.+?)(?:[._]lora(?:_linear_layer)?)?\.alpha$/;
 const synonyms: Readonly<Record<string, Factor>> = { A: 'down', B: 'up', w_norm: 'diff', b_norm: 'diff_b' };
 
+/** Takes a key apart into its layer's name, as the file writes it, and the factor; undefined if it is none of them. */
+export function parseKey(key: string): { layer: string; factor: Factor } | undefined {
+  const [, layer, first, second] = lowRank.exec(key) ?? others.exec(key) ?? [];
+  const name = first ?? second;
+  if (layer !== undefined) return { layer, factor: synonyms[name] ?? (name as Factor) };
+  const [, scaled] = alpha.exec(key) ?? [];
+  // Older diffusers append it to the whole name of a factor.
+  return scaled === undefined ? undefined : { layer: lowRank.exec(scaled)?.[1] ?? scaled, factor: 'alpha' };
+}
+
+type Kinds = readonly (readonly [RegExp, string])[];
+
 /** Suffixes of what changes a weight in a way that is not known here. */
-const relatives: readonly [RegExp, string][] = [
+const relatives: Kinds = [
   [/\.on_input$|[._]ia3_l(?:\.|$)/, 'an IA3'],
   [/\.(?:b?oft_\w+|oft_blocks)(?:\.|$)/, 'an OFT'],
   [/\.(?:[ab][12]|bm)\.weight$/, 'a GLoRA'],
@@ -33,37 +45,8 @@ const relatives: readonly [RegExp, string][] = [
   [/\.lora_(?:A|B|up|down)(?:\.\w+)?\.bias$/, 'a LoRA with biases'],
 ];
 
-/**
- * Takes a key apart into its layer's name, as the file writes it, and the factor. Undefined if it is no key of an
- * adapter.
- * @throws WeightsError if it is one of a kind that is not known
- */
-export function parseKey(key: string): { layer: string; factor: Factor } | undefined {
-  const [, layer, first, second] = lowRank.exec(key) ?? others.exec(key) ?? [];
-  const name = first ?? second;
-  if (layer !== undefined) return { layer, factor: synonyms[name] ?? (name as Factor) };
-  for (const [ending, kind] of relatives)
-    if (ending.test(key))
-      throw unsupported(
-        `The key ${quote(key)} is ${kind}; LoRA, LoCon, LoHa, LoKr, DoRA and full differences are accepted.`,
-      );
-  const [, scaled] = alpha.exec(key) ?? [];
-  // Older diffusers append it to the whole name of a factor.
-  return scaled === undefined ? undefined : { layer: lowRank.exec(scaled)?.[1] ?? scaled, factor: 'alpha' };
-}
-
-/** Whether a key is one of an adapter, be it of a kind that is not known. */
-export function isAdapterKey(key: string): boolean {
-  try {
-    return parseKey(key) !== undefined;
-  } catch (error) {
-    if (error instanceof WeightsError) return true;
-    throw error;
-  }
-}
-
-/** What a file is, by one of its keys, in place of an adapter. The first ones have keys of a LoRA too. */
-const otherFiles: readonly [RegExp, string][] = [
+/** What a file is that may have keys of a LoRA beside its own. */
+const mixedFiles: Kinds = [
   [
     /^(?:control_model|controlnet|lllite_\w+)\.|^lora_controlnet$|(?:^|\.)(?:controlnet_\w+|input_hint_block|zero_convs)\./,
     'a ControlNet',
@@ -71,7 +54,7 @@ const otherFiles: readonly [RegExp, string][] = [
   [/^(?:image_proj|ip_adapter)\./, 'an IP-Adapter'],
   [/^(?:adapter\.)?body\.\d/, 'a T2I-Adapter'],
 ];
-const models: readonly [RegExp, string][] = [
+const otherFiles: Kinds = [
   [/motion_modules\./, 'a motion module'],
   [/^(?:model\.diffusion_model|first_stage_model|cond_stage_model|conditioner)\./, 'a checkpoint, a whole model'],
   [/^(?:unet\.)?(?:(?:down|up)_blocks|mid_block|conv_in|conv_out)\./, 'a U-Net'],
@@ -80,19 +63,25 @@ const models: readonly [RegExp, string][] = [
   [/^(?:text_encoder\.)?(?:text_model|embeddings|encoder\.layers)\./, 'a text encoder'],
 ];
 
-/** @throws WeightsError with what the file is, if it is no adapter */
+const kindOf = (key: string, kinds: Kinds): string | undefined => kinds.find(([pattern]) => pattern.test(key))?.[1];
+
+/** Whether a key is one of an adapter, be it of a kind that is not known. */
+export const isAdapterKey = (key: string): boolean => (parseKey(key) ?? kindOf(key, relatives)) !== undefined;
+
+/** @throws WeightsError with what the file is, if it is no adapter of a known kind */
 export function refuseOtherFiles(keys: readonly string[]): void {
-  const refuse = (kinds: typeof models, among: readonly string[]): void => {
-    for (const key of among) {
-      const [, kind] = kinds.find(([pattern]) => pattern.test(key)) ?? [];
-      if (kind === undefined) continue;
-      throw unsupported(
-        `The file is ${kind}, as its key ${quote(key)} says; a LoRA, one of its kin or a textual inversion is accepted.`,
-      );
-    }
-  };
-  refuse(otherFiles, keys);
   const unknown = keys.filter((key) => !parseKey(key));
-  refuse(models, unknown);
+  const checks: readonly (readonly [readonly string[], Kinds, string])[] = [
+    [keys, mixedFiles, 'file'],
+    [unknown, relatives, 'adapter'],
+    [unknown, otherFiles, 'file'],
+  ];
+  for (const [among, kinds, what] of checks) {
+    const key = among.find((one) => kindOf(one, kinds));
+    if (key !== undefined)
+      throw unsupported(
+        `The ${what} is ${kindOf(key, kinds)}, as its key ${quote(key)} says; accepted are LoRA, LoCon, LoHa, LoKr, DoRA, full differences and textual inversion.`,
+      );
+  }
   if (unknown.length > 0) throw malformed(`The key ${quote(unknown[0])} is none that a LoRA has.`);
 }

@@ -20,6 +20,12 @@ const prefixes: readonly [RegExp, AdaptedPart | undefined][] = [
   [/(?:^|_)(?:te_?1?|text_encoders?(?:_1)?|clip_l|embedders_0|cond_stage_model)(?:_|$)/, 'text_encoder'],
 ];
 
+/** What the path itself says of it. */
+const insides: readonly [RegExp, AdaptedPart][] = [
+  [/(?:down|up|input|output)_blocks|mid(?:dle)?_block/, 'unet'],
+  [/encoder_layers|resblocks|text_model/, 'text_encoder'],
+];
+
 /** Other names of layers: those of diffusers before peft, and of OpenCLIP. */
 const spellings: readonly [RegExp, string][] = [
   [/_to_out$/, '_to_out_0'],
@@ -52,10 +58,9 @@ export class LayerNames {
       this.paths.set(part, new Map(own.map((path) => [canonicalName(path.replace(/^text_model\./, '')), path])));
       this.longest = own.reduce((most, { length }) => Math.max(most, length), this.longest);
     }
-    const ofFirstLevel = [...(model.get('unet')?.keys() ?? [])].filter((name) =>
-      name.startsWith('down_blocks.0.resnets.'),
-    );
-    this.layersPerLevel = ofFirstLevel.filter((name) => name.endsWith('.conv1.weight')).length || 2;
+    const ofUnet = [...(model.get('unet')?.keys() ?? [])];
+    this.layersPerLevel =
+      ofUnet.filter((name) => /^down_blocks\.0\.resnets\.\d+\.conv1\.weight$/.test(name)).length || 2;
   }
 
   /**
@@ -92,21 +97,21 @@ export class LayerNames {
 
   /** Why there is no layer of a name. @param hint the end of a sentence, perhaps empty */
   problemOf(name: string, key: string, hint: string): WeightsError {
-    const isOfUnet = /(?:down|up|input|output)_blocks|mid(?:dle)?_block/.test(name);
-    const isOfText = /encoder_layers|resblocks|text_model/.test(name);
-    const said = prefixes.find(([pattern]) => pattern.test(name));
-    const part = said ? said[1] : isOfUnet ? 'unet' : isOfText ? 'text_encoder' : undefined;
+    const [, said] = [...prefixes, ...insides].find(([pattern]) => pattern.test(name)) ?? [];
     if (ofOtherFamilies.test(name)) return misfit(`The key ${quote(key)} is for another family of models.`);
-    if (part === undefined) return malformed(`The key ${quote(key)} belongs to no part of the model.`);
-    const paths = this.paths.get(part);
-    if (!paths && part === 'text_encoder_2')
-      return misfit(`The key ${quote(key)} is for a model with several text encoders.`);
-    if (!paths) return misfit(`The key ${quote(key)} is for a ${part}, which the base model does not have.`);
+    if (said === undefined) return malformed(`The key ${quote(key)} belongs to no part of the model.`);
+    const paths = this.paths.get(said);
+    if (!paths)
+      return misfit(
+        said === 'text_encoder_2'
+          ? `The key ${quote(key)} is for a model with several text encoders.`
+          : `The key ${quote(key)} is for a ${said}, which the base model does not have.`,
+      );
     // Exporters of PyTorch before 1.13 number nodes and weights, so nothing shows which layer a weight belongs to.
     if (![...paths.keys()].some((path) => path.includes('attn')))
       return misfit(
-        `The base model's ${part} is quantised or was exported without its layers' names, so that it takes no LoRA.`,
+        `The base model's ${said} is quantised or was exported without its layers' names, so that it takes no LoRA.`,
       );
-    return misfit(`The key ${quote(key)} is for a layer that the base model's ${part} does not have${hint}.`);
+    return misfit(`The key ${quote(key)} is for a layer that the base model's ${said} does not have${hint}.`);
   }
 }

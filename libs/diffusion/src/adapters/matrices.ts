@@ -1,21 +1,22 @@
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { emptyGraph, encodeGraph, type ValueInfo } from '../graph/graph';
+import { spinning } from '../sessions/device';
 
 let session: Promise<InferenceSession> | undefined;
 
 /** A graph of one node: `product` = `left` x `right`. */
 function openProduct(): Promise<InferenceSession> {
   const value = (name: string, ...shape: string[]): ValueInfo => ({ name, type: 'float32', shape });
-  const node = { name: 'product', opType: 'MatMul', domain: '', attributes: {} };
   const graph = {
     ...emptyGraph(),
-    nodes: [{ ...node, inputs: ['left', 'right'], outputs: ['product'] }],
+    nodes: [
+      { name: 'it', opType: 'MatMul', domain: '', inputs: ['left', 'right'], outputs: ['product'], attributes: {} },
+    ],
     inputs: [value('left', 'rows', 'inner'), value('right', 'inner', 'columns')],
     outputs: [value('product', 'rows', 'columns')],
   };
   // Reading weights takes most of the time, in which no thread should spin.
-  const extra = { session: { intra_op: { allow_spinning: '0' } } };
-  return InferenceSession.create(encodeGraph(graph, new Map()), { extra });
+  return InferenceSession.create(encodeGraph(graph, new Map()), spinning(0));
 }
 
 /** [rows, inner] x [inner, columns], row-major, on all cores. */
@@ -40,46 +41,14 @@ export function swapAxes(values: Float32Array, rows: number, columns: number): F
   return swapped;
 }
 
-/** The product of every value with the whole of another matrix in its place. */
-export function kronecker(
-  left: Float32Array,
-  leftColumns: number,
-  right: Float32Array,
-  rightColumns: number,
-): Float32Array {
-  const [leftRows, rightRows] = [left.length / leftColumns, right.length / rightColumns];
+/** Every value of `left` times the whole of `right` in its place. @param widths their numbers of columns */
+export function kronecker(left: Float32Array, right: Float32Array, widths: readonly [number, number]): Float32Array {
+  const [leftWidth, rightWidth] = widths;
   const result = new Float32Array(left.length * right.length);
   let at = 0;
-  for (let i = 0; i < leftRows; i++)
-    for (let k = 0; k < rightRows; k++)
-      for (let j = 0; j < leftColumns; j++) {
-        const factor = left[i * leftColumns + j];
-        for (let l = 0; l < rightColumns; l++) result[at++] = factor * right[k * rightColumns + l];
-      }
-  return result;
-}
-
-/** Value by value. */
-export function hadamard(left: Float32Array, right: Float32Array): Float32Array {
-  return left.map((value, i) => value * right[i]);
-}
-
-/** Row by row, every value of one matrix times every value of the other: [rows, m] and [rows, n] to [rows, m * n]. */
-export function rowProducts(left: Float32Array, right: Float32Array, rows: number): Float32Array {
-  const [m, n] = [left.length / rows, right.length / rows];
-  const result = new Float32Array(rows * m * n);
-  let at = 0;
-  for (let row = 0; row < rows; row++)
-    for (let i = 0; i < m; i++) for (let j = 0; j < n; j++) result[at++] = left[row * m + i] * right[row * n + j];
-  return result;
-}
-
-/** Every row of one matrix times every row of the other, value by value: [m, columns] and [n, columns] to [m * n, columns]. */
-export function rowPairs(left: Float32Array, right: Float32Array, columns: number): Float32Array {
-  const result = new Float32Array((left.length / columns) * right.length);
-  let at = 0;
-  for (let i = 0; i < left.length; i += columns)
-    for (let j = 0; j < right.length; j += columns)
-      for (let column = 0; column < columns; column++) result[at++] = left[i + column] * right[j + column];
+  for (let i = 0; i < left.length; i += leftWidth)
+    for (let k = 0; k < right.length; k += rightWidth)
+      for (let j = i; j < i + leftWidth; j++)
+        for (let l = k; l < k + rightWidth; l++) result[at++] = left[j] * right[l];
   return result;
 }

@@ -23,29 +23,20 @@ type Fields = Readonly<Record<string, unknown>>;
  */
 export function readScaling(metadata: ReadonlyMap<string, string>): ScalingOf {
   const texts = [...metadata].filter(
-    ([key, text]) => /adapter_(?:metadata|config)|peft/.test(key) && /^\s*[{[]/.test(text),
+    ([key, text]) => /adapter_(?:metadata|config)|peft/.test(key) && /^\s*\{/.test(text),
   );
   const configs = [...texts.map(([key, text]) => parse(key, text)), Object.fromEntries(metadata)];
-  const field = (part: AdaptedPart, key: string): unknown => {
-    for (const config of configs) {
-      const value = config[`${part}.${key}`] ?? fieldsOf(config[part])[key] ?? config[key];
-      if (value !== undefined && value !== null) return value;
-    }
-  };
-  const number = (value: unknown, part: AdaptedPart): number | undefined => {
-    if (value === undefined) return undefined;
-    // JSON can contain a number that is too large for any type; metadata's own values are texts.
-    if (!['number', 'string'].includes(typeof value) || value === '' || !Number.isFinite(Number(value)))
-      throw malformed(`The metadata "${part}.lora_alpha" or one of its kin is not a number.`);
-    return Number(value);
-  };
+  const field = (part: AdaptedPart, key: string): unknown =>
+    configs
+      .map((config) => config[`${part}.${key}`] ?? fieldsOf(config[part])[key] ?? config[key])
+      .find((one) => one != null);
   return (part, path) => {
-    const alphas = Object.entries(fieldsOf(field(part, 'alpha_pattern')));
-    const [, own] = alphas.find(([pattern]) => isOf(path, pattern)) ?? [];
-    const alpha = number(own ?? field(part, 'lora_alpha') ?? field(part, 'alpha'), part);
+    const [, own] =
+      Object.entries(fieldsOf(field(part, 'alpha_pattern'))).find(([pattern]) => isOf(path, pattern)) ?? [];
+    const alpha = numberOf(own ?? field(part, 'lora_alpha') ?? field(part, 'alpha'));
     if (alpha === undefined) return undefined;
     const isRankStabilised = String(field(part, 'use_rslora')).toLowerCase() === 'true';
-    return { alpha, rank: number(field(part, 'r'), part), isRankStabilised };
+    return { alpha, rank: numberOf(field(part, 'r')), isRankStabilised };
   };
 }
 
@@ -61,10 +52,15 @@ function parse(key: string, text: string): Fields {
   }
 }
 
-/**
- * Whether a layer is one that a pattern names: peft's are regular expressions of the end of its path, of which only
- * those that are a path are read.
- */
+/** JSON can contain a number that is too large for any type; metadata's own values are texts. */
+function numberOf(value: unknown): number | undefined {
+  if (value === undefined) return undefined;
+  if (!['number', 'string'].includes(typeof value) || value === '' || !Number.isFinite(Number(value)))
+    throw malformed('The metadata has an alpha or a rank that is not a number.');
+  return Number(value);
+}
+
+/** Whether a pattern names a layer: peft's are regular expressions of a path's end, of which only paths are known here. */
 function isOf(path: string, pattern: string): boolean {
   const plain = pattern.replace(/^\^|\$$|\\(?=\.)/g, '');
   if (!/^[\w.-]*$/.test(plain)) throw unsupported(`The metadata's pattern ${quote(pattern)} is not a layer's path.`);

@@ -1,14 +1,8 @@
-/**
- * Why weights are rejected: malformed, made for another model, of a kind that cannot be merged, or
- * too expensive to merge.
- */
+/** Why weights are rejected: malformed, made for another model, of a kind that is not known, or too expensive to merge. */
 export type WeightsErrorCode =
   'WeightsMalformed' | 'WeightsDoNotFitModel' | 'WeightsKindUnsupported' | 'WeightsTooComplex';
 
-/**
- * Uploaded weights that cannot be used; the message is one sentence that names the key and, where
- * it matters, the shapes.
- */
+/** Uploaded weights that cannot be used; the message is a sentence that names the key and, where it matters, shapes. */
 export class WeightsError extends Error {
   override name = 'WeightsError';
 
@@ -20,6 +14,16 @@ export class WeightsError extends Error {
   }
 }
 
+const errorOf =
+  (code: WeightsErrorCode) =>
+  (sentence: string): WeightsError =>
+    new WeightsError(code, sentence);
+
+export const malformed = errorOf('WeightsMalformed');
+export const misfit = errorOf('WeightsDoNotFitModel');
+export const unsupported = errorOf('WeightsKindUnsupported');
+export const tooComplex = errorOf('WeightsTooComplex');
+
 /** Quotes a name from an uploaded file: escaped and never longer than a line. */
 export function quote(name: string): string {
   const text = JSON.stringify(name);
@@ -27,18 +31,4 @@ export function quote(name: string): string {
 }
 
 /** Writes a shape: `[320, 8]`. */
-export function shapeText(shape: readonly number[]): string {
-  return `[${shape.join(', ')}]`;
-}
-
-export function malformed(sentence: string): WeightsError {
-  return new WeightsError('WeightsMalformed', sentence);
-}
-
-export function misfit(sentence: string): WeightsError {
-  return new WeightsError('WeightsDoNotFitModel', sentence);
-}
-
-export function unsupported(sentence: string): WeightsError {
-  return new WeightsError('WeightsKindUnsupported', sentence);
-}
+export const shapeText = (shape: readonly number[]): string => `[${shape.join(', ')}]`;
