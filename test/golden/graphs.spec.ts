@@ -76,7 +76,8 @@ function expectClose(actual: Tensor, expected: Tensor, tolerance = 1e-5): void {
 }
 
 /** One text of the cases, encoded: the hidden states after some layers are left out, and the pooled one. */
-async function encode(family: string, part: PartName, skip: number, isXl: boolean): Promise<Tensors> {
+async function encode(family: string, part: PartName, skip: number, isPlain = false): Promise<Tensors> {
+  const isXl = family.startsWith('sdxl');
   const { tensors, json = { hidden_act: /^sd21|_2$/.test(family + part) ? 'gelu' : 'quick_gelu' } } = await partOf(
     family,
     part,
@@ -86,7 +87,11 @@ async function encode(family: string, part: PartName, skip: number, isXl: boolea
   const tokenizer = await tokenizerOf(tokenizerFolder, { padToken });
   const [{ inputIds }] = chunkPrompt('a red circle above a blue square', tokenizer);
   const isPooled = part === 'text_encoder_2';
-  const built = clipTextModel({ tensors }, clipTextConfigOf(json), { skips: [skip], isNormed: !isXl, isPooled });
+  const built = clipTextModel({ tensors, isPlain }, clipTextConfigOf(json), {
+    skips: [skip],
+    isNormed: !isXl,
+    isPooled,
+  });
   const output = await run(
     { ...built, unused: [] },
     { input_ids: new Tensor('int64', BigInt64Array.from(inputIds, BigInt), [1, inputIds.length]) },
@@ -133,7 +138,8 @@ describe.each(families)('The graphs of %s', (family) => {
   it('predict the noise that diffusers does', async () => {
     const { tensors, config } = await unetOf('unet');
     const { output, ...inputs } = await arrays(family, 'unet.');
-    expectClose((await run(unets.unet2DConditionModel({ tensors }, config), inputs)).out_sample, output);
+    for (const isPlain of [false, true])
+      expectClose((await run(unets.unet2DConditionModel({ tensors, isPlain }, config), inputs)).out_sample, output);
   });
 
   it('encode and decode pictures', async () => {
@@ -176,10 +182,12 @@ describe.each(families)('The graphs of %s', (family) => {
         const { prompt_embeds: expected, pooled_prompt_embeds: pooled } = await arrays(family, name);
         if (!expected) continue;
         const skip = skipped + Number(isXl || family === 'sd21-file');
-        const first = await encode(family, 'text_encoder', skip, isXl);
-        if (!isXl) expectClose(first.states, expected);
-        else {
-          const second = await encode(family, 'text_encoder_2', skip, isXl);
+        const first = await encode(family, 'text_encoder', skip);
+        if (!isXl) {
+          expectClose(first.states, expected);
+          expectClose((await encode(family, 'text_encoder', skip, true)).states, expected);
+        } else {
+          const second = await encode(family, 'text_encoder_2', skip);
           expectClose(joined([first.states, second.states]), expected);
           expectClose(second.pooled, pooled);
         }

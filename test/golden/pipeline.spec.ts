@@ -3,30 +3,37 @@ import { join } from 'node:path';
 import { cpu } from '../support/cpu';
 import { drawsGoldens, models, type PipelineCase } from '../support/pipeline-goldens';
 
+/** The bundled model, and exports whose weights are read as those of any other model. */
 describe.each(models)('StableDiffusionPipeline on the CPU, $name', (golden) => {
   drawsGoldens(golden, cpu);
 });
 
-/**
- * Threads divide what one call computes, so one short case with guidance and one without meet all of it in the large
- * model.
- */
-describe.each(models.slice(0, 2))('StableDiffusionPipeline on two threads, $name', (golden) => {
-  const options = { ...cpu, intraOpNumThreads: 2 };
-  const isChosen = ({ cfg, steps, width }: PipelineCase) => width < 512 || (steps <= 10 && cfg < 2);
-  drawsGoldens({ ...golden, name: `${golden.name} on two threads` }, options, isChosen);
+/** Threads divide what one call computes, so a short case with guidance and one without meet all of it. */
+describe('StableDiffusionPipeline on two threads', () => {
+  const [{ name, ...golden }] = models;
+  const isChosen = ({ cfg, steps }: PipelineCase) => steps <= 10 && cfg < 2;
+  drawsGoldens({ ...golden, name: `${name} on two threads` }, { ...cpu, intraOpNumThreads: 2 }, isChosen);
 });
 
-/**
- * On CUDA, convolutions use TF32, which has the ten-bit mantissa of float16, so float16's tolerance applies to all
- * models there.
- */
+/** On CUDA, convolutions use TF32, which has the ten-bit mantissa of float16, and all else is in float16. */
 (hasCuda() ? describe : describe.skip).each(models)('StableDiffusionPipeline on CUDA, $name', (golden) => {
   drawsGoldens({ ...golden, name: `${golden.name} on CUDA`, latents: Infinity, decibels: 40 }, { device: 'cuda:0' });
+});
+
+/** A software device takes a second for each step: one model, and one picture, which is wide and has guidance. */
+(hasWebgpu() ? describe : describe.skip)('StableDiffusionPipeline on WebGPU', () => {
+  const [, { name, ...golden }] = models;
+  const isChosen = ({ width, height, steps }: PipelineCase) => width > height && steps === 2;
+  drawsGoldens({ ...golden, name: `${name} on WebGPU` }, { ...cpu, device: 'webgpu' }, isChosen);
 });
 
 /** Whether there is a GPU, and the execution provider is installed beside ONNX Runtime. */
 function hasCuda(): boolean {
   const runtime = join(require.resolve('onnxruntime-node'), '../../bin/napi-v6', process.platform, process.arch);
   return existsSync('/dev/nvidia0') && existsSync(join(runtime, 'libonnxruntime_providers_cuda.so'));
+}
+
+/** Whether Vulkan was given a device, real or in software, and its library: see `scripts/test.mjs`. */
+function hasWebgpu(): boolean {
+  return process.env.VK_ICD_FILENAMES !== undefined || existsSync('/dev/dri/renderD128');
 }

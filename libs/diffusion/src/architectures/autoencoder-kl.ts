@@ -65,8 +65,8 @@ function middle(m: Module, x: Value, norm: NormConfig): Value {
 function pixelAttention(m: Module, x: Value, { groups, epsilon }: NormConfig): Value {
   const [channels] = m.shape('to_q.weight');
   const tokens = m.transpose(m.reshape(groupNorm(m, x, 'group_norm', groups, epsilon), 0, channels, -1), 0, 2, 1);
-  const [query, key, value] = ['to_q', 'to_k', 'to_v'].map((name) => linear(m, tokens, name));
-  const y = m.transpose(linear(m, attend(m, query, key, value, 1), 'to_out.0'), 0, 2, 1);
+  const projected = ['to_q', 'to_k', 'to_v'].map((name) => linear(m, tokens, name));
+  const y = m.transpose(linear(m, attend(m, projected, channels, 1), 'to_out.0'), 0, 2, 1);
   return m.add(m.op('Reshape', [y, m.op('Shape', [x])]), x);
 }
 

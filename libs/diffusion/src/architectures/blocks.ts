@@ -50,8 +50,8 @@ export function resnetBlock2D(m: Module, x: Value, { groups, epsilon }: NormConf
 
 /** Attention of tokens `x` to `context`. */
 export function attention(m: Module, x: Value, context: Value, heads: number): Value {
-  const y = attend(m, linear(m, x, 'to_q'), linear(m, context, 'to_k'), linear(m, context, 'to_v'), heads);
-  return linear(m, y, 'to_out.0');
+  const projected = [linear(m, x, 'to_q'), linear(m, context, 'to_k'), linear(m, context, 'to_v')];
+  return linear(m, attend(m, projected, m.shape('to_q.weight')[0], heads), 'to_out.0');
 }
 
 function basicTransformerBlock(m: Module, x: Value, context: Value, heads: number): Value {

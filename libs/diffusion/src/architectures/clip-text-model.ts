@@ -100,8 +100,9 @@ function endOfText(m: Module, ids: Value, vocabulary: number, eosTokenId: number
 
 function encoderLayer(m: Module, x: Value, heads: number, hiddenAct: ClipTextConfig['hiddenAct']): Value {
   const own = layerNorm(m, x, 'layer_norm1');
-  const [query, key, value] = ['q_proj', 'k_proj', 'v_proj'].map((name) => linear(m.at('self_attn'), own, name));
-  const y = m.add(linear(m.at('self_attn'), attend(m, query, key, value, heads, true), 'out_proj'), x);
+  const projected = ['q_proj', 'k_proj', 'v_proj'].map((name) => linear(m.at('self_attn'), own, name));
+  const [width] = m.shape('layer_norm1.weight');
+  const y = m.add(linear(m.at('self_attn'), attend(m, projected, width, heads, true), 'out_proj'), x);
   const inner = linear(m.at('mlp'), layerNorm(m, y, 'layer_norm2'), 'fc1');
   const active = hiddenAct === 'gelu' ? gelu(m, inner) : m.op('QuickGelu', [inner], { alpha: 1.702 }, microsoft);
   return m.add(linear(m.at('mlp'), active, 'fc2'), y);

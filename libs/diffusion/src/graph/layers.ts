@@ -31,10 +31,31 @@ export function groupNorm(m: Module, x: Value, name: string, groups: number, eps
   return layer.add(layer.mul(y, weight), bias);
 }
 
-/** Attention of tokens [rows, tokens, heads * width], without a matrix of all scores. */
-export function attend(m: Module, query: Value, key: Value, value: Value, heads: number, isCausal = false): Value {
-  const attributes = { num_heads: heads, ...(isCausal && { unidirectional: 1 }) };
-  return m.op('MultiHeadAttention', [query, key, value], attributes, microsoft);
+/** Attention of tokens [rows, tokens, width], without a matrix of all scores where the device can do that. */
+export function attend(
+  m: Module,
+  [query, key, value]: readonly Value[],
+  width: number,
+  heads: number,
+  isCausal = false,
+): Value {
+  if (!m.isPlain) {
+    const attributes = { num_heads: heads, ...(isCausal && { unidirectional: 1 }) };
+    return m.op('MultiHeadAttention', [query, key, value], attributes, microsoft);
+  }
+  const ofHeads = (x: Value, ...perm: number[]): Value =>
+    m.transpose(m.reshape(x, 0, 0, heads, width / heads), ...perm);
+  const products = m.matmul(ofHeads(query, 0, 2, 1, 3), ofHeads(key, 0, 2, 3, 1));
+  const scores = m.mul(products, m.number((width / heads) ** -0.5));
+  const weights = m.op('Softmax', [isCausal ? m.add(scores, laterTokens(m, query)) : scores], { axis: 3 });
+  return m.reshape(m.transpose(m.matmul(weights, ofHeads(value, 0, 2, 1, 3)), 0, 2, 1, 3), 0, 0, width);
+}
+
+/** [tokens, tokens]: a large negative number where the second is later than the first, else 0. */
+function laterTokens(m: Module, x: Value): Value {
+  const tokens = m.op('Shape', [x], { start: 1, end: 2 });
+  const all = m.op('Expand', [m.number(-1e4), m.concat([tokens, tokens], 0)]);
+  return m.op('Trilu', [all, m.integers([1])], { upper: 1 });
 }
 
 /** torch.nn.Linear of [rows, tokens, in], with its adapter: x W + b + (x A) B. */

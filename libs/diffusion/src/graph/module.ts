@@ -7,6 +7,8 @@ export interface ModuleOptions {
   isAdapted?: (path: string) => boolean;
   /** Type to compute in; inputs and outputs are float32 in any case. */
   precision?: 'float32' | 'float16';
+  /** Whether to do without what WebGPU gets wrong or may lack: fused attention, and tables in half precision. */
+  isPlain?: boolean;
 }
 
 /** A graph, and the names of the weights that it does not use. */
@@ -42,13 +44,13 @@ export class Module {
   ) {}
 
   /** The module of a whole model, with an empty graph. */
-  static of({ tensors, isAdapted = () => false, precision = 'float32' }: ModuleOptions): Module {
+  static of({ tensors, isAdapted = () => false, precision = 'float32', isPlain = false }: ModuleOptions): Module {
     const graph = emptyGraph();
     const paths = new Set<string>();
     for (const name of tensors.keys())
       for (let end = name.length; end > 0; end = name.lastIndexOf('.', end - 1)) paths.add(name.slice(0, end));
     const own = { graph, nodes: graph.nodes, casts: new Map<Value, Node>(), paths };
-    return new Module({ tensors, isAdapted, precision, ...own, used: new Set(), names: new Map() }, '');
+    return new Module({ tensors, isAdapted, precision, isPlain, ...own, used: new Set(), names: new Map() }, '');
   }
 
   /** The module below this one: `at('down_blocks', 0)`. */
@@ -165,10 +167,15 @@ export class Module {
 
   /** A weight of which few rows are used, as it is stored: `Gather` and then `cast` what it gives. */
   table(name: string): Value {
+    if (this.isPlain) return this.weight(name);
     const { path } = this.at(name);
     this.state.used.add(path);
     this.state.graph.initializers.set(path, this.tensor(name));
     return path;
+  }
+
+  get isPlain(): boolean {
+    return this.state.isPlain;
   }
 
   /** Whether the layer takes an adapter. */

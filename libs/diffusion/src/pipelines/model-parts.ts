@@ -55,7 +55,12 @@ export async function graphsOf(
     const tensors: NamedTensors = new Map([...folder.tensors.get(part)!, ...tensorsBelow(changed, `${part}.`)]);
     return refusing(file, () =>
       placeGraph(
-        build({ tensors, precision: part === 'vae' ? 'float32' : precision, isAdapted: () => part !== 'vae' }).graph,
+        build({
+          tensors,
+          precision: part === 'vae' ? 'float32' : precision,
+          isPlain: providerOf(device) === 'webgpu',
+          isAdapted: () => part !== 'vae',
+        }).graph,
         file,
       ),
     );
