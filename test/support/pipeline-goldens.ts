@@ -5,6 +5,7 @@ import {
   type RgbImage,
   type SchedulerName,
   StableDiffusionPipeline,
+  type TextToImageRequest,
   type Trajectory,
 } from '@app/diffusion';
 import { largestDifference, loadGolden, loadGoldenTable, recordGolden } from './golden';
@@ -97,7 +98,11 @@ export function drawsGoldens(
 }
 
 /** What a recorded request comes to, before it is decoded. */
-export async function denoise(pipeline: StableDiffusionPipeline, one: PipelineCase): Promise<Trajectory> {
+export async function denoise(
+  pipeline: StableDiffusionPipeline,
+  one: PipelineCase,
+  adapters?: TextToImageRequest['adapters'],
+): Promise<Trajectory> {
   const { prompt, negative_prompt, scheduler, steps, cfg, seed, width, height } = one;
   const [trajectory] = await pipeline.prepare({
     prompt,
@@ -108,6 +113,7 @@ export async function denoise(pipeline: StableDiffusionPipeline, one: PipelineCa
     guidanceScale: cfg,
     seeds: [seed],
     scheduler,
+    adapters,
   });
   while (!trajectory.done) await pipeline.step([trajectory]);
   return trajectory;
