@@ -1,12 +1,13 @@
+import { mkdtempSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { InferenceWorker } from '@app/domain';
+import { Drawing, InferenceWorker } from '@app/domain';
 import { LiveWorkers } from '@app/tasks';
 import { ModelStore } from '@app/model-store';
 import { startTestApi, type TestApi, type TestKey } from '../support/api';
 import { createTestDatabase } from '../support/database';
-import { withShapes } from '../support/onnx';
+import { unpackFamily } from '../support/families';
 import { ServiceProcess } from '../support/service-process';
 import { until } from '../support/until';
 
@@ -31,28 +32,35 @@ describe('models', () => {
   const list = async (api: TestApi, key: TestKey) =>
     (await api.request<Record<string, unknown>[]>('GET', '/v1/models', { key })).body;
   const shapes = join('models', 'shapes');
-  const redeclare = async (file: string, shapes: Parameters<typeof withShapes>[1]) =>
-    writeFile(file, withShapes(await readFile(file), shapes));
-  const tiny = (name: string) => join('test', 'golden', 'models', 'tiny', name);
+  const families = mkdtempSync(join(tmpdir(), 'darkroom-families-'));
+  beforeAll(async () => {
+    for (const name of ['sd21', 'sdxl', 'inpainting', 'instruct-pix2pix'])
+      await unpackFamily(name, join(families, name));
+  });
+  afterAll(() => rm(families, { recursive: true }));
+  const family = (name: string) => join(families, name, 'model');
+  const asking = (model: string) => ({ prompt: 'x', model });
 
   it('lists installed models, with facts from their files, and stand-ins', async () => {
-    const { api, key } = await start({ shapes, 'sd2.1': tiny('sd21-optimum') });
+    const { api, key } = await start({ shapes, 'sd2.1': family('sd21') });
     const models = await list(api, key);
     expect(models).toEqual([
       {
         name: 'sd2.1',
+        family: 'sd2',
+        kind: 'text-to-image',
         scheduler: 'DDIMScheduler',
-        native_size: expect.any(Number) as number,
+        native_size: 768,
         device: null,
         hash: expect.stringMatching(/^[0-9a-f]{12}$/) as string,
         bytes: expect.any(Number) as number,
         defaults: { cfg: 7.5, steps: 30, scheduler: null },
-        requires_cuda: false,
         stands_in_for: [],
         problem: null,
       },
       expect.objectContaining({
         name: 'shapes',
+        family: 'sd1',
         scheduler: 'PNDMScheduler',
         native_size: 512,
         stands_in_for: ['sd1.5'],
@@ -114,7 +122,7 @@ describe('models', () => {
   it('lists a broken model with its problem, and rejects requests for it', async () => {
     const { api, key, modelsDir } = await start({ shapes });
     await mkdir(join(modelsDir, 'sd1.5', 'unet'), { recursive: true });
-    await writeFile(join(modelsDir, 'sd1.5', 'unet', 'model.onnx'), 'x');
+    await writeFile(join(modelsDir, 'sd1.5', 'unet', 'diffusion_pytorch_model.safetensors'), 'x');
     const [broken, whole] = await list(api, key);
     expect(broken).toMatchObject({ name: 'sd1.5', hash: null, device: null, stands_in_for: [] });
     expect(broken.problem).toEqual(expect.any(String));
@@ -201,84 +209,51 @@ describe('models', () => {
     });
   });
 
-  it('rejects pictures of a size that the graphs of a model do not take', async () => {
-    const { api, key, modelsDir } = await start({ shapes });
-    const file = join(modelsDir, 'shapes', 'unet', 'model.onnx');
-    const fixed = { sample: ['batch', 22, 16, 24], out_sample: ['batch', 22, 16, 24] };
-    await writeFile(file, withShapes(await readFile(file), fixed));
-    const draw = (aspect_ratio?: string) =>
-      api.request('POST', '/v1/sd/text-to-image', {
+  it.each([
+    ['sd1.5', 'sdxl', [512, 512], [512, 768]],
+    ['sd2.1', 'sd21', [512, 512], [512, 768]],
+    ['v2', 'sd21', [768, 768], [640, 960]],
+    ['xl', 'sdxl', [1024, 1024], [832, 1216]],
+  ])('draws what is installed as %s from %s at the size that is its own, or specified', async (name, ...expected) => {
+    const [source, square, portrait] = expected;
+    const { api, key } = await start({ [name]: family(source) });
+    const draw = async (aspect_ratio: string) => {
+      const { body } = await api.request('POST', '/v1/sd/text-to-image', {
         key,
-        body: { prompt: 'x', ...(aspect_ratio && { aspect_ratio }) },
+        body: { ...asking(name), aspect_ratio },
       });
-    expect((await draw('landscape')).status).toBe(201);
-    const { status, body } = await draw();
-    expect([status, body.code, body.detail, body.errors]).toEqual([
-      422,
-      'SizeUnsupported',
-      'The model "shapes" draws 768 x 512 pixels only, and 512 x 512 were asked for.',
-      [{ pointer: '/aspect_ratio', message: 'is 512 x 512 pixels; this model draws 768 x 512' }],
-    ]);
-    expect((await list(api, key))[0].native_size).toBe(512);
-  });
-
-  it('lists a model of a size that no request can ask for with that problem', async () => {
-    const { api, key, modelsDir } = await start({ tiny: tiny('sd15-diffusers') });
-    const problem = async () => (await list(api, key))[0].problem;
-    expect(await problem()).toBeNull();
-    await redeclare(join(modelsDir, 'tiny/unet/model.onnx'), { sample: ['batch', 4, 80, 80] });
-    expect(await problem()).toBe(
-      'No request can be drawn with it: its graphs take 640 x 640 pixels only, and requests are for 512 x 512, 512 x 768, 768 x 512. Export it without a fixed size.',
-    );
-    const body = { prompt: 'x', model: 'tiny' };
-    const reply = await api.request('POST', '/v1/sd/text-to-image', { key, body });
-    expect([reply.status, reply.body.code]).toEqual([422, 'SizeUnsupported']);
-  });
-
-  it.each<[what: string, size: number, change: (model: string) => Promise<unknown>]>([
-    [
-      'the size that its graphs were exported for',
-      64,
-      (model) =>
-        redeclare(join(model, 'unet/model.onnx'), { sample: ['batch', 4, 8, 8], out_sample: ['batch', 4, 8, 8] }),
-    ],
-    [
-      'the size that its VAE was exported for',
-      128,
-      (model) => redeclare(join(model, 'vae_decoder/model.onnx'), { latent_sample: ['batch', 4, 16, 16] }),
-    ],
-    [
-      "that of its U-Net's configuration, although its VAE has none",
-      768,
-      (model) =>
-        Promise.all([
-          writeFile(join(model, 'unet/config.json'), '{"sample_size": 96}'),
-          rm(join(model, 'vae_decoder/config.json')),
-        ]),
-    ],
-  ])('shows as native size %s', async (_, size, change) => {
-    const { api, key, modelsDir } = await start({ tiny: tiny('sd15-diffusers') });
-    await change(join(modelsDir, 'tiny'));
-    expect((await list(api, key))[0]).toMatchObject({ native_size: size });
-  });
-
-  it('rejects prompts of more chunks than the graphs of a model take, if they are used', async () => {
-    const { api, key, modelsDir } = await start({ tiny: tiny('sd15-diffusers') });
-    await redeclare(join(modelsDir, 'tiny/unet/model.onnx'), { encoder_hidden_states: ['batch', 77, 32] });
-    const long = 'a red circle '.repeat(40);
-    const draw = async (values: object) => {
-      const body = { model: 'tiny', prompt: 'x', ...values };
-      const { status, body: reply } = await api.request('POST', '/v1/sd/text-to-image', { key, body });
-      return [status, reply.code, reply.errors];
+      const { width, height } = await api.dataSource.manager.findOneByOrFail(Drawing, { id: String(body.id) });
+      return [width, height];
     };
-    const message = expect.stringMatching(/^would take \d+ chunks of tokens; at most 1 can be drawn$/) as string;
-    expect(await draw({ prompt: long })).toEqual([422, 'PromptTooLong', [{ pointer: '/prompt', message }]]);
-    expect(await draw({ negative_prompt: long })).toEqual([
-      422,
-      'PromptTooLong',
-      [{ pointer: '/negative_prompt', message }],
+    expect([await draw('square'), await draw('portrait'), await draw('landscape')]).toEqual([
+      square,
+      portrait,
+      [...portrait].reverse(),
     ]);
-    expect(await draw({ negative_prompt: long, cfg: 1 })).toEqual([201, undefined, undefined]);
+    const openai = (size: string) =>
+      api.request('POST', '/v1/images/generations', { key, body: { ...asking(name), size } });
+    const { status, body } = await openai('1000x1000');
+    const sizes = [square, portrait, [...portrait].reverse()].map((size) => size.join('x')).join(', ');
+    expect([status, body.error]).toMatchObject([
+      400,
+      { param: 'size', message: `"/size" must be ${sizes} or auto with the model ${name}, got 1000x1000.` },
+    ]);
+  });
+
+  it.each(['inpainting', 'instruct-pix2pix'])('lists a model for %s, and refuses requests for it', async (kind) => {
+    const { api, key } = await start({ other: family(kind) });
+    const problem = `It draws from a picture (${kind}), which requests cannot send yet.`;
+    expect(await list(api, key)).toMatchObject([{ name: 'other', family: 'sd1', kind, problem }]);
+    const draw = (path: string, body: unknown) => api.request('POST', path, { key, body });
+    const refused = await draw('/v1/sd/text-to-image', asking('other'));
+    expect([refused.status, refused.body.code, refused.body.detail]).toEqual([
+      422,
+      'ModelNeedsPicture',
+      `The model "other" cannot draw this. ${problem}`,
+    ]);
+    const { body: finetune } = await draw('/v1/finetunes', { name: 'robot', model: 'other' });
+    const prompts = await draw(`/v1/finetunes/${String(finetune.id)}/prompts`, [{ prompt: 'a robot' }]);
+    expect([prompts.status, prompts.body.code]).toEqual([422, 'ModelNeedsPicture']);
   });
 
   it('rejects a stand-in that the operator does not allow', async () => {

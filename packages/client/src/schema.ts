@@ -911,7 +911,7 @@ export interface components {
              * @example blurry
              */
             negative_prompt?: string | null;
-            /** @description Shape of the picture: square 512x512, portrait 512x768, landscape 768x512. Default: square. */
+            /** @description Shape of the picture: square 512x512, portrait 512x768, landscape 768x512; of that area where the model has another native size. Default: square. */
             aspect_ratio?: (("square" | "portrait" | "landscape") | ("square" | "portrait" | "landscape")[]) | null;
             /**
              * Format: uri
@@ -1328,7 +1328,7 @@ export interface components {
             seed?: number | null;
             /** @description Long edge of exactly 4096 pixels. Default: false. */
             high_resolution?: boolean | null;
-            /** @description Shape of the picture: square 512x512, portrait 512x768, landscape 768x512. Default: square. */
+            /** @description Shape of the picture: square 512x512, portrait 512x768, landscape 768x512; of that area where the model has another native size. Default: square. */
             aspect_ratio?: (("square" | "portrait" | "landscape") | ("square" | "portrait" | "landscape")[]) | null;
             /**
              * @description A JSON object of your own, returned as it was sent.
@@ -1388,7 +1388,7 @@ export interface components {
             seed?: number | null;
             /** @description Long edge of exactly 4096 pixels. Default: false. */
             high_resolution?: boolean | null;
-            /** @description Shape of the pictures: square 512x512, portrait 512x768, landscape 768x512. Default: square. */
+            /** @description Shape of the pictures: square 512x512, portrait 512x768, landscape 768x512; of that area where the model has another native size. Default: square. */
             aspect_ratio?: (("square" | "portrait" | "landscape") | ("square" | "portrait" | "landscape")[]) | null;
             /**
              * @description A JSON object of your own, returned as it was sent.
@@ -1674,11 +1674,6 @@ export interface components {
             completed_at: string | null;
         };
         /**
-         * @description Width and height in pixels; auto is 512x512. Default: auto.
-         * @enum {string}
-         */
-        ImageSize: "auto" | "512x512" | "512x768" | "768x512";
-        /**
          * @description Whether the answer has URLs of the pictures, or the pictures themselves in base64. Default: url.
          * @enum {string}
          */
@@ -1699,8 +1694,11 @@ export interface components {
              * @example 1
              */
             n?: number | null;
-            /** @description Width and height in pixels; auto is 512x512. Default: auto. */
-            size?: components["schemas"]["ImageSize"] | null;
+            /**
+             * @description Width and height in pixels: 512x512, 512x768 or 768x512, and with another model than sd1.5 and sd2.1 those of its native size, such as 1024x1024, 832x1216 and 1216x832 of Stable Diffusion XL. auto is the square one. Default: auto.
+             * @example 512x512
+             */
+            size?: string | null;
             /** @description Whether the answer has URLs of the pictures, or the pictures themselves in base64. Default: url. */
             response_format?: components["schemas"]["ImageResponseFormat"] | null;
             /**

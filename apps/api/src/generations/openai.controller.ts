@@ -1,10 +1,11 @@
-import { CreateImagesDto, type GenerationDto, imageSizes } from '@app/domain/http';
+import { CreateImagesDto, type GenerationDto } from '@app/domain/http';
 import { Controller, HttpCode, Post } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { Caller, type CallerKey } from '../http/caller.decorator';
 import { ApiOpenai } from '../docs/openai';
 import { AnswersWhenDone } from '../http/route.decorators';
 import { ValidBody } from '../http/body';
+import { ModelsService } from '../models/models.service';
 import { GenerationsService } from './generations.service';
 import { OpenaiAnswer } from './openai-answer';
 
@@ -12,19 +13,23 @@ import { OpenaiAnswer } from './openai-answer';
 @ApiTags('OpenAI')
 @Controller('v1/images/generations')
 export class OpenaiController {
-  constructor(private readonly generations: GenerationsService) {}
+  constructor(
+    private readonly generations: GenerationsService,
+    private readonly models: ModelsService,
+  ) {}
 
   @Post()
   @HttpCode(200)
   @AnswersWhenDone(OpenaiAnswer)
   @ApiOpenai()
-  create(@Caller() caller: CallerKey, @ValidBody(CreateImagesDto) dto: CreateImagesDto): Promise<GenerationDto> {
-    const { prompt, model, n, size, user } = dto;
+  async create(@Caller() caller: CallerKey, @ValidBody(CreateImagesDto) dto: CreateImagesDto): Promise<GenerationDto> {
+    const { prompt, model, n, size = 'auto', user } = dto;
+    const aspectRatio = size === 'auto' ? undefined : await this.models.shapeOf(size, model);
     return this.generations.create(caller, {
       prompt,
       ...(model !== undefined && { model }),
       ...(n !== undefined && { num_generations: n }),
-      ...(size !== undefined && { aspect_ratio: imageSizes.get(size) }),
+      ...(aspectRatio && { aspect_ratio: aspectRatio }),
       ...(user !== undefined && { metadata: { user } }),
     });
   }

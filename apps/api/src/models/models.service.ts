@@ -1,6 +1,13 @@
 import { type Config, CONFIG } from '@app/config';
 import { inOneLine } from '@app/diffusion/files';
-import { defaults, type ErrorCode, UnprocessableError } from '@app/domain';
+import {
+  type AspectRatio,
+  aspectRatios,
+  defaults,
+  type ErrorCode,
+  InvalidError,
+  UnprocessableError,
+} from '@app/domain';
 import type { ModelDto } from '@app/domain/http';
 import { devicesFor, LiveWorkers, problemFor } from '@app/tasks';
 import {
@@ -8,6 +15,7 @@ import {
   findServing,
   type InstalledModel,
   ModelStore,
+  pictureSize,
   problemOfKind,
   problemOfOwnScheduler,
   replacedByDemo,
@@ -110,6 +118,24 @@ export class ModelsService implements OnApplicationBootstrap {
       if (model) found.set(name, weightsName(model));
     }
     return found;
+  }
+
+  /**
+   * The shape of the pictures of a size that a model draws.
+   * @param size width and height in pixels, as OpenAI's API has it
+   * @param name of the model; the default one if it is undefined
+   * @throws as `served` does; InvalidError for a size that it does not draw
+   */
+  async shapeOf(size: string, name: string = defaults.model): Promise<AspectRatio> {
+    const served = await this.served(name, '/model');
+    const sizes = aspectRatios.map((ratio) => {
+      const { width, height } = pictureSize(name, served, ratio);
+      return { ratio, size: `${width}x${height}` };
+    });
+    const found = sizes.find((one) => one.size === size);
+    if (found) return found.ratio;
+    const message = `must be ${sizes.map((one) => one.size).join(', ')} or auto with the model ${name}, got ${size}`;
+    throw new InvalidError('ValidationFailed', `"/size" ${message}.`, [{ pointer: '/size', message }]);
   }
 
   /** Checks the `model` of a body. @throws as `served` does */

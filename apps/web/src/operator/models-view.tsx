@@ -27,9 +27,19 @@ function StatusOf({ model: { problem, device } }: { model: Model }) {
   return device === null ? <StatusBadge kind="waiting" text="No worker" /> : <StatusBadge kind="ready" text="Ready" />;
 }
 
+const familyText = { sd1: 'Stable Diffusion 1', sd2: 'Stable Diffusion 2', sdxl: 'Stable Diffusion XL' };
+
+/** Family, size, and kind where it is not the usual one. */
+function whatIs({ family, kind, native_size: size }: Model): string {
+  if (family === null) return '–';
+  const what = `${familyText[family]}, ${size} px`;
+  return kind === 'text-to-image' ? what : `${what}, ${kind}`;
+}
+
 function ModelCard({ model }: { model: Model }) {
-  const { name, hash, bytes, device, stands_in_for: drawsFor, defaults, scheduler, requires_cuda, problem } = model;
+  const { name, hash, bytes, device, stands_in_for: drawsFor, defaults, scheduler, problem } = model;
   const facts = [
+    { name: 'What', value: whatIs(model) },
     { name: 'Draws for', value: drawsFor.join(', ') || 'only itself' },
     { name: 'Drawn on', value: device ?? 'no running worker has it' },
     { name: 'Defaults', value: `${defaults.steps} steps, guidance ${defaults.cfg}` },
@@ -40,7 +50,6 @@ function ModelCard({ model }: { model: Model }) {
   return (
     <Card title={<h3>{name}</h3>} status={<StatusOf model={model} />}>
       <Facts facts={facts} />
-      {requires_cuda && <p class="hint">Only on CUDA</p>}
       {problem !== null && <p class="problem">Cannot be drawn with: {problem}</p>}
     </Card>
   );

@@ -62,7 +62,7 @@ export const HighResolutionField = () =>
 export const ShapeField = (whose: string, { asSent = false } = {}) =>
   AspectRatioField({
     asSent,
-    description: `Shape of ${whose}: square 512x512, portrait 512x768, landscape 768x512.`,
+    description: `Shape of ${whose}: square 512x512, portrait 512x768, landscape 768x512; of that area where the model has another native size.`,
     optional: true,
     default: defaults.aspectRatio,
   });

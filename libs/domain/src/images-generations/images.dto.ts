@@ -1,14 +1,7 @@
-import { type AspectRatio, aspectRatios, sizeOf } from '../common/sizes';
 import { defaults, limits } from '../common/limits';
 import { EnumField, NumberField, TextField } from '../fields/fields';
 import { ModelField } from '../fields/fields-in-common';
 import { Integer, Parts, Text } from '../fields/fields-of-answers';
-
-/** The sizes of OpenAI's API that are drawn here, with their shape; `auto` is the default one. */
-export const imageSizes: ReadonlyMap<string, AspectRatio> = new Map([
-  ['auto', defaults.aspectRatio],
-  ...aspectRatios.map((shape) => [`${sizeOf[shape].width}x${sizeOf[shape].height}`, shape] as const),
-]);
 
 export const imageResponseFormats = ['url', 'b64_json'] as const;
 
@@ -33,12 +26,16 @@ export class CreateImagesDto {
   })
   n?: number;
 
-  @EnumField({
-    description: 'Width and height in pixels; auto is 512x512.',
-    values: [...imageSizes.keys()],
-    name: 'ImageSize',
+  @TextField({
+    description:
+      'Width and height in pixels: 512x512, 512x768 or 768x512, and with another model than sd1.5 and sd2.1 those of ' +
+      'its native size, such as 1024x1024, 832x1216 and 1216x832 of Stable Diffusion XL. auto is the square one.',
+    maxLength: 16,
+    pattern: /^(auto|[1-9][0-9]{1,3}x[1-9][0-9]{1,3})$/,
+    patternMessage: 'must be auto or a width and a height in pixels, such as 512x512',
     optional: true,
     default: 'auto',
+    example: '512x512',
   })
   size?: string;
 
