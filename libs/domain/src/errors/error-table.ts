@@ -121,7 +121,7 @@ export const errorTable = {
       WeightsDoNotFitModel:
         'The weights were trained on another model. Send them to a Fine-Tune whose `model` is that one, or one of its kind.',
       WeightsKindUnsupported:
-        'The file holds weights of a kind that cannot be merged; `detail` names it. Export them as a LoRA.',
+        'The file holds something else than a LoRA, one of its kin or a textual inversion; `detail` names it. Export it as a LoRA.',
       WeightsTooComplex: 'The weights would take more work than is allowed. Reduce their rank.',
       StorageFull: 'The key has stored as much as it may. Delete pictures or weights, or ask for more room.',
       IdempotencyKeyReused:
