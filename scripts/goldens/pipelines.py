@@ -3,7 +3,6 @@ schedulers and transformers' tokenizer around the folder's graphs in ONNX Runtim
 <data>/pipeline.json, compares with what is recorded there and records what is not; with --record it replaces that.
 A case with only_latents has no picture: one of each size, and with the strongest guidance, shows what the decoder does.
 
-python scripts/goldens/pipelines.py models/shapes test/golden/data/shapes
 python scripts/goldens/pipelines.py test/golden/models/tiny/sd15-diffusers test/golden/data/sd15-diffusers
 python scripts/goldens/pipelines.py test/golden/models/tiny/sd21-optimum test/golden/data/sd21-optimum
 """

@@ -1,129 +1,201 @@
-import { cp, mkdtemp, readdir, readFile, rename, rm, stat, truncate, utimes, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
+  cures,
   type ModelFacts,
   ModelFolderError,
-  modelWidths,
   ProviderUnavailableError,
   StableDiffusionPipeline,
 } from '@app/diffusion';
 import { InferenceSession } from 'onnxruntime-node';
 import { cpu } from '../support/cpu';
-import { damages, Folder, graph, models } from '../support/damaged-folder';
-import { KeptSessions } from '../support/kept-sessions';
-import { refusalsOfPage } from '../support/refusals-page';
+import { unpackFamily } from '../support/families';
+import { makePipe } from '../support/make-pipe';
+
+const shapes = join(__dirname, '../../models/shapes');
+const tiny = (name: string) => join(__dirname, 'models/tiny', name);
+
+const unet = 'unet/diffusion_pytorch_model.safetensors';
+const [vocab, merges] = ['tokenizer/vocab.json', 'tokenizer/merges.txt'];
+const scheduler = 'scheduler/scheduler_config.json';
+const lfsPointer = 'version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 3438167540\n';
+
+let root: string;
+let folder: string;
+beforeEach(async () => {
+  root = await mkdtemp(join(tmpdir(), 'darkroom-model-'));
+  folder = join(root, 'model');
+  await unpackFamily('sd21', root);
+});
+afterEach(() => rm(root, { recursive: true }));
+
+const at = (name: string) => join(folder, name);
+const write = (name: string, text: string) => writeFile(at(name), text);
+const edit = async (name: string, change: object) =>
+  write(name, JSON.stringify({ ...(JSON.parse(await readFile(at(name), 'utf8')) as object), ...change }));
+
+const load = async (options = cpu): Promise<ModelFacts> => {
+  const pipeline = await StableDiffusionPipeline.load(folder, options);
+  await pipeline.release();
+  return pipeline.facts;
+};
+
+/** What is wrong, the file that is named, what is said of it, and how it comes about. */
+type Damage = [what: string, file: string, reason: RegExp, damage: () => Promise<unknown>];
+
+const damages: Damage[] = [
+  ['a pointer in place of weights', unet, /only a pointer of Git LFS/, () => write(unet, lfsPointer)],
+  ['a pointer in place of a vocabulary', vocab, /only a pointer of Git LFS/, () => write(vocab, lfsPointer)],
+  ['weights cut short', unet, /cannot be read: The tensor .* outside the/, () => truncate(at(unet), 100_000)],
+  ...[unet, 'unet/config.json', merges, 'darkroom.json'].map((file): Damage => [
+    `a pipe in place of ${file}`,
+    file,
+    /is a (folder, a )?pipe/,
+    () => makePipe(at(file)),
+  ]),
+  [
+    'a vocabulary with one id for two tokens',
+    vocab,
+    /gives one id, 5, to several tokens: ".+" and "a<\/w>"/,
+    () => edit(vocab, { 'a</w>': 5 }),
+  ],
+  ['a missing vocabulary', vocab, /is missing/, () => rm(at(vocab))],
+  [
+    'merges of another vocabulary',
+    merges,
+    /does not fit vocab.json, which has no token "foreign"/,
+    () => write(merges, '#version: 0.2\nfor eign\n'),
+  ],
+  [
+    'merges cut short',
+    merges,
+    /is cut short: it has 259 merges/,
+    async () => write(merges, (await readFile(at(merges), 'utf8')).split('\n').slice(0, 260).join('\n')),
+  ],
+  ['a scheduler that is not JSON', scheduler, /not valid JSON/, () => write(scheduler, '{')],
+  ['a bad scheduler value', scheduler, /beta_end must be/, () => edit(scheduler, { beta_end: 'high' })],
+  ['a preview map that is none', 'preview.json', /three rows/, () => write('preview.json', '{"bias": 0}')],
+];
+
+const misfits: Damage[] = [
+  [
+    'a preview map of another model',
+    'preview.json',
+    /each of 4/,
+    () => write('preview.json', '{"weights": [[1], [1], [1]], "bias": [0, 0, 0]}'),
+  ],
+  [
+    'a tokenizer of another model',
+    'text_encoder/model.safetensors',
+    /knows 776 tokens, and its tokenizer has 49408/,
+    () => rm(at('tokenizer'), { recursive: true }),
+  ],
+  [
+    'the text encoder of a wider model',
+    unet,
+    /takes embeddings 24 wide, and the text encoders give 128/,
+    async () => {
+      for (const part of ['text_encoder', 'tokenizer']) {
+        await rm(at(part), { recursive: true });
+        await cp(join(shapes, part), at(part), { recursive: true });
+      }
+    },
+  ],
+  ...['text_encoder/model.safetensors', unet, 'vae/diffusion_pytorch_model.safetensors'].map((file): Damage => [
+    `numbers that are none in ${file}`,
+    file,
+    /gives numbers that are not finite/,
+    async () => {
+      const bytes = await readFile(at(file));
+      // A float32 with all bits set is NaN.
+      await writeFile(at(file), bytes.fill(0xff, 8 + Number(bytes.readBigUInt64LE())));
+    },
+  ]),
+  [
+    'a U-Net that lacks a layer',
+    unet,
+    /is not what its graph needs: The weights have no "conv_out/,
+    async () => {
+      const text = await readFile(at(unet), 'latin1');
+      await writeFile(at(unet), text.replaceAll('"conv_out.', '"conv_owt.'), 'latin1');
+    },
+  ],
+];
 
 describe('StableDiffusionPipeline.load', () => {
-  const sessions = new KeptSessions();
-  afterAll(() => sessions.release());
-
-  let folder: Folder;
-  let scratch: string;
-
-  beforeEach(async () => {
-    scratch = await mkdtemp(join(tmpdir(), 'darkroom-model-'));
-    folder = new Folder(join(scratch, 'model'));
-    await cp(join(models.tiny, 'sd15-diffusers'), folder.path, { recursive: true });
-  });
-  afterEach(() => rm(scratch, { recursive: true }));
-
-  const load = async (options = cpu) => {
-    const pipeline = await StableDiffusionPipeline.load(folder.path, options);
-    await pipeline.release();
-    return pipeline;
+  const expectRefused = async (file: string, reason: RegExp): Promise<void> => {
+    const error: unknown = await load().catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(ModelFolderError);
+    const { message } = error as ModelFolderError;
+    expect(message.startsWith(`${at(file)} `)).toBe(true);
+    expect(message).toMatch(reason);
+    expect(Object.values(cures).filter((cure) => message.endsWith(`. ${cure}`))).toHaveLength(1);
+    expect(message).not.toContain('\n');
   };
 
   it.each(damages)('rejects %s with one sentence, and one of what to do, unloaded', async (_, file, reason, damage) => {
-    await damage(folder);
+    await damage();
     const create = jest.spyOn(InferenceSession, 'create');
-    const error: unknown = await load().catch((thrown: unknown) => thrown);
+    await expectRefused(file, reason);
     expect(create).not.toHaveBeenCalled();
     create.mockRestore();
-    expect(error).toBeInstanceOf(ModelFolderError);
-    const { message } = error as ModelFolderError;
-    expect(message.startsWith(`${folder.at(file)} `)).toBe(true);
-    expect(message).toMatch(reason);
-    expect(message).toMatch(/^[^\n]+\.$/);
-    const { says } = refusalsOfPage().find(({ cure }) => message.endsWith(`. ${cure}`))!;
-    expect(says.filter((words) => words.test(message))).not.toEqual([]);
   });
 
-  const facts: [name: string, path: string, expected: Partial<ModelFacts>][] = [
-    [
-      'shapes',
-      models.shapes,
-      {
-        latentChannels: 22,
-        vaeScaleFactor: 32,
-        predictionType: 'v_prediction',
-        scheduler: 'pndm',
-        nativeSize: 512,
-        hiddenWidth: 128,
-        maxTokens: 77,
-      },
-    ],
-    [
-      'sd21-optimum',
-      join(models.tiny, 'sd21-optimum'),
-      { latentChannels: 4, vaeScaleFactor: 8, predictionType: 'v_prediction', scheduler: 'ddim', nativeSize: 512 },
-    ],
-    [
-      'sd15-fp16',
-      join(models.tiny, 'sd15-fp16'),
-      {
-        predictionType: 'epsilon',
-        hiddenWidth: 32,
-        dtypes: { textEncoder: 'float16', unet: 'float16', vaeDecoder: 'float16' },
-      },
-    ],
-  ];
-
-  it.each(facts)('recognises %s from its own files', async (_, path, expected) => {
-    const pipeline = await StableDiffusionPipeline.load(path, cpu);
-    expect(pipeline.facts).toMatchObject(expected);
-    await pipeline.release();
+  it.each(misfits)('rejects %s', async (_, file, reason, damage) => {
+    await damage();
+    await expectRefused(file, reason);
   });
 
-  it('accepts a folder without the configs that older exports lack', async () => {
-    const { facts: whole } = await load(sessions.options);
-    for (const part of ['text_encoder', 'unet', 'vae_decoder']) await folder.remove(`${part}/config.json`);
-    await folder.remove('model_index.json');
-    // How wide the levels are stands in no graph: they are taken to be those of Stable Diffusion 1.x.
-    expect((await load(sessions.options)).facts).toEqual({
-      ...whole,
-      widths: modelWidths({ textEncoder: {}, unet: {}, vaeDecoder: {} }),
+  it('recognises the bundled model from its own files', async () => {
+    folder = shapes;
+    expect(await load()).toMatchObject({
+      latentChannels: 22,
+      vaeScaleFactor: 32,
+      predictionType: 'v_prediction',
+      scheduler: 'pndm',
+      nativeSize: 512,
+      hiddenWidth: 128,
+      maxTokens: 77,
     });
   });
 
-  it('accepts configs without a size and a factor, or with two edges', async () => {
-    const { edit } = folder;
-    await edit('unet/config.json', { sample_size: [64, 96] });
-    await edit('vae_decoder/config.json', { sample_size: null, scaling_factor: null });
-    await expect(load()).resolves.toBeDefined();
+  it.each([
+    ['sd15-diffusers', { latentChannels: 4, vaeScaleFactor: 8, predictionType: 'epsilon', scheduler: 'pndm' }],
+    ['sd21-optimum', { predictionType: 'v_prediction', scheduler: 'ddim', nativeSize: 512, hiddenWidth: 32 }],
+  ])("reads the weights of %s's graphs, whatever they are called", async (name, facts) => {
+    folder = join(root, 'export');
+    await cp(tiny(name), folder, { recursive: true });
+    for (const part of ['text_encoder', 'unet', 'vae_decoder'])
+      await rename(join(folder, part, 'model.onnx'), join(folder, part, `${part}_fp32.onnx`));
+    expect(await load()).toMatchObject(facts);
   });
 
-  it('accepts tokenizer.json in place of vocabulary and merges', async () => {
-    const [vocab, merges] = await Promise.all(
-      ['vocab.json', 'merges.txt'].map((name) => readFile(folder.at(`tokenizer/${name}`), 'utf8')),
-    );
-    const model = { vocab: JSON.parse(vocab) as object, merges: merges.trim().split('\n').slice(1) };
-    await folder.remove('tokenizer/vocab.json');
-    await folder.remove('tokenizer/merges.txt');
-    await folder.write('tokenizer/tokenizer.json', JSON.stringify({ model }));
-    await expect(load()).resolves.toBeDefined();
+  it('says of a graph whose weights cannot be named what to install', async () => {
+    folder = join(root, 'export');
+    await cp(tiny('sd15-diffusers'), folder, { recursive: true });
+    const graph = at('unet/model.onnx');
+    const text = await readFile(graph, 'latin1');
+    await writeFile(graph, text.replaceAll('/conv_in/', '/conv_xx/').replaceAll('conv_in.', 'conv_xx.'), 'latin1');
+    await expectRefused('unet/model.onnx', /is not what its graph needs: The weights have no "conv_in\.weight"/);
   });
 
-  it('accepts the only graph of a part, whatever its name', async () => {
-    await rename(folder.at(graph), folder.at('unet/unet_fp32.onnx'));
-    await expect(load()).resolves.toBeDefined();
-  });
-
-  it('loads the plain graph on the CPU, and explains if only a graph fused for CUDA exists', async () => {
-    await cp(folder.at(graph), folder.at('unet/model_cuda.onnx'));
-    await expect(load()).resolves.toBeDefined();
-    await folder.remove(graph);
-    await expect(load()).rejects.toThrow('model_cuda.onnx beside it needs a CUDA device');
+  it("draws from a folder of links into the hub's cache", async () => {
+    const request = { prompt: 'a', width: 32, height: 48, numInferenceSteps: 2, guidanceScale: 5, seeds: [1] };
+    const draw = async () => {
+      const pipeline = await StableDiffusionPipeline.load(folder, cpu);
+      return pipeline.generate(request).finally(() => pipeline.release());
+    };
+    const expected = await draw();
+    const blobs = join(root, 'blobs');
+    await mkdir(blobs);
+    for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+      if (!entry.isFile()) continue;
+      const [file, blob] = [join(entry.parentPath, entry.name), join(blobs, `${(await readdir(blobs)).length}`)];
+      await rename(file, blob);
+      await symlink(blob, file);
+    }
+    expect(await draw()).toStrictEqual(expected);
   });
 
   it('reports the device without a provider', async () => {
@@ -131,35 +203,5 @@ describe('StableDiffusionPipeline.load', () => {
     const error: unknown = await load({ ...cpu, device: 'cuda:99' }).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(ProviderUnavailableError);
     expect((error as Error).message).toMatch(/^The device cuda:99 cannot be used: [^\n]+\.$/);
-  });
-
-  describe('with a folder for optimised graphs', () => {
-    const optimized = () => ({ ...cpu, optimizedModelDir: join(scratch, 'optimized') });
-    const entries = async () => (await readdir(join(scratch, 'optimized'))).sort();
-
-    it('replaces a damaged entry', async () => {
-      await load(optimized());
-      const [entry] = await entries();
-      const file = join(scratch, 'optimized', entry, 'model.onnx');
-      const { size } = await stat(file);
-      await truncate(file, 100);
-      await load(optimized());
-      expect((await stat(file)).size).toBe(size);
-    });
-
-    it('replaces an entry when the model changes', async () => {
-      await load(optimized());
-      const before = await entries();
-      await utimes(folder.at('unet/weights.pb'), new Date(0), new Date(0));
-      await load(optimized());
-      const after = await entries();
-      expect(after).toHaveLength(3);
-      expect(after.filter((entry) => before.includes(entry))).toHaveLength(2);
-    });
-
-    it('loads even if the folder is not writable', async () => {
-      await writeFile(join(scratch, 'optimized'), 'a file where the folder should be');
-      await expect(load(optimized())).resolves.toBeDefined();
-    });
   });
 });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { cpu } from '../support/cpu';
 import { drawsGoldens, models, type PipelineCase } from '../support/pipeline-goldens';
 
-/** The bundled model, and exports whose weights are read as those of any other model. */
+/** The bundled model, also with its LoRA, and exports whose weights are read as those of any other model. */
 describe.each(models)('StableDiffusionPipeline on the CPU, $name', (golden) => {
   drawsGoldens(golden, cpu);
 });

@@ -1,9 +1,20 @@
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { schedulerNames, StableDiffusionPipeline, type TextToImageRequest, type Trajectory } from '@app/diffusion';
+import {
+  type AdapterUse,
+  fitAdapter,
+  kindOf,
+  loadAdapter,
+  readAdapter,
+  readModelFolder,
+  schedulerNames,
+  StableDiffusionPipeline,
+  type TextToImageRequest,
+  type Trajectory,
+} from '@app/diffusion';
 import { cpu } from '../support/cpu';
-import { usingFirstTimestep } from '../support/onnx';
+import { unpackFamily } from '../support/families';
 
 /** A generator of numbers below 1 that is the same in every run. Source: mulberry32 (Tommy Ettinger). */
 function numbers(seed: number): () => number {
@@ -16,81 +27,83 @@ function numbers(seed: number): () => number {
   };
 }
 
-const folders = {
-  shapes: '../../models/shapes',
-  'sd15-diffusers': 'models/tiny/sd15-diffusers',
-  'sd15-fp16': 'models/tiny/sd15-fp16',
-  'sd21-optimum': 'models/tiny/sd21-optimum',
-};
-const withAll = 'sd15-diffusers';
 const mostAtOnce = 8;
 
-describe('a graph that gives every row the first timestep', () => {
-  let folder: string;
+type Name = 'shapes' | 'sd15' | 'sdxl';
 
-  beforeAll(() => {
-    folder = mkdtempSync(join(tmpdir(), 'darkroom-timesteps-'));
-    cpSync(join(__dirname, folders['sd15-diffusers']), folder, { recursive: true });
-    const unet = join(folder, 'unet', 'model.onnx');
-    writeFileSync(unet, usingFirstTimestep(readFileSync(unet)));
-  });
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
-
-  it('moves only pictures of one timestep together, and draws the same', async () => {
-    const request = { prompt: 'red', width: 64, height: 64, numInferenceSteps: 3, guidanceScale: 7.5, seeds: [1, 2] };
-    const [pipeline, plain] = await Promise.all(
-      [folder, join(__dirname, folders['sd15-diffusers'])].map((path) => StableDiffusionPipeline.load(path, cpu)),
-    );
-    const [first, second] = await pipeline.prepare(request);
-    expect(pipeline.groupOf(first)).toBe(pipeline.groupOf(second));
-    await pipeline.step([first]);
-    expect(pipeline.groupOf(first)).not.toBe(pipeline.groupOf(second));
-    await expect(pipeline.step([first, second])).rejects.toThrow(RangeError);
-    expect((await pipeline.generate(request)).latents).toStrictEqual((await plain.generate(request)).latents);
-    await Promise.all([pipeline.release(), plain.release()]);
-  });
-});
+/** A model, two LoRAs of it, and of those with random weights a textual inversion. @param root an empty folder */
+async function place(name: Name, root: string): Promise<{ model: string; files: string[] }> {
+  const at = (...names: string[]) => join(__dirname, ...names);
+  const robot = ['diffusers', 'kohya'].map((form) => at('models/lora', `zwx-robot-${form}.safetensors`));
+  if (name === 'shapes') return { model: at('../../models/shapes'), files: robot };
+  const names = { sd15: ['lora-attention-peft', 'lora-linear-kohya'], sdxl: ['lora-peft', 'lora-kohya-ldm'] };
+  await unpackFamily(name, root);
+  const files = [...names[name], 'zig'].map((file) => join(root, 'adapters', `${file}.safetensors`));
+  return { model: join(root, 'model'), files };
+}
 
 /** On the CPU a row of a call is the same to the last bit whatever stands beside it, so a picture is too. */
-describe.each(Object.entries(folders))('pictures that share steps, drawn by %s', (name, folder) => {
+describe.each<Name>(['shapes', 'sd15', 'sdxl'])('Pictures that share steps, drawn by %s', (name) => {
+  const root = mkdtempSync(join(tmpdir(), 'shared-steps-'));
   let pipeline: StableDiffusionPipeline;
+  /** None, Fine-Tunes of different ranks, one of them with another strength, and one beside a word. */
+  const uses: AdapterUse[][] = [[]];
 
   beforeAll(async () => {
-    pipeline = await StableDiffusionPipeline.load(join(__dirname, folder), cpu);
+    const { model, files } = await place(name, root);
+    const { tensors } = await readModelFolder(model);
+    const load = async (file: string) => loadAdapter(fitAdapter(await readAdapter(file), tensors));
+    const [first, second, word] = await Promise.all(files.map(load));
+    uses.push(
+      [{ adapter: first, strength: 1 }],
+      [{ adapter: second, strength: 0.5 }],
+      [{ adapter: first, strength: 0.25 }],
+    );
+    if (word)
+      uses.push([
+        { adapter: first, strength: 0.5 },
+        { adapter: word, strength: 1, token: 'zig' },
+      ]);
+    pipeline = await StableDiffusionPipeline.load(model, cpu);
   });
-  afterAll(() => pipeline.release());
+  afterAll(async () => {
+    await pipeline.release();
+    rmSync(root, { recursive: true });
+  });
 
   /**
    * One request for each scheduler and kind of guidance, no two with the same text, seed or number of steps. What
-   * schedulers remember is the same for every graph: one draws with all of them, the others with every third.
+   * schedulers remember is the same for every model: the large one draws with every third.
    */
   function requests(): TextToImageRequest[] {
     const edge = Math.max(64, 4 * pipeline.facts.vaeScaleFactor);
-    const chosen = [undefined, ...schedulerNames].filter((_, i) => name === withAll || i % 3 === 0);
+    const chosen = [undefined, ...schedulerNames].filter((_, i) => name !== 'shapes' || i % 3 === 0);
     return chosen.flatMap((scheduler, i) =>
       [1, 7.5].map((guidanceScale, guided) => ({
-        prompt: `picture ${i} ${guided}`,
+        prompt: `a zig picture ${i} ${guided}`,
         negativePrompt: guided ? `not ${i}` : null,
         width: edge,
         height: edge,
         numInferenceSteps: 4 + ((i + guided) % 5),
         guidanceScale,
         seeds: [10 * i + guided],
+        adapters: uses[(2 * i + guided) % uses.length],
         ...(scheduler && { scheduler }),
       })),
     );
   }
 
-  async function prepared(request: TextToImageRequest): Promise<Trajectory> {
-    const [trajectory] = await pipeline.prepare(request);
-    return trajectory;
-  }
+  const prepared = async (request: TextToImageRequest): Promise<Trajectory> => (await pipeline.prepare(request))[0];
 
   async function alone(request: TextToImageRequest): Promise<Float32Array> {
     const trajectory = await prepared(request);
     while (!trajectory.done) await pipeline.step([trajectory]);
     return trajectory.latents;
   }
+
+  /** Pictures of one rank share calls, and those without a Fine-Tune go with any of their size. */
+  const mayJoin = (one: Trajectory, group: Trajectory): boolean =>
+    pipeline.groupOf(one) === pipeline.groupOf(group) || (one.adapters.size === 0 && kindOf(one) === kindOf(group));
 
   it('equal to the last bit those drawn alone, whoever joins and leaves beside them', async () => {
     const random = numbers(name.length);
@@ -106,8 +119,8 @@ describe.each(Object.entries(folders))('pictures that share steps, drawn by %s',
         present.splice(Math.floor(random() * (present.length + 1)), 0, trajectory);
       }
       // Some of those that may share a call stay behind now and then.
-      const group = pipeline.groupOf(present[Math.floor(random() * present.length)]);
-      const together = present.filter((one) => pipeline.groupOf(one) === group);
+      const leader = present[Math.floor(random() * present.length)];
+      const together = present.filter((one) => mayJoin(one, leader));
       const chosen = together.filter(() => random() < 0.8);
       await pipeline.step(chosen.length > 0 ? chosen : together);
       drawn.push(...present.filter(({ done }) => done));
@@ -117,20 +130,36 @@ describe.each(Object.entries(folders))('pictures that share steps, drawn by %s',
     for (const trajectory of drawn) expect(trajectory.latents).toStrictEqual(await alone(wanted.get(trajectory)!));
   });
 
+  it('are drawn without a Fine-Tune as if there were none', async () => {
+    const [request] = requests();
+    const plain = { ...request, adapters: [] };
+    const unused = uses[1].map((use) => ({ ...use, strength: 0 }));
+    expect(await alone({ ...plain, adapters: unused })).toStrictEqual(await alone(plain));
+    expect(await alone({ ...plain, adapters: uses[1] })).not.toStrictEqual(await alone(plain));
+  });
+
   it('take one call of the U-Net for all of one size and prompt length, whatever their schedulers and steps', async () => {
-    const trajectories = await Promise.all(requests().slice(0, 6).map(prepared));
+    const trajectories = await Promise.all(
+      requests()
+        .slice(0, 6)
+        .map((request) => prepared({ ...request, adapters: [] })),
+    );
     await pipeline.step([trajectories[0]]);
     const { runs } = pipeline.spent.unet;
     await pipeline.step(trajectories);
     expect(pipeline.spent.unet.runs - runs).toBe(1);
   });
 
-  it('are refused a step together if they differ in size or in the length of their prompts', async () => {
+  it('are refused a step together if they differ in size, in the length of their prompts or in rank', async () => {
     const [request] = requests();
-    const long = { ...request, prompt: 'red '.repeat(100) };
-    const wide = { ...request, width: 2 * request.width };
-    const trajectory = await prepared(request);
-    for (const other of [long, wide])
+    const others = [
+      { ...request, prompt: 'red '.repeat(100) },
+      { ...request, width: 2 * request.width },
+      // Both files of the large model have one rank.
+      ...(name === 'shapes' ? [] : [{ ...request, adapters: uses[2] }]),
+    ];
+    const trajectory = await prepared({ ...request, adapters: uses[1] });
+    for (const other of others)
       await expect(pipeline.step([trajectory, await prepared(other)])).rejects.toThrow(RangeError);
     expect(trajectory.stepIndex).toBe(0);
   });

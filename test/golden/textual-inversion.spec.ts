@@ -15,7 +15,7 @@ import { cpu } from '../support/cpu';
 import { largestDifference } from '../support/golden';
 import { encodeSafetensors } from '../support/safetensors';
 
-const names = ['shapes', 'sd15-diffusers', 'sd21-optimum', 'sd15-fp16'] as const;
+const names = ['shapes', 'sd15-diffusers', 'sd21-optimum'] as const;
 const folderOf = (name: (typeof names)[number]) =>
   join(__dirname, name === 'shapes' ? '../../models' : 'models/tiny', name);
 const shapes = folderOf('shapes');

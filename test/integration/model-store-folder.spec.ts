@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { cures } from '@app/diffusion/files';
 import { ModelStore } from '@app/model-store';
 import { ModelCatalog } from '../../libs/model-store/src/model-catalog';
-import { Folder } from '../support/damaged-folder';
+import { makePipe } from '../support/make-pipe';
 import { eachWithModelStore, familyIn, hubModel, hubWeights } from '../support/model-store-site';
 
 describe('ModelStore', () => {
@@ -109,7 +109,7 @@ describe('ModelStore', () => {
       'refuses a pipe in place of %s without opening it',
       async (path) => {
         await cp(hubModel, inModels('x'), { recursive: true });
-        await new Folder(inModels('x')).makePipe(path);
+        await makePipe(inModels('x', path));
         const problem = `${path} is a pipe, a socket or a device, and no file. ${cures.installAgain}`;
         expect(await store.list()).toMatchObject([{ hash: undefined, problem }]);
         await expect(store.add(inModels('x'), { as: 'y' })).rejects.toThrow(problem);
@@ -137,13 +137,13 @@ describe('ModelStore', () => {
     });
 
     it('opens no pipe in place of a source', async () => {
-      await new Folder(folder).makePipe('lora.safetensors');
+      await makePipe(join(folder, 'lora.safetensors'));
       await expect(store.add(join(folder, 'lora.safetensors'), { as: 'x' })).rejects.toThrow('is a pipe, a socket or');
     });
 
     it('opens no pipe in place of what is noted about a model', async () => {
       await store.add(hubModel, { as: 'x' });
-      await new Folder(inModels()).makePipe('.x.darkroom-model.json');
+      await makePipe(inModels('.x.darkroom-model.json'));
       expect(await new ModelStore(inModels()).find('x')).toMatchObject({ hash: await wantedHash() });
     });
 

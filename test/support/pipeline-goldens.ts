@@ -1,13 +1,19 @@
 import { join } from 'node:path';
 import sharp from 'sharp';
 import {
+  type AdapterUse,
+  fitAdapter,
+  loadAdapter,
+  type LoadedAdapter,
   type LoadOptions,
+  readAdapter,
+  readModelFolder,
   type RgbImage,
   type SchedulerName,
   StableDiffusionPipeline,
-  type TextToImageRequest,
   type Trajectory,
 } from '@app/diffusion';
+import { fromPlanes } from '../../libs/diffusion/src/tensor/planes';
 import { largestDifference, loadGolden, loadGoldenTable, recordGolden } from './golden';
 import { psnr } from './psnr';
 
@@ -24,6 +30,8 @@ export interface PipelineCase {
   seed: number;
   width: number;
   height: number;
+  /** Strength of the model's LoRA. */
+  scale?: number;
   /** Whether no picture was recorded: what the decoder makes of latents, the others tell. */
   only_latents?: boolean;
 }
@@ -43,16 +51,21 @@ export interface PipelineGolden {
   golden: string;
   latents: number;
   decibels: number;
+  /** File of a LoRA. */
+  lora?: string;
 }
+const ofShapes = { folder: join(golden, '../../models/shapes'), latents: 1e-4, decibels: 55 };
+const robot = join(golden, 'models/lora/zwx-robot-diffusers.safetensors');
 export const models: PipelineGolden[] = [
-  { name: 'shapes', folder: join(golden, '../../models/shapes'), golden: 'shapes', latents: 1e-4, decibels: 55 },
+  { name: 'shapes', ...ofShapes, golden: 'shapes' },
   { name: 'sd15-diffusers', folder: tiny('sd15-diffusers'), golden: 'sd15-diffusers', latents: 1e-3, decibels: 45 },
   { name: 'sd21-optimum', folder: tiny('sd21-optimum'), golden: 'sd21-optimum', latents: 1e-3, decibels: 45 },
+  { name: 'shapes with a LoRA', ...ofShapes, golden: 'lora', lora: robot },
 ];
 
 /** Tests that draw the recorded requests that are chosen, and compare latents and pictures with what was recorded. */
 export function drawsGoldens(
-  { name, folder, golden: recorded, ...tolerance }: PipelineGolden,
+  { name, folder, golden: recorded, lora, ...tolerance }: PipelineGolden,
   options: LoadOptions,
   isChosen = (_: PipelineCase) => true,
 ): void {
@@ -61,8 +74,10 @@ export function drawsGoldens(
   // Equal pictures have an infinite ratio; 100 dB is more than eight bits can show.
   const worst = { latents: 0, decibels: 100 };
   let pipeline: StableDiffusionPipeline;
+  let adapters: AdapterUse[] = [];
 
   beforeAll(async () => {
+    if (lora) adapters = [{ adapter: await adapterOf(lora, folder), strength: 1 }];
     pipeline = await StableDiffusionPipeline.load(folder, options);
   });
   afterAll(async () => {
@@ -82,13 +97,14 @@ export function drawsGoldens(
     'draws %s',
     async (_, one) => {
       const { index, cfg, width, height } = one;
-      const trajectory = await denoise(pipeline, one);
+      const used = adapters.map((use) => ({ ...use, strength: one.scale ?? 1 }));
+      const trajectory = await denoise(pipeline, one, used);
       const error = largestDifference(trajectory.latents, arrays.float32(`${index}.latents`)) / amplification(cfg);
       worst.latents = Math.max(worst.latents, error);
       expect(error).toBeLessThanOrEqual(tolerance.latents);
       if (one.only_latents) return;
       const expected = arrays.has(`${index}.image`)
-        ? fromUnitPlanes(arrays.float32(`${index}.image`), width, height)
+        ? fromPlanes(arrays.float32(`${index}.image`), width, height, (value) => value * 255)
         : await readPng(join(golden, 'data', recorded, `${index}.png`));
       const decibels = psnr(await pipeline.decode(trajectory), expected);
       worst.decibels = Math.min(worst.decibels, decibels);
@@ -97,11 +113,16 @@ export function drawsGoldens(
   );
 }
 
+async function adapterOf(file: string, folder: string): Promise<LoadedAdapter> {
+  const { tensors } = await readModelFolder(folder);
+  return loadAdapter(fitAdapter(await readAdapter(file), tensors));
+}
+
 /** What a recorded request comes to, before it is decoded. */
-export async function denoise(
+async function denoise(
   pipeline: StableDiffusionPipeline,
   one: PipelineCase,
-  adapters?: TextToImageRequest['adapters'],
+  adapters: AdapterUse[],
 ): Promise<Trajectory> {
   const { prompt, negative_prompt, scheduler, steps, cfg, seed, width, height } = one;
   const [trajectory] = await pipeline.prepare({
@@ -117,15 +138,6 @@ export async function denoise(
   });
   while (!trajectory.done) await pipeline.step([trajectory]);
   return trajectory;
-}
-
-/** [1, 3, height, width] in 0..1 */
-function fromUnitPlanes(planes: Float32Array, width: number, height: number): RgbImage {
-  const data = new Uint8Array(planes.length);
-  for (let i = 0; i < width * height; i++)
-    for (let colour = 0; colour < 3; colour++)
-      data[i * 3 + colour] = Math.round(planes[colour * width * height + i] * 255);
-  return { width, height, data };
 }
 
 export async function readPng(file: string): Promise<RgbImage> {

@@ -71,7 +71,7 @@ describe(readModelFolder.name, () => {
       scheduler: model.schedulerJson._class_name,
       prediction: model.schedulerJson.prediction_type,
       skips: model.textEncoders.map(({ skip }) => skip),
-      pads: model.textEncoders.map(({ padsWith }) => padsWith),
+      pads: model.textEncoders.map(({ padToken }) => padToken),
     }).toMatchObject({ kind: 'text-to-image', ...expected });
   });
 
