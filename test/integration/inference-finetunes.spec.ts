@@ -1,200 +1,128 @@
-import { appendFile, cp, mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
-import { mkdtempSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { SharedSessions } from '@app/diffusion';
-import { InferenceSession } from 'onnxruntime-node';
-import { Lanes } from '../../apps/inference/src/engine/threads/lanes';
-import { describePipeline, type LoadingOptions } from '../../apps/inference/src/engine/models/model-loading';
-import type { DrawnModel } from '../../apps/inference/src/engine/engine-protocol';
-import { ModelRegistry } from '../../apps/inference/src/engine/models/model-registry';
-import { placeModel } from '../support/tiny-models';
-import { until } from '../support/until';
+import { join } from 'node:path';
+import { type Drawing, Engine } from '../../apps/inference/src/engine/engine';
+import { DrawingAbortedError, DrawingRefusedError } from '../../apps/inference/src/engine/engine-errors';
+import type { FinetuneWeights, RgbPicture } from '../../apps/inference/src/engine/engine-protocol';
+import { unpackFamily } from '../support/families';
+import { threadFile } from '../support/inference';
+import { smallRequest } from '../support/small-request';
 
-const golden = join(__dirname, '..', 'golden', 'models');
-/** A small model that a LoRA fits. */
-const small: DrawnModel = {
-  key: 'small',
-  name: 'small',
-  folder: join(mkdtempSync(join(tmpdir(), 'darkroom-small-')), 'model'),
-  hash: 'a'.repeat(64),
-};
-const tunedSmall: DrawnModel = {
-  ...small,
-  key: 'tuned',
-  weights: {
-    kind: 'lora',
-    file: join(golden, 'lora', 'lcm-kohya.safetensors'),
-    hash: 'b'.repeat(64),
-    scale: 1,
-    token: 'zwx',
-  },
-};
+describe('Fine-Tunes of one model', () => {
+  let folder: string;
+  let engine: Engine;
+  let loaded: string[];
 
-/** Lanes that have no memory for another model. */
-class FullLanes extends Lanes {
-  attempts = 0;
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'darkroom-finetunes-'));
+    await unpackFamily('sd15', folder);
+    writeFileSync(join(folder, 'odd.safetensors'), 'odd');
+  });
+  beforeEach(() => {
+    loaded = [];
+    engine = new Engine({
+      settings: { device: 'cpu', intraOpNumThreads: 1, cacheDir: join(folder, 'cache') },
+      ...{ stallMs: 60_000, threadFile },
+      onLoaded: ({ key }) => loaded.push(key),
+    });
+  });
+  afterEach(() => engine.close());
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  override open(): ReturnType<Lanes['open']> {
-    this.attempts++;
-    return Promise.reject(new Error('There is no memory.'));
+  function weights(name: string, change: Partial<FinetuneWeights> = {}): FinetuneWeights {
+    return {
+      kind: 'lora',
+      file: join(folder, 'adapters', `${name}.safetensors`),
+      hash: name,
+      scale: 1,
+      token: '',
+      ...change,
+    };
   }
-}
 
-describe(describePipeline, () => {
-  let cacheDir: string;
-  let registry: ModelRegistry;
+  async function draw(
+    adapters: FinetuneWeights[],
+    rest: Partial<Drawing> = {},
+    prompt = 'a red circle',
+  ): Promise<RgbPicture> {
+    let drawn: RgbPicture | undefined;
+    await engine.draw({
+      owner: 'somebody',
+      model: { key: 'model', name: 'model', folder: join(folder, 'model'), hash: 'a'.repeat(64) },
+      adapters,
+      request: { ...smallRequest, prompt, numInferenceSteps: 4 },
+      onPicture: (_, picture) => (drawn = picture),
+      ...rest,
+    });
+    return drawn!;
+  }
 
-  beforeAll(() => placeModel('lcm', small.folder));
-  afterAll(() => rm(dirname(small.folder), { recursive: true }));
-
-  beforeEach(async () => {
-    cacheDir = await mkdtemp(join(tmpdir(), 'darkroom-loading-'));
-    registry = new ModelRegistry(
-      Infinity,
-      { inUse: () => new Set(), awaited: () => new Set() },
-      () => undefined,
-      () => undefined,
-    );
-  });
-  afterEach(async () => {
-    await registry.clear();
-    await rm(cacheDir, { recursive: true });
-  });
-
-  const options = (): LoadingOptions => ({ device: 'cpu', intraOpNumThreads: 1, cacheDir });
-  const load = (source: DrawnModel, rest: Partial<LoadingOptions> = {}) =>
-    registry.get(source.key, () => describePipeline(source, { ...options(), ...rest }));
-  const copiedModel = async () => {
-    const folder = join(cacheDir, 'model');
-    await cp(small.folder, folder, { recursive: true });
-    return folder;
-  };
-  const merges = async () => (await readdir(join(cacheDir, 'finetunes'))).filter((name) => name !== 'bases');
-  /** A merge of one kilobyte that was last used an hour ago. */
-  const leaveOldMerge = async (name: string) => {
-    const folder = join(cacheDir, 'finetunes', name);
-    await mkdir(folder, { recursive: true });
-    await writeFile(join(folder, 'changed.weights'), Buffer.alloc(1024));
-    await writeFile(join(folder, 'merge.json'), '{"merged":1}');
-    const anHourAgo = Date.now() / 1000 - 3600;
-    await utimes(join(folder, 'merge.json'), anHourAgo, anHourAgo);
+  const changedWeights = (): string[] => {
+    const files = join(folder, 'cache', 'changed-weights');
+    return existsSync(files) ? readdirSync(files) : [];
   };
 
-  it('says that merged models cannot be deleted, and goes on', async () => {
-    await mkdir(join(cacheDir, 'finetunes'));
-    await writeFile(join(cacheDir, 'finetunes', 'bases'), 'no folder');
-    const notes: string[] = [];
-    const model = await load(
-      { ...tunedSmall, folder: await copiedModel() },
-      { mergedCacheBytes: 1, note: (sentence) => notes.push(sentence) },
-    );
-    expect(model.pipeline.facts.scheduler).toBeTruthy();
-    expect(notes).toEqual(['Merged models that need too much room on the disk cannot be deleted: ENOTDIR.']);
+  it('of low rank are drawn with one loaded model, each with its scale', async () => {
+    const lora = (scale: number) => weights('lora-attention-peft', { scale });
+    const pictures = [
+      await draw([]),
+      await draw([lora(1)]),
+      await draw([lora(0.5)]),
+      await draw([weights('locon-kohya')]),
+    ];
+    for (const [i, picture] of pictures.entries())
+      for (const other of pictures.slice(0, i)) expect(other).not.toEqual(picture);
+    expect(await draw([lora(0)])).toEqual(pictures[0]);
+    expect(await draw([lora(0.5)])).toEqual(pictures[2]);
+    expect(loaded).toEqual(['model']);
+    expect(changedWeights()).toEqual([]);
   });
 
-  it('says why a model is not drawn in lanes, and draws it without', async () => {
-    const notes: string[] = [];
-    const lanes = new FullLanes(2, Infinity, () => undefined);
-    const model = await load(small, { lanes, note: (sentence) => notes.push(sentence) });
-    model.noteDrawn(60_000);
-    for (let i = 0; i < 2; i++) model.openLanes();
-    await until(async () => notes.length > 0, 'it is said');
-    expect(notes).toEqual(['small is drawn with one picture at a time: There is no memory.']);
-    expect(model.inLanes).toBeUndefined();
+  it('are drawn together', async () => {
+    const both = [weights('lora-attention-peft'), weights('locon-kohya', { scale: 0.5 })];
+    const picture = await draw(both);
+    for (const one of both) expect(await draw([one])).not.toEqual(picture);
+    expect(await draw(both)).toEqual(picture);
   });
 
-  it('loads no model into the lanes that was drawn with for less time than it took to load', async () => {
-    const lanes = new FullLanes(2, Infinity, () => undefined);
-    const model = await load(small, { lanes });
-    model.noteDrawn(1);
-    model.openLanes();
-    expect(lanes.attempts).toBe(0);
-    model.noteDrawn(60_000);
-    model.openLanes();
-    expect(lanes.attempts).toBe(1);
+  it('that are embeddings stand for a word of the prompt', async () => {
+    const embedding = weights('zig', { kind: 'textual_inversion', token: 'zig' });
+    const picture = await draw([embedding], {}, 'a zig circle');
+    expect(picture).not.toEqual(await draw([], {}, 'a zig circle'));
+    expect(await draw([{ ...embedding, token: 'zag' }], {}, 'a zag circle')).toEqual(picture);
+    expect(loaded).toEqual(['model']);
   });
 
-  describe('with the model on the device of the cache, where files are linked', () => {
-    let base: DrawnModel;
-    let tuned: DrawnModel;
-    const graphs = async () => (await readdir(join(cacheDir, 'graphs'))).sort();
-
-    beforeEach(async () => {
-      const folder = await copiedModel();
-      [base, tuned] = [small, tunedSmall].map((source) => ({ ...source, folder }));
-    });
-
-    it('keeps an optimised graph of each part, and those of parts that a merge has changed in its folder', async () => {
-      await load(base);
-      const ofBase = await graphs();
-      expect(ofBase).toHaveLength(3);
-      await load(tuned);
-      expect(await graphs()).toEqual(ofBase);
-      const [merge] = await merges();
-      expect(await readdir(join(cacheDir, 'finetunes', merge, 'unet', 'optimized'))).toHaveLength(1);
-    });
-
-    it('loads a part once that a model and its Fine-Tune have in common, and keeps it while one of them is loaded', async () => {
-      const create = jest.spyOn(InferenceSession, 'create');
-      const sharedSessions = new SharedSessions();
-      const basePipeline = await load(base, { sharedSessions });
-      const tunedPipeline = await load(tuned, { sharedSessions });
-      const opened = create.mock.calls.map(([file]) => String(file)).filter((file) => file.includes('vae_decoder'));
-      expect(opened).toHaveLength(1);
-      const sizes = await Promise.all([base, tuned].map((model) => describePipeline(model, options())));
-      const inCommon = (['textEncoder', 'vaeDecoder'] as const).map((part) => sizes[0].parts![part]!);
-      expect([sizes[1].parts!.textEncoder, sizes[1].parts!.vaeDecoder]).toEqual(inCommon);
-      const bytesInCommon = inCommon.reduce((sum, { bytes }) => sum + bytes, 0);
-      expect(registry.bytes).toBe(sizes[0].bytes + sizes[1].bytes - bytesInCommon);
-      await basePipeline.release();
-      const request = {
-        prompt: 'zwx robot',
-        width: 64,
-        height: 64,
-        numInferenceSteps: 1,
-        guidanceScale: 1,
-        seeds: [1],
-      };
-      expect((await tunedPipeline.pipeline.generate(request)).images).toHaveLength(1);
-      create.mockRestore();
-    });
-
-    it('deletes optimised graphs whose model has changed or is gone', async () => {
-      await load(base);
-      const before = await graphs();
-      await rm(join(cacheDir, 'graphs', before[0], 'origin.json'));
-      await registry.clear();
-      await utimes(join(cacheDir, 'model', 'vae_decoder', 'model.onnx'), 0, 0);
-      await load(base);
-      const after = await graphs();
-      expect(after).toHaveLength(3);
-      expect(after.filter((name) => before.includes(name)).length).toBeLessThan(3);
-    });
+  it('that are not of low rank are loaded as models of their own, once, and leave no file', async () => {
+    const lokr = (scale: number) => weights('lokr', { scale });
+    const [plain, ...tuned] = await Promise.all([draw([]), draw([lokr(1)]), draw([lokr(1)]), draw([lokr(0.5)])]);
+    expect(tuned[0]).toEqual(tuned[1]);
+    expect(tuned[0]).not.toEqual(plain);
+    expect(tuned[0]).not.toEqual(tuned[2]);
+    expect(loaded.toSorted()).toEqual(['model', 'model+lora:lokr:0.5', 'model+lora:lokr:1']);
+    expect(await draw([lokr(1)])).toEqual(tuned[0]);
+    expect(loaded).toHaveLength(3);
+    expect(changedWeights()).toEqual([]);
   });
 
-  it('estimates whole bytes of memory, also where the files together have an odd number of them', async () => {
-    const folder = join(cacheDir, 'odd');
-    await cp(join(golden, 'tiny', 'sd15-diffusers'), folder, { recursive: true });
-    const estimate = async () =>
-      (await describePipeline({ ...small, folder }, { device: 'cpu', intraOpNumThreads: 1, cacheDir })).bytes;
-    const before = await estimate();
-    await appendFile(join(folder, 'unet/weights.pb'), 'x');
-    const after = await estimate();
-    expect([before, after].map(Number.isInteger)).toEqual([true, true]);
-    expect(after).toBeGreaterThan(before);
+  it('leave no file if they are canceled before they are loaded', async () => {
+    await draw([]);
+    const stop = new AbortController();
+    const drawing = draw([weights('lokr')], { signal: stop.signal });
+    stop.abort();
+    await expect(drawing).rejects.toThrow(DrawingAbortedError);
+    await draw([]);
+    expect(changedWeights()).toEqual([]);
   });
 
-  it('deletes old merges for a new one when disk space is short', async () => {
-    await leaveOldMerge('lora-old-1');
-    await load(tunedSmall, { mergedCacheBytes: 1024 });
-    expect(await merges()).toEqual([expect.stringMatching(/^lora-(?!old)/)]);
-  });
-
-  it.each([undefined, 10 ** 9])('keeps them with room for %s bytes', async (mergedCacheBytes) => {
-    await leaveOldMerge('lora-old-1');
-    await load(tunedSmall, { mergedCacheBytes });
-    expect(await merges()).toContain('lora-old-1');
-    expect(await merges()).toHaveLength(2);
+  it('are refused without a path of this machine if they are no weights, or of another model', async () => {
+    const odd = { ...weights('odd'), file: join(folder, 'odd.safetensors') };
+    const refused = await draw([odd]).catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(DrawingRefusedError);
+    expect((refused as Error).message).toMatch(/^The weights of the Fine-Tune cannot be used: /);
+    expect((refused as Error).message).not.toContain(folder);
+    const two = [weights('lokr'), weights('diff')];
+    await expect(draw(two)).rejects.toThrow(/not of low rank/);
+    expect(await draw([])).toBeDefined();
   });
 });

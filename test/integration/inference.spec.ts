@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { sizeOfPicture } from '@app/diffusion';
 import { type Drawing, type DrawingTask, Finetune, newIdentifier, type Task } from '@app/domain';
 import { heartbeatTimeoutMs, progressChannel, stopChannel, undrawableAfterMs } from '@app/tasks';
 import type { INestApplicationContext } from '@nestjs/common';
@@ -102,7 +103,8 @@ describe('the inference worker', () => {
   );
 
   itOnce('draws every picture of a task in its shape and format, and counts the usage', async () => {
-    const { id } = await bench.addTask({ numImages: 3, aspectRatio: 'landscape', outputFormat: 'webp', steps: 2 });
+    const landscape = { aspectRatio: 'landscape', ...sizeOfPicture(512, 'landscape') } as const;
+    const { id } = await bench.addTask({ numImages: 3, ...landscape, outputFormat: 'webp', steps: 2 });
     const { images, ownerId } = await bench.terminated(id);
     expect(images.map(({ storageKey }) => storageKey).sort()).toEqual([0, 1, 2].map((i) => `${id}/1/${i}.webp`));
     for (const { storageKey } of images)
