@@ -13,7 +13,6 @@ import type {
 } from '../../apps/inference/src/engine/engine-protocol';
 import { faultyThread, threadFile } from '../support/inference';
 import { psnr } from '../support/psnr';
-import { shareGraphs } from '../support/shared-graphs';
 import { until } from '../support/until';
 
 const root = join(__dirname, '..', '..');
@@ -49,7 +48,6 @@ describe(Engine.name, () => {
 
   beforeAll(() => {
     cacheDir = mkdtempSync(join(tmpdir(), 'darkroom-engine-'));
-    shareGraphs(cacheDir);
     engine = new Engine(options());
   });
 
@@ -94,7 +92,7 @@ describe(Engine.name, () => {
   it('reports each call of the U-Net, and the model and scheduler', async () => {
     const progress: DrawingProgress[] = [];
     const onStarted = jest.fn();
-    await draw({ numImages: 3, scheduler: null }, { onStarted, onProgress: (told) => progress.push(told) });
+    await draw({ scheduler: null }, { onStarted, onProgress: (told) => progress.push(told) });
     expect(onStarted).toHaveBeenCalledTimes(1);
     expect(onStarted).toHaveBeenCalledWith(expect.objectContaining({ promptChunks: 1, scheduler: 'pndm' }));
     const total = progress[0].total;
@@ -145,12 +143,12 @@ describe(Engine.name, () => {
   it('rejects a truncated model without naming a path of this machine, and keeps running', async () => {
     const folder = join(cacheDir, 'cut');
     cpSync(shapes.folder, folder, { recursive: true });
-    truncateSync(join(folder, 'unet', 'model.onnx'), 100_000);
+    truncateSync(join(folder, 'unet', 'diffusion_pytorch_model.safetensors'), 100_000);
     const error = await draw({}, { model: { key: 'cut', name: 'cut', folder, hash: 'b'.repeat(64) } }).catch(
       (failure: unknown) => failure,
     );
     expect(error).toBeInstanceOf(DrawingRefusedError);
-    expect((error as Error).message).toMatch(/^The model cut cannot be drawn with: unet\/model\.onnx /);
+    expect((error as Error).message).toMatch(/^The model cut cannot be drawn with: unet/);
     expect((error as Error).message).not.toContain(cacheDir);
     expect(await draw()).toHaveLength(1);
   });

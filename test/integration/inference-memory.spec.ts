@@ -1,18 +1,16 @@
 import { execFile } from 'node:child_process';
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { type ModelFacts, ModelSession, OutOfMemoryError } from '@app/diffusion';
-import { Arena } from '../../apps/inference/src/engine/memory/arena';
 import { type Drawing, Engine } from '../../apps/inference/src/engine/engine';
 import { EngineBrokenError } from '../../apps/inference/src/engine/engine-errors';
-import { EngineLoop } from '../../apps/inference/src/engine/loop/engine-loop';
+import { EngineLoop } from '../../apps/inference/src/engine/engine-loop';
 import type { DrawRequest, EngineStep, DrawnModel } from '../../apps/inference/src/engine/engine-protocol';
-import { bytesPerRow, decodeBytes } from '../../apps/inference/src/engine/memory/picture-memory';
+import { bytesPerRow, decodeBytes } from '../../apps/inference/src/engine/memory';
 import { drawPictures } from '../support/draw-pictures';
 import { faultyThread, threadFile } from '../support/inference';
-import { failingAtRows, usingFirstTimestep } from '../support/onnx';
 import { smallRequest } from '../support/small-request';
 import { until } from '../support/until';
 
@@ -46,53 +44,33 @@ describe('an engine whose memory does not suffice', () => {
     });
   }
 
-  /** The plain model, whose calls of so many rows run out of memory. */
-  function modelFailingAt(rows: number, exponent: number): DrawnModel {
-    const copy = join(folder, `failing-at-${rows}`);
-    cpSync(plainFolder, copy, { recursive: true });
-    const unet = join(copy, 'unet', 'model.onnx');
-    writeFileSync(unet, failingAtRows(readFileSync(unet), rows, exponent));
-    return source(`failing-at-${rows}`, copy);
-  }
-
   const draw = (values: Partial<DrawRequest>, rest: Partial<Drawing> = {}, by = engine) =>
     drawPictures(by, { model: plain, request: { ...request, ...values }, ...rest });
 
   it('draws fewer pictures in a call after one that was too large, and the same ones', async () => {
-    const model = modelFailingAt(4, 24);
-    const expected = await draw({ numImages: 3 });
-    steps.length = 0;
-    expect(await draw({ numImages: 3 }, { model })).toEqual(expected);
-    expect(steps.map(({ rows }) => rows)).toEqual(Array.from({ length: 3 * request.numInferenceSteps }, () => 2));
+    const small = engineOf(faultyThread('smallMemory'));
+    const pictures = await draw({ numImages: 3, numInferenceSteps: 12 }, {}, small);
+    expect(steps.map(({ rows }) => rows)).toEqual(Array.from({ length: 3 * 12 }, () => 2));
+    expect(pictures).toEqual(await draw({ numImages: 3, numInferenceSteps: 12 }));
+    await small.close();
   });
 
-  it('learns how many rows a call may have once, also where all rows have one timestep', async () => {
-    const lockstep = join(folder, 'lockstep');
-    cpSync(plainFolder, lockstep, { recursive: true });
-    const unet = join(lockstep, 'unet', 'model.onnx');
-    writeFileSync(unet, usingFirstTimestep(readFileSync(unet)));
+  it('learns how many rows a call may have once', async () => {
     const run = Reflect.get<ModelSession, 'run'>(ModelSession.prototype, 'run');
     let failures = 0;
-    jest.spyOn(ModelSession.prototype, 'run').mockImplementation(async function (this: ModelSession, feeds, output) {
-      if (feeds.sample === undefined || feeds.sample.dims[0] <= 4) return run.call(this, feeds, output);
+    jest.spyOn(ModelSession.prototype, 'run').mockImplementation(async function (this: ModelSession, feeds) {
+      if (feeds.sample === undefined || feeds.sample.dims[0] <= 2) return run.call(this, feeds);
       failures++;
       throw new OutOfMemoryError('out of memory');
     });
     const said: string[] = [];
     const options = { device: 'cpu', intraOpNumThreads: 1, cacheDir: join(folder, 'cache') } as const;
-    const loop = new EngineLoop(
-      options,
-      2 ** 30,
-      ({ type }) => said.push(type),
-      () => undefined,
-    );
-    // As many steps as these have other timesteps.
+    const loop = new EngineLoop(options, 2 ** 30, ({ type }) => said.push(type));
     for (const numInferenceSteps of [5, 6, 7]) {
       const values = { ...request, numImages: 3, numInferenceSteps };
-      const model = source('lockstep', lockstep);
       const cancel = new SharedArrayBuffer(4);
-      loop.add({ type: 'draw', id: numInferenceSteps, owner: 'one', model, request: values, cancel });
       const ends = said.length;
+      loop.add({ type: 'draw', id: 1, owner: 'one', model: plain, adapters: [], request: values, cancel });
       await until(async () => said.slice(ends).some((type) => /^(done|failed)$/.test(type)), 'it is drawn');
     }
     await loop.close();
@@ -102,13 +80,26 @@ describe('an engine whose memory does not suffice', () => {
   });
 
   it('fails a picture that is too large by itself only after it was tried with nothing beside it', async () => {
-    const model = modelFailingAt(2, 47);
+    const small = engineOf(faultyThread('smallMemory'));
     const order: string[] = [];
-    const neighbour = draw({ numInferenceSteps: 40 }).then(() => order.push('the neighbour'));
-    const tooLarge = draw({}, { model, owner: 'another' }).finally(() => order.push('the large one'));
+    const neighbour = draw({ numInferenceSteps: 40 }, {}, small).then(() => order.push('the neighbour'));
+    const tooLarge = draw({ width: 192 }, { owner: 'another' }, small).finally(() => order.push('the large one'));
     await expect(tooLarge).rejects.toThrow(EngineBrokenError);
     await neighbour;
     expect(order).toEqual(['the neighbour', 'the large one']);
+    await small.close();
+  });
+
+  it('decodes a picture with nothing beside it for which there was no memory, and fails what is too large alone', async () => {
+    const small = engineOf(faultyThread('smallDecoder'));
+    // Whoever loads a model has had so much of the device.
+    await draw({}, { owner: 'third' }, small);
+    const beside = draw({ numInferenceSteps: 30 }, {}, small);
+    const [picture] = await draw({ width: 128 }, { owner: 'another' }, small);
+    await expect(draw({ width: 192 }, {}, small)).rejects.toThrow(EngineBrokenError);
+    await small.close();
+    expect(picture).toEqual((await draw({ width: 128 }))[0]);
+    expect(await beside).toHaveLength(1);
   });
 
   it.each(['beside another', 'by itself'])(
@@ -151,13 +142,10 @@ interface Measured {
     const env = { ...process.env, MALLOC_MMAP_THRESHOLD_: '131072', MALLOC_TRIM_THRESHOLD_: '131072' };
     const { stdout } = await promisify(execFile)(process.execPath, values, { env });
     const { facts, calls, decoded } = JSON.parse(stdout) as Measured;
-    const arena = new Arena();
-    for (const [index, count] of rows.entries()) {
-      arena.note(count * bytesPerRow(facts, { width, height }));
-      expect(calls[index]).toBeLessThan(arena.bytes);
-    }
-    expect(arena.bytes).toBeLessThan(6 * calls.at(-1)!);
-    const decoding = decodeBytes(facts, { width, height });
+    for (const [index, count] of rows.entries())
+      expect(calls[index]).toBeLessThan(count * bytesPerRow(facts.widths, { width, height }));
+    expect(rows.at(-1)! * bytesPerRow(facts.widths, { width, height })).toBeLessThan(6 * calls.at(-1)!);
+    const decoding = decodeBytes(facts.widths, { width, height });
     expect(decoded).toBeLessThan(decoding);
     expect(decoding).toBeLessThan(6 * decoded);
   });

@@ -11,7 +11,7 @@ import type {
   RgbPicture,
 } from '../../apps/inference/src/engine/engine-protocol';
 import { faultyThread, threadFile } from '../support/inference';
-import { shareGraphs } from '../support/shared-graphs';
+import { writeLoras } from '../support/loras';
 import { smallRequest } from '../support/small-request';
 
 const models = join(__dirname, '..', 'golden', 'models', 'tiny');
@@ -24,17 +24,13 @@ type Named = [name: string, drawing: Promise<unknown>];
 
 const request = smallRequest;
 
-/** With one thread all calls are made one after the other; with two, lanes make some of them. */
-describe.each([1, 2])('requests that one engine of %d threads draws side by side', (threads) => {
-  /** For an engine of its own without lanes, which makes the same calls with two threads. */
-  const itWithoutLanes = threads === 1 ? it : () => undefined;
+describe('requests that one engine draws side by side', () => {
   let cacheDir: string;
   let engine: Engine;
   const steps: EngineStep[] = [];
 
   beforeAll(() => {
     cacheDir = mkdtempSync(join(tmpdir(), 'darkroom-sharing-'));
-    shareGraphs(cacheDir);
     engine = engineWith({});
   });
   beforeEach(() => void (steps.length = 0));
@@ -45,7 +41,7 @@ describe.each([1, 2])('requests that one engine of %d threads draws side by side
 
   function engineWith({ memoryBytes, ...rest }: Partial<EngineOptions> & { memoryBytes?: number }): Engine {
     return new Engine({
-      settings: { device: 'cpu', intraOpNumThreads: threads, memoryBytes, cacheDir },
+      settings: { device: 'cpu', intraOpNumThreads: 1, memoryBytes, cacheDir },
       stallMs: 60_000,
       threadFile,
       onStep: (step) => steps.push(step),
@@ -92,7 +88,7 @@ describe.each([1, 2])('requests that one engine of %d threads draws side by side
     expect((await order([...long, ['short', draw({ numInferenceSteps: 4 })]]))[0]).toBe('short');
   });
 
-  itWithoutLanes('have the same part of the engine for each owner, however many each has', async () => {
+  it('have the same part of the engine for each owner, however many each has', async () => {
     // One picture a call, so that owners compete; the one that needs most steps would be the last without a share of
     // its own.
     const small = engineWith({ memoryBytes: 1 });
@@ -139,7 +135,7 @@ describe.each([1, 2])('requests that one engine of %d threads draws side by side
     expect(fourth).toStrictEqual(await draw({ seed: 2 }, { model: optimum }));
   });
 
-  itWithoutLanes('take fewer rows a call where there is less memory, and are all drawn', async () => {
+  it('take fewer rows a call where there is less memory, and are all drawn', async () => {
     const small = engineWith({ memoryBytes: 1 });
     const pictures = await Promise.all(eight.map((seed) => draw({ seed, numInferenceSteps: 3 }, {}, small)));
     await small.close();
@@ -147,19 +143,34 @@ describe.each([1, 2])('requests that one engine of %d threads draws side by side
     expect(pictures[3]).toStrictEqual(await draw({ seed: 3, numInferenceSteps: 3 }));
   });
 
-  it('are all drawn where a graph fails with many rows, and many are not tried again at each step', async () => {
-    const fewRows = engineWith({ threadFile: faultyThread('fewRows') });
-    const many = { numImages: 3, numInferenceSteps: 6 };
-    const [one, other, alone] = await Promise.all([0, 1, 2].map((seed) => draw({ seed, ...many }, {}, fewRows)));
-    await fewRows.close();
-    expect(Math.max(...steps.map(({ rows }) => rows))).toBe(2);
-    for (const [seed, pictures] of [one, other, alone].entries())
-      expect(pictures).toStrictEqual(await draw({ seed, ...many }));
+  it('go on where one of them fails, and each picture is the one that is drawn alone', async () => {
+    const faulty = engineWith({ threadFile: faultyThread('faultyPicture') });
+    const others = eight.map((seed) => draw({ seed, numInferenceSteps: 6 }, { owner: `owner ${seed}` }, faulty));
+    await expect(draw({ prompt: 'faulty', numInferenceSteps: 6 }, {}, faulty)).rejects.toThrow('It fails on purpose.');
+    const pictures = await Promise.all(others);
+    await faulty.close();
+    for (const seed of eight) expect(pictures[seed]).toStrictEqual(await draw({ seed, numInferenceSteps: 6 }));
+  });
+
+  it('share calls with those of other Fine-Tunes and of none, and each is the picture that is drawn alone', async () => {
+    const files = await writeLoras(diffusers.folder, cacheDir, [4, 4, 2]);
+    const tuned = files.map((file, i): Partial<Drawing> => {
+      return { adapters: [{ kind: 'lora', file, hash: `${i}`, scale: 1 - i / 8, token: '' }] };
+    });
+    // Calls of one picture show what a row takes, and whether more are worthwhile.
+    await draw({ numImages: 8 });
+    await Promise.all(eight.map((seed) => draw({ seed }, tuned[seed % 2])));
+    const all = [...tuned, {}, {}];
+    steps.length = 0;
+    const pictures = await Promise.all(all.map((rest, seed) => draw({ seed }, { owner: `owner ${seed}`, ...rest })));
+    expect(Math.max(...steps.map(({ drawings }) => drawings))).toBeGreaterThanOrEqual(3);
+    for (const [seed, rest] of all.entries()) expect(pictures[seed]).toStrictEqual(await draw({ seed }, rest));
+    const [plain, ...others] = await Promise.all([{}, ...tuned].map((rest) => draw({ seed: 1 }, rest)));
+    for (const other of others) expect(other).not.toStrictEqual(plain);
   });
 
   it('join, end, fail and are given up at any moment without a wrong picture or a drawing that never ends', async () => {
-    // Lanes do all that one thread does, and more at a time.
-    const tasks = threads === 1 ? 60 : 200;
+    const tasks = 200;
     const kinds = eight.map((i) => ({
       prompt: `picture ${i}`,
       seed: i,

@@ -1,35 +1,21 @@
-const { appendFileSync, existsSync } = require('node:fs');
-const { join } = require('node:path');
-const { performance } = require('node:perf_hooks');
 const { parentPort, workerData } = require('node:worker_threads');
 const {
-  besides,
   breakEngineOnce,
   built,
-  counts,
   crashOnKiller,
   die,
-  done,
-  asked,
-  hangUntil,
-  isFirst,
-  lanes,
   onCalls,
   onMessage,
   sleep,
   startEngine,
-  waitFor,
-  waitForCalls,
 } = require('./engine-thread.cjs');
 
+const outOfMemory = 'Failed to allocate memory for requested buffer of size 536870912';
+
 /**
- * Faults of a worker's threads, by name. Each function runs in an engine thread, and those of lanes in their threads
- * too; `faultyThread` of `inference.ts` makes the entries of these threads.
+ * Faults of an engine thread, by name. Each function runs in such a thread; `faultyThread` of `inference.ts` makes the
+ * entries of these threads.
  */
-
-const decoding = (act) => (_, part) => part === 'vaeDecoder' && act();
-const cacheFile = (name) => join(workerData.cacheDir, name);
-
 module.exports = {
   crashOnKiller,
 
@@ -64,12 +50,35 @@ module.exports = {
     startEngine();
   },
 
-  /** Its U-Nets take at most three rows, as a graph does that was exported for a fixed number of pictures. */
-  fewRows() {
-    onCalls((_, { timestep, sample }) => {
-      if (timestep && sample.dims[0] > 3) throw new Error('Reshape: the input tensor cannot be reshaped.');
-    });
+  /** A call with a picture of the prompt "faulty" fails, for whatever reason. */
+  faultyPicture() {
+    const { StableDiffusionPipeline } = built('libs/diffusion/src/pipelines/stable-diffusion-pipeline.js');
+    const { prepare } = StableDiffusionPipeline.prototype;
+    StableDiffusionPipeline.prototype.prepare = async function prepareFaulty(request) {
+      const trajectories = await prepare.call(this, request);
+      if (request.prompt === 'faulty')
+        for (const each of trajectories)
+          each.gather = () => {
+            throw new Error('It fails on purpose.');
+          };
+      return trajectories;
+    };
     startEngine();
+  },
+
+  /** Its U-Nets have no memory for more than two rows, and none for a picture 192 pixels wide. */
+  smallMemory: () =>
+    onCalls(({ timestep, sample }) => {
+      if (timestep && (sample.dims[0] > 2 || sample.dims[3] === 24)) throw new Error(outOfMemory);
+    }),
+
+  /** Its decoder has no memory for the first picture 128 pixels wide, and for none 192 pixels wide. */
+  smallDecoder() {
+    let left = 1;
+    onCalls(({ latent_sample: latents }) => {
+      const width = latents?.dims[3];
+      if (width === 24 || (width === 16 && left-- > 0)) throw new Error(outOfMemory);
+    });
   },
 
   /** The tenth step of all multistep solvers runs out of memory when the solver has noted the prediction. */
@@ -94,12 +103,12 @@ module.exports = {
       if (request.prompt === 'begins')
         return parentPort.postMessage({ type: 'started', id, promptChunks: 1, scheduler: '' });
       if (request.prompt === 'sound') {
-        parentPort.postMessage({ type: 'stepped', drawings: 1, pictures: 1, rows: 2, stepMs: 1, engineMs: 1 });
+        parentPort.postMessage({ type: 'stepped', drawings: 1, pictures: 1, rows: 2, stepMs: 1 });
         return parentPort.postMessage({ type: 'done', id, computeMs: 1 });
       }
       const message = 'CUDA failure 700: an illegal memory access was encountered';
-      const outOfMemory = request.prompt === 'large' && { outOfMemory: true };
-      parentPort.postMessage({ type: 'failed', id, failure: 'broken', message, ...outOfMemory });
+      const forMemory = request.prompt === 'large' && { outOfMemory: true };
+      parentPort.postMessage({ type: 'failed', id, failure: 'broken', message, ...forMemory });
     });
   },
 
@@ -110,78 +119,4 @@ module.exports = {
     parentPort.postMessage({ type: 'ready', device: 'cuda:0', memoryBytes: 2 ** 30 });
     parentPort.on('message', () => process.exit(1));
   },
-
-  dyingLane: lanes('lane-died', () => {
-    throw new Error('The lane dies on purpose.');
-  }),
-  hangingLane: lanes('lane-hung', () => sleep(6_000)),
-
-  /** The second thread writes down what it is asked for. */
-  side: besides(({ type }, part) => appendFileSync(cacheFile('side-thread'), `${part ?? type}\n`)),
-
-  /** The second thread decodes and enlarges nothing before the U-Net was called beside it. */
-  patientSide: besides(undefined, (part) => (part === 'vaeDecoder' || part === 'upscaler') && waitForCalls()),
-
-  /** After the trial of a model and the first text, it encodes nothing before that. */
-  patientEncoderSide: (() => {
-    let encoded = 0;
-    return besides(undefined, (part) => part === 'textEncoder' && ++encoded > 2 && waitForCalls());
-  })(),
-
-  /** The second thread writes down what it decodes, and its first decoding lasts until a file says that it was seen. */
-  slowDecoderSide: besides(undefined, (part) => {
-    if (part !== 'vaeDecoder') return;
-    const isFirstOne = !existsSync(cacheFile('side-thread'));
-    appendFileSync(cacheFile('side-thread'), `${part}\n`);
-    if (isFirstOne) hangUntil(cacheFile('side-thread-goes-on'));
-  }),
-
-  /**
-   * Each call of the U-Net lasts until the second thread has decoded what it was asked for when the call began, and
-   * then four times as long as until then. The file `decodings-beside` has their number for each call.
-   */
-  longCallsSide: besides(undefined, undefined, () => {
-    const { Renderer } = built('libs/diffusion/src/pipelines/renderer.js');
-    const { step } = Renderer.prototype;
-    let [startedAt, before] = [0, 0];
-    // What the engine measures is more than the call itself.
-    Renderer.prototype.step = function begin(trajectories) {
-      [startedAt, before] = [performance.now(), Atomics.load(counts, done)];
-      return step.call(this, trajectories);
-    };
-    onCalls((_, { sample }) => {
-      if (!sample || sample.dims[2] <= 8) return;
-      const wanted = Atomics.load(counts, asked);
-      waitFor(done, wanted);
-      appendFileSync(cacheFile('decodings-beside'), `${wanted - before}\n`);
-      if (wanted > before) sleep(3 * (performance.now() - startedAt));
-    });
-  }),
-
-  /**
-   * The second thread has no memory for the first two pictures that are at least 128 pixels wide, and for none of 192;
-   * it loses its GPU when it decodes one of 256. It has none for four texts of a prompt either.
-   */
-  failingSide: (() => {
-    let left = 2;
-    return besides(undefined, (_, feeds) => {
-      const [{ dims }] = Object.values(feeds);
-      if (dims[3] === 32) throw new Error('CUDA failure 700: an illegal memory access was encountered');
-      const isLongPrompt = dims.length === 2 && dims[0] >= 4;
-      if (isLongPrompt || dims[3] === 24 || (dims[3] === 16 && left-- > 0))
-        throw new Error('Failed to allocate memory for requested buffer of size 536870912');
-    });
-  })(),
-
-  /** The second thread dies when it decodes the first picture. */
-  dyingSide: besides(
-    decoding(() => {
-      if (isFirst('dying-side-thread')) throw new Error('The second thread dies on purpose.');
-    }),
-  ),
-
-  /** The second thread hangs when it decodes the first picture, until a file says that this was seen. */
-  hangingSide: besides(
-    decoding(() => isFirst('hanging-side-thread') && hangUntil(cacheFile('hanging-side-thread-ends'))),
-  ),
 };

@@ -13,7 +13,6 @@ import type { DataSource, EntityManager } from 'typeorm';
 import { type RunningBackEnds, startBackEnds } from './back-ends';
 import { createTestDatabase } from './database';
 import { drawingOf, drawingTask, type DrawingValues, insertDrawing } from './drawing-rows';
-import { shareGraphs } from './shared-graphs';
 import { until } from './until';
 
 const root = resolve(__dirname, '..', '..');
@@ -78,7 +77,6 @@ const quickDrawing = { prompt: 'a red circle on a blue background', steps: 3, se
 export async function createInferenceBench(environment: Record<string, string> = {}): Promise<InferenceBench> {
   const database = await createTestDatabase();
   const dataDir = await mkdtemp(join(tmpdir(), 'darkroom-inference-'));
-  shareGraphs(join(dataDir, 'cache'));
   const backEnds = await startBackEnds(database, dataDir);
   const [logged, workers]: [LoggedLine[], InferenceBench['workers']] = [[], []];
   const config = configOf(dataDir, { ...backEnds.env, ...environment });

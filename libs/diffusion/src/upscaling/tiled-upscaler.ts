@@ -154,10 +154,12 @@ function placeTile(
   row: TileSpan,
 ): void {
   const [tileWidth, size] = [tile.width * scale, tile.width * tile.height * scale ** 2];
+  // It rounds what is written to it.
+  const pixels = new Uint8ClampedArray(data.buffer);
   for (let y = row.from * scale; y < row.to * scale; y++)
     for (let x = column.from * scale; x < column.to * scale; x++) {
       const from = (y - row.start * scale) * tileWidth + x - column.start * scale;
       for (let colour = 0; colour < 3; colour++)
-        data[(y * width + x) * 3 + colour] = Math.min(255, Math.max(0, Math.round(planes[colour * size + from] * 255)));
+        pixels[(y * width + x) * 3 + colour] = planes[colour * size + from] * 255;
     }
 }
