@@ -20,6 +20,8 @@ export interface Picture {
   rows: number;
   /** Once it is decoded. */
   image?: RgbImage;
+  /** What is handed on: the decoded picture, or the enlarged one. */
+  finished?: RgbImage;
 }
 
 /** A task that has begun: its pictures on their way, and what it has had of the device. */
@@ -30,12 +32,10 @@ export class DrawingInProgress implements Candidate {
   isSuspect = false;
   /** Milliseconds of the device; of a call that it shared, its rows' part. */
   computeMs: number;
-  /** How many of its first pictures were handed on. */
+  /** How many of its first pictures are handed on, and were when it was drawn before. */
   private handedOn = 0;
-  /** How many were when it was drawn before. */
   private readonly handedOnBefore: number;
-  private readonly begunAt = performance.now();
-  private readonly computedBefore: number;
+  private readonly begunAt: number;
   private previewedAt = performance.now();
 
   /**
@@ -53,8 +53,8 @@ export class DrawingInProgress implements Candidate {
     this.pictures = trajectories.map((trajectory, index) => ({ index, trajectory, rows: trajectory.rows }));
     this.kind = `${model.key} ${kindOf(first)}`;
     this.ranks = ranksOf(first.adapters);
-    this.computedBefore = previous?.computeMs ?? 0;
-    this.computeMs = this.computedBefore;
+    this.computeMs = previous?.computeMs ?? 0;
+    this.begunAt = performance.now() - this.computeMs;
     this.handedOnBefore = Math.max(previous?.handedOnBefore ?? 0, previous?.handedOn ?? 0);
   }
 
@@ -71,10 +71,9 @@ export class DrawingInProgress implements Candidate {
     return this.pictures.find(({ trajectory, image }) => trajectory.done && !image);
   }
 
-  /** The picture that is to be enlarged, if the next one to be handed on is decoded. */
+  /** A picture that is decoded and not enlarged, if it is to be. */
   get toEnlarge(): Picture | undefined {
-    const next = this.pictures[this.handedOn];
-    return this.task.upscaler && next?.image ? next : undefined;
+    return this.pictures.find(({ image, finished }) => image && !finished);
   }
 
   get isDone(): boolean {
@@ -99,14 +98,15 @@ export class DrawingInProgress implements Candidate {
   }
 
   get msLeft(): number {
-    const { upscaler } = this.task;
-    const undecoded = this.pictures.filter(({ image }) => !image).length;
-    const enlarging = upscaler ? (this.pictures.length - this.handedOn) * this.times.of(upscaler.key) : 0;
-    return this.rowsLeft * this.rowMs + undecoded * this.times.of(`decoding ${this.kind}`) + enlarging;
+    const { kind, times, task } = this;
+    const decodeMs = times.of(`decoding ${kind}`);
+    const enlargeMs = task.upscaler ? times.of(task.upscaler.key) : 0;
+    const afterMs = sum(this.pictures, ({ image, finished }) => (image ? 0 : decodeMs) + (finished ? 0 : enlargeMs));
+    return this.rowsLeft * this.rowMs + afterMs;
   }
 
   get waitedMs(): number {
-    return performance.now() - this.begunAt - (this.computeMs - this.computedBefore);
+    return performance.now() - this.begunAt - this.computeMs;
   }
 
   /** Steps that its pictures have behind them, in the mean. */
@@ -126,22 +126,11 @@ export class DrawingInProgress implements Candidate {
     return this.model.pipeline.preview(this.denoising[0].trajectory);
   }
 
-  /**
-   * The pictures that are ready, each once and in their order; where they are enlarged, one for each call.
-   * @param enlarged the next one, if it was
-   */
-  handOn(enlarged?: RgbImage): { index: number; picture: RgbImage; upscaled: boolean }[] {
-    const ready: { index: number; picture: RgbImage; upscaled: boolean }[] = [];
-    for (let next = this.pictures[this.handedOn]; next?.image; next = this.pictures[++this.handedOn]) {
-      const { index, image } = next;
-      const picture = enlarged ?? image;
-      if (index >= this.handedOnBefore) ready.push({ index, picture, upscaled: picture !== image });
-      if (enlarged) {
-        this.handedOn++;
-        break;
-      }
-    }
-    return ready;
+  /** The pictures that are finished, each once and in their order. */
+  handOn(): Picture[] {
+    const first = Math.max(this.handedOn, this.handedOnBefore);
+    while (this.pictures[this.handedOn]?.finished) this.handedOn++;
+    return this.pictures.slice(first, this.handedOn);
   }
 }
 

@@ -130,19 +130,17 @@ export class EngineLoop {
     });
     if (error !== undefined) return this.pieceFailed(drawing, error);
     this.times.note(`decoding ${kind}`, ms);
-    if (!task.upscaler) this.handOn(drawing);
+    if (!task.upscaler) picture.finished = picture.image;
+    this.handOn(drawing);
   }
 
   /** Enlarges a tile. One picture is enlarged at a time, whosever turn it is, because each takes much memory. */
   private async enlarge(next: DrawingInProgress): Promise<void> {
     const drawing = this.enlarging.drawing ?? next;
     const picture = drawing.toEnlarge!;
-    let enlarged: Picture['image'];
-    const { error } = await this.piece([{ drawing, pictures: [picture] }], async () => {
-      enlarged = await this.enlarging.goOn(drawing, picture);
-    });
-    if (error !== undefined) await this.pieceFailed(drawing, error);
-    else if (enlarged) this.handOn(drawing, enlarged);
+    const { error } = await this.piece([{ drawing, pictures: [picture] }], () => this.enlarging.goOn(drawing, picture));
+    if (error !== undefined) return this.pieceFailed(drawing, error);
+    this.handOn(drawing);
   }
 
   /** Does a piece of work of some drawings, for which their owners are charged by rows, also if it fails. */
@@ -198,9 +196,10 @@ export class EngineLoop {
     this.report({ type: 'started', id: task.id, promptChunks, scheduler });
   }
 
-  private handOn(drawing: DrawingInProgress, enlarged?: Picture['image']): void {
+  private handOn(drawing: DrawingInProgress): void {
     const { id } = drawing.task;
-    for (const ready of drawing.handOn(enlarged)) this.report({ type: 'picture', id, ...ready });
+    for (const { index, image, finished } of drawing.handOn())
+      this.report({ type: 'picture', id, index, picture: finished!, upscaled: finished !== image });
     if (!drawing.isDone) return;
     removeFrom(this.drawings, drawing);
     this.turns.leave(drawing.owner);

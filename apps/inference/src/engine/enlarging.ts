@@ -9,8 +9,7 @@ import type { LoadedUpscaler, Models } from './models';
 
 /** The picture that is being enlarged, tile by tile. */
 export class Enlarging {
-  private current:
-    { drawing: DrawingInProgress; key: string; tiles?: AsyncGenerator<void, RgbImage>; ms: number } | undefined;
+  private current?: { drawing: DrawingInProgress; key: string; ms: number; tiles?: AsyncGenerator<void, RgbImage> };
 
   constructor(
     private readonly options: ThreadOptions,
@@ -29,23 +28,23 @@ export class Enlarging {
     return this.current?.key;
   }
 
-  /** Enlarges one tile, or loads the upscaler. @returns the picture after its last tile; undefined before */
-  async goOn(drawing: DrawingInProgress, { image }: Picture): Promise<RgbImage | undefined> {
+  /** Loads the upscaler, or enlarges one tile. With the last one the picture is finished. */
+  async goOn(drawing: DrawingInProgress, picture: Picture): Promise<void> {
     const startedAt = performance.now();
     const upscaler = drawing.task.upscaler!;
     const current = (this.current ??= { drawing, key: upscaler.key, ms: 0 });
     this.report({ type: 'busy', id: drawing.task.id });
     if (!current.tiles) {
       const { pipeline } = await this.load(upscaler);
-      current.tiles = pipeline.enlarge(image!, upscaler.maxLongEdge);
-      return undefined;
+      current.tiles = pipeline.enlarge(picture.image!, upscaler.maxLongEdge);
+      return;
     }
     const { done, value } = await current.tiles.next();
     current.ms += performance.now() - startedAt;
-    if (!done) return undefined;
+    if (!done) return;
     this.times.note(upscaler.key, current.ms);
+    picture.finished = value;
     this.current = undefined;
-    return value;
   }
 
   /** Gives up the picture that is being enlarged, if it is one of this drawing. */

@@ -9,7 +9,7 @@ export interface Loaded<T = { release(): Promise<void> }> {
   pipeline: T;
   bytes: number;
   /** The largest calls so far: the runtime keeps their memory. */
-  calls: Required<CallBytes>;
+  calls: CallBytes;
 }
 
 /** A model that is drawn with. */
@@ -57,7 +57,7 @@ export class Models {
   /** Bytes that a call of this model's U-Net may take, if it leaves room for these other calls. */
   bytesForUnet({ key, bytes, calls: known }: Loaded, others: CallBytes): number {
     const kept = sumOf({ ...larger(known, others), unet: 0 });
-    return Math.max(known.unet, this.budgetBytes - this.bytesInUse(key) - bytes - kept);
+    return Math.max(known.unet ?? 0, this.budgetBytes - this.bytesInUse(key) - bytes - kept);
   }
 
   /**
@@ -74,7 +74,7 @@ export class Models {
       if (isRefusal) this.refusals.note(key, error);
       throw error;
     });
-    const model = { key, pipeline, bytes, calls: larger({}, {}) } as T;
+    const model = { key, pipeline, bytes, calls: {} } as T;
     this.loaded.set(key, model);
     const loadMs = Math.round(performance.now() - startedAt);
     this.report({ type: 'loaded', key, loadMs, modelBytes: bytes, totalBytes: this.bytes });
@@ -132,18 +132,14 @@ export class Models {
   }
 }
 
-const sumOf = ({ textEncoder = 0, unet = 0, vaeDecoder = 0, upscaler = 0 }: CallBytes): number =>
-  textEncoder + unet + vaeDecoder + upscaler;
+const sumOf = (calls: CallBytes): number => (Object.values(calls) as number[]).reduce((sum, bytes) => sum + bytes, 0);
 
 const bytesOf = ({ bytes, calls }: Loaded): number => bytes + sumOf(calls);
 
 /** Of each part the larger call. */
-function larger(one: CallBytes, other: CallBytes): Required<CallBytes> {
-  const of = (part: keyof CallBytes): number => Math.max(one[part] ?? 0, other[part] ?? 0);
-  return {
-    textEncoder: of('textEncoder'),
-    unet: of('unet'),
-    vaeDecoder: of('vaeDecoder'),
-    upscaler: of('upscaler'),
-  };
+function larger(one: CallBytes, other: CallBytes): CallBytes {
+  const all = { ...one };
+  for (const [part, bytes] of Object.entries(other) as [keyof CallBytes, number][])
+    all[part] = Math.max(bytes, all[part] ?? 0);
+  return all;
 }
