@@ -5,15 +5,13 @@ import { HubClient, type HubOptions } from './hub/hub-client';
 import { downloadModel } from './hub/hub-download';
 import { checkpointFile } from './model-files';
 import { checkSource, findFilesIn, listFolder } from './model-layout';
-import type { ModelProgress } from './model-progress';
 import type { ModelSource } from './model-source';
 import { explainDiskErrors, withFaults } from './model-store-error';
-import { type PlacedFiles, placeFiles } from './place-files';
+import { type PlacedFiles, placeFiles, type Watched } from './place-files';
 
 /** What fetching a model needs beside its source. */
-interface FetchOptions {
+interface FetchOptions extends Watched {
   hub: HubOptions;
-  onProgress: ((progress: ModelProgress) => void) | undefined;
   signal: AbortSignal;
 }
 
@@ -26,15 +24,15 @@ export async function fetchModel(
   source: ModelSource,
   vae: string | undefined,
   part: string,
-  { hub, onProgress, signal }: FetchOptions,
+  { hub, ...watched }: FetchOptions,
 ): Promise<PlacedFiles & { origin: string }> {
   const beside = new Map(vae === undefined ? [] : [[vaeFile, vae]]);
   if (source.kind === 'hub') {
     await explainDiskErrors(mkdir(part, { recursive: true }));
     for (const path of [vaeFile, defaultsFile]) await rm(join(part, path), { force: true });
-    const { commit, files } = await downloadModel(new HubClient(hub), source, part, onProgress, signal);
+    const { commit, files } = await downloadModel(new HubClient(hub), source, part, watched.onProgress, watched.signal);
     await removeOthers(part, [...files.keys()]);
-    const placed = await placeFiles(beside, part, undefined, signal);
+    const placed = await placeFiles(beside, part, watched);
     const { repository, file } = source;
     const origin = `${repository}${file ? `/${file}` : ''}@${commit}`;
     return { origin, files: new Map([...files, ...placed.files]), isLinked: false };
@@ -44,7 +42,7 @@ export async function fetchModel(
   await rm(part, { recursive: true, force: true });
   await explainDiskErrors(mkdir(part));
   try {
-    return { origin: pathOf(source), ...(await placeFiles(files, part, onProgress, signal)) };
+    return { origin: pathOf(source), ...(await placeFiles(files, part, watched)) };
   } catch (error) {
     await rm(part, { recursive: true, force: true });
     throw error;

@@ -12,6 +12,7 @@ import { checkModelName, explainPassedOver, isModelName, namesIn } from './model
 import type { ModelProgress } from './model-progress';
 import { checkpointAt, parseModelSource } from './model-source';
 import { explainDiskErrors, explainRefusal, ModelStoreError } from './model-store-error';
+import { hashedBeside } from './place-files';
 import { verifyModel, type VerifyReport } from './verify-model';
 
 /** A folder of the models folder. What it is stands in it only if it can be read. */
@@ -123,8 +124,12 @@ export class ModelStore {
       const layout = await readLayout(part);
       const wanted = new Set([...layout.files, ...besideParts]);
       for (const path of await listFolder(part)) if (!wanted.has(path)) await rm(join(part, path));
-      if (tryOut) await explainRefusal(part, () => tryOut(part, stop));
-      const digests = new Map(layout.files.map((path) => [path, fetched.files.get(path)!]));
+      // What was linked is not read yet, and reading it takes as long as trying the model.
+      const unread = layout.files.filter((path) => !fetched.files.has(path));
+      const read = await hashedBeside(part, unread, { onProgress, signal: stop }, async () => {
+        if (tryOut) await explainRefusal(part, () => tryOut(part, stop));
+      });
+      const digests = new Map(layout.files.map((path) => [path, fetched.files.get(path) ?? read.get(path)!]));
       stop.throwIfAborted();
       await explainDiskErrors(rename(part, folder));
       const { origin } = fetched;

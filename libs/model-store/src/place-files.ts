@@ -8,54 +8,91 @@ import { checkDiskSpace, explainDiskErrors } from './model-store-error';
 
 /** What was put into a model's folder. */
 export interface PlacedFiles {
-  /** sha256 of each file by its path in the model. */
+  /** sha256 of each file that was read, by its path in the model; those that are linked were not. */
   files: Map<string, string>;
   /** Whether the weights take no space of their own: they are the same files as those of the source. */
   isLinked: boolean;
 }
 
+/** Progress of the work, and how it is broken off. */
+export interface Watched {
+  onProgress?: ((progress: ModelProgress) => void) | undefined;
+  signal?: AbortSignal | undefined;
+}
+
 /**
- * Puts files into a model's folder and hashes them. Weights are hard links where the file system can, so that nothing is
- * stored twice, else copies, which share their blocks where it can do that. Small files are always copied, so that whoever
- * edits one of the source's does not change the model. Links in the source are followed.
+ * Puts files into a model's folder. Weights are hard links where the file system can, so that nothing is stored twice,
+ * else copies, which share their blocks where it can do that. Small files are always copied, so that whoever edits one of
+ * the source's does not change the model. Links in the source are followed.
  * @param files absolute path of each, by its path in the model
  */
 export async function placeFiles(
   files: ReadonlyMap<string, string>,
   target: string,
-  onProgress: ((progress: ModelProgress) => void) | undefined,
-  signal: AbortSignal,
+  { onProgress, signal }: Watched,
 ): Promise<PlacedFiles> {
-  const sources = [];
+  const left: { from: string; to: string; size: number }[] = [];
   for (const [to, path] of files) {
     const from = await realpath(path);
-    sources.push({ from, to, size: (await stat(from)).size });
+    await explainDiskErrors(mkdir(dirname(join(target, to)), { recursive: true }));
+    const isPlaced = !isSmall(to) && (await withoutCopy(from, join(target, to)));
+    if (!isPlaced) left.push({ from, to, size: (await stat(from)).size });
   }
-  const place = sources.map((file) => ({ ...file, path: join(target, file.to), isPlaced: false }));
-  for (const one of place) {
-    await explainDiskErrors(mkdir(dirname(one.path), { recursive: true }));
-    one.isPlaced = !isSmall(one.to) && (await withoutCopy(one.from, one.path));
-  }
-  const left = place.filter(({ isPlaced }) => !isPlaced);
-  await checkDiskSpace(
-    target,
-    left.reduce((sum, { size }) => sum + size, 0),
-  );
-  const totalBytes = sources.reduce((sum, { size }) => sum + size, 0);
-  const meter = new ProgressMeter(
-    left.every(({ to }) => isSmall(to)) ? 'check' : 'copy',
-    totalBytes,
-    files.size,
-    onProgress,
-  );
+  const totalBytes = left.reduce((sum, { size }) => sum + size, 0);
+  await checkDiskSpace(target, totalBytes);
+  const meter = new ProgressMeter('copy', totalBytes, left.length, onProgress);
   const digests = new Map<string, string>();
-  for (const { from, to, path, isPlaced } of place) {
+  for (const { from, to } of left) {
     let bytes = 0;
     const onBytes = (more: number): void => meter.set(to, (bytes += more));
-    digests.set(to, await (isPlaced ? hashFile(path, onBytes, signal) : copyHashed(from, path, onBytes, signal)));
+    digests.set(to, await copyHashed(from, join(target, to), onBytes, signal));
     meter.finish(to);
   }
   return { files: digests, isLinked: left.every(({ to }) => isSmall(to)) };
+}
+
+/** sha256 of files of a model, by their paths. */
+export async function hashFiles(
+  folder: string,
+  paths: readonly string[],
+  { onProgress, signal }: Watched,
+): Promise<Map<string, string>> {
+  let totalBytes = 0;
+  for (const path of paths) totalBytes += (await stat(join(folder, path))).size;
+  const meter = new ProgressMeter('check', totalBytes, paths.length, onProgress);
+  const digests = new Map<string, string>();
+  for (const path of paths) {
+    let bytes = 0;
+    digests.set(path, await hashFile(join(folder, path), (more) => meter.set(path, (bytes += more)), signal));
+    meter.finish(path);
+  }
+  return digests;
+}
+
+/**
+ * sha256 of files of a model, by their paths, and what they are read beside.
+ * @throws what `work` throws; then they are not read to their end
+ */
+export async function hashedBeside(
+  folder: string,
+  paths: readonly string[],
+  { onProgress, signal }: Watched,
+  work: () => Promise<void>,
+): Promise<Map<string, string>> {
+  const over = new AbortController();
+  const hashing = hashFiles(folder, paths, {
+    onProgress,
+    signal: AbortSignal.any([over.signal, ...(signal ? [signal] : [])]),
+  });
+  hashing.catch(() => undefined);
+  try {
+    await work();
+  } catch (error) {
+    over.abort();
+    await hashing.catch(() => undefined);
+    throw error;
+  }
+  return hashing;
 }
 
 const isSmall = (path: string): boolean => /\.(json|txt)$/.test(path);
@@ -75,12 +112,12 @@ async function copyHashed(
   from: string,
   to: string,
   onBytes: (bytes: number) => void,
-  signal: AbortSignal,
+  signal: AbortSignal | undefined,
 ): Promise<string> {
   const hash = createHash('sha256');
   const handle = await explainDiskErrors(open(to, 'w'));
   try {
-    for await (const chunk of createReadStream(from, { highWaterMark: 1 << 20, signal })) {
+    for await (const chunk of createReadStream(from, { highWaterMark: 1 << 20, ...(signal && { signal }) })) {
       await explainDiskErrors(handle.writeFile(chunk as Buffer));
       hash.update(chunk as Buffer);
       onBytes((chunk as Buffer).length);

@@ -1,10 +1,10 @@
 import type { ModelCatalog } from './model-catalog';
-import { type ModelProgress, ProgressMeter } from './model-progress';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readLayout } from './model-layout';
 import { ModelStoreError } from './model-store-error';
-import { contentHash, hashFile } from './content-hash';
+import { contentHash } from './content-hash';
+import { hashFiles, type Watched } from './place-files';
 
 /** A file that differs from what was installed. */
 interface FileDifference {
@@ -30,7 +30,7 @@ export async function verifyModel(
   catalog: ModelCatalog,
   name: string,
   folder: string,
-  { onProgress, signal }: { onProgress?: (progress: ModelProgress) => void; signal?: AbortSignal },
+  watched: Watched,
 ): Promise<VerifyReport> {
   const { installed, seen } = await catalog.manifest(name);
   let problem: string | undefined;
@@ -41,23 +41,18 @@ export async function verifyModel(
   });
   const expected = new Map(Object.entries(installed?.files ?? {}));
   const differences: FileDifference[] = [];
-  const sizes = new Map<string, number>();
+  const found = new Set<string>();
   for (const path of new Set([...expected.keys(), ...(layout?.files ?? [])])) {
-    const found = await stat(join(folder, path)).catch(() => undefined);
-    if (!found?.isFile()) differences.push({ path, reason: 'missing' });
-    else sizes.set(path, found.size);
+    const status = await stat(join(folder, path)).catch(() => undefined);
+    if (!status?.isFile()) differences.push({ path, reason: 'missing' });
+    else found.add(path);
     const before = seen?.files[path];
-    if (!installed && before?.sha256 && before.size === found?.size && before.mtimeMs === Math.round(found.mtimeMs))
+    if (!installed && before?.sha256 && before.size === status?.size && before.mtimeMs === Math.round(status.mtimeMs))
       expected.set(path, before.sha256);
   }
 
-  const totalBytes = [...sizes.values()].reduce((sum, size) => sum + size, 0);
-  const meter = new ProgressMeter('check', totalBytes, sizes.size, onProgress);
-  const digests = new Map<string, string>();
-  for (const path of sizes.keys()) {
-    let bytes = 0;
-    digests.set(path, await hashFile(join(folder, path), (more) => meter.set(path, (bytes += more)), signal));
-    meter.finish(path);
+  const digests = await hashFiles(folder, [...found], watched);
+  for (const path of found) {
     if (expected.has(path) && expected.get(path) !== digests.get(path)) differences.push({ path, reason: 'changed' });
     if (installed && !expected.has(path)) differences.push({ path, reason: 'added' });
   }
