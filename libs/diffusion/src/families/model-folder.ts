@@ -81,11 +81,11 @@ export async function readModelFolder(path: string): Promise<ModelFolder> {
   const { defaults } = read;
   const { schedulerJson, textEncoders } = await resultsOf({
     schedulerJson: () =>
-      readModelScheduler(
-        path,
-        family,
-        defaults.prediction_type ?? (weights.marks.has('v_pred') ? 'v_prediction' : undefined),
-      ),
+      readModelScheduler(path, family, {
+        ...(weights.marks.has('v_pred') && { prediction_type: 'v_prediction' }),
+        ...(weights.marks.has('ztsnr') && { rescale_betas_zero_snr: true }),
+        ...(defaults.prediction_type && { prediction_type: defaults.prediction_type }),
+      }),
     textEncoders: () => readTextEncoders(path, family, weights, configs, defaults),
   });
   return {

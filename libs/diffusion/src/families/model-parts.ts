@@ -49,6 +49,8 @@ export async function readModelWeights(folder: string): Promise<ModelWeights> {
     for (const name of folders) {
       const at = join(folder, name);
       if (!existsSync(at) || (part === 'vae' && names.includes(vaeFile))) continue;
+      // The encoder of an export comes to its decoder; weights of diffusers have both.
+      if (name !== folders[0] && tensors.get(part)?.has('encoder.conv_in.weight')) continue;
       const read = await readPartFolder(part, at);
       tensors.set(part, new Map([...(tensors.get(part) ?? []), ...read.tensors]));
       from.set(part, from.get(part) ?? read.file);

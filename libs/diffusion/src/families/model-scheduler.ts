@@ -3,7 +3,6 @@ import { createScheduler, type SchedulerName, schedulerNames, stableDiffusionCon
 import { alphasCumprod } from '../schedulers/noise-schedule';
 import {
   parseSchedulerJson,
-  type PredictionType,
   readSchedulerConfig,
   SchedulerError,
   type SchedulerJson,
@@ -18,18 +17,19 @@ const fileOf = (folder: string): string => join(folder, 'scheduler', 'scheduler_
 /**
  * A model's scheduler: what its `scheduler_config.json` says, else that of its family, with the training parameters that
  * every scheduler needs checked. Whether it can draw is left open, because requests may name another.
+ * @param known values that count more
  * @throws ModelFolderError if no scheduler can draw with it
  */
 export async function readModelScheduler(
   folder: string,
   family: Pick<Family, 'scheduler'>,
-  predictionType?: PredictionType,
+  known: SchedulerJson = {},
 ): Promise<SchedulerJson> {
   const file = fileOf(folder);
   const text = await readOptionalFile(file);
   try {
     const own = text === undefined ? family.scheduler : stableDiffusionConfig(parseSchedulerJson(text));
-    const json = { ...own, ...(predictionType && { prediction_type: predictionType }) };
+    const json = { ...own, ...known };
     alphasCumprod(readSchedulerConfig(json, { rescale_betas_zero_snr: false }));
     return json;
   } catch (error) {

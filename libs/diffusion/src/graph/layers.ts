@@ -83,13 +83,13 @@ export function conv(m: Module, x: Value, name: string, { stride = 1, pads }: Co
 
 /**
  * The sum of a layer and its adapter, whose factors are inputs with a row for each row of the batch: `lora_A`
- * [batch, rank, ...in] and `lora_B` [batch, out, rank], scaled. If they have rank 0, the layer is as without.
+ * [rows, rank, ...in] and `lora_B` [rows, out, rank], scaled; one row is for all. If they have rank 0, the layer is as without.
  */
 function adapted(layer: Module, y: Value, into: number[], out: number, delta: (a: Value, b: Value) => Value): Value {
   if (!layer.isAdapted) return y;
   const rank = `${layer.path}.rank`;
-  const a = layer.input(`${layer.path}.lora_A`, ['batch', rank, ...into]);
-  const b = layer.input(`${layer.path}.lora_B`, ['batch', out, rank]);
+  const a = layer.input(`${layer.path}.lora_A`, ['adapters', rank, ...into]);
+  const b = layer.input(`${layer.path}.lora_B`, ['adapters', out, rank]);
   return layer.whenFilled(
     a,
     () => layer.add(y, delta(a, b)),

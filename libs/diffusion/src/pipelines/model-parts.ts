@@ -100,19 +100,17 @@ export async function loadParts(path: string, options: LoadOptions): Promise<Mod
   const folder = await readModelFolder(path);
   const graphs = await graphsOf(folder, options);
   const opened: GraphSession[] = [];
-  const openHere = (graph: PlacedGraph) => ModelSession.open(graph, options);
-  const open = async (graph: PlacedGraph, by: (graph: PlacedGraph) => Promise<GraphSession>) => {
+  const open = async (graph: PlacedGraph) => {
     options.signal?.throwIfAborted();
-    const session = await by(graph);
+    const session = await ModelSession.open(graph, options);
     opened.push(session);
     return session;
   };
-  const { openElsewhere = openHere } = options;
   try {
     const textEncoders: GraphSession[] = [];
-    for (const graph of graphs.textEncoders) textEncoders.push(await open(graph, openElsewhere));
-    const unet = await open(graphs.unet, openHere);
-    const vaeDecoder = await open(graphs.vaeDecoder, openElsewhere);
+    for (const graph of graphs.textEncoders) textEncoders.push(await open(graph));
+    const unet = await open(graphs.unet);
+    const vaeDecoder = await open(graphs.vaeDecoder);
     return await joinParts(folder, { textEncoders, unet, vaeDecoder }, options);
   } catch (error) {
     await Promise.all(opened.map((session) => session.release()));

@@ -1,5 +1,6 @@
 import { Tensor } from 'onnxruntime-node';
 import type { Tensors, ValueFacts } from '../sessions/model-session';
+import { countOf } from '../weights/named-tensor';
 
 /** What an adapter adds to a layer: B A. */
 export interface LowRank {
@@ -24,6 +25,11 @@ export function sideBySide(parts: readonly { layers: LayerAdapters; strength: nu
       return low && strength !== 0 ? [{ low, strength }] : [];
     });
     if (own.length === 0) continue;
+    if (own.length === 1) {
+      const [{ low, strength }] = own;
+      found.set(path, strength === 1 ? low : { ...low, b: low.b.map((value) => strength * value) });
+      continue;
+    }
     const rank = own.reduce((sum, { low }) => sum + low.rank, 0);
     const a = new Float32Array(own.reduce((sum, { low }) => sum + low.a.length, 0));
     const out = own[0].low.b.length / own[0].low.rank;
@@ -76,13 +82,23 @@ export class AdapterInputs {
     });
   }
 
-  /** @throws RangeError if two rows have other ranks in one layer */
-  feeds(rows: readonly LayerAdapters[]): Tensors {
+  /**
+   * Where all rows have the same adapters, they are one row of the inputs, which all rows of a call take.
+   * @throws RangeError if two rows have other ranks in one layer
+   */
+  feeds(adapters: readonly LayerAdapters[]): Tensors {
     const feeds: Tensors = {};
+    const rows = adapters.every((each) => each === adapters[0]) ? adapters.slice(0, 1) : adapters;
     for (const { path, into, out } of this.layers) {
       const own = rows.map((row) => row.get(path));
       const rank = own.find((low) => low)?.rank ?? 0;
-      const size = into.reduce((product, length) => product * length, 1);
+      const size = countOf(into);
+      const [single] = own;
+      if (rows.length === 1 && single) {
+        feeds[path + suffixes.a] = new Tensor('float32', single.a, [1, rank, ...into]);
+        feeds[path + suffixes.b] = new Tensor('float32', single.b, [1, out, rank]);
+        continue;
+      }
       const [a, b] = [new Float32Array(rows.length * rank * size), new Float32Array(rows.length * out * rank)];
       for (const [row, low] of own.entries()) {
         if (!low) continue;

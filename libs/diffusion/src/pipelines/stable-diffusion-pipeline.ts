@@ -1,5 +1,5 @@
 import { type Provider, providerOf } from '../sessions/device';
-import type { GraphSession, LoadOptions } from '../sessions/model-session';
+import type { LoadOptions } from '../sessions/model-session';
 import { Generator } from '../random/generator';
 import { createScheduler } from '../schedulers';
 import { alphasCumprod } from '../schedulers/noise-schedule';
@@ -107,11 +107,6 @@ export class StableDiffusionPipeline extends Renderer {
       const latents = noise.map((value) => value * scheduler.initNoiseSigma);
       return new Trajectory(seed, shape, latents, prompt, guidanceScale, scheduler, generator, conditioning);
     });
-  }
-
-  /** Another renderer of this model's pictures. @param sessions its U-Net and its decoder, loaded elsewhere */
-  rendererOver(sessions: { unet: GraphSession; vaeDecoder: GraphSession }): Renderer {
-    return new Renderer(this.unet.over(sessions.unet), this.vaeDecoder.over(sessions.vaeDecoder), this.facts);
   }
 
   /**

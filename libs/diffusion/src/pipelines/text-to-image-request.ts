@@ -8,7 +8,7 @@ import { RequestError } from '../errors';
 /** One prompt to be drawn once per seed. */
 export interface TextToImageRequest {
   prompt: string;
-  /** What the picture should not be; absent is the empty text. */
+  /** What the picture should not be; without one it is the empty text, or zeros for XL. */
   negativePrompt?: string | null;
   /** Pixels; multiples of the model's `vaeScaleFactor`. */
   width: number;

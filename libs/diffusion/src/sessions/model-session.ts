@@ -19,8 +19,6 @@ export interface LoadOptions {
   changedWeights?: string;
   /** Ends the loading of a model before its next part; a part that is being loaded is loaded to its end. */
   signal?: Pick<AbortSignal, 'throwIfAborted'>;
-  /** Opens text encoders and VAE decoder in another thread of the device, so that their calls do not block this one. */
-  openElsewhere?: (graph: PlacedGraph) => Promise<GraphSession>;
 }
 
 /** An input or output of a graph; a name in place of a length says which lengths are equal. */

@@ -2,7 +2,7 @@ import { realpathSync } from 'node:fs';
 import { dirname, parse, relative, sep } from 'node:path';
 import { encodeGraph, type Graph } from '../graph/graph';
 
-/** A graph that can be opened, also by another thread. */
+/** A graph that can be opened. */
 export interface PlacedGraph {
   /** Path of the weights, for messages. */
   file: string;

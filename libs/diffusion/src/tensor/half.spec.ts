@@ -1,4 +1,4 @@
-import { decodeFloat16, encodeFloat16 } from './half';
+import { decodeE4m3, decodeFloat16, encodeFloat16 } from './half';
 
 describe('encodeFloat16', () => {
   it('preserves the bits of every half-precision value', () => {
@@ -25,3 +25,15 @@ describe('encodeFloat16', () => {
     expect(encodeFloat16(Float32Array.of(value))[0]).toBe(expected);
   });
 });
+
+// Source: "FP8 Formats for Deep Learning" (Micikevicius et al. 2022), table 2.
+it.each([
+  [0x00, 0],
+  [0x01, 2 ** -9],
+  [0x07, 0.875 * 2 ** -6],
+  [0x08, 2 ** -6],
+  [0x38, 1],
+  [0xb9, -1.125],
+  [0x7e, 448],
+  [0x7f, NaN],
+])('decodeE4m3 gives for the bits %i the number %d', (bits, value) => expect(decodeE4m3(bits)).toBe(value));

@@ -23,6 +23,13 @@ export function decodeBfloat16(bits: Uint16Array): Float32Array {
   return new Float32Array(words.buffer);
 }
 
+/** Eight bits with four of exponent and no infinity (`float8_e4m3fn`) as a number. */
+export function decodeE4m3(bits: number): number {
+  const [sign, exponent, fraction] = [bits & 0x80 ? -1 : 1, (bits >> 3) & 15, bits & 7];
+  if ((bits & 0x7f) === 0x7f) return NaN;
+  return sign * (exponent === 0 ? fraction * 2 ** -9 : (1 + fraction / 8) * 2 ** (exponent - 7));
+}
+
 function buildTable(): Float32Array {
   const table = new Float32Array(65536);
   for (let bits = 0; bits < 65536; bits++) {

@@ -60,11 +60,6 @@ export class Unet {
     this.pooledWidth = axis('text_embeds', 1);
   }
 
-  /** This U-Net with its graph loaded elsewhere. */
-  over(session: GraphSession): Unet {
-    return new Unet(session, this.device);
-  }
-
   /** Whether it takes the guidance scale as an input: then a picture takes one row, and no negative prompt. */
   get embedsGuidance(): boolean {
     return this.guidanceWidth !== undefined;

@@ -16,11 +16,6 @@ export class VaeDecoder {
     return Number(this.session.inputs[0].shape[1]);
   }
 
-  /** This decoder with its graph loaded elsewhere. */
-  over(session: GraphSession): VaeDecoder {
-    return new VaeDecoder(session, this.scaling);
-  }
-
   /** Decodes latents [channels, height, width] to values in [-1, 1], [3, height, width] at the picture's size. */
   async decodePlanes(latents: Float32Array, shape: LatentShape) {
     const { factor, shift } = this.scaling;
