@@ -112,15 +112,25 @@ const misfits: Damage[] = [
       await writeFile(at(file), bytes.fill(0xff, 8 + Number(bytes.readBigUInt64LE())));
     },
   ]),
-  [
-    'a U-Net that lacks a layer',
+  ...[
+    [
+      'a layer that is missing',
+      '"conv_out.',
+      '"conv_owt.',
+      /is not what its graph needs: The weights have no "conv_out/,
+    ],
+    ['a layer of other axes', '[4,8,3,3]', '[4,72]   ', /needs: The weight conv_out\.weight is of 2 axes, and not 4/],
+    ['layers that do not fit', '[4,8,3,3]', '[8,4,3,3]', /was refused by ONNX Runtime|cannot be run/],
+  ].map(([what, from, to, reason]): Damage => [
+    what as string,
     unet,
-    /is not what its graph needs: The weights have no "conv_out/,
+    reason as RegExp,
     async () => {
       const text = await readFile(at(unet), 'latin1');
-      await writeFile(at(unet), text.replaceAll('"conv_out.', '"conv_owt.'), 'latin1');
+      expect(text).toContain(from);
+      await writeFile(at(unet), text.replaceAll(from, to as string), 'latin1');
     },
-  ],
+  ]),
 ];
 
 describe('StableDiffusionPipeline.load', () => {

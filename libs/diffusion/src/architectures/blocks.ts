@@ -58,7 +58,7 @@ function basicTransformerBlock(m: Module, x: Value, context: Value, heads: numbe
   const own = layerNorm(m, x, 'norm1');
   let y = m.add(attention(m.at('attn1'), own, own, heads), x);
   y = m.add(attention(m.at('attn2'), layerNorm(m, y, 'norm2'), context, heads), y);
-  const [inner] = m.shape('ff.net.0.proj.weight');
+  const [inner] = m.shape('ff.net.0.proj.weight', 2);
   const projected = linear(m, layerNorm(m, y, 'norm3'), 'ff.net.0.proj');
   const [hidden, gate] = m.ops('Split', 2, [projected, m.integers([inner / 2, inner / 2])], { axis: 2 });
   return m.add(linear(m, m.mul(hidden, gelu(m, gate)), 'ff.net.2'), y);

@@ -46,7 +46,7 @@ export function clipTextModel(
   const root = Module.of(options);
   const m = root.at('text_model');
   const ids = m.input('input_ids', ['batch', 'tokens'], 'int64');
-  const [vocabulary, width] = m.shape('embeddings.token_embedding.weight');
+  const [vocabulary, width] = m.shape('embeddings.token_embedding.weight', 2);
   const heads = config.numAttentionHeads ?? width / 64;
   const layers = m.list('encoder.layers');
   const depth = isPooled ? layers.length : layers.length - Math.min(...skips);

@@ -1,5 +1,6 @@
 /** Layers of PyTorch as nodes of a graph; `name` is the layer's below the module `m`. */
 import type { Value } from './graph';
+import { WeightsFileError } from '../weights/named-tensor';
 import { microsoft, type Module } from './module';
 
 /** Settings of a convolution; by default its size stays the same. */
@@ -39,6 +40,8 @@ export function attend(
   heads: number,
   isCausal = false,
 ): Value {
+  if (!Number.isInteger(heads) || width % heads !== 0)
+    throw new WeightsFileError(`The attention of ${m.path} is ${width} wide, which is not for ${heads} heads.`);
   if (!m.isPlain) {
     const attributes = { num_heads: heads, ...(isCausal && { unidirectional: 1 }) };
     return m.op('MultiHeadAttention', [query, key, value], attributes, microsoft);
@@ -61,7 +64,7 @@ function laterTokens(m: Module, x: Value): Value {
 /** torch.nn.Linear of [rows, tokens, in], with its adapter: x W + b + (x A) B. */
 export function linear(m: Module, x: Value, name: string): Value {
   const layer = m.at(name);
-  const [out, into] = layer.shape('weight');
+  const [out, into] = layer.shape('weight', 2);
   const y = layer.matmul(x, layer.weight('weight'), !layer.tensor('weight').isTransposed);
   const biased = layer.has('bias') ? layer.add(y, layer.weight('bias')) : y;
   return adapted(layer, biased, [into], out, (a, b) => layer.matmul(layer.matmul(x, a, true), b, true));
@@ -70,7 +73,7 @@ export function linear(m: Module, x: Value, name: string): Value {
 /** torch.nn.Conv2d, with its adapter: the first factor is a convolution of the same size to `rank` channels. */
 export function conv(m: Module, x: Value, name: string, { stride = 1, pads }: ConvOptions = {}): Value {
   const layer = m.at(name);
-  const [out, into, size] = layer.shape('weight');
+  const [out, into, size] = layer.shape('weight', 4);
   const padding = pads ?? Array<number>(4).fill((size - 1) / 2);
   const weights = [layer.weight('weight'), ...(layer.has('bias') ? [layer.weight('bias')] : [])];
   const attributes = { kernel_shape: [size, size], strides: [stride, stride], pads: padding };

@@ -77,9 +77,12 @@ export class Module {
     return names.map((name) => name.slice(prefix.length));
   }
 
-  /** The shape of a weight. @throws WeightsFileError if there is none of this name */
-  shape(name: string): readonly number[] {
-    return this.tensor(name).shape;
+  /** The shape of a weight. @throws WeightsFileError if there is none of this name, or with so many axes */
+  shape(name: string, axes?: number): readonly number[] {
+    const { shape } = this.tensor(name);
+    if (axes !== undefined && shape.length !== axes)
+      throw new WeightsFileError(`The weight ${this.at(name).path} is of ${shape.length} axes, and not ${axes}.`);
+    return shape;
   }
 
   /** The graph, once all nodes are there. */
@@ -138,6 +141,8 @@ export class Module {
     isTransposed ? this.op('FusedMatMul', [x, y], { transB: 1 }, microsoft) : this.op('MatMul', [x, y]);
 
   integers(values: readonly number[]): Value {
+    if (!values.every(Number.isInteger))
+      throw new WeightsFileError(`The weights of ${this.path} have shapes that do not fit each other.`);
     const name = `integers(${values.join()})`;
     const bytes = Buffer.from(BigInt64Array.from(values, BigInt).buffer);
     this.state.graph.initializers.set(name, { type: 'int64', shape: [values.length], bytes });
