@@ -1,7 +1,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { encodeOnnx, type InitializerToWrite } from '../../../../test/support/onnx';
 import { readValues, rowsOf, WeightsFileError } from './named-tensor';
+import { readOnnx } from './onnx-file';
 import { diffusersUnetPath, partsOfCheckpoint, withDiffusersNames } from './original-names';
 import { readPart, readSafetensors } from './safetensors-file';
 
@@ -74,9 +76,40 @@ describe('Named tensors', () => {
   ])('of a U-Net have the path %s of LDM as %s', (path, expected) => expect(diffusersUnetPath(path)).toBe(expected));
 });
 
+describe(readOnnx.name, () => {
+  const weight = { name: 'onnx::MatMul_7', dims: [2, 3], dataType: 1 };
+  const open = (initializer: InitializerToWrite) => {
+    const nodes = [
+      { op: 'MatMul', name: '/block.0/to_q/MatMul', inputs: ['x', initializer.name], outputs: ['y'] },
+      { op: 'Add', name: '/block.0/to_q/Add', inputs: ['y', 'block.0.to_q.bias'], outputs: ['z'] },
+    ];
+    const bias = { name: 'block.0.to_q.bias', dims: [3], dataType: 1, raw: new Uint8Array(12) };
+    const path = join(folder, 'model.onnx');
+    writeFileSync(path, encodeOnnx({ nodes, initializers: [initializer, bias] }));
+    return readOnnx(path);
+  };
+
+  it('finds the name of a weight that an exporter has turned and renamed', async () => {
+    const raw = new Uint8Array(Float32Array.of(1, 2, 3, 4, 5, 6).buffer);
+    const tensors = open({ ...weight, raw });
+    expect([...tensors.keys()].sort()).toEqual(['block.0.to_q.bias', 'block.0.to_q.weight']);
+    const found = tensors.get('block.0.to_q.weight')!;
+    expect(found).toMatchObject({ shape: [3, 2], isTransposed: true });
+    expect([...(await readValues(found))]).toEqual([1, 2, 3, 4, 5, 6]);
+  });
+
+  it('refuses a weight that goes on behind the end of its file', () => {
+    writeFileSync(join(folder, 'weights.pb'), new Uint8Array(40));
+    const external = { location: 'weights.pb', offset: '32', length: '24' };
+    expect(() => open({ ...weight, external })).toThrow(/weights\.pb ends before the weight/);
+  });
+});
+
 describe(readPart.name, () => {
   it.each([
     ['that leaves the folder', '{"weight_map": {"a": "../rows.safetensors"}}', /names "..\/rows.safetensors"/],
+    ['that names a file by its path', '{"weight_map": {"a": "/etc/a.safetensors"}}', /no safetensors file beside it/],
+    ['that names a file below', '{"weight_map": {"a": "b/a.safetensors"}}', /no safetensors file beside it/],
     ['of pickled weights', '{"weight_map": {"a": "model.bin"}}', /no safetensors file beside it/],
     ['without a map', '{}', /no "weight_map"/],
     ['that is no JSON', '{', /not JSON/],
