@@ -88,6 +88,7 @@ function lokr(layer: AdapterLayer): Delta {
       ? whole(tensor)
       : product(pairOf(layer, `${name}_a`, `${name}_b`, name === 'lokr_w2' ? 'lokr_t2' : undefined));
   });
+  if (!isFlat(one.shape)) throw ofLayer(layer, `has the first factor ${shapeText(one.shape)}, which is no matrix`);
   const shape = [one.shape[0] * other.shape[0], one.shape[1] * other.shape[1], ...other.shape.slice(2)];
   const widths = [countOf(one.shape.slice(1)), countOf(other.shape.slice(1))] as const;
   const read = async (): Promise<Float32Array> => kronecker(await one.read(), await other.read(), widths);

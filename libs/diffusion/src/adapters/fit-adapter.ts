@@ -27,6 +27,9 @@ const maxInputRank = 128;
  */
 const maxRank = 1024;
 
+/** Far beyond any strength that was trained with, and far below what makes float32 overflow. */
+const largestScale = 1e6;
+
 /** Most multiplications of a merge: some more than those of a DoRA of rank 128 on every layer of XL. */
 const maxMultiplications = 5e11;
 
@@ -62,6 +65,8 @@ export function fitAdapter(adapter: Adapter, model: ModelTensors): FittedAdapter
       assertFits(key, delta, base.shape, hint);
       const scale = scaleOf(layer, delta, adapter.scalingOf(part, path));
       isAssumed ||= scale === undefined;
+      if (!(Math.abs(scale ?? 1) <= largestScale))
+        throw malformed(`The layer of ${quote(key)} has an alpha and a rank whose ratio is no usable number.`);
       const magnitude = parameter === 'weight' ? magnitudeOf(layer, base.shape) : undefined;
       // Tables of embeddings are looked up in, and take no inputs.
       if (delta.pair && delta.pair.rank <= maxInputRank && !magnitude && !path.endsWith('_embedding'))

@@ -13,6 +13,8 @@ export type ScalingOf = (part: AdaptedPart, path: string) => Scaling | undefined
 
 /** peft lists every layer that it changes, which takes about ten kB. */
 const MAX_CONFIG_LENGTH = 256 * 1024;
+/** One for each layer of the largest models would be some more than a thousand; each is compared with each layer. */
+const MAX_PATTERNS = 2000;
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -30,9 +32,16 @@ export function readScaling(metadata: ReadonlyMap<string, string>): ScalingOf {
     configs
       .map((config) => config[`${part}.${key}`] ?? fieldsOf(config[part])[key] ?? config[key])
       .find((one) => one != null);
+  const patterns = new Map<AdaptedPart, [string, unknown][]>();
+  const patternsOf = (part: AdaptedPart): [string, unknown][] => {
+    const known = patterns.get(part) ?? Object.entries(fieldsOf(field(part, 'alpha_pattern')));
+    if (known.length > MAX_PATTERNS)
+      throw unsupported(`The metadata has ${known.length} patterns of alphas; at most ${MAX_PATTERNS} are accepted.`);
+    patterns.set(part, known);
+    return known;
+  };
   return (part, path) => {
-    const [, own] =
-      Object.entries(fieldsOf(field(part, 'alpha_pattern'))).find(([pattern]) => isOf(path, pattern)) ?? [];
+    const [, own] = patternsOf(part).find(([pattern]) => isOf(path, pattern)) ?? [];
     const alpha = numberOf(own ?? field(part, 'lora_alpha') ?? field(part, 'alpha'));
     if (alpha === undefined) return undefined;
     const isRankStabilised = String(field(part, 'use_rslora')).toLowerCase() === 'true';

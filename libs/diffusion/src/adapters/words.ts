@@ -36,6 +36,9 @@ export function isTextualInversion(tensors: ReadonlyMap<string, SafetensorsInfo>
   return keys.every(isVectorName) || keys.every(isWord);
 }
 
+/** Words that a file may bring along: each takes a place in the texts of every picture that is drawn with it. */
+const maxWords = 32;
+
 /** The embeddings of a file, all of whose keys are of such. @throws WeightsError if a textual inversion has two words */
 export function readWords(keys: readonly string[], named: (key: string) => NamedTensor): AdapterWord[] {
   const words = new Map<string | undefined, AdapterWord>();
@@ -55,6 +58,8 @@ export function readWords(keys: readonly string[], named: (key: string) => Named
     throw unsupported(
       `The file holds embeddings of several words, ${own.slice(0, 3).map(quote).join(', ')}; one of a single word is accepted.`,
     );
+  if (words.size > maxWords)
+    throw unsupported(`The file holds embeddings of ${words.size} words; at most ${maxWords} are accepted.`);
   return [...words.values()];
 }
 

@@ -27,7 +27,7 @@ export function autoencoderKlDecoder(options: ModuleOptions, config: Autoencoder
   const root = Module.of(options);
   const m = root.at('decoder');
   const norm = normOf(config);
-  const latents = root.input('latent_sample', ['batch', m.shape('conv_in.weight')[1], 'height', 'width']);
+  const latents = root.input('latent_sample', ['batch', m.shape('conv_in.weight', 4)[1], 'height', 'width']);
   let x = root.has('post_quant_conv') ? conv(root, latents, 'post_quant_conv') : latents;
   x = middle(m.at('mid_block'), conv(m, x, 'conv_in'), norm);
   for (const block of m.list('up_blocks')) {
@@ -42,7 +42,7 @@ export function autoencoderKlEncoder(options: ModuleOptions, config: Autoencoder
   const root = Module.of(options);
   const m = root.at('encoder');
   const norm = normOf(config);
-  let x = root.input('sample', ['batch', m.shape('conv_in.weight')[1], 'height', 'width']);
+  let x = root.input('sample', ['batch', m.shape('conv_in.weight', 4)[1], 'height', 'width']);
   x = conv(m, x, 'conv_in');
   for (const block of m.list('down_blocks')) {
     for (const resnet of block.list('resnets')) x = resnetBlock2D(resnet, x, norm);

@@ -68,7 +68,9 @@ export function clipTextModel(
 }
 
 function tokenEmbedding(m: Module, ids: Value, vocabulary: number, width: number): Value {
-  const table = m.table('embeddings.token_embedding.weight');
+  const name = 'embeddings.token_embedding.weight';
+  // Rows of 8-bit numbers cannot be looked up.
+  const table = m.tensor(name).type.startsWith('F8') ? m.weight(name) : m.table(name);
   const known = (from: Value): Value => m.cast(m.op('Gather', [table, from], { axis: 0 }));
   const vectors = m.input('token_vectors', ['vectors', width]);
   return m.whenFilled(

@@ -28,7 +28,7 @@ export function controlNetModel(options: ModuleOptions, config: UNet2DConditionC
 /** Every second convolution halves the size, until it is that of latents. */
 function conditioningEmbedding(root: Module): Value {
   const m = root.at('controlnet_cond_embedding');
-  const condition = root.input('controlnet_cond', ['batch', m.shape('conv_in.weight')[1], 'rows', 'columns']);
+  const condition = root.input('controlnet_cond', ['batch', m.shape('conv_in.weight', 4)[1], 'rows', 'columns']);
   let x = silu(m, conv(m, condition, 'conv_in'));
   for (const i of m.list('blocks').keys()) x = silu(m, conv(m, x, `blocks.${i}`, { stride: 1 + (i % 2) }));
   return conv(m, x, 'conv_out');

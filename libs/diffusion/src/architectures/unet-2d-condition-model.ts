@@ -137,7 +137,7 @@ function headsOf({ numAttentionHeads: heads }: UNet2DConditionConfig, level: num
  */
 export function encodeSample(m: Module, config: UNet2DConditionConfig, hint?: (x: Value) => Value): Encoded {
   const { normNumGroups: groups, normEps: epsilon } = config;
-  const sample = m.input('sample', ['batch', m.shape('conv_in.weight')[1], 'height', 'width']);
+  const sample = m.input('sample', ['batch', m.shape('conv_in.weight', 4)[1], 'height', 'width']);
   const emb = timeEmbedding(m, config);
   const context = m.input('encoder_hidden_states', ['batch', 'tokens', contextWidth(m)]);
   let x = conv(m, sample, 'conv_in');

@@ -81,9 +81,14 @@ export async function readJsonFile(file: string, options?: OptionalFile): Promis
   return value as JsonObject;
 }
 
+/** A tokenizer's JSON has some four megabytes; what is far longer would keep everything else waiting. */
+const largestText = 8 * 2 ** 20;
+
 /** @throws ModelFolderError if the file is there and cannot be read */
 export async function readOptionalFile(file: string): Promise<string | undefined> {
-  await statFile(file);
+  const found = await statFile(file);
+  if (found && found.size > largestText)
+    throw new ModelFolderError(file, `is longer than ${largestText / 2 ** 20} MiB`, cures.correct);
   try {
     return await readFile(file, 'utf8');
   } catch (error) {
