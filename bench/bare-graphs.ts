@@ -1,5 +1,6 @@
-import { readModelFolder, spinning } from '@app/diffusion';
+import { graphsOf, type PlacedGraph, readModelFolder, spinning } from '@app/diffusion';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
+import { AdapterInputs, noAdapters } from '../libs/diffusion/src/pipelines/row-adapters';
 import { someRequest } from './bench-engine';
 import { type BenchOptions, msOf } from './section';
 
@@ -17,15 +18,20 @@ export class BareGraphs {
     private readonly shape: readonly number[],
   ) {}
 
-  /**
-   * @param spinUs microseconds for which an idle thread spins; as long as ONNX Runtime likes, by default
-   * @throws Error if the model's pictures are not of the usual size
-   */
+  /** @param spinUs microseconds for which an idle thread spins; as long as ONNX Runtime likes, by default */
   static async load({ model, threads }: BenchOptions, spinUs?: number): Promise<BareGraphs> {
-    const { unet, vaeDecoder } = await readModelFolder(model, 'cpu');
-    const options = { executionProviders: ['cpu'], intraOpNumThreads: threads, ...spinning(spinUs) };
-    const unetSession = await InferenceSession.create(unet.path, options);
-    const vaeSession = await InferenceSession.create(vaeDecoder.path, options);
+    const { unet, vaeDecoder } = await graphsOf(await readModelFolder(model), { device: 'cpu' });
+    const open = ({ bytes, folder }: PlacedGraph) => {
+      const { extra } = spinning(spinUs);
+      const session = { ...(extra?.session as object), model_external_initializers_file_folder_path: folder };
+      return InferenceSession.create(bytes, {
+        executionProviders: ['cpu'],
+        intraOpNumThreads: threads,
+        enableMemPattern: false,
+        extra: { session },
+      });
+    };
+    const [unetSession, vaeSession] = [await open(unet), await open(vaeDecoder)];
     const channels = Number(sizesOf(unetSession.outputMetadata[0])[1]);
     const trial = random([1, channels, 1, 1]);
     const [name] = vaeSession.inputNames;
@@ -53,22 +59,22 @@ export class BareGraphs {
     await this.vaeDecoder.release();
   }
 
+  /** Random values for what a picture has, nothing for the Fine-Tunes that it may have. */
   private unetFeeds(rows: number): Record<string, Tensor> {
-    const width = Number(sizesOf(this.unet.inputMetadata.find(({ name }) => name === 'encoder_hidden_states')!)[2]);
-    return {
+    const inputs = this.unet.inputMetadata.map((value) => ({
+      ...value,
+      shape: sizesOf(value),
+      type: 'float32' as const,
+    }));
+    const [, , width] = inputs.find(({ name }) => name === 'encoder_hidden_states')!.shape;
+    const feeds: Record<string, Tensor> = {
+      ...new AdapterInputs(inputs).feeds(Array.from({ length: rows }, () => noAdapters)),
       sample: random([rows, ...this.shape]),
-      timestep: this.timesteps(rows),
-      encoder_hidden_states: random([rows, tokens, width]),
+      timestep: new Tensor('float32', new Array<number>(rows).fill(500), [rows]),
+      encoder_hidden_states: random([rows, tokens, Number(width)]),
     };
-  }
-
-  /** One for each row, or one for all where the graph takes no more. */
-  private timesteps(rows: number): Tensor {
-    const input = this.unet.inputMetadata.find(({ name }) => name === 'timestep')!;
-    const sizes = sizesOf(input).map(() => rows);
-    const values = new Array<number>(sizes[0] ?? 1).fill(500);
-    const isWhole = input.isTensor && input.type === 'int64';
-    return isWhole ? new Tensor('int64', values.map(BigInt), sizes) : new Tensor('float32', values, sizes);
+    for (const { name, shape } of inputs) feeds[name] ??= random([rows, ...shape.slice(1).map(Number)]);
+    return feeds;
   }
 }
 

@@ -36,24 +36,19 @@ export class BenchEngine {
   private constructor(
     { model, device, threads }: BenchOptions,
     private readonly folder: string,
-    cacheDir: string,
   ) {
     const name = basename(resolve(model));
     this.model = { key: name, name, folder: resolve(model), hash: '0'.repeat(64) };
     this.engine = new Engine({
-      settings: { device, intraOpNumThreads: threads, cacheDir },
+      settings: { device, intraOpNumThreads: threads, cacheDir: folder },
       stallMs,
       onStep: (step) => this.steps.push(step),
     });
   }
 
-  /**
-   * Starts an engine that has its model loaded.
-   * @param cacheDir a folder for optimised graphs; by default an empty one, which is removed at the end
-   */
-  static async start(options: BenchOptions, cacheDir?: string): Promise<BenchEngine> {
-    const folder = mkdtempSync(join(tmpdir(), 'darkroom-bench-'));
-    const engine = new BenchEngine(options, folder, cacheDir ?? folder);
+  /** Starts an engine that has its model loaded. */
+  static async start(options: BenchOptions): Promise<BenchEngine> {
+    const engine = new BenchEngine(options, mkdtempSync(join(tmpdir(), 'darkroom-bench-')));
     await engine.draw({ numInferenceSteps: 1 });
     return engine;
   }
@@ -79,16 +74,14 @@ export class BenchEngine {
 
 /**
  * Starts a process with an engine that draws one picture of one step, and then so many more in one request.
- * @param cache a folder for optimised graphs
  * @returns the time until it was done, and its largest memory in bytes
  */
 export async function firstPicture(
   { model, device, threads }: BenchOptions,
-  cache: string,
   more = 0,
 ): Promise<{ ms: number; bytes: number }> {
   const startedAt = performance.now();
-  const child = fork(join(__dirname, 'first-picture.js'), [model, device, String(threads), cache, String(more)]);
+  const child = fork(join(__dirname, 'first-picture.js'), [model, device, String(threads), String(more)]);
   let found: { ms: number; bytes: number } | undefined;
   child.once('message', (bytes) => (found = { ms: performance.now() - startedAt, bytes: Number(bytes) }));
   const [code] = (await once(child, 'exit')) as [number | null];

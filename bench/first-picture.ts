@@ -4,9 +4,9 @@ import type { BenchOptions } from './section';
 
 /** The process of `firstPicture`, which says how much memory it has taken at most. */
 async function main(): Promise<void> {
-  const [model, device, threads, cache, more] = process.argv.slice(2);
+  const [model, device, threads, more] = process.argv.slice(2);
   const options = { model, device: device as BenchOptions['device'], threads: Number(threads) };
-  const engine = await BenchEngine.start(options, cache);
+  const engine = await BenchEngine.start(options);
   if (Number(more) > 0) await engine.draw({ numInferenceSteps: 1, numImages: Number(more) });
   process.send?.(peakBytes());
   await engine.close();

@@ -24,7 +24,7 @@ const usage = `npm run bench -- [options]: measures ratios, and prints tables of
   --model <folder>    of the model                      models/shapes
   --device <name>     as in DEVICE                      cpu
   --threads <n>       of one call                       as many as there are cores
-  --python <path>     of an interpreter with onnxruntime, torch and diffusers
+  --python <path>     of an interpreter with torch, diffusers and transformers
   --out <folder>      whose README.md gets the tables, beside those of other sections of this machine`;
 
 const { values: options } = parseArgs({

@@ -21,7 +21,7 @@ export interface BenchOptions {
   device: 'cpu' | 'webgpu' | `cuda:${number}`;
   /** Threads of one call on the CPU. */
   threads: number;
-  /** An interpreter with onnxruntime, torch and diffusers. */
+  /** An interpreter with torch, diffusers and transformers. */
   python?: string;
 }
 
