@@ -39,7 +39,7 @@ describe('pictures that are enlarged', () => {
   /** Draws for an owner of its own. @param maxLongEdge to which pictures of 64 pixels are enlarged */
   function add(id: number, change: Partial<DrawRequest>, maxLongEdge?: number): Task {
     const task: Task = {
-      ...{ type: 'draw', id, owner: `owner ${id}`, adapters: [], cancel: new SharedArrayBuffer(4) },
+      ...{ id, owner: `owner ${id}`, adapters: [], cancel: new SharedArrayBuffer(4) },
       model: { key: 'tiny', name: 'tiny', folder: tinyFolder, hash: 'a'.repeat(64) },
       request: { ...tinyRequest, ...change },
       ...(maxLongEdge && { upscaler: { key: 'double', name: 'double.onnx', file, maxLongEdge } }),

@@ -70,7 +70,7 @@ describe('an engine whose memory does not suffice', () => {
       const values = { ...request, numImages: 3, numInferenceSteps };
       const cancel = new SharedArrayBuffer(4);
       const ends = said.length;
-      loop.add({ type: 'draw', id: 1, owner: 'one', model: plain, adapters: [], request: values, cancel });
+      loop.add({ id: 1, owner: 'one', model: plain, adapters: [], request: values, cancel });
       await until(async () => said.slice(ends).some((type) => /^(done|failed)$/.test(type)), 'it is drawn');
     }
     await loop.close();

@@ -7,7 +7,7 @@ import { heartbeatTimeoutMs, progressChannel, stopChannel, undrawableAfterMs } f
 import type { INestApplicationContext } from '@nestjs/common';
 import { Client } from 'pg';
 import sharp from 'sharp';
-import { Engines } from '../../apps/inference/src/engine/engines';
+import { Places } from '../../apps/inference/src/drawing/places';
 import { PictureStore } from '../../apps/inference/src/pictures/picture-store';
 import { itOnce } from '../support/back-ends';
 import { loadGoldenTable } from '../support/golden';
@@ -135,8 +135,8 @@ describe('the inference worker', () => {
   });
 
   it('leaves a task for which it has no free place to another worker', async () => {
-    const engines = worker.get(Engines);
-    const loans = Array.from({ length: engines.places.count }, () => engines.places.borrow());
+    const places = worker.get(Places);
+    const loans = Array.from({ length: places.count }, () => places.borrow());
     const { id } = await bench.addTask({ steps: 1 });
     const other = await startWorker(bench);
     expect((await bench.terminated(id)).status).toBe('succeeded');

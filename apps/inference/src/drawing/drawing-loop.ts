@@ -6,10 +6,11 @@ import { JsonLogger } from '@app/observability';
 import { WakeUps } from '@app/queue';
 import { ClaimLoop, Tasks, undrawableAfterMs } from '@app/tasks';
 import { type BeforeApplicationShutdown, Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
-import { type EngineLoan, Engines } from '../engine/engines';
+import type { Engine } from '../engine/engine';
+import { Engines } from '../engine/engines';
 import { SHUTDOWN_DEADLINE_MS } from '../shutdown-deadline';
 import { DrawingService } from './drawing.service';
-import { Places } from './places';
+import { type Loan, Places } from './places';
 import { WorkerModels } from './worker-models';
 
 /** Every eighth claim goes by turn alone, without regard to what is loaded. */
@@ -60,7 +61,7 @@ export class DrawingLoop implements OnApplicationBootstrap, BeforeApplicationShu
   /** Claims a task and begins to draw it, so that the next claim sees what is left. */
   private async claim(): Promise<boolean> {
     if (!this.places.hasRoom || !this.clock.agrees || this.engines.isStalled) return false;
-    const loan = this.engines.places.borrow();
+    const loan = this.places.borrow();
     if (!loan) return false;
     let task: DrawingTask | undefined;
     try {
@@ -74,7 +75,7 @@ export class DrawingLoop implements OnApplicationBootstrap, BeforeApplicationShu
     return task !== undefined;
   }
 
-  private begin(task: DrawingTask, loan: EngineLoan): void {
+  private begin(task: DrawingTask, loan: Loan<Engine>): void {
     const leave = this.places.take(task.ownerId);
     const giveBack = (): void => {
       loan.giveBack();
@@ -94,7 +95,7 @@ export class DrawingLoop implements OnApplicationBootstrap, BeforeApplicationShu
 
   /** What the engines with a place free can draw now, and what they have loaded. */
   private wanted() {
-    const { freeDevices, loadedKeys } = this.engines.places;
+    const { freeDevices, loadedKeys } = this.places;
     // Now and then it is simply the next owner's turn, so that no number of owners whose models are
     // loaded can starve one.
     const isPlain = ++this.claims % plainClaim === 0;

@@ -3,15 +3,14 @@ import type { Tasks, Served, Settlement } from '@app/tasks';
 import { JsonLogger, Metrics } from '@app/observability';
 import type { ImageStorage } from '@app/storage';
 import type { DataSource } from 'typeorm';
-import type { Drawing } from '../engine/engine';
+import type { Drawing, Engine } from '../engine/engine';
 import { DrawingAbortedError } from '../engine/engine-errors';
-import type { EngineLoan } from '../engine/engines';
 import { InferenceMetrics } from '../metrics/inference-metrics';
 import { PictureStore } from '../pictures/picture-store';
 import { DrawingService } from './drawing.service';
 import { FailureService } from './failure.service';
 import type { ModelResolver } from './model-resolver';
-import { Places } from './places';
+import { type Loan, Places } from './places';
 import { ProgressPublisher } from './progress-publisher';
 import type { StopListener } from './stop-listener';
 import { Upscalers } from './upscalers';
@@ -74,7 +73,7 @@ describe(DrawingService.name, () => {
       new ProgressPublisher({} as DataSource, logger),
       { on: () => () => undefined } as unknown as StopListener,
       new FailureService(tasks as unknown as Tasks, logger),
-      new Places({ places: { count: 12 } }),
+      new Places({ all: [], placesOfEngine: 12 }),
       new InferenceMetrics(new Metrics()),
       logger,
     );
@@ -85,7 +84,7 @@ describe(DrawingService.name, () => {
         return { computeMs: 1_000 };
       },
     };
-    const loan = { engineFor: async () => engine, giveBack: () => undefined } as unknown as EngineLoan;
+    const loan = { engineFor: () => engine, giveBack: () => undefined } as unknown as Loan<Engine>;
     const values = {
       id: 'task',
       attempt: 1,

@@ -6,14 +6,13 @@ import { Inject, Injectable } from '@nestjs/common';
 import { DrawingAbortedError } from '../engine/engine-errors';
 import type { DrawRequest } from '../engine/engine-protocol';
 import type { Engine } from '../engine/engine';
-import type { Loan } from '../engine/engine-places';
 import { InferenceMetrics } from '../metrics/inference-metrics';
 import { PictureStore } from '../pictures/picture-store';
 import { FailureService } from './failure.service';
 import { ModelResolver } from './model-resolver';
 import { parametersOf } from './picture-parameters';
 import { PictureSequence } from './picture-sequence';
-import { Places } from './places';
+import { type Loan, Places } from './places';
 import { ProgressPublisher } from './progress-publisher';
 import { withRetries } from './with-retries';
 import { StopListener } from './stop-listener';
@@ -94,7 +93,7 @@ export class DrawingService {
     this.logger.log('drawing', { taskId: task.id, attempt: task.attempt, model: model.servedBy });
     try {
       const { source, adapters, refusedOn } = model;
-      const engine = await loan.engineFor({ key: source.key, refusedOn }, hold.signal);
+      const engine = loan.engineFor({ key: source.key, refusedOn });
       const ended = this.pictures.noteDrawing(task.ownerId, engine.device);
       const drawing = engine.draw({
         owner: task.ownerId,

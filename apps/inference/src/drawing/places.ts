@@ -1,5 +1,7 @@
-import { KeyCounts } from '@app/process';
+import type { Device } from '@app/diffusion';
+import { KeyCounts, removeFrom } from '@app/process';
 import { Inject, Injectable } from '@nestjs/common';
+import type { Engine } from '../engine/engine';
 import { DrawingAbortedError } from '../engine/engine-errors';
 import { Engines } from '../engine/engines';
 
@@ -12,25 +14,79 @@ const perFreePlace = 2;
  */
 const tasksPerPlace = 4 / 3;
 
+/** An engine as far as the choice between several depends on it. */
+export type PlacedEngine = Pick<Engine, 'device' | 'loadedKeys'>;
+
+/** The engines of a worker, and how many tasks each draws at once. */
+export interface PlacedEngines<E> {
+  all: readonly E[];
+  placesOfEngine: number;
+}
+
+/** What a task asks of the engine that draws it. */
+export interface PlaceRequest {
+  /** Key of its model. */
+  key: string;
+  /** Devices on which its model is known to be of no use. */
+  refusedOn?: readonly string[];
+}
+
+/** A place on loan: some engine's until the task is known, then that of the engine that draws it. */
+export interface Loan<E> {
+  /**
+   * Chooses the engine; a later call gets what the first one has chosen.
+   * @throws DrawingAbortedError if none that may draw it has a place free any more
+   */
+  engineFor(request: PlaceRequest): E;
+  /** Twice is the same as once. */
+  giveBack(): void;
+}
+
+interface Seats<E> {
+  engine: E;
+  /** Keys of the models of the tasks that have its places. */
+  taken: string[];
+}
+
 /**
  * The tasks that a worker has, from their claim until their pictures are stored, and who may have more. An owner has at
  * most twice as many as places are left: one alone gets two thirds of them, and however many tasks a few owners have,
  * who has none finds a place. Source: Choudhury and Hahne, "Dynamic queue length thresholds for shared-memory packet
  * switches", 1998.
  *
- * A task that may have ended a worker is drawn alone: a crash ends all engines of the process, so what else is being
- * drawn could be blamed for it, and could be to blame.
+ * A place of an engine is borrowed before a task is claimed, so that no more are claimed than can be drawn. A task that
+ * may have ended a worker is drawn alone: a crash ends all engines of the process, so what else is being drawn could be
+ * blamed for it, and could be to blame.
  */
 @Injectable()
-export class Places {
+export class Places<E extends PlacedEngine = Engine> {
+  private readonly seats: readonly Seats<E>[];
+  private readonly placesOfEngine: number;
   private readonly taken = new KeyCounts();
-  private readonly count: number;
+  /** Loans whose engine is not chosen. */
+  private open = 0;
   private drawn = 0;
   private isTakenAlone = false;
   private onNoneDrawn = (): void => undefined;
 
-  constructor(@Inject(Engines) engines: { places: { count: number } }) {
-    this.count = engines.places.count;
+  constructor(@Inject(Engines) { all, placesOfEngine }: PlacedEngines<E>) {
+    this.seats = all.map((engine) => ({ engine, taken: [] }));
+    this.placesOfEngine = placesOfEngine;
+  }
+
+  /** Places of all engines. */
+  get count(): number {
+    return this.seats.length * this.placesOfEngine;
+  }
+
+  /** Devices of the engines that have a place free. */
+  get freeDevices(): Device[] {
+    return this.free.map(({ engine }) => engine.device!);
+  }
+
+  /** Keys of the models that are loaded, or about to be, by an engine that has a place free. */
+  get loadedKeys(): Set<string> {
+    return new Set(this.free.flatMap(({ engine, taken }) => [...engine.loadedKeys, ...taken]));
   }
 
   /** Whether another task may be claimed. */
@@ -46,9 +102,27 @@ export class Places {
     return taken.filter(([, tasks]) => tasks + 1 > perFreePlace * left).map(([owner]) => owner);
   }
 
-  /** @returns what gives the place back */
+  /** Counts a task of an owner. @returns what has to be called when its pictures are stored */
   take(owner: string): () => void {
     return this.taken.add(owner);
+  }
+
+  /** Takes a place of whichever engine, which has to be given back; undefined when none is free. */
+  borrow(): Loan<E> | undefined {
+    const taken = this.seats.reduce((sum, each) => sum + each.taken.length, 0);
+    if (taken + this.open >= this.count) return undefined;
+    this.open++;
+    let place: { seats: Seats<E>; key: string } | undefined;
+    let isOut = true;
+    return {
+      engineFor: (request) => (place ??= this.choose(request)).seats.engine,
+      giveBack: () => {
+        if (!isOut) return;
+        isOut = false;
+        if (place) removeFrom(place.seats.taken, place.key);
+        else this.open--;
+      },
+    };
   }
 
   /**
@@ -67,6 +141,36 @@ export class Places {
       if (alone) this.isTakenAlone = false;
       if (--this.drawn === 0) this.onNoneDrawn();
     };
+  }
+
+  private get free(): Seats<E>[] {
+    return this.seats.filter(({ taken }) => taken.length < this.placesOfEngine);
+  }
+
+  private choose(request: PlaceRequest): { seats: Seats<E>; key: string } {
+    const seats = this.best(request);
+    if (!seats) throw new DrawingAbortedError('No engine that may draw the task has a place free.');
+    seats.taken.push(request.key);
+    this.open--;
+    return { seats, key: request.key };
+  }
+
+  /**
+   * The engine that has the model loaded, or is about to; else the one with most places free. An idle one rather loads
+   * the model too than leave half of another's places and more to it. The processor draws only what no GPU has a place
+   * for, because it is many times slower.
+   */
+  private best({ key, refusedOn = [] }: PlaceRequest): Seats<E> | undefined {
+    const isRefused = ({ engine }: Seats<E>): boolean => refusedOn.includes(engine.device!);
+    // Where no engine can draw it, one has to say why.
+    const able = this.free.filter((seats) => !isRefused(seats) || this.seats.every(isRefused));
+    const gpus = able.filter(({ engine }) => engine.device !== 'cpu');
+    const [freest, ...others] = (gpus.length > 0 ? gpus : able).sort((a, b) => a.taken.length - b.taken.length);
+    const loaded = [freest, ...others].find(
+      (seats) => seats && (seats.engine.loadedKeys.has(key) || seats.taken.includes(key)),
+    );
+    if (!loaded) return freest;
+    return freest.taken.length === 0 && loaded.taken.length >= this.placesOfEngine / 2 ? freest : loaded;
   }
 
   private noneDrawn(signal: AbortSignal): Promise<void> {

@@ -19,15 +19,10 @@ const keptBytes = 256 * 2 ** 20;
 /** A file that is as old is what a crash has left behind. */
 const leftAfterMs = 24 * 3_600_000;
 
+/** An adapter as its file was read. */
 interface ReadAdapter {
   fitted: FittedAdapter;
   loaded: LoadedAdapter;
-}
-
-interface Kept {
-  adapter: Promise<ReadAdapter>;
-  /** Once it is read. */
-  bytes: number;
 }
 
 /** A model with adapters: what is drawn with. */
@@ -46,7 +41,7 @@ export interface AdaptedModel {
  */
 export class Adapters {
   /** In order of use; by the model's key and the file's hash. */
-  private readonly kept = new Map<string, Kept>();
+  private readonly kept = new Map<string, { adapter: Promise<ReadAdapter>; bytes: number }>();
   /** Files of changed weights by the key of what is drawn with. */
   private readonly changed = new Map<string, Promise<string>>();
   private readonly folder: string;

@@ -21,14 +21,19 @@ import type { Turns } from './turns';
 /** Models whose description is kept: more than are drawn with in turn. */
 const keptFolders = 8;
 
+/** What a task is drawn with. */
+interface Ready extends AdaptedModel {
+  folder: ModelFolder;
+}
+
 /** A task that has not begun. */
 interface Waiting {
   task: Task;
   /** The drawing itself, if it began before and ran out of memory beside others. */
   previous?: DrawingInProgress;
   reading?: Promise<void>;
-  /** What it is drawn with, once its files are read. */
-  ready?: { folder: ModelFolder; adapted: AdaptedModel };
+  /** Once its files are read. */
+  ready?: Ready;
 }
 
 /** What an engine's thread draws on. */
@@ -48,8 +53,8 @@ export interface AdmissionHost {
   busy: (task: Task) => void;
   begun: (drawing: DrawingInProgress) => void;
   failed: (task: Task, error: unknown) => void;
-  /** What follows when it could not begin. */
-  nextTry: (error: unknown, task: Task) => Promise<NextTry>;
+  /** What follows when it could not begin with the model of this key. */
+  nextTry: (error: unknown, task: Task, key: string) => Promise<NextTry>;
 }
 
 /**
@@ -99,11 +104,13 @@ export class Admission {
       const entry = this.nextInTurn(left);
       left.delete(entry);
       await this.read(entry, until);
-      if (!entry.ready) continue;
-      const { drawings } = this.host;
-      const isAlone = entry.task.alone || drawings.some(({ task }) => task.alone);
-      if (drawings.length > 0 && (isAlone || !this.hasRoom(entry, entry.ready))) return;
-      if (!this.goesLater(entry, entry.ready)) await this.tryToBegin(entry, entry.ready);
+      const { task, ready } = entry;
+      if (!ready) continue;
+      const { drawings, models } = this.host;
+      const isAlone = task.alone || drawings.some((other) => other.task.alone);
+      const hasRoom = models.hasRoom(ready.key, weightBytes(ready.folder, this.options.device), leastCalls(entry));
+      if (drawings.length > 0 && (isAlone || !hasRoom)) return;
+      if (!this.goesLater(entry, ready)) await this.tryToBegin(entry, ready);
     }
   }
 
@@ -128,32 +135,29 @@ export class Admission {
     this.folders.set(model.key, folder);
     const adapted = await this.adapters.adapt(model, folder, adapters);
     if (!this.host.models.has(adapted.key)) await adapted.changedWeights?.();
-    entry.ready = { folder, adapted };
-  }
-
-  private hasRoom({ task }: Waiting, { folder, adapted }: NonNullable<Waiting['ready']>): boolean {
-    return this.host.models.hasRoom(adapted.key, weightBytes(folder, this.options.device), leastCalls(folder, task));
+    entry.ready = { folder, ...adapted };
+    if (!this.waiting.includes(entry)) this.remove(entry);
   }
 
   /**
    * Whether its model would be loaded now, and drawings of others end before that would: both times are counted from
    * what their owner has had, so nobody who keeps coming has it wait for longer than it takes itself.
    */
-  private goesLater({ task, previous }: Waiting, { adapted }: NonNullable<Waiting['ready']>): boolean {
+  private goesLater({ task, previous }: Waiting, { key }: Ready): boolean {
     const { models, turns, times, drawings } = this.host;
-    if (previous || models.has(adapted.key)) return false;
+    if (previous || models.has(key)) return false;
     const overAt = turns.of(task.owner) + times.of('loading');
     return drawings.some(({ owner, msLeft }) => owner !== task.owner && turns.of(owner) + msLeft < overAt);
   }
 
-  private async tryToBegin(entry: Waiting, ready: NonNullable<Waiting['ready']>): Promise<void> {
+  private async tryToBegin(entry: Waiting, ready: Ready): Promise<void> {
     const startedAt = performance.now();
     try {
       const drawing = await this.begin(entry, ready);
       this.remove(entry);
       this.host.begun(drawing);
     } catch (error) {
-      const next = await this.host.nextTry(error, entry.task);
+      const next = await this.host.nextTry(error, entry.task, ready.key);
       if (next === 'end') this.fail(entry, error);
       else if (next === 'alone') entry.task = { ...entry.task, alone: true };
     } finally {
@@ -161,32 +165,28 @@ export class Admission {
     }
   }
 
-  private async begin(
-    { task, previous }: Waiting,
-    { folder, adapted }: NonNullable<Waiting['ready']>,
-  ): Promise<DrawingInProgress> {
+  private async begin(entry: Waiting, ready: Ready): Promise<DrawingInProgress> {
     const { models, times } = this.host;
-    const model = models.get<LoadedModel>(adapted.key) ?? (await this.load(task, folder, adapted));
-    await models.reserve(model, { textEncoder: leastCalls(folder, task).textEncoder });
+    const { task, previous } = entry;
+    const model = models.get<LoadedModel>(ready.key) ?? (await this.load(task, ready));
+    await models.reserve(model, { textEncoder: leastCalls(entry).textEncoder });
     const startedAt = performance.now();
-    const trajectories = await model.pipeline.prepare({ ...pipelineRequest(task.request), adapters: adapted.uses });
+    const trajectories = await model.pipeline.prepare({ ...pipelineRequest(task.request), adapters: ready.uses });
     const drawing = new DrawingInProgress(task, model, trajectories, times, previous);
     drawing.computeMs += performance.now() - startedAt;
     return drawing;
   }
 
-  private async load(task: Task, folder: ModelFolder, adapted: AdaptedModel): Promise<LoadedModel> {
+  private async load({ model }: Task, { key, folder, changedWeights }: Ready): Promise<LoadedModel> {
     const { models, times } = this.host;
     const { device, intraOpNumThreads } = this.options;
     const startedAt = performance.now();
-    const changedWeights = await adapted.changedWeights?.();
-    const options = { device, intraOpNumThreads, ...(changedWeights !== undefined && { changedWeights }) };
-    try {
-      const open = () => StableDiffusionPipeline.load(task.model.folder, options);
-      return await models.load<LoadedModel>(adapted.key, weightBytes(folder, device), open);
-    } finally {
-      times.note('loading', performance.now() - startedAt);
-    }
+    const file = await changedWeights?.();
+    const options = { device, intraOpNumThreads, ...(file !== undefined && { changedWeights: file }) };
+    const open = () => StableDiffusionPipeline.load(model.folder, options);
+    const loaded = await models.load<LoadedModel>(key, weightBytes(folder, device), open);
+    times.note('loading', performance.now() - startedAt);
+    return loaded;
   }
 
   private fail(entry: Waiting, error: unknown): void {
@@ -194,18 +194,18 @@ export class Admission {
   }
 
   private remove(entry: Waiting): boolean {
-    if (!removeFrom(this.waiting, entry)) return false;
-    const { key } = entry.ready?.adapted ?? {};
-    if (key !== undefined && this.waiting.every(({ ready }) => ready?.adapted.key !== key)) this.adapters.discard(key);
-    return true;
+    const { key } = entry.ready ?? {};
+    const isRemoved = removeFrom(this.waiting, entry);
+    if (key !== undefined && this.waiting.every(({ ready }) => ready?.key !== key)) this.adapters.discard(key);
+    return isRemoved;
   }
 }
 
 /** The least memory that a task is drawn with: all its texts at once, then one picture at a time, with guidance. */
-function leastCalls(folder: ModelFolder, { request }: Task): CallBytes {
-  const widths = modelWidths(folder);
+function leastCalls({ task: { request }, ready }: Waiting): CallBytes {
+  const widths = modelWidths(ready!.folder);
   return {
-    textEncoder: encodeBytes(widths, rowsOfTexts(request, folder.textEncoders[0].tokens)),
+    textEncoder: encodeBytes(widths, rowsOfTexts(request, ready!.folder.textEncoders[0].tokens)),
     unet: 2 * bytesPerRow(widths, request),
     vaeDecoder: decodeBytes(widths, request),
   };

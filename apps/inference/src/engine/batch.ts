@@ -1,32 +1,8 @@
-/** A drawing, as far as its turn and its place in a batch depend on it. */
-export interface Candidate {
-  owner: string;
-  /** Milliseconds of the device that it still needs, as far as they are known. */
-  msLeft: number;
-  /** Milliseconds for which it has waited for others since it began. */
-  waitedMs: number;
-  /** Rows of the U-Net that it still needs over all its steps, and that it needed at the start. */
-  rowsLeft: number;
-  rowsInAll: number;
-  /** Milliseconds of a row at present; 0 until that is measured. */
-  rowMs: number;
-  /** Of pictures that may share a call: one model, one size, one length of text. */
-  kind: string;
-  /** The ranks of its adapters, which a call has in common; without adapters it goes with those of any. */
-  ranks: string;
-  /** Whether a shared call failed, so that its next one is its own. */
-  isSuspect: boolean;
-  /** Its pictures that are not denoised. */
-  denoising: readonly { rows: number }[];
-}
+import type { DrawingInProgress, Picture } from './drawing';
+import type { Turns } from './turns';
 
 /** What one call of the U-Net moves on by a step: pictures of some drawings. */
-export type Batch<C extends Candidate> = readonly { drawing: C; pictures: readonly C['denoising'][number][] }[];
-
-/** What owners have had of the device. */
-export interface OwnersTime {
-  of(owner: string): number;
-}
+export type Batch = readonly { drawing: DrawingInProgress; pictures: readonly Picture[] }[];
 
 /**
  * An owner waits once it is ahead of another by what the other's shortest drawing still needs, or by the time of so many
@@ -38,7 +14,10 @@ const aheadRows = 120;
 const shortFactor = 1.5;
 
 /** Those whose owner is not ahead of the others: at least one, if there is any. */
-export function notAhead<C extends { owner: string; lead: number }>(candidates: readonly C[], had: OwnersTime): C[] {
+export function notAhead<C extends { owner: string; lead: number }>(
+  candidates: readonly C[],
+  had: Pick<Turns, 'of'>,
+): C[] {
   const leads = new Map<string, number>();
   for (const { owner, lead } of candidates) leads.set(owner, Math.min(lead, leads.get(owner) ?? Infinity));
   const most = (owner: string): number =>
@@ -51,13 +30,13 @@ export function notAhead<C extends { owner: string; lead: number }>(candidates: 
  * The drawings whose owner's turn it is: first what has least left to do, but one that has waited for longer than it
  * needs goes before those that come later.
  */
-export function inTurn<C extends Candidate>(drawings: readonly C[], had: OwnersTime): C[] {
-  const leadOf = ({ msLeft, rowMs }: C): number => Math.min(msLeft, aheadRows * rowMs);
+export function inTurn(drawings: readonly DrawingInProgress[], had: Pick<Turns, 'of'>): DrawingInProgress[] {
+  const leadOf = ({ msLeft, rowMs }: DrawingInProgress): number => Math.min(msLeft, aheadRows * rowMs);
   const entitled = notAhead(
     drawings.map((drawing) => ({ owner: drawing.owner, lead: leadOf(drawing), drawing })),
     had,
   );
-  const urgency = ({ msLeft, waitedMs }: C): number => msLeft - waitedMs;
+  const urgency = ({ msLeft, waitedMs }: DrawingInProgress): number => msLeft - waitedMs;
   return entitled
     .map(({ drawing }) => drawing)
     .sort((a, b) => Number(b.isSuspect) - Number(a.isSuspect) || urgency(a) - urgency(b) || a.rowsLeft - b.rowsLeft);
@@ -68,14 +47,13 @@ export function inTurn<C extends Candidate>(drawings: readonly C[], had: OwnersT
  * @param ordered drawings with pictures to denoise, as `inTurn` puts them
  * @param mostRows of a call with the first one's pictures; one picture is taken in any case
  */
-export function batchOf<C extends Candidate>([first, ...others]: readonly C[], mostRows: number): Batch<C> {
-  if (!first) return [];
+export function batchOf([first, ...others]: readonly DrawingInProgress[], mostRows: number): Batch {
   let { ranks } = first;
-  const batch: Batch<C>[number][] = [];
+  const batch: Batch[number][] = [];
   let rows = 0;
   for (const drawing of [first, ...others]) {
     if (drawing !== first && !mayJoin(drawing, first, ranks)) continue;
-    const pictures = drawing.denoising.filter((picture: C['denoising'][number]) => {
+    const pictures = drawing.denoising.filter((picture) => {
       if (rows > 0 && rows + picture.rows > mostRows) return false;
       rows += picture.rows;
       return true;
@@ -87,7 +65,7 @@ export function batchOf<C extends Candidate>([first, ...others]: readonly C[], m
   return batch;
 }
 
-function mayJoin(drawing: Candidate, first: Candidate, ranks: string): boolean {
+function mayJoin(drawing: DrawingInProgress, first: DrawingInProgress, ranks: string): boolean {
   if (first.isSuspect || drawing.isSuspect || drawing.kind !== first.kind) return false;
   const isShort = drawing.rowsLeft <= shortFactor * first.rowsInAll;
   return isShort && (drawing.ranks === '' || ranks === '' || drawing.ranks === ranks);

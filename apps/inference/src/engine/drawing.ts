@@ -1,14 +1,13 @@
 import { kindOf, ranksOf, type RgbImage, type TextToImageRequest, type Trajectory } from '@app/diffusion';
-import type { Candidate } from './batch';
 import type { CallTimes } from './call-times';
-import type { DrawingProgress, DrawRequest, EngineCommand } from './engine-protocol';
+import type { DrawingProgress, DrawRequest, DrawTask } from './engine-protocol';
 import type { LoadedModel } from './models';
 
 /** What the service has asked for. */
-export type Task = Extract<EngineCommand, { type: 'draw' }> & {
+export interface Task extends DrawTask {
   /** Whether nothing may be drawn beside it: beside others it ran out of memory. */
   alone?: boolean;
-};
+}
 
 /** A preview costs a pass over the latents, so a drawing has a few a second at most. */
 const previewIntervalMs = 400;
@@ -25,10 +24,13 @@ export interface Picture {
 }
 
 /** A task that has begun: its pictures on their way, and what it has had of the device. */
-export class DrawingInProgress implements Candidate {
+export class DrawingInProgress {
   readonly pictures: readonly Picture[];
+  /** Of pictures that may share a call: one model, one size, one length of text. */
   readonly kind: string;
+  /** The ranks of its adapters, which a call has in common; without adapters it goes with those of any. */
   readonly ranks: string;
+  /** Whether a call that it shared failed, so that its next one is its own. */
   isSuspect = false;
   /** Milliseconds of the device; of a call that it shared, its rows' part. */
   computeMs: number;
@@ -80,6 +82,7 @@ export class DrawingInProgress implements Candidate {
     return this.handedOn === this.pictures.length;
   }
 
+  /** Rows of the U-Net that it still needs over all its steps. */
   get rowsLeft(): number {
     return sum(this.pictures, ({ rows, trajectory }) => rows * trajectory.remainingSteps);
   }
@@ -93,10 +96,12 @@ export class DrawingInProgress implements Candidate {
     return `${this.kind} ${this.ranks}`;
   }
 
+  /** Milliseconds of a row at present; 0 until that is measured. */
   get rowMs(): number {
     return this.times.rowMs(this.callKind);
   }
 
+  /** Milliseconds of the device that it still needs, as far as they are known. */
   get msLeft(): number {
     const { kind, times, task } = this;
     const decodeMs = times.of(`decoding ${kind}`);
@@ -105,6 +110,7 @@ export class DrawingInProgress implements Candidate {
     return this.rowsLeft * this.rowMs + afterMs;
   }
 
+  /** Milliseconds for which it has waited for others since it began. */
   get waitedMs(): number {
     return performance.now() - this.begunAt - this.computeMs;
   }
@@ -115,9 +121,10 @@ export class DrawingInProgress implements Candidate {
     return { step, total: this.pictures[0].trajectory.totalSteps };
   }
 
-  /** How long its preview has been due; below 0 where it is not. */
-  previewDueMs(now: number): number {
-    return this.denoising.length === 0 ? -1 : now - this.previewedAt - previewIntervalMs;
+  /** Since when it could have a preview, in milliseconds; undefined while it is too soon for one. */
+  previewDueAt(now: number): number | undefined {
+    const dueAt = this.previewedAt + previewIntervalMs;
+    return dueAt <= now && this.denoising.length > 0 ? dueAt : undefined;
   }
 
   /** What its first picture that is not done will look like. @throws NotFiniteError */

@@ -10,9 +10,7 @@ import {
   UpscalerError,
   WeightsError,
 } from '@app/diffusion';
-import type { DrawnModel, EngineCommand, EngineMessage, Failure, FinetuneWeights } from './engine-protocol';
-
-type DrawCommand = Extract<EngineCommand, { type: 'draw' }>;
+import type { DrawTask, EngineMessage, Failure } from './engine-protocol';
 
 /** The drawing was aborted by its signal, or could not begin because the process ends. */
 export class DrawingAbortedError extends Error {
@@ -58,20 +56,18 @@ export function failureError({ failure, message, problem, stack }: Extract<Engin
 }
 
 /**
- * Classifies an error: if the model, the weights or the request cause it, a retry would fail too; for
- * anything else it may succeed.
+ * Classifies an error: if the model, the weights or the request cause it, a retry would fail too; for anything else it
+ * may succeed.
  */
-export function failureOf(
-  error: unknown,
-  { model, adapters, upscaler }: Pick<DrawCommand, 'model' | 'adapters' | 'upscaler'>,
-): Failure {
+export function failureOf(error: unknown, task: Pick<DrawTask, 'model' | 'adapters' | 'upscaler'>): Failure {
+  const { model, adapters, upscaler } = task;
+  const isAdapted = adapters.length > 0;
   const refused = (message: string): Failure => ({ failure: 'refused', message });
   if (error instanceof AbortError) return { failure: 'aborted', message: error.message };
-  const isAdapted = adapters.length > 0;
   if (error instanceof ModelFolderError) {
     // Weights that a Fine-Tune has changed may be what is wrong, so the model need not be installed again.
     const sentences = [error, ...error.others].map(({ file, reason, cure }) =>
-      withoutPaths(isAdapted ? `${file} ${reason}.` : `${file} ${reason}. ${cure}`, model, adapters, file),
+      withoutPaths(isAdapted ? `${file} ${reason}.` : `${file} ${reason}. ${cure}`, task, file),
     );
     const problem = sentences.join('\n');
     const drawn = isAdapted ? `${model.name} with the weights of the Fine-Tune` : model.name;
@@ -79,14 +75,13 @@ export function failureOf(
     return isAdapted ? failure : { ...failure, problem };
   }
   if (error instanceof WeightsError || error instanceof SafetensorsError)
-    return refused(`The weights of the Fine-Tune cannot be used: ${withoutPaths(error.message, model, adapters)}`);
+    return refused(`The weights of the Fine-Tune cannot be used: ${withoutPaths(error.message, task)}`);
   if (error instanceof NotFiniteError)
     return refused(error.message + (isAdapted ? ' So may a lower scale of the weights of the Fine-Tune.' : ''));
   if (error instanceof UpscalerError && upscaler)
     return refused(`The upscaler ${upscaler.name} cannot be used: ${error.message}`);
   const { name, message, stack } = error instanceof Error ? error : new Error(String(error));
-  // These name the value and what is accepted. A plain RangeError is V8's, of a mistake of ours
-  // or of too little memory.
+  // These name the value and what is accepted. A plain RangeError is V8's, of a mistake of ours or of too little memory.
   if (error instanceof RequestError || name === 'SchedulerError') return refused(message);
   const outOfMemory = error instanceof OutOfMemoryError && ({ outOfMemory: true } as const);
   return { failure: 'broken', message, ...outOfMemory, ...(stack && { stack }) };
@@ -96,15 +91,10 @@ export function failureOf(
  * Names files by their path inside the model's folder, because the caller knows no other, and has no business with one.
  * @param file the one at fault, whose path may have spaces in it
  */
-function withoutPaths(
-  message: string,
-  { folder }: DrawnModel,
-  adapters: readonly FinetuneWeights[],
-  file?: string,
-): string {
-  const relative = message.replaceAll(`${folder}${sep}`, '').replaceAll(folder, 'the folder');
+function withoutPaths(message: string, { model, adapters }: Pick<DrawTask, 'model' | 'adapters'>, file = ''): string {
+  const relative = message.replaceAll(`${model.folder}${sep}`, '').replaceAll(model.folder, 'the folder');
   const named = adapters.reduce((text, weights) => text.replaceAll(weights.file, 'the file'), relative);
-  const ofFile = file === undefined ? named : named.replaceAll(file, pathInside(file));
+  const ofFile = file === '' ? named : named.replaceAll(file, pathInside(file));
   // What is left is in the cache, where a folder's name means nothing to the caller.
   return ofFile.replace(absolutePath, (path) => {
     const whole = path.replace(/[.,:;]$/, '');
@@ -117,7 +107,9 @@ const absolutePath = /(?<![\p{L}\p{N}_./~\])-])\/(?=[^\s/])[^\s"'`()]+/gu;
 
 /** The path of a model's file from its folder on. */
 function pathInside(path: string): string {
-  const inside = [...path.matchAll(/\/(?=(?:text_encoder|unet|vae_decoder|tokenizer|scheduler)(?:\/|$))/g)].at(-1);
+  const inside = [
+    ...path.matchAll(/\/(?=(?:text_encoder(?:_2)?|unet|vae|vae_decoder|tokenizer(?:_2)?|scheduler)(?:\/|$))/g),
+  ].at(-1);
   if (inside) return path.slice(inside.index + 1);
   return extname(path) === '' ? 'the folder' : basename(path);
 }

@@ -55,7 +55,7 @@ export class EngineLoop {
       busy: ({ id }) => report({ type: 'busy', id }),
       begun: (drawing) => this.begun(drawing),
       failed: (task, error) => this.failed(task, error),
-      nextTry: (error, task) => this.nextTry(error, task, this.drawings.length > 0),
+      nextTry: (error, task, key) => this.nextTry(error, task, this.drawings.length > 0, key),
     });
   }
 
@@ -102,7 +102,7 @@ export class EngineLoop {
     return Math.min(inCall, this.times.mostRows(callKind, rows));
   }
 
-  private async step(batch: Batch<DrawingInProgress>): Promise<void> {
+  private async step(batch: Batch): Promise<void> {
     const [{ drawing: first }] = batch;
     const pictures = batch.flatMap((part) => part.pictures);
     const [rows, unet] = [rowsOf(pictures), first.model.pipeline];
@@ -136,18 +136,14 @@ export class EngineLoop {
 
   /** Enlarges a tile. One picture is enlarged at a time, whosever turn it is, because each takes much memory. */
   private async enlarge(next: DrawingInProgress): Promise<void> {
-    const drawing = this.enlarging.drawing ?? next;
-    const picture = drawing.toEnlarge!;
-    const { error } = await this.piece([{ drawing, pictures: [picture] }], () => this.enlarging.goOn(drawing, picture));
+    const { drawing, picture } = this.enlarging.begin(next);
+    const { error } = await this.piece([{ drawing, pictures: [picture] }], () => this.enlarging.goOn());
     if (error !== undefined) return this.pieceFailed(drawing, error);
     this.handOn(drawing);
   }
 
   /** Does a piece of work of some drawings, for which their owners are charged by rows, also if it fails. */
-  private async piece(
-    batch: Batch<DrawingInProgress>,
-    work: () => Promise<void>,
-  ): Promise<{ ms: number; error: unknown }> {
+  private async piece(batch: Batch, work: () => Promise<void>): Promise<{ ms: number; error: unknown }> {
     const startedAt = performance.now();
     const error: unknown = await work().catch(asOutOfMemory);
     const ms = (this.pieceMs = performance.now() - startedAt);
@@ -164,7 +160,7 @@ export class EngineLoop {
    * A call that ran out of memory is made again with half of its rows. One that failed otherwise is made again by each
    * of its drawings alone, to find the one at fault. What is left in the middle of a step is drawn anew.
    */
-  private async stepFailed(batch: Batch<DrawingInProgress>, error: unknown, halve: () => boolean): Promise<void> {
+  private async stepFailed(batch: Batch, error: unknown, halve: () => boolean): Promise<void> {
     const spoilt = batch.filter(({ drawing }) => drawing.pictures.some(({ trajectory }) => trajectory.isSpoilt));
     const hasMadeRoom = spoilt.length > 0 && (await this.models.releaseIdle());
     for (const { drawing } of spoilt)
@@ -182,9 +178,9 @@ export class EngineLoop {
   }
 
   /** What has no memory is tried again without idle models, then with nothing drawn beside it. */
-  private async nextTry(error: unknown, { alone }: Task, hasOthers: boolean): Promise<NextTry> {
+  private async nextTry(error: unknown, { alone }: Task, hasOthers: boolean, key?: string): Promise<NextTry> {
     if (!(asOutOfMemory(error) instanceof OutOfMemoryError)) return 'end';
-    if (await this.models.releaseIdle()) return 'again';
+    if (await this.models.releaseIdle(key)) return 'again';
     return hasOthers && !alone ? 'alone' : 'end';
   }
 
@@ -209,12 +205,11 @@ export class EngineLoop {
   /** Tells how far these are, with at most one preview: of the drawing that has waited longest for one. */
   private tell(drawings: readonly DrawingInProgress[]): void {
     const now = performance.now();
-    const [due] = drawings
-      .filter((drawing) => drawing.previewDueMs(now) >= 0)
-      .sort((a, b) => b.previewDueMs(now) - a.previewDueMs(now));
+    const dueAt = (drawing: DrawingInProgress): number => drawing.previewDueAt(now) ?? Infinity;
+    const [due] = drawings.toSorted((a, b) => dueAt(a) - dueAt(b));
     for (const drawing of drawings)
       try {
-        const preview = drawing === due && { preview: drawing.preview(now) };
+        const preview = drawing === due && dueAt(due) <= now && { preview: drawing.preview(now) };
         this.report({ type: 'progress', id: drawing.task.id, ...drawing.progress, ...preview });
       } catch (error) {
         this.end(drawing, error);

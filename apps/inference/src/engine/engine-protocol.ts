@@ -63,29 +63,27 @@ export interface EngineSettings {
   cacheDir: string;
 }
 
-/** What the service's thread asks of an engine thread. Any number may be drawn at once. */
-export type EngineCommand =
-  | {
-      type: 'draw';
-      id: number;
-      /** Whose it is: owners have equal shares of the engine's time. */
-      owner: string;
-      model: DrawnModel;
-      /** The Fine-Tunes of the model; none: the model itself. */
-      adapters: readonly FinetuneWeights[];
-      request: DrawRequest;
-      upscaler?: UpscalerSource;
-      /** One Int32; anything but 0 stops the drawing at its next step. */
-      cancel: SharedArrayBuffer;
-    }
-  | { type: 'close' };
+/** Pictures to be drawn by an engine thread. */
+export interface DrawTask {
+  /** Whose it is: owners have equal shares of the engine's time. */
+  owner: string;
+  model: DrawnModel;
+  /** The Fine-Tunes of the model; none: the model itself. */
+  adapters: readonly FinetuneWeights[];
+  request: DrawRequest;
+  upscaler?: UpscalerSource;
+  id: number;
+  /** One Int32; anything but 0 stops the drawing at its next step. */
+  cancel: SharedArrayBuffer;
+}
 
-/** Why a drawing failed. `refused`: it would fail again; its message may be shown to the caller. */
-export type DrawFailure = 'aborted' | 'refused' | 'broken';
+/** What the service's thread asks of an engine thread. Any number may be drawn at once. */
+export type EngineCommand = ({ type: 'draw' } & DrawTask) | { type: 'close' };
 
 /** How a drawing failed. */
 export interface Failure {
-  failure: DrawFailure;
+  /** `refused`: it would fail again; its message may be shown to the caller. */
+  failure: 'aborted' | 'refused' | 'broken';
   /** One plain sentence without a path of this machine, suitable for the caller. */
   message: string;
   /** What is wrong with the installed model, in one sentence, if no drawing with it can succeed. */
@@ -105,9 +103,7 @@ export interface DrawingProgress {
   /** Calls of the U-Net that its pictures have behind them, in the mean, of how many. */
   step: number;
   total: number;
-  /**
-   * What its first picture that is not done will look like, now and then: one pixel for one position of the latents.
-   */
+  /** What its first picture that is not done will look like, now and then: one pixel for a position of the latents. */
   preview?: RgbPicture;
 }
 

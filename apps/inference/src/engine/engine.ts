@@ -6,16 +6,13 @@ import { DrawingAbortedError, EngineLostError, failureError } from './engine-err
 import type {
   DrawingProgress,
   DrawingStarted,
-  DrawnModel,
-  DrawRequest,
+  DrawTask,
   EngineCommand,
   EngineMessage,
   EngineSettings,
   EngineStep,
-  FinetuneWeights,
   ModelLoaded,
   RgbPicture,
-  UpscalerSource,
 } from './engine-protocol';
 import { type EngineState, EngineStateReader } from './engine-state';
 import { SilenceWatch } from './silence-watch';
@@ -27,15 +24,10 @@ import { SilenceWatch } from './silence-watch';
  */
 const mostBroken = 4;
 
-/** Pictures to draw, the weights, and callbacks. */
-export interface Drawing {
-  /** Whose it is: owners have equal shares of the engine's time. */
-  owner: string;
-  model: DrawnModel;
+/** Pictures to draw, and callbacks. */
+export interface Drawing extends Pick<DrawTask, 'owner' | 'model' | 'request' | 'upscaler'> {
   /** The Fine-Tunes of the model; by default none. */
-  adapters?: readonly FinetuneWeights[];
-  request: DrawRequest;
-  upscaler?: UpscalerSource;
+  adapters?: DrawTask['adapters'];
   onStarted?: (started: DrawingStarted) => void;
   onProgress?: (progress: DrawingProgress) => void;
   /** Called once for each picture, in order. */
@@ -58,11 +50,6 @@ export interface EngineOptions {
   onStall?: (error: Error) => void;
 }
 
-interface RunningThread {
-  worker: Worker;
-  device: Device;
-}
-
 /** A drawing that the thread has been asked for. */
 interface Pending {
   drawing: Drawing;
@@ -74,7 +61,9 @@ interface Pending {
 
 /** One device's engine, seen from the main thread: draws requests side by side, and restarts a thread that ended. */
 export class Engine {
-  private thread?: Promise<RunningThread>;
+  /** The device that the first thread chose. A later one must choose the same, because tasks are claimed for it. */
+  device?: Device;
+  private thread?: Promise<Worker>;
   private readonly pending = new Map<number, Pending>();
   private readonly reader = new EngineStateReader();
   private nextId = 1;
@@ -82,15 +71,15 @@ export class Engine {
   private isOver = false;
   /** Why it will never draw again. */
   private stall?: EngineLostError;
-  /** The device that the first thread chose. A later one must choose the same, because tasks are claimed for it. */
-  device?: Device;
   /** Drawings that broke since the last call of the U-Net. */
   private broken = 0;
   /** It is watched while it has something to draw. */
   private readonly watch: SilenceWatch;
 
   constructor(private readonly options: EngineOptions) {
-    this.watch = new SilenceWatch(options.stallMs, (silentMs) => this.hangs(silentMs));
+    this.watch = new SilenceWatch(options.stallMs, (silentMs) => {
+      this.giveUp(`The engine has said nothing for ${Math.round(silentMs / 1000)} s.`);
+    });
   }
 
   /** Whether the thread hangs or its device is gone: it will never draw again. */
@@ -110,7 +99,8 @@ export class Engine {
 
   /** Starts the thread, and returns its device. @throws DeviceUnavailableError if that cannot be used */
   async start(): Promise<Device> {
-    return (await this.running()).device;
+    await this.running();
+    return this.device!;
   }
 
   /**
@@ -126,8 +116,7 @@ export class Engine {
     const { owner, model, adapters = [], request, upscaler, signal } = drawing;
     const id = this.nextId++;
     const cancel = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
-    const about = { id, owner, model, adapters, request, cancel, ...(upscaler && { upscaler }) };
-    const command: EngineCommand = { type: 'draw', ...about };
+    const task = { id, owner, model, adapters, request, cancel, ...(upscaler && { upscaler }) };
     const stop = (): void => void Atomics.store(new Int32Array(cancel), 0, 1);
     if (signal?.aborted) stop();
     signal?.addEventListener('abort', stop, { once: true });
@@ -135,7 +124,7 @@ export class Engine {
       return await new Promise((resolve, reject) => {
         this.pending.set(id, { drawing, resolve, reject });
         this.watch.start();
-        this.running().then(({ worker }) => worker.postMessage(command), reject);
+        this.running().then((worker) => worker.postMessage({ type: 'draw', ...task } satisfies EngineCommand), reject);
       });
     } finally {
       this.pending.delete(id);
@@ -150,9 +139,8 @@ export class Engine {
    */
   async close(deadlineMs = 5_000): Promise<void> {
     this.isOver = true;
-    const running = await this.thread?.catch(() => undefined);
-    if (!running) return;
-    const { worker } = running;
+    const worker = await this.thread?.catch(() => undefined);
+    if (!worker) return;
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, deadlineMs);
       worker.once('exit', () => (clearTimeout(timer), resolve()));
@@ -160,33 +148,26 @@ export class Engine {
     });
   }
 
-  private hangs(silentMs: number): void {
+  /** It will not draw any more. @param isInnocent whether what has not begun is given back, as it is not at fault */
+  private giveUp(why: string, isInnocent = false): void {
     if (this.stall) return;
-    this.stall = new EngineLostError(`The engine has said nothing for ${Math.round(silentMs / 1000)} s.`);
-    this.options.onStall?.(this.stall);
-    this.rejectAll(this.stall);
-  }
-
-  /** The device is gone. What has not begun is given back, because it cannot be at fault. */
-  private giveUp(reason: string): void {
-    if (this.stall) return;
-    this.stall = new EngineLostError(`The device ${this.device} cannot be used any more: ${reason}`);
+    this.stall = new EngineLostError(why);
     this.options.onStall?.(this.stall);
     for (const { isBegun, reject } of this.pending.values())
-      reject(isBegun ? this.stall : new DrawingAbortedError(this.stall.message));
+      reject(isInnocent && !isBegun ? new DrawingAbortedError(why) : this.stall);
   }
 
-  private rejectAll(error: Error): void {
-    for (const { reject } of this.pending.values()) reject(error);
+  private loseDevice(reason: string): void {
+    this.giveUp(`The device ${this.device} cannot be used any more: ${reason}`, true);
   }
 
-  private running(): Promise<RunningThread> {
+  private running(): Promise<Worker> {
     if (this.stall) return Promise.reject(this.stall);
     if (this.isOver && !this.thread) return Promise.reject(new EngineLostError('The engine is closed.'));
     return (this.thread ??= this.startThread());
   }
 
-  private startThread(): Promise<RunningThread> {
+  private startThread(): Promise<Worker> {
     const { threadFile, onCrash } = this.options;
     const settings = { ...this.options.settings, ...(this.device && { device: this.device }) };
     return new Promise((resolve, reject) => {
@@ -194,9 +175,11 @@ export class Engine {
       let cause: unknown;
       worker.on('message', (message: EngineMessage) => {
         this.reader.note(message);
-        if (message.type === 'ready') resolve({ worker, device: (this.device = message.device) });
-        else if (message.type === 'unavailable') {
-          if (this.device) this.giveUp(message.reason);
+        if (message.type === 'ready') {
+          this.device = message.device;
+          resolve(worker);
+        } else if (message.type === 'unavailable') {
+          if (this.device) this.loseDevice(message.reason);
           else this.isOver = true;
           reject(new DeviceUnavailableError(message.reason));
         } else this.hear(message);
@@ -207,20 +190,21 @@ export class Engine {
         this.reader.clear();
         const error = new EngineLostError(`The engine's thread ended with code ${code}.`, { cause });
         reject(error);
-        this.rejectAll(error);
+        for (const pending of this.pending.values()) pending.reject(error);
         if (!this.isOver && !this.stall) onCrash?.(error);
       });
     });
   }
 
   private hear(message: Exclude<EngineMessage, { type: 'ready' | 'unavailable' }>): void {
+    const { onNote, onLoaded, onReleased, onStep } = this.options;
     this.watch.heard();
-    if (message.type === 'note') return this.options.onNote?.(message.text);
-    if (message.type === 'loaded') return this.options.onLoaded?.(message);
-    if (message.type === 'released') return this.options.onReleased?.(message.key);
+    if (message.type === 'note') return onNote?.(message.text);
+    if (message.type === 'loaded') return onLoaded?.(message);
+    if (message.type === 'released') return onReleased?.(message.key);
     if (message.type === 'stepped') {
       this.broken = 0;
-      return this.options.onStep?.(message);
+      return onStep?.(message);
     }
     const pending = this.pending.get(message.id);
     // A drawing that stalled may still say something.
@@ -234,13 +218,9 @@ export class Engine {
     else if (message.type === 'done') pending.resolve({ computeMs: message.computeMs });
     else if (message.type === 'failed') {
       pending.reject(failureError(message));
-      this.noteFailure(message);
+      // A task that needs too much memory says nothing about the device, and the processor has no state to lose.
+      if (message.failure !== 'broken' || message.outOfMemory || this.device === 'cpu') return;
+      if (++this.broken >= mostBroken) this.loseDevice(message.message);
     }
-  }
-
-  /** A task that needs too much memory says nothing about the device, and the processor has no state to lose. */
-  private noteFailure({ failure, message, outOfMemory }: Extract<EngineMessage, { type: 'failed' }>): void {
-    if (failure !== 'broken' || outOfMemory || this.device === 'cpu') return;
-    if (++this.broken >= mostBroken) this.giveUp(message);
   }
 }

@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import type { Config } from '@app/config';
 import type { Device } from '@app/diffusion';
 import { Engine } from './engine';
-import { EnginePlaces, type Loan } from './engine-places';
-import type { EngineSettings, EngineStep, ModelLoaded } from './engine-protocol';
+import type { EngineStep, ModelLoaded } from './engine-protocol';
 import type { EngineState } from './engine-state';
 
 /** The settings of the engines. */
@@ -24,34 +23,24 @@ export interface EnginesOptions {
   onStall?: () => void;
 }
 
-/**
- * Tasks that one engine has at once: more than share a call, so that a short one need not wait for a long one to end.
- */
-const placesOfEngine = 12;
-
-/** A place of an engine on loan; given back as soon as the pictures are drawn, while they are still being encoded. */
-export type EngineLoan = Loan<Engine>;
-
 /** One engine a device. */
 export class Engines {
-  readonly places: EnginePlaces<Engine>;
-  private readonly engines: readonly Engine[];
+  /** Tasks that one has at once: more than share a call, so that a short one need not wait for a long one to end. */
+  readonly placesOfEngine = 12;
   readonly devices: readonly Device[];
 
-  private constructor(engines: ReadonlyMap<Device, Engine>) {
-    this.engines = [...engines.values()];
-    this.devices = [...engines.keys()];
-    this.places = new EnginePlaces(engines, placesOfEngine);
+  private constructor(readonly all: readonly Engine[]) {
+    this.devices = all.map(({ device }) => device!);
   }
 
   /** Whether one hangs or has lost its device, so that the process must end. */
   get isStalled(): boolean {
-    return this.engines.some((engine) => engine.isStalled);
+    return this.all.some((engine) => engine.isStalled);
   }
 
   /** What each engine has loaded and what it is doing. */
   get states(): (EngineState & { device: Device })[] {
-    return this.engines.map((engine, index) => ({ device: this.devices[index], ...engine.state }));
+    return this.all.map((engine, index) => ({ device: this.devices[index], ...engine.state }));
   }
 
   /**
@@ -68,19 +57,26 @@ export class Engines {
     process.env.CUDA_DEVICE_ORDER ??= 'PCI_BUS_ID';
     const wanted = config.devices === 'auto' ? (['auto'] as const) : config.devices;
     const threads = threadsOf(config, logger);
-    const engines = new Map<Device, Engine>();
+    const settings = {
+      // Rows of one call share the cores; there is at most one engine on the CPU.
+      intraOpNumThreads: threads,
+      cacheDir: join(config.dataDir, 'cache'),
+      ...(config.inferenceMemoryMb && { memoryBytes: config.inferenceMemoryMb * 2 ** 20 }),
+    };
+    const engines: Engine[] = [];
     for (const device of wanted) {
-      const engine: Engine = new Engine({
-        settings: settingsOf(config, device, threads),
+      const engine = new Engine({
+        settings: { device, ...settings },
         ...(threadFile && { threadFile }),
+        ...(onStep && { onStep }),
         onNote: (text) => logger.log(text),
         onLoaded: (loaded) => {
-          const { key, loadMs, modelBytes, totalBytes } = loaded;
+          const { key: model, loadMs, modelBytes, totalBytes } = loaded;
           onLoaded?.(loaded, device);
-          logger.log('model loaded', { device, model: key, loadMs, ...megabytes({ modelBytes, totalBytes }) });
+          const [modelMb, totalMb] = [modelBytes, totalBytes].map((bytes) => Math.round(bytes / 2 ** 20));
+          logger.log('model loaded', { device, model, loadMs, modelMb, totalMb });
         },
-        onReleased: (key) => logger.log('model released', { device, model: key }),
-        ...(onStep && { onStep }),
+        onReleased: (model) => logger.log('model released', { device, model }),
         onCrash: (error) => logger.error('engine thread ended', error, { device }),
         stallMs: config.engineStallSeconds * 1000,
         onStall: (error) => {
@@ -88,13 +84,12 @@ export class Engines {
           onStall?.();
         },
       });
-      engines.set(await engine.start(), engine);
+      await engine.start();
+      engines.push(engine);
     }
-    logger.log(`drawing on ${[...engines.keys()].join(', ')}`, {
-      wanted: config.devices,
-      threads,
-    });
-    return new Engines(engines);
+    const started = new Engines(engines);
+    logger.log(`drawing on ${started.devices.join(', ')}`, { wanted: config.devices, threads });
+    return started;
   }
 
   /**
@@ -102,12 +97,12 @@ export class Engines {
    * @throws EngineBrokenError if one hangs or has lost its device
    */
   async ensureRunning(): Promise<void> {
-    await Promise.all(this.engines.map((engine) => engine.start()));
+    await Promise.all(this.all.map((engine) => engine.start()));
   }
 
   /** Ends every engine and aborts its drawing. */
   async close(): Promise<void> {
-    await Promise.all(this.engines.map((engine) => engine.close()));
+    await Promise.all(this.all.map((engine) => engine.close()));
   }
 }
 
@@ -115,25 +110,9 @@ export class Engines {
  * Threads of the engines, at most one a core: more only wait for each other. Too many are a warning and no error,
  * because machines of several sizes often share one environment, and an api that reads it draws nothing.
  */
-function threadsOf({ inferenceThreads }: EnginesConfig, logger: JsonLogger): number {
+function threadsOf({ inferenceThreads: wanted }: EnginesConfig, logger: JsonLogger): number {
   const cores = availableParallelism();
-  if (inferenceThreads > cores)
-    logger.warn(
-      `INFERENCE_THREADS is ${inferenceThreads}, and this machine has ${cores} cores: ${cores} threads are used`,
-    );
-  return Math.min(inferenceThreads, cores);
-}
-
-function settingsOf(config: EnginesConfig, device: Device | 'auto', threads: number): EngineSettings {
-  return {
-    device,
-    // Rows of one call share the cores; there is at most one engine on the CPU.
-    intraOpNumThreads: threads,
-    ...(config.inferenceMemoryMb && { memoryBytes: config.inferenceMemoryMb * 2 ** 20 }),
-    cacheDir: join(config.dataDir, 'cache'),
-  };
-}
-
-function megabytes(bytes: { modelBytes: number; totalBytes: number }) {
-  return { modelMb: Math.round(bytes.modelBytes / 2 ** 20), totalMb: Math.round(bytes.totalBytes / 2 ** 20) };
+  if (wanted > cores)
+    logger.warn(`INFERENCE_THREADS is ${wanted}, and this machine has ${cores} cores: ${cores} threads are used`);
+  return Math.min(wanted, cores);
 }

@@ -7,9 +7,18 @@ import type { EngineMessage, UpscalerSource } from './engine-protocol';
 import { sessionBytes, tileBytes } from './memory';
 import type { LoadedUpscaler, Models } from './models';
 
-/** The picture that is being enlarged, tile by tile. */
+/** A picture that is being enlarged. */
+interface Enlarged {
+  drawing: DrawingInProgress;
+  picture: Picture;
+  upscaler: UpscalerSource;
+  tiles?: AsyncGenerator<void, RgbImage> | undefined;
+  ms: number;
+}
+
+/** Enlarges one picture after the other, tile by tile. */
 export class Enlarging {
-  private current?: { drawing: DrawingInProgress; key: string; ms: number; tiles?: AsyncGenerator<void, RgbImage> };
+  private current: Enlarged | undefined;
 
   constructor(
     private readonly options: ThreadOptions,
@@ -18,33 +27,40 @@ export class Enlarging {
     private readonly report: (message: EngineMessage) => void,
   ) {}
 
-  /** Whose picture it is. */
-  get drawing(): DrawingInProgress | undefined {
-    return this.current?.drawing;
-  }
-
   /** Key of the upscaler in use. */
   get upscaler(): string | undefined {
-    return this.current?.key;
+    return this.current?.upscaler.key;
+  }
+
+  /** @param next the drawing whose picture is next if none is being enlarged */
+  begin(next: DrawingInProgress): Enlarged {
+    const upscaler = next.task.upscaler!;
+    return (this.current ??= { drawing: next, picture: next.toEnlarge!, upscaler, ms: 0 });
   }
 
   /** Loads the upscaler, or enlarges one tile. With the last one the picture is finished. */
-  async goOn(drawing: DrawingInProgress, picture: Picture): Promise<void> {
+  async goOn(): Promise<void> {
+    const current = this.current!;
+    const { drawing, picture, upscaler } = current;
     const startedAt = performance.now();
-    const upscaler = drawing.task.upscaler!;
-    const current = (this.current ??= { drawing, key: upscaler.key, ms: 0 });
     this.report({ type: 'busy', id: drawing.task.id });
-    if (!current.tiles) {
+    // After an error it begins anew.
+    const { tiles } = current;
+    current.tiles = undefined;
+    if (!tiles) {
       const { pipeline } = await this.load(upscaler);
       current.tiles = pipeline.enlarge(picture.image!, upscaler.maxLongEdge);
       return;
     }
-    const { done, value } = await current.tiles.next();
+    const { done, value } = await tiles.next();
     current.ms += performance.now() - startedAt;
-    if (!done) return;
-    this.times.note(upscaler.key, current.ms);
+    if (!done) {
+      current.tiles = tiles;
+      return;
+    }
     picture.finished = value;
     this.current = undefined;
+    this.times.note(upscaler.key, current.ms);
   }
 
   /** Gives up the picture that is being enlarged, if it is one of this drawing. */

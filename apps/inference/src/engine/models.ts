@@ -89,9 +89,9 @@ export class Models {
     model.calls = all;
   }
 
-  /** Releases every model that is not in use. @returns whether there was one */
-  async releaseIdle(): Promise<boolean> {
-    const idle = this.idle();
+  /** Releases every model that is not in use, but for one. @returns whether there was one */
+  async releaseIdle(except?: string): Promise<boolean> {
+    const idle = this.idle().filter((key) => key !== except);
     for (const key of idle) await this.release(key);
     return idle.length > 0;
   }

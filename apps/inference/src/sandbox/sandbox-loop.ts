@@ -21,7 +21,10 @@ const places = 64;
 @Injectable()
 export class SandboxLoop implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly loop: ClaimLoop;
-  private readonly places = new Places({ places: { count: places } });
+  private readonly places = new Places({
+    all: [{ device: 'cpu', loadedKeys: new Set<string>() }],
+    placesOfEngine: places,
+  });
   private readonly drawings: DrawingService;
   private readonly shutdown = new AbortController();
 
@@ -93,7 +96,7 @@ export class SandboxLoop implements OnApplicationBootstrap, BeforeApplicationShu
   private async draw(task: DrawingTask): Promise<void> {
     const { order } = readSandboxOrder(await this.metadataOf(task));
     const engine = new SandboxEngine({ ...order, createdAt: task.createdAt, promptChunks: task.promptChunks ?? 1 });
-    await this.drawings.run(task, { engineFor: async () => engine, giveBack: () => undefined }, this.shutdown.signal);
+    await this.drawings.run(task, { engineFor: () => engine, giveBack: () => undefined }, this.shutdown.signal);
   }
 
   private async metadataOf({ id, kind }: DrawingTask): Promise<Metadata | null> {

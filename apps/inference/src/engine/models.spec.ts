@@ -1,0 +1,93 @@
+import { cures, ModelFolderError } from '@app/diffusion';
+import { type Loaded, Models } from './models';
+
+describe(Models.name, () => {
+  let inUse: Set<string>;
+  let models: Models;
+  let told: string[];
+
+  beforeEach(() => {
+    inUse = new Set();
+    told = [];
+    models = new Models(
+      100,
+      () => inUse,
+      (message) => 'key' in message && told.push(`${message.type} ${message.key}`),
+    );
+  });
+
+  const load = (key: string, bytes: number): Promise<Loaded> =>
+    models.load(key, bytes, async () => ({ release: async () => undefined }));
+
+  it('keeps what has room, and releases the least recently used for another', async () => {
+    await load('a', 40);
+    await load('b', 40);
+    models.get('a');
+    await load('c', 40);
+    expect(told).toEqual(['loaded a', 'loaded b', 'released b', 'loaded c']);
+  });
+
+  it('releases nothing that is in use, and loads what is larger than the budget all the same', async () => {
+    await load('a', 40);
+    inUse.add('a');
+    await load('b', 40);
+    await load('c', 500);
+    expect(told).toEqual(['loaded a', 'loaded b', 'released b', 'loaded c']);
+  });
+
+  it('makes room for calls, which a model keeps until it is released', async () => {
+    const a = await load('a', 40);
+    await load('b', 40);
+    await models.reserve(a, { unet: 20 });
+    expect(models.has('b')).toBe(true);
+    await models.reserve(a, { unet: 10, vaeDecoder: 1 });
+    expect(a.calls).toEqual({ unet: 20, vaeDecoder: 1 });
+    expect(told).toEqual(['loaded a', 'loaded b', 'released b']);
+  });
+
+  it('does not release a model for its own calls', async () => {
+    const a = await load('a', 90);
+    await models.reserve(a, { unet: 50 });
+    expect(models.has('a')).toBe(true);
+  });
+
+  it('has room beside models in use for what fits with its calls, and for anything where none is', async () => {
+    expect(models.hasRoom('a', 1_000, {})).toBe(true);
+    await load('b', 60);
+    expect(models.hasRoom('a', 1_000, {})).toBe(true);
+    inUse.add('b');
+    expect(models.hasRoom('a', 30, { unet: 10 })).toBe(true);
+    expect(models.hasRoom('a', 30, { unet: 11 })).toBe(false);
+    expect(models.hasRoom('b', 0, { unet: 1_000 })).toBe(true);
+  });
+
+  it('leaves to a call what models in use, its own and its other calls do not take', async () => {
+    const a = await load('a', 30);
+    await load('b', 20);
+    expect(models.bytesForUnet(a, { vaeDecoder: 10 })).toBe(60);
+    inUse.add('b');
+    expect(models.bytesForUnet(a, { vaeDecoder: 10 })).toBe(40);
+    await models.reserve(a, { unet: 45 });
+    expect(models.bytesForUnet(a, { vaeDecoder: 10 })).toBe(45);
+  });
+
+  it('does not try a model again for some minutes whose files were refused', async () => {
+    const open = jest.fn().mockRejectedValue(new ModelFolderError('unet', 'is odd', cures.installAgain));
+    for (let i = 0; i < 2; i++) await expect(models.load('odd', 1, open)).rejects.toThrow('is odd');
+    expect(open).toHaveBeenCalledTimes(1);
+    const broken = jest.fn().mockRejectedValue(new Error('The disk is gone.'));
+    for (let i = 0; i < 2; i++) await expect(models.load('sound', 1, broken)).rejects.toThrow('disk');
+    expect(broken).toHaveBeenCalledTimes(2);
+  });
+
+  it('releases all that is idle, and says whether anything was', async () => {
+    await load('a', 10);
+    await load('b', 10);
+    inUse.add('b');
+    expect(await models.releaseIdle('a')).toBe(false);
+    expect(await models.releaseIdle()).toBe(true);
+    expect(await models.releaseIdle()).toBe(false);
+    await models.close();
+    expect(told.slice(2)).toEqual(['released a', 'released b']);
+  });
+});
