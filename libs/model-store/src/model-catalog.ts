@@ -30,9 +30,12 @@ export class ModelCatalog {
   constructor(private readonly modelsDir: string) {}
 
   /** @throws ModelStoreError `InvalidModel` when the folder is not a loadable model */
-  content(name: string): Promise<FolderContent> {
-    const running = this.pending.get(name) ?? this.read(name).finally(() => this.pending.delete(name));
-    this.pending.set(name, running);
+  async content(name: string): Promise<FolderContent> {
+    const now = await this.stats(name);
+    // A folder that was changed while it is being read is read again.
+    const state = JSON.stringify([name, now]);
+    const running = this.pending.get(state) ?? this.read(name, now).finally(() => this.pending.delete(state));
+    this.pending.set(state, running);
     return running;
   }
 
@@ -40,14 +43,18 @@ export class ModelCatalog {
     return this.memory.get(name) ?? (await readManifest(this.modelsDir, name));
   }
 
-  /** Stores a folder's content, with digests that were just computed, and its source if known. */
+  /**
+   * Stores a folder's content, with digests that were just computed, and its source if known.
+   * @param files as they were before that; as they are now where nothing else has the folder
+   */
   async record(
     name: string,
     digests: ReadonlyMap<string, string>,
     { facts }: Pick<ModelLayout, 'facts'>,
     installed?: ModelManifest['installed'],
+    files?: Record<string, SeenFile>,
   ): Promise<FolderContent> {
-    const files = await this.stats(name);
+    files ??= await this.stats(name);
     for (const [path, file] of Object.entries(files)) {
       const sha256 = digests.get(path);
       if (sha256) file.sha256 = sha256;
@@ -63,8 +70,8 @@ export class ModelCatalog {
     this.memory.delete(name);
   }
 
-  private async read(name: string): Promise<FolderContent> {
-    const [manifest, now] = await Promise.all([this.manifest(name), this.stats(name)]);
+  private async read(name: string, now: Record<string, SeenFile>): Promise<FolderContent> {
+    const manifest = await this.manifest(name);
     const before = manifest.seen?.files ?? {};
     const unchanged = (path: string): boolean =>
       before[path]?.size === now[path].size && before[path]?.mtimeMs === now[path].mtimeMs;
@@ -75,7 +82,7 @@ export class ModelCatalog {
     const digests = new Map<string, string>();
     for (const path of layout.files)
       digests.set(path, (unchanged(path) && before[path].sha256) || (await hashFile(join(folder, path))));
-    return this.record(name, digests, layout, manifest.installed);
+    return this.record(name, digests, layout, manifest.installed, now);
   }
 
   /** Every caller may name a model, and to find out what is wrong with one blocks the process for a tenth of a second. */
