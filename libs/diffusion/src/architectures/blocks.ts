@@ -33,7 +33,7 @@ export function timestepEmbedding(m: Module, t: Value, width: number, flipSinToC
 export function resnetBlock2D(m: Module, x: Value, { groups, epsilon }: NormConfig, emb?: Value): Value {
   let y = conv(m, silu(m, groupNorm(m, x, 'norm1', groups, epsilon)), 'conv1');
   if (emb) {
-    const time = m.reshape(linear(m, emb, 'time_emb_proj'), 0, -1, 1, 1);
+    const time = m.reshape(linear(m, emb, 'time_emb_proj', true), 0, -1, 1, 1);
     const [channels] = m.shape('conv1.weight');
     if (m.shape('time_emb_proj.weight')[0] === channels) {
       y = groupNorm(m, m.add(y, time), 'norm2', groups, epsilon);

@@ -61,7 +61,7 @@ export function clipTextModel(
     const end = m.op('Unsqueeze', [endOfText(m, ids, vocabulary, config.eosTokenId), m.integers([1])]);
     const pooled = m.op('GatherND', [normed(x), end], { batch_dims: 1 });
     const [projected] = root.shape('text_projection.weight');
-    const y = linear(root, root.reshape(pooled, 0, 1, width), 'text_projection');
+    const y = linear(root, root.reshape(pooled, 0, 1, width), 'text_projection', true);
     root.output('text_embeds', root.reshape(y, 0, projected), ['batch', projected]);
   }
   return root.finish();

@@ -169,13 +169,14 @@ function contextWidth(m: Module): number | string {
 /** The embedding of timestep, guidance, and XL's sizes and pooled text, after its activation: [batch, 1, width]. */
 function timeEmbedding(m: Module, { flipSinToCos, freqShift, additionTimeEmbedDim }: UNet2DConditionConfig): Value {
   const embed = (t: Value, width: number): Value => timestepEmbedding(m, t, width, flipSinToCos, freqShift);
-  const mlp = (part: Module, x: Value): Value => linear(part, silu(part, linear(part, x, 'linear_1')), 'linear_2');
+  const mlp = (part: Module, x: Value): Value =>
+    linear(part, silu(part, linear(part, x, 'linear_1', true)), 'linear_2', true);
   const part = m.at('time_embedding');
   const timestep = m.reshape(m.input('timestep', ['batch'], 'float32', true), 0, 1);
   let t = embed(timestep, part.shape('linear_1.weight')[1]);
   if (part.has('cond_proj')) {
     const condition = m.input('timestep_cond', ['batch', part.shape('cond_proj.weight')[1]]);
-    t = m.add(t, linear(part, m.reshape(condition, 0, 1, -1), 'cond_proj'));
+    t = m.add(t, linear(part, m.reshape(condition, 0, 1, -1), 'cond_proj', true));
   }
   let emb = mlp(part, t);
   if (m.has('add_embedding')) {

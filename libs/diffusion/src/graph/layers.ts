@@ -61,13 +61,21 @@ function laterTokens(m: Module, x: Value): Value {
   return m.op('Trilu', [all, m.integers([1])], { upper: 1 });
 }
 
-/** torch.nn.Linear of [rows, tokens, in], with its adapter: x W + b + (x A) B. */
-export function linear(m: Module, x: Value, name: string): Value {
+/**
+ * torch.nn.Linear of [rows, tokens, in], with its adapter: x W + b + (x A) B.
+ * @param isVector whether there is one token. Then the factors stand on the left: on the right, a pair that all rows
+ * share would make one product of the rows, which gives a row other bits than alone
+ */
+export function linear(m: Module, x: Value, name: string, isVector = false): Value {
   const layer = m.at(name);
   const [out, into] = layer.shape('weight', 2);
   const y = layer.matmul(x, layer.weight('weight'), !layer.tensor('weight').isTransposed);
   const biased = layer.has('bias') ? layer.add(y, layer.weight('bias')) : y;
-  return adapted(layer, biased, [into], out, (a, b) => layer.matmul(layer.matmul(x, a, true), b, true));
+  return adapted(layer, biased, [into], out, (a, b) =>
+    isVector
+      ? layer.reshape(layer.matmul(b, layer.matmul(a, layer.reshape(x, 0, -1, 1))), 0, 1, -1)
+      : layer.matmul(layer.matmul(x, a, true), b, true),
+  );
 }
 
 /** torch.nn.Conv2d, with its adapter: the first factor is a convolution of the same size to `rank` channels. */

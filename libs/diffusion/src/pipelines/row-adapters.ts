@@ -84,11 +84,12 @@ export class AdapterInputs {
 
   /**
    * Where all rows have the same adapters, they are one row of the inputs, which all rows of a call take.
+   * @param isShared whether that may be
    * @throws RangeError if two rows have other ranks in one layer
    */
-  feeds(adapters: readonly LayerAdapters[]): Tensors {
+  feeds(adapters: readonly LayerAdapters[], isShared = true): Tensors {
     const feeds: Tensors = {};
-    const rows = adapters.every((each) => each === adapters[0]) ? adapters.slice(0, 1) : adapters;
+    const rows = isShared && adapters.every((each) => each === adapters[0]) ? adapters.slice(0, 1) : adapters;
     for (const { path, into, out } of this.layers) {
       const own = rows.map((row) => row.get(path));
       const rank = own.find((low) => low)?.rank ?? 0;

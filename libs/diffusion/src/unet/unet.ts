@@ -19,6 +19,12 @@ export function hasCallsInPowersOfTwo(device: Device): boolean {
   return providerOf(device) !== 'cpu';
 }
 
+/**
+ * Positions of the latents from which on rows may share an adapter's factors. In smaller ones the deepest level may be
+ * of a single token, and a product of such rows has other bits than that of one.
+ */
+const leastShared = 256;
+
 /** One row of a call of the U-Net. */
 export interface UnetRow {
   /** What the U-Net sees, [channels, height, width]. */
@@ -90,16 +96,19 @@ export class Unet {
         text_embeds: packed(all, ({ pooled }) => pooled!, [pooledWidth]),
         time_ids: packed(all, ({ timeIds }) => timeIds!, [6]),
       }),
-      ...this.adapterFeeds(all.map(({ adapters }) => adapters)),
+      ...this.adapterFeeds(
+        all.map(({ adapters }) => adapters),
+        height * width >= leastShared,
+      ),
     });
     const values = results.out_sample.data as Float32Array;
     const size = values.length / count;
     return rows.map((_, row) => values.subarray(row * size, (row + 1) * size));
   }
 
-  private adapterFeeds(rows: readonly LayerAdapters[]): Tensors {
+  private adapterFeeds(rows: readonly LayerAdapters[], isShared: boolean): Tensors {
     const isSame = this.last?.rows.length === rows.length && rows.every((row, i) => row === this.last!.rows[i]);
-    if (!isSame) this.last = { rows, feeds: this.adapterInputs.feeds(rows) };
+    if (!isSame) this.last = { rows, feeds: this.adapterInputs.feeds(rows, isShared) };
     return this.last!.feeds;
   }
 }
