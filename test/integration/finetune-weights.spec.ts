@@ -45,9 +45,15 @@ describe('weights of a Fine-Tune', () => {
 
   describe('accepted', () => {
     it.each([
-      ['diffusers', 'application/octet-stream', () => diffusers],
-      ['kohya', 'application/x-www-form-urlencoded', () => kohya],
-    ])('accepts a LoRA with names of %s sent as %s', async (_, type, file) => {
+      // Its file has no alpha.
+      [
+        'diffusers',
+        'application/octet-stream',
+        () => diffusers,
+        expect.stringContaining('alpha is taken to be') as string,
+      ],
+      ['kohya', 'application/x-www-form-urlencoded', () => kohya, null],
+    ])('accepts a LoRA with names of %s sent as %s', async (_, type, file, note) => {
       const before = await api.request<FinetuneJson>('GET', `/v1/finetunes/${id}`, { key });
       const { status, body } = await put(file(), '', { 'content-type': type });
       const sha256 = createHash('sha256').update(file()).digest('hex');
@@ -58,7 +64,7 @@ describe('weights of a Fine-Tune', () => {
         scale: 1,
         base: expect.stringMatching(/^shapes@\w{12}$/) as string,
       };
-      expect([status, body]).toEqual([200, { ...before.body, status: 'ready', note: null, weights }]);
+      expect([status, body]).toEqual([200, { ...before.body, status: 'ready', note, weights }]);
       expect((await api.request('GET', `/v1/finetunes/${id}`, { key })).body).toEqual(body);
       const { weightsKind, weightsHash, weightsKey, weightsScale } = await row();
       expect([weightsKind, weightsHash, weightsScale]).toEqual(['lora', sha256, 1]);

@@ -1102,7 +1102,7 @@ export interface components {
             /** @example null */
             error_message: string | null;
             /**
-             * @description A sentence for people about what is left to do before it is drawn as it is meant to be: where it has no weights, where it is `stale`, or after `images_url`. Null if nothing is.
+             * @description A sentence for people about what is left to do before it is drawn as it is meant to be: where it has no weights, where it is `stale`, after `images_url`, or where something about its weights had to be assumed. Null if nothing is.
              * @example null
              */
             note: string | null;
@@ -1186,7 +1186,7 @@ export interface components {
             /** @example null */
             error_message: string | null;
             /**
-             * @description A sentence for people about what is left to do before it is drawn as it is meant to be: where it has no weights, where it is `stale`, or after `images_url`. Null if nothing is.
+             * @description A sentence for people about what is left to do before it is drawn as it is meant to be: where it has no weights, where it is `stale`, after `images_url`, or where something about its weights had to be assumed. Null if nothing is.
              * @example null
              */
             note: string | null;

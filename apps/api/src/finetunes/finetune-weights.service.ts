@@ -45,6 +45,8 @@ interface NewWeights {
   kind: FinetuneWeightsKind;
   /** Embeddings of a textual inversion; null for a LoRA. */
   vectors: number | null;
+  /** What was assumed, for people. */
+  note: string | null;
   hash: string;
   bytes: number;
   key: string;
@@ -99,7 +101,7 @@ export class FinetuneWeightsService implements OnApplicationBootstrap {
       try {
         const { hash, bytes } = await this.receive(file, path, upload);
         await refuseOtherFiles(path);
-        const { kind, tokens: vectors = null } = await this.inspector.inspect(ownerId, path, base.folder);
+        const { kind, tokens: vectors = null, note = null } = await this.inspector.inspect(ownerId, path, base.folder);
         refuseScale(kind, scale, { parameter: 'scale' });
         upload.signal.throwIfAborted();
         // A file that is sent twice gets two keys, so that removing one never removes the other.
@@ -109,7 +111,16 @@ export class FinetuneWeightsService implements OnApplicationBootstrap {
           await this.finetunes.load(ownerId, id);
           throw error;
         });
-        return await this.assign(ownerId, id, { kind, vectors, hash, bytes, key, scale, base: weightsName(base) });
+        return await this.assign(ownerId, id, {
+          kind,
+          vectors,
+          note,
+          hash,
+          bytes,
+          key,
+          scale,
+          base: weightsName(base),
+        });
       } finally {
         await rm(path, { force: true });
       }
@@ -131,7 +142,7 @@ export class FinetuneWeightsService implements OnApplicationBootstrap {
   }
 
   private async assign(ownerId: string, id: string, file: NewWeights): Promise<FinetuneDto> {
-    const { kind, vectors, hash, bytes, key, scale, base } = file;
+    const { kind, vectors, note, hash, bytes, key, scale, base } = file;
     try {
       const { finetune, oldKey } = await this.dataSource.transaction(async (manager) => {
         const before = await findOwned(manager, Finetune, ownerId, id, { lock: 'pessimistic_write' });
@@ -143,6 +154,7 @@ export class FinetuneWeightsService implements OnApplicationBootstrap {
           weightsBytes: bytes,
           weightsScale: scale,
           weightsBase: base,
+          weightsNote: note,
         };
         const change = { ...weights, status: 'ready', errorMessage: null } as const;
         await manager.update(Finetune, { id }, change);

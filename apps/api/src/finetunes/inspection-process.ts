@@ -1,4 +1,4 @@
-import { inspectWeights, OnnxModelError, WeightsError } from '@app/diffusion';
+import { inspectWeights, ModelFolderError, WeightsError } from '@app/diffusion';
 import type { ErrorCode } from '@app/domain';
 import { serveWork } from '../defence/serve-work';
 
@@ -10,18 +10,17 @@ export interface InspectionOrder {
 
 /** The properties of the file, or why it was rejected. */
 export type Inspection =
-  /** `tokens`: embeddings of a textual inversion. */
-  | { outcome: 'accepted'; kind: 'lora' | 'textual_inversion'; tokens?: number }
+  /** `tokens`: embeddings of a textual inversion; `note`: what was assumed, for people. */
+  | { outcome: 'accepted'; kind: 'lora' | 'textual_inversion'; tokens?: number; note?: string }
   | { outcome: 'refused'; code: ErrorCode<'unprocessable'>; message: string }
   | { outcome: 'tooLarge' };
 
 serveWork(async ({ path, modelFolder }: InspectionOrder): Promise<Inspection> => {
   try {
-    const { kind, tokens } = await inspectWeights(path, modelFolder);
-    return { outcome: 'accepted', kind, ...(tokens !== undefined && { tokens }) };
+    return { outcome: 'accepted', ...(await inspectWeights(path, modelFolder)) };
   } catch (error) {
     if (error instanceof WeightsError) return { outcome: 'refused', code: error.code, message: error.message };
-    if (error instanceof OnnxModelError)
+    if (error instanceof ModelFolderError)
       return { outcome: 'refused', code: 'ModelBroken', message: 'The model of the Fine-Tune cannot be read.' };
     // V8's message for an array that does not fit into memory.
     if (error instanceof RangeError) return { outcome: 'tooLarge' };

@@ -133,6 +133,7 @@ export const baselineSql = `
     weights_bytes bigint,
     weights_scale double precision NOT NULL DEFAULT 1,
     weights_base varchar(128),
+    weights_note text,
     created_at timestamptz(3) NOT NULL,
     CONSTRAINT finetunes_pkey PRIMARY KEY (id)
   );

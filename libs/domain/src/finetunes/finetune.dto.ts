@@ -125,7 +125,7 @@ export class FinetuneDto {
   @TextOrNull() error_message: string | null;
 
   @TextOrNull(
-    'A sentence for people about what is left to do before it is drawn as it is meant to be: where it has no weights, where it is `stale`, or after `images_url`. Null if nothing is.',
+    'A sentence for people about what is left to do before it is drawn as it is meant to be: where it has no weights, where it is `stale`, after `images_url`, or where something about its weights had to be assumed. Null if nothing is.',
   )
   note: string | null;
 
@@ -134,6 +134,7 @@ export class FinetuneDto {
   /** @param base `<model>@<hash>` of the model that draws it now; undefined if there is none. */
   static from(finetune: Finetune, base: string | undefined): FinetuneDto {
     const isStale = finetune.isStale(base);
+    const note = finetune.weightsHash === null ? noWeightsNote(finetune.id) : finetune.weightsNote;
     return {
       id: finetune.id,
       title: finetune.title,
@@ -144,7 +145,7 @@ export class FinetuneDto {
       weights: weightsOf(finetune),
       metadata: finetune.metadata,
       error_message: finetune.errorMessage,
-      note: isStale ? staleNote(finetune, base) : finetune.weightsHash === null ? noWeightsNote(finetune.id) : null,
+      note: isStale ? staleNote(finetune, base) : note,
       created_at: finetune.createdAt.toISOString(),
     };
   }

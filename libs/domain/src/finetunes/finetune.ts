@@ -41,6 +41,9 @@ export class Finetune {
    * `<model>@<hash>` of the base model that the weights were checked against; null for those from before it was stored.
    */
   @Column('varchar', { length: 128, nullable: true }) weightsBase: string | null;
+
+  /** What was assumed of the weights, for people. */
+  @Column('text', { nullable: true }) weightsNote: string | null;
   @Column({ type: 'timestamptz', precision: 3 }) createdAt: Date;
 
   /**
