@@ -16,6 +16,8 @@ import type { DrawnModel, FinetuneWeights } from './engine-protocol';
 
 /** What all adapters may take together. */
 const keptBytes = 256 * 2 ** 20;
+/** What an adapter counts for at least, so that there is a number of those whose weights stay in their files. */
+const leastBytes = 2 ** 20;
 /** A file that is as old is what a crash has left behind. */
 const leftAfterMs = 24 * 3_600_000;
 
@@ -87,7 +89,7 @@ export class Adapters {
     this.kept.set(id, kept);
     try {
       const adapter = await kept.adapter;
-      kept.bytes = adapter.loaded.bytes;
+      kept.bytes = Math.max(leastBytes, adapter.loaded.bytes);
       this.forget();
       return adapter;
     } catch (error) {
@@ -109,8 +111,14 @@ export class Adapters {
     const write = async (): Promise<string> => {
       await mkdir(this.folder, { recursive: true });
       const file = join(this.folder, `${randomUUID()}.safetensors`);
-      await writeMerged(fitted, scale, file);
-      return file;
+      try {
+        await writeMerged(fitted, scale, file);
+        return file;
+      } catch (error) {
+        this.changed.delete(key);
+        await rm(file, { force: true });
+        throw error;
+      }
     };
     const file = this.changed.get(key) ?? write();
     this.changed.set(key, file);

@@ -91,14 +91,9 @@ export class DrawingInProgress {
     return sum(this.pictures, ({ rows, trajectory }) => rows * trajectory.totalSteps);
   }
 
-  /** Equal for calls that take equally long. */
-  get callKind(): string {
-    return `${this.kind} ${this.ranks}`;
-  }
-
   /** Milliseconds of a row at present; 0 until that is measured. */
   get rowMs(): number {
-    return this.times.rowMs(this.callKind);
+    return this.times.rowMs(this.kind);
   }
 
   /** Milliseconds of the device that it still needs, as far as they are known. */

@@ -94,12 +94,12 @@ export class EngineLoop {
   }
 
   /** Rows of the next call with this drawing: what memory allows, and what makes a row cheaper. */
-  private mostRows({ model, task: { request }, callKind, pictures: [{ rows }] }: DrawingInProgress): number {
+  private mostRows({ model, task: { request }, kind, pictures: [{ rows }] }: DrawingInProgress): number {
     const { widths } = model.pipeline.facts;
     const bytes = this.models.bytesForUnet(model, { vaeDecoder: decodeBytes(widths, request) });
     const fitting = Math.max(1, Math.floor(bytes / bytesPerRow(widths, request)));
     const inCall = hasCallsInPowersOfTwo(this.options.device) ? powerOfTwoUpTo(fitting) : fitting;
-    return Math.min(inCall, this.times.mostRows(callKind, rows));
+    return Math.min(inCall, this.times.mostRows(kind, rows));
   }
 
   private async step(batch: Batch): Promise<void> {
@@ -112,11 +112,9 @@ export class EngineLoop {
       await this.models.reserve(first.model, { unet: bytes });
       await unet.step(pictures.map(({ trajectory }) => trajectory));
     });
-    // A picture without adapters takes the time of those that it goes with.
-    const { callKind } = (batch.find(({ drawing }) => drawing.ranks !== '') ?? batch[0]).drawing;
     if (error !== undefined)
-      return this.stepFailed(batch, error, () => this.times.halve(callKind, rows, pictures[0].rows));
-    this.times.noteCall(callKind, rowsOfCall, ms);
+      return this.stepFailed(batch, error, () => this.times.halve(first.kind, rows, pictures[0].rows));
+    this.times.noteCall(first.kind, rowsOfCall, ms);
     this.report({ type: 'stepped', drawings: batch.length, pictures: pictures.length, rows, stepMs: ms });
     for (const { drawing } of batch) drawing.isSuspect = false;
     this.tell(batch.map(({ drawing }) => drawing));
