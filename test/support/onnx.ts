@@ -1,16 +1,7 @@
-import {
-  asMessage,
-  bytesField,
-  type Field,
-  readFields,
-  readInt,
-  readText,
-  varintField,
-} from '../../libs/diffusion/src/onnx/protobuf';
-import { BufferSource } from '../../libs/diffusion/src/tensor/byte-source';
+import { bytesField, varintField } from '../../libs/diffusion/src/onnx/protobuf';
 
 // Numbers of fields and types are those of onnx.proto.
-const [float, int64] = [1, 7];
+const float = 1;
 const attributeTypes = { int: 2, ints: 7 };
 
 /** The graph that a test needs. */
@@ -89,12 +80,6 @@ export function encodeWeights(name: string, dims: number[], valueOf: (index: num
   return { name, dims, dataType: float, raw: new Uint8Array(values.buffer) };
 }
 
-/** A list of integers in int64. */
-export function encodeIntegers(name: string, values: number[]): InitializerToWrite {
-  const raw = new Uint8Array(BigInt64Array.from(values, BigInt).buffer);
-  return { name, dims: [values.length], dataType: int64, raw };
-}
-
 function encodeOne({ op, name = '', inputs, outputs, ints = {}, int = {} }: NodeToWrite): Buffer {
   const attributes = [
     ...Object.entries(ints).map(([key, values]) => [
@@ -138,84 +123,4 @@ function encodeValue(value: string | Value, type = float): Buffer {
   );
   const tensor = message([varintField(1, type), bytesField(2, message(dims))]);
   return message([bytesField(1, value.name), bytesField(2, bytesField(1, tensor))]);
-}
-
-/** Says what takes the place of a field; without an answer it stays. */
-type Change = (field: Field) => Buffer | undefined;
-/** Copies a field with changes inside. */
-type Copy = (field: Field, inner: Change) => Buffer;
-
-/** A copy of a model, with other fields in its graph, and some more. */
-function withGraph(model: Buffer, change: (source: BufferSource, copied: Copy) => Change, more: Buffer[] = []) {
-  const source = new BufferSource(model);
-  const copied: Copy = (field, inner) => {
-    const fields = [...readFields(source, asMessage(field).begin, field.end)];
-    return message(fields.map((one) => inner(one) ?? model.subarray(one.tagBegin, one.end)));
-  };
-  const whole: Field = { number: 0, wire: 'bytes', tagBegin: 0, begin: 0, end: model.length };
-  return copied(whole, (field) =>
-    field.number === 7 ? bytesField(7, message([copied(field, change(source, copied)), ...more])) : undefined,
-  );
-}
-
-/** A copy of an ONNX model with other shapes for inputs and outputs, by name. */
-export function withShapes(model: Buffer, shapes: Record<string, Value['shape']>): Buffer {
-  return withGraph(model, (source) => (field) => {
-    if (field.number !== 11 && field.number !== 12) return undefined;
-    const child = (of: Field, number: number): Field =>
-      [...readFields(source, of.begin, of.end)].find((inner) => inner.number === number)!;
-    const name = readText(source, child(field, 1));
-    if (!(name in shapes)) return undefined;
-    const type = readInt(source, child(child(child(field, 2), 1), 1));
-    return bytesField(field.number, encodeValue({ name, shape: shapes[name] }, type));
-  });
-}
-
-/**
- * A copy of a U-Net that needs more memory than any machine can address as soon as a call has so many rows: it fills
- * and discards `min(rows, at) ^ exponent` numbers, which must be few for fewer rows.
- */
-export function failingAtRows(unet: Buffer, at: number, exponent: number): Buffer {
-  return extended(unet, { out_sample: 'prediction' }, { first: 0, row_limit: at, exponent }, [
-    encodeNode('Shape', ['sample'], 'sample_shape'),
-    encodeNode('Gather', ['sample_shape', 'first'], 'row_count'),
-    encodeNode('Min', ['row_count', 'row_limit'], 'limited'),
-    encodeNode('Pow', ['limited', 'exponent'], 'number_count'),
-    encodeNode('ConstantOfShape', ['number_count'], 'numbers'),
-    encodeNode('ReduceMax', ['numbers'], 'zero'),
-    encodeNode('Add', ['prediction', 'zero'], 'out_sample'),
-  ]);
-}
-
-/** A copy of a U-Net that takes a timestep per row and gives every row the first of them. */
-export function usingFirstTimestep(unet: Buffer): Buffer {
-  return extended(unet, { timestep: 'first_timestep' }, { first: 0 }, [
-    encodeNode('Gather', ['timestep', 'first'], 'first_timestep'),
-  ]);
-}
-
-/**
- * Adds to a graph lists of one int64, and nodes, which are run when they can.
- * @param renamed names that its own nodes read or write
- */
-function extended(
-  model: Buffer,
-  renamed: Record<string, string>,
-  numbers: Record<string, number>,
-  nodes: NodeToWrite[],
-): Buffer {
-  const change =
-    (source: BufferSource, copied: Copy): Change =>
-    (node) => {
-      const rename: Change = (field) => {
-        const name = field.number <= 2 ? renamed[readText(source, field)] : undefined;
-        return name === undefined ? undefined : bytesField(field.number, name);
-      };
-      return node.number === 1 ? bytesField(1, copied(node, rename)) : undefined;
-    };
-  const initializers = Object.entries(numbers).map(([name, value]) => encodeIntegers(name, [value]));
-  return withGraph(model, change, [
-    ...nodes.map((node) => bytesField(1, encodeOne(node))),
-    ...initializers.map((initializer) => bytesField(5, encodeInitializer(initializer))),
-  ]);
 }

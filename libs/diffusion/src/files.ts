@@ -1,5 +1,4 @@
 /** Reads a model's files without loading a runtime, for processes that do not draw. */
-export { weightsKind } from './adapters/adapter-file';
 export { cures, inOneLine, ModelFolderError } from './errors';
 export type { FamilyName, ModelKind } from './families/family';
 export {
@@ -9,8 +8,8 @@ export {
   problemsOfDefaults,
   readModelDefaults,
 } from './families/model-defaults';
-export { entriesBelow, isNoFile, isSpecial, readJsonFile } from './families/model-files';
-export { type ModelFolder, readModelFolder, readModelIndex } from './families/model-folder';
+export { entriesBelow, isNoFile, isSpecial } from './families/model-files';
+export { readModelFolder, readModelIndex } from './families/model-folder';
 export { vaeFile } from './families/model-parts';
 export { problemsOfSchedulers, type SchedulerProblems } from './families/model-scheduler';
 export { type AspectRatio, sizeOfPicture } from './families/sizes';

@@ -2,8 +2,8 @@ import { isFiniteTensor, readFloats } from '../safetensors/safetensors';
 import { readSafetensorsHeader, SafetensorsError, type SafetensorsInfo } from '../safetensors/safetensors-header';
 import { type ByteSource, withFile } from '../tensor/byte-source';
 import { byteLength, type NamedTensor, type TensorType } from '../weights/named-tensor';
-import { type Adapter, type AdapterKind, type AdapterLayer, canonicalName } from './adapter';
-import { type Factor, isAdapterKey, parseKey, refuseOtherFiles } from './keys';
+import { type Adapter, type AdapterLayer, canonicalName } from './adapter';
+import { type Factor, parseKey, refuseOtherFiles } from './keys';
 import { readScaling } from './scaling';
 import { malformed, quote, shapeText } from './weights-error';
 import { isBundledWord, isTextualInversion, readWords } from './words';
@@ -87,20 +87,5 @@ export function assertFinite({ layers, words }: Adapter, source: ByteSource): vo
     const { name, type: dtype, shape, offset: begin } = tensor;
     if (!isFiniteTensor(source, { dtype, shape: [...shape], begin, end: begin + byteLength(tensor) }))
       throw malformed(`The tensor ${quote(name)} has values that are not finite.`);
-  }
-}
-
-/**
- * What a safetensors file was trained as, also where it fits no model of here; undefined if it is neither, such as a
- * checkpoint, or no such file.
- */
-export async function weightsKind(file: string): Promise<AdapterKind | undefined> {
-  try {
-    const { tensors } = await withFile(file, readSafetensorsHeader);
-    if (isTextualInversion(tensors)) return 'textual_inversion';
-    return [...tensors.keys()].some(isAdapterKey) ? 'lora' : undefined;
-  } catch (error) {
-    if (error instanceof SafetensorsError) return undefined;
-    throw error;
   }
 }
