@@ -193,8 +193,10 @@ describe('the inference worker', () => {
 
   it('fails a task alone that ends the thread of its engine', async () => {
     const add = (values: DrawingValues) => bench.addTask({ ownerId: newIdentifier(), steps: 4, ...values });
-    const before = [await add({}), await add({}), await add({ prompt: 'a killer' }), await add({}), await add({})];
-    const killer = before[2];
+    // The others take longer than the killer, so that it finds them being drawn.
+    const others = { steps: 40 };
+    const killer = await add({ prompt: 'a killer' });
+    const before = [killer, await add(others), await add(others), await add(others), await add(others)];
     await startWorker(bench, { threadFile: faultyThread('killer') });
     await until(async () => (await bench.taskOf(killer.id)).deaths > 0, 'the thread ended');
     const after = [await add({}), await add({})];
