@@ -44,7 +44,7 @@ describe(rethrowPassing.name, () => {
 });
 
 describe('ModelSession.open', () => {
-  const graph: PlacedGraph = { file: path, bytes: new Uint8Array(0), folder: '/models' };
+  const graph: PlacedGraph = { file: path, bytes: new Uint8Array(0), folder: '/models', widenedBytes: 0 };
   afterEach(() => jest.restoreAllMocks());
 
   it('says that a model is broken only if its graph is', async () => {

@@ -1,6 +1,7 @@
 import { realpathSync } from 'node:fs';
 import { dirname, parse, relative, sep } from 'node:path';
 import { encodeGraph, type Graph } from '../graph/graph';
+import { countOf } from '../weights/named-tensor';
 
 /** A graph that can be opened. */
 export interface PlacedGraph {
@@ -10,6 +11,8 @@ export interface PlacedGraph {
   bytes: Uint8Array;
   /** The folder that the names of its weights' files are below. */
   folder: string;
+  /** Bytes that its weights in half precision take in float32. */
+  widenedBytes: number;
 }
 
 /** The graph with the places of its weights: they are read where they are, wherever that is. */
@@ -19,7 +22,9 @@ export function placeGraph(graph: Graph, file: string): PlacedGraph {
   const real = new Map([...new Set(weights)].map((path) => [path, realpathSync(path)]));
   const folder = commonFolder([...real.values()]) ?? dirname(file);
   const locations = [...real].map(([path, at]) => [path, relative(folder, at).replaceAll(sep, '/')] as const);
-  return { file, bytes: encodeGraph(graph, new Map(locations)), folder };
+  const widened = [...graph.initializers.values()].filter((one) => 'file' in one && one.type !== 'F32');
+  const widenedBytes = widened.reduce((sum, { shape }) => sum + 4 * countOf(shape), 0);
+  return { file, bytes: encodeGraph(graph, new Map(locations)), folder, widenedBytes };
 }
 
 function commonFolder([first, ...others]: readonly string[]): string | undefined {
