@@ -8,7 +8,8 @@ import { type FinetuneJson, makeFinetune, makePrompts, type ProblemJson } from '
 import { ofSuite, ofTest } from '../support/of-suite';
 import { until } from '../support/until';
 
-const lora = join(__dirname, '..', 'golden', 'models', 'lora', 'zwx-robot-diffusers.safetensors');
+/** It says its alphas, so nothing is assumed of it. */
+const lora = join(__dirname, '..', 'golden', 'models', 'lora', 'zwx-robot-kohya.safetensors');
 
 describe('Fine-Tunes', () => {
   const models = mkdtempSync(join(tmpdir(), 'darkroom-models-'));

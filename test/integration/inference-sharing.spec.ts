@@ -160,13 +160,15 @@ describe('requests that one engine draws side by side', () => {
     const tuned = files.map((file, i): Partial<Drawing> => {
       return { adapters: [{ kind: 'lora', file, hash: `${i}`, scale: 1 - i / 8, token: '' }] };
     });
-    const both = await Promise.all([0, 1].map((seed) => draw({ seed }, tuned[seed])));
+    // So long that each is still being drawn when the files of the others have been read.
+    const drawn = (seed: number, rest: Partial<Drawing>) => draw({ seed, numInferenceSteps: 30 }, rest);
+    const both = await Promise.all([0, 1].map((seed) => drawn(seed, tuned[seed])));
     expect(Math.max(...steps.map(({ drawings }) => drawings))).toBe(2);
     const all = [...tuned, {}, {}];
-    const pictures = await Promise.all(all.map((rest, seed) => draw({ seed }, { owner: `owner ${seed}`, ...rest })));
+    const pictures = await Promise.all(all.map((rest, seed) => drawn(seed, { owner: `owner ${seed}`, ...rest })));
     expect(pictures.slice(0, 2)).toStrictEqual(both);
-    for (const [seed, rest] of all.entries()) expect(pictures[seed]).toStrictEqual(await draw({ seed }, rest));
-    const [plain, ...others] = await Promise.all([{}, ...tuned].map((rest) => draw({ seed: 1 }, rest)));
+    for (const [seed, rest] of all.entries()) expect(pictures[seed]).toStrictEqual(await drawn(seed, rest));
+    const [plain, ...others] = await Promise.all([{}, ...tuned].map((rest) => drawn(1, rest)));
     for (const other of others) expect(other).not.toStrictEqual(plain);
   });
 
