@@ -187,7 +187,6 @@ const page = {
   },
 };
 const pageClient = { files: ['apps/web/src/service/client.ts'], rules: { 'no-restricted-imports': 'off' } };
-
 export default tseslint.config(
   {
     ignores: [
