@@ -41,6 +41,22 @@ export type { PlacedGraph } from './sessions/placed-graph';
 export { NotFiniteError, type RgbImage } from './tensor/planes';
 export { ClipTokenizer } from './tokenizer/clip-tokenizer';
 export { type PictureTexts, rowsOfTexts } from './tokenizer/prompt-chunks';
+export {
+  foreseenBytes,
+  type ForeseenBytes,
+  type GateFigures,
+  type GateResult,
+  judge,
+  Trainer,
+  type TrainerLoad,
+  type TrainingDefaults,
+  type TrainingForm,
+  type TrainingPicture,
+  type TrainingSettings,
+  trainingSettings,
+  type TrainingStep,
+} from './training';
 export { hasCallsInPowersOfTwo, powerOfTwoUpTo } from './unet/unet';
 export { TiledUpscaler, UpscalerError } from './upscaling/tiled-upscaler';
+export { type LatentDistribution, VaeEncoder } from './vae/vae-encoder';
 export { WeightsFileError } from './weights/named-tensor';

@@ -1,0 +1,83 @@
+import type { ModelFolder } from '../families/model-folder';
+
+/** How an adapter is trained. The same settings, pictures and model give the same weights, on one kind of device. */
+export interface TrainingSettings {
+  steps: number;
+  /** All that is random follows from it and from the number of the step. */
+  seed: number;
+  /** Rank of each layer's factors. */
+  rank: number;
+  /** Which layers of the U-Net are trained: those of attention, or all that a transformer or residual block has. */
+  layers: 'attention' | 'all';
+  /** Highest rate of AdamW: it rises to this, and then falls with a cosine. */
+  learningRate: number;
+  /** Steps in which the rate rises. */
+  warmupSteps: number;
+  /** Pictures of a step. */
+  batch: number;
+  /** Edge in pixels of square pictures. */
+  size: number;
+  /** Whether a picture may be shown as in a mirror, half of the times. Wrong for writing, and for left and right. */
+  flips: boolean;
+  /** How often a picture is shown without its caption. */
+  captionDropout: number;
+  /** Bound of the loss's weight by signal and noise; 0 is none. Source: Hang et al. (2023), "min-SNR". */
+  minSnrGamma: number;
+  /** Share of noise that all positions of a channel have in common; 0 is none. */
+  offsetNoise: number;
+  /** Texts of pictures that the base draws itself, and is shown again so that it does not forget them. */
+  priorPrompts: readonly string[];
+  /** How often such a picture is shown in place of a given one. */
+  priorShare: number;
+  /**
+   * What is kept of a step until its gradients are there: all of it, or the inputs of each block, which are then computed
+   * again. That takes a third longer, and far less memory.
+   */
+  form: TrainingForm;
+}
+
+export type TrainingForm = 'plain' | 'recomputed';
+
+/** What a model's `darkroom.json` may say of training. */
+export type TrainingDefaults = Partial<
+  Pick<
+    TrainingSettings,
+    'steps' | 'rank' | 'layers' | 'learningRate' | 'batch' | 'size' | 'priorPrompts' | 'priorShare'
+  >
+>;
+
+/** Steps for each picture, and their bounds, where neither caller nor model says how many. */
+const stepsOfPicture = 100;
+const [fewestSteps, mostSteps] = [500, 3000];
+
+/** The settings of a training: what the caller says, then the model, then what is usual. */
+export function trainingSettings(
+  { nativeSize }: Pick<ModelFolder, 'nativeSize'>,
+  pictures: number,
+  given: Partial<TrainingSettings>,
+  ofModel: TrainingDefaults = {},
+): TrainingSettings {
+  const said = { ...defined(ofModel), ...defined(given) };
+  const steps = said.steps ?? Math.min(mostSteps, Math.max(fewestSteps, stepsOfPicture * pictures));
+  return {
+    steps,
+    seed: 0,
+    rank: 8,
+    layers: 'attention',
+    learningRate: 1e-4,
+    warmupSteps: Math.min(50, Math.ceil(steps / 10)),
+    batch: 1,
+    size: Math.min(nativeSize, 512),
+    flips: false,
+    captionDropout: 0.05,
+    minSnrGamma: 5,
+    offsetNoise: 0,
+    priorPrompts: [],
+    priorShare: 0.3,
+    form: 'plain',
+    ...said,
+  };
+}
+
+const defined = <T extends object>(values: T): T =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as T;
