@@ -1,4 +1,4 @@
-export type { AdaptedPart, FittedAdapter } from './adapters/adapter';
+export type { FittedAdapter } from './adapters/adapter';
 export { readAdapter } from './adapters/adapter-file';
 export { fitAdapter } from './adapters/fit-adapter';
 export { inspectWeights } from './adapters/inspect-weights';
@@ -17,11 +17,10 @@ export type { FamilyName, ModelKind } from './families/family';
 export { type ModelFolder, readModelFolder } from './families/model-folder';
 export { type AspectRatio, sizeOfPicture } from './families/sizes';
 export { identityModel } from './graph/graph';
-export { OnnxModelError } from './onnx/onnx-model';
 export { type AdapterUse, loadAdapter, type LoadedAdapter } from './pipelines/applied-adapters';
 export { type ModelFacts, modelWidths, type ModelWidths } from './pipelines/model-facts';
-export { graphsOf, type ModelGraphs } from './pipelines/model-parts';
-export { kindOf, type Renderer } from './pipelines/renderer';
+export { graphsOf } from './pipelines/model-parts';
+export { kindOf } from './pipelines/renderer';
 export { ranksOf } from './pipelines/row-adapters';
 export { StableDiffusionPipeline } from './pipelines/stable-diffusion-pipeline';
 export type { TextToImageRequest } from './pipelines/text-to-image-request';
@@ -29,18 +28,11 @@ export { Trajectory } from './pipelines/trajectory';
 export { SafetensorsError } from './safetensors/safetensors-header';
 export { type SchedulerName, schedulerNames } from './schedulers';
 export { defaultSpinUs, type Device, executionProviders, gpuIndex, providerOf, spinning } from './sessions/device';
-export { isGraphFault } from './sessions/graph-fault';
-export {
-  asOutOfMemory,
-  type GraphSession,
-  type LoadOptions,
-  ModelSession,
-  type Tensors,
-} from './sessions/model-session';
+export { asOutOfMemory, type LoadOptions, ModelSession, type Tensors } from './sessions/model-session';
 export type { PlacedGraph } from './sessions/placed-graph';
 export { NotFiniteError, type RgbImage } from './tensor/planes';
 export { ClipTokenizer } from './tokenizer/clip-tokenizer';
-export { type PictureTexts, rowsOfTexts } from './tokenizer/prompt-chunks';
+export { rowsOfTexts } from './tokenizer/prompt-chunks';
 export {
   foreseenBytes,
   type ForeseenBytes,
@@ -59,4 +51,3 @@ export {
 export { hasCallsInPowersOfTwo, powerOfTwoUpTo } from './unet/unet';
 export { TiledUpscaler, UpscalerError } from './upscaling/tiled-upscaler';
 export { type LatentDistribution, VaeEncoder } from './vae/vae-encoder';
-export { WeightsFileError } from './weights/named-tensor';

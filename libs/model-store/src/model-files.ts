@@ -141,7 +141,8 @@ const whyNot = 'which runs code when it is read';
 const partPath = /^([^/]+\/)?unet\/[^/]+\.(onnx|safetensors|bin)$/;
 
 /** What a model may have outside the folder of its graphs. */
-const shared = /^(model_index\.json|preview\.json|darkroom\.json|(scheduler|tokenizer)\/.*)$/;
+const shared =
+  /^(model_index\.json|preview\.json|darkroom\.json|vae\.safetensors|(scheduler|tokenizer|tokenizer_2)\/.*)$/;
 
 /**
  * Finds where in a repository or folder the model lies: at its root, or one folder below, such as `onnx/`; what that

@@ -81,7 +81,7 @@ export interface paths {
         };
         /**
          * List the installed models, by name
-         * @description Those that can be drawn with, their own defaults, and the names that they stand in for.
+         * @description Installed models that can be drawn with, their own defaults, and the names that they stand in for.
          */
         get: operations["listModels"];
         put?: never;

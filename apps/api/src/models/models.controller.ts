@@ -14,7 +14,7 @@ export class ModelsController {
   @ApiReads('listModels', 'List the installed models, by name', {
     reply: ModelDto,
     replyIsArray: true,
-    description: 'Those that can be drawn with, their own defaults, and the names that they stand in for.',
+    description: 'Installed models that can be drawn with, their own defaults, and the names that they stand in for.',
   })
   findAll(): Promise<ModelDto[]> {
     return this.models.findAll();

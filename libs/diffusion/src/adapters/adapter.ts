@@ -1,4 +1,4 @@
-import type { NamedTensor, NamedTensors } from '../weights/named-tensor';
+import type { NamedTensor } from '../weights/named-tensor';
 import type { PartName } from '../weights/original-names';
 import type { Factor } from './keys';
 import type { ScalingOf } from './scaling';
@@ -6,9 +6,6 @@ import type { ScalingOf } from './scaling';
 /** The parts of a model that an adapter can change. */
 export const adaptedParts = ['unet', 'text_encoder', 'text_encoder_2'] as const satisfies readonly PartName[];
 export type AdaptedPart = (typeof adaptedParts)[number];
-
-/** The weights of a model's parts, with diffusers' names. */
-export type ModelTensors = ReadonlyMap<PartName, NamedTensors>;
 
 export type AdapterKind = 'lora' | 'textual_inversion';
 

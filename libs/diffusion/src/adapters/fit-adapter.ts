@@ -1,13 +1,6 @@
 import { countOf } from '../weights/named-tensor';
-import type {
-  AdaptedPart,
-  Adapter,
-  AdapterLayer,
-  FittedAdapter,
-  LowRankLayer,
-  MergedTensor,
-  ModelTensors,
-} from './adapter';
+import type { AdaptedPart, Adapter, AdapterLayer, FittedAdapter, LowRankLayer, MergedTensor } from './adapter';
+import type { PartTensors } from '../families/family';
 import { type Delta, deltasOf, type Pair } from './deltas';
 import { LayerNames, type Place } from './layer-names';
 import { magnitudeOf, mergedTensor } from './merged-tensor';
@@ -41,7 +34,7 @@ const assumption =
  * changes a weight, so that the model's size and the ranks bound all further work.
  * @throws WeightsError if the model lacks a layer or has it in another shape, or if the file is malformed
  */
-export function fitAdapter(adapter: Adapter, model: ModelTensors): FittedAdapter {
+export function fitAdapter(adapter: Adapter, model: PartTensors): FittedAdapter {
   const names = new LayerNames(model);
   const layers = new Map<AdaptedPart, Map<string, LowRankLayer>>();
   const merged = new Map<AdaptedPart, Map<string, MergedTensor>>();
@@ -94,7 +87,7 @@ function entriesOf<T>(parts: Map<AdaptedPart, Map<string, T>>, part: AdaptedPart
 }
 
 /** The first of some places that has tensors for all changes, in their shapes if there is one, and these tensors. */
-function siteOf(places: readonly Place[], deltas: ReturnType<typeof deltasOf>, model: ModelTensors) {
+function siteOf(places: readonly Place[], deltas: ReturnType<typeof deltasOf>, model: PartTensors) {
   const sites = places.flatMap(({ part, path }) => {
     const bases = deltas.flatMap(([parameter]) => model.get(part)?.get(`${path}.${parameter}`) ?? []);
     return bases.length === deltas.length ? [{ part, path, bases }] : [];
@@ -130,7 +123,7 @@ const familyWidths: readonly [RegExp, Readonly<Record<number, string>>][] = [
 ];
 
 /** The end of a sentence about a layer that does not fit: for which other models the file probably is. */
-function hintOf({ layers }: Adapter, model: ModelTensors): string {
+function hintOf({ layers }: Adapter, model: PartTensors): string {
   const own = [...(model.get('unet') ?? [])].find(([name]) => name.endsWith('attn2.to_k.weight'))?.[1].shape[1];
   for (const [pattern, families] of familyWidths)
     for (const [name, { factors }] of layers) {

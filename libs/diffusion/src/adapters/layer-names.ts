@@ -1,5 +1,6 @@
 import { diffusersUnetPath } from '../weights/original-names';
-import { type AdaptedPart, adaptedParts, canonicalName, type ModelTensors } from './adapter';
+import { type AdaptedPart, adaptedParts, canonicalName } from './adapter';
+import type { PartTensors } from '../families/family';
 import { malformed, misfit, quote, type WeightsError } from './weights-error';
 
 /** A layer of a model. */
@@ -50,7 +51,7 @@ export class LayerNames {
   private readonly longest: number = 0;
   private readonly layersPerLevel: number;
 
-  constructor(model: ModelTensors) {
+  constructor(model: PartTensors) {
     for (const part of adaptedParts) {
       const tensors = model.get(part);
       if (!tensors) continue;

@@ -1,6 +1,7 @@
 import type { SafetensorsInfo } from '../safetensors/safetensors-header';
 import { type NamedTensor, readValues } from '../weights/named-tensor';
-import type { AdaptedPart, AdapterWord, LearnedWord, ModelTensors } from './adapter';
+import type { AdaptedPart, AdapterWord, LearnedWord } from './adapter';
+import type { PartTensors } from '../families/family';
 import { isAdapterKey } from './keys';
 import { malformed, misfit, quote, shapeText, unsupported } from './weights-error';
 
@@ -64,7 +65,7 @@ export function readWords(keys: readonly string[], named: (key: string) => Named
 }
 
 /** @throws WeightsError if a text encoder of the model has embeddings of another width, or none are there for it */
-export function fitWord({ word, vectors }: AdapterWord, model: ModelTensors): LearnedWord {
+export function fitWord({ word, vectors }: AdapterWord, model: PartTensors): LearnedWord {
   const encoders = (['text_encoder', 'text_encoder_2'] as const).filter((part) => model.has(part));
   const fitted = new Map<AdaptedPart, () => Promise<Float32Array>>();
   const counts = new Set<number>();
