@@ -18,6 +18,8 @@ const directions = {
     queue: ['config', 'database', 'domain', 'observability', 'process'],
     tasks: ['config', 'database', 'domain', 'observability', 'process', 'queue'],
     'model-store': ['diffusion', 'process'],
+    remote: ['domain', 'process'],
+    pictures: ['config', 'diffusion', 'domain', 'observability', 'process', 'remote', 'storage'],
   },
   'apps/api/src': {
     docs: [],
@@ -27,6 +29,7 @@ const directions = {
     models: ['defence', 'docs', 'http'],
     generations: ['defence', 'docs', 'files', 'http', 'models'],
     collections: ['defence', 'docs', 'files', 'http'],
+    uploads: ['defence', 'docs', 'files', 'http'],
     finetunes: ['collections', 'defence', 'docs', 'files', 'generations', 'http', 'models'],
     webhooks: ['docs', 'finetunes', 'generations', 'http'],
     events: ['defence', 'docs', 'finetunes', 'generations', 'http'],
@@ -231,15 +234,9 @@ export default tseslint.config(
   {
     files: ['**/*.mjs', '**/*.cjs', '**/*.js'],
     languageOptions: {
-      globals: {
-        process: 'readonly',
-        console: 'readonly',
-        URL: 'readonly',
-        require: 'readonly',
-        module: 'writable',
-        __dirname: 'readonly',
-        setTimeout: 'readonly',
-      },
+      globals: Object.fromEntries(
+        ['process', 'console', 'URL', 'require', 'module', '__dirname', 'setTimeout'].map((name) => [name, 'writable']),
+      ),
     },
   },
   freeOfFramework,

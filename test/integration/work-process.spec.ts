@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { getPriority } from 'node:os';
 import { join } from 'node:path';
 import { until } from '../support/until';
-import { type WorkError, WorkProcess } from '../../apps/api/src/defence/work-process';
+import { type WorkError, WorkProcess } from '@app/process';
 
 interface Order {
   deed: string;
@@ -114,7 +114,7 @@ describe(WorkProcess.name, () => {
       process.execPath,
       [
         '-e',
-        `const { WorkProcess } = require('./dist/apps/api/src/defence/work-process.js');
+        `const { WorkProcess } = require('./dist/libs/process/src/work-process.js');
          const work = new WorkProcess({ file: ${JSON.stringify(file)}, timeMs: 60000, heapMb: 64, residentMb: 400 });
          work.run({ deed: 'spin' });
          const [child] = work.children;

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Config, loadConfig } from '@app/config';
 import { ApiKey, newApiKeySecret, newIdentifier, newWebhookSecret } from '@app/domain';
+import { PictureDecoder } from '@app/pictures';
 import { createApi } from '../../apps/api/src/create-api';
 import { TokenCounter } from '../../apps/api/src/models/token-counter';
 import { WeightsInspector } from '../../apps/api/src/finetunes/weights-inspector';
@@ -55,6 +56,7 @@ export async function startTestApi(env: Record<string, string> = {}): Promise<Te
   // Threads and processes run compiled code, which the global set-up of the integration tests builds.
   TokenCounter.threadFile = join(process.cwd(), 'dist/apps/api/src/models/counting-thread.js');
   WeightsInspector.processFile = join(process.cwd(), 'dist/apps/api/src/finetunes/inspection-process.js');
+  PictureDecoder.processFile = join(process.cwd(), 'dist/libs/pictures/src/decoding-process.js');
   const database = await createTestDatabase();
   const dataDir = await mkdtemp(join(tmpdir(), 'darkroom-api-'));
   const backEnds = await startBackEnds(database, dataDir);

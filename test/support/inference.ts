@@ -7,6 +7,7 @@ import { DatabaseContact } from '@app/database';
 import { type DrawingTask, Image, isTerminated, newIdentifier } from '@app/domain';
 import { TaskIntake, Tasks, TaskSweep } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
+import { PictureDecoder } from '@app/pictures';
 import { openQueueConnection, openWakeUps, Transactions, type WakeUps } from '@app/queue';
 import { type ImageStorage, openImageStorage } from '@app/storage';
 import type { DataSource, EntityManager } from 'typeorm';
@@ -75,6 +76,7 @@ const quickDrawing = { prompt: 'a red circle on a blue background', steps: 3, se
 
 /** Sets up everything that a worker needs except the worker itself. */
 export async function createInferenceBench(environment: Record<string, string> = {}): Promise<InferenceBench> {
+  PictureDecoder.processFile = join(root, 'dist', 'libs', 'pictures', 'src', 'decoding-process.js');
   const database = await createTestDatabase();
   const dataDir = await mkdtemp(join(tmpdir(), 'darkroom-inference-'));
   const backEnds = await startBackEnds(database, dataDir);

@@ -1,7 +1,7 @@
 const { getPriority } = require('node:os');
 const { join } = require('node:path');
 const { setTimeout: delay } = require('node:timers/promises');
-const { serveWork } = require(join(process.cwd(), 'dist', 'apps', 'api', 'src', 'defence', 'serve-work.js'));
+const { serveWork } = require(join(process.cwd(), 'dist', 'libs', 'process', 'src', 'serve-work.js'));
 
 const kept = [];
 /** The actions of a test's `WorkProcess` child, one word per job. */

@@ -36,6 +36,8 @@ export interface Config {
   /** Whether the bundled demonstration model may stand in for a model that is not installed. */
   modelFallback: boolean;
   webhookAllowPrivate: boolean;
+  /** Whether pictures that requests name may come from private addresses. */
+  picturesAllowPrivate: boolean;
   /** Origins whose pages may call `/v1` and read pictures; `*` alone is any. */
   corsOrigins: string[];
   /** Its holder may read `/metrics` from anywhere; without it only this machine may. */

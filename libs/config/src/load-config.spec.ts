@@ -13,6 +13,7 @@ describe(loadConfig.name, () => {
       devices: 'auto',
       modelFallback: true,
       webhookAllowPrivate: false,
+      picturesAllowPrivate: false,
       rateLimitPerMinute: 600,
       maxQueuedPerKey: 1000,
       maxConcurrentPerKey: 0,

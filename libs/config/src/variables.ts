@@ -32,6 +32,7 @@ export const variables: Variables<Omit<Config, 's3' | 'publicUrl' | 'modelFallba
   engineStallSeconds: ['ENGINE_STALL_SECONDS', integer(1, 86_400), 900],
   inferenceMemoryMb: ['INFERENCE_MEMORY_MB', integer(256, 2 ** 24)],
   webhookAllowPrivate: ['WEBHOOK_ALLOW_PRIVATE', flag, false],
+  picturesAllowPrivate: ['PICTURES_ALLOW_PRIVATE', flag, false],
   corsOrigins: ['CORS_ORIGINS', origins, []],
   metricsToken: ['METRICS_TOKEN', token],
   rateLimitPerMinute: ['RATE_LIMIT_PER_MINUTE', integer(0, 1_000_000), 600],

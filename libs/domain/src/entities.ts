@@ -12,6 +12,7 @@ import { DrawableModel, InferenceWorker } from './inference-workers/inference-wo
 import { DailyUsage, RateBucket, StorageUse, Upload } from './api-keys/key-usage';
 import { SignInCode } from './sign-in/sign-in-code';
 import { Style } from './styles/style';
+import { PictureUse, UploadedPicture } from './uploads/uploaded-picture';
 import { WebhookAttempt } from './webhooks/webhook-attempt';
 import { WebhookDelivery } from './webhooks/webhook-delivery';
 
@@ -31,12 +32,14 @@ export const entities = [
   Image,
   Task,
   InferenceWorker,
+  PictureUse,
   RateBucket,
   ReadinessProbe,
   SignInCode,
   StorageUse,
   Style,
   Upload,
+  UploadedPicture,
   WebhookAttempt,
   WebhookDelivery,
 ];

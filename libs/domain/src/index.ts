@@ -27,6 +27,8 @@ export * from './sign-in/sign-in-code';
 export * from './styles/phrase';
 export * from './styles/style';
 export * from './styles/style-template';
+export * from './uploads/picture-url';
+export * from './uploads/uploaded-picture';
 export * from './webhooks/receiver-address';
 export * from './webhooks/webhook-attempt';
 export * from './webhooks/webhook-delivery';

@@ -16,5 +16,8 @@ export { processCommand } from './process-identity';
 export { Recurring } from './recurring';
 export { RecurringService } from './recurring.service';
 export { removeFrom } from './remove-from';
+export { serveWork } from './serve-work';
 export { DataFolderError, failureToStart, ListenError, misconfiguredExitCode, StartError } from './start-error';
 export type { ListenPlace } from './start-error';
+export { WorkError, WorkProcess } from './work-process';
+export type { WorkFailure } from './work-process';

@@ -19,3 +19,5 @@ export { countQueued, TaskIntake } from './task-intake';
 export { TaskSweep } from './task-sweep';
 export { Tasks } from './tasks';
 export { TasksModule } from './tasks.module';
+export { dropUploads, useUploads } from './uploads';
+export type { NamedPicture, NeededPictures } from './uploads';

@@ -862,7 +862,7 @@ export interface components {
          * @description Stable name of an error; docs/errors.md says what each means.
          * @enum {string}
          */
-        ErrorCode: "ValidationFailed" | "MalformedBody" | "PromptMissing" | "FineTuneNameMissing" | "FineTuneImagesMissing" | "FineTuneImagesNotEnough" | "IdempotencyKeyInvalid" | "BadRequest" | "Unauthorized" | "ScopeMissing" | "PublicCollection" | "GenerationNotFound" | "FineTuneNotFound" | "PromptNotFound" | "CollectionNotFound" | "StyleNotFound" | "DeliveryNotFound" | "KeyNotFound" | "ImageNotFound" | "RouteNotFound" | "MethodNotAllowed" | "BodyTimeout" | "UploadStalled" | "GenerationTerminated" | "IdempotencyKeyInUse" | "KeyInUse" | "KeyRevoked" | "BodyTooLarge" | "UnsupportedMediaType" | "ModelNotInstalled" | "ModelBroken" | "SchedulerUnsupported" | "ModelNeedsPicture" | "PromptDoesNotIncludeFineTuneName" | "PromptTooLong" | "TooManyPrompts" | "FineTuneStale" | "WeightsMissing" | "ScaleUnsupported" | "WeightsMalformed" | "WeightsDoNotFitModel" | "WeightsKindUnsupported" | "WeightsTooComplex" | "StorageFull" | "IdempotencyKeyReused" | "WebhookAddressRefused" | "GenerationFailed" | "GenerationUnfinished" | "RateLimited" | "TooManyRequests" | "QueueFull" | "TooManyUploads" | "RoomReserved" | "TooManyEventStreams" | "ListRunning" | "TooManyWaiting" | "InternalError" | "ServiceUnavailable";
+        ErrorCode: "ValidationFailed" | "MalformedBody" | "PromptMissing" | "FineTuneNameMissing" | "FineTuneImagesMissing" | "FineTuneImagesNotEnough" | "IdempotencyKeyInvalid" | "BadRequest" | "Unauthorized" | "ScopeMissing" | "PublicCollection" | "GenerationNotFound" | "FineTuneNotFound" | "PromptNotFound" | "CollectionNotFound" | "StyleNotFound" | "DeliveryNotFound" | "UploadNotFound" | "KeyNotFound" | "ImageNotFound" | "RouteNotFound" | "MethodNotAllowed" | "BodyTimeout" | "UploadStalled" | "GenerationTerminated" | "IdempotencyKeyInUse" | "KeyInUse" | "KeyRevoked" | "BodyTooLarge" | "UnsupportedMediaType" | "ModelNotInstalled" | "ModelBroken" | "SchedulerUnsupported" | "ModelNeedsPicture" | "PromptDoesNotIncludeFineTuneName" | "PromptTooLong" | "TooManyPrompts" | "FineTuneStale" | "WeightsMissing" | "ScaleUnsupported" | "WeightsMalformed" | "WeightsDoNotFitModel" | "WeightsKindUnsupported" | "WeightsTooComplex" | "PictureUnreadable" | "PictureNotFound" | "StorageFull" | "IdempotencyKeyReused" | "WebhookAddressRefused" | "GenerationFailed" | "GenerationUnfinished" | "RateLimited" | "TooManyRequests" | "QueueFull" | "TooManyUploads" | "RoomReserved" | "TooManyEventStreams" | "ListRunning" | "TooManyWaiting" | "InternalError" | "ServiceUnavailable";
         FieldProblem: {
             /**
              * @description RFC 6901 pointer into the body.
@@ -2652,7 +2652,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Well-formed, but impossible. Codes: `ModelNotInstalled`, `ModelBroken`, `SchedulerUnsupported`, `ModelNeedsPicture`, `PromptDoesNotIncludeFineTuneName`, `PromptNotFound`, `StyleNotFound`, `PromptTooLong`, `TooManyPrompts`, `FineTuneStale`, `WeightsMissing`, `ScaleUnsupported`, `WeightsMalformed`, `WeightsDoNotFitModel`, `WeightsKindUnsupported`, `WeightsTooComplex`, `StorageFull`, `IdempotencyKeyReused`, `WebhookAddressRefused`, `GenerationFailed`, `GenerationUnfinished`. */
+        /** @description Well-formed, but impossible. Codes: `ModelNotInstalled`, `ModelBroken`, `SchedulerUnsupported`, `ModelNeedsPicture`, `PromptDoesNotIncludeFineTuneName`, `PromptNotFound`, `StyleNotFound`, `PromptTooLong`, `TooManyPrompts`, `FineTuneStale`, `WeightsMissing`, `ScaleUnsupported`, `WeightsMalformed`, `WeightsDoNotFitModel`, `WeightsKindUnsupported`, `WeightsTooComplex`, `PictureUnreadable`, `PictureNotFound`, `StorageFull`, `IdempotencyKeyReused`, `WebhookAddressRefused`, `GenerationFailed`, `GenerationUnfinished`. */
         Problem422: {
             headers: {
                 /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
@@ -2679,7 +2679,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description There is nothing of yours with this id. Codes: `GenerationNotFound`, `FineTuneNotFound`, `PromptNotFound`, `CollectionNotFound`, `StyleNotFound`, `DeliveryNotFound`, `KeyNotFound`. */
+        /** @description There is nothing of yours with this id. Codes: `GenerationNotFound`, `FineTuneNotFound`, `PromptNotFound`, `CollectionNotFound`, `StyleNotFound`, `DeliveryNotFound`, `UploadNotFound`, `KeyNotFound`. */
         Problem404: {
             headers: {
                 /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
@@ -4256,7 +4256,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenaiProblem"];
                 };
             };
-            /** @description Well-formed, but impossible. In the shape of OpenAI's API. Codes: `ModelNotInstalled`, `ModelBroken`, `SchedulerUnsupported`, `ModelNeedsPicture`, `PromptDoesNotIncludeFineTuneName`, `PromptNotFound`, `StyleNotFound`, `PromptTooLong`, `TooManyPrompts`, `FineTuneStale`, `WeightsMissing`, `ScaleUnsupported`, `WeightsMalformed`, `WeightsDoNotFitModel`, `WeightsKindUnsupported`, `WeightsTooComplex`, `StorageFull`, `IdempotencyKeyReused`, `WebhookAddressRefused`, `GenerationFailed`, `GenerationUnfinished`. */
+            /** @description Well-formed, but impossible. In the shape of OpenAI's API. Codes: `ModelNotInstalled`, `ModelBroken`, `SchedulerUnsupported`, `ModelNeedsPicture`, `PromptDoesNotIncludeFineTuneName`, `PromptNotFound`, `StyleNotFound`, `PromptTooLong`, `TooManyPrompts`, `FineTuneStale`, `WeightsMissing`, `ScaleUnsupported`, `WeightsMalformed`, `WeightsDoNotFitModel`, `WeightsKindUnsupported`, `WeightsTooComplex`, `PictureUnreadable`, `PictureNotFound`, `StorageFull`, `IdempotencyKeyReused`, `WebhookAddressRefused`, `GenerationFailed`, `GenerationUnfinished`. */
             422: {
                 headers: {
                     /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */

@@ -1,5 +1,5 @@
 import { type Config, CONFIG } from '@app/config';
-import { Image } from '@app/domain';
+import { Image, pictureUrl } from '@app/domain';
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
@@ -28,6 +28,6 @@ export class ImageUrls {
 
   /** @param token the secret part; the extension of `storageKey` ends the URL. */
   of(token: string, storageKey: string): string {
-    return `${this.config.publicUrl}/images/${token}.${storageKey.slice(storageKey.lastIndexOf('.') + 1)}`;
+    return pictureUrl(this.config.publicUrl, { token, storageKey });
   }
 }

@@ -1,6 +1,6 @@
 import { inspectWeights, ModelFolderError, WeightsError } from '@app/diffusion';
 import type { ErrorCode } from '@app/domain';
-import { serveWork } from '../defence/serve-work';
+import { serveWork } from '@app/process';
 
 /** A file to inspect, and its base model. */
 export interface InspectionOrder {

@@ -1,9 +1,8 @@
 import { join } from 'node:path';
 import { ServiceUnavailableError, TooManyError, UnprocessableError } from '@app/domain';
 import { JsonLogger } from '@app/observability';
-import { FairTurns, TurnsFullError } from '@app/process';
+import { FairTurns, TurnsFullError, WorkError, WorkProcess } from '@app/process';
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import { WorkError, WorkProcess } from '../defence/work-process';
 import type { Inspection, InspectionOrder } from './inspection-process';
 
 /** The properties of accepted weights. */

@@ -1,12 +1,11 @@
 import { type Config, CONFIG } from '@app/config';
 import { HttpService } from '@nestjs/axios';
 import { isLocalName } from '@app/domain';
+import { AddressRefusedError, checkedAgents, DnsLookUps } from '@app/remote';
 import { Inject, Injectable } from '@nestjs/common';
 import { isAxiosError } from 'axios';
 import { Webhook } from 'standardwebhooks';
 import type { Readable } from 'node:stream';
-import { DnsLookUps } from './dns-look-ups';
-import { AddressRefusedError, receiverAgents } from './receiver-agents';
 import type { ReceiverAnswer } from './receiver-gate';
 import { retryAfterMs } from './retry-schedule';
 
@@ -74,7 +73,7 @@ export class WebhookSender {
     });
     const signal = AbortSignal.timeout(receiverTimeoutMs);
     let isLookedUp = true;
-    const agents = receiverAgents(this.config.webhookAllowPrivate, async (hostname, options) => {
+    const agents = checkedAgents(this.config.webhookAllowPrivate, async (hostname, options) => {
       isLookedUp = false;
       const addresses = await this.lookUps.run(ownerId, hostname, options, signal);
       isLookedUp = true;

@@ -1,7 +1,8 @@
 import { Baseline1796000000000 } from './1796000000000-baseline';
+import { UploadedPictures1796000100000 } from './1796000100000-uploaded-pictures';
 
 /**
  * Every migration in order; append new ones. An index on a table that may be large is made with
  * `createIndexConcurrently`.
  */
-export const migrations = [Baseline1796000000000];
+export const migrations = [Baseline1796000000000, UploadedPictures1796000100000];

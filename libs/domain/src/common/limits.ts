@@ -18,6 +18,8 @@ export const limits = {
   /** Pictures of the object for a Fine-Tune's training. */
   trainingImages: { min: 4, max: 100 },
   weightsBytes: 2 ** 30,
+  /** A picture that is drawn from or trained on. */
+  sentPicture: { bytes: 20e6, pixels: 50e6 },
   weightsScale: { min: 0, max: 2 },
   /** Prompts that one request to apply Styles may make. */
   appliedPrompts: 1000,

@@ -55,6 +55,7 @@ export const errorTable = {
       CollectionNotFound: 'There is no such Collection, or it is neither yours nor public.',
       StyleNotFound: 'There is no such Style, or it is neither yours nor public. As 422: a body names it.',
       DeliveryNotFound: 'The webhook has no such delivery.',
+      UploadNotFound: 'There is no such upload, or it is not yours, or its time is over.',
       KeyNotFound: 'There is no such key.',
       ImageNotFound: 'There is no such picture; it may have been deleted.',
       RouteNotFound: 'The service has no such path.',
@@ -123,6 +124,10 @@ export const errorTable = {
       WeightsKindUnsupported:
         'The file holds something else than a LoRA, one of its kin or a textual inversion; `detail` names it. Export it as a LoRA.',
       WeightsTooComplex: 'The weights would take more work than is allowed. Reduce their rank.',
+      PictureUnreadable:
+        'The file is no PNG, JPEG or WebP, is broken, or has more pixels than are taken; `detail` says which. Send another.',
+      PictureNotFound:
+        'A URL of this service leads to no upload and to no picture of yours. Uploads go after a day; send the picture again.',
       StorageFull: 'The key has stored as much as it may. Delete pictures or weights, or ask for more room.',
       IdempotencyKeyReused:
         'The Idempotency-Key was used with another request in the last 24 hours. Send this one with a new key; what the first was answered comes again only if it is repeated as it was.',

@@ -4,7 +4,7 @@ import { Agent as HttpsAgent } from 'node:https';
 import { isIP, type LookupFunction, Socket } from 'node:net';
 import { isRefusedAddress } from '@app/domain';
 
-/** The address that a webhook's host is or resolves to is not allowed. */
+/** The address that a host is or resolves to is not allowed. */
 export class AddressRefusedError extends Error {
   readonly code = 'ERR_ADDRESS_REFUSED';
 
@@ -48,10 +48,10 @@ function checked<A extends HttpAgent>(agent: A, lookup: LookupFunction, allowPri
 }
 
 /**
- * The agents for one webhook; unless `allowPrivate`, they do not connect to addresses for which
+ * The agents of one request; unless `allowPrivate`, they do not connect to addresses for which
  * `isRefusedAddress` is true.
  */
-export function receiverAgents(
+export function checkedAgents(
   allowPrivate: boolean,
   lookUp: LookUpAll,
 ): { httpAgent: HttpAgent; httpsAgent: HttpsAgent } {

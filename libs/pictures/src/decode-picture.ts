@@ -1,0 +1,125 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import sharp, { type OutputInfo, type Sharp } from 'sharp';
+import { NoPictureError } from './picture-error';
+import { formatOf, type PictureFormat } from './picture-format';
+
+/** A size in pixels. */
+export interface Size {
+  width: number;
+  height: number;
+}
+
+/** Pixels: row-major, three bytes for each of a picture, one for each of a mask. */
+export interface Pixels extends Size {
+  data: Uint8Array;
+}
+
+/** A file, in memory or on the disk, and what becomes of it. */
+export type DecodingOrder = { source: Uint8Array | string; maxPixels: number } & (
+  | { to: 'rgb'; size?: Size }
+  /** What is repainted, in white: what is white, or what is transparent. */
+  | { to: 'mask'; size?: Size; of: 'white' | 'transparent' }
+  /** The file in its own format, upright, with nothing but its pixels. */
+  | { to: 'file'; path: string }
+);
+
+/** A decoded file. `width` and `height` are those of the whole picture, upright. */
+export interface Decoded extends Size {
+  /** Of the file as it came, in hexadecimal. */
+  sha256: string;
+  format: PictureFormat;
+  /** Of a picture or a mask. */
+  pixels?: Pixels;
+  /** Length of the new file. */
+  bytes?: number;
+}
+
+/** A photograph cannot be told from one that was encoded once more at this quality. */
+const quality = 95;
+
+// Whatever a file claims to be, it meets no other reader than these.
+sharp.block({ operation: ['VipsForeignLoad'] });
+sharp.unblock({ operation: ['VipsForeignLoadPng', 'VipsForeignLoadJpeg', 'VipsForeignLoadWebp'] });
+sharp.cache(false);
+
+/** Reads the first picture of a file. @throws NoPictureError */
+export async function decodePicture(order: DecodingOrder): Promise<Decoded> {
+  const { source, maxPixels } = order;
+  const file = typeof source === 'string' ? await readFile(source) : Buffer.from(source);
+  const format = formatOf(file);
+  const sha256 = createHash('sha256').update(file).digest('hex');
+  const opened = sharp(file, { limitInputPixels: false, failOn: 'error' });
+  try {
+    const { autoOrient: size, hasAlpha } = await opened.metadata();
+    const { width, height } = size;
+    if (width * height > maxPixels)
+      throw new NoPictureError(`has ${width} x ${height} pixels, and at most ${maxPixels / 1e6} megapixels are taken`);
+    const found = { sha256, format, width, height };
+    const upright = opened.autoOrient();
+    if (order.to === 'file') return { ...found, bytes: await write(upright, order.path, { format, file }) };
+    const cut = order.size ? fitted(upright, size, order.size) : upright;
+    if (order.to === 'rgb') return { ...found, pixels: await rgbOf(cut) };
+    return { ...found, pixels: await maskOf(cut, order.of, hasAlpha) };
+  } catch (error) {
+    if (error instanceof NoPictureError) throw error;
+    throw new NoPictureError(`is broken: ${plain(error as Error)}`, { cause: error });
+  }
+}
+
+/** The middle of a picture, in the shape of `wanted`, scaled to it. One of that size stays as it is to the byte. */
+function fitted(picture: Sharp, { width, height }: Size, wanted: Size): Sharp {
+  const scale = Math.min(width / wanted.width, height / wanted.height);
+  const cut = {
+    width: Math.max(1, Math.round(wanted.width * scale)),
+    height: Math.max(1, Math.round(wanted.height * scale)),
+  };
+  const region = { left: (width - cut.width) >> 1, top: (height - cut.height) >> 1, ...cut };
+  return picture
+    .extract(region)
+    .resize(wanted.width, wanted.height, { fit: 'fill', kernel: 'lanczos3', fastShrinkOnLoad: false });
+}
+
+const pixelsOf = ({ data, info }: { data: Buffer; info: OutputInfo }): Pixels => ({
+  width: info.width,
+  height: info.height,
+  data: new Uint8Array(data),
+});
+
+async function rgbOf(picture: Sharp): Promise<Pixels> {
+  const raw = picture.flatten({ background: '#fff' }).toColourspace('srgb').removeAlpha().raw();
+  return pixelsOf(await raw.toBuffer({ resolveWithObject: true }));
+}
+
+async function maskOf(picture: Sharp, of: 'white' | 'transparent', hasAlpha: boolean): Promise<Pixels> {
+  if (of === 'transparent' && !hasAlpha)
+    throw new NoPictureError('has no alpha channel, whose transparent parts say what is repainted');
+  // Where nothing was painted, nothing is repainted.
+  const channel =
+    of === 'white' ? picture.flatten({ background: '#000' }).toColourspace('b-w') : picture.extractChannel('alpha');
+  const mask = pixelsOf(await channel.raw().toBuffer({ resolveWithObject: true }));
+  if (of === 'transparent') mask.data.forEach((alpha, i) => (mask.data[i] = 255 - alpha));
+  return mask;
+}
+
+/** @returns the length of the new file */
+async function write(
+  picture: Sharp,
+  path: string,
+  { format, file }: { format: PictureFormat; file: Buffer },
+): Promise<number> {
+  const options = {
+    png: {},
+    jpeg: { quality, chromaSubsampling: '4:4:4' },
+    // The word is at the beginning of the pixels of a lossless file.
+    webp: { quality, lossless: file.subarray(0, 4096).includes('VP8L') },
+  }[format];
+  const { size } = await picture.toColourspace('srgb').toFormat(format, options).toFile(path);
+  return size;
+}
+
+/** The first line of what the reader says, without what is said of every file. */
+function plain({ message }: Error): string {
+  const [line] = message.replace(/^(?:Input (?:buffer|file)\s*)?/, '').split('\n');
+  return line.replace(/\.$/, '');
+}

@@ -1,0 +1,6 @@
+export type { Pixels, Size } from './decode-picture';
+export { PictureDecoder } from './picture-decoder';
+export { NoPictureError, PictureError } from './picture-error';
+export { PictureReader } from './picture-reader';
+export type { Reading, ReadMask, ReadPicture } from './picture-reader';
+export { PicturesModule } from './pictures.module';

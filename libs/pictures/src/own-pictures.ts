@@ -1,0 +1,30 @@
+import { pictureToken } from '@app/domain';
+import type { DataSource, EntityManager } from 'typeorm';
+import type { Size } from './decode-picture';
+
+/** A picture that the service has for a caller: an upload, or one of its records'. */
+export interface OwnPicture extends Size {
+  token: string;
+  storageKey: string;
+}
+
+const findStatement = `
+SELECT token, storage_key AS "storageKey", width, height FROM uploaded_pictures WHERE token = $1 AND owner_id = $2
+UNION ALL
+SELECT image.token, image.storage_key, image.width, image.height FROM images image JOIN tasks task ON task.id = image.task_id
+WHERE image.token = $1 AND task.owner_id = $2`;
+
+/**
+ * The caller's picture at a URL of this service.
+ * @returns undefined if the URL leads elsewhere, null if it leads here and to no picture of the caller's
+ */
+export async function findOwnPicture(
+  database: Pick<DataSource | EntityManager, 'query'>,
+  publicUrl: string,
+  { ownerId, url }: { ownerId: string; url: string },
+): Promise<OwnPicture | null | undefined> {
+  const token = pictureToken(publicUrl, url);
+  if (!token) return token === undefined ? undefined : null;
+  const [found] = await database.query<OwnPicture[]>(findStatement, [token, ownerId]);
+  return found ?? null;
+}

@@ -1,0 +1,33 @@
+import { NoPictureError } from './picture-error';
+
+export type PictureFormat = 'png' | 'jpeg' | 'webp';
+
+/** First bytes of files, as Latin-1 text, and what such a file is; a dot stands for any byte. */
+const formats: readonly (readonly [beginning: RegExp, format: PictureFormat])[] = [
+  [/^\x89PNG\r\n/, 'png'],
+  [/^\xff\xd8\xff/, 'jpeg'],
+  [/^RIFF....WEBP/s, 'webp'],
+];
+const others: readonly (readonly [beginning: RegExp, what: string])[] = [
+  [/^GIF8/, 'a GIF'],
+  [/^(?:II\*\0|MM\0\*)/, 'a TIFF'],
+  [/^BM/, 'a BMP'],
+  [/^....ftyp(?:heic|heix|mif1|msf1)/s, 'a HEIC picture'],
+  [/^....ftypavi/s, 'an AVIF picture'],
+  [/^%PDF/, 'a PDF'],
+  [/^(?:\xef\xbb\xbf)?\s{0,8}<\?xml|^\s{0,8}<svg/i, 'an SVG or another XML file'],
+  [/^\s{0,8}<(?:!doctype|html)/i, 'a page of HTML'],
+  [/^PK[^a-z]{2}/, 'a zip archive'],
+];
+
+/**
+ * The format of a file, as its first bytes tell it.
+ * @throws NoPictureError that says what else it is
+ */
+export function formatOf(head: Uint8Array): PictureFormat {
+  const text = Buffer.from(head.subarray(0, 32)).toString('latin1');
+  const found = formats.find(([beginning]) => beginning.test(text));
+  if (found) return found[1];
+  const other = others.find(([beginning]) => beginning.test(text));
+  throw new NoPictureError(`is ${other?.[1] ?? 'no picture'}, and a PNG, JPEG or WebP is needed`);
+}

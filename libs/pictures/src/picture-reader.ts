@@ -1,0 +1,132 @@
+import { buffer } from 'node:stream/consumers';
+import { type Config, CONFIG } from '@app/config';
+import type { RgbImage } from '@app/diffusion';
+import { limits } from '@app/domain';
+import { RemoteError, RemoteFiles } from '@app/remote';
+import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
+import { Inject, Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import type { Decoded, Pixels, Size } from './decode-picture';
+import { findOwnPicture } from './own-pictures';
+import { PictureDecoder, type Wanted } from './picture-decoder';
+import { NoPictureError, PictureError } from './picture-error';
+import { formatOf } from './picture-format';
+
+/** Files of one owner that are fetched at a time, how long one may take, and how often it may lead on. */
+const remoteLimits = { maxBytes: limits.sentPicture.bytes, timeMs: 30_000, maxRedirects: 3, perOwner: 4 };
+
+/** What a picture is read for. */
+export interface Reading {
+  /** The key whose pictures may be read. */
+  owner: string;
+  /** Of the request, for messages: `image`, `control[0].image`. */
+  field: string;
+  /** Of the result: the picture is cropped around its middle to this shape, and scaled. Else it stays as it is. */
+  size?: Size;
+  signal?: AbortSignal;
+}
+
+/** What is known of a picture. `width` and `height` are those of the whole of it, upright. */
+export interface SourcePicture extends Size {
+  /** Of the file, in hexadecimal. */
+  sha256: string;
+}
+
+/** A picture without transparency: that is on white. */
+export interface ReadPicture extends SourcePicture {
+  image: RgbImage;
+}
+
+/** What is repainted is 255, what is kept is 0. */
+export interface ReadMask extends SourcePicture {
+  mask: Pixels;
+}
+
+/**
+ * Reads pictures that requests name by a URL: an upload or a picture of a record, both only of its owner, or one from
+ * elsewhere. It is decoded in a process of its own. What cannot be read is a PictureError.
+ */
+@Injectable()
+export class PictureReader {
+  private readonly remote: RemoteFiles;
+
+  constructor(
+    @Inject(CONFIG) private readonly config: Config,
+    @Inject(IMAGE_STORAGE) private readonly storage: ImageStorage,
+    private readonly dataSource: DataSource,
+    private readonly decoder: PictureDecoder,
+  ) {
+    this.remote = new RemoteFiles(config.picturesAllowPrivate, remoteLimits);
+  }
+
+  /**
+   * The same file and size give the same bytes.
+   * @throws PictureError; StorageUnavailableError and WorkError, which may pass; the signal's reason
+   */
+  async read(url: string, reading: Reading): Promise<ReadPicture> {
+    const { pixels, ...source } = await this.decoded(url, reading, (file) => ({ ...file, to: 'rgb' }));
+    return { ...source, image: pixels! };
+  }
+
+  /**
+   * @param of what is repainted: what is white, as in `mask`, or what is transparent, as OpenAI's edits have it.
+   * @throws as `read` does
+   */
+  async readMask(
+    url: string,
+    { of = 'white', ...reading }: Reading & { of?: 'white' | 'transparent' },
+  ): Promise<ReadMask> {
+    const { pixels, ...source } = await this.decoded(url, reading, (file) => ({ ...file, to: 'mask', of }));
+    return { ...source, mask: pixels! };
+  }
+
+  /**
+   * The size of a picture that the service has; undefined for one from elsewhere, which is not fetched.
+   * @throws PictureError for one of this service that is not there or not the owner's.
+   */
+  async shapeOf(url: string, { owner, field }: Pick<Reading, 'owner' | 'field'>): Promise<Size | undefined> {
+    const own = await this.own(url, owner, field);
+    return own && { width: own.width, height: own.height };
+  }
+
+  private async decoded(
+    url: string,
+    { owner, field, size, signal }: Reading,
+    orderOf: (file: { source: Buffer; size?: Size }) => Wanted,
+  ): Promise<Omit<Decoded, 'format' | 'bytes'>> {
+    try {
+      const own = await this.own(url, owner, field);
+      // What comes over the network must not hold the turn of others while it comes.
+      const fetched = own ? undefined : await this.remote.get(owner, url, formatOf, signal);
+      const {
+        format: _format,
+        bytes: _bytes,
+        ...decoded
+      } = await this.decoder.decode(owner, async () => {
+        signal?.throwIfAborted();
+        const source = fetched ?? (await this.stored(own!.storageKey));
+        return orderOf({ source, ...(size && { size }) });
+      });
+      signal?.throwIfAborted();
+      return decoded;
+    } catch (error) {
+      if (error instanceof NoPictureError || error instanceof RemoteError)
+        throw new PictureError(field, error.message, { cause: error });
+      throw error;
+    }
+  }
+
+  private async own(url: string, ownerId: string, field: string) {
+    const own = await findOwnPicture(this.dataSource, this.config.publicUrl, { ownerId, url });
+    if (own === null) throw new PictureError(field, notThere);
+    return own;
+  }
+
+  private async stored(key: string): Promise<Buffer> {
+    const object = await this.storage.read(key);
+    if (!object) throw new NoPictureError(notThere);
+    return buffer(object.stream);
+  }
+}
+
+const notThere = 'is not there: no upload and no picture of yours has this URL, or not any more';

@@ -1,0 +1,3 @@
+export { AddressRefusedError, checkedAgents } from './checked-agents';
+export { DnsLookUps } from './dns-look-ups';
+export { RemoteError, RemoteFiles } from './remote-files';

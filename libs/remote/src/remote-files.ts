@@ -1,0 +1,141 @@
+import type { Readable } from 'node:stream';
+import { FairTurns } from '@app/process';
+import axios, { isAxiosError } from 'axios';
+import { AddressRefusedError, checkedAgents } from './checked-agents';
+import { DnsLookUps } from './dns-look-ups';
+
+/** Why a file was not fetched: the rest of a sentence that begins with its name. It has nothing of what was answered. */
+export class RemoteError extends Error {
+  override readonly name = 'RemoteError';
+}
+
+interface RemoteLimits {
+  maxBytes: number;
+  /** From the beginning of the first request to the last byte. */
+  timeMs: number;
+  /** How many times an answer may lead on. */
+  maxRedirects: number;
+  /** Files of one owner at a time, so that a slow server takes no place of another owner's. */
+  perOwner: number;
+}
+
+/** What the sender of every request says that it is. */
+const headers = { 'User-Agent': 'darkroom-pictures', Accept: 'image/png, image/jpeg, image/webp' };
+
+/**
+ * Reads files that callers name by an http or https URL. It connects to no private, loopback or link-local address
+ * unless the operator allows it: the address of each step is checked after its look-up, and only that one is used.
+ */
+export class RemoteFiles {
+  private readonly lookUps = new DnsLookUps();
+  private readonly turns: FairTurns;
+
+  constructor(
+    private readonly allowPrivate: boolean,
+    private readonly limits: RemoteLimits,
+  ) {
+    const { perOwner } = limits;
+    this.turns = new FairTurns({ concurrency: Infinity, keyConcurrency: perOwner, perKey: Infinity, total: Infinity });
+  }
+
+  /**
+   * @param check gets the first bytes, and throws for a file that need not be read on.
+   * @throws RemoteError, what `check` throws, and the signal's reason.
+   */
+  get(ownerId: string, url: string, check: (head: Buffer) => void, signal?: AbortSignal): Promise<Buffer> {
+    return this.turns.run(ownerId, async () => {
+      signal?.throwIfAborted();
+      const late = AbortSignal.timeout(this.limits.timeMs);
+      const either = signal ? AbortSignal.any([signal, late]) : late;
+      try {
+        return await this.read(await this.open(ownerId, url, either), check, either);
+      } catch (error) {
+        signal?.throwIfAborted();
+        if (late.aborted) throw new RemoteError(`took longer than ${this.limits.timeMs / 1000} seconds to come`);
+        throw isPlain(error) ? explained(error) : error;
+      }
+    });
+  }
+
+  /** Follows redirects. @returns the body of the answer that has the file. */
+  private async open(ownerId: string, url: string, signal: AbortSignal): Promise<Readable> {
+    const agents = checkedAgents(this.allowPrivate, (hostname, options) =>
+      this.lookUps.run(ownerId, hostname, options, signal),
+    );
+    for (let next = url, left = this.limits.maxRedirects; ; left--) {
+      if (!/^https?:$/.test(URL.parse(next)?.protocol ?? ''))
+        throw new RemoteError('has an address that does not begin with http:// or https://');
+      const { status, headers: answer, data } = await this.ask(next, agents, signal);
+      if (status === 200) return this.checked(answer, data);
+      data.destroy();
+      const location = answer.location as string | undefined;
+      if (status < 300 || status > 399 || !location)
+        throw new RemoteError(`could not be fetched: its server answered ${status}`);
+      if (left === 0) throw new RemoteError(`is behind more than ${this.limits.maxRedirects} redirects`);
+      next = URL.parse(location, next)?.href ?? '';
+    }
+  }
+
+  private ask(url: string, agents: ReturnType<typeof checkedAgents>, signal: AbortSignal) {
+    return axios.get<Readable>(url, {
+      ...agents,
+      adapter: 'http',
+      proxy: false,
+      maxRedirects: 0,
+      responseType: 'stream',
+      decompress: false,
+      validateStatus: () => true,
+      signal,
+      headers: { ...headers, 'Accept-Encoding': 'identity' },
+    });
+  }
+
+  private checked(answer: Partial<Record<string, unknown>>, data: Readable): Readable {
+    const { maxBytes } = this.limits;
+    const problem =
+      ((answer['content-encoding'] ?? 'identity') !== 'identity' && 'came compressed, though that was not asked for') ||
+      (Number(answer['content-length'] ?? 0) > maxBytes && tooLarge(maxBytes));
+    if (!problem) return data;
+    data.destroy();
+    throw new RemoteError(problem);
+  }
+
+  private async read(body: Readable, check: (head: Buffer) => void, signal: AbortSignal): Promise<Buffer> {
+    const end = (): void => void body.destroy(signal.reason as Error);
+    signal.addEventListener('abort', end);
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    let isChecked = false;
+    try {
+      for await (const chunk of body as AsyncIterable<Buffer>) {
+        chunks.push(chunk);
+        bytes += chunk.length;
+        if (bytes > this.limits.maxBytes) throw new RemoteError(tooLarge(this.limits.maxBytes));
+        if (isChecked || bytes < headBytes) continue;
+        isChecked = true;
+        check(Buffer.concat(chunks, headBytes));
+      }
+      return Buffer.concat(chunks);
+    } finally {
+      signal.removeEventListener('abort', end);
+      body.destroy();
+    }
+  }
+}
+
+/** Enough to tell what a file is. */
+const headBytes = 32;
+
+const tooLarge = (maxBytes: number): string => `has more than ${maxBytes / 1e6} MB`;
+
+/** Whether it comes from the network, and not from `check`. */
+const isPlain = (error: unknown): error is Error =>
+  isAxiosError(error) || typeof (error as NodeJS.ErrnoException).code === 'string';
+
+function explained(error: Error): RemoteError {
+  const cause = isAxiosError(error) ? (error.cause ?? error) : error;
+  if (cause instanceof AddressRefusedError)
+    return new RemoteError('is at a private, loopback or link-local address, which is not allowed', { cause });
+  const { code, message } = cause as NodeJS.ErrnoException;
+  return new RemoteError(`could not be fetched: its server cannot be reached (${code ?? message})`, { cause });
+}

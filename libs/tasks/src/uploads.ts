@@ -1,0 +1,83 @@
+import { pictureToken, UnprocessableError } from '@app/domain';
+import type { EntityManager } from 'typeorm';
+import { addStored } from './storage-use';
+
+/** A picture that a request names by its URL, and the field that does, such as `image` or `control[0].image`. */
+export interface NamedPicture {
+  url: string;
+  field: string;
+}
+
+/** Pictures of a request, and the task that needs them. */
+export interface NeededPictures {
+  publicUrl: string;
+  ownerId: string;
+  taskId: string;
+  pictures: readonly NamedPicture[];
+}
+
+/**
+ * Keeps the uploads among these pictures as long as the task is there, in the transaction that inserts it. Pictures from
+ * elsewhere are left alone.
+ * @throws UnprocessableError `PictureNotFound` for a URL of this service that leads to no picture of the owner's
+ */
+export async function useUploads(
+  manager: EntityManager,
+  { publicUrl, ownerId, taskId, pictures }: NeededPictures,
+): Promise<void> {
+  const named = pictures.flatMap(({ url, field }) => {
+    const token = pictureToken(publicUrl, url);
+    return token === undefined ? [] : [{ token, field }];
+  });
+  if (named.length === 0) return;
+  const tokens = named.map(({ token }) => token);
+  // The lock keeps out whoever deletes it, until this transaction has ended.
+  const uploads = await manager.query<{ id: string; token: string }[]>(
+    'SELECT id, token FROM uploaded_pictures WHERE token = ANY($1) AND owner_id = $2 FOR KEY SHARE',
+    [tokens, ownerId],
+  );
+  const drawn = await manager.query<{ token: string }[]>(
+    `SELECT image.token FROM images image JOIN tasks task ON task.id = image.task_id
+     WHERE image.token = ANY($1) AND task.owner_id = $2`,
+    [tokens, ownerId],
+  );
+  const known = new Set([...uploads, ...drawn].map(({ token }) => token));
+  const missing = named.filter(({ token }) => !known.has(token));
+  if (missing.length > 0) throw notFound(missing.map(({ field }) => field));
+  await manager.query('INSERT INTO picture_uses (task_id, upload_id) SELECT $1, unnest($2::varchar[])', [
+    taskId,
+    uploads.map(({ id }) => id),
+  ]);
+}
+
+/**
+ * Deletes the uploads that only this task needs, in the transaction that ends it. Call it last: `addStored` says why.
+ * @returns the keys of their files, which are removed after the commit.
+ */
+export async function dropUploads(manager: EntityManager, ownerId: string, taskId: string): Promise<string[]> {
+  await manager.query(
+    `SELECT FROM uploaded_pictures WHERE id IN (SELECT upload_id FROM picture_uses WHERE task_id = $1)
+     ORDER BY id FOR UPDATE`,
+    [taskId],
+  );
+  const [dropped] = await manager.query<[{ storage_key: string; bytes: number }[], number]>(
+    `DELETE FROM uploaded_pictures WHERE id IN (
+       SELECT upload_id FROM picture_uses mine WHERE task_id = $1 AND NOT EXISTS (
+         SELECT FROM picture_uses other WHERE other.upload_id = mine.upload_id AND other.task_id <> $1
+       )
+     ) RETURNING storage_key, bytes`,
+    [taskId],
+  );
+  await manager.query('DELETE FROM picture_uses WHERE task_id = $1', [taskId]);
+  await addStored(manager, ownerId, { pictureBytes: -dropped.reduce((sum, { bytes }) => sum + bytes, 0) });
+  return dropped.map(({ storage_key: key }) => key);
+}
+
+function notFound(fields: readonly string[]): UnprocessableError {
+  const message = 'must be the URL of an upload or of a picture of yours, or of one elsewhere';
+  return new UnprocessableError(
+    'PictureNotFound',
+    `There is no upload and no picture of yours at the URL in \`${fields[0]}\`, or not any more.`,
+    fields.map((field) => ({ pointer: `/${field.replace(/\[(\d+)\]/g, '/$1').replaceAll('.', '/')}`, message })),
+  );
+}

@@ -1,0 +1,297 @@
+import { createHash } from 'node:crypto';
+import { type Config } from '@app/config';
+import { newIdentifier, UploadedPicture } from '@app/domain';
+import { PictureDecoder, PictureError, PictureReader } from '@app/pictures';
+import sharp from 'sharp';
+import { createInferenceBench, type InferenceBench } from '../support/inference';
+import { type PictureServer, startPictureServer } from '../support/picture-server';
+import { until } from '../support/until';
+
+/** A picture of four coloured quarters: red, green, blue, white. */
+async function quarters(width: number, height: number): Promise<sharp.Sharp> {
+  const colours = ['#f00', '#0f0', '#00f', '#fff'];
+  const [w, h] = [width / 2, height / 2];
+  const parts = colours.map(async (background, i) => ({
+    input: await sharp({ create: { width: w, height: h, channels: 3, background } })
+      .png()
+      .toBuffer(),
+    left: (i % 2) * w,
+    top: Math.floor(i / 2) * h,
+  }));
+  return sharp(
+    await sharp({ create: { width, height, channels: 3, background: '#000' } })
+      .composite(await Promise.all(parts))
+      .removeAlpha()
+      .png()
+      .toBuffer(),
+  );
+}
+
+const owner = newIdentifier();
+let bench: InferenceBench;
+let server: PictureServer;
+let files: Record<string, Buffer>;
+let decoder: PictureDecoder;
+const openReader = (changes: Partial<Config> = {}): PictureReader =>
+  new PictureReader(
+    { ...bench.config, picturesAllowPrivate: true, ...changes },
+    bench.storage,
+    bench.dataSource,
+    decoder,
+  );
+
+beforeAll(async () => {
+  bench = await createInferenceBench();
+  decoder = new PictureDecoder(bench.logger);
+  const wide = await quarters(200, 100);
+  const png = await wide.png().toBuffer();
+  files = {
+    png,
+    jpeg: await wide.jpeg({ quality: 100, chromaSubsampling: '4:4:4' }).toBuffer(),
+    webp: await wide.webp({ lossless: true }).toBuffer(),
+    cmyk: await wide.clone().toColourspace('cmyk').jpeg({ quality: 100 }).toBuffer(),
+    // Lies on its side: the first row is what is seen on the right.
+    turned: await wide.clone().withMetadata({ orientation: 6 }).jpeg({ quality: 100 }).toBuffer(),
+    half: await sharp({ create: { width: 8, height: 8, channels: 4, background: { r: 0, g: 0, b: 0, alpha: 0 } } })
+      .png()
+      .toBuffer(),
+    grey: await sharp({ create: { width: 8, height: 8, channels: 3, background: '#808080' } })
+      .toColourspace('b-w')
+      .png()
+      .toBuffer(),
+    thin: await sharp({ create: { width: 1, height: 30_000, channels: 3, background: '#00f' } })
+      .png()
+      .toBuffer(),
+    moving: await sharp(
+      await Promise.all(
+        ['#f00', '#00f'].map((background) =>
+          sharp({ create: { width: 16, height: 16, channels: 3, background } })
+            .png()
+            .toBuffer(),
+        ),
+      ),
+      { join: { animated: true } },
+    )
+      .webp({ lossless: true })
+      .toBuffer(),
+    cut: png.subarray(0, png.length / 2),
+    gif: Buffer.from('GIF89a                                '),
+    page: Buffer.from('<!doctype html><p>Here was a picture once upon a time.</p>'),
+    nothing: Buffer.alloc(0),
+    bomb: await sharp({ create: { width: 10_000, height: 10_000, channels: 3, background: '#fff' } })
+      .png({ compressionLevel: 9 })
+      .toBuffer(),
+    large: Buffer.concat([png, Buffer.alloc(20_000_001)]),
+  };
+  const port = (): string => server.url.slice(server.url.lastIndexOf(':') + 1);
+  server = await startPictureServer({
+    ...Object.fromEntries(Object.entries(files).map(([name, file]) => [`/${name}`, file])),
+    '/endless': (response) => {
+      response.write(png);
+      const more = setInterval(() => response.write(Buffer.alloc(1_000_000)), 1);
+      response.once('close', () => clearInterval(more));
+    },
+    '/silent': () => undefined,
+    '/compressed': (response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end(png),
+    '/once': (response) => response.writeHead(302, { location: '/png' }).end(),
+    '/around': (response) => response.writeHead(302, { location: '/around' }).end(),
+    '/inside': (response) => response.writeHead(302, { location: `http://[::ffff:127.0.0.1]:${port()}/png` }).end(),
+    '/file': (response) => response.writeHead(302, { location: 'file:///etc/passwd' }).end(),
+  });
+});
+afterAll(async () => {
+  decoder.onApplicationShutdown();
+  await server.close();
+  await bench.close();
+});
+
+/** The colour in the middle of each quarter. */
+function colours({ width, height, data }: { width: number; height: number; data: Uint8Array }): number[][] {
+  return [0, 1, 2, 3].map((i) => {
+    const [x, y] = [(width * (1 + 2 * (i % 2))) >> 2, (height * (1 + 2 * (i >> 1))) >> 2];
+    return [...data.subarray((y * width + x) * 3, (y * width + x) * 3 + 3)];
+  });
+}
+const [red, green, blue, white] = [
+  [255, 0, 0],
+  [0, 255, 0],
+  [0, 0, 255],
+  [255, 255, 255],
+];
+/** How far the colours may be from what they should be. */
+const distance = (found: number[][], wanted: number[][]): number =>
+  Math.max(...found.flat().map((value, i) => Math.abs(value - wanted.flat()[i])));
+const reasonOf = (read: Promise<unknown>): Promise<string> =>
+  read.then(
+    () => 'It was read.',
+    (error: Error) => (error instanceof PictureError ? error.message : `${error.name}: ${error.message}`),
+  );
+
+describe('Pictures from elsewhere', () => {
+  it.each(['png', 'jpeg', 'webp'])('are read to the pixel, with the hash of the file: %s', async (name) => {
+    const { image, width, height, sha256 } = await openReader().read(`${server.url}/${name}`, {
+      owner,
+      field: 'image',
+    });
+    expect([width, height, image.width, image.height]).toEqual([200, 100, 200, 100]);
+    expect(sha256).toBe(createHash('sha256').update(files[name]).digest('hex'));
+    expect(distance(colours(image), [red, green, blue, white])).toBeLessThanOrEqual(name === 'jpeg' ? 2 : 0);
+  });
+
+  it('are cropped around their middle to the shape that is wanted, and scaled', async () => {
+    const size = { width: 64, height: 128 };
+    const reading = { owner, field: 'image', size };
+    const [first, second] = [
+      await openReader().read(`${server.url}/png`, reading),
+      await openReader().read(`${server.url}/png`, reading),
+    ];
+    expect([first.image.width, first.image.height, first.width, first.height]).toEqual([64, 128, 200, 100]);
+    expect(distance(colours(first.image), [red, green, blue, white])).toBe(0);
+    expect(Buffer.from(first.image.data).equals(second.image.data)).toBe(true);
+  });
+
+  it('are the same to the byte where they have the wanted size', async () => {
+    const size = { width: 200, height: 100 };
+    const scaled = await openReader().read(`${server.url}/jpeg`, { owner, field: 'image', size });
+    const whole = await openReader().read(`${server.url}/jpeg`, { owner, field: 'image' });
+    expect(Buffer.from(scaled.image.data).equals(whole.image.data)).toBe(true);
+  });
+
+  it('are turned upright as a camera says', async () => {
+    const { image, width, height } = await openReader().read(`${server.url}/turned`, { owner, field: 'image' });
+    expect([width, height]).toEqual([100, 200]);
+    expect(distance(colours(image), [blue, red, white, green])).toBeLessThan(16);
+  });
+
+  it('become red, green and blue whatever they are made of', async () => {
+    const read = async (name: string, size?: { width: number; height: number }) =>
+      (await openReader().read(`${server.url}/${name}`, { owner, field: 'image', ...(size && { size }) })).image;
+    const printed = colours(await read('cmyk'));
+    expect(printed[3]).toEqual(white);
+    // The colours of print are duller.
+    expect(printed.slice(0, 3).map((colour) => colour.indexOf(Math.max(...colour)))).toEqual([0, 1, 2]);
+    expect(colours(await read('half'))[0]).toEqual(white);
+    expect(colours(await read('grey'))[0]).toEqual([128, 128, 128]);
+    expect(colours(await read('moving'))).toEqual([red, red, red, red]);
+    expect(distance(colours(await read('thin', { width: 64, height: 64 })), [blue, blue, blue, blue])).toBe(0);
+  });
+
+  it('are masks where white, or what is transparent, is repainted', async () => {
+    const size = { width: 4, height: 4 };
+    const reader = openReader();
+    const { mask } = await reader.readMask(`${server.url}/png`, {
+      owner,
+      field: 'mask',
+      size: { width: 8, height: 8 },
+    });
+    expect([mask.width, mask.height, mask.data.length, mask.data[63]]).toEqual([8, 8, 64, 255]);
+    expect(mask.data[0]).toBeLessThan(128);
+    const of = 'transparent' as const;
+    const cleared = await reader.readMask(`${server.url}/half`, { owner, field: 'mask', size, of });
+    expect([...cleared.mask.data]).toEqual(new Array(16).fill(255));
+    const unmarked = await reader.readMask(`${server.url}/half`, { owner, field: 'mask', size });
+    expect([...unmarked.mask.data]).toEqual(new Array(16).fill(0));
+    await expect(reasonOf(reader.readMask(`${server.url}/png`, { owner, field: 'mask', of }))).resolves.toMatch(
+      /^The picture in `mask` has no alpha channel/,
+    );
+  });
+
+  it.each([
+    ['cut', 'is broken: '],
+    ['gif', 'is a GIF, and a PNG, JPEG or WebP is needed'],
+    ['page', 'is a page of HTML, and a PNG, JPEG or WebP is needed'],
+    ['nothing', 'is no picture, and a PNG, JPEG or WebP is needed'],
+    ['bomb', 'has 10000 x 10000 pixels, and at most 50 megapixels are taken'],
+    ['large', 'has more than 20 MB'],
+    ['endless', 'has more than 20 MB'],
+    ['compressed', 'came compressed, though that was not asked for'],
+    ['around', 'is behind more than 3 redirects'],
+    ['file', 'has an address that does not begin with http:// or https://'],
+    ['absent', 'could not be fetched: its server answered 404.'],
+  ])('are refused in a sentence that names the field: %s', async (name, reason) => {
+    const message = await reasonOf(openReader().read(`${server.url}/${name}`, { owner, field: 'control[0].image' }));
+    expect(message).toContain(`The picture in \`control[0].image\` ${reason}`);
+  });
+
+  it('follow a redirect', async () => {
+    await expect(openReader().read(`${server.url}/once`, { owner, field: 'image' })).resolves.toMatchObject({
+      width: 200,
+    });
+  });
+
+  it.each(['file:///etc/passwd', 'data:image/png;base64,iVBORw0KGgo=', 'ftp://127.0.0.1/x.png', 'no url'])(
+    'are not read from %s',
+    async (url) => {
+      await expect(reasonOf(openReader().read(url, { owner, field: 'image' }))).resolves.toBe(
+        'The picture in `image` has an address that does not begin with http:// or https://.',
+      );
+    },
+  );
+
+  it('end with the signal', async () => {
+    const stop = new AbortController();
+    const reading = openReader().read(`${server.url}/silent`, { owner, field: 'image', signal: stop.signal });
+    await until(async () => server.asked.includes('/silent'), 'the server is asked');
+    stop.abort(new Error('It is enough.'));
+    await expect(reading).rejects.toThrow('It is enough.');
+  });
+});
+
+describe('Private addresses', () => {
+  it.each([
+    'http://127.0.0.1:PORT/png',
+    'http://localhost:PORT/png',
+    'http://127.1:PORT/png',
+    'http://2130706433:PORT/png',
+    'http://0x7f.0.0.1:PORT/png',
+    'http://0177.0.0.1:PORT/png',
+    'http://0:PORT/png',
+    'http://[::1]:PORT/png',
+    'http://[::ffff:127.0.0.1]:PORT/png',
+    'http://[::ffff:7f00:1]:PORT/png',
+    'http://[64:ff9b::7f00:1]:PORT/png',
+    'http://169.254.169.254/latest/meta-data/',
+    'http://10.0.0.1/x.png',
+    'http://[fd00::1]/x.png',
+    'http://[fe80::1]/x.png',
+  ])('are never asked: %s', async (url) => {
+    server.asked.length = 0;
+    const sent = url.replace('PORT', server.url.split(':')[2]);
+    const strict = openReader({ picturesAllowPrivate: false });
+    await expect(reasonOf(strict.read(sent, { owner, field: 'image' }))).resolves.toBe(
+      'The picture in `image` is at a private, loopback or link-local address, which is not allowed.',
+    );
+    expect(server.asked).toEqual([]);
+  });
+});
+
+describe('Pictures of this service', () => {
+  const upload = async (file: Buffer, ownerId = owner): Promise<string> => {
+    const [id, token] = [newIdentifier(), newIdentifier()];
+    const row = { id, token, ownerId, storageKey: `uploads/${id}.png`, contentType: 'image/png' };
+    await bench.storage.write(row.storageKey, file);
+    await bench.dataSource.manager.insert(UploadedPicture, {
+      ...{ ...row, width: 200, height: 100, bytes: file.length, createdAt: new Date() },
+    });
+    return `${bench.config.publicUrl}/images/${token}.png`;
+  };
+
+  it('are read by their owner, and their shape is known before', async () => {
+    const [url, reader] = [await upload(files.png), openReader()];
+    await expect(reader.shapeOf(url, { owner, field: 'image' })).resolves.toEqual({ width: 200, height: 100 });
+    const { image } = await reader.read(url, { owner, field: 'image' });
+    expect(colours(image)).toEqual([red, green, blue, white]);
+    await expect(reader.shapeOf(`${server.url}/png`, { owner, field: 'image' })).resolves.toBeUndefined();
+  });
+
+  it('of others are not there', async () => {
+    const url = await upload(files.png, newIdentifier());
+    const message =
+      'The picture in `image` is not there: no upload and no picture of yours has this URL, or not any more.';
+    const reader = openReader();
+    await expect(reasonOf(reader.read(url, { owner, field: 'image' }))).resolves.toBe(message);
+    await expect(reasonOf(reader.shapeOf(url, { owner, field: 'image' }))).resolves.toBe(message);
+    const inside = `${bench.config.publicUrl}/metrics`;
+    await expect(reasonOf(reader.read(inside, { owner, field: 'image' }))).resolves.toBe(message);
+  });
+});

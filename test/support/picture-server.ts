@@ -1,0 +1,36 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** An HTTP server of a test on a loopback address, and the paths that it was asked for. */
+export interface PictureServer {
+  url: string;
+  asked: string[];
+  close(): Promise<void>;
+}
+
+type Answer = (response: ServerResponse, request: IncomingMessage) => void;
+
+/** Serves each path by its function; all else is 404. */
+export async function startPictureServer(paths: Record<string, Answer | Uint8Array>): Promise<PictureServer> {
+  const asked: string[] = [];
+  const server = createServer((request, response) => {
+    const path = request.url ?? '';
+    asked.push(path);
+    const answer = paths[path];
+    if (typeof answer === 'function') answer(response, request);
+    else if (answer) response.end(answer);
+    else response.writeHead(404).end('secret words of the server');
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    asked,
+    async close() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
