@@ -26,6 +26,8 @@ export const cures = {
   toFinetune: 'Send it to a Fine-Tune, with PUT /v1/finetunes/<id>/weights.',
   /** It draws in a way that nothing here knows. */
   otherModel: 'Install a model that draws from text, of Stable Diffusion 1.x, 2.x or XL.',
+  /** It is called a ControlNet, and nothing here knows its kind. */
+  otherControl: 'Install a ControlNet of Stable Diffusion 1.x, 2.x or XL.',
   /** Weights are damaged, or too large for float16. */
   otherWeights: 'Install a whole copy of it, or one in float32.',
   /** A folder holds far more than a model. */

@@ -13,17 +13,18 @@ export {
   ProviderUnavailableError,
   RequestError,
 } from './errors';
+export { type ControlFolder, readControlFolder } from './families/control-folder';
 export type { FamilyName, ModelKind } from './families/family';
 export { type ModelFolder, readModelFolder } from './families/model-folder';
 export { type AspectRatio, sizeOfPicture } from './families/sizes';
 export { identityModel } from './graph/graph';
 export { type AdapterUse, loadAdapter, type LoadedAdapter } from './pipelines/applied-adapters';
 export { type ModelFacts, modelWidths, type ModelWidths } from './pipelines/model-facts';
-export { graphsOf } from './pipelines/model-parts';
+export { graphsOf } from './pipelines/model-graphs';
 export { kindOf } from './pipelines/renderer';
 export { ranksOf } from './pipelines/row-adapters';
 export { StableDiffusionPipeline } from './pipelines/stable-diffusion-pipeline';
-export type { TextToImageRequest } from './pipelines/text-to-image-request';
+export type { ControlUse, Mask, TextToImageRequest } from './pipelines/text-to-image-request';
 export { Trajectory } from './pipelines/trajectory';
 export { SafetensorsError } from './safetensors/safetensors-header';
 export { type SchedulerName, schedulerNames } from './schedulers';
@@ -48,6 +49,7 @@ export {
   trainingSettings,
   type TrainingStep,
 } from './training';
+export { ControlNet, problemOfFit } from './unet/control-net';
 export { hasCallsInPowersOfTwo, powerOfTwoUpTo } from './unet/unet';
 export { TiledUpscaler, UpscalerError } from './upscaling/tiled-upscaler';
-export { type LatentDistribution, VaeEncoder } from './vae/vae-encoder';
+export { hasEncoder, type LatentDistribution, sampleLatents, VaeEncoder } from './vae/vae-encoder';

@@ -119,7 +119,8 @@ async function graphIn(folder: string): Promise<string | undefined> {
   return name && join(folder, name);
 }
 
-async function refusing<T>(path: string, read: () => T | Promise<T>): Promise<T> {
+/** What reading weights is refused for, told of the file at fault. @throws ModelFolderError */
+export async function refusing<T>(path: string, read: () => T | Promise<T>): Promise<T> {
   try {
     return await read();
   } catch (error) {

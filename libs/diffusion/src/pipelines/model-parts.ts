@@ -1,24 +1,15 @@
-import { autoencoderKlDecoder } from '../architectures/autoencoder-kl';
-import { autoencoderTinyDecoder } from '../architectures/autoencoder-tiny';
-import { clipTextModel } from '../architectures/clip-text-model';
-import { UnsupportedConfigError } from '../architectures/config';
-import { unet2DConditionModel } from '../architectures/unet-2d-condition-model';
 import { cures, ModelFolderError, OutOfMemoryError, ProviderUnavailableError } from '../errors';
 import { type ModelFolder, readModelFolder } from '../families/model-folder';
-import type { BuiltGraph, ModuleOptions } from '../graph/module';
-import { providerOf } from '../sessions/device';
 import { isGraphFault } from '../sessions/graph-fault';
 import { type GraphSession, type LoadOptions, ModelSession } from '../sessions/model-session';
-import { type PlacedGraph, placeGraph } from '../sessions/placed-graph';
+import type { PlacedGraph } from '../sessions/placed-graph';
 import { areFinite, type LatentShape, notFinite } from '../tensor/planes';
 import { ClipTextEncoder } from '../text-encoder/clip-text-encoder';
 import { Unet } from '../unet/unet';
 import { checkPreview } from '../vae/latent-preview';
 import { VaeDecoder } from '../vae/vae-decoder';
-import { type NamedTensors, tensorsBelow, WeightsFileError } from '../weights/named-tensor';
-import type { PartName } from '../weights/original-names';
-import { readSafetensors } from '../weights/safetensors-file';
 import { factsOf, type ModelFacts } from './model-facts';
+import { graphsOf } from './model-graphs';
 import type { LoadedTextEncoder } from './prompt-encoder';
 import { noAdapters } from './row-adapters';
 
@@ -30,66 +21,6 @@ export interface ModelParts {
   unet: Unet;
   vaeDecoder: VaeDecoder;
   sessions: { textEncoders: readonly GraphSession[]; unet: GraphSession; vaeDecoder: GraphSession };
-}
-
-/** The graphs of a model's parts. */
-export interface ModelGraphs {
-  textEncoders: readonly PlacedGraph[];
-  unet: PlacedGraph;
-  vaeDecoder: PlacedGraph;
-}
-
-/**
- * Writes the graphs of a model, in half precision for CUDA except the decoder, whose values XL's exceed there.
- * @param changedWeights a file as in `LoadOptions`
- * @throws ModelFolderError if a part lacks weights
- */
-export async function graphsOf(
-  folder: ModelFolder,
-  { device, changedWeights }: Pick<LoadOptions, 'device' | 'changedWeights'>,
-): Promise<ModelGraphs> {
-  const changed = changedWeights === undefined ? new Map<never, never>() : await readSafetensors(changedWeights);
-  const precision = providerOf(device) === 'cuda' ? 'float16' : 'float32';
-  const graph = (part: PartName, build: (options: ModuleOptions) => BuiltGraph): PlacedGraph => {
-    const file = folder.files.get(part)!;
-    const tensors: NamedTensors = new Map([...folder.tensors.get(part)!, ...tensorsBelow(changed, `${part}.`)]);
-    return refusing(file, () =>
-      placeGraph(
-        build({
-          tensors,
-          precision: part === 'vae' ? 'float32' : precision,
-          isPlain: providerOf(device) === 'webgpu',
-          isAdapted: () => part !== 'vae',
-        }).graph,
-        file,
-      ),
-    );
-  };
-  return {
-    textEncoders: folder.textEncoders.map(({ part, config, skip, isNormed, isPooled }) =>
-      graph(part, (options) => clipTextModel(options, config, { skips: [skip], isNormed, isPooled })),
-    ),
-    unet: graph('unet', (options) => unet2DConditionModel(options, folder.unet)),
-    vaeDecoder: graph('vae', (options) =>
-      options.tensors.has('decoder.layers.0.weight')
-        ? autoencoderTinyDecoder(options)
-        : autoencoderKlDecoder(options, folder.vae),
-    ),
-  };
-}
-
-function refusing<T>(file: string, build: () => T): T {
-  try {
-    return build();
-  } catch (error) {
-    const isKnown = error instanceof WeightsFileError || error instanceof UnsupportedConfigError;
-    if (!isKnown) throw error;
-    throw new ModelFolderError(
-      file,
-      `is not what its graph needs: ${error.message.replace(/\.$/, '')}`,
-      cures.plainWeights,
-    );
-  }
 }
 
 /** Edge of the latents that a model is tried with: the smallest that a U-Net with three halvings can take. */

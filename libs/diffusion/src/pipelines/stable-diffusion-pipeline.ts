@@ -90,6 +90,8 @@ export class StableDiffusionPipeline extends Renderer {
     const { latentChannels, vaeScaleFactor } = this.facts;
     const { family, schedulerJson, kind } = this.parts.folder;
     if (kind !== 'text-to-image') throw new RequestError(needsPicture[kind]);
+    if (request.image ?? request.mask ?? request.control?.length)
+      throw new RequestError('Drawing from pictures is on its way here, and cannot be asked for yet.');
     checkRequest(request, this.facts);
     const shape: LatentShape = [latentChannels, height / vaeScaleFactor, width / vaeScaleFactor];
     const adapters = new AppliedAdapters(request.adapters ?? []);

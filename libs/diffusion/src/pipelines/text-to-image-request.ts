@@ -1,5 +1,6 @@
 import type { SchedulerName } from '../schedulers';
 import type { RgbImage } from '../tensor/planes';
+import type { ControlNet } from '../unet/control-net';
 import type { AdapterUse } from './applied-adapters';
 import type { ModelFacts } from './model-facts';
 import type { Trajectory } from './trajectory';
@@ -24,6 +25,43 @@ export interface TextToImageRequest {
   promptWeighting?: boolean;
   /** Fine-Tunes of the model. */
   adapters?: readonly AdapterUse[];
+  /**
+   * A picture to start from, of exactly `width` x `height`: whoever takes one in has cropped and scaled it. Plain data,
+   * as everything here but adapters and ControlNets, so that a request can be posted to another thread.
+   */
+  image?: RgbImage;
+  /**
+   * Share of the steps that is drawn from `image`, above 0 and at most 1; 0.8 if not given. Of 20 steps 0.3 draws the
+   * last 6: `int(steps * strength)`, as diffusers counts. A model of `instruct-pix2pix` takes all steps in any case.
+   */
+  strength?: number;
+  /** What of `image` is repainted; needs it, and a model of kind `inpainting` needs both. */
+  mask?: Mask;
+  /** Of a model that changes pictures: weight of `image` beside that of the prompt; 1.5 if not given, at least 1. */
+  imageGuidanceScale?: number;
+  /** At most three. Their sum is added to what the U-Net passes from its way down to its way up. */
+  control?: readonly ControlUse[];
+}
+
+/** A mask of exactly the picture's size. */
+export interface Mask {
+  width: number;
+  height: number;
+  /** A byte for each pixel, row by row: from 128 on it is repainted, else kept. diffusers knows no greys either. */
+  values: Uint8Array;
+}
+
+/** A ControlNet, and the map that it follows. */
+export interface ControlUse {
+  /** Loaded from a folder with `ControlNet.open`; it must be of the model's family. */
+  controlNet: ControlNet;
+  /** Edges, depths, a pose or what it was trained on, of exactly `width` x `height`. */
+  image: RgbImage;
+  /** By how much it is followed; 1 is as it was trained. */
+  scale: number;
+  /** The part of the drawn steps in which it has a say, from 0 to 1: all is from 0 to 1. */
+  start: number;
+  end: number;
 }
 
 export interface GenerateHooks {

@@ -1,7 +1,7 @@
 import type { Generator } from '../random/generator';
 import type { Scheduler } from '../schedulers/scheduler';
 import type { LatentShape } from '../tensor/planes';
-import type { UnetRow } from '../unet/unet';
+import type { UnetRow } from '../unet/unet-row';
 import { type LayerAdapters, noAdapters } from './row-adapters';
 
 /** The encoded texts of a request, shared by its pictures. */

@@ -27,11 +27,21 @@ export function fromPlanes(
   return { width, height, data: new Uint8Array(data.buffer) };
 }
 
+/** The planes [3, height, width] of a picture. @param toValue maps a byte, 0..255, to a plane's value */
+export function toPlanes({ data, width, height }: RgbImage, toValue: (byte: number) => number): Float32Array {
+  const size = width * height;
+  const values = Float32Array.from({ length: 256 }, (_, byte) => toValue(byte));
+  const planes = new Float32Array(size * 3);
+  for (let channel = 0; channel < 3; channel++)
+    for (let i = 0; i < size; i++) planes[channel * size + i] = values[data[i * 3 + channel]];
+  return planes;
+}
+
 /** A model's arithmetic overflowed, which is most likely in half precision: its output is not a picture. */
 export class NotFiniteError extends Error {
   override readonly name = 'NotFiniteError';
 
-  /** @param part whose output it is: `U-Net` or `VAE decoder` */
+  /** @param part whose output it is: `U-Net`, `VAE decoder` or `VAE encoder` */
   constructor(part: string) {
     super(
       `The model gave numbers that are not finite (from its ${part}), which are no picture: another cfg or scheduler, or the model in a higher precision, may help.`,

@@ -1,7 +1,8 @@
 import { Tensor } from 'onnxruntime-node';
 import type { LayerAdapters } from '../pipelines/row-adapters';
 import type { GraphSession, Tensors, ValueFacts } from '../sessions/model-session';
-import { guidanceEmbedding, Unet, type UnetRow } from './unet';
+import { guidanceEmbedding, Unet } from './unet';
+import type { UnetRow } from './unet-row';
 
 const [channels, edge, width] = [2, 4, 3];
 

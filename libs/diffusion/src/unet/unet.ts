@@ -1,8 +1,9 @@
-import { Tensor } from 'onnxruntime-node';
 import { AdapterInputs, type LayerAdapters } from '../pipelines/row-adapters';
 import { type Device, providerOf } from '../sessions/device';
 import type { GraphSession, Tensors } from '../sessions/model-session';
 import type { LatentShape } from '../tensor/planes';
+import { ControlResiduals } from './control-residuals';
+import { packed, type UnetRow } from './unet-row';
 
 /** The largest power of two that is at most `rows`. */
 export function powerOfTwoUpTo(rows: number): number {
@@ -25,23 +26,10 @@ export function hasCallsInPowersOfTwo(device: Device): boolean {
  */
 const leastShared = 256;
 
-/** One row of a call of the U-Net. */
-export interface UnetRow {
-  /** What the U-Net sees, [channels, height, width]. */
-  sample: Float32Array;
-  timestep: number;
-  /** [tokens, width] */
-  embedding: Float32Array;
-  /** Of XL: the pooled text, and the sizes that the picture was cut from. */
-  pooled?: Float32Array | undefined;
-  timeIds?: readonly number[] | undefined;
-  guidanceScale: number;
-  adapters: LayerAdapters;
-}
-
 /** The U-Net: predicts what a row's noise is. Rows may be at different timesteps, and of different Fine-Tunes. */
 export class Unet {
   private readonly adapterInputs: AdapterInputs;
+  private readonly residuals: ControlResiduals;
   /** Channels that it takes. */
   readonly inChannels: number;
   /** Width of an embedding. */
@@ -56,6 +44,7 @@ export class Unet {
     private readonly device: Device,
   ) {
     this.adapterInputs = new AdapterInputs(session.inputs);
+    this.residuals = new ControlResiduals(session.inputs);
     const axis = (name: string, at: number): number | undefined => {
       const length = session.inputs.find((input) => input.name === name)?.shape[at];
       return length === undefined ? undefined : Number(length);
@@ -77,12 +66,14 @@ export class Unet {
   }
 
   /** The prediction of each row, [channels, height, width], for rows of one size, length of text and rank. */
-  async predict(rows: readonly UnetRow[], [, height, width]: LatentShape): Promise<Float32Array[]> {
+  async predict(rows: readonly UnetRow[], shape: LatentShape): Promise<Float32Array[]> {
+    const [, height, width] = shape;
     const count = this.rowsOfCall(rows.length);
     // Rows that only fill a call up are the last one again.
     const all = Array.from({ length: count }, (_, i) => rows[Math.min(i, rows.length - 1)]);
     const tokens = rows[0].embedding.length / this.hiddenWidth;
     const { guidanceWidth, pooledWidth } = this;
+    const residuals = await this.residuals.feeds(all, shape);
     const results = await this.session.run({
       sample: packed(all, ({ sample }) => sample, [this.inChannels, height, width]),
       timestep: packed(all, ({ timestep }) => [timestep], []),
@@ -100,6 +91,7 @@ export class Unet {
         all.map(({ adapters }) => adapters),
         height * width >= leastShared,
       ),
+      ...residuals,
     });
     const values = results.out_sample.data as Float32Array;
     const size = values.length / count;
@@ -111,14 +103,6 @@ export class Unet {
     if (!isSame) this.last = { rows, feeds: this.adapterInputs.feeds(rows, isShared) };
     return this.last!.feeds;
   }
-}
-
-/** A tensor of the values of each row. @param shape of one row */
-function packed(rows: readonly UnetRow[], of: (row: UnetRow) => ArrayLike<number>, shape: readonly number[]): Tensor {
-  const size = shape.reduce((product, length) => product * length, 1);
-  const values = new Float32Array(rows.length * size);
-  for (const [i, row] of rows.entries()) values.set(of(row), i * size);
-  return new Tensor('float32', values, [rows.length, ...shape]);
 }
 
 const { fround } = Math;

@@ -1,0 +1,76 @@
+import { existsSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { UnsupportedConfigError } from '../architectures/config';
+import { unetConfigOf, type UNet2DConditionConfig } from '../architectures/unet-2d-condition-model';
+import { cures, ModelFolderError } from '../errors';
+import type { NamedTensors } from '../weights/named-tensor';
+import { partsOfCheckpoint, withDiffusersNames } from '../weights/original-names';
+import { readPart, readSafetensors } from '../weights/safetensors-file';
+import type { Family } from './family';
+import { readJsonFile } from './model-files';
+import { refusing } from './model-parts';
+import { stableDiffusion1 } from './stable-diffusion-1';
+import { stableDiffusion2 } from './stable-diffusion-2';
+import { stableDiffusionXl } from './stable-diffusion-xl';
+
+/** A ControlNet without its weights: what it is, and where they are. */
+export interface ControlFolder {
+  path: string;
+  /** The family whose models it guides. */
+  family: Family;
+  /** With diffusers' names. */
+  tensors: NamedTensors;
+  /** Path of the weights, for messages. */
+  file: string;
+  /** What its `config.json` says; without one, what no shape tells is as in the model that it guides. */
+  config: UNet2DConditionConfig | undefined;
+}
+
+/** What is not one ControlNet for Stable Diffusion, though it is called so. */
+const others: readonly [name: RegExp, is: string][] = [
+  [/^(task_embedding|transformer_layes\.|control_add_embedding)/, 'is a ControlNet Union, which is not supported'],
+  [/^lora_controlnet$|\.(up|down)$/, 'is a Control-LoRA, which is not supported'],
+  [/^lllite_/, 'is a ControlNet-LLLite, which is not supported'],
+  [/^(transformer_blocks|double_blocks|single_blocks|joint_blocks)\./, 'is a ControlNet of another kind of model'],
+];
+
+/**
+ * Reads a ControlNet: a folder of diffusers, or one with a single file in diffusers' or the original names. Only headers
+ * of weights are read.
+ * @throws ModelFolderError naming the file that is missing or wrong
+ */
+export async function readControlFolder(path: string): Promise<ControlFolder> {
+  const json = await readJsonFile(join(path, 'config.json'), { optional: true });
+  const name = json?._class_name;
+  if (name !== undefined && name !== 'ControlNetModel')
+    throw new ModelFolderError(join(path, 'config.json'), `describes a ${JSON.stringify(name)}`, cures.otherControl);
+  const all = await refusing(path, async () => {
+    const files = (await readdir(path)).filter((file) => file.endsWith('.safetensors'));
+    const isPart = existsSync(join(path, 'diffusion_pytorch_model.safetensors.index.json')) || files.length !== 1;
+    return isPart ? readPart(path) : readSafetensors(join(path, files[0]));
+  });
+  const [{ file }] = all.values();
+  const other = others.find(([pattern]) => [...all.keys()].some((each) => pattern.test(each)));
+  if (other) throw new ModelFolderError(file, other[1], cures.otherControl);
+  const tensors = partsOfCheckpoint(all).get('controlnet') ?? withDiffusersNames('controlnet', all);
+  if (!isControlNet(tensors)) throw new ModelFolderError(file, 'is no ControlNet', cures.otherControl);
+  try {
+    return { path, family: familyOf(tensors), tensors, file, config: json && unetConfigOf(json) };
+  } catch (error) {
+    if (!(error instanceof UnsupportedConfigError)) throw error;
+    const reason = `describes another model: ${error.message.replace(/\.$/, '')}`;
+    throw new ModelFolderError(join(path, 'config.json'), reason, cures.otherControl);
+  }
+}
+
+/** Whether weights with diffusers' names are those of a ControlNet. */
+export const isControlNet = (tensors: NamedTensors): boolean =>
+  tensors.has('controlnet_mid_block.weight') && tensors.has('controlnet_cond_embedding.conv_in.weight');
+
+/** By what differs in shape: XL is told sizes, and 2.x projects tokens with linear layers. */
+function familyOf(tensors: NamedTensors): Family {
+  if (tensors.has('add_embedding.linear_1.weight')) return stableDiffusionXl;
+  const projection = [...tensors].find(([name]) => name.endsWith('.proj_in.weight'));
+  return projection?.[1].shape.length === 2 ? stableDiffusion2 : stableDiffusion1;
+}
