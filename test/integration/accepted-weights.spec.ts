@@ -66,12 +66,34 @@ describe("a Fine-Tune's weights", () => {
     expect(first).not.toBe(rest[0]);
   });
 
+  it('are combined in a Generation, each with its scale', async () => {
+    const { id, ...own } = await bench.dataSource.manager.findOneByOrFail(Finetune, { id: finetuneId });
+    const otherId = newIdentifier();
+    await bench.dataSource.manager.insert(Finetune, { ...own, seq: undefined, id: otherId } as never);
+    const draw = async (finetunes: { id: string; scale: number }[]) => {
+      const task = newTask(ownerId, { model: 'shapes-bundled', steps: 1, seed: 7, inputs: { finetunes } });
+      await bench.intake.insert({ ownerId, maxQueued: 0, tasks: [task] });
+      const { servedBy, images, error } = await bench.terminated(task.id);
+      const file = images.map(({ storageKey }) => bytesOf(bench.storage, storageKey));
+      return { servedBy, error, file: (await Promise.all(file)).join('') };
+    };
+    const both = await draw([
+      { id, scale: 0.5 },
+      { id: otherId, scale: 1 },
+    ]);
+    expect(both.servedBy).toMatch(/^shapes-bundled@[0-9a-f]{12}\+[0-9a-f]{12}\+[0-9a-f]{12}$/);
+    expect(both.file).toContain(`{"id":"${id}","weights_hash":"${own.weightsHash}","weights_scale":0.5}`);
+    expect((await draw([{ id, scale: 0.5 }])).servedBy).toBe(both.servedBy?.split('+').slice(0, 2).join('+'));
+    await bench.dataSource.manager.delete(Finetune, { id: otherId });
+    expect((await draw([{ id: otherId, scale: 1 }])).error).toBe(`The Fine-Tune ${otherId} has been deleted.`);
+  });
+
   it('are no fault of a task or an engine if they are replaced before they are read', async () => {
     const unused = undefined as never;
     const resolver = new ModelResolver(bench.config, bench.storage, unused, unused, unused, bench.dataSource);
     const broken = new EngineBrokenError('ENOENT');
     const noted = (weightsKey: string) =>
-      resolver.errorAfterRefusal(broken, { finetuneId } as never, { weightsKey } as never, 'cpu');
+      resolver.errorAfterRefusal(broken, { weightsKeys: new Map([[finetuneId, weightsKey]]) } as never, 'cpu');
     expect(await noted('weights/robot.safetensors')).toBe(broken);
     expect(await noted('weights/deleted.safetensors')).toBeInstanceOf(DrawingAbortedError);
   });

@@ -37,6 +37,11 @@ export interface BodyRow {
 /** A body of each operation. */
 const valid: readonly Pick<BodyRow, 'operation' | 'valid' | 'within'>[] = [
   { operation: 'createGeneration', valid: { prompt: 'a robot' } },
+  {
+    operation: 'createGeneration',
+    within: { field: 'finetunes', rest: { prompt: 'a robot' } },
+    valid: { id: '{tuned}', scale: 0.5 },
+  },
   { operation: 'createFinetuneOrGeneration', valid: { name: 'robot', title: 'mine' } },
   { operation: 'updateFinetune', valid: { title: 'mine' } },
   { operation: 'createPrompts', valid: { prompt: 'a robot' } },

@@ -113,7 +113,7 @@ function ofArray({ items = {}, minItems = 0, maxItems = 0 }: Schema): Values {
   const wrong = allBut('an array');
   // Objects have rows of their own.
   const { good, bad } = element.properties ? { good: [], bad: [] } : valuesOf(element);
-  const value = good[0]?.[1] ?? { id: '{prompt}', name: 'night' };
+  const value = good[0]?.[1] ?? (element.properties?.scale ? { id: '{tuned}' } : { id: '{prompt}', name: 'night' });
   const fewest = Array<unknown>(minItems).fill(value);
   return {
     good: [

@@ -45,6 +45,7 @@ describe('Generations', () => {
         high_resolution: false,
         output_format: 'png',
         prompt_weighting: false,
+        finetunes: [],
         prompt_chunks: 1,
         upscaler: null,
         served_by: null,

@@ -21,6 +21,7 @@ export const newTask = (ownerId: string, values: Partial<NewTask> = {}): NewTask
   highResolution: false,
   outputFormat: 'png',
   promptWeighting: false,
+  inputs: null,
   numImages: 1,
   sandbox: false,
   createdAt: new Date(),

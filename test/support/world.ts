@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Finetune } from '@app/domain';
 import type { TestApi, TestKey } from './api';
 import { drawTask, makeFinetune, makePrompts } from './factories';
 import type { Receiver } from './receiver';
@@ -8,6 +9,8 @@ import { until } from './until';
 /** Ids of one resource of each kind, all of one caller. */
 export interface World {
   finetune: string;
+  /** A Fine-Tune with weights. */
+  tuned: string;
   prompt: string;
   collection: string;
   style: string;
@@ -61,9 +64,17 @@ export function pathOf(
   return path.replace(/\{(\w+)\}/g, (_, parameter: string) => idOf(parameter));
 }
 
+/** A Fine-Tune whose weights nothing draws with: only its row says that it has some. */
+async function makeTuned(api: TestApi, key: TestKey): Promise<string> {
+  const { id } = await makeFinetune(api, key);
+  await api.dataSource.manager.update(Finetune, { id }, { weightsKind: 'lora', weightsKey: `weights/${id}/none` });
+  return id;
+}
+
 /** A Fine-Tune with a drawn Prompt, a Collection with a Style of it, and a Generation whose webhook was delivered. */
 export async function makeWorld(api: TestApi, key: TestKey, receiver: Receiver): Promise<World> {
   const { id: finetune } = await makeFinetune(api, key);
+  const tuned = await makeTuned(api, key);
   const [{ id: prompt }] = await makePrompts(api, key, finetune);
   await drawTask(api, prompt);
   const post = async <T>(path: string, body: unknown) => (await api.request<T>('POST', path, { key, body })).body;
@@ -86,7 +97,7 @@ export async function makeWorld(api: TestApi, key: TestKey, receiver: Receiver):
     return log.body.find(({ status }) => status === 'delivered')?.id;
   }, 'the webhook has been told');
   const { id: apiKey } = await api.createKey();
-  return { finetune, prompt, collection, style: made[0].id, generation, delivery, apiKey };
+  return { finetune, tuned, prompt, collection, style: made[0].id, generation, delivery, apiKey };
 }
 
 /** Rows of all our tables, by table; each as JSON, without the time of a key's last use. */

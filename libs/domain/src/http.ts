@@ -9,6 +9,7 @@ export * from './finetune-prompts/create-prompt.dto';
 export * from './finetune-prompts/prompt.dto';
 export * from './finetunes/finetune.dto';
 export * from './generations/generation.dto';
+export * from './generations/inputs.dto';
 export * from './tasks/task-query.dto';
 export * from './images-generations/images.dto';
 export * from './operator/operator.dto';

@@ -19,6 +19,7 @@ export * from './finetunes/finetune-token';
 export * from './generations/generation';
 export * from './tasks/image';
 export * from './tasks/drawing';
+export * from './tasks/drawing-inputs';
 export * from './tasks/task';
 export * from './tasks/task-status';
 export * from './inference-workers/inference-worker';

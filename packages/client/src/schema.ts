@@ -771,6 +771,15 @@ export interface components {
         GenerationStatus: "queued" | "processing" | "succeeded" | "failed" | "canceled";
         /** @enum {string} */
         OutputFormat: "png" | "jpeg" | "webp";
+        UsedFinetune: {
+            /** @example 4f2kQ0yq8S3zVn1xRb7TdA9w */
+            id: string;
+            /**
+             * @description By how much its LoRA changes the model.
+             * @example 1
+             */
+            scale: number;
+        };
         Generation: {
             /** @example 4f2kQ0yq8S3zVn1xRb7TdA9w */
             id: string;
@@ -836,6 +845,8 @@ export interface components {
             high_resolution: boolean;
             output_format: components["schemas"]["OutputFormat"];
             prompt_weighting: boolean;
+            /** @description Its Fine-Tunes, with the scales that they are drawn with. */
+            finetunes: components["schemas"]["UsedFinetune"][];
             /**
              * @description Chunks of 75 tokens in which the longer of prompt and negative prompt is read; null for what was asked for before they were counted.
              * @example 1
@@ -862,7 +873,7 @@ export interface components {
          * @description Stable name of an error; docs/errors.md says what each means.
          * @enum {string}
          */
-        ErrorCode: "ValidationFailed" | "MalformedBody" | "PromptMissing" | "FineTuneNameMissing" | "FineTuneImagesMissing" | "FineTuneImagesNotEnough" | "IdempotencyKeyInvalid" | "BadRequest" | "Unauthorized" | "ScopeMissing" | "PublicCollection" | "GenerationNotFound" | "FineTuneNotFound" | "PromptNotFound" | "CollectionNotFound" | "StyleNotFound" | "DeliveryNotFound" | "UploadNotFound" | "KeyNotFound" | "ImageNotFound" | "RouteNotFound" | "MethodNotAllowed" | "BodyTimeout" | "UploadStalled" | "GenerationTerminated" | "IdempotencyKeyInUse" | "KeyInUse" | "KeyRevoked" | "BodyTooLarge" | "UnsupportedMediaType" | "ModelNotInstalled" | "ModelBroken" | "SchedulerUnsupported" | "ModelNeedsPicture" | "PromptDoesNotIncludeFineTuneName" | "PromptTooLong" | "TooManyPrompts" | "FineTuneStale" | "WeightsMissing" | "ScaleUnsupported" | "WeightsMalformed" | "WeightsDoNotFitModel" | "WeightsKindUnsupported" | "WeightsTooComplex" | "PictureUnreadable" | "PictureNotFound" | "StorageFull" | "IdempotencyKeyReused" | "WebhookAddressRefused" | "GenerationFailed" | "GenerationUnfinished" | "RateLimited" | "TooManyRequests" | "QueueFull" | "TooManyUploads" | "RoomReserved" | "TooManyEventStreams" | "ListRunning" | "TooManyWaiting" | "InternalError" | "ServiceUnavailable";
+        ErrorCode: "ValidationFailed" | "MalformedBody" | "PromptMissing" | "FineTuneNameMissing" | "FineTuneImagesMissing" | "FineTuneImagesNotEnough" | "IdempotencyKeyInvalid" | "BadRequest" | "Unauthorized" | "ScopeMissing" | "PublicCollection" | "GenerationNotFound" | "FineTuneNotFound" | "PromptNotFound" | "CollectionNotFound" | "StyleNotFound" | "DeliveryNotFound" | "UploadNotFound" | "KeyNotFound" | "ImageNotFound" | "RouteNotFound" | "MethodNotAllowed" | "BodyTimeout" | "UploadStalled" | "GenerationTerminated" | "IdempotencyKeyInUse" | "KeyInUse" | "KeyRevoked" | "BodyTooLarge" | "UnsupportedMediaType" | "ModelNotInstalled" | "ModelBroken" | "SchedulerUnsupported" | "ModelNeedsPicture" | "PromptDoesNotIncludeFineTuneName" | "PromptTooLong" | "TooManyPrompts" | "FineTuneOfOtherModel" | "FineTuneTokensEqual" | "FineTuneStale" | "WeightsMissing" | "ScaleUnsupported" | "WeightsMalformed" | "WeightsDoNotFitModel" | "WeightsKindUnsupported" | "WeightsTooComplex" | "PictureUnreadable" | "PictureNotFound" | "StorageFull" | "IdempotencyKeyReused" | "WebhookAddressRefused" | "GenerationFailed" | "GenerationUnfinished" | "RateLimited" | "TooManyRequests" | "QueueFull" | "TooManyUploads" | "RoomReserved" | "TooManyEventStreams" | "ListRunning" | "TooManyWaiting" | "InternalError" | "ServiceUnavailable";
         FieldProblem: {
             /**
              * @description RFC 6901 pointer into the body.
@@ -900,6 +911,18 @@ export interface components {
          * @enum {string}
          */
         Scheduler: "ddim" | "ddpm" | "pndm" | "lms" | "euler" | "euler_a" | "heun" | "dpmpp_2m" | "dpmpp_2m_karras" | "dpmpp_2m_sde_karras" | "unipc" | "lcm" | "deis" | "dpmpp_2s" | "dpmpp_sde" | "dpm2" | "dpm2_a" | "tcd";
+        FinetuneUse: {
+            /**
+             * @description A Fine-Tune of your own that has weights.
+             * @example 4f2kQ0yq8S3zVn1xRb7TdA9w
+             */
+            id: string;
+            /**
+             * @description By how much its LoRA changes the model; the Fine-Tune's own `scale` when left out.
+             * @example 0.8
+             */
+            scale?: number | null;
+        };
         CreateGeneration: {
             /**
              * @description What the picture shows.
@@ -964,6 +987,8 @@ export interface components {
             output_format?: components["schemas"]["OutputFormat"] | null;
             /** @description Whether `(word:1.3)` and `[word]` in the texts weigh words, and `BREAK` ends a chunk of 75 tokens. Default: false. */
             prompt_weighting?: boolean | null;
+            /** @description Fine-Tunes of your own, all of one base model, which draws where `model` is left out. The words of the texts are used as they are written. */
+            finetunes?: components["schemas"]["FinetuneUse"][] | null;
         };
         Deleted: {
             /** @example Generation 4f2kQ0yq8S3zVn1xRb7TdA9w has been deleted successfully. */
@@ -2652,7 +2677,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Well-formed, but impossible. Codes: `ModelNotInstalled`, `ModelBroken`, `SchedulerUnsupported`, `ModelNeedsPicture`, `PromptDoesNotIncludeFineTuneName`, `PromptNotFound`, `StyleNotFound`, `PromptTooLong`, `TooManyPrompts`, `FineTuneStale`, `WeightsMissing`, `ScaleUnsupported`, `WeightsMalformed`, `WeightsDoNotFitModel`, `WeightsKindUnsupported`, `WeightsTooComplex`, `PictureUnreadable`, `PictureNotFound`, `StorageFull`, `IdempotencyKeyReused`, `WebhookAddressRefused`, `GenerationFailed`, `GenerationUnfinished`. */
+        /** @description Well-formed, but impossible. Codes: `ModelNotInstalled`, `ModelBroken`, `SchedulerUnsupported`, `ModelNeedsPicture`, `PromptDoesNotIncludeFineTuneName`, `PromptNotFound`, `StyleNotFound`, `PromptTooLong`, `TooManyPrompts`, `FineTuneNotFound`, `FineTuneOfOtherModel`, `FineTuneTokensEqual`, `FineTuneStale`, `WeightsMissing`, `ScaleUnsupported`, `WeightsMalformed`, `WeightsDoNotFitModel`, `WeightsKindUnsupported`, `WeightsTooComplex`, `PictureUnreadable`, `PictureNotFound`, `StorageFull`, `IdempotencyKeyReused`, `WebhookAddressRefused`, `GenerationFailed`, `GenerationUnfinished`. */
         Problem422: {
             headers: {
                 /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
@@ -4256,7 +4281,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenaiProblem"];
                 };
             };
-            /** @description Well-formed, but impossible. In the shape of OpenAI's API. Codes: `ModelNotInstalled`, `ModelBroken`, `SchedulerUnsupported`, `ModelNeedsPicture`, `PromptDoesNotIncludeFineTuneName`, `PromptNotFound`, `StyleNotFound`, `PromptTooLong`, `TooManyPrompts`, `FineTuneStale`, `WeightsMissing`, `ScaleUnsupported`, `WeightsMalformed`, `WeightsDoNotFitModel`, `WeightsKindUnsupported`, `WeightsTooComplex`, `PictureUnreadable`, `PictureNotFound`, `StorageFull`, `IdempotencyKeyReused`, `WebhookAddressRefused`, `GenerationFailed`, `GenerationUnfinished`. */
+            /** @description Well-formed, but impossible. In the shape of OpenAI's API. Codes: `ModelNotInstalled`, `ModelBroken`, `SchedulerUnsupported`, `ModelNeedsPicture`, `PromptDoesNotIncludeFineTuneName`, `PromptNotFound`, `StyleNotFound`, `PromptTooLong`, `TooManyPrompts`, `FineTuneNotFound`, `FineTuneOfOtherModel`, `FineTuneTokensEqual`, `FineTuneStale`, `WeightsMissing`, `ScaleUnsupported`, `WeightsMalformed`, `WeightsDoNotFitModel`, `WeightsKindUnsupported`, `WeightsTooComplex`, `PictureUnreadable`, `PictureNotFound`, `StorageFull`, `IdempotencyKeyReused`, `WebhookAddressRefused`, `GenerationFailed`, `GenerationUnfinished`. */
             422: {
                 headers: {
                     /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */

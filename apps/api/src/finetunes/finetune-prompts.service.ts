@@ -68,7 +68,7 @@ export class FinetunePromptsService {
         served,
       ),
     );
-    await this.insert(caller, { served, tasks: prompts, pointerTo: (index) => `/${index}`, finetune });
+    await this.insert(caller, { served, tasks: prompts, pointerTo: (index) => `/${index}` }, finetune);
     return prompts.map(({ id, finetunePrompt, ...drawing }) =>
       CreatedPromptDto.from({ id, ...finetunePrompt, drawing: { ...drawing, task: { error: null, createdAt } } }),
     );
@@ -112,7 +112,7 @@ export class FinetunePromptsService {
     const tasks = made.map(({ prompt }) => prompt);
     const pointerTo = (index: number): string => made[index].pointer;
     const textPointerTo = (index: number): string => `${made[index].pointer}/id`;
-    await this.insert(caller, { served, tasks, pointerTo, textPointerTo, finetune });
+    await this.insert(caller, { served, tasks, pointerTo, textPointerTo }, finetune);
     // The DTO contains exactly what was sent: an omitted field does not exist. A webhook is not part of the record.
     return made.map(({ dto: { id: _styleId, webhook: _webhook, ...sent }, prompt: { id } }) => ({
       id,
@@ -191,12 +191,11 @@ export class FinetunePromptsService {
    * @throws UnprocessableError for weights that no longer fit; NotFoundError for a Fine-Tune deleted meanwhile; what
    * `AcceptanceService` throws
    */
-  private async insert(caller: CallerKey, order: RequestedTasks<NewPrompt> & { finetune: Finetune }): Promise<void> {
+  private async insert(caller: CallerKey, order: RequestedTasks<NewPrompt>, finetune: Finetune): Promise<void> {
     const base = weightsName(order.served);
-    const { finetune, tasks } = order;
     if (finetune.isStale(base)) throw new UnprocessableError('FineTuneStale', staleNote(finetune, base));
-    if (tasks.length === 0) return;
-    await this.acceptance.insert(caller, order).catch((error: unknown) => {
+    if (order.tasks.length === 0) return;
+    await this.acceptance.insert(caller, { ...order, finetunes: [finetune] }).catch((error: unknown) => {
       throw isOfRemovedFinetune(error) ? new NotFoundError('FineTune') : error;
     });
   }

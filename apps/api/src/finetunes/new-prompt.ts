@@ -41,6 +41,7 @@ export function newPrompt(finetune: Finetune, order: PromptOrder, createdAt: Dat
     prompt: writeToken(order.prompt, finetune),
     negativePrompt: order.negativePrompt ?? null,
     ...resolvedOrder({ ...order, ...notInPrompts }, model, served),
+    inputs: null,
     numImages: 1,
     createdAt,
     finetunePrompt: { prompt: order.prompt, metadata: order.metadata ?? null, webhook: order.webhook ?? null },

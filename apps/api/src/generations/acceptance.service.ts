@@ -29,8 +29,8 @@ export interface RequestedTasks<T extends RequestedTask> {
   pointerTo: (index: number) => string;
   /** To the field with a text of a task; beside the pointer if left out. */
   textPointerTo?: (index: number, field: string) => string;
-  /** The Fine-Tune whose token stands in the texts. */
-  finetune?: Finetune;
+  /** The Fine-Tunes whose tokens may stand in the texts. */
+  finetunes?: readonly Finetune[];
 }
 
 /** The key has reached its limit of waiting tasks. */
@@ -92,7 +92,7 @@ export class AcceptanceService {
     { id: ownerId, maxQueued, storage, sandbox }: CallerKey,
     order: RequestedTasks<T>,
   ) {
-    const { served, tasks: asked, pointerTo, finetune } = order;
+    const { served, tasks: asked, pointerTo, finetunes } = order;
     const { textPointerTo = (index: number, field: string) => `${pointerTo(index)}/${field}` } = order;
     this.quota.assertRoom(storage);
     const problems = new FieldProblems();
@@ -101,7 +101,7 @@ export class AcceptanceService {
       if (sandbox) readSandboxOrder(metadata, `${pointerTo(index)}/metadata`, problems);
     }
     problems.throwIfAny();
-    const chunks = await this.lengths.check(ownerId, served, asked, textPointerTo, finetune);
+    const chunks = await this.lengths.check(ownerId, served, asked, textPointerTo, finetunes);
     const tasks = asked.map((task, index) => ({ ...task, sandbox, promptChunks: chunks[index] }));
     const cap = maxQueued ?? this.config.maxQueuedPerKey;
     const outcome = await this.intake.insert({ ownerId, maxQueued: cap, tasks });

@@ -1,4 +1,12 @@
-import { ConflictError, defaults, Generation, isIdentifier, newIdentifier, NotFoundError } from '@app/domain';
+import {
+  ConflictError,
+  defaults,
+  Generation,
+  isIdentifier,
+  newIdentifier,
+  NotFoundError,
+  type UsedFinetune,
+} from '@app/domain';
 import { type CreateGenerationDto, GenerationDto, type GenerationRecord, type TaskQueryDto } from '@app/domain/http';
 import { type NewTask, Tasks } from '@app/tasks';
 import type { InstalledModel } from '@app/model-store';
@@ -12,6 +20,7 @@ import { assertDrawable } from '../models/assert-drawable';
 import { ModelsService } from '../models/models.service';
 import { resolvedOrder } from '../models/resolved-order';
 import { GenerationsReader } from './generations.reader';
+import { assertOfModel, findUsedFinetunes } from './used-finetunes';
 import { ImageUrls } from '../files/image-urls';
 import { filterTasks, type List, listOf } from '../http/list';
 import { StoredFiles } from '../files/stored-files';
@@ -32,10 +41,18 @@ export class GenerationsService {
   /** Stores the request with every default resolved and the seed chosen. */
   async create(caller: CallerKey, dto: CreateGenerationDto): Promise<GenerationDto> {
     this.acceptance.assertReceiversAllowed([dto], () => '');
-    const served = await this.models.served(dto.model ?? defaults.model, '/model');
+    const uses = await findUsedFinetunes(this.generations.manager, caller.id, dto.finetunes ?? []);
+    const model = dto.model ?? uses[0]?.finetune.model ?? defaults.model;
+    const served = await this.models.served(
+      model,
+      dto.model === undefined && uses.length > 0 ? '/finetunes' : '/model',
+    );
+    assertOfModel(uses, model, served);
     assertDrawable(served, { name: dto.scheduler ?? undefined });
-    const tasks = [newGeneration(caller.id, dto, served)];
-    const [task] = await this.acceptance.insert(caller, { served, tasks, pointerTo: () => '' });
+    const used = uses.map(({ id, scale }) => ({ id, scale }));
+    const tasks = [newGeneration(caller.id, { ...dto, model, finetunes: used }, served)];
+    const finetunes = uses.map(({ finetune }) => finetune);
+    const [task] = await this.acceptance.insert(caller, { served, tasks, finetunes, pointerTo: () => '' });
     crashPoint('after-insert');
     return GenerationDto.from(asInserted(task), []);
   }
@@ -88,10 +105,14 @@ export class GenerationsService {
 
 /**
  * The row of a new Generation's task, with every default resolved and the seed chosen.
- * @param modelDefaults those of the model that will draw it
+ * @param served the model that will draw it
  */
-function newGeneration(ownerId: string, dto: CreateGenerationDto, served: InstalledModel) {
-  const { model = defaults.model } = dto;
+function newGeneration(
+  ownerId: string,
+  dto: CreateGenerationDto & { model: string; finetunes: readonly UsedFinetune[] },
+  served: InstalledModel,
+) {
+  const { model, finetunes } = dto;
   return {
     id: newIdentifier(),
     kind: 'generation' as const,
@@ -114,6 +135,7 @@ function newGeneration(ownerId: string, dto: CreateGenerationDto, served: Instal
       model,
       served,
     ),
+    inputs: finetunes.length > 0 ? { finetunes } : null,
     numImages: dto.num_generations ?? defaults.numGenerations,
     createdAt: new Date(),
     generation: { webhook: dto.webhook ?? null, metadata: dto.metadata ?? null },

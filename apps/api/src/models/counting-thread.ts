@@ -10,8 +10,8 @@ export interface CountingOrder {
   modelHash: string;
   texts: readonly string[];
   weighting: boolean;
-  /** A word that stands for several tokens. */
-  word?: TaughtWord;
+  /** Words that stand for several tokens. */
+  words?: readonly TaughtWord[];
 }
 
 /** The thread's answer to a request: a number for each text, and the most bytes that always fit in one chunk. */
@@ -33,8 +33,8 @@ function keptTokenizer({ modelFolder, modelHash }: CountingOrder): Promise<ClipT
 async function count(order: CountingOrder): Promise<Counted> {
   try {
     const plain = await keptTokenizer(order);
-    const { id, word, texts, weighting } = order;
-    const tokenizer = word ? plain.withWords([word]) : plain;
+    const { id, words = [], texts, weighting } = order;
+    const tokenizer = words.length > 0 ? plain.withWords(words) : plain;
     const chunks = texts.map((text) => countChunks(text, tokenizer, weighting));
     return { id, chunks, chunkBytes: plain.hasAddedWords ? 0 : plain.maxLength - 2 };
   } catch (error) {

@@ -42,9 +42,9 @@ export class PromptLengths {
     model: Pick<InstalledModel, 'folder' | 'hash'>,
     tasks: readonly TaskTexts[],
     pointerTo: (index: number, field: 'prompt' | 'negative_prompt') => string,
-    finetune?: TaughtToken,
+    finetunes: readonly TaughtToken[] = [],
   ): Promise<number[]> {
-    const counted = await this.countAll(ownerId, model, tasks, addedWord(finetune));
+    const counted = await this.countAll(ownerId, model, tasks, finetunes.flatMap(addedWord));
     const problems = new FieldProblems();
     const longest = tasks.map((task, index) => {
       const [prompt, negative] = textsOf(task).map((text) => counted.get(keyOf(text)) ?? 1);
@@ -69,16 +69,16 @@ export class PromptLengths {
     ownerId: string,
     { folder, hash = '' }: Pick<InstalledModel, 'folder' | 'hash'>,
     tasks: readonly TaskTexts[],
-    word: TaughtWord | undefined,
+    words: readonly TaughtWord[],
   ): Promise<ReadonlyMap<string, number>> {
     const texts = new Map(tasks.flatMap(textsOf).map((text) => [keyOf(text), text]));
     const tokens = new Map<string, number>();
-    await loopTime.forEach(ownerId, [...texts], ([key, { text }]) => tokens.set(key, maxTokens(text, word)));
+    await loopTime.forEach(ownerId, [...texts], ([key, { text }]) => tokens.set(key, maxTokens(text, words)));
     const counted = new Map<string, number>();
     for (const [key, { text, weighting }] of texts) {
       const mayBreak = weighting && text.includes('BREAK');
       if (!mayBreak && tokens.get(key)! <= (this.chunkBytes.get(hash) ?? 0)) continue;
-      const order = { modelFolder: folder, modelHash: hash, texts: [text], weighting, ...(word && { word }) };
+      const order = { modelFolder: folder, modelHash: hash, texts: [text], weighting, words };
       const { chunks, chunkBytes } = await this.counter.count(ownerId, order);
       if (this.chunkBytes.size >= knownModels) this.chunkBytes.clear();
       this.chunkBytes.set(hash, chunkBytes);
@@ -107,13 +107,14 @@ function keyOf({ text, weighting }: Text): string {
   return `${weighting} ${text}`;
 }
 
-function addedWord(finetune: TaughtToken | undefined): TaughtWord | undefined {
-  if (finetune?.weightsKind !== 'textual_inversion') return undefined;
-  return { word: finetune.token, vectors: Math.min(finetune.weightsVectors ?? 1, maxVectors) };
+function addedWord({ token, weightsKind, weightsVectors }: TaughtToken): TaughtWord[] {
+  if (weightsKind !== 'textual_inversion') return [];
+  return [{ word: token, vectors: Math.min(weightsVectors ?? 1, maxVectors) }];
 }
 
 /** An upper bound of a text's tokens: each takes at least one byte, except a word that stands for several tokens. */
-function maxTokens(text: string, word: TaughtWord | undefined): number {
+function maxTokens(text: string, words: readonly TaughtWord[]): number {
   const normal = text.normalize('NFC').toLowerCase();
-  return Buffer.byteLength(normal) * (word && normal.includes(word.word.toLowerCase()) ? word.vectors : 1);
+  const used = words.filter(({ word }) => normal.includes(word.toLowerCase()));
+  return Buffer.byteLength(normal) * Math.max(1, ...used.map(({ vectors }) => vectors));
 }

@@ -115,7 +115,7 @@ export class DrawingService {
         },
       });
       const { computeMs } = await drawing.finally(ended).catch(async (error: Error) => {
-        throw await this.models.errorAfterRefusal(error, task, model, engine.device);
+        throw await this.models.errorAfterRefusal(error, model, engine.device);
       });
       loan.giveBack();
       onDrawn();

@@ -3,7 +3,7 @@ import { type DrawingTask, Finetune } from '@app/domain';
 import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
 import { findServing, type InstalledModel, ModelStore, problemOfKind } from '@app/model-store';
 import { Inject, Injectable } from '@nestjs/common';
-import { DataSource } from 'typeorm';
+import { DataSource, In } from 'typeorm';
 import type { FinetuneWeights, DrawnModel } from '../engine/engine-protocol';
 import { DrawingAbortedError, EngineBrokenError, ModelBrokenError } from '../engine/engine-errors';
 import { Engines } from '../engine/engines';
@@ -11,21 +11,28 @@ import { BrokenModels } from './broken-models';
 import { TaskRefusedError } from './task-refused-error';
 import { keyOf, servedByOf } from './weights-names';
 
-type ResolvedTask = Pick<DrawingTask, 'model' | 'finetuneId' | 'weightsScale' | 'weightsHash'>;
+type ResolvedTask = Pick<DrawingTask, 'model' | 'ownerId' | 'finetuneId' | 'weightsScale' | 'weightsHash' | 'inputs'>;
 
 /** What draws a task, and how its record names it. */
 export interface ResolvedModel {
   source: DrawnModel;
-  /** The Fine-Tune of its model. */
+  /** The Fine-Tunes of its model. */
   adapters: readonly FinetuneWeights[];
   /** Which layer of the text encoder counts, where it is not the last. */
   clipSkip?: number | undefined;
-  /** Of the Fine-Tune's weights in the storage. */
-  weightsKey?: string | undefined;
+  /** Of the weights in the storage, by the id of the Fine-Tune. */
+  weightsKeys?: ReadonlyMap<string, string>;
   /** As `servedByOf`. */
   servedBy: string;
   /** Devices that have refused its files. */
   refusedOn: readonly string[];
+}
+
+/** Weights of a Fine-Tune, and where the storage has them. */
+interface ResolvedWeights {
+  finetuneId: string;
+  key: string;
+  adapter: FinetuneWeights;
 }
 
 /** Decides which installed weights draw a task. */
@@ -47,13 +54,13 @@ export class ModelResolver {
     const problem = unreadable ?? this.broken.problemOf({ name, hash: hash ?? '' }, this.engines.devices);
     if (hash === undefined || problem !== undefined)
       throw new TaskRefusedError(`The model ${name} cannot be drawn with: ${problem}`);
-    const { weights, weightsKey } = task.finetuneId ? await this.weightsOf(task, task.finetuneId) : {};
-    const adapters = weights ? [weights] : [];
+    const weights = await this.weightsOf(task);
+    const adapters = weights.map(({ adapter }) => adapter);
     return {
       source: { key: keyOf({ name, hash, defaults }), name, folder, hash },
       adapters,
       clipSkip: defaults.clip_skip,
-      weightsKey,
+      weightsKeys: new Map(weights.map(({ finetuneId, key }) => [finetuneId, key])),
       refusedOn: this.broken.refusedOn({ name, hash }),
       servedBy: servedByOf({ name, hash }, adapters),
     };
@@ -64,13 +71,8 @@ export class ModelResolver {
    * @returns the error of the task: it is tried again if another device of this worker can draw it; a
    * DrawingAbortedError, which counts as no failure, if its weights were replaced before they were read
    */
-  async errorAfterRefusal(
-    error: Error,
-    task: ResolvedTask,
-    model: ResolvedModel,
-    device: string | undefined,
-  ): Promise<Error> {
-    if (error instanceof EngineBrokenError && (await this.areWeightsReplaced(task, model)))
+  async errorAfterRefusal(error: Error, model: ResolvedModel, device: string | undefined): Promise<Error> {
+    if (error instanceof EngineBrokenError && (await this.areWeightsReplaced(model)))
       return new DrawingAbortedError('The weights of the Fine-Tune were replaced meanwhile.');
     if (!(error instanceof ModelBrokenError) || device === undefined) return error;
     const { name, hash } = model.source;
@@ -80,10 +82,10 @@ export class ModelResolver {
   }
 
   /** An upload deletes the file of the weights before it, which then cannot be read. */
-  private async areWeightsReplaced({ finetuneId }: ResolvedTask, { weightsKey }: ResolvedModel): Promise<boolean> {
-    if (!finetuneId || !weightsKey) return false;
-    const finetune = await this.dataSource.manager.findOneBy(Finetune, { id: finetuneId });
-    return finetune?.weightsKey !== weightsKey;
+  private async areWeightsReplaced({ weightsKeys = new Map<string, string>() }: ResolvedModel): Promise<boolean> {
+    if (weightsKeys.size === 0) return false;
+    const finetunes = await this.dataSource.manager.findBy(Finetune, { id: In([...weightsKeys.keys()]) });
+    return [...weightsKeys].some(([id, key]) => finetunes.find((each) => each.id === id)?.weightsKey !== key);
   }
 
   private async installed(name: string): Promise<InstalledModel> {
@@ -93,19 +95,26 @@ export class ModelResolver {
   }
 
   /**
-   * A Fine-Tune without weights is drawn with its base model alone; its weights have the scale that they had when
-   * the task was accepted.
+   * A Prompt's Fine-Tune without weights is drawn with its base model alone; its weights have the scale that they had
+   * when the task was accepted.
    */
-  private async weightsOf(
-    accepted: ResolvedTask,
-    finetuneId: string,
-  ): Promise<{ weights?: FinetuneWeights; weightsKey?: string }> {
-    const finetune = await this.dataSource.manager.findOneBy(Finetune, { id: finetuneId });
-    if (!finetune) throw new TaskRefusedError('The Fine-Tune has been deleted.');
-    const { weightsKind, weightsHash, weightsKey, weightsScale, token } = finetune;
-    if (!weightsKind || !weightsHash || !weightsKey) return {};
-    const file = await this.storage.localPath(weightsKey);
-    const scale = accepted.weightsHash === weightsHash ? (accepted.weightsScale ?? weightsScale) : weightsScale;
-    return { weights: { kind: weightsKind, file, hash: weightsHash, scale, token }, weightsKey };
+  private async weightsOf(task: ResolvedTask): Promise<ResolvedWeights[]> {
+    const { finetuneId, ownerId, inputs } = task;
+    const asked: readonly { id: string; scale?: number }[] = finetuneId
+      ? [{ id: finetuneId }]
+      : (inputs?.finetunes ?? []);
+    if (asked.length === 0) return [];
+    const found = await this.dataSource.manager.findBy(Finetune, { ownerId, id: In(asked.map(({ id }) => id)) });
+    const weights: ResolvedWeights[] = [];
+    for (const { id, scale } of asked) {
+      const finetune = found.find((each) => each.id === id);
+      if (!finetune) throw new TaskRefusedError(`The Fine-Tune ${finetuneId ? '' : `${id} `}has been deleted.`);
+      const { weightsKind: kind, weightsHash: hash, weightsKey: key, weightsScale, token } = finetune;
+      if (!kind || !hash || !key) continue;
+      const accepted = task.weightsHash === hash ? (task.weightsScale ?? weightsScale) : weightsScale;
+      const file = await this.storage.localPath(key);
+      weights.push({ finetuneId: id, key, adapter: { kind, file, hash, scale: scale ?? accepted, token } });
+    }
+    return weights;
   }
 }

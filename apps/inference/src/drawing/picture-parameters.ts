@@ -16,7 +16,8 @@ export function parametersOf(
   index: number,
   { scheduler, source, adapters, clipSkip, upscaler }: DrawnBy,
 ): PictureParameters {
-  const [weights] = adapters;
+  const [weights] = task.inputs?.finetunes ? [] : adapters;
+  const { finetunes } = task.inputs ?? {};
   return {
     prompt: task.prompt,
     negative_prompt: task.negativePrompt,
@@ -30,6 +31,9 @@ export function parametersOf(
     model: source.name,
     model_hash: source.hash,
     ...(weights && { weights_hash: weights.hash, weights_scale: weights.scale }),
+    ...(finetunes && {
+      finetunes: finetunes.map(({ id, scale }, i) => ({ id, weights_hash: adapters[i]?.hash, weights_scale: scale })),
+    }),
     ...(clipSkip !== undefined && clipSkip > 1 && { clip_skip: clipSkip }),
     ...(task.highResolution && { high_resolution: true }),
     ...(upscaler && { upscaler }),

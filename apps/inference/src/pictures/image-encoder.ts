@@ -22,6 +22,8 @@ export interface PictureParameters {
   /** Hash of a Fine-Tune's merged weights. */
   weights_hash?: string;
   weights_scale?: number;
+  /** Fine-Tunes that a Generation combines. */
+  finetunes?: { id: string; weights_hash?: string | undefined; weights_scale: number }[];
   high_resolution?: true;
   upscaler?: string;
   version: string;

@@ -21,6 +21,8 @@ export const limits = {
   /** A picture that is drawn from or trained on. */
   sentPicture: { bytes: 20e6, pixels: 50e6 },
   weightsScale: { min: 0, max: 2 },
+  /** Fine-Tunes that a Generation is drawn with. */
+  usedFinetunes: 4,
   /** Prompts that one request to apply Styles may make. */
   appliedPrompts: 1000,
   /** Metadata of all these Prompts together, in bytes of JSON. */

@@ -50,7 +50,7 @@ export const errorTable = {
     title: 'Not Found',
     codes: {
       GenerationNotFound: 'There is no such Generation, or it is not yours.',
-      FineTuneNotFound: 'There is no such Fine-Tune, or it is not yours.',
+      FineTuneNotFound: 'There is no such Fine-Tune, or it is not yours. As 422: a body names it.',
       PromptNotFound: 'There is no such Prompt, or it is not yours. As 422: a body names it.',
       CollectionNotFound: 'There is no such Collection, or it is neither yours nor public.',
       StyleNotFound: 'There is no such Style, or it is neither yours nor public. As 422: a body names it.',
@@ -114,8 +114,12 @@ export const errorTable = {
       PromptTooLong: 'The prompt has more tokens than can be drawn. Shorten it.',
       TooManyPrompts:
         'The request would make more Prompts, or carry more metadata, than one request or this key may. Send less at a time.',
+      FineTuneNotFound: 'There is no such Fine-Tune, or it is not yours. As 422: a body names it.',
+      FineTuneOfOtherModel:
+        'The Fine-Tune was made for another model than the one that is to draw. Combine only Fine-Tunes of one model, and leave `model` out or name that one.',
+      FineTuneTokensEqual: 'Two embeddings have the same token, so the text cannot name either. Use one of them.',
       FineTuneStale: 'The base model was replaced since the weights were sent. Send them again.',
-      WeightsMissing: 'The change needs weights, and the Fine-Tune has none. Send them first.',
+      WeightsMissing: 'The request needs weights, and the Fine-Tune has none. Send them first.',
       ScaleUnsupported: 'A scale other than 1 is for a LoRA; a textual inversion has none. Leave it out.',
       WeightsMalformed:
         'The file is no whole safetensors file. Send it again, whole; another format has to be converted first.',

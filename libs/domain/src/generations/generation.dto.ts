@@ -2,7 +2,7 @@ import { type AspectRatio, aspectRatios } from '../common/sizes';
 import { defaults, limits } from '../common/limits';
 import type { Metadata } from '../common/column';
 import { schedulerNames } from '../common/schedulers';
-import { BooleanField, EnumField, NumberField, TextField } from '../fields/fields';
+import { ArrayField, BooleanField, EnumField, NumberField, TextField } from '../fields/fields';
 import {
   CfgField,
   HighResolutionField,
@@ -18,12 +18,14 @@ import { type Drawing, type OutputFormat, outputFormats } from '../tasks/drawing
 import type { Task } from '../tasks/task';
 import { type TaskStatus, taskStatuses } from '../tasks/task-status';
 import type { Generation } from './generation';
+import { FinetuneUseDto, UsedFinetuneDto } from './inputs.dto';
 import {
   Decimal,
   Id,
   Integer,
   IntegerOrNull,
   OwnObjectOrNull,
+  Parts,
   Text,
   TextOrNull,
   Texts,
@@ -87,6 +89,16 @@ export class CreateGenerationDto {
     default: defaults.promptWeighting,
   })
   prompt_weighting?: boolean;
+
+  @ArrayField({
+    description:
+      'Fine-Tunes of your own, all of one base model, which draws where `model` is left out. The words of the texts are used as they are written.',
+    min: 0,
+    max: limits.usedFinetunes,
+    element: () => FinetuneUseDto,
+    optional: true,
+  })
+  finetunes?: FinetuneUseDto[];
 }
 
 /** A drawing and its task as far as records show them. */
@@ -124,6 +136,8 @@ export class GenerationDto {
   @Word(outputFormats, 'OutputFormat') output_format: OutputFormat;
   @YesNo() prompt_weighting: boolean;
 
+  @Parts(UsedFinetuneDto, 'Its Fine-Tunes, with the scales that they are drawn with.') finetunes: UsedFinetuneDto[];
+
   @IntegerOrNull(
     'Chunks of 75 tokens in which the longer of prompt and negative prompt is read; null for what was asked for before they were counted.',
   )
@@ -158,6 +172,7 @@ export class GenerationDto {
       high_resolution: drawing.highResolution,
       output_format: drawing.outputFormat,
       prompt_weighting: drawing.promptWeighting,
+      finetunes: [...(drawing.inputs?.finetunes ?? [])],
       prompt_chunks: drawing.promptChunks,
       upscaler: drawing.upscaler,
       served_by: drawing.servedBy,

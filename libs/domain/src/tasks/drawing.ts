@@ -1,6 +1,7 @@
 import { Column, Entity, JoinColumn, OneToOne, PrimaryColumn, type Relation } from 'typeorm';
 import { bigintAsNumber } from '../common/column';
 import type { AspectRatio } from '../common/sizes';
+import type { DrawingInputs } from './drawing-inputs';
 import { Task } from './task';
 
 export const outputFormats = ['png', 'jpeg', 'webp'] as const;
@@ -62,6 +63,10 @@ export class Drawing {
   @Column('integer', { name: 'num_images' })
   numImages: number;
 
+  /** What it is made from besides its texts; null: from these alone. */
+  @Column('json', { name: 'inputs', nullable: true })
+  inputs: DrawingInputs | null;
+
   /** Of the Fine-Tune's weights when the task was accepted; null without weights. */
   @Column('varchar', { name: 'weights_hash', length: 64, nullable: true })
   weightsHash: string | null;
@@ -71,7 +76,7 @@ export class Drawing {
   weightsScale: number | null;
 
   /** `<model>@<hash>` of the weights that draw it, once drawing has started. */
-  @Column('varchar', { name: 'served_by', length: 128, nullable: true })
+  @Column('varchar', { name: 'served_by', length: 256, nullable: true })
   servedBy: string | null;
 
   /** What enlarged a high-resolution picture. */
