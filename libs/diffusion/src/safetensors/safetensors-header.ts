@@ -49,7 +49,10 @@ const MAX_HEADER_BYTES = 8 * 1024 * 1024;
 export function readSafetensorsHeader(source: ByteSource): SafetensorsHeader {
   const { size } = source;
   if (size < 10) throw new SafetensorsError(`The file is ${size} bytes long, which is too short for safetensors.`);
-  const length = source.bytes(0, 8).readBigUInt64LE();
+  const begin = source.bytes(0, 8);
+  if (begin[0] === '<'.charCodeAt(0) && begin[7] !== 0)
+    throw new SafetensorsError('The file is a web page: its address shows the file, and does not give it.');
+  const length = begin.readBigUInt64LE();
   if (length > MAX_HEADER_BYTES)
     throw new SafetensorsError(`The header claims ${length} bytes; at most ${MAX_HEADER_BYTES} are accepted.`);
   const dataBegin = 8 + Number(length);

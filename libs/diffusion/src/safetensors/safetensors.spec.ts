@@ -29,6 +29,7 @@ describe('readSafetensorsHeader', () => {
     ['an empty file', Buffer.alloc(0), /0 bytes long/],
     ['a length past the end', Buffer.from([255, 0, 0, 0, 0, 0, 0, 0, 123, 125]), /claims 255 bytes/],
     ['a length of 2^63', Buffer.from([0, 0, 0, 0, 0, 0, 0, 128, 123, 125]), /at most/],
+    ['a page that a browser would show', Buffer.from('<!doctype html><html></html>'), /web page/],
     ['broken JSON', file('{"a":'), /not valid JSON/],
     ['bytes that are not UTF-8', Buffer.concat([file('', 0), Buffer.from('{"\xff":1}', 'latin1')]), /JSON/],
     ['a list as the header', file('[]'), /not a JSON object/],
