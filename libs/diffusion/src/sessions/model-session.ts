@@ -17,6 +17,8 @@ export interface LoadOptions {
   spinUs?: number;
   /** A safetensors file with weights that take the place of the model's, by part and name: `unet.conv_in.weight`. */
   changedWeights?: string;
+  /** Whether weights are not copied to where they are read faster: for large graphs, whose copies would double them. */
+  sparesMemory?: boolean;
   /** Ends the loading of a model before its next part; a part that is being loaded is loaded to its end. */
   signal?: Pick<AbortSignal, 'throwIfAborted'>;
 }
@@ -142,7 +144,7 @@ const keepsHalf = {
 } as const;
 
 function sessionOptions(options: LoadOptions, { folder, widenedBytes }: PlacedGraph): InferenceSession.SessionOptions {
-  const { device, intraOpNumThreads, spinUs = defaultSpinUs } = options;
+  const { device, intraOpNumThreads, spinUs = defaultSpinUs, sparesMemory } = options;
   const half = device === 'cpu' && widenedBytes > mostWidenedBytes ? keepsHalf : undefined;
   const { extra } = spinning(spinUs);
   const { session } = extra as { session: object };
@@ -153,8 +155,16 @@ function sessionOptions(options: LoadOptions, { folder, widenedBytes }: PlacedGr
     // and not faster.
     enableMemPattern: false,
     ...(intraOpNumThreads === undefined ? {} : { intraOpNumThreads }),
+    ...(sparesMemory && { graphOptimizationLevel: 'extended' }),
     ...half?.options,
-    extra: { ...half?.extra, session: { ...session, model_external_initializers_file_folder_path: folder } },
+    extra: {
+      ...half?.extra,
+      session: {
+        ...session,
+        ...(sparesMemory && { disable_prepacking: '1' }),
+        model_external_initializers_file_folder_path: folder,
+      },
+    },
   };
 }
 

@@ -1,10 +1,13 @@
 /** What a training is judged by. */
 export interface GateFigures {
-  /** Loss of the picture kept back, before the first step and now; the mean of the last steps if none was kept back. */
+  /** Loss of the picture kept back, before the first step and now; of the first picture if none was kept back. */
   lossAtStart: number;
   loss: number;
-  /** Difference of what base and adapter predict for other words, as a share of what the base predicts. */
-  drift: number;
+  /**
+   * Difference of what base and adapter predict for other words, as a share of what the base predicts; missing without
+   * prior pictures.
+   */
+  drift?: number;
 }
 
 export interface GateResult extends GateFigures {
@@ -14,11 +17,11 @@ export interface GateResult extends GateFigures {
 }
 
 /** Largest drift: beyond it, pictures of other words are others than before. */
-export const mostDrift = 0.5;
+const mostDrift = 0.5;
 
 /** Whether something was learnt, and nothing forgotten. */
 export function judge(figures: GateFigures, most = mostDrift): GateResult {
-  const { lossAtStart, loss, drift } = figures;
+  const { lossAtStart, loss, drift = 0 } = figures;
   const failed = (reason: string): GateResult => ({ ...figures, passed: false, reason });
   const shown = (value: number): string => value.toPrecision(3);
   if (!Number.isFinite(loss) || !Number.isFinite(drift)) return failed('The loss is no longer a number.');
@@ -29,4 +32,15 @@ export function judge(figures: GateFigures, most = mostDrift): GateResult {
       `What the base model draws for other words changed by ${shown(drift)} of it; at most ${shown(most)} is accepted.`,
     );
   return { ...figures, passed: true };
+}
+
+/** Length of the difference of some predictions, as a share of the base's. */
+export function driftOf(base: readonly Float32Array[], now: readonly Float32Array[]): number {
+  let [difference, length] = [0, 0];
+  for (const [i, values] of base.entries())
+    for (const [k, value] of values.entries()) {
+      difference += (now[i][k] - value) ** 2;
+      length += value ** 2;
+    }
+  return Math.sqrt(difference / length);
 }

@@ -1,15 +1,18 @@
+import { RequestError } from '../errors';
+import { type ModelFolder, readModelFolder } from '../families/model-folder';
 import type { LoadedAdapter } from '../pipelines/applied-adapters';
+import { Generator } from '../random/generator';
+import { type FloatTensor, writeSafetensors } from '../safetensors/write-safetensors';
 import type { LoadOptions } from '../sessions/model-session';
-import type { RgbImage } from '../tensor/planes';
-import type { GateResult } from './gate';
-import type { TrainingSettings } from './settings';
-
-/** A picture of what is to be learnt; its edges are multiples of 64 pixels. */
-export interface TrainingPicture {
-  image: RgbImage;
-  /** What it shows, with the word that will stand for it: `a photo of zwx robot`. */
-  caption: string;
-}
+import { NotFiniteError } from '../tensor/planes';
+import { countOf } from '../weights/named-tensor';
+import { AdamW, rateOf } from './adam-w';
+import { NoiseSchedule, rowsOfStep, rowsToJudge, type TrainingRow } from './batch';
+import { readCheckpoint, type TrainingState, writeCheckpoint } from './checkpoint';
+import { checkPictures, encodeExamples, type Example, type Examples, type TrainingPicture } from './examples';
+import { driftOf, type GateResult, judge } from './gate';
+import { type TrainingSettings, trainingSettings } from './settings';
+import { StepGraphs, type StepResults } from './step-graphs';
 
 /** Where and how a training runs. */
 export type TrainerLoad = Partial<Pick<LoadOptions, 'device' | 'intraOpNumThreads' | 'spinUs' | 'signal'>>;
@@ -22,17 +25,33 @@ export interface TrainingStep {
   loss: number;
 }
 
+/** Times at which the picture kept back is judged. */
+const timesToJudge = 8;
+
 /**
  * Trains a LoRA of a model from pictures. It opens a model, does one step after another, and can be taken up again from
  * a checkpoint, byte for byte, in another process.
  */
 export class Trainer {
+  private readonly schedule: NoiseSchedule;
+  private readonly graphs: StepGraphs;
+  private factors: readonly Float32Array[] = [];
+  private adam = new AdamW([]);
+  private steps = 0;
+  private rateFactor = 1;
+  private lossAtStart = NaN;
+
   private constructor(
+    folder: ModelFolder,
     /** All settings, those that were left out too. */
     readonly settings: TrainingSettings,
-    /** Steps done. */
-    public stepIndex: number,
-  ) {}
+    private readonly examples: Examples,
+    load: LoadOptions,
+  ) {
+    this.schedule = new NoiseSchedule(folder);
+    this.graphs = StepGraphs.of(folder, settings, load, examples.scale);
+    this.begin();
+  }
 
   /**
    * Encodes pictures and captions, draws the prior pictures, and loads the graph that is trained. One of four pictures
@@ -40,64 +59,180 @@ export class Trainer {
    * @param settings by default those of the model's `darkroom.json`, or what is usual
    * @throws ModelFolderError, OutOfMemoryError; RequestError for settings or pictures that cannot be trained with
    */
-  static open(
-    _folder: string,
-    _pictures: readonly TrainingPicture[],
-    _settings: Partial<TrainingSettings> = {},
-    _load: TrainerLoad = {},
+  static async open(
+    folder: string,
+    pictures: readonly TrainingPicture[],
+    settings: Partial<TrainingSettings> = {},
+    load: TrainerLoad = {},
   ): Promise<Trainer> {
-    return Promise.reject(new Error('Training is not built yet.'));
+    const model = await readModelFolder(folder);
+    checkModel(model);
+    checkPictures(pictures);
+    const complete = trainingSettings(model, pictures.length, settings);
+    const loaded: LoadOptions = { device: 'cpu', ...load };
+    const trainer = new Trainer(model, complete, await encodeExamples(model, pictures, complete, loaded), loaded);
+    try {
+      trainer.lossAtStart = await trainer.heldOutLoss();
+    } catch (error) {
+      await trainer.release();
+      throw error;
+    }
+    return trainer;
   }
 
   /**
    * Goes on from a checkpoint, which has settings, encoded pictures and texts, weights and moments.
    * @param folder of the same model
    */
-  static resume(_folder: string, _checkpoint: Uint8Array, _load: TrainerLoad = {}): Promise<Trainer> {
-    return Promise.reject(new Error('Training is not built yet.'));
+  static async resume(folder: string, checkpoint: Uint8Array, load: TrainerLoad = {}): Promise<Trainer> {
+    const { settings, examples, step, rateFactor, lossAtStart, values } = readCheckpoint(checkpoint);
+    const model = await readModelFolder(folder);
+    const trainer = new Trainer(model, settings, examples, { device: 'cpu', ...load });
+    for (const [name, array] of trainer.named()) array.set(values.get(name)!);
+    Object.assign(trainer, { steps: step, rateFactor, lossAtStart });
+    trainer.adam.step = step;
+    return trainer;
+  }
+
+  /** Steps done. */
+  get stepIndex(): number {
+    return this.steps;
   }
 
   get done(): boolean {
-    return this.stepIndex >= this.settings.steps;
+    return this.steps >= this.settings.steps;
   }
 
   /** Does one step. @throws NotFiniteError if the loss is no number: nothing has changed then */
-  step(): Promise<TrainingStep> {
-    return Promise.reject(new Error('Training is not built yet.'));
+  async step(): Promise<TrainingStep> {
+    const { settings, examples, schedule, steps } = this;
+    const { losses, gradients } = await this.run(rowsOfStep(examples, schedule, settings, steps));
+    const loss = mean(losses);
+    if (!Number.isFinite(loss)) throw new NotFiniteError('U-Net');
+    this.adam.update(gradients, this.rateFactor * rateOf(steps, settings));
+    return { step: ++this.steps, loss };
   }
 
   /** What another process goes on from; a safetensors file, of some megabytes. */
   checkpoint(): Uint8Array {
-    throw new Error('Training is not built yet.');
+    const { settings, steps, rateFactor, lossAtStart, examples } = this;
+    const state: TrainingState = { settings, step: steps, rateFactor, lossAtStart, examples, values: this.named() };
+    return writeCheckpoint(state);
   }
 
-  /** The mean loss of the picture kept back, over times and noises that are always the same. */
-  heldOutLoss(): Promise<number> {
-    return Promise.reject(new Error('Training is not built yet.'));
+  /** The mean loss of the picture kept back, or else of the first one, over times and noises that are always the same. */
+  async heldOutLoss(): Promise<number> {
+    const results = await this.judged(this.examples.keptBack ?? this.examples.shown[0]);
+    return mean(results.flatMap(({ losses }) => [...losses]));
   }
 
   /** Judges what was trained: call it once all steps are done. */
-  gate(): Promise<GateResult> {
-    return Promise.reject(new Error('Training is not built yet.'));
+  async gate(): Promise<GateResult> {
+    const loss = await this.heldOutLoss();
+    const drifts: number[] = [];
+    for (const example of this.examples.keptPrior) {
+      const now = await this.judged(example);
+      const base = await this.judged(example, this.withoutEffect());
+      drifts.push(
+        driftOf(
+          base.map(({ prediction }) => prediction),
+          now.map(({ prediction }) => prediction),
+        ),
+      );
+    }
+    return judge({ lossAtStart: this.lossAtStart, loss, ...(drifts.length > 0 && { drift: mean(drifts) }) });
   }
 
   /** Begins again from the base model with this share of the rate, for when the gate was not passed. */
-  startOver(_rateFactor = 0.5): void {
-    throw new Error('Training is not built yet.');
+  startOver(rateFactor = 0.5): void {
+    this.rateFactor *= rateFactor;
+    this.steps = 0;
+    this.begin();
   }
 
   /** What was learnt so far, for a request of `StableDiffusionPipeline`. */
   adapter(): LoadedAdapter {
-    throw new Error('Training is not built yet.');
+    const layers = new Map(
+      this.graphs.layers.map(({ path }, i) => {
+        const [a, b] = [this.factors[2 * i], this.factors[2 * i + 1]].map((values) => values.slice());
+        return [path, { rank: this.settings.rank, a, b }] as const;
+      }),
+    );
+    const bytes = this.factors.reduce((sum, { byteLength }) => sum + byteLength, 0);
+    return { layers: new Map([['unet', layers]]), words: [], bytes };
   }
 
   /** The LoRA as a safetensors file in diffusers' names. @param metadata texts to keep in its header */
-  weights(_metadata: Readonly<Record<string, string>> = {}): Uint8Array {
-    throw new Error('Training is not built yet.');
+  weights(metadata: Readonly<Record<string, string>> = {}): Uint8Array {
+    const tensors = new Map<string, FloatTensor>();
+    for (const [i, { name, shape }] of this.graphs.factors.entries()) {
+      // The second factor of a convolution is one of 1 x 1.
+      const isUp = i % 2 === 1;
+      const axes = isUp && this.graphs.factors[i - 1].shape.length === 4 ? [...shape, 1, 1] : shape;
+      tensors.set(`unet.${name}.weight`, { shape: axes, values: this.factors[i] });
+    }
+    const { rank } = this.settings;
+    const paths = this.graphs.layers.map(({ path }) => path);
+    const config = { 'unet.r': rank, 'unet.lora_alpha': rank, 'unet.target_modules': paths };
+    return writeSafetensors(tensors, { format: 'pt', lora_adapter_metadata: JSON.stringify(config), ...metadata });
   }
 
   /** Frees the model's memory; the trainer is of no use afterwards. */
-  async release(): Promise<void> {
-    return Promise.reject(new Error('Training is not built yet.'));
+  release(): Promise<void> {
+    return this.graphs.release();
+  }
+
+  /** The first factors are random and the second ones zero, so that the model is at first as it was. */
+  private begin(): void {
+    const { seed, rank } = this.settings;
+    const generator = new Generator(seed);
+    this.factors = this.graphs.factors.map(({ shape }, i) =>
+      i % 2 === 0 ? generator.randn(countOf(shape)).map((value) => value / rank) : new Float32Array(countOf(shape)),
+    );
+    this.adam = new AdamW(this.factors);
+  }
+
+  private withoutEffect(): Float32Array[] {
+    return this.factors.map((values, i) => (i % 2 === 0 ? values : new Float32Array(values.length)));
+  }
+
+  private named(): Map<string, Float32Array> {
+    const of = (prefix: string, arrays: readonly Float32Array[]) =>
+      this.graphs.factors.map(({ name }, i) => [prefix + name, arrays[i]] as const);
+    const { firstMoments, secondMoments } = this.adam;
+    return new Map([...of('', this.factors), ...of('first.', firstMoments), ...of('second.', secondMoments)]);
+  }
+
+  private async judged(example: Example, factors = this.factors): Promise<StepResults[]> {
+    const rows = rowsToJudge(example, this.schedule, timesToJudge);
+    const { batch } = this.settings;
+    const results: StepResults[] = [];
+    for (let at = 0; at < rows.length; at += batch) {
+      // What fills up the last call is not counted.
+      const own = rows.slice(at, at + batch);
+      const call = [...own, ...Array<TrainingRow>(batch - own.length).fill(own[0])];
+      const { losses, prediction, gradients } = await this.run(call, factors);
+      const size = prediction.length / batch;
+      results.push({
+        ...{ gradients, losses: losses.slice(0, own.length) },
+        prediction: prediction.slice(0, own.length * size),
+      });
+    }
+    return results;
+  }
+
+  private run(rows: readonly TrainingRow[], factors = this.factors): Promise<StepResults> {
+    return this.graphs.run(rows, factors);
   }
 }
+
+/** @throws RequestError for a model that learns in another way */
+function checkModel({ kind, tensors }: ModelFolder): void {
+  if (kind !== 'text-to-image')
+    throw new RequestError('Only a model that draws from text alone can be trained; this one takes a picture too.');
+  if (tensors.get('unet')!.has('time_embedding.cond_proj.weight'))
+    throw new RequestError('This model was distilled to need few steps; train the model that it was made of.');
+}
+
+const mean = (values: ArrayLike<number>): number =>
+  Array.from(values).reduce((sum, value) => sum + value, 0) / values.length;

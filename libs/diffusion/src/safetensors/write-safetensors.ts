@@ -1,0 +1,30 @@
+/** A tensor in memory. */
+export interface FloatTensor {
+  shape: readonly number[];
+  values: Float32Array;
+}
+
+/**
+ * A safetensors file of float32 tensors, in their order.
+ * @param metadata texts to keep in the header
+ */
+export function writeSafetensors(
+  tensors: ReadonlyMap<string, FloatTensor>,
+  metadata: Readonly<Record<string, string>> = {},
+): Buffer {
+  let end = 0;
+  const header: Record<string, unknown> = { __metadata__: metadata };
+  for (const [name, { shape, values }] of tensors) {
+    const begin = end;
+    end += values.byteLength;
+    header[name] = { dtype: 'F32', shape, data_offsets: [begin, end] };
+  }
+  const json = JSON.stringify(header);
+  // Values begin at a multiple of eight bytes, of which there are more than letters in the text.
+  const text = Buffer.from(json + ' '.repeat((8 - (Buffer.byteLength(json) % 8)) % 8));
+  const length = Buffer.alloc(8);
+  length.writeBigUInt64LE(BigInt(text.length));
+  const bytesOf = ({ buffer, byteOffset, byteLength }: Float32Array): Uint8Array =>
+    new Uint8Array(buffer, byteOffset, byteLength);
+  return Buffer.concat([length, text, ...[...tensors.values()].map(({ values }) => bytesOf(values))]);
+}

@@ -1,0 +1,83 @@
+import type { Node, Value } from '../graph/graph';
+import { rules } from './rules';
+import { UnknownOperatorError } from './shapes';
+import type { SizedGraph } from './sized-graph';
+
+/** The part of a model that a node belongs to; undefined where its values are kept until their gradients are there. */
+export type PartOf = (node: Node) => string | undefined;
+
+/**
+ * Adds the gradients of some values to a graph.
+ * @param seeds gradients that are known, by value: of the loss with respect to what the model gives
+ * @param leaves values whose gradients are asked for
+ * @param partOf which values are computed again, part by part, in place of being kept
+ * @returns the gradients of those leaves that the seeds depend on
+ * @throws UnknownOperatorError for an operator without a rule
+ */
+export function differentiate(
+  graph: SizedGraph,
+  seeds: ReadonlyMap<Value, Value>,
+  leaves: readonly Value[],
+  partOf: PartOf = () => undefined,
+): ReadonlyMap<Value, Value> {
+  const forward = [...graph.graph.nodes];
+  // Those on a path from a leaf; others have no gradients.
+  const active = new Set(leaves);
+  for (const { inputs, outputs } of forward)
+    if (inputs.some((name) => active.has(name))) for (const name of outputs) active.add(name);
+  const found = new Map(seeds);
+  const readFor = recomputing(graph, forward, active, partOf);
+  for (const node of forward.toReversed()) {
+    const gradients = node.outputs.map((name) => found.get(name));
+    const arriving = gradients.find((each) => each !== undefined);
+    if (arriving === undefined || !node.inputs.some((name) => active.has(name))) continue;
+    const rule = rules[node.opType];
+    if (!rule) throw new UnknownOperatorError(node, 'gradient');
+    const wants = (input: number): boolean => active.has(node.inputs[input]);
+    const results = rule({ graph, node, gradients, read: readFor(node, arriving), wants });
+    for (const [i, gradient] of results.entries()) {
+      if (gradient === undefined || !wants(i)) continue;
+      const before = found.get(node.inputs[i]);
+      // Added up as they come, so that no more than two are held.
+      found.set(node.inputs[i], before === undefined ? gradient : graph.add(before, gradient));
+    }
+  }
+  return new Map(leaves.flatMap((leaf) => (found.has(leaf) ? [[leaf, found.get(leaf)!] as const] : [])));
+}
+
+/**
+ * Where rules read values that are not kept. What goes into a part is kept. Its other values come from copies of its
+ * nodes, which wait for the gradient that arrives at the part: their inputs go through a `Where` on a condition that is
+ * made of this gradient, and is always false. Without it ONNX Runtime would merge the copies with their originals.
+ */
+function recomputing(graph: SizedGraph, forward: readonly Node[], active: ReadonlySet<Value>, partOf: PartOf) {
+  const makers = new Map(forward.flatMap((node) => node.outputs.map((name) => [name, node] as const)));
+  const copies = new Map<string, { again: Map<Value, Value>; gate: Value }>();
+  return (user: Node, arriving: Value) => {
+    const part = partOf(user);
+    if (part === undefined) return (value: Value): Value => value;
+    if (!copies.has(part)) copies.set(part, { again: new Map(), gate: gateOf(graph, arriving) });
+    const { again, gate } = copies.get(part)!;
+    const read = (value: Value): Value => {
+      const done = again.get(value);
+      if (done !== undefined) return done;
+      const maker = makers.get(value);
+      // What no leaf has a part in is kept: weights, and the few values before the first adapter.
+      if (!maker || !active.has(value)) return value;
+      if (partOf(maker) !== part) {
+        again.set(value, graph.op('Where', [gate, value, value]));
+        return again.get(value)!;
+      }
+      const outputs = maker.outputs.map((name) => `${name}/again`);
+      graph.push({ ...maker, name: `${maker.name}/again`, inputs: maker.inputs.map(read), outputs });
+      for (const [i, name] of maker.outputs.entries()) again.set(name, outputs[i]);
+      return again.get(value)!;
+    };
+    return read;
+  };
+}
+
+function gateOf(graph: SizedGraph, gradient: Value): Value {
+  const first = graph.slice(graph.reshape(gradient, [graph.shape(gradient).reduce((x, y) => x * y, 1)]), 0, 0, 1);
+  return graph.op('Greater', [first, graph.number(Infinity)]);
+}

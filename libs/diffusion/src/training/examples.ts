@@ -1,0 +1,184 @@
+import { RequestError } from '../errors';
+import { type ModelFolder, scaleOf } from '../families/model-folder';
+import { graphsOf } from '../pipelines/model-parts';
+import { StableDiffusionPipeline } from '../pipelines/stable-diffusion-pipeline';
+import { type LoadOptions, ModelSession } from '../sessions/model-session';
+import { assertFinite, type LatentShape, type RgbImage } from '../tensor/planes';
+import { ClipTextEncoder } from '../text-encoder/clip-text-encoder';
+import { chunkPrompt } from '../tokenizer/prompt-chunks';
+import { VaeEncoder } from '../vae/vae-encoder';
+import type { TrainingSettings } from './settings';
+
+/** A picture of what is to be learnt; its edges are multiples of 64 pixels. */
+export interface TrainingPicture {
+  image: RgbImage;
+  /** What it shows, with the word that will stand for it: `a photo of zwx robot`. */
+  caption: string;
+}
+
+/** A text as the U-Net takes it. */
+export interface EncodedText {
+  /** [tokens, width] */
+  states: Float32Array;
+  /** Of XL. */
+  pooled?: Float32Array;
+}
+
+/** A picture as the U-Net sees it, and its text. */
+export interface Example {
+  shape: LatentShape;
+  mean: Float32Array;
+  /** Missing of a picture that the base drew, which is known exactly. */
+  deviation?: Float32Array;
+  text: EncodedText;
+}
+
+/** All that a training shows, encoded. */
+export interface Examples {
+  /** Given pictures, with their mirrored ones if these may be shown. */
+  shown: readonly Example[];
+  /** Pictures that the base drew. */
+  prior: readonly Example[];
+  /** A given picture that is never shown, where there are enough of them. */
+  keptBack?: Example | undefined;
+  /** Pictures that the base drew, to see whether it still would. */
+  keptPrior: readonly Example[];
+  /** What stands for no caption. */
+  noText: EncodedText;
+  /** Pixels of the picture's edge for one of the latents'. */
+  scale: number;
+}
+
+/** From so many pictures on, one is kept back. */
+const fewestToKeepOne = 4;
+/** One of so many prior pictures is kept back. */
+const priorsForOneKept = 4;
+
+/** Edges of pictures are multiples of this, so that all levels of a U-Net halve evenly. */
+const edgeUnit = 64;
+
+/** @throws RequestError naming the picture that cannot be trained with */
+export function checkPictures(pictures: readonly TrainingPicture[]): void {
+  if (pictures.length === 0) throw new RequestError('There are no pictures to train with.');
+  for (const [i, { image }] of pictures.entries())
+    if (image.width % edgeUnit !== 0 || image.height % edgeUnit !== 0)
+      throw new RequestError(
+        `Picture ${i + 1} is ${image.width} x ${image.height}; edges are multiples of ${edgeUnit} pixels.`,
+      );
+}
+
+/** Encodes texts and pictures, and draws the prior ones: one part of the model after another, so that memory is small. */
+export async function encodeExamples(
+  folder: ModelFolder,
+  pictures: readonly TrainingPicture[],
+  settings: TrainingSettings,
+  load: LoadOptions,
+): Promise<Examples> {
+  const { priorPrompts, flips } = settings;
+  const texts = await encodeTexts(folder, [...pictures.map(({ caption }) => caption), ...priorPrompts, ''], load);
+  const given: Example[][] = [];
+  const encoder = await VaeEncoder.load(folder, load);
+  try {
+    for (const [i, { image }] of pictures.entries()) {
+      load.signal?.throwIfAborted();
+      const both = flips ? [image, mirrored(image)] : [image];
+      given.push([]);
+      for (const each of both) given[i].push({ ...(await encoder.encode(each)), text: texts[i] });
+    }
+  } finally {
+    await encoder.release();
+  }
+  const drawn = priorPrompts.length > 0 ? await drawPriors(folder, settings, load) : [];
+  const priors = drawn.map((prior, i) => ({ ...prior, text: texts[pictures.length + i] }));
+  const isKept = (i: number): boolean => i % priorsForOneKept === priorsForOneKept - 1;
+  const [keptBack] = given.length >= fewestToKeepOne ? given.pop()! : [];
+  return {
+    shown: given.flat(),
+    prior: priors.filter((_, i) => !isKept(i)),
+    keptBack,
+    keptPrior: priors.filter((_, i) => isKept(i)),
+    noText: folder.hasZerosForNoText ? zeros(texts.at(-1)!) : texts.at(-1)!,
+    scale: scaleOf(folder.tensors.get('vae')!),
+  };
+}
+
+const zeros = ({ states, pooled }: EncodedText): EncodedText => ({
+  states: new Float32Array(states.length),
+  ...(pooled && { pooled: new Float32Array(pooled.length) }),
+});
+
+function mirrored({ width, height, data }: RgbImage): RgbImage {
+  const turned = new Uint8Array(data.length);
+  for (let y = 0; y < height; y++)
+    for (let x = 0; x < width; x++)
+      for (let c = 0; c < 3; c++) turned[(y * width + x) * 3 + c] = data[(y * width + width - 1 - x) * 3 + c];
+  return { width, height, data: turned };
+}
+
+/** Each text by all text encoders, side by side. @throws RequestError if one is longer than the text window */
+async function encodeTexts(folder: ModelFolder, texts: readonly string[], load: LoadOptions): Promise<EncodedText[]> {
+  const graphs = await graphsOf(folder, load);
+  const encoded: EncodedText[][] = [];
+  for (const [i, { tokens }] of folder.textEncoders.entries()) {
+    load.signal?.throwIfAborted();
+    const rows = texts.map((text) => chunkPrompt(text, tokens));
+    const long = rows.findIndex(({ length }) => length > 1);
+    if (long >= 0)
+      throw new RequestError(`A caption has more than ${tokens.maxLength - 2} tokens: ${texts[long].slice(0, 80)}`);
+    const session = await ModelSession.open(graphs.textEncoders[i], load);
+    try {
+      const own = await new ClipTextEncoder(session).encode(rows.flat());
+      encoded.push(own.map(({ states, pooled }) => ({ states, ...(pooled && { pooled }) })));
+    } finally {
+      await session.release();
+    }
+  }
+  const { maxLength } = folder.textEncoders[0].tokens;
+  return texts.map((_, i) =>
+    sideBySide(
+      encoded.map((ofEncoder) => ofEncoder[i], maxLength),
+      maxLength,
+    ),
+  );
+}
+
+function sideBySide(parts: readonly EncodedText[], tokens: number): EncodedText {
+  const pooled = parts.find((part) => part.pooled)?.pooled;
+  const width = parts.reduce((sum, { states }) => sum + states.length, 0) / tokens;
+  const states = new Float32Array(tokens * width);
+  let first = 0;
+  for (const part of parts) {
+    const own = part.states.length / tokens;
+    for (let token = 0; token < tokens; token++)
+      states.set(part.states.subarray(token * own, (token + 1) * own), token * width + first);
+    first += own;
+  }
+  return { states, ...(pooled && { pooled }) };
+}
+
+/** Latents of what the base draws, as it would for a request that says nothing but the text. */
+async function drawPriors(
+  folder: ModelFolder,
+  { priorPrompts, seed, size }: TrainingSettings,
+  load: LoadOptions,
+): Promise<Omit<Example, 'text'>[]> {
+  const { steps = 25, cfg = 7.5, scheduler } = folder.defaults;
+  const pipeline = await StableDiffusionPipeline.load(folder.path, load);
+  const drawn: Omit<Example, 'text'>[] = [];
+  try {
+    for (const [i, prompt] of priorPrompts.entries()) {
+      load.signal?.throwIfAborted();
+      const [trajectory] = await pipeline.prepare({
+        ...{ prompt, width: size, height: size, numInferenceSteps: steps, guidanceScale: cfg },
+        seeds: [seed + i],
+        ...(scheduler && { scheduler }),
+      });
+      while (!trajectory.done) await pipeline.step([trajectory]);
+      assertFinite(trajectory.latents, 'U-Net');
+      drawn.push({ shape: trajectory.shape, mean: trajectory.latents });
+    }
+  } finally {
+    await pipeline.release();
+  }
+  return drawn;
+}

@@ -1,0 +1,204 @@
+import {
+  type Attribute,
+  emptyGraph,
+  type Graph,
+  type Initializer,
+  type Node,
+  type Value,
+  type ValueInfo,
+} from '../graph/graph';
+import { microsoft } from '../graph/module';
+import { countOf } from '../weights/named-tensor';
+import { axisOf, inferences, type Sized, UnknownOperatorError } from './shapes';
+
+type Attributes = Record<string, Attribute>;
+
+/** A graph of fixed sizes, to which nodes are added: the shape of each value is known as soon as it is there. */
+export class SizedGraph {
+  readonly graph: Graph = emptyGraph();
+  private readonly sizes = new Map<Value, Sized>();
+  private count = 0;
+
+  /**
+   * A graph with sizes for its inputs: branches are decided, shape arithmetic becomes constants, and normalisations give
+   * their mean and inverse deviation, which their gradients need.
+   * @param shapeOf the sizes of an input; an adapter's leading axis is 1, so that all rows share it
+   */
+  static of(source: Graph, shapeOf: (input: ValueInfo) => readonly number[]): SizedGraph {
+    const sized = new SizedGraph();
+    for (const [name, initializer] of source.initializers) sized.initialize(name, initializer);
+    for (const input of source.inputs) sized.input(input.name, shapeOf(input), input.type);
+    for (const node of source.nodes) sized.take(node);
+    return sized;
+  }
+
+  shape(value: Value): readonly number[] {
+    return this.sized(value).shape;
+  }
+
+  /** Of what follows from shapes and constants alone. */
+  sized(value: Value): Sized {
+    const found = this.sizes.get(value);
+    if (!found) throw new RangeError(`${value} is not in the graph.`);
+    return found;
+  }
+
+  input(name: Value, shape: readonly number[], type: ValueInfo['type'] = 'float32'): Value {
+    this.graph.inputs.push({ name, type, shape });
+    this.sizes.set(name, { shape });
+    return name;
+  }
+
+  output(name: Value, value: Value): void {
+    this.push({ name, opType: 'Identity', domain: '', inputs: [value], outputs: [name], attributes: {} });
+    this.graph.outputs.push({ name, type: 'float32', shape: this.shape(name) });
+  }
+
+  /** Adds a node, unless its values are known already. */
+  push(node: Node): void {
+    const infer = inferences[node.opType];
+    if (!infer) throw new UnknownOperatorError(node, 'shapes');
+    const results = infer(
+      node,
+      node.inputs.map((name) => (name === '' ? (undefined as never) : this.sized(name))),
+    );
+    for (const [i, name] of node.outputs.entries()) this.sizes.set(name, results[i]);
+    if (results.every(({ values }) => values)) return;
+    for (const name of node.inputs) this.materialize(name);
+    this.graph.nodes.push(node);
+  }
+
+  op(opType: string, inputs: readonly Value[], attributes: Attributes = {}, domain = ''): Value {
+    const name = `gradient#${this.count++}/${opType}`;
+    this.push({ name, opType, domain, inputs, outputs: [name], attributes });
+    return name;
+  }
+
+  add = (x: Value, y: Value): Value => this.op('Add', [x, y]);
+  sub = (x: Value, y: Value): Value => this.op('Sub', [x, y]);
+  mul = (x: Value, y: Value): Value => this.op('Mul', [x, y]);
+  scale = (x: Value, factor: number): Value => (factor === 1 ? x : this.mul(x, this.number(factor)));
+  transpose = (x: Value, ...perm: number[]): Value => this.op('Transpose', [x], { perm });
+  concat = (values: readonly Value[], axis: number): Value =>
+    values.length === 1 ? values[0] : this.op('Concat', values, { axis });
+  sum = (x: Value, axes: readonly number[]): Value => this.op('ReduceSum', [x, this.integers(axes)], { keepdims: 1 });
+  mean = (x: Value, axes: readonly number[]): Value => this.op('ReduceMean', [x, this.integers(axes)], { keepdims: 1 });
+
+  reshape(x: Value, shape: readonly number[]): Value {
+    return this.shape(x).join() === shape.join() ? x : this.op('Reshape', [x, this.integers(shape)]);
+  }
+
+  slice(x: Value, axis: number, begin: number, end: number): Value {
+    if (begin === 0 && end === this.shape(x)[axis]) return x;
+    return this.op('Slice', [x, this.integers([begin]), this.integers([end]), this.integers([axis])]);
+  }
+
+  /** `scale` times x @ y, either of them transposed along its last two axes: without a transposed copy of a weight. */
+  product(x: Value, y: Value, { transA = false, transB = false, scale = 1 } = {}): Value {
+    if (!transA && !transB && scale === 1) return this.op('MatMul', [x, y]);
+    return this.op('FusedMatMul', [x, y], { transA: Number(transA), transB: Number(transB), alpha: scale }, microsoft);
+  }
+
+  /** Sums over the axes along which a value of this shape was repeated. */
+  reduceTo(gradient: Value, shape: readonly number[]): Value {
+    const from = this.shape(gradient);
+    const lead = from.length - shape.length;
+    const axes = from.flatMap((length, axis) =>
+      axis < lead || (shape[axis - lead] === 1 && length !== 1) ? [axis] : [],
+    );
+    return this.reshape(axes.length > 0 ? this.sum(gradient, axes) : gradient, shape);
+  }
+
+  integers(values: readonly number[]): Value {
+    const bytes = Buffer.from(BigInt64Array.from(values, BigInt).buffer);
+    return this.constant(`integers(${values.join()})`, { type: 'int64', shape: [values.length], bytes });
+  }
+
+  floats(name: string, values: Float32Array, shape: readonly number[]): Value {
+    return this.constant(name, { type: 'float32', shape, bytes: Buffer.from(values.buffer) });
+  }
+
+  number = (value: number): Value => this.floats(`number(${value})`, Float32Array.of(value), []);
+
+  /** The graph without what no output needs. */
+  finish(): Graph {
+    const { nodes, initializers, inputs, outputs } = this.graph;
+    const needed = new Set(outputs.map(({ name }) => name));
+    const kept: Node[] = [];
+    for (const node of nodes.toReversed()) {
+      if (!node.outputs.some((name) => needed.has(name))) continue;
+      kept.push(node);
+      for (const name of node.inputs) needed.add(name);
+    }
+    return {
+      nodes: kept.reverse(),
+      initializers: new Map([...initializers].filter(([name]) => needed.has(name))),
+      inputs: inputs.filter(({ name }) => needed.has(name)),
+      outputs,
+    };
+  }
+
+  private take(node: Node): void {
+    if (node.opType === 'If') {
+      const [isFilled] = this.sized(node.inputs[0]).values!;
+      const branch = node.attributes[isFilled ? 'then_branch' : 'else_branch'] as Graph;
+      for (const inner of branch.nodes) this.take(inner);
+      const inputs = [branch.outputs[0].name];
+      this.push({ ...node, opType: 'Identity', inputs, attributes: {} });
+    } else if (node.opType === 'InstanceNormalization') this.push(this.ofGroups(node));
+    else if (node.opType === 'LayerNormalization') this.push(withStatistics(node));
+    else this.push(node);
+  }
+
+  /** Normalisation of [rows, groups, length], whose own scale and shift are 1 and 0 in our graphs. */
+  private ofGroups({ name, inputs: [x], outputs, attributes }: Node): Node {
+    const { shape } = this.sized(x);
+    const [length] = shape.slice(axisOf(-1, shape));
+    const ones = `ones(${length})`;
+    if (!this.sizes.has(ones)) {
+      const inputs = [this.number(1), this.integers([length])];
+      this.push({ name: ones, opType: 'Expand', domain: '', inputs, outputs: [ones], attributes: {} });
+    }
+    const epsilon = attributes.epsilon;
+    return withStatistics({
+      ...{ name, opType: 'LayerNormalization', domain: '', inputs: [x, ones], outputs },
+      attributes: { axis: 2, epsilon },
+    });
+  }
+
+  private initialize(name: Value, initializer: Initializer): void {
+    this.graph.initializers.set(name, initializer);
+    const { shape } = initializer;
+    // A transposed matrix is one of the other order for all nodes.
+    const stored = 'file' in initializer && initializer.isTransposed ? shape.toReversed() : shape;
+    this.sizes.set(name, { shape: stored, ...('bytes' in initializer && valuesOf(initializer)) });
+  }
+
+  private constant(name: Value, initializer: Exclude<Initializer, { file: string }>): Value {
+    if (!this.sizes.has(name)) this.initialize(name, initializer);
+    return name;
+  }
+
+  /** Makes what follows from shapes a constant, once a node needs it. */
+  private materialize(name: Value): void {
+    const known = this.sizes.get(name);
+    if (!known?.values || this.graph.initializers.has(name)) return;
+    const bytes = Buffer.from(BigInt64Array.from(known.values, BigInt).buffer);
+    this.graph.initializers.set(name, { type: 'int64', shape: known.shape, bytes });
+  }
+}
+
+/** Largest constant whose values matter: sizes, axes and scales. */
+const mostKnown = 16;
+
+function valuesOf({ type, shape, bytes }: Exclude<Initializer, { file: string }>): Partial<Sized> {
+  if (countOf(shape) > mostKnown) return {};
+  const copy = new Uint8Array(bytes).buffer;
+  if (type === 'int64') return { values: Array.from(new BigInt64Array(copy), Number) };
+  return type === 'float32' ? { numbers: [...new Float32Array(copy)] } : {};
+}
+
+const withStatistics = (node: Node): Node => {
+  const [y] = node.outputs;
+  return { ...node, outputs: [y, `${y}:mean`, `${y}:deviation`] };
+};

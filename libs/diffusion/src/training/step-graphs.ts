@@ -1,0 +1,114 @@
+import { Tensor } from 'onnxruntime-node';
+import type { ModelFolder } from '../families/model-folder';
+import { type LoadOptions, ModelSession, type Tensors } from '../sessions/model-session';
+import { placeGraph } from '../sessions/placed-graph';
+import { countOf } from '../weights/named-tensor';
+import { sizeOf, type TrainingRow } from './batch';
+import type { TrainingSettings } from './settings';
+import { names, type TrainedLayer, trainingGraph } from './training-graph';
+
+/** What a call of the training graph gives. */
+export interface StepResults {
+  /** Mean squared error of each row. */
+  losses: Float32Array;
+  prediction: Float32Array;
+  gradients: readonly Float32Array[];
+}
+
+/** A factor of a layer's adapter. */
+export interface NamedFactor {
+  name: string;
+  shape: readonly number[];
+}
+
+/** Weights above this stay in their mapped file: packed copies would double them. */
+const mostPackedBytes = 2 ** 29;
+
+/** The training graph of a model, loaded for each size of pictures that is met. */
+export class StepGraphs {
+  private readonly sessions = new Map<string, ModelSession>();
+
+  private constructor(
+    private readonly folder: ModelFolder,
+    private readonly settings: TrainingSettings,
+    private readonly load: LoadOptions,
+    /** Pixels of the picture's edge for one of the latents'. */
+    private readonly scale: number,
+    /** Of all trained layers: first and second factor of each. */
+    readonly factors: readonly NamedFactor[],
+    readonly layers: readonly TrainedLayer[],
+  ) {}
+
+  static of(folder: ModelFolder, settings: TrainingSettings, load: LoadOptions, scale: number): StepGraphs {
+    // Which layers are trained does not depend on the size.
+    const { layers } = trainingGraph(folder, { ...settings, form: 'plain' }, { ...tried, batch: 1 });
+    const factors = layers.flatMap(({ path, a, b }) => [
+      { name: names.a(path), shape: a },
+      { name: names.b(path), shape: b },
+    ]);
+    return new StepGraphs(folder, settings, load, scale, factors, layers);
+  }
+
+  /** @param rows of one size, as many as a batch has */
+  async run(rows: readonly TrainingRow[], factors: readonly Float32Array[]): Promise<StepResults> {
+    const session = await this.sessionOf(rows[0]);
+    const [{ shape }] = rows;
+    const batch = rows.length;
+    const tensor = (of: (row: TrainingRow) => ArrayLike<number>, each: readonly number[]): Tensor => {
+      const size = countOf(each);
+      const values = new Float32Array(batch * size);
+      for (const [i, row] of rows.entries()) values.set(of(row), i * size);
+      return new Tensor('float32', values, [batch, ...each]);
+    };
+    const all: Record<string, () => Tensor> = {
+      sample: () => tensor(({ sample }) => sample, shape),
+      [names.target]: () => tensor(({ target }) => target, shape),
+      [names.lossWeight]: () => tensor(({ weight }) => [weight], []),
+      timestep: () => tensor(({ timestep }) => [timestep], []),
+      encoder_hidden_states: () => {
+        const width = Number(session.inputs.find(({ name }) => name === 'encoder_hidden_states')!.shape[2]);
+        return tensor(({ text }) => text.states, [rows[0].text.states.length / width, width]);
+      },
+      text_embeds: () => tensor(({ text }) => text.pooled!, [rows[0].text.pooled!.length]),
+      time_ids: () => {
+        const [height, width] = [shape[1] * this.scale, shape[2] * this.scale];
+        return tensor(() => [height, width, 0, 0, height, width], [6]);
+      },
+    };
+    const feeds: Tensors = {};
+    for (const { name } of session.inputs) if (all[name]) feeds[name] = all[name]();
+    for (const [i, { name, shape: each }] of this.factors.entries())
+      feeds[name] = new Tensor('float32', factors[i], [1, ...each]);
+    const results = await session.run(feeds);
+    const of = (name: string): Float32Array => results[name].data as Float32Array;
+    return {
+      losses: of(names.loss),
+      prediction: of(names.prediction),
+      gradients: this.factors.map(({ name }) => of(names.gradientOf(name))),
+    };
+  }
+
+  async release(): Promise<void> {
+    await Promise.all([...this.sessions.values()].map((session) => session.release()));
+    this.sessions.clear();
+  }
+
+  private async sessionOf(row: TrainingRow): Promise<ModelSession> {
+    const size = sizeOf(row);
+    const known = this.sessions.get(size);
+    if (known) return known;
+    const { batch } = this.settings;
+    const [, height, width] = row.shape;
+    const tokens = this.folder.textEncoders[0].tokens.maxLength;
+    const { graph } = trainingGraph(this.folder, this.settings, { batch, height, width, tokens });
+    const weights = [...graph.initializers.values()].filter((one) => 'file' in one);
+    const bytes = weights.reduce((sum, { shape }) => sum + 4 * countOf(shape), 0);
+    const placed = placeGraph(graph, this.folder.files.get('unet')!);
+    const session = await ModelSession.open(placed, { ...this.load, sparesMemory: bytes > mostPackedBytes });
+    this.sessions.set(size, session);
+    return session;
+  }
+}
+
+/** Any size at all. */
+const tried = { height: 64, width: 64, tokens: 77 };
