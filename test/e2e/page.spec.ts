@@ -158,6 +158,12 @@ describeInBrowser('The page in a browser', () => {
     const differing = page.getByRole('dialog').locator('.differs');
     await differing.first().waitFor();
     expect(await differing.count()).toBeGreaterThanOrEqual(4);
+    await page.getByText('One over the other').click();
+    const line = page.getByLabel('How much of the first picture is shown');
+    await line.fill('20');
+    await line.press('ArrowRight');
+    const shownPart = `getComputedStyle(document.querySelector('.before-after [alt="a blue square"]')).clipPath`;
+    expect(await page.evaluate(shownPart)).toBe('inset(0px 79% 0px 0px)');
     await page.keyboard.press('Escape');
 
     await tile(page, 'a red square').click();
@@ -261,6 +267,9 @@ describeInBrowser('The page in a browser', () => {
       await expectSound();
       await page.getByRole('button', { name: 'Compare' }).click();
       await tile(page, 'a blue circle').click();
+      await expectSound();
+      await page.getByText('One over the other').click();
+      await page.getByLabel('How much of the first picture is shown').waitFor();
       await expectSound();
       await page.keyboard.press('Escape');
       await page.getByRole('link', { name: 'Fine-Tunes' }).click();

@@ -1,16 +1,22 @@
+import { useState } from 'preact/hooks';
 import { drawings } from '../drawings/store';
+import { BeforeAfter } from '../ui/before-after';
 import { Dialog } from '../ui/dialog';
 import { Facts } from '../ui/card';
 import { IconButton } from '../ui/buttons';
+import { Segments } from '../ui/fields';
 import { DrawingFrame } from './drawing-frame';
 import { factsOf } from './facts';
 import { compared, type Shot } from './viewer-state';
 
 const close = (): void => void (compared.value = undefined);
 
-/** Two pictures side by side, and what differs between them. */
+const views = ['Side by side', 'One over the other'] as const;
+
+/** Two pictures, and what differs between them. */
 export function Compare() {
   const pair = compared.value;
+  const [view, setView] = useState<(typeof views)[number]>(views[0]);
   if (!pair) return null;
   const [first, second] = pair.map(valuesOf);
   if (!first || !second) return null;
@@ -18,12 +24,32 @@ export function Compare() {
     <Dialog label="Compare" className="compare" onClose={close}>
       <IconButton icon="close" kind="is-close" label="Close" onClick={close} />
       <h2>Compare</h2>
+      <Segments
+        name="compare"
+        label="How they are shown"
+        options={views}
+        value={view}
+        onChange={setView}
+        show={(name) => name}
+        isSmall
+      />
+      {view === views[1] && <Overlaid pair={pair} />}
       <div class="compare-sides">
-        <Side shot={pair[0]} values={first} others={second} />
-        <Side shot={pair[1]} values={second} others={first} />
+        <Side shot={pair[0]} values={first} others={second} hasPicture={view === views[0]} />
+        <Side shot={pair[1]} values={second} others={first} hasPicture={view === views[0]} />
       </div>
     </Dialog>
   );
+}
+
+/** Both pictures in the place of one. */
+function Overlaid({ pair }: { pair: readonly [Shot, Shot] }) {
+  const [before, after] = pair.map(({ id, index }) => {
+    const { images, prompt } = drawings.value.get(id)!;
+    return { url: images[index], alt: prompt };
+  });
+  if (!before.url || !after.url) return <p class="hint">One of them has no picture.</p>;
+  return <BeforeAfter before={before} after={after} />;
 }
 
 type Values = ReadonlyMap<string, string>;
@@ -35,12 +61,19 @@ function valuesOf({ id, index }: Shot): Values | undefined {
   return new Map(facts.filter(({ value }) => value !== '').map(({ name, value }) => [name, value]));
 }
 
-function Side({ shot, values, others }: { shot: Shot; values: Values; others: Values }) {
+interface SideProps {
+  shot: Shot;
+  values: Values;
+  others: Values;
+  hasPicture: boolean;
+}
+
+function Side({ shot, values, others, hasPicture }: SideProps) {
   const drawing = drawings.value.get(shot.id);
   if (!drawing) return null;
   return (
     <section class="compare-side">
-      <DrawingFrame drawing={drawing} index={shot.index} isLarge />
+      {hasPicture && <DrawingFrame drawing={drawing} index={shot.index} isLarge />}
       <Facts facts={[...values].map(([name, value]) => ({ name, value, isOther: others.get(name) !== value }))} />
     </section>
   );

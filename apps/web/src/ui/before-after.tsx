@@ -1,0 +1,33 @@
+import { useState } from 'preact/hooks';
+
+interface Side {
+  url: string;
+  /** What it shows. */
+  alt: string;
+}
+
+/** Two pictures over each other with a line between them that is moved: the first is left of it, the second right. */
+export function BeforeAfter({ before, after }: { before: Side; after: Side }) {
+  const [percent, setPercent] = useState(50);
+  return (
+    <div class="before-after">
+      <img src={after.url} alt={after.alt} />
+      <img
+        class="is-before"
+        src={before.url}
+        alt={before.alt}
+        style={{ clipPath: `inset(0 ${100 - percent}% 0 0)` }}
+        draggable={false}
+      />
+      <span class="divider" style={{ left: `${percent}%` }} aria-hidden="true" />
+      <input
+        type="range"
+        min={0}
+        max={100}
+        value={percent}
+        aria-label="How much of the first picture is shown"
+        onInput={({ currentTarget }) => setPercent(Number(currentTarget.value))}
+      />
+    </div>
+  );
+}
