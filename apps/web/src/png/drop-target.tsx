@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { draft, fill, schedulers } from '../draw/draft';
 import { areModelsLoaded, choiceOf, loadModels } from '../models/models';
+import { takesFiles } from '../ui/drop';
 import { attempt, say } from '../ui/notices';
 import { go } from '../ui/route';
 import { readPngParameters } from './png-parameters';
@@ -19,6 +20,7 @@ export async function restoreFrom(file: File): Promise<void> {
     ...settings,
     negative_prompt: settings.negative_prompt ?? '',
     num_generations: 1,
+    finetunes: [],
     scheduler: schedulers.find((name) => name === scheduler),
     model: choiceOf(model) ? model : draft.value.model,
   });
@@ -36,7 +38,7 @@ export async function restoreFrom(file: File): Promise<void> {
 const hasFiles = (event: DragEvent): boolean => event.dataTransfer?.types.includes('Files') ?? false;
 /** Files for these have another meaning there. */
 const isElsewhere = (event: DragEvent): boolean =>
-  event.target instanceof Element && event.target.closest('.drop') !== null;
+  event.target instanceof Element && event.target.closest(`[${takesFiles}]`) !== null;
 
 /** Takes a picture that is dropped anywhere on the page. */
 export function DropTarget() {
