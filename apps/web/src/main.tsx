@@ -3,6 +3,7 @@ import './styles/tokens.css';
 import './styles/base.css';
 import './styles/shell.css';
 import './styles/draw.css';
+import './styles/pictures.css';
 import './styles/gallery.css';
 import './styles/viewer.css';
 import './styles/resources.css';

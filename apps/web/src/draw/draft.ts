@@ -8,6 +8,7 @@ import { sessionSignal } from '../session/session';
 import { seemsToLack } from './name-hint';
 
 export type Scheduler = components['schemas']['Scheduler'];
+type UsedFinetune = components['schemas']['UsedFinetune'];
 
 /** What a picture is made of; undefined is the model's own default. */
 export interface Settings {
@@ -24,6 +25,8 @@ export interface Settings {
   prompt_weighting: boolean;
   /** A model; undefined is the first that is installed. */
   model?: string;
+  /** Fine-Tunes that draw together on the model. */
+  finetunes: readonly UsedFinetune[];
 }
 
 /** What is about to be drawn. */
@@ -42,6 +45,7 @@ export const draft = sessionSignal<Draft>(() => ({
   num_generations: 1,
   high_resolution: false,
   prompt_weighting: false,
+  finetunes: [],
 }));
 
 /** Whether the next drawing keeps the seed. */
@@ -80,6 +84,7 @@ export function settingsOf(drawing: Drawing): Settings {
   const { prompt, aspect_ratio, steps, cfg, seed, num_generations, high_resolution, prompt_weighting, model } = drawing;
   return {
     ...{ prompt, aspect_ratio, steps, cfg, seed, num_generations, high_resolution, prompt_weighting, model },
+    finetunes: drawing.finetunes,
     negative_prompt: drawing.negative_prompt ?? '',
     scheduler: (drawing.scheduler ?? undefined) as Scheduler | undefined,
   };

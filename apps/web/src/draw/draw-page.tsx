@@ -7,6 +7,7 @@ import { restoreFrom } from '../png/drop-target';
 import { Button } from '../ui/buttons';
 import { Options } from '../ui/fields';
 import { attempt } from '../ui/notices';
+import { CombinedFinetunes } from './combined-finetunes';
 import { change, draft, drawnBy, drawnWith, finetuneId, lacksName } from './draft';
 import { Settings } from './settings';
 import { Stage } from './stage';
@@ -64,6 +65,9 @@ function PromptForm() {
       />
       <ModelField />
       <Submit isSending={isSending} />
+      <div class="inputs">
+        <CombinedFinetunes />
+      </div>
       <Settings />
       <FromPng />
     </form>

@@ -37,8 +37,8 @@ async function draw(wanted: Settings, finetuneId: string | undefined): Promise<v
 }
 
 async function drawGeneration(wanted: Settings, shared: NewPrompt): Promise<Drawing[]> {
-  const { seed, num_generations, model, scheduler, prompt_weighting } = wanted;
-  const body = { ...shared, seed, num_generations, model, scheduler, prompt_weighting };
+  const { seed, num_generations, model, scheduler, prompt_weighting, finetunes } = wanted;
+  const body = { ...shared, seed, num_generations, model, scheduler, prompt_weighting, finetunes: [...finetunes] };
   return [drawingOfGeneration(await client().generations.create(body))];
 }
 

@@ -7,7 +7,7 @@ export type AspectRatio = components['schemas']['AspectRatio'];
 /** A Generation or a Prompt of a Fine-Tune, as the page shows it. */
 export interface Drawing extends Pick<
   Generation,
-  'id' | 'prompt' | 'negative_prompt' | 'aspect_ratio' | 'cfg' | 'steps' | 'seed' | 'images'
+  'id' | 'prompt' | 'negative_prompt' | 'aspect_ratio' | 'cfg' | 'steps' | 'seed' | 'images' | 'finetunes'
 > {
   /** Of a Prompt: its Fine-Tune. */
   finetuneId?: string;
@@ -52,6 +52,7 @@ export function drawingOfPrompt(record: Prompt, finetuneId: string): Drawing {
     finetuneId,
     scheduler: null,
     prompt_weighting: false,
+    finetunes: [],
     num_generations: 1,
     served_by: null,
     status: images.length > 0 ? 'succeeded' : error !== null ? 'failed' : 'queued',

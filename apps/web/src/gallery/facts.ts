@@ -8,6 +8,12 @@ interface PictureFact extends Fact {
   isLong?: boolean;
 }
 
+/** A Fine-Tune that it was drawn with, and how strongly. */
+function usedText({ id, scale }: Drawing['finetunes'][number]): string {
+  const finetune = finetuneOf(id);
+  return `${finetune ? titleOf(finetune) : id} (${scale})`;
+}
+
 /** What is known about a picture. */
 export function factsOf(drawing: Drawing, index: number): PictureFact[] {
   const finetune = finetuneOf(drawing.finetuneId);
@@ -22,6 +28,7 @@ export function factsOf(drawing: Drawing, index: number): PictureFact[] {
       : []),
     { name: 'Shape', value: drawing.high_resolution ? `${shape}, high resolution` : shape },
     finetune ? { name: 'Fine-Tune', value: titleOf(finetune) } : { name: 'Model', value: drawing.model ?? '' },
+    ...(drawing.finetunes.length > 0 ? [{ name: 'With', value: drawing.finetunes.map(usedText).join(', ') }] : []),
     ...(drawing.served_by === null ? [] : [{ name: 'Drawn by', value: drawing.served_by }]),
     { name: 'Asked for', value: new Date(drawing.created_at).toLocaleString() },
   ];

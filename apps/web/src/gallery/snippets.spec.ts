@@ -13,6 +13,7 @@ const drawing: Drawing = {
   scheduler: 'euler',
   high_resolution: false,
   prompt_weighting: false,
+  finetunes: [],
   model: 'shapes',
   served_by: null,
   num_generations: 2,

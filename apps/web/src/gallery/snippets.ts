@@ -23,6 +23,7 @@ function bodyOf({ prompt, negative_prompt, aspect_ratio, steps, cfg, seed, ...dr
       model: drawing.model,
       scheduler: drawing.scheduler ?? undefined,
       num_generations: drawing.num_generations > 1 ? drawing.num_generations : undefined,
+      finetunes: drawing.finetunes.length > 0 ? drawing.finetunes : undefined,
     }),
   };
 }
