@@ -1066,7 +1066,7 @@ export interface components {
          * @description registered: drawn by the model alone; ready: its weights are there; stale: they are, but the model was replaced or removed since they were checked.
          * @enum {string}
          */
-        FinetuneStatus: "registered";
+        RegisteredFinetuneStatus: "registered";
         /** @enum {string} */
         FinetuneWeightsKind: "lora" | "textual_inversion";
         FinetuneWeights: {
@@ -1179,6 +1179,11 @@ export interface components {
              */
             images_url?: string[] | null;
         };
+        /**
+         * @description registered: drawn by the model alone; ready: its weights are there; stale: they are, but the model was replaced or removed since they were checked.
+         * @enum {string}
+         */
+        FinetuneStatus: "registered" | "ready" | "failed" | "stale";
         Finetune: {
             /** @example 4f2kQ0yq8S3zVn1xRb7TdA9w */
             id: string;

@@ -156,7 +156,7 @@ export class FinetuneDto {
  * route may answer with.
  */
 export class RegisteredFinetuneDto extends FinetuneDto {
-  @ApiProperty({ enum: ['registered'] }) override status: 'registered';
+  @ApiProperty({ enum: ['registered'], enumName: 'RegisteredFinetuneStatus' }) override status: 'registered';
 }
 
 function weightsOf(finetune: Finetune): FinetuneWeightsDto | null {
