@@ -25,19 +25,19 @@ def parts(s, x, y):
 def inner_color(s): return "white" if s["color"] not in ("white", "yellow") else "black"
 
 
-def render(specs, height=512, width=512):
+def render(specs, height=512, width=512, parts=parts):
     """The exact pictures, as scenes.render: (N, 3, height, width) in [-1, 1]."""
     short = min(height, width); ys, xs = ((torch.arange(n) + 0.5 - n / 2) / short for n in (height, width)); Y, X = torch.meshgrid(ys, xs, indexing="ij")
     rgb = lambda name: torch.tensor(COLORS[name]).view(3, 1, 1) / 255; out = torch.empty(len(specs), 3, height, width)
     for o, s in zip(out, specs):
         img = rgb(s["ground"])
-        for layer, color in zip(parts(s, X - s["x"], Y - s["y"]), (s["color"], inner_color(s))):
+        for layer, color in zip(parts(s, X - s["x"], Y - s["y"]), (s["color"], s.get("inner") or inner_color(s))):
             a = (0.5 - torch.stack(layer).amin(0) * short / 1.5).clamp(0, 1); img = img * (1 - a) + rgb(color) * a
         o[:] = img
     return out * 2 - 1
 
 
-def fields(specs, height=512, width=512):
+def fields(specs, height=512, width=512, parts=parts):
     """As fields.fields: the outer layer is the robot, the inner one its eyes and mouth."""
     short, px = min(height, width), CELL // SUB; out = torch.empty(len(specs), LATENT_CHANNELS, height // CELL, width // CELL)
     ys = (torch.arange(height // px) + 0.5) * px / short - 0.5 * height / short; xs = (torch.arange(width // px) + 0.5) * px / short - 0.5 * width / short
@@ -46,7 +46,7 @@ def fields(specs, height=512, width=512):
     color = lambda n: PALETTE[COLOR.index(n)].view(3, 1, 1)
     for o, s in zip(out, specs):
         body, face = parts(s, X - s["x"], Y - s["y"])
-        o[0:3], o[3:6], o[6:9] = color(s["ground"]), color(s["color"]), color(inner_color(s))
+        o[0:3], o[3:6], o[6:9] = color(s["ground"]), color(s["color"]), color(s.get("inner") or inner_color(s))
         o[11], o[12] = 0, -1
         for d, at, share in ((torch.stack(body).amin(0), 9, 13), (torch.stack(face).amin(0), 10, 14)):
             o[at] = centre((-d / REACH).clamp(-1, 1)); o[share] = mean((0.5 - d * short / px).clamp(0, 1)) * 2 - 1

@@ -1,16 +1,18 @@
 """train_encoder.py MINUTES VAE OUT: trains, for MINUTES of processor time, the encoder that belongs to the decoder in VAE, on scenes whose fields are known, and writes both to OUT.
 
 The first three levels are set by hand and stay: they hand on the mean of each 8 x 8 pixels and how it changes within them, and constants that fix
-the scale of the first norm. The rest learns the fields from that, so a scene is drawn once and shown often. OUT/training.pt is a checkpoint to go on from."""
-import math, random, sys, time
+the scale of the first norm. The rest learns the fields from that, so a scene is drawn once and shown often. OUT/training.pt is a checkpoint to go on from.
+With COMPOSITES=0.5 in the environment half of what is drawn are objects of several parts, and the encoder in VAE is where it begins."""
+import math, os, random, sys, time
 from pathlib import Path
 import torch
 from diffusers import AutoencoderKL
 from common import EMA, SIZE, half_weights, polar, statistics
+import composites
 from fields import fields
 from scenes import render, sample
 
-BATCH, FRESH, POOL, LR = 16, 3, 6000, 2e-3
+BATCH, FRESH, POOL, COMPOSITES = 16, 3, 6000, float(os.environ.get("COMPOSITES", 0)); LR = 1e-3 if COMPOSITES else 2e-3
 SHARES = {"square": 0.64, "portrait": 0.18, "landscape": 0.18}
 CONSTANT = torch.tensor([3.0, -3.0])
 QUARTERS = {"mean": (1, 1, 1, 1), "x": (1, -1, 1, -1), "y": (1, 1, -1, -1), "xy": (1, -1, -1, 1)}        # left top, right top, left bottom, right bottom
@@ -79,7 +81,7 @@ def muon(p, state, lr):
 
 def main(minutes, src, out):
     torch.set_num_threads(1); torch.manual_seed(1); rng = random.Random(); out.mkdir(parents=True, exist_ok=True)
-    vae = AutoencoderKL.from_pretrained(src).eval(); e = vae.encoder; set_by_hand(vae)
+    vae = AutoencoderKL.from_pretrained(src).eval(); e = vae.encoder; COMPOSITES or set_by_hand(vae)
     for p in vae.parameters(): p.requires_grad_(False)
     params = [p.requires_grad_(True) for m in (*e.down_blocks[3:], e.mid_block, e.conv_norm_out, e.conv_out) for p in m.parameters()]
     matrices = [p for p in params if p.ndim > 1]; states = [torch.zeros_like(p.flatten(1)) for p in matrices]
@@ -91,8 +93,12 @@ def main(minutes, src, out):
     pool = {f: [] for f in SIZE}
 
     def draw(f, n):
-        h, w = SIZE[f]; specs = [sample(rng, w / h)[1] for _ in range(n)]
-        pool[f] += zip(front(render(specs, h, w)).half(), fields(specs, h, w).half()); del pool[f][:-int(POOL * SHARES[f])]
+        h, w = SIZE[f]; of_parts = sum(rng.random() < COMPOSITES for _ in range(n)); made = []
+        for count, source in ((n - of_parts, None), (of_parts, composites)):
+            if not count: continue
+            specs = [source.sample(rng, w / h) if source else sample(rng, w / h)[1] for _ in range(count)]
+            made += zip(front((source.render if source else render)(specs, h, w)).half(), (source.fields if source else fields)(specs, h, w).half())
+        rng.shuffle(made); pool[f] += made; del pool[f][:-int(POOL * SHARES[f])]
 
     def keep(count=12):
         torch.save({"step": step, "spent": spent, "adam": adam.state_dict(), "tensors": [*(p.detach() for p in params), *states, *ema.shadow]}, kept.with_suffix(".new")); kept.with_suffix(".new").rename(kept)

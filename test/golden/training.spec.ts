@@ -21,7 +21,7 @@ const [rank, rate] = [3, 1e-3];
 const cases = [
   ['sd15', 'all'],
   ['sd21', 'attention'],
-  ['sdxl', 'all'],
+  ['sdxl', 'attention'],
 ] as const;
 
 /** What torch was given, and what it gave. */

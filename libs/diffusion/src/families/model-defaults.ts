@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { type SchedulerName, schedulerNames } from '../schedulers';
 import type { PredictionType } from '../schedulers/scheduler-config';
 import { allOf, cures } from '../errors';
+import { problemsOfTraining, type TrainingDefaults } from '../training/training-defaults';
 import { readJsonFile } from './model-files';
 
 /** What a model's `darkroom.json` says; absent values are those of the service, or of the model's own files. */
@@ -18,6 +19,8 @@ export interface ModelDefaults {
   size?: number;
   /** What the U-Net predicts, where its weights do not tell. */
   prediction_type?: PredictionType;
+  /** How an adapter of it is trained. */
+  training?: TrainingDefaults;
 }
 
 /** The file with a model's defaults, beside its parts. */
@@ -53,7 +56,7 @@ const { steps, cfg } = defaultsRange;
 const predictionTypes = ['epsilon', 'sample', 'v_prediction'];
 
 /** Whether a value is accepted, and the end of the sentence if it is not. */
-const rules: Record<keyof ModelDefaults, [(value: unknown) => boolean, string]> = {
+const rules: Record<Exclude<keyof ModelDefaults, 'training'>, [(value: unknown) => boolean, string]> = {
   steps: [isInteger(steps.min, steps.max), `steps that are no integer from ${steps.min} to ${steps.max}`],
   cfg: [
     (value) => typeof value === 'number' && value >= cfg.min && value <= cfg.max,
@@ -65,19 +68,20 @@ const rules: Record<keyof ModelDefaults, [(value: unknown) => boolean, string]> 
   prediction_type: [isOneOf(predictionTypes), `a prediction_type that is none of ${predictionTypes.join(', ')}`],
 };
 
-const keys = Object.keys(rules) as (keyof ModelDefaults)[];
+const keys = Object.keys(rules) as (keyof typeof rules)[];
+const allKeys = [...keys, 'training'];
 
 /** What is wrong with defaults, each fault as the end of a sentence. */
 export function problemsOfDefaults(json: Readonly<Record<string, unknown>>): string[] {
   const unknown = Object.keys(json)
-    .filter((key) => !Object.hasOwn(rules, key))
+    .filter((key) => !allKeys.includes(key))
     .slice(0, unknownKeysTold)
     .map((key) => `"${key.slice(0, 60)}"`);
-  const known = `${keys.slice(0, -1).join(', ')} and ${keys.at(-1)}`;
+  const known = `${allKeys.slice(0, -1).join(', ')} and ${allKeys.at(-1)}`;
   const problems = unknown.length > 0 ? [`has ${unknown.join(', ')}, and only ${known} are known`] : [];
   for (const key of keys) {
     const [isRight, sentence] = rules[key];
     if (json[key] !== undefined && !isRight(json[key])) problems.push(`has ${sentence}`);
   }
-  return problems;
+  return [...problems, ...problemsOfTraining(json.training)];
 }

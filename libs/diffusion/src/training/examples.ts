@@ -1,6 +1,6 @@
 import { RequestError } from '../errors';
 import { type ModelFolder, scaleOf } from '../families/model-folder';
-import { graphsOf } from '../pipelines/model-parts';
+import { graphsOf } from '../pipelines/model-graphs';
 import { StableDiffusionPipeline } from '../pipelines/stable-diffusion-pipeline';
 import { type LoadOptions, ModelSession } from '../sessions/model-session';
 import { assertFinite, type LatentShape, type RgbImage } from '../tensor/planes';

@@ -1,17 +1,69 @@
-import type { TrainingSettings } from './settings';
+import { readModelFolder, scaleOf } from '../families/model-folder';
+import type { Graph, Value } from '../graph/graph';
+import { countOf } from '../weights/named-tensor';
+import { type TrainingSettings, trainingSettings } from './settings';
+import { trainingGraph } from './training-graph';
 
 /** What a training takes, before it is opened. */
 export interface ForeseenBytes {
-  /** The model's weights as they are held in memory. */
+  /** The weights of the U-Net as they are held: those in half precision are widened. */
   weights: number;
   /** What a step holds beside them. */
   step: number;
 }
 
-/** Foresees the memory of a training from its graph, of which nothing is loaded. @throws ModelFolderError */
-export function foreseenBytes(
-  _folder: string,
-  _settings: Partial<Pick<TrainingSettings, 'size' | 'batch' | 'rank' | 'layers' | 'form'>> = {},
+/**
+ * Foresees the memory of a training's steps from its graph, of which nothing is loaded. To open it takes what drawing a
+ * picture does: that is for prior pictures.
+ * @throws ModelFolderError
+ */
+export async function foreseenBytes(
+  folder: string,
+  settings: Partial<Pick<TrainingSettings, 'size' | 'batch' | 'rank' | 'layers' | 'form'>> = {},
 ): Promise<ForeseenBytes> {
-  return Promise.reject(new Error('Training is not built yet.'));
+  const model = await readModelFolder(folder);
+  const { size, batch, ...others } = trainingSettings(model, 1, settings);
+  const edge = size / scaleOf(model.tensors.get('vae')!);
+  const tokens = model.textEncoders[0].tokens.maxLength;
+  const { graph, shapeOf } = trainingGraph(model, others, { batch, height: edge, width: edge, tokens });
+  const weights = [...graph.initializers.values()].filter((one) => 'file' in one);
+  return {
+    weights: weights.reduce((sum, { shape }) => sum + 4 * countOf(shape), 0),
+    step: peakBytes(graph, shapeOf),
+  };
 }
+
+/** Operators whose output takes the place of an input that nothing else needs. */
+const inPlace = new Set(['Add', 'Sub', 'Mul', 'Sigmoid', 'Exp', 'Erf', 'Softmax']);
+/** Those whose output is their input in another shape. */
+const views = new Set(['Reshape', 'Squeeze', 'Unsqueeze', 'Identity']);
+
+/** Most bytes of values that are needed at one time, and of the columns that a convolution is laid out in. */
+function peakBytes({ nodes, initializers, outputs }: Graph, shapeOf: (value: Value) => readonly number[]): number {
+  const owners = new Map<Value, Value>();
+  const owner = (value: Value): Value => owners.get(value) ?? value;
+  const lastUses = new Map<Value, number>();
+  for (const [i, { opType, inputs, outputs: made }] of nodes.entries()) {
+    if (views.has(opType)) owners.set(made[0], owner(inputs[0]));
+    for (const input of inputs) lastUses.set(owner(input), i);
+  }
+  for (const { name } of outputs) lastUses.set(owner(name), nodes.length);
+  const bytesOf = (value: Value): number => 4 * countOf(shapeOf(value));
+  let [live, peak] = [0, 0];
+  for (const [i, { opType, inputs, outputs: made }] of nodes.entries()) {
+    if (views.has(opType)) continue;
+    const gone = [...new Set(inputs.map(owner))].filter(
+      (input) => input !== '' && lastUses.get(input) === i && !initializers.has(input),
+    );
+    const given = made.reduce((sum, name) => sum + (lastUses.has(name) ? bytesOf(name) : 0), 0);
+    const freed = gone.reduce((sum, name) => sum + bytesOf(name), 0);
+    const columns = opType === 'ConvTranspose' ? columnBytes(shapeOf(inputs[0]), shapeOf(inputs[1])) : 0;
+    peak = Math.max(peak, live + given + columns - (inPlace.has(opType) ? Math.min(given, freed) : 0));
+    live += given - freed;
+  }
+  return peak;
+}
+
+/** Of one row: each kernel's place of each pixel. */
+const columnBytes = ([, , height, width]: readonly number[], [, channels, rows, columns]: readonly number[]): number =>
+  4 * channels * rows * columns * height * width;

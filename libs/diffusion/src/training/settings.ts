@@ -38,26 +38,27 @@ export interface TrainingSettings {
 
 export type TrainingForm = 'plain' | 'recomputed';
 
-/** What a model's `darkroom.json` may say of training. */
-export type TrainingDefaults = Partial<
-  Pick<
-    TrainingSettings,
-    'steps' | 'rank' | 'layers' | 'learningRate' | 'batch' | 'size' | 'priorPrompts' | 'priorShare'
-  >
->;
-
 /** Steps for each picture, and their bounds, where neither caller nor model says how many. */
 const stepsOfPicture = 100;
 const [fewestSteps, mostSteps] = [500, 3000];
 
 /** The settings of a training: what the caller says, then the model, then what is usual. */
 export function trainingSettings(
-  { nativeSize }: Pick<ModelFolder, 'nativeSize'>,
+  { nativeSize, defaults }: Pick<ModelFolder, 'nativeSize' | 'defaults'>,
   pictures: number,
   given: Partial<TrainingSettings>,
-  ofModel: TrainingDefaults = {},
 ): TrainingSettings {
-  const said = { ...defined(ofModel), ...defined(given) };
+  const {
+    learning_rate: learningRate,
+    prior_prompts: priorPrompts,
+    prior_share: priorShare,
+    ...same
+  } = defaults.training ?? {};
+  const said: Partial<TrainingSettings> = defined({
+    ...same,
+    ...defined({ learningRate, priorPrompts, priorShare }),
+    ...defined(given),
+  });
   const steps = said.steps ?? Math.min(mostSteps, Math.max(fewestSteps, stepsOfPicture * pictures));
   return {
     steps,

@@ -30,6 +30,8 @@ export const names = {
 export interface TrainingGraph {
   graph: Graph;
   layers: readonly TrainedLayer[];
+  /** The sizes of a value of the graph. */
+  shapeOf: (value: Value) => readonly number[];
 }
 
 /** Sizes of a step. */
@@ -77,7 +79,7 @@ export function trainingGraph(
   // end, each is computed as soon as it can be, and what it needs is freed.
   for (const leaf of leaves) graph.output(names.gradientOf(leaf), gradients.get(leaf)!);
   graph.output(names.loss, loss);
-  return { graph: graph.finish(), layers: trained };
+  return { graph: graph.finish(), layers: trained, shapeOf: (value) => graph.shape(value) };
 }
 
 /** The loss of each row, and the gradient of their weighted mean with respect to the prediction. */

@@ -1,0 +1,57 @@
+/** What a model's `darkroom.json` says of training, in its words; absent values are those that are usual. */
+export interface TrainingDefaults {
+  steps?: number;
+  rank?: number;
+  layers?: 'attention' | 'all';
+  learning_rate?: number;
+  batch?: number;
+  /** Edge in pixels of square pictures. */
+  size?: number;
+  /** Texts of pictures that the model draws itself, to be shown beside those it is trained with. */
+  prior_prompts?: string[];
+  prior_share?: number;
+}
+
+const isInteger =
+  (min: number, max: number, multipleOf = 1) =>
+  (value: unknown): boolean =>
+    Number.isInteger(value) && Number(value) >= min && Number(value) <= max && Number(value) % multipleOf === 0;
+const isBetween =
+  (above: number, max: number) =>
+  (value: unknown): boolean =>
+    typeof value === 'number' && value > above && value <= max;
+
+/** Each prior picture is drawn before the first step. */
+const [mostPrompts, longestPrompt] = [200, 500];
+
+const isPrompts = (value: unknown): boolean =>
+  Array.isArray(value) &&
+  value.length <= mostPrompts &&
+  value.every((text) => typeof text === 'string' && text.length <= longestPrompt);
+
+/** Whether a value is accepted, and the end of the sentence if it is not. */
+const rules: Record<keyof TrainingDefaults, [(value: unknown) => boolean, string]> = {
+  steps: [isInteger(50, 5000), 'steps that are no integer from 50 to 5000'],
+  rank: [isInteger(1, 128), 'a rank that is no integer from 1 to 128'],
+  layers: [(value) => value === 'attention' || value === 'all', 'layers that are neither "attention" nor "all"'],
+  learning_rate: [isBetween(0, 1), 'a learning_rate that is no number above 0 and up to 1'],
+  batch: [isInteger(1, 64), 'a batch that is no integer from 1 to 64'],
+  size: [isInteger(256, 2048, 64), 'a size that is no multiple of 64 from 256 to 2048'],
+  prior_prompts: [isPrompts, `prior_prompts that are no list of up to ${mostPrompts} texts`],
+  prior_share: [isBetween(-1e-9, 1), 'a prior_share that is no number from 0 to 1'],
+};
+
+/** What is wrong with the defaults of a training, each fault as the end of a sentence. */
+export function problemsOfTraining(json: unknown): string[] {
+  if (json === undefined) return [];
+  if (typeof json !== 'object' || json === null || Array.isArray(json))
+    return ['has a "training" that is no object of values'];
+  const problems = Object.keys(json).some((key) => !Object.hasOwn(rules, key))
+    ? [`has a "training" with other keys than ${Object.keys(rules).join(', ')}`]
+    : [];
+  for (const [key, [isRight, sentence]] of Object.entries(rules)) {
+    const value = (json as Record<string, unknown>)[key];
+    if (value !== undefined && !isRight(value)) problems.push(`has a "training" with ${sentence}`);
+  }
+  return problems;
+}
