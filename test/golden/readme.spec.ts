@@ -8,10 +8,13 @@ import sharp from 'sharp';
 const root = join(__dirname, '../..');
 
 /** The script of the library's README, with two steps instead of twenty. */
-async function readScript(): Promise<string> {
+const readScript = () => shortScript(/^/, 'numInferenceSteps: 20', 'numInferenceSteps: 2');
+
+/** The first script after a heading, with something in it replaced. */
+async function shortScript(heading: RegExp, what: string, by: string): Promise<string> {
   const readme = await readFile(join(root, 'libs/diffusion/README.md'), 'utf8');
-  const [, script] = /```js\n(.*?)```/s.exec(readme)!;
-  const short = script.replace('numInferenceSteps: 20', 'numInferenceSteps: 2');
+  const [, script] = /```js\n(.*?)```/s.exec(readme.slice(heading.exec(readme)!.index))!;
+  const short = script.replace(what, by);
   expect(short).not.toBe(script);
   return short;
 }
@@ -21,7 +24,7 @@ describe("the script of the diffusion library's README", () => {
 
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'darkroom-readme-'));
-    for (const name of ['dist', 'models', 'node_modules']) await symlink(join(root, name), join(folder, name));
+    for (const name of ['dist', 'docs', 'models', 'node_modules']) await symlink(join(root, name), join(folder, name));
   });
   afterEach(() => rm(folder, { recursive: true }));
 
@@ -34,5 +37,14 @@ describe("the script of the diffusion library's README", () => {
     expect(pictures.sort()).toEqual(['circle-0.png', 'circle-1.png']);
     for (const name of pictures)
       expect(await sharp(join(folder, name)).metadata()).toMatchObject({ width: 512, height: 512, channels: 3 });
+  });
+
+  it('trains a LoRA of the pictures in docs/robot', async () => {
+    const short = 'seed: 1, steps: 2, priorPrompts: []';
+    await writeFile(join(folder, 'train.mjs'), await shortScript(/^## Training$/m, 'seed: 1', short));
+    const { stdout } = await promisify(execFile)(process.execPath, ['train.mjs'], { cwd: folder });
+    expect(stdout).toMatch(/step: 2/);
+    expect(stdout).toMatch(/lossAtStart: 0\.\d+/);
+    expect((await readdir(folder)).includes('robot.safetensors')).toBe(true);
   });
 });

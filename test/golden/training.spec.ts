@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { Tensor } from 'onnxruntime-node';
-import { ModelSession, readModelFolder, type Tensors } from '@app/diffusion';
+import { fitAdapter, ModelSession, readAdapter, readModelFolder, type Tensors, Trainer } from '@app/diffusion';
 import { AdamW } from '../../libs/diffusion/src/training/adam-w';
 import { names, trainingGraph } from '../../libs/diffusion/src/training/training-graph';
 import { placeGraph } from '../../libs/diffusion/src/sessions/placed-graph';
@@ -99,5 +99,70 @@ describe.each(cases)('Training of %s, %s layers', (family, layers) => {
     }
     await session.release();
     for (const [i, loss] of valuesOf(recorded.losses).entries()) expect(Math.abs(losses[i] - loss)).toBeLessThan(1e-5);
+  });
+});
+
+describe('A trainer', () => {
+  const settings = {
+    ...{ steps: 6, seed: 3, rank: 2, batch: 2, learningRate: 3e-3, warmupSteps: 1, size: 64 },
+    ...{ flips: true, offsetNoise: 0.1, captionDropout: 0.3, priorShare: 0.5 },
+    priorPrompts: Array<string>(4).fill('a blue square'),
+  };
+  const pictureOf = (shade: number, width: number, height: number) => {
+    const data = new Uint8Array(3 * width * height).map((_, i) => (i % (3 * width) < width ? shade : 255 - shade));
+    return { image: { width, height, data }, caption: 'a red circle' };
+  };
+  const pictures = [40, 80, 120, 160].map((shade) => pictureOf(shade, 64, 64));
+  const model = () => join(folder, 'sd21', 'model');
+  beforeAll(() => unpackFamily('sd21', join(folder, 'sd21')));
+
+  async function trained(trainer: Trainer): Promise<Uint8Array> {
+    while (!trainer.done) await trainer.step();
+    return trainer.weights();
+  }
+
+  it('goes on from a checkpoint of any step to the same weights, byte for byte', async () => {
+    const whole = await Trainer.open(model(), pictures, settings);
+    const checkpoints: Uint8Array[] = [];
+    while (!whole.done) {
+      checkpoints.push(whole.checkpoint());
+      await whole.step();
+    }
+    const expected = Buffer.from(whole.weights());
+    await whole.release();
+    for (const checkpoint of [checkpoints[0], checkpoints[4]]) {
+      const resumed = await Trainer.resume(model(), checkpoint);
+      expect(Buffer.from(resumed.checkpoint()).equals(checkpoint)).toBe(true);
+      expect(Buffer.from(await trained(resumed)).equals(expected)).toBe(true);
+      await resumed.release();
+    }
+  });
+
+  it('learns pictures of several sizes, and writes a LoRA that fits the model', async () => {
+    const wide = [60, 100].map((shade) => pictureOf(shade, 128, 64));
+    const trainer = await Trainer.open(model(), [...wide, ...pictures], { ...settings, steps: 30, learningRate: 1e-2 });
+    const file = join(folder, 'lora.safetensors');
+    writeFileSync(file, await trained(trainer));
+    const { passed, loss, lossAtStart, drift } = await trainer.gate();
+    expect(loss).toBeLessThan(lossAtStart);
+    expect(drift).toBeGreaterThan(0);
+    expect(passed).toBe(true);
+    // It begins again from the model as it was.
+    trainer.startOver();
+    expect(await trainer.heldOutLoss()).toBe(lossAtStart);
+    await trainer.release();
+    const { tensors } = await readModelFolder(model());
+    const { layers, note } = fitAdapter(await readAdapter(file), tensors);
+    expect(layers.get('unet')!.size).toBe(32);
+    expect(note).toBeUndefined();
+  });
+
+  it('refuses pictures and models that it cannot train with', async () => {
+    await expect(Trainer.open(model(), [pictureOf(1, 65, 64)], settings)).rejects.toThrow(
+      'Picture 1 is 65 x 64; edges are multiples of 64 pixels.',
+    );
+    await expect(Trainer.open(model(), [], settings)).rejects.toThrow('There are no pictures');
+    await unpackFamily('lcm', join(folder, 'lcm'));
+    await expect(Trainer.open(join(folder, 'lcm', 'model'), pictures, settings)).rejects.toThrow('distilled');
   });
 });
