@@ -2,6 +2,7 @@ import { InferenceWorker, newIdentifier } from '@app/domain';
 import type { RequestOptions } from '../support/api';
 import { ContractCaller, operationOf, problemKeys, type ProblemReply, upload } from '../support/contract-caller';
 import { failTask } from '../support/factories';
+import { smallPicture } from '../support/small-picture';
 import { allRows, operations } from '../support/world';
 import { ofSuite } from '../support/of-suite';
 import { bodies, type BodyRow, queries, replies } from './contract-document';
@@ -223,10 +224,15 @@ describe('The contract', () => {
 
   describe('replies', () => {
     const sandbox = ofSuite(() => caller.api.createKey({ sandbox: true }));
+    let picture: Buffer;
+    beforeAll(async () => {
+      picture = await smallPicture();
+    });
 
     /** A request that succeeds. */
     const optionsOf = (id: string, valid: unknown): RequestOptions => {
       if (id === 'putFinetuneWeights') return upload;
+      if (id === 'createUpload') return { raw: picture };
       if (id === 'createImages') return { key: sandbox, body: { prompt: 'a robot' } };
       if (id === 'createKey') return { body: { name: 'shop' } };
       if (['updateKey', 'rotateKey', 'rotateWebhookSecret'].includes(id)) return { body: {} };
@@ -282,7 +288,7 @@ describe('The contract', () => {
     /** Rows of the tables that requests add to; those of webhooks grow on their own. */
     const rowCounts = (): Promise<unknown[]> =>
       caller.api.dataSource.query(
-        ['generations', 'tasks', 'finetunes', 'collections', 'styles', 'api_keys']
+        ['generations', 'tasks', 'finetunes', 'collections', 'styles', 'api_keys', 'uploaded_pictures']
           .map((table) => `SELECT '${table}' AS of, count(*)::int AS rows FROM ${table}`)
           .join(' UNION ALL '),
       );

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { BodyTooLargeError, ServiceUnavailableError } from '@app/domain';
-import { mapDiskErrors, receiveFile, UploadStalledError } from '../../apps/api/src/finetunes/receive-file';
+import { mapDiskErrors, receiveFile, UploadStalledError } from '../../apps/api/src/http/receive-file';
 
 describe(receiveFile.name, () => {
   let folder: string;

@@ -4,6 +4,7 @@ import { Finetune } from '@app/domain';
 import type { TestApi, TestKey } from './api';
 import { drawTask, makeFinetune, makePrompts } from './factories';
 import type { Receiver } from './receiver';
+import { smallPicture } from './small-picture';
 import { until } from './until';
 
 /** Ids of one resource of each kind, all of one caller. */
@@ -16,6 +17,7 @@ export interface World {
   style: string;
   generation: string;
   delivery: string;
+  upload: string;
   /** A key that the caller did not make and may manage only with the scope `admin`. */
   apiKey: string;
 }
@@ -51,6 +53,7 @@ export function resourceOf(path: string, parameter: string): keyof World {
   if (parameter !== 'id') return parameter.replace(/_id$/, '') as keyof World;
   if (path.startsWith('/v1/finetunes/')) return 'finetune';
   if (path.startsWith('/v1/keys/')) return 'apiKey';
+  if (path.startsWith('/v1/uploads/')) return 'upload';
   if (path.startsWith('/v1/deliveries/')) return 'delivery';
   return path.startsWith('/v1/prompts/collections/') ? 'collection' : 'generation';
 }
@@ -96,8 +99,12 @@ export async function makeWorld(api: TestApi, key: TestKey, receiver: Receiver):
     );
     return log.body.find(({ status }) => status === 'delivered')?.id;
   }, 'the webhook has been told');
+  const { body: upload } = await api.request<{ id: string }>('POST', '/v1/uploads', { key, raw: await smallPicture() });
   const { id: apiKey } = await api.createKey();
-  return { finetune, tuned, prompt, collection, style: made[0].id, generation, delivery, apiKey };
+  return {
+    ...{ finetune, tuned, prompt, collection, style: made[0].id, generation, delivery, apiKey },
+    upload: upload.id,
+  };
 }
 
 /** Rows of all our tables, by table; each as JSON, without the time of a key's last use. */

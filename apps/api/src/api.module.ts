@@ -20,6 +20,7 @@ import { ModelsModule } from './models/models.module';
 import { OpenaiModule } from './generations/openai.module';
 import { StylesModule } from './collections/styles.module';
 import { TextToImageModule } from './generations/text-to-image.module';
+import { UploadsModule } from './uploads/uploads.module';
 import { UsageModule } from './admin/usage.module';
 import { WaitInterceptor } from './generations/wait.interceptor';
 import { WebhooksModule } from './webhooks/webhooks.module';
@@ -33,6 +34,7 @@ import { WebhooksModule } from './webhooks/webhooks.module';
     FinetunePromptsModule,
     CollectionsModule,
     FilesModule,
+    UploadsModule,
     WebhooksModule,
     UsageModule,
     EventsModule,

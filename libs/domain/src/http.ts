@@ -15,5 +15,6 @@ export * from './images-generations/images.dto';
 export * from './operator/operator.dto';
 export * from './models/model.dto';
 export * from './styles/style.dto';
+export * from './uploads/upload.dto';
 export * from './usage/usage.dto';
 export * from './webhooks/webhook-delivery.dto';

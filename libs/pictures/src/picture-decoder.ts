@@ -1,3 +1,4 @@
+import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { limits } from '@app/domain';
 import { JsonLogger } from '@app/observability';
@@ -6,6 +7,7 @@ import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { Decoded, DecodingOrder } from './decode-picture';
 import type { DecodingResult } from './decoding-process';
 import { NoPictureError } from './picture-error';
+import { formatOf } from './picture-format';
 
 /** Several times what 50 megapixels of any kind take on a slow machine. */
 const timeMs = 120_000;
@@ -46,13 +48,27 @@ export class PictureDecoder implements OnApplicationShutdown {
    */
   async decode(ownerId: string, load: () => Promise<Wanted>): Promise<Decoded> {
     const result = await this.turns
-      .run(ownerId, async () => this.work.run({ ...(await load()), maxPixels: limits.sentPicture.pixels }))
+      .run(ownerId, async () => this.run(await load()))
       .catch((error: Error) => {
         throw isOfFile(error) ? new NoPictureError('takes too much time or memory to be read') : error;
       });
     if (result.outcome === 'refused') throw new NoPictureError(result.reason);
     return result.decoded;
   }
+
+  private async run(order: Wanted): Promise<DecodingResult> {
+    // What is no picture at all costs no process.
+    formatOf(await headOf(order.source));
+    return this.work.run({ ...order, maxPixels: limits.sentPicture.pixels });
+  }
+}
+
+/** As many of the first bytes as tell the format. */
+async function headOf(source: Uint8Array | string): Promise<Uint8Array> {
+  if (typeof source !== 'string') return source;
+  const file = await open(source);
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(32), 0, 32, 0).finally(() => file.close());
+  return buffer.subarray(0, bytesRead);
 }
 
 /** A file whose process dies twice is itself the cause, whatever ended the process. */

@@ -85,6 +85,11 @@ export class Transactions {
       return result;
     });
   }
+
+  /** Runs work that is no part of the enclosing transaction: slow work, which must not hold it open, and its own writes. */
+  apart<T>(work: () => Promise<T>): Promise<T> {
+    return enclosing.exit(work);
+  }
 }
 
 function poolOf(dataSource: DataSource): StatementClient {

@@ -26,6 +26,7 @@ export function createClient(options: ClientOptions) {
     prompts: promptsOf(verbs),
     collections: collectionsOf(verbs),
     styles: stylesOf(verbs),
+    uploads: uploadsOf(verbs),
     keys: keysOf(verbs),
     operator: operatorOf(verbs),
     models: { list: (more?: RequestOptions) => verbs.get<api.Model[]>('/v1/models', {}, more) },
@@ -171,6 +172,27 @@ function stylesOf(verbs: Verbs) {
     get: (collectionId: string, id: string, more?: RequestOptions) => of(collectionId).get(id, more),
     delete: (collectionId: string, id: string, more?: RequestOptions) => of(collectionId).delete(id, more),
   };
+}
+
+/** A file; a stream is read to its end before it is sent, so that it can be sent again. */
+type File = Uint8Array | Blob | ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>;
+
+function uploadsOf({ get, postBytes, remove }: Verbs) {
+  const path = '/v1/uploads';
+  return {
+    /** @param picture a PNG, JPEG or WebP: a file, a Buffer, a Blob or a stream. Its `url` is what requests name. */
+    create: async (picture: File, more?: RequestOptions) => postBytes<api.Upload>(path, await wholeOf(picture), more),
+    get: (id: string, more?: RequestOptions) => get<api.Upload>(pathOf(path, id), {}, more),
+    delete: (id: string, more?: RequestOptions) => remove(pathOf(path, id), more),
+  };
+}
+
+async function wholeOf(file: File): Promise<Uint8Array | Blob> {
+  if (file instanceof Uint8Array || file instanceof Blob) return file;
+  if (file instanceof ReadableStream) return new Response(file).blob();
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of file) chunks.push(chunk);
+  return new Blob(chunks as Uint8Array<ArrayBuffer>[]);
 }
 
 /** For keys with the scope `admin`, all but `current`. */

@@ -60,6 +60,8 @@ export function verbsOf(connection: Connection) {
       connection.send<T>('POST', path, { ...more, json }),
     patch: <T>(path: string, json: unknown, more?: RequestOptions) =>
       connection.send<T>('PATCH', path, { ...more, json }),
+    postBytes: <T>(path: string, bytes: Uint8Array | Blob, more?: RequestOptions) =>
+      connection.send<T>('POST', path, { ...more, bytes }),
     putBytes: <T>(path: string, bytes: Uint8Array | Blob, query: Query = {}, more?: RequestOptions) =>
       connection.send<T>('PUT', path, { ...more, query, bytes }),
     remove: (path: string, more?: RequestOptions) => connection.send<Deleted>('DELETE', path, more),

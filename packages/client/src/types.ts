@@ -13,6 +13,7 @@ export type Style = Schemas['Style'];
 export type Model = Schemas['Model'];
 export type Usage = Schemas['Usage'];
 export type WebhookDelivery = Schemas['WebhookDelivery'];
+export type Upload = Schemas['Upload'];
 export type Deleted = Schemas['Deleted'];
 export type PromptStatus = Schemas['PromptStatus'];
 export type Key = Schemas['Key'];

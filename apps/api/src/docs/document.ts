@@ -35,6 +35,7 @@ const tags: readonly (readonly [name: string, description: string])[] = [
   ['Prompts', 'Pictures of a Fine-Tune.'],
   ['Collections', 'Named sets of Styles, your own and the public ones.'],
   ['Styles', 'Texts made from Prompts, with their controls, that any Fine-Tune can be drawn in.'],
+  ['Uploads', 'Pictures to draw from or to train on.'],
   ['Events', 'Live progress, as server-sent events.'],
   ['Webhooks', 'What was posted where, and how it went.'],
   ['OpenAI', "Pictures in the shape of OpenAI's API, for its clients."],

@@ -18,11 +18,13 @@ interface Found extends Pick<Image, 'token' | 'storageKey' | 'contentType'> {
   ownerId: string;
 }
 
-/** Finds pictures and thumbnails; a public Style has no owner. */
+/** Finds pictures, uploads and thumbnails; a public Style has no owner. */
 const findStatement = `
 SELECT image.token, image.storage_key AS "storageKey", image.content_type AS "contentType", task.owner_id AS "ownerId"
 FROM images image JOIN tasks task ON task.id = image.task_id
 WHERE image.token = $1
+UNION ALL
+SELECT token, storage_key, content_type, owner_id FROM uploaded_pictures WHERE token = $1
 UNION ALL
 SELECT thumbnail_token, thumbnail_key, 'image/png', coalesce(owner_id, 'public')
 FROM styles WHERE thumbnail_token = $1 AND thumbnail_key IS NOT NULL`;

@@ -23,7 +23,8 @@ ON CONFLICT (owner_id) DO UPDATE SET owner_id = excluded.owner_id RETURNING pict
 /** Counts an owner's files anew. Parameter: the owner. */
 const countStatement = `
 UPDATE storage_use SET counted_at = now(),
-  picture_bytes = (SELECT coalesce(sum(picture_bytes), 0) FROM tasks WHERE owner_id = $1 AND completed_at IS NOT NULL),
+  picture_bytes = (SELECT coalesce(sum(picture_bytes), 0) FROM tasks WHERE owner_id = $1 AND completed_at IS NOT NULL)
+    + (SELECT coalesce(sum(bytes), 0) FROM uploaded_pictures WHERE owner_id = $1),
   weight_bytes = (SELECT coalesce(sum(weights_bytes), 0) FROM finetunes WHERE owner_id = $1)
 WHERE owner_id = $1 RETURNING picture_bytes, weight_bytes`;
 

@@ -1,10 +1,21 @@
-import type { Writable } from 'node:stream';
-import { limits, newIdentifier, TooManyError, UnauthorizedError, Upload } from '@app/domain';
+import { mkdir, readdir, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Config, CONFIG } from '@app/config';
+import {
+  BodyTooLargeError,
+  newIdentifier,
+  TooManyError,
+  UnauthorizedError,
+  UnprocessableError,
+  Upload,
+} from '@app/domain';
 import { JsonLogger } from '@app/observability';
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { OpenRequests } from '../defence/open-requests';
+import { mapDiskErrors, receiveFile, type SentFile } from '../http/receive-file';
 import { StorageQuota, uploadLifeSql } from '../http/storage-quota';
+import { DiskSpace } from './disk-space';
 
 /** Parallel uploads of a key: enough for any client, but too few to hold many connections or much of the disk. */
 export const uploadsPerKey = 4;
@@ -23,49 +34,92 @@ export class TooManyUploadsError extends TooManyError {
   }
 }
 
-/** An admitted upload. */
-export interface AdmittedUpload {
+/** An upload that has not grown for this long belongs to a dead process. */
+const abandonedMs = 3_600_000;
+
+/** What a file may be. */
+interface UploadRule {
+  maxBytes: number;
+  /** Bytes of the file that it takes the place of, which do not count. */
+  replacedBytes?: number;
+  /** For who sends an empty one: `a safetensors file`. */
+  kind: string;
+}
+
+/** The space for an upload. */
+interface Reservation {
   id: string;
   /** Its maximum size in bytes. */
   maxBytes: number;
   /** Whether the limit is the key's remaining room, and not the general maximum. */
   boundByQuota: boolean;
+}
+
+/** A file that has come. */
+export interface ReceivedFile {
+  id: string;
+  /** Where it is for now; what is still there afterwards is removed. */
+  path: string;
+  /** SHA-256 in hexadecimal. */
+  hash: string;
+  bytes: number;
   /** Aborted when the key is revoked; its reason is thrown. */
   signal: AbortSignal;
 }
 
 /** Uploads in progress: how many a key may have, and the space reserved for them, over all api processes. */
 @Injectable()
-export class UploadsService {
+export class UploadsService implements OnApplicationBootstrap {
+  private readonly folder: string;
+
   constructor(
+    @Inject(CONFIG) config: Config,
     private readonly dataSource: DataSource,
     private readonly quota: StorageQuota,
+    private readonly disk: DiskSpace,
     private readonly requests: OpenRequests,
     private readonly logger: JsonLogger,
-  ) {}
+  ) {
+    this.folder = join(config.dataDir, 'uploads');
+  }
+
+  /** Removes the rest of uploads whose process died. */
+  async onApplicationBootstrap(): Promise<void> {
+    for (const name of await readdir(this.folder).catch(() => [])) {
+      const path = join(this.folder, name);
+      const found = await stat(path).catch(() => undefined);
+      if (found && Date.now() - found.mtimeMs > abandonedMs) await rm(path, { force: true });
+    }
+  }
 
   /**
-   * Reserves space for a file until it is received and stored.
-   * @param answer to the request that brings it.
-   * @param declaredBytes what the sender says of its size; one that says nothing is given the room there is.
-   * @param replacedBytes of the file that it takes the place of, which do not count.
-   * @throws TooManyUploadsError; UnprocessableError `StorageFull`; RoomReservedError; what `receive` throws
+   * Reserves space for a file, receives it, and keeps the space until `store` has stored it.
+   * @throws BodyTooLargeError; TooManyUploadsError; UnprocessableError `StorageFull`; RoomReservedError; what
+   * `receiveFile` and `store` throw
    */
-  async admit<T>(
+  async receive<T>(
     ownerId: string,
-    answer: Writable,
-    { declaredBytes, replacedBytes }: { declaredBytes?: number; replacedBytes: number },
-    receive: (upload: AdmittedUpload) => Promise<T>,
+    file: SentFile,
+    rule: UploadRule,
+    store: (received: ReceivedFile) => Promise<T>,
   ): Promise<T> {
-    const upload = await this.reserve(ownerId, declaredBytes, replacedBytes);
+    const { declaredBytes } = file;
+    if ((declaredBytes ?? 0) > rule.maxBytes) throw new BodyTooLargeError(rule.maxBytes);
+    const reservation = await this.reserve(ownerId, declaredBytes, rule);
+    const { id } = reservation;
     const stop = new AbortController();
-    this.requests.addAndFinish(ownerId, answer, 'upload', () => stop.abort(new UnauthorizedError()));
-    const renewal = setInterval(() => void this.renew(upload.id), renewMs);
+    this.requests.addAndFinish(ownerId, file.answer, 'upload', () => stop.abort(new UnauthorizedError()));
+    const renewal = setInterval(() => void this.renew(id), renewMs);
+    const path = join(this.folder, id);
     try {
-      return await receive({ ...upload, signal: stop.signal });
+      await mapDiskErrors(mkdir(this.folder, { recursive: true }));
+      const came = await this.write(file, path, { ...reservation, kind: rule.kind, signal: stop.signal });
+      file.came(came.hash);
+      return await store({ id, path, ...came, signal: stop.signal });
     } finally {
       clearInterval(renewal);
-      await this.logFailure(this.dataSource.manager.delete(Upload, { id: upload.id }));
+      await rm(path, { force: true });
+      await this.logFailure(this.dataSource.manager.delete(Upload, { id }));
     }
   }
 
@@ -74,11 +128,26 @@ export class UploadsService {
     await this.dataSource.query(`DELETE FROM uploads WHERE renewed_at < now() - ${uploadLifeSql}`);
   }
 
+  private async write(
+    { begin, declaredBytes }: SentFile,
+    path: string,
+    { maxBytes, boundByQuota, kind, signal }: Reservation & { kind: string; signal: AbortSignal },
+  ): Promise<{ hash: string; bytes: number }> {
+    const assertRoom = (bytes?: number): Promise<void> => this.disk.assertRoom(bytes);
+    await assertRoom(declaredBytes);
+    const tooMany = (): Error =>
+      boundByQuota
+        ? new UnprocessableError('StorageFull', `This API key has room for ${maxBytes} bytes; the file is larger.`)
+        : new BodyTooLargeError(maxBytes);
+    return receiveFile(begin(), path, { maxBytes, tooMany, kind, signal, assertRoom });
+  }
+
+  /** @param declaredBytes what the sender says of its size; one that says nothing is given the room there is. */
   private reserve(
     ownerId: string,
     declaredBytes: number | undefined,
-    replacedBytes: number,
-  ): Promise<Omit<AdmittedUpload, 'signal'>> {
+    { maxBytes, replacedBytes = 0 }: UploadRule,
+  ): Promise<Reservation> {
     return this.dataSource.transaction(async (manager) => {
       // Uploads of one key are admitted one after the other, so that two do not get the same space.
       await manager.query('INSERT INTO storage_use (owner_id) VALUES ($1) ON CONFLICT DO NOTHING', [ownerId]);
@@ -90,10 +159,10 @@ export class UploadsService {
       if (count >= uploadsPerKey) throw new TooManyUploadsError();
       const row = await this.quota.read(manager, ownerId);
       this.quota.assertRoom(row, { bytes: declaredBytes, replacedBytes });
-      const bytes = declaredBytes ?? Math.min(limits.weightsBytes, Math.floor(this.quota.room(row) + replacedBytes));
+      const bytes = declaredBytes ?? Math.min(maxBytes, Math.floor(this.quota.room(row) + replacedBytes));
       const id = newIdentifier();
       await manager.insert(Upload, { id, ownerId, bytes, renewedAt: () => 'now()' });
-      return { id, maxBytes: bytes, boundByQuota: bytes < limits.weightsBytes };
+      return { id, maxBytes: bytes, boundByQuota: bytes < maxBytes };
     });
   }
 

@@ -15,14 +15,16 @@ import { Caller, type CallerKey, OwnerId } from '../http/caller.decorator';
 import { ApiChanges, ApiCreates, ApiFinds, ApiLists, ApiPrefersWait, ApiRemoves, ApiUploads } from '../docs/operation';
 import { AnswersWhenDone, LocatedAt, TakesFile, Weighs } from '../http/route.decorators';
 import { ValidBody } from '../http/body';
+import { FileBody } from '../http/file-body';
+import type { SentFile } from '../http/receive-file';
 import { SendsList } from '../http/list.interceptor';
 import { ValidQuery } from '../http/query';
 import type { List } from '../http/list';
 import { GenerationsService } from '../generations/generations.service';
 import { FinetuneOrGenerationBody } from './finetune-body';
-import { FinetuneWeightsService, type SentFile } from './finetune-weights.service';
+import { FinetuneWeightsService } from './finetune-weights.service';
 import { FinetunesService } from './finetunes.service';
-import { FileBody, WeightsQueryDto } from './file-body';
+import { WeightsQueryDto } from './weights-query';
 
 /** Fine-Tunes; a body with a prompt is a text-to-image request. */
 @ApiTags('Fine-Tunes')

@@ -6,11 +6,12 @@ import {
   NotFoundError,
   type ResourceName,
   Style,
+  UploadedPicture,
   WebhookDelivery,
 } from '@app/domain';
 import { type EntityManager, type FindOptionsWhere, IsNull, type ObjectLiteral } from 'typeorm';
 
-type Owned = Collection | Finetune | FinetunePrompt | Style | WebhookDelivery;
+type Owned = Collection | Finetune | FinetunePrompt | Style | UploadedPicture | WebhookDelivery;
 type EntityClass<T> = new () => T;
 
 /** The name of a record in errors. */
@@ -19,6 +20,7 @@ const names = new Map<EntityClass<Owned>, ResourceName>([
   [Finetune, 'FineTune'],
   [FinetunePrompt, 'Prompt'],
   [Style, 'Style'],
+  [UploadedPicture, 'Upload'],
   [WebhookDelivery, 'Delivery'],
 ]);
 

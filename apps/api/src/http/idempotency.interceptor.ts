@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { DomainError, IdempotentReply, InvalidError, isIdentifier, UnprocessableError } from '@app/domain';
+import { DomainError, IdempotentReply, InvalidError, isIdentifier, limits, UnprocessableError } from '@app/domain';
 import { FairTurns } from '@app/process';
 import { Transactions } from '@app/queue';
 import { type CallHandler, type ExecutionContext, Injectable, type NestInterceptor } from '@nestjs/common';
@@ -8,7 +8,9 @@ import { ArrayContains, type EntityManager, Repository } from 'typeorm';
 import type { Request, Response } from 'express';
 import { from, lastValueFrom, type Observable } from 'rxjs';
 import { requestsPerKey } from '../defence/open-requests';
-import { idsIn, withoutSecrets } from './route.decorators';
+import { sendContinue } from '../defence/json-body';
+import { hashBody } from './receive-file';
+import { idsIn, takesFile, withoutSecrets } from './route.decorators';
 
 /** Replies that are kept under an `Idempotency-Key`. */
 @Injectable()
@@ -60,7 +62,11 @@ export class IdempotencyInterceptor implements NestInterceptor {
     const fingerprint = (): string => fingerprintOf(request.method, request.originalUrl, request.body);
     const { manager } = this.transactions;
     const known = await findReply(manager, ownerId, key);
-    if (known && isFresh(known)) return replay(manager, known, fingerprint(), response);
+    if (known && isFresh(known)) {
+      // The file of the first request is not there any more; its hash is what is compared.
+      if (takesFile(context.getHandler())) request.body = await hashOfFile(request, response);
+      return replay(manager, known, fingerprint(), response);
+    }
     const work = async (): Promise<unknown> => {
       const body: unknown = await lastValueFrom(next.handle());
       await manager.insert(IdempotentReply, {
@@ -119,6 +125,12 @@ export function fingerprintOf(method: string, target: string, body: unknown): st
   return createHash('sha256')
     .update(`${method} ${target}\n${JSON.stringify(body, sorted)}`)
     .digest('hex');
+}
+
+/** What a route with a file notes of it. */
+async function hashOfFile(request: Request, response: Response): Promise<{ sha256: string }> {
+  sendContinue(request, response);
+  return { sha256: await hashBody(request, limits.sentPicture.bytes) };
 }
 
 function isFresh({ createdAt }: KnownReply): boolean {

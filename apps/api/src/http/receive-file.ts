@@ -1,13 +1,7 @@
 import { createHash } from 'node:crypto';
 import { open } from 'node:fs/promises';
-import type { Readable } from 'node:stream';
-import {
-  BodyTooLargeError,
-  DomainError,
-  MalformedBodyError,
-  ServiceUnavailableError,
-  UnprocessableError,
-} from '@app/domain';
+import type { Readable, Writable } from 'node:stream';
+import { BodyTooLargeError, DomainError, MalformedBodyError, ServiceUnavailableError } from '@app/domain';
 
 /**
  * An upload's only time limit is its progress: the slowest line that could send a file of weights in a day sends more
@@ -38,6 +32,22 @@ export interface ReceiveOptions {
   /** Throws when the disk has no room for more. */
   assertRoom?: () => Promise<void>;
   progress?: typeof uploadProgress;
+  /** What the body should be, for who sends an empty one. */
+  kind?: string;
+}
+
+/** A file that a caller sends. */
+export interface SentFile {
+  /** Tells the caller to start sending, and returns the stream. */
+  begin: () => Readable;
+  /** What the sender says of its size, if it does. */
+  declaredBytes?: number;
+  /** @throws DomainError for something else that has the file inside. */
+  assertBare: () => void;
+  /** Notes the SHA-256 of what came: a repeat with the same Idempotency-Key has to bring the same. */
+  came: (hash: string) => void;
+  /** Its being closed tells that the caller is not there any more. */
+  answer: Writable;
 }
 
 /**
@@ -51,7 +61,7 @@ export async function receiveFile(
   path: string,
   options: ReceiveOptions,
 ): Promise<{ hash: string; bytes: number }> {
-  const { maxBytes, tooMany = () => new BodyTooLargeError(maxBytes), assertRoom } = options;
+  const { maxBytes, tooMany = () => new BodyTooLargeError(maxBytes), assertRoom, kind = 'a file' } = options;
   // Its failure is heard where it is read; before that it would end the process.
   body.on('error', () => undefined);
   await assertRoom?.();
@@ -74,8 +84,20 @@ export async function receiveFile(
   } finally {
     await file.close();
   }
-  if (bytes === 0) throw new MalformedBodyError('it is empty, and a safetensors file is needed');
+  if (bytes === 0) throw new MalformedBodyError(`it is empty, and ${kind} is needed`);
   return { hash: hash.digest('hex'), bytes };
+}
+
+/** Reads a body to its end, and hashes it. @throws as `receiveFile` does */
+export async function hashBody(body: Readable, maxBytes: number): Promise<string> {
+  const hash = createHash('sha256');
+  let bytes = 0;
+  await readAll(body, { maxBytes }, async (chunk) => {
+    bytes += chunk.length;
+    if (bytes > maxBytes) throw new BodyTooLargeError(maxBytes);
+    hash.update(chunk);
+  });
+  return hash.digest('hex');
 }
 
 /**
@@ -137,29 +159,4 @@ export async function mapDiskErrors<T>(write: Promise<T>): Promise<T> {
       throw new ServiceUnavailableError('There is no room for the file at the moment.', 60);
     throw error;
   }
-}
-
-/** Bytes at the beginning of files that are sent by mistake, and what such a file is. */
-const others: readonly (readonly [bytes: readonly number[], what: string])[] = [
-  [[0x50, 0x4b, 0x03, 0x04], 'a zip archive, as .pt, .pth, .ckpt and .bin files of PyTorch are'],
-  [[0x80, 0x02], 'a Python pickle, as old .pt, .ckpt and .bin files are'],
-  [[0x1f, 0x8b], 'compressed with gzip'],
-  [[0x47, 0x47, 0x55, 0x46], 'a GGUF file'],
-  [[0x89, 0x50, 0x4e, 0x47], 'a PNG picture'],
-  [[0xff, 0xd8, 0xff], 'a JPEG picture'],
-];
-
-/**
- * Recognises a file that is no safetensors file at all: its first eight bytes are a length, which in
- * safetensors is below 2^40.
- * @throws UnprocessableError `WeightsMalformed`
- */
-export async function refuseOtherFiles(path: string): Promise<void> {
-  const file = await open(path);
-  const { buffer, bytesRead } = await file.read(Buffer.alloc(8), 0, 8, 0).finally(() => file.close());
-  const isLength = bytesRead === 8 && buffer[5] === 0 && buffer[6] === 0 && buffer[7] === 0;
-  if (isLength) return;
-  const known = others.find(([bytes]) => bytes.every((byte, i) => i < bytesRead && buffer[i] === byte));
-  const what = known ? `: it is ${known[1]}` : '';
-  throw new UnprocessableError('WeightsMalformed', `This is not a safetensors file${what}.`);
 }

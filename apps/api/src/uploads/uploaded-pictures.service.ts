@@ -1,0 +1,99 @@
+import { rm } from 'node:fs/promises';
+import { type Config, CONFIG } from '@app/config';
+import {
+  limits,
+  newIdentifier,
+  PictureUse,
+  ServiceUnavailableError,
+  UnprocessableError,
+  UploadedPicture,
+} from '@app/domain';
+import { UploadDto } from '@app/domain/http';
+import { NoPictureError, PictureDecoder } from '@app/pictures';
+import { WorkError } from '@app/process';
+import { Transactions } from '@app/queue';
+import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
+import { addStored, forgetReplies } from '@app/tasks';
+import { Inject, Injectable } from '@nestjs/common';
+import { StoredFiles } from '../files/stored-files';
+import { type ReceivedFile, UploadsService } from '../files/uploads.service';
+import { findOwned } from '../http/find-owned';
+import { mapDiskErrors, type SentFile } from '../http/receive-file';
+
+/** Where the storage has uploaded pictures. */
+export const uploadsFolder = 'uploads';
+
+const rule = { maxBytes: limits.sentPicture.bytes, kind: 'a PNG, JPEG or WebP picture' };
+
+/** Uploaded pictures: each is received, decoded in a process of its own, stored upright, and only then has a row. */
+@Injectable()
+export class UploadedPicturesService {
+  constructor(
+    @Inject(CONFIG) private readonly config: Config,
+    @Inject(IMAGE_STORAGE) private readonly storage: ImageStorage,
+    private readonly transactions: Transactions,
+    private readonly uploads: UploadsService,
+    private readonly decoder: PictureDecoder,
+    private readonly files: StoredFiles,
+  ) {}
+
+  /** @throws UnprocessableError `PictureUnreadable`, and what `assertBare` and `UploadsService.receive` throw */
+  async create(ownerId: string, file: SentFile): Promise<UploadDto> {
+    file.assertBare();
+    // Its sender may be slow, and a transaction must not wait for that.
+    const upload = await this.transactions.apart(() =>
+      this.uploads.receive(ownerId, file, rule, (received) => this.store(ownerId, received)),
+    );
+    await this.transactions.run(async (manager) => {
+      await manager.insert(UploadedPicture, upload);
+      await addStored(manager, ownerId, { pictureBytes: upload.bytes });
+    });
+    return UploadDto.from(upload, false, this.config.publicUrl);
+  }
+
+  async findOne(ownerId: string, id: string): Promise<UploadDto> {
+    const { manager } = this.transactions;
+    const upload = await findOwned(manager, UploadedPicture, ownerId, id);
+    return UploadDto.from(upload, await manager.existsBy(PictureUse, { uploadId: id }), this.config.publicUrl);
+  }
+
+  async remove(ownerId: string, id: string): Promise<void> {
+    const key = await this.transactions.run(async (manager) => {
+      const { storageKey, bytes } = await findOwned(manager, UploadedPicture, ownerId, id, {
+        lock: 'pessimistic_write',
+      });
+      await manager.delete(UploadedPicture, { id });
+      await forgetReplies(manager, [id]);
+      await addStored(manager, ownerId, { pictureBytes: -bytes });
+      return storageKey;
+    });
+    await this.files.removeAll([key]);
+  }
+
+  /** Puts the picture into the storage. A file whose row is not written then is left for the sweeper. */
+  private async store(ownerId: string, { id, path, signal }: ReceivedFile): Promise<UploadedPicture> {
+    const upright = `${path}-upright`;
+    try {
+      const { format, width, height, bytes } = await this.decoder
+        .decode(ownerId, async () => ({ source: path, to: 'file', path: upright }))
+        .catch((error: Error) => {
+          throw refusalOf(error);
+        });
+      signal.throwIfAborted();
+      const storageKey = `${uploadsFolder}/${id}.${format === 'jpeg' ? 'jpg' : format}`;
+      await mapDiskErrors(this.storage.adopt(storageKey, upright));
+      const [token, contentType, createdAt] = [newIdentifier(), `image/${format}`, new Date()];
+      const upload = { id, ownerId, token, storageKey, contentType, width, height, bytes: bytes!, createdAt };
+      return Object.assign(new UploadedPicture(), upload);
+    } finally {
+      await rm(upright, { force: true });
+    }
+  }
+}
+
+function refusalOf(error: Error): Error {
+  if (error instanceof NoPictureError) return new UnprocessableError('PictureUnreadable', `The file ${error.message}.`);
+  return error instanceof WorkError && error.failure !== 'failed'
+    ? new ServiceUnavailableError('Pictures cannot be read at the moment. Try again shortly.')
+    : error;
+}
