@@ -116,7 +116,7 @@ export class Admission {
 
   /** What starts again goes first; then the first task of an owner who is not ahead of others. */
   private nextInTurn(left: ReadonlySet<Waiting>): Waiting {
-    const entries = [...left].map((entry) => ({ entry, owner: entry.task.owner, lead: 0 }));
+    const entries = [...left].map((entry) => ({ entry, owner: entry.task.owner, msLeft: 0 }));
     return [...left].find(({ previous }) => previous) ?? notAhead(entries, this.host.turns)[0].entry;
   }
 

@@ -1,27 +1,35 @@
 import { batchOf, inTurn, notAhead } from './batch';
 import type { DrawingInProgress } from './drawing';
 
-type Fake = Pick<DrawingInProgress, 'owner' | 'kind' | 'ranks' | 'isSuspect' | 'rowMs' | 'rowsLeft' | 'rowsInAll'> &
-  Pick<DrawingInProgress, 'msLeft' | 'waitedMs'> & { pictures: number; rows: number };
+type Fake = Pick<DrawingInProgress, 'owner' | 'kind' | 'ranks' | 'isSuspect' | 'rowsLeft' | 'rowsInAll'> &
+  Pick<DrawingInProgress, 'msLeft' | 'waitedMs' | 'computeMs'> & { pictures: number; rows: number };
 
 /** A guided drawing of one picture and 20 steps that has just begun. */
 function drawing(change: Partial<Fake> = {}): DrawingInProgress {
-  const { pictures = 1, rows = 2, rowMs = 10 } = change;
+  const { pictures = 1, rows = 2 } = change;
   const rowsInAll = change.rowsInAll ?? 20 * rows * pictures;
   const rowsLeft = change.rowsLeft ?? rowsInAll;
-  const about = { owner: 'one', kind: 'kind', ranks: '', isSuspect: false, waitedMs: 0, msLeft: rowsLeft * rowMs };
+  const about = {
+    owner: 'one',
+    kind: 'kind',
+    ranks: '',
+    isSuspect: false,
+    waitedMs: 0,
+    computeMs: 0,
+    msLeft: rowsLeft * 10,
+  };
   const denoising = Array.from({ length: pictures }, (_, index) => ({ index, rows }));
-  return { ...about, rowMs, rowsInAll, rowsLeft, denoising, ...change } as unknown as DrawingInProgress;
+  return { ...about, rowsInAll, rowsLeft, denoising, ...change } as unknown as DrawingInProgress;
 }
 
 const had = (ms: Record<string, number> = {}) => ({ of: (owner: string) => ms[owner] ?? 0 });
 
 describe(notAhead.name, () => {
-  const of = (...owners: string[]) => owners.map((owner) => ({ owner, lead: 10 }));
+  const of = (...owners: string[]) => owners.map((owner) => ({ owner, msLeft: 10 }));
 
-  it('leaves out who is ahead of another by more than that one still needs', () => {
-    expect(notAhead(of('one', 'two'), had({ one: 11 })).map(({ owner }) => owner)).toEqual(['two']);
-    expect(notAhead(of('one', 'two'), had({ one: 10 })).map(({ owner }) => owner)).toEqual(['one', 'two']);
+  it('leaves out who is ahead of another by more than twice what that one still needs', () => {
+    expect(notAhead(of('one', 'two'), had({ one: 21 })).map(({ owner }) => owner)).toEqual(['two']);
+    expect(notAhead(of('one', 'two'), had({ one: 20 })).map(({ owner }) => owner)).toEqual(['one', 'two']);
   });
 
   it('has somebody as long as there is one', () => {
@@ -36,20 +44,15 @@ describe(inTurn.name, () => {
     expect(inTurn([long, short], had())).toEqual([short, long]);
   });
 
-  it('puts what has waited for longer than it needs before what came later', () => {
-    const [long, short] = [drawing({ rowsLeft: 40, waitedMs: 500 }), drawing({ rowsLeft: 8 })];
+  it('puts what has waited for ten times as long as it needs in all before what began later, also if that waited', () => {
+    const [long, short] = [drawing({ rowsLeft: 40, waitedMs: 4_001 }), drawing({ rowsLeft: 8, waitedMs: 801 })];
     expect(inTurn([long, short], had())).toEqual([long, short]);
   });
 
-  it('lets an owner go on until it is ahead of another by the time of its shortest drawing', () => {
+  it('lets an owner go on until it is ahead of another by twice the time of its shortest drawing', () => {
     const [long, short] = [drawing({ rowsLeft: 100 }), drawing({ owner: 'two', rowsLeft: 8 })];
-    expect(inTurn([long, short], had({ one: 81 }))).toEqual([short]);
-    expect(inTurn([long, short], had({ two: 1_001 }))).toEqual([long]);
-  });
-
-  it('lets owners of long drawings take turns long before one is done', () => {
-    const two = [drawing({ rowsLeft: 10_000 }), drawing({ owner: 'two', rowsLeft: 10_000 })];
-    expect(inTurn(two, had({ one: 1_201 }))).toEqual([two[1]]);
+    expect(inTurn([long, short], had({ one: 161 }))).toEqual([short]);
+    expect(inTurn([long, short], had({ two: 2_001 }))).toEqual([long]);
   });
 
   it('puts first what may be at fault', () => {

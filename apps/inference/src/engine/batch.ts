@@ -1,45 +1,39 @@
 import type { DrawingInProgress, Picture } from './drawing';
 import type { Turns } from './turns';
 
-/** What one call of the U-Net moves on by a step: pictures of some drawings. */
+/** Pictures of some drawings, which one call of the U-Net moves on by a step. */
 export type Batch = readonly { drawing: DrawingInProgress; pictures: readonly Picture[] }[];
 
-/**
- * An owner waits once it is ahead of another by what the other's shortest drawing still needs, or by the time of so many
- * rows: three guided pictures of 20 steps. So a short drawing takes at most twice its time, and one call. With a smaller
- * lead the owners of long drawings would take turns at every step, and all would end late.
- */
-const aheadRows = 120;
+/** An owner waits once it is ahead of another by this multiple of what the other's shortest drawing still needs. */
+const leadFactor = 2;
+/** A drawing that has waited for this multiple of what it takes in all goes before all that began later. */
+const patience = 10;
 /** A drawing with more rows left than this multiple of the first one's whole work would only slow that down. */
 const shortFactor = 1.5;
 
-/** Those whose owner is not ahead of the others: at least one, if there is any. */
-export function notAhead<C extends { owner: string; lead: number }>(
-  candidates: readonly C[],
-  had: Pick<Turns, 'of'>,
-): C[] {
-  const leads = new Map<string, number>();
-  for (const { owner, lead } of candidates) leads.set(owner, Math.min(lead, leads.get(owner) ?? Infinity));
-  const most = (owner: string): number =>
-    Math.min(...[...leads].map(([other, lead]) => (other === owner ? Infinity : had.of(other) + lead)));
-  const inTurn = new Set([...leads.keys()].filter((owner) => had.of(owner) <= most(owner)));
-  return candidates.filter(({ owner }) => inTurn.has(owner));
+/**
+ * Those whose owner is not too far ahead of another: at least one, if there is any. A drawing so waits for another owner
+ * for a multiple of its own time at most, and a long one is mostly done before the next long one begins.
+ */
+export function notAhead<C extends { owner: string; msLeft: number }>(all: readonly C[], had: Pick<Turns, 'of'>): C[] {
+  const shortest = new Map<string, number>();
+  for (const { owner, msLeft } of all) shortest.set(owner, Math.min(msLeft, shortest.get(owner) ?? Infinity));
+  const limits = [...shortest].map(([owner, ms]) => ({ owner, limit: had.of(owner) + leadFactor * ms }));
+  const isAhead = (one: string): boolean => limits.some(({ owner, limit }) => owner !== one && had.of(one) > limit);
+  const ahead = new Set([...shortest.keys()].filter(isAhead));
+  return all.filter(({ owner }) => !ahead.has(owner));
 }
 
-/**
- * The drawings whose owner's turn it is: first what has least left to do, but one that has waited for longer than it
- * needs goes before those that come later.
- */
+/** The drawings whose owner's turn it is: first what has waited for too long, then what has least left to do. */
 export function inTurn(drawings: readonly DrawingInProgress[], had: Pick<Turns, 'of'>): DrawingInProgress[] {
-  const leadOf = ({ msLeft, rowMs }: DrawingInProgress): number => Math.min(msLeft, aheadRows * rowMs);
-  const entitled = notAhead(
-    drawings.map((drawing) => ({ owner: drawing.owner, lead: leadOf(drawing), drawing })),
-    had,
-  );
-  const urgency = ({ msLeft, waitedMs }: DrawingInProgress): number => msLeft - waitedMs;
-  return entitled
-    .map(({ drawing }) => drawing)
-    .sort((a, b) => Number(b.isSuspect) - Number(a.isSuspect) || urgency(a) - urgency(b) || a.rowsLeft - b.rowsLeft);
+  const all = drawings.map((drawing) => {
+    const { owner, isSuspect, msLeft, waitedMs, computeMs } = drawing;
+    const hasWaited = waitedMs > patience * (computeMs + msLeft);
+    return { drawing, owner, msLeft, place: isSuspect ? -1 : hasWaited ? 0 : msLeft };
+  });
+  return notAhead(all, had)
+    .sort((one, other) => one.place - other.place)
+    .map(({ drawing }) => drawing);
 }
 
 /**

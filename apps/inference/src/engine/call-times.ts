@@ -8,7 +8,7 @@ const neededTimes = 3;
 /** After so many calls of other sizes a size is measured anew, so that a bad measurement does not stick. */
 const keptCalls = 300;
 /** Fewer rows are taken if they cost at most this share more each. */
-const tolerance = 0.03;
+const tolerance = 0.05;
 /** The most rows of a call in any case, on the processor and on a GPU. */
 const most = { cpu: 16, gpu: 64 };
 /** After so many calls a larger one is tried again: the memory that it lacked may have been another process's. */

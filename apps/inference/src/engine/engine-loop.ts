@@ -87,6 +87,7 @@ export class EngineLoop {
   /** Does the next piece of work of the first of these. */
   private async goOn(ordered: readonly DrawingInProgress[]): Promise<void> {
     const [first] = ordered;
+    this.turns.begin(first.owner);
     if (first.toDecode) return this.decode(first, first.toDecode);
     if (first.toEnlarge) return this.enlarge(first);
     const denoising = ordered.filter((drawing) => drawing.denoising.length > 0);

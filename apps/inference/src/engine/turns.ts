@@ -1,7 +1,7 @@
 /**
  * How many milliseconds of the device each owner has had, so that who has had least goes first: also for what failed,
- * was canceled, or never began. Idle time earns nothing: an owner who comes begins level with the one who has had
- * least. That level only rises, so nobody waits for one newcomer after the other.
+ * was canceled, or never began. Idle time earns nothing: an owner who comes begins level with the owner whose turn it
+ * is. That level only rises, so nobody waits for one newcomer after the other.
  * Source: start-time fair queuing (Goyal, Vin, Cheng 1996).
  */
 export class Turns {
@@ -13,7 +13,7 @@ export class Turns {
   /** An owner has one task more. */
   come(owner: string): void {
     const count = this.tasks.get(owner) ?? 0;
-    if (count === 0) this.ms.set(owner, Math.max(this.ms.get(owner) ?? 0, this.level));
+    if (count === 0) this.ms.set(owner, Math.max(this.of(owner), this.level));
     this.tasks.set(owner, count + 1);
   }
 
@@ -22,23 +22,21 @@ export class Turns {
     const left = this.tasks.get(owner)! - 1;
     if (left > 0) this.tasks.set(owner, left);
     else this.tasks.delete(owner);
-    this.rise();
     for (const [other, ms] of this.ms)
       if (!this.tasks.has(other) && (this.tasks.size === 0 || ms <= this.level)) this.ms.delete(other);
+  }
+
+  /** It is this owner's turn. */
+  begin(owner: string): void {
+    this.level = Math.max(this.level, this.of(owner));
+  }
+
+  charge(owner: string, ms: number): void {
+    this.ms.set(owner, this.of(owner) + ms);
   }
 
   /** Milliseconds of the device that an owner has had, counted for all from the same start. */
   of(owner: string): number {
     return this.ms.get(owner) ?? this.level;
-  }
-
-  charge(owner: string, ms: number): void {
-    this.ms.set(owner, this.of(owner) + ms);
-    this.rise();
-  }
-
-  private rise(): void {
-    if (this.tasks.size === 0) return;
-    this.level = Math.max(this.level, Math.min(...[...this.tasks.keys()].map((owner) => this.of(owner))));
   }
 }

@@ -1,0 +1,120 @@
+import { setImmediate } from 'node:timers/promises';
+import { join } from 'node:path';
+import { type RgbImage, StableDiffusionPipeline, type TextToImageRequest, type Trajectory } from '@app/diffusion';
+import { EngineLoop } from '../../apps/inference/src/engine/engine-loop';
+import type { Task } from '../../apps/inference/src/engine/drawing';
+
+/** A guided request that comes at a time. */
+export interface Arrival {
+  atMs: number;
+  owner: string;
+  steps: number;
+  pictures?: number;
+}
+
+/** Milliseconds that a device takes. */
+export interface SimulatedDevice {
+  callMs: (rows: number) => number;
+  decodeMs: number;
+}
+
+const folder = join('test', 'golden', 'models', 'tiny', 'sd15-diffusers');
+/** Requests by which the loop learns how long calls are, before the arrivals. */
+const warmUp = Array.from({ length: 8 }, (_, i): Arrival => ({ atMs: 0, owner: `before ${i}`, steps: 15 }));
+
+/**
+ * Draws requests by the engine's own loop on a device that only lets time pass, by a clock of its own: hours of drawing
+ * take seconds. A process can have one simulation at a time, whose clock is that of all.
+ * @param isOneAtATime whether each begins when the one before it is done, as with a plain queue
+ * @returns for each arrival the milliseconds until it was done
+ */
+export async function simulate(
+  arrivals: readonly Arrival[],
+  device: SimulatedDevice,
+  isOneAtATime = false,
+): Promise<number[]> {
+  const now = Object.getOwnPropertyDescriptor(performance, 'now');
+  const load = Object.getOwnPropertyDescriptor(StableDiffusionPipeline, 'load')!;
+  const latencies: number[] = [];
+  let [clock, startedAt, next, running] = [0, Infinity, 0, 0];
+  const comeUntilNow = (): void => {
+    while (!isOneAtATime && startedAt + arrivals[next]?.atMs <= clock) draw(next, arrivals[next++]);
+  };
+  const pipeline = pipelineOf(device, (ms) => {
+    clock += Math.round(ms);
+    comeUntilNow();
+  });
+  performance.now = () => clock;
+  StableDiffusionPipeline.load = async () => pipeline;
+  const loop = new EngineLoop({ device: 'cpu', intraOpNumThreads: 1, cacheDir: '/nowhere' }, 2 ** 36, (message) => {
+    if (message.type === 'failed') throw new Error(message.message);
+    if (message.type !== 'done') return;
+    running--;
+    if (message.id >= 0) latencies[message.id] = clock - startedAt - arrivals[message.id].atMs;
+  });
+  const draw = (id: number, arrival: Arrival): void => {
+    running++;
+    loop.add(taskOf(id, arrival));
+  };
+  const idle = async (): Promise<void> => {
+    while (running > 0) await setImmediate();
+  };
+  for (const [i, arrival] of warmUp.entries()) draw(-1 - i, arrival);
+  await idle();
+  startedAt = clock;
+  while (next < arrivals.length) {
+    clock = Math.max(clock, startedAt + arrivals[next].atMs);
+    if (isOneAtATime) draw(next, arrivals[next++]);
+    else comeUntilNow();
+    await idle();
+  }
+  await loop.close();
+  if (now) Object.defineProperty(performance, 'now', now);
+  else Reflect.deleteProperty(performance, 'now');
+  Object.defineProperty(StableDiffusionPipeline, 'load', load);
+  return latencies;
+}
+
+/** What the loop asks of a model, where only time passes. */
+function pipelineOf({ callMs, decodeMs }: SimulatedDevice, pass: (ms: number) => void): StableDiffusionPipeline {
+  const image: RgbImage = { width: 1, height: 1, data: new Uint8Array(3) };
+  const pipeline = {
+    facts: { scheduler: 'euler', widths: { scale: 8, channels: 320, decoderChannels: 128, textEncoder: {} } },
+    rowsOfCall: (rows: number) => rows,
+    prepare: async ({ seeds, numInferenceSteps }: TextToImageRequest) =>
+      seeds.map(() => trajectoryOf(numInferenceSteps)),
+    step: async (trajectories: Trajectory[]) => {
+      pass(callMs(trajectories.reduce((rows, trajectory) => rows + trajectory.rows, 0)));
+      for (const trajectory of trajectories) trajectory.stepIndex++;
+    },
+    decode: async () => (pass(decodeMs), image),
+    preview: () => image,
+    release: async () => undefined,
+  };
+  return pipeline as unknown as StableDiffusionPipeline;
+}
+
+function taskOf(id: number, { owner, steps, pictures = 1 }: Arrival): Task {
+  return {
+    ...{ id, owner, adapters: [], cancel: new SharedArrayBuffer(4) },
+    model: { key: 'simulated', name: 'simulated', folder, hash: '' },
+    request: {
+      ...{ prompt: '', negativePrompt: null, guidanceScale: 7, promptWeighting: false, scheduler: null },
+      ...{ width: 256, height: 256, seed: 1, numImages: pictures, numInferenceSteps: steps },
+    },
+  };
+}
+
+function trajectoryOf(totalSteps: number): Trajectory {
+  const trajectory = {
+    ...{ rows: 2, shape: [4, 32, 32], prompt: { chunks: 1, tokens: 77 }, adapters: new Map(), isSpoilt: false },
+    ...{ totalSteps, stepIndex: 0 },
+    get remainingSteps(): number {
+      return this.totalSteps - this.stepIndex;
+    },
+    get done(): boolean {
+      return this.stepIndex === this.totalSteps;
+    },
+  };
+  return trajectory as unknown as Trajectory;
+}
