@@ -16,6 +16,7 @@ export {
 export { type ControlFolder, readControlFolder } from './families/control-folder';
 export type { FamilyName, ModelKind } from './families/family';
 export { type ModelFolder, readModelFolder } from './families/model-folder';
+export type { TrainingDefaults } from './families/training-defaults';
 export { type AspectRatio, sizeOfPicture } from './families/sizes';
 export { identityModel } from './graph/graph';
 export { type AdapterUse, loadAdapter, type LoadedAdapter } from './pipelines/applied-adapters';
@@ -42,7 +43,6 @@ export {
   judge,
   Trainer,
   type TrainerLoad,
-  type TrainingDefaults,
   type TrainingForm,
   type TrainingPicture,
   type TrainingSettings,

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { type SchedulerName, schedulerNames } from '../schedulers';
 import type { PredictionType } from '../schedulers/scheduler-config';
 import { allOf, cures } from '../errors';
-import { problemsOfTraining, type TrainingDefaults } from '../training/training-defaults';
+import { problemsOfTraining, type TrainingDefaults } from './training-defaults';
 import { readJsonFile } from './model-files';
 
 /** What a model's `darkroom.json` says; absent values are those of the service, or of the model's own files. */

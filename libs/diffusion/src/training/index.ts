@@ -6,5 +6,4 @@ export type { TrainingPicture } from './examples';
 export { foreseenBytes, type ForeseenBytes } from './foreseen-bytes';
 export { type GateFigures, type GateResult, judge } from './gate';
 export { type TrainingForm, type TrainingSettings, trainingSettings } from './settings';
-export type { TrainingDefaults } from './training-defaults';
 export { Trainer, type TrainerLoad, type TrainingStep } from './trainer';

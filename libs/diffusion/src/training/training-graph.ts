@@ -75,8 +75,7 @@ export function trainingGraph(
   const partOf = form === 'recomputed' ? partsOf(graph.graph.nodes) : undefined;
   const gradients = differentiate(graph, new Map([[names.prediction, seed]]), leaves, partOf);
   graph.graph.outputs.push({ name: names.prediction, type: 'float32', shape: graph.shape(names.prediction) });
-  // ONNX Runtime orders nodes by a search in depth from the last output. With the gradients of the first layers at the
-  // end, each is computed as soon as it can be, and what it needs is freed.
+  // With those of the last layers at the end, each gradient is computed as soon as it can be, and what it needs is freed.
   for (const leaf of leaves) graph.output(names.gradientOf(leaf), gradients.get(leaf)!);
   graph.output(names.loss, loss);
   return { graph: graph.finish(), layers: trained, shapeOf: (value) => graph.shape(value) };
@@ -88,7 +87,7 @@ function withLoss(graph: SizedGraph, prediction: Value): { loss: Value; seed: Va
   const [batch] = shape;
   const [target, weight] = [graph.input(names.target, shape), graph.input(names.lossWeight, [batch])];
   const difference = graph.sub(prediction, target);
-  const loss = graph.reshape(graph.mean(graph.mul(difference, difference), [1, 2, 3]), [batch]);
+  const loss = graph.mean(graph.mul(difference, difference), [1, 2, 3]);
   const factors = graph.scale(graph.reshape(weight, [batch, 1, 1, 1]), 2 / countOf(shape));
   return { loss, seed: graph.mul(difference, factors) };
 }
