@@ -24,6 +24,7 @@ export function attentionGradients({ graph, node, gradients, read, wants }: Rule
   const products = graph.reshape(graph.mul(g, read(node.outputs[0])), [rows, queries, heads, each]);
   const sums = graph.transpose(graph.sum(products, [3]), 0, 2, 1, 3);
   const whole = [...node.inputs.slice(0, 3).map(read), g].map(ofHeads);
+  const wanted = [0, 1, 2].filter(wants);
   const size = headsAtOnce(heads, rows * queries * keys);
   const parts = Array.from({ length: heads / size }, (_, part) => {
     const cut = (x: Value): Value => graph.slice(x, 1, part * size, (part + 1) * size);
@@ -33,20 +34,27 @@ export function attentionGradients({ graph, node, gradients, read, wants }: Rule
     const weights = graph.op('Softmax', [scores], { axis: 3 });
     const ofWeights = graph.product(own, v, { transB: true });
     const ofScores = graph.mul(weights, graph.sub(ofWeights, cut(sums)));
-    return [
-      wants(0) ? graph.product(ofScores, k, { scale }) : undefined,
-      wants(1) ? graph.product(ofScores, q, { transA: true, scale }) : undefined,
-      wants(2) ? graph.product(weights, own, { transA: true }) : undefined,
+    const gradients: readonly (() => Value)[] = [
+      () => graph.product(ofScores, k, { scale }),
+      () => graph.product(ofScores, q, { transA: true, scale }),
+      () => graph.product(weights, own, { transA: true }),
     ];
-  });
-  return [0, 1, 2].map((input) => {
-    if (!wants(input)) return undefined;
-    const joined = graph.concat(
-      parts.map((part) => part[input]!),
-      1,
+    // Side by side, so that these heads are done with before the scores of the next ones are made.
+    return graph.concat(
+      wanted.map((input) => gradients[input]()),
+      2,
     );
-    return graph.reshape(graph.transpose(joined, 0, 2, 1, 3), graph.shape(node.inputs[input]));
   });
+  const joined = graph.concat(parts, 1);
+  const found: (Value | undefined)[] = [undefined, undefined, undefined];
+  let end = 0;
+  for (const input of wanted) {
+    const begin = end;
+    end += input === 0 ? queries : keys;
+    const own = graph.slice(joined, 2, begin, end);
+    found[input] = graph.reshape(graph.transpose(own, 0, 2, 1, 3), graph.shape(node.inputs[input]));
+  }
+  return found;
 }
 
 /** The most heads, of equal parts, whose scores are few enough; at least one. */
