@@ -42,6 +42,11 @@ const valid: readonly Pick<BodyRow, 'operation' | 'valid' | 'within'>[] = [
     within: { field: 'finetunes', rest: { prompt: 'a robot' } },
     valid: { id: '{tuned}', scale: 0.5 },
   },
+  {
+    operation: 'createGeneration',
+    within: { field: 'control', rest: { prompt: 'a robot' } },
+    valid: { image: 'https://pictures.example/edges.png', model: 'canny' },
+  },
   { operation: 'createFinetuneOrGeneration', valid: { name: 'robot', title: 'mine' } },
   { operation: 'updateFinetune', valid: { title: 'mine' } },
   { operation: 'createPrompts', valid: { prompt: 'a robot' } },

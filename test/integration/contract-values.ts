@@ -108,12 +108,18 @@ function ofNumber({ minimum = 0, maximum = 0 }: Schema, step: number): Values {
   };
 }
 
+/** A valid object of an array. */
+function objectOf({ properties = {} }: Schema): Record<string, string> {
+  if (properties.preprocess) return { image: url(), model: 'canny' };
+  return properties.scale ? { id: '{tuned}' } : { id: '{prompt}', name: 'night' };
+}
+
 function ofArray({ items = {}, minItems = 0, maxItems = 0 }: Schema): Values {
   const element = resolve(items);
   const wrong = allBut('an array');
   // Objects have rows of their own.
   const { good, bad } = element.properties ? { good: [], bad: [] } : valuesOf(element);
-  const value = good[0]?.[1] ?? (element.properties?.scale ? { id: '{tuned}' } : { id: '{prompt}', name: 'night' });
+  const value = good[0]?.[1] ?? objectOf(element);
   const fewest = Array<unknown>(minItems).fill(value);
   return {
     good: [

@@ -16,6 +16,11 @@ const missingCode = ({ operation }: BodyRow, name: string): string | undefined =
   return operation === 'createFinetuneOrGeneration' && name === 'name' ? 'FineTuneNameMissing' : undefined;
 };
 
+/** No ControlNet is installed. */
+const needsControl = ({ within }: BodyRow, value?: unknown): boolean =>
+  within?.field === 'control' || (Array.isArray(value) && isControl(value[0]));
+const isControl = (value: unknown): boolean => typeof value === 'object' && value !== null && 'model' in value;
+
 describe('The contract', () => {
   let caller: ContractCaller;
 
@@ -169,10 +174,11 @@ describe('The contract', () => {
       );
       it.each(good)('%s: %s', async (name, _label, value) => {
         const reply = await sendElement(row, { ...caller.filled(row.valid), [name]: caller.filled(value) });
-        // A well-formed id of nothing, and a scale without weights, are tested elsewhere.
-        const impossible = name === 'id' || (name === 'scale' && !row.within);
+        // A well-formed id of nothing, a scale without weights and a mask without a picture are tested elsewhere.
+        const isAlone = ['id', 'strength', 'mask'].includes(name) || (name === 'scale' && !row.within);
+        const impossible = needsControl(row, value) || (isAlone && value !== null);
         expect([reply.status, reply.body.code]).toEqual(
-          impossible && value !== null ? [422, expect.any(String)] : [replies[row.operation].status, undefined],
+          impossible ? [422, expect.any(String)] : [replies[row.operation].status, undefined],
         );
       });
 
@@ -181,7 +187,7 @@ describe('The contract', () => {
         const least = Object.fromEntries(
           Object.entries(caller.filled(row.valid)).filter(([name]) => needed.includes(name)),
         );
-        expect((await sendElement(row, least)).status).toBe(replies[row.operation].status);
+        expect((await sendElement(row, least)).status).toBe(needsControl(row) ? 422 : replies[row.operation].status);
       });
 
       if (row.shape === 'array' && !row.within)

@@ -72,7 +72,9 @@ describe('Documentation', () => {
       key,
       body: { name: 'star' },
     });
-    const body = { prompt: 'a star', webhook: receiver.url };
+    // A private address is not read, but they are told of nonetheless.
+    const image = `${receiver.url}/star.png`;
+    const body = { prompt: 'a star', webhook: receiver.url, image, mask: image, strength: 0.5 };
     await api.request('POST', '/v1/sd/text-to-image', { key, body });
     const ofGeneration = await receiver.next(1);
     await api.request('POST', `/v1/finetunes/${finetune.id}/prompts`, { key, body: [body] });

@@ -227,7 +227,7 @@ describe('models command', () => {
         await unpackFamily('inpainting', join(folder, 'other'));
         await cp(join(folder, 'other/model'), model, { recursive: true });
       },
-      'It draws from a picture (inpainting), which requests cannot send yet.',
+      'It draws from a picture (inpainting), so a request needs "image" and "mask".',
     ],
   ])('says what is to be known of a model that it installs: %s', async (_, change, sentence) => {
     const model = join(folder, 'model');

@@ -240,21 +240,34 @@ describe('models', () => {
     ]);
   });
 
-  it.each(['inpainting', 'instruct-pix2pix'])('lists a model for %s, and refuses requests for it', async (kind) => {
-    const { api, key } = await start({ other: family(kind) });
-    const problem = `It draws from a picture (${kind}), which requests cannot send yet.`;
-    expect(await list(api, key)).toMatchObject([{ name: 'other', family: 'sd1', kind, problem }]);
-    const draw = (path: string, body: unknown) => api.request('POST', path, { key, body });
-    const refused = await draw('/v1/sd/text-to-image', asking('other'));
-    expect([refused.status, refused.body.code, refused.body.detail]).toEqual([
-      422,
-      'ModelNeedsPicture',
-      `The model "other" cannot draw this. ${problem}`,
-    ]);
-    const { body: finetune } = await draw('/v1/finetunes', { name: 'robot', model: 'other' });
-    const prompts = await draw(`/v1/finetunes/${String(finetune.id)}/prompts`, [{ prompt: 'a robot' }]);
-    expect([prompts.status, prompts.body.code]).toEqual([422, 'ModelNeedsPicture']);
-  });
+  it.each(['inpainting', 'instruct-pix2pix'])(
+    'lists a model for %s, and refuses requests without a picture for it',
+    async (kind) => {
+      const { api, key } = await start({ other: family(kind) });
+      const needs = kind === 'inpainting' ? '"image" and "mask"' : '"image"';
+      const problem = `It draws from a picture (${kind}), so a request needs ${needs}.`;
+      expect(await list(api, key)).toMatchObject([{ name: 'other', family: 'sd1', kind, problem: null }]);
+      const draw = (path: string, body: unknown) => api.request('POST', path, { key, body });
+      const refused = await draw('/v1/sd/text-to-image', asking('other'));
+      expect([refused.status, refused.body.code, refused.body.detail]).toEqual([
+        422,
+        'ModelNeedsPicture',
+        `The model "other" cannot draw this. ${problem}`,
+      ]);
+      const { body: finetune } = await draw('/v1/finetunes', { name: 'robot', model: 'other' });
+      const prompts = await draw(`/v1/finetunes/${String(finetune.id)}/prompts`, [{ prompt: 'a robot' }]);
+      expect([prompts.status, prompts.body.code]).toEqual([422, 'ModelNeedsPicture']);
+      const sent = { image: 'https://pictures.example/a.png' };
+      const withPicture = await draw('/v1/sd/text-to-image', { ...asking('other'), ...sent });
+      expect([withPicture.status, withPicture.body.code]).toEqual(
+        kind === 'inpainting' ? [422, 'ModelNeedsPicture'] : [201, undefined],
+      );
+      const withMask = await draw('/v1/sd/text-to-image', { ...asking('other'), ...sent, mask: sent.image });
+      expect([withMask.status, withMask.body.code]).toEqual(
+        kind === 'inpainting' ? [201, undefined] : [422, 'MaskUnsupported'],
+      );
+    },
+  );
 
   it('rejects a stand-in that the operator does not allow', async () => {
     const { api, key } = await start({ shapes }, { MODEL_FALLBACK: 'off' });

@@ -1,12 +1,14 @@
 import { ClockWatch } from '@app/database';
 import { JsonLogger } from '@app/observability';
 import { WakeUps } from '@app/queue';
+import { PictureReader } from '@app/pictures';
 import { IMAGE_STORAGE } from '@app/storage';
 import { Tasks } from '@app/tasks';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { DataSource } from 'typeorm';
 import { FailureService } from '../../apps/inference/src/drawing/failure.service';
 import { ProgressPublisher } from '../../apps/inference/src/drawing/progress-publisher';
+import { SourcePictures } from '../../apps/inference/src/drawing/source-pictures';
 import { StopListener } from '../../apps/inference/src/drawing/stop-listener';
 import { PictureStore } from '../../apps/inference/src/pictures/picture-store';
 import { SandboxLoop } from '../../apps/inference/src/sandbox/sandbox-loop';
@@ -26,6 +28,7 @@ export async function startSandbox(app: NestExpressApplication, databaseUrl: str
     new PictureStore(app.get(IMAGE_STORAGE)),
     new ProgressPublisher(dataSource, logger),
     stops,
+    new SourcePictures(app.get(PictureReader), tasks),
   );
   loop.onApplicationBootstrap();
   return async () => {

@@ -3,7 +3,7 @@ import { type InstalledModel, problemOfKind, problemOfOwnScheduler } from '@app/
 
 /** What `GET /v1/models` shows as `problem`, as far as it can be told without the workers. */
 export function modelProblem(model: InstalledModel): string | undefined {
-  return model.problem ?? problemOfKind(model) ?? problemOfOwnScheduler(model);
+  return model.problem ?? problemOfOwnScheduler(model);
 }
 
 /** An installed model as JSON: named as the API names it, with null for what it has not. */

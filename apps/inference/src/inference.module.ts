@@ -5,6 +5,7 @@ import { QueueModule } from '@app/queue';
 import { SHUTDOWN_DEADLINE_MS } from './shutdown-deadline';
 import { StorageModule } from '@app/storage';
 import { ModelStore } from '@app/model-store';
+import { PicturesModule } from '@app/pictures';
 import { Metrics } from '@app/observability';
 import { type BeforeApplicationShutdown, type DynamicModule, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { BrokenModels } from './drawing/broken-models';
@@ -12,6 +13,7 @@ import { DrawingService } from './drawing/drawing.service';
 import { FailureService } from './drawing/failure.service';
 import { ModelResolver } from './drawing/model-resolver';
 import { ProgressPublisher } from './drawing/progress-publisher';
+import { SourcePictures } from './drawing/source-pictures';
 import { StopListener } from './drawing/stop-listener';
 import { Upscalers } from './drawing/upscalers';
 import { Engines } from './engine/engines';
@@ -40,6 +42,7 @@ export class InferenceModule implements BeforeApplicationShutdown, OnApplication
         QueueModule.forRoot({ ...(now && { now }) }),
         StorageModule,
         TasksModule,
+        PicturesModule,
       ],
       providers: [
         { provide: SHUTDOWN_DEADLINE_MS, useValue: shutdownDeadlineMs },
@@ -60,6 +63,7 @@ export class InferenceModule implements BeforeApplicationShutdown, OnApplication
         Places,
         ProgressPublisher,
         SandboxLoop,
+        SourcePictures,
         Sweeper,
         Upscalers,
         WorkerPresence,

@@ -8,6 +8,7 @@ export * from './fields/fields-of-queries';
 export * from './finetune-prompts/create-prompt.dto';
 export * from './finetune-prompts/prompt.dto';
 export * from './finetunes/finetune.dto';
+export * from './generations/create-generation.dto';
 export * from './generations/generation.dto';
 export * from './generations/inputs.dto';
 export * from './tasks/task-query.dto';

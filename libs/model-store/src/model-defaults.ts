@@ -32,10 +32,19 @@ export function workingSchedulers({ schedulerProblems: { named } }: Pick<Install
   return working.length === 1 ? working[0] : `${working.slice(0, -1).join(', ')} or ${working.at(-1)}`;
 }
 
-/** Why requests to draw with a model are refused, whatever they say; undefined if they are not. */
-export function problemOfKind({ kind }: Pick<InstalledModel, 'kind'>): string | undefined {
-  if (kind === undefined || kind === 'text-to-image') return undefined;
-  return `It draws from a picture (${kind}), which requests cannot send yet.`;
+/** Which pictures a request sends. */
+interface SentPictures {
+  image?: unknown;
+  mask?: unknown;
+}
+
+/** What a request to a model needs besides its text, as a sentence; undefined if it needs no more, or has it. */
+export function problemOfKind({ kind }: Pick<InstalledModel, 'kind'>, sent: SentPictures = {}): string | undefined {
+  const [hasImage, hasMask] = [sent.image, sent.mask].map((picture) => (picture ?? undefined) !== undefined);
+  if (kind === 'inpainting' && !(hasImage && hasMask))
+    return `It draws from a picture (${kind}), so a request needs "image" and "mask".`;
+  if (kind === 'instruct-pix2pix' && !hasImage) return `It draws from a picture (${kind}), so a request needs "image".`;
+  return undefined;
 }
 
 /**

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import sharp, { type OutputInfo, type Sharp } from 'sharp';
+import type { Preprocessor } from '@app/domain';
+import { cannyEdges } from './canny-edges';
 import { NoPictureError } from './picture-error';
 import { formatOf, type PictureFormat } from './picture-format';
 
@@ -16,13 +18,15 @@ export interface Pixels extends Size {
 }
 
 /** A file, in memory or on the disk, and what becomes of it. */
-export type DecodingOrder = { source: Uint8Array | string; maxPixels: number } & (
-  | { to: 'rgb'; size?: Size }
-  /** What is repainted, in white: what is white, or what is transparent. */
-  | { to: 'mask'; size?: Size; of: 'white' | 'transparent' }
-  /** The file in its own format, upright, with nothing but its pixels. */
-  | { to: 'file'; path: string }
-);
+export type DecodingOrder = { source: Uint8Array | string; maxPixels: number } &
+  /** Of several sizes the one whose shape is nearest. With `canny` its edges, in white on black. */
+  (
+    | { to: 'rgb'; size?: Size | readonly Size[]; preprocess?: Preprocessor }
+    /** What is repainted, in white: what is white, or what is transparent. */
+    | { to: 'mask'; size?: Size | readonly Size[]; of: 'white' | 'transparent' }
+    /** The file in its own format, upright, with nothing but its pixels. */
+    | { to: 'file'; path: string }
+  );
 
 /** A decoded file. `width` and `height` are those of the whole picture, upright. */
 export interface Decoded extends Size {
@@ -58,13 +62,23 @@ export async function decodePicture(order: DecodingOrder): Promise<Decoded> {
     const found = { sha256, format, width, height };
     const upright = opened.autoOrient();
     if (order.to === 'file') return { ...found, bytes: await write(upright, order.path, { format, file }) };
-    const cut = order.size ? fitted(upright, size, order.size) : upright;
-    if (order.to === 'rgb') return { ...found, pixels: await rgbOf(cut) };
+    const wanted = order.size && nearestSize([order.size].flat(), size);
+    const cut = wanted ? fitted(upright, size, wanted) : upright;
+    if (order.to === 'rgb') {
+      const pixels = await rgbOf(cut);
+      return { ...found, pixels: order.preprocess === 'canny' ? cannyEdges(pixels) : pixels };
+    }
     return { ...found, pixels: await maskOf(cut, order.of, hasAlpha) };
   } catch (error) {
     if (error instanceof NoPictureError) throw error;
     throw new NoPictureError(`is broken: ${plain(error as Error)}`, { cause: error });
   }
+}
+
+/** Of some sizes the one whose shape is nearest to a picture's. */
+export function nearestSize<S extends Size>(sizes: readonly S[], { width, height }: Size): S {
+  const distance = (size: Size): number => Math.abs(Math.log((size.width * height) / (size.height * width)));
+  return sizes.toSorted((a, b) => distance(a) - distance(b))[0];
 }
 
 /** The middle of a picture, in the shape of `wanted`, scaled to it. One of that size stays as it is to the byte. */

@@ -1,3 +1,4 @@
+export { nearestSize } from './decode-picture';
 export type { Pixels, Size } from './decode-picture';
 export { PictureDecoder } from './picture-decoder';
 export { NoPictureError, PictureError } from './picture-error';

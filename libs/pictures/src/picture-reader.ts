@@ -1,7 +1,7 @@
 import { buffer } from 'node:stream/consumers';
 import { type Config, CONFIG } from '@app/config';
 import type { RgbImage } from '@app/diffusion';
-import { limits } from '@app/domain';
+import { limits, type Preprocessor } from '@app/domain';
 import { RemoteError, RemoteFiles } from '@app/remote';
 import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
@@ -21,8 +21,11 @@ export interface Reading {
   owner: string;
   /** Of the request, for messages: `image`, `control[0].image`. */
   field: string;
-  /** Of the result: the picture is cropped around its middle to this shape, and scaled. Else it stays as it is. */
-  size?: Size;
+  /**
+   * Of the result: the picture is cropped around its middle to this shape, and scaled; of several sizes, to the one
+   * whose shape is nearest. Else it stays as it is.
+   */
+  size?: Size | readonly Size[];
   signal?: AbortSignal;
 }
 
@@ -61,10 +64,15 @@ export class PictureReader {
 
   /**
    * The same file and size give the same bytes.
+   * @param preprocess what is made of the picture
    * @throws PictureError; StorageUnavailableError and WorkError, which may pass; the signal's reason
    */
-  async read(url: string, reading: Reading): Promise<ReadPicture> {
-    const { pixels, ...source } = await this.decoded(url, reading, (file) => ({ ...file, to: 'rgb' }));
+  async read(url: string, { preprocess, ...reading }: Reading & { preprocess?: Preprocessor }): Promise<ReadPicture> {
+    const { pixels, ...source } = await this.decoded(url, reading, (file) => ({
+      ...file,
+      to: 'rgb',
+      ...(preprocess && { preprocess }),
+    }));
     return { ...source, image: pixels! };
   }
 
@@ -92,7 +100,7 @@ export class PictureReader {
   private async decoded(
     url: string,
     { owner, field, size, signal }: Reading,
-    orderOf: (file: { source: Buffer; size?: Size }) => Wanted,
+    orderOf: (file: { source: Buffer; size?: Size | readonly Size[] }) => Wanted,
   ): Promise<Omit<Decoded, 'format' | 'bytes'>> {
     try {
       const own = await this.own(url, owner, field);

@@ -19,13 +19,18 @@ const enlargingSteps = 60;
 const stepShareOfChunk = 0.05;
 const stepsPerChunk = 0.03;
 
+/** Cost of a ControlNet per step: it is half of a U-Net. */
+const stepShareOfControl = 0.4;
+
 /** What decides the cost of a drawing. */
-type Costly = Pick<Drawing, 'numImages' | 'width' | 'height' | 'steps' | 'highResolution' | 'promptChunks'>;
+type Costly = Pick<Drawing, 'numImages' | 'width' | 'height' | 'steps' | 'highResolution' | 'promptChunks' | 'inputs'>;
 
 /** Estimated compute seconds of a drawing. */
-export function costOf({ numImages, width, height, steps, highResolution, promptChunks }: Costly): number {
+export function costOf({ numImages, width, height, steps, highResolution, promptChunks, inputs }: Costly): number {
   const moreChunks = (promptChunks ?? 1) - 1;
-  const picture = steps * (1 + stepShareOfChunk * moreChunks) + fixedSteps + (highResolution ? enlargingSteps : 0);
+  const { strength = 1, control = [] } = inputs ?? {};
+  const step = 1 + stepShareOfChunk * moreChunks + stepShareOfControl * control.length;
+  const picture = steps * strength * step + fixedSteps + (highResolution ? enlargingSteps : 0);
   const area = (width * height) / 512 ** 2;
   return secondsPerStep * (stepsPerChunk * moreChunks + numImages * area * picture);
 }

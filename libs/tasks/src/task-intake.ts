@@ -1,8 +1,9 @@
-import { Drawing, Finetune, FinetunePrompt, Generation, Task } from '@app/domain';
+import { Drawing, Finetune, FinetunePrompt, Generation, picturesIn, Task } from '@app/domain';
 import { afterCommit, type Transactions, type WakeUps } from '@app/queue';
 import type { EntityManager } from 'typeorm';
 import { costOf } from './drawings';
 import { levelNewcomerStatement } from './fair-queue';
+import { useUploads } from './uploads';
 
 /** What the intake adds to a drawing, and what its worker does. */
 type NotYet = 'id' | 'task' | 'weightsHash' | 'weightsScale' | 'servedBy' | 'upscaler';
@@ -20,6 +21,8 @@ export interface NewTasks {
   /** How many tasks of this owner may wait; 0: no limit. */
   maxQueued: number;
   tasks: readonly NewTask[];
+  /** Base of the URLs of pictures here: what a task is drawn from is kept as long as the task is. */
+  publicUrl?: string;
 }
 
 /**
@@ -52,8 +55,11 @@ export class TaskIntake {
     private readonly wakeUps: WakeUps,
   ) {}
 
-  /** Resolves when everything is committed and a worker is about to be woken, or when there is no room for it. */
-  async insert({ ownerId, maxQueued, tasks }: NewTasks): Promise<InsertOutcome> {
+  /**
+   * Resolves when everything is committed and a worker is about to be woken, or when there is no room for it.
+   * @throws UnprocessableError `PictureNotFound` for an upload that was deleted meanwhile
+   */
+  async insert({ ownerId, maxQueued, tasks, publicUrl = '' }: NewTasks): Promise<InsertOutcome> {
     const outcome = await this.transactions.run(async (manager): Promise<InsertOutcome> => {
       let { revoked, queued, present } = await look(manager, ownerId, maxQueued);
       const room = (): number => maxQueued - queued - tasks.length;
@@ -65,6 +71,8 @@ export class TaskIntake {
       if (revoked || (maxQueued > 0 && room() < 0)) return { accepted: false, revoked, queued };
       if (!present && tasks.some(({ sandbox }) => !sandbox)) await manager.query(levelNewcomerStatement, [ownerId]);
       await insertRows(manager, tasks);
+      for (const { id: taskId, inputs } of tasks)
+        await useUploads(manager, { publicUrl, ownerId, taskId, pictures: picturesIn(inputs) });
       return { accepted: true };
     });
     if (outcome.accepted) await afterCommit(async () => this.wakeUps.ask());

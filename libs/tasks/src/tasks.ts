@@ -72,6 +72,15 @@ export class Tasks {
     return this.updateHeld(task, { drawnAlone: true });
   }
 
+  /** Records the shape that the picture has which the task is drawn from. False as for `heartbeat`. */
+  shapeFound({ id, attempt }: Attempt, shape: Pick<Drawing, 'aspectRatio' | 'width' | 'height'>): Promise<boolean> {
+    return this.transactions.run(async (manager) => {
+      const held = await manager.existsBy(Task, { id, attempt, status: 'processing' });
+      if (held) await manager.update(Drawing, { id }, shape);
+      return held;
+    });
+  }
+
   /** Records what draws the task. False as for `heartbeat`. */
   drawingStarted(task: Attempt, served: Served): Promise<boolean> {
     return this.transactions.run(async (manager) => {

@@ -824,6 +824,24 @@ export interface components {
              */
             scale: number;
         };
+        /** @enum {string} */
+        Preprocessor: "canny";
+        UsedControl: {
+            /**
+             * Format: iri
+             * @description URL of its map, or of the picture that the map is made of, as it was sent.
+             */
+            image: string;
+            /** @example canny */
+            model: string;
+            /** @example 1 */
+            scale: number;
+            /** @example 0 */
+            start: number;
+            /** @example 1 */
+            end: number;
+            preprocess: components["schemas"]["Preprocessor"] | null;
+        };
         Generation: {
             /** @example 4f2kQ0yq8S3zVn1xRb7TdA9w */
             id: string;
@@ -892,6 +910,20 @@ export interface components {
             /** @description Its Fine-Tunes, with the scales that they are drawn with. */
             finetunes: components["schemas"]["UsedFinetune"][];
             /**
+             * Format: iri
+             * @description URL of the picture that it starts from, as it was sent.
+             */
+            image: string | null;
+            /** @description The share of the steps that is drawn of `image`; null without one. */
+            strength: number | null;
+            /**
+             * Format: iri
+             * @description URL of the picture that says what of `image` is repainted, as it was sent.
+             */
+            mask: string | null;
+            /** @description The ControlNets that it follows. */
+            control: components["schemas"]["UsedControl"][];
+            /**
              * @description Chunks of 75 tokens in which the longer of prompt and negative prompt is read; null for what was asked for before they were counted.
              * @example 1
              */
@@ -917,7 +949,7 @@ export interface components {
          * @description Stable name of an error; docs/errors.md says what each means.
          * @enum {string}
          */
-        ErrorCode: "ValidationFailed" | "MalformedBody" | "PromptMissing" | "FineTuneNameMissing" | "FineTuneImagesMissing" | "FineTuneImagesNotEnough" | "IdempotencyKeyInvalid" | "BadRequest" | "Unauthorized" | "ScopeMissing" | "PublicCollection" | "GenerationNotFound" | "FineTuneNotFound" | "PromptNotFound" | "CollectionNotFound" | "StyleNotFound" | "DeliveryNotFound" | "UploadNotFound" | "KeyNotFound" | "ImageNotFound" | "RouteNotFound" | "MethodNotAllowed" | "BodyTimeout" | "UploadStalled" | "GenerationTerminated" | "IdempotencyKeyInUse" | "KeyInUse" | "KeyRevoked" | "BodyTooLarge" | "UnsupportedMediaType" | "ModelNotInstalled" | "ModelBroken" | "SchedulerUnsupported" | "ModelNeedsPicture" | "PromptDoesNotIncludeFineTuneName" | "PromptTooLong" | "TooManyPrompts" | "FineTuneOfOtherModel" | "FineTuneTokensEqual" | "FineTuneStale" | "WeightsMissing" | "ScaleUnsupported" | "WeightsMalformed" | "WeightsDoNotFitModel" | "WeightsKindUnsupported" | "WeightsTooComplex" | "PictureUnreadable" | "PictureNotFound" | "StorageFull" | "IdempotencyKeyReused" | "WebhookAddressRefused" | "GenerationFailed" | "GenerationUnfinished" | "RateLimited" | "TooManyRequests" | "QueueFull" | "TooManyUploads" | "RoomReserved" | "TooManyEventStreams" | "ListRunning" | "TooManyWaiting" | "InternalError" | "ServiceUnavailable";
+        ErrorCode: "ValidationFailed" | "MalformedBody" | "PromptMissing" | "FineTuneNameMissing" | "FineTuneImagesMissing" | "FineTuneImagesNotEnough" | "IdempotencyKeyInvalid" | "BadRequest" | "Unauthorized" | "ScopeMissing" | "PublicCollection" | "GenerationNotFound" | "FineTuneNotFound" | "PromptNotFound" | "CollectionNotFound" | "StyleNotFound" | "DeliveryNotFound" | "UploadNotFound" | "KeyNotFound" | "ImageNotFound" | "RouteNotFound" | "MethodNotAllowed" | "BodyTimeout" | "UploadStalled" | "GenerationTerminated" | "IdempotencyKeyInUse" | "KeyInUse" | "KeyRevoked" | "BodyTooLarge" | "UnsupportedMediaType" | "ModelNotInstalled" | "ModelBroken" | "SchedulerUnsupported" | "ModelNeedsPicture" | "PictureMissing" | "MaskUnsupported" | "ControlNotInstalled" | "ControlDoesNotFitModel" | "ModelIsControl" | "PromptDoesNotIncludeFineTuneName" | "PromptTooLong" | "TooManyPrompts" | "FineTuneOfOtherModel" | "FineTuneTokensEqual" | "FineTuneStale" | "WeightsMissing" | "ScaleUnsupported" | "WeightsMalformed" | "WeightsDoNotFitModel" | "WeightsKindUnsupported" | "WeightsTooComplex" | "PictureUnreadable" | "PictureNotFound" | "StorageFull" | "IdempotencyKeyReused" | "WebhookAddressRefused" | "GenerationFailed" | "GenerationUnfinished" | "RateLimited" | "TooManyRequests" | "QueueFull" | "TooManyUploads" | "RoomReserved" | "TooManyEventStreams" | "ListRunning" | "TooManyWaiting" | "InternalError" | "ServiceUnavailable";
         FieldProblem: {
             /**
              * @description RFC 6901 pointer into the body.
@@ -966,6 +998,30 @@ export interface components {
              * @example 0.8
              */
             scale?: number | null;
+        };
+        ControlUse: {
+            /**
+             * Format: uri
+             * @description The map that is followed, or with `preprocess` the picture that it is made of: the URL of an upload, of a picture of your records, or of one elsewhere.
+             * @example https://example.com/sketch.png
+             */
+            image: string;
+            /**
+             * @description An installed ControlNet, which `GET /v1/models` lists with the kind `control`, of the family of the model.
+             * @example canny
+             */
+            model: string;
+            /**
+             * @description How strongly it is followed. Default: 1.
+             * @example 1
+             */
+            scale?: number | null;
+            /** @description The share of the steps after which it begins. Default: 0. */
+            start?: number | null;
+            /** @description The share of the steps after which it ends, which is after `start`. Default: 1. */
+            end?: number | null;
+            /** @description What makes the map of the picture; without it the picture is a finished map. */
+            preprocess?: components["schemas"]["Preprocessor"] | null;
         };
         CreateGeneration: {
             /**
@@ -1033,6 +1089,22 @@ export interface components {
             prompt_weighting?: boolean | null;
             /** @description Fine-Tunes of your own, all of one base model, which draws where `model` is left out. The words of the texts are used as they are written. */
             finetunes?: components["schemas"]["FinetuneUse"][] | null;
+            /**
+             * Format: uri
+             * @description A picture to draw from, cropped around its middle to the shape, which is the nearest to its own when left out: the URL of an upload, of a picture of your records, or of one elsewhere.
+             * @example https://example.com/sketch.png
+             */
+            image?: string | null;
+            /** @description The share of the steps that is drawn of `image`: little changes little, and 1 draws from noise alone. Default: 0.8. */
+            strength?: number | null;
+            /**
+             * Format: uri
+             * @description What of `image` is repainted, in white; what is black is kept: the URL of an upload, of a picture of your records, or of one elsewhere.
+             * @example https://example.com/sketch.png
+             */
+            mask?: string | null;
+            /** @description ControlNets that are followed, with the pictures that they follow. */
+            control?: components["schemas"]["ControlUse"][] | null;
         };
         Deleted: {
             /** @example Generation 4f2kQ0yq8S3zVn1xRb7TdA9w has been deleted successfully. */
@@ -1044,7 +1116,7 @@ export interface components {
          */
         ModelFamily: "sd1" | "sd2" | "sdxl";
         /**
-         * @description What it draws from: a text, or a picture too, which requests cannot send yet; null for a model that cannot be read.
+         * @description What it draws from: a text, or a picture too: `image` and `mask` for inpainting, `image` for instruct-pix2pix; null for a model that cannot be read.
          * @enum {string}
          */
         ModelKind: "text-to-image" | "inpainting" | "instruct-pix2pix";
@@ -1075,7 +1147,7 @@ export interface components {
             scheduler: string | null;
             /** @description Stable Diffusion 1.x, 2.x or XL; null for a model that cannot be read. */
             family: components["schemas"]["ModelFamily"] | null;
-            /** @description What it draws from: a text, or a picture too, which requests cannot send yet; null for a model that cannot be read. */
+            /** @description What it draws from: a text, or a picture too: `image` and `mask` for inpainting, `image` for instruct-pix2pix; null for a model that cannot be read. */
             kind: components["schemas"]["ModelKind"] | null;
             /**
              * @description Edge in pixels of the square pictures it was trained on.
@@ -1367,6 +1439,18 @@ export interface components {
              */
             created_at: string;
             /**
+             * Format: iri
+             * @description URL of the picture that it starts from; absent where none was sent.
+             */
+            image?: string;
+            /** @description The share of the steps that is drawn of `image`; absent where none was sent. */
+            strength?: number;
+            /**
+             * Format: iri
+             * @description URL of the picture that says what of `image` is repainted; absent where none was sent.
+             */
+            mask?: string;
+            /**
              * @description The shortest decimal.
              * @example 7.5
              */
@@ -1419,6 +1503,20 @@ export interface components {
              * @example https://example.com/hooks/darkroom
              */
             webhook?: string | null;
+            /**
+             * Format: uri
+             * @description A picture to draw from, cropped around its middle to the shape, which is the nearest to its own when left out: the URL of an upload, of a picture of your records, or of one elsewhere.
+             * @example https://example.com/sketch.png
+             */
+            image?: string | null;
+            /** @description The share of the steps that is drawn of `image`: little changes little, and 1 draws from noise alone. Default: 0.8. */
+            strength?: number | null;
+            /**
+             * Format: uri
+             * @description What of `image` is repainted, in white; what is black is kept: the URL of an upload, of a picture of your records, or of one elsewhere.
+             * @example https://example.com/sketch.png
+             */
+            mask?: string | null;
         };
         PartialPrompt: {
             /** @example 4f2kQ0yq8S3zVn1xRb7TdA9w */
@@ -1520,6 +1618,18 @@ export interface components {
              * @example 2026-11-20T09:21:33.123Z
              */
             created_at: string;
+            /**
+             * Format: iri
+             * @description URL of the picture that it starts from; absent where none was sent.
+             */
+            image?: string;
+            /** @description The share of the steps that is drawn of `image`; absent where none was sent. */
+            strength?: number;
+            /**
+             * Format: iri
+             * @description URL of the picture that says what of `image` is repainted; absent where none was sent.
+             */
+            mask?: string;
             /** @example 7.5 */
             cfg: number;
             /** @example 1234567890 */
@@ -1715,6 +1825,18 @@ export interface components {
              * @example 2026-11-20T09:21:33.123Z
              */
             created_at: string;
+            /**
+             * Format: iri
+             * @description URL of the picture that it starts from; absent where none was sent.
+             */
+            image?: string;
+            /** @description The share of the steps that is drawn of `image`; absent where none was sent. */
+            strength?: number;
+            /**
+             * Format: iri
+             * @description URL of the picture that says what of `image` is repainted; absent where none was sent.
+             */
+            mask?: string;
             /** @example 7.5 */
             cfg: number;
             /** @example 1234567890 */
@@ -2761,7 +2883,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Well-formed, but impossible. Codes: `ModelNotInstalled`, `ModelBroken`, `SchedulerUnsupported`, `ModelNeedsPicture`, `PromptDoesNotIncludeFineTuneName`, `PromptNotFound`, `StyleNotFound`, `PromptTooLong`, `TooManyPrompts`, `FineTuneNotFound`, `FineTuneOfOtherModel`, `FineTuneTokensEqual`, `FineTuneStale`, `WeightsMissing`, `ScaleUnsupported`, `WeightsMalformed`, `WeightsDoNotFitModel`, `WeightsKindUnsupported`, `WeightsTooComplex`, `PictureUnreadable`, `PictureNotFound`, `StorageFull`, `IdempotencyKeyReused`, `WebhookAddressRefused`, `GenerationFailed`, `GenerationUnfinished`. */
+        /** @description Well-formed, but impossible. Codes: `ModelNotInstalled`, `ModelBroken`, `SchedulerUnsupported`, `ModelNeedsPicture`, `PictureMissing`, `MaskUnsupported`, `ControlNotInstalled`, `ControlDoesNotFitModel`, `ModelIsControl`, `PromptDoesNotIncludeFineTuneName`, `PromptNotFound`, `StyleNotFound`, `PromptTooLong`, `TooManyPrompts`, `FineTuneNotFound`, `FineTuneOfOtherModel`, `FineTuneTokensEqual`, `FineTuneStale`, `WeightsMissing`, `ScaleUnsupported`, `WeightsMalformed`, `WeightsDoNotFitModel`, `WeightsKindUnsupported`, `WeightsTooComplex`, `PictureUnreadable`, `PictureNotFound`, `StorageFull`, `IdempotencyKeyReused`, `WebhookAddressRefused`, `GenerationFailed`, `GenerationUnfinished`. */
         Problem422: {
             headers: {
                 /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
@@ -4489,7 +4611,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenaiProblem"];
                 };
             };
-            /** @description Well-formed, but impossible. In the shape of OpenAI's API. Codes: `ModelNotInstalled`, `ModelBroken`, `SchedulerUnsupported`, `ModelNeedsPicture`, `PromptDoesNotIncludeFineTuneName`, `PromptNotFound`, `StyleNotFound`, `PromptTooLong`, `TooManyPrompts`, `FineTuneNotFound`, `FineTuneOfOtherModel`, `FineTuneTokensEqual`, `FineTuneStale`, `WeightsMissing`, `ScaleUnsupported`, `WeightsMalformed`, `WeightsDoNotFitModel`, `WeightsKindUnsupported`, `WeightsTooComplex`, `PictureUnreadable`, `PictureNotFound`, `StorageFull`, `IdempotencyKeyReused`, `WebhookAddressRefused`, `GenerationFailed`, `GenerationUnfinished`. */
+            /** @description Well-formed, but impossible. In the shape of OpenAI's API. Codes: `ModelNotInstalled`, `ModelBroken`, `SchedulerUnsupported`, `ModelNeedsPicture`, `PictureMissing`, `MaskUnsupported`, `ControlNotInstalled`, `ControlDoesNotFitModel`, `ModelIsControl`, `PromptDoesNotIncludeFineTuneName`, `PromptNotFound`, `StyleNotFound`, `PromptTooLong`, `TooManyPrompts`, `FineTuneNotFound`, `FineTuneOfOtherModel`, `FineTuneTokensEqual`, `FineTuneStale`, `WeightsMissing`, `ScaleUnsupported`, `WeightsMalformed`, `WeightsDoNotFitModel`, `WeightsKindUnsupported`, `WeightsTooComplex`, `PictureUnreadable`, `PictureNotFound`, `StorageFull`, `IdempotencyKeyReused`, `WebhookAddressRefused`, `GenerationFailed`, `GenerationUnfinished`. */
             422: {
                 headers: {
                     /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */

@@ -16,6 +16,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
 import { AcceptanceService, type RequestedTasks } from '../generations/acceptance.service';
+import { SentPictures } from '../generations/sent-pictures.service';
 import type { CallerKey } from '../http/caller.decorator';
 import { findOwned } from '../http/find-owned';
 import { FinetunesService } from './finetunes.service';
@@ -37,6 +38,7 @@ export class FinetunePromptsService {
     private readonly tasks: Tasks,
     private readonly acceptance: AcceptanceService,
     private readonly models: ModelsService,
+    private readonly pictures: SentPictures,
     private readonly urls: ImageUrls,
     private readonly files: StoredFiles,
   ) {}
@@ -51,23 +53,22 @@ export class FinetunePromptsService {
     await this.acceptance.assertQueueRoom(caller, dtos.length);
     await refuseWithoutName(finetune, dtos);
     const served = await this.models.served(finetune.model);
-    assertDrawable(served);
     const createdAt = new Date();
-    const prompts = dtos.map((dto) =>
-      newPrompt(
-        finetune,
-        {
-          prompt: dto.prompt,
-          negativePrompt: dto.negative_prompt,
-          cfg: dto.cfg,
-          steps: dto.steps,
-          aspectRatio: dto.aspect_ratio,
-          ...fieldsOfBothBodies(dto),
-        },
-        createdAt,
-        served,
-      ),
-    );
+    const prompts: NewPrompt[] = [];
+    // One after the other: there are at most a hundred, and each may ask the database for its pictures.
+    for (const [index, dto] of dtos.entries()) {
+      const place = { ownerId: caller.id, pointer: `/${index}`, model: finetune.model, served };
+      const order = {
+        prompt: dto.prompt,
+        negativePrompt: dto.negative_prompt,
+        cfg: dto.cfg,
+        steps: dto.steps,
+        aspectRatio: undefined,
+        ...(await this.pictures.check(dto, place)),
+        ...fieldsOfBothBodies(dto),
+      };
+      prompts.push(newPrompt(finetune, order, createdAt, served));
+    }
     await this.insert(caller, { served, tasks: prompts, pointerTo: (index) => `/${index}` }, finetune);
     return prompts.map(({ id, finetunePrompt, ...drawing }) =>
       CreatedPromptDto.from({ id, ...finetunePrompt, drawing: { ...drawing, task: { error: null, createdAt } } }),
@@ -88,7 +89,7 @@ export class FinetunePromptsService {
     const styles = await stylesToApply(this.prompts.manager, caller.id, dtos);
     await this.acceptance.assertQueueRoom(caller, styles.flat().length);
     const [texts, served] = await Promise.all([fillIn(styles, finetune), this.models.served(finetune.model)]);
-    assertDrawable(served);
+    assertDrawable(served, {});
     const createdAt = new Date();
     const made = dtos.flatMap((dto, index) =>
       styles[index].map((style, place) => ({
@@ -102,6 +103,7 @@ export class FinetunePromptsService {
             cfg: style.cfg,
             steps: style.steps,
             aspectRatio: aspectRatioOf(dto),
+            inputs: {},
             ...fieldsOfBothBodies(dto),
           },
           createdAt,

@@ -1,5 +1,6 @@
 import {
   applyTemplate,
+  type DrawingInputs,
   FieldProblems,
   type Finetune,
   limits,
@@ -22,6 +23,7 @@ const notInPrompts = { scheduler: undefined, outputFormat: undefined, promptWeig
 export interface PromptOrder extends Omit<DrawingOrder, keyof typeof notInPrompts> {
   prompt: string;
   negativePrompt: string | null | undefined;
+  inputs: DrawingInputs;
   metadata: Metadata | null | undefined;
   webhook: string | null | undefined;
 }
@@ -41,7 +43,7 @@ export function newPrompt(finetune: Finetune, order: PromptOrder, createdAt: Dat
     prompt: writeToken(order.prompt, finetune),
     negativePrompt: order.negativePrompt ?? null,
     ...resolvedOrder({ ...order, ...notInPrompts }, model, served),
-    inputs: null,
+    inputs: Object.keys(order.inputs).length > 0 ? order.inputs : null,
     numImages: 1,
     createdAt,
     finetunePrompt: { prompt: order.prompt, metadata: order.metadata ?? null, webhook: order.webhook ?? null },

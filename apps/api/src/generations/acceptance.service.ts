@@ -104,7 +104,7 @@ export class AcceptanceService {
     const chunks = await this.lengths.check(ownerId, served, asked, textPointerTo, finetunes);
     const tasks = asked.map((task, index) => ({ ...task, sandbox, promptChunks: chunks[index] }));
     const cap = maxQueued ?? this.config.maxQueuedPerKey;
-    const outcome = await this.intake.insert({ ownerId, maxQueued: cap, tasks });
+    const outcome = await this.intake.insert({ ownerId, maxQueued: cap, tasks, publicUrl: this.config.publicUrl });
     if (outcome.accepted) return tasks;
     if (outcome.revoked) throw new UnauthorizedError();
     throw new QueueFullError(cap, outcome.queued, tasks.length);

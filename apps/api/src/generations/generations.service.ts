@@ -1,11 +1,12 @@
 import {
+  type AspectRatio,
   ConflictError,
   defaults,
+  type DrawingInputs,
   Generation,
   isIdentifier,
   newIdentifier,
   NotFoundError,
-  type UsedFinetune,
 } from '@app/domain';
 import { type CreateGenerationDto, GenerationDto, type GenerationRecord, type TaskQueryDto } from '@app/domain/http';
 import { type NewTask, Tasks } from '@app/tasks';
@@ -16,10 +17,10 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
 import { AcceptanceService } from './acceptance.service';
 import type { CallerKey } from '../http/caller.decorator';
-import { assertDrawable } from '../models/assert-drawable';
 import { ModelsService } from '../models/models.service';
 import { resolvedOrder } from '../models/resolved-order';
 import { GenerationsReader } from './generations.reader';
+import { SentPictures, type SentPicturesBody } from './sent-pictures.service';
 import { assertOfModel, findUsedFinetunes } from './used-finetunes';
 import { ImageUrls } from '../files/image-urls';
 import { filterTasks, type List, listOf } from '../http/list';
@@ -33,13 +34,14 @@ export class GenerationsService {
     private readonly tasks: Tasks,
     private readonly acceptance: AcceptanceService,
     private readonly models: ModelsService,
+    private readonly pictures: SentPictures,
     private readonly reader: GenerationsReader,
     private readonly urls: ImageUrls,
     private readonly files: StoredFiles,
   ) {}
 
   /** Stores the request with every default resolved and the seed chosen. */
-  async create(caller: CallerKey, dto: CreateGenerationDto): Promise<GenerationDto> {
+  async create(caller: CallerKey, dto: CreateGenerationDto & Pick<SentPicturesBody, 'maskOf'>): Promise<GenerationDto> {
     this.acceptance.assertReceiversAllowed([dto], () => '');
     const uses = await findUsedFinetunes(this.generations.manager, caller.id, dto.finetunes ?? []);
     const model = dto.model ?? uses[0]?.finetune.model ?? defaults.model;
@@ -48,9 +50,11 @@ export class GenerationsService {
       dto.model === undefined && uses.length > 0 ? '/finetunes' : '/model',
     );
     assertOfModel(uses, model, served);
-    assertDrawable(served, { name: dto.scheduler ?? undefined });
+    const place = { ownerId: caller.id, pointer: '', model, served, scheduler: { name: dto.scheduler ?? undefined } };
+    const { inputs, aspectRatio } = await this.pictures.check(dto, place);
     const used = uses.map(({ id, scale }) => ({ id, scale }));
-    const tasks = [newGeneration(caller.id, { ...dto, model, finetunes: used }, served)];
+    const all = { ...(used.length > 0 && { finetunes: used }), ...inputs };
+    const tasks = [newGeneration(caller.id, { ...dto, model, aspectRatio, inputs: all }, served)];
     const finetunes = uses.map(({ finetune }) => finetune);
     const [task] = await this.acceptance.insert(caller, { served, tasks, finetunes, pointerTo: () => '' });
     crashPoint('after-insert');
@@ -109,10 +113,10 @@ export class GenerationsService {
  */
 function newGeneration(
   ownerId: string,
-  dto: CreateGenerationDto & { model: string; finetunes: readonly UsedFinetune[] },
+  dto: Omit<CreateGenerationDto, 'model'> & { model: string; aspectRatio?: AspectRatio; inputs: DrawingInputs },
   served: InstalledModel,
 ) {
-  const { model, finetunes } = dto;
+  const { model, aspectRatio, inputs } = dto;
   return {
     id: newIdentifier(),
     kind: 'generation' as const,
@@ -127,7 +131,7 @@ function newGeneration(
         steps: dto.steps,
         seed: dto.seed,
         scheduler: dto.scheduler,
-        aspectRatio: dto.aspect_ratio,
+        aspectRatio,
         highResolution: dto.high_resolution,
         outputFormat: dto.output_format,
         promptWeighting: dto.prompt_weighting,
@@ -135,7 +139,7 @@ function newGeneration(
       model,
       served,
     ),
-    inputs: finetunes.length > 0 ? { finetunes } : null,
+    inputs: Object.keys(inputs).length > 0 ? inputs : null,
     numImages: dto.num_generations ?? defaults.numGenerations,
     createdAt: new Date(),
     generation: { webhook: dto.webhook ?? null, metadata: dto.metadata ?? null },

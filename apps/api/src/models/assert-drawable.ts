@@ -1,14 +1,37 @@
 import { UnprocessableError } from '@app/domain';
 import { type InstalledModel, problemOfKind, workingSchedulers } from '@app/model-store';
 
+/** What a request says of how it is drawn. */
+interface Asked {
+  /** Absent where requests have no such field. */
+  scheduler?: { name: string | undefined };
+  image?: string | null | undefined;
+  mask?: string | null | undefined;
+  /** JSON pointer to the part of the body that asks. */
+  pointer?: string;
+}
+
 /**
- * @param scheduler what a request says of it; absent where requests have no such field
- * @throws UnprocessableError `ModelNeedsPicture` or `SchedulerUnsupported`, with what the model takes
+ * @throws UnprocessableError `ModelNeedsPicture`, `MaskUnsupported` or `SchedulerUnsupported`, with what the model takes
  */
-export function assertDrawable(model: InstalledModel, scheduler?: { name: string | undefined }): void {
-  const problemOfModel = problemOfKind(model);
+export function assertDrawable(model: InstalledModel, { scheduler, image, mask, pointer = '' }: Asked): void {
+  const { name, kind } = model;
+  const problemOfModel = problemOfKind(model, { image, mask });
   if (problemOfModel !== undefined)
-    throw new UnprocessableError('ModelNeedsPicture', `The model "${model.name}" cannot draw this. ${problemOfModel}`);
+    throw new UnprocessableError('ModelNeedsPicture', `The model "${name}" cannot draw this. ${problemOfModel}`, [
+      {
+        pointer: `${pointer}/${image && kind === 'inpainting' ? 'mask' : 'image'}`,
+        message: 'is needed by this model',
+      },
+    ]);
+  if (mask && kind === 'instruct-pix2pix')
+    throw new UnprocessableError('MaskUnsupported', `The model "${name}" changes whole pictures; it takes no mask.`, [
+      { pointer: `${pointer}/mask`, message: 'cannot be used with this model' },
+    ]);
+  assertScheduler(model, scheduler);
+}
+
+function assertScheduler(model: InstalledModel, scheduler: Asked['scheduler']): void {
   const { own, named } = model.schedulerProblems;
   const name = (scheduler?.name ?? model.defaults.scheduler) as keyof typeof named | undefined;
   const problem = name === undefined ? own : named[name];

@@ -16,7 +16,6 @@ import {
   type InstalledModel,
   ModelStore,
   pictureSize,
-  problemOfKind,
   problemOfOwnScheduler,
   replacedByDemo,
   shortHash,
@@ -25,6 +24,8 @@ import {
 import { JsonLogger } from '@app/observability';
 import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 
+/** What `GET /v1/models` says of a ControlNet. */
+const controlKind: string = 'control';
 /** A model that was found complete is not checked again for this long, so that not every request reads its folder. */
 const knownMs = 1_000;
 
@@ -71,8 +72,7 @@ export class ModelsService implements OnApplicationBootstrap {
         bytes: model.bytes,
         defaults: defaultsOf(model),
         stands_in_for: this.replacedBy(model.name, models),
-        problem:
-          model.problem ?? problemFor(model, workers) ?? problemOfKind(model) ?? problemOfOwnScheduler(model) ?? null,
+        problem: model.problem ?? problemFor(model, workers) ?? problemOfOwnScheduler(model) ?? null,
       };
     });
   }
@@ -96,6 +96,8 @@ export class ModelsService implements OnApplicationBootstrap {
         pointer === undefined ? undefined : [{ pointer, message: `names "${name}", which ${message}` }],
       );
     if (!model) throw refuse('ModelNotInstalled', 'is not installed');
+    if (model.kind === controlKind)
+      throw refuse('ModelIsControl', 'is a ControlNet, which guides another model and draws nothing alone');
     const problem = model.problem ?? problemFor(model, workers);
     if (problem !== undefined)
       throw refuse(
@@ -136,6 +138,19 @@ export class ModelsService implements OnApplicationBootstrap {
     if (found) return found.ratio;
     const message = `must be ${sizes.map((one) => one.size).join(', ')} or auto with the model ${name}, got ${size}`;
     throw new InvalidError('ValidationFailed', `"/size" ${message}.`, [{ pointer: '/size', message }]);
+  }
+
+  /**
+   * Checks that a ControlNet can guide a model.
+   * @throws UnprocessableError `ControlNotInstalled` or `ControlDoesNotFitModel`
+   */
+  async assertControl(name: string, { name: model, family }: InstalledModel, pointer: string): Promise<void> {
+    const control = await this.store.find(name);
+    const refuse = (code: ErrorCode<'unprocessable'>, message: string) =>
+      new UnprocessableError(code, `"${name}" ${message}.`, [{ pointer, message }]);
+    if (control?.kind !== controlKind) throw refuse('ControlNotInstalled', 'is no ControlNet that is installed');
+    if (control.family === family) return;
+    throw refuse('ControlDoesNotFitModel', `is for models of ${control.family}, and ${model} is one of ${family}`);
   }
 
   /** Checks the `model` of a body. @throws as `served` does */

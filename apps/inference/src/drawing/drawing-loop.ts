@@ -11,6 +11,8 @@ import { Engines } from '../engine/engines';
 import { SHUTDOWN_DEADLINE_MS } from '../shutdown-deadline';
 import { DrawingService } from './drawing.service';
 import { type Loan, Places } from './places';
+import { hasPictures } from './source-pictures';
+import { WaitingForPlace } from './waiting-for-place';
 import { WorkerModels } from './worker-models';
 
 /** Every eighth claim goes by turn alone, without regard to what is loaded. */
@@ -21,6 +23,7 @@ const plainClaim = 8;
 export class DrawingLoop implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly loop: ClaimLoop;
   private readonly shutdown = new AbortController();
+  private readonly waiting: WaitingForPlace;
   private claims = 0;
 
   constructor(
@@ -36,6 +39,7 @@ export class DrawingLoop implements OnApplicationBootstrap, BeforeApplicationShu
   ) {
     // Every task listens, and there are more places than Node expects.
     setMaxListeners(0, this.shutdown.signal);
+    this.waiting = new WaitingForPlace(places, () => this.loop.look());
     this.loop = new ClaimLoop(
       () => this.claim(),
       ({ message }) => logger.warnSparingly('no task could be claimed', { reason: message }),
@@ -50,6 +54,7 @@ export class DrawingLoop implements OnApplicationBootstrap, BeforeApplicationShu
   /** Stops claiming, lets current drawings finish within the deadline, and gives the others back. */
   async beforeApplicationShutdown(): Promise<void> {
     await this.loop.stop();
+    this.waiting.stop();
     const finished = this.loop.finished();
     const deadline = new AbortController();
     await Promise.race([finished, delay(this.deadlineMs, undefined, { signal: deadline.signal, ref: false })]);
@@ -63,6 +68,7 @@ export class DrawingLoop implements OnApplicationBootstrap, BeforeApplicationShu
     if (!this.places.hasRoom || !this.clock.agrees || this.engines.isStalled) return false;
     const loan = this.places.borrow();
     if (!loan) return false;
+    if (this.waiting.giveTo(loan)) return true;
     let task: DrawingTask | undefined;
     try {
       const wanted = this.wanted();
@@ -71,7 +77,8 @@ export class DrawingLoop implements OnApplicationBootstrap, BeforeApplicationShu
     } finally {
       if (!task) loan.giveBack();
     }
-    if (task) this.begin(task, loan);
+    if (task && hasPictures(task)) this.beginLater(task, loan);
+    else if (task) this.begin(task, loan);
     return task !== undefined;
   }
 
@@ -93,6 +100,18 @@ export class DrawingLoop implements OnApplicationBootstrap, BeforeApplicationShu
     );
   }
 
+  /** Reads its pictures without a place, which a slow address would hold, and draws it when there is one again. */
+  private beginLater(task: DrawingTask, claimedWith: Loan<Engine>): void {
+    claimedWith.giveBack();
+    const loan = this.waiting.enter(task.ownerId);
+    this.loop.begin(
+      this.drawings
+        .run(task, loan, this.shutdown.signal)
+        .catch((error: Error) => this.logger.error('the outcome could not be written', { taskId: task.id }, error))
+        .finally(() => loan.leave()),
+    );
+  }
+
   /** What the engines with a place free can draw now, and what they have loaded. */
   private wanted() {
     const { freeDevices, loadedKeys } = this.places;
@@ -100,7 +119,7 @@ export class DrawingLoop implements OnApplicationBootstrap, BeforeApplicationShu
     // loaded can starve one.
     const isPlain = ++this.claims % plainClaim === 0;
     return {
-      except: this.places.full,
+      except: [...this.places.full, ...this.waiting.full],
       models: this.models.drawableOn(freeDevices),
       loaded: isPlain ? [] : this.models.drawnWith(loadedKeys),
       undrawable: this.clock.contact.heldMs > undrawableAfterMs,

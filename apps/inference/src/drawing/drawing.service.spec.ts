@@ -76,6 +76,7 @@ describe(DrawingService.name, () => {
       new Places({ all: [], placesOfEngine: 12 }),
       new InferenceMetrics(new Metrics()),
       logger,
+      { read: async () => ({ control: [] }) },
     );
     const engine = {
       draw: async (drawing: Drawing) => {

@@ -4,7 +4,7 @@ import { JsonLogger } from '@app/observability';
 import { crashPoint } from '@app/process';
 import { Inject, Injectable } from '@nestjs/common';
 import { DrawingAbortedError } from '../engine/engine-errors';
-import type { DrawRequest } from '../engine/engine-protocol';
+import type { DrawnModel, DrawRequest } from '../engine/engine-protocol';
 import type { Engine } from '../engine/engine';
 import { InferenceMetrics } from '../metrics/inference-metrics';
 import { PictureStore } from '../pictures/picture-store';
@@ -14,13 +14,24 @@ import { parametersOf } from './picture-parameters';
 import { PictureSequence } from './picture-sequence';
 import { type Loan, Places } from './places';
 import { ProgressPublisher } from './progress-publisher';
+import { type ReadPictures, SourcePictures } from './source-pictures';
 import { withRetries } from './with-retries';
 import { StopListener } from './stop-listener';
 import { TaskHold } from './task-hold';
 import { Upscalers } from './upscalers';
 
 /** What draws a task: an engine with a place for it, or what stands in for one. */
-type DrawingLoan = Loan<Pick<Engine, 'device' | 'draw'>>;
+export type DrawingLoan = Loan<Pick<Engine, 'device' | 'draw'>> & {
+  /** Waits for a place, where the loan has none yet. @throws DrawingAbortedError if `signal` aborts before */
+  ready?: (signal: AbortSignal) => Promise<void>;
+};
+
+/** What is drawn, from what, and where. */
+interface Job {
+  task: DrawingTask;
+  pictures: ReadPictures;
+  loan: DrawingLoan;
+}
 
 /** What becomes of a task that succeeds. */
 interface Drawn {
@@ -44,6 +55,7 @@ export class DrawingService {
     @Inject(Places) private readonly places: Pick<Places, 'begin'>,
     @Inject(InferenceMetrics) private readonly metrics: Pick<InferenceMetrics, 'drawingEnded'>,
     private readonly logger: JsonLogger,
+    @Inject(SourcePictures) private readonly sources: Pick<SourcePictures, 'read'>,
   ) {}
 
   /**
@@ -58,10 +70,12 @@ export class DrawingService {
     const alone = task.deaths > 0;
     let leave = (): void => undefined;
     try {
+      const pictures = await this.sources.read(task, hold.signal);
+      await loan.ready?.(hold.signal);
       leave = await this.places.begin(alone, hold.signal);
       if (alone) await this.markAlone(task, hold);
       // What was drawn beside others is encoded while the next one is drawn, alone or not.
-      await this.succeed(task, await this.draw(task, loan, hold, alone ? () => undefined : leave), hold);
+      await this.succeed(task, await this.draw({ task, pictures, loan }, hold, alone ? () => undefined : leave), hold);
     } catch (error) {
       loan.giveBack();
       this.metrics.drawingEnded('unfinished');
@@ -83,7 +97,7 @@ export class DrawingService {
     throw new DrawingAbortedError('The task is no longer this attempt’s.');
   }
 
-  private async draw(task: DrawingTask, loan: DrawingLoan, hold: TaskHold, onDrawn: () => void): Promise<Drawn> {
+  private async draw({ task, pictures, loan }: Job, hold: TaskHold, onDrawn: () => void): Promise<Drawn> {
     const model = await this.models.resolve(task);
     const upscaler = task.highResolution ? await this.upscalers.find() : undefined;
     let scheduler = '';
@@ -92,14 +106,14 @@ export class DrawingService {
     let served: Served = { servedBy: model.servedBy };
     this.logger.log('drawing', { taskId: task.id, attempt: task.attempt, model: model.servedBy });
     try {
-      const { source, adapters, refusedOn } = model;
+      const { source, adapters, controls, refusedOn } = model;
       const engine = loan.engineFor({ key: source.key, refusedOn });
       const ended = this.pictures.noteDrawing(task.ownerId, engine.device);
       const drawing = engine.draw({
         owner: task.ownerId,
         model: source,
         adapters,
-        request: requestOf(task),
+        request: { ...requestOf(task), ...pictureRequest(task, pictures, controls) },
         signal: AbortSignal.any([hold.signal, stored.failed]),
         ...(upscaler && { upscaler: upscaler.source }),
         onStarted: (started) => {
@@ -110,7 +124,7 @@ export class DrawingService {
         onProgress: this.progress.of(task),
         onPicture: (index, picture, upscaled) => {
           if (upscaled && upscaler) enlargedBy = upscaler.label;
-          const parameters = parametersOf(task, index, { ...model, scheduler, upscaler: enlargedBy });
+          const parameters = parametersOf(task, index, { ...model, pictures, scheduler, upscaler: enlargedBy });
           stored.add(() => this.pictures.save(task, index, picture, parameters, hold.signal));
         },
       });
@@ -183,5 +197,23 @@ function requestOf(task: DrawingTask): DrawRequest {
     promptWeighting,
     width,
     height,
+  };
+}
+
+/** What the pictures of a task add to its request. */
+function pictureRequest(
+  { inputs }: DrawingTask,
+  { image, mask, control }: ReadPictures,
+  controls: readonly DrawnModel[] = [],
+): Partial<DrawRequest> {
+  return {
+    ...(image && { image: image.image, strength: inputs!.strength! }),
+    ...(mask && { mask: { width: mask.mask.width, height: mask.mask.height, values: mask.mask.data } }),
+    ...(control.length > 0 && {
+      control: control.map(({ image: map }, i) => {
+        const { scale, start, end } = inputs!.control![i];
+        return { model: controls[i], image: map, scale, start, end };
+      }),
+    }),
   };
 }

@@ -1,6 +1,7 @@
 import type { DrawingTask } from '@app/domain';
 import { deathsAfter, Tasks, fatalCount } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
+import { PictureError } from '@app/pictures';
 import { StorageUnavailableError } from '@app/storage';
 import { Injectable } from '@nestjs/common';
 import { DrawingAbortedError, DrawingRefusedError, EngineBrokenError, EngineLostError } from '../engine/engine-errors';
@@ -23,7 +24,7 @@ export class FailureService {
     const about = { taskId: task.id, attempt: task.attempt };
     if (hold.lost) {
       this.logger.log('given up: canceled, deleted or taken over', about);
-    } else if (error instanceof TaskRefusedError || error instanceof DrawingRefusedError) {
+    } else if (isRefusal(error)) {
       this.logger.warn('failed', about, { reason: error.message });
       await this.fail(task, error.message);
     } else if (error instanceof DrawingAbortedError || hold.signal.aborted) {
@@ -48,6 +49,11 @@ export class FailureService {
   private async fail(task: Pick<DrawingTask, 'id' | 'attempt'>, error: string): Promise<void> {
     await withRetries(() => this.tasks.settle(task, { status: 'failed', error }));
   }
+}
+
+/** What would happen again: the message may be shown to the task's owner. */
+function isRefusal(error: unknown): error is Error {
+  return [TaskRefusedError, DrawingRefusedError, PictureError].some((kind) => error instanceof kind);
 }
 
 /** The error message for the task's owner: no stack, no path, no internals. */

@@ -18,6 +18,8 @@ export interface ResolvedModel {
   source: DrawnModel;
   /** The Fine-Tunes of its model. */
   adapters: readonly FinetuneWeights[];
+  /** The ControlNets that it follows. */
+  controls?: readonly DrawnModel[];
   /** Which layer of the text encoder counts, where it is not the last. */
   clipSkip?: number | undefined;
   /** Of the weights in the storage, by the id of the Fine-Tune. */
@@ -50,7 +52,7 @@ export class ModelResolver {
   /** @throws TaskRefusedError when no installed weights may draw it */
   async resolve(task: ResolvedTask): Promise<ResolvedModel> {
     const model = await this.installed(task.model);
-    const { name, folder, hash, defaults, problem: unreadable = problemOfKind(model) } = model;
+    const { name, folder, hash, defaults, problem: unreadable = problemOfKind(model, task.inputs ?? {}) } = model;
     const problem = unreadable ?? this.broken.problemOf({ name, hash: hash ?? '' }, this.engines.devices);
     if (hash === undefined || problem !== undefined)
       throw new TaskRefusedError(`The model ${name} cannot be drawn with: ${problem}`);
@@ -59,6 +61,7 @@ export class ModelResolver {
     return {
       source: { key: keyOf({ name, hash, defaults }), name, folder, hash },
       adapters,
+      controls: await this.controlsOf(task),
       clipSkip: defaults.clip_skip,
       weightsKeys: new Map(weights.map(({ finetuneId, key }) => [finetuneId, key])),
       refusedOn: this.broken.refusedOn({ name, hash }),
@@ -86,6 +89,18 @@ export class ModelResolver {
     if (weightsKeys.size === 0) return false;
     const finetunes = await this.dataSource.manager.findBy(Finetune, { id: In([...weightsKeys.keys()]) });
     return [...weightsKeys].some(([id, key]) => finetunes.find((each) => each.id === id)?.weightsKey !== key);
+  }
+
+  /** @throws TaskRefusedError for one that is not there any more */
+  private async controlsOf({ inputs }: ResolvedTask): Promise<DrawnModel[]> {
+    const controls: DrawnModel[] = [];
+    for (const [index, { model: name }] of (inputs?.control ?? []).entries()) {
+      const { hash, folder, problem = 'it is not installed' } = (await this.models.find(name)) ?? {};
+      if (hash === undefined || folder === undefined)
+        throw new TaskRefusedError(`The ControlNet ${name} in \`control[${index}].model\` cannot be used: ${problem}`);
+      controls.push({ key: `control:${name}@${hash}`, name, folder, hash });
+    }
+    return controls;
   }
 
   private async installed(name: string): Promise<InstalledModel> {

@@ -1,10 +1,14 @@
 import { type DrawingTask, seedOf } from '@app/domain';
+import type { DrawnModel } from '../engine/engine-protocol';
 import type { PictureParameters } from '../pictures/image-encoder';
 import type { ResolvedModel } from './model-resolver';
 import { serviceVersion } from '../service-version';
+import type { ReadPictures } from './source-pictures';
 
 /** What drew a picture. */
-interface DrawnBy extends Pick<ResolvedModel, 'source' | 'adapters' | 'clipSkip'> {
+interface DrawnBy extends Pick<ResolvedModel, 'source' | 'adapters' | 'clipSkip' | 'controls'> {
+  /** What it was drawn from. */
+  pictures?: ReadPictures;
   scheduler: string;
   /** What enlarged it, if anything did. */
   upscaler: string | null;
@@ -14,7 +18,7 @@ interface DrawnBy extends Pick<ResolvedModel, 'source' | 'adapters' | 'clipSkip'
 export function parametersOf(
   task: DrawingTask,
   index: number,
-  { scheduler, source, adapters, clipSkip, upscaler }: DrawnBy,
+  { scheduler, source, adapters, controls = [], pictures, clipSkip, upscaler }: DrawnBy,
 ): PictureParameters {
   const [weights] = task.inputs?.finetunes ? [] : adapters;
   const { finetunes } = task.inputs ?? {};
@@ -34,9 +38,23 @@ export function parametersOf(
     ...(finetunes && {
       finetunes: finetunes.map(({ id, scale }, i) => ({ id, weights_hash: adapters[i]?.hash, weights_scale: scale })),
     }),
+    ...(pictures?.image && { image_sha256: pictures.image.sha256, strength: task.inputs?.strength }),
+    ...(pictures?.mask && { mask_sha256: pictures.mask.sha256 }),
+    ...(controls.length > 0 && { control: controls.map((model, i) => followed(task, i, model, pictures)) }),
     ...(clipSkip !== undefined && clipSkip > 1 && { clip_skip: clipSkip }),
     ...(task.highResolution && { high_resolution: true }),
     ...(upscaler && { upscaler }),
     version: serviceVersion,
+  };
+}
+
+function followed({ inputs }: DrawingTask, index: number, model: DrawnModel, pictures: ReadPictures | undefined) {
+  const { scale, start, end, preprocess } = inputs!.control![index];
+  return {
+    image_sha256: pictures?.control[index]?.sha256,
+    model: model.name,
+    model_hash: model.hash,
+    ...{ scale, start, end },
+    ...(preprocess && { preprocess }),
   };
 }

@@ -11,10 +11,11 @@ import {
 import { LruMap, removeFrom } from '@app/process';
 import { type AdaptedModel, Adapters } from './adapters';
 import { notAhead } from './batch';
+import { Controls, type ReadControl } from './controls';
 import type { CallTimes } from './call-times';
 import { DrawingInProgress, pipelineRequest, type Task } from './drawing';
 import type { NextTry } from './engine-loop';
-import { bytesPerRow, type CallBytes, decodeBytes, encodeBytes, weightBytes } from './memory';
+import { bytesPerRow, type CallBytes, decodeBytes, encodeBytes, pictureBytes, weightBytes } from './memory';
 import type { LoadedModel, Models } from './models';
 import type { Turns } from './turns';
 
@@ -24,6 +25,7 @@ const keptFolders = 8;
 /** What a task is drawn with. */
 interface Ready extends AdaptedModel {
   folder: ModelFolder;
+  controls: readonly ReadControl[];
 }
 
 /** A task that has not begun. */
@@ -66,16 +68,23 @@ export class Admission {
   private readonly waiting: Waiting[] = [];
   private readonly adapters: Adapters;
   private readonly folders = new LruMap<ModelFolder>(keptFolders);
+  private readonly controls: Controls;
 
   constructor(
     private readonly options: ThreadOptions,
     private readonly host: AdmissionHost,
   ) {
     this.adapters = new Adapters(options.cacheDir);
+    this.controls = new Controls(options, host.models);
   }
 
   get size(): number {
     return this.waiting.length;
+  }
+
+  /** Keys of what is being loaded. */
+  get keysInUse(): readonly string[] {
+    return this.controls.inUse;
   }
 
   add(task: Task): void {
@@ -108,7 +117,9 @@ export class Admission {
       if (!ready) continue;
       const { drawings, models } = this.host;
       const isAlone = task.alone || drawings.some((other) => other.task.alone);
-      const hasRoom = models.hasRoom(ready.key, weightBytes(ready.folder, this.options.device), leastCalls(entry));
+      const bytes = weightBytes(ready.folder, this.options.device);
+      const ofControls = this.controls.bytesOf(ready.controls, models.keysInUse);
+      const hasRoom = models.hasRoom(ready.key, bytes, leastCalls(entry), ofControls);
       if (drawings.length > 0 && (isAlone || !hasRoom)) return;
       if (!this.goesLater(entry, ready)) await this.tryToBegin(entry, ready);
     }
@@ -135,7 +146,7 @@ export class Admission {
     this.folders.set(model.key, folder);
     const adapted = await this.adapters.adapt(model, folder, adapters);
     if (!this.host.models.has(adapted.key)) await adapted.changedWeights?.();
-    entry.ready = { folder, ...adapted };
+    entry.ready = { folder, ...adapted, controls: await this.controls.read(entry.task) };
     if (!this.waiting.includes(entry)) this.remove(entry);
   }
 
@@ -169,10 +180,15 @@ export class Admission {
     const { models, times } = this.host;
     const { task, previous } = entry;
     const model = models.get<LoadedModel>(ready.key) ?? (await this.load(task, ready));
-    await models.reserve(model, { textEncoder: leastCalls(entry).textEncoder });
+    const { textEncoder, vaeEncoder } = leastCalls(entry);
+    const controls = await this.controls.load(ready.controls, ready.key, ready.folder, task);
+    await models.reserve(model, { textEncoder, ...(vaeEncoder !== undefined && { vaeEncoder }) });
     const startedAt = performance.now();
-    const trajectories = await model.pipeline.prepare({ ...pipelineRequest(task.request), adapters: ready.uses });
-    const drawing = new DrawingInProgress(task, model, trajectories, times, previous);
+    const trajectories = await model.pipeline.prepare({
+      ...pipelineRequest(task.request, controls),
+      adapters: ready.uses,
+    });
+    const drawing = new DrawingInProgress(task, model, trajectories, times, previous, controls);
     drawing.computeMs += performance.now() - startedAt;
     return drawing;
   }
@@ -206,6 +222,7 @@ function leastCalls({ task: { request }, ready }: Waiting): CallBytes {
   const widths = modelWidths(ready!.folder);
   return {
     textEncoder: encodeBytes(widths, rowsOfTexts(request, ready!.folder.textEncoders[0].tokens)),
+    ...(request.image && { vaeEncoder: pictureBytes(ready!.folder, widths, request) }),
     unet: 2 * bytesPerRow(widths, request),
     vaeDecoder: decodeBytes(widths, request),
   };

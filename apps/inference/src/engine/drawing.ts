@@ -1,7 +1,14 @@
-import { kindOf, ranksOf, type RgbImage, type TextToImageRequest, type Trajectory } from '@app/diffusion';
+import {
+  type ControlNet,
+  kindOf,
+  ranksOf,
+  type RgbImage,
+  type TextToImageRequest,
+  type Trajectory,
+} from '@app/diffusion';
 import type { CallTimes } from './call-times';
 import type { DrawingProgress, DrawRequest, DrawTask } from './engine-protocol';
-import type { LoadedModel } from './models';
+import type { Loaded, LoadedModel } from './models';
 
 /** What the service has asked for. */
 export interface Task extends DrawTask {
@@ -50,10 +57,12 @@ export class DrawingInProgress {
     trajectories: readonly Trajectory[],
     private readonly times: CallTimes,
     previous?: DrawingInProgress,
+    /** The ControlNets that it follows. */
+    readonly controls: readonly Loaded<ControlNet>[] = [],
   ) {
     const [first] = trajectories;
     this.pictures = trajectories.map((trajectory, index) => ({ index, trajectory, rows: trajectory.rows }));
-    this.kind = `${model.key} ${kindOf(first)}`;
+    this.kind = [model.key, kindOf(first), ...controls.map(({ key }) => key)].join(' ');
     this.ranks = ranksOf(first.adapters);
     this.computeMs = previous?.computeMs ?? 0;
     this.begunAt = performance.now() - this.computeMs;
@@ -142,10 +151,16 @@ export function isCanceled({ cancel }: Pick<Task, 'cancel'>): boolean {
 }
 
 /** What the pipeline is asked for. */
-export function pipelineRequest({ seed, numImages, scheduler, ...rest }: DrawRequest): TextToImageRequest {
+export function pipelineRequest(
+  { seed, numImages, scheduler, control = [], ...rest }: DrawRequest,
+  controls: readonly Loaded<ControlNet>[] = [],
+): TextToImageRequest {
   return {
     ...rest,
     seeds: Array.from({ length: numImages }, (_, i) => seedOf(seed, i)),
+    ...(control.length > 0 && {
+      control: control.map(({ model: _, ...use }, i) => ({ ...use, controlNet: controls[i].pipeline })),
+    }),
     ...(scheduler && { scheduler: scheduler as TextToImageRequest['scheduler'] }),
   };
 }

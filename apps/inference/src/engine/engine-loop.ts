@@ -111,6 +111,7 @@ export class EngineLoop {
     const { ms, error } = await this.piece(batch, async () => {
       const bytes = rowsOfCall * bytesPerRow(unet.facts.widths, first.task.request);
       await this.models.reserve(first.model, { unet: bytes });
+      for (const control of first.controls) await this.models.reserve(control, { unet: bytes / 2 });
       await unet.step(pictures.map(({ trajectory }) => trajectory));
     });
     if (error !== undefined)
@@ -234,7 +235,8 @@ export class EngineLoop {
 
   private modelsInUse(): ReadonlySet<string> {
     const { upscaler } = this.enlarging;
-    return new Set([...this.drawings.map(({ model }) => model.key), ...(upscaler ? [upscaler] : [])]);
+    const drawn = this.drawings.flatMap(({ model, controls }) => [model, ...controls].map(({ key }) => key));
+    return new Set([...drawn, ...this.admission.keysInUse, ...(upscaler ? [upscaler] : [])]);
   }
 }
 

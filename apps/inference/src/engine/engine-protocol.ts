@@ -43,6 +43,21 @@ export interface DrawRequest {
   width: number;
   height: number;
   promptWeighting: boolean;
+  /** A picture to start from, of this size, and the share of the steps that is drawn of it. */
+  image?: RgbPicture;
+  strength?: number;
+  /** What of it is repainted, of this size: a byte for each pixel, from 128 on. */
+  mask?: { width: number; height: number; values: Uint8Array };
+  control?: readonly ControlRequest[];
+}
+
+/** A ControlNet, the map that it follows, and how. */
+export interface ControlRequest {
+  model: DrawnModel;
+  image: RgbPicture;
+  scale: number;
+  start: number;
+  end: number;
 }
 
 /** Row-major, three bytes (red, green, blue) per pixel. */

@@ -1,4 +1,4 @@
-import { type ModelFolder, type ModelWidths, providerOf, type Device } from '@app/diffusion';
+import { type ControlFolder, type Device, type ModelFolder, type ModelWidths, providerOf } from '@app/diffusion';
 
 /** Edges in pixels: of a picture, or of what an upscaler enlarges. */
 interface Size {
@@ -9,6 +9,7 @@ interface Size {
 /** Bytes that calls of a model's sessions take, which keep them until they end. */
 export interface CallBytes {
   textEncoder?: number;
+  vaeEncoder?: number;
   unet?: number;
   vaeDecoder?: number;
   upscaler?: number;
@@ -25,13 +26,15 @@ const liveValues = 3;
 /** Feature maps of the size of the enlarged tile, and their channels, which are ESRGAN's: a graph does not tell them. */
 const enlarged = { maps: 6, channels: 64 };
 const float32 = 4;
+/** Weights of the encoder of a VAE, which is loaded for the first picture that it reads. */
+const ofEncoder = /^(?:encoder|quant_conv)\./;
 
 /** Bytes of a model's weights in memory: float32, and half of that on a GPU that draws with float16. */
 export function weightBytes({ tensors }: Pick<ModelFolder, 'tensors'>, device: Device): number {
   let bytes = sessionBytes;
   for (const [part, ofPart] of tensors)
     for (const [name, { shape }] of ofPart) {
-      if (part === 'vae' && /^(?:encoder|quant_conv)\./.test(name)) continue;
+      if (part === 'vae' && ofEncoder.test(name)) continue;
       const each = providerOf(device) === 'cuda' && part !== 'vae' ? float32 / 2 : float32;
       bytes += each * shape.reduce((product, length) => product * length, 1);
     }
@@ -52,6 +55,20 @@ export function bytesPerRow({ channels, scale }: ModelWidths, { width, height }:
 export function decodeBytes({ decoderChannels }: ModelWidths, { width, height }: Size): number {
   return decodedMaps * decoderChannels * width * height * float32;
 }
+
+/** An upper estimate of the bytes that reading a picture takes, with the weights of what does. */
+export function pictureBytes(folder: Pick<ModelFolder, 'tensors'>, widths: ModelWidths, size: Size): number {
+  const encoder = [...folder.tensors.get('vae')!].filter(([name]) => ofEncoder.test(name));
+  return sessionBytes + float32 * valuesIn(encoder) + decodeBytes(widths, size);
+}
+
+/** Bytes of a ControlNet's weights in memory. */
+export function controlBytes({ tensors }: Pick<ControlFolder, 'tensors'>, device: Device): number {
+  return sessionBytes + (providerOf(device) === 'cuda' ? float32 / 2 : float32) * valuesIn([...tensors]);
+}
+
+const valuesIn = (tensors: readonly [name: string, tensor: { shape: readonly number[] }][]): number =>
+  tensors.reduce((sum, [, { shape }]) => sum + shape.reduce((product, length) => product * length, 1), 0);
 
 /** An upper estimate of the bytes that enlarging a tile takes. @param scale by which its edges become longer */
 export function tileBytes({ width, height }: Size, scale: number): number {

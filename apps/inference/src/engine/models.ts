@@ -1,4 +1,10 @@
-import { ModelFolderError, type StableDiffusionPipeline, type TiledUpscaler, UpscalerError } from '@app/diffusion';
+import {
+  type ControlNet,
+  ModelFolderError,
+  type StableDiffusionPipeline,
+  type TiledUpscaler,
+  UpscalerError,
+} from '@app/diffusion';
 import { KnownFaults } from '@app/process';
 import type { EngineMessage } from './engine-protocol';
 import type { CallBytes } from './memory';
@@ -14,6 +20,8 @@ export interface Loaded<T = { release(): Promise<void> }> {
 
 /** A model that is drawn with. */
 export type LoadedModel = Loaded<StableDiffusionPipeline>;
+/** A ControlNet. */
+export type LoadedControl = Loaded<ControlNet>;
 /** A model that enlarges. */
 export type LoadedUpscaler = Loaded<TiledUpscaler>;
 
@@ -47,11 +55,17 @@ export class Models {
     return this.loaded.has(key);
   }
 
-  /** Whether a model has room beside those in use for itself and for calls of it. */
-  hasRoom(key: string, bytes: number, calls: CallBytes): boolean {
+  /** Keys of what may not be released now. */
+  get keysInUse(): ReadonlySet<string> {
+    return this.inUse();
+  }
+
+  /** Whether a model has room beside those in use for itself, for calls of it, and for what it needs beside it. */
+  hasRoom(key: string, bytes: number, calls: CallBytes, besides = 0): boolean {
     const others = this.bytesInUse(key);
     const own = this.loaded.get(key);
-    return others === 0 || others + (own?.bytes ?? bytes) + sumOf(larger(own?.calls ?? {}, calls)) <= this.budgetBytes;
+    const all = others + (own?.bytes ?? bytes) + sumOf(larger(own?.calls ?? {}, calls)) + besides;
+    return others === 0 || all <= this.budgetBytes;
   }
 
   /** Bytes that a call of this model's U-Net may take, if it leaves room for these other calls. */

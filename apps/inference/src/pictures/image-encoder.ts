@@ -24,6 +24,19 @@ export interface PictureParameters {
   weights_scale?: number;
   /** Fine-Tunes that a Generation combines. */
   finetunes?: { id: string; weights_hash?: string | undefined; weights_scale: number }[];
+  /** Hashes of the files of pictures that it was drawn from. */
+  image_sha256?: string;
+  strength?: number | undefined;
+  mask_sha256?: string;
+  control?: {
+    image_sha256?: string | undefined;
+    model: string;
+    model_hash: string;
+    scale: number;
+    start: number;
+    end: number;
+    preprocess?: string;
+  }[];
   high_resolution?: true;
   upscaler?: string;
   version: string;

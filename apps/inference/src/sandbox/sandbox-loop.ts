@@ -10,6 +10,7 @@ import { DrawingService } from '../drawing/drawing.service';
 import { FailureService } from '../drawing/failure.service';
 import { Places } from '../drawing/places';
 import { ProgressPublisher } from '../drawing/progress-publisher';
+import { SourcePictures } from '../drawing/source-pictures';
 import { StopListener } from '../drawing/stop-listener';
 import { PictureStore } from '../pictures/picture-store';
 import { SandboxEngine, sandboxName } from './sandbox-engine';
@@ -38,6 +39,7 @@ export class SandboxLoop implements OnApplicationBootstrap, BeforeApplicationShu
     pictures: PictureStore,
     progress: ProgressPublisher,
     stops: StopListener,
+    sources: SourcePictures,
   ) {
     setMaxListeners(0, this.shutdown.signal);
     const source = { key: sandboxName, name: sandboxName, folder: '', hash: '' };
@@ -58,6 +60,7 @@ export class SandboxLoop implements OnApplicationBootstrap, BeforeApplicationShu
       this.places,
       metrics,
       logger,
+      sources,
     );
     this.loop = new ClaimLoop(
       () => this.claim(),

@@ -23,6 +23,11 @@ export const limits = {
   weightsScale: { min: 0, max: 2 },
   /** Fine-Tunes that a Generation is drawn with. */
   usedFinetunes: 4,
+  strength: { min: 0.01, max: 1 },
+  /** ControlNets that a Generation follows. */
+  usedControls: 3,
+  controlScale: { min: 0, max: 2 },
+  controlSpan: { min: 0, max: 1 },
   /** Prompts that one request to apply Styles may make. */
   appliedPrompts: 1000,
   /** Metadata of all these Prompts together, in bytes of JSON. */
@@ -44,6 +49,8 @@ export const defaults = {
   model: 'sd1.5',
   token: 'zwx',
   weightsScale: 1,
+  strength: 0.8,
+  control: { scale: 1, start: 0, end: 1 },
 } as const;
 
 /** Seed of the i-th picture of a task: seeds wrap around after the largest. */

@@ -107,7 +107,12 @@ export const errorTable = {
         'The model is installed and cannot be drawn with; `GET /v1/models` says why. Its operator has to mend it.',
       SchedulerUnsupported:
         'The model cannot draw with this scheduler, or with its own where none is named. `detail` says which it can draw with.',
-      ModelNeedsPicture: 'The model draws from a picture, which requests cannot send yet. Choose another model.',
+      ModelNeedsPicture: 'The model draws from a picture. Send `image`, or `image` and `mask`, as `detail` says.',
+      PictureMissing: 'What was sent says how to draw from a picture, and there is none. Send `image` too.',
+      MaskUnsupported: 'The model cannot repaint a part of a picture. Leave `mask` out, or choose another model.',
+      ControlNotInstalled: 'No ControlNet of this name is installed. `GET /v1/models` lists those that are.',
+      ControlDoesNotFitModel: 'The ControlNet is for models of another family. Choose one of the family of the model.',
+      ModelIsControl: 'A ControlNet draws nothing alone. Name it in `control`, and another as `model`.',
       PromptDoesNotIncludeFineTuneName: 'A prompt on a Fine-Tune must have the Fine-Tune’s name in it, as a word.',
       PromptNotFound: 'There is no such Prompt, or it is not yours. As 422: a body names it.',
       StyleNotFound: 'There is no such Style, or it is neither yours nor public. As 422: a body names it.',

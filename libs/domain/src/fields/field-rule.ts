@@ -47,7 +47,7 @@ const namesElsewhere: Readonly<Record<string, readonly string[]>> = {
   negative_prompt: ['negative', 'negative_text', 'neg_prompt'],
   num_generations: ['n', ...counts],
   n: ['num_generations', ...counts],
-  cfg: ['guidance_scale', 'cfg_scale', 'guidance', 'prompt_strength'],
+  cfg: ['guidance_scale', 'cfg_scale', 'guidance'],
   steps: ['num_inference_steps', 'inference_steps', 'num_steps', 'ddim_steps', 'sampling_steps'],
   seed: ['random_seed', 'noise_seed'],
   aspect_ratio: ['size', 'width', 'height', 'image_size', 'ar', 'dimensions', 'orientation'],
@@ -62,6 +62,15 @@ const namesElsewhere: Readonly<Record<string, readonly string[]>> = {
   name: ['class_name', 'class_noun', 'title'],
   images_url: ['image_urls', 'images', 'images_data_url', 'input_images'],
   scopes: ['scope'],
+  image: ['init_image', 'init_images', 'image_url', 'input_image', 'source_image', 'start_image', 'control_image'],
+  strength: ['prompt_strength', 'denoising_strength', 'image_strength', 'img2img_strength'],
+  mask: ['mask_image', 'mask_url', 'inpaint_mask', 'mask_source'],
+  control: ['controlnet', 'controlnets', 'control_net', 'controlnet_units', 'alwayson_scripts', 'control_image'],
+  finetunes: ['lora', 'loras', 'lora_weights', 'extra_lora', 'lora_url', 'embeddings'],
+  scale: ['weight', 'conditioning_scale', 'controlnet_conditioning_scale', 'control_weight', 'lora_scale'],
+  start: ['guidance_start', 'control_guidance_start', 'start_percentage'],
+  end: ['guidance_end', 'control_guidance_end', 'end_percentage'],
+  preprocess: ['module', 'preprocessor', 'processor'],
 };
 
 /** What to do instead of sending a field that a body does not have, by our name of it. */

@@ -76,6 +76,34 @@ export const WebhookField = (what: string) =>
     example: 'https://example.com/hooks/darkroom',
   });
 
+/** A picture by its URL. */
+export const PictureField = (description: string, { optional = true } = {}) =>
+  UrlField({
+    description: `${description}: the URL of an upload, of a picture of your records, or of one elsewhere.`,
+    maxLength: limits.webhookLength,
+    ...(optional && { optional }),
+    example: 'https://example.com/sketch.png',
+  });
+
+/** The picture that drawing starts from. */
+export const ImageField = () =>
+  PictureField(
+    'A picture to draw from, cropped around its middle to the shape, which is the nearest to its own when left out',
+  );
+
+/** How much of a picture is drawn anew. */
+export const StrengthField = () =>
+  NumberField({
+    description:
+      'The share of the steps that is drawn of `image`: little changes little, and 1 draws from noise alone.',
+    ...limits.strength,
+    optional: true,
+    default: defaults.strength,
+  });
+
+/** What of a picture is drawn anew. */
+export const MaskField = () => PictureField('What of `image` is repainted, in white; what is black is kept');
+
 /** What a caller keeps with a record. */
 export const OwnMetadataField = () =>
   MetadataField({

@@ -37,6 +37,7 @@ export const TimeOrNull = of({ ...time, ...orNull });
 export const Integer = of(integer);
 export const IntegerOrNull = of({ ...integer, ...orNull });
 export const Decimal = of({ type: Number });
+export const DecimalOrNull = of({ type: Number, ...orNull });
 export const YesNo = of({ type: Boolean });
 /** The metadata of a caller. */
 export const OwnObjectOrNull = of({ ...ownObject, ...orNull });

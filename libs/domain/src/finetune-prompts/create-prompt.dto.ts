@@ -6,17 +6,25 @@ import { TextField } from '../fields/fields';
 import {
   CfgField,
   HighResolutionField,
+  ImageField,
+  MaskField,
   NegativePromptField,
   OwnMetadataField,
   SeedField,
   ShapeField,
   StepsField,
+  StrengthField,
   WebhookField,
 } from '../fields/fields-in-common';
+
+const forGenerations = 'send it to POST /v1/sd/text-to-image, with this Fine-Tune in `finetunes`';
+const forPrompts = 'a Style is a text; send the text to POST /v1/finetunes/{id}/prompts with it';
 
 /** One element of the body of `POST /v1/finetunes/:id/prompts`. */
 @Without({
   num_generations: 'each element of the array is drawn as one picture, so send an element for each',
+  control: forGenerations,
+  finetunes: forGenerations,
   scheduler: "the scheduler of the Fine-Tune's model draws",
 })
 export class CreatePromptDto {
@@ -36,11 +44,17 @@ export class CreatePromptDto {
   @ShapeField('the picture') aspect_ratio?: AspectRatio;
   @OwnMetadataField() metadata?: Metadata | null;
   @WebhookField('the Prompt') webhook?: string | null;
+  @ImageField() image?: string | null;
+  @StrengthField() strength?: number;
+  @MaskField() mask?: string | null;
 }
 
 /** One element of the body of `POST /v1/finetunes/:id/styles`. */
 @Without({
   num_generations: 'each element of the array draws one picture for each Style, so send more elements',
+  image: forPrompts,
+  mask: forPrompts,
+  strength: forPrompts,
   scheduler: "the scheduler of the Fine-Tune's model draws",
 })
 export class ApplyStyleDto {

@@ -2,6 +2,7 @@ import { ApiPropertyOptional } from '@nestjs/swagger';
 import { type AspectRatio, aspectRatios } from '../common/sizes';
 import type { Metadata } from '../common/column';
 import type { ShownDrawing } from '../generations/generation.dto';
+import type { DrawingInputs } from '../tasks/drawing-inputs';
 import { type TaskStatus, taskStatuses } from '../tasks/task-status';
 import type { FinetunePrompt } from './finetune-prompt';
 import {
@@ -21,10 +22,22 @@ import {
 
 /** The parts of a Prompt that are shown. */
 export type ShownPrompt = Pick<FinetunePrompt, 'id' | 'prompt' | 'metadata'> & {
-  drawing: Pick<ShownDrawing, 'negativePrompt' | 'cfg' | 'steps' | 'seed' | 'highResolution' | 'aspectRatio'> & {
+  drawing: Pick<
+    ShownDrawing,
+    'negativePrompt' | 'cfg' | 'steps' | 'seed' | 'highResolution' | 'aspectRatio' | 'inputs'
+  > & {
     task: Pick<ShownDrawing['task'], 'error' | 'createdAt'>;
   };
 };
+
+/** A Prompt has a fixed set of fields, and more only for what was sent. */
+const ofSent = (what: string): string => `${what}; absent where none was sent.`;
+
+/** Its pictures, as they were sent. */
+function sentPictures(inputs: DrawingInputs | null): Pick<PromptFields, 'image' | 'strength' | 'mask'> {
+  const { image, strength, mask } = inputs ?? {};
+  return { ...(image !== undefined && { image, strength: strength! }), ...(mask !== undefined && { mask }) };
+}
 
 /** Fields of both new and stored Prompts. */
 abstract class PromptFields {
@@ -38,6 +51,10 @@ abstract class PromptFields {
   @OwnObjectOrNull() metadata: Metadata | null;
   @TextOrNull('Why it failed, in plain words.') error_message: string | null;
   @Time('When the request was accepted.') created_at: string;
+  @Text(ofSent('URL of the picture that it starts from'), { format: 'iri', required: false }) image?: string;
+  @Decimal(ofSent('The share of the steps that is drawn of `image`'), { required: false }) strength?: number;
+  @Text(ofSent('URL of the picture that says what of `image` is repainted'), { format: 'iri', required: false })
+  mask?: string;
 }
 
 /** A Prompt in a list or on its own. */
@@ -63,6 +80,7 @@ export class PromptDto extends PromptFields {
       metadata: prompt.metadata,
       error_message: drawing.task.error,
       created_at: drawing.task.createdAt.toISOString(),
+      ...sentPictures(drawing.inputs),
     };
   }
 }

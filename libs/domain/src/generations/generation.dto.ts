@@ -1,26 +1,13 @@
 import { type AspectRatio, aspectRatios } from '../common/sizes';
-import { defaults, limits } from '../common/limits';
 import type { Metadata } from '../common/column';
-import { schedulerNames } from '../common/schedulers';
-import { ArrayField, BooleanField, EnumField, NumberField, TextField } from '../fields/fields';
-import {
-  CfgField,
-  HighResolutionField,
-  ModelField,
-  NegativePromptField,
-  OwnMetadataField,
-  SeedField,
-  ShapeField,
-  StepsField,
-  WebhookField,
-} from '../fields/fields-in-common';
 import { type Drawing, type OutputFormat, outputFormats } from '../tasks/drawing';
 import type { Task } from '../tasks/task';
 import { type TaskStatus, taskStatuses } from '../tasks/task-status';
 import type { Generation } from './generation';
-import { FinetuneUseDto, UsedFinetuneDto } from './inputs.dto';
+import { UsedControlDto, UsedFinetuneDto } from './inputs.dto';
 import {
   Decimal,
+  DecimalOrNull,
   Id,
   Integer,
   IntegerOrNull,
@@ -34,72 +21,6 @@ import {
   Word,
   YesNo,
 } from '../fields/fields-of-answers';
-
-/** Body of `POST /v1/sd/text-to-image`. */
-export class CreateGenerationDto {
-  @TextField({
-    description: 'What the picture shows.',
-    maxLength: limits.promptLength,
-    missingCode: 'PromptMissing',
-    example: 'a red circle on a blue background',
-  })
-  prompt: string;
-
-  @NegativePromptField() negative_prompt?: string | null;
-  @ShapeField('the picture') aspect_ratio?: AspectRatio;
-  @WebhookField('the Generation') webhook?: string | null;
-  @ModelField('Name of an installed model: sd1.5, sd2.1, shapes, or another that GET /v1/models lists.') model?: string;
-
-  @NumberField({
-    description: 'How many pictures; picture i has the seed `seed + i`.',
-    integer: true,
-    ...limits.numGenerations,
-    optional: true,
-    default: defaults.numGenerations,
-  })
-  num_generations?: number;
-
-  @OwnMetadataField() metadata?: Metadata | null;
-  @CfgField() cfg?: number;
-  @StepsField() steps?: number;
-  @SeedField('the first picture') seed?: number;
-
-  @EnumField({
-    description: "Sampling method; the model's own when left out.",
-    values: schedulerNames,
-    name: 'Scheduler',
-    optional: true,
-  })
-  scheduler?: string | null;
-
-  @HighResolutionField() high_resolution?: boolean;
-
-  @EnumField({
-    description: 'File format of the pictures.',
-    values: outputFormats,
-    name: 'OutputFormat',
-    optional: true,
-    default: defaults.outputFormat,
-  })
-  output_format?: OutputFormat;
-
-  @BooleanField({
-    description: 'Whether `(word:1.3)` and `[word]` in the texts weigh words, and `BREAK` ends a chunk of 75 tokens.',
-    optional: true,
-    default: defaults.promptWeighting,
-  })
-  prompt_weighting?: boolean;
-
-  @ArrayField({
-    description:
-      'Fine-Tunes of your own, all of one base model, which draws where `model` is left out. The words of the texts are used as they are written.',
-    min: 0,
-    max: limits.usedFinetunes,
-    element: () => FinetuneUseDto,
-    optional: true,
-  })
-  finetunes?: FinetuneUseDto[];
-}
 
 /** A drawing and its task as far as records show them. */
 export type ShownDrawing = Omit<Drawing, 'id' | 'finetuneId' | 'weightsHash' | 'weightsScale' | 'task'> & {
@@ -137,6 +58,11 @@ export class GenerationDto {
   @YesNo() prompt_weighting: boolean;
 
   @Parts(UsedFinetuneDto, 'Its Fine-Tunes, with the scales that they are drawn with.') finetunes: UsedFinetuneDto[];
+  @TextOrNull('URL of the picture that it starts from, as it was sent.', { format: 'iri' }) image: string | null;
+  @DecimalOrNull('The share of the steps that is drawn of `image`; null without one.') strength: number | null;
+  @TextOrNull('URL of the picture that says what of `image` is repainted, as it was sent.', { format: 'iri' })
+  mask: string | null;
+  @Parts(UsedControlDto, 'The ControlNets that it follows.') control: UsedControlDto[];
 
   @IntegerOrNull(
     'Chunks of 75 tokens in which the longer of prompt and negative prompt is read; null for what was asked for before they were counted.',
@@ -173,6 +99,10 @@ export class GenerationDto {
       output_format: drawing.outputFormat,
       prompt_weighting: drawing.promptWeighting,
       finetunes: [...(drawing.inputs?.finetunes ?? [])],
+      image: drawing.inputs?.image ?? null,
+      strength: drawing.inputs?.strength ?? null,
+      mask: drawing.inputs?.mask ?? null,
+      control: [...(drawing.inputs?.control ?? [])],
       prompt_chunks: drawing.promptChunks,
       upscaler: drawing.upscaler,
       served_by: drawing.servedBy,

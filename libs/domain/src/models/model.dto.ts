@@ -37,7 +37,7 @@ export class ModelDto {
   @WordOrNull(
     modelKinds,
     'ModelKind',
-    'What it draws from: a text, or a picture too, which requests cannot send yet; null for a model that cannot be read.',
+    'What it draws from: a text, or a picture too: `image` and `mask` for inpainting, `image` for instruct-pix2pix; null for a model that cannot be read.',
   )
   kind: (typeof modelKinds)[number] | null;
 

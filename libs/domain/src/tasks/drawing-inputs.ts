@@ -1,3 +1,5 @@
+import type { AspectRatio } from '../common/sizes';
+
 /** A Fine-Tune that a Generation is drawn with. */
 export interface UsedFinetune {
   id: string;
@@ -5,7 +7,47 @@ export interface UsedFinetune {
   scale: number;
 }
 
+/** What makes a ControlNet's map of a picture. */
+export const preprocessors = ['canny'] as const;
+export type Preprocessor = (typeof preprocessors)[number];
+
+/** A ControlNet that a drawing follows. */
+export interface UsedControl {
+  /** URL of its map, or of the picture that the map is made of. */
+  image: string;
+  /** Name of the ControlNet. */
+  model: string;
+  scale: number;
+  /** The part of the steps in which it is followed, from 0 to 1. */
+  start: number;
+  end: number;
+  preprocess: Preprocessor | null;
+}
+
 /** What a drawing is made from besides its texts, with every default resolved. */
 export interface DrawingInputs {
   finetunes?: readonly UsedFinetune[];
+  /** URL of the picture that it starts from. */
+  image?: string;
+  strength?: number;
+  /** URL of the picture that says what of `image` is repainted. */
+  mask?: string;
+  /** What the mask repaints, if not what is white. */
+  maskOf?: 'transparent';
+  control?: readonly UsedControl[];
+  /**
+   * The sizes among which the shape of `image` decides, once it has been fetched, because the request names no shape;
+   * until then the drawing is square.
+   */
+  sizes?: Readonly<Record<AspectRatio, { width: number; height: number }>>;
+}
+
+/** The pictures that a drawing is made from, each with the field that names it. */
+export function picturesIn(inputs: DrawingInputs | null): { url: string; field: string }[] {
+  const { image, mask, control = [] } = inputs ?? {};
+  return [
+    ...(image === undefined ? [] : [{ url: image, field: 'image' }]),
+    ...(mask === undefined ? [] : [{ url: mask, field: 'mask' }]),
+    ...control.map((each, index) => ({ url: each.image, field: `control[${index}].image` })),
+  ];
 }

@@ -1,0 +1,111 @@
+import {
+  type AspectRatio,
+  aspectRatios,
+  defaults,
+  type DrawingInputs,
+  InvalidError,
+  picturesIn,
+  UnprocessableError,
+} from '@app/domain';
+import type { ControlUseDto } from '@app/domain/http';
+import { type InstalledModel, pictureSize } from '@app/model-store';
+import { nearestSize, PictureError, PictureReader, type Size } from '@app/pictures';
+import { Injectable } from '@nestjs/common';
+import { assertDrawable } from '../models/assert-drawable';
+import { ModelsService } from '../models/models.service';
+
+/** What a body says of the pictures that it is drawn from. */
+export interface SentPicturesBody {
+  image?: string | null | undefined;
+  strength?: number | null | undefined;
+  mask?: string | null | undefined;
+  maskOf?: 'transparent';
+  control?: readonly ControlUseDto[] | null | undefined;
+  aspect_ratio?: AspectRatio | null | undefined;
+}
+
+/** Where a body asks, and what draws. */
+interface Place {
+  ownerId: string;
+  /** JSON pointer to the part of the body. */
+  pointer: string;
+  /** Name of the model in the request. */
+  model: string;
+  served: InstalledModel;
+  /** Absent where requests have no such field. */
+  scheduler?: { name: string | undefined };
+}
+
+/** Checks what of the pictures of a request can be known before it is drawn. */
+@Injectable()
+export class SentPictures {
+  constructor(
+    private readonly reader: PictureReader,
+    private readonly models: ModelsService,
+  ) {}
+
+  /**
+   * The inputs of a drawing with every default resolved, and its shape: that of the body, or the word nearest to the
+   * picture's, which for a picture from elsewhere is found when it is drawn.
+   * @throws UnprocessableError for what the model cannot draw, and for pictures and ControlNets that are not there;
+   * InvalidError for a ControlNet that ends before it starts
+   */
+  async check(sent: SentPicturesBody, place: Place): Promise<{ inputs: DrawingInputs; aspectRatio?: AspectRatio }> {
+    const { pointer, model, served, scheduler } = place;
+    const { image, mask, strength, maskOf, aspect_ratio: aspectRatio } = sent;
+    assertImage(sent, pointer);
+    assertDrawable(served, { image, mask, pointer, ...(scheduler && { scheduler }) });
+    const control = (sent.control ?? []).map((use) => ({ ...resolvedControl(use) }));
+    for (const [index, use] of control.entries()) {
+      const at = `${pointer}/control/${index}`;
+      await this.models.assertControl(use.model, served, `${at}/model`);
+      if (use.start >= use.end) throw refusedSpan(`${at}/end`, use.start);
+    }
+    const inputs: DrawingInputs = {
+      ...(image && { image, strength: strength ?? defaults.strength }),
+      ...(mask && { mask, ...(maskOf && { maskOf }) }),
+      ...(control.length > 0 && { control }),
+    };
+    const shapes = await this.shapesOf(inputs, place);
+    if (aspectRatio || !image) return { inputs, ...(aspectRatio && { aspectRatio }) };
+    const shape = shapes.get('image');
+    const sizes = aspectRatios.map((ratio) => ({ ratio, ...pictureSize(model, served, ratio) }));
+    if (shape) return { inputs, aspectRatio: nearestSize(sizes, shape).ratio };
+    const byRatio = sizes.map(({ ratio, width, height }) => [ratio, { width, height }]);
+    return { inputs: { ...inputs, sizes: Object.fromEntries(byRatio) as DrawingInputs['sizes'] & object } };
+  }
+
+  /** Sizes of the pictures that the service has, by field. @throws UnprocessableError `PictureNotFound` */
+  private async shapesOf(inputs: DrawingInputs, { ownerId, pointer }: Place): Promise<ReadonlyMap<string, Size>> {
+    const shapes = new Map<string, Size>();
+    for (const { url, field } of picturesIn(inputs)) {
+      const shape = await this.reader.shapeOf(url, { owner: ownerId, field }).catch((error: unknown) => {
+        if (!(error instanceof PictureError)) throw error;
+        const at = `${pointer}/${field.replace(/\[(\d+)\]/g, '/$1').replaceAll('.', '/')}`;
+        throw new UnprocessableError('PictureNotFound', error.message, [{ pointer: at, message: error.reason }]);
+      });
+      if (shape) shapes.set(field, shape);
+    }
+    return shapes;
+  }
+}
+
+function assertImage({ image, mask, strength }: SentPicturesBody, pointer: string): void {
+  if (image) return;
+  const fields = Object.entries({ mask, strength }).flatMap(([field, value]) =>
+    (value ?? undefined) === undefined ? [] : [{ pointer: `${pointer}/${field}`, message: 'needs an image' }],
+  );
+  if (fields.length === 0) return;
+  throw new UnprocessableError('PictureMissing', `"${fields[0].pointer}" needs "${pointer}/image".`, fields);
+}
+
+function resolvedControl({ image, model, scale, start, end, preprocess }: ControlUseDto) {
+  const { control } = defaults;
+  const span = { start: start ?? control.start, end: end ?? control.end };
+  return { image, model, scale: scale ?? control.scale, ...span, preprocess: preprocess ?? null };
+}
+
+function refusedSpan(pointer: string, start: number): InvalidError {
+  const message = `must be more than "start", which is ${start}`;
+  return new InvalidError('ValidationFailed', `"${pointer}" ${message}.`, [{ pointer, message }]);
+}

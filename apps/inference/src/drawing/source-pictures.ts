@@ -1,0 +1,66 @@
+import { aspectRatios, type DrawingTask } from '@app/domain';
+import { PictureReader, type ReadMask, type ReadPicture } from '@app/pictures';
+import { Tasks } from '@app/tasks';
+import { Inject, Injectable } from '@nestjs/common';
+
+/** The pictures that a task is drawn from, at the size at which it is drawn. */
+export interface ReadPictures {
+  image?: ReadPicture;
+  mask?: ReadMask;
+  /** Of each of its ControlNets. */
+  control: readonly ReadPicture[];
+}
+
+/** Whether a task waits for pictures before it can be drawn. */
+export const hasPictures = ({ inputs }: Pick<DrawingTask, 'inputs'>): boolean =>
+  inputs?.image !== undefined || (inputs?.control ?? []).length > 0;
+
+/** Reads the pictures that a task is drawn from. */
+@Injectable()
+export class SourcePictures {
+  constructor(
+    @Inject(PictureReader) private readonly reader: Pick<PictureReader, 'read' | 'readMask'>,
+    @Inject(Tasks) private readonly tasks: Pick<Tasks, 'shapeFound'>,
+  ) {}
+
+  /**
+   * One after the other, as an owner has a bounded part of what reads them. Where nothing else decides the shape of the
+   * task, that of its picture does.
+   * @throws PictureError, and what else `PictureReader` throws
+   */
+  async read(task: DrawingTask, signal: AbortSignal): Promise<ReadPictures> {
+    const { image: url, mask, maskOf, control = [], sizes } = task.inputs ?? {};
+    const reading = (field: string) => ({ owner: task.ownerId, field, signal });
+    const image =
+      url === undefined
+        ? undefined
+        : await this.reader.read(url, { ...reading('image'), size: sizes ? Object.values(sizes) : sizeOf(task) });
+    if (sizes && image) await this.takeShape(task, sizes, image);
+    const size = sizeOf(task);
+    const maps: ReadPicture[] = [];
+    for (const [index, { image: map, preprocess }] of control.entries()) {
+      const field = `control[${index}].image`;
+      maps.push(await this.reader.read(map, { ...reading(field), size, ...(preprocess && { preprocess }) }));
+    }
+    return {
+      ...(image && { image }),
+      ...(mask !== undefined && {
+        mask: await this.reader.readMask(mask, { ...reading('mask'), size, ...(maskOf && { of: maskOf }) }),
+      }),
+      control: maps,
+    };
+  }
+
+  private async takeShape(
+    task: DrawingTask,
+    sizes: NonNullable<NonNullable<DrawingTask['inputs']>['sizes']>,
+    { image: { width, height } }: ReadPicture,
+  ): Promise<void> {
+    const aspectRatio = aspectRatios.find((each) => sizes[each].width === width && sizes[each].height === height);
+    const shape = { width, height, aspectRatio: aspectRatio ?? task.aspectRatio };
+    Object.assign(task, shape);
+    await this.tasks.shapeFound(task, shape);
+  }
+}
+
+const sizeOf = ({ width, height }: DrawingTask) => ({ width, height });
