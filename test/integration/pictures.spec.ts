@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { type Config } from '@app/config';
 import { newIdentifier, UploadedPicture } from '@app/domain';
 import { PictureDecoder, PictureError, PictureReader } from '@app/pictures';
+import { DnsLookUps, RemoteError, RemoteFiles } from '@app/remote';
 import sharp from 'sharp';
 import { createInferenceBench, type InferenceBench } from '../support/inference';
 import { type PictureServer, startPictureServer } from '../support/picture-server';
@@ -30,7 +31,7 @@ async function quarters(width: number, height: number): Promise<sharp.Sharp> {
 const owner = newIdentifier();
 let bench: InferenceBench;
 let server: PictureServer;
-let files: Record<string, Buffer>;
+let sent: Record<string, Buffer>;
 let decoder: PictureDecoder;
 const openReader = (changes: Partial<Config> = {}): PictureReader =>
   new PictureReader(
@@ -45,7 +46,7 @@ beforeAll(async () => {
   decoder = new PictureDecoder(bench.logger);
   const wide = await quarters(200, 100);
   const png = await wide.png().toBuffer();
-  files = {
+  sent = {
     png,
     jpeg: await wide.jpeg({ quality: 100, chromaSubsampling: '4:4:4' }).toBuffer(),
     webp: await wide.webp({ lossless: true }).toBuffer(),
@@ -85,7 +86,7 @@ beforeAll(async () => {
   };
   const port = (): string => server.url.slice(server.url.lastIndexOf(':') + 1);
   server = await startPictureServer({
-    ...Object.fromEntries(Object.entries(files).map(([name, file]) => [`/${name}`, file])),
+    ...Object.fromEntries(Object.entries(sent).map(([name, file]) => [`/${name}`, file])),
     '/endless': (response) => {
       response.write(png);
       const more = setInterval(() => response.write(Buffer.alloc(1_000_000)), 1);
@@ -134,7 +135,7 @@ describe('Pictures from elsewhere', () => {
       field: 'image',
     });
     expect([width, height, image.width, image.height]).toEqual([200, 100, 200, 100]);
-    expect(sha256).toBe(createHash('sha256').update(files[name]).digest('hex'));
+    expect(sha256).toBe(createHash('sha256').update(sent[name]).digest('hex'));
     expect(distance(colours(image), [red, green, blue, white])).toBeLessThanOrEqual(name === 'jpeg' ? 2 : 0);
   });
 
@@ -256,12 +257,47 @@ describe('Private addresses', () => {
     'http://[fe80::1]/x.png',
   ])('are never asked: %s', async (url) => {
     server.asked.length = 0;
-    const sent = url.replace('PORT', server.url.split(':')[2]);
+    const address = url.replace('PORT', server.url.split(':')[2]);
     const strict = openReader({ picturesAllowPrivate: false });
-    await expect(reasonOf(strict.read(sent, { owner, field: 'image' }))).resolves.toBe(
+    await expect(reasonOf(strict.read(address, { owner, field: 'image' }))).resolves.toBe(
       'The picture in `image` is at a private, loopback or link-local address, which is not allowed.',
     );
     expect(server.asked).toEqual([]);
+  });
+});
+
+describe('Names', () => {
+  const outside = { address: '3ffe::1', family: 6 };
+  const loopback = { address: '127.0.0.1', family: 4 };
+
+  it.each([
+    ['that lead inside', [[loopback]]],
+    ['that lead both outside and inside', [[outside, loopback]]],
+    ['that lead inside when they are looked up again', [[outside], [loopback]]],
+  ])('%s are never asked', async (_, answers) => {
+    server.asked.length = 0;
+    let looked = 0;
+    const lookUps = new DnsLookUps(() => Promise.resolve(answers[Math.min(looked++, answers.length - 1)]));
+    const limits = { maxBytes: 1e6, timeMs: 2_000, maxRedirects: 3, perOwner: 4 };
+    const files = new RemoteFiles(false, limits, lookUps);
+    const url = `http://rebind.test:${server.url.split(':')[2]}/png`;
+    for (let i = 0; i < 2; i++) await expect(files.get(owner, url, () => undefined)).rejects.toThrow(RemoteError);
+    expect(server.asked).toEqual([]);
+  });
+
+  it('of a slow server take a few places of one owner, and none of another', async () => {
+    server.asked.length = 0;
+    const limits = { maxBytes: 1e6, timeMs: 60_000, maxRedirects: 3, perOwner: 2 };
+    const files = new RemoteFiles(true, limits);
+    const stop = new AbortController();
+    const get = (ownerId: string, path: string) =>
+      files.get(ownerId, `${server.url}${path}`, () => undefined, stop.signal);
+    const stuck = ['/silent', '/silent', '/png'].map((path) => get(owner, path).catch((error: Error) => error.message));
+    await until(async () => server.asked.length === 2, 'two are asked for');
+    await expect(get(newIdentifier(), '/jpeg')).resolves.toEqual(sent.jpeg);
+    expect(server.asked).toEqual(['/silent', '/silent', '/jpeg']);
+    stop.abort(new Error('It is enough.'));
+    await expect(Promise.all(stuck)).resolves.toEqual(new Array(3).fill('It is enough.'));
   });
 });
 
@@ -277,7 +313,7 @@ describe('Pictures of this service', () => {
   };
 
   it('are read by their owner, and their shape is known before', async () => {
-    const [url, reader] = [await upload(files.png), openReader()];
+    const [url, reader] = [await upload(sent.png), openReader()];
     await expect(reader.shapeOf(url, { owner, field: 'image' })).resolves.toEqual({ width: 200, height: 100 });
     const { image } = await reader.read(url, { owner, field: 'image' });
     expect(colours(image)).toEqual([red, green, blue, white]);
@@ -285,7 +321,7 @@ describe('Pictures of this service', () => {
   });
 
   it('of others are not there', async () => {
-    const url = await upload(files.png, newIdentifier());
+    const url = await upload(sent.png, newIdentifier());
     const message =
       'The picture in `image` is not there: no upload and no picture of yours has this URL, or not any more.';
     const reader = openReader();

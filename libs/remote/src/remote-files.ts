@@ -27,12 +27,12 @@ const headers = { 'User-Agent': 'darkroom-pictures', Accept: 'image/png, image/j
  * unless the operator allows it: the address of each step is checked after its look-up, and only that one is used.
  */
 export class RemoteFiles {
-  private readonly lookUps = new DnsLookUps();
   private readonly turns: FairTurns;
 
   constructor(
     private readonly allowPrivate: boolean,
     private readonly limits: RemoteLimits,
+    private readonly lookUps = new DnsLookUps(),
   ) {
     const { perOwner } = limits;
     this.turns = new FairTurns({ concurrency: Infinity, keyConcurrency: perOwner, perKey: Infinity, total: Infinity });

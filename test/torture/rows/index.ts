@@ -12,6 +12,7 @@ import { bursts } from './neighbour/bursts';
 import { hyphens } from './neighbour/hyphens';
 import { lists } from './neighbour/lists';
 import { longPrompts } from './neighbour/long-prompts';
+import { pictures } from './neighbour/pictures';
 import { pipelining } from './neighbour/pipelining';
 import { randomShapes } from './neighbour/random-shapes';
 import { sandbox } from './neighbour/sandbox';
@@ -59,5 +60,6 @@ export const rows: readonly Row[] = [
   streams,
   pipelining,
   uploadsThatTrickle,
+  pictures,
   randomShapes,
 ];
