@@ -1,21 +1,219 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { copyFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readModelFolder, VaeEncoder } from '@app/diffusion';
-import { readValues } from '../../libs/diffusion/src/weights/named-tensor';
+import {
+  ControlNet,
+  type ControlUse,
+  type Mask,
+  readControlFolder,
+  readModelFolder,
+  RequestError,
+  type RgbImage,
+  type SchedulerName,
+  StableDiffusionPipeline,
+  type TextToImageRequest,
+  type Trajectory,
+  VaeEncoder,
+} from '@app/diffusion';
+import { fromPlanes } from '../../libs/diffusion/src/tensor/planes';
+import { type NamedTensors, readValues } from '../../libs/diffusion/src/weights/named-tensor';
 import { readSafetensors } from '../../libs/diffusion/src/weights/safetensors-file';
 import { cpu } from '../support/cpu';
-import { unpackFamily } from '../support/families';
+import { unpackFamily, unpackFolder } from '../support/families';
 import { largestDifference } from '../support/golden';
+import { psnr } from '../support/psnr';
 
+/** Made by scripts/goldens/pictures_in.py; arrays are named by what a case calls for. */
+interface Case {
+  name: string;
+  family: string;
+  prompt: string;
+  negative_prompt: string | null;
+  seed: number;
+  steps: number;
+  cfg: number;
+  height: number;
+  width: number;
+  scheduler: SchedulerName | null;
+  strength?: number;
+  image?: string;
+  mask?: string;
+  image_guidance_scale?: number;
+  control?: { net: string; image: string; scale: number; start: number; end: number }[];
+}
+
+const cases = JSON.parse(readFileSync('test/golden/pictures-in/cases.json', 'utf8')) as Case[];
 const folder = mkdtempSync(join(tmpdir(), 'pictures-in-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const pipelines = new Map<string, StableDiffusionPipeline>();
+const nets = new Map<string, ControlNet>();
+let arrays: NamedTensors;
+
+beforeAll(async () => {
+  await unpackFolder('test/golden/pictures-in', folder);
+  arrays = await readSafetensors(join(folder, 'expected.safetensors'));
+});
+afterAll(async () => {
+  for (const loaded of [...pipelines.values(), ...nets.values()]) await loaded.release();
+  rmSync(folder, { recursive: true });
+});
+
+async function rootOf(family: string): Promise<string> {
+  const root = join(folder, family);
+  if (!pipelines.has(family)) await unpackFamily(family, root);
+  return root;
+}
+
+async function pipelineOf(family: string): Promise<StableDiffusionPipeline> {
+  const root = await rootOf(family);
+  const loaded = pipelines.get(family) ?? (await StableDiffusionPipeline.load(join(root, 'model'), cpu));
+  pipelines.set(family, loaded);
+  return loaded;
+}
+
+/** A ControlNet: the folder of diffusers that a family has, or one file in the original names. */
+async function netOf(name: string): Promise<ControlNet> {
+  const [family, which] = name.split('/');
+  await pipelineOf(family);
+  let path = join(folder, family, 'control');
+  if (which === 'second') {
+    path = join(folder, which);
+    mkdirSync(path, { recursive: true });
+    await copyFile(join(folder, 'second.safetensors'), join(path, 'any.safetensors'));
+  }
+  const model = await readModelFolder(join(folder, family, 'model'));
+  const net = nets.get(name) ?? (await ControlNet.open(await readControlFolder(path), model, cpu));
+  nets.set(name, net);
+  return net;
+}
+
+async function bytesOf(name: string): Promise<Uint8Array> {
+  return Uint8Array.from(await readValues(arrays.get(name)!));
+}
+
+async function requestOf(one: Case): Promise<TextToImageRequest> {
+  const { width, height, image, mask, strength, scheduler, image_guidance_scale: imageGuidanceScale } = one;
+  const pictureOf = async (name: string): Promise<RgbImage> => ({ width, height, data: await bytesOf(name) });
+  const control: ControlUse[] = [];
+  for (const { net, image: map, ...rest } of one.control ?? [])
+    control.push({ controlNet: await netOf(net), image: await pictureOf(map), ...rest });
+  const masked: Mask | undefined = mask === undefined ? undefined : { width, height, values: await bytesOf(mask) };
+  return {
+    prompt: one.prompt,
+    negativePrompt: one.negative_prompt,
+    width,
+    height,
+    numInferenceSteps: one.steps,
+    guidanceScale: one.cfg,
+    seeds: [one.seed],
+    ...(scheduler && { scheduler }),
+    ...(image !== undefined && { image: await pictureOf(image) }),
+    ...(strength !== undefined && { strength }),
+    ...(masked && { mask: masked }),
+    ...(imageGuidanceScale !== undefined && { imageGuidanceScale }),
+    ...(control.length > 0 && { control }),
+  };
+}
+
+const named = (name: string): Case => cases.find((one) => one.name === name)!;
+
+it.each(cases.map((one) => [one.name, one] as const))('diffusers draws the same: %s', async (name, one) => {
+  const pipeline = await pipelineOf(one.family);
+  const request = await requestOf(one);
+  const { latents, images } = await pipeline.generate(request);
+  const expected = await readValues(arrays.get(`${name}.latents`)!);
+  // Random models blow latents up with some schedulers; then rounding is larger too.
+  const largest = expected.reduce((most, value) => Math.max(most, Math.abs(value)), 1);
+  expect(largestDifference(latents[0], expected) / largest).toBeLessThan(1e-4);
+  const decoded = arrays.get(`${name}.decoded`);
+  if (!decoded) return;
+  const { width, height, mask, image } = request;
+  const drawn = fromPlanes(await readValues(decoded), width, height, (value) => (value / 2 + 0.5) * 255);
+  // What the mask keeps is the original.
+  const data = drawn.data.map((byte, i) => (mask?.values[Math.floor(i / 3)] === 0 ? image!.data[i] : byte));
+  expect(psnr(images[0], { ...drawn, data })).toBeGreaterThan(60);
+});
+
+it.each(['mask-ddim', 'inpainting-0.75'])('What a mask keeps is the original to the byte: %s', async (name) => {
+  const one = named(name);
+  const request = await requestOf(one);
+  const { images } = await (await pipelineOf(one.family)).generate(request);
+  const at = (i: number): number => request.mask!.values[Math.floor(i / 3)];
+  const kept = (_: number, i: number): boolean => at(i) === 0;
+  expect(images[0].data.filter(kept)).toStrictEqual(request.image!.data.filter(kept));
+  expect(images[0].data.filter((_, i) => at(i) === 255)).not.toStrictEqual(
+    request.image!.data.filter((_, i) => at(i) === 255),
+  );
+});
+
+it('Pictures of all kinds are the same bits alone and beside others', async () => {
+  const pipeline = await pipelineOf('sd15');
+  const names = ['control', 'control-two', 'control-mask', 'mask-ddim'];
+  const prepared = async (name: string): Promise<Trajectory> =>
+    (await pipeline.prepare({ ...(await requestOf(named(name))), numInferenceSteps: 4 }))[0];
+  const text: Trajectory = (
+    await pipeline.prepare({
+      ...(await requestOf(named('control'))),
+      control: [],
+      numInferenceSteps: 4,
+      seeds: [3],
+    })
+  )[0];
+  const run = async (all: Trajectory[]): Promise<Float32Array[]> => {
+    for (let left = all; (left = left.filter(({ done }) => !done)).length > 0;) await pipeline.step(left);
+    return all.map(({ latents }) => latents);
+  };
+  const alone: Float32Array[] = [];
+  for (const name of names) alone.push(...(await run([await prepared(name)])));
+  const [first] = await run([text]);
+  const again = (
+    await pipeline.prepare({ ...(await requestOf(named('control'))), control: [], numInferenceSteps: 4, seeds: [3] })
+  )[0];
+  const together = await run([...(await Promise.all(names.map(prepared))), again]);
+  expect(together).toStrictEqual([...alone, first]);
+});
+
+it('The same seed and picture give the same bytes', async () => {
+  const one = named('image-ddim-0.75');
+  const pipeline = await pipelineOf(one.family);
+  const request = await requestOf(one);
+  expect(await pipeline.generate(request)).toStrictEqual(await pipeline.generate(request));
+});
+
+const blank = (width: number, height: number): RgbImage => ({
+  width,
+  height,
+  data: new Uint8Array(width * height * 3),
+});
+
+it.each<[string, Partial<TextToImageRequest>, string]>([
+  ['a picture of another size', { image: blank(64, 56) }, 'The picture is of 64 x 56 pixels, and not of 64 x 64.'],
+  ['a mask alone', { mask: { width: 64, height: 64, values: new Uint8Array(4096) } }, 'no picture that it is for'],
+  ['a strength of 0', { image: blank(64, 64), strength: 0 }, 'The strength is 0; it is above 0 and at most 1.'],
+  ['a strength that draws nothing', { image: blank(64, 64), strength: 0.1 }, 'it takes at least 0.25'],
+])('A request is refused for %s', async (_, change, sentence) => {
+  const pipeline = await pipelineOf('sd15');
+  const request = { prompt: 'a', width: 64, height: 64, numInferenceSteps: 4, guidanceScale: 1, seeds: [1], ...change };
+  const drawing = pipeline.prepare(request);
+  await expect(drawing).rejects.toThrow(RequestError);
+  await expect(drawing).rejects.toThrow(sentence);
+});
+
+it('A ControlNet of another family is refused in a sentence', async () => {
+  await pipelineOf('sdxl');
+  const net = await readControlFolder(join(folder, 'sdxl', 'control'));
+  expect(net.family.name).toBe('sdxl');
+  await rootOf('sd15');
+  const model = await readModelFolder(join(folder, 'sd15', 'model'));
+  await expect(ControlNet.open(net, model, cpu)).rejects.toThrow(
+    'This ControlNet is for Stable Diffusion XL, and the model is of Stable Diffusion 1.x.',
+  );
+});
 
 it.each(['sd15', 'sdxl', 'inpainting'])(
   'The encoder of %s gives the distribution that diffusers does',
   async (family) => {
-    const root = mkdtempSync(join(folder, `${family}-`));
-    await unpackFamily(family, root);
+    const root = await rootOf(family);
     const expected = await readSafetensors(join(root, 'expected.safetensors'));
     const values = (name: string) => readValues(expected.get(`vae.${name}`)!);
     const [rows, , height, width] = expected.get('vae.picture')!.shape;

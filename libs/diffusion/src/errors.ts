@@ -24,6 +24,10 @@ export const cures = {
   plainWeights: 'Install the safetensors that it was made from.',
   /** A LoRA or a textual inversion. */
   toFinetune: 'Send it to a Fine-Tune, with PUT /v1/finetunes/<id>/weights.',
+  /** A ControlNet, which is asked for as such. */
+  asControl: 'Install it with "--kind control".',
+  /** A model, where a ControlNet was asked for. */
+  asModel: 'Install it without "--kind control".',
   /** It draws in a way that nothing here knows. */
   otherModel: 'Install a model that draws from text, of Stable Diffusion 1.x, 2.x or XL.',
   /** It is called a ControlNet, and nothing here knows its kind. */

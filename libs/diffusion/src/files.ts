@@ -1,5 +1,6 @@
 /** Reads a model's files without loading a runtime, for processes that do not draw. */
 export { cures, inOneLine, ModelFolderError } from './errors';
+export { type ControlFolder, describesControlNet, findControlFolder } from './families/control-folder';
 export type { FamilyName, ModelKind } from './families/family';
 export {
   defaultsFile,
@@ -9,7 +10,7 @@ export {
   readModelDefaults,
 } from './families/model-defaults';
 export { entriesBelow, isNoFile, isSpecial } from './families/model-files';
-export { readModelFolder, readModelIndex } from './families/model-folder';
+export { type ModelFolder, readModelFolder, readModelIndex } from './families/model-folder';
 export { vaeFile } from './families/model-parts';
 export { problemsOfSchedulers, type SchedulerProblems } from './families/model-scheduler';
 export { type AspectRatio, sizeOfPicture } from './families/sizes';

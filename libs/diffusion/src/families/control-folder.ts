@@ -35,6 +35,25 @@ const others: readonly [name: RegExp, is: string][] = [
   [/^(transformer_blocks|double_blocks|single_blocks|joint_blocks)\./, 'is a ControlNet of another kind of model'],
 ];
 
+/** Names of weights that only ControlNets have, plain ones and others. */
+const ofControl = /^(control_model\.|controlnet_|zero_convs\.|input_hint_block\.|lora_controlnet$|lllite_)/;
+
+/** Whether a folder's own `config.json` is that of a ControlNet, of whichever kind. */
+export async function describesControlNet(path: string): Promise<boolean> {
+  const json = await readJsonFile(join(path, 'config.json'), { optional: true });
+  return typeof json?._class_name === 'string' && json._class_name.startsWith('ControlNet');
+}
+
+/** The ControlNet of a folder; undefined if it is none. @throws ModelFolderError for one that is damaged or of another kind */
+export async function findControlFolder(path: string): Promise<ControlFolder | undefined> {
+  if (await describesControlNet(path)) return readControlFolder(path);
+  const names = await readdir(path);
+  const files = names.filter((name) => name.endsWith('.safetensors'));
+  if (files.length !== 1 || names.includes('unet')) return undefined;
+  const all = await refusing(path, () => readSafetensors(join(path, files[0])));
+  return [...all.keys()].some((name) => ofControl.test(name)) ? readControlFolder(path) : undefined;
+}
+
 /**
  * Reads a ControlNet: a folder of diffusers, or one with a single file in diffusers' or the original names. Only headers
  * of weights are read.

@@ -21,7 +21,7 @@ const others: readonly [name: RegExp, is: string, cure: Cure][] = [
   [
     /^(control_model\.|controlnet_|zero_convs\.|input_hint_block\.)/,
     'is a ControlNet, which guides a model and draws nothing by itself',
-    cures.otherModel,
+    cures.asControl,
   ],
   [/^(image_proj|ip_adapter)\./, 'is an IP-Adapter, which shows a model pictures', cures.otherModel],
   [/^(adapter\.)?body\.\d+\.(block|resnets|in_conv)/, 'is a T2I-Adapter, which guides a model', cures.otherModel],

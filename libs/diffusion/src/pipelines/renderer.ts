@@ -1,8 +1,9 @@
-import { assertFinite, type LatentShape, type RgbImage } from '../tensor/planes';
+import { assertFinite, type RgbImage } from '../tensor/planes';
 import type { Unet } from '../unet/unet';
 import type { VaeDecoder } from '../vae/vae-decoder';
 import type { ModelFacts } from './model-facts';
 import { ranksOf } from './row-adapters';
+import { overlaid } from './starting-picture';
 import type { Trajectory } from './trajectory';
 
 /**
@@ -42,10 +43,15 @@ export class Renderer {
     return step;
   }
 
-  /** The picture as it stands. @throws NotFiniteError if it is none */
-  async decode({ latents, shape }: { latents: Float32Array; shape: LatentShape }): Promise<RgbImage> {
+  /** The picture as it stands, with what a mask keeps of the one that it started from. @throws NotFiniteError if it is none */
+  async decode({
+    latents,
+    shape,
+    overlay,
+  }: Pick<Trajectory, 'latents' | 'shape'> & Partial<Pick<Trajectory, 'overlay'>>): Promise<RgbImage> {
     assertFinite(latents, 'U-Net');
-    return this.vaeDecoder.decode(latents, shape);
+    const image = await this.vaeDecoder.decode(latents, shape);
+    return overlay ? overlaid(image, overlay.original, overlay.mask) : image;
   }
 
   private async advance(trajectories: readonly Trajectory[]): Promise<void> {

@@ -5,28 +5,19 @@ import { createScheduler } from '../schedulers';
 import { alphasCumprod } from '../schedulers/noise-schedule';
 import { predictedData } from '../schedulers/prediction';
 import { readSchedulerConfig } from '../schedulers/scheduler-config';
-import { assertFinite, type LatentShape, type RgbImage } from '../tensor/planes';
+import { assertFinite, type LatentShape, type RgbImage, toPlanes } from '../tensor/planes';
 import { type PictureTexts, rowsOfTexts } from '../tokenizer/prompt-chunks';
 import { previewLatents } from '../vae/latent-preview';
-import { AbortError, RequestError } from '../errors';
-import type { ModelKind } from '../families/family';
+import { VaeEncoder } from '../vae/vae-encoder';
+import { AbortError } from '../errors';
 import { AppliedAdapters } from './applied-adapters';
+import { checkRequest } from './check-request';
 import { loadParts, type ModelParts } from './model-parts';
 import { PromptEncoder } from './prompt-encoder';
 import { Renderer } from './renderer';
-import {
-  checkRequest,
-  type GeneratedImages,
-  type GenerateHooks,
-  type TextToImageRequest,
-} from './text-to-image-request';
-import { Trajectory } from './trajectory';
-
-/** Why a model of another kind draws nothing from text alone. */
-const needsPicture: Record<Exclude<ModelKind, 'text-to-image'>, string> = {
-  inpainting: 'This model is for inpainting: it needs a picture and a mask, and draws nothing from text alone.',
-  'instruct-pix2pix': 'This model changes pictures: it needs one, and draws nothing from text alone.',
-};
+import { beginningOf, encodeStart } from './starting-picture';
+import type { ControlUse, GeneratedImages, GenerateHooks, TextToImageRequest } from './text-to-image-request';
+import { type Conditioning, type PromptEmbedding, type TimedControl, Trajectory } from './trajectory';
 
 /**
  * Text to image with any model of Stable Diffusion 1.x, 2.x or XL. `generate` draws a request from start to end;
@@ -37,14 +28,16 @@ export class StableDiffusionPipeline extends Renderer {
   readonly provider: Provider;
   private readonly alphas: Float32Array;
   private readonly prompts: PromptEncoder;
+  /** Opened with the first picture that is drawn from. */
+  private vaeEncoder: Promise<VaeEncoder> | undefined;
 
   private constructor(
     private readonly parts: ModelParts,
-    { device }: LoadOptions,
+    private readonly options: LoadOptions,
   ) {
     super(parts.unet, parts.vaeDecoder, parts.facts);
     const { folder, textEncoders } = parts;
-    this.provider = providerOf(device);
+    this.provider = providerOf(options.device);
     this.prompts = new PromptEncoder(textEncoders, folder);
     this.alphas = alphasCumprod(readSchedulerConfig(folder.schedulerJson, { rescale_betas_zero_snr: false }));
   }
@@ -81,33 +74,38 @@ export class StableDiffusionPipeline extends Renderer {
   }
 
   /**
-   * Encodes the texts and draws the first noise.
+   * Encodes the texts and the picture to start from, and draws the first noise.
    * @returns a picture on its way for each seed
    * @throws RequestError if the request asks for what the model cannot draw
    */
   async prepare(request: TextToImageRequest): Promise<Trajectory[]> {
     const { width, height, guidanceScale, seeds } = request;
     const { latentChannels, vaeScaleFactor } = this.facts;
-    const { family, schedulerJson, kind } = this.parts.folder;
-    if (kind !== 'text-to-image') throw new RequestError(needsPicture[kind]);
-    if (request.image ?? request.mask ?? request.control?.length)
-      throw new RequestError('Drawing from pictures is on its way here, and cannot be asked for yet.');
-    checkRequest(request, this.facts);
+    const { family, schedulerJson, kind, scaling } = this.parts.folder;
+    const { image, mask, imageGuidanceScale = 1.5 } = request;
+    checkRequest(request, this.facts, this.parts.folder);
     const shape: LatentShape = [latentChannels, height / vaeScaleFactor, width / vaeScaleFactor];
     const adapters = new AppliedAdapters(request.adapters ?? []);
-    const isGuided = guidanceScale > 1 && !this.unet.embedsGuidance;
-    const prompt = await this.prompts.encode(request, isGuided, adapters);
-    const conditioning = {
+    const isChanging = kind === 'instruct-pix2pix';
+    const isGuided = guidanceScale > 1 && !this.unet.embedsGuidance && !(isChanging && imageGuidanceScale < 1);
+    const encoded = await this.prompts.encode(request, isGuided, adapters);
+    const prompt = isChanging ? withPictureRow(encoded) : encoded;
+    const start = image && (await encodeStart(image, mask, kind, await this.encoder(), vaeScaleFactor));
+    const conditioning: Conditioning = {
       adapters: adapters.of('unet'),
       ...(family.hasTimeIds && { timeIds: [height, width, 0, 0, height, width] }),
+      ...(request.control && { controls: request.control.map(controlOf) }),
+      ...(image && mask && { overlay: { original: image, mask } }),
+      imageGuidanceScale,
     };
     return seeds.map((seed) => {
       const generator = new Generator(seed);
       const scheduler = createScheduler(request.scheduler, schedulerJson);
       scheduler.setTimesteps(request.numInferenceSteps);
-      const noise = generator.randn(shape[0] * shape[1] * shape[2]);
-      const latents = noise.map((value) => value * scheduler.initNoiseSigma);
-      return new Trajectory(seed, shape, latents, prompt, guidanceScale, scheduler, generator, conditioning);
+      const size = shape[0] * shape[1] * shape[2];
+      const { latents, ...own } = beginningOf(request, kind, start, size, scheduler, generator, scaling.factor);
+      const told = { ...conditioning, ...own };
+      return new Trajectory(seed, shape, latents, prompt, guidanceScale, scheduler, generator, told);
     });
   }
 
@@ -150,7 +148,17 @@ export class StableDiffusionPipeline extends Renderer {
   /** Frees the model's memory; the pipeline is of no use afterwards. */
   async release(): Promise<void> {
     const { textEncoders, unet, vaeDecoder } = this.parts.sessions;
-    await Promise.all([...textEncoders, unet, vaeDecoder].map((session) => session.release()));
+    const encoder = await this.vaeEncoder?.catch(() => undefined);
+    const all = [...textEncoders, unet, vaeDecoder, ...(encoder ? [encoder] : [])];
+    await Promise.all(all.map((session) => session.release()));
+  }
+
+  private encoder(): Promise<VaeEncoder> {
+    this.vaeEncoder ??= VaeEncoder.load(this.parts.folder, this.options).catch((error: unknown) => {
+      this.vaeEncoder = undefined;
+      throw error;
+    });
+    return this.vaeEncoder;
   }
 
   /** The picture that the last prediction means (x0), in latents; the noise itself before the first step. */
@@ -162,4 +170,15 @@ export class StableDiffusionPipeline extends Renderer {
     const { sample, output, scale } = predictedData(this.facts.predictionType, alpha, Math.sqrt(1 - alpha * alpha));
     return seen.map((value, i) => (value * sample + predicted[i] * output) * scale);
   }
+}
+
+/** The rows of a picture that is changed: the prompt, and for the picture alone and for neither the negative prompt. */
+function withPictureRow(prompt: PromptEmbedding): PromptEmbedding {
+  const ordered = <T>([negative, own]: readonly T[]): T[] =>
+    own === undefined ? [negative] : [own, negative, negative];
+  return { ...prompt, rows: ordered(prompt.rows), ...(prompt.pooled && { pooled: ordered(prompt.pooled) }) };
+}
+
+function controlOf({ controlNet, image, scale, start, end }: ControlUse): TimedControl {
+  return { controlNet, map: toPlanes(image, (byte) => byte / 255), scale, start, end };
 }

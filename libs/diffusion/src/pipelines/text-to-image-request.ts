@@ -2,9 +2,7 @@ import type { SchedulerName } from '../schedulers';
 import type { RgbImage } from '../tensor/planes';
 import type { ControlNet } from '../unet/control-net';
 import type { AdapterUse } from './applied-adapters';
-import type { ModelFacts } from './model-facts';
 import type { Trajectory } from './trajectory';
-import { RequestError } from '../errors';
 
 /** One prompt to be drawn once per seed. */
 export interface TextToImageRequest {
@@ -47,7 +45,10 @@ export interface TextToImageRequest {
 export interface Mask {
   width: number;
   height: number;
-  /** A byte for each pixel, row by row: from 128 on it is repainted, else kept. diffusers knows no greys either. */
+  /**
+   * A byte for each pixel, row by row: from 128 on it is repainted, else kept, as in diffusers. In the finished picture a
+   * kept pixel is that of `image`, to the byte where this is 0, and a grey mixes both pictures.
+   */
   values: Uint8Array;
 }
 
@@ -77,20 +78,4 @@ export interface GeneratedImages {
   latents: Float32Array[];
   /** Rows that the prompt took; more than 1 says that it was longer than the model's text window. */
   promptChunks: number;
-}
-
-/** @throws RequestError naming the value and what is accepted */
-export function checkRequest(
-  request: TextToImageRequest,
-  { vaeScaleFactor }: Pick<ModelFacts, 'vaeScaleFactor'>,
-): void {
-  const { width, height, numInferenceSteps, guidanceScale, seeds } = request;
-  for (const [name, size] of Object.entries({ width, height }))
-    if (!Number.isInteger(size) || size <= 0 || size % vaeScaleFactor !== 0)
-      throw new RequestError(`The ${name} is ${size}; this model draws multiples of ${vaeScaleFactor} pixels.`);
-  if (!Number.isInteger(numInferenceSteps) || numInferenceSteps < 1)
-    throw new RequestError(`The number of steps is ${numInferenceSteps}; at least 1 is needed.`);
-  if (!Number.isFinite(guidanceScale))
-    throw new RequestError(`The guidance scale is ${guidanceScale}; a number is needed.`);
-  if (seeds.length === 0) throw new RequestError('There are no seeds; one is needed for each image.');
 }

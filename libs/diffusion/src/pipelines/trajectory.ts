@@ -1,8 +1,10 @@
 import type { Generator } from '../random/generator';
 import type { Scheduler } from '../schedulers/scheduler';
-import type { LatentShape } from '../tensor/planes';
-import type { UnetRow } from '../unet/unet-row';
+import type { LatentShape, RgbImage } from '../tensor/planes';
+import type { RowControl, UnetRow } from '../unet/unet-row';
 import { type LayerAdapters, noAdapters } from './row-adapters';
+import { keep, type KeptLatents } from './starting-picture';
+import type { Mask } from './text-to-image-request';
 
 /** The encoded texts of a request, shared by its pictures. */
 export interface PromptEmbedding {
@@ -25,8 +27,21 @@ export interface Conditioning {
   adapters?: LayerAdapters;
   /** Of XL: height and width of the original, top and left of the crop, height and width of the picture. */
   timeIds?: readonly number[];
-  /** Further channels behind the latents': of an inpainting model the mask and what it leaves. */
-  furtherChannels?: Float32Array;
+  /** For each row, further channels behind the latents': of an inpainting model the mask and what it leaves. */
+  furtherChannels?: readonly Float32Array[];
+  /** What of the picture that it starts from is kept. */
+  kept?: KeptLatents;
+  controls?: readonly TimedControl[];
+  /** Weight of the picture that is changed beside that of the prompt. */
+  imageGuidanceScale?: number;
+  /** What of the decoded picture is replaced by the one that it starts from. */
+  overlay?: { original: RgbImage; mask: Mask };
+}
+
+/** A ControlNet that has its say in a part of the steps, from 0 to 1 of them. */
+export interface TimedControl extends RowControl {
+  start: number;
+  end: number;
 }
 
 /**
@@ -42,6 +57,8 @@ export class Trajectory {
   /** The timestep of the last step done, if any. */
   lastTimestep: number | undefined;
   private isMoving = false;
+  /** Where its scheduler begins: a picture to start from stands for the steps before. */
+  private readonly firstCall: number;
 
   /** @param latents [channels, height, width], scaled as the scheduler wants them; every step replaces them. */
   constructor(
@@ -56,12 +73,13 @@ export class Trajectory {
     private readonly conditioning: Conditioning = {},
   ) {
     this.seen = latents;
+    this.firstCall = scheduler.firstCall;
     this.predicted = new Float32Array(latents.length);
   }
 
   /** Calls of the U-Net in all; some schedulers make more of them than the request has steps. */
   get totalSteps(): number {
-    return this.scheduler.timesteps.length;
+    return this.scheduler.timesteps.length - this.firstCall;
   }
 
   get remainingSteps(): number {
@@ -82,7 +100,7 @@ export class Trajectory {
 
   /** What the next call of the U-Net is told of time. */
   get timestep(): number {
-    return this.scheduler.timesteps[this.stepIndex];
+    return this.scheduler.timesteps[this.firstCall + this.stepIndex];
   }
 
   /** Rows of a call that this picture takes: two with guidance, side by side, else one. */
@@ -95,14 +113,20 @@ export class Trajectory {
     return this.conditioning.adapters ?? noAdapters;
   }
 
+  /** What of the decoded picture is replaced by the one that it starts from. */
+  get overlay(): Conditioning['overlay'] {
+    return this.conditioning.overlay;
+  }
+
   /** This picture's rows of the next call. */
   gather(): UnetRow[] {
     this.seen = this.scheduler.scaleModelInput(this.latents, this.timestep);
     const { timestep, guidanceScale, adapters, prompt, conditioning } = this;
     const { timeIds, furtherChannels } = conditioning;
-    const sample = furtherChannels ? joined(this.seen, furtherChannels) : this.seen;
+    const controls = this.controls();
     return prompt.rows.map((embedding, row) => {
-      return { sample, timestep, embedding, pooled: prompt.pooled?.[row], timeIds, guidanceScale, adapters };
+      const sample = furtherChannels ? joined(this.seen, furtherChannels[row]) : this.seen;
+      return { sample, timestep, embedding, pooled: prompt.pooled?.[row], timeIds, guidanceScale, adapters, controls };
     });
   }
 
@@ -110,13 +134,24 @@ export class Trajectory {
   scatter(predictions: readonly Float32Array[]): void {
     const { predicted, timestep } = this;
     this.isMoving = true;
-    const [first, second] = predictions;
-    if (second) guide(predicted, first, second, this.guidanceScale);
+    const [first, second, third] = predictions;
+    const { kept, imageGuidanceScale = 1 } = this.conditioning;
+    if (third) guideTwice(predicted, first, second, third, this.guidanceScale, imageGuidanceScale);
+    else if (second) guide(predicted, first, second, this.guidanceScale);
     else predicted.set(first);
     this.latents = this.scheduler.step(predicted, timestep, this.latents, this.generator);
     this.lastTimestep = timestep;
     this.stepIndex++;
+    if (kept) this.latents = keep(kept, this.latents, this.done ? undefined : this.scheduler);
     this.isMoving = false;
+  }
+
+  /** The ControlNets that have a say in the next call. Source: `controlnet_keep` of diffusers' pipelines. */
+  private controls(): RowControl[] | undefined {
+    const { stepIndex, totalSteps } = this;
+    return this.conditioning.controls?.filter(
+      ({ start, end, scale }) => scale !== 0 && !(stepIndex / totalSteps < start || (stepIndex + 1) / totalSteps > end),
+    );
   }
 }
 
@@ -130,4 +165,17 @@ function joined(one: Float32Array, other: Float32Array): Float32Array {
 /** Source: Ho and Salimans, "Classifier-Free Diffusion Guidance" (2022), equation 6 in the form that diffusers uses. */
 function guide(into: Float32Array, uncond: Float32Array, cond: Float32Array, scale: number): void {
   for (let i = 0; i < into.length; i++) into[i] = uncond[i] + scale * (cond[i] - uncond[i]);
+}
+
+/** The same for a picture that is changed: of rows with prompt and picture, with the picture, and with neither. */
+function guideTwice(
+  into: Float32Array,
+  text: Float32Array,
+  image: Float32Array,
+  uncond: Float32Array,
+  scale: number,
+  imageScale: number,
+): void {
+  for (let i = 0; i < into.length; i++)
+    into[i] = uncond[i] + scale * (text[i] - image[i]) + imageScale * (image[i] - uncond[i]);
 }

@@ -41,7 +41,8 @@ export class DpmSolverSinglestepScheduler extends DpmSolverScheduler {
     this.keep(this.outputOf(modelOutput, sample), 3);
 
     // 2. A step over the whole group so far.
-    const order = this.orders[now];
+    // A run that begins in the middle of a group has fewer outputs of it.
+    const order = Math.min(this.orders[now], this.outputs.length);
     if (order === 1) this.origin = sample;
     const first = now - order + 1;
     const step = this.exponentialStep(levels[first], levels[now + 1]);

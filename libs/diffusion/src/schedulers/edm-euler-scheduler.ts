@@ -51,6 +51,10 @@ export class EdmEulerScheduler extends Scheduler {
     return Float64Array.from({ length: steps }, (_, i) => Math.fround(0.25 * Math.fround(Math.log(this.sigmas[i]))));
   }
 
+  protected override nextLevel(): { alpha: number; sigma: number } {
+    return { alpha: 1, sigma: this.sigmas[this.stepIndex] };
+  }
+
   protected advance(modelOutput: Float32Array, sample: Float32Array): Float32Array {
     const { sigmaData, predictionType } = this.config;
     const sigma = this.sigmas[this.stepIndex];

@@ -32,12 +32,10 @@ export class LmsDiscreteScheduler extends SigmaScheduler {
   /** The integral of Lagrange's basis polynomial k, at most cubic, for which two Gauss-Legendre points are exact. */
   private integratedWeight(k: number): number {
     const { sigmas, stepIndex: now } = this;
+    // A run that leaves out its first steps has fewer derivatives at first; diffusers puts zeros in place of the others.
+    const places = Array.from({ length: Math.min(now + 1, maxOrder) }, (_, j) => sigmas[now - j]);
     const basis = (sigma: number) =>
-      this.derivatives.reduce(
-        (product, _, j) =>
-          j === k ? product : (product * (sigma - sigmas[now - j])) / (sigmas[now - k] - sigmas[now - j]),
-        1,
-      );
+      places.reduce((product, place, j) => (j === k ? product : (product * (sigma - place)) / (places[k] - place)), 1);
     const middle = (sigmas[now] + sigmas[now + 1]) / 2;
     const half = (sigmas[now + 1] - sigmas[now]) / 2;
     return half * (basis(middle - half / Math.sqrt(3)) + basis(middle + half / Math.sqrt(3)));

@@ -54,15 +54,20 @@ export class PndmScheduler extends Scheduler {
 
   protected advance(modelOutput: Float32Array, sample: Float32Array): Float32Array {
     const output = modelOutput.slice();
-    return this.stepIndex < this.rungeKuttaCalls ? this.runge(output, sample) : this.adams(output, sample);
+    return this.calls < this.rungeKuttaCalls ? this.runge(output, sample) : this.adams(output, sample);
+  }
+
+  /** Calls of this run so far. A run that leaves out its first steps starts as if these were its first. */
+  private get calls(): number {
+    return this.stepIndex - this.beginIndex;
   }
 
   /**
    * Two half-way evaluations, one full step, then the step itself, all from the sample of the first of the four calls.
    */
   private runge(output: Float32Array, sample: Float32Array): Float32Array {
-    const stage = this.stepIndex % 4;
-    const timestep = this.timesteps[this.stepIndex - stage];
+    const stage = this.calls % 4;
+    const timestep = this.timesteps[this.calls - stage];
     const now = this.timesteps[this.stepIndex];
     const target = stage % 2 ? now : now - Math.floor(this.stride / 2);
     this.stages = [output, ...this.stages];
@@ -79,9 +84,9 @@ export class PndmScheduler extends Scheduler {
   private adams(output: Float32Array, sample: Float32Array): Float32Array {
     const now = this.timesteps[this.stepIndex];
     // The first step is made twice: the second time with the mean of the outputs at both of its ends (Heun's rule).
-    if (this.rungeKuttaCalls === 0 && this.stepIndex === 1)
+    if (this.rungeKuttaCalls === 0 && this.calls === 1)
       return this.transfer(this.anchor ?? sample, now + this.stride, now, [0.5, 0.5], [output, ...this.history]);
-    if (this.stepIndex === 0) this.anchor = sample;
+    if (this.calls === 0) this.anchor = sample;
     this.history = [output, ...this.history.slice(0, 3)];
     return this.transfer(sample, now, now - this.stride, multistep[this.history.length - 1], this.history);
   }

@@ -1,5 +1,6 @@
 import type { Generator } from '../random/generator';
 import { alphasCumprod } from './noise-schedule';
+import { weightedSum } from './prediction';
 import { type SchedulerConfig, SchedulerError } from './scheduler-config';
 
 /**
@@ -11,7 +12,10 @@ export abstract class Scheduler {
   timesteps: Float64Array = new Float64Array(0);
   /** Factor of the first sample, which is standard normal noise. */
   initNoiseSigma = 1;
+  /** Calls of the U-Net that a step takes; the last step may take one less. */
+  readonly order: number = 1;
   protected stepIndex = 0;
+  protected beginIndex = 0;
 
   /** @param alphas the share of signal at each training timestep */
   constructor(
@@ -26,8 +30,24 @@ export abstract class Scheduler {
       throw new SchedulerError(
         `The number of steps must be an integer from 1 to ${most}, but is ${numInferenceSteps}.`,
       );
-    this.stepIndex = 0;
+    this.stepIndex = this.beginIndex = 0;
     this.timesteps = this.start(numInferenceSteps);
+  }
+
+  /** Leaves out the first steps of a run that has just been started: a picture is there to begin with. */
+  beginAt(step: number): void {
+    this.stepIndex = this.beginIndex = step * this.order;
+  }
+
+  /** The index of the timestep with which the run begins. */
+  get firstCall(): number {
+    return this.beginIndex;
+  }
+
+  /** A sample with as much noise as the U-Net expects at the next call; a new array. */
+  addNoise(sample: Float32Array, noise: Float32Array): Float32Array {
+    const { alpha, sigma } = this.nextLevel();
+    return weightedSum([alpha, sigma], [sample, noise]);
   }
 
   /** The U-Net's input for `sample` at the current step; may be `sample` itself. */
@@ -63,6 +83,11 @@ export abstract class Scheduler {
 
   protected maxSteps(): number {
     return this.config.numTrainTimesteps;
+  }
+
+  /** Signal and noise of the sample that the next call is for. */
+  protected nextLevel(): { alpha: number; sigma: number } {
+    return this.levelAt(this.timesteps[this.stepIndex]);
   }
 
   /** Signal and noise of a sample at a training timestep: sample = alpha * x0 + sigma * noise. */

@@ -43,6 +43,10 @@ export abstract class SigmaScheduler extends Scheduler {
     return { sigmas: Float32Array.of(...sigmas, end), timesteps: timesteps.map(Math.fround) };
   }
 
+  protected override nextLevel(): { alpha: number; sigma: number } {
+    return { alpha: 1, sigma: this.sigmas[this.stepIndex] };
+  }
+
   /** The noise level of the sample that the U-Net sees next. */
   protected currentSigma(): number {
     return this.sigmas[this.stepIndex];
@@ -57,6 +61,7 @@ export const twoCallParameters: SchedulerParameters = { beta_start: 0.00085, bet
  * of n steps has 2n - 1 timesteps. The second call is for a trial sample; the step then starts again from its origin.
  */
 export abstract class TwoCallScheduler extends SigmaScheduler {
+  override readonly order = 2;
   /** The sample at the start of the step whose second call is next; undefined if the first call of a step is next. */
   protected origin: Float32Array | undefined;
 
@@ -68,6 +73,11 @@ export abstract class TwoCallScheduler extends SigmaScheduler {
   /** The step that the next call belongs to, from 0. */
   protected currentStep(): number {
     return this.stepIndex >> 1;
+  }
+
+  /** In the middle of a step diffusers adds the noise of its end. */
+  protected override nextLevel(): { alpha: number; sigma: number } {
+    return { alpha: 1, sigma: this.sigmas[(this.stepIndex + 1) >> 1] };
   }
 
   protected override currentSigma(): number {

@@ -58,6 +58,10 @@ export abstract class SolverScheduler extends Scheduler {
     return timesteps;
   }
 
+  protected override nextLevel(): Level {
+    return this.levels[this.stepIndex];
+  }
+
   protected override maxSteps(): number {
     return this.config.numTrainTimesteps - 1;
   }

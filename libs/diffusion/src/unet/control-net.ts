@@ -1,16 +1,22 @@
 import { Tensor } from 'onnxruntime-node';
-import { RequestError } from '../errors';
+import type { UNet2DConditionConfig } from '../architectures/unet-2d-condition-model';
+import { cures, ModelFolderError, RequestError } from '../errors';
 import type { ControlFolder } from '../families/control-folder';
 import type { ModelFolder } from '../families/model-folder';
 import { controlGraphOf } from '../pipelines/model-graphs';
+import { noAdapters } from '../pipelines/row-adapters';
+import { isGraphFault } from '../sessions/graph-fault';
 import { type GraphSession, type LoadOptions, ModelSession, type Tensors } from '../sessions/model-session';
-import type { LatentShape } from '../tensor/planes';
+import { areFinite, type LatentShape, notFinite } from '../tensor/planes';
 import { packed, type RowControl, type UnetRow } from './unet-row';
 
 /** A row as the U-Net sees it, and what it follows. */
 export interface ControlledRow extends Pick<RowControl, 'map' | 'scale'> {
   row: UnetRow;
 }
+
+/** Edge of the latents that it is tried with, as a model is. */
+const trialEdge = 8;
 
 /** A loaded ControlNet: it gives what a U-Net adds to its way down. It may guide every model that it fits. */
 export class ControlNet {
@@ -27,8 +33,42 @@ export class ControlNet {
   static async open(folder: ControlFolder, model: ModelFolder, options: LoadOptions): Promise<ControlNet> {
     const problem = problemOfFit(folder, model);
     if (problem !== undefined) throw new RequestError(problem);
-    const graph = controlGraphOf(folder, folder.config ?? model.unet, options.device);
-    return new ControlNet(folder, await ModelSession.open(graph, options));
+    return ControlNet.openWith(folder, folder.config ?? model.unet, options);
+  }
+
+  /**
+   * Loads it without a model, calls it once on a small input, and lets it go.
+   * @throws ModelFolderError if it cannot be used
+   */
+  static async tryOut(folder: ControlFolder, options: LoadOptions): Promise<void> {
+    const config = folder.config ?? folder.family.unet(new Map([['unet', folder.tensors]]));
+    const net = await ControlNet.openWith(folder, config, options);
+    try {
+      const length = (input: string, axis: number): number =>
+        Number(net.session.inputs.find(({ name }) => name === input)?.shape[axis] ?? 0);
+      const shape: LatentShape = [length('sample', 1), trialEdge, trialEdge];
+      const blank = (size: number): Float32Array => new Float32Array(size);
+      const row = { timestep: 1, guidanceScale: 1, adapters: noAdapters, timeIds: [64, 64, 0, 0, 64, 64] };
+      const own = { sample: blank(shape[0] * trialEdge ** 2), embedding: blank(77 * net.width) };
+      const pooled = blank(length('text_embeds', 1));
+      const map = blank(3 * (trialEdge * net.scaleFactor) ** 2);
+      const given = await net.residuals([{ row: { ...row, ...own, pooled }, map, scale: 1 }], shape);
+      const isFinite = Object.values(given).every(({ data }) => areFinite(data as Float32Array));
+      if (!isFinite) throw new ModelFolderError(folder.file, notFinite, cures.otherWeights);
+    } catch (error) {
+      if (!isGraphFault(error)) throw error;
+      throw new ModelFolderError(folder.file, `cannot be run: ${(error as Error).message}`, cures.installAgain);
+    } finally {
+      await net.release();
+    }
+  }
+
+  private static async openWith(
+    folder: ControlFolder,
+    config: UNet2DConditionConfig,
+    options: LoadOptions,
+  ): Promise<ControlNet> {
+    return new ControlNet(folder, await ModelSession.open(controlGraphOf(folder, config, options.device), options));
   }
 
   get spent(): GraphSession['spent'] {

@@ -1,0 +1,80 @@
+import { RequestError } from '../errors';
+import type { ModelFolder } from '../families/model-folder';
+import type { ModelFacts } from './model-facts';
+import { skippedSteps } from './starting-picture';
+import type { ControlUse, TextToImageRequest } from './text-to-image-request';
+
+const mostControls = 3;
+
+/** @throws RequestError naming the value and what is accepted */
+export function checkRequest(
+  request: TextToImageRequest,
+  { vaeScaleFactor }: Pick<ModelFacts, 'vaeScaleFactor'>,
+  folder: ModelFolder,
+): void {
+  const { width, height, numInferenceSteps, guidanceScale, seeds, control = [] } = request;
+  for (const [name, size] of Object.entries({ width, height }))
+    if (!Number.isInteger(size) || size <= 0 || size % vaeScaleFactor !== 0)
+      throw new RequestError(`The ${name} is ${size}; this model draws multiples of ${vaeScaleFactor} pixels.`);
+  if (!Number.isInteger(numInferenceSteps) || numInferenceSteps < 1)
+    throw new RequestError(`The number of steps is ${numInferenceSteps}; at least 1 is needed.`);
+  if (!Number.isFinite(guidanceScale))
+    throw new RequestError(`The guidance scale is ${guidanceScale}; a number is needed.`);
+  if (seeds.length === 0) throw new RequestError('There are no seeds; one is needed for each image.');
+  checkPicture(request, folder);
+  if (control.length > mostControls)
+    throw new RequestError(`There are ${control.length} ControlNets; at most ${mostControls} can be used at once.`);
+  for (const use of control) checkControl(use, request, vaeScaleFactor, folder);
+}
+
+function checkPicture(request: TextToImageRequest, { kind }: ModelFolder): void {
+  const { image, mask, strength = 1, imageGuidanceScale = 1, numInferenceSteps: steps } = request;
+  if (kind === 'inpainting' && !(image && mask))
+    throw new RequestError(
+      `This model is for inpainting: it needs a picture and a mask, and draws nothing from ${image ? 'a picture' : 'text'} alone.`,
+    );
+  if (kind === 'instruct-pix2pix' && !image)
+    throw new RequestError('This model changes pictures: it needs one, and draws nothing from text alone.');
+  if (kind === 'instruct-pix2pix' && mask)
+    throw new RequestError('This model changes whole pictures, and takes no mask.');
+  if (mask && !image) throw new RequestError('There is a mask, and no picture that it is for.');
+  if (image) checkSize('picture', image, image.data.length / 3, request);
+  if (mask) checkSize('mask', mask, mask.values.length, request);
+  if (!(strength > 0 && strength <= 1))
+    throw new RequestError(`The strength is ${strength}; it is above 0 and at most 1.`);
+  if (kind !== 'instruct-pix2pix' && skippedSteps(request) === steps)
+    throw new RequestError(
+      `A strength of ${strength} draws none of ${steps} steps; it takes at least ${Math.ceil(100 / steps) / 100}.`,
+    );
+  if (!Number.isFinite(imageGuidanceScale))
+    throw new RequestError(`The image guidance scale is ${imageGuidanceScale}; a number is needed.`);
+}
+
+function checkControl(
+  { controlNet, image, scale, start, end }: ControlUse,
+  request: TextToImageRequest,
+  vaeScaleFactor: number,
+  folder: ModelFolder,
+): void {
+  const problem = controlNet.problemFor(folder);
+  if (problem !== undefined) throw new RequestError(problem);
+  if (controlNet.scaleFactor !== vaeScaleFactor)
+    throw new RequestError(
+      `This ControlNet takes maps of ${controlNet.scaleFactor} pixels for each of the latents, and the model draws ${vaeScaleFactor}.`,
+    );
+  checkSize('map of a ControlNet', image, image.data.length / 3, request);
+  if (!Number.isFinite(scale)) throw new RequestError(`The scale of a ControlNet is ${scale}; a number is needed.`);
+  if (!(start >= 0 && start < end && end <= 1))
+    throw new RequestError(`A ControlNet is used from ${start} to ${end}; both are from 0 to 1, the first is less.`);
+}
+
+/** A picture is scaled by whoever takes it in. */
+function checkSize(
+  name: string,
+  size: { width: number; height: number },
+  pixels: number,
+  { width, height }: TextToImageRequest,
+): void {
+  if (size.width !== width || size.height !== height || pixels !== width * height)
+    throw new RequestError(`The ${name} is of ${size.width} x ${size.height} pixels, and not of ${width} x ${height}.`);
+}

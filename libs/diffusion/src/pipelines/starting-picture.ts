@@ -1,0 +1,128 @@
+/**
+ * The picture that a request starts from. Source: `prepare_latents` and `prepare_mask_latents` of diffusers'
+ * StableDiffusionImg2ImgPipeline, StableDiffusionInpaintPipeline, StableDiffusionInstructPix2PixPipeline and those of XL.
+ * The order of the generator's draws is theirs.
+ */
+import type { ModelKind } from '../families/family';
+import type { Generator } from '../random/generator';
+import type { Scheduler } from '../schedulers/scheduler';
+import { type LatentShape, type RgbImage, toPlanes } from '../tensor/planes';
+import { type LatentDistribution, sampleLatents, type VaeEncoder } from '../vae/vae-encoder';
+import type { Mask, TextToImageRequest } from './text-to-image-request';
+
+/** From this value on a pixel of a mask is repainted. */
+const repainted = 128;
+
+const defaultStrength = 0.8;
+
+/** A picture to start from, encoded: what the pictures of a request have in common. */
+export interface StartingPicture {
+  image: LatentDistribution;
+  /** For a model of kind `inpainting`: the picture with grey in place of what is repainted. */
+  masked?: LatentDistribution;
+  /** [height, width] of the latents: 1 where it is repainted, else 0. */
+  mask?: Float32Array;
+}
+
+/** What of a picture stays as it was given, in latents. */
+export interface KeptLatents {
+  image: Float32Array;
+  noise: Float32Array;
+  /** [height, width]: 1 where it is repainted. */
+  mask: Float32Array;
+}
+
+/** What one picture begins with. */
+export interface Beginning {
+  latents: Float32Array;
+  /** For each row of the picture: channels behind the latents'. */
+  furtherChannels?: readonly Float32Array[];
+  kept?: KeptLatents;
+}
+
+/** Steps that a request leaves out: those before the share that its strength draws. */
+export function skippedSteps({ image, numInferenceSteps, strength = defaultStrength }: TextToImageRequest): number {
+  if (!image) return 0;
+  return Math.max(numInferenceSteps - Math.min(Math.trunc(numInferenceSteps * strength), numInferenceSteps), 0);
+}
+
+/** Encodes what a request starts from. @param scaleFactor pixels of the picture's edge for one of the latents' edge */
+export async function encodeStart(
+  image: RgbImage,
+  mask: Mask | undefined,
+  kind: ModelKind,
+  encoder: VaeEncoder,
+  scaleFactor: number,
+): Promise<StartingPicture> {
+  const encoded = await encoder.encode(image);
+  if (!mask) return { image: encoded };
+  const found: StartingPicture = { image: encoded, mask: maskOfLatents(mask, encoded.shape, scaleFactor) };
+  if (kind !== 'inpainting') return found;
+  const { width, height } = image;
+  const planes = toPlanes(image, (byte) => Math.fround(byte / 255) * 2 - 1);
+  const left = planes.map((value, i) => (mask.values[i % (width * height)] < repainted ? value : 0));
+  return { ...found, masked: await encoder.encodePlanes(left, width, height) };
+}
+
+/** The mask at the positions of the latents: that of the first pixel of each. */
+function maskOfLatents({ values, width }: Mask, [, rows, columns]: LatentShape, scaleFactor: number): Float32Array {
+  const at = (i: number): number => (Math.floor(i / columns) * width + (i % columns)) * scaleFactor;
+  return Float32Array.from({ length: rows * columns }, (_, i) => (values[at(i)] < repainted ? 0 : 1));
+}
+
+/**
+ * What a picture begins with.
+ * @param scheduler its steps are set; those before the request's strength are left out here
+ * @param factor of the latents, undone for a model that changes pictures: it knows them unscaled
+ */
+export function beginningOf(
+  request: TextToImageRequest,
+  kind: ModelKind,
+  start: StartingPicture | undefined,
+  size: number,
+  scheduler: Scheduler,
+  generator: Generator,
+  factor: number,
+): Beginning {
+  const fromNoise = (noise: Float32Array) => noise.map((value) => value * scheduler.initNoiseSigma);
+  if (!start) return { latents: fromNoise(generator.randn(size)) };
+  if (kind === 'instruct-pix2pix') {
+    const image = start.image.mean.map((value) => value / factor);
+    // Rows of the prompt, of the picture without it, and of neither.
+    const furtherChannels = [image, image, new Float32Array(size)];
+    return { latents: fromNoise(generator.randn(size)), furtherChannels };
+  }
+  const isWhole = start.mask !== undefined && request.strength === 1;
+  const isInpainting = kind === 'inpainting';
+  const image = isInpainting && isWhole ? undefined : sampleLatents(start.image, generator);
+  const noise = generator.randn(size);
+  scheduler.beginAt(skippedSteps(request));
+  const latents = isWhole ? fromNoise(noise) : scheduler.addNoise(image!, noise);
+  if (!start.mask) return { latents };
+  // diffusers encodes what the mask leaves in any case, and draws noise for it.
+  const masked = sampleLatents(start.masked ?? start.image, generator);
+  if (!isInpainting) return { latents, kept: { image: image!, noise, mask: start.mask } };
+  const further = new Float32Array(start.mask.length + masked.length);
+  further.set(start.mask);
+  further.set(masked, start.mask.length);
+  return { latents, furtherChannels: [further, further] };
+}
+
+/** Puts what is kept back into latents, with as much noise as the next step expects, or none after the last one. */
+export function keep(
+  { image, noise, mask }: KeptLatents,
+  latents: Float32Array,
+  scheduler: Scheduler | undefined,
+): Float32Array {
+  const original = scheduler ? scheduler.addNoise(image, noise) : image;
+  return latents.map((value, i) => (mask[i % mask.length] === 1 ? value : original[i]));
+}
+
+/** A decoded picture with what is kept in place of its own pixels; a grey of the mask mixes both. */
+export function overlaid(image: RgbImage, original: RgbImage, { values }: Mask): RgbImage {
+  const data = image.data.map((byte, i) => {
+    const share = values[Math.floor(i / 3)] / 255;
+    return Math.round(original.data[i] + (byte - original.data[i]) * share);
+  });
+  return { ...image, data };
+}
