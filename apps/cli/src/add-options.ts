@@ -8,6 +8,7 @@ A source is one of
   ./folder                                         a folder of diffusers, or an ONNX export
   owner/name, owner/name@revision                  a repository of the Hugging Face hub with such a folder
   owner/name/file.safetensors                      a checkpoint there; the web address of either will do too
+and with --kind control a ControlNet, as a folder of diffusers or one .safetensors file.
 
 Some repositories, with what is downloaded of them:
   stable-diffusion-v1-5/stable-diffusion-v1-5      --as sd1.5      2.1 GB  CreativeML OpenRAIL-M
@@ -48,6 +49,11 @@ export const defaultOptions: readonly Option[] = [
     'sample',
   ]),
 ];
+
+/** What is installed: a ControlNet guides models of its family. */
+export const kindOption = new Option('--kind <kind>', 'what it is: "control" for a ControlNet')
+  .choices(['model', 'control'])
+  .default('model');
 
 /** The options as a model's `darkroom.json` has them; undefined if none was given. */
 export function defaultsOf({ clipSkip, prediction, ...given }: GivenDefaults): ModelDefaults | undefined {

@@ -1,4 +1,5 @@
-import { OutOfMemoryError, StableDiffusionPipeline } from '@app/diffusion';
+import { ControlNet, OutOfMemoryError, StableDiffusionPipeline } from '@app/diffusion';
+import { findControlFolder } from '@app/diffusion/files';
 import { type InstalledModel, problemOfKind, problemOfOwnScheduler } from '@app/model-store';
 
 /** What `GET /v1/models` shows as `problem`, as far as it can be told without the workers. */
@@ -39,8 +40,10 @@ export function notesOn(model: InstalledModel): string[] {
  */
 export async function tryModel(folder: string, signal: AbortSignal): Promise<string | undefined> {
   try {
-    const pipeline = await StableDiffusionPipeline.load(folder, { device: 'cpu', spinUs: 0, signal });
-    await pipeline.release();
+    const options = { device: 'cpu', spinUs: 0, signal } as const;
+    const control = await findControlFolder(folder);
+    if (control) await ControlNet.tryOut(control, options);
+    else await (await StableDiffusionPipeline.load(folder, options)).release();
     return undefined;
   } catch (error) {
     if (error instanceof OutOfMemoryError)

@@ -13,7 +13,7 @@ import { ProgressLine, type ProgressOutput } from './progress-line';
 import { ConfigError, loadConfig } from '@app/config';
 import { cures, inOneLine } from '@app/diffusion/files';
 import { Command, CommanderError } from 'commander';
-import { defaultOptions, defaultsOf, type GivenDefaults, knownModels } from './add-options';
+import { defaultOptions, kindOption, defaultsOf, type GivenDefaults, knownModels } from './add-options';
 import { modelFacts, modelProblem, notesOn, tryModel } from './model-report';
 import { textTable } from './text-table';
 
@@ -105,7 +105,14 @@ function defineList(models: Command, session: Session): void {
 }
 
 /** What the command line of `add` says. */
-type AddArguments = { as: string; vae?: string; revision?: string; trial: boolean; json?: true } & GivenDefaults;
+type AddArguments = GivenDefaults & {
+  as: string;
+  kind: 'model' | 'control';
+  vae?: string;
+  revision?: string;
+  trial: boolean;
+  json?: true;
+};
 
 function defineAdd(models: Command, { store, calledFrom, progress, watched, print }: Session): void {
   const add = models
@@ -113,20 +120,28 @@ function defineAdd(models: Command, { store, calledFrom, progress, watched, prin
     .description('install a model: a .safetensors file, a folder, or a repository of the Hugging Face hub')
     .argument('<source>', 'a path, or owner/name or owner/name@revision')
     .requiredOption('--as <name>', 'name to install under, such as sd1.5 or sd2.1')
+    .addOption(kindOption)
     .option('--vae <file>', 'a .safetensors file with the autoencoder to use in place of its own')
     .option('--revision <revision>', 'branch, tag or commit of the repository')
     .option('--no-trial', 'do not load it on this machine first, which takes as much memory as drawing with it')
     .option('--json', 'as JSON')
     .addHelpText('after', knownModels)
     .action(async (source: string, options: AddArguments) => {
-      const { as, vae, revision, trial, json, ...given } = options;
+      const { as, kind, vae, revision, trial, json, ...given } = options;
       const defaults = defaultsOf(given);
       let untried: string | undefined;
       const tryOut = async (folder: string, stop: AbortSignal): Promise<void> => {
         untried = await tryModel(folder, stop);
       };
       const adding = store.add(source, {
-        ...{ as, from: calledFrom, ...(vae && { vae }), ...(revision && { revision }), ...(defaults && { defaults }) },
+        ...{
+          as,
+          isControl: kind === 'control',
+          from: calledFrom,
+          ...(vae && { vae }),
+          ...(revision && { revision }),
+          ...(defaults && { defaults }),
+        },
         ...watched,
         ...(trial && { tryOut }),
       });

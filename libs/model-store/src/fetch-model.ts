@@ -12,6 +12,8 @@ import { type PlacedFiles, placeFiles, type Watched } from './place-files';
 /** What fetching a model needs beside its source. */
 interface FetchOptions extends Watched {
   hub: HubOptions;
+  /** Whether the source is to be a ControlNet. */
+  isControl: boolean;
   signal: AbortSignal;
 }
 
@@ -24,13 +26,13 @@ export async function fetchModel(
   source: ModelSource,
   vae: string | undefined,
   part: string,
-  { hub, ...watched }: FetchOptions,
+  { hub, isControl, ...watched }: FetchOptions,
 ): Promise<PlacedFiles & { origin: string }> {
   const beside = new Map(vae === undefined ? [] : [[vaeFile, vae]]);
   if (source.kind === 'hub') {
     await explainDiskErrors(mkdir(part, { recursive: true }));
     for (const path of [vaeFile, defaultsFile]) await rm(join(part, path), { force: true });
-    const { commit, files } = await downloadModel(new HubClient(hub), source, part, watched.onProgress, watched.signal);
+    const { commit, files } = await downloadModel(new HubClient(hub), source, part, isControl, watched);
     await removeOthers(part, [...files.keys()]);
     const placed = await placeFiles(beside, part, watched);
     const { repository, file } = source;
@@ -38,7 +40,7 @@ export async function fetchModel(
     return { origin, files: new Map([...files, ...placed.files]), isLinked: false };
   }
   const files = new Map([...(await filesOf(source)), ...beside]);
-  await checkSource(files);
+  await checkSource(files, isControl);
   await rm(part, { recursive: true, force: true });
   await explainDiskErrors(mkdir(part));
   try {

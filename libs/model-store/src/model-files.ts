@@ -52,7 +52,7 @@ export function selectModelFiles(source: readonly string[], prefers: keyof typeo
       found.push(...files.map(({ from, to }) => ({ from: `${part}/${from}`, to: `${part}/${to}` })));
       if (fault !== undefined) faults.push(fault);
     }
-  else found.push(...checkpointIn(paths));
+  else found.push(...(barePartIn(paths, variants[prefers]) ?? checkpointIn(paths)));
   if (faults.length > 0) throw new ModelStoreError('InvalidModel', faults.join('\n'));
   return found.map(({ from, to }) => ({ from: placed.get(from)!, to })).sort((a, b) => (a.to < b.to ? -1 : 1));
 }
@@ -60,8 +60,16 @@ export function selectModelFiles(source: readonly string[], prefers: keyof typeo
 /** Parts that have a folder, in diffusers and in exports. */
 const parts = ['unet', 'text_encoder', 'text_encoder_2', 'vae', 'vae_decoder', 'vae_encoder'];
 const usableUnet = /^unet\/[^/]+\.(onnx|safetensors)$/;
+const bareWeights = /^diffusion_pytorch_model.*\.safetensors$/;
 const unmoved = (path: string): ModelFile => ({ from: path, to: path });
 const isCheckpoint = (path: string): boolean => /^[^/.][^/]*\.safetensors$/.test(path) && path !== vaeFile;
+
+/** The files of a part that lies at the root: a ControlNet of diffusers. */
+function barePartIn(paths: readonly string[], precisions: readonly string[]): ModelFile[] | undefined {
+  const inside = paths.filter((path) => !path.includes('/'));
+  if (!inside.includes('config.json') || !inside.some((path) => bareWeights.test(path))) return undefined;
+  return selectPart('', inside, precisions).files;
+}
 
 function checkpointIn(paths: readonly string[]): ModelFile[] {
   const found = paths.filter(isCheckpoint);

@@ -3,12 +3,15 @@ import { mkdir, mkdtemp, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative, sep } from 'node:path';
 import {
+  type ControlFolder,
   cures,
   entriesBelow,
   type FamilyName,
+  findControlFolder,
   isNoFile,
   isSpecial,
   type ModelDefaults,
+  type ModelFolder,
   type ModelKind,
   problemsOfSchedulers,
   readModelFolder,
@@ -20,11 +23,12 @@ import { explainRefusal, ModelStoreError } from './model-store-error';
 /** What a model is, from its files. */
 export interface ModelFacts {
   family: FamilyName;
-  kind: ModelKind;
-  /** Edge in pixels of the square pictures that it was trained on. */
+  /** What it draws from; a ControlNet guides models of its family and draws nothing by itself. */
+  kind: ModelKind | 'control';
+  /** Edge in pixels of the square pictures that it was trained on; of a ControlNet, that its family was. */
   nativeSize: number;
-  /** diffusers' class of its own scheduler. */
-  scheduler: string;
+  /** diffusers' class of its own scheduler; a ControlNet has none. */
+  scheduler?: string;
   /** Requests for schedulers without a problem can be drawn. */
   schedulerProblems: SchedulerProblems;
   /** What it is drawn with where a request does not say. */
@@ -69,7 +73,7 @@ export async function findFilesIn(folder: string): Promise<FoundFile[]> {
 }
 
 /** Counts the changes of what {@link readLayout} tells and refuses, so that folders which passed before are read again. */
-export const layoutRules = 5;
+export const layoutRules = 6;
 
 /**
  * Reads what a model is, of its weights only the headers.
@@ -78,8 +82,10 @@ export const layoutRules = 5;
 export async function readLayout(folder: string): Promise<ModelLayout> {
   const found = await findFilesIn(folder);
   return explainRefusal(folder, async () => {
-    const model = await readModelFolder(folder);
-    const tensors = [...model.tensors.values()].flatMap((part) => [...part.values()]);
+    const control = await findControlFolder(folder);
+    const model = control ?? (await readModelFolder(folder));
+    const parts = 'kind' in model ? [...model.tensors.values()] : [model.tensors];
+    const tensors = parts.flatMap((part) => [...part.values()]);
     const weights = new Set(tensors.map(({ file }) => relative(folder, file).replaceAll(sep, '/')));
     const outside = [...weights].find((path) => !isSafePath(path));
     if (outside !== undefined)
@@ -87,14 +93,22 @@ export async function readLayout(folder: string): Promise<ModelLayout> {
     const isNeeded = (path: string): boolean =>
       !besideParts.includes(path) && (/\.(json|txt|onnx)$/.test(path) || weights.has(path));
     const files = new Set([...found.map(({ from }) => from).filter(isNeeded), ...weights]);
-    const { family, kind, nativeSize, schedulerJson, defaults } = model;
-    const schedulerProblems = problemsOfSchedulers(model);
-    const scheduler = String(schedulerJson._class_name);
-    return {
-      files: [...files].sort(),
-      facts: { family: family.name, kind, nativeSize, scheduler, schedulerProblems, defaults },
-    };
+    return { files: [...files].sort(), facts: 'kind' in model ? factsOf(model) : factsOfControl(model) };
   });
+}
+
+function factsOf(model: ModelFolder): ModelFacts {
+  const { family, kind, nativeSize, schedulerJson, defaults } = model;
+  const schedulerProblems = problemsOfSchedulers(model);
+  return {
+    ...{ family: family.name, kind, nativeSize, schedulerProblems, defaults },
+    scheduler: String(schedulerJson._class_name),
+  };
+}
+
+function factsOfControl({ family }: ControlFolder): ModelFacts {
+  const { name, nativeSize } = family;
+  return { family: name, kind: 'control', nativeSize, schedulerProblems: { named: {} }, defaults: {} };
 }
 
 /**
@@ -103,15 +117,37 @@ export async function readLayout(folder: string): Promise<ModelLayout> {
  * @param files absolute path of each, by its path in the model
  * @throws ModelStoreError `InvalidModel`
  */
-export async function checkSource(files: ReadonlyMap<string, string>): Promise<void> {
+export async function checkSource(files: ReadonlyMap<string, string>, isControl: boolean): Promise<void> {
   const links = await mkdtemp(join(tmpdir(), 'darkroom-model-')).catch(() => undefined);
   if (links === undefined) return;
   try {
-    if (await areLinked(files, links)) await readLayout(links);
+    if (await areLinked(files, links)) await checkKind(links, isControl);
   } finally {
     await rm(links, { recursive: true, force: true });
   }
 }
+
+/**
+ * Reads what a folder is, and refuses a ControlNet that was not asked for, or something else in its place.
+ * @throws ModelStoreError `InvalidModel`
+ */
+export async function checkKind(folder: string, isControl: boolean): Promise<ModelLayout> {
+  const layout = await readLayout(folder);
+  if ((layout.facts.kind === 'control') === isControl) return layout;
+  const weights = layout.files.find((path) => path.endsWith('.safetensors')) ?? layout.files[0];
+  if (!isControl) throw isControlNet(weights);
+  throw new ModelStoreError(
+    'InvalidModel',
+    `${weights} is of a model to draw with, and no ControlNet. ${cures.asModel}`,
+  );
+}
+
+/** @param file by which that is known */
+export const isControlNet = (file: string): ModelStoreError =>
+  new ModelStoreError(
+    'InvalidModel',
+    `${file} is a ControlNet, which guides a model and draws nothing by itself. ${cures.asControl}`,
+  );
 
 async function areLinked(files: ReadonlyMap<string, string>, links: string): Promise<boolean> {
   try {

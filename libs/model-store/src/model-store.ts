@@ -7,7 +7,7 @@ import { withModelLock } from './lock-model';
 import { manifestPath, ModelCatalog } from './model-catalog';
 import { checkDefaults, writeDefaults } from './model-defaults';
 import { besideParts } from './model-files';
-import { listFolder, type ModelFacts, readLayout } from './model-layout';
+import { checkKind, listFolder, type ModelFacts } from './model-layout';
 import { checkModelName, explainPassedOver, isModelName, namesIn } from './model-names';
 import type { ModelProgress } from './model-progress';
 import { checkpointAt, parseModelSource } from './model-source';
@@ -39,6 +39,8 @@ interface AddOptions {
   as: string;
   /** Path of a safetensors file with the autoencoder that it gets in place of its own. */
   vae?: string;
+  /** Whether it is a ControlNet; a source of the other kind is refused. */
+  isControl?: boolean;
   /** Written into its `darkroom.json`, over what the source says. */
   defaults?: ModelDefaults;
   /** Where relative paths begin; the working directory when none is given. */
@@ -106,10 +108,11 @@ export class ModelStore {
    */
   async add(
     source: string,
-    { as: name, vae, from, revision, defaults, tryOut, onProgress, signal }: AddOptions,
+    { as: name, vae, isControl = false, from, revision, defaults, tryOut, onProgress, signal }: AddOptions,
   ): Promise<InstalledModel & { isLinked: boolean }> {
     checkModelName(name);
     checkDefaults(defaults);
+    if (isControl && (vae !== undefined || defaults)) throw new ModelStoreError('InvalidDefaults', notOfControl);
     const parsed = await parseModelSource(source, revision, from);
     const vaePath = vae === undefined ? undefined : await checkpointAt(vae, from);
     const folder = join(this.modelsDir, name);
@@ -118,10 +121,11 @@ export class ModelStore {
     await withModelLock(this.modelsDir, name, signal, async (stop) => {
       if (await exists(folder))
         throw new ModelStoreError('ModelExists', `${name} is installed already; remove it first to replace it.`);
-      const fetched = await fetchModel(parsed, vaePath, part, { hub: this.hub, onProgress, signal: stop });
+      const watched = { onProgress, signal: stop };
+      const fetched = await fetchModel(parsed, vaePath, part, { hub: this.hub, isControl, ...watched });
       ({ isLinked } = fetched);
       if (defaults) await explainRefusal(part, () => writeDefaults(part, defaults));
-      const layout = await readLayout(part);
+      const layout = await checkKind(part, isControl);
       const wanted = new Set([...layout.files, ...besideParts]);
       for (const path of await listFolder(part)) if (!wanted.has(path)) await rm(join(part, path));
       // What was linked is not read yet, and reading it takes as long as trying the model.
@@ -176,6 +180,8 @@ export class ModelStore {
     throw notInstalled(name);
   }
 }
+
+const notOfControl = 'A ControlNet has no autoencoder and no defaults: these are of the models that it guides.';
 
 const notInstalled = (name: string): ModelStoreError =>
   new ModelStoreError('ModelNotInstalled', `There is no model ${name} here; "models list" shows what there is.`);

@@ -1119,7 +1119,7 @@ export interface components {
          * @description What it draws from: a text, or a picture too: `image` and `mask` for inpainting, `image` for instruct-pix2pix; null for a model that cannot be read.
          * @enum {string}
          */
-        ModelKind: "text-to-image" | "inpainting" | "instruct-pix2pix";
+        ModelKind: "text-to-image" | "inpainting" | "instruct-pix2pix" | "control";
         ModelDefaults: {
             /**
              * @description From the model's darkroom.json, else 7.5.

@@ -24,7 +24,7 @@ export class ModelDefaultsDto {
 }
 
 const modelFamilies = ['sd1', 'sd2', 'sdxl'] as const;
-const modelKinds = ['text-to-image', 'inpainting', 'instruct-pix2pix'] as const;
+const modelKinds = ['text-to-image', 'inpainting', 'instruct-pix2pix', 'control'] as const;
 
 /** An installed model. */
 export class ModelDto {

@@ -1,11 +1,13 @@
-import { type ModelProgress, ProgressMeter } from '../model-progress';
+import { ProgressMeter } from '../model-progress';
 import type { HubClient } from './hub-client';
 import type { HubFile, HubListing } from './hub-listing';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { readModelIndex } from '@app/diffusion/files';
+import { describesControlNet, readModelIndex } from '@app/diffusion/files';
 import { checkDiskSpace, explainRefusal, ModelStoreError } from '../model-store-error';
 import { checkpointFile, selectModelFiles } from '../model-files';
+import { isControlNet } from '../model-layout';
+import type { Watched } from '../place-files';
 import { FileDownload, incompletePath } from './file-download';
 
 /** A repository of the hub at a revision: a branch, a tag or a commit. */
@@ -27,8 +29,8 @@ export async function downloadModel(
   client: HubClient,
   source: HubSource,
   folder: string,
-  onProgress: ((progress: ModelProgress) => void) | undefined,
-  signal: AbortSignal,
+  isControl: boolean,
+  { onProgress, signal }: Watched & { signal: AbortSignal },
 ): Promise<{ commit: string; files: Map<string, string> }> {
   const { repository, file: checkpoint } = source;
   const listing = await listingOf(client, source, signal);
@@ -54,9 +56,10 @@ export async function downloadModel(
     meter.finish(to);
   };
   // It says what the repository is, before gigabytes of something else are fetched.
-  const isIndex = ({ to }: (typeof chosen)[number]): boolean => to === 'model_index.json';
+  const isIndex = ({ to }: (typeof chosen)[number]): boolean => to === 'model_index.json' || to === 'config.json';
   for (const index of chosen.filter(isIndex)) await download(index, signal);
   await explainRefusal(folder, () => readModelIndex(folder));
+  if (!isControl && (await describesControlNet(folder))) throw isControlNet('config.json');
   const rest = chosen.filter((one) => !isIndex(one));
   await forEachConcurrently(rest, client.options.concurrency, signal, download);
   return { commit: listing.commit, files };
