@@ -10,16 +10,18 @@ export interface TrainingDefaults {
   /** Texts of pictures that the model draws itself, to be shown beside those it is trained with. */
   prior_prompts?: string[];
   prior_share?: number;
+  /** Bound of the loss's weight by signal and noise; 0 is none. */
+  min_snr_gamma?: number;
 }
 
 const isInteger =
   (min: number, max: number, multipleOf = 1) =>
   (value: unknown): boolean =>
     Number.isInteger(value) && Number(value) >= min && Number(value) <= max && Number(value) % multipleOf === 0;
-const isBetween =
-  (above: number, max: number) =>
+const isFrom0To =
+  (max: number) =>
   (value: unknown): boolean =>
-    typeof value === 'number' && value > above && value <= max;
+    typeof value === 'number' && value >= 0 && value <= max;
 
 /** Each prior picture is drawn before the first step. */
 const [mostPrompts, longestPrompt] = [200, 500];
@@ -34,11 +36,15 @@ const rules: Record<keyof TrainingDefaults, [(value: unknown) => boolean, string
   steps: [isInteger(50, 5000), 'steps that are no integer from 50 to 5000'],
   rank: [isInteger(1, 128), 'a rank that is no integer from 1 to 128'],
   layers: [(value) => value === 'attention' || value === 'all', 'layers that are neither "attention" nor "all"'],
-  learning_rate: [isBetween(0, 1), 'a learning_rate that is no number above 0 and up to 1'],
+  learning_rate: [
+    (value) => isFrom0To(1)(value) && value !== 0,
+    'a learning_rate that is no number above 0 and up to 1',
+  ],
   batch: [isInteger(1, 64), 'a batch that is no integer from 1 to 64'],
   size: [isInteger(256, 2048, 64), 'a size that is no multiple of 64 from 256 to 2048'],
   prior_prompts: [isPrompts, `prior_prompts that are no list of up to ${mostPrompts} texts`],
-  prior_share: [isBetween(-1e-9, 1), 'a prior_share that is no number from 0 to 1'],
+  prior_share: [isFrom0To(1), 'a prior_share that is no number from 0 to 1'],
+  min_snr_gamma: [isFrom0To(100), 'a min_snr_gamma that is no number from 0 to 100'],
 };
 
 /** What is wrong with the defaults of a training, each fault as the end of a sentence. */

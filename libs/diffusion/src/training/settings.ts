@@ -48,17 +48,12 @@ export function trainingSettings(
   pictures: number,
   given: Partial<TrainingSettings>,
 ): TrainingSettings {
-  const {
-    learning_rate: learningRate,
-    prior_prompts: priorPrompts,
-    prior_share: priorShare,
-    ...same
-  } = defaults.training ?? {};
-  const said: Partial<TrainingSettings> = defined({
-    ...same,
-    ...defined({ learningRate, priorPrompts, priorShare }),
-    ...defined(given),
-  });
+  const { steps: usual, rank, layers, batch, size, ...named } = defaults.training ?? {};
+  const ofModel: Partial<TrainingSettings> = {
+    ...{ steps: usual, rank, layers, batch, size, learningRate: named.learning_rate },
+    ...{ priorPrompts: named.prior_prompts, priorShare: named.prior_share, minSnrGamma: named.min_snr_gamma },
+  };
+  const said = { ...defined(ofModel), ...defined(given) };
   const steps = said.steps ?? Math.min(mostSteps, Math.max(fewestSteps, stepsOfPicture * pictures));
   return {
     steps,
