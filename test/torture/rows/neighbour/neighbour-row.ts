@@ -35,6 +35,8 @@ export interface Attack {
   lastsMs?: number;
   /** A check of this scenario only, at the end; returns what is wrong. */
   check?: () => Promise<string[]>;
+  /** Records may fail with such an error. */
+  mayFail?: RegExp;
   notes?: Outcome['notes'];
 }
 
@@ -85,7 +87,11 @@ export function neighbourRow({ name, title, env = {}, sandbox, before, prepare }
         return { ...(await audit(site, { notes })), problems: [...problems, 'the api is silent after it'] };
       }
       problems.push(...((await attack.check?.()) ?? []), ...(await endWell(site, api)));
-      return audit(site, { problems, notes: { ...notes, ...attack.notes } });
+      return audit(site, {
+        problems,
+        notes: { ...notes, ...attack.notes },
+        ...(attack.mayFail && { mayFail: attack.mayFail }),
+      });
     },
   };
 }

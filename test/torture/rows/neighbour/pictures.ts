@@ -65,6 +65,7 @@ export const pictures = neighbourRow({
           },
         },
       ],
+      mayFail: /^The picture in `image` /,
       check: async () => {
         notes['uploads end with'] = [...ends].map(([end, count]) => `${count} x ${end}`).join(', ');
         const left = await leftAfterADay(site);
