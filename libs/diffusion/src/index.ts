@@ -29,8 +29,22 @@ export type { ControlUse, Mask, TextToImageRequest } from './pipelines/text-to-i
 export { Trajectory } from './pipelines/trajectory';
 export { SafetensorsError } from './safetensors/safetensors-header';
 export { type SchedulerName, schedulerNames } from './schedulers';
-export { defaultSpinUs, type Device, executionProviders, gpuIndex, providerOf, spinning } from './sessions/device';
-export { asOutOfMemory, type LoadOptions, ModelSession, type Tensors } from './sessions/model-session';
+export {
+  defaultSpinUs,
+  type Device,
+  executionProviders,
+  gpuIndex,
+  type Provider,
+  providerOf,
+  spinning,
+} from './sessions/device';
+export {
+  asOutOfMemory,
+  type LoadOptions,
+  ModelSession,
+  mostWidenedBytes,
+  type Tensors,
+} from './sessions/model-session';
 export type { PlacedGraph } from './sessions/placed-graph';
 export { NotFiniteError, type RgbImage } from './tensor/planes';
 export { ClipTokenizer } from './tokenizer/clip-tokenizer';
@@ -53,3 +67,4 @@ export { ControlNet, problemOfFit } from './unet/control-net';
 export { hasCallsInPowersOfTwo, powerOfTwoUpTo } from './unet/unet';
 export { TiledUpscaler, UpscalerError } from './upscaling/tiled-upscaler';
 export { hasEncoder, type LatentDistribution, sampleLatents, VaeEncoder } from './vae/vae-encoder';
+export { countOf } from './weights/named-tensor';

@@ -53,6 +53,11 @@ export class Adapters {
     this.removeLeftovers().catch(() => undefined);
   }
 
+  /** What all that are kept take together. */
+  get bytes(): number {
+    return [...this.kept.values()].reduce((sum, { bytes }) => sum + bytes, 0);
+  }
+
   /** @throws WeightsError if a file is no adapter of this model, or its kind cannot be used beside the others */
   async adapt(
     { key }: DrawnModel,
@@ -99,11 +104,9 @@ export class Adapters {
   }
 
   private forget(): void {
-    let bytes = [...this.kept.values()].reduce((sum, kept) => sum + kept.bytes, 0);
-    for (const [oldest, kept] of this.kept) {
-      if (bytes <= keptBytes || this.kept.size === 1) return;
+    for (const [oldest] of this.kept) {
+      if (this.bytes <= keptBytes || this.kept.size === 1) return;
       this.kept.delete(oldest);
-      bytes -= kept.bytes;
     }
   }
 

@@ -4,6 +4,7 @@ import {
   type Device,
   type ModelFolder,
   modelWidths,
+  providerOf,
   readModelFolder,
   rowsOfTexts,
   StableDiffusionPipeline,
@@ -14,7 +15,7 @@ import { notAhead } from './batch';
 import { Controls, type ReadControl } from './controls';
 import type { CallTimes } from './call-times';
 import { DrawingInProgress, pipelineRequest, type Task } from './drawing';
-import type { NextTry } from './engine-loop';
+import type { DrawRequest } from './engine-protocol';
 import { bytesPerRow, type CallBytes, decodeBytes, encodeBytes, pictureBytes, weightBytes } from './memory';
 import type { LoadedModel, Models } from './models';
 import type { Turns } from './turns';
@@ -26,6 +27,10 @@ const keptFolders = 8;
 interface Ready extends AdaptedModel {
   folder: ModelFolder;
   controls: readonly ReadControl[];
+  /** Bytes of the model's weights. */
+  bytes: number;
+  /** The least that its calls take: all texts at once, then one picture at a time, with guidance. */
+  calls: CallBytes;
 }
 
 /** A task that has not begun. */
@@ -45,12 +50,17 @@ export interface ThreadOptions {
   cacheDir: string;
 }
 
+/** The next try after a failure: as it was, with nothing drawn beside it, or none. */
+export type NextTry = 'again' | 'alone' | 'end';
+
 /** What admission has to know of the engine, and what it tells it. */
 export interface AdmissionHost {
   models: Models;
   turns: Turns;
   times: CallTimes;
   drawings: readonly DrawingInProgress[];
+  /** Ends what is canceled, also what waits. */
+  endCanceled: () => void;
   /** Its files are being read. */
   busy: (task: Task) => void;
   begun: (drawing: DrawingInProgress) => void;
@@ -87,6 +97,11 @@ export class Admission {
     return this.controls.inUse;
   }
 
+  /** Bytes of the adapters in memory. */
+  get adapterBytes(): number {
+    return this.adapters.bytes;
+  }
+
   add(task: Task): void {
     this.waiting.push({ task });
   }
@@ -112,14 +127,16 @@ export class Admission {
     while (left.size > 0) {
       const entry = this.nextInTurn(left);
       left.delete(entry);
+      // Another model may have been loaded since this was looked at last.
+      this.host.endCanceled();
+      if (!this.waiting.includes(entry)) continue;
       await this.read(entry, until);
       const { task, ready } = entry;
       if (!ready) continue;
       const { drawings, models } = this.host;
       const isAlone = task.alone || drawings.some((other) => other.task.alone);
-      const bytes = weightBytes(ready.folder, this.options.device);
       const ofControls = this.controls.bytesOf(ready.controls, models.keysInUse);
-      const hasRoom = models.hasRoom(ready.key, bytes, leastCalls(entry), ofControls);
+      const hasRoom = models.hasRoom(ready.key, ready.bytes, ready.calls, ofControls);
       if (drawings.length > 0 && (isAlone || !hasRoom)) return;
       if (!this.goesLater(entry, ready)) await this.tryToBegin(entry, ready);
     }
@@ -146,7 +163,9 @@ export class Admission {
     this.folders.set(model.key, folder);
     const adapted = await this.adapters.adapt(model, folder, adapters);
     if (!this.host.models.has(adapted.key)) await adapted.changedWeights?.();
-    entry.ready = { folder, ...adapted, controls: await this.controls.read(entry.task) };
+    const controls = await this.controls.read(entry.task);
+    const bytes = weightBytes(folder, this.options.device);
+    entry.ready = { folder, ...adapted, controls, bytes, calls: this.leastCalls(folder, entry.task.request) };
     if (!this.waiting.includes(entry)) this.remove(entry);
   }
 
@@ -180,9 +199,9 @@ export class Admission {
     const { models, times } = this.host;
     const { task, previous } = entry;
     const model = models.get<LoadedModel>(ready.key) ?? (await this.load(task, ready));
-    const { textEncoder, vaeEncoder } = leastCalls(entry);
+    const { textEncoder, vaeEncoder } = ready.calls;
     const controls = await this.controls.load(ready.controls, ready.key, ready.folder, task);
-    await models.reserve(model, { textEncoder, ...(vaeEncoder !== undefined && { vaeEncoder }) });
+    await models.reserve(model, { textEncoder: textEncoder!, ...(vaeEncoder !== undefined && { vaeEncoder }) });
     const startedAt = performance.now();
     const trajectories = await model.pipeline.prepare({
       ...pipelineRequest(task.request, controls),
@@ -193,14 +212,14 @@ export class Admission {
     return drawing;
   }
 
-  private async load({ model }: Task, { key, folder, changedWeights }: Ready): Promise<LoadedModel> {
+  private async load({ model }: Task, { key, bytes, changedWeights }: Ready): Promise<LoadedModel> {
     const { models, times } = this.host;
     const { device, intraOpNumThreads } = this.options;
     const startedAt = performance.now();
     const file = await changedWeights?.();
     const options = { device, intraOpNumThreads, ...(file !== undefined && { changedWeights: file }) };
     const open = () => StableDiffusionPipeline.load(model.folder, options);
-    const loaded = await models.load<LoadedModel>(key, weightBytes(folder, device), open);
+    const loaded = await models.load<LoadedModel>(key, bytes, open);
     times.note('loading', performance.now() - startedAt);
     return loaded;
   }
@@ -215,15 +234,14 @@ export class Admission {
     if (key !== undefined && this.waiting.every(({ ready }) => ready?.key !== key)) this.adapters.discard(key);
     return isRemoved;
   }
-}
 
-/** The least memory that a task is drawn with: all its texts at once, then one picture at a time, with guidance. */
-function leastCalls({ task: { request }, ready }: Waiting): CallBytes {
-  const widths = modelWidths(ready!.folder);
-  return {
-    textEncoder: encodeBytes(widths, rowsOfTexts(request, ready!.folder.textEncoders[0].tokens)),
-    ...(request.image && { vaeEncoder: pictureBytes(ready!.folder, widths, request) }),
-    unet: 2 * bytesPerRow(widths, request),
-    vaeDecoder: decodeBytes(widths, request),
-  };
+  private leastCalls(folder: ModelFolder, request: DrawRequest): CallBytes {
+    const widths = modelWidths(folder);
+    return {
+      textEncoder: encodeBytes(widths, rowsOfTexts(request, folder.textEncoders[0].tokens)),
+      ...(request.image && { vaeEncoder: pictureBytes(folder, widths, request) }),
+      unet: 2 * bytesPerRow(widths, request, providerOf(this.options.device)),
+      vaeDecoder: decodeBytes(widths, request),
+    };
+  }
 }

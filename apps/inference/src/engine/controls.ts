@@ -5,6 +5,7 @@ import {
   type ModelFolder,
   ModelFolderError,
   modelWidths,
+  providerOf,
   readControlFolder,
   RequestError,
 } from '@app/diffusion';
@@ -63,7 +64,7 @@ export class Controls {
     this.keysInUse = [key, ...controls.map(({ model }) => model.key)];
     try {
       for (const control of controls) loaded.push(await this.one(control, folder));
-      const unet = bytesPerRow(modelWidths(folder), task.request);
+      const unet = bytesPerRow(modelWidths(folder), task.request, providerOf(this.options.device));
       for (const each of loaded) await this.models.reserve(each, { unet });
       return loaded;
     } finally {

@@ -8,6 +8,7 @@ import {
 } from '@app/diffusion';
 import type { CallTimes } from './call-times';
 import type { DrawingProgress, DrawRequest, DrawTask } from './engine-protocol';
+import { adapterBytes, bytesPerRow } from './memory';
 import type { Loaded, LoadedModel } from './models';
 
 /** What the service has asked for. */
@@ -37,6 +38,8 @@ export class DrawingInProgress {
   readonly kind: string;
   /** The ranks of its adapters, which a call has in common; without adapters it goes with those of any. */
   readonly ranks: string;
+  /** Bytes that a row of its calls takes. */
+  readonly rowBytes: number;
   /** Whether a call that it shared failed, so that its next one is its own. */
   isSuspect = false;
   /** Milliseconds of the device; of a call that it shared, its rows' part. */
@@ -64,6 +67,8 @@ export class DrawingInProgress {
     this.pictures = trajectories.map((trajectory, index) => ({ index, trajectory, rows: trajectory.rows }));
     this.kind = [model.key, kindOf(first), ...controls.map(({ key }) => key)].join(' ');
     this.ranks = ranksOf(first.adapters);
+    const { facts, provider } = model.pipeline;
+    this.rowBytes = bytesPerRow(facts.widths, task.request, provider) + adapterBytes(first);
     this.computeMs = previous?.computeMs ?? 0;
     this.begunAt = performance.now() - this.computeMs;
     this.handedOnBefore = Math.max(previous?.handedOnBefore ?? 0, previous?.handedOn ?? 0);

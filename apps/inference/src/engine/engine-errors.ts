@@ -95,7 +95,7 @@ function withoutPaths(message: string, { model, adapters }: Pick<DrawTask, 'mode
   const relative = message.replaceAll(`${model.folder}${sep}`, '').replaceAll(model.folder, 'the folder');
   const named = adapters.reduce((text, weights) => text.replaceAll(weights.file, 'the file'), relative);
   const ofFile = file === '' ? named : named.replaceAll(file, pathInside(file));
-  // What is left is in the cache, where a folder's name means nothing to the caller.
+  // Any other path is of a folder of this machine, whose name means nothing to the caller.
   return ofFile.replace(absolutePath, (path) => {
     const whole = path.replace(/[.,:;]$/, '');
     return pathInside(whole) + path.slice(whole.length);

@@ -8,19 +8,16 @@ import {
   providerOf,
 } from '@app/diffusion';
 import { removeFrom } from '@app/process';
-import { Admission, type ThreadOptions } from './admission';
+import { Admission, type NextTry, type ThreadOptions } from './admission';
 import { type Batch, batchOf, inTurn } from './batch';
 import { CallTimes } from './call-times';
 import { type DrawingInProgress, isCanceled, type Picture, type Task } from './drawing';
 import { failureOf } from './engine-errors';
 import type { EngineMessage } from './engine-protocol';
 import { Enlarging } from './enlarging';
-import { bytesPerRow, decodeBytes } from './memory';
+import { decodeBytes } from './memory';
 import { Models } from './models';
 import { Turns } from './turns';
-
-/** What follows a failure: another try as it was, one with nothing drawn beside it, or none. */
-export type NextTry = 'again' | 'alone' | 'end';
 
 /** How long files are read between two looks at what is canceled, if nothing is drawn. */
 const watchMs = 100;
@@ -29,6 +26,8 @@ const watchMs = 100;
  * Draws the tasks of a device side by side. Each round of its loop lets commands in, begins what has room, and does one
  * piece of work for the drawing that goes first: a call of the U-Net with every picture that may share it, decoding a
  * picture, or enlarging a tile of one. Between two rounds nothing is under way, so a cancel waits for one piece.
+ * Memory that runs out in a call halves its rows, down to one picture; in any other piece, or then, the models that
+ * nothing is drawn with are released; then the drawing begins anew with nothing beside it; only then does it fail.
  */
 export class EngineLoop {
   private readonly drawings: DrawingInProgress[] = [];
@@ -48,10 +47,13 @@ export class EngineLoop {
     private readonly report: (message: EngineMessage) => void,
   ) {
     const times = (this.times = new CallTimes(providerOf(options.device) === 'cpu'));
-    const models = (this.models = new Models(memoryBytes, () => this.modelsInUse(), report));
+    // Adapters are in the memory of the machine, which is the processor's.
+    const budget = (): number => memoryBytes - (options.device === 'cpu' ? this.admission.adapterBytes : 0);
+    const models = (this.models = new Models(budget, () => this.modelsInUse(), report));
     this.enlarging = new Enlarging(options, models, times, report);
     this.admission = new Admission(options, {
       ...{ models, times, turns: this.turns, drawings: this.drawings },
+      endCanceled: () => this.endCanceled(),
       busy: ({ id }) => report({ type: 'busy', id }),
       begun: (drawing) => this.begun(drawing),
       failed: (task, error) => this.failed(task, error),
@@ -76,12 +78,16 @@ export class EngineLoop {
   private async run(): Promise<void> {
     while (this.admission.size + this.drawings.length > 0) {
       await setImmediate();
-      const isOver = (task: Task): boolean => this.isClosed || isCanceled(task);
-      this.admission.endThose(isOver);
-      for (const drawing of this.drawings.filter(({ task }) => isOver(task))) this.end(drawing, new AbortError());
+      this.endCanceled();
       await this.admission.admit(this.drawings.length > 0 ? this.pieceMs : watchMs);
       if (this.drawings.length > 0) await this.goOn(inTurn(this.drawings, this.turns));
     }
+  }
+
+  private endCanceled(): void {
+    const isOver = (task: Task): boolean => this.isClosed || isCanceled(task);
+    this.admission.endThose(isOver);
+    for (const drawing of this.drawings.filter(({ task }) => isOver(task))) this.end(drawing, new AbortError());
   }
 
   /** Does the next piece of work of the first of these. */
@@ -91,16 +97,17 @@ export class EngineLoop {
     if (first.toDecode) return this.decode(first, first.toDecode);
     if (first.toEnlarge) return this.enlarge(first);
     const denoising = ordered.filter((drawing) => drawing.denoising.length > 0);
-    await this.step(batchOf(denoising, this.mostRows(first)));
+    await this.step(batchOf(denoising, this.mostRows(first, denoising)));
   }
 
-  /** Rows of the next call with this drawing: what memory allows, and what makes a row cheaper. */
-  private mostRows({ model, task: { request }, kind, pictures: [{ rows }] }: DrawingInProgress): number {
-    const { widths } = model.pipeline.facts;
-    const bytes = this.models.bytesForUnet(model, { vaeDecoder: decodeBytes(widths, request) });
-    const fitting = Math.max(1, Math.floor(bytes / bytesPerRow(widths, request)));
+  /** Rows of the next call with the first of these: what memory allows, and what makes a row cheaper. */
+  private mostRows(first: DrawingInProgress, drawings: readonly DrawingInProgress[]): number {
+    const { model, task, kind, pictures } = first;
+    const rowBytes = Math.max(...drawings.filter((each) => each.kind === kind).map((each) => each.rowBytes));
+    const vaeDecoder = decodeBytes(model.pipeline.facts.widths, task.request);
+    const fitting = Math.max(1, Math.floor(this.models.bytesForUnet(model, { vaeDecoder }) / rowBytes));
     const inCall = hasCallsInPowersOfTwo(this.options.device) ? powerOfTwoUpTo(fitting) : fitting;
-    return Math.min(inCall, this.times.mostRows(kind, rows));
+    return Math.min(inCall, this.times.mostRows(kind, pictures[0].rows));
   }
 
   private async step(batch: Batch): Promise<void> {
@@ -109,7 +116,7 @@ export class EngineLoop {
     const [rows, unet] = [rowsOf(pictures), first.model.pipeline];
     const rowsOfCall = unet.rowsOfCall(rows);
     const { ms, error } = await this.piece(batch, async () => {
-      const bytes = rowsOfCall * bytesPerRow(unet.facts.widths, first.task.request);
+      const bytes = rowsOfCall * Math.max(...batch.map(({ drawing }) => drawing.rowBytes));
       await this.models.reserve(first.model, { unet: bytes });
       for (const control of first.controls) await this.models.reserve(control, { unet: bytes / 2 });
       await unet.step(pictures.map(({ trajectory }) => trajectory));

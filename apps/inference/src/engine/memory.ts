@@ -1,4 +1,14 @@
-import { type ControlFolder, type Device, type ModelFolder, type ModelWidths, providerOf } from '@app/diffusion';
+import {
+  type ControlFolder,
+  countOf,
+  type Device,
+  type ModelFolder,
+  type ModelWidths,
+  mostWidenedBytes,
+  type Provider,
+  providerOf,
+  type Trajectory,
+} from '@app/diffusion';
 
 /** Edges in pixels: of a picture, or of what an upscaler enlarges. */
 interface Size {
@@ -19,6 +29,8 @@ export interface CallBytes {
 export const sessionBytes = 50 * 2 ** 20;
 /** Feature maps of the U-Net's largest level that are alive at once, skip connections included. */
 const liveMaps = 40;
+/** Scores of attention for each pair of positions of the latents, where no fused attention does without them. */
+const liveScores = 16;
 /** Feature maps of the size of the picture that the decoder holds. */
 const decodedMaps = 8;
 /** Values of a text encoder's layer that are alive at once for each token, in multiples of both its widths. */
@@ -29,15 +41,20 @@ const float32 = 4;
 /** Weights of the encoder of a VAE, which is loaded for the first picture that it reads. */
 const ofEncoder = /^(?:encoder|quant_conv)\./;
 
-/** Bytes of a model's weights in memory: float32, and half of that on a GPU that draws with float16. */
+/**
+ * Bytes of a model's weights in memory: float32, and half of that on a GPU that draws with float16. On the processor a
+ * large part with weights in half precision keeps these as they are.
+ */
 export function weightBytes({ tensors }: Pick<ModelFolder, 'tensors'>, device: Device): number {
   let bytes = sessionBytes;
-  for (const [part, ofPart] of tensors)
-    for (const [name, { shape }] of ofPart) {
-      if (part === 'vae' && ofEncoder.test(name)) continue;
-      const each = providerOf(device) === 'cuda' && part !== 'vae' ? float32 / 2 : float32;
-      bytes += each * shape.reduce((product, length) => product * length, 1);
-    }
+  for (const [part, ofPart] of tensors) {
+    const read = [...ofPart].filter(([name]) => part !== 'vae' || !ofEncoder.test(name));
+    const sizes = read.map(([, { shape, type }]) => ({ bytes: float32 * countOf(shape), isHalf: type !== 'F32' }));
+    const halves = sizes.reduce((sum, size) => sum + (size.isHalf ? size.bytes : 0), 0);
+    const all = sizes.reduce((sum, size) => sum + size.bytes, 0);
+    if (providerOf(device) === 'cuda' && part !== 'vae') bytes += all / 2;
+    else bytes += device === 'cpu' && halves > mostWidenedBytes ? all - halves / 2 : all;
+  }
   return bytes;
 }
 
@@ -46,9 +63,16 @@ export function encodeBytes({ textEncoder: { hidden, inner, tokens } }: ModelWid
   return rows * liveValues * tokens * (hidden + inner) * float32;
 }
 
-/** An upper estimate of the bytes that a row of a call of the U-Net takes. */
-export function bytesPerRow({ channels, scale }: ModelWidths, { width, height }: Size): number {
-  return liveMaps * channels * (width / scale) * (height / scale) * float32;
+/** An upper estimate of the bytes that a row of a call of the U-Net takes, without its adapters. */
+export function bytesPerRow({ channels, scale }: ModelWidths, { width, height }: Size, provider: Provider): number {
+  const positions = (width / scale) * (height / scale);
+  const scores = provider === 'webgpu' ? liveScores * positions ** 2 : 0;
+  return (liveMaps * channels * positions + scores) * float32;
+}
+
+/** Bytes that the factors of a row's adapters take in a call: each row of it has its own. */
+export function adapterBytes({ adapters }: Pick<Trajectory, 'adapters'>): number {
+  return [...adapters.values()].reduce((sum, { a, b }) => sum + a.byteLength + b.byteLength, 0);
 }
 
 /** An upper estimate of the bytes that decoding a picture takes. */

@@ -10,7 +10,7 @@ describe(Models.name, () => {
     inUse = new Set();
     told = [];
     models = new Models(
-      100,
+      () => 100,
       () => inUse,
       (message) => 'key' in message && told.push(`${message.type} ${message.key}`),
     );

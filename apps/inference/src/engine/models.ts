@@ -34,9 +34,12 @@ export class Models {
   private readonly loaded = new Map<string, Loaded>();
   private readonly refusals = new KnownFaults<Error>();
 
-  /** @param inUse keys of what may not be released now */
+  /**
+   * @param budget bytes that all may take
+   * @param inUse keys of what may not be released now
+   */
   constructor(
-    private readonly budgetBytes: number,
+    private readonly budget: () => number,
     private readonly inUse: () => ReadonlySet<string>,
     private readonly report: (message: EngineMessage) => void,
   ) {}
@@ -65,13 +68,13 @@ export class Models {
     const others = this.bytesInUse(key);
     const own = this.loaded.get(key);
     const all = others + (own?.bytes ?? bytes) + sumOf(larger(own?.calls ?? {}, calls)) + besides;
-    return others === 0 || all <= this.budgetBytes;
+    return others === 0 || all <= this.budget();
   }
 
   /** Bytes that a call of this model's U-Net may take, if it leaves room for these other calls. */
   bytesForUnet({ key, bytes, calls: known }: Loaded, others: CallBytes): number {
     const kept = sumOf({ ...larger(known, others), unet: 0 });
-    return Math.max(known.unet ?? 0, this.budgetBytes - this.bytesInUse(key) - bytes - kept);
+    return Math.max(known.unet ?? 0, this.budget() - this.bytesInUse(key) - bytes - kept);
   }
 
   /**
@@ -121,7 +124,7 @@ export class Models {
 
   private async makeRoom(bytes: number, forKey?: string): Promise<void> {
     for (const key of this.idle().filter((each) => each !== forKey)) {
-      if (this.bytes + bytes <= this.budgetBytes) return;
+      if (this.bytes + bytes <= this.budget()) return;
       await this.release(key);
     }
   }

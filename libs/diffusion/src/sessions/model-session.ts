@@ -136,7 +136,7 @@ export function asOutOfMemory(error: unknown): unknown {
  * are widened in each call: those of XL's U-Net are 5.1 GB, and 10.3 in float32. Of Stable Diffusion 1.5's a step would
  * take 1.2 to 1.3 of the time.
  */
-const mostWidenedBytes = 4 * 2 ** 30;
+export const mostWidenedBytes = 4 * 2 ** 30;
 
 const keepsHalf = {
   options: { graphOptimizationLevel: 'extended' },

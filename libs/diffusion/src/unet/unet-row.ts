@@ -1,5 +1,6 @@
 import { Tensor } from 'onnxruntime-node';
 import type { LayerAdapters } from '../pipelines/row-adapters';
+import { countOf } from '../weights/named-tensor';
 import type { ControlNet } from './control-net';
 
 /** One row of a call of the U-Net. */
@@ -28,7 +29,7 @@ export interface RowControl {
 
 /** A tensor of the values of each row. @param shape of one row */
 export function packed<T>(rows: readonly T[], of: (row: T) => ArrayLike<number>, shape: readonly number[]): Tensor {
-  const size = shape.reduce((product, length) => product * length, 1);
+  const size = countOf(shape);
   const values = new Float32Array(rows.length * size);
   for (const [i, row] of rows.entries()) values.set(of(row), i * size);
   return new Tensor('float32', values, [rows.length, ...shape]);
