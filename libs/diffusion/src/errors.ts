@@ -1,5 +1,5 @@
 /**
- * What to do about a model that is refused, a sentence each: the last one of every refusal. docs/models.md explains
+ * Cures for a model that is refused, a sentence each: the last one of every refusal. docs/models.md explains
  * them, and a test finds one that it lacks.
  */
 export const cures = {
@@ -16,7 +16,7 @@ export const cures = {
   oneModel: 'Take all files from one copy of one model.',
   /** A checkpoint that has some of a model's parts. */
   wholeModel: 'Take a checkpoint or a folder that has all parts; an autoencoder of its own is given with "--vae".',
-  /** What is given as an autoencoder is none. */
+  /** A file that is given as an autoencoder, and is none. */
   ownVae: 'Give "--vae" the .safetensors file of an autoencoder of Stable Diffusion.',
   /** A file that runs code when it is read. */
   safetensors: 'Take the .safetensors file of the same model.',
@@ -48,7 +48,7 @@ export class OutOfMemoryError extends Error {
   override readonly name = 'OutOfMemoryError';
 }
 
-/** What is wrong with a file of a model folder. */
+/** A fault of a file of a model folder. */
 type ModelFault = Pick<ModelFolderError, 'file' | 'reason' | 'cure'>;
 
 /**
@@ -92,7 +92,7 @@ export class ProviderUnavailableError extends Error {
 }
 
 /**
- * What each of some steps gives, none of which needs another's result.
+ * Results of some steps, none of which needs another's.
  * @throws ModelFolderError with the faults of all that are refused; any other error at once
  */
 export async function resultsOf<T extends object>(steps: { [K in keyof T]: () => T[K] | Promise<T[K]> }): Promise<T> {

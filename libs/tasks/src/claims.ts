@@ -3,7 +3,7 @@ import type { EntityManager } from 'typeorm';
 import { changeChannel } from './channels';
 import { claimStatement, taskForOtherModelsStatement } from './statements/claim';
 
-/** What a worker wants to draw now. */
+/** Tasks that a worker wants to draw now. */
 export interface ClaimFilter {
   /** Whether it asks for tasks of sandbox keys; else for those of all others. */
   sandbox?: boolean;

@@ -22,7 +22,7 @@ const stepsPerChunk = 0.03;
 /** Cost of a ControlNet per step: it is half of a U-Net. */
 const stepShareOfControl = 0.4;
 
-/** What decides the cost of a drawing. */
+/** Values that decide the cost of a drawing. */
 type Costly = Pick<Drawing, 'numImages' | 'width' | 'height' | 'steps' | 'highResolution' | 'promptChunks' | 'inputs'>;
 
 /** Estimated compute seconds of a drawing. */

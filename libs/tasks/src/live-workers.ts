@@ -10,15 +10,15 @@ const reportMs = 1_000;
 /** A process that is silent for this long counts as gone. */
 const workerGoneMs = 3 * workerBeatMs;
 
-/** What an inference process draws on and with. */
+/** Devices and models of an inference process. */
 export interface WorkerAbilities {
   /** The devices actually used, `cpu`, `webgpu` or `cuda:<n>`. */
   devices: readonly string[];
   /** Names of the models that it can draw now. */
   models: readonly string[];
-  /** What its engines are doing. */
+  /** State of its engines. */
   engines?: readonly EngineReport[];
-  /** What its engines have refused to draw with. */
+  /** Models that its engines have refused to draw with. */
   broken?: readonly BrokenModel[];
 }
 
@@ -29,7 +29,7 @@ export interface Presence {
   leave(): Promise<void>;
 }
 
-/** What a live process says that it can do. */
+/** Abilities of a live process, as it says them. */
 export type LiveWorker = Pick<InferenceWorker, 'devices' | 'models' | 'broken'>;
 
 /**

@@ -5,7 +5,7 @@ import { costOf } from './drawings';
 import { levelNewcomerStatement } from './fair-queue';
 import { useUploads } from './uploads';
 
-/** What the intake adds to a drawing, and what its worker does. */
+/** Values that the intake and its worker add to a drawing. */
 type NotYet = 'id' | 'task' | 'weightsHash' | 'weightsScale' | 'servedBy' | 'upscaler';
 
 /** A new task, what it draws, and the record that owns it; only tests omit the record. */

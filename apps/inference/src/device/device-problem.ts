@@ -4,7 +4,7 @@ import type { DeviceProblem, GpuMachine } from './gpu-machine';
 /** A missing library in a message of the dynamic linker. */
 const missingLibrary = /(lib[\w.+-]+\.so[.\d]*): cannot open shared object file/;
 
-/** What ONNX Runtime's CUDA provider is linked to, for CUDA 12 and cuDNN 9. Source: its table of CUDA requirements. */
+/** Libraries of ONNX Runtime's CUDA provider, for CUDA 12 and cuDNN 9. Source: its table of CUDA requirements. */
 const cudaLibraries = [
   ...['libcudart.so.12', 'libcublasLt.so.12', 'libcublas.so.12', 'libcurand.so.10', 'libcufft.so.11'],
   'libcudnn.so.9',
@@ -12,7 +12,7 @@ const cudaLibraries = [
 /** The first driver that CUDA 12 runs with. Source: NVIDIA's table of minor version compatibility. */
 const firstDriver = 525;
 
-/** What ONNX Runtime's message about a device means for who operates this machine. */
+/** The meaning of ONNX Runtime's message about a device for who operates this machine. */
 export async function problemOfDevice(device: Device, message: string, machine: GpuMachine): Promise<DeviceProblem> {
   const problem = device === 'webgpu' ? ofWebGpu(message, machine) : ofCuda(message, machine);
   return (

@@ -80,7 +80,7 @@ async function problemOf(device: Device, machine: GpuMachine): Promise<DevicePro
 }
 
 /**
- * What names a CUDA device to nvidia-smi: its number there, or its identifier. Both count by PCI bus (`Engines.start`),
+ * Name of a CUDA device for nvidia-smi: its number there, or its identifier. Both count by PCI bus (`Engines.start`),
  * and CUDA leaves out what CUDA_VISIBLE_DEVICES does not list.
  */
 export function nvidiaSmiName(index: number, visible = process.env.CUDA_VISIBLE_DEVICES): string {

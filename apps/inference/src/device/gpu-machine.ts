@@ -27,7 +27,7 @@ const libraryFolders = [
 /** Where Vulkan's loader looks for drivers. */
 const driverFolders = ['etc/vulkan/icd.d', 'usr/share/vulkan/icd.d', 'usr/local/share/vulkan/icd.d'];
 
-/** What a Linux machine has of GPUs and their drivers, read when a device does not work, to tell why. */
+/** GPUs and drivers of a Linux machine, read when a device does not work, to tell why. */
 export class GpuMachine {
   /** @param root the folder in which `dev`, `etc`, `proc`, `sys` and `usr` lie */
   constructor(

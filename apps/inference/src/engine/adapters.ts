@@ -14,9 +14,9 @@ import {
 } from '@app/diffusion';
 import type { DrawnModel, FinetuneWeights } from './engine-protocol';
 
-/** What all adapters may take together. */
+/** Bytes that all adapters may take together. */
 const keptBytes = 256 * 2 ** 20;
-/** What an adapter counts for at least, so that there is a number of those whose weights stay in their files. */
+/** Bytes that an adapter counts for at least: one that changes weights leaves them in its file, and is kept as well. */
 const leastBytes = 2 ** 20;
 /** A file that is as old is what a crash has left behind. */
 const leftAfterMs = 24 * 3_600_000;
@@ -53,7 +53,7 @@ export class Adapters {
     this.removeLeftovers().catch(() => undefined);
   }
 
-  /** What all that are kept take together. */
+  /** Bytes of all adapters that are kept. */
   get bytes(): number {
     return [...this.kept.values()].reduce((sum, { bytes }) => sum + bytes, 0);
   }

@@ -23,7 +23,7 @@ import type { Turns } from './turns';
 /** Models whose description is kept: more than are drawn with in turn. */
 const keptFolders = 8;
 
-/** What a task is drawn with. */
+/** The model and adapters that a task is drawn with, and the memory that it needs. */
 interface Ready extends AdaptedModel {
   folder: ModelFolder;
   controls: readonly ReadControl[];
@@ -43,7 +43,7 @@ interface Waiting {
   ready?: Ready;
 }
 
-/** What an engine's thread draws on. */
+/** The device and the folder of an engine's thread. */
 export interface ThreadOptions {
   device: Device;
   intraOpNumThreads: number;
@@ -53,19 +53,19 @@ export interface ThreadOptions {
 /** The next try after a failure: as it was, with nothing drawn beside it, or none. */
 export type NextTry = 'again' | 'alone' | 'end';
 
-/** What admission has to know of the engine, and what it tells it. */
+/** The engine, as far as admission has to know it, and news for it. */
 export interface AdmissionHost {
   models: Models;
   turns: Turns;
   times: CallTimes;
   drawings: readonly DrawingInProgress[];
-  /** Ends what is canceled, also what waits. */
+  /** Ends all drawings and waiting tasks that are canceled. */
   endCanceled: () => void;
   /** Its files are being read. */
   busy: (task: Task) => void;
   begun: (drawing: DrawingInProgress) => void;
   failed: (task: Task, error: unknown) => void;
-  /** What follows when it could not begin with the model of this key. */
+  /** The next try when it could not begin with the model of this key. */
   nextTry: (error: unknown, task: Task, key: string) => Promise<NextTry>;
 }
 
@@ -142,7 +142,7 @@ export class Admission {
     }
   }
 
-  /** What starts again goes first; then the first task of an owner who is not ahead of others. */
+  /** The next task: one that starts again, else the first of an owner who is not ahead of others. */
   private nextInTurn(left: ReadonlySet<Waiting>): Waiting {
     const entries = [...left].map((entry) => ({ entry, owner: entry.task.owner, msLeft: 0 }));
     return [...left].find(({ previous }) => previous) ?? notAhead(entries, this.host.turns)[0].entry;

@@ -12,8 +12,8 @@ const patience = 10;
 const shortFactor = 1.5;
 
 /**
- * Those whose owner is not too far ahead of another: at least one, if there is any. A drawing so waits for another owner
- * for a multiple of its own time at most, and a long one is mostly done before the next long one begins.
+ * The drawings or tasks whose owner is not too far ahead of another: at least one, if there is any. A drawing so waits
+ * for another owner for a multiple of its own time at most, and a long one is mostly done before the next one begins.
  */
 export function notAhead<C extends { owner: string; msLeft: number }>(all: readonly C[], had: Pick<Turns, 'of'>): C[] {
   const shortest = new Map<string, number>();

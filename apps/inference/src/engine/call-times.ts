@@ -16,13 +16,13 @@ const keptLimit = 1_000;
 
 interface KindTimes {
   calls: number;
-  /** What the last calls of so many rows took, and the number of the last one. */
+  /** Milliseconds of the last calls of so many rows, and the number of the last one. */
   byRows: Map<number, { at: number; ms: number[] }>;
   /** Rows of a call that did not run out of memory. */
   limit?: { rows: number; until: number };
 }
 
-/** What calls of the U-Net and other pieces of work take, as measured of late, and how many rows a call is to have. */
+/** Times of calls of the U-Net and other pieces of work, as measured of late, and the rows that a call is to have. */
 export class CallTimes {
   private readonly kinds = new LruMap<KindTimes>(keptKinds);
   private readonly means = new LruMap<number>(keptKinds);
@@ -50,7 +50,7 @@ export class CallTimes {
     this.means.set(name, before + (Math.min(ms, 2 * before) - before) / 4);
   }
 
-  /** What pieces of work of this name take, in a moving average; 0 until that is known. */
+  /** Milliseconds of a piece of work of this name, in a moving average; 0 until that is known. */
   of(name: string): number {
     return this.means.get(name) ?? 0;
   }

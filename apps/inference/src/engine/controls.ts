@@ -27,7 +27,7 @@ export interface ReadControl {
 /** The ControlNets of a device: read between the calls of others, and loaded beside the models that they guide. */
 export class Controls {
   private readonly folders = new LruMap<ControlFolder>(keptFolders);
-  /** What is being loaded for one task: nothing of it may be released for the rest of it. */
+  /** Keys of the models that are being loaded for one task: none is released to make room for another of them. */
   private keysInUse: readonly string[] = [];
 
   constructor(

@@ -11,7 +11,7 @@ import type { DrawingProgress, DrawRequest, DrawTask } from './engine-protocol';
 import { adapterBytes, bytesPerRow } from './memory';
 import type { Loaded, LoadedModel } from './models';
 
-/** What the service has asked for. */
+/** A task as the service asks for it, and how it is tried. */
 export interface Task extends DrawTask {
   /** Whether nothing may be drawn beside it: beside others it ran out of memory. */
   alone?: boolean;
@@ -27,7 +27,7 @@ export interface Picture {
   rows: number;
   /** Once it is decoded. */
   image?: RgbImage;
-  /** What is handed on: the decoded picture, or the enlarged one. */
+  /** The pixels that are handed on: as decoded, or enlarged. */
   finished?: RgbImage;
 }
 
@@ -136,7 +136,7 @@ export class DrawingInProgress {
     return dueAt <= now && this.denoising.length > 0 ? dueAt : undefined;
   }
 
-  /** What its first picture that is not done will look like. @throws NotFiniteError */
+  /** A preview of its first picture that is not done. @throws NotFiniteError */
   preview(now: number): RgbImage {
     this.previewedAt = now;
     return this.model.pipeline.preview(this.denoising[0].trajectory);
@@ -155,7 +155,7 @@ export function isCanceled({ cancel }: Pick<Task, 'cancel'>): boolean {
   return Atomics.load(new Int32Array(cancel), 0) !== 0;
 }
 
-/** What the pipeline is asked for. */
+/** The request as the pipeline takes it. */
 export function pipelineRequest(
   { seed, numImages, scheduler, control = [], ...rest }: DrawRequest,
   controls: readonly Loaded<ControlNet>[] = [],

@@ -38,7 +38,7 @@ export class EngineLoop {
   private readonly enlarging: Enlarging;
   private running: Promise<void> | undefined;
   private isClosed = false;
-  /** What the last piece of work took. */
+  /** Milliseconds of the last piece of work. */
   private pieceMs = 0;
 
   constructor(
@@ -184,7 +184,7 @@ export class EngineLoop {
     else if (next === 'end') this.end(drawing, error);
   }
 
-  /** What has no memory is tried again without idle models, then with nothing drawn beside it. */
+  /** The next try of what failed: for want of memory without idle models, then with nothing drawn beside it. */
   private async nextTry(error: unknown, { alone }: Task, hasOthers: boolean, key?: string): Promise<NextTry> {
     if (!(asOutOfMemory(error) instanceof OutOfMemoryError)) return 'end';
     if (await this.models.releaseIdle(key)) return 'again';

@@ -46,7 +46,7 @@ export interface DrawRequest {
   /** A picture to start from, of this size, and the share of the steps that is drawn of it. */
   image?: RgbPicture;
   strength?: number;
-  /** What of it is repainted, of this size: a byte for each pixel, from 128 on. */
+  /** The part of it that is repainted, of this size: a byte for each pixel, from 128 on. */
   mask?: { width: number; height: number; values: Uint8Array };
   control?: readonly ControlRequest[];
 }
@@ -80,7 +80,7 @@ export interface EngineSettings {
 
 /** Pictures to be drawn by an engine thread. */
 export interface DrawTask {
-  /** Whose it is: owners have equal shares of the engine's time. */
+  /** The key that it is of: owners have equal parts of the engine's time. */
   owner: string;
   model: DrawnModel;
   /** The Fine-Tunes of the model; none: the model itself. */
@@ -92,7 +92,7 @@ export interface DrawTask {
   cancel: SharedArrayBuffer;
 }
 
-/** What the service's thread asks of an engine thread. Any number may be drawn at once. */
+/** Commands of the service's thread to an engine thread. Any number may be drawn at once. */
 export type EngineCommand = ({ type: 'draw' } & DrawTask) | { type: 'close' };
 
 /** How a drawing failed. */
@@ -101,7 +101,7 @@ export interface Failure {
   failure: 'aborted' | 'refused' | 'broken';
   /** One plain sentence without a path of this machine, suitable for the caller. */
   message: string;
-  /** What is wrong with the installed model, in one sentence, if no drawing with it can succeed. */
+  /** The fault of the installed model, in one sentence, if no drawing with it can succeed. */
   problem?: string;
   /** Whether it broke for want of memory. */
   outOfMemory?: true;
@@ -118,7 +118,7 @@ export interface DrawingProgress {
   /** Calls of the U-Net that its pictures have behind them, in the mean, of how many. */
   step: number;
   total: number;
-  /** What its first picture that is not done will look like, now and then: one pixel for a position of the latents. */
+  /** A preview of its first picture that is not done, now and then: one pixel for a position of the latents. */
   preview?: RgbPicture;
 }
 

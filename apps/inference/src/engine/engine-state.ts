@@ -1,6 +1,6 @@
 import type { EngineMessage } from './engine-protocol';
 
-/** What an engine has loaded and what it is doing, as far as its thread has said. */
+/** The models and the work of an engine, as far as its thread has said. */
 export interface EngineState {
   /** Tasks that it draws side by side. */
   tasks: number;

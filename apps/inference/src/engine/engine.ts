@@ -92,7 +92,7 @@ export class Engine {
     return this.reader.loadedKeys;
   }
 
-  /** What it has loaded and what it is doing, as far as it has said. */
+  /** Its models and its work, as far as it has said. */
   get state(): EngineState {
     return this.reader.state(this.pending.size);
   }

@@ -38,7 +38,7 @@ export class Engines {
     return this.all.some((engine) => engine.isStalled);
   }
 
-  /** What each engine has loaded and what it is doing. */
+  /** State of each engine: its models, and its work. */
   get states(): (EngineState & { device: Device })[] {
     return this.all.map((engine, index) => ({ device: this.devices[index], ...engine.state }));
   }

@@ -25,7 +25,7 @@ export interface CallBytes {
   upscaler?: number;
 }
 
-/** What sessions need besides their weights and their calls. */
+/** Bytes that sessions need besides their weights and their calls. */
 export const sessionBytes = 50 * 2 ** 20;
 /** Feature maps of the U-Net's largest level that are alive at once, skip connections included. */
 const liveMaps = 40;

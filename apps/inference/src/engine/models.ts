@@ -44,7 +44,7 @@ export class Models {
     private readonly report: (message: EngineMessage) => void,
   ) {}
 
-  /** What is loaded under a key, which must always have the same type. To ask for it is a use. */
+  /** The model or upscaler of a key, if it is loaded; a key always has the same type. To ask for it is a use. */
   get<T extends Loaded>(key: string): T | undefined {
     const found = this.loaded.get(key);
     if (!found) return undefined;

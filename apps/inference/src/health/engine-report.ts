@@ -4,7 +4,7 @@ import { shortHash, weightsName } from '@app/model-store';
 import type { EngineState } from '../engine/engine-state';
 
 /**
- * What a worker says of an engine. The key of a model tells its weights in full; people compare
+ * The report of a worker about an engine. The key of a model tells its weights in full; people compare
  * the beginnings of hashes.
  */
 export function reportOf({ loaded, ...state }: EngineState & { device: Device }): EngineReport {

@@ -13,7 +13,7 @@ export class EncodingTurns {
   /** How many tasks the processor draws for each owner. */
   private readonly drawn = new KeyCounts();
   private readonly waking = new Set<() => void>();
-  /** What the last large picture took. */
+  /** Milliseconds of the last large picture. */
   private largeMs = 0;
 
   /** @param concurrency how many pictures of ordinary size are encoded at once, and how many large ones beside them */

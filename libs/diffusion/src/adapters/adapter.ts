@@ -15,14 +15,14 @@ export interface Adapter {
   /** By the layer's name in the file, as `canonicalName` has it. */
   layers: ReadonlyMap<string, AdapterLayer>;
   words: readonly AdapterWord[];
-  /** What the metadata says of a layer's strength. */
+  /** A layer's strength in the metadata. */
   scalingOf: ScalingOf;
 }
 
 /** A layer's name with `_` for dots and slashes, which many files do not tell apart. */
 export const canonicalName = (name: string): string => name.replace(/[./]/g, '_').replace(/_processor(?=_)/, '');
 
-/** What a file has for one layer. */
+/** Tensors of a file for one layer. */
 export interface AdapterLayer {
   /** One of its keys, for messages. */
   key: string;
@@ -38,7 +38,7 @@ export interface AdapterWord {
   vectors: { tensor: NamedTensor; part?: AdaptedPart }[];
 }
 
-/** What a layer's weight gains, as factors for the layer's adapter inputs; they stay in their file until they are read. */
+/** Factors of what a layer's weight gains, for its adapter inputs; they stay in their file until they are read. */
 export interface LowRankLayer {
   rank: number;
   /** [rank, in], or [rank, in, height, width] of a convolution: the axes after the first are those of the weight. */

@@ -17,9 +17,9 @@ export interface Pair {
   rank: number;
 }
 
-/** What a tensor gains, before alpha and strength. */
+/** Values that a tensor gains, before alpha and strength. */
 export interface Delta extends Matrix {
-  /** What alpha is divided by: of a LoKr of whole factors what the metadata says; a full difference has none. */
+  /** Divisor of alpha: of a LoKr of whole factors what the metadata says; a full difference has none. */
   rank?: number | 'told';
   /** The same as two factors, if it is of low rank. */
   pair?: Pair;

@@ -45,7 +45,7 @@ const relatives: Kinds = [
   [/\.lora_(?:A|B|up|down)(?:\.\w+)?\.bias$/, 'a LoRA with biases'],
 ];
 
-/** What a file is that may have keys of a LoRA beside its own. */
+/** Kinds of files that may have keys of a LoRA beside their own. */
 const mixedFiles: Kinds = [
   [
     /^(?:control_model|controlnet|lllite_\w+)\.|^lora_controlnet$|(?:^|\.)(?:controlnet_\w+|input_hint_block|zero_convs)\./,

@@ -11,7 +11,7 @@ export interface Place {
 }
 
 /**
- * What a prefix says of the part that a layer belongs to. Every tool has its own, so that others, as `lycoris_` or
+ * Prefixes, and the part that each says a layer belongs to. Every tool has its own, so that others, as `lycoris_` or
  * `base_model_model_`, say nothing, and do no harm.
  */
 const prefixes: readonly [RegExp, AdaptedPart | undefined][] = [
@@ -21,7 +21,7 @@ const prefixes: readonly [RegExp, AdaptedPart | undefined][] = [
   [/(?:^|_)(?:te_?1?|text_encoders?(?:_1)?|clip_l|embedders_0|cond_stage_model)(?:_|$)/, 'text_encoder'],
 ];
 
-/** What the path itself says of it. */
+/** Marks of the part in the path itself. */
 const insides: readonly [RegExp, AdaptedPart][] = [
   [/(?:down|up|input|output)_blocks|mid(?:dle)?_block/, 'unet'],
   [/encoder_layers|resblocks|text_model/, 'text_encoder'],
@@ -40,7 +40,7 @@ const spellings: readonly [RegExp, string][] = [
 const ldmPath =
   /(?:^|_)((?:(?:in|out)put_blocks|middle_block|time_embed|label_emb)_\d.*|(?<=^|unet_|diffusion_model_)out_[02])$/;
 
-/** What layers of other families of models are called. */
+/** Names of layers of other families of models. */
 const ofOtherFamilies =
   /transformer_blocks_\d+_(?:attn_|ff_context)|(?:double|single|joint)_(?:transformer_)?blocks|^(?:lora_)?(?:transformer|prior)_/;
 

@@ -1,7 +1,7 @@
 import type { AdaptedPart } from './adapter';
 import { malformed, quote, unsupported } from './weights-error';
 
-/** What metadata says of a layer's strength: its `alpha`, the `rank` to divide this by, or by the square root of. */
+/** A layer's strength in metadata: its `alpha`, the `rank` to divide this by, or by the square root of. */
 export interface Scaling {
   alpha: number;
   /** Of the configuration, for layers whose factors have none. */

@@ -5,12 +5,12 @@ import { type BuiltGraph, Module, type ModuleOptions } from '../graph/module';
 import { assertKnown, type ConfigJson, numberOf } from './config';
 import { type NormConfig, resnetBlock2D, upsample2D } from './blocks';
 
-/** What no weight's shape tells, in the words of `config.json`. */
+/** Values that no weight's shape tells, in the words of `config.json`. */
 export interface AutoencoderKlConfig {
   normNumGroups: number;
 }
 
-/** What an autoencoder's `config.json` says. @throws UnsupportedConfigError */
+/** The values of an autoencoder's `config.json`. @throws UnsupportedConfigError */
 export function autoencoderKlConfigOf(json: ConfigJson): AutoencoderKlConfig {
   assertKnown(json, {
     down_block_types: ['DownEncoderBlock2D'],

@@ -7,7 +7,7 @@ import type { Value } from '../graph/graph';
 import { attend, conv, gelu, groupNorm, layerNorm, linear, silu } from '../graph/layers';
 import type { Module } from '../graph/module';
 
-/** What no weight's shape tells of normalisation over groups of channels. */
+/** Values of normalisation over groups of channels that no weight's shape tells. */
 export interface NormConfig {
   groups: number;
   epsilon: number;

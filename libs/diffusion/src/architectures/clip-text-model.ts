@@ -4,16 +4,16 @@ import { attend, gelu, layerNorm, linear } from '../graph/layers';
 import { type BuiltGraph, microsoft, Module, type ModuleOptions } from '../graph/module';
 import { assertKnown, type ConfigJson, numberOf } from './config';
 
-/** What no weight's shape tells, in the words of `config.json`. */
+/** Values that no weight's shape tells, in the words of `config.json`. */
 export interface ClipTextConfig {
   /** By default one for each 64 channels. */
   numAttentionHeads?: number;
   hiddenAct: 'quick_gelu' | 'gelu';
-  /** Whose hidden state stands for the text; 2 stands for the largest id, as in configurations before 2023. */
+  /** Token whose hidden state stands for the text; 2 stands for the largest id, as in configurations before 2023. */
   eosTokenId: number;
 }
 
-/** What a text encoder's `config.json` says. @throws UnsupportedConfigError */
+/** The values of a text encoder's `config.json`. @throws UnsupportedConfigError */
 export function clipTextConfigOf(json: ConfigJson): ClipTextConfig {
   assertKnown(json, { hidden_act: ['quick_gelu', 'gelu'], layer_norm_eps: [1e-5] });
   return {
@@ -23,7 +23,7 @@ export function clipTextConfigOf(json: ConfigJson): ClipTextConfig {
   };
 }
 
-/** What a graph gives: more outputs are other graphs, because each is computed whether it is asked for or not. */
+/** Outputs of a graph: more outputs are other graphs, because each is computed whether it is asked for or not. */
 export interface ClipTextOutputs {
   /** How many of the last layers each `hidden_states.<skip>` leaves out. Layers that none needs are not in the graph. */
   skips: readonly number[];

@@ -6,7 +6,7 @@ import type { NamedTensors } from '../weights/named-tensor';
 import { assertKnown, type ConfigJson, numberOf, UnsupportedConfigError } from './config';
 import { downsample2D, resnetBlock2D, timestepEmbedding, transformer2DModel, upsample2D } from './blocks';
 
-/** What no weight's shape tells, in the words of `config.json`. */
+/** Values that no weight's shape tells, in the words of `config.json`. */
 export interface UNet2DConditionConfig {
   /** Heads of attention in all levels, or in each; `config.json` also calls them `attention_head_dim`. */
   numAttentionHeads: number | readonly number[];
@@ -18,7 +18,7 @@ export interface UNet2DConditionConfig {
   additionTimeEmbedDim: number;
 }
 
-/** What is usual in Stable Diffusion, where a `config.json` does not say otherwise. */
+/** Values of Stable Diffusion, where a `config.json` does not say otherwise. */
 export const unetDefaults: UNet2DConditionConfig = {
   numAttentionHeads: 8,
   normNumGroups: 32,
@@ -28,7 +28,7 @@ export const unetDefaults: UNet2DConditionConfig = {
   additionTimeEmbedDim: 256,
 };
 
-/** What a U-Net's or a ControlNet's `config.json` says. @throws UnsupportedConfigError */
+/** The values of a U-Net's or a ControlNet's `config.json`. @throws UnsupportedConfigError */
 export function unetConfigOf(json: ConfigJson): UNet2DConditionConfig {
   assertKnown(json, {
     down_block_types: ['DownBlock2D', 'CrossAttnDownBlock2D'],
@@ -64,7 +64,7 @@ export function headsOfWidth(width: number, tensors: NamedTensors): number[] {
   return heads;
 }
 
-/** What other models than Stable Diffusion have on. */
+/** Settings that other models than Stable Diffusion have on. */
 const unknownFeatures = [
   ...['center_input_sample', 'class_embed_type', 'class_embeddings_concat', 'cross_attention_norm'],
   ...['dual_cross_attention', 'encoder_hid_dim_type', 'global_pool_conditions', 'mid_block_only_cross_attention'],

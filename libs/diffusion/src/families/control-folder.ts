@@ -23,11 +23,11 @@ export interface ControlFolder {
   tensors: NamedTensors;
   /** Path of the weights, for messages. */
   file: string;
-  /** What its `config.json` says; without one, what no shape tells is as in the model that it guides. */
+  /** Values of its `config.json`; without one, those that no shape tells are as in the model that it guides. */
   config: UNet2DConditionConfig | undefined;
 }
 
-/** What is not one ControlNet for Stable Diffusion, though it is called so. */
+/** Files that are not one ControlNet for Stable Diffusion, though they are called so. */
 const others: readonly [name: RegExp, is: string][] = [
   [/^(task_embedding|transformer_layes\.|control_add_embedding)/, 'is a ControlNet Union, which is not supported'],
   [/^lora_controlnet$|\.(up|down)$/, 'is a Control-LoRA, which is not supported'],

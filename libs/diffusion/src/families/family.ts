@@ -9,7 +9,7 @@ export type PartTensors = ReadonlyMap<PartName, NamedTensors>;
 
 export type FamilyName = 'sd1' | 'sd2' | 'sdxl';
 
-/** What a model draws from. */
+/** Kind of model, by what it draws from. */
 export type ModelKind = 'text-to-image' | 'inpainting' | 'instruct-pix2pix';
 
 /** Edges of a picture in pixels. */
@@ -23,7 +23,7 @@ export interface FamilyTextEncoder {
   part: 'text_encoder' | 'text_encoder_2';
   tokenizer: 'tokenizer' | 'tokenizer_2';
   config: ClipTextConfig;
-  /** What CLIP's own vocabulary pads with. */
+  /** Token that pads in CLIP's own vocabulary. */
   padToken: 'end' | 'zero';
   /** Last layers that are left out: always, and of a checkpoint with original names, which has them all. */
   skip: number;
@@ -34,7 +34,7 @@ export interface FamilyTextEncoder {
   isPooled: boolean;
 }
 
-/** What the models of a family have in common, where a model's own files do not say otherwise. */
+/** Values that the models of a family have in common, where a model's own files do not say otherwise. */
 export interface Family {
   readonly name: FamilyName;
   /** Its name in sentences. */

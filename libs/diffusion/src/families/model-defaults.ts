@@ -5,7 +5,7 @@ import { allOf, cures } from '../errors';
 import { problemsOfTraining, type TrainingDefaults } from './training-defaults';
 import { readJsonFile } from './model-files';
 
-/** What a model's `darkroom.json` says; absent values are those of the service, or of the model's own files. */
+/** Values of a model's `darkroom.json`; absent values are those of the service, or of the model's own files. */
 export interface ModelDefaults {
   /** Denoising steps where a request does not say: a distilled model wants few. */
   steps?: number;
@@ -17,7 +17,7 @@ export interface ModelDefaults {
   clip_skip?: number;
   /** Edge in pixels of square pictures. */
   size?: number;
-  /** What the U-Net predicts, where its weights do not tell. */
+  /** Kind of the U-Net's prediction, where its weights do not tell. */
   prediction_type?: PredictionType;
   /** How an adapter of it is trained. */
   training?: TrainingDefaults;
@@ -26,7 +26,7 @@ export interface ModelDefaults {
 /** The file with a model's defaults, beside its parts. */
 export const defaultsFile = 'darkroom.json';
 
-/** What a request may ask for, and so what a default may be. */
+/** Range of what a request may ask for, and so of a default. */
 export const defaultsRange = { steps: { min: 1, max: 50 }, cfg: { min: 1, max: 20 } } as const;
 
 /**
@@ -71,7 +71,7 @@ const rules: Record<Exclude<keyof ModelDefaults, 'training'>, [(value: unknown) 
 const keys = Object.keys(rules) as (keyof typeof rules)[];
 const allKeys = [...keys, 'training'];
 
-/** What is wrong with defaults, each fault as the end of a sentence. */
+/** Faults of defaults, each as the end of a sentence. */
 export function problemsOfDefaults(json: Readonly<Record<string, unknown>>): string[] {
   const unknown = Object.keys(json)
     .filter((key) => !allKeys.includes(key))

@@ -11,7 +11,7 @@ export const isSpecial = (found: Stats): boolean => !found.isFile() && !found.is
 export const isNoFile = 'is a pipe, a socket or a device, and no file';
 
 /**
- * What a path of a model leads to, links followed; undefined if nothing can be found there. To be called before the
+ * Status of a path of a model, links followed; undefined if nothing can be found there. To be called before the
  * path is opened: opening a pipe waits for a writer that may never come.
  * @throws ModelFolderError if it is a pipe, a socket or a device
  */
@@ -53,7 +53,7 @@ export async function readTextFile(file: string): Promise<string> {
 /** A file that a folder need not have. */
 interface OptionalFile {
   optional: true;
-  /** What to do if it holds no JSON object. */
+  /** The cure if it holds no JSON object. */
   cure?: Cure;
 }
 
@@ -103,7 +103,7 @@ export async function readOptionalFile(file: string): Promise<string | undefined
 interface FolderEntry {
   /** Relative, with forward slashes. */
   path: string;
-  /** What it is, links followed; undefined for a link that leads nowhere. */
+  /** Its status, links followed; undefined for a link that leads nowhere. */
   found: Stats | undefined;
 }
 

@@ -39,7 +39,7 @@ export interface ModelFolder {
   /** How the latents of its autoencoder are scaled. */
   scaling: { factor: number; shift: number };
   schedulerJson: SchedulerJson;
-  /** What it is drawn with where a request does not say. */
+  /** Values that it is drawn with where a request does not say. */
   defaults: ModelDefaults;
   /** Edge in pixels of square pictures. */
   nativeSize: number;

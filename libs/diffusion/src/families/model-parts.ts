@@ -22,7 +22,7 @@ export interface ModelWeights {
   files: ReadonlyMap<PartName, string>;
   /** Whether they are one file in the names of the original programs, with nothing beside it that describes them. */
   isCheckpoint: boolean;
-  /** What a checkpoint says of itself by tensors without a part. */
+  /** Names of tensors without a part, by which a checkpoint says what it is. */
   marks: ReadonlySet<string>;
 }
 
@@ -119,7 +119,7 @@ async function graphIn(folder: string): Promise<string | undefined> {
   return name && join(folder, name);
 }
 
-/** What reading weights is refused for, told of the file at fault. @throws ModelFolderError */
+/** Reads weights, and tells the file at fault where they are refused. @throws ModelFolderError */
 export async function refusing<T>(path: string, read: () => T | Promise<T>): Promise<T> {
   try {
     return await read();

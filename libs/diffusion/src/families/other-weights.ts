@@ -43,7 +43,7 @@ const others: readonly [name: RegExp, is: string, cure: Cure][] = [
   ],
 ];
 
-/** What a file is whose tensors no checkpoint of a model has, and what to do with it; undefined if they tell nothing. */
+/** Kind of a file whose tensors no model's checkpoint has, and what to do with it; undefined if they tell nothing. */
 export function otherWeights(tensors: NamedTensors): { is: string; cure: Cure } | undefined {
   const [[name, { shape }]] = tensors.size === 1 ? tensors : [['', { shape: [] as readonly number[] }]];
   // diffusers calls the only tensor of a textual inversion by its word.

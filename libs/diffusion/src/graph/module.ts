@@ -17,7 +17,7 @@ export interface BuiltGraph {
   unused: string[];
 }
 
-/** What the modules of one graph share. */
+/** State that the modules of one graph share. */
 interface GraphState extends Required<ModuleOptions> {
   graph: Graph;
   /** Where new nodes go: those of the graph, or of the branch that is being written. */

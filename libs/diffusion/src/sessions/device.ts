@@ -1,7 +1,7 @@
 import type { InferenceSession } from 'onnxruntime-node';
 
 /**
- * What a model is drawn on: the processor, an NVIDIA GPU by its number, or any GPU through Vulkan, Metal or Direct3D.
+ * Device of a model: the processor, an NVIDIA GPU by its number, or any GPU through Vulkan, Metal or Direct3D.
  */
 export type Device = 'cpu' | 'webgpu' | `cuda:${number}`;
 

@@ -2,8 +2,8 @@ import { isNativeError } from 'node:util/types';
 import { OnnxModelError } from '../onnx/onnx-model';
 
 /**
- * What CUDA, cuBLAS, cuDNN, Vulkan, Direct3D and the operating system say of themselves, as ONNX Runtime 1.30 passes it
- * on. It names neither node nor shape of the graph at fault, so the same graph may be sound.
+ * Messages of CUDA, cuBLAS, cuDNN, Vulkan, Direct3D and the operating system about themselves, as ONNX Runtime 1.30
+ * passes them on. They name neither node nor shape of the graph at fault, so the same graph may be sound.
  */
 const ofDevice =
   /\bCUDA (?:failure|error)|\bcudaError|\b(?:CUDA_ERROR|CUBLAS|CUDNN|CUFFT|CURAND|CUSPARSE|NVRTC)_?|; GPU=\d|device(?: is| was| has been)? lost|lost device|DeviceLost|wgpu::|\b(?:VK_ERROR|DXGI_ERROR)_/i;

@@ -32,7 +32,7 @@ export interface ValueFacts {
 
 export type Tensors = Record<string, Tensor>;
 
-/** What a part of a model calls: a graph that is loaded here, or in another thread. */
+/** The graph that a part of a model calls, loaded here or in another thread. */
 export interface GraphSession {
   readonly file: string;
   readonly inputs: readonly ValueFacts[];
@@ -116,8 +116,8 @@ export class ModelSession implements GraphSession {
 const unavailable = /execution ?provider|shared library|no available backend|CUDA failure|WebGPU adapter/i;
 
 /**
- * What ONNX Runtime 1.30 and what it calls say of too little memory: its arenas, the allocators of CPU and CUDA,
- * cuBLAS, cuDNN and the C++ library; and V8 of an array.
+ * Messages about too little memory: of ONNX Runtime 1.30 and what it calls, its arenas, the allocators of CPU and CUDA,
+ * cuBLAS, cuDNN and the C++ library; and of V8 about an array.
  */
 export function isOutOfMemory(message: string): boolean {
   return /failed to allocate memory|available memory of \d+ is smaller than|out of memory|bad_?\s?alloc|ALLOC(?:ATION)?_FAILED|not enough memory|array buffer allocation failed/i.test(

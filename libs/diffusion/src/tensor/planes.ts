@@ -49,7 +49,7 @@ export class NotFiniteError extends Error {
   }
 }
 
-/** What is wrong with a part of a model, as the end of a sentence. */
+/** Fault of a part of a model, as the end of a sentence. */
 export const notFinite = 'gives numbers that are not finite, which are no picture: its weights are damaged or overflow';
 
 /** One pass: a sum of float32 values is finite in double precision exactly if all of them are. */

@@ -14,7 +14,7 @@ export interface EncodedRow {
   pooled?: Float32Array;
 }
 
-/** What a request's adapters change in a text encoder. */
+/** Changes of a text encoder by a request's adapters. */
 export interface TextAdapters {
   layers: LayerAdapters;
   /** Embeddings of the ids after the vocabulary's: [vectors, width]. */

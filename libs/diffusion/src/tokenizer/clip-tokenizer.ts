@@ -165,7 +165,7 @@ function bytePairTokenizer({ vocab, merges }: Vocabulary): BytePairTokenizer {
 }
 
 /**
- * What a folder says of its special tokens. `special_tokens_map.json` counts more than `tokenizer_config.json`, unless
+ * Special tokens of a folder. `special_tokens_map.json` counts more than `tokenizer_config.json`, unless
  * the latter lists the added tokens: then transformers does not read the former. In Stable Diffusion 2.x's folders only
  * the former names the pad token that the model was trained with.
  */

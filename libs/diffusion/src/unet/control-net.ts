@@ -86,7 +86,7 @@ export class ControlNet {
     return problemOfFit(this.folder, model);
   }
 
-  /** What is to be added for each of these rows, side by side, by the names of the U-Net's inputs. */
+  /** Values to add for each of these rows, side by side, by the names of the U-Net's inputs. */
   residuals(rows: readonly ControlledRow[], [channels, height, width]: LatentShape): Promise<Tensors> {
     const [{ row: first }] = rows;
     const map = [3, height * this.scaleFactor, width * this.scaleFactor];

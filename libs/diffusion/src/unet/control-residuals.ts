@@ -5,8 +5,8 @@ import type { ControlNet } from './control-net';
 import type { UnetRow } from './unet-row';
 
 /**
- * What the ControlNets of a call's rows add to the U-Net's way down, as its inputs. A row without any beside others adds
- * zeros, and each row sums its own in its own order, so that it is the same beside any others.
+ * Inputs of the U-Net for what the ControlNets of a call's rows add to its way down. A row without any beside others
+ * adds zeros, and each row sums its own in its own order, so that it is the same beside any others.
  */
 export class ControlResiduals {
   private readonly names: readonly string[];

@@ -5,7 +5,7 @@ import type { ControlNet } from './control-net';
 
 /** One row of a call of the U-Net. */
 export interface UnetRow {
-  /** What the U-Net sees, [channels, height, width]. */
+  /** Latents as the U-Net sees them, [channels, height, width]. */
   sample: Float32Array;
   timestep: number;
   /** [tokens, width] */
@@ -19,7 +19,7 @@ export interface UnetRow {
   controls?: readonly RowControl[] | undefined;
 }
 
-/** What a row follows. */
+/** A ControlNet, and the picture that a row follows by it. */
 export interface RowControl {
   controlNet: ControlNet;
   /** [3, height, width] of the picture, from 0 to 1. */

@@ -126,7 +126,7 @@ function cutTile(picture: RgbImage, left: number, top: number, tile: { width: nu
   return planes;
 }
 
-/** What a tile gives of a picture, along one axis. */
+/** The part of a picture that a tile gives, along one axis. */
 interface TileSpan {
   /** Its first pixel. */
   start: number;

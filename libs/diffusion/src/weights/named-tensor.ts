@@ -74,7 +74,7 @@ export async function readValues(tensor: NamedTensor): Promise<Float32Array> {
   if (tensor.type === 'F64') return Float32Array.from(new Float64Array(buffer));
   if (tensor.type === 'F16') return decodeFloat16(new Uint16Array(buffer));
   if (tensor.type === 'BF16') return decodeBfloat16(new Uint16Array(buffer));
-  // Those of five exponent bits are the upper halves of float16.
+  // Numbers of five exponent bits are the upper halves of float16.
   if (tensor.type === 'F8_E5M2') return decodeFloat16(Uint16Array.from(bytes, (bits) => bits << 8));
   return Float32Array.from(bytes, decodeE4m3);
 }

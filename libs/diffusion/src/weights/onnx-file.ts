@@ -46,7 +46,7 @@ export function readOnnx(path: string): NamedTensors {
       const module = node.name.split('/').slice(0, -1).filter(Boolean).join('.');
       const flips = transposes + (node.ints.get('transB')?.[0] ?? 0);
       traced.add(initializer.name);
-      // Those of a normalisation over groups are stored as [channels, 1, 1].
+      // Weights of a normalisation over groups are stored as [channels, 1, 1].
       const isFlat = ['Mul', 'Add'].includes(node.opType);
       const isTransposed = ['MatMul', 'Gemm'].includes(node.opType) && dims.length === 2 && flips % 2 === 0;
       const shape = isFlat ? dims.filter((length) => length > 1) : isTransposed ? dims.toReversed() : dims;
