@@ -208,11 +208,12 @@ function defineRemove(models: Command, { store, print, exitWith, ask }: Session)
 
 function table(models: readonly InstalledModel[]): string {
   const rows = models.map((model) => {
-    const { name, hash, bytes, family = '-', nativeSize, source = 'found in place' } = model;
+    const { name, hash, bytes, family = '-', kind, nativeSize, source = 'found in place' } = model;
     const problem = inOneLine(modelProblem(model) ?? '');
     if (hash === undefined) return [name, '-', '-', '-', '-', `cannot be used: ${problem}`];
     const pixels = `${nativeSize} px`;
-    return [name, family, pixels, shortHash(hash), formatBytes(bytes), problem ? `${source}. ${problem}` : source];
+    const what = kind === 'control' ? `${family} control` : family;
+    return [name, what, pixels, shortHash(hash), formatBytes(bytes), problem ? `${source}. ${problem}` : source];
   });
   return textTable([['NAME', 'FAMILY', 'EDGE', 'HASH', 'SIZE', 'SOURCE'], ...rows]).join('\n');
 }
