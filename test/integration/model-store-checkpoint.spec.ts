@@ -152,7 +152,7 @@ describe('ModelStore', () => {
       [
         'a page of a site',
         (file) => writeFile(file, '<!doctype html><title>Log in</title>'),
-        ' cannot be read: The header claims ',
+        ' cannot be read: The file is a web page',
       ],
     ])('refuses one that is %s', async (_, change, sentence) => {
       const file = join(await familyIn(folder, 'sd15-file'), 'model.safetensors');
