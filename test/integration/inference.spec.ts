@@ -43,12 +43,12 @@ describe('the inference worker', () => {
 
   const filesOf = ({ id }: DrawingTask): Promise<string[]> => bench.backEnds.storage.contents(id);
 
-  async function addFinetune(weightsKey: string, content: Buffer): Promise<string> {
-    const id = newIdentifier();
+  async function addFinetune(weightsKey: string, content: Buffer): Promise<{ finetuneId: string; ownerId: string }> {
+    const [id, ownerId] = [newIdentifier(), newIdentifier()];
     await bench.storage.write(weightsKey, content);
     await bench.dataSource.manager.insert(Finetune, {
       id,
-      ownerId: newIdentifier(),
+      ownerId,
       name: 'robot',
       token: 'zwx',
       model: 'shapes',
@@ -58,7 +58,7 @@ describe('the inference worker', () => {
       weightsKey,
       createdAt: new Date(),
     });
-    return id;
+    return { finetuneId: id, ownerId };
   }
 
   it('draws a queued task and stores its picture', async () => {
@@ -213,9 +213,9 @@ describe('the inference worker', () => {
     const [golden] =
       loadGoldenTable<Pick<Drawing, 'prompt' | 'cfg' | 'steps' | 'seed' | 'scheduler'>[]>('lora/pipeline');
     const lora = await readFile(join(__dirname, '../golden/models/lora/zwx-robot-kohya.safetensors'));
-    const finetuneId = await addFinetune('weights/robot.safetensors', lora);
+    const finetune = await addFinetune('weights/robot.safetensors', lora);
     const { id } = await bench.addTask({
-      finetuneId,
+      ...finetune,
       model: 'shapes-bundled',
       prompt: golden.prompt,
       cfg: golden.cfg,
@@ -236,8 +236,8 @@ describe('the inference worker', () => {
   });
 
   itOnce('fails a task whose Fine-Tune has invalid weights', async () => {
-    const finetuneId = await addFinetune('weights/broken.safetensors', Buffer.from('not a safetensors file'));
-    const { id } = await bench.addTask({ finetuneId });
+    const finetune = await addFinetune('weights/broken.safetensors', Buffer.from('not a safetensors file'));
+    const { id } = await bench.addTask(finetune);
     const task = await bench.terminated(id);
     expect(task).toMatchObject({ status: 'failed', attempt: 1 });
     expect(task.error).toMatch(/^The weights of the Fine-Tune cannot be used: /);
