@@ -138,7 +138,7 @@ describe('POST /v1/images/generations', () => {
     });
 
     it('for anything else below /v1/images', async () => {
-      const missing = await api.request<ErrorJson>('GET', '/v1/images/edits', { key });
+      const missing = await api.request<ErrorJson>('GET', '/v1/images/variations', { key });
       expect([missing.status, missing.body.error.code]).toEqual([404, 'RouteNotFound']);
       const method = await api.request<ErrorJson>('GET', path, { key });
       expect([method.status, method.headers.get('allow'), method.body.error.code]).toEqual([

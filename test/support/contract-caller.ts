@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type Reply, type RequestOptions, startTestApi, type TestApi, type TestKey } from './api';
 import type { ProblemJson } from './factories';
 import { type Receiver, startReceiver } from './receiver';
-import { makeWorld, type Operation, operations, pathOf, type World } from './world';
+import { makeTuned, makeWorld, type Operation, operations, pathOf, type World } from './world';
 
 /** An error response. */
 export type ProblemReply = Reply<ProblemJson>;
@@ -25,14 +25,15 @@ export class ContractCaller {
     readonly api: TestApi,
     readonly key: TestKey,
     private readonly receiver: Receiver,
-    /** The resources of that key, for requests that change none. */
-    readonly world: World,
+    /** The resources of that key, for requests that change none, and a Fine-Tune with weights. */
+    readonly world: World & { tuned: string },
   ) {}
 
   static async start(): Promise<ContractCaller> {
     const [api, receiver] = [await startTestApi(), await startReceiver()];
     const key = await api.createKey({ scopes: ['admin'] });
-    return new ContractCaller(api, key, receiver, await makeWorld(api, key, receiver));
+    const world = { ...(await makeWorld(api, key, receiver)), tuned: await makeTuned(api, key) };
+    return new ContractCaller(api, key, receiver, world);
   }
 
   /** Other resources of the same key, for a request that changes them. */
@@ -41,12 +42,13 @@ export class ContractCaller {
   }
 
   /** Replaces `{style}` and the like by ids. */
-  filled<T>(value: T, ids = this.world): T {
-    const text = JSON.stringify(value).replace(/\{(\w+)\}/g, (whole, name: keyof World) => ids[name] ?? whole);
+  filled<T>(value: T, ids: object = this.world): T {
+    const known = ids as Partial<Record<string, string>>;
+    const text = JSON.stringify(value).replace(/\{(\w+)\}/g, (whole, name: string) => known[name] ?? whole);
     return JSON.parse(text) as T;
   }
 
-  send<T = ProblemJson>(id: string, options: RequestOptions, query = '', ids = this.world): Promise<Reply<T>> {
+  send<T = ProblemJson>(id: string, options: RequestOptions, query = '', ids: World = this.world): Promise<Reply<T>> {
     const operation = operationOf(id);
     return this.api.request<T>(operation.method, pathOf(operation, ids) + query, { key: this.key, ...options });
   }

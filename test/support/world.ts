@@ -10,8 +10,6 @@ import { until } from './until';
 /** Ids of one resource of each kind, all of one caller. */
 export interface World {
   finetune: string;
-  /** A Fine-Tune with weights. */
-  tuned: string;
   prompt: string;
   collection: string;
   style: string;
@@ -68,7 +66,7 @@ export function pathOf(
 }
 
 /** A Fine-Tune whose weights nothing draws with: only its row says that it has some. */
-async function makeTuned(api: TestApi, key: TestKey): Promise<string> {
+export async function makeTuned(api: TestApi, key: TestKey): Promise<string> {
   const { id } = await makeFinetune(api, key);
   await api.dataSource.manager.update(Finetune, { id }, { weightsKind: 'lora', weightsKey: `weights/${id}/none` });
   return id;
@@ -77,7 +75,6 @@ async function makeTuned(api: TestApi, key: TestKey): Promise<string> {
 /** A Fine-Tune with a drawn Prompt, a Collection with a Style of it, and a Generation whose webhook was delivered. */
 export async function makeWorld(api: TestApi, key: TestKey, receiver: Receiver): Promise<World> {
   const { id: finetune } = await makeFinetune(api, key);
-  const tuned = await makeTuned(api, key);
   const [{ id: prompt }] = await makePrompts(api, key, finetune);
   await drawTask(api, prompt);
   const post = async <T>(path: string, body: unknown) => (await api.request<T>('POST', path, { key, body })).body;
@@ -102,7 +99,7 @@ export async function makeWorld(api: TestApi, key: TestKey, receiver: Receiver):
   const { body: upload } = await api.request<{ id: string }>('POST', '/v1/uploads', { key, raw: await smallPicture() });
   const { id: apiKey } = await api.createKey();
   return {
-    ...{ finetune, tuned, prompt, collection, style: made[0].id, generation, delivery, apiKey },
+    ...{ finetune, prompt, collection, style: made[0].id, generation, delivery, apiKey },
     upload: upload.id,
   };
 }

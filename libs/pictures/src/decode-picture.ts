@@ -33,6 +33,8 @@ export interface Decoded extends Size {
   /** Of the file as it came, in hexadecimal. */
   sha256: string;
   format: PictureFormat;
+  /** Whether a part of a new file can be seen through. */
+  isTransparent?: boolean;
   /** Of a picture or a mask. */
   pixels?: Pixels;
   /** Length of the new file. */
@@ -61,7 +63,10 @@ export async function decodePicture(order: DecodingOrder): Promise<Decoded> {
       throw new NoPictureError(`has ${width} x ${height} pixels, and at most ${maxPixels / 1e6} megapixels are taken`);
     const found = { sha256, format, width, height };
     const upright = opened.autoOrient();
-    if (order.to === 'file') return { ...found, bytes: await write(upright, order.path, { format, file }) };
+    if (order.to === 'file') {
+      const isTransparent = hasAlpha && !(await opened.clone().stats()).isOpaque;
+      return { ...found, isTransparent, bytes: await write(upright, order.path, { format, file }) };
+    }
     const wanted = order.size && nearestSize([order.size].flat(), size);
     const cut = wanted ? fitted(upright, size, wanted) : upright;
     if (order.to === 'rgb') {

@@ -512,6 +512,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/images/edits": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Change a picture as OpenAI's API does
+         * @description Repaints the parts that are transparent in `mask`, or without one in `image`; where nothing is transparent, the whole picture is drawn from. The files are kept as uploads as long as the Generation. All else is as in `POST /v1/images/generations`.
+         */
+        post: operations["editImages"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/key": {
         parameters: {
             query?: never;
@@ -4470,6 +4490,232 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["CreateImages"];
+            };
+        };
+        responses: {
+            /** @description The pictures. */
+            200: {
+                headers: {
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
+                    "X-Request-Id": string;
+                    /** @description Requests that the key may make in a minute. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left now. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until all are there again. */
+                    "RateLimit-Reset"?: number;
+                    /** @description Present, and `true`, if an earlier request got this reply first. */
+                    "Idempotency-Replayed"?: "true";
+                    /** @description The Generation, which `GET /v1/sd/text-to-image/:id` has with its seed and `served_by`. */
+                    "X-Generation-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Images"];
+                };
+            };
+            /** @description The request is malformed or a field is invalid. In the shape of OpenAI's API. Codes: `ValidationFailed`, `MalformedBody`, `PromptMissing`, `FineTuneNameMissing`, `FineTuneImagesMissing`, `FineTuneImagesNotEnough`, `IdempotencyKeyInvalid`, `BadRequest`. */
+            400: {
+                headers: {
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
+                    "X-Request-Id": string;
+                    /** @description Requests that the key may make in a minute. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left now. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until all are there again. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenaiProblem"];
+                };
+            };
+            /** @description The API key is missing, unknown or revoked. In the shape of OpenAI's API. Codes: `Unauthorized`. */
+            401: {
+                headers: {
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
+                    "X-Request-Id": string;
+                    /** @description How to present a key. */
+                    "WWW-Authenticate": string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenaiProblem"];
+                };
+            };
+            /** @description The key lacks the scope, or the Collection is public: it can be read and applied, not changed. In the shape of OpenAI's API. Codes: `ScopeMissing`, `PublicCollection`. */
+            403: {
+                headers: {
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
+                    "X-Request-Id": string;
+                    /** @description Requests that the key may make in a minute. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left now. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until all are there again. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenaiProblem"];
+                };
+            };
+            /** @description The body came too slowly. In the shape of OpenAI's API. Codes: `BodyTimeout`, `UploadStalled`. */
+            408: {
+                headers: {
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
+                    "X-Request-Id": string;
+                    /** @description Requests that the key may make in a minute. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left now. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until all are there again. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenaiProblem"];
+                };
+            };
+            /** @description It conflicts with the present state. In the shape of OpenAI's API. Codes: `GenerationTerminated`, `IdempotencyKeyInUse`, `KeyInUse`, `KeyRevoked`. */
+            409: {
+                headers: {
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
+                    "X-Request-Id": string;
+                    /** @description Requests that the key may make in a minute. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left now. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until all are there again. */
+                    "RateLimit-Reset"?: number;
+                    /** @description With IdempotencyKeyInUse. */
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenaiProblem"];
+                };
+            };
+            /** @description The body is too large. In the shape of OpenAI's API. Codes: `BodyTooLarge`. */
+            413: {
+                headers: {
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
+                    "X-Request-Id": string;
+                    /** @description Requests that the key may make in a minute. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left now. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until all are there again. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenaiProblem"];
+                };
+            };
+            /** @description The body is of another type. In the shape of OpenAI's API. Codes: `UnsupportedMediaType`. */
+            415: {
+                headers: {
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
+                    "X-Request-Id": string;
+                    /** @description Requests that the key may make in a minute. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left now. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until all are there again. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenaiProblem"];
+                };
+            };
+            /** @description Well-formed, but impossible. In the shape of OpenAI's API. Codes: `ModelNotInstalled`, `ModelBroken`, `SchedulerUnsupported`, `ModelNeedsPicture`, `PictureMissing`, `MaskUnsupported`, `ControlNotInstalled`, `ControlDoesNotFitModel`, `ModelIsControl`, `PromptDoesNotIncludeFineTuneName`, `PromptNotFound`, `StyleNotFound`, `PromptTooLong`, `TooManyPrompts`, `FineTuneNotFound`, `FineTuneOfOtherModel`, `FineTuneTokensEqual`, `FineTuneStale`, `WeightsMissing`, `ScaleUnsupported`, `WeightsMalformed`, `WeightsDoNotFitModel`, `WeightsKindUnsupported`, `WeightsTooComplex`, `PictureUnreadable`, `PictureNotFound`, `StorageFull`, `IdempotencyKeyReused`, `WebhookAddressRefused`, `GenerationFailed`, `GenerationUnfinished`. */
+            422: {
+                headers: {
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
+                    "X-Request-Id": string;
+                    /** @description Requests that the key may make in a minute. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left now. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until all are there again. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenaiProblem"];
+                };
+            };
+            /** @description Too many requests, Generations and Prompts waiting, uploads or event streams at once, or complete lists running. In the shape of OpenAI's API. Codes: `RateLimited`, `TooManyRequests`, `QueueFull`, `TooManyUploads`, `RoomReserved`, `TooManyEventStreams`, `ListRunning`, `TooManyWaiting`. */
+            429: {
+                headers: {
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
+                    "X-Request-Id": string;
+                    /** @description Requests that the key may make in a minute. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left now. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until all are there again. */
+                    "RateLimit-Reset"?: number;
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenaiProblem"];
+                };
+            };
+            /** @description A dependency is down. In the shape of OpenAI's API. Codes: `ServiceUnavailable`. */
+            503: {
+                headers: {
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
+                    "X-Request-Id": string;
+                    /** @description Requests that the key may make in a minute. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left now. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until all are there again. */
+                    "RateLimit-Reset"?: number;
+                    /** @description Seconds to wait before the next try. */
+                    "Retry-After": number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenaiProblem"];
+                };
+            };
+        };
+    };
+    editImages: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A word of your own for this request: for 24 hours, a repeat with the same body gets the first reply and changes nothing. A request that failed stores nothing, so it may be repeated. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "multipart/form-data": {
+                    /** @description A PNG, JPEG or WebP picture; `image[]` is taken too. */
+                    image: string;
+                    /** @description What is repainted is transparent in it; needs an alpha channel. */
+                    mask?: string;
+                    /** @description What the whole picture shows. */
+                    prompt: string;
+                    /** @description Name of an installed model. */
+                    model?: string;
+                    n?: number;
+                    /** @description As in `POST /v1/images/generations`; auto is the nearest to the picture. */
+                    size?: string;
+                    /** @enum {string} */
+                    response_format?: "url" | "b64_json";
+                    user?: string;
+                };
             };
         };
         responses: {

@@ -1,6 +1,15 @@
-import { CreateImagesDto, ImagesDto } from '@app/domain/http';
+import { limits } from '@app/domain';
+import { CreateImagesDto, imageResponseFormats, ImagesDto } from '@app/domain/http';
 import { applyDecorators } from '@nestjs/common';
-import { ApiBearerAuth, ApiExtraModels, ApiHeader, ApiOperation, ApiResponse, getSchemaPath } from '@nestjs/swagger';
+import {
+  ApiBearerAuth,
+  ApiConsumes,
+  ApiExtraModels,
+  ApiHeader,
+  ApiOperation,
+  ApiResponse,
+  getSchemaPath,
+} from '@nestjs/swagger';
 import { OpenaiProblemDto } from './problem.dto';
 import { idempotencyKeyHeader } from './operation';
 import { documentedError, generationIdHeader, rateHeaders, replayedHeader, requestIdHeader } from './responses';
@@ -18,6 +27,13 @@ function error(status: number): MethodDecorator {
   });
 }
 
+const answer = ApiResponse({
+  status: 200,
+  description: 'The pictures.',
+  headers: { ...requestIdHeader, ...rateHeaders, ...replayedHeader, ...generationIdHeader },
+  content: { 'application/json': { schema: { $ref: getSchemaPath(ImagesDto) } } },
+});
+
 /** Documents the route in the shape of OpenAI's API. */
 export const ApiOpenai = () =>
   applyDecorators(
@@ -33,11 +49,45 @@ export const ApiOpenai = () =>
     ApiExtraModels(CreateImagesDto, ImagesDto, OpenaiProblemDto),
     TakesBody({ required: true, schema: { $ref: getSchemaPath(CreateImagesDto) } }),
     ApiHeader(idempotencyKeyHeader),
-    ApiResponse({
-      status: 200,
-      description: 'The pictures.',
-      headers: { ...requestIdHeader, ...rateHeaders, ...replayedHeader, ...generationIdHeader },
-      content: { 'application/json': { schema: { $ref: getSchemaPath(ImagesDto) } } },
+    answer,
+    ...errors.map(error),
+  );
+
+const file = (description: string) => ({ type: 'string', contentMediaType: 'application/octet-stream', description });
+
+/** Documents the route that changes a picture in the shape of OpenAI's API. */
+export const ApiOpenaiEdits = () =>
+  applyDecorators(
+    ApiBearerAuth(),
+    ApiOperation({
+      operationId: 'editImages',
+      summary: "Change a picture as OpenAI's API does",
+      description:
+        'Repaints the parts that are transparent in `mask`, or without one in `image`; where nothing is transparent, the whole picture is drawn from. ' +
+        'The files are kept as uploads as long as the Generation. All else is as in `POST /v1/images/generations`.',
     }),
+    ApiConsumes('multipart/form-data'),
+    TakesBody({
+      required: true,
+      schema: {
+        type: 'object',
+        required: ['image', 'prompt'],
+        properties: {
+          image: file('A PNG, JPEG or WebP picture; `image[]` is taken too.'),
+          mask: file('What is repainted is transparent in it; needs an alpha channel.'),
+          prompt: { type: 'string', maxLength: limits.promptLength, description: 'What the whole picture shows.' },
+          model: { type: 'string', description: 'Name of an installed model.' },
+          n: { type: 'integer', minimum: limits.numGenerations.min, maximum: limits.numGenerations.max },
+          size: {
+            type: 'string',
+            description: 'As in `POST /v1/images/generations`; auto is the nearest to the picture.',
+          },
+          response_format: { type: 'string', enum: [...imageResponseFormats] },
+          user: { type: 'string', maxLength: limits.nameLength },
+        },
+      },
+    }),
+    ApiHeader(idempotencyKeyHeader),
+    answer,
     ...errors.map(error),
   );

@@ -3,13 +3,16 @@ import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { ModelsModule } from '../models/models.module';
 import { TextToImageModule } from './text-to-image.module';
+import { UploadsModule } from '../uploads/uploads.module';
 import { OpenaiController } from './openai.controller';
+import { OpenaiEditsController } from './openai-edits.controller';
+import { OpenaiEdits } from './openai-edits.service';
 import { OpenaiAnswer } from './openai-answer';
 
 /** Pictures in the shape of OpenAI's API. */
 @Module({
-  imports: [TypeOrmModule.forFeature([Image]), ModelsModule, TextToImageModule],
-  controllers: [OpenaiController],
-  providers: [OpenaiAnswer],
+  imports: [TypeOrmModule.forFeature([Image]), ModelsModule, TextToImageModule, UploadsModule],
+  controllers: [OpenaiController, OpenaiEditsController],
+  providers: [OpenaiAnswer, OpenaiEdits],
 })
 export class OpenaiModule {}

@@ -10,7 +10,8 @@ import { from, lastValueFrom, type Observable } from 'rxjs';
 import { requestsPerKey } from '../defence/open-requests';
 import { sendContinue } from '../defence/json-body';
 import { hashBody } from './receive-file';
-import { idsIn, takesFile, withoutSecrets } from './route.decorators';
+import { readForm } from './form';
+import { idsIn, takesFile, takesForm, withoutSecrets } from './route.decorators';
 
 /** Replies that are kept under an `Idempotency-Key`. */
 @Injectable()
@@ -64,7 +65,9 @@ export class IdempotencyInterceptor implements NestInterceptor {
     const known = await findReply(manager, ownerId, key);
     if (known && isFresh(known)) {
       // The file of the first request is not there any more; its hash is what is compared.
-      if (takesFile(context.getHandler())) request.body = await hashOfFile(request, response);
+      const handler = context.getHandler();
+      if (takesForm(handler)) request.body = await hashOfForm(request, response);
+      else if (takesFile(handler)) request.body = await hashOfFile(request, response);
       return replay(manager, known, fingerprint(), response);
     }
     const work = async (): Promise<unknown> => {
@@ -125,6 +128,15 @@ export function fingerprintOf(method: string, target: string, body: unknown): st
   return createHash('sha256')
     .update(`${method} ${target}\n${JSON.stringify(body, sorted)}`)
     .digest('hex');
+}
+
+/** What a route with a form notes of it: its texts, and the hash of each file. */
+async function hashOfForm(request: Request, response: Response): Promise<Record<string, string>> {
+  const hashes = new Map<string, string>();
+  const texts = await readForm(request, response, async ({ name, content }) => {
+    hashes.set(name, await hashBody(content, limits.sentPicture.bytes));
+  });
+  return Object.fromEntries([...texts, ...hashes]);
 }
 
 /** What a route with a file notes of it. */

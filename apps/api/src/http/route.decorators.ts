@@ -32,6 +32,18 @@ export function takesFile(route: object): boolean {
   return Reflect.getMetadata(fileKey, route) === true;
 }
 
+const formKey = 'takesForm';
+
+/** For a route whose body is a form with files, which the route reads as it comes. */
+export const TakesForm = () => (prototype: object, name: string | symbol, property: PropertyDescriptor) => {
+  SetMetadata(fileKey, true)(prototype, name, property);
+  SetMetadata(formKey, true)(prototype, name, property);
+};
+
+export function takesForm(route: object): boolean {
+  return Reflect.getMetadata(formKey, route) === true;
+}
+
 const locationKey = 'location';
 
 /** A record in an answer, as far as its place is concerned. */

@@ -25,6 +25,12 @@ export const uploadsFolder = 'uploads';
 
 const rule = { maxBytes: limits.sentPicture.bytes, kind: 'a PNG, JPEG or WebP picture' };
 
+/** An upload, and whether a part of it is transparent. */
+export interface StoredUpload {
+  upload: UploadedPicture;
+  isTransparent: boolean;
+}
+
 /** Uploaded pictures: each is received, decoded in a process of its own, stored upright, and only then has a row. */
 @Injectable()
 export class UploadedPicturesService {
@@ -39,16 +45,22 @@ export class UploadedPicturesService {
 
   /** @throws UnprocessableError `PictureUnreadable`, and what `assertBare` and `UploadsService.receive` throw */
   async create(ownerId: string, file: SentFile): Promise<UploadDto> {
+    const { upload } = await this.add(ownerId, file);
+    return UploadDto.from(upload, false, this.config.publicUrl);
+  }
+
+  /** As `create`, and says whether a part of it is transparent. */
+  async add(ownerId: string, file: SentFile): Promise<StoredUpload> {
     file.assertBare();
     // Its sender may be slow, and a transaction must not wait for that.
-    const upload = await this.transactions.apart(() =>
+    const stored = await this.transactions.apart(() =>
       this.uploads.receive(ownerId, file, rule, (received) => this.store(ownerId, received)),
     );
     await this.transactions.run(async (manager) => {
-      await manager.insert(UploadedPicture, upload);
-      await addStored(manager, ownerId, { pictureBytes: upload.bytes });
+      await manager.insert(UploadedPicture, stored.upload);
+      await addStored(manager, ownerId, { pictureBytes: stored.upload.bytes });
     });
-    return UploadDto.from(upload, false, this.config.publicUrl);
+    return stored;
   }
 
   async findOne(ownerId: string, id: string): Promise<UploadDto> {
@@ -71,10 +83,16 @@ export class UploadedPicturesService {
   }
 
   /** Puts the picture into the storage. A file whose row is not written then is left for the sweeper. */
-  private async store(ownerId: string, { id, path, signal }: ReceivedFile): Promise<UploadedPicture> {
+  private async store(ownerId: string, { id, path, signal }: ReceivedFile): Promise<StoredUpload> {
     const upright = `${path}-upright`;
     try {
-      const { format, width, height, bytes } = await this.decoder
+      const {
+        format,
+        width,
+        height,
+        bytes,
+        isTransparent = false,
+      } = await this.decoder
         .decode(ownerId, async () => ({ source: path, to: 'file', path: upright }))
         .catch((error: Error) => {
           throw refusalOf(error);
@@ -84,7 +102,7 @@ export class UploadedPicturesService {
       await mapDiskErrors(this.storage.adopt(storageKey, upright));
       const [token, contentType, createdAt] = [newIdentifier(), `image/${format}`, new Date()];
       const upload = { id, ownerId, token, storageKey, contentType, width, height, bytes: bytes!, createdAt };
-      return Object.assign(new UploadedPicture(), upload);
+      return { upload: Object.assign(new UploadedPicture(), upload), isTransparent };
     } finally {
       await rm(upright, { force: true });
     }

@@ -9,5 +9,6 @@ import { UploadsController } from './uploads.controller';
   imports: [PicturesModule],
   controllers: [UploadsController],
   providers: [UploadedPicturesService, UploadedPicturesSweeper],
+  exports: [UploadedPicturesService],
 })
 export class UploadsModule {}

@@ -12,7 +12,7 @@ import {
 import { LruMap, removeFrom } from '@app/process';
 import { type AdaptedModel, Adapters } from './adapters';
 import { notAhead } from './batch';
-import { Controls, type ReadControl } from './controls';
+import { assertReadable, Controls, type ReadControl } from './controls';
 import type { CallTimes } from './call-times';
 import { DrawingInProgress, pipelineRequest, type Task } from './drawing';
 import type { DrawRequest } from './engine-protocol';
@@ -161,6 +161,7 @@ export class Admission {
     const { model, adapters } = entry.task;
     const folder = this.folders.get(model.key) ?? (await readModelFolder(model.folder));
     this.folders.set(model.key, folder);
+    assertReadable(folder, entry.task);
     const adapted = await this.adapters.adapt(model, folder, adapters);
     if (!this.host.models.has(adapted.key)) await adapted.changedWeights?.();
     const controls = await this.controls.read(entry.task);

@@ -2,6 +2,7 @@ import {
   type ControlFolder,
   ControlNet,
   type Device,
+  hasEncoder,
   type ModelFolder,
   ModelFolderError,
   modelWidths,
@@ -87,3 +88,9 @@ const asRefusal =
     if (!(error instanceof ModelFolderError)) throw error;
     throw new RequestError(`The ControlNet ${name} cannot be used: it ${error.reason}.`);
   };
+
+/** A model without an encoder draws from texts all the same, so nothing is said against it. @throws RequestError */
+export function assertReadable(folder: ModelFolder, { model, request }: Task): void {
+  if (request.image && !hasEncoder(folder))
+    throw new RequestError(`The model ${model.name} has no encoder, so it cannot draw from \`image\`.`);
+}

@@ -1,0 +1,100 @@
+import { type Config, CONFIG } from '@app/config';
+import { FieldProblems, InvalidError, pictureUrl } from '@app/domain';
+import { CreateImagesDto, type GenerationDto } from '@app/domain/http';
+import { Inject, Injectable } from '@nestjs/common';
+import { BodyPipe } from '../http/body';
+import type { CallerKey } from '../http/caller.decorator';
+import type { FormFile, SentForm } from '../http/form';
+import { ModelsService } from '../models/models.service';
+import { type StoredUpload, UploadedPicturesService } from '../uploads/uploaded-pictures.service';
+import { GenerationsService } from './generations.service';
+
+/** Its clients send a list of pictures under the second name. */
+const imageNames = ['image', 'image[]'];
+/** What a mask opens has nothing of the picture left. */
+const maskedStrength = 1;
+
+/** Generations from forms in the shape of OpenAI's API. */
+@Injectable()
+export class OpenaiEdits {
+  private readonly body = new BodyPipe(CreateImagesDto);
+
+  constructor(
+    @Inject(CONFIG) private readonly config: Config,
+    private readonly generations: GenerationsService,
+    private readonly models: ModelsService,
+    private readonly uploads: UploadedPicturesService,
+  ) {}
+
+  /**
+   * Keeps the pictures as uploads, which go with the Generation, and repaints what is transparent: in the mask, or else
+   * in the picture; where neither is, the whole picture is drawn from.
+   * @throws InvalidError and what `SentForm`, `UploadedPicturesService` and `GenerationsService` throw; then no upload
+   * is left
+   */
+  async create(caller: CallerKey, form: SentForm): Promise<GenerationDto> {
+    const files = new Map<'image' | 'mask', StoredUpload>();
+    const noted: Record<string, string> = {};
+    try {
+      const texts = await form.read(async (file) => {
+        const field = fieldOf(file, files);
+        files.set(field, await this.keep(caller.id, file, form.answer, (hash) => (noted[file.name] = hash)));
+      });
+      form.came({ ...Object.fromEntries(texts), ...noted });
+      return await this.draw(caller, this.read(texts), files);
+    } catch (error) {
+      for (const { upload } of files.values()) await this.uploads.remove(caller.id, upload.id).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  private keep(
+    ownerId: string,
+    { content }: FormFile,
+    answer: SentForm['answer'],
+    came: (hash: string) => void,
+  ): Promise<StoredUpload> {
+    return this.uploads.add(ownerId, { assertBare: () => undefined, begin: () => content, came, answer });
+  }
+
+  /** A form has texts only: those of numbers are read as such. @throws InvalidError */
+  private read(texts: ReadonlyMap<string, string>): CreateImagesDto {
+    const n = texts.get('n');
+    const count = n !== undefined && /^\d{1,3}$/.test(n) ? { n: Number(n) } : {};
+    return this.body.transform({ ...Object.fromEntries(texts), ...count }) as CreateImagesDto;
+  }
+
+  private async draw(
+    caller: CallerKey,
+    { prompt, model, n, size = 'auto', user }: CreateImagesDto,
+    files: ReadonlyMap<'image' | 'mask', StoredUpload>,
+  ): Promise<GenerationDto> {
+    const image = files.get('image');
+    if (!image) throw refused('image', 'is required');
+    const mask = files.get('mask') ?? (image.isTransparent ? image : undefined);
+    const aspectRatio = size === 'auto' ? undefined : await this.models.shapeOf(size, model);
+    const urlOf = ({ upload }: StoredUpload): string => pictureUrl(this.config.publicUrl, upload);
+    return this.generations.create(caller, {
+      prompt,
+      image: urlOf(image),
+      ...(mask && { mask: urlOf(mask), maskOf: 'transparent', strength: maskedStrength }),
+      ...(model !== undefined && { model }),
+      ...(n !== undefined && { num_generations: n }),
+      ...(aspectRatio && { aspect_ratio: aspectRatio }),
+      ...(user !== undefined && { metadata: { user } }),
+    });
+  }
+}
+
+function fieldOf({ name }: FormFile, files: ReadonlyMap<string, unknown>): 'image' | 'mask' {
+  const field = imageNames.includes(name) ? 'image' : name;
+  if (field !== 'image' && field !== 'mask') throw refused(name, 'is not a known file; a form has "image" and "mask"');
+  if (files.has(field)) throw refused(field, 'is there twice; one picture is changed at a time');
+  return field;
+}
+
+function refused(field: string, message: string): InvalidError {
+  const problems = new FieldProblems();
+  problems.add('', field, message);
+  return new InvalidError('ValidationFailed', problems.sentence(), problems.list());
+}
