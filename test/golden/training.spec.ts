@@ -3,7 +3,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { Tensor } from 'onnxruntime-node';
-import { fitAdapter, ModelSession, readAdapter, readModelFolder, type Tensors, Trainer } from '@app/diffusion';
+import {
+  fitAdapter,
+  foreseenBytes,
+  ModelSession,
+  readAdapter,
+  readModelFolder,
+  type Tensors,
+  Trainer,
+} from '@app/diffusion';
 import { AdamW } from '../../libs/diffusion/src/training/adam-w';
 import { names, trainingGraph } from '../../libs/diffusion/src/training/training-graph';
 import { placeGraph } from '../../libs/diffusion/src/sessions/placed-graph';
@@ -164,5 +172,17 @@ describe('A trainer', () => {
     await expect(Trainer.open(model(), [], settings)).rejects.toThrow('There are no pictures');
     await unpackFamily('lcm', join(folder, 'lcm'));
     await expect(Trainer.open(join(folder, 'lcm', 'model'), pictures, settings)).rejects.toThrow('distilled');
+  });
+
+  it('foresees more memory for larger pictures and batches, and less where values are computed again', async () => {
+    const shapes = join(__dirname, '../../models/shapes');
+    const stepOf = async (settings: Parameters<typeof foreseenBytes>[1]) =>
+      (await foreseenBytes(shapes, settings)).step;
+    const plain = await stepOf({ size: 512 });
+    expect(await stepOf({ size: 768 })).toBeGreaterThan(plain);
+    expect(await stepOf({ size: 512, batch: 8 })).toBeGreaterThan(plain);
+    expect(await stepOf({ size: 512, form: 'recomputed' })).toBeLessThan(plain);
+    // All of its weights in float32.
+    expect((await foreseenBytes(shapes)).weights).toBeGreaterThan(27e6);
   });
 });
