@@ -22,6 +22,7 @@ export interface SentPicturesBody {
   maskOf?: 'transparent';
   control?: readonly ControlUseDto[] | null | undefined;
   aspect_ratio?: AspectRatio | null | undefined;
+  steps?: number | null | undefined;
 }
 
 /** Where a body asks, and what draws. */
@@ -48,7 +49,7 @@ export class SentPictures {
    * The inputs of a drawing with every default resolved, and its shape: that of the body, or the word nearest to the
    * picture's, which for a picture from elsewhere is found when it is drawn.
    * @throws UnprocessableError for what the model cannot draw, and for pictures and ControlNets that are not there;
-   * InvalidError for a ControlNet that ends before it starts
+   * InvalidError for a ControlNet that ends before it starts, and a strength that draws no step
    */
   async check(sent: SentPicturesBody, place: Place): Promise<{ inputs: DrawingInputs; aspectRatio?: AspectRatio }> {
     const { pointer, model, served, scheduler } = place;
@@ -66,6 +67,7 @@ export class SentPictures {
       ...(mask && { mask, ...(maskOf && { maskOf }) }),
       ...(control.length > 0 && { control }),
     };
+    assertStrength(inputs, sent.steps ?? served.defaults.steps ?? defaults.steps, place);
     const shapes = await this.shapesOf(inputs, place);
     if (aspectRatio || !image) return { inputs, ...(aspectRatio && { aspectRatio }) };
     const shape = shapes.get('image');
@@ -97,6 +99,14 @@ function assertImage({ image, mask, strength }: SentPicturesBody, pointer: strin
   );
   if (fields.length === 0) return;
   throw new UnprocessableError('PictureMissing', `"${fields[0].pointer}" needs "${pointer}/image".`, fields);
+}
+
+/** A model of instruct-pix2pix draws all of its steps. */
+function assertStrength({ strength = 1 }: DrawingInputs, steps: number, { pointer, served }: Place): void {
+  if (Math.trunc(steps * strength) > 0 || served.kind === 'instruct-pix2pix') return;
+  const message = `draws none of ${steps} steps; with ${steps} it takes at least ${Math.ceil(100 / steps) / 100}`;
+  const at = `${pointer}/strength`;
+  throw new InvalidError('ValidationFailed', `"${at}" ${message}.`, [{ pointer: at, message }]);
 }
 
 function resolvedControl({ image, model, scale, start, end, preprocess }: ControlUseDto) {
