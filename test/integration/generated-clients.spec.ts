@@ -24,7 +24,7 @@ const programs = {
     import type { components, paths } from './openapi-typescript';
     const client = createClient<paths>({ baseUrl: process.env.URL, headers: { Authorization: 'Bearer ' + process.env.KEY } });
     type Answer = components['schemas']['RegisteredFinetune'] | components['schemas']['Generation'];
-    const nameOf = (answer?: Answer) => (answer?.status === 'registered' ? answer.token : answer?.prompt);
+    const nameOf = (answer?: Answer) => (answer && 'token' in answer ? answer.token : answer?.prompt);
     void (async () => {
       const header = { Prefer: 'wait=30' };
       const { data } = await client.POST('/v1/sd/text-to-image', { params: { header }, body: { prompt: 'a star' } });
@@ -42,7 +42,7 @@ const programs = {
     import { client } from './hey-api/client.gen';
     client.setConfig({ baseUrl: process.env.URL as 'http://localhost', auth: () => process.env.KEY });
     const nameOf = (answer?: CreateFinetuneOrGenerationResponse) =>
-      answer?.status === 'registered' ? answer.token : answer?.prompt;
+      answer && 'token' in answer ? answer.token : answer?.prompt;
     void (async () => {
       const { data } = await createGeneration({ headers: { Prefer: 'wait=30' }, body: { prompt: 'a star' } });
       const finetune = await createFinetuneOrGeneration({ body: { name: 'robot' } });
@@ -58,7 +58,7 @@ const programs = {
     import type { CreateFinetuneOrGeneration201 } from './orval';
     const options = { headers: { Authorization: 'Bearer ' + process.env.KEY } };
     const nameOf = (answer: CreateFinetuneOrGeneration201) =>
-      answer.status === 'registered' ? answer.token : answer.prompt;
+      'token' in answer ? answer.token : answer.prompt;
     void (async () => {
       const drawn = await createGeneration({ prompt: 'a star' }, { headers: { ...options.headers, Prefer: 'wait=30' } });
       const finetune = await createFinetuneOrGeneration({ name: 'robot' }, options);

@@ -3,7 +3,7 @@ import { JsonLogger } from '@app/observability';
 import { WakeUps } from '@app/queue';
 import { PictureReader } from '@app/pictures';
 import { IMAGE_STORAGE } from '@app/storage';
-import { Tasks } from '@app/tasks';
+import { Tasks, Trainings } from '@app/tasks';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { DataSource } from 'typeorm';
 import { FailureService } from '../../apps/inference/src/drawing/failure.service';
@@ -11,6 +11,7 @@ import { ProgressPublisher } from '../../apps/inference/src/drawing/progress-pub
 import { SourcePictures } from '../../apps/inference/src/drawing/source-pictures';
 import { StopListener } from '../../apps/inference/src/drawing/stop-listener';
 import { PictureStore } from '../../apps/inference/src/pictures/picture-store';
+import { TrainingStore } from '../../apps/inference/src/training/training-store';
 import { SandboxLoop } from '../../apps/inference/src/sandbox/sandbox-loop';
 
 /** Draws for sandbox keys in this process, as a worker does. @returns what ends it */
@@ -29,6 +30,8 @@ export async function startSandbox(app: NestExpressApplication, databaseUrl: str
     new ProgressPublisher(dataSource, logger),
     stops,
     new SourcePictures(app.get(PictureReader), tasks),
+    app.get(Trainings),
+    new TrainingStore(app.get(IMAGE_STORAGE), dataSource, app.get(Trainings), logger),
   );
   loop.onApplicationBootstrap();
   return async () => {

@@ -26,10 +26,13 @@ import { engines, type InferenceOptions, stopListener, workerModels } from './in
 import { InferenceMetrics } from './metrics/inference-metrics';
 import { PictureStore } from './pictures/picture-store';
 import { SandboxLoop } from './sandbox/sandbox-loop';
+import { TrainingLoop } from './training/training-loop';
+import { TrainingService } from './training/training.service';
+import { TrainingStore } from './training/training-store';
 import { FileSweeper } from './sweeper/file-sweeper';
 import { Sweeper } from './sweeper/sweeper';
 
-/** The worker: claims tasks and draws them, also those of sandbox keys, sweeps, and serves its health checks. */
+/** The worker: claims tasks and draws or trains them, also those of sandbox keys, sweeps, and serves its health checks. */
 @Module({})
 export class InferenceModule implements BeforeApplicationShutdown, OnApplicationShutdown {
   static forRoot(options: InferenceOptions): DynamicModule {
@@ -64,6 +67,9 @@ export class InferenceModule implements BeforeApplicationShutdown, OnApplication
         ProgressPublisher,
         SandboxLoop,
         SourcePictures,
+        TrainingLoop,
+        TrainingService,
+        TrainingStore,
         Sweeper,
         Upscalers,
         WorkerPresence,

@@ -1,5 +1,8 @@
 import type { LogLevel } from '@app/observability';
 
+export const workerKinds = ['drawing', 'training'] as const;
+export type WorkerKind = (typeof workerKinds)[number];
+
 /** Settings of an S3-compatible store. */
 export interface S3Config {
   endpoint?: string;
@@ -50,6 +53,10 @@ export interface Config {
   maxQueuedPerKey: number;
   /** Generations and Prompts of one key that may be drawn at once. */
   maxConcurrentPerKey: number;
+  /** Fine-Tunes of one key that may be trained at once; 0 means no limit. */
+  maxTrainingsPerKey: number;
+  /** What a worker does. */
+  workerKinds: readonly WorkerKind[];
   /** Megabytes (10^6 bytes) of one key's pictures and weights, including uploads in progress; 0 means no limit. */
   storageMbPerKey: number;
   logLevel: LogLevel;

@@ -62,3 +62,13 @@ export const devices: Kind<'auto' | ('cpu' | 'webgpu' | `cuda:${number}`)[]> = (
     return names as ('cpu' | 'webgpu' | `cuda:${number}`)[];
   return new InvalidValue(`must be auto, cpu, webgpu or cuda:<n> (several with commas, each once), got "${raw}".`);
 };
+
+/** Some of several words, with commas, each once. */
+export const someOf =
+  <T extends string>(...values: readonly T[]): Kind<readonly T[]> =>
+  (raw) => {
+    const words = raw.split(',').map((word) => word.trim());
+    const known = values.filter((value) => words.includes(value));
+    if (known.length === words.length) return known;
+    return new InvalidValue(`must be one or more of ${values.join(', ')} (with commas, each once), got "${raw}".`);
+  };

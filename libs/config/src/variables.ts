@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { crashPoints, parseCrashPoint } from '@app/process';
-import type { Config, S3Config } from './config';
-import { devices, flag, integer, type Kind, oneOf, origins, text, url } from './kinds';
+import { type Config, type S3Config, workerKinds } from './config';
+import { devices, flag, integer, type Kind, oneOf, origins, someOf, text, url } from './kinds';
 
 /** A variable of the environment: its name, its kind, and its default. */
 type Variable<T> = readonly [name: string, kind: Kind<Exclude<T, undefined>>, fallback?: T];
@@ -38,6 +38,8 @@ export const variables: Variables<Omit<Config, 's3' | 'publicUrl' | 'modelFallba
   rateLimitPerMinute: ['RATE_LIMIT_PER_MINUTE', integer(0, 1_000_000), 600],
   maxQueuedPerKey: ['MAX_QUEUED_PER_KEY', integer(0, 1_000_000), 1000],
   maxConcurrentPerKey: ['MAX_CONCURRENT_PER_KEY', integer(0, 1000), 0],
+  maxTrainingsPerKey: ['MAX_TRAININGS_PER_KEY', integer(0, 1000), 1],
+  workerKinds: ['WORKER_KINDS', someOf(...workerKinds), workerKinds],
   storageMbPerKey: ['STORAGE_MB_PER_KEY', integer(0, 1_000_000_000), 20_000],
   logLevel: ['LOG_LEVEL', oneOf(...logLevels), 'info'],
   inferenceHealthPort: ['INFERENCE_HEALTH_PORT', integer(0, 65_535), 0],

@@ -4,6 +4,7 @@ import { CursorKey, IdempotentReply, ReadinessProbe } from './service/service-ro
 import { FairShare } from './fair-shares/fair-share';
 import { FinetunePrompt } from './finetune-prompts/finetune-prompt';
 import { Finetune } from './finetunes/finetune';
+import { Training } from './finetunes/training';
 import { Generation } from './generations/generation';
 import { Image } from './tasks/image';
 import { Drawing } from './tasks/drawing';
@@ -38,6 +39,7 @@ export const entities = [
   SignInCode,
   StorageUse,
   Style,
+  Training,
   Upload,
   UploadedPicture,
   WebhookAttempt,

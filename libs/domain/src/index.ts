@@ -16,6 +16,7 @@ export * from './fair-shares/fair-share';
 export * from './finetune-prompts/finetune-prompt';
 export * from './finetunes/finetune';
 export * from './finetunes/finetune-token';
+export * from './finetunes/training';
 export * from './generations/generation';
 export * from './tasks/image';
 export * from './tasks/drawing';

@@ -28,3 +28,19 @@ export function attemptOf(key: string): { id: string; attempt: number; folder: s
   const { id, attempt, folder } = ofAttempt.exec(key)?.groups ?? {};
   return id === undefined ? undefined : { id, attempt: Number(attempt), folder };
 }
+
+/** Prefix of the weights of Fine-Tunes. */
+export const weightsFolder = 'weights';
+
+/** Where the storage has the weights of one Fine-Tune. */
+export function weightsFolderOf(finetuneId: string): string {
+  return `${weightsFolder}/${finetuneId}`;
+}
+
+/** Prefix of what trainings need as long as they last. */
+export const trainingsFolder = 'trainings';
+
+/** Where the storage has what one training needs. */
+export function trainingFolder(finetuneId: string): string {
+  return `${trainingsFolder}/${finetuneId}`;
+}

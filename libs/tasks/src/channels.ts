@@ -14,7 +14,7 @@ export const deliveryChannel = 'darkroom_delivery';
 /** A step of a drawing is done. The payload is a `StepMessage` in JSON. */
 export const progressChannel = 'darkroom_progress';
 
-/** One step of a drawing. */
+/** One step of a drawing, or of a training. */
 export interface StepMessage {
   id: string;
   attempt: number;
@@ -24,6 +24,10 @@ export interface StepMessage {
   total: number;
   /** A small JPEG in base64, in some messages. */
   preview?: string;
+  /** Its place among all steps, where some are done again. */
+  order?: number;
+  /** Of a training: how far it is from what it learns. */
+  loss?: number;
 }
 
 /** Sends ids on channels; listeners receive them when the surrounding transaction commits. */

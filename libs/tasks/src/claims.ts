@@ -1,10 +1,12 @@
-import type { Task } from '@app/domain';
+import type { Task, TaskQueue } from '@app/domain';
 import type { EntityManager } from 'typeorm';
 import { changeChannel } from './channels';
 import { claimStatement, taskForOtherModelsStatement } from './statements/claim';
 
-/** Tasks that a worker wants to draw now. */
+/** What a worker wants to draw, or to train, now. */
 export interface ClaimFilter {
+  /** By default that of drawings. */
+  queue?: TaskQueue;
   /** Whether it asks for tasks of sandbox keys; else for those of all others. */
   sandbox?: boolean;
   /** Owners whose queued tasks are not wanted. */
@@ -24,13 +26,13 @@ const uniqueViolation = '23505';
 /** Claims the next task in turn. @returns its id and this claim's attempt; undefined if none is due. */
 export async function claimNext(
   manager: EntityManager,
-  { sandbox = false, except = [], models, undrawable = false, loaded = [] }: ClaimFilter,
+  { queue = 'drawing', sandbox = false, except = [], models, undrawable = false, loaded = [] }: ClaimFilter,
   maxConcurrent: number,
 ): Promise<Pick<Task, 'id' | 'attempt'> | undefined> {
   for (let left = claimTries; ; left--)
     try {
       const parameters = [maxConcurrent, changeChannel, except, models ?? null, undrawable, loaded];
-      const [claimed] = await manager.query<Pick<Task, 'id' | 'attempt'>[]>(claimStatement(sandbox), parameters);
+      const [claimed] = await manager.query<Pick<Task, 'id' | 'attempt'>[]>(claimStatement(sandbox, queue), parameters);
       return claimed && { id: claimed.id, attempt: claimed.attempt };
     } catch (error) {
       if ((error as { code?: string }).code !== uniqueViolation || left === 0) throw error;
@@ -38,7 +40,11 @@ export async function claimNext(
 }
 
 /** Whether something waits that none of these models draws. */
-export async function hasTaskForOtherModels(manager: EntityManager, models: readonly string[]): Promise<boolean> {
-  const [{ waits }] = await manager.query<[{ waits: boolean }]>(taskForOtherModelsStatement, [models]);
+export async function hasTaskForOtherModels(
+  manager: EntityManager,
+  models: readonly string[],
+  queue: TaskQueue = 'drawing',
+): Promise<boolean> {
+  const [{ waits }] = await manager.query<[{ waits: boolean }]>(taskForOtherModelsStatement(queue), [models]);
   return waits;
 }

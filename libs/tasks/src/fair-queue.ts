@@ -1,14 +1,16 @@
 import type { EntityManager } from 'typeorm';
 import { olderTasksStatement, ownersByTurnStatement } from './statements/queue-positions';
 
-/** In SQL: one row for each owner who waits for an engine, by one look into an index for each. */
-const waitingOwners = `waiting (owner_id) AS (
-  SELECT min(owner_id) FROM tasks WHERE status = 'queued' AND NOT sandbox
+/** In SQL: a task that waits for a worker. */
+const isWanted = `status = 'queued' AND NOT sandbox AND queue < 'waiting'`;
+/** In SQL: one row for each owner who waits in a queue for a worker, by one look into an index for each. */
+const waitingOwners = `waiting (queue, owner_id) AS (
+  (SELECT queue, owner_id FROM tasks WHERE ${isWanted} ORDER BY queue, owner_id LIMIT 1)
   UNION ALL
-  SELECT (
-    SELECT owner_id FROM tasks WHERE status = 'queued' AND NOT sandbox AND owner_id > waiting.owner_id
-    ORDER BY owner_id LIMIT 1
-  ) FROM waiting WHERE waiting.owner_id IS NOT NULL
+  SELECT next.* FROM waiting CROSS JOIN LATERAL (
+    SELECT queue, owner_id FROM tasks WHERE ${isWanted} AND (queue, owner_id) > (waiting.queue, waiting.owner_id)
+    ORDER BY queue, owner_id LIMIT 1
+  ) next
 )`;
 
 /**
@@ -35,15 +37,18 @@ export type Queryable = Pick<EntityManager, 'query'>;
  * How many tasks are likely to be drawn before each of these: the owner's older ones, and the same number of every
  * other owner's, as if all cost the same; one more of owners whose turn comes first. Two statements scan the queue
  * once, however many tasks are asked for; then each task takes as many additions as there are owners.
- * @returns a position for each of them that is queued for an engine.
+ * @returns a position for each of them that is queued for a worker.
  */
 export async function queuePositions(database: Queryable, taskIds: readonly string[]): Promise<Map<string, number>> {
-  const owners = await database.query<{ id: string; count: number }[]>(ownersByTurnStatement);
-  const tasks = await database.query<{ id: string; owner: string; older: number }[]>(olderTasksStatement, [taskIds]);
-  const turns = new Map(owners.map(({ id }, turn) => [id, turn]));
+  const all = await database.query<{ queue: string; id: string; count: number }[]>(ownersByTurnStatement);
+  const tasks = await database.query<{ id: string; queue: string; owner: string; older: number }[]>(
+    olderTasksStatement,
+    [taskIds],
+  );
   return new Map(
-    tasks.map(({ id, owner, older }) => {
-      const own = turns.get(owner) ?? owners.length;
+    tasks.map(({ id, queue, owner, older }) => {
+      const owners = all.filter((each) => each.queue === queue);
+      const own = owners.findIndex(({ id: each }) => each === owner);
       const others = owners.map(({ count }, turn) =>
         turn === own ? 0 : Math.min(count, older + (turn < own ? 1 : 0)),
       );

@@ -1,4 +1,13 @@
-export { attemptFolder, attemptOf, thumbnailFolder, thumbnailsFolder } from './attempt-folder';
+export {
+  attemptFolder,
+  attemptOf,
+  thumbnailFolder,
+  thumbnailsFolder,
+  trainingFolder,
+  trainingsFolder,
+  weightsFolder,
+  weightsFolderOf,
+} from './attempt-folder';
 export { cancelAll } from './cancellation';
 export { announce, changeChannel, deliveryChannel, progressChannel, stopChannel } from './channels';
 export type { StepMessage } from './channels';
@@ -18,6 +27,9 @@ export type { NewTask } from './task-intake';
 export { countQueued, TaskIntake } from './task-intake';
 export { TaskSweep } from './task-sweep';
 export { Tasks } from './tasks';
+export type { Attempt } from './tasks';
+export { assignWeights, Trainings } from './trainings';
+export type { NewTraining, NewWeights, Trained, TrainingProgress } from './trainings';
 export { TasksModule } from './tasks.module';
 export { dropUploads, useUploads } from './uploads';
 export type { NamedPicture, NeededPictures } from './uploads';

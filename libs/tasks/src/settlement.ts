@@ -1,7 +1,8 @@
-import { type Image, Task, type TerminatedStatus } from '@app/domain';
+import { type Image, Task, type TerminatedStatus, Training } from '@app/domain';
 import { type EntityManager, In } from 'typeorm';
 import { announce, changeChannel, stopChannel } from './channels';
 import { correctCharge } from './fair-queue';
+import { recordUsage } from './usage';
 import { insertDeliveries } from './webhook-deliveries';
 
 /** Which weights draw a task, and in how many chunks its prompt was encoded. */
@@ -65,8 +66,10 @@ export async function terminate(
   settlement: Settlement,
 ): Promise<void> {
   const ids = rows.map(({ id }) => id);
+  const trainings = await trainingsOf(manager, rows);
   for (const { id, status } of rows)
-    if (status === 'processing') await correctCharge(manager, id, settlement.computeSeconds);
+    if (status === 'processing')
+      await correctCharge(manager, id, settlement.computeSeconds ?? trainings.get(id)?.computeSeconds);
   await manager.update(
     Task,
     { id: In(ids) },
@@ -81,6 +84,48 @@ export async function terminate(
   // A worker that settles its task has stopped drawing it; one whose task is canceled must be told to stop.
   await announce(manager, settlement.status === 'canceled' ? [changeChannel, stopChannel] : [changeChannel], ids);
   await insertDeliveries(manager, rows);
+  for (const training of trainings.values()) await endTraining(manager, training, settlement);
+}
+
+/** Those of the tasks that train, with their tasks. */
+async function trainingsOf(
+  manager: EntityManager,
+  rows: readonly Pick<Task, 'id' | 'kind'>[],
+): Promise<ReadonlyMap<string, Training>> {
+  const ids = rows.flatMap(({ id, kind }) => (kind === 'training' ? id : []));
+  if (ids.length === 0) return new Map();
+  const found = await manager.find(Training, { where: { id: In(ids) }, relations: { task: true } });
+  return new Map(found.map((training) => [training.id, training]));
+}
+
+/** The Prompts that wait for the training are drawn, or fail with it; what was computed is used, however it ended. */
+async function endTraining(
+  manager: EntityManager,
+  { id, task, computeSeconds }: Training,
+  { status, error }: Settlement,
+): Promise<void> {
+  const { ownerId, model, sandbox } = task;
+  const waiting = await manager.query<Pick<Task, 'id' | 'kind' | 'status'>[]>(
+    `SELECT task.id, task.kind, task.status FROM tasks task JOIN finetune_prompts prompt ON prompt.id = task.id
+     WHERE prompt.finetune_id = $1 AND task.queue = 'waiting' AND task.status = 'queued'
+     ORDER BY task.id FOR UPDATE OF task`,
+    [id],
+  );
+  const why = status === 'canceled' ? 'was canceled.' : `failed: ${error}`;
+  if (waiting.length > 0 && status !== 'succeeded')
+    await terminate(manager, waiting, { status: 'failed', error: `The training of the Fine-Tune ${why}` });
+  else if (waiting.length > 0) {
+    const ids = waiting.map((each) => each.id);
+    await manager.update(Task, { id: In(ids) }, { queue: 'drawing' });
+    await manager.query(
+      `UPDATE drawings SET weights_hash = finetune.weights_hash, weights_scale = finetune.weights_scale
+       FROM finetunes finetune WHERE finetune.id = $1 AND drawings.id = ANY ($2)`,
+      [id, ids],
+    );
+    await announce(manager, [changeChannel], ids);
+  }
+  const isUsed = !sandbox && computeSeconds > 0;
+  if (isUsed) await recordUsage(manager, { ownerId, model, finetuneId: id, steps: 0 }, 0, computeSeconds);
 }
 
 export function bytesOf({ images = [] }: Settlement): number {

@@ -1,8 +1,20 @@
-import { Drawing, Finetune, FinetunePrompt, Generation, picturesIn, Task } from '@app/domain';
+import {
+  Drawing,
+  Finetune,
+  FinetunePrompt,
+  Generation,
+  isTerminated,
+  picturesIn,
+  Task,
+  type TaskQueue,
+  Training,
+  UnprocessableError,
+} from '@app/domain';
 import { afterCommit, type Transactions, type WakeUps } from '@app/queue';
 import type { EntityManager } from 'typeorm';
 import { costOf } from './drawings';
 import { levelNewcomerStatement } from './fair-queue';
+import { costOfTraining, type NewTraining } from './trainings';
 import { useUploads } from './uploads';
 
 /** Values that the intake and its worker add to a drawing. */
@@ -23,6 +35,8 @@ export interface NewTasks {
   tasks: readonly NewTask[];
   /** Base of the URLs of pictures here: what a task is drawn from is kept as long as the task is. */
   publicUrl?: string;
+  /** A Fine-Tune to be trained, whose Prompts the tasks are. */
+  training?: NewTraining;
 }
 
 /**
@@ -46,7 +60,8 @@ export const countQueued = `(SELECT count(*)::integer FROM (
 const lookStatement = `
 SELECT (SELECT revoked_at FROM api_keys WHERE id = $1) IS NOT NULL AS revoked,
   ${countQueued} AS queued,
-  EXISTS (SELECT FROM tasks WHERE owner_id = $1 AND status IN ('queued', 'processing') AND NOT sandbox) AS present`;
+  EXISTS (SELECT FROM tasks WHERE owner_id = $1 AND status IN ('queued', 'processing') AND NOT sandbox
+    AND queue <> 'waiting') AS present`;
 
 /** Writes what a request makes: its tasks, the records that own them, and its owner's place in the fair queue. */
 export class TaskIntake {
@@ -57,19 +72,23 @@ export class TaskIntake {
 
   /**
    * Resolves when everything is committed and a worker is about to be woken, or when there is no room for it.
-   * @throws UnprocessableError `PictureNotFound` for an upload that was deleted meanwhile
+   * @throws UnprocessableError `PictureNotFound` for an upload that was deleted meanwhile, `FineTuneNotTrained` for a Prompt of a
+   * Fine-Tune whose training did not succeed
    */
-  async insert({ ownerId, maxQueued, tasks, publicUrl = '' }: NewTasks): Promise<InsertOutcome> {
+  async insert({ ownerId, maxQueued, tasks, publicUrl = '', training }: NewTasks): Promise<InsertOutcome> {
+    const count = tasks.length + (training ? 1 : 0);
     const outcome = await this.transactions.run(async (manager): Promise<InsertOutcome> => {
       let { revoked, queued, present } = await look(manager, ownerId, maxQueued);
-      const room = (): number => maxQueued - queued - tasks.length;
-      if (maxQueued > 0 && (tasks.length > 1 || room() < fewPlaces)) {
+      const room = (): number => maxQueued - queued - count;
+      if (maxQueued > 0 && (count > 1 || room() < fewPlaces)) {
         await manager.query(`SELECT pg_advisory_xact_lock(hashtextextended('queue of ' || $1, 0))`, [ownerId]);
         // Whatever others have committed before the lock was had is seen by a statement that follows it.
         ({ revoked, queued, present } = await look(manager, ownerId, maxQueued));
       }
       if (revoked || (maxQueued > 0 && room() < 0)) return { accepted: false, revoked, queued };
-      if (!present && tasks.some(({ sandbox }) => !sandbox)) await manager.query(levelNewcomerStatement, [ownerId]);
+      if (!present && [...tasks, training].some((task) => task && !task.sandbox))
+        await manager.query(levelNewcomerStatement, [ownerId]);
+      if (training) await insertTraining(manager, training, tasks, publicUrl);
       await insertRows(manager, tasks);
       for (const { id: taskId, inputs } of tasks)
         await useUploads(manager, { publicUrl, ownerId, taskId, pictures: picturesIn(inputs) });
@@ -89,12 +108,12 @@ async function look(manager: EntityManager, ownerId: string, maxQueued: number) 
 }
 
 async function insertRows(manager: EntityManager, tasks: readonly NewTask[]): Promise<void> {
-  const finetunes = new Map<string, Finetune | null>();
+  const finetunes = new Map<string, Drawn>();
   for (const { finetuneId: id } of tasks)
-    if (id !== null && !finetunes.has(id)) finetunes.set(id, await manager.findOneBy(Finetune, { id }));
+    if (id !== null && !finetunes.has(id)) finetunes.set(id, await drawnWith(manager, id));
   const rows = tasks.map((task) => {
-    const { weightsHash = null, weightsScale = null } = finetunes.get(task.finetuneId ?? '') ?? {};
-    return { ...task, weightsHash, weightsScale, status: 'queued' as const, cost: costOf(task) };
+    const drawn = finetunes.get(task.finetuneId ?? '') ?? ofNoFinetune;
+    return { ...task, ...drawn, status: 'queued' as const, cost: costOf(task) };
   });
   await manager.insert(Task, rows);
   await manager.insert(Drawing, rows);
@@ -106,4 +125,44 @@ async function insertRows(manager: EntityManager, tasks: readonly NewTask[]): Pr
     finetunePrompt ? [{ id, ownerId, finetuneId: finetuneId ?? '', ...finetunePrompt }] : [],
   );
   if (prompts.length > 0) await manager.insert(FinetunePrompt, prompts as object[]);
+}
+
+/** With which weights a Prompt is drawn, and where it waits until then. */
+type Drawn = Pick<Drawing, 'weightsHash' | 'weightsScale'> & { queue: TaskQueue };
+const ofNoFinetune: Drawn = { weightsHash: null, weightsScale: null, queue: 'drawing' };
+
+/** Keeps the Fine-Tune's training from ending before the transaction: then it finds the Prompts that wait for it. */
+async function drawnWith(manager: EntityManager, id: string): Promise<Drawn> {
+  // A deletion locks the two in this order.
+  const finetune = await manager.findOne(Finetune, { where: { id }, lock: { mode: 'for_key_share' } });
+  if (!finetune) return ofNoFinetune;
+  const { weightsHash, weightsScale } = finetune;
+  if (weightsHash !== null) return { weightsHash, weightsScale, queue: 'drawing' };
+  const training = await manager.findOne(Task, { where: { id, kind: 'training' }, lock: { mode: 'pessimistic_read' } });
+  if (training && !isTerminated(training.status)) return { ...ofNoFinetune, queue: 'waiting' };
+  if (!training) return { ...ofNoFinetune, weightsScale };
+  // It has succeeded since the first look.
+  if (training.status === 'succeeded') {
+    const trained = await manager.findOneByOrFail(Finetune, { id });
+    return { weightsHash: trained.weightsHash, weightsScale: trained.weightsScale, queue: 'drawing' };
+  }
+  throw new UnprocessableError(
+    'FineTuneNotTrained',
+    `The Fine-Tune has no weights, because its training ${training.status === 'failed' ? 'failed' : 'was canceled'}.`,
+  );
+}
+
+async function insertTraining(
+  manager: EntityManager,
+  { finetune, sandbox, training }: NewTraining,
+  prompts: readonly NewTask[],
+  publicUrl: string,
+): Promise<void> {
+  const { id, ownerId, model, createdAt } = finetune;
+  await manager.insert(Finetune, { ...finetune, status: 'registered' } as object);
+  const waits = { status: 'queued', queue: 'training', cost: costOfTraining(training) } as const;
+  await manager.insert(Task, { id, kind: 'training', ownerId, model, sandbox, createdAt, ...waits });
+  await manager.insert(Training, { id, ...training, promptIds: prompts.map((prompt) => prompt.id) });
+  const pictures = training.imagesUrl.map((url, index) => ({ url, field: `images_url[${index}]` }));
+  await useUploads(manager, { publicUrl, ownerId, taskId: id, pictures });
 }

@@ -13,7 +13,7 @@ const intervalMs = 2_000;
 const sweepLock = 0x53574550;
 
 /** The error of a task whose workers ended one after the other. */
-const workersDied = `The picture could not be drawn: its worker ended unexpectedly in ${fatalCount} tries.`;
+const workersDied = `its worker ended unexpectedly in ${fatalCount} tries.`;
 /** Claims after which a sandbox key's task is taken for the death of its workers; each end of a process costs one too. */
 const mostSandboxAttempts = 2 * fatalCount;
 
@@ -59,5 +59,6 @@ export class TaskSweep extends RecurringService {
 /** Why a silent task is not drawn again. */
 function fatalError(task: Task): string | undefined {
   const isFatal = task.sandbox ? task.attempt >= mostSandboxAttempts : deathsAfter(task) >= fatalCount;
-  return isFatal ? workersDied : undefined;
+  const failed = task.kind === 'training' ? 'The Fine-Tune could not be trained' : 'The picture could not be drawn';
+  return isFatal ? `${failed}: ${workersDied}` : undefined;
 }

@@ -5,6 +5,7 @@ import { Transactions } from '@app/queue';
 import { Global, Module } from '@nestjs/common';
 import { TaskSweep } from './task-sweep';
 import { Tasks } from './tasks';
+import { Trainings } from './trainings';
 
 /** The moves of a task, and the sweep that makes those of dead workers. */
 @Global()
@@ -16,8 +17,14 @@ import { Tasks } from './tasks';
       useFactory: (transactions: Transactions, contact: DatabaseContact, { maxConcurrentPerKey }: Config) =>
         new Tasks(transactions, contact, maxConcurrentPerKey),
     },
+    {
+      provide: Trainings,
+      inject: [Transactions, CONFIG],
+      useFactory: (transactions: Transactions, { maxTrainingsPerKey }: Config) =>
+        new Trainings(transactions, maxTrainingsPerKey),
+    },
     TaskSweep,
   ],
-  exports: [Tasks, TaskSweep],
+  exports: [Tasks, TaskSweep, Trainings],
 })
 export class TasksModule {}

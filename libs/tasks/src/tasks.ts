@@ -1,5 +1,5 @@
 import type { DatabaseContact } from '@app/database';
-import { Drawing, type DrawingTask, isTerminated, Task } from '@app/domain';
+import { Drawing, type DrawingTask, isTerminated, Task, type TaskQueue } from '@app/domain';
 import type { Transactions } from '@app/queue';
 import type { EntityManager } from 'typeorm';
 import { announce, changeChannel, stopChannel } from './channels';
@@ -52,8 +52,8 @@ export class Tasks {
   }
 
   /** Whether something waits that none of these models draws. */
-  hasTaskForOtherModels(models: readonly string[]): Promise<boolean> {
-    return hasTaskForOtherModels(this.transactions.manager, models);
+  hasTaskForOtherModels(models: readonly string[], queue?: TaskQueue): Promise<boolean> {
+    return hasTaskForOtherModels(this.transactions.manager, models, queue);
   }
 
   /**

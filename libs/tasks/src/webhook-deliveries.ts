@@ -1,18 +1,19 @@
-import { FinetunePrompt, Generation, newIdentifier, type Task, WebhookDelivery } from '@app/domain';
+import { FinetunePrompt, Generation, newIdentifier, type Task, Training, WebhookDelivery } from '@app/domain';
 import { type EntityManager, In, IsNull, Not } from 'typeorm';
 import { announce, deliveryChannel } from './channels';
 
-/** Inserts the pending delivery of each terminated Generation or Prompt that has a webhook. */
+/** Inserts the pending delivery of each terminated Generation, Prompt or training that has a webhook. */
 export async function insertDeliveries(
   manager: EntityManager,
   tasks: readonly Pick<Task, 'id' | 'kind'>[],
 ): Promise<void> {
   const idsOf = (wanted: Task['kind']) => tasks.filter(({ kind }) => kind === wanted).map(({ id }) => id);
-  const [generationIds, promptIds] = [idsOf('generation'), idsOf('prompt')];
+  const [generationIds, promptIds, trainingIds] = [idsOf('generation'), idsOf('prompt'), idsOf('training')];
   const withWebhook = (ids: string[]) => ({ id: In(ids), webhook: Not(IsNull()) });
   const records = [
     ...(generationIds.length > 0 ? await manager.findBy(Generation, withWebhook(generationIds)) : []),
     ...(promptIds.length > 0 ? await manager.findBy(FinetunePrompt, withWebhook(promptIds)) : []),
+    ...(trainingIds.length > 0 ? await trainingsWithWebhook(manager, trainingIds) : []),
   ];
   if (records.length === 0) return;
   const now = () => 'now()';
@@ -32,4 +33,11 @@ export async function insertDeliveries(
     [deliveryChannel],
     deliveries.map(({ id }) => id),
   );
+}
+
+/** As the records of drawings have it: with the owner. */
+async function trainingsWithWebhook(manager: EntityManager, ids: readonly string[]) {
+  const where = { id: In(ids), webhook: Not(IsNull()) };
+  const trainings = await manager.find(Training, { where, relations: { task: true } });
+  return trainings.map(({ id, webhook, task }) => ({ id, webhook, ownerId: task.ownerId }));
 }

@@ -1,7 +1,8 @@
 import { type ClientOptions, Connection, type RequestOptions } from './connection.ts';
 import { GenerationFailedError, PromptFailedError } from './errors.ts';
 import type { EventOptions } from './events.ts';
-import type { operations } from './schema.ts';
+import { finetunesOf, finetunesPath } from './finetunes.ts';
+import { recordsOf } from './records.ts';
 import { pathOf, type Verbs, verbsOf } from './requests.ts';
 import type * as api from './types.ts';
 import type { QueryOf } from './types.ts';
@@ -9,7 +10,6 @@ import { waitFor, type WaitOptions, withinTime } from './wait.ts';
 
 export type Client = ReturnType<typeof createClient>;
 
-const finetunesPath = '/v1/finetunes';
 const collectionsPath = '/v1/prompts/collections';
 
 /**
@@ -62,17 +62,6 @@ function picturePath(url: string): string {
   return path;
 }
 
-/** The requests that every kind of record has. `list` and `pages` take the query of the operation `Name`. */
-function recordsOf<T, Name extends keyof operations>({ get, remove, pages }: Verbs, path: string) {
-  return {
-    list: (query?: QueryOf<Name>, more?: RequestOptions) => get<T[]>(path, query, more),
-    /** The list as arrays of up to `limit` (100), each its own request. */
-    pages: (query?: QueryOf<Name>, more?: RequestOptions) => pages<T, QueryOf<Name>>(path, query, more),
-    get: (id: string, more?: RequestOptions) => get<T>(pathOf(path, id), {}, more),
-    delete: (id: string, more?: RequestOptions) => remove(pathOf(path, id), more),
-  };
-}
-
 function generationsOf(verbs: Verbs) {
   const { get, post, events } = verbs;
   const path = '/v1/sd/text-to-image';
@@ -94,26 +83,6 @@ function generationsOf(verbs: Verbs) {
         const found = await records.get(id, more);
         return found.completed_at === null ? undefined : found;
       }),
-  };
-}
-
-function finetunesOf(verbs: Verbs) {
-  const { post, patch, putBytes } = verbs;
-  return {
-    ...recordsOf<api.Finetune, 'listFinetunes'>(verbs, finetunesPath),
-    create: (body: api.NewFinetune, more?: RequestOptions) => post<api.Finetune>(finetunesPath, body, more),
-    update: (id: string, change: api.FinetuneChange, more?: RequestOptions) =>
-      patch<api.Finetune>(pathOf(finetunesPath, id), change, more),
-    /** @param weights a safetensors file: a LoRA or a textual inversion. */
-    uploadWeights: (
-      id: string,
-      weights: Uint8Array | Blob,
-      query?: QueryOf<'putFinetuneWeights'>,
-      more?: RequestOptions,
-    ) => putBytes<api.Finetune>(pathOf(finetunesPath, id, 'weights'), weights, query, more),
-    /** Makes one Prompt per Style; the id of a Collection stands for all of its Styles. */
-    applyStyles: (id: string, styles: api.StyleToApply[], more?: RequestOptions) =>
-      post<api.PartialPrompt[]>(pathOf(finetunesPath, id, 'styles'), styles, more),
   };
 }
 

@@ -101,6 +101,13 @@ export class Connection {
     return this.exchange<undefined>({ method: 'GET', path, message, headers, read, isLong: true });
   }
 
+  /** Reads a file of the key's. */
+  file(path: string, message: Message = {}): Reply<Uint8Array<ArrayBuffer>> {
+    const read = async (response: Response) => new Uint8Array(await response.arrayBuffer());
+    const headers = this.headersOf('GET', message);
+    return new Reply(this.exchange({ method: 'GET', path, message, headers, read, isLong: true }));
+  }
+
   /** Reads a file that needs no key; without headers, a browser asks no other origin for leave. */
   download(path: string, message: Message): Reply<Uint8Array<ArrayBuffer>> {
     const read = async (response: Response) => new Uint8Array(await response.arrayBuffer());

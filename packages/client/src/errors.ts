@@ -1,4 +1,4 @@
-import type { Generation, Problem, Prompt, PromptStatus } from './types.ts';
+import type { Finetune, Generation, Problem, Prompt, PromptStatus } from './types.ts';
 
 /** What a DarkroomError has besides its message, status and code. */
 interface Details extends ErrorOptions {
@@ -51,6 +51,15 @@ export class PromptFailedError extends Error {
     readonly status: PromptStatus['status'],
   ) {
     super(`The Prompt ${prompt.id} ${endOf(status, prompt.error_message)}`);
+  }
+}
+
+/** A Fine-Tune's training ended without weights. */
+export class TrainingFailedError extends Error {
+  override name = 'TrainingFailedError';
+
+  constructor(readonly finetune: Finetune) {
+    super(`The training of ${finetune.id} ${endOf(finetune.status, finetune.error_message)}`);
   }
 }
 

@@ -2,12 +2,12 @@ import { createParser } from 'eventsource-parser';
 import type { Connection } from './connection.ts';
 import { backOffMs, sleep } from './timing.ts';
 
-/** What happens to a Generation or a Prompt, up to its end. `T` is the record as it is then. */
+/** What happens to a Generation, a Prompt or a training, up to its end. `T` is the record as it is then. */
 export type TaskEvent<T> =
   /** `position` are drawn before it. */
   | { event: 'queued'; data: { position: number } }
-  /** `step` of `total` is done; `preview` is a small picture as a data: URL, now and then. */
-  | { event: 'progress'; data: { step: number; total: number; preview: string | null } }
+  /** `step` of `total` is done; `preview` is a small picture as a data: URL, now and then. A training's has its `loss`. */
+  | { event: 'progress'; data: { step: number; total: number; preview: string | null; loss?: number } }
   | { event: 'terminated'; data: T }
   | { event: 'deleted'; data: { id: string } };
 

@@ -5,6 +5,7 @@ export {
   DarkroomError,
   GenerationFailedError,
   PromptFailedError,
+  TrainingFailedError,
   WaitTimeoutError,
   WebhookVerificationError,
 } from './errors.ts';

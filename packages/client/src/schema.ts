@@ -106,8 +106,8 @@ export interface paths {
         get: operations["listFinetunes"];
         put?: never;
         /**
-         * Register a Fine-Tune, or draw pictures from a prompt
-         * @description A body with `name` and no `prompt` registers a Fine-Tune; any other is a text-to-image request. The `status` tells the two answers apart: that of a Fine-Tune is `registered`, that of a Generation never. Nothing is trained here: `images_url` is checked and not kept.
+         * Train or register a Fine-Tune, or draw pictures from a prompt
+         * @description A body with `name` and no `prompt` makes a Fine-Tune; any other is a text-to-image request. With `images_url` the Fine-Tune is trained: its `status` is `queued`, and its pictures are fetched and checked by a worker. Without them it is `registered`. Of the two answers only a Fine-Tune has a `token`.
          */
         post: operations["createFinetuneOrGeneration"];
         delete?: never;
@@ -132,7 +132,7 @@ export interface paths {
         post?: never;
         /**
          * Delete a Fine-Tune with its Prompts, their pictures and its weights
-         * @description Prompts that are waiting or being drawn are canceled. Styles made from its Prompts stay.
+         * @description Its training, and Prompts that are waiting or being drawn, are canceled. Styles made from its Prompts stay.
          */
         delete: operations["deleteFinetune"];
         options?: never;
@@ -151,13 +151,37 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /**
+         * Download the weights of a Fine-Tune
+         * @description The safetensors file: of what was trained here a LoRA in the names of diffusers, of what was uploaded the file as it came.
+         */
+        get: operations["getFinetuneWeights"];
         /**
          * Upload the weights of a Fine-Tune
          * @description A safetensors file: a LoRA (diffusers or kohya names) or a textual inversion embedding. It is checked against the model and replaces what was there, with its `scale`. Any `Content-Type` is taken but that of a form, which is 415, as is a compressed body.
          */
         put: operations["putFinetuneWeights"];
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/finetunes/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel the training of a Fine-Tune
+         * @description Its status is `canceled` at once and for good, and nothing of the training is kept. Prompts that wait for it fail.
+         */
+        post: operations["cancelFinetune"];
         delete?: never;
         options?: never;
         head?: never;
@@ -444,6 +468,26 @@ export interface paths {
          * @description Server-sent events: `queued` with the position, `progress` with step, total and now and then a preview, `terminated` with the record, or `deleted`, after which the stream ends. A client that comes back with the id of `terminated` gets 204, at which an EventSource stops. A key may have 100 streams open at each api process.
          */
         get: operations["streamGenerationEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/finetunes/{id}/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Follow the training of a Fine-Tune
+         * @description Server-sent events: `queued` with the position, `progress` with step, total and now and then a preview, `terminated` with the record, or `deleted`, after which the stream ends. A client that comes back with the id of `terminated` gets 204, at which an EventSource stops. A key may have 100 streams open at each api process.
+         */
+        get: operations["streamFinetuneEvents"];
         put?: never;
         post?: never;
         delete?: never;
@@ -901,11 +945,7 @@ export interface components {
              * @example 2026-11-20T09:21:33.123Z
              */
             started_at: string;
-            /**
-             * @description discriminator enum property added by openapi-typescript
-             * @enum {string}
-             */
-            status: "queued" | "processing" | "succeeded" | "failed" | "canceled";
+            status: components["schemas"]["GenerationStatus"];
             /**
              * @description URLs of the pictures, in order of their seeds.
              * @example [
@@ -969,7 +1009,7 @@ export interface components {
          * @description Stable name of an error; docs/errors.md says what each means.
          * @enum {string}
          */
-        ErrorCode: "ValidationFailed" | "MalformedBody" | "PromptMissing" | "FineTuneNameMissing" | "FineTuneImagesMissing" | "FineTuneImagesNotEnough" | "IdempotencyKeyInvalid" | "BadRequest" | "Unauthorized" | "ScopeMissing" | "PublicCollection" | "GenerationNotFound" | "FineTuneNotFound" | "PromptNotFound" | "CollectionNotFound" | "StyleNotFound" | "DeliveryNotFound" | "UploadNotFound" | "KeyNotFound" | "ImageNotFound" | "RouteNotFound" | "MethodNotAllowed" | "BodyTimeout" | "UploadStalled" | "GenerationTerminated" | "IdempotencyKeyInUse" | "KeyInUse" | "KeyRevoked" | "BodyTooLarge" | "UnsupportedMediaType" | "ModelNotInstalled" | "ModelBroken" | "SchedulerUnsupported" | "ModelNeedsPicture" | "PictureMissing" | "MaskUnsupported" | "ControlNotInstalled" | "ControlDoesNotFitModel" | "ModelIsControl" | "PromptDoesNotIncludeFineTuneName" | "PromptTooLong" | "TooManyPrompts" | "FineTuneOfOtherModel" | "FineTuneTokensEqual" | "FineTuneStale" | "WeightsMissing" | "ScaleUnsupported" | "WeightsMalformed" | "WeightsDoNotFitModel" | "WeightsKindUnsupported" | "WeightsTooComplex" | "PictureUnreadable" | "PictureNotFound" | "StorageFull" | "IdempotencyKeyReused" | "WebhookAddressRefused" | "GenerationFailed" | "GenerationUnfinished" | "RateLimited" | "TooManyRequests" | "QueueFull" | "TooManyUploads" | "RoomReserved" | "TooManyEventStreams" | "ListRunning" | "TooManyWaiting" | "InternalError" | "ServiceUnavailable";
+        ErrorCode: "ValidationFailed" | "MalformedBody" | "PromptMissing" | "FineTuneNameMissing" | "FineTuneImagesMissing" | "FineTuneImagesNotEnough" | "IdempotencyKeyInvalid" | "BadRequest" | "Unauthorized" | "ScopeMissing" | "PublicCollection" | "GenerationNotFound" | "FineTuneNotFound" | "TrainingNotFound" | "WeightsNotFound" | "PromptNotFound" | "CollectionNotFound" | "StyleNotFound" | "DeliveryNotFound" | "UploadNotFound" | "KeyNotFound" | "ImageNotFound" | "RouteNotFound" | "MethodNotAllowed" | "BodyTimeout" | "UploadStalled" | "GenerationTerminated" | "TrainingTerminated" | "TrainingUnderWay" | "IdempotencyKeyInUse" | "KeyInUse" | "KeyRevoked" | "BodyTooLarge" | "UnsupportedMediaType" | "ModelNotInstalled" | "ModelBroken" | "SchedulerUnsupported" | "ModelNeedsPicture" | "PictureMissing" | "MaskUnsupported" | "ControlNotInstalled" | "ControlDoesNotFitModel" | "ModelIsControl" | "PromptDoesNotIncludeFineTuneName" | "PromptTooLong" | "TooManyPrompts" | "FineTuneOfOtherModel" | "FineTuneTokensEqual" | "FineTuneStale" | "FineTuneCaptionsMismatch" | "FineTuneNotTrained" | "WeightsMissing" | "ScaleUnsupported" | "WeightsMalformed" | "WeightsDoNotFitModel" | "WeightsKindUnsupported" | "WeightsTooComplex" | "PictureUnreadable" | "PictureNotFound" | "StorageFull" | "IdempotencyKeyReused" | "WebhookAddressRefused" | "GenerationFailed" | "GenerationUnfinished" | "RateLimited" | "TooManyRequests" | "QueueFull" | "TooManyUploads" | "RoomReserved" | "TooManyEventStreams" | "ListRunning" | "TooManyWaiting" | "InternalError" | "ServiceUnavailable";
         FieldProblem: {
             /**
              * @description RFC 6901 pointer into the body.
@@ -1199,21 +1239,21 @@ export interface components {
             problem: string | null;
         };
         /**
-         * @description registered: drawn by the model alone; ready: its weights are there; stale: they are, but the model was replaced or removed since they were checked.
+         * @description registered: drawn by the model alone; queued, training: its weights are being made; ready: its weights are there; failed, canceled: its training ended without any; stale: they are there, but the model was replaced or removed since.
          * @enum {string}
          */
-        RegisteredFinetuneStatus: "registered";
+        RegisteredFinetuneStatus: "registered" | "queued";
         /** @enum {string} */
         FinetuneWeightsKind: "lora" | "textual_inversion";
         FinetuneWeights: {
             kind: components["schemas"]["FinetuneWeightsKind"];
             /**
-             * @description SHA-256 of the uploaded file, in hexadecimal.
+             * @description SHA-256 of the file, in hexadecimal.
              * @example 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
              */
             sha256: string;
             /**
-             * @description Size of the uploaded file.
+             * @description Size of the file.
              * @example 1734000000
              */
             bytes: number | null;
@@ -1227,6 +1267,39 @@ export interface components {
              * @example sd1.5@0123456789ab
              */
             base: string | null;
+        };
+        Training: {
+            /**
+             * @description Pictures that it is trained from.
+             * @example 10
+             */
+            images: number;
+            /**
+             * @description Steps of the training.
+             * @example 30
+             */
+            steps: number;
+            /** @description Steps that are done. */
+            step: number;
+            /** @example 1234567890 */
+            seed: number;
+            /**
+             * Format: date-time
+             * @description When a worker began with it.
+             * @example 2026-11-20T09:21:33.123Z
+             */
+            started_at: string | null;
+            /**
+             * Format: date-time
+             * @description When it terminated.
+             * @example 2026-11-20T09:21:33.123Z
+             */
+            completed_at: string | null;
+            /**
+             * @description Seconds of compute that it took so far.
+             * @example 61.5
+             */
+            compute_seconds: number;
         };
         RegisteredFinetune: {
             /** @example 4f2kQ0yq8S3zVn1xRb7TdA9w */
@@ -1245,13 +1318,17 @@ export interface components {
             token: string;
             /** @example sd1.5 */
             model: string;
-            /**
-             * @description registered: drawn by the model alone; ready: its weights are there; stale: they are, but the model was replaced or removed since they were checked. (enum property replaced by openapi-typescript)
-             * @enum {string}
-             */
-            status: "registered";
-            /** @description What was uploaded; null before that. */
+            /** @description registered: drawn by the model alone; queued, training: its weights are being made; ready: its weights are there; failed, canceled: its training ended without any; stale: they are there, but the model was replaced or removed since. */
+            status: components["schemas"]["RegisteredFinetuneStatus"];
+            /** @description What was trained or uploaded; null before that. */
             weights: components["schemas"]["FinetuneWeights"] | null;
+            /** @description Its training; null if it was not trained here. */
+            training: components["schemas"]["Training"] | null;
+            /**
+             * @description Ids of the Prompts that were asked for with its training.
+             * @example []
+             */
+            prompts: string[];
             /**
              * @example {
              *       "order": 42
@@ -1260,10 +1337,13 @@ export interface components {
             metadata: {
                 [key: string]: unknown;
             } | null;
-            /** @example null */
+            /**
+             * @description Why its training failed, in plain words.
+             * @example null
+             */
             error_message: string | null;
             /**
-             * @description A sentence for people about what is left to do before it is drawn as it is meant to be: where it has no weights, where it is `stale`, after `images_url`, or where something about its weights had to be assumed. Null if nothing is.
+             * @description A sentence for people about what is left to do before it is drawn as it is meant to be: where it has no weights, where it is `stale`, or where something about its weights or its training had to be assumed. Null if nothing is.
              * @example null
              */
             note: string | null;
@@ -1273,6 +1353,97 @@ export interface components {
              * @example 2026-11-20T09:21:33.123Z
              */
             created_at: string;
+        };
+        CreatePrompt: {
+            /**
+             * @description What the picture shows; it includes the Fine-Tune's name as a word.
+             * @example a robot on a striped background
+             */
+            prompt: string;
+            /**
+             * @description What the picture must not show.
+             * @example blurry
+             */
+            negative_prompt?: string | null;
+            /**
+             * @description Guidance scale: how closely the picture follows the prompt. A model's own default comes first. Default: 7.5.
+             * @example 7.5
+             */
+            cfg?: number | null;
+            /**
+             * @description Denoising steps. A model's own default comes first. Default: 30.
+             * @example 30
+             */
+            steps?: number | null;
+            /**
+             * @description Seed of the picture; random when left out.
+             * @example 1234567890
+             */
+            seed?: number | null;
+            /** @description Long edge of exactly 4096 pixels. Default: false. */
+            high_resolution?: boolean | null;
+            /** @description Shape of the picture: square 512x512, portrait 512x768, landscape 768x512; of that area where the model has another native size. Default: square. */
+            aspect_ratio?: (("square" | "portrait" | "landscape") | ("square" | "portrait" | "landscape")[]) | null;
+            /**
+             * @description A JSON object of your own, returned as it was sent.
+             * @example {
+             *       "order": 42
+             *     }
+             */
+            metadata?: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Format: uri
+             * @description Where the Prompt is posted when it reaches a terminated status.
+             * @example https://example.com/hooks/darkroom
+             */
+            webhook?: string | null;
+            /**
+             * Format: uri
+             * @description A picture to draw from, cropped around its middle to the shape, which is the nearest to its own when left out: the URL of an upload, of a picture of your records, or of one elsewhere.
+             * @example https://example.com/sketch.png
+             */
+            image?: string | null;
+            /** @description The share of the steps that is drawn of `image`: little changes little, and 1 draws from noise alone. Default: 0.8. */
+            strength?: number | null;
+            /**
+             * Format: uri
+             * @description What of `image` is repainted, in white; what is black is kept: the URL of an upload, of a picture of your records, or of one elsewhere.
+             * @example https://example.com/sketch.png
+             */
+            mask?: string | null;
+        };
+        ApplyStyle: {
+            /**
+             * @description A Style, or a Collection, which applies each of its Styles in their order.
+             * @example 4f2kQ0yq8S3zVn1xRb7TdA9w
+             */
+            id: string;
+            /**
+             * @description Seed of each picture; random when left out.
+             * @example 1234567890
+             */
+            seed?: number | null;
+            /** @description Long edge of exactly 4096 pixels. Default: false. */
+            high_resolution?: boolean | null;
+            /** @description Shape of the pictures: square 512x512, portrait 512x768, landscape 768x512; of that area where the model has another native size. Default: square. */
+            aspect_ratio?: (("square" | "portrait" | "landscape") | ("square" | "portrait" | "landscape")[]) | null;
+            /**
+             * @description A JSON object of your own, returned as it was sent.
+             * @example {
+             *       "order": 42
+             *     }
+             */
+            metadata?: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Format: uri
+             * @description Where each Prompt is posted when it reaches a terminated status.
+             * @example https://example.com/hooks/darkroom
+             */
+            webhook?: string | null;
         };
         CreateFinetune: {
             /**
@@ -1291,7 +1462,7 @@ export interface components {
              */
             token?: string | null;
             /**
-             * @description Name of the model that the weights were trained on. Default: sd1.5.
+             * @description Name of the model that it is trained on, or that its weights were trained on. Default: sd1.5.
              * @example sd1.5
              */
             model?: string | null;
@@ -1305,7 +1476,7 @@ export interface components {
                 [key: string]: unknown;
             } | null;
             /**
-             * @description Pictures of the object. They are checked and not kept: training happens elsewhere, and PUT /v1/finetunes/{id}/weights takes its result.
+             * @description Pictures of the object, to train it from: uploads, pictures of your own records, or http(s) URLs. Without them the Fine-Tune is only registered, and `PUT /v1/finetunes/{id}/weights` takes weights that were trained elsewhere.
              * @example [
              *       "https://example.com/robot-1.jpg",
              *       "https://example.com/robot-2.jpg",
@@ -1314,12 +1485,41 @@ export interface components {
              *     ]
              */
             images_url?: string[] | null;
+            /** @description What each picture shows, as many as `images_url`; "a photo of <token> <name>" without them. Needs `images_url`, as does all that follows. */
+            captions?: string[] | null;
+            /**
+             * @description Steps of the training. Without them those of the model's `darkroom.json`, or 100 for each picture, within 500 and 3000.
+             * @example 500
+             */
+            steps?: number | null;
+            /**
+             * @description Seed of the training: the same pictures, captions, steps and seed give the same weights; random when left out.
+             * @example 1234567890
+             */
+            seed?: number | null;
+            /**
+             * Format: uri
+             * @description Where the Fine-Tune is posted when it reaches a terminated status.
+             * @example https://example.com/hooks/darkroom
+             */
+            webhook?: string | null;
+            /**
+             * @description Prompts to draw when it is trained, as `POST /v1/finetunes/{id}/prompts` takes them.
+             * @example [
+             *       {
+             *         "prompt": "a robot on a striped background"
+             *       }
+             *     ]
+             */
+            prompts?: components["schemas"]["CreatePrompt"][] | null;
+            /** @description Styles to draw it in when it is trained, as `POST /v1/finetunes/{id}/styles` takes them. */
+            styles?: components["schemas"]["ApplyStyle"][] | null;
         };
         /**
-         * @description registered: drawn by the model alone; ready: its weights are there; stale: they are, but the model was replaced or removed since they were checked.
+         * @description registered: drawn by the model alone; queued, training: its weights are being made; ready: its weights are there; failed, canceled: its training ended without any; stale: they are there, but the model was replaced or removed since.
          * @enum {string}
          */
-        FinetuneStatus: "registered" | "ready" | "failed" | "stale";
+        FinetuneStatus: "registered" | "queued" | "training" | "ready" | "failed" | "canceled" | "stale";
         Finetune: {
             /** @example 4f2kQ0yq8S3zVn1xRb7TdA9w */
             id: string;
@@ -1337,10 +1537,17 @@ export interface components {
             token: string;
             /** @example sd1.5 */
             model: string;
-            /** @description registered: drawn by the model alone; ready: its weights are there; stale: they are, but the model was replaced or removed since they were checked. */
+            /** @description registered: drawn by the model alone; queued, training: its weights are being made; ready: its weights are there; failed, canceled: its training ended without any; stale: they are there, but the model was replaced or removed since. */
             status: components["schemas"]["FinetuneStatus"];
-            /** @description What was uploaded; null before that. */
+            /** @description What was trained or uploaded; null before that. */
             weights: components["schemas"]["FinetuneWeights"] | null;
+            /** @description Its training; null if it was not trained here. */
+            training: components["schemas"]["Training"] | null;
+            /**
+             * @description Ids of the Prompts that were asked for with its training.
+             * @example []
+             */
+            prompts: string[];
             /**
              * @example {
              *       "order": 42
@@ -1349,10 +1556,13 @@ export interface components {
             metadata: {
                 [key: string]: unknown;
             } | null;
-            /** @example null */
+            /**
+             * @description Why its training failed, in plain words.
+             * @example null
+             */
             error_message: string | null;
             /**
-             * @description A sentence for people about what is left to do before it is drawn as it is meant to be: where it has no weights, where it is `stale`, after `images_url`, or where something about its weights had to be assumed. Null if nothing is.
+             * @description A sentence for people about what is left to do before it is drawn as it is meant to be: where it has no weights, where it is `stale`, or where something about its weights or its training had to be assumed. Null if nothing is.
              * @example null
              */
             note: string | null;
@@ -1478,66 +1688,6 @@ export interface components {
             /** @example 1234567890 */
             seed: string;
         };
-        CreatePrompt: {
-            /**
-             * @description What the picture shows; it includes the Fine-Tune's name as a word.
-             * @example a robot on a striped background
-             */
-            prompt: string;
-            /**
-             * @description What the picture must not show.
-             * @example blurry
-             */
-            negative_prompt?: string | null;
-            /**
-             * @description Guidance scale: how closely the picture follows the prompt. A model's own default comes first. Default: 7.5.
-             * @example 7.5
-             */
-            cfg?: number | null;
-            /**
-             * @description Denoising steps. A model's own default comes first. Default: 30.
-             * @example 30
-             */
-            steps?: number | null;
-            /**
-             * @description Seed of the picture; random when left out.
-             * @example 1234567890
-             */
-            seed?: number | null;
-            /** @description Long edge of exactly 4096 pixels. Default: false. */
-            high_resolution?: boolean | null;
-            /** @description Shape of the picture: square 512x512, portrait 512x768, landscape 768x512; of that area where the model has another native size. Default: square. */
-            aspect_ratio?: (("square" | "portrait" | "landscape") | ("square" | "portrait" | "landscape")[]) | null;
-            /**
-             * @description A JSON object of your own, returned as it was sent.
-             * @example {
-             *       "order": 42
-             *     }
-             */
-            metadata?: {
-                [key: string]: unknown;
-            } | null;
-            /**
-             * Format: uri
-             * @description Where the Prompt is posted when it reaches a terminated status.
-             * @example https://example.com/hooks/darkroom
-             */
-            webhook?: string | null;
-            /**
-             * Format: uri
-             * @description A picture to draw from, cropped around its middle to the shape, which is the nearest to its own when left out: the URL of an upload, of a picture of your records, or of one elsewhere.
-             * @example https://example.com/sketch.png
-             */
-            image?: string | null;
-            /** @description The share of the steps that is drawn of `image`: little changes little, and 1 draws from noise alone. Default: 0.8. */
-            strength?: number | null;
-            /**
-             * Format: uri
-             * @description What of `image` is repainted, in white; what is black is kept: the URL of an upload, of a picture of your records, or of one elsewhere.
-             * @example https://example.com/sketch.png
-             */
-            mask?: string | null;
-        };
         PartialPrompt: {
             /** @example 4f2kQ0yq8S3zVn1xRb7TdA9w */
             id: string;
@@ -1566,37 +1716,6 @@ export interface components {
             metadata?: {
                 [key: string]: unknown;
             } | null;
-        };
-        ApplyStyle: {
-            /**
-             * @description A Style, or a Collection, which applies each of its Styles in their order.
-             * @example 4f2kQ0yq8S3zVn1xRb7TdA9w
-             */
-            id: string;
-            /**
-             * @description Seed of each picture; random when left out.
-             * @example 1234567890
-             */
-            seed?: number | null;
-            /** @description Long edge of exactly 4096 pixels. Default: false. */
-            high_resolution?: boolean | null;
-            /** @description Shape of the pictures: square 512x512, portrait 512x768, landscape 768x512; of that area where the model has another native size. Default: square. */
-            aspect_ratio?: (("square" | "portrait" | "landscape") | ("square" | "portrait" | "landscape")[]) | null;
-            /**
-             * @description A JSON object of your own, returned as it was sent.
-             * @example {
-             *       "order": 42
-             *     }
-             */
-            metadata?: {
-                [key: string]: unknown;
-            } | null;
-            /**
-             * Format: uri
-             * @description Where each Prompt is posted when it reaches a terminated status.
-             * @example https://example.com/hooks/darkroom
-             */
-            webhook?: string | null;
         };
         Prompt: {
             /** @example 4f2kQ0yq8S3zVn1xRb7TdA9w */
@@ -2361,7 +2480,7 @@ export interface components {
             oldest_at: string;
         };
         /** @enum {string} */
-        TaskKind: "generation" | "prompt";
+        TaskKind: "generation" | "prompt" | "training";
         DrawingTask: {
             /**
              * @description Whose it is: the id of the API key.
@@ -2820,7 +2939,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description It conflicts with the present state. Codes: `GenerationTerminated`, `IdempotencyKeyInUse`, `KeyInUse`, `KeyRevoked`. */
+        /** @description It conflicts with the present state. Codes: `GenerationTerminated`, `TrainingTerminated`, `TrainingUnderWay`, `IdempotencyKeyInUse`, `KeyInUse`, `KeyRevoked`. */
         Problem409: {
             headers: {
                 /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
@@ -2903,7 +3022,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description Well-formed, but impossible. Codes: `ModelNotInstalled`, `ModelBroken`, `SchedulerUnsupported`, `ModelNeedsPicture`, `PictureMissing`, `MaskUnsupported`, `ControlNotInstalled`, `ControlDoesNotFitModel`, `ModelIsControl`, `PromptDoesNotIncludeFineTuneName`, `PromptNotFound`, `StyleNotFound`, `PromptTooLong`, `TooManyPrompts`, `FineTuneNotFound`, `FineTuneOfOtherModel`, `FineTuneTokensEqual`, `FineTuneStale`, `WeightsMissing`, `ScaleUnsupported`, `WeightsMalformed`, `WeightsDoNotFitModel`, `WeightsKindUnsupported`, `WeightsTooComplex`, `PictureUnreadable`, `PictureNotFound`, `StorageFull`, `IdempotencyKeyReused`, `WebhookAddressRefused`, `GenerationFailed`, `GenerationUnfinished`. */
+        /** @description Well-formed, but impossible. Codes: `ModelNotInstalled`, `ModelBroken`, `SchedulerUnsupported`, `ModelNeedsPicture`, `PictureMissing`, `MaskUnsupported`, `ControlNotInstalled`, `ControlDoesNotFitModel`, `ModelIsControl`, `PromptDoesNotIncludeFineTuneName`, `PromptNotFound`, `StyleNotFound`, `PromptTooLong`, `TooManyPrompts`, `FineTuneNotFound`, `FineTuneOfOtherModel`, `FineTuneTokensEqual`, `FineTuneStale`, `FineTuneImagesMissing`, `FineTuneCaptionsMismatch`, `FineTuneNotTrained`, `WeightsMissing`, `ScaleUnsupported`, `WeightsMalformed`, `WeightsDoNotFitModel`, `WeightsKindUnsupported`, `WeightsTooComplex`, `PictureUnreadable`, `PictureNotFound`, `StorageFull`, `IdempotencyKeyReused`, `WebhookAddressRefused`, `GenerationFailed`, `GenerationUnfinished`. */
         Problem422: {
             headers: {
                 /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
@@ -2930,7 +3049,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description There is nothing of yours with this id. Codes: `GenerationNotFound`, `FineTuneNotFound`, `PromptNotFound`, `CollectionNotFound`, `StyleNotFound`, `DeliveryNotFound`, `UploadNotFound`, `KeyNotFound`. */
+        /** @description There is nothing of yours with this id. Codes: `GenerationNotFound`, `FineTuneNotFound`, `TrainingNotFound`, `WeightsNotFound`, `PromptNotFound`, `CollectionNotFound`, `StyleNotFound`, `DeliveryNotFound`, `UploadNotFound`, `KeyNotFound`. */
         Problem404: {
             headers: {
                 /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
@@ -3437,6 +3556,42 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    getFinetuneWeights: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file. */
+            200: {
+                headers: {
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
+                    "X-Request-Id": string;
+                    /** @description Requests that the key may make in a minute. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left now. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until all are there again. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
     putFinetuneWeights: {
         parameters: {
             query?: {
@@ -3477,6 +3632,57 @@ export interface operations {
             403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             408: components["responses"]["Problem408"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    cancelFinetune: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description A word of your own for this request: for 24 hours, a repeat with the same body gets the first reply and changes nothing. A request that failed stores nothing, so it may be repeated. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            201: {
+                headers: {
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
+                    "X-Request-Id": string;
+                    /** @description Requests that the key may make in a minute. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left now. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until all are there again. */
+                    "RateLimit-Reset"?: number;
+                    /**
+                     * @description Where the record can be read.
+                     * @example https://darkroom.example/v1/sd/text-to-image/4f2kQ0yq8S3zVn1xRb7TdA9w
+                     */
+                    Location?: string;
+                    /** @description Present, and `true`, if an earlier request got this reply first. */
+                    "Idempotency-Replayed"?: "true";
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Finetune"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
             422: components["responses"]["Problem422"];
@@ -4367,6 +4573,78 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    streamFinetuneEvents: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Id of the last event that was received; what came before is not sent again. */
+                "Last-Event-ID"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The stream. */
+            200: {
+                headers: {
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
+                    "X-Request-Id": string;
+                    /** @description Requests that the key may make in a minute. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left now. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until all are there again. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": {
+                        /** @constant */
+                        event: "queued";
+                        data: string;
+                    } | {
+                        /** @constant */
+                        event: "progress";
+                        data: string;
+                        id: string;
+                    } | {
+                        /** @constant */
+                        event: "terminated";
+                        data: string;
+                        id: string;
+                    } | {
+                        /** @constant */
+                        event: "deleted";
+                        data: string;
+                    };
+                };
+            };
+            /** @description The client has had the end. */
+            204: {
+                headers: {
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
+                    "X-Request-Id": string;
+                    /** @description Requests that the key may make in a minute. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left now. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until all are there again. */
+                    "RateLimit-Reset"?: number;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
     streamPromptEvents: {
         parameters: {
             query?: never;
@@ -4578,7 +4856,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenaiProblem"];
                 };
             };
-            /** @description It conflicts with the present state. In the shape of OpenAI's API. Codes: `GenerationTerminated`, `IdempotencyKeyInUse`, `KeyInUse`, `KeyRevoked`. */
+            /** @description It conflicts with the present state. In the shape of OpenAI's API. Codes: `GenerationTerminated`, `TrainingTerminated`, `TrainingUnderWay`, `IdempotencyKeyInUse`, `KeyInUse`, `KeyRevoked`. */
             409: {
                 headers: {
                     /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
@@ -4631,7 +4909,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenaiProblem"];
                 };
             };
-            /** @description Well-formed, but impossible. In the shape of OpenAI's API. Codes: `ModelNotInstalled`, `ModelBroken`, `SchedulerUnsupported`, `ModelNeedsPicture`, `PictureMissing`, `MaskUnsupported`, `ControlNotInstalled`, `ControlDoesNotFitModel`, `ModelIsControl`, `PromptDoesNotIncludeFineTuneName`, `PromptNotFound`, `StyleNotFound`, `PromptTooLong`, `TooManyPrompts`, `FineTuneNotFound`, `FineTuneOfOtherModel`, `FineTuneTokensEqual`, `FineTuneStale`, `WeightsMissing`, `ScaleUnsupported`, `WeightsMalformed`, `WeightsDoNotFitModel`, `WeightsKindUnsupported`, `WeightsTooComplex`, `PictureUnreadable`, `PictureNotFound`, `StorageFull`, `IdempotencyKeyReused`, `WebhookAddressRefused`, `GenerationFailed`, `GenerationUnfinished`. */
+            /** @description Well-formed, but impossible. In the shape of OpenAI's API. Codes: `ModelNotInstalled`, `ModelBroken`, `SchedulerUnsupported`, `ModelNeedsPicture`, `PictureMissing`, `MaskUnsupported`, `ControlNotInstalled`, `ControlDoesNotFitModel`, `ModelIsControl`, `PromptDoesNotIncludeFineTuneName`, `PromptNotFound`, `StyleNotFound`, `PromptTooLong`, `TooManyPrompts`, `FineTuneNotFound`, `FineTuneOfOtherModel`, `FineTuneTokensEqual`, `FineTuneStale`, `FineTuneImagesMissing`, `FineTuneCaptionsMismatch`, `FineTuneNotTrained`, `WeightsMissing`, `ScaleUnsupported`, `WeightsMalformed`, `WeightsDoNotFitModel`, `WeightsKindUnsupported`, `WeightsTooComplex`, `PictureUnreadable`, `PictureNotFound`, `StorageFull`, `IdempotencyKeyReused`, `WebhookAddressRefused`, `GenerationFailed`, `GenerationUnfinished`. */
             422: {
                 headers: {
                     /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */

@@ -33,8 +33,8 @@ interface Operation {
   bodyIsArray?: boolean;
   /** For a file as the body: its maximum size in bytes. */
   fileBytes?: number;
-  /** If there are several, the words of the field `status` say which one it is. */
-  reply: Model | ReadonlyMap<Model, readonly string[]>;
+  /** If there are several, any one of them. */
+  reply: Model | readonly Model[];
   replyIsArray?: boolean;
   /** Whether the response can be paged. */
   isList?: boolean;
@@ -50,9 +50,8 @@ const errorsOfBodies = [400, 408, 413, 415];
 function operation(id: string, summary: string, success: number, options: Operation): MethodDecorator {
   const { description, fileBytes, bodyIsArray, bodyIsOptional, replyIsArray, isList, isLocated } = options;
   const bodies = [options.body ?? []].flat();
-  const several = typeof options.reply === 'function' ? undefined : options.reply;
-  const replies = typeof options.reply === 'function' ? [options.reply] : [...options.reply.keys()];
-  const reply = { ...schemaOf(replies), ...(several && toldApart(several)) };
+  const replies = [options.reply].flat();
+  const reply = schemaOf(replies);
   const hasBody = bodies.length > 0 || fileBytes !== undefined;
   const errors = new Set([...(options.errors ?? []), ...(hasBody ? errorsOfBodies : []), ...errorsOfAll]);
   return applyDecorators(
@@ -84,13 +83,6 @@ function operation(id: string, summary: string, success: number, options: Operat
 function schemaOf(models: readonly Model[]) {
   const references = models.map((model) => ({ $ref: getSchemaPath(model) }));
   return references.length === 1 ? references[0] : { oneOf: references };
-}
-
-function toldApart(replies: ReadonlyMap<Model, readonly string[]>) {
-  const mapping = [...replies].flatMap(([model, statuses]) =>
-    statuses.map((status) => [status, getSchemaPath(model)] as const),
-  );
-  return { discriminator: { propertyName: 'status', mapping: Object.fromEntries(mapping) } };
 }
 
 function bodySchema(bodies: readonly Model[], isArray?: boolean) {
@@ -156,6 +148,21 @@ export const ApiLists = (id: string, summary: string, options: Operation) =>
 /** Documents a PUT of a file. */
 export const ApiUploads = (id: string, summary: string, options: Operation & { fileBytes: number }) =>
   operation(id, summary, 200, { ...options, errors: [404, ...(options.errors ?? [])] });
+
+/** Documents a GET of a file. */
+export const ApiDownloads = (id: string, summary: string, { description }: Pick<Operation, 'description'>) =>
+  applyDecorators(
+    ApiBearerAuth(),
+    ApiOperation({ operationId: id, summary, description }),
+    ApiExtraModels(ProblemDto),
+    ApiResponse({
+      status: 200,
+      description: 'The file.',
+      headers: { ...requestIdHeader, ...rateHeaders },
+      content: { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } },
+    }),
+    ...[...errorsOfAll, 404].map(ApiProblem),
+  );
 
 /** Documents a PATCH. */
 export const ApiChanges = (id: string, summary: string, options: Operation) =>

@@ -30,25 +30,9 @@ function object(properties: Properties): object {
   return { type: 'object', required: Object.keys(properties), properties, additionalProperties: false };
 }
 
-/** Documents a GET of server-sent events about a record. */
-export function ApiStreams(id: string, summary: string, record: new () => object): MethodDecorator {
-  const events = [
-    event(
-      'queued',
-      object({ position: { type: 'integer', minimum: 0, description: 'How many are drawn before it.' } }),
-    ),
-    event(
-      'progress',
-      object({
-        step: { type: 'integer', minimum: 1, description: 'Steps that are done.' },
-        total: { type: 'integer', minimum: 1, description: 'The `steps` of the record.' },
-        preview: { type: ['string', 'null'], description: 'A small picture as a data: URL, now and then.' },
-      }),
-      String.raw`^\d+-\d+$`,
-    ),
-    event('terminated', { $ref: getSchemaPath(record) }, String.raw`^\d+-end$`),
-    event('deleted', object({ id: { type: 'string' } })),
-  ];
+/** Documents a GET of server-sent events about a record. @param more what else an event of progress tells */
+export function ApiStreams(id: string, summary: string, record: new () => object, more: Properties = {}) {
+  const events = eventsOf(record, more);
   return applyDecorators(
     ApiBearerAuth(),
     ApiOperation({
@@ -80,4 +64,26 @@ export function ApiStreams(id: string, summary: string, record: new () => object
     }),
     ...[...errorsOfAll, 404].map(ApiProblem),
   );
+}
+
+/** @param more what else an event of progress tells */
+function eventsOf(record: new () => object, more: Properties): object[] {
+  return [
+    event(
+      'queued',
+      object({ position: { type: 'integer', minimum: 0, description: 'How many are drawn before it.' } }),
+    ),
+    event(
+      'progress',
+      object({
+        step: { type: 'integer', minimum: 1, description: 'Steps that are done.' },
+        total: { type: 'integer', minimum: 1, description: 'The `steps` of the record.' },
+        ...more,
+        preview: { type: ['string', 'null'], description: 'A small picture as a data: URL, now and then.' },
+      }),
+      String.raw`^\d+-\d+$`,
+    ),
+    event('terminated', { $ref: getSchemaPath(record) }, String.raw`^\d+-end$`),
+    event('deleted', object({ id: { type: 'string' } })),
+  ];
 }

@@ -20,11 +20,12 @@ export interface StepFrames {
 }
 
 /** Serialises a step once for all streams. */
-export function stepFrames({ attempt, step, total, preview }: StepMessage): StepFrames {
-  const id = `${attempt}-${step}`;
-  const brief = frame('progress', { step, total, preview: null }, id);
-  const whole = preview ? frame('progress', { step, total, preview: `data:image/jpeg;base64,${preview}` }, id) : brief;
-  return { attempt, step, whole, brief };
+export function stepFrames({ attempt, step, total, preview, loss, order = step }: StepMessage): StepFrames {
+  const id = `${attempt}-${order}`;
+  const data = { step, total, ...(loss !== undefined && { loss }) };
+  const brief = frame('progress', { ...data, preview: null }, id);
+  const whole = preview ? frame('progress', { ...data, preview: `data:image/jpeg;base64,${preview}` }, id) : brief;
+  return { attempt, step: order, whole, brief };
 }
 
 /** The last event of a task that has terminated. */

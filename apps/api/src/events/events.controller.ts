@@ -1,21 +1,23 @@
-import { GenerationDto, TerminatedPromptDto } from '@app/domain/http';
+import { FinetuneDto, GenerationDto, TerminatedPromptDto } from '@app/domain/http';
 import { Controller, Get, Param, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { OwnerId } from '../http/caller.decorator';
 import { ApiStreams } from '../docs/stream';
+import { FinetunesService } from '../finetunes/finetunes.service';
 import { FinetunePromptsService } from '../finetunes/finetune-prompts.service';
 import { GenerationsService } from '../generations/generations.service';
 import { SendsEvents } from './events.interceptor';
 import type { FollowedTask } from './task-feed';
 
-/** Live progress of Generations and Prompts. */
+/** Live progress of Generations, Prompts and trainings. */
 @ApiTags('Events')
 @Controller('v1')
 export class EventsController {
   constructor(
     private readonly generations: GenerationsService,
     private readonly prompts: FinetunePromptsService,
+    private readonly finetunes: FinetunesService,
   ) {}
 
   @Get('sd/text-to-image/:id/events')
@@ -23,6 +25,15 @@ export class EventsController {
   @SendsEvents()
   ofGeneration(@OwnerId() ownerId: string, @Param('id') id: string, @Res() _: Response): FollowedTask {
     return { id, readRecord: () => this.generations.findOne(ownerId, id) };
+  }
+
+  @Get('finetunes/:id/events')
+  @ApiStreams('streamFinetuneEvents', 'Follow the training of a Fine-Tune', FinetuneDto, {
+    loss: { type: 'number', description: 'Mean squared error of the step; it falls as the object is learnt.' },
+  })
+  @SendsEvents()
+  ofFinetune(@OwnerId() ownerId: string, @Param('id') id: string, @Res() _: Response): FollowedTask {
+    return { id, readRecord: () => this.finetunes.findTrained(ownerId, id) };
   }
 
   @Get('finetunes/:id/prompts/:prompt_id/events')

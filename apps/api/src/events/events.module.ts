@@ -2,6 +2,7 @@ import { Task } from '@app/domain';
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { FinetunePromptsModule } from '../finetunes/finetune-prompts.module';
+import { FinetunesModule } from '../finetunes/finetunes.module';
 import { TextToImageModule } from '../generations/text-to-image.module';
 import { EventsController } from './events.controller';
 import { LastSteps } from './last-steps';
@@ -11,7 +12,7 @@ import { TaskFeed } from './task-feed';
 
 /** Server-sent events of tasks, and the status of Prompts. */
 @Module({
-  imports: [TypeOrmModule.forFeature([Task]), TextToImageModule, FinetunePromptsModule],
+  imports: [TypeOrmModule.forFeature([Task]), TextToImageModule, FinetunesModule, FinetunePromptsModule],
   controllers: [EventsController, PromptStatusController],
   providers: [LastSteps, QueuePositions, TaskFeed],
 })

@@ -32,7 +32,7 @@ export class PromptStatusController {
   ): Promise<PromptStatusDto> {
     const drawing = await this.prompts.findDrawing(ownerId, id, promptId);
     const { task } = drawing;
-    const queuePosition = task.status === 'queued' ? await this.positions.of(task) : null;
+    const queuePosition = task.status === 'queued' && task.queue !== 'waiting' ? await this.positions.of(task) : null;
     return PromptStatusDto.of(drawing, { queuePosition, step: this.steps.of(task.id) });
   }
 }

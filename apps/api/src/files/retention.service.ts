@@ -1,10 +1,11 @@
 import { underSessionLock } from '@app/database';
+import { Finetune } from '@app/domain';
 import { RecurringService } from '@app/process';
 import { Tasks } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import { Transactions } from '@app/queue';
 import { Injectable } from '@nestjs/common';
-import { DataSource, type EntityManager } from 'typeorm';
+import { DataSource, type EntityManager, In } from 'typeorm';
 import { replayHours } from '../http/idempotency.interceptor';
 import { StoredFiles } from './stored-files';
 
@@ -21,8 +22,8 @@ export interface RetentionCounts {
 }
 
 /**
- * Deletes expired data: terminated Generations and Prompts of keys with a retention, with pictures and deliveries, and
- * replies stored under an Idempotency-Key. A record whose webhook is still being delivered waits for that.
+ * Deletes expired data: terminated Generations and Prompts of keys with a retention, with pictures and deliveries,
+ * Fine-Tunes whose training made no weights, and replies stored under an Idempotency-Key. A record whose webhook is still being delivered waits for that.
  */
 @Injectable()
 export class RetentionService extends RecurringService {
@@ -63,6 +64,8 @@ export class RetentionService extends RecurringService {
       );
       const ids = [...due.filter(({ kind }) => kind !== 'prompt'), ...prompts].map(({ id }) => id);
       await this.tasks.removeAll(manager, ids);
+      const trainings = due.filter(({ kind }) => kind === 'training').map(({ id }) => id);
+      if (trainings.length > 0) await manager.delete(Finetune, { id: In(trainings) });
       return ids;
     });
     await this.files.removeTasks(removed);
@@ -92,6 +95,10 @@ function lockDue(manager: EntityManager): Promise<{ id: string; kind: string }[]
          SELECT 1 FROM webhook_deliveries delivery
          WHERE delivery.task_id = task.id AND delivery.status = 'pending'
        )
+       AND (task.kind <> 'training' OR EXISTS (
+         SELECT FROM finetunes WHERE id = task.id AND weights_key IS NULL
+           AND NOT EXISTS (SELECT FROM finetune_prompts WHERE finetune_id = finetunes.id)
+       ))
      ORDER BY task.completed_at LIMIT $1 FOR UPDATE OF task SKIP LOCKED`,
     [batchSize],
   );

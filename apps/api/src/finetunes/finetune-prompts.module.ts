@@ -3,13 +3,13 @@ import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { AcceptanceModule } from '../generations/acceptance.module';
 import { FinetunesModule } from './finetunes.module';
-import { ModelsModule } from '../models/models.module';
 import { FinetunePromptsController } from './finetune-prompts.controller';
+import { PromptOrdersModule } from './prompt-orders.module';
 import { FinetunePromptsService } from './finetune-prompts.service';
 
 /** Prompts of Fine-Tunes. */
 @Module({
-  imports: [TypeOrmModule.forFeature([FinetunePrompt]), AcceptanceModule, FinetunesModule, ModelsModule],
+  imports: [TypeOrmModule.forFeature([FinetunePrompt]), AcceptanceModule, FinetunesModule, PromptOrdersModule],
   controllers: [FinetunePromptsController],
   providers: [FinetunePromptsService],
   exports: [FinetunePromptsService],

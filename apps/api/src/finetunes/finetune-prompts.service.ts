@@ -15,18 +15,14 @@ import { Transactions } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
-import { AcceptanceService, type RequestedTasks } from '../generations/acceptance.service';
-import { SentPictures } from '../generations/sent-pictures.service';
+import { AcceptanceService } from '../generations/acceptance.service';
 import type { CallerKey } from '../http/caller.decorator';
 import { findOwned } from '../http/find-owned';
 import { FinetunesService } from './finetunes.service';
-import { assertDrawable } from '../models/assert-drawable';
-import { ModelsService } from '../models/models.service';
 import { ImageUrls } from '../files/image-urls';
 import { filterTasks, type List, listOf } from '../http/list';
 import { StoredFiles } from '../files/stored-files';
-import { stylesToApply } from '../collections/applied-styles';
-import { fillIn, type NewPrompt, newPrompt, refuseWithoutName } from './new-prompt';
+import { type AskedPrompt, PromptOrders, requestOf } from './prompt-orders.service';
 
 /** The Prompts of a caller's Fine-Tunes. */
 @Injectable()
@@ -37,47 +33,27 @@ export class FinetunePromptsService {
     private readonly transactions: Transactions,
     private readonly tasks: Tasks,
     private readonly acceptance: AcceptanceService,
-    private readonly models: ModelsService,
-    private readonly pictures: SentPictures,
+    private readonly orders: PromptOrders,
     private readonly urls: ImageUrls,
     private readonly files: StoredFiles,
   ) {}
 
   /**
    * Creates one Prompt per element, all or none, in the order of the input; the last is the newest.
-   * @throws NotFoundError for the Fine-Tune, UnprocessableError naming each text without its name.
+   * @throws NotFoundError for the Fine-Tune; what `PromptOrders` throws
    */
   async create(caller: CallerKey, finetuneId: string, dtos: readonly CreatePromptDto[]): Promise<CreatedPromptDto[]> {
     const finetune = await this.finetunes.load(caller.id, finetuneId);
-    this.acceptance.assertReceiversAllowed(dtos, (index) => `/${index}`);
-    await this.acceptance.assertQueueRoom(caller, dtos.length);
-    await refuseWithoutName(finetune, dtos);
-    const served = await this.models.served(finetune.model);
-    const createdAt = new Date();
-    const prompts: NewPrompt[] = [];
-    // One after the other: there are at most a hundred, and each may ask the database for its pictures.
-    for (const [index, dto] of dtos.entries()) {
-      const place = { ownerId: caller.id, pointer: `/${index}`, model: finetune.model, served };
-      const order = {
-        prompt: dto.prompt,
-        negativePrompt: dto.negative_prompt,
-        cfg: dto.cfg,
-        steps: dto.steps,
-        aspectRatio: undefined,
-        ...(await this.pictures.check(dto, place)),
-        ...fieldsOfBothBodies(dto),
-      };
-      prompts.push(newPrompt(finetune, order, createdAt, served));
-    }
-    await this.insert(caller, { served, tasks: prompts, pointerTo: (index) => `/${index}` }, finetune);
-    return prompts.map(({ id, finetunePrompt, ...drawing }) =>
+    const asked = await this.orders.ofPrompts(caller, finetune, dtos);
+    await this.insert(caller, finetune, asked);
+    return asked.map(({ prompt: { id, finetunePrompt, createdAt, ...drawing } }) =>
       CreatedPromptDto.from({ id, ...finetunePrompt, drawing: { ...drawing, task: { error: null, createdAt } } }),
     );
   }
 
   /**
    * Creates one Prompt per Style of each element, in the order of the input and of the Collections.
-   * @throws NotFoundError for the Fine-Tune, UnprocessableError for an `id` that is not a Style or for too many Styles.
+   * @throws NotFoundError for the Fine-Tune; what `PromptOrders` throws
    */
   async applyStyles(
     caller: CallerKey,
@@ -85,38 +61,10 @@ export class FinetunePromptsService {
     dtos: readonly ApplyStyleDto[],
   ): Promise<PartialPromptDto[]> {
     const finetune = await this.finetunes.load(caller.id, finetuneId);
-    this.acceptance.assertReceiversAllowed(dtos, (index) => `/${index}`);
-    const styles = await stylesToApply(this.prompts.manager, caller.id, dtos);
-    await this.acceptance.assertQueueRoom(caller, styles.flat().length);
-    const [texts, served] = await Promise.all([fillIn(styles, finetune), this.models.served(finetune.model)]);
-    assertDrawable(served, {});
-    const createdAt = new Date();
-    const made = dtos.flatMap((dto, index) =>
-      styles[index].map((style, place) => ({
-        dto,
-        pointer: `/${index}`,
-        prompt: newPrompt(
-          finetune,
-          {
-            prompt: texts[index][place],
-            negativePrompt: style.negativePrompt,
-            cfg: style.cfg,
-            steps: style.steps,
-            aspectRatio: aspectRatioOf(dto),
-            inputs: {},
-            ...fieldsOfBothBodies(dto),
-          },
-          createdAt,
-          served,
-        ),
-      })),
-    );
-    const tasks = made.map(({ prompt }) => prompt);
-    const pointerTo = (index: number): string => made[index].pointer;
-    const textPointerTo = (index: number): string => `${made[index].pointer}/id`;
-    await this.insert(caller, { served, tasks, pointerTo, textPointerTo }, finetune);
+    const asked = await this.orders.ofStyles(caller, finetune, dtos);
+    await this.insert(caller, finetune, asked);
     // The DTO contains exactly what was sent: an omitted field does not exist. A webhook is not part of the record.
-    return made.map(({ dto: { id: _styleId, webhook: _webhook, ...sent }, prompt: { id } }) => ({
+    return asked.map(({ dto: { id: _styleId, webhook: _webhook, ...sent }, prompt: { id, createdAt } }) => ({
       id,
       error_message: null,
       images: [],
@@ -193,13 +141,16 @@ export class FinetunePromptsService {
    * @throws UnprocessableError for weights that no longer fit; NotFoundError for a Fine-Tune deleted meanwhile; what
    * `AcceptanceService` throws
    */
-  private async insert(caller: CallerKey, order: RequestedTasks<NewPrompt>, finetune: Finetune): Promise<void> {
-    const base = weightsName(order.served);
+  private async insert(caller: CallerKey, finetune: Finetune, asked: readonly AskedPrompt[]): Promise<void> {
+    const served = await this.orders.servedFor(finetune);
+    const base = weightsName(served);
     if (finetune.isStale(base)) throw new UnprocessableError('FineTuneStale', staleNote(finetune, base));
-    if (order.tasks.length === 0) return;
-    await this.acceptance.insert(caller, { ...order, finetunes: [finetune] }).catch((error: unknown) => {
-      throw isOfRemovedFinetune(error) ? new NotFoundError('FineTune') : error;
-    });
+    if (asked.length === 0) return;
+    await this.acceptance
+      .insert(caller, { served, finetunes: [finetune], ...requestOf(asked) })
+      .catch((error: unknown) => {
+        throw isOfRemovedFinetune(error) ? new NotFoundError('FineTune') : error;
+      });
   }
 }
 
@@ -207,19 +158,4 @@ export class FinetunePromptsService {
 function isOfRemovedFinetune(error: unknown): boolean {
   const { code, constraint } = error as { code?: string; constraint?: string };
   return code === '23503' && constraint === 'finetune_prompts_finetune_id_fkey';
-}
-
-/** What a Prompt takes from either body as it is. */
-function fieldsOfBothBodies({
-  seed,
-  high_resolution: highResolution,
-  metadata,
-  webhook,
-}: CreatePromptDto | ApplyStyleDto) {
-  return { seed, highResolution, metadata, webhook };
-}
-
-/** A list of one means the same as its element. */
-function aspectRatioOf({ aspect_ratio: aspectRatio }: ApplyStyleDto) {
-  return [aspectRatio].flat()[0];
 }

@@ -1,33 +1,19 @@
-import { Finetune, type FinetuneWeightsKind, limits, NotFoundError } from '@app/domain';
+import type { Readable } from 'node:stream';
+import { ConflictError, DomainError, Finetune, limits, NotFoundError, Task } from '@app/domain';
 import type { FinetuneDto } from '@app/domain/http';
 import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
-import { addStored } from '@app/tasks';
+import { assignWeights, type NewWeights, weightsFolderOf } from '@app/tasks';
 import { weightsName } from '@app/model-store';
 import { Inject, Injectable } from '@nestjs/common';
-import { DataSource } from 'typeorm';
+import { DataSource, In } from 'typeorm';
 import { findOwned } from '../http/find-owned';
 import { mapDiskErrors, type SentFile } from '../http/receive-file';
 import { ModelsService } from '../models/models.service';
 import { StoredFiles } from '../files/stored-files';
 import { UploadsService } from '../files/uploads.service';
-import { FinetunesService, refuseScale, weightsFolderOf } from './finetunes.service';
+import { FinetunesService, refuseScale } from './finetunes.service';
 import { refuseOtherFiles } from './refuse-other-files';
 import { WeightsInspector } from './weights-inspector';
-
-/** A stored file, and the result of its inspection. */
-interface NewWeights {
-  kind: FinetuneWeightsKind;
-  /** Embeddings of a textual inversion; null for a LoRA. */
-  vectors: number | null;
-  /** What was assumed, for people. */
-  note: string | null;
-  hash: string;
-  bytes: number;
-  key: string;
-  scale: number;
-  /** `<model>@<hash>` that it was checked against. */
-  base: string;
-}
 
 /** Uploaded weights: they are received, checked against the model and stored; only then does the Fine-Tune get them. */
 @Injectable()
@@ -45,10 +31,11 @@ export class FinetuneWeightsService {
   /**
    * Takes a file as the weights of a Fine-Tune, in place of those it had. Whatever fails leaves it as it was.
    * @param scale by which a LoRA is added to the model.
-   * @throws NotFoundError, UnprocessableError, and what `assertBare` and `UploadsService.receive` throw
+   * @throws NotFoundError; ConflictError while it is being trained; UnprocessableError, and what `assertBare` and `UploadsService.receive` throw
    */
   async replace(ownerId: string, id: string, file: SentFile, scale: number): Promise<FinetuneDto> {
     const { model, weightsBytes } = await this.finetunes.load(ownerId, id);
+    await this.refuseWhileTrained(id);
     file.assertBare();
     const base = await this.models.served(model);
     const rule = { maxBytes: limits.weightsBytes, replacedBytes: weightsBytes ?? 0, kind: 'a safetensors file' };
@@ -68,24 +55,29 @@ export class FinetuneWeightsService {
     });
   }
 
+  /**
+   * The stored file of a Fine-Tune's weights.
+   * @throws NotFoundError; DomainError if it has none
+   */
+  async read(ownerId: string, id: string): Promise<{ name: string; hash: string; bytes: number; stream: Readable }> {
+    const { title, name, weightsKey, weightsHash } = await this.finetunes.load(ownerId, id);
+    const object = weightsKey === null ? undefined : await this.storage.read(weightsKey);
+    if (!object || weightsHash === null)
+      throw new DomainError('notFound', 'WeightsNotFound', 'The Fine-Tune has no weights.');
+    return { name: title ?? name, hash: weightsHash, ...object };
+  }
+
+  private async refuseWhileTrained(id: string): Promise<void> {
+    const status = In(['queued', 'processing']);
+    if (await this.dataSource.manager.existsBy(Task, { id, kind: 'training', status }))
+      throw new ConflictError('TrainingUnderWay', 'The Fine-Tune is being trained; cancel that first.');
+  }
+
   private async assign(ownerId: string, id: string, file: NewWeights): Promise<FinetuneDto> {
-    const { kind, vectors, note, hash, bytes, key, scale, base } = file;
     try {
       const { finetune, oldKey } = await this.dataSource.transaction(async (manager) => {
         const before = await findOwned(manager, Finetune, ownerId, id, { lock: 'pessimistic_write' });
-        const weights = {
-          weightsKind: kind,
-          weightsVectors: vectors,
-          weightsHash: hash,
-          weightsKey: key,
-          weightsBytes: bytes,
-          weightsScale: scale,
-          weightsBase: base,
-          weightsNote: note,
-        };
-        const change = { ...weights, status: 'ready', errorMessage: null } as const;
-        await manager.update(Finetune, { id }, change);
-        await addStored(manager, ownerId, { weightBytes: bytes - (before.weightsBytes ?? 0) });
+        const change = await assignWeights(manager, before, file);
         return { finetune: Object.assign(new Finetune(), before, change), oldKey: before.weightsKey };
       });
       if (oldKey) await this.files.removeAll([oldKey]);
@@ -93,7 +85,7 @@ export class FinetuneWeightsService {
       return presented;
     } catch (error) {
       // After a lost connection the row may name the file; if it does not, the sweeper removes it.
-      if (error instanceof NotFoundError) await this.files.removeAll([key]);
+      if (error instanceof NotFoundError) await this.files.removeAll([file.key]);
       throw error;
     }
   }

@@ -1,4 +1,4 @@
-import { taskStatuses, limits } from '@app/domain';
+import { limits } from '@app/domain';
 import {
   CreateFinetuneDto,
   CreateGenerationDto,
@@ -12,7 +12,16 @@ import { Controller, Delete, Get, Param, Patch, Post, Put, Res } from '@nestjs/c
 import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { Caller, type CallerKey, OwnerId } from '../http/caller.decorator';
-import { ApiChanges, ApiCreates, ApiFinds, ApiLists, ApiPrefersWait, ApiRemoves, ApiUploads } from '../docs/operation';
+import {
+  ApiChanges,
+  ApiCreates,
+  ApiDownloads,
+  ApiFinds,
+  ApiLists,
+  ApiPrefersWait,
+  ApiRemoves,
+  ApiUploads,
+} from '../docs/operation';
 import { AnswersWhenDone, LocatedAt, TakesFile, Weighs } from '../http/route.decorators';
 import { ValidBody } from '../http/body';
 import { FileBody } from '../http/file-body';
@@ -24,6 +33,8 @@ import { GenerationsService } from '../generations/generations.service';
 import { FinetuneOrGenerationBody } from './finetune-body';
 import { FinetuneWeightsService } from './finetune-weights.service';
 import { FinetunesService } from './finetunes.service';
+import { SendsFile, type StoredFile } from './file.interceptor';
+import { TrainingsService } from './trainings.service';
 import { WeightsQueryDto } from './weights-query';
 
 /** Fine-Tunes; a body with a prompt is a text-to-image request. */
@@ -33,6 +44,7 @@ export class FinetunesController {
   constructor(
     private readonly finetunes: FinetunesService,
     private readonly weights: FinetuneWeightsService,
+    private readonly trainings: TrainingsService,
     private readonly generations: GenerationsService,
   ) {}
 
@@ -40,16 +52,13 @@ export class FinetunesController {
   @LocatedAt((record) => ('num_generations' in record ? '/v1/sd/text-to-image' : '/v1/finetunes'))
   @AnswersWhenDone()
   @ApiPrefersWait()
-  @ApiCreates('createFinetuneOrGeneration', 'Register a Fine-Tune, or draw pictures from a prompt', {
+  @ApiCreates('createFinetuneOrGeneration', 'Train or register a Fine-Tune, or draw pictures from a prompt', {
     description:
-      'A body with `name` and no `prompt` registers a Fine-Tune; any other is a text-to-image request. ' +
-      'The `status` tells the two answers apart: that of a Fine-Tune is `registered`, that of a Generation never. ' +
-      'Nothing is trained here: `images_url` is checked and not kept.',
+      'A body with `name` and no `prompt` makes a Fine-Tune; any other is a text-to-image request. ' +
+      'With `images_url` the Fine-Tune is trained: its `status` is `queued`, and its pictures are fetched and checked by a worker. ' +
+      'Without them it is `registered`. Of the two answers only a Fine-Tune has a `token`.',
     body: [CreateFinetuneDto, CreateGenerationDto],
-    reply: new Map<new () => object, readonly string[]>([
-      [RegisteredFinetuneDto, ['registered']],
-      [GenerationDto, taskStatuses],
-    ]),
+    reply: [RegisteredFinetuneDto, GenerationDto],
     isLocated: true,
     errors: [422],
   })
@@ -57,9 +66,7 @@ export class FinetunesController {
     @Caller() caller: CallerKey,
     @FinetuneOrGenerationBody() dto: CreateFinetuneDto | CreateGenerationDto,
   ): Promise<FinetuneDto | GenerationDto> {
-    return dto instanceof CreateFinetuneDto
-      ? this.finetunes.create(caller.id, dto)
-      : this.generations.create(caller, dto);
+    return dto instanceof CreateFinetuneDto ? this.trainings.create(caller, dto) : this.generations.create(caller, dto);
   }
 
   @Get()
@@ -114,9 +121,33 @@ export class FinetunesController {
     return this.weights.replace(ownerId, id, file, scale);
   }
 
+  @Get(':id/weights')
+  @ApiDownloads('getFinetuneWeights', 'Download the weights of a Fine-Tune', {
+    description:
+      'The safetensors file: of what was trained here a LoRA in the names of diffusers, of what was uploaded the file as it came.',
+  })
+  @SendsFile()
+  getWeights(@OwnerId() ownerId: string, @Param('id') id: string, @Res() _: Response): Promise<StoredFile> {
+    return this.weights.read(ownerId, id);
+  }
+
+  @Post(':id/cancel')
+  @LocatedAt('/v1/finetunes')
+  @ApiCreates('cancelFinetune', 'Cancel the training of a Fine-Tune', {
+    description:
+      'Its status is `canceled` at once and for good, and nothing of the training is kept. Prompts that wait for it fail.',
+    reply: FinetuneDto,
+    isLocated: true,
+    errors: [404, 409],
+  })
+  cancel(@OwnerId() ownerId: string, @Param('id') id: string): Promise<FinetuneDto> {
+    return this.trainings.cancel(ownerId, id);
+  }
+
   @Delete(':id')
   @ApiRemoves('deleteFinetune', 'Delete a Fine-Tune with its Prompts, their pictures and its weights', {
-    description: 'Prompts that are waiting or being drawn are canceled. Styles made from its Prompts stay.',
+    description:
+      'Its training, and Prompts that are waiting or being drawn, are canceled. Styles made from its Prompts stay.',
   })
   async remove(@OwnerId() ownerId: string, @Param('id') id: string): Promise<DeletedDto> {
     await this.finetunes.remove(ownerId, id);

@@ -1,19 +1,28 @@
 import { Finetune } from '@app/domain';
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import { AcceptanceModule } from '../generations/acceptance.module';
 import { ModelsModule } from '../models/models.module';
 import { TextToImageModule } from '../generations/text-to-image.module';
 import { FinetuneWeightsService } from './finetune-weights.service';
 import { FinetunesController } from './finetunes.controller';
 import { FinetunesService } from './finetunes.service';
+import { PromptOrdersModule } from './prompt-orders.module';
+import { TrainingsService } from './trainings.service';
 import { WeightsInspector } from './weights-inspector';
 import { WeightsSweeper } from './weights.sweeper';
 
 /** Fine-Tunes of a caller, and their weights. */
 @Module({
-  imports: [TypeOrmModule.forFeature([Finetune]), ModelsModule, TextToImageModule],
+  imports: [
+    TypeOrmModule.forFeature([Finetune]),
+    AcceptanceModule,
+    ModelsModule,
+    PromptOrdersModule,
+    TextToImageModule,
+  ],
   controllers: [FinetunesController],
-  providers: [FinetunesService, FinetuneWeightsService, WeightsInspector, WeightsSweeper],
+  providers: [FinetunesService, FinetuneWeightsService, TrainingsService, WeightsInspector, WeightsSweeper],
   exports: [FinetunesService],
 })
 export class FinetunesModule {}

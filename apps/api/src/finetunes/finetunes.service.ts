@@ -1,30 +1,21 @@
 import {
-  defaults,
+  DomainError,
   Finetune,
+  FinetunePrompt,
   type FinetuneWeightsKind,
-  InvalidError,
-  limits,
-  newIdentifier,
+  Training,
   UnprocessableError,
 } from '@app/domain';
-import { type CreateFinetuneDto, FinetuneDto, type UpdateFinetuneDto } from '@app/domain/http';
-import { addStored, forgetReplies, Tasks } from '@app/tasks';
+import { FinetuneDto, type UpdateFinetuneDto } from '@app/domain/http';
+import { addStored, dropUploads, forgetReplies, Tasks, trainingFolder, weightsFolderOf } from '@app/tasks';
 import { Transactions } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import { Repository } from 'typeorm';
+import { In, Repository } from 'typeorm';
 import { findOwned } from '../http/find-owned';
 import { ModelsService } from '../models/models.service';
 import { type List, listOf } from '../http/list';
 import { StoredFiles } from '../files/stored-files';
-
-/** Prefix of uploaded weights in the storage. */
-export const weightsFolder = 'weights';
-
-/** Prefix of one Fine-Tune's weights. */
-export function weightsFolderOf(finetuneId: string): string {
-  return `${weightsFolder}/${finetuneId}`;
-}
 
 /** A caller's Fine-Tunes. */
 @Injectable()
@@ -37,25 +28,9 @@ export class FinetunesService {
     private readonly files: StoredFiles,
   ) {}
 
-  /** @throws InvalidError for too few pictures, UnprocessableError for a model that is not installed. */
-  async create(ownerId: string, dto: CreateFinetuneDto): Promise<FinetuneDto> {
-    checkTrainingImages(dto.images_url);
-    const model = dto.model ?? defaults.model;
-    await this.models.assertServed(model);
-    const id = newIdentifier();
-    await this.finetunes.insert({
-      id,
-      ownerId,
-      name: dto.name,
-      title: dto.title ?? null,
-      token: dto.token ?? defaults.token,
-      model,
-      status: 'registered',
-      metadata: (dto.metadata ?? null) as never,
-      createdAt: new Date(),
-    });
-    const finetune = await this.findOne(ownerId, id);
-    return dto.images_url ? { ...finetune, note: `${trainingNote(dto.images_url)} ${finetune.note}` } : finetune;
+  /** Stores a Fine-Tune that is not trained here. */
+  async register(finetune: Finetune): Promise<void> {
+    await this.finetunes.insert({ ...finetune, status: 'registered' } as object);
   }
 
   /** @throws NotFoundError also for another caller's. */
@@ -96,49 +71,66 @@ export class FinetunesService {
   /** Cancels and deletes its Prompts with their pictures, and its weights: first the rows together, then the files. */
   async remove(ownerId: string, id: string): Promise<void> {
     await this.load(ownerId, id);
-    const drawn = await this.transactions.run(async (manager) => {
+    const { drawn, uploads } = await this.transactions.run(async (manager) => {
       const { weightsBytes } = await findOwned(manager, Finetune, ownerId, id, { lock: 'pessimistic_write' });
       // All transactions that lock several rows use the same order, so that none deadlock.
       const prompts: { id: string }[] = await manager.query(
         'SELECT id FROM finetune_prompts WHERE finetune_id = $1 ORDER BY id FOR UPDATE',
         [id],
       );
-      const promptIds = prompts.map((prompt) => prompt.id);
-      const drawnIds = await this.tasks.removeAll(manager, promptIds);
+      // The end of a training locks it before its Prompts.
+      await manager.query('SELECT FROM tasks WHERE id = $1 FOR UPDATE', [id]);
+      const uploads = await dropUploads(manager, ownerId, id);
+      const drawn = await this.tasks.removeAll(manager, [id, ...prompts.map((prompt) => prompt.id)]);
       await manager.delete(Finetune, { id });
       await addStored(manager, ownerId, { weightBytes: -(weightsBytes ?? 0) });
       await forgetReplies(manager, [id]);
-      return drawnIds;
+      return { drawn, uploads };
     });
     await this.files.removeTasks(drawn);
-    await this.files.removeAll([weightsFolderOf(id)]);
+    await this.files.removeAll([weightsFolderOf(id), trainingFolder(id), ...uploads]);
   }
 
   /** As every route shows them. */
   async present(finetunes: readonly Finetune[]): Promise<FinetuneDto[]> {
     // Only of those with weights does it matter what draws them.
     const bases = await this.models.bases(finetunes.flatMap(({ weightsBase, model }) => (weightsBase ? model : [])));
-    return finetunes.map((finetune) => FinetuneDto.from(finetune, bases.get(finetune.model)));
+    const { manager } = this.finetunes;
+    const where = { id: In(finetunes.map(({ id }) => id)) };
+    const trainings = new Map(
+      (await manager.find(Training, { where, relations: { task: true } })).map((training) => [training.id, training]),
+    );
+    const asked = [...trainings.values()].flatMap(({ promptIds }) => promptIds);
+    const found =
+      asked.length > 0 ? await manager.find(FinetunePrompt, { select: { id: true }, where: { id: In(asked) } }) : [];
+    const isThere = new Set(found.map(({ id }) => id));
+    return finetunes.map((finetune) => {
+      const training = trainings.get(finetune.id);
+      const promptIds = training?.promptIds.filter((id) => isThere.has(id)) ?? [];
+      return FinetuneDto.from(finetune, { base: bases.get(finetune.model), training, promptIds });
+    });
+  }
+
+  /**
+   * The Fine-Tune with its training, for its event stream.
+   * @throws NotFoundError also for another caller's; DomainError for one that was not trained here
+   */
+  async findTrained(ownerId: string, id: string): Promise<FinetuneDto> {
+    const finetune = await this.findOne(ownerId, id);
+    if (finetune.training) return finetune;
+    throw new DomainError('notFound', 'TrainingNotFound', 'The Fine-Tune was not trained here.');
+  }
+
+  /** The record as GET returns it, for a webhook; undefined when it was deleted. */
+  async findForDelivery(ownerId: string, id: string): Promise<FinetuneDto | undefined> {
+    const finetune = await this.finetunes.findOneBy({ id, ownerId });
+    return finetune ? (await this.present([finetune]))[0] : undefined;
   }
 
   /** @throws NotFoundError also for another caller's. */
   load(ownerId: string, id: string): Promise<Finetune> {
     return findOwned(this.finetunes.manager, Finetune, ownerId, id);
   }
-}
-
-/** What is said of pictures for a training. */
-function trainingNote(urls: readonly string[]): string {
-  return `The ${urls.length} URLs of images_url were checked and are not kept: nothing is trained here.`;
-}
-
-/** Darkroom does not train, but it checks the images as a training service would. */
-function checkTrainingImages(urls: readonly string[] | undefined): void {
-  const { min } = limits.trainingImages;
-  if (urls === undefined || urls.length >= min) return;
-  const message = `must have at least ${min} elements, got ${urls.length}`;
-  const code = urls.length === 0 ? 'FineTuneImagesMissing' : 'FineTuneImagesNotEnough';
-  throw new InvalidError(code, `"/images_url" ${message}.`, [{ pointer: '/images_url', message }]);
 }
 
 /**

@@ -1,11 +1,10 @@
 import { databaseNow } from '@app/database';
 import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
 import { RecurringService } from '@app/process';
-import { addStored } from '@app/tasks';
+import { addStored, trainingFolder, Trainings, trainingsFolder, weightsFolder } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { weightsFolder } from './finetunes.service';
 
 const intervalMs = 3_600_000;
 
@@ -13,12 +12,13 @@ const intervalMs = 3_600_000;
 const strayFileAfterMs = 3_600_000;
 const batchSize = 500;
 
-/** Removes weights without a Fine-Tune, which a crash between a file and its row leaves behind. */
+/** Removes weights without a Fine-Tune, and what is left of trainings: a crash leaves these behind. */
 @Injectable()
 export class WeightsSweeper extends RecurringService {
   constructor(
     @Inject(IMAGE_STORAGE) private readonly storage: ImageStorage,
     private readonly dataSource: DataSource,
+    private readonly trainings: Trainings,
     logger: JsonLogger,
   ) {
     super(logger);
@@ -52,7 +52,41 @@ export class WeightsSweeper extends RecurringService {
       for (const { key } of rows) await this.storage.removeAll(key);
       removed += rows.length;
     }
+    removed += await this.removeRestsOfTrainings(now, signal);
+    removed += await this.removePicturesOfTrainings(signal);
     if (removed > 0) this.logger.log('weights without a Fine-Tune were removed', { files: removed });
+    return removed;
+  }
+
+  /** @returns how many folders of trainings that are over were removed. */
+  private async removeRestsOfTrainings(now: number, signal?: AbortSignal): Promise<number> {
+    const found = new Set<string>();
+    for await (const { key, modifiedAt } of this.storage.list(trainingsFolder))
+      if (now - modifiedAt.getTime() > strayFileAfterMs) found.add(key.split('/')[1]);
+    if (found.size === 0 || signal?.aborted) return 0;
+    const rows: { id: string }[] = await this.dataSource.query(
+      `SELECT training.id FROM unnest($1::text[]) AS training (id)
+       WHERE NOT EXISTS (SELECT FROM tasks WHERE tasks.id = training.id AND status IN ('queued', 'processing'))`,
+      [[...found]],
+    );
+    for (const { id } of rows) await this.storage.removeAll(trainingFolder(id));
+    return rows.length;
+  }
+
+  /** @returns how many uploads that trainings needed were removed, where the end of these did not do it. */
+  private async removePicturesOfTrainings(signal?: AbortSignal): Promise<number> {
+    const ended = await this.dataSource.query<{ id: string }[]>(
+      `SELECT id FROM tasks WHERE kind = 'training' AND status IN ('succeeded', 'failed', 'canceled')
+         AND id IN (SELECT task_id FROM picture_uses) LIMIT $1`,
+      [batchSize],
+    );
+    let removed = 0;
+    for (const { id } of ended) {
+      if (signal?.aborted) break;
+      const keys = await this.trainings.dropPictures(id);
+      for (const key of keys) await this.storage.removeAll(key);
+      removed += keys.length;
+    }
     return removed;
   }
 

@@ -10,7 +10,7 @@ import {
   UnprocessableError,
 } from '@app/domain';
 import type { InstalledModel } from '@app/model-store';
-import { countQueued, type NewTask, TaskIntake } from '@app/tasks';
+import { countQueued, type NewTask, type NewTraining, TaskIntake } from '@app/tasks';
 import { Transactions } from '@app/queue';
 import { Inject, Injectable } from '@nestjs/common';
 import type { CallerKey } from '../http/caller.decorator';
@@ -31,6 +31,8 @@ export interface RequestedTasks<T extends RequestedTask> {
   textPointerTo?: (index: number, field: string) => string;
   /** The Fine-Tunes whose tokens may stand in the texts. */
   finetunes?: readonly Finetune[];
+  /** A Fine-Tune to be trained, whose Prompts the tasks are. */
+  training?: Omit<NewTraining, 'sandbox'>;
 }
 
 /** The key has reached its limit of waiting tasks. */
@@ -92,10 +94,11 @@ export class AcceptanceService {
     { id: ownerId, maxQueued, storage, sandbox }: CallerKey,
     order: RequestedTasks<T>,
   ) {
-    const { served, tasks: asked, pointerTo, finetunes } = order;
+    const { served, tasks: asked, pointerTo, finetunes, training } = order;
     const { textPointerTo = (index: number, field: string) => `${pointerTo(index)}/${field}` } = order;
     this.quota.assertRoom(storage);
     const problems = new FieldProblems();
+    if (sandbox && training) readSandboxOrder(training.finetune.metadata, '/metadata', problems);
     for (const [index, { generation, finetunePrompt }] of asked.entries()) {
       const { metadata } = generation ?? finetunePrompt ?? {};
       if (sandbox) readSandboxOrder(metadata, `${pointerTo(index)}/metadata`, problems);
@@ -104,9 +107,11 @@ export class AcceptanceService {
     const chunks = await this.lengths.check(ownerId, served, asked, textPointerTo, finetunes);
     const tasks = asked.map((task, index) => ({ ...task, sandbox, promptChunks: chunks[index] }));
     const cap = maxQueued ?? this.config.maxQueuedPerKey;
-    const outcome = await this.intake.insert({ ownerId, maxQueued: cap, tasks, publicUrl: this.config.publicUrl });
+    const { publicUrl } = this.config;
+    const trained = training && { training: { ...training, sandbox } };
+    const outcome = await this.intake.insert({ ownerId, maxQueued: cap, tasks, publicUrl, ...trained });
     if (outcome.accepted) return tasks;
     if (outcome.revoked) throw new UnauthorizedError();
-    throw new QueueFullError(cap, outcome.queued, tasks.length);
+    throw new QueueFullError(cap, outcome.queued, tasks.length + (training ? 1 : 0));
   }
 }

@@ -3,6 +3,7 @@ import { HttpModule } from '@nestjs/axios';
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { FinetunePromptsModule } from '../finetunes/finetune-prompts.module';
+import { FinetunesModule } from '../finetunes/finetunes.module';
 import { TextToImageModule } from '../generations/text-to-image.module';
 import { DeliveriesController } from './deliveries.controller';
 import { DeliveriesService } from './deliveries.service';
@@ -11,9 +12,15 @@ import { ReceiverGate } from './receiver-gate';
 import { WebhookSender } from './webhook-sender';
 import { WebhooksService } from './webhooks.service';
 
-/** Signed, retried delivery of terminated Generations and Prompts to their webhooks, and its log. */
+/** Signed, retried delivery of terminated Generations, Prompts and Fine-Tunes to their webhooks, and its log. */
 @Module({
-  imports: [TypeOrmModule.forFeature([WebhookDelivery, ApiKey]), HttpModule, TextToImageModule, FinetunePromptsModule],
+  imports: [
+    TypeOrmModule.forFeature([WebhookDelivery, ApiKey]),
+    HttpModule,
+    TextToImageModule,
+    FinetunesModule,
+    FinetunePromptsModule,
+  ],
   controllers: [DeliveriesController],
   providers: [ReceiverGate, WebhookSender, WebhooksService, DeliveryLoop, DeliveriesService],
   exports: [DeliveriesService],

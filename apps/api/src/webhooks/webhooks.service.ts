@@ -4,6 +4,7 @@ import { crashPoint } from '@app/process';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
+import { FinetunesService } from '../finetunes/finetunes.service';
 import { FinetunePromptsService } from '../finetunes/finetune-prompts.service';
 import { GenerationsService } from '../generations/generations.service';
 import { type ReceiverAnswer, ReceiverGate } from './receiver-gate';
@@ -30,6 +31,7 @@ export class WebhooksService {
     @InjectRepository(ApiKey) private readonly apiKeys: Repository<ApiKey>,
     private readonly generations: GenerationsService,
     private readonly prompts: FinetunePromptsService,
+    private readonly finetunes: FinetunesService,
     private readonly sender: WebhookSender,
     private readonly gate: ReceiverGate,
     private readonly logger: JsonLogger,
@@ -92,7 +94,8 @@ export class WebhooksService {
   /** The record as GET returns it; undefined when it was deleted. */
   private async recordOf({ ownerId, taskId }: WebhookDelivery): Promise<object | undefined> {
     const generation = await this.generations.findForDelivery(ownerId, taskId);
-    return generation ?? this.prompts.findForDelivery(ownerId, taskId);
+    const prompt = generation ? undefined : await this.prompts.findForDelivery(ownerId, taskId);
+    return generation ?? prompt ?? this.finetunes.findForDelivery(ownerId, taskId);
   }
 
   private async recordAttempt(claimed: WebhookDelivery, startedAt: Date, receipt: Receipt): Promise<void> {

@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
+import { type Config, CONFIG } from '@app/config';
 import { ClockWatch } from '@app/database';
 import type { DrawingTask } from '@app/domain';
 import { JsonLogger } from '@app/observability';
@@ -36,6 +37,7 @@ export class DrawingLoop implements OnApplicationBootstrap, BeforeApplicationShu
     private readonly models: WorkerModels,
     private readonly logger: JsonLogger,
     @Inject(SHUTDOWN_DEADLINE_MS) private readonly deadlineMs: number,
+    @Inject(CONFIG) private readonly config: Config,
   ) {
     // Every task listens, and there are more places than Node expects.
     setMaxListeners(0, this.shutdown.signal);
@@ -47,6 +49,7 @@ export class DrawingLoop implements OnApplicationBootstrap, BeforeApplicationShu
   }
 
   onApplicationBootstrap(): void {
+    if (!this.config.workerKinds.includes('drawing')) return;
     this.wakeUps.listen(() => this.loop.look());
     this.loop.start();
   }

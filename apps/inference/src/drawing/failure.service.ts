@@ -1,4 +1,4 @@
-import type { DrawingTask } from '@app/domain';
+import type { Task } from '@app/domain';
 import { deathsAfter, Tasks, fatalCount } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import { PictureError } from '@app/pictures';
@@ -20,7 +20,7 @@ export class FailureService {
     private readonly logger: JsonLogger,
   ) {}
 
-  async handle(task: DrawingTask, error: unknown, hold: Pick<TaskHold, 'lost' | 'signal'>): Promise<void> {
+  async handle(task: Task, error: unknown, hold: Pick<TaskHold, 'lost' | 'signal'>): Promise<void> {
     const about = { taskId: task.id, attempt: task.attempt };
     if (hold.lost) {
       this.logger.log('given up: canceled, deleted or taken over', about);
@@ -37,7 +37,7 @@ export class FailureService {
       const tries = because === 'died' ? deathsAfter(task) : task.failures + 1;
       if (tries >= fatalCount) {
         this.logger.error('failed for good', about, error);
-        await this.fail(task, publicMessage(error));
+        await this.fail(task, publicMessage(error, task));
       } else {
         const delayMs = backOffMs(tries);
         this.logger.error('failed, will be retried', { ...about, delayMs }, error);
@@ -46,7 +46,7 @@ export class FailureService {
     }
   }
 
-  private async fail(task: Pick<DrawingTask, 'id' | 'attempt'>, error: string): Promise<void> {
+  private async fail(task: Pick<Task, 'id' | 'attempt'>, error: string): Promise<void> {
     await withRetries(() => this.tasks.settle(task, { status: 'failed', error }));
   }
 }
@@ -57,11 +57,14 @@ function isRefusal(error: unknown): error is Error {
 }
 
 /** The error message for the task's owner: no stack, no path, no internals. */
-function publicMessage(error: unknown): string {
+function publicMessage(error: unknown, { kind }: Pick<Task, 'kind'>): string {
   const { code } = error as NodeJS.ErrnoException;
-  if (code === 'ENOSPC' || code === 'EDQUOT') return 'The picture could not be stored: the storage is full.';
+  const isTraining = kind === 'training';
+  const stored = isTraining ? 'What was trained' : 'The picture';
+  if (code === 'ENOSPC' || code === 'EDQUOT') return `${stored} could not be stored: the storage is full.`;
   if (error instanceof StorageUnavailableError)
-    return 'The picture could not be stored: the storage could not be reached.';
+    return `${stored} could not be stored: the storage could not be reached.`;
+  if (isTraining) return `The Fine-Tune could not be trained in ${fatalCount} tries because of an internal error.`;
   if (error instanceof EngineBrokenError)
     return `The picture could not be drawn: the engine broke in ${fatalCount} tries.`;
   return `The picture could not be made in ${fatalCount} tries because of an internal error.`;

@@ -1,5 +1,5 @@
 import { type Config, CONFIG } from '@app/config';
-import { type DrawingTask, Finetune } from '@app/domain';
+import { type DrawingTask, Finetune, type Task } from '@app/domain';
 import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
 import { findServing, type InstalledModel, ModelStore, problemOfKind } from '@app/model-store';
 import { Inject, Injectable } from '@nestjs/common';
@@ -12,6 +12,9 @@ import { TaskRefusedError } from './task-refused-error';
 import { keyOf, servedByOf } from './weights-names';
 
 type ResolvedTask = Pick<DrawingTask, 'model' | 'ownerId' | 'finetuneId' | 'weightsScale' | 'weightsHash' | 'inputs'>;
+
+/** A task, as far as it says which model it needs, and for what. */
+type TaskModel = Pick<Task, 'model'> & Partial<Pick<DrawingTask, 'inputs'>>;
 
 /** What draws a task, and how its record names it. */
 export interface ResolvedModel {
@@ -49,13 +52,20 @@ export class ModelResolver {
     private readonly dataSource: DataSource,
   ) {}
 
-  /** @throws TaskRefusedError when no installed weights may draw it */
-  async resolve(task: ResolvedTask): Promise<ResolvedModel> {
-    const model = await this.installed(task.model);
-    const { name, folder, hash, defaults, problem: unreadable = problemOfKind(model, task.inputs ?? {}) } = model;
+  /** The model of a task. @throws TaskRefusedError if it is not there, or cannot be drawn with */
+  async modelOf({ model: asked, inputs }: TaskModel): Promise<InstalledModel & { hash: string }> {
+    const model = await findServing(this.models, asked, this.config.modelFallback);
+    if (!model) throw new TaskRefusedError(`The model ${asked} is not installed.`);
+    const { name, hash, problem: unreadable = problemOfKind(model, inputs ?? {}) } = model;
     const problem = unreadable ?? this.broken.problemOf({ name, hash: hash ?? '' }, this.engines.devices);
     if (hash === undefined || problem !== undefined)
       throw new TaskRefusedError(`The model ${name} cannot be drawn with: ${problem}`);
+    return { ...model, hash };
+  }
+
+  /** @throws TaskRefusedError when no installed weights may draw it */
+  async resolve(task: ResolvedTask): Promise<ResolvedModel> {
+    const { name, folder, hash, defaults } = await this.modelOf(task);
     const weights = await this.weightsOf(task);
     const adapters = weights.map(({ adapter }) => adapter);
     return {
@@ -101,12 +111,6 @@ export class ModelResolver {
       controls.push({ key: `control:${name}@${hash}`, name, folder, hash });
     }
     return controls;
-  }
-
-  private async installed(name: string): Promise<InstalledModel> {
-    const model = await findServing(this.models, name, this.config.modelFallback);
-    if (model) return model;
-    throw new TaskRefusedError(`The model ${name} is not installed.`);
   }
 
   /**

@@ -1,4 +1,4 @@
-import type { DrawingTask } from '@app/domain';
+import type { DrawingTask, Task } from '@app/domain';
 import { progressChannel, type StepMessage } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import { Injectable } from '@nestjs/common';
@@ -10,7 +10,17 @@ const intervalMs = 100;
 /** PostgreSQL rejects a notification of 8000 bytes. */
 const maxPreviewLength = 7_500;
 
-/** Publishes the progress of drawings. Nothing depends on it: messages may be lost. */
+/** A step of a training. */
+interface TrainingStep {
+  /** Counts how often it was begun again. */
+  round: number;
+  step: number;
+  steps: number;
+  loss: number;
+  preview?: RgbPicture;
+}
+
+/** Publishes the progress of drawings and trainings. Nothing depends on it: messages may be lost. */
 @Injectable()
 export class ProgressPublisher {
   constructor(
@@ -35,6 +45,18 @@ export class ProgressPublisher {
       told = done;
       void this.publish({ id, attempt, step: done, total: steps } satisfies StepMessage, preview);
       preview = undefined;
+    };
+  }
+
+  /** The same for the steps of a training; the first, too, because its steps may be long. */
+  ofTraining({ id, attempt }: Pick<Task, 'id' | 'attempt'>): (step: TrainingStep) => void {
+    let toldAt = -Infinity;
+    return ({ round, step, steps: total, loss, preview }) => {
+      const now = performance.now();
+      if (step < total && !preview && now - toldAt < intervalMs) return;
+      toldAt = now;
+      // A client gets only what comes after what it has.
+      void this.publish({ id, attempt, step, total, loss, order: round * total + step }, preview);
     };
   }
 

@@ -33,7 +33,7 @@ export class EngineLoop {
   private readonly drawings: DrawingInProgress[] = [];
   private readonly turns = new Turns();
   private readonly times: CallTimes;
-  private readonly models: Models;
+  readonly models: Models;
   private readonly admission: Admission;
   private readonly enlarging: Enlarging;
   private running: Promise<void> | undefined;

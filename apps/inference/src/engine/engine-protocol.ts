@@ -93,7 +93,11 @@ export interface DrawTask {
 }
 
 /** Commands of the service's thread to an engine thread. Any number may be drawn at once. */
-export type EngineCommand = ({ type: 'draw' } & DrawTask) | { type: 'close' };
+export type EngineCommand =
+  | ({ type: 'draw' } & DrawTask)
+  /** To leave so many bytes of its memory to a process that trains; each time instead of those before. */
+  | { type: 'leave'; bytes: number }
+  | { type: 'close' };
 
 /** How a drawing failed. */
 export interface Failure {

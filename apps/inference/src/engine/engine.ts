@@ -67,6 +67,7 @@ export class Engine {
   private readonly pending = new Map<number, Pending>();
   private readonly reader = new EngineStateReader();
   private nextId = 1;
+  private leftBytes = 0;
   /** No thread is started any more: it is closed, or its device is not there. */
   private isOver = false;
   /** Why it will never draw again. */
@@ -95,6 +96,12 @@ export class Engine {
   /** Its models and its work, as far as it has said. */
   get state(): EngineState {
     return this.reader.state(this.pending.size);
+  }
+
+  /** Leaves so many bytes of its memory to a process that trains, however often its thread starts again. */
+  leave(bytes: number): void {
+    this.leftBytes = bytes;
+    void this.thread?.then((worker) => worker.postMessage({ type: 'leave', bytes } satisfies EngineCommand));
   }
 
   /** Starts the thread, and returns its device. @throws DeviceUnavailableError if that cannot be used */
@@ -177,6 +184,7 @@ export class Engine {
         this.reader.note(message);
         if (message.type === 'ready') {
           this.device = message.device;
+          worker.postMessage({ type: 'leave', bytes: this.leftBytes } satisfies EngineCommand);
           resolve(worker);
         } else if (message.type === 'unavailable') {
           if (this.device) this.loseDevice(message.reason);

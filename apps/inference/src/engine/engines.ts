@@ -29,7 +29,11 @@ export class Engines {
   readonly placesOfEngine = 12;
   readonly devices: readonly Device[];
 
-  private constructor(readonly all: readonly Engine[]) {
+  private constructor(
+    readonly all: readonly Engine[],
+    /** Of one call on the processor. */
+    readonly threads: number,
+  ) {
     this.devices = all.map(({ device }) => device!);
   }
 
@@ -41,6 +45,18 @@ export class Engines {
   /** State of each engine: its models, and its work. */
   get states(): (EngineState & { device: Device })[] {
     return this.all.map((engine, index) => ({ device: this.devices[index], ...engine.state }));
+  }
+
+  /** Bytes that models, drawings and a training may take on the first device. */
+  get memoryBytes(): number {
+    return this.all[0].state.memoryBytes;
+  }
+
+  /** Takes bytes of the first device's memory for a training. @returns what gives them back */
+  reserve(bytes: number): () => void {
+    const [engine] = this.all;
+    engine.leave(bytes);
+    return () => engine.leave(0);
   }
 
   /**
@@ -87,7 +103,7 @@ export class Engines {
       await engine.start();
       engines.push(engine);
     }
-    const started = new Engines(engines);
+    const started = new Engines(engines, threads);
     logger.log(`drawing on ${started.devices.join(', ')}`, { wanted: config.devices, threads });
     return started;
   }

@@ -34,6 +34,9 @@ export class Models {
   private readonly loaded = new Map<string, Loaded>();
   private readonly refusals = new KnownFaults<Error>();
 
+  /** Bytes that are left to another process. */
+  private leftBytes = 0;
+
   /**
    * @param budget bytes that all may take
    * @param inUse keys of what may not be released now
@@ -43,6 +46,16 @@ export class Models {
     private readonly inUse: () => ReadonlySet<string>,
     private readonly report: (message: EngineMessage) => void,
   ) {}
+
+  /** Leaves so many bytes to another process from now on: models that are not in use make room. */
+  async leave(bytes: number): Promise<void> {
+    this.leftBytes = bytes;
+    await this.makeRoom(0);
+  }
+
+  private get budgetBytes(): number {
+    return Math.max(0, this.budget() - this.leftBytes);
+  }
 
   /** The model or upscaler of a key, if it is loaded; a key always has the same type. To ask for it is a use. */
   get<T extends Loaded>(key: string): T | undefined {
@@ -68,13 +81,13 @@ export class Models {
     const others = this.bytesInUse(key);
     const own = this.loaded.get(key);
     const all = others + (own?.bytes ?? bytes) + sumOf(larger(own?.calls ?? {}, calls)) + besides;
-    return others === 0 || all <= this.budget();
+    return others === 0 || all <= this.budgetBytes;
   }
 
   /** Bytes that a call of this model's U-Net may take, if it leaves room for these other calls. */
   bytesForUnet({ key, bytes, calls: known }: Loaded, others: CallBytes): number {
     const kept = sumOf({ ...larger(known, others), unet: 0 });
-    return Math.max(known.unet ?? 0, this.budget() - this.bytesInUse(key) - bytes - kept);
+    return Math.max(known.unet ?? 0, this.budgetBytes - this.bytesInUse(key) - bytes - kept);
   }
 
   /**
@@ -124,7 +137,7 @@ export class Models {
 
   private async makeRoom(bytes: number, forKey?: string): Promise<void> {
     for (const key of this.idle().filter((each) => each !== forKey)) {
-      if (this.bytes + bytes <= this.budget()) return;
+      if (this.bytes + bytes <= this.budgetBytes) return;
       await this.release(key);
     }
   }

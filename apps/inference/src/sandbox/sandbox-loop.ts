@@ -1,9 +1,9 @@
 import { setMaxListeners } from 'node:events';
 import { ClockWatch } from '@app/database';
-import { type DrawingTask, FinetunePrompt, Generation, type Metadata, readSandboxOrder } from '@app/domain';
+import { type DrawingTask, FinetunePrompt, Generation, type Metadata, readSandboxOrder, type Task } from '@app/domain';
 import { JsonLogger } from '@app/observability';
 import { WakeUps } from '@app/queue';
-import { ClaimLoop, Tasks } from '@app/tasks';
+import { ClaimLoop, Tasks, Trainings } from '@app/tasks';
 import { type BeforeApplicationShutdown, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DrawingService } from '../drawing/drawing.service';
@@ -12,13 +12,15 @@ import { Places } from '../drawing/places';
 import { ProgressPublisher } from '../drawing/progress-publisher';
 import { SourcePictures } from '../drawing/source-pictures';
 import { StopListener } from '../drawing/stop-listener';
+import { TrainingStore } from '../training/training-store';
 import { PictureStore } from '../pictures/picture-store';
 import { SandboxEngine, sandboxName } from './sandbox-engine';
+import { SandboxTraining } from './sandbox-training';
 
 /** Tasks that are drawn, or wait as they asked, at once. Some are left for keys that have none yet. */
 const places = 64;
 
-/** Draws the tasks of sandbox keys with the code that draws all others, beside the engines and without a place there. */
+/** Draws, and pretends to train, the tasks of sandbox keys with the code that draws all others, beside the engines and without a place there. */
 @Injectable()
 export class SandboxLoop implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly loop: ClaimLoop;
@@ -27,6 +29,7 @@ export class SandboxLoop implements OnApplicationBootstrap, BeforeApplicationShu
     placesOfEngine: places,
   });
   private readonly drawings: DrawingService;
+  private readonly training: SandboxTraining;
   private readonly shutdown = new AbortController();
 
   constructor(
@@ -40,6 +43,8 @@ export class SandboxLoop implements OnApplicationBootstrap, BeforeApplicationShu
     progress: ProgressPublisher,
     stops: StopListener,
     sources: SourcePictures,
+    private readonly trainings: Trainings,
+    store: TrainingStore,
   ) {
     setMaxListeners(0, this.shutdown.signal);
     const source = { key: sandboxName, name: sandboxName, folder: '', hash: '' };
@@ -62,6 +67,7 @@ export class SandboxLoop implements OnApplicationBootstrap, BeforeApplicationShu
       logger,
       sources,
     );
+    this.training = new SandboxTraining({ dataSource, tasks, trainings, store, stops, progress, failures, logger });
     this.loop = new ClaimLoop(
       () => this.claim(),
       ({ message }) => logger.warnSparingly('no sandbox task could be claimed', { reason: message }),
@@ -82,15 +88,18 @@ export class SandboxLoop implements OnApplicationBootstrap, BeforeApplicationShu
 
   private async claim(): Promise<boolean> {
     if (!this.places.hasRoom || !this.clock.agrees) return false;
-    const task = await this.tasks.claim({ sandbox: true, except: this.places.full });
-    if (task) this.begin(task);
-    return task !== undefined;
+    const wanted = { sandbox: true, except: this.places.full };
+    const task = await this.tasks.claim(wanted);
+    if (task) this.begin(task, this.draw(task));
+    const training = this.places.hasRoom ? await this.trainings.claim(wanted) : undefined;
+    if (training) this.begin(training, this.training.run(training, this.shutdown.signal));
+    return task !== undefined || training !== undefined;
   }
 
-  private begin(task: DrawingTask): void {
+  private begin(task: Task, work: Promise<void>): void {
     const giveBack = this.places.take(task.ownerId);
     this.loop.begin(
-      this.draw(task)
+      work
         .catch((error: Error) => this.logger.error('a sandbox task was not settled', { taskId: task.id }, error))
         .finally(giveBack),
     );

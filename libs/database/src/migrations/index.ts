@@ -1,9 +1,21 @@
 import { Baseline1796000000000 } from './1796000000000-baseline';
 import { UploadedPictures1796000100000 } from './1796000100000-uploaded-pictures';
 import { DrawingInputs1796112622000 } from './1796112622000-drawing-inputs';
+import {
+  TasksQueueIndex1796223100000,
+  TasksQueueIndexRenamed1796223200000,
+  Trainings1796223000000,
+} from './1796223000000-trainings';
 
 /**
  * Every migration in order; append new ones. An index on a table that may be large is made with
  * `createIndexConcurrently`.
  */
-export const migrations = [Baseline1796000000000, UploadedPictures1796000100000, DrawingInputs1796112622000];
+export const migrations = [
+  Baseline1796000000000,
+  UploadedPictures1796000100000,
+  DrawingInputs1796112622000,
+  Trainings1796223000000,
+  TasksQueueIndex1796223100000,
+  TasksQueueIndexRenamed1796223200000,
+];

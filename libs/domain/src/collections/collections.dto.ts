@@ -1,6 +1,7 @@
 import { QueryParameter } from '../fields/fields-of-queries';
 import { limits } from '../common/limits';
-import { ArrayField, TextField } from '../fields/fields';
+import { ArrayField } from '../fields/fields-of-arrays';
+import { TextField } from '../fields/fields';
 import { CreateStyleDto } from '../styles/style.dto';
 import { Id, Text, TextOrNull } from '../fields/fields-of-answers';
 

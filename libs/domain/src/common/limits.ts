@@ -17,6 +17,7 @@ export const limits = {
   modelNameLength: 64,
   /** Pictures of the object for a Fine-Tune's training. */
   trainingImages: { min: 4, max: 100 },
+  trainingSteps: { min: 50, max: 5000 },
   weightsBytes: 2 ** 30,
   /** A picture that is drawn from or trained on. */
   sentPicture: { bytes: 20e6, pixels: 50e6 },
@@ -52,6 +53,9 @@ export const defaults = {
   strength: 0.8,
   control: { scale: 1, start: 0, end: 1 },
 } as const;
+
+/** Steps of a training where neither the request nor the model says how many: so many a picture, within bounds. */
+export const defaultTrainingSteps = (images: number): number => Math.min(3000, Math.max(500, 100 * images));
 
 /** Seed of the i-th picture of a task: seeds wrap around after the largest. */
 export const seedOf = (seed: number, index: number): number => (seed + index) % (limits.seed + 1);

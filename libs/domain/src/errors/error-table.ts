@@ -21,7 +21,7 @@ export const errorTable = {
         'The body cannot be read: JSON that is not UTF-8, is cut short or has a syntax error, or a file that is empty or breaks off.',
       PromptMissing: 'The prompt is missing, null or empty.',
       FineTuneNameMissing: 'The name of the Fine-Tune is missing, null or empty.',
-      FineTuneImagesMissing: '`images_url` is an empty list.',
+      FineTuneImagesMissing: '`images_url` is an empty list, or something else needs it and it is missing.',
       FineTuneImagesNotEnough: '`images_url` has fewer pictures than a Fine-Tune needs.',
       IdempotencyKeyInvalid: 'The Idempotency-Key is empty, too long or has other than visible ASCII characters.',
       BadRequest:
@@ -51,6 +51,8 @@ export const errorTable = {
     codes: {
       GenerationNotFound: 'There is no such Generation, or it is not yours.',
       FineTuneNotFound: 'There is no such Fine-Tune, or it is not yours. As 422: a body names it.',
+      TrainingNotFound: 'The Fine-Tune was not trained here, so it has no events of a training.',
+      WeightsNotFound: 'The Fine-Tune has no weights.',
       PromptNotFound: 'There is no such Prompt, or it is not yours. As 422: a body names it.',
       CollectionNotFound: 'There is no such Collection, or it is neither yours nor public.',
       StyleNotFound: 'There is no such Style, or it is neither yours nor public. As 422: a body names it.',
@@ -79,6 +81,8 @@ export const errorTable = {
     title: 'Conflict',
     codes: {
       GenerationTerminated: 'The Generation has succeeded or failed, so it cannot be canceled.',
+      TrainingTerminated: 'The Fine-Tune has no training that could be canceled.',
+      TrainingUnderWay: 'The Fine-Tune is being trained. Cancel that first, or wait for its end.',
       IdempotencyKeyInUse:
         'The first request with this Idempotency-Key is still running. Repeat it after `Retry-After`.',
       KeyInUse: 'A key cannot revoke itself. Use another key of the scope `admin`, or the command.',
@@ -124,6 +128,10 @@ export const errorTable = {
         'The Fine-Tune was made for another model than the one that is to draw. Combine only Fine-Tunes of one model, and leave `model` out or name that one.',
       FineTuneTokensEqual: 'Two embeddings have the same token, so the text cannot name either. Use one of them.',
       FineTuneStale: 'The base model was replaced since the weights were sent. Send them again.',
+      FineTuneImagesMissing: '`images_url` is an empty list, or something else needs it and it is missing.',
+      FineTuneCaptionsMismatch: '`captions` has not as many elements as `images_url`.',
+      FineTuneNotTrained:
+        'The training of the Fine-Tune failed or was canceled, so it has no weights. Send some, or have another one trained.',
       WeightsMissing: 'The request needs weights, and the Fine-Tune has none. Send them first.',
       ScaleUnsupported: 'A scale other than 1 is for a LoRA; a textual inversion has none. Leave it out.',
       WeightsMalformed:

@@ -4,8 +4,7 @@ import { Transform } from 'class-transformer';
 import { type AspectRatio, aspectRatios, sizeOf } from '../common/sizes';
 import { limits } from '../common/limits';
 import type { ErrorCode } from '../errors/error-table';
-import type { FieldProblems } from '../errors/field-problems';
-import { type Check, emptyMessage, Field, type FieldRule, readObject } from './field-rule';
+import { type Check, emptyMessage, Field, type FieldRule } from './field-rule';
 import {
   characterCount,
   forbiddenKeys,
@@ -67,7 +66,7 @@ type Reading =
   | Pick<Extract<FieldRule, { read: unknown }>, 'read'>
   | Pick<Extract<FieldRule, { check: unknown }>, 'check' | 'isSmall'>;
 
-function field(options: FieldOptions, schema: ApiPropertyOptions, reading: Reading): PropertyDecorator {
+export function field(options: FieldOptions, schema: ApiPropertyOptions, reading: Reading): PropertyDecorator {
   const { optional = false, missingCode, ...documented } = withDefault(options);
   return applyDecorators(
     ApiProperty({
@@ -105,16 +104,23 @@ export function TextField(
   const documented = word ? wordPattern : (pattern?.source ?? (minLength > 0 ? String.raw`\S` : undefined));
   const schema = { type: String, minLength, maxLength, ...(documented && { pattern: documented }) };
   const check: Check = (value) => {
-    if (typeof value !== 'string') return `must be a string, got ${shown(value)}`;
-    const length = characterCount(value);
-    if (length > maxLength) return `must be at most ${maxLength} characters, got ${length}`;
-    if (length < minLength || value.trim().length < Math.min(minLength, 1)) return emptyMessage;
-    if (!isCleanText(value)) return 'must not contain a NUL or a lone surrogate';
+    const problem = textProblem(value, { minLength, maxLength });
+    if (problem !== undefined || typeof value !== 'string') return problem;
     if (pattern && !pattern.test(value)) return patternMessage ?? `must match ${pattern.source}`;
     return word && !hasWord(value) ? 'must have a letter or a digit' : undefined;
   };
   // A character is one or two units.
   return smallField(rest, schema, check, (value) => isScalar(value, 2 * maxLength));
+}
+
+/** What is wrong with a text of `minLength` (1) to `maxLength` characters. */
+export function textProblem(value: unknown, { minLength = 1, maxLength }: { minLength?: number; maxLength: number }) {
+  if (typeof value !== 'string') return `must be a string, got ${shown(value)}`;
+  // A character is one or two units: no more of a text is counted than can be right.
+  const length = value.length > 2 * maxLength ? value.length : characterCount(value);
+  if (length > maxLength) return `must be at most ${maxLength} characters, got ${length}`;
+  if (length < minLength || value.trim().length < Math.min(minLength, 1)) return emptyMessage;
+  return isCleanText(value) ? undefined : 'must not contain a NUL or a lone surrogate';
 }
 
 /** A finite number from `min` to `max`; an integer with `integer`. */
@@ -189,54 +195,4 @@ export function UrlField(options: FieldOptions & { maxLength: number }) {
   const schema = { type: String, format: 'uri', pattern: urlPattern, maxLength };
   const check: Check = (value) => urlProblem(value, maxLength);
   return smallField(rest, schema, check, (value) => isScalar(value, maxLength));
-}
-
-/**
- * An array of at most `max` such URLs. `documentedMin` is only documented: for fewer, the service has an
- * error code of its own.
- */
-export function UrlArrayField(options: FieldOptions & { documentedMin: number; max: number; maxLength: number }) {
-  const { documentedMin, max, maxLength, ...rest } = options;
-  const schema: ApiPropertyOptions = {
-    type: 'array',
-    items: { type: 'string', format: 'uri', pattern: urlPattern, maxLength },
-    minItems: documentedMin,
-    maxItems: max,
-  };
-  const read = (value: unknown, pointer: string, problems: FieldProblems): unknown => {
-    if (!Array.isArray(value)) problems.add(pointer, undefined, `must be an array of URLs, got ${shown(value)}`);
-    else if (value.length > max)
-      problems.add(pointer, undefined, `must have at most ${max} elements, got ${value.length}`);
-    else
-      value.forEach((element, index) => {
-        const problem = urlProblem(element, maxLength);
-        if (problem !== undefined) problems.add(pointer, index, problem);
-      });
-    return value;
-  };
-  return field(rest, schema, { read });
-}
-
-/** An array of `min` to `max` objects, each checked as `element`. */
-export function ArrayField(options: FieldOptions & { min: number; max: number; element: () => new () => object }) {
-  const { min, max, element, ...rest } = options;
-  const schema: ApiPropertyOptions = { type: () => element(), isArray: true, minItems: min, maxItems: max };
-  return field(rest, schema, {
-    read: (value, pointer, problems) => readArray(element(), value, pointer, problems, { min, max }),
-  });
-}
-
-/** Reads an array of `min` to `max` objects as DTOs; if it is too long, no element is read. */
-export function readArray<T extends object>(
-  element: new () => T,
-  value: unknown,
-  pointer: string,
-  problems: FieldProblems,
-  { min, max }: { min: number; max: number },
-): (T | undefined)[] {
-  if (!Array.isArray(value)) problems.add(pointer, undefined, 'must be an array of objects');
-  else if (value.length < min || value.length > max)
-    problems.add(pointer, undefined, `must have ${min} to ${max} elements, got ${value.length}`);
-  else return value.map((each, index) => readObject(element, each, `${pointer}/${index}`, problems));
-  return [];
 }

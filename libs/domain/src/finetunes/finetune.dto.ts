@@ -1,9 +1,6 @@
 import { ApiProperty } from '@nestjs/swagger';
-import { defaults, limits } from '../common/limits';
 import type { Metadata } from '../common/column';
-import { NumberField, TextField, UrlArrayField } from '../fields/fields';
-import { ModelField, OwnMetadataField } from '../fields/fields-in-common';
-import { Without } from '../fields/field-rule';
+import type { TaskStatus } from '../tasks/task-status';
 import {
   type Finetune,
   type FinetuneStatus,
@@ -11,98 +8,63 @@ import {
   type FinetuneWeightsKind,
   finetuneWeightsKinds,
 } from './finetune';
+import type { Training } from './training';
 import {
   Decimal,
   Id,
+  Integer,
   IntegerOrNull,
   OwnObjectOrNull,
   PartOrNull,
   Text,
   TextOrNull,
+  Texts,
   Time,
+  TimeOrNull,
   Word,
 } from '../fields/fields-of-answers';
-
-/** Body of `POST /v1/finetunes` that registers a Fine-Tune. */
-export class CreateFinetuneDto {
-  @TextField({
-    description:
-      'The class noun of the object, which every Prompt of the Fine-Tune must include. It has a letter or a digit.',
-    maxLength: limits.nameLength,
-    word: true,
-    missingCode: 'FineTuneNameMissing',
-    example: 'robot',
-  })
-  name: string;
-
-  @TextField({
-    description: 'A title of your own.',
-    maxLength: limits.nameLength,
-    optional: true,
-    example: 'My tin robot',
-  })
-  title?: string | null;
-
-  @TextField({
-    description:
-      'The word that calls the object; written right before the name where a Prompt lacks it. It has a letter or a digit.',
-    maxLength: limits.tokenLength,
-    word: true,
-    pattern: /^\S+$/,
-    patternMessage: 'must be one word without white space',
-    optional: true,
-    default: defaults.token,
-  })
-  token?: string;
-
-  @ModelField('Name of the model that the weights were trained on.') model?: string;
-  @OwnMetadataField() metadata?: Metadata | null;
-
-  @UrlArrayField({
-    description:
-      'Pictures of the object. They are checked and not kept: training happens elsewhere, and PUT /v1/finetunes/{id}/weights takes its result.',
-    documentedMin: limits.trainingImages.min,
-    max: limits.trainingImages.max,
-    maxLength: limits.webhookLength,
-    optional: true,
-  })
-  images_url?: string[];
-}
-
-const cannotBeChanged = 'it cannot be changed; register another Fine-Tune';
-
-/** Body of `PATCH /v1/finetunes/:id`: what is left out, or null, stays. */
-@Without({ name: cannotBeChanged, token: cannotBeChanged, model: cannotBeChanged })
-export class UpdateFinetuneDto {
-  @TextField({
-    description: 'A title of your own; an empty one removes it.',
-    minLength: 0,
-    maxLength: limits.nameLength,
-    optional: true,
-    example: 'My tin robot',
-  })
-  title?: string;
-
-  @OwnMetadataField() metadata?: Metadata;
-
-  @NumberField({
-    description:
-      'By how much its LoRA changes the model. It needs weights. Prompts that were accepted before keep the scale of then.',
-    ...limits.weightsScale,
-    optional: true,
-    example: 0.8,
-  })
-  scale?: number;
-}
 
 /** The weights of a Fine-Tune. */
 export class FinetuneWeightsDto {
   @Word(finetuneWeightsKinds, 'FinetuneWeightsKind') kind: FinetuneWeightsKind;
-  @Text('SHA-256 of the uploaded file, in hexadecimal.') sha256: string;
-  @IntegerOrNull('Size of the uploaded file.') bytes: number | null;
+  @Text('SHA-256 of the file, in hexadecimal.') sha256: string;
+  @IntegerOrNull('Size of the file.') bytes: number | null;
   @Decimal('By how much a LoRA changes the model.') scale: number;
   @TextOrNull('Name and hash of the model that they were checked against; null where that was not recorded.')
   base: string | null;
+}
+
+/** The training of a Fine-Tune. */
+export class TrainingDto {
+  @Integer('Pictures that it is trained from.') images: number;
+  @Integer('Steps of the training.') steps: number;
+  @Integer('Steps that are done.', { minimum: 0 }) step: number;
+  @Integer() seed: number;
+  @TimeOrNull('When a worker began with it.') started_at: string | null;
+  @TimeOrNull('When it terminated.') completed_at: string | null;
+  @Decimal('Seconds of compute that it took so far.', { minimum: 0 }) compute_seconds: number;
+
+  static from({ imagesUrl, steps, step, seed, computeSeconds, task }: Training): TrainingDto {
+    return {
+      images: imagesUrl.length,
+      steps,
+      step,
+      seed,
+      started_at: task.startedAt?.toISOString() ?? null,
+      completed_at: task.completedAt?.toISOString() ?? null,
+      compute_seconds: computeSeconds,
+    };
+  }
+}
+
+/** What else is shown of a Fine-Tune. */
+export interface ShownWith {
+  /** `<model>@<hash>` of the model that draws it now; undefined if there is none. */
+  base: string | undefined;
+  /** With its task; undefined if it was not trained here. */
+  training?: Training | undefined;
+  /** Ids of the Prompts that were asked for with the training and are still there. */
+  promptIds?: readonly string[];
 }
 
 /** A Fine-Tune as every route shows it. */
@@ -116,53 +78,71 @@ export class FinetuneDto {
   @Word(
     [...finetuneStatuses, 'stale'],
     'FinetuneStatus',
-    'registered: drawn by the model alone; ready: its weights are there; stale: they are, but the model was replaced or removed since they were checked.',
+    'registered: drawn by the model alone; queued, training: its weights are being made; ready: its weights are there; failed, canceled: its training ended without any; stale: they are there, but the model was replaced or removed since.',
   )
   status: FinetuneStatus | 'stale';
 
-  @PartOrNull(FinetuneWeightsDto, 'What was uploaded; null before that.') weights: FinetuneWeightsDto | null;
+  @PartOrNull(FinetuneWeightsDto, 'What was trained or uploaded; null before that.') weights: FinetuneWeightsDto | null;
+  @PartOrNull(TrainingDto, 'Its training; null if it was not trained here.') training: TrainingDto | null;
+  @Texts('Ids of the Prompts that were asked for with its training.') prompts: string[];
   @OwnObjectOrNull() metadata: Metadata | null;
-  @TextOrNull() error_message: string | null;
+  @TextOrNull('Why its training failed, in plain words.') error_message: string | null;
 
   @TextOrNull(
-    'A sentence for people about what is left to do before it is drawn as it is meant to be: where it has no weights, where it is `stale`, after `images_url`, or where something about its weights had to be assumed. Null if nothing is.',
+    'A sentence for people about what is left to do before it is drawn as it is meant to be: where it has no weights, where it is `stale`, or where something about its weights or its training had to be assumed. Null if nothing is.',
   )
   note: string | null;
 
   @Time('When the request was accepted.') created_at: string;
 
-  /** @param base `<model>@<hash>` of the model that draws it now; undefined if there is none. */
-  static from(finetune: Finetune, base: string | undefined): FinetuneDto {
+  static from(finetune: Finetune, { base, training, promptIds = [] }: ShownWith): FinetuneDto {
     const isStale = finetune.isStale(base);
-    const note = finetune.weightsHash === null ? noWeightsNote(finetune.id) : finetune.weightsNote;
     return {
       id: finetune.id,
       title: finetune.title,
       name: finetune.name,
       token: finetune.token,
       model: finetune.model,
-      status: isStale ? 'stale' : finetune.status,
+      status: isStale ? 'stale' : statusOf(finetune, training),
       weights: weightsOf(finetune),
+      training: training ? TrainingDto.from(training) : null,
+      prompts: [...promptIds],
       metadata: finetune.metadata,
-      error_message: finetune.errorMessage,
-      note: isStale ? staleNote(finetune, base) : note,
+      error_message: finetune.weightsHash === null && training ? training.task.error : finetune.errorMessage,
+      note: isStale ? staleNote(finetune, base) : noteOf(finetune, training),
       created_at: finetune.createdAt.toISOString(),
     };
   }
 }
 
-/**
- * A Fine-Tune as the answer to its registration: its status tells it from a Generation, which the same
- * route may answer with.
- */
+/** The answer to the request that registers a Fine-Tune, or has it trained. */
 export class RegisteredFinetuneDto extends FinetuneDto {
-  @ApiProperty({ enum: ['registered'], enumName: 'RegisteredFinetuneStatus' }) override status: 'registered';
+  @ApiProperty({ enum: ['registered', 'queued'], enumName: 'RegisteredFinetuneStatus' })
+  override status: 'registered' | 'queued';
+}
+
+const statusOfTraining: Readonly<Record<TaskStatus, FinetuneStatus>> = {
+  queued: 'queued',
+  processing: 'training',
+  succeeded: 'ready',
+  failed: 'failed',
+  canceled: 'canceled',
+};
+
+/** Weights that were uploaded after a training count more than how that ended. */
+function statusOf(finetune: Finetune, training: Training | undefined): FinetuneStatus {
+  return finetune.weightsHash === null && training ? statusOfTraining[training.task.status] : finetune.status;
 }
 
 function weightsOf(finetune: Finetune): FinetuneWeightsDto | null {
   const { weightsKind: kind, weightsHash: sha256 } = finetune;
   if (kind === null || sha256 === null) return null;
   return { kind, sha256, bytes: finetune.weightsBytes, scale: finetune.weightsScale, base: finetune.weightsBase };
+}
+
+function noteOf({ id, weightsHash, weightsNote }: Finetune, training: Training | undefined): string | null {
+  if (weightsHash === null && training === undefined) return noWeightsNote(id);
+  return [training?.note, weightsNote].filter((note) => typeof note === 'string').join(' ') || null;
 }
 
 /** What is said of a Fine-Tune without weights. */

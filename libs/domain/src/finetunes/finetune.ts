@@ -1,7 +1,7 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 import { bigintAsNumber, type Metadata } from '../common/column';
 
-export const finetuneStatuses = ['registered', 'ready', 'failed'] as const;
+export const finetuneStatuses = ['registered', 'queued', 'training', 'ready', 'failed', 'canceled'] as const;
 export type FinetuneStatus = (typeof finetuneStatuses)[number];
 export const finetuneWeightsKinds = ['lora', 'textual_inversion'] as const;
 export type FinetuneWeightsKind = (typeof finetuneWeightsKinds)[number];
@@ -21,7 +21,9 @@ export class Finetune {
   /** Inserted before the name where a text lacks it. */
   @Column('varchar', { length: 64 }) token: string;
   @Column('varchar', { length: 64 }) model: string;
-  @Column('varchar', { length: 16 }) status: FinetuneStatus;
+
+  /** Whether it has weights; what becomes of its training says its task. */
+  @Column('varchar', { length: 16 }) status: 'registered' | 'ready' | 'failed';
   @Column('json', { nullable: true }) metadata: Metadata | null;
   @Column('text', { nullable: true }) errorMessage: string | null;
   @Column('varchar', { length: 24, nullable: true }) weightsKind: FinetuneWeightsKind | null;

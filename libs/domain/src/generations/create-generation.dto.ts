@@ -2,7 +2,8 @@ import type { AspectRatio } from '../common/sizes';
 import { defaults, limits } from '../common/limits';
 import type { Metadata } from '../common/column';
 import { schedulerNames } from '../common/schedulers';
-import { ArrayField, BooleanField, EnumField, NumberField, TextField } from '../fields/fields';
+import { ArrayField } from '../fields/fields-of-arrays';
+import { BooleanField, EnumField, NumberField, TextField } from '../fields/fields';
 import {
   CfgField,
   HighResolutionField,

@@ -3,8 +3,15 @@ import { bigintAsNumber } from '../common/column';
 import { Image } from './image';
 import type { TaskStatus } from './task-status';
 
-export const taskKinds = ['generation', 'prompt'] as const;
+export const taskKinds = ['generation', 'prompt', 'training'] as const;
 export type TaskKind = (typeof taskKinds)[number];
+
+/**
+ * Where a queued task waits: for a worker that draws, for one that trains, or for the end of its Fine-Tune's training.
+ * In the order of the alphabet, `waiting` is the last.
+ */
+export const taskQueues = ['drawing', 'training', 'waiting'] as const;
+export type TaskQueue = (typeof taskQueues)[number];
 
 /**
  * One piece of a worker's work, and its progress; the row of its kind, with the same id, says what is to be done.
@@ -16,7 +23,7 @@ export type TaskKind = (typeof taskKinds)[number];
 @Index('tasks_owner_idx', ['ownerId', 'status'])
 @Index('tasks_created_idx', ['ownerId', 'createdAt'])
 @Index('tasks_completed_idx', ['ownerId', 'completedAt'], { where: `"completed_at" IS NOT NULL` })
-@Index('tasks_queued_model_idx', ['ownerId', 'model', 'createdAt', 'id'], {
+@Index('tasks_queued_model_idx', ['queue', 'ownerId', 'model', 'createdAt', 'id'], {
   where: `"status" = 'queued' AND NOT "sandbox"`,
 })
 @Index('tasks_failed_idx', ['completedAt', 'id'], { where: `"status" = 'failed' AND NOT "sandbox"` })
@@ -27,6 +34,9 @@ export class Task {
 
   @Column('varchar', { name: 'kind', length: 16 })
   kind: TaskKind;
+
+  @Column('varchar', { name: 'queue', length: 16, default: 'drawing' })
+  queue: TaskQueue;
 
   @Column('varchar', { name: 'owner_id', length: 24 })
   ownerId: string;
@@ -69,7 +79,10 @@ export class Task {
   @Column({ type: 'timestamptz', name: 'not_before', precision: 3, nullable: true })
   notBefore: Date | null;
 
-  /** Which of its key's places it has while it is processed, from 1; null if the key has no limit. */
+  /**
+   * Which of its key's places it has while it is processed: from 1 of those that draw, from -1 down of those that train;
+   * null if the key has no limit.
+   */
   @Column('integer', { name: 'place', nullable: true })
   place: number | null;
 

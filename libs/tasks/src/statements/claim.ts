@@ -1,3 +1,4 @@
+import type { TaskQueue } from '@app/domain';
 import { workerBeatMs } from '../live-workers';
 import { queueHeads } from './queue-heads';
 
@@ -29,15 +30,19 @@ const isOffered = `($4::text[] IS NULL OR head.model = ANY ($4) OR $5::boolean
 const noPlace = 'SELECT NULL::integer AS place WHERE $1::integer IS NOT NULL';
 
 /** A free place of the owner's key, in SQL; null if the key has no limit. */
-const freePlace = `
-    SELECT NULL::integer AS place WHERE coalesce(caller.max_concurrent, $1) = 0
+const freePlace = (queue: TaskQueue): string => {
+  // Places of trainings are negative, and a key has no number of its own of them.
+  const [sign, most] = queue === 'training' ? ['-', '$1::integer'] : ['', 'coalesce(caller.max_concurrent, $1)'];
+  return `
+    SELECT NULL::integer AS place WHERE ${most} = 0
     UNION ALL
-    SELECT place FROM generate_series(1, coalesce(caller.max_concurrent, $1)) place
+    SELECT ${sign}place FROM generate_series(1, ${most}) place
     WHERE NOT EXISTS (
       SELECT 1 FROM tasks held
-      WHERE held.owner_id = offers.owner_id AND held.status = 'processing' AND held.place = place.place
+      WHERE held.owner_id = offers.owner_id AND held.status = 'processing' AND held.place = ${sign}place.place
     )
     LIMIT 1`;
+};
 
 /**
  * Claims the oldest task of the owner who has used the least compute time. This is deficit round robin with a quantum
@@ -45,12 +50,12 @@ const freePlace = `
  * of its charges; the charge is the estimate until the task ends. One statement, so that a worker that freezes holds no
  * lock. Rows locked by another claim are skipped. A key's limit is its number of places, and a unique index allows one
  * task in each.
- * Parameters: the limit of keys without their own (0: none), the channel of changes, owners whose tasks are not
+ * Parameters: the limit of keys without their own, and of the trainings of any (0: none), the channel of changes, owners whose tasks are not
  * wanted, the models that can be drawn (null: any), whether what no worker can draw is wanted, the models that are
  * loaded.
  */
-export const claimStatement = (sandbox: boolean): string => `
-WITH RECURSIVE ${queueHeads(sandbox)},
+export const claimStatement = (sandbox: boolean, queue: TaskQueue = 'drawing'): string => `
+WITH RECURSIVE ${queueHeads(queue, sandbox)},
 offers AS MATERIALIZED (
   SELECT owner_id, array_agg(model ORDER BY created_at) AS models,
     (array_agg(model ORDER BY created_at))[1] = ANY ($6::text[]) AS is_loaded
@@ -63,13 +68,14 @@ owners AS MATERIALIZED (
   FROM offers
   LEFT JOIN fair_shares share ON share.owner_id = offers.owner_id
   LEFT JOIN api_keys caller ON caller.id = offers.owner_id
-  CROSS JOIN LATERAL (${sandbox ? noPlace : freePlace}) free
+  CROSS JOIN LATERAL (${sandbox ? noPlace : freePlace(queue)}) free
   ORDER BY coalesce(share.virtual_time, 0) - CASE WHEN is_loaded THEN ${affinitySeconds} ELSE 0 END, offers.owner_id
 ),
 due AS (
   SELECT oldest.id, owners.place FROM owners CROSS JOIN LATERAL unnest(owners.models) AS wanted (model) CROSS JOIN LATERAL (
     SELECT id FROM tasks
     WHERE owner_id = owners.owner_id AND model = wanted.model AND status = 'queued' AND ${sandbox ? '' : 'NOT '}sandbox
+      AND queue = '${queue}'
       AND (not_before IS NULL OR not_before <= now())
     ORDER BY created_at, id LIMIT 1
     FOR UPDATE SKIP LOCKED
@@ -90,7 +96,7 @@ charged AS (
 )
 SELECT id, attempt, pg_notify($2, id) FROM claimed`;
 
-/** Whether a queued task is of none of the models $1. */
-export const taskForOtherModelsStatement = `
-WITH RECURSIVE ${queueHeads(false)}
+/** Whether a task in a queue is of none of the models $1. */
+export const taskForOtherModelsStatement = (queue: TaskQueue): string => `
+WITH RECURSIVE ${queueHeads(queue, false)}
 SELECT EXISTS (SELECT FROM queue_heads WHERE model <> ALL ($1)) AS waits`;

@@ -1,9 +1,11 @@
+import type { TaskQueue } from '@app/domain';
+
 /**
- * The oldest queued task of each owner and model, for WITH RECURSIVE: one step down the index for each, however many
+ * The oldest task of each owner and model in a queue, for WITH RECURSIVE: one step down the index for each, however many
  * rows each has. The order is that of `tasks_queued_model_idx`, which contains only queued rows.
  */
-export const queueHeads = (sandbox: boolean): string => {
-  const isQueued = `status = 'queued' AND ${sandbox ? '' : 'NOT '}sandbox`;
+export const queueHeads = (queue: TaskQueue, sandbox: boolean): string => {
+  const isQueued = `status = 'queued' AND ${sandbox ? '' : 'NOT '}sandbox AND queue = '${queue}'`;
   return `queue_heads (owner_id, model, created_at) AS (
   (SELECT owner_id, model, created_at FROM tasks WHERE ${isQueued} ORDER BY owner_id, model, created_at, id LIMIT 1)
   UNION ALL

@@ -1,0 +1,62 @@
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import {
+  type CallHandler,
+  type ExecutionContext,
+  Injectable,
+  type NestInterceptor,
+  UseInterceptors,
+} from '@nestjs/common';
+import type { Response } from 'express';
+import { concatMap, type Observable } from 'rxjs';
+import { callerOf } from '../http/caller.decorator';
+import { namesEtag } from '../http/response-headers';
+import { PictureReaders } from '../files/picture-readers';
+
+/** A file of a record, ready to send. */
+export interface StoredFile {
+  /** Of the record, for people. */
+  name: string;
+  /** SHA-256 of the file, in hexadecimal. */
+  hash: string;
+  bytes: number;
+  stream: Readable;
+}
+
+/**
+ * For a route that returns a `StoredFile`: the response is that. The route takes `@Res()` without using it, which tells
+ * Nest not to send a response itself.
+ */
+export const SendsFile = () => UseInterceptors(FileInterceptor);
+
+@Injectable()
+class FileInterceptor implements NestInterceptor {
+  private readonly readers = new PictureReaders();
+
+  intercept(context: ExecutionContext, next: CallHandler<StoredFile>): Observable<void> {
+    const response = context.switchToHttp().getResponse<Response>();
+    const { id: ownerId } = callerOf(context);
+    return next.handle().pipe(concatMap((file) => this.send(ownerId, file, response)));
+  }
+
+  private async send(ownerId: string, { name, hash, bytes, stream }: StoredFile, response: Response): Promise<void> {
+    const etag = `"${hash}"`;
+    response.attachment(`${name.slice(0, 100)}.safetensors`).set({
+      'Content-Type': 'application/octet-stream',
+      'Content-Length': String(bytes),
+      'Cache-Control': 'private, no-cache',
+      ETag: etag,
+    });
+    const { req: request } = response;
+    const isKnown = namesEtag(request.headers['if-none-match'], etag);
+    if (isKnown || request.method === 'HEAD' || response.closed) {
+      stream.destroy();
+      if (isKnown) response.removeHeader('Content-Length');
+      response.status(isKnown ? 304 : 200).end();
+      return;
+    }
+    this.readers.add(ownerId, stream, () => response.destroy());
+    // A client that disconnects is not an error; the headers are already sent, so no error response is possible either.
+    await pipeline(stream, response).catch(() => response.destroy());
+  }
+}

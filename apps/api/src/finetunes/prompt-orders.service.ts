@@ -1,0 +1,123 @@
+import { type Finetune, type Style } from '@app/domain';
+import type { ApplyStyleDto, CreatePromptDto } from '@app/domain/http';
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { stylesToApply } from '../collections/applied-styles';
+import { AcceptanceService } from '../generations/acceptance.service';
+import { SentPictures } from '../generations/sent-pictures.service';
+import type { CallerKey } from '../http/caller.decorator';
+import { assertDrawable } from '../models/assert-drawable';
+import { ModelsService } from '../models/models.service';
+import { fillIn, type NewPrompt, newPrompt, refuseWithoutName } from './new-prompt';
+
+/** Where a request has the elements that ask for Prompts: the body is the array, or has it in a field. */
+export type Place = '' | '/prompts' | '/styles';
+
+/** A Prompt to be made, and the part of the body that asked for it. */
+export interface AskedPrompt {
+  prompt: NewPrompt;
+  pointer: string;
+  /** To what its text is made of; left out, texts are fields of that part. */
+  textPointer?: string;
+}
+
+/** What is inserted for these Prompts. */
+export const requestOf = (asked: readonly AskedPrompt[]) => ({
+  tasks: asked.map(({ prompt }) => prompt),
+  pointerTo: (index: number): string => asked[index].pointer,
+  textPointerTo: (index: number, field: string): string =>
+    asked[index].textPointer ?? `${asked[index].pointer}/${field}`,
+});
+
+type Served = Awaited<ReturnType<ModelsService['served']>>;
+
+/** Makes of the elements of a request the Prompts that they ask for, and checks them on the way. */
+@Injectable()
+export class PromptOrders {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly acceptance: AcceptanceService,
+    private readonly models: ModelsService,
+    private readonly pictures: SentPictures,
+  ) {}
+
+  /** The model that draws a Fine-Tune's Prompts. @throws UnprocessableError */
+  servedFor({ model }: Finetune): Promise<Served> {
+    return this.models.served(model);
+  }
+
+  /** One Prompt for each element. @throws UnprocessableError naming each text without the Fine-Tune's name */
+  async ofPrompts(
+    caller: CallerKey,
+    finetune: Finetune,
+    dtos: readonly CreatePromptDto[],
+    place: Place = '',
+    createdAt = new Date(),
+  ) {
+    this.acceptance.assertReceiversAllowed(dtos, (index) => `${place}/${index}`);
+    await this.acceptance.assertQueueRoom(caller, dtos.length);
+    await refuseWithoutName(finetune, dtos, place);
+    const served = await this.servedFor(finetune);
+    const asked: AskedPrompt[] = [];
+    // One after the other: there are at most a hundred, and each may ask the database for its pictures.
+    for (const [index, dto] of dtos.entries()) {
+      const pointer = `${place}/${index}`;
+      const order = {
+        prompt: dto.prompt,
+        negativePrompt: dto.negative_prompt,
+        cfg: dto.cfg,
+        steps: dto.steps,
+        aspectRatio: undefined,
+        ...(await this.pictures.check(dto, { ownerId: caller.id, pointer, model: finetune.model, served })),
+        ...fieldsOfBothBodies(dto),
+      };
+      asked.push({ pointer, prompt: newPrompt(finetune, order, createdAt, served) });
+    }
+    return asked;
+  }
+
+  /**
+   * One Prompt for each Style of each element, in the order of the input and of the Collections.
+   * @throws UnprocessableError for an `id` that is not a Style, or for too many Styles
+   */
+  async ofStyles(
+    caller: CallerKey,
+    finetune: Finetune,
+    dtos: readonly ApplyStyleDto[],
+    place: Place = '',
+    createdAt = new Date(),
+  ) {
+    this.acceptance.assertReceiversAllowed(dtos, (index) => `${place}/${index}`);
+    const styles = await stylesToApply(this.dataSource.manager, caller.id, dtos, place);
+    await this.acceptance.assertQueueRoom(caller, styles.flat().length);
+    const [texts, served] = await Promise.all([fillIn(styles, finetune, place), this.servedFor(finetune)]);
+    assertDrawable(served, {});
+    return dtos.flatMap((dto, index) =>
+      styles[index].map((style, at) => ({
+        dto,
+        pointer: `${place}/${index}`,
+        textPointer: `${place}/${index}/id`,
+        prompt: newPrompt(finetune, { ...orderOf(dto, style), prompt: texts[index][at] }, createdAt, served),
+      })),
+    );
+  }
+}
+
+function orderOf(dto: ApplyStyleDto, { negativePrompt, cfg, steps }: Style) {
+  return { negativePrompt, cfg, steps, aspectRatio: aspectRatioOf(dto), inputs: {}, ...fieldsOfBothBodies(dto) };
+}
+
+/** What a Prompt takes from either body as it is. */
+function fieldsOfBothBodies({
+  seed,
+  high_resolution: highResolution,
+  metadata,
+  webhook,
+}: CreatePromptDto | ApplyStyleDto) {
+  return { seed, highResolution, metadata, webhook };
+}
+
+/** A list of one means the same as its element. */
+function aspectRatioOf({ aspect_ratio: aspectRatio }: ApplyStyleDto) {
+  return [aspectRatio].flat()[0];
+}

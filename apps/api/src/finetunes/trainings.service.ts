@@ -1,0 +1,126 @@
+import { randomInt } from 'node:crypto';
+import {
+  ConflictError,
+  defaults,
+  defaultTrainingSteps,
+  Finetune,
+  InvalidError,
+  limits,
+  newIdentifier,
+  UnprocessableError,
+} from '@app/domain';
+import type { CreateFinetuneDto, FinetuneDto } from '@app/domain/http';
+import { Tasks, trainingFolder, Trainings } from '@app/tasks';
+import { Injectable } from '@nestjs/common';
+import { AcceptanceService } from '../generations/acceptance.service';
+import type { CallerKey } from '../http/caller.decorator';
+import { ModelsService } from '../models/models.service';
+import { StoredFiles } from '../files/stored-files';
+import { FinetunesService } from './finetunes.service';
+import { PromptOrders, requestOf } from './prompt-orders.service';
+
+/** The fields of a Fine-Tune's body that only a training has. */
+const trainingFields = ['captions', 'steps', 'seed', 'webhook', 'prompts', 'styles'] as const;
+
+/** The trainings of a caller's Fine-Tunes. */
+@Injectable()
+export class TrainingsService {
+  constructor(
+    private readonly finetunes: FinetunesService,
+    private readonly acceptance: AcceptanceService,
+    private readonly orders: PromptOrders,
+    private readonly models: ModelsService,
+    private readonly tasks: Tasks,
+    private readonly trainings: Trainings,
+    private readonly files: StoredFiles,
+  ) {}
+
+  /**
+   * Registers a Fine-Tune, or has it trained if there are pictures. Its Prompts are made with it, or nothing is.
+   * @throws InvalidError for pictures or captions that are too few; UnprocessableError for a model that is not installed;
+   * what `PromptOrders` and `AcceptanceService` throw
+   */
+  async create(caller: CallerKey, dto: CreateFinetuneDto): Promise<FinetuneDto> {
+    refuseIncomplete(dto);
+    const served = await this.models.served(dto.model ?? defaults.model, '/model');
+    const finetune = newFinetune(caller.id, dto);
+    const { images_url: imagesUrl, captions = null, steps, seed, webhook = null } = dto;
+    if (!imagesUrl) {
+      await this.finetunes.register(finetune);
+      return this.finetunes.findOne(caller.id, finetune.id);
+    }
+    this.acceptance.assertReceiversAllowed([{ webhook }], () => '');
+    const { createdAt } = finetune;
+    const prompts = dto.prompts
+      ? await this.orders.ofPrompts(caller, finetune, dto.prompts, '/prompts', createdAt)
+      : [];
+    const styles = dto.styles ? await this.orders.ofStyles(caller, finetune, dto.styles, '/styles', createdAt) : [];
+    const training = {
+      imagesUrl,
+      captions,
+      steps: steps ?? served.defaults.training?.steps ?? defaultTrainingSteps(imagesUrl.length),
+      seed: seed ?? randomInt(0, limits.seed + 1),
+      webhook,
+    };
+    await this.acceptance.insert(caller, {
+      served,
+      training: { finetune, training },
+      ...requestOf([...prompts, ...styles]),
+    });
+    return this.finetunes.findOne(caller.id, finetune.id);
+  }
+
+  /** @throws ConflictError when there is no training under way; one that is already canceled stays canceled. */
+  async cancel(ownerId: string, id: string): Promise<FinetuneDto> {
+    const before = await this.finetunes.findOne(ownerId, id);
+    const canceled = before.training !== null && (await this.tasks.cancel(id));
+    if (canceled) await this.files.removeAll([trainingFolder(id), ...(await this.trainings.dropPictures(id))]);
+    const finetune = canceled ? await this.finetunes.findOne(ownerId, id) : before;
+    if (finetune.status !== 'canceled')
+      throw new ConflictError(
+        'TrainingTerminated',
+        before.training === null
+          ? 'The Fine-Tune was not trained here, so there is nothing to cancel.'
+          : `The Fine-Tune is ${finetune.status}, so its training cannot be canceled any more.`,
+      );
+    return finetune;
+  }
+}
+
+function newFinetune(ownerId: string, dto: CreateFinetuneDto): Finetune {
+  return Object.assign(new Finetune(), {
+    id: newIdentifier(),
+    ownerId,
+    name: dto.name,
+    title: dto.title ?? null,
+    token: dto.token ?? defaults.token,
+    model: dto.model ?? defaults.model,
+    metadata: dto.metadata ?? null,
+    weightsBase: null,
+    createdAt: new Date(),
+  });
+}
+
+/** @throws InvalidError for pictures that are too few; UnprocessableError for fields that do not go together */
+function refuseIncomplete(dto: CreateFinetuneDto): void {
+  const { images_url: urls, captions } = dto;
+  const { min } = limits.trainingImages;
+  const problem = (field: string, message: string) =>
+    [`"/${field}" ${message}.`, [{ pointer: `/${field}`, message }]] as const;
+  const needing = trainingFields.find((field) => dto[field] !== undefined && dto[field] !== null);
+  if (!urls && needing)
+    throw new UnprocessableError(
+      'FineTuneImagesMissing',
+      ...problem('images_url', `is required, because "${needing}" is of a training`),
+    );
+  if (urls && urls.length < min)
+    throw new InvalidError(
+      urls.length === 0 ? 'FineTuneImagesMissing' : 'FineTuneImagesNotEnough',
+      ...problem('images_url', `must have at least ${min} elements, got ${urls.length}`),
+    );
+  if (urls && captions && captions.length !== urls.length)
+    throw new UnprocessableError(
+      'FineTuneCaptionsMismatch',
+      ...problem('captions', `must have ${urls.length} elements, as "images_url" has, got ${captions.length}`),
+    );
+}

@@ -1,0 +1,124 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { getPriority, setPriority } from 'node:os';
+import { join } from 'node:path';
+import { DrawingAbortedError, EngineBrokenError, EngineLostError } from '../engine/engine-errors';
+import { TaskRefusedError } from '../drawing/task-refused-error';
+import type { TrainingCommand, TrainingMessage, TrainingPlan } from './training-protocol';
+
+/** Added to the worker's nice value: a drawing beside it hardly becomes slower. */
+const niceness = 10;
+const stderrKept = 2_000;
+/** Environment variables that it gets; it needs no secret. */
+const passedVariables = [
+  ...['PATH', 'LD_LIBRARY_PATH', 'DYLD_LIBRARY_PATH', 'SystemRoot', 'TMPDIR', 'TEMP', 'NODE_ENV'],
+  ...['CUDA_VISIBLE_DEVICES', 'CUDA_DEVICE_ORDER'],
+];
+
+/** A process that trains one Fine-Tune, as the worker sees it. */
+export class TrainingChild {
+  /** Compiled entry of the process; tests name the one in `dist`. */
+  static processFile = join(__dirname, 'training-process.js');
+
+  private readonly process: ChildProcess;
+  private hear: (message: TrainingMessage) => void = () => undefined;
+  private readonly ended: Promise<never>;
+  private readonly ready: Promise<unknown>;
+
+  /** @param signal ends it at once. */
+  constructor(private readonly signal: AbortSignal) {
+    const passed = passedVariables.flatMap((key) => (process.env[key] === undefined ? [] : [[key, process.env[key]]]));
+    this.process = fork(TrainingChild.processFile, {
+      execArgv: ['--enable-source-maps'],
+      serialization: 'advanced',
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+      env: {
+        ...(Object.fromEntries(passed) as NodeJS.ProcessEnv),
+        // A step allocates the same again and again: memory that went back to the system would have to be mapped anew.
+        MALLOC_MMAP_THRESHOLD_: '4294967296',
+        MALLOC_TRIM_THRESHOLD_: '17179869184',
+      },
+    });
+    // Set now, before it has created its threads, which inherit it.
+    if (this.process.pid !== undefined) lowerPriority(this.process.pid);
+    let stderr = '';
+    this.process.stderr?.on('data', (chunk: Buffer) => (stderr = `${stderr}${chunk.toString()}`.slice(-stderrKept)));
+    this.process.once('error', ({ message }) => (stderr = message));
+    this.ended = new Promise((_, reject) => {
+      this.process.once('close', (code, killed) => {
+        this.signal.removeEventListener('abort', this.kill);
+        const how = `${killed ?? `exit code ${code}`} ${stderr}`.trim();
+        reject(
+          this.signal.aborted
+            ? new DrawingAbortedError('The training was given up.')
+            : new EngineLostError(`The process that trains ended: ${how}`),
+        );
+      });
+    });
+    this.ended.catch(() => undefined);
+    this.process.on('message', (message: TrainingMessage) => this.hear(message));
+    this.ready = this.message('ready');
+    signal.addEventListener('abort', this.kill, { once: true });
+    if (signal.aborted) this.kill();
+  }
+
+  /** @throws TaskRefusedError if the model cannot be trained here; EngineLostError; DrawingAbortedError */
+  async plan(command: Omit<Extract<TrainingCommand, { type: 'plan' }>, 'type'>): Promise<TrainingPlan> {
+    await Promise.race([this.ready, this.ended]);
+    this.send({ type: 'plan', ...command });
+    return this.message('planned');
+  }
+
+  /**
+   * Trains, or goes on.
+   * @param hear told of all that happens on the way.
+   * @throws TaskRefusedError, EngineBrokenError, EngineLostError; DrawingAbortedError also after `stop`
+   */
+  async train(
+    command: Extract<TrainingCommand, { type: 'train' | 'resume' }>,
+    hear: (message: TrainingMessage) => void,
+  ): Promise<Extract<TrainingMessage, { type: 'done' }>> {
+    this.send(command);
+    return this.message('done', hear);
+  }
+
+  /** Lets it end after its step, with a checkpoint. */
+  stop(): void {
+    this.send({ type: 'stop' });
+  }
+
+  readonly kill = (): void => void this.process.kill('SIGKILL');
+
+  /** The next message of a type. One that says that it failed is thrown. */
+  private message<T extends TrainingMessage['type']>(
+    type: T,
+    hear: (message: TrainingMessage) => void = () => undefined,
+  ): Promise<Extract<TrainingMessage, { type: T }>> {
+    const heard = new Promise<Extract<TrainingMessage, { type: T }>>((resolve, reject) => {
+      this.hear = (message) => {
+        hear(message);
+        if (message.type === type) resolve(message as Extract<TrainingMessage, { type: T }>);
+        else if (message.type === 'stopped') reject(new DrawingAbortedError('The process has to end.'));
+        else if (message.type === 'failed')
+          reject(
+            message.failure === 'refused'
+              ? new TaskRefusedError(message.message)
+              : new EngineBrokenError(message.message),
+          );
+      };
+    });
+    return Promise.race([heard, this.ended]);
+  }
+
+  private send(command: TrainingCommand): void {
+    // If it is gone by now, that is told next.
+    if (this.process.connected) this.process.send(command, () => undefined);
+  }
+}
+
+function lowerPriority(pid: number): void {
+  try {
+    setPriority(pid, Math.min(getPriority() + niceness, 19));
+  } catch {
+    // It has ended already, or the system does not allow it: it runs as it is.
+  }
+}

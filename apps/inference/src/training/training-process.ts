@@ -1,0 +1,180 @@
+import { rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  inspectWeights,
+  ModelFolderError,
+  NotFiniteError,
+  OutOfMemoryError,
+  RequestError,
+  StableDiffusionPipeline,
+  Trainer,
+} from '@app/diffusion';
+import { exitWithParent } from '@app/process';
+import { planTraining } from './plan-training';
+import type { TrainingAdvance, TrainingCommand, TrainingMessage } from './training-protocol';
+
+/** Steps after which another process could go on. */
+const stepsOfCheckpoint = 50;
+/** Samples of a training; each is drawn in few steps, because nobody waits for it. */
+const samples = 4;
+const sampleSteps = 12;
+/** How often it is trained before it fails, each time with half of the rate. */
+const rounds = 2;
+
+type Plan = Extract<TrainingCommand, { type: 'plan' }>;
+type Order = Extract<TrainingCommand, { type: 'train' | 'resume' }>;
+
+/** Resolves when the message is on its way: steps block the thread that sends it. */
+const tell = (message: TrainingMessage): Promise<void> =>
+  new Promise((resolve) => void (process.send ? process.send(message, () => resolve()) : resolve()));
+
+/** One training, from its pictures or a checkpoint to its weights. Whatever ends the process ends only this. */
+class TrainingRun {
+  private trainer!: Trainer;
+  private round = 0;
+  private computeMs = 0;
+  private isStopped = false;
+
+  constructor(
+    private readonly plan: Plan,
+    private readonly settings: Plan['settings'],
+    private readonly order: Order,
+    private readonly maySample: boolean,
+  ) {}
+
+  stop(): void {
+    this.isStopped = true;
+  }
+
+  get elapsedMs(): number {
+    return this.computeMs;
+  }
+
+  async run(): Promise<void> {
+    const { folder, device, intraOpNumThreads } = this.plan;
+    // Spinning threads would take the processor from drawings.
+    const load = { device, intraOpNumThreads, spinUs: 0 };
+    this.trainer = await this.timed(() =>
+      this.order.type === 'train'
+        ? Trainer.open(folder, this.order.pictures, this.settings, load)
+        : Trainer.resume(folder, this.order.checkpoint, load),
+    );
+    if (this.order.type === 'resume') this.round = this.order.round;
+    else await this.keep({ loss: 0 });
+    for (; ; this.round++) {
+      const reason = await this.trainRound();
+      if (this.isStopped) return tell({ type: 'stopped' });
+      if (reason === undefined) return this.finish();
+      if (this.round + 1 >= rounds)
+        return this.refuse(`It was trained ${rounds} times, and each time was no use. ${reason}`);
+      this.trainer.startOver();
+    }
+  }
+
+  /** @returns why it is of no use, if it is not. */
+  private async trainRound(): Promise<string | undefined> {
+    try {
+      while (!this.trainer.done) {
+        const { step, loss } = await this.timed(() => this.trainer.step());
+        await tell({ type: 'stepped', ...this.advance(loss) });
+        if (this.isStopped || step % stepsOfCheckpoint === 0) await this.keep({ loss });
+        if (this.isStopped) return undefined;
+        const { steps } = this.trainer.settings;
+        if (this.maySample && step < steps && step % Math.ceil(steps / samples) === 0) await this.sample();
+        // Messages are read between two steps.
+        await new Promise(setImmediate);
+      }
+      const { passed, reason } = await this.timed(() => this.trainer.gate());
+      return passed ? undefined : (reason ?? 'It did not learn.');
+    } catch (error) {
+      if (error instanceof NotFiniteError) return 'The loss is no longer a number.';
+      throw error;
+    }
+  }
+
+  private advance(loss: number): TrainingAdvance {
+    const { stepIndex: step, settings } = this.trainer;
+    return { round: this.round, step, steps: settings.steps, loss, computeMs: this.computeMs };
+  }
+
+  private keep({ loss }: { loss: number }): Promise<void> {
+    return tell({ type: 'kept', ...this.advance(loss), checkpoint: this.trainer.checkpoint() });
+  }
+
+  /** What a prompt that is always the same looks like by now. It is for eyes only, so no error of it ends the training. */
+  private async sample(): Promise<void> {
+    const { folder, device, intraOpNumThreads } = this.plan;
+    const { size, seed } = this.trainer.settings;
+    const pipeline = await StableDiffusionPipeline.load(folder, { device, intraOpNumThreads, spinUs: 0 });
+    const adapters = [{ adapter: this.trainer.adapter(), strength: 1 }];
+    const request = { prompt: this.order.samplePrompt, guidanceScale: 5, seeds: [seed], adapters };
+    const { images } = await this.timed(() =>
+      pipeline.generate({ ...request, numInferenceSteps: sampleSteps, width: size, height: size }),
+    ).finally(() => pipeline.release());
+    await tell({ type: 'sampled', image: images[0] });
+  }
+
+  /** The weights are read as uploaded ones are, so that they are known to be of use. */
+  private async finish(): Promise<void> {
+    const weights = this.trainer.weights(this.order.metadata);
+    const file = join(tmpdir(), `darkroom-weights-${process.pid}.safetensors`);
+    try {
+      await writeFile(file, weights);
+      const { kind, note = null } = await inspectWeights(file, this.plan.folder);
+      await tell({ type: 'done', weights, kind, note, computeMs: this.computeMs });
+    } finally {
+      await rm(file, { force: true });
+    }
+  }
+
+  private refuse(message: string): Promise<void> {
+    return tell({ type: 'failed', failure: 'refused', message, computeMs: this.computeMs });
+  }
+
+  private async timed<T>(work: () => Promise<T>): Promise<T> {
+    const startedAt = performance.now();
+    try {
+      return await work();
+    } finally {
+      this.computeMs += performance.now() - startedAt;
+    }
+  }
+}
+
+function serve(): void {
+  exitWithParent();
+  let plan: Plan | undefined;
+  let settings: Plan['settings'] = {};
+  let maySample = false;
+  let run: TrainingRun | undefined;
+  const fail = (error: unknown): void => {
+    const isRefused =
+      error instanceof RequestError || error instanceof ModelFolderError || error instanceof OutOfMemoryError;
+    void tell({
+      type: 'failed',
+      failure: isRefused ? 'refused' : 'broken',
+      message: error instanceof Error ? error.message : String(error),
+      computeMs: run?.elapsedMs ?? 0,
+    });
+  };
+  process.on('message', (command: TrainingCommand) => {
+    if (command.type === 'stop') run?.stop();
+    else if (command.type === 'plan') {
+      plan = command;
+      planTraining(command).then((found) => {
+        settings = { ...command.settings, size: found.size, form: found.form };
+        maySample = found.maySample;
+        void tell({ type: 'planned', size: found.size, bytes: found.bytes, note: found.note });
+      }, fail);
+    } else if (plan) {
+      run = new TrainingRun(plan, settings, command, maySample);
+      run.run().catch(fail);
+    }
+  });
+  // While the channel is open the process stays alive.
+  process.channel?.ref();
+  void tell({ type: 'ready' });
+}
+
+serve();

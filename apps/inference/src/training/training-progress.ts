@@ -1,0 +1,82 @@
+import type { TrainingTask } from '@app/domain';
+import type { JsonLogger } from '@app/observability';
+import type { Trainings } from '@app/tasks';
+import type { ProgressPublisher } from '../drawing/progress-publisher';
+import type { TaskHold } from '../drawing/task-hold';
+import type { RgbPicture } from '../engine/engine-protocol';
+import type { TrainingAdvance, TrainingMessage, TrainingState } from './training-protocol';
+import type { TrainingStore } from './training-store';
+
+/** How often the record is told its step. */
+const writtenEveryMs = 2_000;
+
+/** Passes on what the process of a training says: to its event streams, to its record, and its states to the storage. */
+export class TrainingProgress {
+  private readonly publish: (step: TrainingAdvance & { preview?: RgbPicture }) => void;
+  private writtenAt = -Infinity;
+  private last?: TrainingAdvance;
+  private sample?: RgbPicture;
+  /** One write after the other. */
+  private writing: Promise<void> = Promise.resolve();
+
+  constructor(
+    private readonly task: TrainingTask,
+    private readonly hold: TaskHold,
+    private readonly trainings: Trainings,
+    private readonly store: TrainingStore,
+    publisher: ProgressPublisher,
+    private readonly logger: JsonLogger,
+  ) {
+    this.publish = publisher.ofTraining(task);
+  }
+
+  hear(message: TrainingMessage): void {
+    if (message.type === 'stepped') this.stepped(message);
+    else if (message.type === 'kept') this.then(() => this.keep(message));
+    else if (message.type === 'sampled') this.sample = message.image;
+  }
+
+  /** Compute seconds of all attempts, when this one has taken so many milliseconds. */
+  secondsAt(computeMs: number): number {
+    return this.task.trainedSeconds + computeMs / 1000;
+  }
+
+  /** Resolves when everything is written, the last step too. */
+  async finish(): Promise<void> {
+    const { last } = this;
+    if (last) this.then(() => this.write(last, false));
+    await this.writing;
+  }
+
+  private stepped(advance: TrainingAdvance): void {
+    this.last = advance;
+    this.publish({ ...advance, ...(this.sample && { preview: this.sample }) });
+    this.sample = undefined;
+    const now = performance.now();
+    if (now - this.writtenAt < writtenEveryMs) return;
+    this.writtenAt = now;
+    this.then(() => this.write(advance, false));
+  }
+
+  private async keep(state: TrainingState): Promise<void> {
+    await this.store.keep(this.task, state);
+    await this.write(state, state.step > 0);
+  }
+
+  private async write({ step, computeMs }: TrainingAdvance, isKept: boolean): Promise<void> {
+    const computeSeconds = this.secondsAt(computeMs);
+    if (!(await this.trainings.advanced(this.task, { step, computeSeconds }, isKept))) this.hold.lose();
+  }
+
+  /** A state or a step that cannot be written now costs nothing but what a death before the next one would. */
+  private then(work: () => Promise<void>): void {
+    this.writing = this.writing
+      .then(() => (this.hold.lost ? undefined : work()))
+      .catch(({ message }: Error) =>
+        this.logger.warnSparingly('the progress of a training was not written', {
+          taskId: this.task.id,
+          reason: message,
+        }),
+      );
+  }
+}

@@ -1,0 +1,151 @@
+import { type Config, CONFIG } from '@app/config';
+import { Finetune, type TrainingTask } from '@app/domain';
+import { type InstalledModel, weightsName } from '@app/model-store';
+import { JsonLogger } from '@app/observability';
+import { PictureError, PictureReader } from '@app/pictures';
+import { crashPoint } from '@app/process';
+import { Tasks, Trainings } from '@app/tasks';
+import { Inject, Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { FailureService } from '../drawing/failure.service';
+import { ModelResolver } from '../drawing/model-resolver';
+import { ProgressPublisher } from '../drawing/progress-publisher';
+import { StopListener } from '../drawing/stop-listener';
+import { TaskHold } from '../drawing/task-hold';
+import { TaskRefusedError } from '../drawing/task-refused-error';
+import { withRetries } from '../drawing/with-retries';
+import { Engines } from '../engine/engines';
+import { TrainingChild } from './training-child';
+import { TrainingProgress } from './training-progress';
+import type { TrainingMessage, TrainingPlan } from './training-protocol';
+import { TrainingStore } from './training-store';
+
+/** How long a training that has to end may take for its step and its checkpoint. */
+const stopMs = 5_000;
+
+/** A training that has begun. */
+interface Begun {
+  task: TrainingTask;
+  finetune: Finetune;
+  model: InstalledModel & { hash: string };
+  child: TrainingChild;
+  plan: TrainingPlan;
+  signal: AbortSignal;
+  progress: TrainingProgress;
+}
+
+/** Trains what a claimed task asks for in a process of its own, and settles it, whatever the outcome. */
+@Injectable()
+export class TrainingService {
+  constructor(
+    private readonly tasks: Tasks,
+    private readonly trainings: Trainings,
+    private readonly models: ModelResolver,
+    private readonly pictures: PictureReader,
+    private readonly store: TrainingStore,
+    private readonly publisher: ProgressPublisher,
+    private readonly stops: StopListener,
+    private readonly failures: FailureService,
+    private readonly engines: Engines,
+    private readonly dataSource: DataSource,
+    private readonly logger: JsonLogger,
+    @Inject(CONFIG) private readonly config: Config,
+  ) {}
+
+  /**
+   * @param shutdown aborted when the process has to end: the training is given back with a checkpoint
+   * @throws when the outcome cannot be written to the database
+   */
+  async run(task: TrainingTask, shutdown: AbortSignal): Promise<void> {
+    crashPoint('after-claim');
+    // It ends in its own time when the process has to end.
+    const hold = new TaskHold(task, this.tasks, this.stops, new AbortController().signal, this.logger);
+    const progress = new TrainingProgress(task, hold, this.trainings, this.store, this.publisher, this.logger);
+    const child = new TrainingChild(hold.signal);
+    const stop = (): void => {
+      child.stop();
+      setTimeout(child.kill, stopMs).unref();
+    };
+    shutdown.addEventListener('abort', stop);
+    let leaveMemory = (): void => undefined;
+    try {
+      // Its process does nothing else, so a death is its fault.
+      if (!(await this.tasks.drawnAlone(task))) hold.lose();
+      task.drawnAlone = true;
+      const model = await this.models.modelOf(task);
+      const finetune = await this.dataSource.manager.findOneByOrFail(Finetune, { id: task.id });
+      const [device] = this.engines.devices;
+      const plan = await child.plan({
+        folder: model.folder,
+        device,
+        intraOpNumThreads: this.engines.threads,
+        pictures: task.imagesUrl.length,
+        settings: { steps: task.steps, seed: task.seed },
+        memoryBytes: this.engines.memoryBytes,
+      });
+      leaveMemory = this.engines.reserve(plan.bytes);
+      await this.train({ task, finetune, model, child, plan, signal: hold.signal, progress }, hold);
+    } catch (error) {
+      await progress.finish();
+      await this.failures.handle(
+        task,
+        error instanceof PictureError ? new TaskRefusedError(error.message) : error,
+        hold,
+      );
+    } finally {
+      child.kill();
+      leaveMemory();
+      shutdown.removeEventListener('abort', stop);
+      hold.end();
+      await this.store.removeIfOver(task.id).catch(() => undefined);
+    }
+  }
+
+  private async train(begun: Begun, hold: TaskHold): Promise<void> {
+    const { task, finetune, model, child, plan, signal, progress } = begun;
+    const { token, name } = finetune;
+    const samplePrompt = `a photo of ${token} ${name}`;
+    const metadata = { token, name, base_model: weightsName(model), base_sha256: model.hash, seed: String(task.seed) };
+    const state = await this.store.latest(task.id);
+    this.logger.log('training', {
+      taskId: task.id,
+      attempt: task.attempt,
+      model: model.name,
+      ...plan,
+      from: state?.step,
+    });
+    const command = state
+      ? { type: 'resume' as const, checkpoint: state.checkpoint, round: state.round }
+      : { type: 'train' as const, pictures: await this.read(begun) };
+    const done = await child.train({ ...command, samplePrompt, metadata }, (message: TrainingMessage) =>
+      progress.hear(message),
+    );
+    signal.throwIfAborted();
+    await progress.finish();
+    const file = await withRetries(() => this.store.storeWeights(task, done.weights), signal);
+    crashPoint('before-commit');
+    const computeSeconds = progress.secondsAt(done.computeMs);
+    const weights = { ...file, kind: done.kind, vectors: null, note: done.note, scale: 1, base: weightsName(model) };
+    const isSettled = await withRetries(
+      () => this.trainings.settle(task, { weights, computeSeconds, note: plan.note }),
+      signal,
+    );
+    crashPoint('after-commit');
+    if (isSettled) return this.logger.log('trained', { taskId: task.id, attempt: task.attempt, computeSeconds });
+    await this.store.removeWeights(file.key);
+    hold.lose();
+  }
+
+  /** The pictures, upright and cropped around their middle to the size of the training; one after the other. */
+  private async read({ task, finetune, plan, signal }: Begun) {
+    const { imagesUrl, captions, ownerId: owner } = task;
+    const size = { width: plan.size, height: plan.size };
+    const usual = `a photo of ${finetune.token} ${finetune.name}`;
+    const read = [];
+    for (const [index, url] of imagesUrl.entries()) {
+      const { image } = await this.pictures.read(url, { owner, field: `images_url[${index}]`, size, signal });
+      read.push({ image, caption: captions?.[index] ?? usual });
+    }
+    return read;
+  }
+}

@@ -1,0 +1,63 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { createIndexConcurrently } from './index-concurrently';
+
+/** Trainings, and the queue in which a task waits. */
+export class Trainings1796223000000 implements MigrationInterface {
+  name = 'Trainings1796223000000';
+
+  public async up(queryRunner: QueryRunner): Promise<void> {
+    await queryRunner.query(`
+      ALTER TABLE tasks ADD COLUMN queue varchar(16) NOT NULL DEFAULT 'drawing';
+      CREATE TABLE trainings (
+        id varchar(24) NOT NULL,
+        images_url text array NOT NULL,
+        captions text array,
+        steps integer NOT NULL,
+        seed bigint NOT NULL,
+        webhook varchar(2048),
+        prompt_ids varchar(24) array NOT NULL DEFAULT '{}',
+        step integer NOT NULL DEFAULT 0,
+        compute_seconds double precision NOT NULL DEFAULT 0,
+        note text,
+        CONSTRAINT trainings_pkey PRIMARY KEY (id),
+        CONSTRAINT trainings_id_fkey FOREIGN KEY (id) REFERENCES tasks(id) ON DELETE CASCADE
+      );`);
+  }
+
+  public async down(): Promise<void> {
+    throw new Error('A backup is the way back.');
+  }
+}
+
+/** The tasks of each queue by owner and model. */
+export class TasksQueueIndex1796223100000 implements MigrationInterface {
+  name = 'TasksQueueIndex1796223100000';
+  transaction = false as const;
+
+  public async up(queryRunner: QueryRunner): Promise<void> {
+    await createIndexConcurrently(
+      queryRunner,
+      'tasks_queue_idx',
+      `tasks (queue, owner_id, model, created_at, id) WHERE status = 'queued' AND NOT sandbox`,
+    );
+  }
+
+  public async down(): Promise<void> {
+    throw new Error('A backup is the way back.');
+  }
+}
+
+/** It takes the place, and the name, of the index without queues. */
+export class TasksQueueIndexRenamed1796223200000 implements MigrationInterface {
+  name = 'TasksQueueIndexRenamed1796223200000';
+
+  public async up(queryRunner: QueryRunner): Promise<void> {
+    await queryRunner.query(`
+      DROP INDEX tasks_queued_model_idx;
+      ALTER INDEX tasks_queue_idx RENAME TO tasks_queued_model_idx;`);
+  }
+
+  public async down(): Promise<void> {
+    throw new Error('A backup is the way back.');
+  }
+}

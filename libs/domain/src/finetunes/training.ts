@@ -1,0 +1,55 @@
+import { Column, Entity, JoinColumn, OneToOne, PrimaryColumn, type Relation } from 'typeorm';
+import { bigintAsNumber } from '../common/column';
+import { Task } from '../tasks/task';
+
+/** What the task with the same id trains: the Fine-Tune with that id, too. */
+@Entity('trainings')
+export class Training {
+  @PrimaryColumn('varchar', { name: 'id', length: 24, primaryKeyConstraintName: 'trainings_pkey' })
+  id: string;
+
+  @OneToOne(() => Task, { onDelete: 'CASCADE' })
+  @JoinColumn({ name: 'id', foreignKeyConstraintName: 'trainings_id_fkey' })
+  task: Relation<Task>;
+
+  /** Where its pictures are. */
+  @Column('text', { name: 'images_url', array: true })
+  imagesUrl: string[];
+
+  /** What each picture shows; null: the Fine-Tune's token and name. */
+  @Column('text', { name: 'captions', array: true, nullable: true })
+  captions: string[] | null;
+
+  @Column('integer', { name: 'steps' })
+  steps: number;
+
+  /** Every random number of the training follows from it. */
+  @Column('bigint', { name: 'seed', transformer: bigintAsNumber })
+  seed: number;
+
+  @Column('varchar', { name: 'webhook', length: 2048, nullable: true })
+  webhook: string | null;
+
+  /** The Prompts that were asked for with it. */
+  @Column('varchar', { name: 'prompt_ids', length: 24, array: true, default: () => `'{}'` })
+  promptIds: string[];
+
+  /** Steps done, as its worker last wrote. */
+  @Column('integer', { name: 'step', default: 0 })
+  step: number;
+
+  /** Compute seconds of all its attempts, as its worker last wrote. */
+  @Column('double precision', { name: 'compute_seconds', default: 0 })
+  computeSeconds: number;
+
+  /** What was done otherwise than asked, for people. */
+  @Column('text', { name: 'note', nullable: true })
+  note: string | null;
+}
+
+/** A task with what it trains, as a worker has both. */
+export type TrainingTask = Task &
+  Pick<Training, 'imagesUrl' | 'captions' | 'steps' | 'seed' | 'step'> & {
+    /** Compute seconds of earlier attempts. */
+    trainedSeconds: number;
+  };

@@ -1,0 +1,137 @@
+import { Finetune, type FinetuneWeightsKind, isTerminated, Task, Training, type TrainingTask } from '@app/domain';
+import type { EntityManager } from 'typeorm';
+import type { Transactions } from '@app/queue';
+import { claimNext, type ClaimFilter } from './claims';
+import { lockTask, terminate } from './settlement';
+import { addStored } from './storage-use';
+import type { Attempt } from './tasks';
+import { dropUploads } from './uploads';
+
+/** Compute seconds of a step of a training on a typical GPU. The real cost replaces the estimate when it ends. */
+const secondsPerStep = 0.3;
+
+/** Estimated compute seconds of a training. */
+export const costOfTraining = ({ steps }: Pick<Training, 'steps'>): number => secondsPerStep * steps;
+
+/** A Fine-Tune that is to be trained, and how. */
+export interface NewTraining {
+  finetune: Pick<Finetune, 'id' | 'ownerId' | 'name' | 'title' | 'token' | 'model' | 'metadata' | 'createdAt'>;
+  sandbox: boolean;
+  training: Pick<Training, 'imagesUrl' | 'captions' | 'steps' | 'seed' | 'webhook'>;
+}
+
+/** A stored file of weights, and what was found in it. */
+export interface NewWeights {
+  kind: FinetuneWeightsKind;
+  /** Embeddings of a textual inversion; null for a LoRA. */
+  vectors: number | null;
+  /** What was assumed, for people. */
+  note: string | null;
+  hash: string;
+  bytes: number;
+  key: string;
+  scale: number;
+  /** `<model>@<hash>` that it was checked against; null for those of a sandbox. */
+  base: string | null;
+}
+
+/** How a training ended well. */
+export interface Trained {
+  weights: NewWeights;
+  /** Of all its attempts. */
+  computeSeconds: number;
+  note: string | null;
+}
+
+/** How far a training is, and what it took, all attempts together. */
+export type TrainingProgress = Pick<Training, 'step' | 'computeSeconds'>;
+
+/**
+ * What becomes of trainings, as far as it is something else than of other tasks. A worker's writes carry the attempt of
+ * its claim, as those in `Tasks`.
+ */
+export class Trainings {
+  /** @param maxConcurrent Fine-Tunes of one key that may be trained at once; 0: no limit. */
+  constructor(
+    private readonly transactions: Transactions,
+    private readonly maxConcurrent = 1,
+  ) {}
+
+  /** Claims the oldest due training of the owner who has used the least compute time and is below its limit. */
+  async claim(wanted: Omit<ClaimFilter, 'queue'> = {}): Promise<TrainingTask | undefined> {
+    const { manager } = this.transactions;
+    const claimed = await claimNext(manager, { ...wanted, queue: 'training' }, this.maxConcurrent);
+    if (!claimed) return undefined;
+    // A claim that has been taken over meanwhile is another worker's.
+    const where = { task: { ...claimed, status: 'processing' as const } };
+    const training = await manager.findOne(Training, { where, relations: { task: true } });
+    if (!training) return undefined;
+    const { task, imagesUrl, captions, steps, seed, step } = training;
+    return Object.assign(task, { imagesUrl, captions, steps, seed, step, trainedSeconds: training.computeSeconds });
+  }
+
+  /**
+   * Records how far a training is. False: the task is no longer this attempt's.
+   * @param isKept whether the next attempt goes on from there: then what ended earlier attempts does not count any more
+   */
+  advanced({ id, attempt }: Attempt, progress: TrainingProgress, isKept: boolean): Promise<boolean> {
+    return this.transactions.run(async (manager) => {
+      const lock = { mode: 'for_no_key_update' } as const;
+      const held = await manager.findOne(Task, { where: { id, attempt, status: 'processing' }, lock });
+      if (!held) return false;
+      await manager.update(Training, { id }, progress);
+      if (isKept && held.deaths + held.failures > 0) await manager.update(Task, { id }, { deaths: 0, failures: 0 });
+      return true;
+    });
+  }
+
+  /**
+   * Deletes the uploads that only this training needed, if it has ended.
+   * @returns the keys of their files, which are removed next
+   */
+  dropPictures(id: string): Promise<string[]> {
+    return this.transactions.run(async (manager) => {
+      const task = await manager.findOneBy(Task, { id, kind: 'training' });
+      return task && isTerminated(task.status) ? dropUploads(manager, task.ownerId, id) : [];
+    });
+  }
+
+  /** Gives the Fine-Tune its weights and ends its training. The result is that of `Tasks.settle`. */
+  settle(attempt: Attempt, { weights, computeSeconds, note }: Trained): Promise<boolean> {
+    const { id } = attempt;
+    return this.transactions.run(async (manager) => {
+      // A deletion locks the two in this order.
+      const finetune = await manager.findOne(Finetune, { where: { id }, lock: { mode: 'pessimistic_write' } });
+      const row = await lockTask(manager, id);
+      if (!finetune || row?.attempt !== attempt.attempt) return false;
+      if (row.status !== 'processing') return row.status === 'succeeded';
+      await manager.update(Training, { id }, { step: () => 'steps', computeSeconds, note });
+      await assignWeights(manager, finetune, weights);
+      await terminate(manager, [row], { status: 'succeeded', computeSeconds });
+      return true;
+    });
+  }
+}
+
+/**
+ * Gives a Fine-Tune, which the transaction has locked, its weights in place of those it had. Call it last: the owner's
+ * count of stored bytes stays locked to the end.
+ * @returns what is changed.
+ */
+export async function assignWeights(manager: EntityManager, finetune: Finetune, file: NewWeights) {
+  const change = {
+    weightsKind: file.kind,
+    weightsVectors: file.vectors,
+    weightsHash: file.hash,
+    weightsKey: file.key,
+    weightsBytes: file.bytes,
+    weightsScale: file.scale,
+    weightsBase: file.base,
+    weightsNote: file.note,
+    status: 'ready',
+    errorMessage: null,
+  } as const;
+  await manager.update(Finetune, { id: finetune.id }, change);
+  await addStored(manager, finetune.ownerId, { weightBytes: file.bytes - (finetune.weightsBytes ?? 0) });
+  return change;
+}

@@ -1,0 +1,61 @@
+import type { RequestOptions } from './connection.ts';
+import { TrainingFailedError } from './errors.ts';
+import type { EventOptions } from './events.ts';
+import { recordsOf } from './records.ts';
+import { pathOf, type Verbs } from './requests.ts';
+import type * as api from './types.ts';
+import type { QueryOf } from './types.ts';
+import { waitFor, type WaitOptions } from './wait.ts';
+
+export const finetunesPath = '/v1/finetunes';
+/** A training on a processor takes hours. */
+const trainingTimeoutMs = 24 * 3_600_000;
+
+/** The requests of Fine-Tunes. */
+export function finetunesOf(verbs: Verbs) {
+  const { post, patch, putBytes, events, file } = verbs;
+  const records = recordsOf<api.Finetune, 'listFinetunes'>(verbs, finetunesPath);
+  const create = (body: api.NewFinetune, more?: RequestOptions) => post<api.Finetune>(finetunesPath, body, more);
+  const wait = (id: string, options: WaitOptions = {}) =>
+    waitFor(id, { timeoutMs: trainingTimeoutMs, ...options }, async (more) => {
+      const found = await records.get(id, more);
+      return found.status === 'queued' || found.status === 'training' ? undefined : found;
+    });
+  return {
+    ...records,
+    /** Registers a Fine-Tune, or with `images_url` has it trained, without waiting for that. */
+    create,
+    /**
+     * Has it trained from pictures, and waits for that; `timeoutMs` is a day where it is not given.
+     * @throws TrainingFailedError if it failed or was canceled; WaitTimeoutError; the reason of an aborted signal.
+     */
+    async train(
+      body: api.NewFinetune & { images_url: string[] },
+      options: WaitOptions & RequestOptions = {},
+    ): Promise<api.Finetune> {
+      const finetune = await wait((await create(body, options)).id, options);
+      if (finetune.status === 'failed' || finetune.status === 'canceled') throw new TrainingFailedError(finetune);
+      return finetune;
+    },
+    /** Waits until its training is over; its `status` says how. */
+    wait,
+    /** Its place in the queue, the steps of its training with their loss, and its end; a stream that breaks is opened again. */
+    events: (id: string, options?: EventOptions) => events<api.Finetune>(pathOf(finetunesPath, id, 'events'), options),
+    cancel: (id: string, more?: RequestOptions) =>
+      post<api.Finetune>(pathOf(finetunesPath, id, 'cancel'), undefined, more),
+    /** The bytes of its weights, a safetensors file. */
+    weights: (id: string, more?: RequestOptions) => file(pathOf(finetunesPath, id, 'weights'), more),
+    update: (id: string, change: api.FinetuneChange, more?: RequestOptions) =>
+      patch<api.Finetune>(pathOf(finetunesPath, id), change, more),
+    /** @param weights a safetensors file: a LoRA or a textual inversion. */
+    uploadWeights: (
+      id: string,
+      weights: Uint8Array | Blob,
+      query?: QueryOf<'putFinetuneWeights'>,
+      more?: RequestOptions,
+    ) => putBytes<api.Finetune>(pathOf(finetunesPath, id, 'weights'), weights, query, more),
+    /** Makes one Prompt per Style; the id of a Collection stands for all of its Styles. */
+    applyStyles: (id: string, styles: api.StyleToApply[], more?: RequestOptions) =>
+      post<api.PartialPrompt[]>(pathOf(finetunesPath, id, 'styles'), styles, more),
+  };
+}
