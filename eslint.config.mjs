@@ -52,7 +52,7 @@ const besideFolders = {
   'apps/inference/src': ['service-version.ts', 'shutdown-deadline.ts'],
 };
 const entries = readdirSync(join(import.meta.dirname, 'libs')).map((lib) => `${lib}/src/index.ts`);
-const furtherEntries = ['diffusion/src/files.ts', 'domain/src/http.ts'];
+const furtherEntries = ['diffusion/src/files.ts', 'domain/src/http.ts', 'pictures/src/canny-edges.ts'];
 const zones = [
   ...Object.entries(directions).flatMap(([path, rules]) => {
     const folders = readdirSync(join(import.meta.dirname, path), { withFileTypes: true }).filter((each) =>

@@ -1,4 +1,4 @@
-import type { Pixels } from './decode-picture';
+import type { Pixels } from './pixels';
 
 /** Gradients above `high` are edges, and so are those above `low` beside an edge: what ControlNets were trained with. */
 const thresholds = { low: 100, high: 200 };

@@ -5,17 +5,7 @@ import type { Preprocessor } from '@app/domain';
 import { cannyEdges } from './canny-edges';
 import { NoPictureError } from './picture-error';
 import { formatOf, type PictureFormat } from './picture-format';
-
-/** A size in pixels. */
-export interface Size {
-  width: number;
-  height: number;
-}
-
-/** Pixels: row-major, three bytes for each of a picture, one for each of a mask. */
-export interface Pixels extends Size {
-  data: Uint8Array;
-}
+import type { Pixels, Size } from './pixels';
 
 /** A file, in memory or on the disk, and what becomes of it. */
 export type DecodingOrder = { source: Uint8Array | string; maxPixels: number } &

@@ -1,5 +1,5 @@
 export { nearestSize } from './decode-picture';
-export type { Pixels, Size } from './decode-picture';
+export type { Pixels, Size } from './pixels';
 export { PictureDecoder } from './picture-decoder';
 export { NoPictureError, PictureError } from './picture-error';
 export { PictureReader } from './picture-reader';

@@ -1,6 +1,6 @@
 import { pictureToken } from '@app/domain';
 import type { DataSource, EntityManager } from 'typeorm';
-import type { Size } from './decode-picture';
+import type { Size } from './pixels';
 
 /** A picture that the service has for a caller: an upload, or one of its records'. */
 export interface OwnPicture extends Size {

@@ -6,11 +6,12 @@ import { RemoteError, RemoteFiles } from '@app/remote';
 import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import type { Decoded, Pixels, Size } from './decode-picture';
+import type { Decoded } from './decode-picture';
 import { findOwnPicture } from './own-pictures';
 import { PictureDecoder, type Wanted } from './picture-decoder';
 import { NoPictureError, PictureError } from './picture-error';
 import { formatOf } from './picture-format';
+import type { Pixels, Size } from './pixels';
 
 /** Files of one owner that are fetched at a time, how long one may take, and how often it may lead on. */
 const remoteLimits = { maxBytes: limits.sentPicture.bytes, timeMs: 30_000, maxRedirects: 3, perOwner: 4 };

@@ -5,6 +5,8 @@ import { areFinetunesLoaded, finetuneOf } from '../finetunes/finetunes';
 import { choiceOf, modelChoices } from '../models/models';
 import type { components } from '../service/client';
 import { sessionSignal } from '../session/session';
+import type { Mask } from '../pictures/mask';
+import { type Control, controlOf, maybePicture, type SentPicture } from '../pictures/sent-picture';
 import { seemsToLack } from './name-hint';
 
 export type Scheduler = components['schemas']['Scheduler'];
@@ -25,6 +27,14 @@ export interface Settings {
   prompt_weighting: boolean;
   /** A model; undefined is the first that is installed. */
   model?: string;
+  /** A picture that it starts from. */
+  image?: SentPicture | undefined;
+  /** How much of that picture is drawn anew, up to 1. */
+  strength: number;
+  /** Which parts of that picture are repainted; all of it without one. */
+  mask?: Mask | undefined;
+  /** Pictures that it follows. */
+  control: readonly Control[];
   /** Fine-Tunes that draw together on the model. */
   finetunes: readonly UsedFinetune[];
 }
@@ -45,6 +55,8 @@ export const draft = sessionSignal<Draft>(() => ({
   num_generations: 1,
   high_resolution: false,
   prompt_weighting: false,
+  strength: serviceDefaults.strength,
+  control: [],
   finetunes: [],
 }));
 
@@ -85,6 +97,10 @@ export function settingsOf(drawing: Drawing): Settings {
   return {
     ...{ prompt, aspect_ratio, steps, cfg, seed, num_generations, high_resolution, prompt_weighting, model },
     finetunes: drawing.finetunes,
+    image: maybePicture(drawing.image),
+    strength: drawing.strength ?? serviceDefaults.strength,
+    mask: maybePicture(drawing.mask),
+    control: drawing.control.map(controlOf),
     negative_prompt: drawing.negative_prompt ?? '',
     scheduler: (drawing.scheduler ?? undefined) as Scheduler | undefined,
   };

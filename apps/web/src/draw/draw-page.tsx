@@ -7,6 +7,11 @@ import { restoreFrom } from '../png/drop-target';
 import { Button } from '../ui/buttons';
 import { Options } from '../ui/fields';
 import { attempt } from '../ui/notices';
+import { ControlInput } from '../pictures/control-input';
+import { startFrom } from '../pictures/inputs';
+import { Painting, PictureInput } from '../pictures/picture-input';
+import { useUpload } from '../pictures/sent-picture';
+import { useDrop } from '../ui/drop';
 import { CombinedFinetunes } from './combined-finetunes';
 import { change, draft, drawnBy, drawnWith, finetuneId, lacksName } from './draft';
 import { Settings } from './settings';
@@ -21,16 +26,18 @@ export function DrawPage() {
         <Stage />
         <Gallery />
       </div>
+      <Painting />
     </div>
   );
 }
 
 function PromptForm() {
   const [isSending, setSending] = useState(false);
-  const { prompt, negative_prompt } = draft.value;
+  const upload = useUpload(startFrom);
+  const { isOver, handlers } = useDrop(([file]) => upload.send(file));
   const submit = async (event: Event): Promise<void> => {
     event.preventDefault();
-    if (isSending || prompt.trim() === '') return;
+    if (isSending || draft.value.prompt.trim() === '') return;
     setSending(true);
     await attempt(startDrawing);
     setSending(false);
@@ -40,8 +47,31 @@ function PromptForm() {
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) void submit(event);
   };
   return (
-    <form class="prompt-form panel" onSubmit={(event) => void submit(event)} onKeyDown={onKeyDown}>
+    <form
+      class={`prompt-form panel ${isOver ? 'is-over' : ''}`}
+      onSubmit={(event) => void submit(event)}
+      onKeyDown={onKeyDown}
+      {...handlers}
+    >
       <h1 class="visually-hidden">Draw a picture</h1>
+      <Texts />
+      <ModelField />
+      <Submit isSending={isSending} />
+      <div class="inputs">
+        <PictureInput upload={upload} />
+        <ControlInput />
+        <CombinedFinetunes />
+      </div>
+      <Settings />
+      <FromPng />
+    </form>
+  );
+}
+
+function Texts() {
+  const { prompt, negative_prompt } = draft.value;
+  return (
+    <>
       <label for="prompt">Prompt</label>
       <textarea
         id="prompt"
@@ -63,14 +93,7 @@ function PromptForm() {
         value={negative_prompt}
         onInput={(event) => change({ negative_prompt: event.currentTarget.value })}
       />
-      <ModelField />
-      <Submit isSending={isSending} />
-      <div class="inputs">
-        <CombinedFinetunes />
-      </div>
-      <Settings />
-      <FromPng />
-    </form>
+    </>
   );
 }
 

@@ -20,7 +20,7 @@ export const vary = (drawing: Drawing): Promise<void> =>
   draw({ ...settingsOf(drawing), seed: newSeed() }, drawing.finetuneId);
 
 async function draw(wanted: Settings, finetuneId: string | undefined): Promise<void> {
-  const { prompt, aspect_ratio, steps, cfg, high_resolution } = wanted;
+  const { prompt, aspect_ratio, steps, cfg, high_resolution, image, mask, strength } = wanted;
   const shared = {
     prompt,
     aspect_ratio,
@@ -28,6 +28,7 @@ async function draw(wanted: Settings, finetuneId: string | undefined): Promise<v
     cfg,
     high_resolution,
     negative_prompt: wanted.negative_prompt.trim() || null,
+    ...(image && { image: image.url, strength, mask: mask?.url ?? null }),
   };
   const making = finetuneId === undefined ? drawGeneration(wanted, shared) : drawPrompts(finetuneId, wanted, shared);
   await forThisSession(making, (made) => {
@@ -37,8 +38,13 @@ async function draw(wanted: Settings, finetuneId: string | undefined): Promise<v
 }
 
 async function drawGeneration(wanted: Settings, shared: NewPrompt): Promise<Drawing[]> {
-  const { seed, num_generations, model, scheduler, prompt_weighting, finetunes } = wanted;
-  const body = { ...shared, seed, num_generations, model, scheduler, prompt_weighting, finetunes: [...finetunes] };
+  const { seed, num_generations, model, scheduler, prompt_weighting, finetunes, control } = wanted;
+  const body = {
+    ...shared,
+    ...{ seed, num_generations, model, scheduler, prompt_weighting },
+    finetunes: [...finetunes],
+    control: control.map((each) => ({ ...each, image: each.image.url })),
+  };
   return [drawingOfGeneration(await client().generations.create(body))];
 }
 

@@ -7,8 +7,22 @@ export type AspectRatio = components['schemas']['AspectRatio'];
 /** A Generation or a Prompt of a Fine-Tune, as the page shows it. */
 export interface Drawing extends Pick<
   Generation,
-  'id' | 'prompt' | 'negative_prompt' | 'aspect_ratio' | 'cfg' | 'steps' | 'seed' | 'images' | 'finetunes'
+  | 'id'
+  | 'prompt'
+  | 'negative_prompt'
+  | 'aspect_ratio'
+  | 'cfg'
+  | 'steps'
+  | 'seed'
+  | 'images'
+  | 'finetunes'
+  | 'image'
+  | 'strength'
+  | 'mask'
+  | 'control'
 > {
+  /** Its pictures as requests name them; `images` is where this page reads them. */
+  publicUrls: readonly string[];
   /** Of a Prompt: its Fine-Tune. */
   finetuneId?: string;
   scheduler: string | null;
@@ -40,6 +54,7 @@ export interface Progress {
 export const drawingOfGeneration = (record: Generation): Drawing => ({
   ...record,
   images: record.images.map(pictureUrl),
+  publicUrls: record.images,
   created_at: record.started_at,
 });
 
@@ -49,10 +64,15 @@ export function drawingOfPrompt(record: Prompt, finetuneId: string): Drawing {
   return {
     ...record,
     images: images.map(pictureUrl),
+    publicUrls: images,
     finetuneId,
     scheduler: null,
     prompt_weighting: false,
     finetunes: [],
+    image: record.image ?? null,
+    strength: record.strength ?? null,
+    mask: record.mask ?? null,
+    control: [],
     num_generations: 1,
     served_by: null,
     status: images.length > 0 ? 'succeeded' : error !== null ? 'failed' : 'queued',

@@ -3,8 +3,8 @@ import { bounds, largestSeed, lengths, seedOf, serviceDefaults } from './service
 
 describe("the page's copy of the service's rules", () => {
   it('has its defaults', () => {
-    const { cfg, steps } = limits.defaults;
-    expect(serviceDefaults).toEqual({ cfg, steps });
+    const { cfg, steps, strength } = limits.defaults;
+    expect(serviceDefaults).toEqual({ cfg, steps, strength });
   });
 
   it('has its bounds', () => {

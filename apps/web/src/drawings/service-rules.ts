@@ -13,4 +13,4 @@ export const lengths = { prompt: 2_000, name: 200, token: 64 };
 export const bounds = { steps: { min: 1, max: 50 }, cfg: { min: 1, max: 20 }, numGenerations: { min: 1, max: 8 } };
 
 /** The service's own values for a model that has none. */
-export const serviceDefaults = { cfg: 7.5, steps: 30 };
+export const serviceDefaults = { cfg: 7.5, steps: 30, strength: 0.8 };

@@ -14,6 +14,10 @@ function usedText({ id, scale }: Drawing['finetunes'][number]): string {
   return `${finetune ? titleOf(finetune) : id} (${scale})`;
 }
 
+/** A ControlNet, how strongly it was followed, and from where to where. */
+const controlText = ({ model, scale, start, end }: Drawing['control'][number]): string =>
+  `${model} (${scale}, ${start} to ${end})`;
+
 /** What is known about a picture. */
 export function factsOf(drawing: Drawing, index: number): PictureFact[] {
   const finetune = finetuneOf(drawing.finetuneId);
@@ -28,6 +32,9 @@ export function factsOf(drawing: Drawing, index: number): PictureFact[] {
       : []),
     { name: 'Shape', value: drawing.high_resolution ? `${shape}, high resolution` : shape },
     finetune ? { name: 'Fine-Tune', value: titleOf(finetune) } : { name: 'Model', value: drawing.model ?? '' },
+    ...(drawing.strength === null ? [] : [{ name: 'Strength', value: String(drawing.strength) }]),
+    ...(drawing.mask === null ? [] : [{ name: 'Repainted', value: 'a part of the picture' }]),
+    ...(drawing.control.length > 0 ? [{ name: 'Follows', value: drawing.control.map(controlText).join(', ') }] : []),
     ...(drawing.finetunes.length > 0 ? [{ name: 'With', value: drawing.finetunes.map(usedText).join(', ') }] : []),
     ...(drawing.served_by === null ? [] : [{ name: 'Drawn by', value: drawing.served_by }]),
     { name: 'Asked for', value: new Date(drawing.created_at).toLocaleString() },

@@ -19,10 +19,14 @@ function bodyOf({ prompt, negative_prompt, aspect_ratio, steps, cfg, seed, ...dr
     ...{ aspect_ratio, steps, cfg, seed },
     high_resolution: drawing.high_resolution || undefined,
     prompt_weighting: drawing.prompt_weighting || undefined,
+    image: drawing.image ?? undefined,
+    strength: drawing.strength ?? undefined,
+    mask: drawing.mask ?? undefined,
     ...(drawing.finetuneId === undefined && {
       model: drawing.model,
       scheduler: drawing.scheduler ?? undefined,
       num_generations: drawing.num_generations > 1 ? drawing.num_generations : undefined,
+      control: drawing.control.length > 0 ? drawing.control : undefined,
       finetunes: drawing.finetunes.length > 0 ? drawing.finetunes : undefined,
     }),
   };

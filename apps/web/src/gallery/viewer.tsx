@@ -9,6 +9,9 @@ import { Dialog } from '../ui/dialog';
 import { Segments } from '../ui/fields';
 import { cancel, copy, removeAndSay, reuseAndShow, varyAndShow } from './actions';
 import { factsOf } from './facts';
+import { BeforeAfter } from '../ui/before-after';
+import { drawOnAndShow } from '../pictures/inputs';
+import { sentPicture } from '../pictures/sent-picture';
 import { Picture, type PictureProps } from './picture';
 import { type Language, languages, snippetOf } from './snippets';
 import { compareWith, neighbour, viewed } from './viewer-state';
@@ -37,10 +40,20 @@ function onKeyDown(event: KeyboardEvent): void {
 }
 
 function OpenViewer({ drawing, index }: PictureProps) {
+  const [isOverStart, setOverStart] = useState(false);
+  const start = drawing.image === null ? undefined : sentPicture(drawing.image).shownUrl;
+  const url = drawing.images[index];
   return (
     <Dialog label="Picture" className="viewer" onClose={close} onKeyDown={onKeyDown}>
       <div class="viewer-stage">
-        <Picture key={`${drawing.id}-${index}`} drawing={drawing} index={index} />
+        {isOverStart && start && url ? (
+          <BeforeAfter
+            before={{ url: start, alt: 'The picture that it started from' }}
+            after={{ url, alt: drawing.prompt }}
+          />
+        ) : (
+          <Picture key={`${drawing.id}-${index}`} drawing={drawing} index={index} />
+        )}
         <IconButton
           icon="left"
           kind="is-previous"
@@ -53,6 +66,11 @@ function OpenViewer({ drawing, index }: PictureProps) {
       <aside class="viewer-side" aria-label="Settings">
         <IconButton icon="close" kind="is-close" label="Close" onClick={close} />
         <ViewerDetails drawing={drawing} index={index} />
+        {start && url && (
+          <Button icon="compare" aria-pressed={isOverStart} onClick={() => setOverStart(!isOverStart)}>
+            Before and after
+          </Button>
+        )}
         <ViewerActions drawing={drawing} index={index} />
       </aside>
     </Dialog>
@@ -75,6 +93,16 @@ function ViewerActions({ drawing, index }: PictureProps) {
       </Button>
       {url && (
         <>
+          <Button
+            icon="picture"
+            title="Put it into the form, to draw on from it"
+            onClick={() => drawOnAndShow(drawing, index, false)}
+          >
+            Draw on
+          </Button>
+          <Button icon="brush" onClick={() => drawOnAndShow(drawing, index, true)}>
+            Repaint a part
+          </Button>
           <Button icon="compare" onClick={compare}>
             Compare
           </Button>

@@ -24,8 +24,13 @@ export interface ModelChoice {
 /** Every name that something installed draws for. */
 export const modelChoices = computed<ModelChoice[]>(() =>
   models.value
-    .filter(({ problem }) => problem === null)
+    .filter(({ problem, kind }) => problem === null && kind !== 'control')
     .flatMap((served) => [served.name, ...served.stands_in_for].map((name) => ({ name, served }))),
+);
+
+/** ControlNets, which say what drawings follow of a picture. */
+export const controlModels = computed(() =>
+  models.value.filter(({ problem, kind }) => problem === null && kind === 'control'),
 );
 
 /** A name to draw with, and the model that draws for it if that is another one. */

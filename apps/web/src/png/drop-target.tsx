@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { draft, fill, schedulers } from '../draw/draft';
+import { serviceDefaults } from '../drawings/service-rules';
 import { areModelsLoaded, choiceOf, loadModels } from '../models/models';
 import { takesFiles } from '../ui/drop';
 import { attempt, say } from '../ui/notices';
@@ -21,6 +22,8 @@ export async function restoreFrom(file: File): Promise<void> {
     negative_prompt: settings.negative_prompt ?? '',
     num_generations: 1,
     finetunes: [],
+    control: [],
+    strength: serviceDefaults.strength,
     scheduler: schedulers.find((name) => name === scheduler),
     model: choiceOf(model) ? model : draft.value.model,
   });

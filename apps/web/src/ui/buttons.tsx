@@ -18,6 +18,8 @@ const paths = {
   undo: 'M8 5L4 9l4 4M4 9h9a6 6 0 0 1 0 12H8',
   style: 'M4 4h7v7H4zM13 4h7v7h-7zM4 13h7v7H4zM16.5 13v7M13 16.5h7',
   upload: 'M12 20V8M7 12l5-5 5 5M5 4h14',
+  brush: 'M14 4l6 6-8 8H6v-6zM4 20h16',
+  picture: 'M4 5h16v14H4zM4 16l5-5 4 4 3-3 4 4',
 } as const;
 
 type IconName = keyof typeof paths;

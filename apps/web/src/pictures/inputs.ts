@@ -1,0 +1,38 @@
+import { change, draft, settingsOf } from '../draw/draft';
+import type { Drawing } from '../drawings/drawing';
+import { viewed } from '../gallery/viewer-state';
+import { sessionSignal } from '../session/session';
+import { go } from '../ui/route';
+import { nearestAspect } from './crop';
+import { sentPicture, type Upload } from './sent-picture';
+
+/** Whether the dialog is open in which a part of the picture is chosen. */
+export const isPainting = sessionSignal(() => false);
+
+/** Starts from a picture that was sent, in the shape that takes most of it. */
+export function startFrom({ size, ...image }: Upload): void {
+  change({ image, mask: undefined, aspect_ratio: nearestAspect(size) });
+}
+
+export const startFromNothing = (): void => change({ image: undefined, mask: undefined });
+
+/** Goes to the form to go on from a picture; with the part to repaint, if that is to be chosen. */
+export function drawOnAndShow(drawing: Drawing, index: number, isRepainted: boolean): void {
+  drawOn(drawing, index);
+  viewed.value = undefined;
+  go('');
+  scrollTo({ top: 0 });
+  if (isRepainted) isPainting.value = true;
+  else document.getElementById('prompt')?.focus();
+}
+
+/** Puts a picture that was drawn into the form to go on from it, with the settings that it was drawn with. */
+function drawOn(drawing: Drawing, index: number): void {
+  const { seed } = draft.value;
+  change({
+    ...settingsOf(drawing),
+    ...{ seed, num_generations: 1, control: [], mask: undefined },
+    image: sentPicture(drawing.publicUrls[index]),
+    finetuneId: drawing.finetuneId,
+  });
+}

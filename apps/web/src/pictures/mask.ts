@@ -1,0 +1,82 @@
+import type { Box, Size } from './crop';
+import type { SentPicture } from './sent-picture';
+
+type Point = readonly [x: number, y: number];
+
+/** What was painted at once, in pixels of the mask: a stroke of the brush, or a rectangle. */
+export type Shape = { isErasing: boolean } & ({ points: Point[]; width: number } | { rectangle: Box });
+
+/** Which parts of a picture are repainted, and how it was painted, so that one may go on with it. */
+export interface Mask extends SentPicture {
+  shapes?: readonly Shape[];
+  /** How soft its edges are, in percent. */
+  feather?: number;
+}
+
+/** A mask needs no more pixels than what is drawn has. */
+const longestEdge = 1536;
+
+/** The size of a mask for a picture: its own, or a smaller one of its shape. */
+export function maskSizeOf({ width, height }: Size): Size {
+  const scale = Math.min(1, longestEdge / Math.max(width, height));
+  return { width: Math.max(1, Math.round(width * scale)), height: Math.max(1, Math.round(height * scale)) };
+}
+
+type Context = CanvasRenderingContext2D;
+
+/** Of what is painted, while it is shown over its picture. */
+const colour = '#ff4d2b';
+
+/** Paints what is repainted, on nothing. */
+export function paint(context: Context, shapes: readonly Shape[]): void {
+  context.globalCompositeOperation = 'source-over';
+  context.clearRect(0, 0, context.canvas.width, context.canvas.height);
+  for (const shape of shapes) paintShape(context, shape);
+}
+
+export function paintShape(context: Context, shape: Shape): void {
+  context.globalCompositeOperation = shape.isErasing ? 'destination-out' : 'source-over';
+  context.fillStyle = context.strokeStyle = colour;
+  if ('rectangle' in shape) {
+    const { width, height } = context.canvas;
+    const { left, top, ...edges } = shape.rectangle;
+    const [w, h] = [width / 100, height / 100];
+    context.fillRect(left * w, top * h, edges.width * w, edges.height * h);
+    return;
+  }
+  context.lineCap = context.lineJoin = 'round';
+  context.lineWidth = shape.width;
+  context.beginPath();
+  const [[x, y], ...rest] = shape.points;
+  context.moveTo(x, y);
+  // Without a length some browsers paint no dot.
+  context.lineTo(x + 0.01, y);
+  for (const point of rest) context.lineTo(...point);
+  context.stroke();
+}
+
+/** The softest edge, as a part of the longer edge. */
+const softest = 0.05;
+
+/** How far an edge reaches, in pixels of the mask. @param feather from 0 to 1 */
+export const featherOf = (feather: number, { width, height }: Size): number =>
+  feather * softest * Math.max(width, height);
+
+/**
+ * The finished mask as a PNG: white is repainted, black is kept, with a soft edge between them.
+ * @param painted what is repainted, in any colour on nothing
+ */
+export function maskFile(painted: HTMLCanvasElement, feather: number): Promise<Blob | null> {
+  const { width, height } = painted;
+  const file = document.createElement('canvas');
+  Object.assign(file, { width, height });
+  const context = file.getContext('2d')!;
+  context.fillStyle = '#000';
+  context.fillRect(0, 0, width, height);
+  // The shadow of what lies beside the canvas: not every browser has a filter that blurs.
+  context.shadowColor = '#fff';
+  context.shadowBlur = 2 * featherOf(feather, { width, height });
+  context.shadowOffsetX = width;
+  context.drawImage(painted, -width, 0);
+  return new Promise((resolve) => file.toBlob(resolve));
+}

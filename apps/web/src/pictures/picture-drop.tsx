@@ -1,0 +1,16 @@
+import { DropBox, Uploading } from '../ui/drop';
+import { pictureTypes, type UploadState } from './sent-picture';
+
+/** A place to drop or choose one picture, which is sent to the service. @param label of the button that chooses */
+export function PictureDrop({ label, upload: { part, problem, send } }: { label: string; upload: UploadState }) {
+  return (
+    <DropBox
+      what="a picture"
+      label={label}
+      accept={pictureTypes}
+      onFiles={([file]) => send(file)}
+      busy={part !== undefined && <Uploading part={part} then="Reading the picture …" />}
+      problem={problem}
+    />
+  );
+}

@@ -1,0 +1,10 @@
+/** A size in pixels. */
+export interface Size {
+  width: number;
+  height: number;
+}
+
+/** Pixels: row-major, three bytes for each of a picture, one for each of a mask. */
+export interface Pixels extends Size {
+  data: Uint8Array;
+}
