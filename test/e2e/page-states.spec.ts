@@ -109,11 +109,11 @@ describeInBrowser('The page', () => {
       await page.getByRole('button', { name: 'Create' }).click();
       await page.getByRole('heading', { name: 'robot' }).waitFor();
       const letWeights = await hold(page, '**/weights');
-      await dropFile(page, '.drop', 'x.safetensors', '', Buffer.from('this is no safetensors file'));
-      await page.locator('.drop progress').waitFor();
+      await dropFile(page, '.card .drop', 'x.safetensors', '', Buffer.from('this is no safetensors file'));
+      await page.locator('.card .drop progress').waitFor();
       await expectSound('upload');
       letWeights();
-      const problem = page.locator('.drop .problem').getByText(/safetensors/);
+      const problem = page.locator('.card .drop .problem').getByText(/safetensors/);
       await problem.waitFor();
       await expectSound('refused weights');
     });

@@ -205,9 +205,9 @@ describeInBrowser('The page in a browser', () => {
     await page.getByLabel('Name', { exact: true }).fill('robot');
     await page.getByLabel('Trained on').selectOption('shapes');
     await page.getByRole('button', { name: 'Create' }).click();
-    await dropFile(page, '.drop', 'x.safetensors', '', Buffer.from('this is no safetensors file'));
+    await dropFile(page, '.card .drop', 'x.safetensors', '', Buffer.from('this is no safetensors file'));
     await page
-      .locator('.drop .problem')
+      .locator('.card .drop .problem')
       .getByText(/safetensors/)
       .waitFor();
     await page.getByLabel('Weights for robot').setInputFiles(weights);

@@ -1,3 +1,4 @@
+import { useEffect } from 'preact/hooks';
 import { change } from '../draw/draft';
 import { restart } from '../drawings/feed';
 import { lengths } from '../drawings/service-rules';
@@ -13,6 +14,9 @@ import { Loaded, usePolled } from '../ui/reading';
 import { go } from '../ui/route';
 import { sizeOf } from '../ui/units';
 import { areFinetunesLoaded, finetunes, loadFinetunes, titleOf } from './finetunes';
+import { TrainForm } from './train-form';
+import { TrainingView } from './training-view';
+import { followTraining, isOfTraining } from './trainings';
 import { WeightsDrop } from './weights-drop';
 
 /** What is read again takes a slider back that is being moved. */
@@ -20,15 +24,17 @@ const refreshMs = 30_000;
 
 export function FinetunesPage() {
   const { error } = usePolled(loadFinetunes, refreshMs);
+  useEffect(() => followTraining(), []);
   return (
     <div class="resource-page">
       <header>
         <h1>Fine-Tunes</h1>
         <p class="lead">
-          Teach the model an object or a look of your own: upload a LoRA or a textual inversion, and name it in a
-          prompt.
+          Teach the model an object or a look of your own: from photos, or by a LoRA or a textual inversion that was
+          trained elsewhere. Then name it in a prompt.
         </p>
       </header>
+      <TrainForm />
       <NewFinetune />
       <Loaded of={{ value: areFinetunesLoaded.value ? finetunes.value : undefined, error }}>
         {(all) =>
@@ -91,9 +97,12 @@ function NewFinetune() {
 
 const statusText = {
   registered: 'No weights yet',
+  queued: 'Waiting',
+  training: 'Training',
   ready: 'Ready',
   stale: 'The model was replaced or removed',
   failed: 'Failed',
+  canceled: 'Canceled',
 };
 
 function FinetuneCard({ finetune }: { finetune: Finetune }) {
@@ -114,7 +123,7 @@ function FinetuneCard({ finetune }: { finetune: Finetune }) {
       )}
       {weights?.kind === 'lora' && weights.scale !== null && <ScaleField id={id} scale={weights.scale} />}
       {(error ?? note) && <p class={error ? 'problem' : 'hint'}>{error ?? note}</p>}
-      <WeightsDrop finetune={finetune} />
+      {isOfTraining(finetune) ? <TrainingView finetune={finetune} /> : <WeightsDrop finetune={finetune} />}
       <div class="actions">
         <Button onClick={draw}>Draw with it</Button>
         <ConfirmButton

@@ -56,11 +56,13 @@ export function DataTable<T>({ label, empty, ...table }: DataTableProps<T>) {
   );
 }
 
+const kindText = { generation: 'Generation', prompt: 'Prompt', training: 'Training' };
+
 /** A task by its kind and id. */
-export function TaskName({ kind, id }: { kind: 'generation' | 'prompt'; id: string }) {
+export function TaskName({ kind, id }: { kind: keyof typeof kindText; id: string }) {
   return (
     <>
-      {kind === 'generation' ? 'Generation' : 'Prompt'} <code>{id}</code>
+      {kindText[kind]} <code>{id}</code>
     </>
   );
 }

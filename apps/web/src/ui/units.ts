@@ -25,6 +25,13 @@ export function spanOf(milliseconds: number): string {
   return days === 1 ? '1 day' : `${days} days`;
 }
 
+/** A length of time that is waited for, rounded so that it does not flicker. */
+export function durationOf(milliseconds: number): string {
+  const seconds = Math.ceil(milliseconds / 5000) * 5;
+  if (seconds < 2 * minute) return `${seconds} s`;
+  return spanOf(Math.ceil(seconds / minute) * minute * 1000);
+}
+
 /** How long ago a moment was. */
 export const spanSince = (moment: string): string => spanOf(Date.now() - Date.parse(moment));
 
