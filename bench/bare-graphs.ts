@@ -19,7 +19,11 @@ export class BareGraphs {
   ) {}
 
   /** @param spinUs microseconds for which an idle thread spins; as long as ONNX Runtime likes, by default */
-  static async load({ model, threads }: BenchOptions, spinUs?: number): Promise<BareGraphs> {
+  static async load(
+    { model, threads }: BenchOptions,
+    spinUs?: number,
+    pixels = someRequest.width,
+  ): Promise<BareGraphs> {
     const { unet, vaeDecoder } = await graphsOf(await readModelFolder(model), { device: 'cpu' });
     const open = ({ bytes, folder }: PlacedGraph) => {
       const { extra } = spinning(spinUs);
@@ -36,7 +40,7 @@ export class BareGraphs {
     const trial = random([1, channels, 1, 1]);
     const [name] = vaeSession.inputNames;
     const [output] = Object.values(await vaeSession.run({ [name]: trial }));
-    const edge = someRequest.width / output.dims[3];
+    const edge = pixels / output.dims[3];
     return new BareGraphs(unetSession, vaeSession, [channels, edge, edge]);
   }
 
@@ -59,7 +63,7 @@ export class BareGraphs {
     await this.vaeDecoder.release();
   }
 
-  /** Random values for what a picture has, nothing for the Fine-Tunes that it may have. */
+  /** Random values for what a picture has, nothing for the Fine-Tunes and ControlNets that it may have. */
   private unetFeeds(rows: number): Record<string, Tensor> {
     const inputs = this.unet.inputMetadata.map((value) => ({
       ...value,
@@ -73,7 +77,11 @@ export class BareGraphs {
       timestep: new Tensor('float32', new Array<number>(rows).fill(500), [rows]),
       encoder_hidden_states: random([rows, tokens, Number(width)]),
     };
-    for (const { name, shape } of inputs) feeds[name] ??= random([rows, ...shape.slice(1).map(Number)]);
+    for (const { name, shape } of inputs) {
+      const [, ...ofRow] = shape.map(Number);
+      // What a ControlNet would add has no lengths of its own: without one it is empty.
+      feeds[name] ??= ofRow.some(Number.isNaN) ? random(shape.map(() => 0)) : random([rows, ...ofRow]);
+    }
     return feeds;
   }
 }

@@ -6,6 +6,7 @@ import { env } from 'onnxruntime-node';
 import { type BenchOptions, type Figure, median, type Section } from './section';
 import { cancel } from './sections/cancel';
 import { engine, rows } from './sections/engine';
+import { fullSize } from './sections/full-size';
 import { intake } from './sections/intake';
 import { memory } from './sections/memory';
 import { pickUp } from './sections/pick-up';
@@ -15,13 +16,14 @@ import { short } from './sections/short';
 import { spinning } from './sections/spinning';
 import { start } from './sections/start';
 
-const sections = [rows, engine, poisson, short, cancel, start, memory, pipeline, intake, pickUp, spinning];
+const sections = [fullSize, rows, engine, poisson, short, cancel, start, memory, pipeline, intake, pickUp, spinning];
 
 const usage = `npm run bench -- [options]: measures ratios, and prints tables of them.
 
   --only <names>      sections, separated by commas     ${sections.map(({ name }) => name).join(',')}
   --rounds <n>        rounds that count                 each section has its own number
   --model <folder>    of the model                      models/shapes
+  --full-size <folder>  of a model at full size, without which that section is left out
   --device <name>     as in DEVICE                      cpu
   --threads <n>       of one call                       as many as there are cores
   --python <path>     of an interpreter with torch, diffusers and transformers
@@ -32,6 +34,7 @@ const { values: options } = parseArgs({
     only: { type: 'string' },
     rounds: { type: 'string' },
     model: { type: 'string', default: 'models/shapes' },
+    'full-size': { type: 'string' },
     device: { type: 'string', default: 'cpu' },
     threads: { type: 'string', default: String(availableParallelism()) },
     python: { type: 'string' },
@@ -45,13 +48,23 @@ async function main(): Promise<void> {
   const names = options.only?.split(',');
   const unknown = names?.filter((name) => !sections.some((section) => section.name === name));
   if (unknown?.length) throw new Error(`There is no section ${unknown.join(', ')}.\n\n${usage}`);
-  const { model, python } = options;
+  const { model, python, 'full-size': folder } = options;
+  if (!folder) console.log('No --full-size: that section is left out.\n');
   const [threads, rounds] = [options.threads, options.rounds].map(Number);
   const device = options.device as BenchOptions['device'];
   const busy = Math.round((100 * loadavg()[0]) / availableParallelism());
-  for (const section of sections.filter(({ name }) => names?.includes(name) ?? true)) {
+  for (const section of sections.filter(
+    ({ name }) => (names?.includes(name) ?? true) && (folder || name !== fullSize.name),
+  )) {
     const measuredOn = new Date().toISOString().slice(0, 10);
-    const given = { model, device, threads, ...(python && { python }), rounds: rounds || section.rounds };
+    const given = {
+      model,
+      device,
+      threads,
+      ...(python && { python }),
+      ...(folder && { fullSize: folder }),
+      rounds: rounds || section.rounds,
+    };
     const text = [
       `## ${section.title}\n\n${section.about}\n`,
       ...table(await section.measure(given)),

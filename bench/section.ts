@@ -21,6 +21,8 @@ export interface BenchOptions {
   device: 'cpu' | 'webgpu' | `cuda:${number}`;
   /** Threads of one call on the CPU. */
   threads: number;
+  /** Folder of a model at full size, for the section of that name. */
+  fullSize?: string;
   /** An interpreter with torch, diffusers and transformers. */
   python?: string;
 }

@@ -6,7 +6,7 @@ import { figure, interleave, msOf, quantile, randomFrom, ratios, type Section } 
 /** Requests of one round: with fewer, most come before the queue is as long as it is in the mean. */
 const count = 120;
 /** Share of what the engine can draw one at a time. */
-const load = 0.7;
+export const load = 0.7;
 /** Requests by which that is measured before each round. */
 const probes = 15;
 /**
@@ -16,7 +16,7 @@ const probes = 15;
 const decodeSteps = 7;
 const picturesAsOne = 1.35;
 /** Quick tries beside final pictures, as callers send them. */
-const mix: RequestMix = { steps: [4, 50], pictures: [1, 1, 2, 4] };
+export const mix: RequestMix = { steps: [4, 50], pictures: [1, 1, 2, 4] };
 
 type Request = Partial<DrawRequest>;
 
@@ -76,9 +76,9 @@ const workOf = (requests: readonly Request[]): number =>
   );
 
 /** Poisson arrivals of which the number in a time is given are spread evenly over it. */
-function arrivals(round: number, spanMs: number): number[] {
+export function arrivals(round: number, spanMs: number, length = count): number[] {
   const random = randomFrom(1000 + round);
-  return Array.from({ length: count }, () => random() * spanMs).sort((a, b) => a - b);
+  return Array.from({ length }, () => random() * spanMs).sort((a, b) => a - b);
 }
 
 /** The latency of each request, in milliseconds, if they arrive at these times after the start. */
