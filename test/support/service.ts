@@ -6,7 +6,6 @@ import { insertKey, type Reply, request, type RequestOptions, type TestKey } fro
 import { type RunningBackEnds, startBackEnds } from './back-ends';
 import { createTestDatabase } from './database';
 import { quickCollection, ServiceProcess } from './service-process';
-import { shareGraphs } from './shared-graphs';
 
 /** The api and workers as processes of their own, on a database, a queue and a storage of their own. */
 export interface TestService {
@@ -30,7 +29,7 @@ const openToAll = { RATE_LIMIT_PER_MINUTE: '0', MAX_QUEUED_PER_KEY: '0', PORT: '
 /** @param env for both apps; `workers` (1) workers are started at once. */
 export async function startTestService({ env = {}, workers = 1 } = {}): Promise<TestService> {
   const database = await createTestDatabase();
-  const dataDir = await makeDataFolder(join(tmpdir(), 'darkroom-service-'));
+  const dataDir = await mkdtemp(join(tmpdir(), 'darkroom-service-'));
   const backEnds = await startBackEnds(database, dataDir);
   const shared = {
     DATABASE_URL: database.url,
@@ -45,7 +44,7 @@ export async function startTestService({ env = {}, workers = 1 } = {}): Promise<
   const started: ServiceProcess[] = [];
   const start = async (name: 'api' | 'inference', more: Record<string, string> = {}): Promise<ServiceProcess> => {
     // Machines that share a remote store share no disk.
-    const own = backEnds.env.STORAGE === 's3' ? { DATA_DIR: await makeDataFolder(`${dataDir}/${name}-`) } : {};
+    const own = backEnds.env.STORAGE === 's3' ? { DATA_DIR: await mkdtemp(`${dataDir}/${name}-`) } : {};
     const child = new ServiceProcess(name, { ...shared, ...own, ...more }, [
       '--enable-source-maps',
       ...quickCollection,
@@ -75,10 +74,4 @@ export async function startTestService({ env = {}, workers = 1 } = {}): Promise<
       await rm(dataDir, { recursive: true, force: true });
     },
   };
-}
-
-async function makeDataFolder(prefix: string): Promise<string> {
-  const folder = await mkdtemp(prefix);
-  shareGraphs(join(folder, 'cache'));
-  return folder;
 }

@@ -1,12 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { EmbeddedPostgres, migrate } from '@app/database';
 import { Client } from 'pg';
 import { makeModelsFolder } from '../support/quick-model';
-import { shareGraphs } from '../support/shared-graphs';
 import type { Figures, Outcome, Row, Size } from './row';
 import { Site } from './site';
 
@@ -41,10 +40,7 @@ export class Bench {
     chmodSync(folder, 0o711);
     const postgres = await EmbeddedPostgres.start(folder, { settings });
     const modelsDir = size === 'long' ? resolve('models') : join(folder, 'models');
-    if (size === 'short') {
-      makeModelsFolder(modelsDir);
-      mkdirSync(join(folder, 'graphs'));
-    }
+    if (size === 'short') makeModelsFolder(modelsDir);
     const bench = new Bench(folder, postgres, size, modelsDir);
     await bench.administrate(`CREATE DATABASE ${template}`);
     await migrate(bench.urlOf(template));
@@ -106,8 +102,6 @@ export class Bench {
   private async openSite(name: string): Promise<Site> {
     const dataDir = mkdtempSync(join(this.folder, `${name}-`));
     chmodSync(dataDir, 0o711);
-    // Otherwise the first worker of each site would optimise the model anew.
-    if (this.size === 'short') shareGraphs(join(dataDir, 'cache'), join(this.folder, 'graphs'));
     const database = `row_${randomBytes(6).toString('hex')}`;
     await this.administrate(`CREATE DATABASE ${database} TEMPLATE ${template} STRATEGY FILE_COPY`);
     return Site.open(dataDir, this.modelsDir, this.size, this.urlOf(database));
