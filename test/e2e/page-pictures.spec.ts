@@ -113,9 +113,9 @@ describeInBrowser('The form of the page', () => {
     await page.getByText('Square', { exact: true }).click();
     expect(await cropWidth(page)).toBeCloseTo(0.5, 2);
     expect(await faults(page)).toEqual([]);
-    await page.getByLabel('Strength', { exact: true }).fill('0.4');
+    await page.getByLabel('Strength', { exact: true }).fill('0.5');
     const made = await drawn(page, 'a green circle');
-    expect(made).toMatchObject({ strength: 0.4, mask: null, aspect_ratio: 'square' });
+    expect(made).toMatchObject({ strength: 0.5, mask: null, aspect_ratio: 'square' });
     expect((await pixelsOf(made.image!)).info).toMatchObject({ width: 600, height: 300 });
 
     await page.getByRole('button', { name: 'Start from no picture' }).click();
@@ -127,7 +127,7 @@ describeInBrowser('The form of the page', () => {
     expect(await faults(page)).toEqual([]);
     await viewer.getByRole('button', { name: 'Reuse' }).click();
     await page.getByAltText('Picture to start from').waitFor();
-    expect(await page.getByLabel('Strength', { exact: true }).inputValue()).toBe('0.4');
+    expect(await page.getByLabel('Strength', { exact: true }).inputValue()).toBe('0.5');
   });
 
   it('takes a picture from the clipboard, and says what is wrong with a file that is none', async () => {

@@ -69,9 +69,9 @@ describeInBrowser('The page in a browser', () => {
     await page.waitForURL(/\/docs\/errors#/);
     await page.keyboard.press('/');
     await page.keyboard.type('compute_seconds');
-    await page.getByRole('link', { name: 'Schemas: Schema Usage' }).waitFor();
+    await page.getByRole('link', { name: 'Schemas: Schema Training' }).waitFor();
     await page.keyboard.press('Enter');
-    await page.waitForURL(/\/docs\/reference\/schemas#schema-usage$/);
+    await page.waitForURL(/\/docs\/reference\/schemas#schema-training$/);
     await page.getByText('compute_seconds').first().waitFor();
   });
 

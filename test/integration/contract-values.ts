@@ -111,7 +111,9 @@ function ofNumber({ minimum = 0, maximum = 0 }: Schema, step: number): Values {
 /** A valid object of an array. */
 function objectOf({ properties = {} }: Schema): Record<string, string> {
   if (properties.preprocess) return { image: url(), model: 'canny' };
-  return properties.scale ? { id: '{tuned}' } : { id: '{prompt}', name: 'night' };
+  if (properties.prompt) return { prompt: 'a robot' };
+  if (properties.scale) return { id: '{tuned}' };
+  return properties.name ? { id: '{prompt}', name: 'night' } : { id: '{prompt}' };
 }
 
 function ofArray({ items = {}, minItems = 0, maxItems = 0 }: Schema): Values {

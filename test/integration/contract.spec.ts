@@ -38,6 +38,8 @@ const needsControl = ({ within }: BodyRow, value?: unknown): boolean =>
   within?.field === 'control' || (Array.isArray(value) && isControl(value[0]));
 const isControl = (value: unknown): boolean => typeof value === 'object' && value !== null && 'model' in value;
 
+const ofTraining = ['captions', 'steps', 'seed', 'webhook', 'prompts', 'styles'];
+
 describe('The contract', () => {
   let caller: ContractCaller;
 
@@ -191,8 +193,10 @@ describe('The contract', () => {
       );
       it.each(good)('%s: %s', async (name, _label, value) => {
         const reply = await sendElement(row, { ...caller.filled(row.valid), [name]: caller.filled(value) });
-        // A well-formed id of nothing, a scale without weights and a mask without a picture are tested elsewhere.
-        const isAlone = ['id', 'strength', 'mask'].includes(name) || (name === 'scale' && !row.within);
+        // A well-formed id of nothing, a scale without weights, a mask without a picture, and what is of a training
+        // without its pictures are tested elsewhere.
+        const isOfTraining = row.operation === 'createFinetuneOrGeneration' && ofTraining.includes(name);
+        const isAlone = isOfTraining || ['id', 'strength', 'mask'].includes(name) || (name === 'scale' && !row.within);
         const impossible = needsControl(row, value) || (isAlone && value !== null);
         expect([reply.status, reply.body.code]).toEqual(
           impossible ? [422, expect.any(String)] : [replies[row.operation].status, undefined],
@@ -270,6 +274,14 @@ describe('The contract', () => {
       if (id === 'cancelGeneration') {
         const { body } = await caller.send<{ id: string }>('createGeneration', { body: { prompt: 'a robot' } });
         fresh.generation = body.id;
+      }
+      if (['cancelFinetune', 'streamFinetuneEvents'].includes(id)) {
+        const images = Array<string>(4).fill('https://example.com/robot.png');
+        const { body } = await caller.send<{ id: string }>('createFinetuneOrGeneration', {
+          body: { name: 'robot', images_url: images },
+        });
+        fresh.finetune = body.id;
+        if (id === 'streamFinetuneEvents') await caller.send('cancelFinetune', {}, '', fresh);
       }
       if (id === 'listKeyUsage') fresh.apiKey = key.id;
       if (id === 'listFailures') {

@@ -62,8 +62,8 @@ describe('A picture to draw from', () => {
       201,
       expect.objectContaining({ ...sent, strength: 0.8, aspect_ratio: 'portrait' }),
     ]);
-    const exact = await create({ ...sent, strength: 0.01 });
-    expect(exact.body.strength).toBe(0.01);
+    const exact = await create({ ...sent, strength: 0.07 });
+    expect(exact.body.strength).toBe(0.07);
     const found = await api.request<RecordJson>('GET', `/v1/sd/text-to-image/${body.id}`, { key });
     expect(found.body).toEqual(body);
     expect(server.asked).toEqual([]);

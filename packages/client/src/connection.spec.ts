@@ -160,7 +160,7 @@ describe(Connection.name, () => {
         : Object.entries(calls).map(([name, call]): [string, Call] => [`${group}.${name}`, call]),
     );
     const takesNone =
-      /^((generations|finetunes|collections|keys|models|usage)\.(create|list|pages|current)|operator\.(?!redeliver).*)$/;
+      /^((generations|finetunes|collections|keys|models|usage|uploads)\.(create|train|list|pages|current)|operator\.(?!redeliver).*)$/;
     const takesTwo = /^((prompts|styles)\.(get|status|events|delete|wait)|generations\.redeliver)$/;
 
     it.each([[undefined], [null], [7], [{}], [['g']]])('is not %j, in any method', async (wrong) => {

@@ -66,8 +66,9 @@ export class Places<E extends PlacedEngine = Engine> {
   /** Loans whose engine is not chosen. */
   private open = 0;
   private drawn = 0;
-  private isTakenAlone = false;
-  private onNoneDrawn = (): void => undefined;
+  private isDrawnAlone = false;
+  /** Tasks that are about to be drawn, in their order. */
+  private readonly waiting: { alone: boolean; start: () => void }[] = [];
 
   constructor(@Inject(Engines) { all, placesOfEngine }: PlacedEngines<E>) {
     this.seats = all.map((engine) => ({ engine, taken: [] }));
@@ -126,21 +127,55 @@ export class Places<E extends PlacedEngine = Engine> {
   }
 
   /**
-   * Begins to draw a task. One that is drawn alone waits until nothing else is; until it has ended, nothing is claimed.
+   * Begins to draw a task. One that is drawn alone waits until nothing else is; until it has ended, nothing is claimed,
+   * and what was claimed before waits behind it.
    * @returns what has to be called when it is drawn; calling it twice is the same as once
    * @throws DrawingAbortedError if `signal` aborts before it has begun
    */
-  async begin(alone: boolean, signal: AbortSignal): Promise<() => void> {
-    this.isTakenAlone ||= alone;
-    if (alone && this.drawn > 0) await this.noneDrawn(signal);
+  begin(alone: boolean, signal: AbortSignal): Promise<() => void> {
+    return new Promise((resolve, reject) => {
+      const giveUp = (): void => {
+        removeFrom(this.waiting, entry);
+        reject(new DrawingAbortedError('The task was given up before it was drawn.'));
+        this.beginNext();
+      };
+      const entry = {
+        alone,
+        start: () => {
+          signal.removeEventListener('abort', giveUp);
+          resolve(this.begun(alone));
+        },
+      };
+      this.waiting.push(entry);
+      signal.addEventListener('abort', giveUp, { once: true });
+      this.beginNext();
+      if (signal.aborted && this.waiting.includes(entry)) giveUp();
+    });
+  }
+
+  private begun(alone: boolean): () => void {
     this.drawn++;
+    this.isDrawnAlone = alone;
     let isDrawn = true;
     return () => {
       if (!isDrawn) return;
       isDrawn = false;
-      if (alone) this.isTakenAlone = false;
-      if (--this.drawn === 0) this.onNoneDrawn();
+      this.drawn--;
+      if (alone) this.isDrawnAlone = false;
+      this.beginNext();
     };
+  }
+
+  private beginNext(): void {
+    const [next] = this.waiting;
+    if (!next || this.isDrawnAlone || (next.alone && this.drawn > 0)) return;
+    this.waiting.shift();
+    next.start();
+    this.beginNext();
+  }
+
+  private get isTakenAlone(): boolean {
+    return this.isDrawnAlone || this.waiting.some(({ alone }) => alone);
   }
 
   private get free(): Seats<E>[] {
@@ -171,22 +206,5 @@ export class Places<E extends PlacedEngine = Engine> {
     );
     if (!loaded) return freest;
     return freest.taken.length === 0 && loaded.taken.length >= this.placesOfEngine / 2 ? freest : loaded;
-  }
-
-  private noneDrawn(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const giveUp = (): void => {
-        this.isTakenAlone = false;
-        this.onNoneDrawn = () => undefined;
-        reject(new DrawingAbortedError('The task was given up before it was drawn.'));
-      };
-      if (signal.aborted) return giveUp();
-      signal.addEventListener('abort', giveUp, { once: true });
-      this.onNoneDrawn = () => {
-        signal.removeEventListener('abort', giveUp);
-        this.onNoneDrawn = () => undefined;
-        resolve();
-      };
-    });
   }
 }
