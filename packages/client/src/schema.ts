@@ -5082,7 +5082,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenaiProblem"];
                 };
             };
-            /** @description It conflicts with the present state. In the shape of OpenAI's API. Codes: `GenerationTerminated`, `IdempotencyKeyInUse`, `KeyInUse`, `KeyRevoked`. */
+            /** @description It conflicts with the present state. In the shape of OpenAI's API. Codes: `GenerationTerminated`, `TrainingTerminated`, `TrainingUnderWay`, `IdempotencyKeyInUse`, `KeyInUse`, `KeyRevoked`. */
             409: {
                 headers: {
                     /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
@@ -5135,7 +5135,7 @@ export interface operations {
                     "application/json": components["schemas"]["OpenaiProblem"];
                 };
             };
-            /** @description Well-formed, but impossible. In the shape of OpenAI's API. Codes: `ModelNotInstalled`, `ModelBroken`, `SchedulerUnsupported`, `ModelNeedsPicture`, `PictureMissing`, `MaskUnsupported`, `ControlNotInstalled`, `ControlDoesNotFitModel`, `ModelIsControl`, `PromptDoesNotIncludeFineTuneName`, `PromptNotFound`, `StyleNotFound`, `PromptTooLong`, `TooManyPrompts`, `FineTuneNotFound`, `FineTuneOfOtherModel`, `FineTuneTokensEqual`, `FineTuneStale`, `WeightsMissing`, `ScaleUnsupported`, `WeightsMalformed`, `WeightsDoNotFitModel`, `WeightsKindUnsupported`, `WeightsTooComplex`, `PictureUnreadable`, `PictureNotFound`, `StorageFull`, `IdempotencyKeyReused`, `WebhookAddressRefused`, `GenerationFailed`, `GenerationUnfinished`. */
+            /** @description Well-formed, but impossible. In the shape of OpenAI's API. Codes: `ModelNotInstalled`, `ModelBroken`, `SchedulerUnsupported`, `ModelNeedsPicture`, `PictureMissing`, `MaskUnsupported`, `ControlNotInstalled`, `ControlDoesNotFitModel`, `ModelIsControl`, `PromptDoesNotIncludeFineTuneName`, `PromptNotFound`, `StyleNotFound`, `PromptTooLong`, `TooManyPrompts`, `FineTuneNotFound`, `FineTuneOfOtherModel`, `FineTuneTokensEqual`, `FineTuneStale`, `FineTuneImagesMissing`, `FineTuneCaptionsMismatch`, `FineTuneNotTrained`, `WeightsMissing`, `ScaleUnsupported`, `WeightsMalformed`, `WeightsDoNotFitModel`, `WeightsKindUnsupported`, `WeightsTooComplex`, `PictureUnreadable`, `PictureNotFound`, `StorageFull`, `IdempotencyKeyReused`, `WebhookAddressRefused`, `GenerationFailed`, `GenerationUnfinished`. */
             422: {
                 headers: {
                     /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
