@@ -59,7 +59,7 @@ describe('Deleting', () => {
   });
 
   it('everything a caller has made leaves no row and no file', async () => {
-    const { finetune, collection, generation, prompt, style } = world;
+    const { finetune, collection, generation, prompt, style, upload } = world;
     const styles = `/v1/prompts/collections/${collection}`;
     const urls = [
       ...(await pictures(`/v1/sd/text-to-image/${generation}`)),
@@ -72,6 +72,7 @@ describe('Deleting', () => {
     await remove(`/v1/sd/text-to-image/${generation}`, `Generation ${generation}`);
     await remove(`/v1/finetunes/${finetune}`, `Fine-Tune ${finetune}`);
     await remove(styles, `Collection ${collection}`);
+    await remove(`/v1/uploads/${upload}`, `Upload ${upload}`);
     expect(await statuses(urls)).toEqual([404, 404, 404, 404]);
     expect(await everything()).toEqual(before);
     const stored = 'SELECT picture_bytes, weight_bytes FROM storage_use WHERE owner_id = $1';
@@ -89,6 +90,7 @@ describe('Deleting', () => {
     await remove(`/v1/finetunes/${finetune}`, `Fine-Tune ${finetune}`);
     await remove(`/v1/prompts/collections/${collection}`, `Collection ${collection}`);
     await remove(`/v1/sd/text-to-image/${generation}`, `Generation ${generation}`);
+    await remove(`/v1/uploads/${world.upload}`, `Upload ${world.upload}`);
     await expect(drawTask(api, queued.id)).rejects.toThrow('is not queued');
     expect(await everything()).toEqual(before);
     expect(receiver.received.map(({ path }) => path)).not.toContain('/never');
