@@ -40,13 +40,13 @@ describeInBrowser('The page of Fine-Tunes', () => {
     await choose.setInputFiles([...photos.slice(0, 3), broken]);
     await page.locator('.photos .problem').waitFor();
     await page.getByText('At least 4 photos are needed; 3 photos are there.').waitFor();
-    expect(await page.getByRole('button', { name: 'Train' }).isDisabled()).toBe(true);
+    expect(await page.getByRole('button', { name: 'Train', exact: true }).isDisabled()).toBe(true);
     expect([await faults(page), await tooWide(page)]).toEqual([[], []]);
     await page.getByRole('button', { name: 'Leave broken.png out' }).tap();
     await choose.setInputFiles(photos.slice(3));
     await page.getByText('4 photos are there.').waitFor();
     await page.getByLabel('What it is').fill('robot');
-    await page.getByRole('button', { name: 'Train' }).tap();
+    await page.getByRole('button', { name: 'Train', exact: true }).tap();
     await page.getByRole('progressbar', { name: 'Training of robot' }).waitFor();
     expect(await list()).toMatchObject([{ name: 'robot' }]);
     await page.getByText(/^Step \d+ of 500, about .* left$/).waitFor({ timeout: 600_000 });

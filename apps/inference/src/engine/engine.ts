@@ -184,7 +184,7 @@ export class Engine {
         this.reader.note(message);
         if (message.type === 'ready') {
           this.device = message.device;
-          worker.postMessage({ type: 'leave', bytes: this.leftBytes } satisfies EngineCommand);
+          if (this.leftBytes > 0) worker.postMessage({ type: 'leave', bytes: this.leftBytes } satisfies EngineCommand);
           resolve(worker);
         } else if (message.type === 'unavailable') {
           if (this.device) this.loseDevice(message.reason);
