@@ -121,7 +121,7 @@ describe('A picture to draw from', () => {
     expect(await refusal({ image: nowhere })).toEqual([422, 'PictureNotFound', ['/image']]);
     expect(await refusal({ image, mask: nowhere })).toEqual([422, 'PictureNotFound', ['/mask']]);
     expect(await refusal({ mask: image, strength: 0.5 })).toEqual([422, 'PictureMissing', ['/mask', '/strength']]);
-    expect(await refusal({ image, steps: 10, strength: 0.05 })).toEqual([400, 'ValidationFailed', ['/strength']]);
+    expect(await refusal({ image, steps: 10, strength: 0.05 })).toEqual([422, 'StrengthTooLow', ['/strength']]);
     expect(await refusal({ control: [{ image, model: 'canny' }] })).toEqual([
       422,
       'ControlNotInstalled',

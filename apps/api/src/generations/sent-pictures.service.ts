@@ -48,8 +48,8 @@ export class SentPictures {
   /**
    * The inputs of a drawing with every default resolved, and its shape: that of the body, or the word nearest to the
    * picture's, which for a picture from elsewhere is found when it is drawn.
-   * @throws UnprocessableError for what the model cannot draw, and for pictures and ControlNets that are not there;
-   * InvalidError for a ControlNet that ends before it starts, and a strength that draws no step
+   * @throws UnprocessableError for what the model cannot draw, for pictures and ControlNets that are not there, and for a
+   * strength that draws no step; InvalidError for a ControlNet that ends before it starts
    */
   async check(sent: SentPicturesBody, place: Place): Promise<{ inputs: DrawingInputs; aspectRatio?: AspectRatio }> {
     const { pointer, model, served, scheduler } = place;
@@ -106,7 +106,7 @@ function assertStrength({ strength = 1 }: DrawingInputs, steps: number, { pointe
   if (Math.trunc(steps * strength) > 0 || served.kind === 'instruct-pix2pix') return;
   const message = `draws none of ${steps} steps; with ${steps} it takes at least ${Math.ceil(100 / steps) / 100}`;
   const at = `${pointer}/strength`;
-  throw new InvalidError('ValidationFailed', `"${at}" ${message}.`, [{ pointer: at, message }]);
+  throw new UnprocessableError('StrengthTooLow', `"${at}" ${message}.`, [{ pointer: at, message }]);
 }
 
 function resolvedControl({ image, model, scale, start, end, preprocess }: ControlUseDto) {
