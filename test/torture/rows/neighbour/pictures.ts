@@ -68,16 +68,17 @@ export const pictures = neighbourRow({
       mayFail: /^The picture in `image` /,
       check: async () => {
         notes['uploads end with'] = [...ends].map(([end, count]) => `${count} x ${end}`).join(', ');
-        const left = await leftAfterADay(site);
-        return [
-          ...(canary.hits() > 0 ? [`a private address was asked ${canary.hits()} times`] : []),
-          ...(left.length > 0 ? [`left on the disk after a day: ${left.slice(0, 3).join(', ')}`] : []),
-        ];
+        return problemsOf(canary.hits(), await leftAfterADay(site));
       },
       notes,
     };
   },
 });
+
+const problemsOf = (hits: number, left: readonly string[]): string[] => [
+  ...(hits > 0 ? [`a private address was asked ${hits} times`] : []),
+  ...(left.length > 0 ? [`left on the disk after a day: ${left.slice(0, 3).join(', ')}`] : []),
+];
 
 /** Counts who comes to an address that nobody may ask. */
 async function startCanary(site: Site): Promise<{ port: number; hits: () => number }> {
