@@ -17,6 +17,7 @@ export { Recurring } from './recurring';
 export { RecurringService } from './recurring.service';
 export { removeFrom } from './remove-from';
 export { serveWork } from './serve-work';
+export { startChild } from './start-child';
 export { DataFolderError, failureToStart, ListenError, misconfiguredExitCode, StartError } from './start-error';
 export type { ListenPlace } from './start-error';
 export { WorkError, WorkProcess } from './work-process';

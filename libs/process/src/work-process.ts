@@ -1,6 +1,6 @@
 // Attack: a file whose inspection takes all the memory or time there is, or ends its process.
-import { type ChildProcess, fork } from 'node:child_process';
-import { getPriority, setPriority } from 'node:os';
+import type { ChildProcess } from 'node:child_process';
+import { type Child, startChild } from './start-child';
 
 /** Environment variables of a child. */
 export const residentVariable = 'WORK_RESIDENT_MB';
@@ -42,9 +42,6 @@ interface WorkOptions {
 const startMs = 60_000;
 /** Added to the parent's nice value: lower priority than requests, but not starved on a busy machine. */
 const niceness = 5;
-const stderrKept = 2_000;
-/** Environment variables that a child gets; it needs no secret. */
-const passedVariables = ['PATH', 'LD_LIBRARY_PATH', 'DYLD_LIBRARY_PATH', 'SystemRoot', 'TMPDIR', 'TEMP', 'NODE_ENV'];
 
 /** Runs each job in a child process of its own, at low priority and within limits of time and memory. */
 export class WorkProcess<Order extends object, Result> {
@@ -76,13 +73,10 @@ export class WorkProcess<Order extends object, Result> {
 
   private async runOnce(order: Order, timeMs: number): Promise<Result> {
     if (this.isClosed) throw new WorkError('closed', sentences.closed);
-    const child = this.start();
+    const { process: child, stderr } = this.start();
     let failure: WorkFailure = 'not started';
     let isAnswered = false;
-    let stderr = '';
     let timer = setTimeout(() => child.kill('SIGKILL'), startMs);
-    child.stderr?.on('data', (chunk: Buffer) => (stderr = `${stderr}${chunk.toString()}`.slice(-stderrKept)));
-    child.once('error', ({ message }) => (stderr = message));
     return new Promise<Result>((resolve, reject) => {
       child.on('message', (answer: WorkAnswer) => {
         clearTimeout(timer);
@@ -107,32 +101,28 @@ export class WorkProcess<Order extends object, Result> {
         this.children.delete(child);
         if (isAnswered) return;
         if (this.isClosed) failure = 'closed';
-        else if (isOutOfMemory(signal, stderr)) failure = 'memory';
-        const how = `${signal ?? `exit code ${code}`} ${stderr}`.trim();
+        else if (isOutOfMemory(signal, stderr())) failure = 'memory';
+        const how = `${signal ?? `exit code ${code}`} ${stderr()}`.trim();
         if (failure !== 'closed') this.options.onDeath?.(how);
         reject(new WorkError(failure, sentences[failure] ?? `The process ended: ${how}.`));
       });
     });
   }
 
-  private start(): ChildProcess {
+  private start(): Child {
     const { file, heapMb, residentMb } = this.options;
-    const passed = passedVariables.flatMap((key) => (process.env[key] === undefined ? [] : [[key, process.env[key]]]));
-    const child = fork(file, {
-      execArgv: ['--enable-source-maps', `--max-old-space-size=${heapMb}`],
-      serialization: 'advanced',
-      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    const child = startChild({
+      file,
+      niceness,
+      execArgv: [`--max-old-space-size=${heapMb}`],
       env: {
-        ...(Object.fromEntries(passed) as NodeJS.ProcessEnv),
         UV_THREADPOOL_SIZE: '2',
         // Fewer malloc arenas return memory sooner.
         MALLOC_ARENA_MAX: '2',
         [residentVariable]: String(residentMb),
       },
     });
-    // Set now, before it has created its threads, which inherit it.
-    if (child.pid !== undefined) lowerPriority(child.pid);
-    this.children.add(child);
+    this.children.add(child.process);
     return child;
   }
 }
@@ -142,14 +132,6 @@ const sentences: { readonly [K in WorkFailure]?: string } & { closed: string } =
   memory: 'The work took more memory than it may.',
   closed: 'No work is accepted any more.',
 };
-
-function lowerPriority(pid: number): void {
-  try {
-    setPriority(pid, Math.min(getPriority() + niceness, 19));
-  } catch {
-    // It has ended already, or the system does not allow it: it runs as it is.
-  }
-}
 
 /** V8 ends the process by itself when its heap is full. */
 function isOutOfMemory(signal: NodeJS.Signals | null, stderr: string): boolean {

@@ -1,18 +1,14 @@
-import { type ChildProcess, fork } from 'node:child_process';
-import { getPriority, setPriority } from 'node:os';
+import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
+import { startChild } from '@app/process';
 import { DrawingAbortedError, EngineBrokenError, EngineLostError } from '../engine/engine-errors';
 import { TaskRefusedError } from '../drawing/task-refused-error';
 import type { TrainingCommand, TrainingMessage, TrainingPlan } from './training-protocol';
 
 /** Added to the worker's nice value: a drawing beside it hardly becomes slower. */
 const niceness = 10;
-const stderrKept = 2_000;
-/** Environment variables that it gets; it needs no secret. */
-const passedVariables = [
-  ...['PATH', 'LD_LIBRARY_PATH', 'DYLD_LIBRARY_PATH', 'SystemRoot', 'TMPDIR', 'TEMP', 'NODE_ENV'],
-  ...['CUDA_VISIBLE_DEVICES', 'CUDA_DEVICE_ORDER'],
-];
+/** Environment variables that it gets beside those of every child. */
+const passed = ['CUDA_VISIBLE_DEVICES', 'CUDA_DEVICE_ORDER'];
 
 /** A process that trains one Fine-Tune, as the worker sees it. */
 export class TrainingChild {
@@ -26,27 +22,18 @@ export class TrainingChild {
 
   /** @param signal ends it at once. */
   constructor(private readonly signal: AbortSignal) {
-    const passed = passedVariables.flatMap((key) => (process.env[key] === undefined ? [] : [[key, process.env[key]]]));
-    this.process = fork(TrainingChild.processFile, {
-      execArgv: ['--enable-source-maps'],
-      serialization: 'advanced',
-      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
-      env: {
-        ...(Object.fromEntries(passed) as NodeJS.ProcessEnv),
-        // A step allocates the same again and again: memory that went back to the system would have to be mapped anew.
-        MALLOC_MMAP_THRESHOLD_: '4294967296',
-        MALLOC_TRIM_THRESHOLD_: '17179869184',
-      },
+    const { process: child, stderr } = startChild({
+      file: TrainingChild.processFile,
+      niceness,
+      passed,
+      // A step allocates the same again and again: memory that went back to the system would have to be mapped anew.
+      env: { MALLOC_MMAP_THRESHOLD_: '4294967296', MALLOC_TRIM_THRESHOLD_: '17179869184' },
     });
-    // Set now, before it has created its threads, which inherit it.
-    if (this.process.pid !== undefined) lowerPriority(this.process.pid);
-    let stderr = '';
-    this.process.stderr?.on('data', (chunk: Buffer) => (stderr = `${stderr}${chunk.toString()}`.slice(-stderrKept)));
-    this.process.once('error', ({ message }) => (stderr = message));
+    this.process = child;
     this.ended = new Promise((_, reject) => {
       this.process.once('close', (code, killed) => {
         this.signal.removeEventListener('abort', this.kill);
-        const how = `${killed ?? `exit code ${code}`} ${stderr}`.trim();
+        const how = `${killed ?? `exit code ${code}`} ${stderr()}`.trim();
         reject(
           this.signal.aborted
             ? new DrawingAbortedError('The training was given up.')
@@ -112,13 +99,5 @@ export class TrainingChild {
   private send(command: TrainingCommand): void {
     // If it is gone by now, that is told next.
     if (this.process.connected) this.process.send(command, () => undefined);
-  }
-}
-
-function lowerPriority(pid: number): void {
-  try {
-    setPriority(pid, Math.min(getPriority() + niceness, 19));
-  } catch {
-    // It has ended already, or the system does not allow it: it runs as it is.
   }
 }
