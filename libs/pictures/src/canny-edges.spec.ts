@@ -1,5 +1,5 @@
 import { cannyEdges } from './canny-edges';
-import { nearestSize } from './decode-picture';
+import { nearestSize } from './pixels';
 
 const edge = 8;
 /** A picture of this value at a place. */

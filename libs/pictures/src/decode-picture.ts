@@ -5,7 +5,7 @@ import type { Preprocessor } from '@app/domain';
 import { cannyEdges } from './canny-edges';
 import { NoPictureError } from './picture-error';
 import { formatOf, type PictureFormat } from './picture-format';
-import type { Pixels, Size } from './pixels';
+import { nearestSize, type Pixels, type Size } from './pixels';
 
 /** A file, in memory or on the disk, and what becomes of it. */
 export type DecodingOrder = { source: Uint8Array | string; maxPixels: number } &
@@ -68,12 +68,6 @@ export async function decodePicture(order: DecodingOrder): Promise<Decoded> {
     if (error instanceof NoPictureError) throw error;
     throw new NoPictureError(`is broken: ${plain(error as Error)}`, { cause: error });
   }
-}
-
-/** Of some sizes the one whose shape is nearest to a picture's. */
-export function nearestSize<S extends Size>(sizes: readonly S[], { width, height }: Size): S {
-  const distance = (size: Size): number => Math.abs(Math.log((size.width * height) / (size.height * width)));
-  return sizes.toSorted((a, b) => distance(a) - distance(b))[0];
 }
 
 /** The middle of a picture, in the shape of `wanted`, scaled to it. One of that size stays as it is to the byte. */

@@ -1,4 +1,4 @@
-export { nearestSize } from './decode-picture';
+export { nearestSize } from './pixels';
 export type { Pixels, Size } from './pixels';
 export { PictureDecoder } from './picture-decoder';
 export { NoPictureError, PictureError } from './picture-error';

@@ -8,3 +8,9 @@ export interface Size {
 export interface Pixels extends Size {
   data: Uint8Array;
 }
+
+/** Of some sizes the one whose shape is nearest to a picture's. */
+export function nearestSize<S extends Size>(sizes: readonly S[], { width, height }: Size): S {
+  const distance = (size: Size): number => Math.abs(Math.log((size.width * height) / (size.height * width)));
+  return sizes.toSorted((a, b) => distance(a) - distance(b))[0];
+}
