@@ -75,7 +75,7 @@ function refuseUnknown(ids: readonly string[], known: ReadonlyMap<string, unknow
     if (!known.has(id))
       unknown.add(`${place}/${index}`, 'id', `is no Style or Collection of yours, and no public one: "${shownId(id)}"`);
   });
-  if (unknown.count > 0) throw new UnprocessableError('StyleNotFound', unknown.sentence(), unknown.list());
+  unknown.refuseIfAny('StyleNotFound');
 }
 
 /** An id as messages have it; it may be anything that was sent. */

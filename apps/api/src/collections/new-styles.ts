@@ -7,7 +7,6 @@ import {
   newIdentifier,
   Style,
   toTemplate,
-  UnprocessableError,
 } from '@app/domain';
 import type { CreateStyleDto } from '@app/domain/http';
 import type { EntityManager } from 'typeorm';
@@ -102,7 +101,7 @@ export async function insertStyles(
       createdAt,
     };
   });
-  if (unknown.count > 0) throw new UnprocessableError('PromptNotFound', unknown.sentence(), unknown.list());
+  unknown.refuseIfAny('PromptNotFound');
   if (rows.length > 0) await manager.insert(Style, rows);
   return rows.map(({ id }) => id);
 }

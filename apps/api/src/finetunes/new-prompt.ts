@@ -8,7 +8,6 @@ import {
   newIdentifier,
   Phrase,
   type Style,
-  UnprocessableError,
   writeToken,
 } from '@app/domain';
 import type { InstalledModel } from '@app/model-store';
@@ -68,7 +67,7 @@ export async function fillIn(styles: readonly Style[][], finetune: Finetune, pla
     if (each.some((style) => filled.get(style) === undefined)) problems.add(`${place}/${index}`, 'id', message);
     return each.map((style) => filled.get(style) ?? '');
   });
-  if (problems.count > 0) throw new UnprocessableError('PromptTooLong', problems.sentence(), problems.list());
+  problems.refuseIfAny('PromptTooLong');
   return texts;
 }
 
@@ -84,6 +83,5 @@ export async function refuseWithoutName(
     if (!phrase.isIn(prompt))
       problems.add(`${place}/${index}`, 'prompt', `must include the Fine-Tune's name "${name}" as a word`);
   });
-  if (problems.count > 0)
-    throw new UnprocessableError('PromptDoesNotIncludeFineTuneName', problems.sentence(), problems.list());
+  problems.refuseIfAny('PromptDoesNotIncludeFineTuneName');
 }

@@ -1,11 +1,4 @@
-import {
-  type ErrorCode,
-  FieldProblems,
-  Finetune,
-  isIdentifier,
-  UnprocessableError,
-  type UsedFinetune,
-} from '@app/domain';
+import { type ErrorCode, FieldProblems, Finetune, isIdentifier, type UsedFinetune } from '@app/domain';
 import type { FinetuneUseDto } from '@app/domain/http';
 import { type InstalledModel, weightsName } from '@app/model-store';
 import { type EntityManager, In } from 'typeorm';
@@ -82,5 +75,5 @@ function refuse<T>(
     const problem = problemOf(use);
     if (problem !== undefined) problems.add(`/finetunes/${index}`, field, problem);
   }
-  if (problems.count > 0) throw new UnprocessableError(code, problems.sentence(), problems.list());
+  problems.refuseIfAny(code);
 }

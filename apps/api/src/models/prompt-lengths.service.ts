@@ -1,5 +1,5 @@
 import type { TaughtWord } from '@app/diffusion/files';
-import { FieldProblems, type Finetune, limits, UnprocessableError } from '@app/domain';
+import { FieldProblems, type Finetune, limits } from '@app/domain';
 import type { InstalledModel } from '@app/model-store';
 import { Injectable } from '@nestjs/common';
 import { loopTime } from '../defence/loop-time';
@@ -60,7 +60,7 @@ export class PromptLengths {
           );
       return isGuided(task) ? Math.max(prompt, negative) : prompt;
     });
-    if (problems.count > 0) throw new UnprocessableError('PromptTooLong', problems.sentence(), problems.list());
+    problems.refuseIfAny('PromptTooLong');
     return longest;
   }
 

@@ -1,4 +1,4 @@
-import { type FieldProblem, InvalidError } from './domain-error';
+import { type FieldProblem, InvalidError, UnprocessableError } from './domain-error';
 import type { ErrorCode } from './error-table';
 
 /** Problems that one response lists; the others are only counted. */
@@ -70,6 +70,11 @@ export class FieldProblems {
   /** @throws InvalidError with all of this, if there is any problem */
   throwIfAny(): void {
     if (this.total > 0) throw new InvalidError(this.code ?? 'ValidationFailed', this.sentence(), this.list());
+  }
+
+  /** @throws UnprocessableError with all of this and its own code, if there is any problem */
+  refuseIfAny(code: ErrorCode<'unprocessable'>): void {
+    if (this.total > 0) throw new UnprocessableError(code, this.sentence(), this.list());
   }
 
   private tell(problem: FieldProblem, code?: FieldCode): void {
