@@ -61,3 +61,13 @@ export function checkedAgents(
     httpsAgent: checked(new HttpsAgent(), lookup, allowPrivate),
   };
 }
+
+/** Settings of axios with which nothing but these agents connects, and the answer is handed on as it comes. */
+export const plainRequest = {
+  adapter: 'http',
+  proxy: false,
+  maxRedirects: 0,
+  responseType: 'stream',
+  decompress: false,
+  validateStatus: () => true,
+} as const;

@@ -1,3 +1,3 @@
-export { AddressRefusedError, checkedAgents } from './checked-agents';
+export { AddressRefusedError, checkedAgents, plainRequest } from './checked-agents';
 export { DnsLookUps } from './dns-look-ups';
 export { RemoteError, RemoteFiles } from './remote-files';

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { FairTurns } from '@app/process';
 import axios, { isAxiosError } from 'axios';
-import { AddressRefusedError, checkedAgents } from './checked-agents';
+import { AddressRefusedError, checkedAgents, plainRequest } from './checked-agents';
 import { DnsLookUps } from './dns-look-ups';
 
 /** Why a file was not fetched: the rest of a sentence that begins with its name. It has nothing of what was answered. */
@@ -79,12 +79,7 @@ export class RemoteFiles {
   private ask(url: string, agents: ReturnType<typeof checkedAgents>, signal: AbortSignal) {
     return axios.get<Readable>(url, {
       ...agents,
-      adapter: 'http',
-      proxy: false,
-      maxRedirects: 0,
-      responseType: 'stream',
-      decompress: false,
-      validateStatus: () => true,
+      ...plainRequest,
       signal,
       headers: { ...headers, 'Accept-Encoding': 'identity' },
     });

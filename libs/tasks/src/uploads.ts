@@ -1,4 +1,4 @@
-import { pictureToken, UnprocessableError } from '@app/domain';
+import { pictureToken, pointerToField, UnprocessableError } from '@app/domain';
 import type { EntityManager } from 'typeorm';
 import { addStored } from './storage-use';
 
@@ -78,6 +78,6 @@ function notFound(fields: readonly string[]): UnprocessableError {
   return new UnprocessableError(
     'PictureNotFound',
     `There is no upload and no picture of yours at the URL in \`${fields[0]}\`, or not any more.`,
-    fields.map((field) => ({ pointer: `/${field.replace(/\[(\d+)\]/g, '/$1').replaceAll('.', '/')}`, message })),
+    fields.map((field) => ({ pointer: pointerToField(field), message })),
   );
 }

@@ -1,4 +1,3 @@
-import type { Readable } from 'node:stream';
 import { ConflictError, DomainError, Finetune, limits, NotFoundError, Task } from '@app/domain';
 import type { FinetuneDto } from '@app/domain/http';
 import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
@@ -11,6 +10,7 @@ import { mapDiskErrors, type SentFile } from '../http/receive-file';
 import { ModelsService } from '../models/models.service';
 import { StoredFiles } from '../files/stored-files';
 import { UploadsService } from '../files/uploads.service';
+import type { StoredFile } from './file.interceptor';
 import { FinetunesService, refuseScale } from './finetunes.service';
 import { refuseOtherFiles } from './refuse-other-files';
 import { WeightsInspector } from './weights-inspector';
@@ -59,7 +59,7 @@ export class FinetuneWeightsService {
    * The stored file of a Fine-Tune's weights.
    * @throws NotFoundError; DomainError if it has none
    */
-  async read(ownerId: string, id: string): Promise<{ name: string; hash: string; bytes: number; stream: Readable }> {
+  async read(ownerId: string, id: string): Promise<StoredFile> {
     const { title, name, weightsKey, weightsHash } = await this.finetunes.load(ownerId, id);
     const object = weightsKey === null ? undefined : await this.storage.read(weightsKey);
     if (!object || weightsHash === null)

@@ -5,6 +5,7 @@ import {
   type DrawingInputs,
   InvalidError,
   picturesIn,
+  pointerToField,
   UnprocessableError,
 } from '@app/domain';
 import type { ControlUseDto } from '@app/domain/http';
@@ -56,7 +57,7 @@ export class SentPictures {
     const { image, mask, strength, maskOf, aspect_ratio: aspectRatio } = sent;
     assertImage(sent, pointer);
     assertDrawable(served, { image, mask, pointer, ...(scheduler && { scheduler }) });
-    const control = (sent.control ?? []).map((use) => ({ ...resolvedControl(use) }));
+    const control = (sent.control ?? []).map(resolvedControl);
     for (const [index, use] of control.entries()) {
       const at = `${pointer}/control/${index}`;
       await this.models.assertControl(use.model, served, `${at}/model`);
@@ -83,7 +84,7 @@ export class SentPictures {
     for (const { url, field } of picturesIn(inputs)) {
       const shape = await this.reader.shapeOf(url, { owner: ownerId, field }).catch((error: unknown) => {
         if (!(error instanceof PictureError)) throw error;
-        const at = `${pointer}/${field.replace(/\[(\d+)\]/g, '/$1').replaceAll('.', '/')}`;
+        const at = pointer + pointerToField(field);
         throw new UnprocessableError('PictureNotFound', error.message, [{ pointer: at, message: error.reason }]);
       });
       if (shape) shapes.set(field, shape);

@@ -1,7 +1,7 @@
 import { type Config, CONFIG } from '@app/config';
 import { HttpService } from '@nestjs/axios';
 import { isLocalName } from '@app/domain';
-import { AddressRefusedError, checkedAgents, DnsLookUps } from '@app/remote';
+import { AddressRefusedError, checkedAgents, DnsLookUps, plainRequest } from '@app/remote';
 import { Inject, Injectable } from '@nestjs/common';
 import { isAxiosError } from 'axios';
 import { Webhook } from 'standardwebhooks';
@@ -82,12 +82,7 @@ export class WebhookSender {
     try {
       const response = await this.http.axiosRef.post<Readable>(url, Buffer.from(body), {
         ...agents,
-        adapter: 'http',
-        proxy: false,
-        maxRedirects: 0,
-        responseType: 'stream',
-        decompress: false,
-        validateStatus: () => true,
+        ...plainRequest,
         signal,
         headers: headersOf(message, new Date(started)),
       });

@@ -10,7 +10,7 @@ import { type BeforeApplicationShutdown, Inject, Injectable, type OnApplicationB
 import type { Engine } from '../engine/engine';
 import { Engines } from '../engine/engines';
 import { SHUTDOWN_DEADLINE_MS } from '../shutdown-deadline';
-import { DrawingService } from './drawing.service';
+import { type DrawingLoan, DrawingService } from './drawing.service';
 import { type Loan, Places } from './places';
 import { hasPictures } from './source-pictures';
 import { WaitingForPlace } from './waiting-for-place';
@@ -91,27 +91,26 @@ export class DrawingLoop implements OnApplicationBootstrap, BeforeApplicationShu
       loan.giveBack();
       this.loop.look();
     };
-    this.loop.begin(
-      this.drawings
-        .run(task, { ...loan, giveBack }, this.shutdown.signal)
-        // Its heartbeats have ended, so the sweep finds it.
-        .catch((error: Error) => this.logger.error('the outcome could not be written', { taskId: task.id }, error))
-        .finally(() => {
-          leave();
-          giveBack();
-        }),
-    );
+    this.run(task, { ...loan, giveBack }, () => {
+      leave();
+      giveBack();
+    });
   }
 
   /** Reads its pictures without a place, which a slow address would hold, and draws it when there is one again. */
   private beginLater(task: DrawingTask, claimedWith: Loan<Engine>): void {
     claimedWith.giveBack();
     const loan = this.waiting.enter(task.ownerId);
+    this.run(task, loan, () => loan.leave());
+  }
+
+  private run(task: DrawingTask, loan: DrawingLoan, end: () => void): void {
     this.loop.begin(
       this.drawings
         .run(task, loan, this.shutdown.signal)
+        // Its heartbeats have ended, so the sweep finds it.
         .catch((error: Error) => this.logger.error('the outcome could not be written', { taskId: task.id }, error))
-        .finally(() => loan.leave()),
+        .finally(end),
     );
   }
 

@@ -20,8 +20,8 @@ export function parametersOf(
   index: number,
   { scheduler, source, adapters, controls = [], pictures, clipSkip, upscaler }: DrawnBy,
 ): PictureParameters {
-  const [weights] = task.inputs?.finetunes ? [] : adapters;
   const { finetunes } = task.inputs ?? {};
+  const [weights] = finetunes ? [] : adapters;
   return {
     prompt: task.prompt,
     negative_prompt: task.negativePrompt,

@@ -92,7 +92,7 @@ export function controlBytes({ tensors }: Pick<ControlFolder, 'tensors'>, device
 }
 
 const valuesIn = (tensors: readonly [name: string, tensor: { shape: readonly number[] }][]): number =>
-  tensors.reduce((sum, [, { shape }]) => sum + shape.reduce((product, length) => product * length, 1), 0);
+  tensors.reduce((sum, [, { shape }]) => sum + countOf(shape), 0);
 
 /** An upper estimate of the bytes that enlarging a tile takes. @param scale by which its edges become longer */
 export function tileBytes({ width, height }: Size, scale: number): number {

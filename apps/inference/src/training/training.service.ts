@@ -2,7 +2,7 @@ import { type Config, CONFIG } from '@app/config';
 import { Finetune, type TrainingTask } from '@app/domain';
 import { type InstalledModel, weightsName } from '@app/model-store';
 import { JsonLogger } from '@app/observability';
-import { PictureError, PictureReader } from '@app/pictures';
+import { PictureReader } from '@app/pictures';
 import { crashPoint } from '@app/process';
 import { Tasks, Trainings } from '@app/tasks';
 import { Inject, Injectable } from '@nestjs/common';
@@ -12,7 +12,6 @@ import { ModelResolver } from '../drawing/model-resolver';
 import { ProgressPublisher } from '../drawing/progress-publisher';
 import { StopListener } from '../drawing/stop-listener';
 import { TaskHold } from '../drawing/task-hold';
-import { TaskRefusedError } from '../drawing/task-refused-error';
 import { withRetries } from '../drawing/with-retries';
 import { Engines } from '../engine/engines';
 import { TrainingChild } from './training-child';
@@ -87,11 +86,7 @@ export class TrainingService {
       await this.train({ task, finetune, model, child, plan, signal: hold.signal, progress }, hold);
     } catch (error) {
       await progress.finish();
-      await this.failures.handle(
-        task,
-        error instanceof PictureError ? new TaskRefusedError(error.message) : error,
-        hold,
-      );
+      await this.failures.handle(task, error, hold);
     } finally {
       child.kill();
       leaveMemory();

@@ -1,6 +1,7 @@
 import { Tensor } from 'onnxruntime-node';
 import type { Tensors, ValueFacts } from '../sessions/model-session';
 import type { LatentShape } from '../tensor/planes';
+import { countOf } from '../weights/named-tensor';
 import type { ControlNet } from './control-net';
 import type { UnetRow } from './unet-row';
 
@@ -38,7 +39,7 @@ export class ControlResiduals {
 function sumOf(name: string, rows: readonly UnetRow[], given: ReadonlyMap<ControlNet, Tensors>): Tensor {
   const [some] = given.values();
   const [, ...shape] = some[name].dims;
-  const size = shape.reduce((product, length) => product * length, 1);
+  const size = countOf(shape);
   const sums = new Float32Array(rows.length * size);
   /** How many rows of a ControlNet's results are taken: they come in the order of the call's rows. */
   const taken = new Map<ControlNet, number>();

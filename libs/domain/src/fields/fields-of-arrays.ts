@@ -16,37 +16,31 @@ export function UrlArrayField(options: FieldOptions & { documentedMin: number; m
     minItems: documentedMin,
     maxItems: max,
   };
-  const read = (value: unknown, pointer: string, problems: FieldProblems): unknown => {
-    if (!Array.isArray(value)) problems.add(pointer, undefined, `must be an array of URLs, got ${shown(value)}`);
-    else if (value.length > max)
-      problems.add(pointer, undefined, `must have at most ${max} elements, got ${value.length}`);
-    else
-      value.forEach((element, index) => {
-        const problem = urlProblem(element, maxLength);
-        if (problem !== undefined) problems.add(pointer, index, problem);
-      });
-    return value;
-  };
-  return field(rest, schema, { read });
+  return field(rest, schema, { read: elementsOf('URLs', max, (element) => urlProblem(element, maxLength)) });
 }
 
 /** An array of at most `max` texts of 1 to `maxLength` characters. */
 export function TextArrayField(options: FieldOptions & { max: number; maxLength: number }) {
   const { max, maxLength, ...rest } = options;
   const items = { type: 'string', minLength: 1, maxLength };
-  const read = (value: unknown, pointer: string, problems: FieldProblems): unknown => {
-    if (!Array.isArray(value)) problems.add(pointer, undefined, `must be an array of texts, got ${shown(value)}`);
+  const read = elementsOf('texts', max, (element) => textProblem(element, { maxLength }));
+  return field(rest, { type: 'array', items, maxItems: max }, { read });
+}
+
+/** Reads an array of at most `max` elements, and says what is wrong with each. @param what the elements are */
+const elementsOf =
+  (what: string, max: number, problemOf: (element: unknown) => string | undefined) =>
+  (value: unknown, pointer: string, problems: FieldProblems): unknown => {
+    if (!Array.isArray(value)) problems.add(pointer, undefined, `must be an array of ${what}, got ${shown(value)}`);
     else if (value.length > max)
       problems.add(pointer, undefined, `must have at most ${max} elements, got ${value.length}`);
     else
       value.forEach((element, index) => {
-        const problem = textProblem(element, { maxLength });
+        const problem = problemOf(element);
         if (problem !== undefined) problems.add(pointer, index, problem);
       });
     return value;
   };
-  return field(rest, { type: 'array', items, maxItems: max }, { read });
-}
 
 /** An array of `min` to `max` objects, each checked as `element`. */
 export function ArrayField(options: FieldOptions & { min: number; max: number; element: () => new () => object }) {

@@ -51,3 +51,6 @@ export function picturesIn(inputs: DrawingInputs | null): { url: string; field: 
     ...control.map((each, index) => ({ url: each.image, field: `control[${index}].image` })),
   ];
 }
+
+/** JSON pointer to such a field, below its body. */
+export const pointerToField = (field: string): string => `/${field.replace(/\[(\d+)\]/g, '/$1').replaceAll('.', '/')}`;
