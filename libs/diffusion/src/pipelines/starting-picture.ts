@@ -102,10 +102,16 @@ export function beginningOf(
   // diffusers encodes what the mask leaves in any case, and draws noise for it.
   const masked = sampleLatents(start.masked ?? start.image, generator);
   if (!isInpainting) return { latents, kept: { image: image!, noise, mask: start.mask } };
-  const further = new Float32Array(start.mask.length + masked.length);
-  further.set(start.mask);
-  further.set(masked, start.mask.length);
+  const further = joined(start.mask, masked);
   return { latents, furtherChannels: [further, further] };
+}
+
+/** Channels of one, and behind them those of the other. */
+export function joined(one: Float32Array, other: Float32Array): Float32Array {
+  const both = new Float32Array(one.length + other.length);
+  both.set(one);
+  both.set(other, one.length);
+  return both;
 }
 
 /** Puts what is kept back into latents, with as much noise as the next step expects, or none after the last one. */

@@ -3,7 +3,7 @@ import type { Scheduler } from '../schedulers/scheduler';
 import type { LatentShape, RgbImage } from '../tensor/planes';
 import type { RowControl, UnetRow } from '../unet/unet-row';
 import { type LayerAdapters, noAdapters } from './row-adapters';
-import { keep, type KeptLatents } from './starting-picture';
+import { joined, keep, type KeptLatents } from './starting-picture';
 import type { Mask } from './text-to-image-request';
 
 /** The encoded texts of a request, shared by its pictures. */
@@ -153,13 +153,6 @@ export class Trajectory {
       ({ start, end, scale }) => scale !== 0 && !(stepIndex / totalSteps < start || (stepIndex + 1) / totalSteps > end),
     );
   }
-}
-
-function joined(one: Float32Array, other: Float32Array): Float32Array {
-  const both = new Float32Array(one.length + other.length);
-  both.set(one);
-  both.set(other, one.length);
-  return both;
 }
 
 /** Source: Ho and Salimans, "Classifier-Free Diffusion Guidance" (2022), equation 6 in the form that diffusers uses. */

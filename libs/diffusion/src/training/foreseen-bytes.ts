@@ -2,7 +2,7 @@ import { readModelFolder, scaleOf } from '../families/model-folder';
 import type { Graph, Value } from '../graph/graph';
 import { countOf } from '../weights/named-tensor';
 import { type TrainingSettings, trainingSettings } from './settings';
-import { trainingGraph } from './training-graph';
+import { heldWeightBytes, trainingGraph } from './training-graph';
 
 /** What a training takes, before it is opened. */
 export interface ForeseenBytes {
@@ -26,9 +26,8 @@ export async function foreseenBytes(
   const edge = size / scaleOf(model.tensors.get('vae')!);
   const tokens = model.textEncoders[0].tokens.maxLength;
   const { graph, shapeOf } = trainingGraph(model, others, { batch, height: edge, width: edge, tokens });
-  const weights = [...graph.initializers.values()].filter((one) => 'file' in one);
   return {
-    weights: weights.reduce((sum, { shape }) => sum + 4 * countOf(shape), 0),
+    weights: heldWeightBytes(graph),
     step: bytesOfStep(graph, shapeOf),
   };
 }

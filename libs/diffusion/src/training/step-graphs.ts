@@ -2,10 +2,10 @@ import { Tensor } from 'onnxruntime-node';
 import type { ModelFolder } from '../families/model-folder';
 import { type LoadOptions, ModelSession, type Tensors } from '../sessions/model-session';
 import { placeGraph } from '../sessions/placed-graph';
-import { countOf } from '../weights/named-tensor';
+import { packed } from '../unet/unet-row';
 import { sizeOf, type TrainingRow } from './batch';
 import type { TrainingSettings } from './settings';
-import { names, type TrainedLayer, trainingGraph } from './training-graph';
+import { heldWeightBytes, names, type TrainedLayer, trainedLayersOf, trainingGraph } from './training-graph';
 
 /** What a call of the training graph gives. */
 export interface StepResults {
@@ -40,8 +40,7 @@ export class StepGraphs {
   ) {}
 
   static of(folder: ModelFolder, settings: TrainingSettings, load: LoadOptions, scale: number): StepGraphs {
-    // Which layers are trained does not depend on the size.
-    const { layers } = trainingGraph(folder, { ...settings, form: 'plain' }, { ...tried, batch: 1 });
+    const layers = trainedLayersOf(folder, settings);
     const factors = layers.flatMap(({ path, a, b }) => [
       { name: names.a(path), shape: a },
       { name: names.b(path), shape: b },
@@ -53,13 +52,8 @@ export class StepGraphs {
   async run(rows: readonly TrainingRow[], factors: readonly Float32Array[]): Promise<StepResults> {
     const session = await this.sessionOf(rows[0]);
     const [{ shape }] = rows;
-    const batch = rows.length;
-    const tensor = (of: (row: TrainingRow) => ArrayLike<number>, each: readonly number[]): Tensor => {
-      const size = countOf(each);
-      const values = new Float32Array(batch * size);
-      for (const [i, row] of rows.entries()) values.set(of(row), i * size);
-      return new Tensor('float32', values, [batch, ...each]);
-    };
+    const tensor = (of: (row: TrainingRow) => ArrayLike<number>, each: readonly number[]): Tensor =>
+      packed(rows, of, each);
     const all: Record<string, () => Tensor> = {
       sample: () => tensor(({ sample }) => sample, shape),
       [names.target]: () => tensor(({ target }) => target, shape),
@@ -101,14 +95,12 @@ export class StepGraphs {
     const [, height, width] = row.shape;
     const tokens = this.folder.textEncoders[0].tokens.maxLength;
     const { graph } = trainingGraph(this.folder, this.settings, { batch, height, width, tokens });
-    const weights = [...graph.initializers.values()].filter((one) => 'file' in one);
-    const bytes = weights.reduce((sum, { shape }) => sum + 4 * countOf(shape), 0);
     const placed = placeGraph(graph, this.folder.files.get('unet')!);
-    const session = await ModelSession.open(placed, { ...this.load, sparesMemory: bytes > mostPackedBytes });
+    const session = await ModelSession.open(placed, {
+      ...this.load,
+      sparesMemory: heldWeightBytes(graph) > mostPackedBytes,
+    });
     this.sessions.set(size, session);
     return session;
   }
 }
-
-/** Any size at all. */
-const tried = { height: 64, width: 64, tokens: 77 };

@@ -55,9 +55,41 @@ const trainedLayers: Readonly<Record<TrainingSettings['layers'], RegExp>> = {
  */
 export function trainingGraph(
   folder: Pick<ModelFolder, 'tensors' | 'unet'>,
-  { rank, layers, form }: Pick<TrainingSettings, 'rank' | 'layers' | 'form'>,
-  { batch, height, width, tokens }: StepSizes,
+  settings: Pick<TrainingSettings, 'rank' | 'layers' | 'form'>,
+  sizes: StepSizes,
 ): TrainingGraph {
+  const { graph, predicted, trained } = sizedUnet(folder, settings, sizes);
+  const { loss, seed } = withLoss(graph, predicted);
+  const leaves = trained.flatMap(({ path }) => [names.a(path), names.b(path)]);
+  const partOf = settings.form === 'recomputed' ? partsOf(graph.graph.nodes) : undefined;
+  const gradients = differentiate(graph, new Map([[names.prediction, seed]]), leaves, partOf);
+  graph.graph.outputs.push({ name: names.prediction, type: 'float32', shape: graph.shape(names.prediction) });
+  // With those of the last layers at the end, each gradient is computed as soon as it can be, and what it needs is freed.
+  for (const leaf of leaves) graph.output(names.gradientOf(leaf), gradients.get(leaf)!);
+  graph.output(names.loss, loss);
+  return { graph: graph.finish(), layers: trained, shapeOf: (value) => graph.shape(value) };
+}
+
+/** The layers that are trained, which do not depend on the size of a step. */
+export function trainedLayersOf(
+  folder: Pick<ModelFolder, 'tensors' | 'unet'>,
+  settings: Pick<TrainingSettings, 'rank' | 'layers'>,
+): readonly TrainedLayer[] {
+  return sizedUnet(folder, settings, { batch: 1, height: 64, width: 64, tokens: 77 }).trained;
+}
+
+/** Bytes of a graph's weights as they are held: those in half precision are widened. */
+export function heldWeightBytes({ initializers }: Pick<Graph, 'initializers'>): number {
+  const weights = [...initializers.values()].filter((one) => 'file' in one);
+  return weights.reduce((sum, { shape }) => sum + 4 * countOf(shape), 0);
+}
+
+/** The U-Net with its adapters for steps of these sizes, and the layers that have one. */
+function sizedUnet(
+  folder: Pick<ModelFolder, 'tensors' | 'unet'>,
+  { rank, layers }: Pick<TrainingSettings, 'rank' | 'layers'>,
+  { batch, height, width, tokens }: StepSizes,
+): { graph: SizedGraph; predicted: Value; trained: TrainedLayer[] } {
   const isAdapted = (path: string): boolean => trainedLayers[layers].test(path);
   const { graph: source } = unet2DConditionModel({ tensors: folder.tensors.get('unet')!, isAdapted }, folder.unet);
   const sizes: Readonly<Record<string, number>> = { batch, height, width, tokens, adapters: 1 };
@@ -70,15 +102,7 @@ export function trainingGraph(
     const [a, b] = [name, names.b(path)].map((input) => graph.shape(input).slice(1));
     return [{ path, a, b }];
   });
-  const { loss, seed } = withLoss(graph, source.outputs[0].name);
-  const leaves = trained.flatMap(({ path }) => [names.a(path), names.b(path)]);
-  const partOf = form === 'recomputed' ? partsOf(graph.graph.nodes) : undefined;
-  const gradients = differentiate(graph, new Map([[names.prediction, seed]]), leaves, partOf);
-  graph.graph.outputs.push({ name: names.prediction, type: 'float32', shape: graph.shape(names.prediction) });
-  // With those of the last layers at the end, each gradient is computed as soon as it can be, and what it needs is freed.
-  for (const leaf of leaves) graph.output(names.gradientOf(leaf), gradients.get(leaf)!);
-  graph.output(names.loss, loss);
-  return { graph: graph.finish(), layers: trained, shapeOf: (value) => graph.shape(value) };
+  return { graph, predicted: source.outputs[0].name, trained };
 }
 
 /** The loss of each row, and the gradient of their weighted mean with respect to the prediction. */

@@ -20,10 +20,16 @@ const trialEdge = 8;
 
 /** A loaded ControlNet: it gives what a U-Net adds to its way down. It may guide every model that it fits. */
 export class ControlNet {
+  /** Pixels of its maps' edge for one of the latents' edge. */
+  readonly scaleFactor: number;
+
   private constructor(
     private readonly folder: ControlFolder,
     private readonly session: GraphSession,
-  ) {}
+  ) {
+    const blocks = [...folder.tensors.keys()].filter((name) => /_cond_embedding\.blocks\.\d+\.weight$/.test(name));
+    this.scaleFactor = 2 ** (blocks.length / 2);
+  }
 
   /**
    * @param model one that it is to guide: what neither a shape nor a `config.json` tells is as in that
@@ -73,12 +79,6 @@ export class ControlNet {
 
   get spent(): GraphSession['spent'] {
     return this.session.spent;
-  }
-
-  /** Pixels of its maps' edge for one of the latents' edge. */
-  get scaleFactor(): number {
-    const blocks = [...this.folder.tensors.keys()].filter((name) => /_cond_embedding\.blocks\.\d+\.weight$/.test(name));
-    return 2 ** (blocks.length / 2);
   }
 
   /** Why it cannot guide a model, in one sentence; undefined if it can. */
