@@ -1,10 +1,9 @@
-import { pipeline } from 'node:stream/promises';
 import { NotFoundError } from '@app/domain';
 import { Controller, Get, Param, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { Public } from '../http/caller.decorator';
-import { namesEtag } from '../http/response-headers';
+import { sendStored } from '../http/send-stored';
 import { ImagesService, type StoredImage } from './images.service';
 import { PictureReaders } from './picture-readers';
 
@@ -38,20 +37,6 @@ export class ImagesController {
       'Cross-Origin-Resource-Policy': 'cross-origin',
       'X-Content-Type-Options': 'nosniff',
     });
-    const { req: request } = response;
-    if (namesEtag(request.headers['if-none-match'], etag)) {
-      stream.destroy();
-      response.removeHeader('Content-Length');
-      response.status(304).end();
-      return;
-    }
-    if (request.method === 'HEAD' || response.closed) {
-      stream.destroy();
-      response.end();
-      return;
-    }
-    this.readers.add(ownerId, stream, () => response.destroy());
-    // A client that disconnects is not an error; the headers are already sent, so no error response is possible either.
-    await pipeline(stream, response).catch(() => response.destroy());
+    await sendStored(response, { ownerId, stream, etag }, this.readers);
   }
 }

@@ -1,5 +1,4 @@
 import type { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import {
   type CallHandler,
   type ExecutionContext,
@@ -10,8 +9,8 @@ import {
 import type { Response } from 'express';
 import { concatMap, type Observable } from 'rxjs';
 import { callerOf } from '../http/caller.decorator';
-import { namesEtag } from '../http/response-headers';
 import { PictureReaders } from '../files/picture-readers';
+import { sendStored } from '../http/send-stored';
 
 /** A file of a record, ready to send. */
 export interface StoredFile {
@@ -47,16 +46,6 @@ class FileInterceptor implements NestInterceptor {
       'Cache-Control': 'private, no-cache',
       ETag: etag,
     });
-    const { req: request } = response;
-    const isKnown = namesEtag(request.headers['if-none-match'], etag);
-    if (isKnown || request.method === 'HEAD' || response.closed) {
-      stream.destroy();
-      if (isKnown) response.removeHeader('Content-Length');
-      response.status(isKnown ? 304 : 200).end();
-      return;
-    }
-    this.readers.add(ownerId, stream, () => response.destroy());
-    // A client that disconnects is not an error; the headers are already sent, so no error response is possible either.
-    await pipeline(stream, response).catch(() => response.destroy());
+    await sendStored(response, { ownerId, stream, etag }, this.readers);
   }
 }
