@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import sharp from 'sharp';
 import type { TestKey } from '../support/api';
-import { describeInBrowser, dropFile, faults, TestBrowser } from '../support/browser';
+import { describeInBrowser, dropFile, faults, TestBrowser, tooWide } from '../support/browser';
 import { ofSuite } from '../support/of-suite';
 import { startTestService } from '../support/service';
 import { until } from '../support/until';
@@ -181,6 +181,30 @@ describeInBrowser('The form of the page', () => {
     await page.getByRole('button', { name: 'Done' }).click();
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     expect((await maskOf(await sent(page, 'a blue star'))).at(0.75, 0.2)).toBeGreaterThan(240);
+  });
+
+  it('is painted on by a finger, on a phone', async () => {
+    const context = await browser.context({ hasTouch: true, isMobile: true, viewport: { width: 360, height: 740 } });
+    const page = await browser.signedIn(key.token, context);
+    await startWithPhoto(page);
+    await page.getByRole('button', { name: 'Repaint a part' }).tap();
+    const { x, y, width, height } = (await page.locator('.mask-canvas').boundingBox())!;
+    const devtools = await context.newCDPSession(page);
+    const touch = (type: 'touchStart' | 'touchMove' | 'touchEnd', ...points: (readonly [number, number])[]) =>
+      devtools.send('Input.dispatchTouchEvent', {
+        type,
+        touchPoints: points.map(([left, top]) => ({ x: x + left * width, y: y + top * height })),
+      });
+    await touch('touchStart', [0.5, 0.2]);
+    for (const top of [0.4, 0.6, 0.8]) await touch('touchMove', [0.5, top]);
+    await touch('touchEnd');
+    expect(await tooWide(page)).toEqual([]);
+    const tools = (await page.locator('.mask-tools').boundingBox())!;
+    expect(tools.y).toBeGreaterThanOrEqual(y + height);
+    await page.getByRole('button', { name: 'Done' }).tap();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    const mask = await maskOf(await sent(page, 'a red star'));
+    expect([mask.at(0.5, 0.3), mask.at(0.5, 0.7), mask.at(0.1, 0.5)]).toEqual([255, 255, 0]);
   });
 
   it('repaints a rectangle of a picture of the gallery by the keyboard alone', async () => {

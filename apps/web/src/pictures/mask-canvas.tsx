@@ -50,6 +50,8 @@ export function MaskCanvas({ canvas, whole, shapes, feather, brush, isErasing, o
       style={{ filter: `blur(${(featherOf(feather, size) * shownWidth) / size.width}px)` }}
       role="img"
       aria-label={shapes.length === 0 ? 'Nothing is painted yet' : 'What is repainted'}
+      // Otherwise a stroke that ends quickly is a fling to the browser, which then swallows the next tap.
+      onTouchStart={(event) => event.preventDefault()}
       onPointerDown={start}
       onPointerMove={move}
       onPointerUp={end}
