@@ -1,7 +1,7 @@
 import { cpSync, mkdtempSync, rmSync, truncateSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Drawing, Engine, type EngineOptions } from '../../apps/inference/src/engine/engine';
+import { type Drawing, Engine, type EngineOptions } from '../../apps/inference/src/engines/engine';
 import { DrawingAbortedError, DrawingRefusedError } from '../../apps/inference/src/engine/engine-errors';
 import type {
   DrawingProgress,

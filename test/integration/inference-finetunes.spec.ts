@@ -1,7 +1,7 @@
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Drawing, Engine } from '../../apps/inference/src/engine/engine';
+import { type Drawing, Engine } from '../../apps/inference/src/engines/engine';
 import { DrawingAbortedError, DrawingRefusedError } from '../../apps/inference/src/engine/engine-errors';
 import type { FinetuneWeights, RgbPicture } from '../../apps/inference/src/engine/engine-protocol';
 import { unpackFamily } from '../support/families';

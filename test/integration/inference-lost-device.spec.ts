@@ -1,4 +1,4 @@
-import { Engine, type EngineOptions } from '../../apps/inference/src/engine/engine';
+import { Engine, type EngineOptions } from '../../apps/inference/src/engines/engine';
 import { DrawingAbortedError, EngineBrokenError, EngineLostError } from '../../apps/inference/src/engine/engine-errors';
 import type { DrawRequest } from '../../apps/inference/src/engine/engine-protocol';
 import { faultyThread } from '../support/inference';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { type ModelFacts, ModelSession, OutOfMemoryError } from '@app/diffusion';
-import { type Drawing, Engine } from '../../apps/inference/src/engine/engine';
+import { type Drawing, Engine } from '../../apps/inference/src/engines/engine';
 import { EngineBrokenError } from '../../apps/inference/src/engine/engine-errors';
 import { EngineLoop } from '../../apps/inference/src/engine/engine-loop';
 import type { DrawRequest, EngineStep, DrawnModel } from '../../apps/inference/src/engine/engine-protocol';

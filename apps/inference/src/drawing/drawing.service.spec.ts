@@ -3,7 +3,7 @@ import type { Tasks, Served, Settlement } from '@app/tasks';
 import { JsonLogger, Metrics } from '@app/observability';
 import type { ImageStorage } from '@app/storage';
 import type { DataSource } from 'typeorm';
-import type { Drawing, Engine } from '../engine/engine';
+import type { Drawing, Engine } from '../engines/engine';
 import { DrawingAbortedError } from '../engine/engine-errors';
 import { InferenceMetrics } from '../metrics/inference-metrics';
 import { PictureStore } from '../pictures/picture-store';

@@ -5,7 +5,7 @@ import { crashPoint } from '@app/process';
 import { Inject, Injectable } from '@nestjs/common';
 import { DrawingAbortedError } from '../engine/engine-errors';
 import type { DrawnModel, DrawRequest } from '../engine/engine-protocol';
-import type { Engine } from '../engine/engine';
+import type { Engine } from '../engines/engine';
 import { InferenceMetrics } from '../metrics/inference-metrics';
 import { PictureStore } from '../pictures/picture-store';
 import { FailureService } from './failure.service';

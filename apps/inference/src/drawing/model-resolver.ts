@@ -6,7 +6,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { DataSource, In } from 'typeorm';
 import type { FinetuneWeights, DrawnModel } from '../engine/engine-protocol';
 import { DrawingAbortedError, EngineBrokenError, ModelBrokenError } from '../engine/engine-errors';
-import { Engines } from '../engine/engines';
+import { Engines } from '../engines/engines';
 import { BrokenModels } from './broken-models';
 import { TaskRefusedError } from './task-refused-error';
 import { keyOf, servedByOf } from './weights-names';

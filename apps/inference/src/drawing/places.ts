@@ -1,9 +1,9 @@
 import type { Device } from '@app/diffusion';
 import { KeyCounts, removeFrom } from '@app/process';
 import { Inject, Injectable } from '@nestjs/common';
-import type { Engine } from '../engine/engine';
+import type { Engine } from '../engines/engine';
 import { DrawingAbortedError } from '../engine/engine-errors';
-import { Engines } from '../engine/engines';
+import { Engines } from '../engines/engines';
 
 /** How many times as many tasks as there are places free an owner may have. */
 const perFreePlace = 2;

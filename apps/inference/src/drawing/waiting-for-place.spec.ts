@@ -1,4 +1,4 @@
-import type { Engine } from '../engine/engine';
+import type { Engine } from '../engines/engine';
 import { DrawingAbortedError } from '../engine/engine-errors';
 import { type Loan, Places } from './places';
 import { WaitingForPlace } from './waiting-for-place';

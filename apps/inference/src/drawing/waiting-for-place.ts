@@ -1,5 +1,5 @@
 import { KeyCounts, removeFrom } from '@app/process';
-import type { Engine } from '../engine/engine';
+import type { Engine } from '../engines/engine';
 import { DrawingAbortedError } from '../engine/engine-errors';
 import type { Loan, Places } from './places';
 

@@ -16,9 +16,9 @@ import type { DrawnModel, FinetuneWeights } from './engine-protocol';
 
 /** Bytes that all adapters may take together. */
 const keptBytes = 256 * 2 ** 20;
-/** Bytes that an adapter counts for at least: one that changes weights leaves them in its file, and is kept as well. */
+/** Bytes that an adapter counts for at least: one that changes weights has them in its file, and little in memory. */
 const leastBytes = 2 ** 20;
-/** A file that is as old is what a crash has left behind. */
+/** Age of a file of changed weights that a crash has left behind. */
 const leftAfterMs = 24 * 3_600_000;
 
 /** An adapter as its file was read. */
@@ -27,7 +27,7 @@ interface ReadAdapter {
   loaded: LoadedAdapter;
 }
 
-/** A model with adapters: what is drawn with. */
+/** A model with its adapters, as a task is drawn with them. */
 export interface AdaptedModel {
   /** Equal for tasks that one loaded model draws. */
   key: string;
@@ -37,9 +37,10 @@ export interface AdaptedModel {
 }
 
 /**
- * The adapters that a device draws with, as their files were read: of low rank, they are inputs of a model. The least
- * recently used are forgotten when all together exceed a number of bytes. What is not of low rank changes weights: such
- * a model is loaded as one of its own, with a file of these weights, which exists until then.
+ * The adapters that a device draws with. One of low rank is an input of its model, so a loaded model serves any number
+ * of Fine-Tunes; the least recently used adapters are forgotten when all together take too many bytes. One that is not
+ * of low rank changes weights: with it the model is loaded as another one, from a file of these weights that exists
+ * until then.
  */
 export class Adapters {
   /** In order of use; by the model's key and the file's hash. */

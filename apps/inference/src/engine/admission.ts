@@ -20,7 +20,7 @@ import { bytesPerRow, type CallBytes, decodeBytes, encodeBytes, pictureBytes, we
 import type { LoadedModel, Models } from './models';
 import type { Turns } from './turns';
 
-/** Models whose description is kept: more than are drawn with in turn. */
+/** Model folders of which what was read is kept: more than are drawn with in turn. */
 const keptFolders = 8;
 
 /** The model and adapters that a task is drawn with, and the memory that it needs. */
@@ -33,10 +33,10 @@ interface Ready extends AdaptedModel {
   calls: CallBytes;
 }
 
-/** A task that has not begun. */
+/** A task that waits to begin. */
 interface Waiting {
   task: Task;
-  /** The drawing itself, if it began before and ran out of memory beside others. */
+  /** The drawing that it was before it ran out of memory beside others. */
   previous?: DrawingInProgress;
   reading?: Promise<void>;
   /** Once its files are read. */
@@ -53,7 +53,7 @@ export interface ThreadOptions {
 /** The next try after a failure: as it was, with nothing drawn beside it, or none. */
 export type NextTry = 'again' | 'alone' | 'end';
 
-/** The engine, as far as admission has to know it, and news for it. */
+/** The parts of the engine that admission works with, and its calls back to the loop. */
 export interface AdmissionHost {
   models: Models;
   turns: Turns;
@@ -171,8 +171,9 @@ export class Admission {
   }
 
   /**
-   * Whether its model would be loaded now, and drawings of others end before that would: both times are counted from
-   * what their owner has had, so nobody who keeps coming has it wait for longer than it takes itself.
+   * Whether a task that has room lets drawings of others end before its model is loaded, which would hold them up. It
+   * compares what each owner will have had: the other at the end of its drawing, this one at the end of the loading.
+   * So others who keep coming delay it by no more than the time of its own loading.
    */
   private goesLater({ task, previous }: Waiting, { key }: Ready): boolean {
     const { models, turns, times, drawings } = this.host;

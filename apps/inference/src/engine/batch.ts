@@ -4,16 +4,17 @@ import type { Turns } from './turns';
 /** Pictures of some drawings, which one call of the U-Net moves on by a step. */
 export type Batch = readonly { drawing: DrawingInProgress; pictures: readonly Picture[] }[];
 
-/** An owner waits once it is ahead of another by this multiple of what the other's shortest drawing still needs. */
+/** How much more time than another an owner may have had: this multiple of what the other's shortest drawing needs. */
 const leadFactor = 2;
-/** A drawing that has waited for this multiple of what it takes in all goes before all that began later. */
+/** A drawing that has waited for this multiple of its own whole time goes before those that have less left to do. */
 const patience = 10;
-/** A drawing with more rows left than this multiple of the first one's whole work would only slow that down. */
+/** A drawing with more rows left than this multiple of all rows of the first one would only slow that down. */
 const shortFactor = 1.5;
 
 /**
- * The drawings or tasks whose owner is not too far ahead of another: at least one, if there is any. A drawing so waits
- * for another owner for a multiple of its own time at most, and a long one is mostly done before the next one begins.
+ * The drawings or tasks whose owner's turn it is. An owner who has had much more of the device than another is left out
+ * until the other has caught up, so a short drawing waits for a long one of another owner for a multiple of its own
+ * time at most. Those who have had about as much go on side by side. Somebody is always left.
  */
 export function notAhead<C extends { owner: string; msLeft: number }>(all: readonly C[], had: Pick<Turns, 'of'>): C[] {
   const shortest = new Map<string, number>();
@@ -24,11 +25,15 @@ export function notAhead<C extends { owner: string; msLeft: number }>(all: reado
   return all.filter(({ owner }) => !ahead.has(owner));
 }
 
-/** The drawings whose owner's turn it is: first what has waited for too long, then what has least left to do. */
+/**
+ * The drawings whose owner's turn it is, in their order: one whose call failed beside others is tried first, then comes
+ * what has waited for too long, then what has least left to do.
+ */
 export function inTurn(drawings: readonly DrawingInProgress[], had: Pick<Turns, 'of'>): DrawingInProgress[] {
   const all = drawings.map((drawing) => {
     const { owner, isSuspect, msLeft, waitedMs, computeMs } = drawing;
     const hasWaited = waitedMs > patience * (computeMs + msLeft);
+    // Equal places stay in the order in which the drawings began.
     return { drawing, owner, msLeft, place: isSuspect ? -1 : hasWaited ? 0 : msLeft };
   });
   return notAhead(all, had)
@@ -37,7 +42,9 @@ export function inTurn(drawings: readonly DrawingInProgress[], had: Pick<Turns, 
 }
 
 /**
- * The first drawing's pictures, and those of all others that may share its call, up to a number of rows.
+ * The first drawing's pictures, and those of all others that may share its call, up to a number of rows. Adapters are
+ * inputs of the U-Net with values for each row of a call, so pictures of different Fine-Tunes share one wherever their
+ * adapters have the same ranks, and pictures of the model alone go with any.
  * @param ordered drawings with pictures to denoise, as `inTurn` puts them
  * @param mostRows of a call with the first one's pictures; one picture is taken in any case
  */

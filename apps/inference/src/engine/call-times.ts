@@ -2,12 +2,12 @@ import { LruMap } from '@app/process';
 
 /** Kinds of calls that are remembered: callers choose sizes and lengths of text, so there is no end of them. */
 const keptKinds = 100;
-/** Of each number of rows the shortest of the last calls counts: other work of the machine only makes them longer. */
+/** Calls of which the shortest counts, for each number of rows: other work of the machine only makes them longer. */
 const keptTimes = 5;
 const neededTimes = 3;
 /** After so many calls of other sizes a size is measured anew, so that a bad measurement does not stick. */
 const keptCalls = 300;
-/** Fewer rows are taken if they cost at most this share more each. */
+/** A row that is dearer by no more than this share counts as equally cheap. */
 const tolerance = 0.05;
 /** The most rows of a call in any case, on the processor and on a GPU. */
 const most = { cpu: 16, gpu: 64 };
@@ -56,8 +56,8 @@ export class CallTimes {
   }
 
   /**
-   * The fewest rows of a call with which a row is about as cheap as with any number that was measured. Twice as many are
-   * tried until that has not helped twice.
+   * Rows that a call is to have at most: the fewest with which a row is about as cheap as with any number. One picture's
+   * rows are measured first, then twice as many each time, until two such steps have made no row cheaper.
    * @param ofPicture rows of one picture
    */
   mostRows(kind: string, ofPicture: number): number {

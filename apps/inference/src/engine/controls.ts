@@ -16,7 +16,7 @@ import { bytesPerRow, controlBytes } from './memory';
 import type { LoadedControl, Models } from './models';
 import type { Task } from './drawing';
 
-/** ControlNets whose description is kept. */
+/** ControlNets of which what was read is kept. */
 const keptFolders = 16;
 
 /** A ControlNet as its files were read. */
@@ -64,7 +64,7 @@ export class Controls {
     const loaded: LoadedControl[] = [];
     this.keysInUse = [key, ...controls.map(({ model }) => model.key)];
     try {
-      for (const control of controls) loaded.push(await this.one(control, folder));
+      for (const control of controls) loaded.push(await this.loadOne(control, folder));
       const unet = bytesPerRow(modelWidths(folder), task.request, providerOf(this.options.device));
       for (const each of loaded) await this.models.reserve(each, { unet });
       return loaded;
@@ -73,7 +73,7 @@ export class Controls {
     }
   }
 
-  private async one({ model, folder }: ReadControl, guided: ModelFolder): Promise<LoadedControl> {
+  private async loadOne({ model, folder }: ReadControl, guided: ModelFolder): Promise<LoadedControl> {
     const known = this.models.get<LoadedControl>(model.key);
     const problem = known?.pipeline.problemFor(guided);
     if (problem !== undefined) throw new RequestError(problem);

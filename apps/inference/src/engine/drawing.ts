@@ -11,7 +11,7 @@ import type { DrawingProgress, DrawRequest, DrawTask } from './engine-protocol';
 import { adapterBytes, bytesPerRow } from './memory';
 import type { Loaded, LoadedModel } from './models';
 
-/** A task as the service asks for it, and how it is tried. */
+/** Pictures that the service asks for, and how they are tried. It becomes a drawing when its texts are encoded. */
 export interface Task extends DrawTask {
   /** Whether nothing may be drawn beside it: beside others it ran out of memory. */
   alone?: boolean;
@@ -34,9 +34,9 @@ export interface Picture {
 /** A task that has begun: its pictures on their way, and what it has had of the device. */
 export class DrawingInProgress {
   readonly pictures: readonly Picture[];
-  /** Of pictures that may share a call: one model, one size, one length of text. */
+  /** Equal for pictures that may share a call: of one model, one size and one length of text. */
   readonly kind: string;
-  /** The ranks of its adapters, which a call has in common; without adapters it goes with those of any. */
+  /** The ranks of its adapters: all adapters of a call have the same. Empty without adapters, which goes with any. */
   readonly ranks: string;
   /** Bytes that a row of its calls takes. */
   readonly rowBytes: number;
@@ -44,7 +44,7 @@ export class DrawingInProgress {
   isSuspect = false;
   /** Milliseconds of the device; of a call that it shared, its rows' part. */
   computeMs: number;
-  /** How many of its first pictures are handed on, and were when it was drawn before. */
+  /** How many of its first pictures are handed on now, and were before it began anew. */
   private handedOn = 0;
   private readonly handedOnBefore: number;
   private readonly begunAt: number;
@@ -148,6 +148,11 @@ export class DrawingInProgress {
     while (this.pictures[this.handedOn]?.finished) this.handedOn++;
     return this.pictures.slice(first, this.handedOn);
   }
+}
+
+/** Rows that pictures have in a call of the U-Net. */
+export function rowsOf(pictures: readonly Pick<Picture, 'rows'>[]): number {
+  return sum(pictures, ({ rows }) => rows);
 }
 
 /** Whether its caller no longer wants it. */

@@ -11,7 +11,7 @@ import { removeFrom } from '@app/process';
 import { Admission, type NextTry, type ThreadOptions } from './admission';
 import { type Batch, batchOf, inTurn } from './batch';
 import { CallTimes } from './call-times';
-import { type DrawingInProgress, isCanceled, type Picture, type Task } from './drawing';
+import { type DrawingInProgress, isCanceled, type Picture, rowsOf, type Task } from './drawing';
 import { failureOf } from './engine-errors';
 import type { EngineMessage } from './engine-protocol';
 import { Enlarging } from './enlarging';
@@ -23,11 +23,12 @@ import { Turns } from './turns';
 const watchMs = 100;
 
 /**
- * Draws the tasks of a device side by side. Each round of its loop lets commands in, begins what has room, and does one
- * piece of work for the drawing that goes first: a call of the U-Net with every picture that may share it, decoding a
- * picture, or enlarging a tile of one. Between two rounds nothing is under way, so a cancel waits for one piece.
- * Memory that runs out in a call halves its rows, down to one picture; in any other piece, or then, the models that
- * nothing is drawn with are released; then the drawing begins anew with nothing beside it; only then does it fail.
+ * Draws the tasks of a device side by side. Each round of its loop lets commands in, begins the tasks that have room
+ * (`Admission`), and does one piece of work for the drawing that goes first (`inTurn`): a call of the U-Net with every
+ * picture that may share it (`batchOf`), decoding a picture, or enlarging a tile. Between two rounds nothing is under
+ * way, so a cancel waits for one piece. When memory runs out in a call, it is made again with half of its rows, down to
+ * one picture. If it runs out even so, or in another piece, the first remedy that is left is tried: to release the
+ * models that nothing is drawn with; to begin the drawing anew with nothing beside it; to let it fail.
  */
 export class EngineLoop {
   private readonly drawings: DrawingInProgress[] = [];
@@ -80,7 +81,7 @@ export class EngineLoop {
       await setImmediate();
       this.endCanceled();
       await this.admission.admit(this.drawings.length > 0 ? this.pieceMs : watchMs);
-      if (this.drawings.length > 0) await this.goOn(inTurn(this.drawings, this.turns));
+      if (this.drawings.length > 0) await this.doNextPiece(inTurn(this.drawings, this.turns));
     }
   }
 
@@ -91,7 +92,7 @@ export class EngineLoop {
   }
 
   /** Does the next piece of work of the first of these. */
-  private async goOn(ordered: readonly DrawingInProgress[]): Promise<void> {
+  private async doNextPiece(ordered: readonly DrawingInProgress[]): Promise<void> {
     const [first] = ordered;
     this.turns.begin(first.owner);
     if (first.toDecode) return this.decode(first, first.toDecode);
@@ -100,7 +101,7 @@ export class EngineLoop {
     await this.step(batchOf(denoising, this.mostRows(first, denoising)));
   }
 
-  /** Rows of the next call with the first of these: what memory allows, and what makes a row cheaper. */
+  /** Rows that the next call may have: as many as fit into memory, and no more than make a row cheaper. */
   private mostRows(first: DrawingInProgress, drawings: readonly DrawingInProgress[]): number {
     const { model, task, kind, pictures } = first;
     const rowBytes = Math.max(...drawings.filter((each) => each.kind === kind).map((each) => each.rowBytes));
@@ -115,7 +116,7 @@ export class EngineLoop {
     const pictures = batch.flatMap((part) => part.pictures);
     const [rows, unet] = [rowsOf(pictures), first.model.pipeline];
     const rowsOfCall = unet.rowsOfCall(rows);
-    const { ms, error } = await this.piece(batch, async () => {
+    const { ms, error } = await this.doPiece(batch, async () => {
       const bytes = rowsOfCall * Math.max(...batch.map(({ drawing }) => drawing.rowBytes));
       await this.models.reserve(first.model, { unet: bytes });
       for (const control of first.controls) await this.models.reserve(control, { unet: bytes / 2 });
@@ -126,12 +127,12 @@ export class EngineLoop {
     this.times.noteCall(first.kind, rowsOfCall, ms);
     this.report({ type: 'stepped', drawings: batch.length, pictures: pictures.length, rows, stepMs: ms });
     for (const { drawing } of batch) drawing.isSuspect = false;
-    this.tell(batch.map(({ drawing }) => drawing));
+    this.reportProgress(batch.map(({ drawing }) => drawing));
   }
 
   private async decode(drawing: DrawingInProgress, picture: Picture): Promise<void> {
     const { model, task, kind } = drawing;
-    const { ms, error } = await this.piece([{ drawing, pictures: [picture] }], async () => {
+    const { ms, error } = await this.doPiece([{ drawing, pictures: [picture] }], async () => {
       await this.models.reserve(model, { vaeDecoder: decodeBytes(model.pipeline.facts.widths, task.request) });
       picture.image = await model.pipeline.decode(picture.trajectory);
     });
@@ -144,13 +145,13 @@ export class EngineLoop {
   /** Enlarges a tile. One picture is enlarged at a time, whosever turn it is, because each takes much memory. */
   private async enlarge(next: DrawingInProgress): Promise<void> {
     const { drawing, picture } = this.enlarging.begin(next);
-    const { error } = await this.piece([{ drawing, pictures: [picture] }], () => this.enlarging.goOn());
+    const { error } = await this.doPiece([{ drawing, pictures: [picture] }], () => this.enlarging.goOn());
     if (error !== undefined) return this.pieceFailed(drawing, error);
     this.handOn(drawing);
   }
 
-  /** Does a piece of work of some drawings, for which their owners are charged by rows, also if it fails. */
-  private async piece(batch: Batch, work: () => Promise<void>): Promise<{ ms: number; error: unknown }> {
+  /** Does a piece of work for some drawings, and charges each owner its rows' part of the time, even if it fails. */
+  private async doPiece(batch: Batch, work: () => Promise<void>): Promise<{ ms: number; error: unknown }> {
     const startedAt = performance.now();
     const error: unknown = await work().catch(asOutOfMemory);
     const ms = (this.pieceMs = performance.now() - startedAt);
@@ -165,7 +166,8 @@ export class EngineLoop {
 
   /**
    * A call that ran out of memory is made again with half of its rows. One that failed otherwise is made again by each
-   * of its drawings alone, to find the one at fault. What is left in the middle of a step is drawn anew.
+   * of its drawings alone, to find the one at fault. A drawing whose pictures the failure left in the middle of a step
+   * begins anew.
    */
   private async stepFailed(batch: Batch, error: unknown, halve: () => boolean): Promise<void> {
     const spoilt = batch.filter(({ drawing }) => drawing.pictures.some(({ trajectory }) => trajectory.isSpoilt));
@@ -184,7 +186,7 @@ export class EngineLoop {
     else if (next === 'end') this.end(drawing, error);
   }
 
-  /** The next try of what failed: for want of memory without idle models, then with nothing drawn beside it. */
+  /** The remedy that is left when a piece of work failed: none if it was not for want of memory. */
   private async nextTry(error: unknown, { alone }: Task, hasOthers: boolean, key?: string): Promise<NextTry> {
     if (!(asOutOfMemory(error) instanceof OutOfMemoryError)) return 'end';
     if (await this.models.releaseIdle(key)) return 'again';
@@ -209,8 +211,8 @@ export class EngineLoop {
     this.report({ type: 'done', id, computeMs: drawing.computeMs });
   }
 
-  /** Tells how far these are, with at most one preview: of the drawing that has waited longest for one. */
-  private tell(drawings: readonly DrawingInProgress[]): void {
+  /** Reports how far these are, with at most one preview: of the drawing that has waited longest for one. */
+  private reportProgress(drawings: readonly DrawingInProgress[]): void {
     const now = performance.now();
     const dueAt = (drawing: DrawingInProgress): number => drawing.previewDueAt(now) ?? Infinity;
     const [due] = drawings.toSorted((a, b) => dueAt(a) - dueAt(b));
@@ -246,5 +248,3 @@ export class EngineLoop {
     return new Set([...drawn, ...this.admission.keysInUse, ...(upscaler ? [upscaler] : [])]);
   }
 }
-
-const rowsOf = (pictures: readonly Picture[]): number => pictures.reduce((sum, { rows }) => sum + rows, 0);

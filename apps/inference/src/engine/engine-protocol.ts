@@ -30,7 +30,7 @@ export interface UpscalerSource {
   maxLongEdge: number;
 }
 
-/** Pictures to draw: image i has the seed `seed + i`, modulo 2^32. */
+/** Pictures to draw: picture i has the seed `seed + i`, modulo 2^32. */
 export interface DrawRequest {
   prompt: string;
   negativePrompt: string | null;
@@ -92,7 +92,7 @@ export interface DrawTask {
   cancel: SharedArrayBuffer;
 }
 
-/** Commands of the service's thread to an engine thread. Any number may be drawn at once. */
+/** Commands of the service's thread to an engine's thread. Any number of tasks may be there at once. */
 export type EngineCommand =
   | ({ type: 'draw' } & DrawTask)
   /** To leave so many bytes of its memory to a process that trains; each time instead of those before. */

@@ -4,7 +4,10 @@ import { chooseDevice, defaultMemoryBytes, DeviceUnavailableError } from '../dev
 import { EngineLoop } from './engine-loop';
 import type { EngineCommand, EngineMessage, EngineSettings } from './engine-protocol';
 
-/** Entry of an engine thread: owns every session of one device and draws what it is told to, side by side. */
+/**
+ * Entry of an engine's thread, which owns every session of one device. `EngineLoop` is how it draws, and
+ * `engine-protocol.ts` what it and the service say to each other.
+ */
 async function main(port: NonNullable<typeof parentPort>, settings: EngineSettings): Promise<void> {
   const report = (message: EngineMessage): void => {
     // The pixels are transferred, not copied.

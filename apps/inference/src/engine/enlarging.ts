@@ -7,7 +7,7 @@ import type { EngineMessage, UpscalerSource } from './engine-protocol';
 import { sessionBytes, tileBytes } from './memory';
 import type { LoadedUpscaler, Models } from './models';
 
-/** A picture that is being enlarged. */
+/** A picture that is being enlarged, and the milliseconds that it has taken. */
 interface Enlarged {
   drawing: DrawingInProgress;
   picture: Picture;

@@ -16,7 +16,7 @@ interface Size {
   height: number;
 }
 
-/** Bytes that calls of a model's sessions take, which keep them until they end. */
+/** Bytes that the largest call of each part of a model takes: a session keeps them until it is released. */
 export interface CallBytes {
   textEncoder?: number;
   vaeEncoder?: number;

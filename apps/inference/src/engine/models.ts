@@ -9,7 +9,7 @@ import { KnownFaults } from '@app/process';
 import type { EngineMessage } from './engine-protocol';
 import type { CallBytes } from './memory';
 
-/** Anything with sessions, and what they take. */
+/** A model that is loaded, of any kind, and the bytes that it takes. */
 export interface Loaded<T = { release(): Promise<void> }> {
   key: string;
   pipeline: T;
@@ -18,16 +18,17 @@ export interface Loaded<T = { release(): Promise<void> }> {
   calls: CallBytes;
 }
 
-/** A model that is drawn with. */
+/** A model that draws. */
 export type LoadedModel = Loaded<StableDiffusionPipeline>;
-/** A ControlNet. */
+/** A ControlNet, which guides a model. */
 export type LoadedControl = Loaded<ControlNet>;
 /** A model that enlarges. */
 export type LoadedUpscaler = Loaded<TiledUpscaler>;
 
 /**
- * The models that a device has loaded, and upscalers. What fits into a budget of memory is kept; for more room the least
- * recently used goes first, and none that is in use. A model is loaded, however large, if nothing else is in the way.
+ * The models of any kind that a device has loaded. They stay while they fit into a budget of memory; to make room, those
+ * that are not in use are released, the least recently used first. A model is loaded, however large it is, if it is the
+ * only one in use.
  */
 export class Models {
   /** In order of use, because a map keeps insertion order. */

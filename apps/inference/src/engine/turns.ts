@@ -1,7 +1,7 @@
 /**
- * How many milliseconds of the device each owner has had, so that who has had least goes first: also for what failed,
- * was canceled, or never began. Idle time earns nothing: an owner who comes begins level with the owner whose turn it
- * is. That level only rises, so nobody waits for one newcomer after the other.
+ * The milliseconds of the device that each owner has had, by which `notAhead` tells whose turn it is. What failed, was
+ * canceled or never began counts as well. Idle time earns nothing: an owner who comes back begins level with the owner
+ * whose turn it is, and that level only rises, so nobody waits for one newcomer after the other.
  * Source: start-time fair queuing (Goyal, Vin, Cheng 1996).
  */
 export class Turns {

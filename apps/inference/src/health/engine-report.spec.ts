@@ -1,4 +1,4 @@
-import { EngineStateReader } from '../engine/engine-state';
+import { EngineStateReader } from '../engines/engine-state';
 import { reportOf } from './engine-report';
 
 describe(reportOf.name, () => {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type SandboxOrder, seedOf } from '@app/domain';
-import type { Drawing, Engine } from '../engine/engine';
+import type { Drawing, Engine } from '../engines/engine';
 import { DrawingAbortedError, DrawingRefusedError } from '../engine/engine-errors';
 import { markedPicture } from './marked-picture';
 

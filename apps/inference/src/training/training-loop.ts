@@ -5,7 +5,7 @@ import { WakeUps } from '@app/queue';
 import { ClaimLoop, Tasks, Trainings, undrawableAfterMs } from '@app/tasks';
 import { type BeforeApplicationShutdown, Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { WorkerModels } from '../drawing/worker-models';
-import { Engines } from '../engine/engines';
+import { Engines } from '../engines/engines';
 import { TrainingService } from './training.service';
 
 /** Claims the next training in turn, and trains it. A worker has one at a time: two would only halve each other. */

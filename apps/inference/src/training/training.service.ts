@@ -13,7 +13,7 @@ import { ProgressPublisher } from '../drawing/progress-publisher';
 import { StopListener } from '../drawing/stop-listener';
 import { TaskHold } from '../drawing/task-hold';
 import { withRetries } from '../drawing/with-retries';
-import { Engines } from '../engine/engines';
+import { Engines } from '../engines/engines';
 import { TrainingChild } from './training-child';
 import { TrainingProgress } from './training-progress';
 import type { TrainingMessage, TrainingPlan } from './training-protocol';

@@ -1,4 +1,4 @@
-/** What a model's `darkroom.json` says of training, in its words; absent values are those that are usual. */
+/** Values for training of a model's `darkroom.json`, in its words; absent ones are the usual ones. */
 export interface TrainingDefaults {
   steps?: number;
   rank?: number;
@@ -47,7 +47,7 @@ const rules: Record<keyof TrainingDefaults, [(value: unknown) => boolean, string
   min_snr_gamma: [isFrom0To(100), 'a min_snr_gamma that is no number from 0 to 100'],
 };
 
-/** What is wrong with the defaults of a training, each fault as the end of a sentence. */
+/** Faults of a model's values for training, each as the end of a sentence. */
 export function problemsOfTraining(json: unknown): string[] {
   if (json === undefined) return [];
   if (typeof json !== 'object' || json === null || Array.isArray(json))

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { Device } from '@app/diffusion';
 import { DeviceUnavailableError } from '../device/device';
-import { DrawingAbortedError, EngineLostError, failureError } from './engine-errors';
+import { DrawingAbortedError, EngineLostError, failureError } from '../engine/engine-errors';
 import type {
   DrawingProgress,
   DrawingStarted,
@@ -13,7 +13,7 @@ import type {
   EngineStep,
   ModelLoaded,
   RgbPicture,
-} from './engine-protocol';
+} from '../engine/engine-protocol';
 import { type EngineState, EngineStateReader } from './engine-state';
 import { SilenceWatch } from './silence-watch';
 
@@ -178,7 +178,7 @@ export class Engine {
     const { threadFile, onCrash } = this.options;
     const settings = { ...this.options.settings, ...(this.device && { device: this.device }) };
     return new Promise((resolve, reject) => {
-      const worker = new Worker(threadFile ?? join(__dirname, 'engine-thread.js'), { workerData: settings });
+      const worker = new Worker(threadFile ?? join(__dirname, '../engine/engine-thread.js'), { workerData: settings });
       let cause: unknown;
       worker.on('message', (message: EngineMessage) => {
         this.reader.note(message);

@@ -1,4 +1,4 @@
-import type { EngineMessage } from './engine-protocol';
+import type { EngineMessage } from '../engine/engine-protocol';
 
 /** The models and the work of an engine, as far as its thread has said. */
 export interface EngineState {

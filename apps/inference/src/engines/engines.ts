@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Config } from '@app/config';
 import type { Device } from '@app/diffusion';
 import { Engine } from './engine';
-import type { EngineStep, ModelLoaded } from './engine-protocol';
+import type { EngineStep, ModelLoaded } from '../engine/engine-protocol';
 import type { EngineState } from './engine-state';
 
 /** The settings of the engines. */
