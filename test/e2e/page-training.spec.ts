@@ -1,0 +1,73 @@
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestKey } from '../support/api';
+import { describeInBrowser, faults, TestBrowser, tooWide } from '../support/browser';
+import { ofSuite } from '../support/of-suite';
+import { trainableModels } from '../support/quick-model';
+import { startTestService } from '../support/service';
+import { robotPictures } from '../support/trainings';
+
+const photos = robotPictures().map((buffer, i) => ({ name: `robot-${i}.png`, mimeType: 'image/png', buffer }));
+/** A training that nobody waits for: it is met in its middle, and canceled. */
+const steps = 5000;
+
+jest.setTimeout(300_000);
+
+describeInBrowser('The page of Fine-Tunes', () => {
+  const models = ofSuite(async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'darkroom-training-'));
+    cpSync(trainableModels(), folder, { recursive: true });
+    const file = join(folder, 'shapes', 'darkroom.json');
+    const { training, ...rest } = JSON.parse(readFileSync(file, 'utf8')) as { training: object };
+    rmSync(file);
+    writeFileSync(file, JSON.stringify({ ...rest, training: { ...training, steps } }));
+    return { folder, close: async () => rmSync(folder, { recursive: true }) };
+  });
+  const service = ofSuite(() =>
+    startTestService({ env: { PUBLIC_URL: 'https://pictures.example', MODELS_DIR: models.folder } }),
+  );
+  let browser: TestBrowser;
+  let key: TestKey;
+
+  beforeAll(async () => {
+    browser = await TestBrowser.start(service.baseUrl);
+  });
+  beforeEach(async () => {
+    key = await service.createKey();
+  });
+  afterEach(async () => expect(await browser.closePages()).toEqual([]));
+  afterAll(async () => {
+    await browser.close();
+  });
+
+  const list = async () =>
+    (await service.request<{ name: string; status: string }[]>('GET', '/v1/finetunes', { key })).body;
+
+  it('trains one from photos on a phone, shows how it goes, and cancels it', async () => {
+    const context = await browser.context({ hasTouch: true, isMobile: true, viewport: { width: 360, height: 740 } });
+    const page = await browser.signedIn(key.token, context);
+    await page.getByRole('link', { name: 'Fine-Tunes' }).tap();
+    const choose = page.getByLabel('Photos to train from');
+    const broken = { name: 'broken.png', mimeType: 'image/png', buffer: Buffer.from('this is no picture') };
+    await choose.setInputFiles([...photos.slice(0, 3), broken]);
+    await page.locator('.photos .problem').waitFor();
+    await page.getByText('At least 4 photos are needed; 3 photos are there.').waitFor();
+    expect(await page.getByRole('button', { name: 'Train', exact: true }).isDisabled()).toBe(true);
+    expect([await faults(page), await tooWide(page)]).toEqual([[], []]);
+    await page.getByRole('button', { name: 'Leave broken.png out' }).tap();
+    await choose.setInputFiles(photos.slice(3));
+    await page.getByText('4 photos are there.').waitFor();
+    await page.getByLabel('What it is').fill('robot');
+    await page.getByRole('button', { name: 'Train', exact: true }).tap();
+    await page.getByRole('progressbar', { name: 'Training of robot' }).waitFor();
+    expect(await list()).toMatchObject([{ name: 'robot' }]);
+    await page.getByText(new RegExp(`^Step \\d+ of ${steps}, about .* left$`)).waitFor();
+    await page.getByRole('img', { name: /^Loss from [\d.e-]+ to [\d.e-]+$/ }).waitFor();
+    expect(await faults(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Cancel the training' }).tap();
+    await page.getByRole('button', { name: 'Cancel it' }).tap();
+    await page.getByText('Canceled', { exact: true }).waitFor();
+    expect(await list()).toMatchObject([{ name: 'robot', status: 'canceled' }]);
+  });
+});
