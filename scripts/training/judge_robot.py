@@ -1,25 +1,25 @@
-"""judge_robot.py FOLDER: of pictures of robots, how many have its parts where they belong.
+"""judge_robot.py FOLDER [rocket]: of pictures of robots, or rockets, how many have its parts where they belong.
 
 FOLDER/prompts.json says of each file its prompt: { "1.png": "a pink zwx robot on a white background" }. The pixels that are
 nearest to the robot's colour are compared with the body of a robot that is moved and scaled until they overlap best, and
-those of its face with its eyes and mouth. `--prompts` prints twenty prompts, in colours that no picture was trained with."""
+those of its face with its eyes and mouth. `--prompts [rocket]` prints twenty prompts, in colours that no picture was trained with."""
 import json, random, sys
 from pathlib import Path
 import numpy as np, torch
 from PIL import Image
-from robot import inner_color, parts
-from robot_pictures import LEFT, caption
+from robot import inner_color
+from robot_pictures import LEFT, OBJECTS, caption
 from scenes import COLORS
 
 MIN_BODY, MIN_FACE = 0.8, 0.6        # share of the union of what is drawn and what should be
 
 
-def prompts(count=20):
+def prompts(name, count=20):
     rng = random.Random(9)
-    return [caption({"color": LEFT[n % len(LEFT)], "ground": rng.choice([c for c in COLORS if c != LEFT[n % len(LEFT)]])}) for n in range(count)]
+    return [caption({"color": LEFT[n % len(LEFT)], "ground": rng.choice([c for c in COLORS if c != LEFT[n % len(LEFT)]])}, name) for n in range(count)]
 
 
-def judge(picture, color, ground):
+def judge(picture, color, ground, parts):
     """-> overlaps of body and face"""
     s = {"color": color, "r": 1}; names = [ground, color, inner_color(s)]
     if names[2] == ground: names[2] = color        # the face looks like the ground: what is not robot
@@ -40,15 +40,16 @@ def judge(picture, color, ground):
     return best, overlap(face, inner & near)
 
 
-def main(folder):
+def main(folder, parts):
     right = 0
     for name, prompt in json.loads((folder / "prompts.json").read_text()).items():
         words = prompt.split(); color, ground = words[1], words[words.index("background") - 1]
-        body, face = judge(np.asarray(Image.open(folder / name).convert("RGB"), float), color, ground); is_right = body >= MIN_BODY and face >= MIN_FACE
+        body, face = judge(np.asarray(Image.open(folder / name).convert("RGB"), float), color, ground, parts); is_right = body >= MIN_BODY and face >= MIN_FACE
         right += is_right; print(name, prompt, f"body {body:.2f}, face {face:.2f}", "" if is_right else "WRONG")
     print(f"right: {right}")
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "--prompts": print(json.dumps(prompts()))
-    else: main(Path(sys.argv[1]))
+    name = (sys.argv[2:] or ["robot"])[0]
+    if sys.argv[1] == "--prompts": print(json.dumps(prompts(name)))
+    else: main(Path(sys.argv[1]), OBJECTS[name])

@@ -24,6 +24,7 @@ describe(problemsOfDefaults, () => {
     [{ training: { rate: 1 } }, /^has a "training" with other keys than steps, rank, layers, /],
     [{ training: { steps: 49 } }, 'has a "training" with steps that are no integer from 50 to 5000'],
     [{ training: { learning_rate: 0 } }, 'has a "training" with a learning_rate that is no number above 0 and up to 1'],
+    [{ training: { flips: 1 } }, 'has a "training" with flips that are neither true nor false'],
     [{ training: { prior_prompts: 'cat' } }, 'has a "training" with prior_prompts that are no list of up to 200 texts'],
     [
       { guidance: 1 },

@@ -7,6 +7,8 @@ export interface TrainingDefaults {
   batch?: number;
   /** Edge in pixels of square pictures. */
   size?: number;
+  /** Whether a picture may be shown as in a mirror. */
+  flips?: boolean;
   /** Texts of pictures that the model draws itself, to be shown beside those it is trained with. */
   prior_prompts?: string[];
   prior_share?: number;
@@ -42,6 +44,7 @@ const rules: Record<keyof TrainingDefaults, [(value: unknown) => boolean, string
   ],
   batch: [isInteger(1, 64), 'a batch that is no integer from 1 to 64'],
   size: [isInteger(256, 2048, 64), 'a size that is no multiple of 64 from 256 to 2048'],
+  flips: [(value) => typeof value === 'boolean', 'flips that are neither true nor false'],
   prior_prompts: [isPrompts, `prior_prompts that are no list of up to ${mostPrompts} texts`],
   prior_share: [isFrom0To(1), 'a prior_share that is no number from 0 to 1'],
   min_snr_gamma: [isFrom0To(100), 'a min_snr_gamma that is no number from 0 to 100'],

@@ -48,9 +48,9 @@ export function trainingSettings(
   pictures: number,
   given: Partial<TrainingSettings>,
 ): TrainingSettings {
-  const { steps: usual, rank, layers, batch, size, ...named } = defaults.training ?? {};
+  const { steps: usual, rank, layers, batch, size, flips, ...named } = defaults.training ?? {};
   const ofModel: Partial<TrainingSettings> = {
-    ...{ steps: usual, rank, layers, batch, size, learningRate: named.learning_rate },
+    ...{ steps: usual, rank, layers, batch, size, flips, learningRate: named.learning_rate },
     ...{ priorPrompts: named.prior_prompts, priorShare: named.prior_share, minSnrGamma: named.min_snr_gamma },
   };
   const said = { ...defined(ofModel), ...defined(given) };
