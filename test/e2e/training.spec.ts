@@ -1,4 +1,7 @@
 import { existsSync } from 'node:fs';
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
 import { openEvents } from '../support/event-source';
 import { ofSuite } from '../support/of-suite';
@@ -75,13 +78,16 @@ describe('The training of a Fine-Tune on a real service', () => {
     const stream = await openEvents(`${service.baseUrl}/v1/finetunes/${id}/events`, caller.key.token);
     const [meanwhile] = await caller.post<PromptJson[]>(id, 'prompts', [{ prompt: 'a blue robot', steps: 2 }]);
 
-    const losses: number[] = [];
+    const [losses, samples]: [number[], string[]] = [[], []];
     for (let event = await stream.next(); event; event = await stream.next()) {
-      if (event.event === 'progress') losses.push((event.data as { loss: number }).loss);
+      const { loss, preview } = event.data as { loss: number; preview?: string };
+      if (event.event === 'progress') losses.push(loss);
+      if (preview) samples.push(preview);
       if (event.event === 'terminated') expect(event.data).toMatchObject({ id, status: 'ready' });
     }
     expect(losses.length).toBeGreaterThan(1);
     expect(losses.every(Number.isFinite)).toBe(true);
+    expect(samples[0]).toMatch(/^data:image\/jpeg;base64,/);
 
     const ready = await caller.has(id, 'ready');
     expect(ready).toMatchObject({ error_message: null, weights: { kind: 'lora' }, training: { images: 4, step: 50 } });
@@ -204,6 +210,26 @@ describe('The training of a Fine-Tune on a real service', () => {
     await caller.has(id, 'ready');
     const [{ from }] = worker.lines.filter(({ msg }) => msg === 'training');
     expect(from).toBe(step);
+  });
+
+  it('fails at once, with the numbers, where its model does not fit into memory', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'darkroom-models-'));
+    const settings = join(folder, 'shapes', 'darkroom.json');
+    await cp(join(trainableModels(), 'shapes'), join(folder, 'shapes'), { recursive: true });
+    const defaults = JSON.parse(await readFile(settings, 'utf8')) as object;
+    await writeFile(settings, JSON.stringify({ ...defaults, training: { batch: 64, rank: 128, layers: 'all' } }));
+    const small = await startTestService({ env: { ...env, MODELS_DIR: folder, INFERENCE_MEMORY_MB: '256' } });
+    try {
+      const owner = new Trainer(small, await small.createKey());
+      const { id } = await owner.train({ images_url: urls });
+      const before = elsewhere.asked.length;
+      const { error_message: why } = await owner.has(id, 'failed');
+      expect(why).toMatch(/^To train this model takes \d\.\d GiB of memory at the least, .* may use 0\.3 GiB\.$/);
+      expect(elsewhere.asked).toHaveLength(before);
+    } finally {
+      await small.close();
+      await rm(folder, { recursive: true });
+    }
   });
 
   it('of a sandbox key takes seconds, reads no picture and trains nothing', async () => {

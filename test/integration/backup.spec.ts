@@ -6,9 +6,12 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import type { Config } from '@app/config';
 import { assertKnown, assertMigrated, dataSourceOptions, dumpTables, loadTables } from '@app/database';
-import { openImageStorage } from '@app/storage';
+import { JsonLogger } from '@app/observability';
+import { IMAGE_STORAGE, type ImageStorage, openImageStorage } from '@app/storage';
+import { trainingFolder, Trainings, weightsFolderOf } from '@app/tasks';
 import { Client } from 'pg';
-import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
+import { TrainingStore } from '../../apps/inference/src/training/training-store';
 import { createApi } from '../../apps/api/src/create-api';
 import { VerifiedBackup } from '../../apps/cli/src/backup/backup-folder';
 import { assertEmptyPlace, restoreBackup } from '../../apps/cli/src/backup/restore-backup';
@@ -59,6 +62,8 @@ describe('A backup', () => {
   let folder: string;
   let drawn: string;
   let waiting: string;
+  /** A Fine-Tune that was trained, and one that is being trained. */
+  let [trained, half]: string[] = [];
   let target: Pick<TestDatabase, 'url' | 'drop'>;
   let targetConfig: Config;
 
@@ -68,6 +73,27 @@ describe('A backup', () => {
     return reply.body.id;
   };
 
+  /** Weights that a training made, and a state that one goes on from; neither backup nor storage look into them. */
+  const weightsOfTraining = Buffer.from('weights of a training');
+  const state = Buffer.from('a training after 50 steps');
+  const train = async (): Promise<string> => {
+    const images_url = Array.from({ length: 4 }, (_, i) => `https://pictures.example/${i}.png`);
+    const { id } = await makeFinetune(api, key, { model: 'shapes', images_url });
+    return id;
+  };
+  /** Acts as a worker on both. */
+  const work = async (): Promise<void> => {
+    const [trainings, storage] = [api.app.get(Trainings), api.app.get<ImageStorage>(IMAGE_STORAGE)];
+    const task = (await trainings.claim({ undrawable: true }))!;
+    expect(task.id).toBe(trained);
+    const file = { kind: 'lora', vectors: null, note: null, hash: 'abc', bytes: weightsOfTraining.length } as const;
+    const weights = { ...file, scale: 1, base: 'shapes@abc', key: `${weightsFolderOf(trained)}/1-abc.safetensors` };
+    await storage.write(weights.key, weightsOfTraining);
+    expect(await trainings.settle(task, { weights, computeSeconds: 60, note: null })).toBe(true);
+    expect((await trainings.claim({ undrawable: true }))?.id).toBe(half);
+    await storage.write(`${trainingFolder(half)}/0-50-1-12345.safetensors`, state);
+  };
+
   beforeAll(async () => {
     [api, place] = [await startTestApi(), mkdtempSync(join(tmpdir(), 'darkroom-backup-'))];
     key = await api.createKey();
@@ -75,6 +101,8 @@ describe('A backup', () => {
     await drawTask(api, drawn);
     waiting = await create({ prompt: 'a ring', webhook: 'http://127.0.0.1:9/hook' });
     await makeFinetune(api, key, { title: 'Robots' });
+    [trained, half] = [await train(), await train()];
+    await work();
     writeFileSync(join(api.config.dataDir, 'api-key'), `${key.token}\n`);
     folder = join(place, 'backup');
     await writeBackup(api.config, api.config.databaseUrl!, folder);
@@ -125,6 +153,14 @@ describe('A backup', () => {
       expect(record.text).toBe((await api.request('GET', `${path}/${drawn}`, { key })).text);
       expect(record.body).toMatchObject({ prompt, status: 'succeeded' });
       expect((await request(url, 'GET', `${path}/${waiting}`, { key })).body).toMatchObject({ status: 'queued' });
+      const headersOf = { authorization: `Bearer ${key.token}` };
+      const weights = await fetch(`${url}/v1/finetunes/${trained}/weights`, { headers: headersOf });
+      expect(Buffer.from(await weights.arrayBuffer()).equals(weightsOfTraining)).toBe(true);
+      const logger = new JsonLogger('inference', 'silent');
+      const store = new TrainingStore(to, app.get(DataSource), app.get(Trainings), logger);
+      const goesOn = await store.latest(half);
+      expect(goesOn).toMatchObject({ round: 0, step: 50, computeMs: 12345 });
+      expect(goesOn!.checkpoint).toEqual(state);
       // A position in a list stays valid, and a new record is the newest.
       const { headers } = await api.request('GET', `${path}?limit=1`, { key });
       const next = /limit=1&[^>]+/.exec(headers.get('link') ?? '')?.[0];

@@ -9,6 +9,8 @@ import type { DrawingProgress, RgbPicture } from '../engine/engine-protocol';
 const intervalMs = 100;
 /** PostgreSQL rejects a notification of 8000 bytes. */
 const maxPreviewLength = 7_500;
+/** Longer edges of previews, in pixels. */
+const previewEdges = [256, 128, 64];
 
 /** A step of a training. */
 interface TrainingStep {
@@ -71,9 +73,13 @@ export class ProgressPublisher {
   }
 }
 
-/** A JPEG in base64 that fits into a notification; undefined if it does not. */
+/** A JPEG in base64 that fits into a notification: as large as it may be. */
 async function encodePreview({ data, width, height }: RgbPicture): Promise<string | undefined> {
-  const image = sharp(data, { raw: { width, height, channels: 3 } });
-  const text = (await image.jpeg({ quality: 80 }).toBuffer()).toString('base64');
-  return text.length <= maxPreviewLength ? text : undefined;
+  for (const edge of previewEdges) {
+    const image = sharp(data, { raw: { width, height, channels: 3 } });
+    const small = image.resize({ width: edge, height: edge, fit: 'inside', withoutEnlargement: true });
+    const text = (await small.jpeg({ quality: 80 }).toBuffer()).toString('base64');
+    if (text.length <= maxPreviewLength) return text;
+  }
+  return undefined;
 }

@@ -11,7 +11,7 @@ import {
   Trainer,
 } from '@app/diffusion';
 import { exitWithParent } from '@app/process';
-import { planTraining } from './plan-training';
+import { type PlannedTraining, planTraining } from './plan-training';
 import type { TrainingAdvance, TrainingCommand, TrainingMessage } from './training-protocol';
 
 /** Steps after which another process could go on. */
@@ -36,11 +36,13 @@ class TrainingRun {
   private computeMs = 0;
   private isStopped = false;
 
+  /** Loaded for the first sample, and kept for the others: where there is no room for it, there are none. */
+  private pipeline?: StableDiffusionPipeline;
+
   constructor(
-    private readonly plan: Plan,
-    private readonly settings: Plan['settings'],
+    private readonly command: Plan,
+    private readonly plan: PlannedTraining,
     private readonly order: Order,
-    private readonly maySample: boolean,
   ) {}
 
   stop(): void {
@@ -52,13 +54,13 @@ class TrainingRun {
   }
 
   async run(): Promise<void> {
-    const { folder, device, intraOpNumThreads } = this.plan;
-    // Spinning threads would take the processor from drawings.
-    const load = { device, intraOpNumThreads, spinUs: 0 };
+    const { settings, checkpoint } = this.command;
+    const { model, planned, size, form } = this.plan;
+    const load = { ...this.load, planned };
     this.trainer = await this.timed(() =>
       this.order.type === 'train'
-        ? Trainer.open(folder, this.order.pictures, this.settings, load)
-        : Trainer.resume(folder, this.order.checkpoint, load),
+        ? Trainer.open(model, this.order.pictures, { ...settings, size, form }, load)
+        : Trainer.resume(model, checkpoint!, { ...load, form }),
     );
     if (this.order.type === 'resume') this.round = this.order.round;
     else await this.keep({ loss: 0 });
@@ -81,7 +83,7 @@ class TrainingRun {
         if (this.isStopped || step % stepsOfCheckpoint === 0) await this.keep({ loss });
         if (this.isStopped) return undefined;
         const { steps } = this.trainer.settings;
-        if (this.maySample && step < steps && step % Math.ceil(steps / samples) === 0) await this.sample();
+        if (this.plan.maySample && step < steps && step % Math.ceil(steps / samples) === 0) await this.sample();
         // Messages are read between two steps.
         await new Promise(setImmediate);
       }
@@ -91,6 +93,12 @@ class TrainingRun {
       if (error instanceof NotFiniteError) return 'The loss is no longer a number.';
       throw error;
     }
+  }
+
+  private get load() {
+    const { device, intraOpNumThreads } = this.command;
+    // Spinning threads would take the processor from drawings.
+    return { device, intraOpNumThreads, spinUs: 0 };
   }
 
   private advance(loss: number): TrainingAdvance {
@@ -104,14 +112,13 @@ class TrainingRun {
 
   /** What a prompt that is always the same looks like by now. It is for eyes only, so no error of it ends the training. */
   private async sample(): Promise<void> {
-    const { folder, device, intraOpNumThreads } = this.plan;
     const { size, seed } = this.trainer.settings;
-    const pipeline = await StableDiffusionPipeline.load(folder, { device, intraOpNumThreads, spinUs: 0 });
+    const pipeline = (this.pipeline ??= await StableDiffusionPipeline.load(this.command.folder, this.load));
     const adapters = [{ adapter: this.trainer.adapter(), strength: 1 }];
     const request = { prompt: this.order.samplePrompt, guidanceScale: 5, seeds: [seed], adapters };
     const { images } = await this.timed(() =>
       pipeline.generate({ ...request, numInferenceSteps: sampleSteps, width: size, height: size }),
-    ).finally(() => pipeline.release());
+    );
     await tell({ type: 'sampled', image: images[0] });
   }
 
@@ -121,7 +128,7 @@ class TrainingRun {
     const file = join(tmpdir(), `darkroom-weights-${process.pid}.safetensors`);
     try {
       await writeFile(file, weights);
-      const { kind, note = null } = await inspectWeights(file, this.plan.folder);
+      const { kind, note = null } = await inspectWeights(file, this.command.folder);
       await tell({ type: 'done', weights, kind, note, computeMs: this.computeMs });
     } finally {
       await rm(file, { force: true });
@@ -144,9 +151,7 @@ class TrainingRun {
 
 function serve(): void {
   exitWithParent();
-  let plan: Plan | undefined;
-  let settings: Plan['settings'] = {};
-  let maySample = false;
+  let begun: { command: Plan; plan: PlannedTraining } | undefined;
   let run: TrainingRun | undefined;
   const fail = (error: unknown): void => {
     const isRefused =
@@ -161,14 +166,12 @@ function serve(): void {
   process.on('message', (command: TrainingCommand) => {
     if (command.type === 'stop') run?.stop();
     else if (command.type === 'plan') {
-      plan = command;
       planTraining(command).then((found) => {
-        settings = { ...command.settings, size: found.size, form: found.form };
-        maySample = found.maySample;
+        begun = { command, plan: found };
         void tell({ type: 'planned', size: found.size, bytes: found.bytes, note: found.note });
       }, fail);
-    } else if (plan) {
-      run = new TrainingRun(plan, settings, command, maySample);
+    } else if (begun) {
+      run = new TrainingRun(begun.command, begun.plan, command);
       run.run().catch(fail);
     }
   });

@@ -13,9 +13,12 @@ export type TrainingCommand =
       settings: Partial<TrainingSettings>;
       /** Bytes that it may take. */
       memoryBytes: number;
+      /** What it goes on from, if it has begun. */
+      checkpoint?: Uint8Array | undefined;
     }
   | { type: 'train'; pictures: readonly TrainingPicture[]; samplePrompt: string; metadata: Record<string, string> }
-  | { type: 'resume'; checkpoint: Uint8Array; round: number; samplePrompt: string; metadata: Record<string, string> }
+  /** To go on from the checkpoint that was planned with. */
+  | { type: 'resume'; round: number; samplePrompt: string; metadata: Record<string, string> }
   /** To end after this step, with a checkpoint. */
   | { type: 'stop' };
 

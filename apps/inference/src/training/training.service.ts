@@ -17,7 +17,7 @@ import { Engines } from '../engines/engines';
 import { TrainingChild } from './training-child';
 import { TrainingProgress } from './training-progress';
 import type { TrainingMessage, TrainingPlan } from './training-protocol';
-import { TrainingStore } from './training-store';
+import { type StoredState, TrainingStore } from './training-store';
 
 /** How long a training that has to end may take for its step and its checkpoint. */
 const stopMs = 5_000;
@@ -29,6 +29,8 @@ interface Begun {
   model: InstalledModel & { hash: string };
   child: TrainingChild;
   plan: TrainingPlan;
+  /** What it goes on from, if an earlier attempt has left it. */
+  state: StoredState | undefined;
   signal: AbortSignal;
   progress: TrainingProgress;
 }
@@ -74,6 +76,7 @@ export class TrainingService {
       const model = await this.models.modelOf(task);
       const finetune = await this.dataSource.manager.findOneByOrFail(Finetune, { id: task.id });
       const [device] = this.engines.devices;
+      const state = await this.store.latest(task.id);
       const plan = await child.plan({
         folder: model.folder,
         device,
@@ -81,9 +84,10 @@ export class TrainingService {
         pictures: task.imagesUrl.length,
         settings: { steps: task.steps, seed: task.seed },
         memoryBytes: this.engines.memoryBytes,
+        checkpoint: state?.checkpoint,
       });
       leaveMemory = this.engines.reserve(plan.bytes);
-      await this.train({ task, finetune, model, child, plan, signal: hold.signal, progress }, hold);
+      await this.train({ task, finetune, model, child, plan, state, signal: hold.signal, progress }, hold);
     } catch (error) {
       await progress.finish();
       await this.failures.handle(task, error, hold);
@@ -97,11 +101,10 @@ export class TrainingService {
   }
 
   private async train(begun: Begun, hold: TaskHold): Promise<void> {
-    const { task, finetune, model, child, plan, signal, progress } = begun;
+    const { task, finetune, model, child, plan, state, signal, progress } = begun;
     const { token, name } = finetune;
     const samplePrompt = `a photo of ${token} ${name}`;
     const metadata = { token, name, base_model: weightsName(model), base_sha256: model.hash, seed: String(task.seed) };
-    const state = await this.store.latest(task.id);
     this.logger.log('training', {
       taskId: task.id,
       attempt: task.attempt,
@@ -110,7 +113,7 @@ export class TrainingService {
       from: state?.step,
     });
     const command = state
-      ? { type: 'resume' as const, checkpoint: state.checkpoint, round: state.round }
+      ? { type: 'resume' as const, round: state.round }
       : { type: 'train' as const, pictures: await this.read(begun) };
     const done = await child.train({ ...command, samplePrompt, metadata }, (message: TrainingMessage) =>
       progress.hear(message),

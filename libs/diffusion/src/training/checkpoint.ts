@@ -47,6 +47,13 @@ export function writeCheckpoint({ values, examples, ...facts }: TrainingState): 
   return writeSafetensors(tensors, { training });
 }
 
+/** The settings that a checkpoint was trained with. @throws SafetensorsError if it is none */
+export function settingsOfCheckpoint(bytes: Uint8Array): TrainingSettings {
+  const source = new BufferSource(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+  const { metadata } = readSafetensorsHeader(source);
+  return (JSON.parse(metadata.get('training')!) as Pick<TrainingState, 'settings'>).settings;
+}
+
 /** @throws SafetensorsError if it is none */
 export function readCheckpoint(bytes: Uint8Array): TrainingState {
   const source = new BufferSource(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));

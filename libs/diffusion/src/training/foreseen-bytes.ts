@@ -1,8 +1,8 @@
-import { readModelFolder, scaleOf } from '../families/model-folder';
+import { type ModelFolder, readModelFolder, scaleOf } from '../families/model-folder';
 import type { Graph, Value } from '../graph/graph';
 import { countOf } from '../weights/named-tensor';
 import { type TrainingSettings, trainingSettings } from './settings';
-import { heldWeightBytes, trainingGraph } from './training-graph';
+import { heldWeightBytes, type TrainingGraph, trainingGraph } from './training-graph';
 
 /** What a training takes, before it is opened. */
 export interface ForeseenBytes {
@@ -10,26 +10,27 @@ export interface ForeseenBytes {
   weights: number;
   /** What a step holds beside them. */
   step: number;
+  /** What this was seen from: a trainer that is given it need not build it again. */
+  planned: TrainingGraph;
 }
 
 /**
  * Foresees the memory of a training's steps from its graph, of which nothing is loaded. To open it takes what drawing a
  * picture does: that is for prior pictures.
+ * @param folder the model's, or what was read of it
  * @throws ModelFolderError
  */
 export async function foreseenBytes(
-  folder: string,
+  folder: string | ModelFolder,
   settings: Partial<Pick<TrainingSettings, 'size' | 'batch' | 'rank' | 'layers' | 'form'>> = {},
 ): Promise<ForeseenBytes> {
-  const model = await readModelFolder(folder);
+  const model = typeof folder === 'string' ? await readModelFolder(folder) : folder;
   const { size, batch, ...others } = trainingSettings(model, 1, settings);
   const edge = size / scaleOf(model.tensors.get('vae')!);
   const tokens = model.textEncoders[0].tokens.maxLength;
-  const { graph, shapeOf } = trainingGraph(model, others, { batch, height: edge, width: edge, tokens });
-  return {
-    weights: heldWeightBytes(graph),
-    step: bytesOfStep(graph, shapeOf),
-  };
+  const planned = trainingGraph(model, others, { batch, height: edge, width: edge, tokens });
+  const { graph, shapeOf } = planned;
+  return { weights: heldWeightBytes(graph), step: bytesOfStep(graph, shapeOf), planned };
 }
 
 /** Operators whose output takes the place of an input that nothing else needs. */

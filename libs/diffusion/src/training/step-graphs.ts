@@ -5,7 +5,14 @@ import { placeGraph } from '../sessions/placed-graph';
 import { packed } from '../unet/unet-row';
 import { sizeOf, type TrainingRow } from './batch';
 import type { TrainingSettings } from './settings';
-import { heldWeightBytes, names, type TrainedLayer, trainedLayersOf, trainingGraph } from './training-graph';
+import {
+  heldWeightBytes,
+  names,
+  type TrainedLayer,
+  trainedLayersOf,
+  type TrainingGraph,
+  trainingGraph,
+} from './training-graph';
 
 /** What a call of the training graph gives. */
 export interface StepResults {
@@ -37,15 +44,25 @@ export class StepGraphs {
     /** Of all trained layers: first and second factor of each. */
     readonly factors: readonly NamedFactor[],
     readonly layers: readonly TrainedLayer[],
+    private planned: TrainingGraph | undefined,
   ) {}
 
-  static of(folder: ModelFolder, settings: TrainingSettings, load: LoadOptions, scale: number): StepGraphs {
-    const layers = trainedLayersOf(folder, settings);
+  /** @param planned of this model and these settings; one of others is not used */
+  static of(
+    folder: ModelFolder,
+    settings: TrainingSettings,
+    load: LoadOptions,
+    scale: number,
+    planned?: TrainingGraph,
+  ): StepGraphs {
+    const { rank, form } = settings;
+    const isOfThese = planned?.of.rank === rank && planned.of.layers === settings.layers && planned.of.form === form;
+    const layers = isOfThese ? planned.layers : trainedLayersOf(folder, settings);
     const factors = layers.flatMap(({ path, a, b }) => [
       { name: names.a(path), shape: a },
       { name: names.b(path), shape: b },
     ]);
-    return new StepGraphs(folder, settings, load, scale, factors, layers);
+    return new StepGraphs(folder, settings, load, scale, factors, layers, isOfThese ? planned : undefined);
   }
 
   /** @param rows of one size, as many as a batch has */
@@ -94,7 +111,11 @@ export class StepGraphs {
     const { batch } = this.settings;
     const [, height, width] = row.shape;
     const tokens = this.folder.textEncoders[0].tokens.maxLength;
-    const { graph } = trainingGraph(this.folder, this.settings, { batch, height, width, tokens });
+    const sizes = { batch, height, width, tokens };
+    const { planned } = this;
+    const isPlanned = planned && Object.entries(sizes).every(([name, size]) => planned.of[name as 'batch'] === size);
+    const { graph } = isPlanned ? planned : trainingGraph(this.folder, this.settings, sizes);
+    if (isPlanned) this.planned = undefined;
     const placed = placeGraph(graph, this.folder.files.get('unet')!);
     const session = await ModelSession.open(placed, {
       ...this.load,

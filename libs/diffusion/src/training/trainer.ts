@@ -11,11 +11,15 @@ import { NoiseSchedule, rowsOfStep, rowsToJudge, type TrainingRow } from './batc
 import { readCheckpoint, type TrainingState, writeCheckpoint } from './checkpoint';
 import { checkPictures, encodeExamples, type Example, type Examples, type TrainingPicture } from './examples';
 import { driftOf, type GateResult, judge } from './gate';
-import { type TrainingSettings, trainingSettings } from './settings';
+import { type TrainingForm, type TrainingSettings, trainingSettings } from './settings';
 import { StepGraphs, type StepResults } from './step-graphs';
+import type { TrainingGraph } from './training-graph';
 
 /** Where and how a training runs. */
-export type TrainerLoad = Partial<Pick<LoadOptions, 'device' | 'intraOpNumThreads' | 'spinUs' | 'signal'>>;
+export type TrainerLoad = Partial<Pick<LoadOptions, 'device' | 'intraOpNumThreads' | 'spinUs' | 'signal'>> & {
+  /** What `foreseenBytes` has built for these settings. */
+  planned?: TrainingGraph | undefined;
+};
 
 /** What a step gave. */
 export interface TrainingStep {
@@ -47,30 +51,33 @@ export class Trainer {
     readonly settings: TrainingSettings,
     private readonly examples: Examples,
     load: LoadOptions,
+    planned?: TrainingGraph,
   ) {
     this.schedule = new NoiseSchedule(folder);
-    this.graphs = StepGraphs.of(folder, settings, load, examples.scale);
+    this.graphs = StepGraphs.of(folder, settings, load, examples.scale, planned);
     this.begin();
   }
 
   /**
    * Encodes pictures and captions, draws the prior pictures, and loads the graph that is trained. One of four pictures
    * or more is kept back, to judge by.
+   * @param folder the model's, or what was read of it
    * @param settings by default those of the model's `darkroom.json`, or what is usual
    * @throws ModelFolderError, OutOfMemoryError; RequestError for settings or pictures that cannot be trained with
    */
   static async open(
-    folder: string,
+    folder: string | ModelFolder,
     pictures: readonly TrainingPicture[],
     settings: Partial<TrainingSettings> = {},
-    load: TrainerLoad = {},
+    { planned, ...load }: TrainerLoad = {},
   ): Promise<Trainer> {
-    const model = await readModelFolder(folder);
+    const model = typeof folder === 'string' ? await readModelFolder(folder) : folder;
     checkModel(model);
     checkPictures(pictures);
     const complete = trainingSettings(model, pictures.length, settings);
     const loaded: LoadOptions = { device: 'cpu', ...load };
-    const trainer = new Trainer(model, complete, await encodeExamples(model, pictures, complete, loaded), loaded);
+    const examples = await encodeExamples(model, pictures, complete, loaded);
+    const trainer = new Trainer(model, complete, examples, loaded, planned);
     try {
       trainer.lossAtStart = await trainer.heldOutLoss();
     } catch (error) {
@@ -82,12 +89,18 @@ export class Trainer {
 
   /**
    * Goes on from a checkpoint, which has settings, encoded pictures and texts, weights and moments.
-   * @param folder of the same model
+   * @param folder of the same model, or what was read of it
+   * @param load `form` is of the steps that are left; by default they are as those before
    */
-  static async resume(folder: string, checkpoint: Uint8Array, load: TrainerLoad = {}): Promise<Trainer> {
-    const { settings, examples, step, rateFactor, lossAtStart, values } = readCheckpoint(checkpoint);
-    const model = await readModelFolder(folder);
-    const trainer = new Trainer(model, settings, examples, { device: 'cpu', ...load });
+  static async resume(
+    folder: string | ModelFolder,
+    checkpoint: Uint8Array,
+    { planned, form, ...load }: TrainerLoad & { form?: TrainingForm | undefined } = {},
+  ): Promise<Trainer> {
+    const { settings: before, examples, step, rateFactor, lossAtStart, values } = readCheckpoint(checkpoint);
+    const model = typeof folder === 'string' ? await readModelFolder(folder) : folder;
+    const settings = { ...before, ...(form && { form }) };
+    const trainer = new Trainer(model, settings, examples, { device: 'cpu', ...load }, planned);
     for (const [name, array] of trainer.named()) array.set(values.get(name)!);
     Object.assign(trainer, { steps: step, rateFactor, lossAtStart });
     trainer.adam.step = step;
@@ -106,7 +119,7 @@ export class Trainer {
   /** Does one step. @throws NotFiniteError if the loss is no number: nothing has changed then */
   async step(): Promise<TrainingStep> {
     const { settings, examples, schedule, steps } = this;
-    const { losses, gradients } = await this.run(rowsOfStep(examples, schedule, settings, steps));
+    const { losses, gradients } = await this.graphs.run(rowsOfStep(examples, schedule, settings, steps), this.factors);
     const loss = mean(losses);
     if (!Number.isFinite(loss)) throw new NotFiniteError('U-Net');
     this.adam.update(gradients, this.rateFactor * rateOf(steps, settings));
@@ -211,7 +224,7 @@ export class Trainer {
       // What fills up the last call is not counted.
       const own = rows.slice(at, at + batch);
       const call = [...own, ...Array<TrainingRow>(batch - own.length).fill(own[0])];
-      const { losses, prediction, gradients } = await this.run(call, factors);
+      const { losses, prediction, gradients } = await this.graphs.run(call, factors);
       const size = prediction.length / batch;
       results.push({
         ...{ gradients, losses: losses.slice(0, own.length) },
@@ -219,10 +232,6 @@ export class Trainer {
       });
     }
     return results;
-  }
-
-  private run(rows: readonly TrainingRow[], factors = this.factors): Promise<StepResults> {
-    return this.graphs.run(rows, factors);
   }
 }
 

@@ -28,6 +28,8 @@ export const names = {
 };
 
 export interface TrainingGraph {
+  /** What it was built for. */
+  of: StepSizes & Pick<TrainingSettings, 'rank' | 'layers' | 'form'>;
   graph: Graph;
   layers: readonly TrainedLayer[];
   /** The sizes of a value of the graph. */
@@ -55,19 +57,20 @@ const trainedLayers: Readonly<Record<TrainingSettings['layers'], RegExp>> = {
  */
 export function trainingGraph(
   folder: Pick<ModelFolder, 'tensors' | 'unet'>,
-  settings: Pick<TrainingSettings, 'rank' | 'layers' | 'form'>,
-  sizes: StepSizes,
+  { rank, layers, form }: Pick<TrainingSettings, 'rank' | 'layers' | 'form'>,
+  { batch, height, width, tokens }: StepSizes,
 ): TrainingGraph {
-  const { graph, predicted, trained } = sizedUnet(folder, settings, sizes);
+  const of = { rank, layers, form, batch, height, width, tokens };
+  const { graph, predicted, trained } = sizedUnet(folder, of, of);
   const { loss, seed } = withLoss(graph, predicted);
   const leaves = trained.flatMap(({ path }) => [names.a(path), names.b(path)]);
-  const partOf = settings.form === 'recomputed' ? partsOf(graph.graph.nodes) : undefined;
+  const partOf = form === 'recomputed' ? partsOf(graph.graph.nodes) : undefined;
   const gradients = differentiate(graph, new Map([[names.prediction, seed]]), leaves, partOf);
   graph.graph.outputs.push({ name: names.prediction, type: 'float32', shape: graph.shape(names.prediction) });
   // With those of the last layers at the end, each gradient is computed as soon as it can be, and what it needs is freed.
   for (const leaf of leaves) graph.output(names.gradientOf(leaf), gradients.get(leaf)!);
   graph.output(names.loss, loss);
-  return { graph: graph.finish(), layers: trained, shapeOf: (value) => graph.shape(value) };
+  return { of, graph: graph.finish(), layers: trained, shapeOf: (value) => graph.shape(value) };
 }
 
 /** The layers that are trained, which do not depend on the size of a step. */
