@@ -46,7 +46,7 @@ describe('The programs of docs', () => {
     beforeAll(async () => {
       key = await service.createKey();
       folder = mkdtempSync(join(tmpdir(), 'darkroom-guide-'));
-      symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
+      for (const name of ['node_modules', 'docs']) symlinkSync(join(root, name), join(folder, name));
       copyFileSync(weights, join(folder, 'robot.safetensors'));
       env = {
         PATH: process.env.PATH!,

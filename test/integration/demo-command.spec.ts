@@ -11,7 +11,7 @@ const main = resolve(__dirname, '..', '..', 'dist', 'apps', 'cli', 'src', 'demo.
 
 describe('npm run demo', () => {
   let folder: string;
-  const api = ofSuite(startTestApi);
+  const api = ofSuite(() => startTestApi({ PUBLIC_URL: 'https://darkroom.example' }));
   let key: TestKey;
   const demo = (
     env: Record<string, string>,
@@ -49,6 +49,38 @@ describe('npm run demo', () => {
       await expect(sharp(file).metadata()).resolves.toMatchObject({ format: 'png' });
     },
   );
+
+  it('trains an object, and draws it before and after', async () => {
+    const file = join(folder, 'trained.png');
+    const { code, stdout, stderr } = await demo(
+      { DARKROOM_API_KEY: key.token, DARKROOM_URL: api.baseUrl },
+      ...['--train', '--out', file],
+    );
+    const before = join(folder, 'trained-before.png');
+    expect(stderr).toMatch(/^training step \d+ of \d+, loss [\d.]+/m);
+    expect(stdout).toMatch(
+      new RegExp(
+        `^${before}\n${file}\nTrained in \\d+ steps and drawn in [\\d.]+ s: a pink zwx robot on a gray background\nThe Fine-Tune is [\\w-]{24}\\.\n$`,
+      ),
+    );
+    expect(code).toBe(0);
+    for (const path of [before, file]) expect(await sharp(path).metadata()).toMatchObject({ format: 'png' });
+    const [, id] = /Fine-Tune is ([\w-]+)/.exec(stdout)!;
+    const { body } = await api.request('GET', `/v1/finetunes/${id}`, { key });
+    expect(body).toMatchObject({ status: 'ready', token: 'zwx', training: { images: 10 } });
+    const { body: drawn } = await api.request<object[]>('GET', '/v1/sd/text-to-image?limit=2', { key });
+    const same = { prompt: 'a pink zwx robot on a gray background', seed: 7 };
+    expect(drawn).toMatchObject([
+      { ...same, finetunes: [{ id }] },
+      { ...same, finetunes: [] },
+    ]);
+  });
+
+  it('says in a sentence why nothing is trained', async () => {
+    const service = { DARKROOM_URL: api.baseUrl, DARKROOM_API_KEY: key.token };
+    const { code, stderr } = await demo(service, '--train', '--model', 'nope');
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^[^\n]+"nope", which is not installed[^\n]+\n$/)]);
+  });
 
   it('asks for the key of a service that is named', () =>
     expect(demo({ DARKROOM_URL: api.baseUrl }, 'a star')).resolves.toEqual({

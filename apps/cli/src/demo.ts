@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { existsSync, writeFileSync } from 'node:fs';
-import { dirname, extname, join, resolve } from 'node:path';
+import { dirname, extname, join, parse, resolve } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { aspectRatios, schedulerNames } from '@app/domain';
 import { makeFolder } from '@app/process';
@@ -11,6 +11,7 @@ import { formatOf, pictureFile, unusedFile } from './picture-file';
 import { CliError, runProgram } from './run-program';
 import { serviceHelp, serviceOption, useService } from './running-service';
 import { examples, writeSheet } from './sheet';
+import { train, trainedPrompt, type Trained } from './train';
 
 interface DemoOptions {
   negative?: string;
@@ -22,16 +23,18 @@ interface DemoOptions {
   aspectRatio?: NewGeneration['aspect_ratio'];
   out?: string;
   json?: true;
+  train?: true;
   url?: string;
 }
 
 /** Folder of pictures without a name, in the one from which the command was called. */
 const picturesFolder = 'pictures';
 const sheetFile = 'what-it-draws.png';
+const trainedFile = 'robot.png';
 
 /**
- * Draws one picture, or without a prompt a sheet of examples, and saves it. When interrupted, it cancels the drawing
- * and stops what it started.
+ * Draws one picture, or without a prompt a sheet of examples, and saves it; or has an object trained, and saves a picture
+ * before and one after. When interrupted, it cancels the drawing or the training and stops what it started.
  */
 async function demo(prompt: string | undefined, options: DemoOptions): Promise<void> {
   const interruption = new AbortController();
@@ -41,7 +44,10 @@ async function demo(prompt: string | undefined, options: DemoOptions): Promise<v
     interruption.signal.throwIfAborted();
     const startedAt = performance.now();
     const secondsSince = (): number => (performance.now() - startedAt) / 1000;
-    if (prompt !== undefined) {
+    if (options.train) {
+      const body = bodyOf(prompt ?? trainedPrompt, { model: 'shapes', ...options });
+      saveTrained(await train(service, body, interruption.signal), secondsSince(), options);
+    } else if (prompt !== undefined) {
       const [drawn] = await draw(service, [bodyOf(prompt, options)], interruption.signal);
       savePicture(prompt, drawn, secondsSince(), options);
     } else {
@@ -67,6 +73,21 @@ function savePicture(prompt: string, { record, data }: Drawn, seconds: number, o
   );
 }
 
+function saveTrained({ finetune, before, after }: Trained, seconds: number, options: DemoOptions): void {
+  const last = resolve(options.out ?? unusedName((isTaken) => unusedFile(trainedFile, isTaken)));
+  const { dir, name, ext } = parse(last);
+  const first = join(dir, `${name}-before${ext}`);
+  makeFolder(dir);
+  writeFileSync(first, before.data);
+  writeFileSync(last, after.data);
+  const { steps } = finetune.training!;
+  process.stdout.write(
+    options.json
+      ? toJson({ files: [first, last], seconds, finetune, generations: [before.record, after.record] })
+      : `${first}\n${last}\nTrained in ${steps} steps and drawn in ${seconds.toFixed(1)} s: ${after.record.prompt}\nThe Fine-Tune is ${finetune.id}.\n`,
+  );
+}
+
 async function saveSheet(drawn: readonly Drawn[], seconds: number, options: DemoOptions): Promise<void> {
   const file = resolve(options.out ?? unusedName((isTaken) => unusedFile(sheetFile, isTaken)));
   makeFolder(dirname(file));
@@ -83,7 +104,7 @@ async function saveSheet(drawn: readonly Drawn[], seconds: number, options: Demo
   );
 }
 
-const toJson = (result: { file: string; seconds: number } & Record<string, unknown>): string =>
+const toJson = (result: { seconds: number } & Record<string, unknown>): string =>
   `${JSON.stringify({ ...result, seconds: Number(result.seconds.toFixed(3)) }, undefined, 2)}\n`;
 
 /** The examples, drawn by the bundled model unless the options say otherwise. */
@@ -135,6 +156,10 @@ const program = new Command('demo')
   )
   .addOption(new Option('--aspect-ratio <shape>', 'square if none is named').choices(aspectRatios))
   .option('--out <file>', 'where to save the picture, as PNG, JPEG or WebP by its name', readFile)
+  .option(
+    '--train',
+    'trains a robot from ten pictures first, which takes a minute or two, and draws it before and after',
+  )
   .option('--json', 'print the record as JSON')
   .addOption(serviceOption)
   .addHelpText('after', serviceHelp)
