@@ -61,7 +61,7 @@ const namesElsewhere: Readonly<Record<string, readonly string[]>> = {
   output_format: ['format', 'image_format', 'output_type'],
   metadata: ['extra', 'custom_data', 'user_data'],
   title: ['display_name', 'label'],
-  token: ['trigger_word', 'trigger_phrase', 'instance_token', 'identifier'],
+  token: ['trigger_word', 'trigger_phrase', 'token_string', 'instance_token', 'identifier'],
   name: ['class_name', 'class_noun', 'title'],
   images_url: [
     ...['image_urls', 'images', 'images_data_url', 'image_data_url', 'input_images', 'training_images'],
