@@ -156,6 +156,11 @@ export class Site {
     return Promise.all(Array.from({ length: count }, async (_, i) => left[i] ?? (await this.startWorker(options))));
   }
 
+  /** Workers that run. */
+  workerPids(): number[] {
+    return this.processes.filter(({ name, isRunning }) => name === 'inference' && isRunning).map(({ pid }) => pid);
+  }
+
   /** Starts all of the service, with a database of its own, which is read from now on; resolves when it serves. */
   async startLauncher(port: number): Promise<RunningApi> {
     const url = `http://127.0.0.1:${port}`;

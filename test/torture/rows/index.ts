@@ -26,6 +26,7 @@ import { queueLoss } from './queue-loss';
 import { randomEndings } from './random-endings';
 import { sameKey } from './same-key';
 import { storeFaults } from './store-faults';
+import { trainings } from './trainings';
 import { wrongClock } from './wrong-clock';
 import { workerKill } from './worker-kill';
 
@@ -48,6 +49,7 @@ export const rows: readonly Row[] = [
   overload,
   wrongClock,
   garbage,
+  ...trainings,
   // One key is hostile, and another must not notice.
   hyphens,
   longKeys,

@@ -1,0 +1,211 @@
+import { execFile } from 'node:child_process';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { trainingProcesses } from '../../../support/trainings';
+import { until } from '../../../support/until';
+import { audit, comeToRest } from '../../audit';
+import type { Outcome, Row, Size } from '../../row';
+import type { Site } from '../../site';
+import { startPictures, TrainingCaller, trainingProblems } from './training-site';
+
+const run = promisify(execFile);
+const diskMb = 4;
+
+interface Place {
+  site: Site;
+  size: Size;
+  /** URLs of pictures, and of one that is none. */
+  good: string[];
+  bad: string;
+  newCaller: () => Promise<TrainingCaller>;
+  /** Ends with a picture of another key, which is drawn whatever trains. */
+  picture: () => Promise<string[]>;
+}
+
+/** A fault while Fine-Tunes are trained; `fault` returns what is wrong beside what each of these rows checks. */
+function trainingRow(
+  name: string,
+  title: string,
+  fault: (place: Place) => Promise<{ problems: string[]; notes?: Outcome['notes']; skipped?: string }>,
+): Row {
+  return {
+    name: `training-${name}`,
+    group: 'training',
+    title,
+    async run(site, size) {
+      const { good, bad } = await startPictures(site);
+      site.env.MAX_TRAININGS_PER_KEY = '1';
+      const callers: TrainingCaller[] = [];
+      const newCaller = async (): Promise<TrainingCaller> => {
+        const caller = new TrainingCaller(site, await site.newCaller(await site.anyApi()), good);
+        callers.push(caller);
+        return caller;
+      };
+      const picture = async () => (await site.newCaller(await site.anyApi())).createMany(1);
+      const { problems, notes, skipped } = await fault({ site, size, good, bad, newCaller, picture });
+      problems.push(...(await comeToRest(site, 600_000)));
+      await until(async () => trainingProcessesOf(site).length === 0, 'nothing trains any more').catch(
+        ({ message }: Error) => problems.push(message),
+      );
+      const { problems: found, swept } = await trainingProblems(site, callers);
+      problems.push(...found);
+      return audit(site, { problems, notes: { ...notes, swept }, ...(skipped && { skipped }) });
+    },
+  };
+}
+
+const trainingProcessesOf = (site: Site): number[] => site.workerPids().flatMap((pid) => trainingProcesses(pid));
+
+/** Workers, and processes that train, are killed in the middle: the weights are those of a training in peace. */
+const kill = trainingRow('kill', 'kill -9 while a Fine-Tune is trained', async (place) => {
+  const { site, size, newCaller, picture } = place;
+  const [kills, steps] = size === 'long' ? [6, 600] : [2, 100];
+  let [worker] = await site.anyWorkers(1);
+  const [calm, disturbed] = [await newCaller(), await newCaller()];
+  const undisturbed = await calm.train({ steps });
+  await calm.reached(undisturbed, steps);
+  const id = await disturbed.train({ steps });
+  await picture();
+  for (let i = 0; i < kills; i++) {
+    await disturbed.reached(id, Math.floor((steps * (i + 1)) / (kills + 2)));
+    await delay(Math.random() * 100);
+    const [child] = trainingProcesses(worker.pid);
+    if (i % 2 === 0 && child) process.kill(child, 'SIGKILL');
+    else {
+      await worker.end('SIGKILL');
+      worker = await site.startWorker();
+    }
+  }
+  const problems = await comeToRest(site, 600_000);
+  const [expected, found] = [await calm.get(undisturbed), await disturbed.get(id)];
+  if (expected.status !== 'ready' || found.weights?.sha256 !== expected.weights?.sha256)
+    problems.push(`after ${kills} kills: ${found.status}, ${found.error_message}, other weights`);
+  return { problems, notes: { kills } };
+});
+
+/** The disk is full while checkpoints and weights are to be stored; then there is room again. */
+const diskFull = trainingRow('disk-full', 'disk full while a Fine-Tune is trained', async (place) => {
+  const { site, size, newCaller, picture } = place;
+  const images = join(site.dataDir, 'images');
+  await mkdir(images, { recursive: true });
+  try {
+    await run('mount', ['-t', 'tmpfs', '-o', `size=${diskMb}m`, 'tmpfs', images]);
+  } catch (error) {
+    const reason = (error as Error).message.trim().split('\n').at(-1);
+    return { problems: [], skipped: `this process may not mount a small file system (${reason})` };
+  }
+  site.finally(() => run('umount', ['-l', images]));
+  await site.anyWorkers(1);
+  const caller = await newCaller();
+  const ballast = join(images, 'ballast');
+  const fill = (): Promise<void> => writeFile(ballast, Buffer.alloc(diskMb * 2 ** 20)).catch(() => undefined);
+  await fill();
+  const id = await caller.train();
+  await caller.reached(id, 50);
+  // In the short form there is room again while it is still tried; in the long form the training has to be begun again.
+  if (size === 'short') await delay(1_000);
+  else
+    await until(
+      async () => (await site.query(`SELECT FROM tasks WHERE kind = 'training' AND failures > 0`)).length > 0,
+      'the weights could not be stored',
+      600_000,
+    );
+  await rm(ballast);
+  const problems = await comeToRest(site, 600_000);
+  const { status, error_message: error } = await caller.get(id);
+  if (status !== 'ready') problems.push(`with room again it is ${status}: ${error}`);
+  if (size === 'long') {
+    await fill();
+    const without = await caller.train();
+    problems.push(...(await comeToRest(site, 600_000)));
+    const { status: end, error_message: why } = await caller.get(without);
+    if (end !== 'failed' || !/the storage is full/.test(why ?? '')) problems.push(`without room: ${end}, ${why}`);
+    await rm(ballast);
+  }
+  await picture();
+  return { problems };
+});
+
+/** A key's trainings have a hundred pictures each that are none, or of which the last is none. */
+const badPictures = trainingRow('bad-pictures', '100 bad pictures to train from', async (place) => {
+  const { site, size, good, bad, newCaller, picture } = place;
+  await site.anyWorkers(1);
+  const caller = await newCaller();
+  const hundred = (of: (i: number) => string): string[] => Array.from({ length: 100 }, (_, i) => of(i));
+  const late = size === 'long' ? 99 : 9;
+  const lists = [hundred(() => bad), hundred((i) => (i === late ? bad : good[i % good.length]))];
+  const rounds = size === 'long' ? 10 : 1;
+  const made: [string, number][] = [];
+  for (let round = 0; round < rounds; round++)
+    for (const [i, images_url] of lists.entries()) made.push([await caller.train({ images_url }), i === 0 ? 0 : late]);
+  await picture();
+  const problems = await comeToRest(site);
+  for (const [id, index] of made) {
+    const { status, error_message: why } = await caller.get(id);
+    if (status !== 'failed' || !why?.includes(`images_url[${index}]`)) problems.push(`bad: ${status}, ${why}`);
+  }
+  return { problems };
+});
+
+/** Trainings are canceled and deleted while they wait, fetch, train, and afterwards. */
+const cancels = trainingRow('cancels', 'cancel or delete at each stage of a training', async (place) => {
+  const { site, size, newCaller, picture } = place;
+  const turns = size === 'long' ? 80 : 5;
+  await site.anyWorkers(1);
+  const caller = await newCaller();
+  const problems: string[] = [];
+  const counts: Record<string, number> = {};
+  const isThere = ['true', `status <> 'queued'`, 'step > 0', 'step >= 50', `status = 'succeeded'`];
+  for (let i = 0; i < turns; i++) {
+    const id = await caller.train({ steps: 60 });
+    if (i === 0) await picture();
+    await until(
+      async () =>
+        (
+          await site.query(
+            `SELECT FROM trainings JOIN tasks USING (id)
+             WHERE id = $1 AND (${isThere[i % isThere.length]} OR completed_at IS NOT NULL)`,
+            [id],
+          )
+        ).length > 0,
+      'the training has come far enough to be ended',
+      300_000,
+    );
+    await delay(Math.random() * 100);
+    const kind = i % 2 ? 'canceled' : 'deleted';
+    const status = await caller.end(id, kind);
+    const answer = status === 409 && kind === 'canceled' ? 'too late' : kind;
+    counts[answer] = (counts[answer] ?? 0) + 1;
+    if (![200, 201, 409].includes(status)) problems.push(`${kind}: answered ${status}`);
+    if (status < 300 && kind === 'canceled') {
+      const { status: after, weights } = await caller.get(id);
+      if (after !== 'canceled' || weights) problems.push(`a canceled training is ${after}`);
+    }
+  }
+  return { problems, notes: counts };
+});
+
+/** A key has twenty trainings, and another one has its own in turn, and its picture. */
+const crowd = trainingRow('crowd', 'twenty trainings of one key beside one of another', async (place) => {
+  const { site, size, newCaller, picture } = place;
+  await site.anyWorkers(1);
+  const [many, one] = [await newCaller(), await newCaller()];
+  for (let i = 0; i < 20; i++) await many.train();
+  const id = await one.train();
+  await picture();
+  await one.reached(id, 50);
+  const problems: string[] = [];
+  const begun = await site.query(`SELECT FROM tasks WHERE kind = 'training' AND started_at IS NOT NULL`);
+  // The one that had begun, its own, and the one after.
+  if (begun.length > 3) problems.push(`${begun.length} trainings have begun before another key's only one was over`);
+  if (size === 'short') for (const each of many.ids) await many.end(each, 'canceled');
+  problems.push(...(await comeToRest(site, 600_000)));
+  const { status, error_message: why } = await one.get(id);
+  if (status !== 'ready') problems.push(`the other key's is ${status}: ${why}`);
+  return { problems };
+});
+
+/** Faults while Fine-Tunes are trained. */
+export const trainings: readonly Row[] = [kill, diskFull, badPictures, cancels, crowd];
