@@ -21,7 +21,7 @@ export const robotPictures = (): Buffer[] =>
     .map((name) => readFileSync(join(folder, name)));
 
 /** Uploads pictures. @returns their URLs */
-export async function uploadAll(
+async function uploadAll(
   service: Pick<TestService, 'request'>,
   key: TestKey,
   pictures: readonly Buffer[],
