@@ -10,7 +10,7 @@ export {
   readModelDefaults,
 } from './families/model-defaults';
 export { entriesBelow, isNoFile, isSpecial } from './families/model-files';
-export { type ModelFolder, readModelFolder, readModelIndex } from './families/model-folder';
+export { hasEncoder, type ModelFolder, readModelFolder, readModelIndex } from './families/model-folder';
 export { vaeFile } from './families/model-parts';
 export { problemsOfSchedulers, type SchedulerProblems } from './families/model-scheduler';
 export { type AspectRatio, sizeOfPicture } from './families/sizes';

@@ -15,7 +15,7 @@ export {
 } from './errors';
 export { type ControlFolder, readControlFolder } from './families/control-folder';
 export type { FamilyName, ModelKind } from './families/family';
-export { type ModelFolder, readModelFolder } from './families/model-folder';
+export { hasEncoder, type ModelFolder, readModelFolder } from './families/model-folder';
 export type { TrainingDefaults } from './families/training-defaults';
 export { type AspectRatio, sizeOfPicture } from './families/sizes';
 export { identityModel } from './graph/graph';
@@ -69,5 +69,5 @@ export {
 export { ControlNet, problemOfFit } from './unet/control-net';
 export { hasCallsInPowersOfTwo, powerOfTwoUpTo } from './unet/unet';
 export { TiledUpscaler, UpscalerError } from './upscaling/tiled-upscaler';
-export { hasEncoder, type LatentDistribution, sampleLatents, VaeEncoder } from './vae/vae-encoder';
+export { type LatentDistribution, sampleLatents, VaeEncoder } from './vae/vae-encoder';
 export { countOf } from './weights/named-tensor';

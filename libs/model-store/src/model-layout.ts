@@ -8,6 +8,7 @@ import {
   entriesBelow,
   type FamilyName,
   findControlFolder,
+  hasEncoder,
   isNoFile,
   isSpecial,
   type ModelDefaults,
@@ -29,6 +30,8 @@ export interface ModelFacts {
   nativeSize: number;
   /** diffusers' class of its own scheduler; a ControlNet has none. */
   scheduler?: string;
+  /** Whether it can read a picture, to draw from or to learn; some exports can only make one. */
+  hasEncoder: boolean;
   /** Requests for schedulers without a problem can be drawn. */
   schedulerProblems: SchedulerProblems;
   /** What it is drawn with where a request does not say. */
@@ -73,7 +76,7 @@ export async function findFilesIn(folder: string): Promise<FoundFile[]> {
 }
 
 /** Counts the changes of what {@link readLayout} tells and refuses, so that folders which passed before are read again. */
-export const layoutRules = 6;
+export const layoutRules = 7;
 
 /**
  * Reads what a model is, of its weights only the headers.
@@ -102,13 +105,21 @@ function factsOf(model: ModelFolder): ModelFacts {
   const schedulerProblems = problemsOfSchedulers(model);
   return {
     ...{ family: family.name, kind, nativeSize, schedulerProblems, defaults },
+    hasEncoder: hasEncoder(model),
     scheduler: String(schedulerJson._class_name),
   };
 }
 
 function factsOfControl({ family }: ControlFolder): ModelFacts {
   const { name, nativeSize } = family;
-  return { family: name, kind: 'control', nativeSize, schedulerProblems: { named: {} }, defaults: {} };
+  return {
+    family: name,
+    kind: 'control',
+    nativeSize,
+    hasEncoder: false,
+    schedulerProblems: { named: {} },
+    defaults: {},
+  };
 }
 
 /**

@@ -14,6 +14,7 @@ import { Tasks, trainingFolder, Trainings } from '@app/tasks';
 import { Injectable } from '@nestjs/common';
 import { AcceptanceService } from '../generations/acceptance.service';
 import type { CallerKey } from '../http/caller.decorator';
+import { assertReadsPictures } from '../models/assert-drawable';
 import { ModelsService } from '../models/models.service';
 import { StoredFiles } from '../files/stored-files';
 import { FinetunesService } from './finetunes.service';
@@ -37,7 +38,7 @@ export class TrainingsService {
 
   /**
    * Registers a Fine-Tune, or has it trained if there are pictures. Its Prompts are made with it, or nothing is.
-   * @throws InvalidError for pictures or captions that are too few; UnprocessableError for a model that is not installed;
+   * @throws InvalidError for pictures or captions that are too few; UnprocessableError for a model that is not installed or reads no pictures;
    * what `PromptOrders` and `AcceptanceService` throw
    */
   async create(caller: CallerKey, dto: CreateFinetuneDto): Promise<FinetuneDto> {
@@ -49,6 +50,7 @@ export class TrainingsService {
       await this.finetunes.register(finetune);
       return this.finetunes.findOne(caller.id, finetune.id);
     }
+    assertReadsPictures(served, ['/images_url']);
     this.acceptance.assertReceiversAllowed([{ webhook }], () => '');
     const { createdAt } = finetune;
     const prompts = dto.prompts

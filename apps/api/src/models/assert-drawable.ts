@@ -12,7 +12,8 @@ interface Asked {
 }
 
 /**
- * @throws UnprocessableError `ModelNeedsPicture`, `MaskUnsupported` or `SchedulerUnsupported`, with what the model takes
+ * @throws UnprocessableError `ModelNeedsPicture`, `PictureUnsupported`, `MaskUnsupported` or `SchedulerUnsupported`, with
+ * what the model takes
  */
 export function assertDrawable(model: InstalledModel, { scheduler, image, mask, pointer = '' }: Asked): void {
   const { name, kind } = model;
@@ -24,11 +25,22 @@ export function assertDrawable(model: InstalledModel, { scheduler, image, mask, 
         message: 'is needed by this model',
       },
     ]);
+  if (image) assertReadsPictures(model, [`${pointer}/image`, ...(mask ? [`${pointer}/mask`] : [])]);
   if (mask && kind === 'instruct-pix2pix')
     throw new UnprocessableError('MaskUnsupported', `The model "${name}" changes whole pictures; it takes no mask.`, [
       { pointer: `${pointer}/mask`, message: 'cannot be used with this model' },
     ]);
   assertScheduler(model, scheduler);
+}
+
+/** @param pointers to the fields with pictures. @throws UnprocessableError `PictureUnsupported` */
+export function assertReadsPictures({ name, hasEncoder }: InstalledModel, pointers: readonly string[]): void {
+  if (hasEncoder) return;
+  throw new UnprocessableError(
+    'PictureUnsupported',
+    `The model "${name}" cannot read a picture: it has no encoder.`,
+    pointers.map((pointer) => ({ pointer, message: 'cannot be used with this model, which has no encoder' })),
+  );
 }
 
 function assertScheduler(model: InstalledModel, scheduler: Asked['scheduler']): void {

@@ -200,6 +200,12 @@ export function scaleOf(vae: NamedTensors): number {
   return 2 ** (levels.length || 3);
 }
 
+/** Whether a model has what latents of a picture are made with; some exports have a decoder only. */
+export function hasEncoder({ tensors }: Pick<ModelFolder, 'tensors'>): boolean {
+  const vae = tensors.get('vae')!;
+  return vae.has('encoder.conv_out.weight') || vae.has('encoder.layers.0.weight');
+}
+
 /** How the latents are scaled; diffusers leaves null what does not apply. */
 function scalingOf(file: string, { vae = {} }: Configs, family: Family): ModelFolder['scaling'] {
   const { scaling_factor: factor = null, shift_factor: shift = null } = vae;

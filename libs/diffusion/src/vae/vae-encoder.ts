@@ -1,6 +1,6 @@
 import { Tensor } from 'onnxruntime-node';
 import { cures, ModelFolderError } from '../errors';
-import type { ModelFolder } from '../families/model-folder';
+import { hasEncoder, type ModelFolder } from '../families/model-folder';
 import { encoderGraphOf } from '../pipelines/model-graphs';
 import type { Generator } from '../random/generator';
 import { type GraphSession, type LoadOptions, ModelSession } from '../sessions/model-session';
@@ -16,12 +16,6 @@ export interface LatentDistribution {
 
 /** Logarithms of variances are cut to this range. Source: `DiagonalGaussianDistribution` of diffusers. */
 const logVariances = { least: -30, most: 20 };
-
-/** Whether a model has what latents of a picture are made with; some exports have a decoder only. */
-export function hasEncoder({ tensors }: Pick<ModelFolder, 'tensors'>): boolean {
-  const vae = tensors.get('vae')!;
-  return vae.has('encoder.conv_out.weight') || vae.has('encoder.layers.0.weight');
-}
 
 /** The encoder half of the variational autoencoder: turns a picture into latents. It is float32 on all devices. */
 export class VaeEncoder {

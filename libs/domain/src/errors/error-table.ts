@@ -114,6 +114,8 @@ export const errorTable = {
       ModelNeedsPicture: 'The model draws from a picture. Send `image`, or `image` and `mask`, as `detail` says.',
       PictureMissing: 'What was sent says how to draw from a picture, and there is none. Send `image` too.',
       StrengthTooLow: 'So little of the picture is drawn anew that it takes no step. Raise `strength` or `steps`.',
+      PictureUnsupported:
+        'The model has no encoder, so it can neither draw from a picture nor learn one. Leave pictures out, or choose another model.',
       MaskUnsupported: 'The model cannot repaint a part of a picture. Leave `mask` out, or choose another model.',
       ControlNotInstalled: 'No ControlNet of this name is installed. `GET /v1/models` lists those that are.',
       ControlDoesNotFitModel: 'The ControlNet is for models of another family. Choose one of the family of the model.',
