@@ -182,8 +182,13 @@ describe('requests that one engine draws side by side', () => {
       guidanceScale: i % 2 ? 1 : 7.5,
       ...(i === 5 && { width: 128 }),
     }));
+    const files = await writeLoras(diffusers.folder, cacheDir, [4, 2]);
+    const adapted = files.map((file, i): Partial<Drawing> => {
+      return { adapters: [{ kind: 'lora', file, hash: `random ${i}`, scale: 1, token: '' }] };
+    });
+    const tuned = (i: number): Partial<Drawing> => adapted[i % 3] ?? {};
     const expected: RgbPicture[][] = [];
-    for (const values of kinds) expected.push(await draw(values));
+    for (const [i, values] of kinds.entries()) expected.push(await draw(values, tuned(i)));
     const one = async (i: number): Promise<void> => {
       const owner = `owner ${i % 5}`;
       if (i % 11 === 0) {
@@ -194,7 +199,10 @@ describe('requests that one engine draws side by side', () => {
         const endless = { numInferenceSteps: 500, numImages: 1 + (i % 4), scheduler: 'ddim' };
         const drawing = draw(endless, { owner, signal: stop.signal, onProgress: giveUp });
         await expect(drawing).rejects.toThrow(DrawingAbortedError);
-      } else expect(await draw(kinds[i % kinds.length], { owner })).toStrictEqual(expected[i % kinds.length]);
+      } else {
+        const kind = i % kinds.length;
+        expect(await draw(kinds[kind], { owner, ...tuned(kind) })).toStrictEqual(expected[kind]);
+      }
     };
     let next = 0;
     // So many are in the engine at once.
