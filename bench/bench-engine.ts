@@ -6,7 +6,13 @@ import { basename, join, resolve } from 'node:path';
 import { schedulerNames } from '@app/diffusion';
 import { sizeOf } from '@app/domain';
 import { type Drawing, Engine } from '../apps/inference/src/engines/engine';
-import type { DrawRequest, EngineStep, RgbPicture } from '../apps/inference/src/engine/engine-protocol';
+import { DrawingAbortedError } from '../apps/inference/src/engine/engine-errors';
+import type {
+  DrawingProgress,
+  DrawRequest,
+  EngineStep,
+  RgbPicture,
+} from '../apps/inference/src/engine/engine-protocol';
 import { type BenchOptions, randomFrom } from './section';
 
 /** Long enough for a machine that does something else as well. */
@@ -46,10 +52,10 @@ export class BenchEngine {
     });
   }
 
-  /** Starts an engine that has its model loaded. */
-  static async start(options: BenchOptions): Promise<BenchEngine> {
+  /** Starts an engine that has its model loaded, and drawn one picture. */
+  static async start(options: BenchOptions, request: Partial<DrawRequest> = {}): Promise<BenchEngine> {
     const engine = new BenchEngine(options, mkdtempSync(join(tmpdir(), 'darkroom-bench-')));
-    await engine.draw({ numInferenceSteps: 1 });
+    await engine.draw({ ...request, numInferenceSteps: 1 });
     return engine;
   }
 
@@ -66,22 +72,41 @@ export class BenchEngine {
     return pictures;
   }
 
+  /** Draws until the last step is done: at full size, decoding takes longer than some steps. */
+  async denoise(request: Partial<DrawRequest>, rest: Partial<Drawing> = {}): Promise<void> {
+    const stop = new AbortController();
+    const onProgress = ({ step, total }: DrawingProgress): void => (step === total ? stop.abort() : undefined);
+    await this.draw(request, { signal: stop.signal, onProgress, ...rest }).catch((error: unknown) => {
+      if (!(error instanceof DrawingAbortedError)) throw error;
+    });
+  }
+
   async close(): Promise<void> {
     await this.engine.close();
     rmSync(this.folder, { recursive: true, force: true });
   }
 }
 
+/** The drawings of the process of `firstPicture`, after its first picture. */
+export interface FurtherDrawings {
+  /** What the pictures are like, the first one as well. */
+  request?: Partial<DrawRequest>;
+  /** Pictures of one request. */
+  pictures?: number;
+  /** Fine-Tunes of requests that are there at once; these are not decoded. */
+  adapters?: Drawing['adapters'][];
+}
+
 /**
- * Starts a process with an engine that draws one picture of one step, and then so many more in one request.
+ * Starts a process with an engine that draws one picture of one step, and then more.
  * @returns the time until it was done, and its largest memory in bytes
  */
 export async function firstPicture(
   { model, device, threads }: BenchOptions,
-  more = 0,
+  more: FurtherDrawings = {},
 ): Promise<{ ms: number; bytes: number }> {
   const startedAt = performance.now();
-  const child = fork(join(__dirname, 'first-picture.js'), [model, device, String(threads), String(more)]);
+  const child = fork(join(__dirname, 'first-picture.js'), [model, device, String(threads), JSON.stringify(more)]);
   let found: { ms: number; bytes: number } | undefined;
   child.once('message', (bytes) => (found = { ms: performance.now() - startedAt, bytes: Number(bytes) }));
   const [code] = (await once(child, 'exit')) as [number | null];

@@ -1,13 +1,16 @@
 import { readFileSync } from 'node:fs';
-import { BenchEngine } from './bench-engine';
+import { BenchEngine, type FurtherDrawings } from './bench-engine';
 import type { BenchOptions } from './section';
 
 /** The process of `firstPicture`, which says how much memory it has taken at most. */
 async function main(): Promise<void> {
   const [model, device, threads, more] = process.argv.slice(2);
   const options = { model, device: device as BenchOptions['device'], threads: Number(threads) };
-  const engine = await BenchEngine.start(options);
-  if (Number(more) > 0) await engine.draw({ numInferenceSteps: 1, numImages: Number(more) });
+  const { request = {}, pictures = 0, adapters = [] } = JSON.parse(more) as FurtherDrawings;
+  const ofOneStep = { ...request, numInferenceSteps: 1 };
+  const engine = await BenchEngine.start(options, request);
+  if (pictures > 0) await engine.draw({ ...ofOneStep, numImages: pictures });
+  await Promise.all(adapters.map((own) => engine.denoise(ofOneStep, { adapters: own! })));
   process.send?.(peakBytes());
   await engine.close();
 }

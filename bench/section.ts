@@ -88,6 +88,14 @@ export async function msOf(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - startedAt;
 }
 
+/** Milliseconds of processors that some work takes in this process, whatever else the machine does. */
+export async function processorMs(work: () => Promise<unknown>): Promise<number> {
+  const before = process.cpuUsage();
+  await work();
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1000;
+}
+
 /** Random numbers in [0, 1) from a seed (mulberry32, T. Ettinger). */
 export function randomFrom(seed: number): () => number {
   let state = seed >>> 0;

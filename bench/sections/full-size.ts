@@ -1,7 +1,7 @@
 import { type Arrival, simulate, type SimulatedDevice } from '../../test/support/simulated-engine';
 import { BareGraphs } from '../bare-graphs';
 import { mixedRequests } from '../bench-engine';
-import { figure, interleave, median, quantile, type Section } from '../section';
+import { figure, interleave, median, processorMs, quantile, type Section } from '../section';
 import { arrivals, load, mix } from './poisson';
 
 const edge = 256;
@@ -37,13 +37,6 @@ export const fullSize: Section = {
 };
 
 const secondsOf = (ms: readonly number[]): string => `${(median(ms) / 1000).toFixed(2)} s of a processor a row`;
-
-async function processorMs(work: () => Promise<unknown>): Promise<number> {
-  const before = process.cpuUsage();
-  await work();
-  const { user, system } = process.cpuUsage(before);
-  return (user + system) / 1000;
-}
 
 /** A device whose calls take what those of the next larger measured number of rows do for each row. */
 function deviceOf(rowMs: ReadonlyMap<number, number>, decodeMs: number): SimulatedDevice {

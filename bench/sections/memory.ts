@@ -13,7 +13,7 @@ export const memory: Section = {
   rounds: 3,
   async measure({ rounds, python, ...options }) {
     const size = await weightBytes(options);
-    const ours = async (more: number) => (await firstPicture(options, more)).bytes;
+    const ours = async (pictures: number) => (await firstPicture(options, { pictures })).bytes;
     const theirs = async (pictures: number) => (python ? pythonBytes(python, options, pictures) : NaN);
     const sides = { one: () => ours(0), two: () => ours(2), theirOne: () => theirs(1), theirTwo: () => theirs(2) };
     const peaks = await interleave(sides, rounds);

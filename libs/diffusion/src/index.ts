@@ -28,7 +28,7 @@ export { StableDiffusionPipeline } from './pipelines/stable-diffusion-pipeline';
 export type { ControlUse, Mask, TextToImageRequest } from './pipelines/text-to-image-request';
 export { Trajectory } from './pipelines/trajectory';
 export { SafetensorsError } from './safetensors/safetensors-header';
-export { writeSafetensors } from './safetensors/write-safetensors';
+export { safetensorsHeader, writeSafetensors } from './safetensors/write-safetensors';
 export { type SchedulerName, schedulerNames } from './schedulers';
 export {
   defaultSpinUs,
