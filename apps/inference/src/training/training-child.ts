@@ -19,6 +19,7 @@ export class TrainingChild {
   private hear: (message: TrainingMessage) => void = () => undefined;
   private readonly ended: Promise<never>;
   private readonly ready: Promise<unknown>;
+  private trains = false;
 
   /** @param signal ends it at once. */
   constructor(private readonly signal: AbortSignal) {
@@ -44,13 +45,15 @@ export class TrainingChild {
     this.ended.catch(() => undefined);
     this.process.on('message', (message: TrainingMessage) => this.hear(message));
     this.ready = this.message('ready');
+    // It may be killed before anybody asks it to plan.
+    this.ready.catch(() => undefined);
     signal.addEventListener('abort', this.kill, { once: true });
     if (signal.aborted) this.kill();
   }
 
   /** @throws TaskRefusedError if the model cannot be trained here; EngineLostError; DrawingAbortedError */
   async plan(command: Omit<Extract<TrainingCommand, { type: 'plan' }>, 'type'>): Promise<TrainingPlan> {
-    await Promise.race([this.ready, this.ended]);
+    await this.ready;
     this.send({ type: 'plan', ...command });
     return this.message('planned');
   }
@@ -64,13 +67,15 @@ export class TrainingChild {
     command: Extract<TrainingCommand, { type: 'train' | 'resume' }>,
     hear: (message: TrainingMessage) => void,
   ): Promise<Extract<TrainingMessage, { type: 'done' }>> {
+    this.trains = true;
     this.send(command);
     return this.message('done', hear);
   }
 
-  /** Lets it end after its step, with a checkpoint. */
-  stop(): void {
-    this.send({ type: 'stop' });
+  /** Lets it end after its step, with a checkpoint. False: it does not train yet, so there is nothing to wait for. */
+  stop(): boolean {
+    if (this.trains) this.send({ type: 'stop' });
+    return this.trains;
   }
 
   readonly kill = (): void => void this.process.kill('SIGKILL');

@@ -35,6 +35,7 @@ class TrainingRun {
   private round = 0;
   private computeMs = 0;
   private isStopped = false;
+  private loss = 0;
 
   /** Loaded for the first sample, and kept for the others: where there is no room for it, there are none. */
   private pipeline?: StableDiffusionPipeline;
@@ -63,10 +64,13 @@ class TrainingRun {
         : Trainer.resume(model, checkpoint!, { ...load, form }),
     );
     if (this.order.type === 'resume') this.round = this.order.round;
-    else await this.keep({ loss: 0 });
+    else await this.keep();
     for (; ; this.round++) {
       const reason = await this.trainRound();
-      if (this.isStopped) return tell({ type: 'stopped' });
+      if (this.isStopped) {
+        await this.keep();
+        return tell({ type: 'stopped' });
+      }
       if (reason === undefined) return this.finish();
       if (this.round + 1 >= rounds)
         return this.refuse(`It was trained ${rounds} times, and each time was no use. ${reason}`);
@@ -77,16 +81,17 @@ class TrainingRun {
   /** @returns why it is of no use, if it is not. */
   private async trainRound(): Promise<string | undefined> {
     try {
-      while (!this.trainer.done) {
+      while (!this.trainer.done && !this.isStopped) {
         const { step, loss } = await this.timed(() => this.trainer.step());
-        await tell({ type: 'stepped', ...this.advance(loss) });
-        if (this.isStopped || step % stepsOfCheckpoint === 0) await this.keep({ loss });
-        if (this.isStopped) return undefined;
+        this.loss = loss;
+        await tell({ type: 'stepped', ...this.advance });
+        if (step % stepsOfCheckpoint === 0) await this.keep();
         const { steps } = this.trainer.settings;
         if (this.plan.maySample && step < steps && step % Math.ceil(steps / samples) === 0) await this.sample();
         // Messages are read between two steps.
         await new Promise(setImmediate);
       }
+      if (this.isStopped) return undefined;
       const { passed, reason } = await this.timed(() => this.trainer.gate());
       return passed ? undefined : (reason ?? 'It did not learn.');
     } catch (error) {
@@ -101,13 +106,13 @@ class TrainingRun {
     return { device, intraOpNumThreads, spinUs: 0 };
   }
 
-  private advance(loss: number): TrainingAdvance {
+  private get advance(): TrainingAdvance {
     const { stepIndex: step, settings } = this.trainer;
-    return { round: this.round, step, steps: settings.steps, loss, computeMs: this.computeMs };
+    return { round: this.round, step, steps: settings.steps, loss: this.loss, computeMs: this.computeMs };
   }
 
-  private keep({ loss }: { loss: number }): Promise<void> {
-    return tell({ type: 'kept', ...this.advance(loss), checkpoint: this.trainer.checkpoint() });
+  private keep(): Promise<void> {
+    return tell({ type: 'kept', ...this.advance, checkpoint: this.trainer.checkpoint() });
   }
 
   /** What a prompt that is always the same looks like by now. It is for eyes only, so no error of it ends the training. */

@@ -59,13 +59,14 @@ export class TrainingService {
    */
   async run(task: TrainingTask, shutdown: AbortSignal): Promise<void> {
     crashPoint('after-claim');
-    // It ends in its own time when the process has to end.
-    const hold = new TaskHold(task, this.tasks, this.stops, new AbortController().signal, this.logger);
+    const over = new AbortController();
+    const hold = new TaskHold(task, this.tasks, this.stops, over.signal, this.logger);
     const progress = new TrainingProgress(task, hold, this.trainings, this.store, this.publisher, this.logger);
     const child = new TrainingChild(hold.signal);
+    let lastMoment: NodeJS.Timeout | undefined;
+    // One that does not end in time is given back all the same, and goes on from the checkpoint before.
     const stop = (): void => {
-      child.stop();
-      setTimeout(child.kill, stopMs).unref();
+      lastMoment = setTimeout(() => over.abort(), child.stop() ? stopMs : 0);
     };
     shutdown.addEventListener('abort', stop);
     let leaveMemory = (): void => undefined;
@@ -92,6 +93,7 @@ export class TrainingService {
       await progress.finish();
       await this.failures.handle(task, error, hold);
     } finally {
+      clearTimeout(lastMoment);
       child.kill();
       leaveMemory();
       shutdown.removeEventListener('abort', stop);
