@@ -301,6 +301,11 @@ describe('Names', () => {
   });
 });
 
+it('A picture that the disk does not take is not called broken', async () => {
+  const written = decoder.decode(owner, async () => ({ source: sent.png, to: 'file', path: '/dev/full' }));
+  await expect(written).rejects.toMatchObject({ name: 'Error', code: 'ENOSPC' });
+});
+
 describe('Pictures of this service', () => {
   const upload = async (file: Buffer, ownerId = owner): Promise<string> => {
     const [id, token] = [newIdentifier(), newIdentifier()];

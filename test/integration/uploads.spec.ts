@@ -156,6 +156,25 @@ describe('Uploads', () => {
     expect((await storedKeys(api)).filter((name) => name.includes(body.id))).toEqual([]);
   });
 
+  it('that grow as they are stored count as stored, and are refused without a trace where there is no room', async () => {
+    const [width, height] = [600, 600];
+    const picture = sharp(await noise(width, height)).jpeg({ quality: 50 });
+    const file = await picture.toBuffer();
+    const stored = (await send(file)).body.bytes;
+    expect(stored).toBeGreaterThan(2 * file.length);
+    const owner = await api.createKey({ maxStorageMb: 1 });
+    await api.dataSource.manager.insert(StorageUse, {
+      ...{ ownerId: owner.id, weightBytes: 0 },
+      pictureBytes: 1e6 - stored + 1,
+    });
+    const before = await storedKeys(api);
+    const full = await send(file, { key: owner });
+    expect([full.status, full.body.code]).toEqual([422, 'StorageFull']);
+    expect([await storedKeys(api), await storedBytes(owner)]).toEqual([before, 1e6 - stored + 1]);
+    await api.dataSource.manager.update(StorageUse, { ownerId: owner.id }, { pictureBytes: 1e6 - stored });
+    expect((await send(file, { key: owner })).status).toBe(201);
+  });
+
   it('are made once for an Idempotency-Key, which is of one file', async () => {
     const headers = { 'idempotency-key': newIdentifier() };
     const [first, second] = [await smallPicture('#123'), await smallPicture('#456')];

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import sharp, { type OutputInfo, type Sharp } from 'sharp';
 import type { Preprocessor } from '@app/domain';
 import { cannyEdges } from './canny-edges';
 import { NoPictureError } from './picture-error';
-import { formatOf, type PictureFormat } from './picture-format';
+import { formatOf, isLossless, type PictureFormat } from './picture-format';
 import { nearestSize, type Pixels, type Size } from './pixels';
 
 /** A file, in memory or on the disk, and what becomes of it. */
@@ -39,8 +39,15 @@ sharp.block({ operation: ['VipsForeignLoad'] });
 sharp.unblock({ operation: ['VipsForeignLoadPng', 'VipsForeignLoadJpeg', 'VipsForeignLoadWebp'] });
 sharp.cache(false);
 
-/** Reads the first picture of a file. @throws NoPictureError */
+/** Reads the first picture of a file. @throws NoPictureError; an error with its code if a new file cannot be written */
 export async function decodePicture(order: DecodingOrder): Promise<Decoded> {
+  const { encoded, ...decoded } = await read(order);
+  if (order.to === 'file' && encoded) await writeFile(order.path, encoded);
+  return decoded;
+}
+
+/** @returns besides what is decoded, the bytes of the new file. @throws NoPictureError */
+async function read(order: DecodingOrder): Promise<Decoded & { encoded?: Buffer }> {
   const { source, maxPixels } = order;
   const file = typeof source === 'string' ? await readFile(source) : Buffer.from(source);
   const format = formatOf(file);
@@ -55,7 +62,8 @@ export async function decodePicture(order: DecodingOrder): Promise<Decoded> {
     const upright = opened.autoOrient();
     if (order.to === 'file') {
       const isTransparent = hasAlpha && !(await opened.clone().stats()).isOpaque;
-      return { ...found, isTransparent, bytes: await write(upright, order.path, { format, file }) };
+      const encoded = await encode(upright, format, file);
+      return { ...found, isTransparent, bytes: encoded.length, encoded };
     }
     const wanted = order.size && nearestSize([order.size].flat(), size);
     const cut = wanted ? fitted(upright, size, wanted) : upright;
@@ -105,20 +113,13 @@ async function maskOf(picture: Sharp, of: 'white' | 'transparent', hasAlpha: boo
   return mask;
 }
 
-/** @returns the length of the new file */
-async function write(
-  picture: Sharp,
-  path: string,
-  { format, file }: { format: PictureFormat; file: Buffer },
-): Promise<number> {
+function encode(picture: Sharp, format: PictureFormat, file: Buffer): Promise<Buffer> {
   const options = {
     png: {},
     jpeg: { quality, chromaSubsampling: '4:4:4' },
-    // The word is at the beginning of the pixels of a lossless file.
-    webp: { quality, lossless: file.subarray(0, 4096).includes('VP8L') },
+    webp: { quality, lossless: format === 'webp' && isLossless(file) },
   }[format];
-  const { size } = await picture.toColourspace('srgb').toFormat(format, options).toFile(path);
-  return size;
+  return picture.toColourspace('srgb').toFormat(format, options).toBuffer();
 }
 
 /** The first line of what the reader says, without what is said of every file. */

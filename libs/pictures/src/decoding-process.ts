@@ -2,14 +2,19 @@ import { serveWork } from '@app/process';
 import { type Decoded, decodePicture, type DecodingOrder } from './decode-picture';
 import { NoPictureError } from './picture-error';
 
-/** A decoded file, or why it is no picture. */
-export type DecodingResult = { outcome: 'decoded'; decoded: Decoded } | { outcome: 'refused'; reason: string };
+/** A decoded file, or why it is no picture, or the code of the error with which the disk did not take the new file. */
+export type DecodingResult =
+  | { outcome: 'decoded'; decoded: Decoded }
+  | { outcome: 'refused'; reason: string }
+  | { outcome: 'unwritten'; code: string };
 
 serveWork(async (order: DecodingOrder): Promise<DecodingResult> => {
   try {
     return { outcome: 'decoded', decoded: await decodePicture(order) };
   } catch (error) {
     if (error instanceof NoPictureError) return { outcome: 'refused', reason: error.message };
+    const { code, syscall } = error as NodeJS.ErrnoException;
+    if (order.to === 'file' && code !== undefined && syscall !== undefined) return { outcome: 'unwritten', code };
     throw error;
   }
 });

@@ -44,7 +44,8 @@ export class PictureDecoder implements OnApplicationShutdown {
 
   /**
    * @param load reads the file when the owner's turn has come.
-   * @throws NoPictureError; WorkError if no process can be started; what `load` throws
+   * @throws NoPictureError; an error with the disk's code, such as ENOSPC, if the new file cannot be written; WorkError
+   * if no process can be started; what `load` throws
    */
   async decode(ownerId: string, load: () => Promise<Wanted>): Promise<Decoded> {
     const result = await this.turns
@@ -53,6 +54,8 @@ export class PictureDecoder implements OnApplicationShutdown {
         throw isOfFile(error) ? new NoPictureError('takes too much time or memory to be read') : error;
       });
     if (result.outcome === 'refused') throw new NoPictureError(result.reason);
+    if (result.outcome === 'unwritten')
+      throw Object.assign(new Error(`The picture could not be written: ${result.code}`), { code: result.code });
     return result.decoded;
   }
 

@@ -31,3 +31,25 @@ export function formatOf(head: Uint8Array): PictureFormat {
   const other = others.find(([beginning]) => beginning.test(text));
   throw new NoPictureError(`is ${other?.[1] ?? 'no picture'}, and a PNG, JPEG or WebP is needed`);
 }
+
+const riffHeader = 12;
+const chunkHeader = 8;
+/** Header of a frame of an animated WebP, before the chunks of its pixels. */
+const frameHeader = 16;
+
+/**
+ * Whether the first picture of a WebP file is lossless: the name of the chunk that has its pixels tells. Chunks of
+ * colour profiles and metadata may come before it.
+ * Source: https://developers.google.com/speed/webp/docs/riff_container
+ */
+export function isLossless(webp: Buffer): boolean {
+  let at = riffHeader;
+  while (at + chunkHeader <= webp.length) {
+    const name = webp.toString('latin1', at, at + 4);
+    if (name === 'VP8L' || name === 'VP8 ') return name === 'VP8L';
+    const bytes = webp.readUInt32LE(at + 4);
+    // The length of a chunk does not count the byte that makes it even.
+    at += chunkHeader + (name === 'ANMF' ? frameHeader : bytes + (bytes % 2));
+  }
+  return false;
+}

@@ -149,15 +149,12 @@ export class UploadsService implements OnApplicationBootstrap {
     { maxBytes, replacedBytes = 0 }: UploadRule,
   ): Promise<Reservation> {
     return this.dataSource.transaction(async (manager) => {
-      // Uploads of one key are admitted one after the other, so that two do not get the same space.
-      await manager.query('INSERT INTO storage_use (owner_id) VALUES ($1) ON CONFLICT DO NOTHING', [ownerId]);
-      await manager.query('SELECT FROM storage_use WHERE owner_id = $1 FOR UPDATE', [ownerId]);
+      const row = await this.quota.lock(manager, ownerId);
       const [{ count }] = await manager.query<{ count: number }[]>(
         `SELECT count(*)::integer AS count FROM uploads WHERE owner_id = $1 AND renewed_at > now() - ${uploadLifeSql}`,
         [ownerId],
       );
       if (count >= uploadsPerKey) throw new TooManyUploadsError();
-      const row = await this.quota.read(manager, ownerId);
       this.quota.assertRoom(row, { bytes: declaredBytes, replacedBytes });
       const bytes = declaredBytes ?? Math.min(maxBytes, Math.floor(this.quota.room(row) + replacedBytes));
       const id = newIdentifier();

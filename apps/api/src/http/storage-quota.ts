@@ -70,6 +70,13 @@ export class StorageQuota {
     );
   }
 
+  /** One key's row, locked to the end of the transaction, so that two files do not get the same room. */
+  async lock(manager: EntityManager, ownerId: string): Promise<StorageRow> {
+    await manager.query('INSERT INTO storage_use (owner_id) VALUES ($1) ON CONFLICT DO NOTHING', [ownerId]);
+    await manager.query('SELECT FROM storage_use WHERE owner_id = $1 FOR UPDATE', [ownerId]);
+    return this.read(manager, ownerId);
+  }
+
   /** One key's row. */
   async read(manager: EntityManager, ownerId: string): Promise<StorageRow> {
     const [row] = await manager.query<StorageRow[]>(

@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { type Config, CONFIG } from '@app/config';
 import {
+  DomainError,
   limits,
   newIdentifier,
   PictureUse,
@@ -19,6 +20,7 @@ import { StoredFiles } from '../files/stored-files';
 import { type ReceivedFile, UploadsService } from '../files/uploads.service';
 import { findOwned } from '../http/find-owned';
 import { mapDiskErrors, type SentFile } from '../http/receive-file';
+import { StorageQuota } from '../http/storage-quota';
 
 /** Where the storage has uploaded pictures. */
 export const uploadsFolder = 'uploads';
@@ -39,11 +41,15 @@ export class UploadedPicturesService {
     @Inject(IMAGE_STORAGE) private readonly storage: ImageStorage,
     private readonly transactions: Transactions,
     private readonly uploads: UploadsService,
+    private readonly quota: StorageQuota,
     private readonly decoder: PictureDecoder,
     private readonly files: StoredFiles,
   ) {}
 
-  /** @throws UnprocessableError `PictureUnreadable`, and what `assertBare` and `UploadsService.receive` throw */
+  /**
+   * @throws UnprocessableError `PictureUnreadable`, or `StorageFull` when the file is too large as it is stored, and what
+   * `assertBare` and `UploadsService.receive` throw
+   */
   async create(ownerId: string, file: SentFile): Promise<UploadDto> {
     const { upload } = await this.add(ownerId, file);
     return UploadDto.from(upload, false, this.config.publicUrl);
@@ -56,10 +62,18 @@ export class UploadedPicturesService {
     const stored = await this.transactions.apart(() =>
       this.uploads.receive(ownerId, file, rule, (received) => this.store(ownerId, received)),
     );
-    await this.transactions.run(async (manager) => {
-      await manager.insert(UploadedPicture, stored.upload);
-      await addStored(manager, ownerId, { pictureBytes: stored.upload.bytes });
-    });
+    const { upload } = stored;
+    await this.transactions
+      .run(async (manager) => {
+        await manager.insert(UploadedPicture, upload);
+        // The file is encoded anew, and may be larger than the one that came.
+        this.quota.assertRoom(await this.quota.lock(manager, ownerId), { bytes: upload.bytes });
+        await addStored(manager, ownerId, { pictureBytes: upload.bytes });
+      })
+      .catch(async (error: Error) => {
+        if (error instanceof DomainError) await this.files.removeAll([upload.storageKey]);
+        throw error;
+      });
     return stored;
   }
 
@@ -92,11 +106,11 @@ export class UploadedPicturesService {
         height,
         bytes,
         isTransparent = false,
-      } = await this.decoder
-        .decode(ownerId, async () => ({ source: path, to: 'file', path: upright }))
-        .catch((error: Error) => {
-          throw refusalOf(error);
-        });
+      } = await mapDiskErrors(
+        this.decoder.decode(ownerId, async () => ({ source: path, to: 'file', path: upright })),
+      ).catch((error: Error) => {
+        throw refusalOf(error);
+      });
       signal.throwIfAborted();
       const storageKey = `${uploadsFolder}/${id}.${format === 'jpeg' ? 'jpg' : format}`;
       await mapDiskErrors(this.storage.adopt(storageKey, upright));
