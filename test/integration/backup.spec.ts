@@ -11,6 +11,7 @@ import { IMAGE_STORAGE, type ImageStorage, openImageStorage } from '@app/storage
 import { trainingFolder, Trainings, weightsFolderOf } from '@app/tasks';
 import { Client } from 'pg';
 import { DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
+import { UploadedPicturesSweeper } from '../../apps/api/src/uploads/uploaded-pictures.sweeper';
 import { TrainingStore } from '../../apps/inference/src/training/training-store';
 import { createApi } from '../../apps/api/src/create-api';
 import { VerifiedBackup } from '../../apps/cli/src/backup/backup-folder';
@@ -20,6 +21,7 @@ import { request, startTestApi, type TestApi, type TestKey } from '../support/ap
 import { itOnce } from '../support/back-ends';
 import { createEmptyDatabase, type TestDatabase } from '../support/database';
 import { drawTask, makeFinetune } from '../support/factories';
+import { smallPicture } from '../support/small-picture';
 import { bytesOf, keysIn } from '../support/stored-objects';
 
 /** Every row of every table of ours, as text. */
@@ -45,6 +47,7 @@ async function rowsOf(databaseUrl: string): Promise<Record<string, string[]>> {
 // Tabs, line ends and backslashes have a meaning in the format of COPY.
 const prompt = 'a "star"\\N,\ton\n\\. ünïcode ★ {}';
 const path = '/v1/sd/text-to-image';
+const PUBLIC_URL = 'https://darkroom.example';
 
 /** A migration that comes after the backup, and changes its rows. */
 class Later1996100000000 implements MigrationInterface {
@@ -62,6 +65,8 @@ describe('A backup', () => {
   let folder: string;
   let drawn: string;
   let waiting: string;
+  /** A picture that the waiting one draws from. */
+  let upload: { id: string; url: string };
   /** A Fine-Tune that was trained, and one that is being trained. */
   let [trained, half]: string[] = [];
   let target: Pick<TestDatabase, 'url' | 'drop'>;
@@ -95,11 +100,13 @@ describe('A backup', () => {
   };
 
   beforeAll(async () => {
-    [api, place] = [await startTestApi(), mkdtempSync(join(tmpdir(), 'darkroom-backup-'))];
+    [api, place] = [await startTestApi({ PUBLIC_URL }), mkdtempSync(join(tmpdir(), 'darkroom-backup-'))];
     key = await api.createKey();
     drawn = await create({ prompt, metadata: { z: 1, a: ['\\', null] } });
     await drawTask(api, drawn);
-    waiting = await create({ prompt: 'a ring', webhook: 'http://127.0.0.1:9/hook' });
+    const raw = await smallPicture('#0f0', 30, 20);
+    upload = (await api.request<typeof upload>('POST', '/v1/uploads', { key, raw })).body;
+    waiting = await create({ prompt: 'a ring', webhook: 'http://127.0.0.1:9/hook', image: upload.url });
     await makeFinetune(api, key, { title: 'Robots' });
     [trained, half] = [await train(), await train()];
     await work();
@@ -140,7 +147,7 @@ describe('A backup', () => {
 
     const [from, to] = [openImageStorage(api.config), openImageStorage(targetConfig)];
     const keys = (await keysIn(to)).sort();
-    expect(keys).toContain(`${drawn}/1/0.png`);
+    expect(keys).toEqual(expect.arrayContaining([`${drawn}/1/0.png`, `uploads/${upload.id}.png`]));
     expect(keys).toEqual((await keysIn(from)).filter((name) => !name.startsWith('health/')));
     for (const name of keys) expect((await bytesOf(to, name)).equals(await bytesOf(from, name))).toBe(true);
     expect(readFileSync(join(targetConfig.dataDir, 'api-key'), 'utf8')).toBe(`${key.token}\n`);
@@ -152,7 +159,14 @@ describe('A backup', () => {
       const record = await request<Record<string, unknown>>(url, 'GET', `${path}/${drawn}`, { key });
       expect(record.text).toBe((await api.request('GET', `${path}/${drawn}`, { key })).text);
       expect(record.body).toMatchObject({ prompt, status: 'succeeded' });
-      expect((await request(url, 'GET', `${path}/${waiting}`, { key })).body).toMatchObject({ status: 'queued' });
+      expect((await request(url, 'GET', `${path}/${waiting}`, { key })).body).toMatchObject({
+        status: 'queued',
+        image: upload.url,
+      });
+      // It is in use here too: no sweep takes it.
+      await app.get(UploadedPicturesSweeper).sweep(Date.now() + 48 * 3_600_000);
+      expect((await fetch(url + new URL(upload.url).pathname)).status).toBe(200);
+      expect((await request(url, 'GET', `/v1/uploads/${upload.id}`, { key })).body).toMatchObject({ url: upload.url });
       const headersOf = { authorization: `Bearer ${key.token}` };
       const weights = await fetch(`${url}/v1/finetunes/${trained}/weights`, { headers: headersOf });
       expect(Buffer.from(await weights.arrayBuffer()).equals(weightsOfTraining)).toBe(true);
