@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import { Agent } from 'node:http';
+import { connect, type TcpNetConnectOpts } from 'node:net';
 import { type Config } from '@app/config';
 import { newIdentifier, UploadedPicture } from '@app/domain';
 import { PictureDecoder, PictureError, PictureReader } from '@app/pictures';
@@ -29,6 +31,7 @@ async function quarters(width: number, height: number): Promise<sharp.Sharp> {
 }
 
 const owner = newIdentifier();
+const publicHost = '8.8.8.8';
 let bench: InferenceBench;
 let server: PictureServer;
 let sent: Record<string, Buffer>;
@@ -97,6 +100,8 @@ beforeAll(async () => {
     '/once': (response) => response.writeHead(302, { location: '/png' }).end(),
     '/around': (response) => response.writeHead(302, { location: '/around' }).end(),
     '/inside': (response) => response.writeHead(302, { location: `http://[::ffff:127.0.0.1]:${port()}/png` }).end(),
+    '/named': (response) => response.writeHead(302, { location: `http://localhost:${port()}/png` }).end(),
+    '/farther': (response) => response.writeHead(302, { location: `http://${publicHost}:${port()}/inside` }).end(),
     '/file': (response) => response.writeHead(302, { location: 'file:///etc/passwd' }).end(),
   });
 });
@@ -263,6 +268,30 @@ describe('Private addresses', () => {
       'The picture in `image` is at a private, loopback or link-local address, which is not allowed.',
     );
     expect(server.asked).toEqual([]);
+  });
+
+  it.each([
+    ['an address', '/inside'],
+    ['a name', '/named'],
+    ['the way outside again', '/farther'],
+  ])('are never asked where a public host leads to them: %s', async (_, path) => {
+    server.asked.length = 0;
+    // A public address leads to the server of this test.
+    const network = jest
+      .spyOn(Agent.prototype, 'createConnection')
+      .mockImplementation((to) =>
+        connect({ ...to, ...(to.host === publicHost && { host: '127.0.0.1' }) } as TcpNetConnectOpts),
+      );
+    try {
+      const strict = openReader({ picturesAllowPrivate: false });
+      const address = `http://${publicHost}:${server.url.split(':')[2]}${path}`;
+      await expect(reasonOf(strict.read(address, { owner, field: 'image' }))).resolves.toBe(
+        'The picture in `image` is at a private, loopback or link-local address, which is not allowed.',
+      );
+      expect(server.asked).toEqual(path === '/farther' ? [path, '/inside'] : [path]);
+    } finally {
+      network.mockRestore();
+    }
   });
 });
 
