@@ -15,8 +15,8 @@ import type {
 } from '../apps/inference/src/engine/engine-protocol';
 import { type BenchOptions, randomFrom } from './section';
 
-/** Long enough for a machine that does something else as well. */
-const stallMs = 300_000;
+/** So long that no call at full size on a machine that does much else counts as hung. */
+const stallMs = 3_600_000;
 
 /** A guided picture that every section may start from. */
 export const someRequest: DrawRequest = {
