@@ -11,6 +11,8 @@ export interface RawRequest {
   chunked?: boolean;
   /** Called with each piece of the response, which is then not kept. */
   onData?: (chunk: Buffer) => void;
+  /** How long an answer may take, where that is longer than for most. */
+  patienceMs?: number;
 }
 
 /** The response; status 0: none. */
@@ -23,8 +25,8 @@ export interface RawAnswer {
   elapsedMs: number;
 }
 
-/** Longer than any request here may take; a hung service must not delay the scenario. */
-const patienceMs = 60_000;
+/** Longer than most requests here may take; a hung service must not delay the scenario. */
+export const usualPatienceMs = 60_000;
 const keptBytes = 64 * 1024;
 const pieceBytes = 64 * 1024;
 
@@ -39,7 +41,7 @@ export class FirstKey {
   ) {}
 
   /** Never throws because of the service or the network. */
-  send({ method, path, body, headers, chunked, onData }: RawRequest): Promise<RawAnswer> {
+  send({ method, path, body, headers, chunked, onData, patienceMs = usualPatienceMs }: RawRequest): Promise<RawAnswer> {
     const startedAt = performance.now();
     return new Promise((resolve) => {
       const answer: RawAnswer = { status: 0, bytes: 0, text: '', whole: false, elapsedMs: 0 };
