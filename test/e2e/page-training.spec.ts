@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { TestKey } from '../support/api';
 import { describeInBrowser, faults, TestBrowser, tooWide } from '../support/browser';
 import { ofSuite } from '../support/of-suite';
+import { startPictureServer } from '../support/picture-server';
 import { trainableModels } from '../support/quick-model';
 import { startTestService } from '../support/service';
 import { robotPictures } from '../support/trainings';
@@ -25,8 +26,11 @@ describeInBrowser('The page of Fine-Tunes', () => {
     return { folder, close: async () => rmSync(folder, { recursive: true }) };
   });
   const service = ofSuite(() =>
-    startTestService({ env: { PUBLIC_URL: 'https://pictures.example', MODELS_DIR: models.folder } }),
+    startTestService({
+      env: { PUBLIC_URL: 'https://pictures.example', MODELS_DIR: models.folder, PICTURES_ALLOW_PRIVATE: 'on' },
+    }),
   );
+  const silent = ofSuite(() => startPictureServer({ '/silent.png': () => undefined }));
   let browser: TestBrowser;
   let key: TestKey;
 
@@ -69,5 +73,25 @@ describeInBrowser('The page of Fine-Tunes', () => {
     await page.getByRole('button', { name: 'Cancel it' }).tap();
     await page.getByText('Canceled', { exact: true }).waitFor();
     expect(await list()).toMatchObject([{ name: 'robot', status: 'canceled' }]);
+  });
+
+  it('shows that the photos are read once it was waiting', async () => {
+    const train = async (name: string): Promise<string> => {
+      const body = { name, model: 'shapes', images_url: new Array<string>(4).fill(`${silent.url}/silent.png`) };
+      const reply = await service.request<{ id: string }>('POST', '/v1/finetunes', { key, body });
+      expect([reply.status, reply.text]).toEqual([201, expect.any(String)]);
+      return reply.body.id;
+    };
+    const first = await train('robot');
+    await train('dog');
+    const page = await browser.signedIn(key.token);
+    await page.getByRole('link', { name: 'Fine-Tunes' }).click();
+    const [dog, robot] = ['dog', 'robot'].map((name) =>
+      page.locator('.training').filter({ has: page.getByRole('progressbar', { name: `Training of ${name}` }) }),
+    );
+    await robot.getByText('Reading the photos').waitFor();
+    await dog.getByText('Waiting for its turn').waitFor();
+    await service.request('POST', `/v1/finetunes/${first}/cancel`, { key });
+    await dog.getByText('Reading the photos').waitFor();
   });
 });

@@ -2,11 +2,13 @@ import { effect } from '@preact/signals';
 import { isReachable } from '../service/reach';
 import type { Finetune } from '../service/client';
 import { client, session, sessionSignal } from '../session/session';
-import { finetunes, loadFinetunes } from './finetunes';
+import { finetuneOf, finetunes, loadFinetunes } from './finetunes';
 import { type TrainingProgress, withStep } from './progress';
 
 /** A stream that breaks is opened again after this. */
 const reconnectMs = 2_000;
+/** No event says that the worker has begun to read the photos: the list is looked at this often until it has. */
+const lookAgainMs = 3_000;
 
 /** Of those that are being trained, by id. */
 export const trainings = sessionSignal<ReadonlyMap<string, TrainingProgress>>(() => new Map());
@@ -29,7 +31,11 @@ export function followTraining(): () => void {
     followed = next && { id: next.id, controller: new AbortController() };
     if (followed) void follow(followed.id, followed.controller.signal);
   });
+  const lookAgain = setInterval(() => {
+    if (finetuneOf(followed?.id)?.status === 'queued') void loadFinetunes().catch(() => undefined);
+  }, lookAgainMs);
   return () => {
+    clearInterval(lookAgain);
     stop();
     followed?.controller.abort();
   };
