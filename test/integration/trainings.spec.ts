@@ -125,6 +125,13 @@ describe('The training of a Fine-Tune', () => {
     ['three pictures', { images_url: urls(3) }, 400, 'FineTuneImagesNotEnough', '/images_url'],
     ['101 pictures', { images_url: urls(101) }, 400, 'ValidationFailed', '/images_url'],
     ['captions of some', { captions: ['a', 'b'] }, 422, 'FineTuneCaptionsMismatch', '/captions'],
+    [
+      'a caption of too many words',
+      { captions: ['a', 'b', 'robot '.repeat(100), 'd'] },
+      422,
+      'PromptTooLong',
+      '/captions/2',
+    ],
     ['an empty caption', { captions: ['a', 'b', ' ', 'd'] }, 400, 'ValidationFailed', '/captions/2'],
     ['49 steps', { steps: 49 }, 400, 'ValidationFailed', '/steps'],
     [

@@ -16,6 +16,7 @@ import { AcceptanceService } from '../generations/acceptance.service';
 import type { CallerKey } from '../http/caller.decorator';
 import { assertReadsPictures } from '../models/assert-drawable';
 import { ModelsService } from '../models/models.service';
+import { PromptLengths } from '../models/prompt-lengths.service';
 import { StoredFiles } from '../files/stored-files';
 import { FinetunesService } from './finetunes.service';
 import { PromptOrders, requestOf } from './prompt-orders.service';
@@ -31,6 +32,7 @@ export class TrainingsService {
     private readonly acceptance: AcceptanceService,
     private readonly orders: PromptOrders,
     private readonly models: ModelsService,
+    private readonly lengths: PromptLengths,
     private readonly tasks: Tasks,
     private readonly trainings: Trainings,
     private readonly files: StoredFiles,
@@ -38,7 +40,8 @@ export class TrainingsService {
 
   /**
    * Registers a Fine-Tune, or has it trained if there are pictures. Its Prompts are made with it, or nothing is.
-   * @throws InvalidError for pictures or captions that are too few; UnprocessableError for a model that is not installed or reads no pictures;
+   * @throws InvalidError for pictures or captions that are too few; UnprocessableError for a model that is not installed or reads no pictures,
+   * or captions that are too long;
    * what `PromptOrders` and `AcceptanceService` throw
    */
   async create(caller: CallerKey, dto: CreateFinetuneDto): Promise<FinetuneDto> {
@@ -52,6 +55,7 @@ export class TrainingsService {
     }
     assertReadsPictures(served, ['/images_url']);
     this.acceptance.assertReceiversAllowed([{ webhook }], () => '');
+    if (captions) await this.lengths.checkCaptions(caller.id, served, captions);
     const { createdAt } = finetune;
     const prompts = dto.prompts
       ? await this.orders.ofPrompts(caller, finetune, dto.prompts, '/prompts', createdAt)

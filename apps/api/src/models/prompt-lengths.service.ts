@@ -64,6 +64,24 @@ export class PromptLengths {
     return longest;
   }
 
+  /**
+   * A caption is learnt whole, as one chunk.
+   * @throws UnprocessableError `PromptTooLong` for one that takes more; what `TokenCounter` throws
+   */
+  async checkCaptions(
+    ownerId: string,
+    model: Pick<InstalledModel, 'folder' | 'hash'>,
+    captions: readonly string[],
+  ): Promise<void> {
+    const texts = captions.map((prompt) => ({ prompt, negativePrompt: null, cfg: 1, promptWeighting: false }));
+    const counted = await this.countAll(ownerId, model, texts, []);
+    const problems = new FieldProblems();
+    for (const [index, text] of texts.entries())
+      if ((counted.get(keyOf(textsOf(text)[0])) ?? 1) > 1)
+        problems.add(`/captions/${index}`, undefined, 'has more tokens than the model reads at once; use fewer words');
+    problems.refuseIfAny('PromptTooLong');
+  }
+
   /** Chunks of each text, by key; several tasks may have the same text. */
   private async countAll(
     ownerId: string,

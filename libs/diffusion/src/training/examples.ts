@@ -51,8 +51,9 @@ export interface Examples {
 
 /** From so many pictures on, one is kept back. */
 const fewestToKeepOne = 4;
-/** One of so many prior pictures is kept back. */
+/** One of so many prior pictures is kept back, as long as these are few: each is judged often. */
 const priorsForOneKept = 4;
+const mostKeptPriors = 5;
 
 /** Edges of pictures are multiples of this, so that all levels of a U-Net halve evenly. */
 const edgeUnit = 64;
@@ -90,7 +91,8 @@ export async function encodeExamples(
   }
   const drawn = priorPrompts.length > 0 ? await drawPriors(folder, settings, load) : [];
   const priors = drawn.map((prior, i) => ({ ...prior, text: texts[pictures.length + i] }));
-  const isKept = (i: number): boolean => i % priorsForOneKept === priorsForOneKept - 1;
+  const isKept = (i: number): boolean =>
+    i % priorsForOneKept === priorsForOneKept - 1 && i < priorsForOneKept * mostKeptPriors;
   const [keptBack] = given.length >= fewestToKeepOne ? given.pop()! : [];
   return {
     shown: given.flat(),
@@ -156,7 +158,7 @@ function sideBySide(parts: readonly EncodedText[], tokens: number): EncodedText 
   return { states, ...(pooled && { pooled }) };
 }
 
-/** Latents of what the base draws, as it would for a request that says nothing but the text. */
+/** Latents of what the base draws for a text: many texts matter more than fine pictures, so in half of its steps. */
 async function drawPriors(
   folder: ModelFolder,
   { priorPrompts, seed, size }: TrainingSettings,
@@ -169,7 +171,7 @@ async function drawPriors(
     for (const [i, prompt] of priorPrompts.entries()) {
       load.signal?.throwIfAborted();
       const [trajectory] = await pipeline.prepare({
-        ...{ prompt, width: size, height: size, numInferenceSteps: steps, guidanceScale: cfg },
+        ...{ prompt, width: size, height: size, numInferenceSteps: Math.ceil(steps / 2), guidanceScale: cfg },
         seeds: [seed + i],
         ...(scheduler && { scheduler }),
       });

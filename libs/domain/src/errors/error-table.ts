@@ -123,7 +123,7 @@ export const errorTable = {
       PromptDoesNotIncludeFineTuneName: 'A prompt on a Fine-Tune must have the Fine-Tune’s name in it, as a word.',
       PromptNotFound: 'There is no such Prompt, or it is not yours. As 422: a body names it.',
       StyleNotFound: 'There is no such Style, or it is neither yours nor public. As 422: a body names it.',
-      PromptTooLong: 'The prompt has more tokens than can be drawn. Shorten it.',
+      PromptTooLong: 'The prompt has more tokens than can be drawn, or a caption more than can be learnt. Shorten it.',
       TooManyPrompts:
         'The request would make more Prompts, or carry more metadata, than one request or this key may. Send less at a time.',
       FineTuneNotFound: 'There is no such Fine-Tune, or it is not yours. As 422: a body names it.',
