@@ -363,4 +363,19 @@ describe('The training of a Fine-Tune', () => {
     expect(await find(kept.id)).toMatchObject({ status: 'ready', training: { step: stepsOfModel } });
     expect((await api.request('GET', `/v1/finetunes/${lost.id}`, { key })).status).toBe(404);
   });
+
+  it('that made nothing keeps its Fine-Tune if that just gets weights while the retention of its key ends', async () => {
+    const { id } = await train();
+    await post(`/${id}/cancel`);
+    await api.dataSource.query('UPDATE api_keys SET retention_days = 1 WHERE id = $1', [key.id]);
+    await api.dataSource.query(`UPDATE tasks SET completed_at = now() - interval '2 days' WHERE id = $1`, [id]);
+    const upload = api.dataSource.createQueryRunner();
+    await upload.startTransaction();
+    await upload.query(`UPDATE finetunes SET weights_key = 'finetunes/x', status = 'ready' WHERE id = $1`, [id]);
+    await api.app.get(RetentionService).run();
+    await upload.commitTransaction();
+    await upload.release();
+    await api.app.get(RetentionService).run();
+    expect(await find(id)).toMatchObject({ id, name: 'robot' });
+  });
 });

@@ -62,9 +62,13 @@ export class RetentionService extends RecurringService {
         'SELECT id FROM finetune_prompts WHERE id = ANY($1) FOR UPDATE SKIP LOCKED',
         [due.filter(({ kind }) => kind === 'prompt').map(({ id }) => id)],
       );
-      const ids = [...due.filter(({ kind }) => kind !== 'prompt'), ...prompts].map(({ id }) => id);
+      const trainings = await lockUnused(
+        manager,
+        due.filter(({ kind }) => kind === 'training').map(({ id }) => id),
+      );
+      const generations = due.filter(({ kind }) => kind === 'generation').map(({ id }) => id);
+      const ids = [...generations, ...prompts.map(({ id }) => id), ...trainings];
       await this.tasks.removeAll(manager, ids);
-      const trainings = due.filter(({ kind }) => kind === 'training').map(({ id }) => id);
       if (trainings.length > 0) await manager.delete(Finetune, { id: In(trainings) });
       return ids;
     });
@@ -84,6 +88,20 @@ export class RetentionService extends RecurringService {
   }
 }
 
+/** Condition in SQL: a Fine-Tune has neither weights nor Prompts. */
+const isUnused = `weights_key IS NULL
+  AND NOT EXISTS (SELECT FROM finetune_prompts WHERE finetune_id = finetunes.id)`;
+
+/** The Fine-Tunes among these that are still unused, locked. One that is getting weights or a Prompt is left out. */
+async function lockUnused(manager: EntityManager, ids: readonly string[]): Promise<string[]> {
+  if (ids.length === 0) return [];
+  const idsOf = async (statement: string, of: readonly string[]): Promise<string[]> =>
+    (await manager.query<{ id: string }[]>(statement, [of])).map(({ id }) => id);
+  const locked = await idsOf('SELECT id FROM finetunes WHERE id = ANY($1) FOR UPDATE SKIP LOCKED', ids);
+  // Only a statement that begins after the lock sees what was written before it.
+  return idsOf(`SELECT id FROM finetunes WHERE id = ANY($1) AND ${isUnused}`, locked);
+}
+
 /** The oldest expired records. */
 function lockDue(manager: EntityManager): Promise<{ id: string; kind: string }[]> {
   return manager.query(
@@ -96,8 +114,7 @@ function lockDue(manager: EntityManager): Promise<{ id: string; kind: string }[]
          WHERE delivery.task_id = task.id AND delivery.status = 'pending'
        )
        AND (task.kind <> 'training' OR EXISTS (
-         SELECT FROM finetunes WHERE id = task.id AND weights_key IS NULL
-           AND NOT EXISTS (SELECT FROM finetune_prompts WHERE finetune_id = finetunes.id)
+         SELECT FROM finetunes WHERE id = task.id AND ${isUnused}
        ))
      ORDER BY task.completed_at LIMIT $1 FOR UPDATE OF task SKIP LOCKED`,
     [batchSize],
