@@ -55,6 +55,20 @@ describe('an engine whose memory does not suffice', () => {
     await small.close();
   });
 
+  it('gives up a model that was in use when another process needed its room', async () => {
+    const said: string[] = [];
+    const options = { device: 'cpu', intraOpNumThreads: 1, cacheDir: join(folder, 'cache') } as const;
+    const loop = new EngineLoop(options, 2 ** 30, ({ type }) => {
+      said.push(type);
+      if (type === 'started') loop.cede(2 ** 30);
+    });
+    loop.add({ id: 1, owner: 'one', model: plain, adapters: [], request, cancel: new SharedArrayBuffer(4) });
+    await until(async () => said.includes('released'), 'the model is released');
+    expect(said.indexOf('done')).toBeLessThan(said.indexOf('released'));
+    expect(said).toContain('done');
+    await loop.close();
+  });
+
   it('learns how many rows a call may have once', async () => {
     const run = Reflect.get<ModelSession, 'run'>(ModelSession.prototype, 'run');
     let failures = 0;

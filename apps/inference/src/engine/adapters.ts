@@ -15,7 +15,7 @@ import {
 import type { DrawnModel, FinetuneWeights } from './engine-protocol';
 
 /** Bytes that all adapters may take together. */
-const keptBytes = 256 * 2 ** 20;
+const mostBytes = 256 * 2 ** 20;
 /** Bytes that an adapter counts for at least: one that changes weights has them in its file, and little in memory. */
 const leastBytes = 2 ** 20;
 /** Age of a file of changed weights that a crash has left behind. */
@@ -106,7 +106,7 @@ export class Adapters {
 
   private forget(): void {
     for (const [oldest] of this.kept) {
-      if (this.bytes <= keptBytes || this.kept.size === 1) return;
+      if (this.bytes <= mostBytes || this.kept.size === 1) return;
       this.kept.delete(oldest);
     }
   }

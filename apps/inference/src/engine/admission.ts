@@ -2,17 +2,19 @@ import { setTimeout as delay } from 'node:timers/promises';
 import {
   AbortError,
   type Device,
+  hasEncoder,
   type ModelFolder,
   modelWidths,
   providerOf,
   readModelFolder,
+  RequestError,
   rowsOfTexts,
   StableDiffusionPipeline,
 } from '@app/diffusion';
 import { LruMap, removeFrom } from '@app/process';
 import { type AdaptedModel, Adapters } from './adapters';
 import { notAhead } from './batch';
-import { assertReadable, Controls, type ReadControl } from './controls';
+import { Controls, type ReadControl } from './controls';
 import type { CallTimes } from './call-times';
 import { DrawingInProgress, pipelineRequest, type Task } from './drawing';
 import type { DrawRequest } from './engine-protocol';
@@ -21,16 +23,15 @@ import type { LoadedModel, Models } from './models';
 import type { Turns } from './turns';
 
 /** Model folders of which what was read is kept: more than are drawn with in turn. */
-const keptFolders = 8;
+const mostFolders = 8;
 
 /** The model and adapters that a task is drawn with, and the memory that it needs. */
 interface Ready extends AdaptedModel {
   folder: ModelFolder;
   controls: readonly ReadControl[];
-  /** Bytes of the model's weights. */
-  bytes: number;
+  weightBytes: number;
   /** The least that its calls take: all texts at once, then one picture at a time, with guidance. */
-  calls: CallBytes;
+  leastCalls: CallBytes;
 }
 
 /** A task that waits to begin. */
@@ -50,8 +51,8 @@ export interface ThreadOptions {
   cacheDir: string;
 }
 
-/** The next try after a failure: as it was, with nothing drawn beside it, or none. */
-export type NextTry = 'again' | 'alone' | 'end';
+/** After a failure: to try once more, for there is room now; to begin anew with nothing beside it; or none is left. */
+export type Remedy = 'again' | 'alone' | 'end';
 
 /** The parts of the engine that admission works with, and its calls back to the loop. */
 export interface AdmissionHost {
@@ -65,8 +66,8 @@ export interface AdmissionHost {
   busy: (task: Task) => void;
   begun: (drawing: DrawingInProgress) => void;
   failed: (task: Task, error: unknown) => void;
-  /** The next try when it could not begin with the model of this key. */
-  nextTry: (error: unknown, task: Task, key: string) => Promise<NextTry>;
+  /** The remedy when a task could not begin with the model of this key. */
+  remedy: (error: unknown, task: Task, key: string) => Promise<Remedy>;
 }
 
 /**
@@ -77,8 +78,10 @@ export interface AdmissionHost {
 export class Admission {
   private readonly waiting: Waiting[] = [];
   private readonly adapters: Adapters;
-  private readonly folders = new LruMap<ModelFolder>(keptFolders);
+  private readonly folders = new LruMap<ModelFolder>(mostFolders);
   private readonly controls: Controls;
+  /** Keys of the model and the ControlNets of the task that begins: none makes room for another of them. */
+  keysBeingLoaded: readonly string[] = [];
 
   constructor(
     private readonly options: ThreadOptions,
@@ -90,11 +93,6 @@ export class Admission {
 
   get size(): number {
     return this.waiting.length;
-  }
-
-  /** Keys of what is being loaded. */
-  get keysInUse(): readonly string[] {
-    return this.controls.inUse;
   }
 
   /** Bytes of the adapters in memory. */
@@ -112,7 +110,7 @@ export class Admission {
   }
 
   /** Ends what is canceled. */
-  endThose(isOver: (task: Task) => boolean): void {
+  endWhere(isOver: (task: Task) => boolean): void {
     for (const entry of this.waiting.filter(({ task }) => isOver(task))) this.fail(entry, new AbortError());
   }
 
@@ -135,8 +133,8 @@ export class Admission {
       if (!ready) continue;
       const { drawings, models } = this.host;
       const isAlone = task.alone || drawings.some((other) => other.task.alone);
-      const ofControls = this.controls.bytesOf(ready.controls, models.keysInUse);
-      const hasRoom = models.hasRoom(ready.key, ready.bytes, ready.calls, ofControls);
+      const controlBytes = this.controls.bytesOf(ready.controls, models.keysInUse);
+      const hasRoom = models.hasRoom(ready.key, ready.weightBytes, ready.leastCalls, controlBytes);
       if (drawings.length > 0 && (isAlone || !hasRoom)) return;
       if (!this.goesLater(entry, ready)) await this.tryToBegin(entry, ready);
     }
@@ -158,15 +156,17 @@ export class Admission {
   }
 
   private async readFiles(entry: Waiting): Promise<void> {
-    const { model, adapters } = entry.task;
+    const { model, adapters, request } = entry.task;
     const folder = this.folders.get(model.key) ?? (await readModelFolder(model.folder));
     this.folders.set(model.key, folder);
-    assertReadable(folder, entry.task);
+    // A model without an encoder draws from texts all the same, so nothing is said against it.
+    if (request.image && !hasEncoder(folder))
+      throw new RequestError(`The model ${model.name} has no encoder, so it cannot draw from \`image\`.`);
     const adapted = await this.adapters.adapt(model, folder, adapters);
     if (!this.host.models.has(adapted.key)) await adapted.changedWeights?.();
     const controls = await this.controls.read(entry.task);
     const bytes = weightBytes(folder, this.options.device);
-    entry.ready = { folder, ...adapted, controls, bytes, calls: this.leastCalls(folder, entry.task.request) };
+    entry.ready = { folder, ...adapted, controls, weightBytes: bytes, leastCalls: this.leastCalls(folder, request) };
     if (!this.waiting.includes(entry)) this.remove(entry);
   }
 
@@ -178,20 +178,21 @@ export class Admission {
   private goesLater({ task, previous }: Waiting, { key }: Ready): boolean {
     const { models, turns, times, drawings } = this.host;
     if (previous || models.has(key)) return false;
-    const overAt = turns.of(task.owner) + times.of('loading');
-    return drawings.some(({ owner, msLeft }) => owner !== task.owner && turns.of(owner) + msLeft < overAt);
+    const overAt = turns.msOf(task.owner) + times.of('loading');
+    return drawings.some(({ owner, msLeft }) => owner !== task.owner && turns.msOf(owner) + msLeft < overAt);
   }
 
   private async tryToBegin(entry: Waiting, ready: Ready): Promise<void> {
     const startedAt = performance.now();
+    this.keysBeingLoaded = [ready.key, ...ready.controls.map(({ model }) => model.key)];
     try {
-      const drawing = await this.begin(entry, ready);
+      const drawing = await this.begin(entry, ready).finally(() => (this.keysBeingLoaded = []));
       this.remove(entry);
       this.host.begun(drawing);
     } catch (error) {
-      const next = await this.host.nextTry(error, entry.task, ready.key);
-      if (next === 'end') this.fail(entry, error);
-      else if (next === 'alone') entry.task = { ...entry.task, alone: true };
+      const remedy = await this.host.remedy(error, entry.task, ready.key);
+      if (remedy === 'end') this.fail(entry, error);
+      else if (remedy === 'alone') entry.task = { ...entry.task, alone: true };
     } finally {
       this.host.turns.charge(entry.task.owner, performance.now() - startedAt);
     }
@@ -201,8 +202,8 @@ export class Admission {
     const { models, times } = this.host;
     const { task, previous } = entry;
     const model = models.get<LoadedModel>(ready.key) ?? (await this.load(task, ready));
-    const { textEncoder, vaeEncoder } = ready.calls;
-    const controls = await this.controls.load(ready.controls, ready.key, ready.folder, task);
+    const { textEncoder, vaeEncoder } = ready.leastCalls;
+    const controls = await this.controls.load(ready.controls, ready.folder, task);
     await models.reserve(model, { textEncoder: textEncoder!, ...(vaeEncoder !== undefined && { vaeEncoder }) });
     const startedAt = performance.now();
     const trajectories = await model.pipeline.prepare({
@@ -214,7 +215,7 @@ export class Admission {
     return drawing;
   }
 
-  private async load({ model }: Task, { key, bytes, changedWeights }: Ready): Promise<LoadedModel> {
+  private async load({ model }: Task, { key, weightBytes: bytes, changedWeights }: Ready): Promise<LoadedModel> {
     const { models, times } = this.host;
     const { device, intraOpNumThreads } = this.options;
     const startedAt = performance.now();

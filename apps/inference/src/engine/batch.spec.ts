@@ -1,7 +1,7 @@
 import { batchOf, inTurn, notAhead } from './batch';
 import type { DrawingInProgress } from './drawing';
 
-type Fake = Pick<DrawingInProgress, 'owner' | 'kind' | 'ranks' | 'isSuspect' | 'rowsLeft' | 'rowsInAll'> &
+type Fake = Pick<DrawingInProgress, 'owner' | 'callKey' | 'adapterRanks' | 'isSuspect' | 'rowsLeft' | 'rowsInAll'> &
   Pick<DrawingInProgress, 'msLeft' | 'waitedMs' | 'computeMs'> & { pictures: number; rows: number };
 
 /** A guided drawing of one picture and 20 steps that has just begun. */
@@ -11,8 +11,8 @@ function drawing(change: Partial<Fake> = {}): DrawingInProgress {
   const rowsLeft = change.rowsLeft ?? rowsInAll;
   const about = {
     owner: 'one',
-    kind: 'kind',
-    ranks: '',
+    callKey: 'kind',
+    adapterRanks: '',
     isSuspect: false,
     waitedMs: 0,
     computeMs: 0,
@@ -22,7 +22,7 @@ function drawing(change: Partial<Fake> = {}): DrawingInProgress {
   return { ...about, rowsInAll, rowsLeft, denoising, ...change } as unknown as DrawingInProgress;
 }
 
-const had = (ms: Record<string, number> = {}) => ({ of: (owner: string) => ms[owner] ?? 0 });
+const had = (ms: Record<string, number> = {}) => ({ msOf: (owner: string) => ms[owner] ?? 0 });
 
 describe(notAhead.name, () => {
   const of = (...owners: string[]) => owners.map((owner) => ({ owner, msLeft: 10 }));
@@ -65,7 +65,7 @@ describe(batchOf.name, () => {
   const drawingsOf = (batch: ReturnType<typeof batchOf>) => batch.map((part) => part.drawing);
 
   it('takes the pictures of all that may share a call, up to its rows', () => {
-    const [three, two, other] = [drawing({ pictures: 3 }), drawing({ pictures: 2 }), drawing({ kind: 'another' })];
+    const [three, two, other] = [drawing({ pictures: 3 }), drawing({ pictures: 2 }), drawing({ callKey: 'another' })];
     const batch = batchOf([three, other, two], 8);
     expect(drawingsOf(batch)).toEqual([three, two]);
     expect(batch.map(({ pictures }) => pictures.length)).toEqual([3, 1]);
@@ -86,7 +86,7 @@ describe(batchOf.name, () => {
   });
 
   it('has adapters of one rank in a call, with pictures that have none', () => {
-    const [base, four, eight, otherFour] = ['', '4', '8', '4'].map((ranks) => drawing({ ranks }));
+    const [base, four, eight, otherFour] = ['', '4', '8', '4'].map((adapterRanks) => drawing({ adapterRanks }));
     expect(drawingsOf(batchOf([base, four, eight, otherFour], 16))).toEqual([base, four, otherFour]);
     expect(drawingsOf(batchOf([eight, four, base, otherFour], 16))).toEqual([eight, base]);
   });

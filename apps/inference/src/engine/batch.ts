@@ -16,11 +16,14 @@ const shortFactor = 1.5;
  * until the other has caught up, so a short drawing waits for a long one of another owner for a multiple of its own
  * time at most. Those who have had about as much go on side by side. Somebody is always left.
  */
-export function notAhead<C extends { owner: string; msLeft: number }>(all: readonly C[], had: Pick<Turns, 'of'>): C[] {
+export function notAhead<C extends { owner: string; msLeft: number }>(
+  all: readonly C[],
+  turns: Pick<Turns, 'msOf'>,
+): C[] {
   const shortest = new Map<string, number>();
   for (const { owner, msLeft } of all) shortest.set(owner, Math.min(msLeft, shortest.get(owner) ?? Infinity));
-  const limits = [...shortest].map(([owner, ms]) => ({ owner, limit: had.of(owner) + leadFactor * ms }));
-  const isAhead = (one: string): boolean => limits.some(({ owner, limit }) => owner !== one && had.of(one) > limit);
+  const limits = [...shortest].map(([owner, ms]) => ({ owner, limit: turns.msOf(owner) + leadFactor * ms }));
+  const isAhead = (one: string): boolean => limits.some(({ owner, limit }) => owner !== one && turns.msOf(one) > limit);
   const ahead = new Set([...shortest.keys()].filter(isAhead));
   return all.filter(({ owner }) => !ahead.has(owner));
 }
@@ -29,15 +32,15 @@ export function notAhead<C extends { owner: string; msLeft: number }>(all: reado
  * The drawings whose owner's turn it is, in their order: one whose call failed beside others is tried first, then comes
  * what has waited for too long, then what has least left to do.
  */
-export function inTurn(drawings: readonly DrawingInProgress[], had: Pick<Turns, 'of'>): DrawingInProgress[] {
+export function inTurn(drawings: readonly DrawingInProgress[], turns: Pick<Turns, 'msOf'>): DrawingInProgress[] {
   const all = drawings.map((drawing) => {
     const { owner, isSuspect, msLeft, waitedMs, computeMs } = drawing;
     const hasWaited = waitedMs > patience * (computeMs + msLeft);
-    // Equal places stay in the order in which the drawings began.
-    return { drawing, owner, msLeft, place: isSuspect ? -1 : hasWaited ? 0 : msLeft };
+    // Drawings of equal order stay in the order in which the drawings began.
+    return { drawing, owner, msLeft, order: isSuspect ? -1 : hasWaited ? 0 : msLeft };
   });
-  return notAhead(all, had)
-    .sort((one, other) => one.place - other.place)
+  return notAhead(all, turns)
+    .sort((one, other) => one.order - other.order)
     .map(({ drawing }) => drawing);
 }
 
@@ -49,11 +52,11 @@ export function inTurn(drawings: readonly DrawingInProgress[], had: Pick<Turns, 
  * @param mostRows of a call with the first one's pictures; one picture is taken in any case
  */
 export function batchOf([first, ...others]: readonly DrawingInProgress[], mostRows: number): Batch {
-  let { ranks } = first;
+  let { adapterRanks } = first;
   const batch: Batch[number][] = [];
   let rows = 0;
   for (const drawing of [first, ...others]) {
-    if (drawing !== first && !mayJoin(drawing, first, ranks)) continue;
+    if (drawing !== first && !mayJoin(drawing, first, adapterRanks)) continue;
     const pictures = drawing.denoising.filter((picture) => {
       if (rows > 0 && rows + picture.rows > mostRows) return false;
       rows += picture.rows;
@@ -61,13 +64,13 @@ export function batchOf([first, ...others]: readonly DrawingInProgress[], mostRo
     });
     if (pictures.length === 0) continue;
     batch.push({ drawing, pictures });
-    ranks ||= drawing.ranks;
+    adapterRanks ||= drawing.adapterRanks;
   }
   return batch;
 }
 
 function mayJoin(drawing: DrawingInProgress, first: DrawingInProgress, ranks: string): boolean {
-  if (first.isSuspect || drawing.isSuspect || drawing.kind !== first.kind) return false;
+  if (first.isSuspect || drawing.isSuspect || drawing.callKey !== first.callKey) return false;
   const isShort = drawing.rowsLeft <= shortFactor * first.rowsInAll;
-  return isShort && (drawing.ranks === '' || ranks === '' || drawing.ranks === ranks);
+  return isShort && (drawing.adapterRanks === '' || ranks === '' || drawing.adapterRanks === ranks);
 }

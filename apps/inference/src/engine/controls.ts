@@ -2,7 +2,6 @@ import {
   type ControlFolder,
   ControlNet,
   type Device,
-  hasEncoder,
   type ModelFolder,
   ModelFolderError,
   modelWidths,
@@ -17,7 +16,7 @@ import type { LoadedControl, Models } from './models';
 import type { Task } from './drawing';
 
 /** ControlNets of which what was read is kept. */
-const keptFolders = 16;
+const mostFolders = 16;
 
 /** A ControlNet as its files were read. */
 export interface ReadControl {
@@ -27,18 +26,12 @@ export interface ReadControl {
 
 /** The ControlNets of a device: read between the calls of others, and loaded beside the models that they guide. */
 export class Controls {
-  private readonly folders = new LruMap<ControlFolder>(keptFolders);
-  /** Keys of the models that are being loaded for one task: none is released to make room for another of them. */
-  private keysInUse: readonly string[] = [];
+  private readonly folders = new LruMap<ControlFolder>(mostFolders);
 
   constructor(
     private readonly options: { device: Device; intraOpNumThreads: number },
     private readonly models: Models,
   ) {}
-
-  get inUse(): readonly string[] {
-    return this.keysInUse;
-  }
 
   /** @throws RequestError for what is no ControlNet: that says nothing about the model that it is to guide */
   async read({ request: { control = [] } }: Task): Promise<ReadControl[]> {
@@ -59,18 +52,13 @@ export class Controls {
     return [...missing.values()].reduce((sum, { folder }) => sum + controlBytes(folder, this.options.device), 0);
   }
 
-  /** Loads those of a task, and keeps its model meanwhile. @throws RequestError if one does not fit the model */
-  async load(controls: readonly ReadControl[], key: string, folder: ModelFolder, task: Task): Promise<LoadedControl[]> {
+  /** Loads those of a task. @throws RequestError if one does not fit the model */
+  async load(controls: readonly ReadControl[], folder: ModelFolder, task: Task): Promise<LoadedControl[]> {
     const loaded: LoadedControl[] = [];
-    this.keysInUse = [key, ...controls.map(({ model }) => model.key)];
-    try {
-      for (const control of controls) loaded.push(await this.loadOne(control, folder));
-      const unet = bytesPerRow(modelWidths(folder), task.request, providerOf(this.options.device));
-      for (const each of loaded) await this.models.reserve(each, { unet });
-      return loaded;
-    } finally {
-      this.keysInUse = [];
-    }
+    for (const control of controls) loaded.push(await this.loadOne(control, folder));
+    const unet = bytesPerRow(modelWidths(folder), task.request, providerOf(this.options.device));
+    for (const each of loaded) await this.models.reserve(each, { unet });
+    return loaded;
   }
 
   private async loadOne({ model, folder }: ReadControl, guided: ModelFolder): Promise<LoadedControl> {
@@ -88,9 +76,3 @@ const asRefusal =
     if (!(error instanceof ModelFolderError)) throw error;
     throw new RequestError(`The ControlNet ${name} cannot be used: it ${error.reason}.`);
   };
-
-/** A model without an encoder draws from texts all the same, so nothing is said against it. @throws RequestError */
-export function assertReadable(folder: ModelFolder, { model, request }: Task): void {
-  if (request.image && !hasEncoder(folder))
-    throw new RequestError(`The model ${model.name} has no encoder, so it cannot draw from \`image\`.`);
-}

@@ -24,10 +24,11 @@ const previewIntervalMs = 400;
 export interface Picture {
   index: number;
   trajectory: Trajectory;
+  /** Rows in a call of the U-Net: two with guidance, else one. */
   rows: number;
   /** Once it is decoded. */
   image?: RgbImage;
-  /** The pixels that are handed on: as decoded, or enlarged. */
+  /** The pixels that are reported: as decoded, or enlarged. */
   finished?: RgbImage;
 }
 
@@ -35,18 +36,18 @@ export interface Picture {
 export class DrawingInProgress {
   readonly pictures: readonly Picture[];
   /** Equal for pictures that may share a call: of one model, one size and one length of text. */
-  readonly kind: string;
+  readonly callKey: string;
   /** The ranks of its adapters: all adapters of a call have the same. Empty without adapters, which goes with any. */
-  readonly ranks: string;
+  readonly adapterRanks: string;
   /** Bytes that a row of its calls takes. */
   readonly rowBytes: number;
   /** Whether a call that it shared failed, so that its next one is its own. */
   isSuspect = false;
   /** Milliseconds of the device; of a call that it shared, its rows' part. */
   computeMs: number;
-  /** How many of its first pictures are handed on now, and were before it began anew. */
-  private handedOn = 0;
-  private readonly handedOnBefore: number;
+  /** Numbers of its first pictures that are reported, and were before it began anew. */
+  private reported = 0;
+  private readonly reportedBefore: number;
   private readonly begunAt: number;
   private previewedAt = performance.now();
 
@@ -65,13 +66,13 @@ export class DrawingInProgress {
   ) {
     const [first] = trajectories;
     this.pictures = trajectories.map((trajectory, index) => ({ index, trajectory, rows: trajectory.rows }));
-    this.kind = [model.key, kindOf(first), ...controls.map(({ key }) => key)].join(' ');
-    this.ranks = ranksOf(first.adapters);
+    this.callKey = [model.key, kindOf(first), ...controls.map(({ key }) => key)].join(' ');
+    this.adapterRanks = ranksOf(first.adapters);
     const { facts, provider } = model.pipeline;
     this.rowBytes = bytesPerRow(facts.widths, task.request, provider) + adapterBytes(first);
     this.computeMs = previous?.computeMs ?? 0;
     this.begunAt = performance.now() - this.computeMs;
-    this.handedOnBefore = Math.max(previous?.handedOnBefore ?? 0, previous?.handedOn ?? 0);
+    this.reportedBefore = Math.max(previous?.reportedBefore ?? 0, previous?.reported ?? 0);
   }
 
   get owner(): string {
@@ -93,7 +94,7 @@ export class DrawingInProgress {
   }
 
   get isDone(): boolean {
-    return this.handedOn === this.pictures.length;
+    return this.reported === this.pictures.length;
   }
 
   /** Rows of the U-Net that it still needs over all its steps. */
@@ -107,13 +108,13 @@ export class DrawingInProgress {
 
   /** Milliseconds of a row at present; 0 until that is measured. */
   get rowMs(): number {
-    return this.times.rowMs(this.kind);
+    return this.times.rowMs(this.callKey);
   }
 
   /** Milliseconds of the device that it still needs, as far as they are known. */
   get msLeft(): number {
-    const { kind, times, task } = this;
-    const decodeMs = times.of(`decoding ${kind}`);
+    const { callKey, times, task } = this;
+    const decodeMs = times.of(`decoding ${callKey}`);
     const enlargeMs = task.upscaler ? times.of(task.upscaler.key) : 0;
     const afterMs = sum(this.pictures, ({ image, finished }) => (image ? 0 : decodeMs) + (finished ? 0 : enlargeMs));
     return this.rowsLeft * this.rowMs + afterMs;
@@ -124,7 +125,7 @@ export class DrawingInProgress {
     return performance.now() - this.begunAt - this.computeMs;
   }
 
-  /** Steps that its pictures have behind them, in the mean. */
+  /** Steps done, averaged over its pictures. */
   get progress(): DrawingProgress {
     const step = Math.floor(sum(this.pictures, ({ trajectory }) => trajectory.stepIndex) / this.pictures.length);
     return { step, total: this.pictures[0].trajectory.totalSteps };
@@ -142,11 +143,11 @@ export class DrawingInProgress {
     return this.model.pipeline.preview(this.denoising[0].trajectory);
   }
 
-  /** The pictures that are finished, each once and in their order. */
-  handOn(): Picture[] {
-    const first = Math.max(this.handedOn, this.handedOnBefore);
-    while (this.pictures[this.handedOn]?.finished) this.handedOn++;
-    return this.pictures.slice(first, this.handedOn);
+  /** The pictures that are finished and not reported, in their order; from now on they count as reported. */
+  takeFinished(): Picture[] {
+    const first = Math.max(this.reported, this.reportedBefore);
+    while (this.pictures[this.reported]?.finished) this.reported++;
+    return this.pictures.slice(first, this.reported);
   }
 }
 

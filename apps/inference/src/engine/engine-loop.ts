@@ -1,21 +1,14 @@
 import { setImmediate } from 'node:timers/promises';
-import {
-  AbortError,
-  asOutOfMemory,
-  hasCallsInPowersOfTwo,
-  OutOfMemoryError,
-  powerOfTwoUpTo,
-  providerOf,
-} from '@app/diffusion';
+import { AbortError, asOutOfMemory, OutOfMemoryError, providerOf } from '@app/diffusion';
 import { removeFrom } from '@app/process';
-import { Admission, type NextTry, type ThreadOptions } from './admission';
+import { Admission, type Remedy, type ThreadOptions } from './admission';
 import { type Batch, batchOf, inTurn } from './batch';
 import { CallTimes } from './call-times';
 import { type DrawingInProgress, isCanceled, type Picture, rowsOf, type Task } from './drawing';
 import { failureOf } from './engine-errors';
 import type { EngineMessage } from './engine-protocol';
 import { Enlarging } from './enlarging';
-import { decodeBytes } from './memory';
+import { decodeBytes, fittingRows } from './memory';
 import { Models } from './models';
 import { Turns } from './turns';
 
@@ -25,22 +18,21 @@ const watchMs = 100;
 /**
  * Draws the tasks of a device side by side. Each round of its loop lets commands in, begins the tasks that have room
  * (`Admission`), and does one piece of work for the drawing that goes first (`inTurn`): a call of the U-Net with every
- * picture that may share it (`batchOf`), decoding a picture, or enlarging a tile. Between two rounds nothing is under
- * way, so a cancel waits for one piece. When memory runs out in a call, it is made again with half of its rows, down to
- * one picture. If it runs out even so, or in another piece, the first remedy that is left is tried: to release the
- * models that nothing is drawn with; to begin the drawing anew with nothing beside it; to let it fail.
+ * picture that may share it (`batchOf`), decoding a picture, or enlarging a tile. Between two rounds no call of the
+ * device is under way, so a cancel waits for one piece. When memory runs out in a call, it is made again with half of
+ * its rows, down to one picture. If it runs out even so, or in another piece, the first remedy that is left is tried:
+ * to release idle models; to begin the drawing anew with nothing beside it; to let it fail.
  */
 export class EngineLoop {
   private readonly drawings: DrawingInProgress[] = [];
   private readonly turns = new Turns();
   private readonly times: CallTimes;
-  readonly models: Models;
+  private readonly models: Models;
   private readonly admission: Admission;
   private readonly enlarging: Enlarging;
   private running: Promise<void> | undefined;
   private isClosed = false;
-  /** Milliseconds of the last piece of work. */
-  private pieceMs = 0;
+  private lastPieceMs = 0;
 
   constructor(
     private readonly options: ThreadOptions,
@@ -58,15 +50,21 @@ export class EngineLoop {
       busy: ({ id }) => report({ type: 'busy', id }),
       begun: (drawing) => this.begun(drawing),
       failed: (task, error) => this.failed(task, error),
-      nextTry: (error, task, key) => this.nextTry(error, task, this.drawings.length > 0, key),
+      remedy: (error, task, key) => this.remedy(error, task, this.drawings.length > 0, key),
     });
   }
 
   /** Draws, and reports how it went; never throws. */
   add(task: Task): void {
-    this.turns.come(task.owner);
+    this.turns.taskAdded(task.owner);
     this.admission.add(task);
-    this.running ??= this.run().finally(() => (this.running = undefined));
+    this.running ??= this.run();
+  }
+
+  /** Leaves so many bytes to another process from now on. Models make room once nothing is drawn with them. */
+  cede(bytes: number): void {
+    this.models.cededBytes = bytes;
+    this.running ??= this.run();
   }
 
   /** Gives up what is being drawn, and releases every model. */
@@ -77,24 +75,27 @@ export class EngineLoop {
   }
 
   private async run(): Promise<void> {
-    while (this.admission.size + this.drawings.length > 0) {
+    for (;;) {
       await setImmediate();
       this.endCanceled();
-      await this.admission.admit(this.drawings.length > 0 ? this.pieceMs : watchMs);
+      await this.admission.admit(this.drawings.length > 0 ? this.lastPieceMs : watchMs);
+      await this.models.makeCededRoom();
+      if (this.admission.size + this.drawings.length === 0) break;
       if (this.drawings.length > 0) await this.doNextPiece(inTurn(this.drawings, this.turns));
     }
+    this.running = undefined;
   }
 
   private endCanceled(): void {
     const isOver = (task: Task): boolean => this.isClosed || isCanceled(task);
-    this.admission.endThose(isOver);
+    this.admission.endWhere(isOver);
     for (const drawing of this.drawings.filter(({ task }) => isOver(task))) this.end(drawing, new AbortError());
   }
 
   /** Does the next piece of work of the first of these. */
   private async doNextPiece(ordered: readonly DrawingInProgress[]): Promise<void> {
     const [first] = ordered;
-    this.turns.begin(first.owner);
+    this.turns.turnBegan(first.owner);
     if (first.toDecode) return this.decode(first, first.toDecode);
     if (first.toEnlarge) return this.enlarge(first);
     const denoising = ordered.filter((drawing) => drawing.denoising.length > 0);
@@ -103,12 +104,11 @@ export class EngineLoop {
 
   /** Rows that the next call may have: as many as fit into memory, and no more than make a row cheaper. */
   private mostRows(first: DrawingInProgress, drawings: readonly DrawingInProgress[]): number {
-    const { model, task, kind, pictures } = first;
-    const rowBytes = Math.max(...drawings.filter((each) => each.kind === kind).map((each) => each.rowBytes));
+    const { model, task, callKey, pictures } = first;
+    const rowBytes = Math.max(...drawings.filter((each) => each.callKey === callKey).map((each) => each.rowBytes));
     const vaeDecoder = decodeBytes(model.pipeline.facts.widths, task.request);
-    const fitting = Math.max(1, Math.floor(this.models.bytesForUnet(model, { vaeDecoder }) / rowBytes));
-    const inCall = hasCallsInPowersOfTwo(this.options.device) ? powerOfTwoUpTo(fitting) : fitting;
-    return Math.min(inCall, this.times.mostRows(kind, pictures[0].rows));
+    const fitting = fittingRows(this.models.bytesForUnet(model, { vaeDecoder }), rowBytes, this.options.device);
+    return Math.min(fitting, this.times.mostRows(callKey, pictures[0].rows));
   }
 
   private async step(batch: Batch): Promise<void> {
@@ -123,38 +123,38 @@ export class EngineLoop {
       await unet.step(pictures.map(({ trajectory }) => trajectory));
     });
     if (error !== undefined)
-      return this.stepFailed(batch, error, () => this.times.halve(first.kind, rows, pictures[0].rows));
-    this.times.noteCall(first.kind, rowsOfCall, ms);
+      return this.stepFailed(batch, error, () => this.times.halve(first.callKey, rows, pictures[0].rows));
+    this.times.noteCall(first.callKey, rowsOfCall, ms);
     this.report({ type: 'stepped', drawings: batch.length, pictures: pictures.length, rows, stepMs: ms });
     for (const { drawing } of batch) drawing.isSuspect = false;
     this.reportProgress(batch.map(({ drawing }) => drawing));
   }
 
   private async decode(drawing: DrawingInProgress, picture: Picture): Promise<void> {
-    const { model, task, kind } = drawing;
+    const { model, task, callKey } = drawing;
     const { ms, error } = await this.doPiece([{ drawing, pictures: [picture] }], async () => {
       await this.models.reserve(model, { vaeDecoder: decodeBytes(model.pipeline.facts.widths, task.request) });
       picture.image = await model.pipeline.decode(picture.trajectory);
     });
     if (error !== undefined) return this.pieceFailed(drawing, error);
-    this.times.note(`decoding ${kind}`, ms);
+    this.times.note(`decoding ${callKey}`, ms);
     if (!task.upscaler) picture.finished = picture.image;
-    this.handOn(drawing);
+    this.reportFinished(drawing);
   }
 
   /** Enlarges a tile. One picture is enlarged at a time, whosever turn it is, because each takes much memory. */
   private async enlarge(next: DrawingInProgress): Promise<void> {
-    const { drawing, picture } = this.enlarging.begin(next);
+    const { drawing, picture } = this.enlarging.currentOr(next);
     const { error } = await this.doPiece([{ drawing, pictures: [picture] }], () => this.enlarging.goOn());
     if (error !== undefined) return this.pieceFailed(drawing, error);
-    this.handOn(drawing);
+    this.reportFinished(drawing);
   }
 
   /** Does a piece of work for some drawings, and charges each owner its rows' part of the time, even if it fails. */
   private async doPiece(batch: Batch, work: () => Promise<void>): Promise<{ ms: number; error: unknown }> {
     const startedAt = performance.now();
     const error: unknown = await work().catch(asOutOfMemory);
-    const ms = (this.pieceMs = performance.now() - startedAt);
+    const ms = (this.lastPieceMs = performance.now() - startedAt);
     const rows = rowsOf(batch.flatMap(({ pictures }) => pictures));
     for (const { drawing, pictures } of batch) {
       const own = (ms * rowsOf(pictures)) / rows;
@@ -181,13 +181,13 @@ export class EngineLoop {
   }
 
   private async pieceFailed(drawing: DrawingInProgress, error: unknown): Promise<void> {
-    const next = await this.nextTry(error, drawing.task, this.drawings.length > 1);
-    if (next === 'alone') this.drawAlone(drawing);
-    else if (next === 'end') this.end(drawing, error);
+    const remedy = await this.remedy(error, drawing.task, this.drawings.length > 1);
+    if (remedy === 'alone') this.drawAlone(drawing);
+    else if (remedy === 'end') this.end(drawing, error);
   }
 
   /** The remedy that is left when a piece of work failed: none if it was not for want of memory. */
-  private async nextTry(error: unknown, { alone }: Task, hasOthers: boolean, key?: string): Promise<NextTry> {
+  private async remedy(error: unknown, { alone }: Task, hasOthers: boolean, key?: string): Promise<Remedy> {
     if (!(asOutOfMemory(error) instanceof OutOfMemoryError)) return 'end';
     if (await this.models.releaseIdle(key)) return 'again';
     return hasOthers && !alone ? 'alone' : 'end';
@@ -201,13 +201,13 @@ export class EngineLoop {
     this.report({ type: 'started', id: task.id, promptChunks, scheduler });
   }
 
-  private handOn(drawing: DrawingInProgress): void {
+  private reportFinished(drawing: DrawingInProgress): void {
     const { id } = drawing.task;
-    for (const { index, image, finished } of drawing.handOn())
+    for (const { index, image, finished } of drawing.takeFinished())
       this.report({ type: 'picture', id, index, picture: finished!, upscaled: finished !== image });
     if (!drawing.isDone) return;
     removeFrom(this.drawings, drawing);
-    this.turns.leave(drawing.owner);
+    this.turns.taskEnded(drawing.owner);
     this.report({ type: 'done', id, computeMs: drawing.computeMs });
   }
 
@@ -238,13 +238,13 @@ export class EngineLoop {
   }
 
   private failed(task: Task, error: unknown): void {
-    this.turns.leave(task.owner);
+    this.turns.taskEnded(task.owner);
     this.report({ type: 'failed', id: task.id, ...failureOf(error, task) });
   }
 
   private modelsInUse(): ReadonlySet<string> {
     const { upscaler } = this.enlarging;
     const drawn = this.drawings.flatMap(({ model, controls }) => [model, ...controls].map(({ key }) => key));
-    return new Set([...drawn, ...this.admission.keysInUse, ...(upscaler ? [upscaler] : [])]);
+    return new Set([...drawn, ...this.admission.keysBeingLoaded, ...(upscaler ? [upscaler] : [])]);
   }
 }

@@ -95,8 +95,8 @@ export interface DrawTask {
 /** Commands of the service's thread to an engine's thread. Any number of tasks may be there at once. */
 export type EngineCommand =
   | ({ type: 'draw' } & DrawTask)
-  /** To leave so many bytes of its memory to a process that trains; each time instead of those before. */
-  | { type: 'leave'; bytes: number }
+  /** To leave so many bytes of its memory to a process that trains, in place of those of the command before. */
+  | { type: 'cede'; bytes: number }
   | { type: 'close' };
 
 /** How a drawing failed. */
@@ -119,7 +119,7 @@ export interface DrawingStarted {
 }
 
 export interface DrawingProgress {
-  /** Calls of the U-Net that its pictures have behind them, in the mean, of how many. */
+  /** Steps done, averaged over its pictures. */
   step: number;
   total: number;
   /** A preview of its first picture that is not done, now and then: one pixel for a position of the latents. */

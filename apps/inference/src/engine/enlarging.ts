@@ -32,8 +32,8 @@ export class Enlarging {
     return this.current?.upscaler.key;
   }
 
-  /** @param next the drawing whose picture is next if none is being enlarged */
-  begin(next: DrawingInProgress): Enlarged {
+  /** The picture that is being enlarged, else the next one of this drawing. */
+  currentOr(next: DrawingInProgress): Enlarged {
     const upscaler = next.task.upscaler!;
     return (this.current ??= { drawing: next, picture: next.toEnlarge!, upscaler, ms: 0 });
   }

@@ -2,9 +2,11 @@ import {
   type ControlFolder,
   countOf,
   type Device,
+  hasCallsInPowersOfTwo,
   type ModelFolder,
   type ModelWidths,
   mostWidenedBytes,
+  powerOfTwoUpTo,
   type Provider,
   providerOf,
   type Trajectory,
@@ -68,6 +70,12 @@ export function bytesPerRow({ channels, scale }: ModelWidths, { width, height }:
   const positions = (width / scale) * (height / scale);
   const scores = provider === 'webgpu' ? liveScores * positions ** 2 : 0;
   return (liveMaps * channels * positions + scores) * float32;
+}
+
+/** Rows of a call that fit into so many bytes, as many as the device takes at once; one in any case. */
+export function fittingRows(bytes: number, rowBytes: number, device: Device): number {
+  const rows = Math.max(1, Math.floor(bytes / rowBytes));
+  return hasCallsInPowersOfTwo(device) ? powerOfTwoUpTo(rows) : rows;
 }
 
 /** Bytes that the factors of a row's adapters take in a call: each row of it has its own. */

@@ -41,8 +41,24 @@ describe(Models.name, () => {
     await models.reserve(a, { unet: 20 });
     expect(models.has('b')).toBe(true);
     await models.reserve(a, { unet: 10, vaeDecoder: 1 });
-    expect(a.calls).toEqual({ unet: 20, vaeDecoder: 1 });
+    expect(a.largestCalls).toEqual({ unet: 20, vaeDecoder: 1 });
     expect(told).toEqual(['loaded a', 'loaded b', 'released b']);
+  });
+
+  it('leaves room to another process as soon as what it takes is idle, and keeps models again when that has ended', async () => {
+    await load('a', 40);
+    await load('b', 40);
+    for (const key of ['a', 'b']) inUse.add(key);
+    models.cededBytes = 50;
+    await models.makeCededRoom();
+    expect([models.has('a'), models.has('b')]).toEqual([true, true]);
+    inUse.clear();
+    await models.makeCededRoom();
+    expect([models.has('a'), models.has('b')]).toEqual([false, true]);
+    models.cededBytes = 0;
+    await load('large', 500);
+    await models.makeCededRoom();
+    expect(models.has('large')).toBe(true);
   });
 
   it('does not release a model for its own calls', async () => {

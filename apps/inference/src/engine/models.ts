@@ -9,13 +9,13 @@ import { KnownFaults } from '@app/process';
 import type { EngineMessage } from './engine-protocol';
 import type { CallBytes } from './memory';
 
-/** A model that is loaded, of any kind, and the bytes that it takes. */
+/** A model that is loaded, of any kind, and the memory that it takes. */
 export interface Loaded<T = { release(): Promise<void> }> {
   key: string;
   pipeline: T;
-  bytes: number;
-  /** The largest calls so far: the runtime keeps their memory. */
-  calls: CallBytes;
+  weightBytes: number;
+  /** Bytes of the largest calls so far: the runtime keeps their memory. */
+  largestCalls: CallBytes;
 }
 
 /** A model that draws. */
@@ -36,7 +36,7 @@ export class Models {
   private readonly refusals = new KnownFaults<Error>();
 
   /** Bytes that are left to another process. */
-  private leftBytes = 0;
+  cededBytes = 0;
 
   /**
    * @param budget bytes that all may take
@@ -48,14 +48,13 @@ export class Models {
     private readonly report: (message: EngineMessage) => void,
   ) {}
 
-  /** Leaves so many bytes to another process from now on: models that are not in use make room. */
-  async leave(bytes: number): Promise<void> {
-    this.leftBytes = bytes;
-    await this.makeRoom(0);
+  /** Releases models that are not in use, as far as the other process needs their room. */
+  async makeCededRoom(): Promise<void> {
+    if (this.cededBytes > 0) await this.makeRoom(0);
   }
 
   private get budgetBytes(): number {
-    return Math.max(0, this.budget() - this.leftBytes);
+    return Math.max(0, this.budget() - this.cededBytes);
   }
 
   /** The model or upscaler of a key, if it is loaded; a key always has the same type. To ask for it is a use. */
@@ -77,18 +76,18 @@ export class Models {
     return this.inUse();
   }
 
-  /** Whether a model has room beside those in use for itself, for calls of it, and for what it needs beside it. */
-  hasRoom(key: string, bytes: number, calls: CallBytes, besides = 0): boolean {
+  /** Whether a model has room beside those in use for itself, for calls of it, and for its ControlNets. */
+  hasRoom(key: string, bytes: number, calls: CallBytes, controlBytes = 0): boolean {
     const others = this.bytesInUse(key);
     const own = this.loaded.get(key);
-    const all = others + (own?.bytes ?? bytes) + sumOf(larger(own?.calls ?? {}, calls)) + besides;
+    const all = others + (own?.weightBytes ?? bytes) + sumOf(larger(own?.largestCalls ?? {}, calls)) + controlBytes;
     return others === 0 || all <= this.budgetBytes;
   }
 
   /** Bytes that a call of this model's U-Net may take, if it leaves room for these other calls. */
-  bytesForUnet({ key, bytes, calls: known }: Loaded, others: CallBytes): number {
-    const kept = sumOf({ ...larger(known, others), unet: 0 });
-    return Math.max(known.unet ?? 0, this.budgetBytes - this.bytesInUse(key) - bytes - kept);
+  bytesForUnet({ key, weightBytes, largestCalls }: Loaded, others: CallBytes): number {
+    const kept = sumOf({ ...larger(largestCalls, others), unet: 0 });
+    return Math.max(largestCalls.unet ?? 0, this.budgetBytes - this.bytesInUse(key) - weightBytes - kept);
   }
 
   /**
@@ -105,7 +104,7 @@ export class Models {
       if (isRefusal) this.refusals.note(key, error);
       throw error;
     });
-    const model = { key, pipeline, bytes, calls: {} } as T;
+    const model = { key, pipeline, weightBytes: bytes, largestCalls: {} } as T;
     this.loaded.set(key, model);
     const loadMs = Math.round(performance.now() - startedAt);
     this.report({ type: 'loaded', key, loadMs, modelBytes: bytes, totalBytes: this.bytes });
@@ -114,10 +113,10 @@ export class Models {
 
   /** Makes room for calls of a loaded model, which keeps it until it is released. */
   async reserve(model: Loaded, calls: CallBytes): Promise<void> {
-    const all = larger(model.calls, calls);
-    const growth = sumOf(all) - sumOf(model.calls);
+    const all = larger(model.largestCalls, calls);
+    const growth = sumOf(all) - sumOf(model.largestCalls);
     if (growth > 0) await this.makeRoom(growth, model.key);
-    model.calls = all;
+    model.largestCalls = all;
   }
 
   /** Releases every model that is not in use, but for one. @returns whether there was one */
@@ -165,7 +164,7 @@ export class Models {
 
 const sumOf = (calls: CallBytes): number => (Object.values(calls) as number[]).reduce((sum, bytes) => sum + bytes, 0);
 
-const bytesOf = ({ bytes, calls }: Loaded): number => bytes + sumOf(calls);
+const bytesOf = ({ weightBytes, largestCalls }: Loaded): number => weightBytes + sumOf(largestCalls);
 
 /** Of each part the larger call. */
 function larger(one: CallBytes, other: CallBytes): CallBytes {

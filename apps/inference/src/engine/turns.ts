@@ -11,14 +11,14 @@ export class Turns {
   private level = 0;
 
   /** An owner has one task more. */
-  come(owner: string): void {
+  taskAdded(owner: string): void {
     const count = this.tasks.get(owner) ?? 0;
-    if (count === 0) this.ms.set(owner, Math.max(this.of(owner), this.level));
+    if (count === 0) this.ms.set(owner, Math.max(this.msOf(owner), this.level));
     this.tasks.set(owner, count + 1);
   }
 
   /** An owner has one task less. What it has had is remembered for as long as it would make a difference. */
-  leave(owner: string): void {
+  taskEnded(owner: string): void {
     const left = this.tasks.get(owner)! - 1;
     if (left > 0) this.tasks.set(owner, left);
     else this.tasks.delete(owner);
@@ -27,16 +27,16 @@ export class Turns {
   }
 
   /** It is this owner's turn. */
-  begin(owner: string): void {
-    this.level = Math.max(this.level, this.of(owner));
+  turnBegan(owner: string): void {
+    this.level = Math.max(this.level, this.msOf(owner));
   }
 
   charge(owner: string, ms: number): void {
-    this.ms.set(owner, this.of(owner) + ms);
+    this.ms.set(owner, this.msOf(owner) + ms);
   }
 
   /** Milliseconds of the device that an owner has had, counted for all from the same start. */
-  of(owner: string): number {
+  msOf(owner: string): number {
     return this.ms.get(owner) ?? this.level;
   }
 }

@@ -67,7 +67,7 @@ export class Engine {
   private readonly pending = new Map<number, Pending>();
   private readonly reader = new EngineStateReader();
   private nextId = 1;
-  private leftBytes = 0;
+  private cededBytes = 0;
   /** No thread is started any more: it is closed, or its device is not there. */
   private isOver = false;
   /** Why it will never draw again. */
@@ -99,9 +99,9 @@ export class Engine {
   }
 
   /** Leaves so many bytes of its memory to a process that trains, however often its thread starts again. */
-  leave(bytes: number): void {
-    this.leftBytes = bytes;
-    void this.thread?.then((worker) => worker.postMessage({ type: 'leave', bytes } satisfies EngineCommand));
+  cede(bytes: number): void {
+    this.cededBytes = bytes;
+    void this.thread?.then((worker) => worker.postMessage({ type: 'cede', bytes } satisfies EngineCommand));
   }
 
   /** Starts the thread, and returns its device. @throws DeviceUnavailableError if that cannot be used */
@@ -184,7 +184,7 @@ export class Engine {
         this.reader.note(message);
         if (message.type === 'ready') {
           this.device = message.device;
-          if (this.leftBytes > 0) worker.postMessage({ type: 'leave', bytes: this.leftBytes } satisfies EngineCommand);
+          if (this.cededBytes > 0) worker.postMessage({ type: 'cede', bytes: this.cededBytes } satisfies EngineCommand);
           resolve(worker);
         } else if (message.type === 'unavailable') {
           if (this.device) this.loseDevice(message.reason);

@@ -55,8 +55,8 @@ export class Engines {
   /** Takes bytes of the first device's memory for a training. @returns what gives them back */
   reserve(bytes: number): () => void {
     const [engine] = this.all;
-    engine.leave(bytes);
-    return () => engine.leave(0);
+    engine.cede(bytes);
+    return () => engine.cede(0);
   }
 
   /**
