@@ -12,7 +12,7 @@ export type DecodingOrder = { source: Uint8Array | string; maxPixels: number } &
   /** Of several sizes the one whose shape is nearest. With `canny` its edges, in white on black. */
   (
     | { to: 'rgb'; size?: Size | readonly Size[]; preprocess?: Preprocessor }
-    /** What is repainted, in white: what is white, or what is transparent. */
+    /** The part that is repainted, in white: the white of the file, or its transparent parts. */
     | { to: 'mask'; size?: Size | readonly Size[]; of: 'white' | 'transparent' }
     /** The file in its own format, upright, with nothing but its pixels. */
     | { to: 'file'; path: string }

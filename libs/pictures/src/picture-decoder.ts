@@ -60,7 +60,7 @@ export class PictureDecoder implements OnApplicationShutdown {
   }
 
   private async run(order: Wanted): Promise<DecodingResult> {
-    // What is no picture at all costs no process.
+    // A file that is no picture at all costs no process.
     formatOf(await headOf(order.source));
     return this.work.run({ ...order, maxPixels: limits.sentPicture.pixels });
   }

@@ -16,7 +16,7 @@ import type { Pixels, Size } from './pixels';
 /** Files of one owner that are fetched at a time, how long one may take, and how often it may lead on. */
 const remoteLimits = { maxBytes: limits.sentPicture.bytes, timeMs: 30_000, maxRedirects: 3, perOwner: 4 };
 
-/** What a picture is read for. */
+/** The owner of a picture, and the purpose that it is read for. */
 export interface Reading {
   /** The key whose pictures may be read. */
   owner: string;
@@ -30,7 +30,7 @@ export interface Reading {
   signal?: AbortSignal;
 }
 
-/** What is known of a picture. `width` and `height` are those of the whole of it, upright. */
+/** Facts about a picture. `width` and `height` are those of the whole of it, upright. */
 export interface SourcePicture extends Size {
   /** Of the file, in hexadecimal. */
   sha256: string;
@@ -41,7 +41,7 @@ export interface ReadPicture extends SourcePicture {
   image: RgbImage;
 }
 
-/** What is repainted is 255, what is kept is 0. */
+/** A mask: 255 where the picture is repainted, 0 where it is kept. */
 export interface ReadMask extends SourcePicture {
   mask: Pixels;
 }
@@ -105,7 +105,7 @@ export class PictureReader {
   ): Promise<Omit<Decoded, 'format' | 'bytes'>> {
     try {
       const own = await this.own(url, owner, field);
-      // What comes over the network must not hold the turn of others while it comes.
+      // A file that comes over the network must not hold the turn of others while it comes.
       const fetched = own ? undefined : await this.remote.get(owner, url, formatOf, signal);
       const {
         format: _format,

@@ -19,7 +19,7 @@ interface RemoteLimits {
   perOwner: number;
 }
 
-/** What the sender of every request says that it is. */
+/** Headers of every request: the name of the sender, and the formats that it takes. */
 const headers = { 'User-Agent': 'darkroom-pictures', Accept: 'image/png, image/jpeg, image/webp' };
 
 /**

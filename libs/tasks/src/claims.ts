@@ -3,7 +3,7 @@ import type { EntityManager } from 'typeorm';
 import { changeChannel } from './channels';
 import { claimStatement, taskForOtherModelsStatement } from './statements/claim';
 
-/** What a worker wants to draw, or to train, now. */
+/** The tasks that a worker wants to draw, or to train, now. */
 export interface ClaimFilter {
   /** By default that of drawings. */
   queue?: TaskQueue;

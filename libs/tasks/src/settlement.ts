@@ -87,7 +87,7 @@ export async function terminate(
   for (const training of trainings.values()) await endTraining(manager, training, settlement);
 }
 
-/** Those of the tasks that train, with their tasks. */
+/** The trainings among the tasks, with their tasks. */
 async function trainingsOf(
   manager: EntityManager,
   rows: readonly Pick<Task, 'id' | 'kind'>[],

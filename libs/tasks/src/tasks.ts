@@ -65,7 +65,7 @@ export class Tasks {
   }
 
   /**
-   * Records that the worker draws nothing else from now on, so that its death is this task's fault.
+   * Records that this task has a process or an engine to itself from now on, so that its death is this task's fault.
    * False as for `heartbeat`.
    */
   drawnAlone(task: Attempt): Promise<boolean> {

@@ -1,11 +1,10 @@
-import { Finetune, type FinetuneWeightsKind, isTerminated, Task, Training, type TrainingTask } from '@app/domain';
-import type { EntityManager } from 'typeorm';
+import { Finetune, isTerminated, Task, Training, type TrainingTask } from '@app/domain';
 import type { Transactions } from '@app/queue';
 import { claimNext, type ClaimFilter } from './claims';
 import { lockTask, terminate } from './settlement';
-import { addStored } from './storage-use';
 import type { Attempt } from './tasks';
 import { dropUploads } from './uploads';
+import { assignWeights, type NewWeights } from './weights';
 
 /** Compute seconds of a step of a training on a typical GPU. The real cost replaces the estimate when it ends. */
 const secondsPerStep = 0.3;
@@ -20,21 +19,6 @@ export interface NewTraining {
   training: Pick<Training, 'imagesUrl' | 'captions' | 'steps' | 'seed' | 'webhook'>;
 }
 
-/** A stored file of weights, and what was found in it. */
-export interface NewWeights {
-  kind: FinetuneWeightsKind;
-  /** Embeddings of a textual inversion; null for a LoRA. */
-  vectors: number | null;
-  /** What was assumed, for people. */
-  note: string | null;
-  hash: string;
-  bytes: number;
-  key: string;
-  scale: number;
-  /** `<model>@<hash>` that it was checked against; null for those of a sandbox. */
-  base: string | null;
-}
-
 /** How a training ended well. */
 export interface Trained {
   weights: NewWeights;
@@ -47,7 +31,7 @@ export interface Trained {
 export type TrainingProgress = Pick<Training, 'step' | 'computeSeconds'>;
 
 /**
- * What becomes of trainings, as far as it is something else than of other tasks. A worker's writes carry the attempt of
+ * The status changes of trainings, as far as they are others than those of all tasks. A worker's writes carry the attempt of
  * its claim, as those in `Tasks`.
  */
 export class Trainings {
@@ -111,27 +95,4 @@ export class Trainings {
       return true;
     });
   }
-}
-
-/**
- * Gives a Fine-Tune, which the transaction has locked, its weights in place of those it had. Call it last: the owner's
- * count of stored bytes stays locked to the end.
- * @returns what is changed.
- */
-export async function assignWeights(manager: EntityManager, finetune: Finetune, file: NewWeights) {
-  const change = {
-    weightsKind: file.kind,
-    weightsVectors: file.vectors,
-    weightsHash: file.hash,
-    weightsKey: file.key,
-    weightsBytes: file.bytes,
-    weightsScale: file.scale,
-    weightsBase: file.base,
-    weightsNote: file.note,
-    status: 'ready',
-    errorMessage: null,
-  } as const;
-  await manager.update(Finetune, { id: finetune.id }, change);
-  await addStored(manager, finetune.ownerId, { weightBytes: file.bytes - (finetune.weightsBytes ?? 0) });
-  return change;
 }

@@ -51,7 +51,8 @@ export async function useUploads(
 }
 
 /**
- * Deletes the uploads that only this task needs, in the transaction that ends it. Call it last: `addStored` says why.
+ * Deletes the uploads that only this task needs, in the transaction that ends or deletes it. Call it late: the owner's
+ * count of stored bytes stays locked to the end.
  * @returns the keys of their files, which are removed after the commit.
  */
 export async function dropUploads(manager: EntityManager, ownerId: string, taskId: string): Promise<string[]> {

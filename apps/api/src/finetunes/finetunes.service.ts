@@ -7,7 +7,7 @@ import {
   UnprocessableError,
 } from '@app/domain';
 import { FinetuneDto, type UpdateFinetuneDto } from '@app/domain/http';
-import { addStored, dropUploads, forgetReplies, Tasks, trainingFolder, weightsFolderOf } from '@app/tasks';
+import { addStored, dropUploads, Tasks, trainingFolder, weightsFolderOf } from '@app/tasks';
 import { Transactions } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
@@ -84,7 +84,6 @@ export class FinetunesService {
       const drawn = await this.tasks.removeAll(manager, [id, ...prompts.map((prompt) => prompt.id)]);
       await manager.delete(Finetune, { id });
       await addStored(manager, ownerId, { weightBytes: -(weightsBytes ?? 0) });
-      await forgetReplies(manager, [id]);
       return { drawn, uploads };
     });
     await this.files.removeTasks(drawn);

@@ -54,7 +54,8 @@ export class WeightsSweeper extends RecurringService {
     }
     removed += await this.removeRestsOfTrainings(now, signal);
     removed += await this.removePicturesOfTrainings(signal);
-    if (removed > 0) this.logger.log('weights without a Fine-Tune were removed', { files: removed });
+    if (removed > 0)
+      this.logger.log('files of weights and trainings that nothing uses were removed', { files: removed });
     return removed;
   }
 

@@ -6,7 +6,7 @@ export type FinetuneStatus = (typeof finetuneStatuses)[number];
 export const finetuneWeightsKinds = ['lora', 'textual_inversion'] as const;
 export type FinetuneWeightsKind = (typeof finetuneWeightsKinds)[number];
 
-/** A trained object of a caller: its class noun, its token, and the weights once uploaded. */
+/** A trained object of a caller: its class noun, its token, and the weights once they are uploaded or trained. */
 @Entity('finetunes')
 @Index('finetunes_owner_seq_idx', ['ownerId', 'seq'])
 export class Finetune {
@@ -28,10 +28,10 @@ export class Finetune {
   @Column('text', { nullable: true }) errorMessage: string | null;
   @Column('varchar', { length: 24, nullable: true }) weightsKind: FinetuneWeightsKind | null;
 
-  /** SHA-256 of the uploaded file, in hex. */
+  /** SHA-256 of the file of weights, in hex. */
   @Column('varchar', { length: 64, nullable: true }) weightsHash: string | null;
 
-  /** Key of the uploaded file in the storage. */
+  /** Key of the file of weights in the storage. */
   @Column('varchar', { length: 256, nullable: true }) weightsKey: string | null;
 
   /** Number of embeddings behind a textual inversion's token; each takes the place of one token. */

@@ -1,4 +1,4 @@
-/** Those that wait for a worker. */
+/** The tasks that wait for a worker. */
 const isQueued = `task.status = 'queued' AND NOT task.sandbox AND task.queue < 'waiting'`;
 
 /** The owners who wait in each queue, in the order of their turns, and the number of tasks each has there. */

@@ -1,0 +1,41 @@
+import { Finetune, type FinetuneWeightsKind } from '@app/domain';
+import type { EntityManager } from 'typeorm';
+import { addStored } from './storage-use';
+
+/** A stored file of weights, and what was found in it. */
+export interface NewWeights {
+  kind: FinetuneWeightsKind;
+  /** Embeddings of a textual inversion; null for a LoRA. */
+  vectors: number | null;
+  /** A note on what was assumed, for people. */
+  note: string | null;
+  hash: string;
+  bytes: number;
+  key: string;
+  scale: number;
+  /** `<model>@<hash>` that it was checked against; null for those of a sandbox. */
+  base: string | null;
+}
+
+/**
+ * Gives a Fine-Tune, which the transaction has locked, its weights in place of those it had. Call it last: the owner's
+ * count of stored bytes stays locked to the end.
+ * @returns what is changed.
+ */
+export async function assignWeights(manager: EntityManager, finetune: Finetune, file: NewWeights) {
+  const change = {
+    weightsKind: file.kind,
+    weightsVectors: file.vectors,
+    weightsHash: file.hash,
+    weightsKey: file.key,
+    weightsBytes: file.bytes,
+    weightsScale: file.scale,
+    weightsBase: file.base,
+    weightsNote: file.note,
+    status: 'ready',
+    errorMessage: null,
+  } as const;
+  await manager.update(Finetune, { id: finetune.id }, change);
+  await addStored(manager, finetune.ownerId, { weightBytes: file.bytes - (finetune.weightsBytes ?? 0) });
+  return change;
+}
