@@ -1,10 +1,10 @@
 import { type Config, CONFIG } from '@app/config';
-import { FieldProblems, InvalidError, pictureUrl } from '@app/domain';
+import { pictureUrl } from '@app/domain';
 import { CreateImagesDto, type GenerationDto } from '@app/domain/http';
 import { Inject, Injectable } from '@nestjs/common';
 import { BodyPipe } from '../http/body';
 import type { CallerKey } from '../http/caller.decorator';
-import type { FormFile, SentForm } from '../http/form';
+import { type FormFile, refusedField, type SentForm } from '../http/form';
 import { ModelsService } from '../models/models.service';
 import { type StoredUpload, UploadedPicturesService } from '../uploads/uploaded-pictures.service';
 import { GenerationsService } from './generations.service';
@@ -59,8 +59,10 @@ export class OpenaiEdits {
 
   /** A form has texts only: those of numbers are read as such. @throws InvalidError */
   private read(texts: ReadonlyMap<string, string>): CreateImagesDto {
+    const noFile = [...imageNames, 'mask'].find((name) => texts.has(name));
+    if (noFile !== undefined) throw refusedField(noFile, 'must be a file: a part with a `filename`');
     const n = texts.get('n');
-    const count = n !== undefined && /^\d{1,3}$/.test(n) ? { n: Number(n) } : {};
+    const count = n !== undefined && /^-?\d{1,9}$/.test(n) ? { n: Number(n) } : {};
     return this.body.transform({ ...Object.fromEntries(texts), ...count }) as CreateImagesDto;
   }
 
@@ -70,7 +72,7 @@ export class OpenaiEdits {
     files: ReadonlyMap<'image' | 'mask', StoredUpload>,
   ): Promise<GenerationDto> {
     const image = files.get('image');
-    if (!image) throw refused('image', 'is required');
+    if (!image) throw refusedField('image', 'is required');
     const mask = files.get('mask') ?? (image.isTransparent ? image : undefined);
     const aspectRatio = size === 'auto' ? undefined : await this.models.shapeOf(size, model);
     const urlOf = ({ upload }: StoredUpload): string => pictureUrl(this.config.publicUrl, upload);
@@ -88,13 +90,8 @@ export class OpenaiEdits {
 
 function fieldOf({ name }: FormFile, files: ReadonlyMap<string, unknown>): 'image' | 'mask' {
   const field = imageNames.includes(name) ? 'image' : name;
-  if (field !== 'image' && field !== 'mask') throw refused(name, 'is not a known file; a form has "image" and "mask"');
-  if (files.has(field)) throw refused(field, 'is there twice; one picture is changed at a time');
+  if (field !== 'image' && field !== 'mask')
+    throw refusedField(name, 'is not a known file; a form has "image" and "mask"');
+  if (files.has(field)) throw refusedField(field, 'is there twice; one picture is changed at a time');
   return field;
-}
-
-function refused(field: string, message: string): InvalidError {
-  const problems = new FieldProblems();
-  problems.add('', field, message);
-  return new InvalidError('ValidationFailed', problems.sentence(), problems.list());
 }

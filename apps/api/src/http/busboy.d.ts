@@ -4,7 +4,10 @@ declare module 'busboy' {
 
   interface Busboy extends Writable {
     on(event: 'file', listener: (name: string, stream: Readable) => void): this;
-    on(event: 'field', listener: (name: string, value: string, info: { valueTruncated: boolean }) => void): this;
+    on(
+      event: 'field',
+      listener: (name: string | undefined, value: string | undefined, info: { valueTruncated: boolean }) => void,
+    ): this;
     on(event: 'filesLimit' | 'fieldsLimit' | 'partsLimit' | 'close', listener: () => void): this;
     on(event: 'error', listener: (error: Error) => void): this;
   }

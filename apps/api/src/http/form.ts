@@ -1,10 +1,10 @@
 import type { Readable, Writable } from 'node:stream';
-import { BodyTooLargeError, DomainError, MalformedBodyError } from '@app/domain';
+import { DomainError, FieldProblems, InvalidError, MalformedBodyError } from '@app/domain';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import busboy from 'busboy';
 import type { Request, Response } from 'express';
 import { sendContinue } from '../defence/json-body';
-import { UploadStalledError, uploadProgress } from './receive-file';
+import { uploadProgress } from './receive-file';
 
 /** Far more than a form of ours has. */
 const bounds = { files: 4, fields: 20, parts: 24, fieldSize: 16_000 };
@@ -40,56 +40,102 @@ export interface FormFile {
 
 /**
  * Reads a form as it comes: its texts by name, and each file by `take`, one after the other; the form waits for it.
- * @throws DomainError for another body, one with too many parts, and one that breaks off or comes too slowly; what
- * `take` throws
+ * @throws DomainError for another body, one with too many parts, a text that is not UTF-8, and a form that breaks off or
+ * comes too slowly; what `take` throws. By then nothing is being taken any more.
  */
-export function readForm(
+export async function readForm(
   request: Request,
   response: Response,
   take: (file: FormFile) => Promise<void>,
 ): Promise<Map<string, string>> {
-  if (!request.is('multipart/form-data') || request.headers['content-encoding'] !== undefined)
-    throw new DomainError('unsupportedType', 'UnsupportedMediaType', 'The body must be a form (multipart/form-data).');
+  const form = openForm(request);
+  const { windowMs } = uploadProgress;
+  const texts = new Map<string, string>();
+  let taking: Promise<void> = Promise.resolve();
+  let files = 0;
+  let clock: NodeJS.Timeout | undefined;
   sendContinue(request, response);
-  return new Promise((resolve, reject) => {
-    const texts = new Map<string, string>();
-    let taking: Promise<void> = Promise.resolve();
-    let came = 0;
-    // Files have a clock of their own, which is as strict.
-    const clock = setInterval(() => {
-      if (came === 0) end(new UploadStalledError(uploadProgress));
-      came = 0;
-    }, uploadProgress.windowMs);
-    const end = (error?: Error): void => {
-      clearInterval(clock);
-      request.unpipe(form);
-      if (error) reject(error);
-      else taking.then(() => resolve(texts), reject);
-    };
-    const form = openForm(request);
-    form
-      .on('field', (name, value, { valueTruncated }) => {
-        if (valueTruncated) end(new BodyTooLargeError(bounds.fieldSize));
-        else texts.set(name, value);
-      })
-      .on('file', (name, content) => {
-        content.on('error', () => undefined);
-        taking = taking.then(() => take({ name, content }));
-        taking.catch(end);
-      })
-      .on('close', () => end())
-      .on('error', (error) => end(new MalformedBodyError(error.message)));
-    for (const limit of ['filesLimit', 'fieldsLimit', 'partsLimit'] as const)
-      form.on(limit, () => end(new MalformedBodyError('it has too many parts')));
-    request.on('data', ({ length }: Buffer) => (came += length));
-    request.once('close', () => {
-      if (!request.complete) end(new MalformedBodyError('it broke off'));
+  try {
+    await new Promise<void>((resolve, reject) => {
+      // Files have a clock of their own, so this one is for what is before, between and after them.
+      const startClock = (): void => {
+        clock = setTimeout(() => reject(new FormStalledError(windowMs)), windowMs);
+      };
+      startClock();
+      form
+        .on('field', (name = '', value, { valueTruncated }) => {
+          const problem = valueTruncated ? tooLongText(name) : problemOfText(name, value, texts);
+          if (problem) reject(problem);
+          else texts.set(name, value!);
+        })
+        .on('file', (name, content) => {
+          content.on('error', () => undefined);
+          clearTimeout(clock);
+          files++;
+          taking = taking.then(() => (form.destroyed ? undefined : take({ name, content })));
+          taking.then(() => {
+            if (--files === 0 && !form.destroyed) startClock();
+          }, reject);
+        })
+        .on('close', resolve);
+      pipeInto(form, request, (reason) => reject(new MalformedBodyError(reason)));
     });
-    request.pipe(form);
-  });
+    await taking;
+    return texts;
+  } finally {
+    request.unpipe(form);
+    // Whoever takes a file hears that it ends here.
+    form.destroy();
+    await taking.catch(() => undefined);
+    clearTimeout(clock);
+  }
+}
+
+function pipeInto(form: ReturnType<typeof openForm>, request: Request, fail: (reason: string) => void): void {
+  form.on('error', ({ message }) => fail(message));
+  for (const limit of ['filesLimit', 'fieldsLimit', 'partsLimit'] as const)
+    form.on(limit, () => fail('it has too many parts'));
+  const onClose = (): void => {
+    if (!request.readableEnded) fail('it broke off');
+  };
+  request.once('close', onClose);
+  if (request.destroyed) onClose();
+  request.pipe(form);
+}
+
+/** The texts come too slowly. */
+class FormStalledError extends DomainError<'timeout'> {
+  constructor(windowMs: number) {
+    super('timeout', 'UploadStalled', `The texts of the form took more than ${windowMs / 1000} s. Send it again.`);
+  }
+}
+
+/** The error for a field of a form. */
+export function refusedField(field: string, message: string): InvalidError {
+  const problems = new FieldProblems();
+  problems.add('', field, message);
+  return new InvalidError('ValidationFailed', problems.sentence(), problems.list());
+}
+
+function tooLongText(name: string): Error {
+  const { message, fields } = refusedField(
+    name,
+    `must be at most ${bounds.fieldSize} bytes of text; a picture is sent as a file`,
+  );
+  return new DomainError('tooLarge', 'BodyTooLarge', message, { fields });
+}
+
+/** @param value undefined where its part names an unknown encoding; of what cannot be read U+FFFD is left. */
+function problemOfText(name: string, value: string | undefined, texts: ReadonlyMap<string, string>): Error | undefined {
+  if (texts.has(name)) return refusedField(name, 'is there twice');
+  if (value === undefined || value.includes('\uFFFD'))
+    return refusedField(name, 'must be text in UTF-8, without U+FFFD');
+  return undefined;
 }
 
 function openForm(request: Request) {
+  if (!request.is('multipart/form-data') || request.headers['content-encoding'] !== undefined)
+    throw new DomainError('unsupportedType', 'UnsupportedMediaType', 'The body must be a form (multipart/form-data).');
   try {
     return busboy({ headers: request.headers, limits: bounds });
   } catch (error) {
