@@ -1,5 +1,5 @@
 import { DatabaseContact } from '@app/database';
-import { Collection, Image, newIdentifier, Style } from '@app/domain';
+import { Collection, Image, newIdentifier, Style, Task } from '@app/domain';
 import { fatalCount, LiveWorkers, Tasks, TaskSweep } from '@app/tasks';
 import { FileSweeper } from '../../apps/inference/src/sweeper/file-sweeper';
 import { fileSweepLock, Sweeper } from '../../apps/inference/src/sweeper/sweeper';
@@ -76,6 +76,18 @@ describe('sweeping', () => {
       expect(await bench.taskOf(id)).toMatchObject({ status: 'queued', deaths: fatalCount - 1, drawnAlone: false });
       expect(await bench.taskOf(fresh)).toMatchObject({ status: 'queued', deaths: 1, drawnAlone: false });
       expect(await bench.taskOf(alone)).toMatchObject({ status: 'queued', deaths: 3, drawnAlone: false });
+    });
+
+    it('counts each death against a training, of which more are fatal, because drawings beside it cause some', async () => {
+      const { manager } = bench.dataSource;
+      const [innocent, fatal] = [fatalCount, 2 * fatalCount - 1].map((deaths) => ({ ...lost, deaths }));
+      const ids: string[] = [];
+      for (const values of [innocent, fatal]) ids.push((await bench.addTask(values)).id);
+      await manager.update(Task, ids, { kind: 'training' });
+      await bench.sweep.sweep();
+      const [first, second] = await Promise.all(ids.map((id) => manager.findOneByOrFail(Task, { id })));
+      expect(first).toMatchObject({ status: 'queued', deaths: fatalCount + 1 });
+      expect(second).toMatchObject({ status: 'failed', error: expect.stringContaining('in 10 tries') as string });
     });
   });
 

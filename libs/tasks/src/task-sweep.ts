@@ -4,7 +4,7 @@ import { JsonLogger } from '@app/observability';
 import { RecurringService } from '@app/process';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { deathsAfter, fatalCount } from './deaths';
+import { deathsAfter, fatalCount, fatalDeathsOfTraining } from './deaths';
 import { Tasks } from './tasks';
 
 const intervalMs = 2_000;
@@ -12,8 +12,6 @@ const intervalMs = 2_000;
 /** Advisory lock that lets one process at a time sweep: "SWEP" in ASCII. */
 const sweepLock = 0x53574550;
 
-/** The error of a task whose workers ended one after the other. */
-const workersDied = `its worker ended unexpectedly in ${fatalCount} tries.`;
 /** Claims after which a sandbox key's task is taken for the death of its workers; each end of a process costs one too. */
 const mostSandboxAttempts = 2 * fatalCount;
 
@@ -58,7 +56,9 @@ export class TaskSweep extends RecurringService {
 
 /** Why a silent task is not drawn again. */
 function fatalError(task: Task): string | undefined {
-  const isFatal = task.sandbox ? task.attempt >= mostSandboxAttempts : deathsAfter(task) >= fatalCount;
-  const failed = task.kind === 'training' ? 'The Fine-Tune could not be trained' : 'The picture could not be drawn';
-  return isFatal ? `${failed}: ${workersDied}` : undefined;
+  const isTraining = task.kind === 'training';
+  const fatal = isTraining ? fatalDeathsOfTraining : fatalCount;
+  const isFatal = task.sandbox ? task.attempt >= mostSandboxAttempts : deathsAfter(task) >= fatal;
+  const failed = isTraining ? 'The Fine-Tune could not be trained' : 'The picture could not be drawn';
+  return isFatal ? `${failed}: its worker ended unexpectedly in ${fatal} tries.` : undefined;
 }

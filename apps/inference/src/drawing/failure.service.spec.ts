@@ -73,6 +73,11 @@ describe(FailureService.name, () => {
     expect(tasks.calls).toEqual(waits.map((released) => ({ released, because: 'failed' })));
   });
 
+  it('counts the loss of the process that trains as a failure of the training, and of no worker', async () => {
+    await failures.handle(task({ kind: 'training', deaths: fatalCount - 1, drawnAlone: true }), lost, held);
+    expect(tasks.calls).toEqual([{ released: 2_000, because: 'failed' }]);
+  });
+
   it('counts the loss of an engine against a task that was drawn alone, and against others only as a suspicion', async () => {
     await failures.handle(task({ failures: fatalCount - 1 }), lost, held);
     await failures.handle(task({ deaths: fatalCount - 1 }), lost, held);

@@ -32,8 +32,8 @@ export class FailureService {
       this.logger.log('given back', { ...about, reason: error instanceof Error ? error.message : String(error) });
     } else {
       // A lost engine may be another task's fault, so it counts as a death of the worker and not
-      // as this task's failure.
-      const because = error instanceof EngineLostError ? 'died' : 'failed';
+      // as this task's failure. The process of a training is its own.
+      const because = error instanceof EngineLostError && task.kind !== 'training' ? 'died' : 'failed';
       const tries = because === 'died' ? deathsAfter(task) : task.failures + 1;
       if (tries >= fatalCount) {
         this.logger.error('failed for good', about, error);
