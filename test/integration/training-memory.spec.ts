@@ -16,7 +16,7 @@ describe('The memory of a training', () => {
     });
   /** What a training of these settings leaves to go on from, as far as it matters here. */
   const checkpointOf = (settings: object) =>
-    writeSafetensors(new Map(), { training: JSON.stringify({ settings: { rank: 8, layers: 'all', ...settings } }) });
+    writeSafetensors(new Map(), { training: JSON.stringify({ settings: { rank: 16, layers: 'all', ...settings } }) });
 
   it('is taken in the cheapest form that fits: as it is, computed again, with smaller pictures', async () => {
     const most = await plan(ample);
@@ -31,6 +31,15 @@ describe('The memory of a training', () => {
     expect(small.note).toBe(
       'It was trained with pictures of 256 x 256 pixels instead of 512 x 512, which take more memory than there is.',
     );
+  });
+
+  it('leaves room for a model that draws, unless the training fits in no form beside it', async () => {
+    const whole = (await plan(ample)).bytes / 2;
+    const beside = await plan(2 * whole, { drawingBytes: whole + mib });
+    expect(beside).toMatchObject({ size: 512, form: 'recomputed', maySample: false });
+    const alone = await plan(whole, { drawingBytes: whole - mib });
+    expect(alone).toMatchObject({ size: 256, maySample: false });
+    expect(alone.bytes).toBeLessThan(beside.bytes);
   });
 
   it('is refused with the numbers where nothing fits', async () => {

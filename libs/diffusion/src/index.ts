@@ -51,6 +51,7 @@ export { NotFiniteError, type RgbImage } from './tensor/planes';
 export { ClipTokenizer } from './tokenizer/clip-tokenizer';
 export { rowsOfTexts } from './tokenizer/prompt-chunks';
 export {
+  assertTrainable,
   foreseenBytes,
   type ForeseenBytes,
   type GateFigures,

@@ -43,7 +43,9 @@ export class SandboxTraining {
       if (order.fail !== undefined) throw new TaskRefusedError(order.fail);
       const file = await store.storeWeights(task, noWeights());
       const weights = { ...file, kind: 'lora' as const, vectors: null, note: null, scale: 1, base: null };
-      if (!(await trainings.settle(task, { weights, computeSeconds: 0, note: null }))) hold.lose();
+      if (await trainings.settle(task, { weights, computeSeconds: 0, note: null })) return;
+      await store.removeWeights(file.key);
+      hold.lose();
     } catch (error) {
       await failures.handle(task, error, hold);
     } finally {

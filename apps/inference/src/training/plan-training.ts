@@ -1,4 +1,5 @@
 import {
+  assertTrainable,
   foreseenBytes,
   type ModelFolder,
   readModelFolder,
@@ -16,7 +17,7 @@ const smallSize = 256;
 const forms: readonly TrainingForm[] = ['plain', 'recomputed'];
 const gib = (bytes: number): string => (bytes / 2 ** 30).toFixed(1);
 
-/** How a model is trained, with what was read and built to find out. */
+/** The way in which a model is trained, with the model and the graph that were read and built to find out. */
 export interface PlannedTraining extends TrainingPlan, Pick<TrainingSettings, 'form'> {
   model: ModelFolder;
   planned: TrainingGraph;
@@ -24,9 +25,15 @@ export interface PlannedTraining extends TrainingPlan, Pick<TrainingSettings, 'f
   maySample: boolean;
 }
 
+const noteOf = (size: number, wanted: number): string | null =>
+  size < wanted
+    ? `It was trained with pictures of ${size} x ${size} pixels instead of ${wanted} x ${wanted}, which take more memory than there is.`
+    : null;
+
 /**
- * The cheapest way to train a model that fits into memory: everything is kept of a step, or some of it is computed again,
- * or pictures are small. A training that goes on keeps its size.
+ * The quickest way to train a model that fits into memory beside a drawing model: everything is kept of a step, or some
+ * of it is computed again, or pictures are small. Where none does, the smallest one that fits alone. A training that goes
+ * on keeps its size.
  * @throws RequestError with the numbers if nothing fits; ModelFolderError
  */
 export async function planTraining({
@@ -34,28 +41,30 @@ export async function planTraining({
   pictures,
   settings,
   memoryBytes,
+  drawingBytes = 0,
   checkpoint,
-}: Omit<Extract<TrainingCommand, { type: 'plan' }>, 'type'>): Promise<PlannedTraining> {
+}: Omit<Extract<TrainingCommand, { type: 'plan' }>, 'type' | 'model'> & { folder: string }): Promise<PlannedTraining> {
   const model = await readModelFolder(folder);
+  assertTrainable(model);
   const { size: wanted } = trainingSettings(model, pictures, settings);
   const begun = checkpoint && settingsOfCheckpoint(checkpoint);
   const sizes = begun ? [begun.size] : wanted > smallSize ? [wanted, smallSize] : [wanted];
-  let least = Infinity;
+  let smallest: PlannedTraining | undefined;
   for (const size of sizes)
     for (const form of forms.slice(begun ? forms.indexOf(begun.form) : 0)) {
       const { weights, step, planned } = await foreseenBytes(model, { ...(begun ?? settings), size, form });
       const trained = weights + step;
-      least = Math.min(least, trained);
-      if (trained > memoryBytes) continue;
-      const note =
-        size < wanted
-          ? `It was trained with pictures of ${size} x ${size} pixels instead of ${wanted} x ${wanted}, which take more memory than there is.`
-          : null;
+      const room = memoryBytes - drawingBytes;
       // The model stays loaded for samples. They must not take the room of one that draws for callers.
-      const maySample = 3 * trained <= memoryBytes;
-      return { model, planned, size, form, bytes: maySample ? 2 * trained : trained, note, maySample };
+      const maySample = 3 * trained <= room;
+      const bytes = maySample ? 2 * trained : trained;
+      const found = { model, planned, size, form, bytes, note: noteOf(size, wanted), maySample };
+      if (trained <= room) return found;
+      if (!smallest || bytes < smallest.bytes) smallest = found;
     }
+  if (smallest && smallest.bytes <= memoryBytes) return smallest;
+  const least = gib(smallest?.bytes ?? Infinity);
   throw new RequestError(
-    `To train this model takes ${gib(least)} GiB of memory at the least, and this service may use ${gib(memoryBytes)} GiB.`,
+    `To train this model takes ${least} GiB of memory at the least, and this service may use ${gib(memoryBytes)} GiB.`,
   );
 }

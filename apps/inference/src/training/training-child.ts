@@ -1,8 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
 import { startChild } from '@app/process';
-import { DrawingAbortedError, EngineBrokenError, EngineLostError } from '../engine/engine-errors';
-import { TaskRefusedError } from '../drawing/task-refused-error';
+import { DrawingAbortedError, EngineLostError, failureError } from '../engine/engine-errors';
 import type { TrainingCommand, TrainingMessage, TrainingPlan } from './training-protocol';
 
 /** Added to the worker's nice value: a drawing beside it hardly becomes slower. */
@@ -51,7 +50,7 @@ export class TrainingChild {
     if (signal.aborted) this.kill();
   }
 
-  /** @throws TaskRefusedError if the model cannot be trained here; EngineLostError; DrawingAbortedError */
+  /** @throws DrawingRefusedError if the model cannot be trained here; EngineBrokenError; EngineLostError; DrawingAbortedError */
   async plan(command: Omit<Extract<TrainingCommand, { type: 'plan' }>, 'type'>): Promise<TrainingPlan> {
     await this.ready;
     this.send({ type: 'plan', ...command });
@@ -61,7 +60,7 @@ export class TrainingChild {
   /**
    * Trains, or goes on.
    * @param hear told of all that happens on the way.
-   * @throws TaskRefusedError, EngineBrokenError, EngineLostError; DrawingAbortedError also after `stop`
+   * @throws DrawingRefusedError, EngineBrokenError, EngineLostError; DrawingAbortedError also after `stop`
    */
   async train(
     command: Extract<TrainingCommand, { type: 'train' | 'resume' }>,
@@ -80,7 +79,7 @@ export class TrainingChild {
 
   readonly kill = (): void => void this.process.kill('SIGKILL');
 
-  /** The next message of a type. One that says that it failed is thrown. */
+  /** The next message of a type. A failure is thrown. */
   private message<T extends TrainingMessage['type']>(
     type: T,
     hear: (message: TrainingMessage) => void = () => undefined,
@@ -90,19 +89,14 @@ export class TrainingChild {
         hear(message);
         if (message.type === type) resolve(message as Extract<TrainingMessage, { type: T }>);
         else if (message.type === 'stopped') reject(new DrawingAbortedError('The process has to end.'));
-        else if (message.type === 'failed')
-          reject(
-            message.failure === 'refused'
-              ? new TaskRefusedError(message.message)
-              : new EngineBrokenError(message.message),
-          );
+        else if (message.type === 'failed') reject(failureError({ ...message, id: 0 }));
       };
     });
     return Promise.race([heard, this.ended]);
   }
 
   private send(command: TrainingCommand): void {
-    // If it is gone by now, that is told next.
+    // A process that is gone by now is heard of next.
     if (this.process.connected) this.process.send(command, () => undefined);
   }
 }

@@ -1,25 +1,18 @@
-import { rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import {
-  inspectWeights,
-  ModelFolderError,
-  NotFiniteError,
-  OutOfMemoryError,
-  RequestError,
-  StableDiffusionPipeline,
-  Trainer,
-} from '@app/diffusion';
+import { inspectWeights, NotFiniteError, StableDiffusionPipeline, Trainer } from '@app/diffusion';
 import { exitWithParent } from '@app/process';
+import { failureOf } from '../engine/engine-errors';
 import { type PlannedTraining, planTraining } from './plan-training';
 import type { TrainingAdvance, TrainingCommand, TrainingMessage } from './training-protocol';
 
-/** Steps after which another process could go on. */
+/** Steps between two checkpoints. */
 const stepsOfCheckpoint = 50;
 /** Samples of a training; each is drawn in few steps, because nobody waits for it. */
 const samples = 4;
 const sampleSteps = 12;
-/** How often it is trained before it fails, each time with half of the rate. */
+/** Times that it is trained before it fails, each time with half of the rate. */
 const rounds = 2;
 
 type Plan = Extract<TrainingCommand, { type: 'plan' }>;
@@ -29,7 +22,7 @@ type Order = Extract<TrainingCommand, { type: 'train' | 'resume' }>;
 const tell = (message: TrainingMessage): Promise<void> =>
   new Promise((resolve) => void (process.send ? process.send(message, () => resolve()) : resolve()));
 
-/** One training, from its pictures or a checkpoint to its weights. Whatever ends the process ends only this. */
+/** One training, from its pictures or a checkpoint to its weights. */
 class TrainingRun {
   private trainer!: Trainer;
   private round = 0;
@@ -37,21 +30,20 @@ class TrainingRun {
   private isStopped = false;
   private loss = 0;
 
-  /** Loaded for the first sample, and kept for the others: where there is no room for it, there are none. */
+  private maySample: boolean;
+  /** Loaded for the first sample, and kept for the others. */
   private pipeline?: StableDiffusionPipeline;
 
   constructor(
     private readonly command: Plan,
     private readonly plan: PlannedTraining,
     private readonly order: Order,
-  ) {}
+  ) {
+    this.maySample = plan.maySample;
+  }
 
   stop(): void {
     this.isStopped = true;
-  }
-
-  get elapsedMs(): number {
-    return this.computeMs;
   }
 
   async run(): Promise<void> {
@@ -87,7 +79,7 @@ class TrainingRun {
         await tell({ type: 'stepped', ...this.advance });
         if (step % stepsOfCheckpoint === 0) await this.keep();
         const { steps } = this.trainer.settings;
-        if (this.plan.maySample && step < steps && step % Math.ceil(steps / samples) === 0) await this.sample();
+        if (this.maySample && step < steps && step % Math.ceil(steps / samples) === 0) await this.trySample();
         // Messages are read between two steps.
         await new Promise(setImmediate);
       }
@@ -115,10 +107,21 @@ class TrainingRun {
     return tell({ type: 'kept', ...this.advance, checkpoint: this.trainer.checkpoint() });
   }
 
-  /** What a prompt that is always the same looks like by now. It is for eyes only, so no error of it ends the training. */
+  /** Samples are for eyes only, so an error of one ends no training: there are no more of them then. */
+  private async trySample(): Promise<void> {
+    try {
+      await this.sample();
+    } catch {
+      this.maySample = false;
+      await this.pipeline?.release().catch(() => undefined);
+      this.pipeline = undefined;
+    }
+  }
+
+  /** Draws a prompt that is always the same. */
   private async sample(): Promise<void> {
     const { size, seed } = this.trainer.settings;
-    const pipeline = (this.pipeline ??= await StableDiffusionPipeline.load(this.command.folder, this.load));
+    const pipeline = (this.pipeline ??= await StableDiffusionPipeline.load(this.command.model.folder, this.load));
     const adapters = [{ adapter: this.trainer.adapter(), strength: 1 }];
     const request = { prompt: this.order.samplePrompt, guidanceScale: 5, seeds: [seed], adapters };
     const { images } = await this.timed(() =>
@@ -130,18 +133,19 @@ class TrainingRun {
   /** The weights are read as uploaded ones are, so that they are known to be of use. */
   private async finish(): Promise<void> {
     const weights = this.trainer.weights(this.order.metadata);
-    const file = join(tmpdir(), `darkroom-weights-${process.pid}.safetensors`);
+    const folder = await mkdtemp(join(tmpdir(), 'darkroom-weights-'));
     try {
+      const file = join(folder, 'weights.safetensors');
       await writeFile(file, weights);
-      const { kind, note = null } = await inspectWeights(file, this.command.folder);
+      const { kind, note = null } = await inspectWeights(file, this.command.model.folder);
       await tell({ type: 'done', weights, kind, note, computeMs: this.computeMs });
     } finally {
-      await rm(file, { force: true });
+      await rm(folder, { recursive: true, force: true });
     }
   }
 
   private refuse(message: string): Promise<void> {
-    return tell({ type: 'failed', failure: 'refused', message, computeMs: this.computeMs });
+    return tell({ type: 'failed', failure: 'refused', message });
   }
 
   private async timed<T>(work: () => Promise<T>): Promise<T> {
@@ -158,20 +162,13 @@ function serve(): void {
   exitWithParent();
   let begun: { command: Plan; plan: PlannedTraining } | undefined;
   let run: TrainingRun | undefined;
-  const fail = (error: unknown): void => {
-    const isRefused =
-      error instanceof RequestError || error instanceof ModelFolderError || error instanceof OutOfMemoryError;
-    void tell({
-      type: 'failed',
-      failure: isRefused ? 'refused' : 'broken',
-      message: error instanceof Error ? error.message : String(error),
-      computeMs: run?.elapsedMs ?? 0,
-    });
-  };
+  let fail: (error: unknown) => void;
   process.on('message', (command: TrainingCommand) => {
     if (command.type === 'stop') run?.stop();
     else if (command.type === 'plan') {
-      planTraining(command).then((found) => {
+      const { model } = command;
+      fail = (error) => void tell({ type: 'failed', ...failureOf(error, { model, adapters: [] }) });
+      planTraining({ ...command, folder: model.folder }).then((found) => {
         begun = { command, plan: found };
         void tell({ type: 'planned', size: found.size, bytes: found.bytes, note: found.note });
       }, fail);

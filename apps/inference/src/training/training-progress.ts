@@ -7,20 +7,24 @@ import type { RgbPicture } from '../engine/engine-protocol';
 import type { TrainingAdvance, TrainingMessage, TrainingState } from './training-protocol';
 import type { TrainingStore } from './training-store';
 
-/** How often the record is told its step. */
+/** Time between two steps that the record is told. */
 const writtenEveryMs = 2_000;
 
-/** Passes on what the process of a training says: to its event streams, to its record, and its states to the storage. */
+/** Passes on the messages of a training's process: to its event streams, to its record, and its states to the storage. */
 export class TrainingProgress {
   private readonly publish: (step: TrainingAdvance & { preview?: RgbPicture }) => void;
   private writtenAt = -Infinity;
   private last?: TrainingAdvance;
   private sample?: RgbPicture;
+  /** Waits to be stored. A newer one replaces it: each has tens of megabytes, and the storage may be slow. */
+  private state?: TrainingState | undefined;
   /** One write after the other. */
   private writing: Promise<void> = Promise.resolve();
 
   constructor(
     private readonly task: TrainingTask,
+    /** Content hash of the model. */
+    private readonly hash: string,
     private readonly hold: TaskHold,
     private readonly trainings: Trainings,
     private readonly store: TrainingStore,
@@ -32,7 +36,7 @@ export class TrainingProgress {
 
   hear(message: TrainingMessage): void {
     if (message.type === 'stepped') this.stepped(message);
-    else if (message.type === 'kept') this.then(() => this.keep(message));
+    else if (message.type === 'kept') this.kept(message);
     else if (message.type === 'sampled') this.sample = message.image;
   }
 
@@ -43,8 +47,7 @@ export class TrainingProgress {
 
   /** Resolves when everything is written, the last step too. */
   async finish(): Promise<void> {
-    const { last } = this;
-    if (last) this.then(() => this.write(last, false));
+    if (this.last) this.then(() => this.write(this.last!, false));
     await this.writing;
   }
 
@@ -55,12 +58,20 @@ export class TrainingProgress {
     const now = performance.now();
     if (now - this.writtenAt < writtenEveryMs) return;
     this.writtenAt = now;
-    this.then(() => this.write(advance, false));
+    this.then(() => this.write(this.last!, false));
   }
 
-  private async keep(state: TrainingState): Promise<void> {
-    await this.store.keep(this.task, state);
-    await this.write(state, state.step > 0);
+  private kept(state: TrainingState): void {
+    const isWaiting = this.state !== undefined;
+    this.state = state;
+    if (!isWaiting) this.then(() => this.keep());
+  }
+
+  private async keep(): Promise<void> {
+    const state = this.state!;
+    this.state = undefined;
+    await this.store.keep(this.task, state, this.hash);
+    await this.write(this.last ?? state, state.step > 0);
   }
 
   private async write({ step, computeMs }: TrainingAdvance, isKept: boolean): Promise<void> {
@@ -68,7 +79,7 @@ export class TrainingProgress {
     if (!(await this.trainings.advanced(this.task, { step, computeSeconds }, isKept))) this.hold.lose();
   }
 
-  /** A state or a step that cannot be written now costs nothing but what a death before the next one would. */
+  /** A state or a step that cannot be written costs no more than a death before the next one would. */
   private then(work: () => Promise<void>): void {
     this.writing = this.writing
       .then(() => (this.hold.lost ? undefined : work()))

@@ -1,11 +1,11 @@
 import type { Device, RgbImage, TrainingPicture, TrainingSettings } from '@app/diffusion';
+import type { DrawnModel, Failure } from '../engine/engine-protocol';
 
-/** What a training process is asked for: first how it would train, then to do it, or to go on. */
+/** Orders to a training process: first to say how it would train, then to do it, or to go on. */
 export type TrainingCommand =
   | {
       type: 'plan';
-      /** Of the model. */
-      folder: string;
+      model: DrawnModel;
       device: Device;
       intraOpNumThreads: number;
       /** Pictures that it would be trained from. */
@@ -13,7 +13,9 @@ export type TrainingCommand =
       settings: Partial<TrainingSettings>;
       /** Bytes that it may take. */
       memoryBytes: number;
-      /** What it goes on from, if it has begun. */
+      /** Bytes of those that a drawing model takes, which are left to it where that is possible. */
+      drawingBytes?: number;
+      /** The state that it goes on from, if it has begun. */
       checkpoint?: Uint8Array | undefined;
     }
   | { type: 'train'; pictures: readonly TrainingPicture[]; samplePrompt: string; metadata: Record<string, string> }
@@ -28,11 +30,11 @@ export interface TrainingPlan {
   size: number;
   /** Bytes that it takes. */
   bytes: number;
-  /** What is otherwise than the model would have it, for people. */
+  /** Its differences from how the model would be trained with more memory, for people. */
   note: string | null;
 }
 
-/** One step, and what all of them took so far in this process. */
+/** One step, and the time that all of them took so far in this process. */
 export interface TrainingAdvance {
   /** 0, or 1 where it is trained once more with half of the rate. */
   round: number;
@@ -47,7 +49,7 @@ export interface TrainingState extends TrainingAdvance {
   checkpoint: Uint8Array;
 }
 
-/** What a training process says. */
+/** Messages of a training process. */
 export type TrainingMessage =
   | { type: 'ready' }
   | ({ type: 'planned' } & TrainingPlan)
@@ -56,5 +58,4 @@ export type TrainingMessage =
   | { type: 'sampled'; image: RgbImage }
   | { type: 'stopped' }
   | { type: 'done'; weights: Uint8Array; kind: 'lora' | 'textual_inversion'; note: string | null; computeMs: number }
-  /** `refused`: it would fail again; the message may be shown to the caller. */
-  | { type: 'failed'; failure: 'refused' | 'broken'; message: string; computeMs: number };
+  | ({ type: 'failed' } & Failure);

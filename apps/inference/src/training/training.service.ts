@@ -12,6 +12,7 @@ import { ModelResolver } from '../drawing/model-resolver';
 import { ProgressPublisher } from '../drawing/progress-publisher';
 import { StopListener } from '../drawing/stop-listener';
 import { TaskHold } from '../drawing/task-hold';
+import { keyOf } from '../drawing/weights-names';
 import { withRetries } from '../drawing/with-retries';
 import { Engines } from '../engines/engines';
 import { TrainingChild } from './training-child';
@@ -29,13 +30,13 @@ interface Begun {
   model: InstalledModel & { hash: string };
   child: TrainingChild;
   plan: TrainingPlan;
-  /** What it goes on from, if an earlier attempt has left it. */
+  /** The state that it goes on from, if an earlier attempt has left one. */
   state: StoredState | undefined;
   signal: AbortSignal;
   progress: TrainingProgress;
 }
 
-/** Trains what a claimed task asks for in a process of its own, and settles it, whatever the outcome. */
+/** Trains the Fine-Tune of a claimed task in a process of its own, and settles it, whatever the outcome. */
 @Injectable()
 export class TrainingService {
   constructor(
@@ -54,15 +55,15 @@ export class TrainingService {
   ) {}
 
   /**
-   * @param shutdown aborted when the process has to end: the training is given back with a checkpoint
+   * @param shutdown aborted when the process has to end: the training is given back, with a checkpoint if its step ends soon
    * @throws when the outcome cannot be written to the database
    */
   async run(task: TrainingTask, shutdown: AbortSignal): Promise<void> {
     crashPoint('after-claim');
     const over = new AbortController();
     const hold = new TaskHold(task, this.tasks, this.stops, over.signal, this.logger);
-    const progress = new TrainingProgress(task, hold, this.trainings, this.store, this.publisher, this.logger);
     const child = new TrainingChild(hold.signal);
+    let progress: TrainingProgress | undefined;
     let lastMoment: NodeJS.Timeout | undefined;
     // One that does not end in time is given back all the same, and goes on from the checkpoint before.
     const stop = (): void => {
@@ -71,26 +72,26 @@ export class TrainingService {
     shutdown.addEventListener('abort', stop);
     let leaveMemory = (): void => undefined;
     try {
-      // Its process does nothing else, so a death is its fault.
-      if (!(await this.tasks.drawnAlone(task))) hold.lose();
-      task.drawnAlone = true;
+      const { store, trainings, publisher, logger } = this;
       const model = await this.models.modelOf(task);
+      progress = new TrainingProgress(task, model.hash, hold, trainings, store, publisher, logger);
       const finetune = await this.dataSource.manager.findOneByOrFail(Finetune, { id: task.id });
       const [device] = this.engines.devices;
-      const state = await this.store.latest(task.id);
+      const state = await store.latest(task.id, model.hash);
       const plan = await child.plan({
-        folder: model.folder,
+        model: { key: keyOf(model), name: model.name, folder: model.folder, hash: model.hash },
         device,
         intraOpNumThreads: this.engines.threads,
         pictures: task.imagesUrl.length,
         settings: { steps: task.steps, seed: task.seed },
         memoryBytes: this.engines.memoryBytes,
+        drawingBytes: this.drawingBytes(model),
         checkpoint: state?.checkpoint,
       });
       leaveMemory = this.engines.reserve(plan.bytes);
       await this.train({ task, finetune, model, child, plan, state, signal: hold.signal, progress }, hold);
     } catch (error) {
-      await progress.finish();
+      await progress?.finish();
       await this.failures.handle(task, error, hold);
     } finally {
       clearTimeout(lastMoment);
@@ -100,6 +101,12 @@ export class TrainingService {
       hold.end();
       await this.store.removeIfOver(task.id).catch(() => undefined);
     }
+  }
+
+  /** Bytes of the largest model that draws beside it: one that is loaded, or its own, which its Prompts need next. */
+  private drawingBytes({ bytes }: InstalledModel): number {
+    if (!this.config.workerKinds.includes('drawing')) return 0;
+    return Math.max(bytes, ...this.engines.states[0].loaded.map((model) => model.bytes));
   }
 
   private async train(begun: Begun, hold: TaskHold): Promise<void> {

@@ -1,5 +1,5 @@
 import { RequestError } from '../errors';
-import { type ModelFolder, readModelFolder } from '../families/model-folder';
+import { hasEncoder, type ModelFolder, readModelFolder } from '../families/model-folder';
 import type { LoadedAdapter } from '../pipelines/applied-adapters';
 import { Generator } from '../random/generator';
 import { type FloatTensor, writeSafetensors } from '../safetensors/write-safetensors';
@@ -15,13 +15,13 @@ import { type TrainingForm, type TrainingSettings, trainingSettings } from './se
 import { StepGraphs, type StepResults } from './step-graphs';
 import type { TrainingGraph } from './training-graph';
 
-/** Where and how a training runs. */
+/** Settings of the sessions that a training runs in. */
 export type TrainerLoad = Partial<Pick<LoadOptions, 'device' | 'intraOpNumThreads' | 'spinUs' | 'signal'>> & {
-  /** What `foreseenBytes` has built for these settings. */
+  /** The graph that `foreseenBytes` has built for these settings. */
   planned?: TrainingGraph | undefined;
 };
 
-/** What a step gave. */
+/** The outcome of a step. */
 export interface TrainingStep {
   /** Steps done, this one too. */
   step: number;
@@ -72,7 +72,7 @@ export class Trainer {
     { planned, ...load }: TrainerLoad = {},
   ): Promise<Trainer> {
     const model = typeof folder === 'string' ? await readModelFolder(folder) : folder;
-    checkModel(model);
+    assertTrainable(model);
     checkPictures(pictures);
     const complete = trainingSettings(model, pictures.length, settings);
     const loaded: LoadOptions = { device: 'cpu', ...load };
@@ -126,7 +126,7 @@ export class Trainer {
     return { step: ++this.steps, loss };
   }
 
-  /** What another process goes on from; a safetensors file, of some megabytes. */
+  /** A state that another process goes on from: a safetensors file, from some megabytes to over a hundred for an XL model. */
   checkpoint(): Uint8Array {
     const { settings, steps, rateFactor, lossAtStart, examples } = this;
     const state: TrainingState = { settings, step: steps, rateFactor, lossAtStart, examples, values: this.named() };
@@ -163,7 +163,7 @@ export class Trainer {
     this.begin();
   }
 
-  /** What was learnt so far, for a request of `StableDiffusionPipeline`. */
+  /** The LoRA as it is by now, for a request of `StableDiffusionPipeline`. */
   adapter(): LoadedAdapter {
     const layers = new Map(
       this.graphs.layers.map(({ path }, i) => {
@@ -221,7 +221,7 @@ export class Trainer {
     const { batch } = this.settings;
     const results: StepResults[] = [];
     for (let at = 0; at < rows.length; at += batch) {
-      // What fills up the last call is not counted.
+      // Rows that fill up the last call are not counted.
       const own = rows.slice(at, at + batch);
       const call = [...own, ...Array<TrainingRow>(batch - own.length).fill(own[0])];
       const { losses, prediction, gradients } = await this.graphs.run(call, factors);
@@ -235,12 +235,14 @@ export class Trainer {
   }
 }
 
-/** @throws RequestError for a model that learns in another way */
-function checkModel({ kind, tensors }: ModelFolder): void {
+/** @throws RequestError for a model that reads no pictures, or learns in another way */
+export function assertTrainable(model: ModelFolder): void {
+  const { kind, tensors } = model;
   if (kind !== 'text-to-image')
     throw new RequestError('Only a model that draws from text alone can be trained; this one takes a picture too.');
   if (tensors.get('unet')!.has('time_embedding.cond_proj.weight'))
     throw new RequestError('This model was distilled to need few steps; train the model that it was made of.');
+  if (!hasEncoder(model)) throw new RequestError('This model has no encoder, so it cannot learn from pictures.');
 }
 
 const mean = (values: ArrayLike<number>): number =>
