@@ -56,7 +56,7 @@ export class NoiseSchedule {
   }
 }
 
-/** What is shown in a step: all of it follows from the seed and the step, and all rows have one size. */
+/** The rows of a step: all of them follow from the seed and the step, and all rows have one size. */
 export function rowsOfStep(
   { shown, prior, noText }: Examples,
   schedule: NoiseSchedule,
@@ -65,7 +65,8 @@ export function rowsOfStep(
 ): TrainingRow[] {
   const { seed, batch, priorShare, captionDropout, minSnrGamma, offsetNoise } = settings;
   const seedOfStep = (Math.imul(seed, 0x9e3779b1) + step + 1) >>> 0;
-  const uniform = new MersenneTwister(seedOfStep);
+  // Another seed than that of the noise: the same numbers would bind a time to its noise.
+  const uniform = new MersenneTwister((seedOfStep ^ 0x5bd1e995) >>> 0);
   const generator = new Generator(seedOfStep);
   const next = (): number => uniform.next() / 2 ** 32;
   const oneOf = <T>(list: readonly T[]): T => list[Math.floor(next() * list.length)];
