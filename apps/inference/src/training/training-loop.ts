@@ -37,7 +37,7 @@ export class TrainingLoop implements OnApplicationBootstrap, BeforeApplicationSh
     this.loop.start();
   }
 
-  /** Gives back what is being trained, with its last step. */
+  /** Gives the training back: with its last step, if that ends in time. */
   async beforeApplicationShutdown(): Promise<void> {
     await this.loop.stop();
     this.shutdown.abort();

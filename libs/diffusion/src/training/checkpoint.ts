@@ -11,7 +11,7 @@ export interface TrainingState {
   settings: TrainingSettings;
   /** Steps done. */
   step: number;
-  /** What the rate is multiplied by: less than 1 once a training has begun again. */
+  /** Factor of the rate: less than 1 once a training has begun again. */
   rateFactor: number;
   /** Of the picture kept back. */
   lossAtStart: number;

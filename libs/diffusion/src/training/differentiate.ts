@@ -21,7 +21,7 @@ export function differentiate(
   partOf: PartOf = () => undefined,
 ): ReadonlyMap<Value, Value> {
   const forward = [...graph.graph.nodes];
-  // Those on a path from a leaf; others have no gradients.
+  // Values on a path from a leaf; others have no gradients.
   const active = new Set(leaves);
   for (const { inputs, outputs } of forward)
     if (inputs.some((name) => active.has(name))) for (const name of outputs) active.add(name);
@@ -62,7 +62,7 @@ function recomputing(graph: SizedGraph, forward: readonly Node[], active: Readon
       const done = again.get(value);
       if (done !== undefined) return done;
       const maker = makers.get(value);
-      // What no leaf has a part in is kept: weights, and the few values before the first adapter.
+      // Values that depend on no leaf are kept: weights, and the few values before the first adapter.
       if (!maker || !active.has(value)) return value;
       if (partOf(maker) !== part) {
         again.set(value, graph.op('Where', [gate, value, value]));

@@ -4,13 +4,13 @@ import { countOf } from '../weights/named-tensor';
 import { type TrainingSettings, trainingSettings } from './settings';
 import { heldWeightBytes, type TrainingGraph, trainingGraph } from './training-graph';
 
-/** What a training takes, before it is opened. */
+/** Memory that a training takes, before it is opened. */
 export interface ForeseenBytes {
   /** The weights of the U-Net as they are held: those in half precision are widened. */
   weights: number;
-  /** What a step holds beside them. */
+  /** Bytes that a step holds beside them. */
   step: number;
-  /** What this was seen from: a trainer that is given it need not build it again. */
+  /** The graph that tells it: a trainer that is given it need not build it again. */
   planned: TrainingGraph;
 }
 
@@ -35,10 +35,10 @@ export async function foreseenBytes(
 
 /** Operators whose output takes the place of an input that nothing else needs. */
 const inPlace = new Set(['Add', 'Sub', 'Mul', 'Sigmoid', 'Exp', 'Erf', 'Softmax']);
-/** Those whose output is their input in another shape. */
+/** Operators whose output is their input in another shape. */
 const views = new Set(['Reshape', 'Squeeze', 'Unsqueeze', 'Identity']);
 
-/** What a process takes with a graph and no step. */
+/** Bytes that a process takes with a graph and no step. */
 const processBytes = 2 ** 27;
 /**
  * Of what is needed at one time, and of the columns that the largest convolution is laid out in: memory is asked for in

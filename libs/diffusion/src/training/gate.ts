@@ -1,4 +1,4 @@
-/** What a training is judged by. */
+/** Figures that a training is judged by. */
 export interface GateFigures {
   /** Loss of the picture kept back, before the first step and now; of the first picture if none was kept back. */
   lossAtStart: number;

@@ -13,7 +13,7 @@ const random = (shape: readonly number[], seed: number): Float32Array =>
     Math.sin(12.9898 * (i + 1) + 78.233 * seed),
   );
 
-/** What a value is made of, and the operators that this is about. */
+/** Makes a value of others with the operators that a test is about. */
 type Layer = (m: Module, ...inputs: Value[]) => Value;
 
 /**

@@ -4,7 +4,7 @@ import { attentionGradients } from './attention-rule';
 import { axisOf, intOf, intsOf, slicesOf, UnknownOperatorError } from './shapes';
 import type { SizedGraph } from './sized-graph';
 
-/** What a rule has to write the gradients of a node with. */
+/** Means of a rule to write the gradients of a node. */
 export interface RuleContext {
   graph: SizedGraph;
   node: Node;
@@ -86,7 +86,7 @@ export const rules: Readonly<Record<string, Rule>> = {
     const after = shape.map((length, axis) => (slices.has(axis) ? length - slices.get(axis)!.end : 0));
     return graph.op('Pad', [g, graph.integers([...before, ...after])]);
   }),
-  // What was added is taken away.
+  // The gradient loses the margin that was added.
   Pad: linear((graph, g, node) =>
     graph.op('Pad', [g, graph.integers(graph.sized(node.inputs[1]).values!.map((length) => -length))]),
   ),

@@ -1,7 +1,7 @@
 import type { Node } from '../graph/graph';
 import { countOf } from '../weights/named-tensor';
 
-/** What is known of a value before anything is computed. */
+/** The shape of a value, known before anything is computed. */
 export interface Sized {
   shape: readonly number[];
   /** Of what follows from shapes and constants alone. */

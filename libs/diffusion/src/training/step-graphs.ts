@@ -14,7 +14,7 @@ import {
   trainingGraph,
 } from './training-graph';
 
-/** What a call of the training graph gives. */
+/** Results of a call of the training graph. */
 export interface StepResults {
   /** Mean squared error of each row. */
   losses: Float32Array;

@@ -28,7 +28,7 @@ export const names = {
 };
 
 export interface TrainingGraph {
-  /** What it was built for. */
+  /** Settings that it was built for. */
   of: StepSizes & Pick<TrainingSettings, 'rank' | 'layers' | 'form'>;
   graph: Graph;
   layers: readonly TrainedLayer[];
