@@ -3,10 +3,12 @@ import { readdir } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import sharp from 'sharp';
-import { Upload, UploadedPicture } from '@app/domain';
+import { ApiKey, Task, Upload, UploadedPicture } from '@app/domain';
+import { RetentionService } from '../../apps/api/src/files/retention.service';
 import { uploadProgress } from '../../apps/api/src/http/receive-file';
 import { UploadedPicturesService } from '../../apps/api/src/uploads/uploaded-pictures.service';
 import { startTestApi } from '../support/api';
+import { storedKeys } from '../support/factories';
 import { ofSuite, ofTest } from '../support/of-suite';
 import { until } from '../support/until';
 
@@ -38,7 +40,7 @@ const noise = (side: number) =>
     .toBuffer();
 
 describe('a form of POST /v1/images/edits', () => {
-  const api = ofSuite(() => startTestApi());
+  const api = ofSuite(() => startTestApi({ PUBLIC_URL: 'https://darkroom.example' }));
   const key = ofTest(() => api.createKey({ sandbox: true }));
   const usualWindowMs = uploadProgress.windowMs;
 
@@ -127,6 +129,44 @@ describe('a form of POST /v1/images/edits', () => {
     expect([refused.status, refused.body.error.param]).toEqual([status, param]);
     expect(refused.body.error.message).toContain(message);
     expect(await uploads()).toBe(0);
+  });
+
+  it('has its pictures deleted with its record, or with the last that uses them, or by retention', async () => {
+    const edit = async () => {
+      const mask = await sharp(await noise(8))
+        .ensureAlpha(0)
+        .png()
+        .toBuffer();
+      const both = [file('image', await noise(8)), file('mask', mask), text('prompt', 'a star')];
+      expect((await send(form(...both))).status).toBe(200);
+      return (await records())[0];
+    };
+    const records = async () =>
+      (await api.request<{ id: string; image: string; mask: string }[]>('GET', '/v1/sd/text-to-image', { key })).body;
+    const remove = (id: string) => api.request('DELETE', `/v1/sd/text-to-image/${id}`, { key });
+    const files = async () => (await storedKeys(api)).filter((name) => name.startsWith('uploads/')).length;
+
+    const first = await edit();
+    const body = { prompt: 'a ring', image: first.image };
+    const second = await api.request<{ id: string }>('POST', '/v1/sd/text-to-image', { key, body });
+    expect(second.status).toBe(201);
+    await remove(first.id);
+    expect([await uploads(), await files()]).toEqual([1, 1]);
+    await remove(second.body.id);
+    expect([await uploads(), await files()]).toEqual([0, 0]);
+
+    const { id } = await edit();
+    expect(await files()).toBe(2);
+    const { manager } = api.dataSource;
+    await manager.update(ApiKey, { id: key.id }, { retentionDays: 1 });
+    await manager.update(Task, { id }, { completedAt: new Date(0) });
+    expect(await api.app.get(RetentionService).run()).toMatchObject({ records: 1 });
+    expect([await uploads(), await files()]).toEqual([0, 0]);
+    const [{ bytes }] = await manager.query<[{ bytes: string }]>(
+      'SELECT picture_bytes AS bytes FROM storage_use WHERE owner_id = $1',
+      [key.id],
+    );
+    expect(Number(bytes)).toBe(0);
   });
 
   it('may say in which encoding its texts are', async () => {

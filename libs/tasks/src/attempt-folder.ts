@@ -44,3 +44,6 @@ export const trainingsFolder = 'trainings';
 export function trainingFolder(finetuneId: string): string {
   return `${trainingsFolder}/${finetuneId}`;
 }
+
+/** Where the storage has pictures that came with an edit: they are uploads that are deleted with its Generation. */
+export const editsFolder = 'uploads/edits';

@@ -1,6 +1,7 @@
 export {
   attemptFolder,
   attemptOf,
+  editsFolder,
   thumbnailFolder,
   thumbnailsFolder,
   trainingFolder,

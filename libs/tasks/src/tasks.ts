@@ -9,6 +9,7 @@ import { deathsAfter } from './deaths';
 import { findDrawing, thumbnailOf, writePictures } from './drawings';
 import { forgetReplies } from './forget-replies';
 import { isSilent, silenceUntil } from './silence';
+import { lockEditsStatement, type Removed, removeStatement } from './statements/removal';
 import { addStored } from './storage-use';
 import { bytesOf, lockTask, putBack, type Served, type Settlement, terminate } from './settlement';
 import { lockPrompt } from './thumbnails';
@@ -175,17 +176,23 @@ export class Tasks {
     return cancelBatch(this.transactions, { ownerId, locked: 'skip' });
   }
 
-  /** Deletes a task with all its rows; a worker that draws it stops. */
-  async remove(taskId: string): Promise<void> {
-    await this.transactions.run((manager) => this.removeAll(manager, [taskId]));
+  /**
+   * Deletes a task with all its rows; a worker that draws it stops.
+   * @returns the keys of the uploads that went with it
+   */
+  async remove(taskId: string): Promise<string[]> {
+    const { uploads } = await this.transactions.run((manager) => this.removeAll(manager, [taskId]));
+    return uploads;
   }
 
   /**
    * Deletes many tasks as `remove` does, inside the caller's transaction and in a fixed number of statements.
-   * @returns the ids of those that a worker ever claimed, which may have files.
+   * @returns the ids of those that a worker ever claimed, which may have files, and the keys of the uploads of edits
+   * that no other task needs.
    */
-  async removeAll(manager: EntityManager, taskIds: readonly string[]): Promise<string[]> {
-    const removed: Pick<Task, 'id' | 'attempt' | 'status'>[] = await manager.query(removeStatement, [taskIds]);
+  async removeAll(manager: EntityManager, taskIds: readonly string[]): Promise<{ drawn: string[]; uploads: string[] }> {
+    await manager.query(lockEditsStatement, [taskIds]);
+    const [{ removed, uploads }] = await manager.query<[Removed]>(removeStatement, [taskIds]);
     await forgetReplies(manager, taskIds);
     const open = removed.filter(({ status }) => !isTerminated(status));
     await announce(
@@ -193,7 +200,7 @@ export class Tasks {
       [changeChannel, stopChannel],
       open.map(({ id }) => id),
     );
-    return removed.filter(({ attempt }) => attempt > 0).map(({ id }) => id);
+    return { drawn: removed.filter(({ attempt }) => attempt > 0).map(({ id }) => id), uploads };
   }
 
   /** Writes a worker's update of a task it holds. False: it no longer holds the task. */
@@ -204,19 +211,3 @@ export class Tasks {
     });
   }
 }
-
-/**
- * Deletes tasks with the rows of their pictures, and subtracts these from the count. It uses an insert,
- * because an update would not see a count that was first inserted by a settlement for which the deletion
- * waited. Parameter: the ids.
- */
-const removeStatement = `
-WITH removed AS (
-  DELETE FROM tasks WHERE id = ANY($1) RETURNING id, owner_id, attempt, status, picture_bytes
-),
-counted AS (
-  INSERT INTO storage_use AS stored (owner_id, picture_bytes)
-  SELECT owner_id, -sum(picture_bytes)::bigint FROM removed GROUP BY owner_id HAVING sum(picture_bytes) > 0 ORDER BY owner_id
-  ON CONFLICT (owner_id) DO UPDATE SET picture_bytes = stored.picture_bytes + excluded.picture_bytes
-)
-SELECT id, attempt, status FROM removed`;

@@ -55,7 +55,7 @@ export class RetentionService extends RecurringService {
   }
 
   private async removeRecords(): Promise<number> {
-    const removed = await this.transactions.run(async (manager) => {
+    const { ids, uploads } = await this.transactions.run(async (manager) => {
       const due = await lockDue(manager);
       // Deleting a Prompt locks its row first and its task next, so a locked one is being deleted anyway.
       const prompts = await manager.query<{ id: string }[]>(
@@ -68,12 +68,13 @@ export class RetentionService extends RecurringService {
       );
       const generations = due.filter(({ kind }) => kind === 'generation').map(({ id }) => id);
       const ids = [...generations, ...prompts.map(({ id }) => id), ...trainings];
-      await this.tasks.removeAll(manager, ids);
+      const { uploads } = await this.tasks.removeAll(manager, ids);
       if (trainings.length > 0) await manager.delete(Finetune, { id: In(trainings) });
-      return ids;
+      return { ids, uploads };
     });
-    await this.files.removeTasks(removed);
-    return removed.length;
+    await this.files.removeTasks(ids);
+    await this.files.removeAll(uploads);
+    return ids.length;
   }
 
   private async removeReplies(): Promise<number> {

@@ -81,7 +81,7 @@ export class FinetunesService {
       // The end of a training locks it before its Prompts.
       await manager.query('SELECT FROM tasks WHERE id = $1 FOR UPDATE', [id]);
       const uploads = await dropUploads(manager, ownerId, id);
-      const drawn = await this.tasks.removeAll(manager, [id, ...prompts.map((prompt) => prompt.id)]);
+      const { drawn } = await this.tasks.removeAll(manager, [id, ...prompts.map((prompt) => prompt.id)]);
       await manager.delete(Finetune, { id });
       await addStored(manager, ownerId, { weightBytes: -(weightsBytes ?? 0) });
       return { drawn, uploads };

@@ -94,11 +94,11 @@ export class GenerationsService {
     return generation;
   }
 
-  /** Cancels it if it has not terminated, and deletes its row and its pictures. */
+  /** Cancels it if it has not terminated, and deletes its row and its pictures, and those that came with an edit. */
   async remove(ownerId: string, id: string): Promise<void> {
     await this.findOne(ownerId, id);
-    await this.tasks.remove(id);
-    await this.files.removeAll([id]);
+    const uploads = await this.tasks.remove(id);
+    await this.files.removeAll([id, ...uploads]);
   }
 
   /** The record as GET returns it, for a webhook; undefined when it was deleted. */

@@ -1,6 +1,7 @@
 import { type Config, CONFIG } from '@app/config';
 import { pictureUrl } from '@app/domain';
 import { CreateImagesDto, type GenerationDto } from '@app/domain/http';
+import { editsFolder } from '@app/tasks';
 import { Inject, Injectable } from '@nestjs/common';
 import { BodyPipe } from '../http/body';
 import type { CallerKey } from '../http/caller.decorator';
@@ -54,7 +55,7 @@ export class OpenaiEdits {
     answer: SentForm['answer'],
     came: (hash: string) => void,
   ): Promise<StoredUpload> {
-    return this.uploads.add(ownerId, { assertBare: () => undefined, begin: () => content, came, answer });
+    return this.uploads.add(ownerId, { assertBare: () => undefined, begin: () => content, came, answer }, editsFolder);
   }
 
   /** A form has texts only: those of numbers are read as such. @throws InvalidError */

@@ -55,12 +55,12 @@ export class UploadedPicturesService {
     return UploadDto.from(upload, false, this.config.publicUrl);
   }
 
-  /** As `create`, and says whether a part of it is transparent. */
-  async add(ownerId: string, file: SentFile): Promise<StoredUpload> {
+  /** As `create`, and says whether a part of it is transparent. @param folder of the storage that it goes into */
+  async add(ownerId: string, file: SentFile, folder = uploadsFolder): Promise<StoredUpload> {
     file.assertBare();
     // Its sender may be slow, and a transaction must not wait for that.
     const stored = await this.transactions.apart(() =>
-      this.uploads.receive(ownerId, file, rule, (received) => this.store(ownerId, received)),
+      this.uploads.receive(ownerId, file, rule, (received) => this.store(ownerId, received, folder)),
     );
     const { upload } = stored;
     await this.transactions
@@ -97,7 +97,7 @@ export class UploadedPicturesService {
   }
 
   /** Puts the picture into the storage. A file whose row is not written then is left for the sweeper. */
-  private async store(ownerId: string, { id, path, signal }: ReceivedFile): Promise<StoredUpload> {
+  private async store(ownerId: string, { id, path, signal }: ReceivedFile, folder: string): Promise<StoredUpload> {
     const upright = `${path}-upright`;
     try {
       const {
@@ -112,7 +112,7 @@ export class UploadedPicturesService {
         throw refusalOf(error);
       });
       signal.throwIfAborted();
-      const storageKey = `${uploadsFolder}/${id}.${format === 'jpeg' ? 'jpg' : format}`;
+      const storageKey = `${folder}/${id}.${format === 'jpeg' ? 'jpg' : format}`;
       await mapDiskErrors(this.storage.adopt(storageKey, upright));
       const [token, contentType, createdAt] = [newIdentifier(), `image/${format}`, new Date()];
       const upload = { id, ownerId, token, storageKey, contentType, width, height, bytes: bytes!, createdAt };

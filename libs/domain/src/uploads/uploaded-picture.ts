@@ -16,7 +16,7 @@ export class UploadedPicture {
   /** 24 unguessable characters, the secret part of its URL. */
   @Column('varchar', { length: 24 }) token: string;
 
-  /** Key in the image storage: `uploads/<id>.<extension>`. */
+  /** Key in the image storage: `uploads/<id>.<extension>`; one of an edit is in `uploads/edits`. */
   @Column('varchar', { length: 256 }) storageKey: string;
   @Column('varchar', { length: 32 }) contentType: string;
   @Column('integer') width: number;

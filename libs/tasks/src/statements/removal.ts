@@ -1,0 +1,43 @@
+import type { Task } from '@app/domain';
+import { editsFolder } from '../attempt-folder';
+
+/** What `removeStatement` deleted: tasks, and the keys of uploads. */
+export interface Removed {
+  removed: Pick<Task, 'id' | 'attempt' | 'status'>[];
+  uploads: string[];
+}
+
+const ofEdits = `storage_key LIKE '${editsFolder}/%'`;
+
+/**
+ * Keeps out whoever is about to use an upload of an edit that goes with its task: the deletion is the next statement and
+ * sees all uses. The task is locked first, as everywhere. Parameter: the ids.
+ */
+export const lockEditsStatement = `
+SELECT FROM tasks task JOIN picture_uses picture ON task_id = task.id JOIN uploaded_pictures upload ON upload.id = upload_id
+WHERE task.id = ANY($1) AND ${ofEdits} ORDER BY upload.id FOR UPDATE OF task, upload`;
+
+/**
+ * Deletes tasks with the rows of their pictures, and subtracts these from the count. It uses an insert,
+ * because an update would not see a count that was first inserted by a settlement for which the deletion
+ * waited. Parameter: the ids.
+ */
+export const removeStatement = `
+WITH removed AS (
+  DELETE FROM tasks WHERE id = ANY($1) RETURNING id, owner_id, attempt, status, picture_bytes
+),
+dropped AS (
+  DELETE FROM uploaded_pictures upload WHERE ${ofEdits}
+    AND id IN (SELECT upload_id FROM picture_uses WHERE task_id = ANY($1))
+    AND NOT EXISTS (SELECT FROM picture_uses WHERE upload_id = upload.id AND task_id <> ALL($1))
+  RETURNING owner_id, storage_key, bytes
+),
+freed AS (SELECT owner_id, picture_bytes AS bytes FROM removed UNION ALL SELECT owner_id, bytes FROM dropped),
+counted AS (
+  INSERT INTO storage_use AS stored (owner_id, picture_bytes)
+  SELECT owner_id, -sum(bytes)::bigint FROM freed GROUP BY owner_id HAVING sum(bytes) > 0 ORDER BY owner_id
+  ON CONFLICT (owner_id) DO UPDATE SET picture_bytes = stored.picture_bytes + excluded.picture_bytes
+)
+SELECT
+  (SELECT coalesce(json_agg(json_build_object('id', id, 'attempt', attempt, 'status', status)), '[]') FROM removed) AS removed,
+  (SELECT coalesce(json_agg(storage_key), '[]') FROM dropped) AS uploads`;
