@@ -161,7 +161,7 @@ describe('requests that one engine draws side by side', () => {
       return { adapters: [{ kind: 'lora', file, hash: `${i}`, scale: 1 - i / 8, token: '' }] };
     });
     // So long that each is still being drawn when the files of the others have been read.
-    const drawn = (seed: number, rest: Partial<Drawing>) => draw({ seed, numInferenceSteps: 30 }, rest);
+    const drawn = (seed: number, rest: Partial<Drawing>) => draw({ seed, numInferenceSteps: 100 }, rest);
     const both = await Promise.all([0, 1].map((seed) => drawn(seed, tuned[seed])));
     expect(Math.max(...steps.map(({ drawings }) => drawings))).toBe(2);
     const all = [...tuned, {}, {}];
