@@ -73,7 +73,9 @@ export class TrainingsService {
       training: { finetune, training },
       ...requestOf([...prompts, ...styles]),
     });
-    return this.finetunes.findOne(caller.id, finetune.id);
+    const made = await this.finetunes.findOne(caller.id, finetune.id);
+    // A worker may have begun since, and the answer says how it was made.
+    return made.status === 'training' ? { ...made, status: 'queued' } : made;
   }
 
   /** @throws ConflictError when there is no training under way; one that is already canceled stays canceled. */
