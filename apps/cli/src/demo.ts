@@ -156,10 +156,7 @@ const program = new Command('demo')
   )
   .addOption(new Option('--aspect-ratio <shape>', 'square if none is named').choices(aspectRatios))
   .option('--out <file>', 'where to save the picture, as PNG, JPEG or WebP by its name', readFile)
-  .option(
-    '--train',
-    'trains a robot from ten pictures first, which takes a minute or two, and draws it before and after',
-  )
+  .option('--train', 'trains a robot from ten pictures first, which takes some minutes, and draws it before and after')
   .option('--json', 'print the record as JSON')
   .addOption(serviceOption)
   .addHelpText('after', serviceHelp)
