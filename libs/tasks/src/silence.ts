@@ -7,8 +7,9 @@ export const heartbeatTimeoutMs = 10_000;
 /**
  * In SQL: by how much the silence is multiplied after which a task is taken from its worker. It is 1 up to the first
  * death, then 2, 4 and so on: a task that kills its workers comes back less and less often, and a task that was only
- * beside it is not failed. It ends at 8, because a training may have more deaths. After the last try the factor is 2 again: the task is failed and not drawn, so its next
- * worker is in no danger; the wait only makes sure that the last one is dead.
+ * beside it is not failed. It ends at 8, because a training may have more deaths. After the last try the factor is 2
+ * again: the task is failed and not drawn, so its next worker is in no danger; the wait only makes sure that the last
+ * one is dead.
  */
 const silenceFactor = `(CASE WHEN deaths >= ${fatalCount - 1} AND drawn_alone THEN 2 ELSE power(2, least(3, greatest(0, deaths - 1))) END)`;
 

@@ -1,36 +1,22 @@
-import { execFile } from 'node:child_process';
-import { mkdir, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
+import { rm } from 'node:fs/promises';
 import { until } from '../../support/until';
 import { audit, comeToRest } from '../audit';
 import type { GenerationBody } from '../caller';
 import type { Row } from '../row';
-
-const run = promisify(execFile);
-/** Space for a few pictures of some hundred kB. */
-const diskMb = 4;
+import { mountSmallDisk } from '../small-disk';
 
 /** The pictures' file system is full for a while. */
 export const diskFull: Row = {
   name: 'disk-full',
   title: 'image disk full',
   async run(site, size) {
-    const images = join(site.dataDir, 'images');
-    await mkdir(images, { recursive: true });
-    try {
-      await run('mount', ['-t', 'tmpfs', '-o', `size=${diskMb}m`, 'tmpfs', images]);
-    } catch (error) {
-      const reason = (error as Error).message.trim().split('\n').at(-1);
-      return audit(site, { skipped: `this process may not mount a small file system (${reason})` });
-    }
-    site.finally(() => run('umount', ['-l', images]));
+    const disk = await mountSmallDisk(site);
+    if ('skipped' in disk) return audit(site, disk);
+    const { ballast, fill } = disk;
     const problems: string[] = [];
     const api = await site.startApi();
     await site.startWorker();
     const caller = await site.newCaller(api);
-    const ballast = join(images, 'ballast');
-    const fill = (): Promise<void> => writeFile(ballast, Buffer.alloc(diskMb * 2 ** 20)).catch(() => undefined);
 
     await fill();
     const ids = await caller.createMany(2, { webhook: site.receiver.url });

@@ -57,17 +57,14 @@ export class RetentionService extends RecurringService {
   private async removeRecords(): Promise<number> {
     const { ids, uploads } = await this.transactions.run(async (manager) => {
       const due = await lockDue(manager);
+      const dueOf = (kind: string): string[] => due.filter((each) => each.kind === kind).map(({ id }) => id);
       // Deleting a Prompt locks its row first and its task next, so a locked one is being deleted anyway.
       const prompts = await manager.query<{ id: string }[]>(
         'SELECT id FROM finetune_prompts WHERE id = ANY($1) FOR UPDATE SKIP LOCKED',
-        [due.filter(({ kind }) => kind === 'prompt').map(({ id }) => id)],
+        [dueOf('prompt')],
       );
-      const trainings = await lockUnused(
-        manager,
-        due.filter(({ kind }) => kind === 'training').map(({ id }) => id),
-      );
-      const generations = due.filter(({ kind }) => kind === 'generation').map(({ id }) => id);
-      const ids = [...generations, ...prompts.map(({ id }) => id), ...trainings];
+      const trainings = await lockUnused(manager, dueOf('training'));
+      const ids = [...dueOf('generation'), ...prompts.map(({ id }) => id), ...trainings];
       const { uploads } = await this.tasks.removeAll(manager, ids);
       if (trainings.length > 0) await manager.delete(Finetune, { id: In(trainings) });
       return { ids, uploads };

@@ -44,7 +44,7 @@ export class PromptLengths {
     pointerTo: (index: number, field: 'prompt' | 'negative_prompt') => string,
     finetunes: readonly TaughtToken[] = [],
   ): Promise<number[]> {
-    const counted = await this.countAll(ownerId, model, tasks, finetunes.flatMap(addedWord));
+    const counted = await this.countAll(ownerId, model, tasks.flatMap(textsOf), finetunes.flatMap(addedWord));
     const problems = new FieldProblems();
     const longest = tasks.map((task, index) => {
       const [prompt, negative] = textsOf(task).map((text) => counted.get(keyOf(text)) ?? 1);
@@ -73,23 +73,23 @@ export class PromptLengths {
     model: Pick<InstalledModel, 'folder' | 'hash'>,
     captions: readonly string[],
   ): Promise<void> {
-    const texts = captions.map((prompt) => ({ prompt, negativePrompt: null, cfg: 1, promptWeighting: false }));
+    const texts = captions.map((text) => ({ text, weighting: false }));
     const counted = await this.countAll(ownerId, model, texts, []);
     const problems = new FieldProblems();
     for (const [index, text] of texts.entries())
-      if ((counted.get(keyOf(textsOf(text)[0])) ?? 1) > 1)
+      if ((counted.get(keyOf(text)) ?? 1) > 1)
         problems.add(`/captions/${index}`, undefined, 'has more tokens than the model reads at once; use fewer words');
     problems.refuseIfAny('PromptTooLong');
   }
 
-  /** Chunks of each text, by key; several tasks may have the same text. */
+  /** Chunks of each text, by key; the same text may be there several times. */
   private async countAll(
     ownerId: string,
     { folder, hash = '' }: Pick<InstalledModel, 'folder' | 'hash'>,
-    tasks: readonly TaskTexts[],
+    all: readonly Text[],
     words: readonly TaughtWord[],
   ): Promise<ReadonlyMap<string, number>> {
-    const texts = new Map(tasks.flatMap(textsOf).map((text) => [keyOf(text), text]));
+    const texts = new Map(all.map((text) => [keyOf(text), text]));
     const tokens = new Map<string, number>();
     await loopTime.forEach(ownerId, [...texts], ([key, { text }]) => tokens.set(key, maxTokens(text, words)));
     const counted = new Map<string, number>();

@@ -112,7 +112,7 @@ export class TrainingService {
   private async train(begun: Begun, hold: TaskHold): Promise<void> {
     const { task, finetune, model, child, plan, state, signal, progress } = begun;
     const { token, name } = finetune;
-    const samplePrompt = `a photo of ${token} ${name}`;
+    const samplePrompt = usualCaption(finetune);
     const metadata = { token, name, base_model: weightsName(model), base_sha256: model.hash, seed: String(task.seed) };
     this.logger.log('training', {
       taskId: task.id,
@@ -147,7 +147,7 @@ export class TrainingService {
   private async read({ task, finetune, plan, signal }: Begun) {
     const { imagesUrl, captions, ownerId: owner } = task;
     const size = { width: plan.size, height: plan.size };
-    const usual = `a photo of ${finetune.token} ${finetune.name}`;
+    const usual = usualCaption(finetune);
     const read = [];
     for (const [index, url] of imagesUrl.entries()) {
       const { image } = await this.pictures.read(url, { owner, field: `images_url[${index}]`, size, signal });
@@ -156,3 +156,6 @@ export class TrainingService {
     return read;
   }
 }
+
+/** The caption of a picture for which none was given. */
+const usualCaption = ({ token, name }: Finetune): string => `a photo of ${token} ${name}`;

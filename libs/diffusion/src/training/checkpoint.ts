@@ -47,21 +47,29 @@ export function writeCheckpoint({ values, examples, ...facts }: TrainingState): 
   return writeSafetensors(tensors, { training });
 }
 
+/** The facts of a checkpoint beside its tensors. */
+interface CheckpointFacts extends Pick<TrainingState, 'settings' | 'step' | 'rateFactor' | 'lossAtStart'> {
+  pictures: { shape: LatentShape; text: number }[];
+  counts: number[];
+  noText: number;
+  scale: number;
+}
+
+function open(bytes: Uint8Array) {
+  const source = new BufferSource(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+  const { tensors, metadata } = readSafetensorsHeader(source);
+  return { source, tensors, facts: JSON.parse(metadata.get('training')!) as CheckpointFacts };
+}
+
 /** The settings that a checkpoint was trained with. @throws SafetensorsError if it is none */
 export function settingsOfCheckpoint(bytes: Uint8Array): TrainingSettings {
-  const source = new BufferSource(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
-  const { metadata } = readSafetensorsHeader(source);
-  return (JSON.parse(metadata.get('training')!) as Pick<TrainingState, 'settings'>).settings;
+  return open(bytes).facts.settings;
 }
 
 /** @throws SafetensorsError if it is none */
 export function readCheckpoint(bytes: Uint8Array): TrainingState {
-  const source = new BufferSource(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
-  const { tensors, metadata } = readSafetensorsHeader(source);
-  const { pictures, counts, noText, scale, ...facts } = JSON.parse(metadata.get('training')!) as Pick<
-    TrainingState,
-    'settings' | 'step' | 'rateFactor' | 'lossAtStart'
-  > & { pictures: { shape: LatentShape; text: number }[]; counts: number[]; noText: number; scale: number };
+  const { source, tensors, facts: told } = open(bytes);
+  const { pictures, counts, noText, scale, ...facts } = told;
   const read = (name: string): Float32Array | undefined => {
     const info = tensors.get(name);
     return info && readFloats(source, info);

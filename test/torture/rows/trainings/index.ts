@@ -1,17 +1,12 @@
-import { execFile } from 'node:child_process';
-import { mkdir, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { rm } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { promisify } from 'node:util';
 import { trainingProcesses } from '../../../support/trainings';
 import { until } from '../../../support/until';
 import { audit, comeToRest } from '../../audit';
 import type { Outcome, Row, Size } from '../../row';
 import type { Site } from '../../site';
+import { mountSmallDisk } from '../../small-disk';
 import { startPictures, TrainingCaller, trainingProblems } from './training-site';
-
-const run = promisify(execFile);
-const diskMb = 4;
 
 interface Place {
   site: Site;
@@ -88,19 +83,11 @@ const kill = trainingRow('kill', 'kill -9 while a Fine-Tune is trained', async (
 /** The disk is full while checkpoints and weights are to be stored; then there is room again. */
 const diskFull = trainingRow('disk-full', 'disk full while a Fine-Tune is trained', async (place) => {
   const { site, size, newCaller, picture } = place;
-  const images = join(site.dataDir, 'images');
-  await mkdir(images, { recursive: true });
-  try {
-    await run('mount', ['-t', 'tmpfs', '-o', `size=${diskMb}m`, 'tmpfs', images]);
-  } catch (error) {
-    const reason = (error as Error).message.trim().split('\n').at(-1);
-    return { problems: [], skipped: `this process may not mount a small file system (${reason})` };
-  }
-  site.finally(() => run('umount', ['-l', images]));
+  const disk = await mountSmallDisk(site);
+  if ('skipped' in disk) return { problems: [], ...disk };
+  const { ballast, fill } = disk;
   await site.anyWorkers(1);
   const caller = await newCaller();
-  const ballast = join(images, 'ballast');
-  const fill = (): Promise<void> => writeFile(ballast, Buffer.alloc(diskMb * 2 ** 20)).catch(() => undefined);
   await fill();
   const id = await caller.train();
   await caller.reached(id, 50);
