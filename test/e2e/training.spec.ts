@@ -20,7 +20,10 @@ interface PromptJson {
 }
 
 /** Long enough to be met in the middle: some seconds on an idle machine. */
-const lastingSteps = 150;
+const lastingSteps = 120;
+
+// A training has the lowest priority: beside other tests it takes many times as long as alone.
+jest.setTimeout(600_000);
 
 describe('The training of a Fine-Tune on a real service', () => {
   const env = {

@@ -13,6 +13,9 @@ export interface TrainedJson extends FinetuneJson {
 
 const folder = resolve('docs', 'robot');
 
+/** The wait for a training, which has the lowest priority: beside other tests it takes many times as long as alone. */
+const patienceMs = 540_000;
+
 /** Four pictures of a robot. */
 export const robotPictures = (): Buffer[] =>
   readdirSync(folder)
@@ -79,20 +82,28 @@ export class Trainer {
 
   /** The Fine-Tune once it has this status. */
   has(id: string, status: string): Promise<TrainedJson> {
-    return until(async () => {
-      const found = await this.get(id);
-      if (found.status === status) return found;
-      if (found.training.completed_at) throw new Error(`The training ${found.status}: ${found.error_message}`);
-      return undefined;
-    }, `the Fine-Tune is ${status}`);
+    return until(
+      async () => {
+        const found = await this.get(id);
+        if (found.status === status) return found;
+        if (found.training.completed_at) throw new Error(`The training ${found.status}: ${found.error_message}`);
+        return undefined;
+      },
+      `the Fine-Tune is ${status}`,
+      patienceMs,
+    );
   }
 
   /** The Fine-Tune once it has done so many steps. */
   reached(id: string, step: number): Promise<TrainedJson> {
-    return until(async () => {
-      const found = await this.get(id);
-      return found.training.step >= step && found;
-    }, `step ${step} is done`);
+    return until(
+      async () => {
+        const found = await this.get(id);
+        return found.training.step >= step && found;
+      },
+      `step ${step} is done`,
+      patienceMs,
+    );
   }
 
   async weights(id: string): Promise<Buffer> {
