@@ -129,12 +129,14 @@ function lowRankConv(
   const sizes = m.op('Shape', [x], { start: 2 });
   const planes = m.op('Reshape', [products, m.concat([m.integers([0, places, -1]), sizes], 0)]);
   const padded = m.op('Pad', [planes, m.integers([0, 0, 0, top, left, 0, 0, 0, bottom, right])]);
-  const axes = m.integers([1, 3, 4]);
-  const steps = m.integers([1, stride, stride]);
-  const parts = Array.from({ length: places }, (_, place) => {
+  // Parted first: the gradients of nine slices of the whole would each be as large as the whole.
+  const ones = m.integers(Array<number>(places).fill(1));
+  const planesOf = m.ops('Split', places, [padded, ones], { axis: 1 });
+  const [axes, steps] = [m.integers([3, 4]), m.integers([stride, stride])];
+  const parts = planesOf.map((plane, place) => {
     const begin = [Math.floor(place / size), place % size];
     const end = begin.map((at) => (at + 1 === size ? 2 ** 31 : at + 1 - size));
-    return m.op('Slice', [padded, m.integers([place, ...begin]), m.integers([place + 1, ...end]), axes, steps]);
+    return m.op('Slice', [plane, m.integers(begin), m.integers(end), axes, steps]);
   });
   const sum = parts.reduce((all, part) => m.add(all, part));
   return m.reshape(m.op('Squeeze', [sum, m.integers([1])]), 0, 0, -1);

@@ -21,14 +21,18 @@ export class AdamW {
     for (const gradient of gradients) for (let i = 0; i < gradient.length; i++) squares += gradient[i] * gradient[i];
     const cut = Math.min(1, mostNorm / (Math.sqrt(squares) + 1e-6));
     this.step++;
-    const [first, second] = [1 - beta1 ** this.step, Math.sqrt(1 - beta2 ** this.step)];
+    const factor = rate / (1 - beta1 ** this.step);
+    const inverse = 1 / Math.sqrt(1 - beta2 ** this.step);
+    const kept = 1 - rate * weightDecay;
     for (const [k, gradient] of gradients.entries()) {
       const [value, m, v] = [this.values[k], this.firstMoments[k], this.secondMoments[k]];
       for (let i = 0; i < value.length; i++) {
         const g = gradient[i] * cut;
-        m[i] = beta1 * m[i] + (1 - beta1) * g;
-        v[i] = beta2 * v[i] + (1 - beta2) * g * g;
-        value[i] = value[i] * (1 - rate * weightDecay) - ((rate / first) * m[i]) / (Math.sqrt(v[i]) / second + epsilon);
+        const first = beta1 * m[i] + (1 - beta1) * g;
+        const second = beta2 * v[i] + (1 - beta2) * g * g;
+        m[i] = first;
+        v[i] = second;
+        value[i] = value[i] * kept - (factor * first) / (Math.sqrt(second) * inverse + epsilon);
       }
     }
   }

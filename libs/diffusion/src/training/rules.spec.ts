@@ -20,11 +20,15 @@ type Layer = (m: Module, ...inputs: Value[]) => Value;
  * The gradients of a sum of what a layer gives, each number with a weight of its own, and what finite differences say
  * they are along a direction.
  */
-async function compare(layer: Layer, shapes: readonly (readonly number[])[], partOf?: () => string) {
+async function compare(
+  layer: Layer,
+  shapes: readonly (readonly number[])[],
+  { partOf, mayCopyWeights }: { partOf?: () => string; mayCopyWeights?: boolean } = {},
+) {
   const m = Module.of({ tensors: new Map() });
   const inputs = shapes.map((shape, i) => m.input(`x${i}`, shape));
   m.output('y', layer(m, ...inputs), []);
-  const graph = SizedGraph.of(m.finish().graph, ({ shape }) => shape as number[]);
+  const graph = SizedGraph.of(m.finish().graph, ({ shape }) => shape as number[], mayCopyWeights);
   const seed = graph.floats('seed', random(graph.shape('y'), 9), graph.shape('y'));
   const gradients = differentiate(graph, new Map([['y', seed]]), inputs, partOf);
   graph.graph.outputs.push({ name: 'y', type: 'float32', shape: graph.shape('y') });
@@ -111,8 +115,8 @@ describe('The rules of reverse mode', () => {
 
   it.each(Object.keys(layers))('for %s give what finite differences do', async (operator) => {
     const [layer, ...shapes] = layers[operator];
-    for (const partOf of [undefined, () => 'part'])
-      for (const [gradient, expected] of await compare(layer, shapes, partOf))
+    for (const way of [{}, { partOf: () => 'part' }, { mayCopyWeights: false }])
+      for (const [gradient, expected] of await compare(layer, shapes, way))
         expect(Math.abs(gradient - expected)).toBeLessThan(1e-3 * Math.max(1, Math.abs(expected)));
   });
 

@@ -134,6 +134,7 @@ export const rules: Readonly<Record<string, Rule>> = {
   Conv: linear((graph, g, node, shape) => {
     const kernel = graph.shape(node.inputs[1]);
     const [pads, strides] = [intsOf(node, 'pads'), intsOf(node, 'strides')];
+    if (graph.mayCopyWeights && strides.every((stride) => stride === 1)) return turnedConvolution(graph, g, node);
     const extra = [0, 1].map((axis) => {
       const covered = (graph.shape(g)[axis + 2] - 1) * strides[axis] + kernel[axis + 2];
       return shape[axis + 2] - covered + pads[axis] + pads[axis + 2];
@@ -142,6 +143,17 @@ export const rules: Readonly<Record<string, Rule>> = {
     return graph.op('ConvTranspose', [g, node.inputs[1]], attributes);
   }),
 };
+
+/** The gradient of a convolution as one with the kernel turned around, which ONNX Runtime turns once and keeps. */
+function turnedConvolution(graph: SizedGraph, g: Value, node: Node): Value {
+  const weight = node.inputs[1];
+  const [out, into, height, width] = graph.shape(weight);
+  const places = graph.integers(Array.from({ length: height * width }, (_, place) => height * width - 1 - place));
+  const turned = graph.op('Gather', [graph.reshape(weight, [out, into, height * width]), places], { axis: 2 });
+  const kernel = graph.transpose(graph.reshape(turned, [out, into, height, width]), 1, 0, 2, 3);
+  const pads = intsOf(node, 'pads').map((pad, side) => [height, width][side % 2] - 1 - pad);
+  return graph.op('Conv', [g, kernel], { pads, strides: [1, 1], kernel_shape: [height, width] });
+}
 
 /** Of x @ y: g @ y^T and x^T @ g. @param isTransposed whether it is x @ y^T */
 function productGradients({ graph, node, gradients, read, wants }: RuleContext, isTransposed: boolean): Value[] {

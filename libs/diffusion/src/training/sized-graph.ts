@@ -19,13 +19,16 @@ export class SizedGraph {
   private readonly sizes = new Map<Value, Sized>();
   private count = 0;
 
+  /** @param mayCopyWeights whether weights may be held once more in another order, in which they are read faster */
+  private constructor(readonly mayCopyWeights: boolean) {}
+
   /**
    * A graph with sizes for its inputs: branches are decided, shape arithmetic becomes constants, and normalisations give
    * their mean and inverse deviation, which their gradients need.
    * @param shapeOf the sizes of an input; an adapter's leading axis is 1, so that all rows share it
    */
-  static of(source: Graph, shapeOf: (input: ValueInfo) => readonly number[]): SizedGraph {
-    const sized = new SizedGraph();
+  static of(source: Graph, shapeOf: (input: ValueInfo) => readonly number[], mayCopyWeights = true): SizedGraph {
+    const sized = new SizedGraph(mayCopyWeights);
     for (const [name, initializer] of source.initializers) sized.initialize(name, initializer);
     for (const input of source.inputs) sized.input(input.name, shapeOf(input), input.type);
     for (const node of source.nodes) sized.take(node);

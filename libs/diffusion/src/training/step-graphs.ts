@@ -7,6 +7,7 @@ import { sizeOf, type TrainingRow } from './batch';
 import type { TrainingSettings } from './settings';
 import {
   heldWeightBytes,
+  mostCopiedBytes,
   names,
   type TrainedLayer,
   trainedLayersOf,
@@ -27,9 +28,6 @@ export interface NamedFactor {
   name: string;
   shape: readonly number[];
 }
-
-/** Weights above this stay in their mapped file: packed copies would double them. */
-const mostPackedBytes = 2 ** 29;
 
 /** The training graph of a model, loaded for each size of pictures that is met. */
 export class StepGraphs {
@@ -119,7 +117,7 @@ export class StepGraphs {
     const placed = placeGraph(graph, this.folder.files.get('unet')!);
     const session = await ModelSession.open(placed, {
       ...this.load,
-      sparesMemory: heldWeightBytes(graph) > mostPackedBytes,
+      sparesMemory: heldWeightBytes(graph) > mostCopiedBytes,
     });
     this.sessions.set(size, session);
     return session;

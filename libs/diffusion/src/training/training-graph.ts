@@ -81,6 +81,9 @@ export function trainedLayersOf(
   return sizedUnet(folder, settings, { batch: 1, height: 64, width: 64, tokens: 77 }).trained;
 }
 
+/** Weights above this stay in their mapped file: copies in another order would double them. */
+export const mostCopiedBytes = 2 ** 29;
+
 /** Bytes of a graph's weights as they are held: those in half precision are widened. */
 export function heldWeightBytes({ initializers }: Pick<Graph, 'initializers'>): number {
   const weights = [...initializers.values()].filter((one) => 'file' in one);
@@ -98,7 +101,7 @@ function sizedUnet(
   const sizes: Readonly<Record<string, number>> = { batch, height, width, tokens, adapters: 1 };
   const shapeOf = ({ shape }: ValueInfo): number[] =>
     shape!.map((length) => (typeof length === 'number' ? length : (sizes[length] ?? rank)));
-  const graph = SizedGraph.of(source, shapeOf);
+  const graph = SizedGraph.of(source, shapeOf, heldWeightBytes(source) <= mostCopiedBytes);
   const trained = source.inputs.flatMap(({ name }) => {
     if (!name.endsWith('.lora_A')) return [];
     const path = name.slice(0, -'.lora_A'.length);
