@@ -1,5 +1,6 @@
-import { assertFinite, type RgbImage } from '../tensor/planes';
+import { assertFinite, type LatentShape, type RgbImage } from '../tensor/planes';
 import type { Unet } from '../unet/unet';
+import type { UnetRow } from '../unet/unet-row';
 import type { VaeDecoder } from '../vae/vae-decoder';
 import type { ModelFacts } from './model-facts';
 import { ranksOf } from './row-adapters';
@@ -41,6 +42,11 @@ export class Renderer {
     const step = this.running.then(() => this.advance(trajectories));
     this.running = step.catch(() => undefined);
     return step;
+  }
+
+  /** The U-Net's prediction for each row, [channels, height, width]. */
+  predict(rows: readonly UnetRow[], shape: LatentShape): Promise<Float32Array[]> {
+    return this.unet.predict(rows, shape);
   }
 
   /** The picture as it stands, with what a mask keeps of the one that it started from. @throws NotFiniteError if it is none */

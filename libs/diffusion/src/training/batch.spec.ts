@@ -1,5 +1,5 @@
 import { NoiseSchedule, rowsOfStep, rowsToJudge } from './batch';
-import type { Example, Examples } from './examples';
+import type { Example, Examples, PriorRow } from './examples';
 import { trainingSettings } from './settings';
 
 const text = { states: new Float32Array(4) };
@@ -8,10 +8,14 @@ const example = (value: number, height: number, width: number, deviation?: numbe
   ...{ shape: [1, height, width], mean: new Float32Array(height * width).fill(value), text },
   ...(deviation !== undefined && { deviation: new Float32Array(height * width).fill(deviation) }),
 });
+const prior = (value: number, height: number, width: number): PriorRow => {
+  const { shape, mean } = example(value, height, width);
+  return { shape, sample: mean, target: mean, timestep: 500, text };
+};
 const scheduleOf = (type: string): NoiseSchedule => new NoiseSchedule({ schedulerJson: { prediction_type: type } });
 const settings = trainingSettings({ nativeSize: 512, defaults: {} }, 4, { seed: 5, batch: 8 });
 const examples: Examples = {
-  ...{ shown: [example(1, 4, 8), example(2, 8, 4)], prior: [example(3, 4, 8), example(4, 8, 4)] },
+  ...{ shown: [example(1, 4, 8), example(2, 8, 4)], prior: [prior(3, 4, 8), prior(4, 8, 4)] },
   ...{ keptPrior: [], noText, scale: 8 },
 };
 

@@ -72,16 +72,17 @@ export function rowsOfStep(
   const oneOf = <T>(list: readonly T[]): T => list[Math.floor(next() * list.length)];
   // The first picture decides the size of the others.
   const size = sizeOf(oneOf(shown));
-  const [own, others] = [shown, prior].map((list) => list.filter((each) => sizeOf(each) === size));
+  const own = shown.filter((each) => sizeOf(each) === size);
+  const others = prior.filter((each) => sizeOf(each) === size);
   return Array.from({ length: batch }, () => {
-    const isPrior = next() < priorShare && others.length > 0;
-    const example = oneOf(isPrior ? others : own);
+    if (next() < priorShare && others.length > 0) return { ...oneOf(others), weight: 1 };
+    const example = oneOf(own);
     const isSilent = next() < captionDropout;
     const timestep = Math.floor(next() * schedule.timesteps);
     const noise = generator.randn(example.mean.length);
     if (offsetNoise > 0) addOffset(noise, generator.randn(example.shape[0]), offsetNoise);
     const latents = sampled(example, generator);
-    const text = isSilent && !isPrior ? noText : example.text;
+    const text = isSilent ? noText : example.text;
     return schedule.row({ ...example, text }, latents, noise, timestep, minSnrGamma);
   });
 }

@@ -3,6 +3,7 @@ import { type ModelFolder, scaleOf } from '../families/model-folder';
 import { graphsOf } from '../pipelines/model-graphs';
 import { StableDiffusionPipeline } from '../pipelines/stable-diffusion-pipeline';
 import { type LoadOptions, ModelSession } from '../sessions/model-session';
+import { MersenneTwister } from '../random/generator';
 import { assertFinite, type LatentShape, type RgbImage } from '../tensor/planes';
 import { ClipTextEncoder } from '../text-encoder/clip-text-encoder';
 import { chunkPrompt } from '../tokenizer/prompt-chunks';
@@ -28,21 +29,31 @@ export interface EncodedText {
 export interface Example {
   shape: LatentShape;
   mean: Float32Array;
-  /** Missing of a picture that the base drew, which is known exactly. */
+  /** Missing where the picture is known exactly. */
   deviation?: Float32Array;
   text: EncodedText;
+}
+
+/** A row of a call of the U-Net, and what the base predicts for it. */
+export interface PriorRow {
+  shape: LatentShape;
+  /** Noisy latents as the U-Net sees them. */
+  sample: Float32Array;
+  timestep: number;
+  text: EncodedText;
+  target: Float32Array;
 }
 
 /** All that a training shows, encoded. */
 export interface Examples {
   /** Given pictures, with their mirrored ones if these may be shown. */
   shown: readonly Example[];
-  /** Pictures that the base drew. */
-  prior: readonly Example[];
+  /** Of pictures that the base drew. */
+  prior: readonly PriorRow[];
   /** A given picture that is never shown, where there are enough of them. */
   keptBack?: Example | undefined;
-  /** Pictures that the base drew, to see whether it still would. */
-  keptPrior: readonly Example[];
+  /** Of pictures that the base drew and that are not shown, to see whether it still would. */
+  keptPrior: readonly PriorRow[];
   /** What stands for no caption. */
   noText: EncodedText;
   /** Pixels of the picture's edge for one of the latents'. */
@@ -89,17 +100,18 @@ export async function encodeExamples(
   } finally {
     await encoder.release();
   }
-  const drawn = priorPrompts.length > 0 ? await drawPriors(folder, settings, load) : [];
-  const priors = drawn.map((prior, i) => ({ ...prior, text: texts[pictures.length + i] }));
+  const noText = folder.hasZerosForNoText ? zeros(texts.at(-1)!) : texts.at(-1)!;
+  const priors =
+    priorPrompts.length > 0 ? await drawPriors(folder, settings, texts.slice(pictures.length, -1), noText, load) : [];
   const isKept = (i: number): boolean =>
     i % priorsForOneKept === priorsForOneKept - 1 && i < priorsForOneKept * mostKeptPriors;
   const [keptBack] = given.length >= fewestToKeepOne ? given.pop()! : [];
   return {
     shown: given.flat(),
-    prior: priors.filter((_, i) => !isKept(i)),
+    prior: priors.flatMap((rows, i) => (isKept(i) ? [] : rows)),
     keptBack,
-    keptPrior: priors.filter((_, i) => isKept(i)),
-    noText: folder.hasZerosForNoText ? zeros(texts.at(-1)!) : texts.at(-1)!,
+    keptPrior: priors.flatMap((rows, i) => (isKept(i) ? rows : [])),
+    noText,
     scale: scaleOf(folder.tensors.get('vae')!),
   };
 }
@@ -158,15 +170,25 @@ function sideBySide(parts: readonly EncodedText[], tokens: number): EncodedText 
   return { states, ...(pooled && { pooled }) };
 }
 
-/** Latents of what the base draws for a text: many texts matter more than fine pictures, so in half of its steps. */
+/** Steps of a prior picture whose predictions are kept, and the share of them kept without a text too. */
+const [keptSteps, silentShare] = [6, 0.6];
+
+/**
+ * Draws the prior pictures, and keeps for some steps of each what the base predicts. Many texts matter more than fine
+ * pictures, so they are drawn in half of the model's steps.
+ */
 async function drawPriors(
   folder: ModelFolder,
   { priorPrompts, seed, size }: TrainingSettings,
+  texts: readonly EncodedText[],
+  noText: EncodedText,
   load: LoadOptions,
-): Promise<Omit<Example, 'text'>[]> {
+): Promise<PriorRow[][]> {
   const { steps = 25, cfg = 7.5, scheduler } = folder.defaults;
   const pipeline = await StableDiffusionPipeline.load(folder.path, load);
-  const drawn: Omit<Example, 'text'>[] = [];
+  const drawn: PriorRow[][] = [];
+  const random = new MersenneTwister(seed);
+  const chance = (): number => random.next() / 2 ** 32;
   try {
     for (const [i, prompt] of priorPrompts.entries()) {
       load.signal?.throwIfAborted();
@@ -175,9 +197,22 @@ async function drawPriors(
         seeds: [seed + i],
         ...(scheduler && { scheduler }),
       });
-      while (!trajectory.done) await pipeline.step([trajectory]);
+      drawn.push([]);
+      const { shape, totalSteps } = trajectory;
+      while (!trajectory.done) {
+        const rows = trajectory.gather();
+        const predictions = await pipeline.predict(rows, shape);
+        const isKept = chance() * totalSteps < keptSteps;
+        for (const [k, { sample, timestep }] of rows.entries()) {
+          const isSilent = k < rows.length - 1;
+          if (!isKept || (isSilent && chance() > silentShare)) continue;
+          // The predictions of a call are one array.
+          const target = predictions[k].slice();
+          drawn[i].push({ shape, sample, timestep, text: isSilent ? noText : texts[i], target });
+        }
+        trajectory.scatter(predictions);
+      }
       assertFinite(trajectory.latents, 'U-Net');
-      drawn.push({ shape: trajectory.shape, mean: trajectory.latents });
     }
   } finally {
     await pipeline.release();

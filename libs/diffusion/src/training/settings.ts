@@ -25,9 +25,9 @@ export interface TrainingSettings {
   minSnrGamma: number;
   /** Share of noise that all positions of a channel have in common; 0 is none. */
   offsetNoise: number;
-  /** Texts of pictures that the base draws itself, and is shown again so that it does not forget them. */
+  /** Texts of pictures that the base draws itself: it goes on predicting what it predicted then, and so does not forget them. */
   priorPrompts: readonly string[];
-  /** How often such a picture is shown in place of a given one. */
+  /** How often a row of such a picture is shown in place of a given one. */
   priorShare: number;
   /**
    * What is kept of a step until its gradients are there: all of it, or the inputs of each block, which are then computed

@@ -9,10 +9,10 @@ import { countOf } from '../weights/named-tensor';
 import { AdamW, rateOf } from './adam-w';
 import { NoiseSchedule, rowsOfStep, rowsToJudge, type TrainingRow } from './batch';
 import { readCheckpoint, type TrainingState, writeCheckpoint } from './checkpoint';
-import { checkPictures, encodeExamples, type Example, type Examples, type TrainingPicture } from './examples';
+import { checkPictures, encodeExamples, type Examples, type TrainingPicture } from './examples';
 import { driftOf, type GateResult, judge } from './gate';
 import { type TrainingForm, type TrainingSettings, trainingSettings } from './settings';
-import { StepGraphs, type StepResults } from './step-graphs';
+import { StepGraphs } from './step-graphs';
 import type { TrainingGraph } from './training-graph';
 
 /** Settings of the sessions that a training runs in. */
@@ -135,25 +135,21 @@ export class Trainer {
 
   /** The mean loss of the picture kept back, or else of the first one, over times and noises that are always the same. */
   async heldOutLoss(): Promise<number> {
-    const results = await this.judged(this.examples.keptBack ?? this.examples.shown[0]);
-    return mean(results.flatMap(({ losses }) => [...losses]));
+    const example = this.examples.keptBack ?? this.examples.shown[0];
+    const rows = await this.judged(rowsToJudge(example, this.schedule, timesToJudge));
+    return mean(rows.map(({ loss }) => loss));
   }
 
   /** Judges what was trained: call it once all steps are done. */
   async gate(): Promise<GateResult> {
     const loss = await this.heldOutLoss();
-    const drifts: number[] = [];
-    for (const example of this.examples.keptPrior) {
-      const now = await this.judged(example);
-      const base = await this.judged(example, this.withoutEffect());
-      drifts.push(
-        driftOf(
-          base.map(({ prediction }) => prediction),
-          now.map(({ prediction }) => prediction),
-        ),
-      );
-    }
-    return judge({ lossAtStart: this.lossAtStart, loss, ...(drifts.length > 0 && { drift: mean(drifts) }) });
+    const { keptPrior } = this.examples;
+    const rows = await this.judged(keptPrior.map((row) => ({ ...row, weight: 1 })));
+    const drift = driftOf(
+      keptPrior.map(({ target }) => target),
+      rows.map(({ prediction }) => prediction),
+    );
+    return judge({ lossAtStart: this.lossAtStart, loss, ...(rows.length > 0 && { drift }) });
   }
 
   /** Begins again from the base model with this share of the rate, for when the gate was not passed. */
@@ -205,10 +201,6 @@ export class Trainer {
     this.adam = new AdamW(this.factors);
   }
 
-  private withoutEffect(): Float32Array[] {
-    return this.factors.map((values, i) => (i % 2 === 0 ? values : new Float32Array(values.length)));
-  }
-
   private named(): Map<string, Float32Array> {
     const of = (prefix: string, arrays: readonly Float32Array[]) =>
       this.graphs.factors.map(({ name }, i) => [prefix + name, arrays[i]] as const);
@@ -216,22 +208,20 @@ export class Trainer {
     return new Map([...of('', this.factors), ...of('first.', firstMoments), ...of('second.', secondMoments)]);
   }
 
-  private async judged(example: Example, factors = this.factors): Promise<StepResults[]> {
-    const rows = rowsToJudge(example, this.schedule, timesToJudge);
+  /** The loss and the prediction of each row. */
+  private async judged(rows: readonly TrainingRow[]): Promise<{ loss: number; prediction: Float32Array }[]> {
     const { batch } = this.settings;
-    const results: StepResults[] = [];
+    const judged: { loss: number; prediction: Float32Array }[] = [];
     for (let at = 0; at < rows.length; at += batch) {
       // Rows that fill up the last call are not counted.
       const own = rows.slice(at, at + batch);
       const call = [...own, ...Array<TrainingRow>(batch - own.length).fill(own[0])];
-      const { losses, prediction, gradients } = await this.graphs.run(call, factors);
+      const { losses, prediction } = await this.graphs.run(call, this.factors);
       const size = prediction.length / batch;
-      results.push({
-        ...{ gradients, losses: losses.slice(0, own.length) },
-        prediction: prediction.slice(0, own.length * size),
-      });
+      for (const i of own.keys())
+        judged.push({ loss: losses[i], prediction: prediction.slice(i * size, (i + 1) * size) });
     }
-    return results;
+    return judged;
   }
 }
 
