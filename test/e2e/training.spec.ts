@@ -20,7 +20,7 @@ interface PromptJson {
 }
 
 /** Long enough to be met in the middle: some seconds on an idle machine. */
-const lastingSteps = 120;
+const lastingSteps = 150;
 
 // A training has the lowest priority: beside other tests it takes many times as long as alone.
 jest.setTimeout(600_000);
@@ -117,7 +117,9 @@ describe('The training of a Fine-Tune on a real service', () => {
     /** A training that has done some steps and has a state to go on from. */
     const half = async (): Promise<TrainedJson> => {
       const { id } = await caller.train({ images_url: urls, steps: lastingSteps });
-      return caller.reached(id, 50);
+      const stored = async (): Promise<boolean> => (await filesOf(id)).some((name) => /\/0-(?:50|100)-/.test(name));
+      await until(stored, 'a state is stored', 280_000);
+      return caller.get(id);
     };
     const expectSame = async (id: string): Promise<void> => {
       await caller.has(id, 'ready');
