@@ -1,4 +1,4 @@
-import { assertFinite, type LatentShape, type RgbImage } from '../tensor/planes';
+import { assertFinite, type RgbImage } from '../tensor/planes';
 import type { Unet } from '../unet/unet';
 import type { UnetRow } from '../unet/unet-row';
 import type { VaeDecoder } from '../vae/vae-decoder';
@@ -14,6 +14,9 @@ import type { Trajectory } from './trajectory';
 export function kindOf({ shape, prompt }: Pick<Trajectory, 'shape' | 'prompt'>): string {
   return [...shape, prompt.tokens].join('x');
 }
+
+/** Told of a call's rows, and of what was predicted for each. */
+export type HearPredictions = (rows: readonly UnetRow[], predictions: readonly Float32Array[]) => void;
 
 /**
  * Moves pictures on and decodes them, by one U-Net and one decoder. A picture may go from one renderer of a model to
@@ -38,15 +41,10 @@ export class Renderer {
    * Moves pictures of one group on by one call of the U-Net, whichever requests they belong to. If the U-Net fails, none
    * has moved; if a scheduler fails, that picture is spoilt.
    */
-  step(trajectories: readonly Trajectory[]): Promise<void> {
-    const step = this.running.then(() => this.advance(trajectories));
+  step(trajectories: readonly Trajectory[], hear?: HearPredictions): Promise<void> {
+    const step = this.running.then(() => this.advance(trajectories, hear));
     this.running = step.catch(() => undefined);
     return step;
-  }
-
-  /** The U-Net's prediction for each row, [channels, height, width]. */
-  predict(rows: readonly UnetRow[], shape: LatentShape): Promise<Float32Array[]> {
-    return this.unet.predict(rows, shape);
   }
 
   /** The picture as it stands, with what a mask keeps of the one that it started from. @throws NotFiniteError if it is none */
@@ -60,15 +58,14 @@ export class Renderer {
     return overlay ? overlaid(image, overlay.original, overlay.mask) : image;
   }
 
-  private async advance(trajectories: readonly Trajectory[]): Promise<void> {
+  private async advance(trajectories: readonly Trajectory[], hear?: HearPredictions): Promise<void> {
     const [first] = trajectories;
     const kind = kindOf(first);
     if (trajectories.some((trajectory) => trajectory.done || kindOf(trajectory) !== kind))
       throw new RangeError('Pictures share a step only while none is done, and with one size and prompt length.');
-    const predictions = await this.unet.predict(
-      trajectories.flatMap((trajectory) => trajectory.gather()),
-      first.shape,
-    );
+    const rows = trajectories.flatMap((trajectory) => trajectory.gather());
+    const predictions = await this.unet.predict(rows, first.shape);
+    hear?.(rows, predictions);
     let row = 0;
     for (const trajectory of trajectories) {
       trajectory.scatter(predictions.slice(row, row + trajectory.rows));

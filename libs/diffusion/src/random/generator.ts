@@ -112,6 +112,11 @@ export class MersenneTwister {
     return (word ^ (word >>> 18)) >>> 0;
   }
 
+  /** The next number from 0 to below 1, of 32 random bits. */
+  uniform(): number {
+    return this.next() / 2 ** 32;
+  }
+
   private twist(): void {
     const { state } = this;
     for (let i = 0; i < stateSize; i++) {

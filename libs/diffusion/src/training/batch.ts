@@ -3,18 +3,13 @@ import { Generator, MersenneTwister } from '../random/generator';
 import { alphasCumprod } from '../schedulers/noise-schedule';
 import { type PredictionType, readSchedulerConfig } from '../schedulers/scheduler-config';
 import type { LatentShape } from '../tensor/planes';
-import type { Example, Examples } from './examples';
+import type { Example, Examples, PriorRow } from './examples';
 import type { TrainingSettings } from './settings';
 
 /** One picture at one time: what the U-Net sees, and what it should say. */
-export interface TrainingRow {
-  shape: LatentShape;
-  sample: Float32Array;
-  target: Float32Array;
-  timestep: number;
+export interface TrainingRow extends PriorRow {
   /** Of the loss. */
   weight: number;
-  text: Example['text'];
 }
 
 /** How a model's noise grows, and what of it the U-Net predicts. */
@@ -66,19 +61,18 @@ export function rowsOfStep(
   const { seed, batch, priorShare, captionDropout, minSnrGamma, offsetNoise } = settings;
   const seedOfStep = (Math.imul(seed, 0x9e3779b1) + step + 1) >>> 0;
   // Another seed than that of the noise: the same numbers would bind a time to its noise.
-  const uniform = new MersenneTwister((seedOfStep ^ 0x5bd1e995) >>> 0);
+  const random = new MersenneTwister((seedOfStep ^ 0x5bd1e995) >>> 0);
   const generator = new Generator(seedOfStep);
-  const next = (): number => uniform.next() / 2 ** 32;
-  const oneOf = <T>(list: readonly T[]): T => list[Math.floor(next() * list.length)];
+  const oneOf = <T>(list: readonly T[]): T => list[Math.floor(random.uniform() * list.length)];
   // The first picture decides the size of the others.
   const size = sizeOf(oneOf(shown));
   const own = shown.filter((each) => sizeOf(each) === size);
   const others = prior.filter((each) => sizeOf(each) === size);
   return Array.from({ length: batch }, () => {
-    if (next() < priorShare && others.length > 0) return { ...oneOf(others), weight: 1 };
+    if (random.uniform() < priorShare && others.length > 0) return { ...oneOf(others), weight: 1 };
     const example = oneOf(own);
-    const isSilent = next() < captionDropout;
-    const timestep = Math.floor(next() * schedule.timesteps);
+    const isSilent = random.uniform() < captionDropout;
+    const timestep = Math.floor(random.uniform() * schedule.timesteps);
     const noise = generator.randn(example.mean.length);
     if (offsetNoise > 0) addOffset(noise, generator.randn(example.shape[0]), offsetNoise);
     const latents = sampled(example, generator);

@@ -1,6 +1,7 @@
 import { RequestError } from '../errors';
 import { type ModelFolder, scaleOf } from '../families/model-folder';
 import { graphsOf } from '../pipelines/model-graphs';
+import type { HearPredictions } from '../pipelines/renderer';
 import { StableDiffusionPipeline } from '../pipelines/stable-diffusion-pipeline';
 import { type LoadOptions, ModelSession } from '../sessions/model-session';
 import { MersenneTwister } from '../random/generator';
@@ -188,7 +189,6 @@ async function drawPriors(
   const pipeline = await StableDiffusionPipeline.load(folder.path, load);
   const drawn: PriorRow[][] = [];
   const random = new MersenneTwister(seed);
-  const chance = (): number => random.next() / 2 ** 32;
   try {
     for (const [i, prompt] of priorPrompts.entries()) {
       load.signal?.throwIfAborted();
@@ -199,19 +199,17 @@ async function drawPriors(
       });
       drawn.push([]);
       const { shape, totalSteps } = trajectory;
-      while (!trajectory.done) {
-        const rows = trajectory.gather();
-        const predictions = await pipeline.predict(rows, shape);
-        const isKept = chance() * totalSteps < keptSteps;
+      const keep: HearPredictions = (rows, predictions) => {
+        const isKept = random.uniform() * totalSteps < keptSteps;
         for (const [k, { sample, timestep }] of rows.entries()) {
           const isSilent = k < rows.length - 1;
-          if (!isKept || (isSilent && chance() > silentShare)) continue;
+          if (!isKept || (isSilent && random.uniform() > silentShare)) continue;
           // The predictions of a call are one array.
           const target = predictions[k].slice();
           drawn[i].push({ shape, sample, timestep, text: isSilent ? noText : texts[i], target });
         }
-        trajectory.scatter(predictions);
-      }
+      };
+      while (!trajectory.done) await pipeline.step([trajectory], keep);
       assertFinite(trajectory.latents, 'U-Net');
     }
   } finally {

@@ -6,8 +6,7 @@ import { packed } from '../unet/unet-row';
 import { sizeOf, type TrainingRow } from './batch';
 import type { TrainingSettings } from './settings';
 import {
-  heldWeightBytes,
-  mostCopiedBytes,
+  mayCopyWeights,
   names,
   type TrainedLayer,
   trainedLayersOf,
@@ -117,7 +116,7 @@ export class StepGraphs {
     const placed = placeGraph(graph, this.folder.files.get('unet')!);
     const session = await ModelSession.open(placed, {
       ...this.load,
-      sparesMemory: heldWeightBytes(graph) > mostCopiedBytes,
+      sparesMemory: !mayCopyWeights(graph),
     });
     this.sessions.set(size, session);
     return session;

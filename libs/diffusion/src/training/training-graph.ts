@@ -82,13 +82,17 @@ export function trainedLayersOf(
 }
 
 /** Weights above this stay in their mapped file: copies in another order would double them. */
-export const mostCopiedBytes = 2 ** 29;
+const mostCopiedBytes = 2 ** 29;
 
 /** Bytes of a graph's weights as they are held: those in half precision are widened. */
 export function heldWeightBytes({ initializers }: Pick<Graph, 'initializers'>): number {
   const weights = [...initializers.values()].filter((one) => 'file' in one);
   return weights.reduce((sum, { shape }) => sum + 4 * countOf(shape), 0);
 }
+
+/** Whether a graph's weights may be held once more, in an order in which they are read faster. */
+export const mayCopyWeights = (graph: Pick<Graph, 'initializers'>): boolean =>
+  heldWeightBytes(graph) <= mostCopiedBytes;
 
 /** The U-Net with its adapters for steps of these sizes, and the layers that have one. */
 function sizedUnet(
@@ -101,7 +105,7 @@ function sizedUnet(
   const sizes: Readonly<Record<string, number>> = { batch, height, width, tokens, adapters: 1 };
   const shapeOf = ({ shape }: ValueInfo): number[] =>
     shape!.map((length) => (typeof length === 'number' ? length : (sizes[length] ?? rank)));
-  const graph = SizedGraph.of(source, shapeOf, heldWeightBytes(source) <= mostCopiedBytes);
+  const graph = SizedGraph.of(source, shapeOf, mayCopyWeights(source));
   const trained = source.inputs.flatMap(({ name }) => {
     if (!name.endsWith('.lora_A')) return [];
     const path = name.slice(0, -'.lora_A'.length);
