@@ -8,8 +8,9 @@ import type { Config } from '@app/config';
 import { assertKnown, assertMigrated, dataSourceOptions, dumpTables, loadTables } from '@app/database';
 import { JsonLogger } from '@app/observability';
 import { IMAGE_STORAGE, type ImageStorage, openImageStorage } from '@app/storage';
-import { trainingFolder, Trainings, weightsFolderOf } from '@app/tasks';
+import { Trainings, weightsFolderOf } from '@app/tasks';
 import { Client } from 'pg';
+import type { INestApplication } from '@nestjs/common';
 import { DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
 import { UploadedPicturesSweeper } from '../../apps/api/src/uploads/uploaded-pictures.sweeper';
 import { TrainingStore } from '../../apps/inference/src/training/training-store';
@@ -86,6 +87,8 @@ describe('A backup', () => {
     const { id } = await makeFinetune(api, key, { model: 'shapes', images_url });
     return id;
   };
+  const trainingStore = (app: INestApplication, storage: ImageStorage): TrainingStore =>
+    new TrainingStore(storage, app.get(DataSource), app.get(Trainings), new JsonLogger('inference', 'silent'));
   /** Acts as a worker on both. */
   const work = async (): Promise<void> => {
     const [trainings, storage] = [api.app.get(Trainings), api.app.get<ImageStorage>(IMAGE_STORAGE)];
@@ -95,8 +98,10 @@ describe('A backup', () => {
     const weights = { ...file, scale: 1, base: 'shapes@abc', key: `${weightsFolderOf(trained)}/1-abc.safetensors` };
     await storage.write(weights.key, weightsOfTraining);
     expect(await trainings.settle(task, { weights, computeSeconds: 60, note: null })).toBe(true);
-    expect((await trainings.claim({ undrawable: true }))?.id).toBe(half);
-    await storage.write(`${trainingFolder(half)}/0-50-1-v1-abc.safetensors`, state);
+    const next = (await trainings.claim({ undrawable: true }))!;
+    expect(next.id).toBe(half);
+    const at = { round: 0, step: 50, steps: 800, loss: 0.1, computeMs: 1000 };
+    await trainingStore(api.app, storage).keep(next, { ...at, checkpoint: state }, 'abc');
   };
 
   beforeAll(async () => {
@@ -170,9 +175,7 @@ describe('A backup', () => {
       const headersOf = { authorization: `Bearer ${key.token}` };
       const weights = await fetch(`${url}/v1/finetunes/${trained}/weights`, { headers: headersOf });
       expect(Buffer.from(await weights.arrayBuffer()).equals(weightsOfTraining)).toBe(true);
-      const logger = new JsonLogger('inference', 'silent');
-      const store = new TrainingStore(to, app.get(DataSource), app.get(Trainings), logger);
-      const goesOn = await store.latest(half, 'abc');
+      const goesOn = await trainingStore(app, to).latest(half, 'abc');
       expect(goesOn).toMatchObject({ round: 0, step: 50 });
       expect(goesOn!.checkpoint).toEqual(state);
       // A position in a list stays valid, and a new record is the newest.
