@@ -1,16 +1,16 @@
-import { existsSync } from 'node:fs';
-import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { cpSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
 import { openEvents } from '../support/event-source';
+import { unpackFolder } from '../support/families';
 import { ofSuite } from '../support/of-suite';
 import { type PictureServer, startPictureServer } from '../support/picture-server';
-import { trainableModels } from '../support/quick-model';
+import { smallModels } from '../support/quick-model';
 import { receiversOfSuite } from '../support/receiver';
 import { startTestService } from '../support/service';
 import type { ServiceProcess } from '../support/service-process';
-import { robotPictures, type TrainedJson, Trainer, trainingProcesses } from '../support/trainings';
+import { robotPictures, Trainer, trainingProcesses } from '../support/trainings';
 import { until } from '../support/until';
 
 interface PromptJson {
@@ -19,20 +19,31 @@ interface PromptJson {
   error_message: string | null;
 }
 
-/** Long enough to be met in the middle: some seconds on an idle machine. */
-const lastingSteps = 150;
+/** How to train a model in more memory than the service has here. */
+const large = { batch: 64, rank: 128, layers: 'all' };
+
+/** Long enough to be met in the middle several times: a few seconds on an idle machine. */
+const lastingSteps = 300;
 
 // A training has the lowest priority: beside other tests it takes many times as long as alone.
 jest.setTimeout(600_000);
 
 describe('The training of a Fine-Tune on a real service', () => {
-  const env = {
+  const models = ofSuite(async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'darkroom-models-'));
+    cpSync(smallModels(), folder, { recursive: true });
+    await unpackFolder(join('test', 'golden', 'families', 'sd15', 'model'), join(folder, 'large'));
+    writeFileSync(join(folder, 'large', 'darkroom.json'), JSON.stringify({ training: large }));
+    return { folder, close: async () => rmSync(folder, { recursive: true }) };
+  });
+  const env = () => ({
     PUBLIC_URL: 'https://darkroom.example',
-    MODELS_DIR: '',
+    MODELS_DIR: models.folder,
     MAX_TRAININGS_PER_KEY: '1',
     PICTURES_ALLOW_PRIVATE: 'on',
-  };
-  const service = ofSuite(() => startTestService({ env: { ...env, MODELS_DIR: trainableModels() }, workers: 0 }));
+    INFERENCE_MEMORY_MB: '640',
+  });
+  const service = ofSuite(() => startTestService({ env: env(), workers: 0 }));
   const startReceiver = receiversOfSuite();
   const newTrainer = async () => new Trainer(service, await service.createKey());
   let caller: Trainer;
@@ -107,41 +118,70 @@ describe('The training of a Fine-Tune on a real service', () => {
     for (const url of images_url) expect((await fetch(service.baseUrl + new URL(url).pathname)).status).toBe(404);
   });
 
-  describe('that is killed', () => {
-    const undisturbed = ofSuite(async () => {
-      const owner = await newTrainer();
-      const { id } = await owner.train({ images_url: urls, steps: lastingSteps });
-      await owner.has(id, 'ready');
-      return { weights: await owner.weights(id) };
+  describe('beside others', () => {
+    const trained = ofSuite(async () => {
+      const [owner, other] = [await newTrainer(), await newTrainer()];
+      const own = [
+        await owner.train({ images_url: urls, steps: lastingSteps }),
+        await owner.train({ images_url: urls }),
+      ];
+      const others = await other.train({ images_url: urls });
+      await Promise.all([...own.map(({ id }) => owner.has(id, 'ready')), other.has(others.id, 'ready')]);
+      return { own, others, weights: await owner.weights(own[0].id) };
     });
-    /** A training that has done some steps and has a state to go on from. */
-    const half = async (): Promise<TrainedJson> => {
+
+    it('waits for another one of its key, and not behind it when another key comes', async () => {
+      const { own, others } = trained;
+      const ids = [...own, others].map(({ id }) => id);
+      const begun = worker.lines.filter(({ msg, taskId }) => msg === 'training' && ids.includes(taskId as string));
+      expect(begun.map(({ taskId }) => taskId)).toEqual([own[0].id, others.id, own[1].id]);
+    });
+
+    it('gets the same weights to the byte, from where it was, when its process and then its worker are killed, and when that has to end', async () => {
       const { id } = await caller.train({ images_url: urls, steps: lastingSteps });
-      const stored = async (): Promise<boolean> => (await filesOf(id)).some((name) => /\/0-(?:50|100)-/.test(name));
-      await until(stored, 'a state is stored', 280_000);
-      return caller.get(id);
-    };
-    const expectSame = async (id: string): Promise<void> => {
-      await caller.has(id, 'ready');
-      expect((await caller.weights(id)).equals(undisturbed.weights)).toBe(true);
-      const started = worker.lines.filter(({ msg, taskId }) => msg === 'training' && taskId === id);
-      expect(Number(started.at(-1)!.from)).toBeGreaterThanOrEqual(50);
-    };
+      const isKeptAfter = (step: number) =>
+        until(
+          async () => (await filesOf(id)).some((name) => Number(/\/0-(\d+)-/.exec(name)?.[1] ?? 0) > step),
+          `a state after step ${step} is stored`,
+          280_000,
+        );
+      /** The step from which its last attempt in the worker goes on, once there are so many attempts. */
+      const goesOn = (times: number): Promise<number> =>
+        until(
+          async () => {
+            const begun = worker.lines.filter(({ msg, taskId }) => msg === 'training' && taskId === id);
+            return begun.length >= times && Number(begun.at(-1)!.from);
+          },
+          'it goes on',
+          280_000,
+        );
 
-    it('with its process gets the same weights to the byte, from where it was', async () => {
-      const { id } = await half();
+      await isKeptAfter(0);
       process.kill(await metByTrainer(), 'SIGKILL');
-      await expectSame(id);
+      const first = await goesOn(2);
+      expect(first).toBeGreaterThanOrEqual(50);
       expect(worker.isRunning).toBe(true);
-    });
 
-    it('with its whole worker gets the same weights to the byte, from where it was', async () => {
-      const { id } = await half();
+      await isKeptAfter(first);
       const pid = await metByTrainer();
       await worker.end('SIGKILL');
       await isGone(pid);
+      // As if the worker had been silent for long.
+      await service.dataSource.query(`UPDATE tasks SET heartbeat_at = heartbeat_at - interval '1 hour' WHERE id = $1`, [
+        id,
+      ]);
       worker = await service.startWorker();
-      await expectSame(id);
+      const second = await goesOn(1);
+      expect(second).toBeGreaterThan(first);
+
+      const { training } = await caller.reached(id, second + 1);
+      expect(await worker.end('SIGTERM')).toBe('SIGTERM');
+      const { step } = (await caller.get(id)).training;
+      expect(step).toBeGreaterThanOrEqual(training.step);
+      worker = await service.startWorker();
+      await caller.has(id, 'ready');
+      expect(await goesOn(1)).toBe(step);
+      expect((await caller.weights(id)).equals(trained.weights)).toBe(true);
     });
   });
 
@@ -164,77 +204,48 @@ describe('The training of a Fine-Tune on a real service', () => {
     await until(async () => (await filesOf(id)).length === 0, 'nothing is kept');
   });
 
-  it('is canceled while it is queued, while it fetches and while it trains, and nothing is kept', async () => {
-    const uploads = await caller.upload();
-    const trained = await caller.train({ images_url: uploads, steps: 5000 });
-    await caller.reached(trained.id, 1);
-    const pid = await metByTrainer();
-    const queued = await caller.train({ images_url: urls });
-    expect(await caller.post(queued.id, 'cancel')).toMatchObject({ status: 'canceled' });
-    expect(await caller.post(trained.id, 'cancel')).toMatchObject({ status: 'canceled', weights: null });
-    await isGone(pid);
-    const fetching = await caller.train({ images_url: [...urls.slice(0, 3), `${elsewhere.url}/slow.png`] });
-    await until(async () => elsewhere.asked.includes('/slow.png'), 'it fetches');
-    expect(await caller.post(fetching.id, 'cancel')).toMatchObject({ status: 'canceled' });
-    await until(async () => trainingProcesses(worker.pid).length === 0, 'nothing trains');
-    for (const { id } of [queued, fetching, trained]) {
-      await until(async () => (await filesOf(id)).length === 0, 'nothing is kept');
-      expect((await caller.get(id)).status).toBe('canceled');
-    }
-    for (const url of uploads) expect((await fetch(service.baseUrl + new URL(url).pathname)).status).toBe(404);
-  });
+  describe('that lasts', () => {
+    const lasting = ofSuite(async () => {
+      const owner = await newTrainer();
+      const uploads = await owner.upload();
+      const { id } = await owner.train({ images_url: uploads, steps: 5000 });
+      await owner.reached(id, 1);
+      return { owner, uploads, id };
+    });
 
-  it('waits for another one of its key, and not behind it when another key comes', async () => {
-    const other = await newTrainer();
-    const own = [await caller.train({ images_url: urls }), await caller.train({ images_url: urls })];
-    const others = await other.train({ images_url: urls });
-    await Promise.all([...own.map(({ id }) => caller.has(id, 'ready')), other.has(others.id, 'ready')]);
-    const begun = worker.lines.filter(({ msg }) => msg === 'training').map(({ taskId }) => taskId);
-    expect(begun.slice(-3)).toEqual([own[0].id, others.id, own[1].id]);
-  });
+    it('lets a picture of another key be drawn meanwhile', async () => {
+      const body = { prompt: 'a red circle', steps: 2, model: 'shapes' };
+      const headers = { prefer: 'wait=60' };
+      const reply = await service.request('POST', '/v1/sd/text-to-image', { key: caller.key, body, headers });
+      expect(reply.body).toMatchObject({ status: 'succeeded' });
+      expect(await lasting.owner.get(lasting.id)).toMatchObject({ status: 'training' });
+    });
 
-  it('lets a picture of another key be drawn meanwhile', async () => {
-    const other = await service.createKey();
-    const { id } = await caller.train({ images_url: urls, steps: 5000 });
-    await caller.reached(id, 1);
-    const body = { prompt: 'a red circle', steps: 2, model: 'shapes' };
-    const headers = { prefer: 'wait=60' };
-    const reply = await service.request('POST', '/v1/sd/text-to-image', { key: other, body, headers });
-    expect(reply.body).toMatchObject({ status: 'succeeded' });
-    expect(await caller.get(id)).toMatchObject({ status: 'training' });
-    await caller.post(id, 'cancel');
-  });
-
-  it('goes on in the next worker when its own is asked to end', async () => {
-    const { id } = await caller.train({ images_url: urls, steps: lastingSteps });
-    const { training } = await caller.reached(id, 1);
-    expect(await worker.end('SIGTERM')).toBe('SIGTERM');
-    const { step } = (await caller.get(id)).training;
-    expect(step).toBeGreaterThanOrEqual(training.step);
-    worker = await service.startWorker();
-    await caller.has(id, 'ready');
-    const [{ from }] = worker.lines.filter(({ msg }) => msg === 'training');
-    expect(from).toBe(step);
+    it('is canceled while it is queued, while it fetches and while it trains, and nothing is kept', async () => {
+      const { owner, uploads, id: trained } = lasting;
+      const pid = await metByTrainer();
+      const queued = await owner.train({ images_url: urls });
+      expect(await owner.post(queued.id, 'cancel')).toMatchObject({ status: 'canceled' });
+      expect(await owner.post(trained, 'cancel')).toMatchObject({ status: 'canceled', weights: null });
+      await isGone(pid);
+      const fetching = await owner.train({ images_url: [...urls.slice(0, 3), `${elsewhere.url}/slow.png`] });
+      await until(async () => elsewhere.asked.includes('/slow.png'), 'it fetches');
+      expect(await owner.post(fetching.id, 'cancel')).toMatchObject({ status: 'canceled' });
+      await until(async () => trainingProcesses(worker.pid).length === 0, 'nothing trains');
+      for (const id of [queued.id, fetching.id, trained]) {
+        await until(async () => (await filesOf(id)).length === 0, 'nothing is kept');
+        expect((await owner.get(id)).status).toBe('canceled');
+      }
+      for (const url of uploads) expect((await fetch(service.baseUrl + new URL(url).pathname)).status).toBe(404);
+    });
   });
 
   it('fails at once, with the numbers, where its model does not fit into memory', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'darkroom-models-'));
-    const settings = join(folder, 'shapes', 'darkroom.json');
-    await cp(join(trainableModels(), 'shapes'), join(folder, 'shapes'), { recursive: true });
-    const defaults = JSON.parse(await readFile(settings, 'utf8')) as object;
-    await writeFile(settings, JSON.stringify({ ...defaults, training: { batch: 64, rank: 128, layers: 'all' } }));
-    const small = await startTestService({ env: { ...env, MODELS_DIR: folder, INFERENCE_MEMORY_MB: '256' } });
-    try {
-      const owner = new Trainer(small, await small.createKey());
-      const { id } = await owner.train({ images_url: urls });
-      const before = elsewhere.asked.length;
-      const { error_message: why } = await owner.has(id, 'failed');
-      expect(why).toMatch(/^To train this model takes \d\.\d GiB of memory at the least, .* may use 0\.3 GiB\.$/);
-      expect(elsewhere.asked).toHaveLength(before);
-    } finally {
-      await small.close();
-      await rm(folder, { recursive: true });
-    }
+    const { id } = await caller.train({ images_url: urls, model: 'large' });
+    const before = elsewhere.asked.length;
+    const { error_message: why } = await caller.has(id, 'failed');
+    expect(why).toMatch(/^To train this model takes \d\.\d GiB of memory at the least, .* may use 0\.6 GiB\.$/);
+    expect(elsewhere.asked).toHaveLength(before);
   });
 
   it('of a sandbox key takes seconds, reads no picture and trains nothing', async () => {

@@ -6,20 +6,27 @@ import { BufferSource } from '../../libs/diffusion/src/tensor/byte-source';
 import { encodeSafetensors, type TensorToWrite } from './safetensors';
 
 const bundled = resolve('models', 'shapes');
-const vaeFile = join('vae', 'diffusion_pytorch_model.safetensors');
+const weights = 'diffusion_pytorch_model.safetensors';
+const vaeFile = join('vae', weights);
+const unetFile = join('unet', weights);
 /** Channels of each level of the quick decoder. */
 const quickChannels = 4;
 /** Channels of the latents and of a picture, which stay. */
 const keptChannels = [22, 3];
+/** Divisor of the channels of the small U-Net. */
+const narrower = 4;
 
 /** How the quick model is trained in a second or two: little of it, and without pictures that it would have to draw. */
 const quickTraining = { steps: 50, size: 256, rank: 2, layers: 'attention', learning_rate: 0.001, batch: 1 };
 
-/** A folder of models in the one that `makeModelsFolder` makes. */
-const trainable = '.trainable';
+/** Folders of models in the one that `makeModelsFolder` makes. */
+const [trainable, small] = ['.trainable', '.small'];
 
 /** Where the quick model is the only one. */
 export const trainableModels = (): string => join(process.env.TEST_MODELS_DIR!, trainable);
+
+/** Where its only one is that with a U-Net of random weights, which is loaded and trained in a fraction of the time. */
+export const smallModels = (): string => join(process.env.TEST_MODELS_DIR!, small);
 
 /**
  * Makes a folder of models for tests that look at tasks and not at pictures. `shapes` is the bundled model with a
@@ -32,11 +39,21 @@ export function makeModelsFolder(folder: string): void {
   const unfinished = join(folder, '.shapes');
   cpSync(bundled, unfinished, { recursive: true });
   replace(join(unfinished, vaeFile), (file) => encodeSafetensors(quickAutoencoder(file)));
-  replace(join(unfinished, 'darkroom.json'), (file) =>
-    JSON.stringify({ ...(JSON.parse(file.toString()) as object), training: quickTraining }),
-  );
+  changeJson(join(unfinished, 'darkroom.json'), () => ({ training: quickTraining }));
   cpSync(unfinished, join(folder, trainable, 'shapes'), { recursive: true });
+  cpSync(unfinished, join(folder, small, 'shapes'), { recursive: true });
+  makeSmall(join(folder, small, 'shapes'));
   renameSync(unfinished, join(folder, 'shapes'));
+}
+
+function makeSmall(folder: string): void {
+  replace(join(folder, unetFile), (file) => encodeSafetensors(smallUnet(file)));
+  changeJson(join(folder, 'unet', 'config.json'), ({ block_out_channels: channels, norm_num_groups: groups }) => ({
+    block_out_channels: (channels as number[]).map((count) => count / narrower),
+    norm_num_groups: (groups as number) / 2,
+  }));
+  // Random weights learn as soon as they learn fast.
+  changeJson(join(folder, 'darkroom.json'), () => ({ training: { ...quickTraining, learning_rate: 0.1 } }));
 }
 
 function replace(path: string, change: (file: Buffer) => string | Buffer): void {
@@ -46,17 +63,45 @@ function replace(path: string, change: (file: Buffer) => string | Buffer): void 
   writeFileSync(path, change(file));
 }
 
+/** Replaces some values of a JSON file. */
+function changeJson(path: string, change: (json: Record<string, unknown>) => object): void {
+  replace(path, (file) => {
+    const json = JSON.parse(file.toString()) as Record<string, unknown>;
+    return JSON.stringify({ ...json, ...change(json) });
+  });
+}
+
 /** An autoencoder whose decoder has fewer channels. @param file of the whole one */
-function quickAutoencoder(file: Buffer): Record<string, TensorToWrite> {
+const quickAutoencoder = (file: Buffer): Record<string, TensorToWrite> =>
+  withRandomWeights(file, /^(?:decoder|post_quant_conv)\./, () => quickChannels);
+
+/** A U-Net with fewer channels, which takes texts as the whole one does. @param file of the whole one */
+const smallUnet = (file: Buffer): Record<string, TensorToWrite> =>
+  withRandomWeights(file, /./, (length, name, axis) =>
+    axis === 1 && /attn2\.to_[kv]\./.test(name) ? length : length / narrower,
+  );
+
+/**
+ * The tensors of a file, some of them with random values.
+ * @param which have them, by their names
+ * @param channels of an axis of these that has so many in the file
+ */
+function withRandomWeights(
+  file: Buffer,
+  which: RegExp,
+  channels: (length: number, name: string, axis: number) => number,
+): Record<string, TensorToWrite> {
   const source = new BufferSource(file);
   const found: Record<string, TensorToWrite> = {};
   for (const [name, info] of readSafetensorsHeader(source).tensors) {
     const { shape } = info;
-    if (!/^(?:decoder|post_quant_conv)\./.test(name)) {
+    if (!which.test(name)) {
       found[name] = { shape: [...shape], values: readFloats(source, info), dtype: info.dtype as 'F16' | 'F32' };
       continue;
     }
-    const own = shape.map((length, axis) => (axis > 1 || keptChannels.includes(length) ? length : quickChannels));
+    const own = shape.map((length, axis) =>
+      axis > 1 || keptChannels.includes(length) ? length : channels(length, name, axis),
+    );
     const size = own.reduce((product, length) => product * length, 1);
     const scale = shape.length > 1 ? 2 / Math.sqrt(size / own[0]) : 1;
     const value = (at: number): number => (shape.length > 1 ? Math.sin(1 + 7 * at) * scale : 1);
