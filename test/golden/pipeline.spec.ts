@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { cpu } from '../support/cpu';
+import { hasCuda } from '../support/has-cuda';
 import { drawsGoldens, models, type PipelineCase } from '../support/pipeline-goldens';
 
 /** The bundled model, also with its LoRA, and exports whose weights are read as those of any other model. */
@@ -26,12 +26,6 @@ describe('StableDiffusionPipeline on two threads', () => {
   const isChosen = ({ width, height, steps }: PipelineCase) => width > height && steps === 2;
   drawsGoldens({ ...golden, name: `${name} on WebGPU` }, { ...cpu, device: 'webgpu' }, isChosen);
 });
-
-/** Whether there is a GPU, and the execution provider is installed beside ONNX Runtime. */
-function hasCuda(): boolean {
-  const runtime = join(require.resolve('onnxruntime-node'), '../../bin/napi-v6', process.platform, process.arch);
-  return existsSync('/dev/nvidia0') && existsSync(join(runtime, 'libonnxruntime_providers_cuda.so'));
-}
 
 /** Whether Vulkan was given a device, real or in software, and its library: see `scripts/test.mjs`. */
 function hasWebgpu(): boolean {
