@@ -1,9 +1,10 @@
-"""Records what torch gives for test/golden/training.spec.ts: the gradients of LoRAs of the tiny models of
-test/golden/families, and ten steps of AdamW.
+"""Records what torch gives for test/golden/training.spec.ts: the gradients of LoRAs and textual inversions of the tiny
+models of test/golden/families, and ten steps of AdamW.
 
-python scripts/goldens/training.py test/golden/families test/golden/data/training [family...]
+python scripts/goldens/training.py test/golden/families test/golden/data/training [recording...]
 
-The factors are torch modules of a few lines beside the layers of diffusers' U-Net, and autograd does the rest.
+The factors are torch modules of a few lines beside the layers of diffusers' U-Net and transformers' text encoders, and
+autograd does the rest.
 """
 
 import gzip
@@ -15,13 +16,27 @@ from pathlib import Path
 import torch
 from diffusers import UNet2DConditionModel
 from safetensors.torch import save
+from transformers import CLIPTextModel, CLIPTextModelWithProjection
 
 RANK, BATCH, TOKENS, STEPS, RATE = 3, 2, 7, 10, 1e-3
-# Of each family the layers that are trained, and height and width of the latents.
-CASES = {"sd15": ("all", 16, 8), "sd21": ("attention", 16, 16), "sdxl": ("attention", 8, 8)}
+# Of each recording the family, what is trained, the layers of the U-Net, and height and width of the latents.
+CASES = {
+    "sd15": ("sd15", "unet", "all", 16, 8),
+    "sd21": ("sd21", "unet", "attention", 16, 16),
+    "sdxl": ("sdxl", "unet", "attention", 8, 8),
+    **{f"{family}-texts": (family, "texts", "attention", 8, 8) for family in ("sd15", "sd21", "sdxl")},
+    **{f"{family}-word": (family, "word", "attention", 8, 8) for family in ("sd15", "sd21", "sdxl")},
+}
 LAYERS = {
     "attention": r"\.(to_[qkv]|to_out\.0)$",
     "all": r"\.(to_[qkv]|to_out\.0|proj_in|proj_out|ff\.net\.0\.proj|ff\.net\.2|conv1|conv2)$",
+    "texts": r"\.self_attn\.([qkv]_proj|out_proj)$",
+}
+# Tokens of both rows, of which the word's two are in the first one and one of them in the second.
+BEGIN, END, VECTORS = 774, 775, 2
+IDS = {
+    "texts": [[BEGIN, 320, 45, 7, END, END, END], [BEGIN, 500, 81, END, END, END, END]],
+    "word": [[BEGIN, 320, 776, 777, END, END, END], [BEGIN, 777, 81, END, END, END, END]],
 }
 
 
@@ -39,6 +54,18 @@ class Adapted(torch.nn.Module):
         return self.base(x) + x @ self.a.T @ self.b.T
 
 
+class WithWord(torch.nn.Module):
+    """A table of embeddings with more rows."""
+
+    def __init__(self, base, draw):
+        super().__init__()
+        self.base = base
+        self.vectors = torch.nn.Parameter(coarse(VECTORS, base.weight.shape[1], draw=draw) / 4)
+
+    def forward(self, ids):
+        return torch.nn.functional.embedding(ids, torch.cat([self.base.weight, self.vectors]))
+
+
 def coarse(*shape, draw):
     """Normal numbers of few digits, which compress."""
     return (torch.randn(*shape, generator=draw) * 4).round() / 4
@@ -53,15 +80,55 @@ def unpacked(folder):
     return to
 
 
-def adapt(unet, pattern, draw):
-    adapted = {}
-    for name in [n for n, _ in unet.named_modules() if re.search(pattern, n)]:
+def load(kind, folder):
+    folder = unpacked(folder)
+    variant = "fp16" if any(".fp16." in file.name for file in folder.iterdir()) else None
+    return kind.from_pretrained(folder, variant=variant, torch_dtype=torch.float32).requires_grad_(False).eval()
+
+
+def adapt(model, pattern, draw):
+    """Trained values by the names of the graph's inputs."""
+    trained = {}
+    for name in [n for n, _ in model.named_modules() if re.search(pattern, n)]:
         parent, leaf = name.rsplit(".", 1)
-        parent = unet.get_submodule(parent)
+        parent = model.get_submodule(parent)
         layer = Adapted(getattr(parent, leaf), draw)
         setattr(parent, leaf, layer)
-        adapted[name] = layer
-    return adapted
+        trained[f"{name}.lora_A"], trained[f"{name}.lora_B"] = layer.a, layer.b
+    return trained
+
+
+class Texts:
+    """The text encoders of a family as its pipeline uses them."""
+
+    def __init__(self, folder, what, draw):
+        self.is_xl = (folder / "text_encoder_2").exists()
+        kinds = {"text_encoder": CLIPTextModel, **({"text_encoder_2": CLIPTextModelWithProjection} if self.is_xl else {})}
+        self.encoders = {part: load(kind, folder / part) for part, kind in kinds.items()}
+        self.ids, self.trained = torch.tensor(IDS[what]), {}
+        # Zeros stand for no text in XL.
+        self.scale = torch.tensor([1.0, 0.0]) if self.is_xl else torch.ones(BATCH)
+        for part, encoder in self.encoders.items():
+            if what == "word":
+                table = WithWord(encoder.get_input_embeddings(), draw)
+                encoder.set_input_embeddings(table)
+                self.trained[f"{part}.token_vectors"] = table.vectors
+            else:
+                for name, value in adapt(encoder, LAYERS["texts"], draw).items():
+                    # The last layer of the first encoder is not used.
+                    if not (part == "text_encoder" and self.is_xl and ".layers.2." in name):
+                        self.trained[f"{part}.text_model.{name.removeprefix('text_model.')}"] = value
+
+    def given(self):
+        ids = {f"{part}.input_ids": self.ids.float() for part in self.encoders}
+        return {**ids, **({"text_scale": self.scale} if self.is_xl else {})}
+
+    def __call__(self):
+        outputs = [encoder(self.ids, output_hidden_states=True) for encoder in self.encoders.values()]
+        if not self.is_xl:
+            return {"encoder_hidden_states": outputs[0].last_hidden_state}
+        states = torch.cat([output.hidden_states[-2] for output in outputs], -1) * self.scale[:, None, None]
+        return {"encoder_hidden_states": states, "text_embeds": outputs[1].text_embeds * self.scale[:, None]}
 
 
 def inputs(unet, height, width, draw):
@@ -90,35 +157,36 @@ def rows(unet, given):
 
 def main(families, out, chosen):
     out.mkdir(parents=True, exist_ok=True)
-    for family in chosen or CASES:
-        layers, height, width = CASES[family]
+    for name in chosen or CASES:
+        family, what, layers, height, width = CASES[name]
         draw = torch.Generator().manual_seed(5)
-        folder = unpacked(families / family / "model" / "unet")
-        variant = "fp16" if any(".fp16." in file.name for file in folder.iterdir()) else None
-        unet = UNet2DConditionModel.from_pretrained(folder, variant=variant, torch_dtype=torch.float32).requires_grad_(False).eval()
-        adapted = adapt(unet, LAYERS[layers], draw)
-        given = inputs(unet, height, width, draw)
+        folder = families / family / "model"
+        unet = load(UNet2DConditionModel, folder / "unet")
+        trained = {} if what == "word" else adapt(unet, LAYERS[layers], draw)
+        given, texts = inputs(unet, height, width, draw), dict
         found = {k: v.clone() for k, v in given.items()}
-        for name, layer in adapted.items():
-            found[f"{name}.lora_A"], found[f"{name}.lora_B"] = layer.a.detach().clone(), layer.b.detach().clone()
-        loss = rows(unet, given)
+        if what != "unet":
+            texts = Texts(folder, what, draw)
+            trained.update(texts.trained)
+            found = {k: v for k, v in found.items() if k not in ("encoder_hidden_states", "text_embeds")} | texts.given()
+        found.update({k: v.detach().clone() for k, v in trained.items()})
+        loss = rows(unet, given | texts())
         (loss * given["loss_weight"]).mean().backward()
         found["loss"] = loss.detach()
-        for name, layer in adapted.items():
-            found[f"gradient/{name}.lora_A"], found[f"gradient/{name}.lora_B"] = layer.a.grad.clone(), layer.b.grad.clone()
+        found.update({f"gradient/{k}": v.grad.clone() for k, v in trained.items()})
 
-        parameters = [p for layer in adapted.values() for p in (layer.a, layer.b)]
+        parameters = list(trained.values())
         optimizer, losses = torch.optim.AdamW(parameters, lr=RATE, weight_decay=1e-2), []
         for _ in range(STEPS):
             optimizer.zero_grad()
-            loss = rows(unet, given)
+            loss = rows(unet, given | texts())
             losses.append(loss.mean().item())
             (loss * given["loss_weight"]).mean().backward()
             torch.nn.utils.clip_grad_norm_(parameters, 1.0)
             optimizer.step()
         found["losses"] = torch.tensor(losses)
-        (out / f"{family}.safetensors.gz").write_bytes(gzip.compress(save({k: v.contiguous() for k, v in found.items()}), 9, mtime=0))
-        print(family, len(adapted), "layers", losses[0], losses[-1])
+        (out / f"{name}.safetensors.gz").write_bytes(gzip.compress(save({k: v.contiguous() for k, v in found.items()}), 9, mtime=0))
+        print(name, len(trained), "inputs", losses[0], losses[-1])
 
 
 if __name__ == "__main__":

@@ -6,9 +6,13 @@ import { Tensor } from 'onnxruntime-node';
 import {
   fitAdapter,
   foreseenBytes,
+  inspectWeights,
+  loadAdapter,
+  type LoadedAdapter,
   ModelSession,
   readAdapter,
   readModelFolder,
+  StableDiffusionPipeline,
   type Tensors,
   Trainer,
 } from '@app/diffusion';
@@ -25,17 +29,25 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 const [rank, rate] = [3, 1e-3];
 
-/** The layers that a family's recording trains. */
-const cases = [
-  ['sd15', 'all'],
-  ['sd21', 'attention'],
-  ['sdxl', 'attention'],
-] as const;
+type Trained = Partial<Parameters<typeof trainingGraph>[1]>;
+
+const [texts, word]: Trained[] = [{ textEncoders: true }, { kind: 'textual_inversion', vectors: 2 }];
+
+/** What each recording trains. */
+const cases: [string, string, Trained][] = [
+  ['sd15, all layers', 'sd15', { layers: 'all' }],
+  ['sd21, attention layers', 'sd21', {}],
+  ['sdxl, attention layers', 'sdxl', {}],
+  ...['sd15', 'sd21', 'sdxl'].flatMap((family): [string, string, Trained][] => [
+    [`${family}, text encoders too`, `${family}-texts`, texts],
+    [`a word of ${family}`, `${family}-word`, word],
+  ]),
+];
 
 /** What torch was given, and what it gave. */
-async function recordingOf(family: string): Promise<Tensors> {
-  const file = join(folder, `${family}.safetensors`);
-  writeFileSync(file, gunzipSync(readFileSync(join(__dirname, 'data/training', `${family}.safetensors.gz`))));
+async function recordingOf(name: string): Promise<Tensors> {
+  const file = join(folder, `${name}.safetensors`);
+  writeFileSync(file, gunzipSync(readFileSync(join(__dirname, 'data/training', `${name}.safetensors.gz`))));
   const read = [...(await readSafetensors(file))].map(
     async ([name, tensor]) => [name, new Tensor('float32', await readValues(tensor), tensor.shape)] as const,
   );
@@ -54,27 +66,31 @@ function differenceOf(actual: Float32Array, expected: Float32Array): number {
   return Math.sqrt(difference / length);
 }
 
-describe.each(cases)('Training of %s, %s layers', (family, layers) => {
+describe.each(cases)('Training of %s', (_, name, settings) => {
+  const [family] = name.split('-');
   let recorded: Tensors;
   beforeAll(async () => {
     await unpackFamily(family, join(folder, family));
-    recorded = await recordingOf(family);
+    recorded = await recordingOf(name);
   });
 
   async function open(form: 'plain' | 'recomputed') {
     const model = await readModelFolder(join(folder, family, 'model'));
     const [batch, , height, width] = recorded.sample.dims;
-    const [, tokens] = recorded.encoder_hidden_states.dims;
-    const { graph, layers: trained } = trainingGraph(model, { rank, layers, form }, { batch, height, width, tokens });
+    const [, tokens] = (recorded.encoder_hidden_states ?? recorded['text_encoder.input_ids']).dims;
+    const whole = { rank, layers: 'attention', form, ...settings } as const;
+    const { graph, trained } = trainingGraph(model, whole, { batch, height, width, tokens });
     const session = await ModelSession.open(placeGraph(graph, model.files.get('unet')!), cpu);
-    const inputs = trained.flatMap(({ path }) => [names.a(path), names.b(path)]);
+    const inputs = trained.map(({ name }) => name);
     const factors = inputs.map((name) => Float32Array.from(valuesOf(recorded[name])));
     const run = () =>
       session.run(
         Object.fromEntries(
-          graph.inputs.map(({ name, shape }) => {
+          graph.inputs.map(({ name, type, shape }) => {
             const at = inputs.indexOf(name);
-            return [name, new Tensor('float32', at < 0 ? valuesOf(recorded[name]) : factors[at], shape as number[])];
+            const values = at < 0 ? valuesOf(recorded[name]) : factors[at];
+            const own = type === 'int64' ? BigInt64Array.from([...values], BigInt) : values;
+            return [name, new Tensor(type, own, shape as number[])];
           }),
         ),
       );
@@ -110,24 +126,25 @@ describe.each(cases)('Training of %s, %s layers', (family, layers) => {
   });
 });
 
+const settings = {
+  ...{ steps: 6, seed: 3, rank: 2, batch: 2, learningRate: 3e-3, warmupSteps: 1, size: 64 },
+  ...{ flips: true, offsetNoise: 0.1, captionDropout: 0.3, priorShare: 0.5 },
+  priorPrompts: Array<string>(4).fill('a blue square'),
+};
+const pictureOf = (shade: number, width: number, height: number) => {
+  const data = new Uint8Array(3 * width * height).map((_, i) => (i % (3 * width) < width ? shade : 255 - shade));
+  return { image: { width, height, data }, caption: 'a red circle' };
+};
+const pictures = [40, 80, 120, 160].map((shade) => pictureOf(shade, 64, 64));
+
+async function trained(trainer: Trainer): Promise<Uint8Array> {
+  while (!trainer.done) await trainer.step();
+  return trainer.weights();
+}
+
 describe('A trainer', () => {
-  const settings = {
-    ...{ steps: 6, seed: 3, rank: 2, batch: 2, learningRate: 3e-3, warmupSteps: 1, size: 64 },
-    ...{ flips: true, offsetNoise: 0.1, captionDropout: 0.3, priorShare: 0.5 },
-    priorPrompts: Array<string>(4).fill('a blue square'),
-  };
-  const pictureOf = (shade: number, width: number, height: number) => {
-    const data = new Uint8Array(3 * width * height).map((_, i) => (i % (3 * width) < width ? shade : 255 - shade));
-    return { image: { width, height, data }, caption: 'a red circle' };
-  };
-  const pictures = [40, 80, 120, 160].map((shade) => pictureOf(shade, 64, 64));
   const model = () => join(folder, 'sd21', 'model');
   beforeAll(() => unpackFamily('sd21', join(folder, 'sd21')));
-
-  async function trained(trainer: Trainer): Promise<Uint8Array> {
-    while (!trainer.done) await trainer.step();
-    return trainer.weights();
-  }
 
   it('goes on from a checkpoint of any step to the same weights, byte for byte', async () => {
     const whole = await Trainer.open(model(), pictures, settings);
@@ -184,5 +201,50 @@ describe('A trainer', () => {
     expect(await stepOf({ size: 512, form: 'recomputed' })).toBeLessThan(plain);
     // All of its weights in float32.
     expect((await foreseenBytes(shapes)).weights).toBeGreaterThan(27e6);
+  });
+});
+
+describe.each([
+  ['the text encoders too', 'sdxl', { textEncoders: true }, { kind: 'lora' }],
+  ['a word of two encoders', 'sdxl', word, { kind: 'textual_inversion', tokens: 2 }],
+  ['a word', 'sd15', word, { kind: 'textual_inversion', tokens: 2 }],
+] as const)('A trainer of %s', (_, family, more, summary) => {
+  const model = join(folder, family, 'model');
+  const own = { ...settings, ...more, token: 'zwx', initializerToken: 'x' };
+  const file = join(folder, 'trained.safetensors');
+  let pipeline: StableDiffusionPipeline;
+  beforeAll(async () => {
+    await unpackFamily(family, join(folder, family));
+    pipeline = await StableDiffusionPipeline.load(model, cpu);
+  });
+  afterAll(() => pipeline.release());
+
+  async function draw(prompt: string, adapter?: LoadedAdapter) {
+    const adapters = adapter ? [{ adapter, strength: 1, token: 'zwx' }] : [];
+    const request = { prompt, width: 64, height: 64, numInferenceSteps: 2, guidanceScale: 3, seeds: [1], adapters };
+    return (await pipeline.generate(request)).images[0].data;
+  }
+
+  it('goes on from a checkpoint to weights that draw what their file draws', async () => {
+    const trainer = await Trainer.open(model, pictures, own);
+    // At first it changes nothing: a word means what another one does.
+    expect(await draw('a zwx', trainer.adapter())).toEqual(await draw(summary.kind === 'lora' ? 'a zwx' : 'a x x'));
+    await trainer.step();
+    const checkpoint = trainer.checkpoint();
+    const expected = await trained(trainer);
+    const resumed = await Trainer.resume(model, checkpoint);
+    expect(Buffer.from(resumed.checkpoint()).equals(checkpoint)).toBe(true);
+    expect(Buffer.from(await trained(resumed)).equals(expected)).toBe(true);
+    writeFileSync(file, expected);
+    expect(await inspectWeights(file, model)).toEqual(summary);
+    const read = await loadAdapter(fitAdapter(await readAdapter(file), (await readModelFolder(model)).tensors));
+    const drawn = await draw('a zwx', read);
+    expect(drawn).toEqual(await draw('a zwx', trainer.adapter()));
+    expect(drawn).not.toEqual(await draw('a zwx'));
+    // It begins again from the model as it was.
+    const { lossAtStart } = await resumed.gate();
+    resumed.startOver();
+    expect(await resumed.heldOutLoss()).toBe(lossAtStart);
+    await Promise.all([trainer.release(), resumed.release()]);
   });
 });

@@ -6,6 +6,8 @@ describe(problemsOfDefaults, () => {
     { steps: 1 },
     { steps: 4, cfg: 1, scheduler: 'lcm', clip_skip: 2, size: 768, prediction_type: 'v_prediction' },
     { training: { steps: 300, rank: 8, layers: 'all', learning_rate: 1e-3, batch: 4, prior_prompts: ['a cat'] } },
+    { training: { text_encoders: true, kind: 'lora' } },
+    { training: { kind: 'textual_inversion', vectors: 4 } },
   ])('accepts %j', (json) => {
     expect(problemsOfDefaults(json)).toEqual([]);
   });
@@ -25,6 +27,9 @@ describe(problemsOfDefaults, () => {
     [{ training: { steps: 49 } }, 'has a "training" with steps that are no integer from 50 to 5000'],
     [{ training: { learning_rate: 0 } }, 'has a "training" with a learning_rate that is no number above 0 and up to 1'],
     [{ training: { flips: 1 } }, 'has a "training" with flips that are neither true nor false'],
+    [{ training: { text_encoders: 1 } }, 'has a "training" with text_encoders that are neither true nor false'],
+    [{ training: { kind: 'x' } }, 'has a "training" with a kind that is neither "lora" nor "textual_inversion"'],
+    [{ training: { vectors: 33 } }, 'has a "training" with vectors that are no integer from 1 to 32'],
     [{ training: { prior_prompts: 'cat' } }, 'has a "training" with prior_prompts that are no list of up to 200 texts'],
     [
       { guidance: 1 },

@@ -3,6 +3,11 @@ export interface TrainingDefaults {
   steps?: number;
   rank?: number;
   layers?: 'attention' | 'all';
+  /** Whether layers of the text encoders are trained too. */
+  text_encoders?: boolean;
+  kind?: 'lora' | 'textual_inversion';
+  /** Embeddings of a textual inversion. */
+  vectors?: number;
   learning_rate?: number;
   batch?: number;
   /** Edge in pixels of square pictures. */
@@ -33,18 +38,26 @@ const isPrompts = (value: unknown): boolean =>
   value.length <= mostPrompts &&
   value.every((text) => typeof text === 'string' && text.length <= longestPrompt);
 
+const isOneOf =
+  (...values: unknown[]) =>
+  (value: unknown): boolean =>
+    values.includes(value);
+
 /** Whether a value is accepted, and the end of the sentence if it is not. */
 const rules: Record<keyof TrainingDefaults, [(value: unknown) => boolean, string]> = {
   steps: [isInteger(50, 5000), 'steps that are no integer from 50 to 5000'],
   rank: [isInteger(1, 128), 'a rank that is no integer from 1 to 128'],
-  layers: [(value) => value === 'attention' || value === 'all', 'layers that are neither "attention" nor "all"'],
+  layers: [isOneOf('attention', 'all'), 'layers that are neither "attention" nor "all"'],
+  text_encoders: [isOneOf(true, false), 'text_encoders that are neither true nor false'],
+  kind: [isOneOf('lora', 'textual_inversion'), 'a kind that is neither "lora" nor "textual_inversion"'],
+  vectors: [isInteger(1, 32), 'vectors that are no integer from 1 to 32'],
   learning_rate: [
     (value) => isFrom0To(1)(value) && value !== 0,
     'a learning_rate that is no number above 0 and up to 1',
   ],
   batch: [isInteger(1, 64), 'a batch that is no integer from 1 to 64'],
   size: [isInteger(256, 2048, 64), 'a size that is no multiple of 64 from 256 to 2048'],
-  flips: [(value) => typeof value === 'boolean', 'flips that are neither true nor false'],
+  flips: [isOneOf(true, false), 'flips that are neither true nor false'],
   prior_prompts: [isPrompts, `prior_prompts that are no list of up to ${mostPrompts} texts`],
   prior_share: [isFrom0To(1), 'a prior_share that is no number from 0 to 1'],
   min_snr_gamma: [isFrom0To(100), 'a min_snr_gamma that is no number from 0 to 100'],

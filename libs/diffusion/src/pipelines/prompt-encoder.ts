@@ -59,7 +59,7 @@ export class PromptEncoder {
 }
 
 /** [tokens, all widths] of one text: its chunks one after the other, and of each token what every encoder gives. */
-function sideBySide(encoders: readonly (readonly EncodedRow[])[], tokens: number): Float32Array {
+export function sideBySide(encoders: readonly (readonly EncodedRow[])[], tokens: number): Float32Array {
   const widths = encoders.map((rows) => (rows.length * rows[0].states.length) / tokens);
   const width = widths.reduce((sum, each) => sum + each, 0);
   const whole = new Float32Array(tokens * width);

@@ -1,15 +1,13 @@
 import { RequestError } from '../errors';
 import { type ModelFolder, scaleOf } from '../families/model-folder';
-import { graphsOf } from '../pipelines/model-graphs';
 import type { HearPredictions } from '../pipelines/renderer';
 import { StableDiffusionPipeline } from '../pipelines/stable-diffusion-pipeline';
-import { type LoadOptions, ModelSession } from '../sessions/model-session';
+import type { LoadOptions } from '../sessions/model-session';
 import { MersenneTwister } from '../random/generator';
 import { assertFinite, type LatentShape, type RgbImage } from '../tensor/planes';
-import { ClipTextEncoder } from '../text-encoder/clip-text-encoder';
-import { chunkPrompt } from '../tokenizer/prompt-chunks';
 import { VaeEncoder } from '../vae/vae-encoder';
 import type { TrainingSettings } from './settings';
+import { readTexts, type TrainingText } from './texts';
 
 /** A picture of what is to be learnt; its edges are multiples of 64 pixels. */
 export interface TrainingPicture {
@@ -18,21 +16,13 @@ export interface TrainingPicture {
   caption: string;
 }
 
-/** A text as the U-Net takes it. */
-export interface EncodedText {
-  /** [tokens, width] */
-  states: Float32Array;
-  /** Of XL. */
-  pooled?: Float32Array;
-}
-
 /** A picture as the U-Net sees it, and its text. */
 export interface Example {
   shape: LatentShape;
   mean: Float32Array;
   /** Missing where the picture is known exactly. */
   deviation?: Float32Array;
-  text: EncodedText;
+  text: TrainingText;
 }
 
 /** A row of a call of the U-Net, and what the base predicts for it. */
@@ -41,7 +31,7 @@ export interface PriorRow {
   /** Noisy latents as the U-Net sees them. */
   sample: Float32Array;
   timestep: number;
-  text: EncodedText;
+  text: TrainingText;
   target: Float32Array;
 }
 
@@ -56,7 +46,7 @@ export interface Examples {
   /** Of pictures that the base drew and that are not shown, to see whether it still would. */
   keptPrior: readonly PriorRow[];
   /** What stands for no caption. */
-  noText: EncodedText;
+  noText: TrainingText;
   /** Pixels of the picture's edge for one of the latents'. */
   scale: number;
 }
@@ -88,7 +78,8 @@ export async function encodeExamples(
   load: LoadOptions,
 ): Promise<Examples> {
   const { priorPrompts, flips } = settings;
-  const texts = await encodeTexts(folder, [...pictures.map(({ caption }) => caption), ...priorPrompts, ''], load);
+  const captions = pictures.map(({ caption }) => caption);
+  const texts = await readTexts(folder, [...captions, ...priorPrompts, ''], settings, load);
   const given: Example[][] = [];
   const encoder = await VaeEncoder.load(folder, load);
   try {
@@ -101,7 +92,7 @@ export async function encodeExamples(
   } finally {
     await encoder.release();
   }
-  const noText = folder.hasZerosForNoText ? zeros(texts.at(-1)!) : texts.at(-1)!;
+  const noText = texts.at(-1)!;
   const priors =
     priorPrompts.length > 0 ? await drawPriors(folder, settings, texts.slice(pictures.length, -1), noText, load) : [];
   const isKept = (i: number): boolean =>
@@ -117,58 +108,12 @@ export async function encodeExamples(
   };
 }
 
-const zeros = ({ states, pooled }: EncodedText): EncodedText => ({
-  states: new Float32Array(states.length),
-  ...(pooled && { pooled: new Float32Array(pooled.length) }),
-});
-
 function mirrored({ width, height, data }: RgbImage): RgbImage {
   const turned = new Uint8Array(data.length);
   for (let y = 0; y < height; y++)
     for (let x = 0; x < width; x++)
       for (let c = 0; c < 3; c++) turned[(y * width + x) * 3 + c] = data[(y * width + width - 1 - x) * 3 + c];
   return { width, height, data: turned };
-}
-
-/** Each text by all text encoders, side by side. @throws RequestError if one is longer than the text window */
-async function encodeTexts(folder: ModelFolder, texts: readonly string[], load: LoadOptions): Promise<EncodedText[]> {
-  const graphs = await graphsOf(folder, load);
-  const encoded: EncodedText[][] = [];
-  for (const [i, { tokens }] of folder.textEncoders.entries()) {
-    load.signal?.throwIfAborted();
-    const rows = texts.map((text) => chunkPrompt(text, tokens));
-    const long = rows.findIndex(({ length }) => length > 1);
-    if (long >= 0)
-      throw new RequestError(`A caption has more than ${tokens.maxLength - 2} tokens: ${texts[long].slice(0, 80)}`);
-    const session = await ModelSession.open(graphs.textEncoders[i], load);
-    try {
-      const own = await new ClipTextEncoder(session).encode(rows.flat());
-      encoded.push(own.map(({ states, pooled }) => ({ states, ...(pooled && { pooled }) })));
-    } finally {
-      await session.release();
-    }
-  }
-  const { maxLength } = folder.textEncoders[0].tokens;
-  return texts.map((_, i) =>
-    sideBySide(
-      encoded.map((ofEncoder) => ofEncoder[i], maxLength),
-      maxLength,
-    ),
-  );
-}
-
-function sideBySide(parts: readonly EncodedText[], tokens: number): EncodedText {
-  const pooled = parts.find((part) => part.pooled)?.pooled;
-  const width = parts.reduce((sum, { states }) => sum + states.length, 0) / tokens;
-  const states = new Float32Array(tokens * width);
-  let first = 0;
-  for (const part of parts) {
-    const own = part.states.length / tokens;
-    for (let token = 0; token < tokens; token++)
-      states.set(part.states.subarray(token * own, (token + 1) * own), token * width + first);
-    first += own;
-  }
-  return { states, ...(pooled && { pooled }) };
 }
 
 /** Steps of a prior picture whose predictions are kept, and the share of them kept without a text too. */
@@ -181,8 +126,8 @@ const [keptSteps, silentShare] = [6, 0.6];
 async function drawPriors(
   folder: ModelFolder,
   { priorPrompts, seed, size }: TrainingSettings,
-  texts: readonly EncodedText[],
-  noText: EncodedText,
+  texts: readonly TrainingText[],
+  noText: TrainingText,
   load: LoadOptions,
 ): Promise<PriorRow[][]> {
   const { steps = 25, cfg = 7.5, scheduler } = folder.defaults;

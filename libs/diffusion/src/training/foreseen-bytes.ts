@@ -6,7 +6,7 @@ import { heldWeightBytes, type TrainingGraph, trainingGraph } from './training-g
 
 /** Memory that a training takes, before it is opened. */
 export interface ForeseenBytes {
-  /** The weights of the U-Net as they are held: those in half precision are widened. */
+  /** The weights of the parts in the graph as they are held: those in half precision are widened. */
   weights: number;
   /** Bytes that a step holds beside them. */
   step: number;
@@ -22,7 +22,7 @@ export interface ForeseenBytes {
  */
 export async function foreseenBytes(
   folder: string | ModelFolder,
-  settings: Partial<Pick<TrainingSettings, 'size' | 'batch' | 'rank' | 'layers' | 'form'>> = {},
+  settings: Partial<TrainingSettings> = {},
 ): Promise<ForeseenBytes> {
   const model = typeof folder === 'string' ? await readModelFolder(folder) : folder;
   const { size, batch, ...others } = trainingSettings(model, 1, settings);

@@ -1,6 +1,6 @@
 /**
- * Training of LoRA adapters: `Trainer.open`, then `step` until `done`, `gate` and `weights`. `foreseenBytes` tells what
- * memory that takes.
+ * Training of LoRA adapters and textual inversions: `Trainer.open`, then `step` until `done`, `gate` and `weights`.
+ * `foreseenBytes` tells what memory that takes.
  */
 export { settingsOfCheckpoint } from './checkpoint';
 export type { TrainingPicture } from './examples';

@@ -28,7 +28,8 @@ async function compare(
   const m = Module.of({ tensors: new Map() });
   const inputs = shapes.map((shape, i) => m.input(`x${i}`, shape));
   m.output('y', layer(m, ...inputs), []);
-  const graph = SizedGraph.of(m.finish().graph, ({ shape }) => shape as number[], mayCopyWeights);
+  const graph = new SizedGraph(mayCopyWeights);
+  graph.include(m.finish().graph, ({ shape }) => shape as number[]);
   const seed = graph.floats('seed', random(graph.shape('y'), 9), graph.shape('y'));
   const gradients = differentiate(graph, new Map([['y', seed]]), inputs, partOf);
   graph.graph.outputs.push({ name: 'y', type: 'float32', shape: graph.shape('y') });
@@ -91,6 +92,11 @@ const layers: Readonly<Record<string, readonly [Layer, ...(readonly number[])[]]
     },
     tokens,
     picture,
+  ],
+  Gather: [(m, x) => m.op('Gather', [x, m.integers([2, 0, 2])], { axis: 0 }), [3, 8]],
+  GatherND: [
+    (m, x) => m.op('GatherND', [x, m.op('Unsqueeze', [m.integers([4, 1]), m.integers([1])])], { batch_dims: 1 }),
+    tokens,
   ],
   MatMul: [(m, x, y, z) => m.add(m.matmul(x, y), m.matmul(x, z)), tokens, [1, 8, 4], [2, 8, 4]],
   FusedMatMul: [(m, x, y, z) => m.add(m.matmul(x, y, true), m.matmul(z, y, true)), tokens, [1, 4, 8], [1, 5, 8]],

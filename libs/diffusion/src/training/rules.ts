@@ -90,6 +90,22 @@ export const rules: Readonly<Record<string, Rule>> = {
   Pad: linear((graph, g, node) =>
     graph.op('Pad', [g, graph.integers(graph.sized(node.inputs[1]).values!.map((length) => -length))]),
   ),
+  // Rows of a table: each row of the gradient is added to the one that it came from.
+  Gather: ({ graph, node, gradients: [g], read }) => {
+    const [table, places] = node.inputs;
+    const [rows, ...rest] = graph.shape(table);
+    if (intOf(node, 'axis') !== 0) throw new UnknownOperatorError(node, 'gradient along other axes');
+    const count = countOf(graph.shape(places));
+    const isFrom = chosenPlaces(graph, graph.reshape(read(places), [1, count]), [rows, 1]);
+    const sums = graph.product(isFrom, graph.reshape(g!, [count, countOf(rest)]));
+    return [graph.reshape(sums, [rows, ...rest])];
+  },
+  // One token of each text.
+  GatherND: ({ graph, node, gradients: [g], read }) => {
+    const [rows, tokens, width] = graph.shape(node.inputs[0]);
+    const isTaken = chosenPlaces(graph, read(node.inputs[1]), [1, tokens]);
+    return [graph.mul(graph.reshape(isTaken, [rows, tokens, 1]), graph.reshape(g!, [rows, 1, width]))];
+  },
   // To the nearest pixel: each gives its value to a block of pixels, whose gradients are added up.
   Resize: linear((graph, g, node, [, , height, width]) => {
     const [, , rows, columns] = graph.shape(g);
@@ -143,6 +159,13 @@ export const rules: Readonly<Record<string, Rule>> = {
     return graph.op('ConvTranspose', [g, node.inputs[1]], attributes);
   }),
 };
+
+/** 1 where a place is the number of a row or column, else 0. @param shape of those: one axis is 1 */
+function chosenPlaces(graph: SizedGraph, places: Value, shape: readonly number[]): Value {
+  const numbers = graph.integers(Array.from({ length: countOf(shape) }, (_, i) => i));
+  const isThere = graph.op('Equal', [graph.reshape(numbers, shape), places]);
+  return graph.op('Where', [isThere, graph.number(1), graph.number(0)]);
+}
 
 /** The gradient of a convolution as one with the kernel turned around, which ONNX Runtime turns once and keeps. */
 function turnedConvolution(graph: SizedGraph, g: Value, node: Node): Value {

@@ -9,6 +9,15 @@ export interface TrainingSettings {
   rank: number;
   /** Which layers of the U-Net are trained: those of attention, or all that a transformer or residual block has. */
   layers: 'attention' | 'all';
+  /** Whether layers of the text encoders are trained too, those of attention. Absent: they are not. */
+  textEncoders?: boolean;
+  /** Absent: LoRA. A textual inversion leaves all layers as they are, and trains the embeddings of a word. */
+  kind?: 'lora' | 'textual_inversion';
+  /** Of a textual inversion: how many embeddings stand for the word. */
+  vectors?: number;
+  /** Of a textual inversion: the word as captions have it, and the one with whose meaning it begins. */
+  token?: string;
+  initializerToken?: string;
   /** Highest rate of AdamW: it rises to this, and then falls with a cosine. */
   learningRate: number;
   /** Steps in which the rate rises. */
@@ -51,16 +60,19 @@ export function trainingSettings(
   const { steps: usual, rank, layers, batch, size, flips, ...named } = defaults.training ?? {};
   const ofModel: Partial<TrainingSettings> = {
     ...{ steps: usual, rank, layers, batch, size, flips, learningRate: named.learning_rate },
+    ...{ textEncoders: named.text_encoders, kind: named.kind, vectors: named.vectors },
     ...{ priorPrompts: named.prior_prompts, priorShare: named.prior_share, minSnrGamma: named.min_snr_gamma },
   };
   const said = { ...defined(ofModel), ...defined(given) };
+  const { kind, textEncoders, token = 'zwx', initializerToken = token, vectors = 4, ...common } = said;
+  const isWord = kind === 'textual_inversion';
   const steps = said.steps ?? Math.min(mostSteps, Math.max(fewestSteps, stepsOfPicture * pictures));
   return {
     steps,
     seed: 0,
     rank: 8,
     layers: 'attention',
-    learningRate: 1e-4,
+    learningRate: isWord ? 5e-3 : 1e-4,
     warmupSteps: Math.min(50, Math.ceil(steps / 10)),
     batch: 1,
     size: Math.min(nativeSize, 512),
@@ -71,9 +83,16 @@ export function trainingSettings(
     priorPrompts: [],
     priorShare: 0.3,
     form: 'plain',
-    ...said,
+    ...common,
+    // A text without the word has no gradients: it would be a step for nothing.
+    ...(isWord && { kind, vectors, token, initializerToken, captionDropout: 0, priorPrompts: [] }),
+    ...(!isWord && textEncoders && { textEncoders }),
   };
 }
+
+/** Whether the text encoders are a part of what is trained, so that they take token ids in each step. */
+export const takesTokens = ({ kind, textEncoders }: Pick<TrainingSettings, 'kind' | 'textEncoders'>): boolean =>
+  kind === 'textual_inversion' || textEncoders === true;
 
 const defined = <T extends object>(values: T): T =>
   Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as T;

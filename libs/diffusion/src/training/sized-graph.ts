@@ -20,19 +20,19 @@ export class SizedGraph {
   private count = 0;
 
   /** @param mayCopyWeights whether weights may be held once more in another order, in which they are read faster */
-  private constructor(readonly mayCopyWeights: boolean) {}
+  constructor(readonly mayCopyWeights = true) {}
 
   /**
-   * A graph with sizes for its inputs: branches are decided, shape arithmetic becomes constants, and normalisations give
-   * their mean and inverse deviation, which their gradients need.
+   * Adds a graph with sizes for its inputs: branches are decided, shape arithmetic becomes constants, and normalisations
+   * give their mean and inverse deviation, which their gradients need. A value that is there already is no input.
    * @param shapeOf the sizes of an input; an adapter's leading axis is 1, so that all rows share it
+   * @param prefix of all its names, so that several graphs have a place
    */
-  static of(source: Graph, shapeOf: (input: ValueInfo) => readonly number[], mayCopyWeights = true): SizedGraph {
-    const sized = new SizedGraph(mayCopyWeights);
-    for (const [name, initializer] of source.initializers) sized.initialize(name, initializer);
-    for (const input of source.inputs) sized.input(input.name, shapeOf(input), input.type);
-    for (const node of source.nodes) sized.take(node);
-    return sized;
+  include(source: Graph, shapeOf: (input: ValueInfo) => readonly number[], prefix = ''): void {
+    for (const [name, initializer] of source.initializers) this.initialize(prefix + name, initializer);
+    for (const input of source.inputs)
+      if (!this.sizes.has(prefix + input.name)) this.input(prefix + input.name, shapeOf(input), input.type);
+    for (const node of source.nodes) this.take(node, prefix);
   }
 
   shape(value: Value): readonly number[] {
@@ -146,13 +146,15 @@ export class SizedGraph {
     };
   }
 
-  private take(node: Node): void {
+  private take(source: Node, prefix: string): void {
+    const named = (names: readonly Value[]): Value[] => names.map((name) => (name === '' ? name : prefix + name));
+    const { name, inputs, outputs } = source;
+    const node = { ...source, name: prefix + name, inputs: named(inputs), outputs: named(outputs) };
     if (node.opType === 'If') {
       const [isFilled] = this.sized(node.inputs[0]).values!;
       const branch = node.attributes[isFilled ? 'then_branch' : 'else_branch'] as Graph;
-      for (const inner of branch.nodes) this.take(inner);
-      const inputs = [branch.outputs[0].name];
-      this.push({ ...node, opType: 'Identity', inputs, attributes: {} });
+      for (const inner of branch.nodes) this.take(inner, prefix);
+      this.push({ ...node, opType: 'Identity', inputs: named([branch.outputs[0].name]), attributes: {} });
     } else if (node.opType === 'InstanceNormalization') this.push(this.ofGroups(node));
     else if (node.opType === 'LayerNormalization') this.push(withStatistics(node));
     else this.push(node);

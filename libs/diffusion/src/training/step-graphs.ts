@@ -5,11 +5,13 @@ import { placeGraph } from '../sessions/placed-graph';
 import { packed } from '../unet/unet-row';
 import { sizeOf, type TrainingRow } from './batch';
 import type { TrainingSettings } from './settings';
+import type { EncodedText, TokenizedText } from './texts';
 import {
+  graphSettings,
   mayCopyWeights,
   names,
-  type TrainedLayer,
-  trainedLayersOf,
+  type TrainedInput,
+  trainedInputsOf,
   type TrainingGraph,
   trainingGraph,
 } from './training-graph';
@@ -22,12 +24,6 @@ export interface StepResults {
   gradients: readonly Float32Array[];
 }
 
-/** A factor of a layer's adapter. */
-export interface NamedFactor {
-  name: string;
-  shape: readonly number[];
-}
-
 /** The training graph of a model, loaded for each size of pictures that is met. */
 export class StepGraphs {
   private readonly sessions = new Map<string, ModelSession>();
@@ -38,9 +34,7 @@ export class StepGraphs {
     private readonly load: LoadOptions,
     /** Pixels of the picture's edge for one of the latents'. */
     private readonly scale: number,
-    /** Of all trained layers: first and second factor of each. */
-    readonly factors: readonly NamedFactor[],
-    readonly layers: readonly TrainedLayer[],
+    readonly trained: readonly TrainedInput[],
     private planned: TrainingGraph | undefined,
   ) {}
 
@@ -52,18 +46,13 @@ export class StepGraphs {
     scale: number,
     planned?: TrainingGraph,
   ): StepGraphs {
-    const { rank, form } = settings;
-    const isOfThese = planned?.of.rank === rank && planned.of.layers === settings.layers && planned.of.form === form;
-    const layers = isOfThese ? planned.layers : trainedLayersOf(folder, settings);
-    const factors = layers.flatMap(({ path, a, b }) => [
-      { name: names.a(path), shape: a },
-      { name: names.b(path), shape: b },
-    ]);
-    return new StepGraphs(folder, settings, load, scale, factors, layers, isOfThese ? planned : undefined);
+    const known = planned && graphSettings.every((name) => planned.of[name] === settings[name]) ? planned : undefined;
+    const trained = known?.trained ?? trainedInputsOf(folder, settings);
+    return new StepGraphs(folder, settings, load, scale, trained, known);
   }
 
   /** @param rows of one size, as many as a batch has */
-  async run(rows: readonly TrainingRow[], factors: readonly Float32Array[]): Promise<StepResults> {
+  async run(rows: readonly TrainingRow[], values: readonly Float32Array[]): Promise<StepResults> {
     const session = await this.sessionOf(rows[0]);
     const [{ shape }] = rows;
     const tensor = (of: (row: TrainingRow) => ArrayLike<number>, each: readonly number[]): Tensor =>
@@ -75,24 +64,36 @@ export class StepGraphs {
       timestep: () => tensor(({ timestep }) => [timestep], []),
       encoder_hidden_states: () => {
         const width = Number(session.inputs.find(({ name }) => name === 'encoder_hidden_states')!.shape[2]);
-        return tensor(({ text }) => text.states, [rows[0].text.states.length / width, width]);
+        return tensor((row) => encoded(row).states, [encoded(rows[0]).states.length / width, width]);
       },
-      text_embeds: () => tensor(({ text }) => text.pooled!, [rows[0].text.pooled!.length]),
+      text_embeds: () => tensor((row) => encoded(row).pooled!, [encoded(rows[0]).pooled!.length]),
+      [names.textScale]: () => tensor((row) => [tokenized(row).scale], []),
       time_ids: () => {
         const [height, width] = [shape[1] * this.scale, shape[2] * this.scale];
         return tensor(() => [height, width, 0, 0, height, width], [6]);
       },
     };
+    for (const [i, { part }] of this.folder.textEncoders.entries())
+      all[names.tokensOf(part)] = () => {
+        const ids = rows.map((row) => tokenized(row).ids[i]);
+        return new Tensor(
+          'int64',
+          BigInt64Array.from(
+            ids.flatMap((own) => [...own]),
+            BigInt,
+          ),
+          [rows.length, ids[0].length],
+        );
+      };
     const feeds: Tensors = {};
     for (const { name } of session.inputs) if (all[name]) feeds[name] = all[name]();
-    for (const [i, { name, shape: each }] of this.factors.entries())
-      feeds[name] = new Tensor('float32', factors[i], [1, ...each]);
+    for (const [i, { name, shape: own }] of this.trained.entries()) feeds[name] = new Tensor('float32', values[i], own);
     const results = await session.run(feeds);
     const of = (name: string): Float32Array => results[name].data as Float32Array;
     return {
       losses: of(names.loss),
       prediction: of(names.prediction),
-      gradients: this.factors.map(({ name }) => of(names.gradientOf(name))),
+      gradients: this.trained.map(({ name }) => of(names.gradientOf(name))),
     };
   }
 
@@ -122,3 +123,6 @@ export class StepGraphs {
     return session;
   }
 }
+
+const encoded = ({ text }: TrainingRow): EncodedText => text as EncodedText;
+const tokenized = ({ text }: TrainingRow): TokenizedText => text as TokenizedText;

@@ -1,11 +1,9 @@
 import { RequestError } from '../errors';
 import { hasEncoder, type ModelFolder, readModelFolder } from '../families/model-folder';
 import type { LoadedAdapter } from '../pipelines/applied-adapters';
-import { Generator } from '../random/generator';
-import { type FloatTensor, writeSafetensors } from '../safetensors/write-safetensors';
+import { writeSafetensors } from '../safetensors/write-safetensors';
 import type { LoadOptions } from '../sessions/model-session';
 import { NotFiniteError } from '../tensor/planes';
-import { countOf } from '../weights/named-tensor';
 import { AdamW, rateOf } from './adam-w';
 import { NoiseSchedule, rowsOfStep, rowsToJudge, type TrainingRow } from './batch';
 import { readCheckpoint, type TrainingState, writeCheckpoint } from './checkpoint';
@@ -13,6 +11,7 @@ import { checkPictures, encodeExamples, type Examples, type TrainingPicture } fr
 import { driftOf, type GateResult, judge } from './gate';
 import { type TrainingForm, type TrainingSettings, trainingSettings } from './settings';
 import { StepGraphs } from './step-graphs';
+import { type TrainedWeights, trainedWeights } from './trained-weights';
 import type { TrainingGraph } from './training-graph';
 
 /** Settings of the sessions that a training runs in. */
@@ -33,13 +32,12 @@ export interface TrainingStep {
 const timesToJudge = 8;
 
 /**
- * Trains a LoRA of a model from pictures. It opens a model, does one step after another, and can be taken up again from
+ * Trains a LoRA of a model, or the embeddings of a word, from pictures. It opens a model, does one step after another, and can be taken up again from
  * a checkpoint, byte for byte, in another process.
  */
 export class Trainer {
   private readonly schedule: NoiseSchedule;
-  private readonly graphs: StepGraphs;
-  private factors: readonly Float32Array[] = [];
+  private values: readonly Float32Array[] = [];
   private adam = new AdamW([]);
   private steps = 0;
   private rateFactor = 1;
@@ -50,12 +48,22 @@ export class Trainer {
     /** All settings, those that were left out too. */
     readonly settings: TrainingSettings,
     private readonly examples: Examples,
-    load: LoadOptions,
-    planned?: TrainingGraph,
+    private readonly graphs: StepGraphs,
+    private readonly trained: TrainedWeights,
   ) {
     this.schedule = new NoiseSchedule(folder);
-    this.graphs = StepGraphs.of(folder, settings, load, examples.scale, planned);
     this.begin();
+  }
+
+  private static async of(
+    folder: ModelFolder,
+    settings: TrainingSettings,
+    examples: Examples,
+    load: LoadOptions,
+    planned?: TrainingGraph,
+  ): Promise<Trainer> {
+    const graphs = StepGraphs.of(folder, settings, load, examples.scale, planned);
+    return new Trainer(folder, settings, examples, graphs, await trainedWeights(folder, settings, graphs.trained));
   }
 
   /**
@@ -77,7 +85,7 @@ export class Trainer {
     const complete = trainingSettings(model, pictures.length, settings);
     const loaded: LoadOptions = { device: 'cpu', ...load };
     const examples = await encodeExamples(model, pictures, complete, loaded);
-    const trainer = new Trainer(model, complete, examples, loaded, planned);
+    const trainer = await Trainer.of(model, complete, examples, loaded, planned);
     try {
       trainer.lossAtStart = await trainer.heldOutLoss();
     } catch (error) {
@@ -100,7 +108,7 @@ export class Trainer {
     const { settings: before, examples, step, rateFactor, lossAtStart, values } = readCheckpoint(checkpoint);
     const model = typeof folder === 'string' ? await readModelFolder(folder) : folder;
     const settings = { ...before, ...(form && { form }) };
-    const trainer = new Trainer(model, settings, examples, { device: 'cpu', ...load }, planned);
+    const trainer = await Trainer.of(model, settings, examples, { device: 'cpu', ...load }, planned);
     for (const [name, array] of trainer.named()) array.set(values.get(name)!);
     Object.assign(trainer, { steps: step, rateFactor, lossAtStart });
     trainer.adam.step = step;
@@ -119,7 +127,7 @@ export class Trainer {
   /** Does one step. @throws NotFiniteError if the loss is no number: nothing has changed then */
   async step(): Promise<TrainingStep> {
     const { settings, examples, schedule, steps } = this;
-    const { losses, gradients } = await this.graphs.run(rowsOfStep(examples, schedule, settings, steps), this.factors);
+    const { losses, gradients } = await this.graphs.run(rowsOfStep(examples, schedule, settings, steps), this.values);
     const loss = mean(losses);
     if (!Number.isFinite(loss)) throw new NotFiniteError('U-Net');
     this.adam.update(gradients, this.rateFactor * rateOf(steps, settings));
@@ -159,31 +167,16 @@ export class Trainer {
     this.begin();
   }
 
-  /** The LoRA as it is by now, for a request of `StableDiffusionPipeline`. */
+  /** The weights as they are by now, for a request of `StableDiffusionPipeline`. */
   adapter(): LoadedAdapter {
-    const layers = new Map(
-      this.graphs.layers.map(({ path }, i) => {
-        const [a, b] = [this.factors[2 * i], this.factors[2 * i + 1]].map((values) => values.slice());
-        return [path, { rank: this.settings.rank, a, b }] as const;
-      }),
-    );
-    const bytes = this.factors.reduce((sum, { byteLength }) => sum + byteLength, 0);
-    return { layers: new Map([['unet', layers]]), words: [], bytes };
+    const bytes = this.values.reduce((sum, { byteLength }) => sum + byteLength, 0);
+    return { ...this.trained.changes(this.values), bytes };
   }
 
-  /** The LoRA as a safetensors file in diffusers' names. @param metadata texts to keep in its header */
+  /** The weights as a safetensors file in diffusers' names. @param metadata texts to keep in its header */
   weights(metadata: Readonly<Record<string, string>> = {}): Uint8Array {
-    const tensors = new Map<string, FloatTensor>();
-    for (const [i, { name, shape }] of this.graphs.factors.entries()) {
-      // The second factor of a convolution is one of 1 x 1.
-      const isUp = i % 2 === 1;
-      const axes = isUp && this.graphs.factors[i - 1].shape.length === 4 ? [...shape, 1, 1] : shape;
-      tensors.set(`unet.${name}.weight`, { shape: axes, values: this.factors[i] });
-    }
-    const { rank } = this.settings;
-    const paths = this.graphs.layers.map(({ path }) => path);
-    const config = { 'unet.r': rank, 'unet.lora_alpha': rank, 'unet.target_modules': paths };
-    return writeSafetensors(tensors, { format: 'pt', lora_adapter_metadata: JSON.stringify(config), ...metadata });
+    const { tensors, metadata: own } = this.trained.file(this.values);
+    return writeSafetensors(tensors, { format: 'pt', ...own, ...metadata });
   }
 
   /** Frees the model's memory; the trainer is of no use afterwards. */
@@ -191,21 +184,16 @@ export class Trainer {
     return this.graphs.release();
   }
 
-  /** The first factors are random and the second ones zero, so that the model is at first as it was. */
   private begin(): void {
-    const { seed, rank } = this.settings;
-    const generator = new Generator(seed);
-    this.factors = this.graphs.factors.map(({ shape }, i) =>
-      i % 2 === 0 ? generator.randn(countOf(shape)).map((value) => value / rank) : new Float32Array(countOf(shape)),
-    );
-    this.adam = new AdamW(this.factors);
+    this.values = this.trained.begin();
+    this.adam = new AdamW(this.values);
   }
 
   private named(): Map<string, Float32Array> {
     const of = (prefix: string, arrays: readonly Float32Array[]) =>
-      this.graphs.factors.map(({ name }, i) => [prefix + name, arrays[i]] as const);
+      this.graphs.trained.map(({ name }, i) => [prefix + name, arrays[i]] as const);
     const { firstMoments, secondMoments } = this.adam;
-    return new Map([...of('', this.factors), ...of('first.', firstMoments), ...of('second.', secondMoments)]);
+    return new Map([...of('', this.values), ...of('first.', firstMoments), ...of('second.', secondMoments)]);
   }
 
   /** The loss and the prediction of each row. */
@@ -216,7 +204,7 @@ export class Trainer {
       // Rows that fill up the last call are not counted.
       const own = rows.slice(at, at + batch);
       const call = [...own, ...Array<TrainingRow>(batch - own.length).fill(own[0])];
-      const { losses, prediction } = await this.graphs.run(call, this.factors);
+      const { losses, prediction } = await this.graphs.run(call, this.values);
       const size = prediction.length / batch;
       for (const i of own.keys())
         judged.push({ loss: losses[i], prediction: prediction.slice(i * size, (i + 1) * size) });

@@ -1,37 +1,43 @@
+import { clipTextModel } from '../architectures/clip-text-model';
 import { unet2DConditionModel } from '../architectures/unet-2d-condition-model';
 import type { ModelFolder } from '../families/model-folder';
 import type { Graph, Node, Value, ValueInfo } from '../graph/graph';
 import { countOf } from '../weights/named-tensor';
 import { differentiate } from './differentiate';
-import type { TrainingSettings } from './settings';
+import { takesTokens, type TrainingSettings } from './settings';
 import { SizedGraph } from './sized-graph';
 
-/** A layer that is trained: its weight gains B A. */
-export interface TrainedLayer {
-  path: string;
-  /** [rank, ...in], as the layer's weight has its inputs. */
-  a: readonly number[];
-  /** [out, rank] */
-  b: readonly number[];
+/** An input that is trained: a factor of a layer, or the embeddings of a word. */
+export interface TrainedInput {
+  name: Value;
+  /** With the leading 1 of a factor, which all rows share. */
+  shape: readonly number[];
 }
 
 /** Names of the graph's further inputs and outputs, beside those of the U-Net. */
 export const names = {
   target: 'target',
   lossWeight: 'loss_weight',
+  /** Where the text encoders are in the graph: the token ids of each, and 0 for each row without a text, else 1. */
+  tokensOf: (part: string): Value => `${part}.input_ids`,
+  textScale: 'text_scale',
   /** Mean squared error of each row, [batch]. */
   loss: 'loss',
   prediction: 'out_sample',
-  a: (path: string): Value => `${path}.lora_A`,
-  b: (path: string): Value => `${path}.lora_B`,
   gradientOf: (input: Value): Value => `gradient/${input}`,
 };
 
+/** Settings that a graph is built for. */
+export const graphSettings = ['rank', 'layers', 'form', 'textEncoders', 'kind', 'vectors'] as const;
+type GraphSettings = Pick<TrainingSettings, (typeof graphSettings)[number]>;
+
+/** What of a model the graph is made of. */
+type TrainedModel = Pick<ModelFolder, 'tensors' | 'unet' | 'textEncoders' | 'hasZerosForNoText'>;
+
 export interface TrainingGraph {
-  /** Settings that it was built for. */
-  of: StepSizes & Pick<TrainingSettings, 'rank' | 'layers' | 'form'>;
+  of: StepSizes & GraphSettings;
   graph: Graph;
-  layers: readonly TrainedLayer[];
+  trained: readonly TrainedInput[];
   /** The sizes of a value of the graph. */
   shapeOf: (value: Value) => readonly number[];
 }
@@ -51,34 +57,31 @@ const trainedLayers: Readonly<Record<TrainingSettings['layers'], RegExp>> = {
   all: /\.(?:to_[qkv]|to_out\.0|proj_in|proj_out|ff\.net\.0\.proj|ff\.net\.2|conv1|conv2)$/,
 };
 
+/** Those that diffusers trains. */
+const trainedTextLayers = /\.self_attn\.(?:[qkv]_proj|out_proj)$/;
+
 /**
- * The U-Net, its loss, and the gradients of its adapters, as one graph: mean over rows of `loss_weight` times the mean
- * squared difference to `target`. All rows share an adapter, whose factors have a leading axis of 1.
+ * The U-Net, the text encoders before it where they are trained too, the loss, and the gradients of what is trained, as
+ * one graph: mean over rows of `loss_weight` times the mean squared difference to `target`.
  */
-export function trainingGraph(
-  folder: Pick<ModelFolder, 'tensors' | 'unet'>,
-  { rank, layers, form }: Pick<TrainingSettings, 'rank' | 'layers' | 'form'>,
-  { batch, height, width, tokens }: StepSizes,
-): TrainingGraph {
-  const of = { rank, layers, form, batch, height, width, tokens };
-  const { graph, predicted, trained } = sizedUnet(folder, of, of);
+export function trainingGraph(folder: TrainedModel, settings: GraphSettings, sizes: StepSizes): TrainingGraph {
+  const { graph, predicted, trained } = sizedModel(folder, settings, sizes);
   const { loss, seed } = withLoss(graph, predicted);
-  const leaves = trained.flatMap(({ path }) => [names.a(path), names.b(path)]);
-  const partOf = form === 'recomputed' ? partsOf(graph.graph.nodes) : undefined;
+  const leaves = trained.map(({ name }) => name);
+  const partOf = settings.form === 'recomputed' ? partsOf(graph.graph.nodes) : undefined;
   const gradients = differentiate(graph, new Map([[names.prediction, seed]]), leaves, partOf);
   graph.graph.outputs.push({ name: names.prediction, type: 'float32', shape: graph.shape(names.prediction) });
   // With those of the last layers at the end, each gradient is computed as soon as it can be, and what it needs is freed.
   for (const leaf of leaves) graph.output(names.gradientOf(leaf), gradients.get(leaf)!);
   graph.output(names.loss, loss);
-  return { of, graph: graph.finish(), layers: trained, shapeOf: (value) => graph.shape(value) };
+  const of = { ...settings, ...sizes };
+  return { of, graph: graph.finish(), trained, shapeOf: (value) => graph.shape(value) };
 }
 
-/** The layers that are trained, which do not depend on the size of a step. */
-export function trainedLayersOf(
-  folder: Pick<ModelFolder, 'tensors' | 'unet'>,
-  settings: Pick<TrainingSettings, 'rank' | 'layers'>,
-): readonly TrainedLayer[] {
-  return sizedUnet(folder, settings, { batch: 1, height: 64, width: 64, tokens: 77 }).trained;
+/** The inputs that are trained, which do not depend on the size of a step. */
+export function trainedInputsOf(folder: TrainedModel, settings: GraphSettings): readonly TrainedInput[] {
+  const { maxLength: tokens } = folder.textEncoders[0].tokens;
+  return sizedModel(folder, settings, { batch: 1, height: 64, width: 64, tokens }).trained;
 }
 
 /** Weights above this stay in their mapped file: copies in another order would double them. */
@@ -90,29 +93,55 @@ export function heldWeightBytes({ initializers }: Pick<Graph, 'initializers'>): 
   return weights.reduce((sum, { shape }) => sum + 4 * countOf(shape), 0);
 }
 
-/** Whether a graph's weights may be held once more, in an order in which they are read faster. */
-export const mayCopyWeights = (graph: Pick<Graph, 'initializers'>): boolean =>
-  heldWeightBytes(graph) <= mostCopiedBytes;
+/** Whether the weights of graphs may be held once more, in an order in which they are read faster. */
+export const mayCopyWeights = (...graphs: Pick<Graph, 'initializers'>[]): boolean =>
+  graphs.reduce((sum, graph) => sum + heldWeightBytes(graph), 0) <= mostCopiedBytes;
 
-/** The U-Net with its adapters for steps of these sizes, and the layers that have one. */
-function sizedUnet(
-  folder: Pick<ModelFolder, 'tensors' | 'unet'>,
-  { rank, layers }: Pick<TrainingSettings, 'rank' | 'layers'>,
-  { batch, height, width, tokens }: StepSizes,
-): { graph: SizedGraph; predicted: Value; trained: TrainedLayer[] } {
-  const isAdapted = (path: string): boolean => trainedLayers[layers].test(path);
-  const { graph: source } = unet2DConditionModel({ tensors: folder.tensors.get('unet')!, isAdapted }, folder.unet);
-  const sizes: Readonly<Record<string, number>> = { batch, height, width, tokens, adapters: 1 };
+/** The model for steps of these sizes, and those of its inputs that are trained. */
+function sizedModel(
+  folder: TrainedModel,
+  { rank, layers, textEncoders, kind, vectors = 0 }: Omit<GraphSettings, 'form'>,
+  steps: StepSizes,
+): { graph: SizedGraph; predicted: Value; trained: TrainedInput[] } {
+  const adapts = (pattern: RegExp) => (path: string) => kind !== 'textual_inversion' && pattern.test(path);
+  const sizes: Readonly<Record<string, number>> = { ...steps, adapters: 1, vectors };
   const shapeOf = ({ shape }: ValueInfo): number[] =>
     shape!.map((length) => (typeof length === 'number' ? length : (sizes[length] ?? rank)));
-  const graph = SizedGraph.of(source, shapeOf, mayCopyWeights(source));
-  const trained = source.inputs.flatMap(({ name }) => {
-    if (!name.endsWith('.lora_A')) return [];
-    const path = name.slice(0, -'.lora_A'.length);
-    const [a, b] = [name, names.b(path)].map((input) => graph.shape(input).slice(1));
-    return [{ path, a, b }];
+  const options = { tensors: folder.tensors.get('unet')!, isAdapted: adapts(trainedLayers[layers]) };
+  const { graph: unet } = unet2DConditionModel(options, folder.unet);
+  const encoders = takesTokens({ textEncoders, kind }) ? folder.textEncoders : [];
+  const texts = encoders.map(({ part, config, skip, isNormed, isPooled }) => {
+    const options = { tensors: folder.tensors.get(part)!, isAdapted: adapts(trainedTextLayers) };
+    return { part, graph: clipTextModel(options, config, { skips: [skip], isNormed, isPooled }).graph };
   });
-  return { graph, predicted: source.outputs[0].name, trained };
+  const graph = new SizedGraph(mayCopyWeights(unet, ...texts.map((text) => text.graph)));
+  for (const text of texts) graph.include(text.graph, shapeOf, `${text.part}.`);
+  if (texts.length > 0) withTexts(graph, texts, steps, folder.hasZerosForNoText);
+  graph.include(unet, shapeOf);
+  const trained = graph.graph.inputs.flatMap(({ name }) => {
+    const shape = graph.shape(name);
+    return /\.(?:lora_[AB]|token_vectors)$/.test(name) && countOf(shape) > 0 ? [{ name, shape }] : [];
+  });
+  return { graph, predicted: unet.outputs[0].name, trained };
+}
+
+/** What the U-Net takes of the texts: the states of all encoders side by side, and the pooled text. */
+function withTexts(
+  graph: SizedGraph,
+  texts: readonly { part: string; graph: Graph }[],
+  { batch }: StepSizes,
+  hasZeros: boolean,
+): void {
+  const outputs = texts.flatMap(({ part, graph }) => graph.outputs.map(({ name }) => `${part}.${name}`));
+  const pooled = outputs.find((name) => name.endsWith('.text_embeds'));
+  const scale = hasZeros && graph.input(names.textScale, [batch]);
+  const give = (name: Value, value: Value, axes: readonly number[]): void => {
+    const scaled = scale ? graph.mul(value, graph.reshape(scale, axes)) : value;
+    graph.push({ name, opType: 'Identity', domain: '', inputs: [scaled], outputs: [name], attributes: {} });
+  };
+  const states = outputs.filter((name) => name !== pooled);
+  give('encoder_hidden_states', graph.concat(states, 2), [batch, 1, 1]);
+  if (pooled !== undefined) give('text_embeds', pooled, [batch, 1]);
 }
 
 /** The loss of each row, and the gradient of their weighted mean with respect to the prediction. */
@@ -126,10 +155,14 @@ function withLoss(graph: SizedGraph, prediction: Value): { loss: Value; seed: Va
   return { loss, seed: graph.mul(difference, factors) };
 }
 
-/** A residual block, an attention without its transformer blocks, each of these, or what changes the size. */
-const ownPart = /^(?:(?:down|up)_blocks\.\d+|mid_block)\.\w+\.\d+(?:\.transformer_blocks\.\d+)?/;
+/**
+ * A residual block, an attention without its transformer blocks, each of these, or what changes the size; a layer of a
+ * text encoder.
+ */
+const ownPart =
+  /^(?:(?:(?:down|up)_blocks\.\d+|mid_block)\.\w+\.\d+(?:\.transformer_blocks\.\d+)?|text_encoder(?:_2)?\.text_model\.encoder\.layers\.\d+)/;
 
-/** The part of each node of a U-Net. What joins a skip connection is in the part that it goes into. */
+/** The part of each node of a model. What joins a skip connection is in the part that it goes into. */
 function partsOf(nodes: readonly Node[]): (node: Node) => string | undefined {
   const parts = new Map<Value, string>();
   let next: string | undefined;

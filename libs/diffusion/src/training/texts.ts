@@ -1,0 +1,96 @@
+import { RequestError } from '../errors';
+import type { ModelFolder, TextEncoderOfModel } from '../families/model-folder';
+import { graphsOf } from '../pipelines/model-graphs';
+import { sideBySide } from '../pipelines/prompt-encoder';
+import { type LoadOptions, ModelSession } from '../sessions/model-session';
+import { ClipTextEncoder, type EncodedRow } from '../text-encoder/clip-text-encoder';
+import { chunkPrompt, type PromptChunk } from '../tokenizer/prompt-chunks';
+import type { NamedTensor } from '../weights/named-tensor';
+import type { PartName } from '../weights/original-names';
+import { takesTokens, type TrainingSettings } from './settings';
+
+export interface EncodedText {
+  /** [tokens, width] */
+  states: Float32Array;
+  /** Of XL. */
+  pooled?: Float32Array;
+}
+
+export interface TokenizedText {
+  /** Token ids for each text encoder: whole numbers, which float32 holds exactly. A checkpoint has no other arrays. */
+  ids: readonly Float32Array[];
+  /** 0 where zeros stand for no text, else 1. */
+  scale: number;
+}
+
+/** A text as the U-Net takes it, or as the text encoders do where they are a part of what is trained. */
+export type TrainingText = EncodedText | TokenizedText;
+
+/** Texts of a training, in their order; the last one stands for no caption. */
+export async function readTexts(
+  folder: ModelFolder,
+  texts: readonly string[],
+  settings: TrainingSettings,
+  load: LoadOptions,
+): Promise<TrainingText[]> {
+  const chunks = folder.textEncoders.map((encoder) =>
+    chunksOf(texts, encoder, tokenTableOf(folder, encoder.part), settings),
+  );
+  const found: TrainingText[] = takesTokens(settings)
+    ? texts.map((_, i) => ({ ids: chunks.map((own) => Float32Array.from(own[i].inputIds)), scale: 1 }))
+    : await encode(folder, chunks, load);
+  return folder.hasZerosForNoText ? [...found.slice(0, -1), silent(found.at(-1)!)] : found;
+}
+
+/**
+ * The texts as the tokens of an encoder. A word that is learnt has the ids after the vocabulary's, and stands in front of
+ * a caption that lacks it, which would teach nothing.
+ * @throws RequestError if a text is longer than the text window
+ */
+function chunksOf(
+  texts: readonly string[],
+  { tokens }: TextEncoderOfModel,
+  { shape: [vocabulary] }: NamedTensor,
+  { kind, token = '', vectors = 1 }: TrainingSettings,
+): PromptChunk[] {
+  const isWord = kind === 'textual_inversion';
+  const tokenizer = isWord ? tokens.withWords([{ word: token, vectors }], vocabulary) : tokens;
+  return texts.map((text) => {
+    const hasWord = !isWord || tokenizer.tokenize(text).some((id) => id >= vocabulary);
+    const [chunk, ...more] = chunkPrompt(hasWord ? text : `${token}, ${text}`, tokenizer);
+    if (more.length === 0) return chunk;
+    throw new RequestError(`A caption has more than ${tokens.maxLength - 2} tokens: ${text.slice(0, 80)}`);
+  });
+}
+
+/** The embeddings of a text encoder's vocabulary: [tokens, width]. */
+export const tokenTableOf = ({ tensors }: Pick<ModelFolder, 'tensors'>, part: PartName): NamedTensor =>
+  tensors.get(part)!.get('text_model.embeddings.token_embedding.weight')!;
+
+/** Each text by all text encoders, one of which is loaded at a time. */
+async function encode(folder: ModelFolder, chunks: PromptChunk[][], load: LoadOptions): Promise<EncodedText[]> {
+  const graphs = await graphsOf(folder, load);
+  const encoded: EncodedRow[][] = [];
+  for (const [i, own] of chunks.entries()) {
+    load.signal?.throwIfAborted();
+    const session = await ModelSession.open(graphs.textEncoders[i], load);
+    try {
+      encoded.push(await new ClipTextEncoder(session).encode(own));
+    } finally {
+      await session.release();
+    }
+  }
+  return chunks[0].map(({ inputIds }, i) => {
+    const rows = encoded.map((ofEncoder) => ofEncoder[i]);
+    const pooled = rows.find((row) => row.pooled)?.pooled;
+    const parts = rows.map((row) => [row]);
+    return { states: sideBySide(parts, inputIds.length), ...(pooled && { pooled }) };
+  });
+}
+
+function silent(text: TrainingText): TrainingText {
+  if ('ids' in text) return { ...text, scale: 0 };
+  const { states, pooled } = text;
+  const zeros = ({ length }: Float32Array): Float32Array => new Float32Array(length);
+  return { states: zeros(states), ...(pooled && { pooled: zeros(pooled) }) };
+}
