@@ -137,8 +137,8 @@ class TrainingRun {
     try {
       const file = join(folder, 'weights.safetensors');
       await writeFile(file, weights);
-      const { kind, note = null } = await inspectWeights(file, this.command.model.folder);
-      await tell({ type: 'done', weights, kind, note, computeMs: this.computeMs });
+      const { kind, tokens: vectors = null, note = null } = await inspectWeights(file, this.command.model.folder);
+      await tell({ type: 'done', weights, kind, vectors, note, computeMs: this.computeMs });
     } finally {
       await rm(folder, { recursive: true, force: true });
     }

@@ -49,6 +49,14 @@ export interface TrainingState extends TrainingAdvance {
   checkpoint: Uint8Array;
 }
 
+/** What was found in the weights that came of it. */
+export interface TrainedWeights {
+  kind: 'lora' | 'textual_inversion';
+  /** Embeddings of a textual inversion. */
+  vectors: number | null;
+  note: string | null;
+}
+
 /** Messages of a training process. */
 export type TrainingMessage =
   | { type: 'ready' }
@@ -57,5 +65,5 @@ export type TrainingMessage =
   | ({ type: 'kept' } & TrainingState)
   | { type: 'sampled'; image: RgbImage }
   | { type: 'stopped' }
-  | { type: 'done'; weights: Uint8Array; kind: 'lora' | 'textual_inversion'; note: string | null; computeMs: number }
+  | ({ type: 'done'; weights: Uint8Array; computeMs: number } & TrainedWeights)
   | ({ type: 'failed' } & Failure);

@@ -83,7 +83,7 @@ export class TrainingService {
         device,
         intraOpNumThreads: this.engines.threads,
         pictures: task.imagesUrl.length,
-        settings: { steps: task.steps, seed: task.seed },
+        settings: { steps: task.steps, seed: task.seed, token: finetune.token, initializerToken: nounOf(finetune) },
         memoryBytes: this.engines.memoryBytes,
         drawingBytes: this.drawingBytes(model),
         checkpoint: state?.checkpoint,
@@ -132,7 +132,8 @@ export class TrainingService {
     const file = await withRetries(() => this.store.storeWeights(task, done.weights), signal);
     crashPoint('before-commit');
     const computeSeconds = progress.secondsAt(done.computeMs);
-    const weights = { ...file, kind: done.kind, vectors: null, note: done.note, scale: 1, base: weightsName(model) };
+    const { kind, vectors, note } = done;
+    const weights = { ...file, kind, vectors, note, scale: 1, base: weightsName(model) };
     const isSettled = await withRetries(
       () => this.trainings.settle(task, { weights, computeSeconds, note: plan.note }),
       signal,
@@ -159,3 +160,6 @@ export class TrainingService {
 
 /** The caption of a picture for which none was given. */
 const usualCaption = ({ token, name }: Finetune): string => `a photo of ${token} ${name}`;
+
+/** The word whose meaning a word that is learnt begins with: the last one of the name. */
+const nounOf = ({ name }: Finetune): string => name.trim().split(/\s+/).at(-1)!;
