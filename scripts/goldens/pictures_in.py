@@ -127,7 +127,13 @@ def main(families, out):
     r.case("control-unguided", "sd15", (72, 56), image=False, controls=one, cfg=1.0, scheduler="euler_a"); r.case("control-two", "sd15", (64, 96), image=False, controls=two)
     r.case("control-image", "sd15", controls=two, strength=0.75, scheduler="ddim"); r.case("control-mask", "sd15", (64, 96), controls=one, strength=0.75, masked="rectangle", scheduler="euler")
     r.case("control-xl", "sdxl", (32, 48), image=False, controls=[("sdxl/control", 0.8, 0.0, 1.0)], decoded=True); r.case("control-xl-ends", "sdxl", (32, 48), image=False, controls=[("sdxl/control", 0.8, 0.2, 0.5)], negative=None)
-    put(out / "second.safetensors", save({k: v.contiguous().clone() for k, v in renamed(second, ldm_unet(second, "control_model.")).items()}))
+    # ControlNets of a model of nine channels see four of them, as those of other models.
+    nine, _ = r.model("inpainting"); fourth = control(diffusers.UNet2DConditionModel.from_config({**nine.unet.config, "in_channels": 4}), 63, (4, 8, 8, 8)); r.made["inpainting/fourth"] = fourth
+    r.case("control-inpainting", "inpainting", controls=[("inpainting/fourth", 0.8, 0.0, 1.0)], strength=0.75, masked="rectangle"); r.case("control-inpainting-ends", "inpainting", (72, 56), controls=[("inpainting/fourth", 1.2, 0.25, 0.75)], strength=1.0, masked="rectangle", scheduler="euler")
+    wide, _ = r.model("sdxl"); third = control(wide.unet, 62, (4, 8, 8)); r.made["sdxl/third"] = third
+    r.case("control-xl-file", "sdxl", (32, 48), image=False, controls=[("sdxl/third", 0.9, 0.0, 1.0)]); r.case("control-xl-image", "sdxl", (32, 48), controls=[("sdxl/control", 0.7, 0.0, 0.5), ("sdxl/third", 1.2, 0.25, 1.0)], strength=0.75)
+    r.case("control-xl-mask", "sdxl", (32, 48), controls=[("sdxl/third", 1.0, 0.0, 1.0)], strength=0.6, masked="rectangle")
+    for name, net in (("second", second), ("third", third), ("fourth", fourth)): put(out / f"{name}.safetensors", save({k: v.contiguous().clone() for k, v in renamed(net, ldm_unet(net, "control_model.")).items()}))
     put(out / "expected.safetensors", save({k: (v.half() if v.dtype == torch.uint8 else v).contiguous() for k, v in r.arrays.items()})); (out / "cases.json").write_text(json.dumps(r.cases, indent=1) + "\n")
 
 

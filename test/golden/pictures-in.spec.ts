@@ -76,10 +76,10 @@ async function netOf(name: string): Promise<ControlNet> {
   const [family, which] = name.split('/');
   await pipelineOf(family);
   let path = join(folder, family, 'control');
-  if (which === 'second') {
+  if (which !== 'control') {
     path = join(folder, which);
     mkdirSync(path, { recursive: true });
-    await copyFile(join(folder, 'second.safetensors'), join(path, 'any.safetensors'));
+    await copyFile(join(folder, `${which}.safetensors`), join(path, 'any.safetensors'));
   }
   const model = await readModelFolder(join(folder, family, 'model'));
   const net = nets.get(name) ?? (await ControlNet.open(await readControlFolder(path), model, cpu));
