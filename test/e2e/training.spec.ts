@@ -92,13 +92,15 @@ describe('The training of a Fine-Tune on a real service', () => {
     const stream = await openEvents(`${service.baseUrl}/v1/finetunes/${id}/events`, caller.key.token);
     const [meanwhile] = await caller.post<PromptJson[]>(id, 'prompts', [{ prompt: 'a blue robot', steps: 2 }]);
 
-    const [losses, samples]: [number[], string[]] = [[], []];
+    const [losses, samples, begun]: [number[], string[], unknown[]] = [[], [], []];
     for (let event = await stream.next(); event; event = await stream.next()) {
       const { loss, preview } = event.data as { loss: number; preview?: string };
+      if (event.event === 'started') begun.push(event.data);
       if (event.event === 'progress') losses.push(loss);
       if (preview) samples.push(preview);
       if (event.event === 'terminated') expect(event.data).toMatchObject({ id, status: 'ready' });
     }
+    expect(begun).toEqual([{ step: 0, total: 50 }]);
     expect(losses.length).toBeGreaterThan(1);
     expect(losses.every(Number.isFinite)).toBe(true);
     expect(samples[0]).toMatch(/^data:image\/jpeg;base64,/);

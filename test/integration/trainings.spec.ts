@@ -240,6 +240,7 @@ describe('The training of a Fine-Tune', () => {
     const stream = await openEvents(`${api.baseUrl}/v1/finetunes/${id}/events`, key.token);
     expect(await stream.next()).toMatchObject({ event: 'queued', data: { position: 0 } });
     const task = await claim(id);
+    expect(await stream.next()).toMatchObject({ event: 'started', data: { step: 0, total: stepsOfModel } });
     await api.dataSource.query(`SELECT pg_notify('darkroom_progress', $1)`, [
       JSON.stringify({ id, attempt: task.attempt, step: 3, total: 500, loss: 0.25, preview: 'AAAA' }),
     ]);
@@ -250,6 +251,23 @@ describe('The training of a Fine-Tune', () => {
     await api.app.get(Tasks).settle(task, { status: 'failed', error: 'No.' });
     expect(await stream.next()).toMatchObject({ event: 'terminated', data: { id, status: 'failed' } });
     expect(await stream.next()).toBeUndefined();
+  });
+
+  it('says at once to who follows it late that it is trained and how far it is, and so when it is begun again', async () => {
+    const { id } = await train();
+    const first = await claim(id);
+    await api.app.get(Trainings).advanced(first, { step: 40, computeSeconds: 12 }, true);
+    const events = `${api.baseUrl}/v1/finetunes/${id}/events`;
+    const stream = await openEvents(events, key.token);
+    const started = { event: 'started', data: { step: 40, total: stepsOfModel } };
+    expect(await stream.next()).toEqual({ ...started, id: '1-0' });
+    await api.app.get(Tasks).release(first);
+    expect(await stream.next()).toMatchObject({ event: 'queued' });
+    await claim(id);
+    expect(await stream.next()).toEqual({ ...started, id: '2-0' });
+    const again = await openEvents(events, key.token, { 'last-event-id': '2-0' });
+    await post(`/${id}/cancel`);
+    for (const each of [stream, again]) expect(await each.next()).toMatchObject({ event: 'terminated' });
   });
 
   it('has no events where there is none', async () => {

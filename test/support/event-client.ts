@@ -20,7 +20,7 @@ export function openEventClient(url: string, token: string): EventClient {
     },
   });
   const events: string[] = [];
-  for (const name of ['queued', 'progress', 'terminated', 'deleted'])
+  for (const name of ['queued', 'started', 'progress', 'terminated', 'deleted'])
     source.addEventListener(name, () => void events.push(name));
   return { source, events, statuses };
 }

@@ -6,6 +6,8 @@ import { backOffMs, sleep } from './timing.ts';
 export type TaskEvent<T> =
   /** `position` are drawn before it. */
   | { event: 'queued'; data: { position: number } }
+  /** A training has begun, or had when it was asked for: its pictures are read, or some steps are done. */
+  | { event: 'started'; data: { step: number; total: number } }
   /** `step` of `total` is done; `preview` is a small picture as a data: URL, now and then. A training's has its `loss`. */
   | { event: 'progress'; data: { step: number; total: number; preview: string | null; loss?: number } }
   | { event: 'terminated'; data: T }

@@ -485,7 +485,7 @@ export interface paths {
         };
         /**
          * Follow the training of a Fine-Tune
-         * @description Server-sent events: `queued` with the position, `progress` with step, total and now and then a preview, `terminated` with the record, or `deleted`, after which the stream ends. A client that comes back with the id of `terminated` gets 204, at which an EventSource stops. A key may have 100 streams open at each api process.
+         * @description Server-sent events: `queued` with the position, `started` when a worker has begun, or if it had before the stream was opened, `progress` with step, total and now and then a preview, `terminated` with the record, or `deleted`, after which the stream ends. A client that comes back with the id of `terminated` gets 204, at which an EventSource stops. A key may have 100 streams open at each api process.
          */
         get: operations["streamFinetuneEvents"];
         put?: never;
@@ -4605,6 +4605,11 @@ export interface operations {
                         /** @constant */
                         event: "queued";
                         data: string;
+                    } | {
+                        /** @constant */
+                        event: "started";
+                        data: string;
+                        id: string;
                     } | {
                         /** @constant */
                         event: "progress";

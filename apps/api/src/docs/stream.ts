@@ -13,6 +13,15 @@ import { ApiProblem, errorsOfAll, rateHeaders, requestIdHeader } from './respons
 
 type Properties = Record<string, object>;
 
+/** A stream's events that others do not have. */
+interface More {
+  /** Told in the description after `queued`. */
+  sentence: string;
+  events: object[];
+  /** Further data of `progress`. */
+  progress: Properties;
+}
+
 /**
  * One kind of event: `data` is JSON with the given schema. OpenAPI 3.1 cannot describe a stream; the schema
  * is that of each event.
@@ -30,8 +39,24 @@ function object(properties: Properties): object {
   return { type: 'object', required: Object.keys(properties), properties, additionalProperties: false };
 }
 
-/** Documents a GET of server-sent events about a record. @param more what else an event of progress tells */
-export function ApiStreams(id: string, summary: string, record: new () => object, more: Properties = {}) {
+const steps = (min: number) => ({
+  step: { type: 'integer', minimum: min, description: 'Steps that are done.' },
+  total: { type: 'integer', minimum: 1, description: 'The `steps` of the record.' },
+});
+
+/** More in the streams of trainings. */
+export const ofTrainings: More = {
+  sentence: '`started` when a worker has begun, or if it had before the stream was opened, ',
+  events: [event('started', object(steps(0)), String.raw`^\d+-0$`)],
+  progress: {
+    loss: { type: 'number', description: 'Mean squared error of the step; it falls as the object is learnt.' },
+  },
+};
+
+const nothing: More = { sentence: '', events: [], progress: {} };
+
+/** Documents a GET of server-sent events about a record. */
+export function ApiStreams(id: string, summary: string, record: new () => object, more = nothing) {
   const events = eventsOf(record, more);
   return applyDecorators(
     ApiBearerAuth(),
@@ -39,7 +64,8 @@ export function ApiStreams(id: string, summary: string, record: new () => object
       operationId: id,
       summary,
       description:
-        'Server-sent events: `queued` with the position, `progress` with step, total and now and then a preview, ' +
+        `Server-sent events: \`queued\` with the position, ${more.sentence}` +
+        '`progress` with step, total and now and then a preview, ' +
         '`terminated` with the record, or `deleted`, after which the stream ends. A client that comes back with the id of ' +
         '`terminated` gets 204, at which an EventSource stops. A key may have 100 streams open at each api process.',
     }),
@@ -66,19 +92,18 @@ export function ApiStreams(id: string, summary: string, record: new () => object
   );
 }
 
-/** @param more what else an event of progress tells */
-function eventsOf(record: new () => object, more: Properties): object[] {
+function eventsOf(record: new () => object, { events, progress }: More): object[] {
   return [
     event(
       'queued',
       object({ position: { type: 'integer', minimum: 0, description: 'How many are drawn before it.' } }),
     ),
+    ...events,
     event(
       'progress',
       object({
-        step: { type: 'integer', minimum: 1, description: 'Steps that are done.' },
-        total: { type: 'integer', minimum: 1, description: 'The `steps` of the record.' },
-        ...more,
+        ...steps(1),
+        ...progress,
         preview: { type: ['string', 'null'], description: 'A small picture as a data: URL, now and then.' },
       }),
       String.raw`^\d+-\d+$`,

@@ -64,6 +64,22 @@ describe(EventStream.name, () => {
     expect(response.written).toEqual(['next', step(1).whole, 'next again']);
   });
 
+  it('says once that an attempt has begun, and not to a client that knows a step of it', () => {
+    for (const attempt of [1, 1]) stream.started(attempt, { step: 40, total: 50 });
+    stream.step(step(41));
+    stream.started(1, { step: 41, total: 50 });
+    stream.queued(0, 'next');
+    stream.started(2, { step: 0, total: 50 });
+    expect(response.written).toEqual([
+      'id: 1-0\nevent: started\ndata: {"step":40,"total":50}\n\n',
+      step(41).whole,
+      'next',
+      'id: 2-0\nevent: started\ndata: {"step":0,"total":50}\n\n',
+    ]);
+    const back = new EventStream(response as unknown as Writable, '2-17');
+    expect([back.knows(2), back.knows(3)]).toEqual([true, false]);
+  });
+
   it('keeps a quiet connection open, and does not add to what a reader has not taken', () => {
     stream.beat();
     response.writableNeedDrain = true;

@@ -28,6 +28,12 @@ export function stepFrames({ attempt, step, total, preview, loss, order = step }
   return { attempt, step: order, whole, brief };
 }
 
+/** How far a task is. */
+export interface Advance {
+  step: number;
+  total: number;
+}
+
 /** The last event of a task that has terminated. */
 export function endFrame(attempt: number, record: unknown): string {
   return frame('terminated', record, `${attempt}-end`);
@@ -73,6 +79,19 @@ export class EventStream {
     // A task that is queued again has its position sent, even if that is the same.
     this.position = undefined;
     this.write(this.answer.writableNeedDrain ? brief : whole);
+  }
+
+  /** Says that an attempt has begun, to a client that knows nothing of it. */
+  started(attempt: number, { step, total }: Advance): void {
+    if (this.knows(attempt)) return;
+    this.sent = [attempt, 0];
+    this.position = undefined;
+    this.write(frame('started', { step, total }, `${attempt}-0`));
+  }
+
+  /** Whether its client has heard of an attempt. */
+  knows(attempt: number): boolean {
+    return this.sent[0] >= attempt;
   }
 
   /** Sends a position in the queue that is new to the client. */

@@ -3,7 +3,7 @@ import { Controller, Get, Param, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { OwnerId } from '../http/caller.decorator';
-import { ApiStreams } from '../docs/stream';
+import { ApiStreams, ofTrainings } from '../docs/stream';
 import { FinetunesService } from '../finetunes/finetunes.service';
 import { FinetunePromptsService } from '../finetunes/finetune-prompts.service';
 import { GenerationsService } from '../generations/generations.service';
@@ -28,12 +28,17 @@ export class EventsController {
   }
 
   @Get('finetunes/:id/events')
-  @ApiStreams('streamFinetuneEvents', 'Follow the training of a Fine-Tune', FinetuneDto, {
-    loss: { type: 'number', description: 'Mean squared error of the step; it falls as the object is learnt.' },
-  })
+  @ApiStreams('streamFinetuneEvents', 'Follow the training of a Fine-Tune', FinetuneDto, ofTrainings)
   @SendsEvents()
   ofFinetune(@OwnerId() ownerId: string, @Param('id') id: string, @Res() _: Response): FollowedTask {
-    return { id, readRecord: () => this.finetunes.findTrained(ownerId, id) };
+    return {
+      id,
+      readRecord: () => this.finetunes.findTrained(ownerId, id),
+      readAdvance: async () => {
+        const { training } = await this.finetunes.findTrained(ownerId, id);
+        return { step: training.step, total: training.steps };
+      },
+    };
   }
 
   @Get('finetunes/:id/prompts/:prompt_id/events')

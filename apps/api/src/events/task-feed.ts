@@ -6,7 +6,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { In, Repository } from 'typeorm';
 import { ChangedTasks, Notifications } from '../http/notifications';
 import { Drain } from '../http/drain';
-import { endFrame, type EventStream, frame, stepFrames } from './event-stream';
+import { type Advance, endFrame, type EventStream, frame, stepFrames } from './event-stream';
 import { loopTime } from '../defence/loop-time';
 import { QueuePositions } from './queue-positions';
 
@@ -17,6 +17,8 @@ export interface FollowedTask {
   id: string;
   /** The record as GET returns it. */
   readRecord: () => Promise<unknown>;
+  /** How far it is, where its first step may take long. */
+  readAdvance?: () => Promise<Advance>;
 }
 
 interface Followed extends FollowedTask {
@@ -116,9 +118,15 @@ export class TaskFeed implements OnApplicationBootstrap, BeforeApplicationShutdo
   private async tell(followed: Followed, state: TaskState | undefined): Promise<void> {
     if (state?.status === 'queued') return this.positions.want(state);
     this.positions.forget(followed.id);
-    if (state && !isTerminated(state.status)) return;
-    const record = state && (await recordOf(followed));
+    if (state && !isTerminated(state.status)) return this.begun(followed, state);
+    const record = state && (await unlessDeleted(followed.readRecord));
     this.end(followed, state && record ? endFrame(state.attempt, record) : frame('deleted', { id: followed.id }));
+  }
+
+  private async begun({ streams, readAdvance }: Followed, { attempt }: TaskState): Promise<void> {
+    const isNews = [...streams].some((stream) => !stream.knows(attempt));
+    const advance = isNews && readAdvance && (await unlessDeleted(readAdvance));
+    if (advance) for (const stream of streams) stream.started(attempt, advance);
   }
 
   private end(followed: Followed, text: string): void {
@@ -141,9 +149,9 @@ export class TaskFeed implements OnApplicationBootstrap, BeforeApplicationShutdo
 }
 
 /** Undefined when the record has just been deleted. */
-async function recordOf({ readRecord }: FollowedTask): Promise<unknown> {
+async function unlessDeleted<T>(read: () => Promise<T>): Promise<T | undefined> {
   try {
-    return await readRecord();
+    return await read();
   } catch (error) {
     if (error instanceof NotFoundError) return undefined;
     throw error;

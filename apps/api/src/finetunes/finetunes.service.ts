@@ -114,9 +114,9 @@ export class FinetunesService {
    * The Fine-Tune with its training, for its event stream.
    * @throws NotFoundError also for another caller's; DomainError for one that was not trained here
    */
-  async findTrained(ownerId: string, id: string): Promise<FinetuneDto> {
-    const finetune = await this.findOne(ownerId, id);
-    if (finetune.training) return finetune;
+  async findTrained(ownerId: string, id: string) {
+    const { training, ...finetune } = await this.findOne(ownerId, id);
+    if (training) return { ...finetune, training };
     throw new DomainError('notFound', 'TrainingNotFound', 'The Fine-Tune was not trained here.');
   }
 

@@ -2,13 +2,11 @@ import { effect } from '@preact/signals';
 import { isReachable } from '../service/reach';
 import type { Finetune } from '../service/client';
 import { client, session, sessionSignal } from '../session/session';
-import { finetuneOf, finetunes, loadFinetunes } from './finetunes';
+import { finetunes, loadFinetunes } from './finetunes';
 import { type TrainingProgress, withStep } from './progress';
 
 /** A stream that breaks is opened again after this. */
 const reconnectMs = 2_000;
-/** No event says that the worker has begun to read the photos: the list is looked at this often until it has. */
-const lookAgainMs = 3_000;
 
 /** Of those that are being trained, by id. */
 export const trainings = sessionSignal<ReadonlyMap<string, TrainingProgress>>(() => new Map());
@@ -31,11 +29,7 @@ export function followTraining(): () => void {
     followed = next && { id: next.id, controller: new AbortController() };
     if (followed) void follow(followed.id, followed.controller.signal);
   });
-  const lookAgain = setInterval(() => {
-    if (finetuneOf(followed?.id)?.status === 'queued') void loadFinetunes().catch(() => undefined);
-  }, lookAgainMs);
   return () => {
-    clearInterval(lookAgain);
     stop();
     followed?.controller.abort();
   };
@@ -46,10 +40,11 @@ async function follow(id: string, signal: AbortSignal): Promise<void> {
     try {
       for await (const told of client().finetunes.events(id, { signal })) {
         if (told.event === 'queued') note(id, { ...empty, ...trainings.value.get(id), position: told.data.position });
-        if (told.event === 'progress') {
-          if (told.data.step === 1) void loadFinetunes().catch(() => undefined);
-          note(id, withStep(trainings.value.get(id), told.data, performance.now()));
+        if (told.event === 'started') {
+          note(id, { ...empty, ...trainings.value.get(id), ...told.data });
+          void loadFinetunes().catch(() => undefined);
         }
+        if (told.event === 'progress') note(id, withStep(trainings.value.get(id), told.data, performance.now()));
       }
       // It has ended: the list says how.
       return await loadFinetunes();
