@@ -61,7 +61,14 @@ function trainedLora({ seed, rank }: TrainingSettings, inputs: readonly TrainedI
       }
       for (const part of new Set(layers.map((layer) => layer.part))) {
         const paths = layers.flatMap((layer) => (layer.part === part ? [layer.path] : []));
-        Object.assign(config, { [`${part}.r`]: rank, [`${part}.lora_alpha`]: rank, [`${part}.target_modules`]: paths });
+        // Versions of transformers differ in the paths of text encoders, and agree in the last names.
+        const modules =
+          part === 'unet' ? paths : [...new Set(paths.map((path) => path.slice(path.lastIndexOf('.') + 1)))];
+        Object.assign(config, {
+          [`${part}.r`]: rank,
+          [`${part}.lora_alpha`]: rank,
+          [`${part}.target_modules`]: modules,
+        });
       }
       return { tensors, metadata: { lora_adapter_metadata: JSON.stringify(config) } };
     },
