@@ -1,8 +1,8 @@
-import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ofSuite } from '../support/of-suite';
-import { trainableModels } from '../support/quick-model';
+import { smallModels } from '../support/quick-model';
 import { startTestService } from '../support/service';
 import { Trainer } from '../support/trainings';
 import { until } from '../support/until';
@@ -11,18 +11,19 @@ import { until } from '../support/until';
 jest.setTimeout(600_000);
 
 describe('A model whose Fine-Tunes are textual inversions', () => {
-  let folder: string;
-  const service = ofSuite(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'darkroom-models-'));
-    await cp(join(trainableModels(), 'shapes'), join(folder, 'shapes'), { recursive: true });
+  const models = ofSuite(async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'darkroom-models-'));
+    cpSync(smallModels(), folder, { recursive: true });
     const file = join(folder, 'shapes', 'darkroom.json');
-    const { training, ...others } = JSON.parse(await readFile(file, 'utf8')) as { training: object };
-    const own = { ...training, kind: 'textual_inversion', vectors: 5, learning_rate: 0.02 };
-    await rm(file);
-    await writeFile(file, JSON.stringify({ ...others, training: own }));
-    return startTestService({ env: { PUBLIC_URL: 'https://darkroom.example', MODELS_DIR: folder } });
+    const { training, ...others } = JSON.parse(readFileSync(file, 'utf8')) as { training: object };
+    const own = { ...training, kind: 'textual_inversion', vectors: 5 };
+    rmSync(file);
+    writeFileSync(file, JSON.stringify({ ...others, training: own }));
+    return { folder, close: async () => rmSync(folder, { recursive: true }) };
   });
-  afterAll(() => rm(folder, { recursive: true }));
+  const service = ofSuite(() =>
+    startTestService({ env: { PUBLIC_URL: 'https://darkroom.example', MODELS_DIR: models.folder } }),
+  );
 
   it('learns the token of a request as embeddings, which its Prompts are drawn with', async () => {
     const caller = new Trainer(service, await service.createKey());
