@@ -199,6 +199,8 @@ describe('A trainer', () => {
     expect(await stepOf({ size: 768 })).toBeGreaterThan(plain);
     expect(await stepOf({ size: 512, batch: 8 })).toBeGreaterThan(plain);
     expect(await stepOf({ size: 512, form: 'recomputed' })).toBeLessThan(plain);
+    expect(await stepOf({ size: 512, ...texts })).toBeGreaterThan(plain);
+    expect(await stepOf({ size: 512, ...word })).toBeLessThan(plain);
     // All of its weights in float32.
     expect((await foreseenBytes(shapes)).weights).toBeGreaterThan(27e6);
   });

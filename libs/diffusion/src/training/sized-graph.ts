@@ -57,8 +57,7 @@ export class SizedGraph {
    * node. It drops an `Identity`, and with it a place in this order; a change of shape stays, and costs nothing.
    */
   output(name: Value, value: Value): void {
-    const inputs = [value, this.integers([countOf(this.shape(value)), 1])];
-    this.push({ name, opType: 'Reshape', domain: '', inputs, outputs: [name], attributes: {} });
+    this.op('Reshape', [value, this.integers([countOf(this.shape(value)), 1])], {}, '', name);
     this.graph.outputs.push({ name, type: 'float32', shape: this.shape(name) });
   }
 
@@ -76,8 +75,13 @@ export class SizedGraph {
     this.graph.nodes.push(node);
   }
 
-  op(opType: string, inputs: readonly Value[], attributes: Attributes = {}, domain = ''): Value {
-    const name = `gradient#${this.count++}/${opType}`;
+  op(
+    opType: string,
+    inputs: readonly Value[],
+    attributes: Attributes = {},
+    domain = '',
+    name = `gradient#${this.count++}/${opType}`,
+  ): Value {
     this.push({ name, opType, domain, inputs, outputs: [name], attributes });
     return name;
   }
@@ -165,10 +169,7 @@ export class SizedGraph {
     const { shape } = this.sized(x);
     const [length] = shape.slice(axisOf(-1, shape));
     const ones = `ones(${length})`;
-    if (!this.sizes.has(ones)) {
-      const inputs = [this.number(1), this.integers([length])];
-      this.push({ name: ones, opType: 'Expand', domain: '', inputs, outputs: [ones], attributes: {} });
-    }
+    if (!this.sizes.has(ones)) this.op('Expand', [this.number(1), this.integers([length])], {}, '', ones);
     const epsilon = attributes.epsilon;
     return withStatistics({
       ...{ name, opType: 'LayerNormalization', domain: '', inputs: [x, ones], outputs },

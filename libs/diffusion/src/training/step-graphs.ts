@@ -7,7 +7,7 @@ import { sizeOf, type TrainingRow } from './batch';
 import type { TrainingSettings } from './settings';
 import type { EncodedText, TokenizedText } from './texts';
 import {
-  graphSettings,
+  isFor,
   mayCopyWeights,
   names,
   type TrainedInput,
@@ -28,27 +28,21 @@ export interface StepResults {
 export class StepGraphs {
   private readonly sessions = new Map<string, ModelSession>();
 
-  private constructor(
+  /** What the graph takes beside the rows. */
+  readonly trained: readonly TrainedInput[];
+
+  /**
+   * @param scale pixels of the picture's edge for one of the latents'
+   * @param planned of this model and these settings; one of others is not used
+   */
+  constructor(
     private readonly folder: ModelFolder,
     private readonly settings: TrainingSettings,
     private readonly load: LoadOptions,
-    /** Pixels of the picture's edge for one of the latents'. */
     private readonly scale: number,
-    readonly trained: readonly TrainedInput[],
-    private planned: TrainingGraph | undefined,
-  ) {}
-
-  /** @param planned of this model and these settings; one of others is not used */
-  static of(
-    folder: ModelFolder,
-    settings: TrainingSettings,
-    load: LoadOptions,
-    scale: number,
-    planned?: TrainingGraph,
-  ): StepGraphs {
-    const known = planned && graphSettings.every((name) => planned.of[name] === settings[name]) ? planned : undefined;
-    const trained = known?.trained ?? trainedInputsOf(folder, settings);
-    return new StepGraphs(folder, settings, load, scale, trained, known);
+    private planned?: TrainingGraph,
+  ) {
+    this.trained = trainedInputsOf(folder, settings);
   }
 
   /** @param rows of one size, as many as a batch has */
@@ -75,15 +69,8 @@ export class StepGraphs {
     };
     for (const [i, { part }] of this.folder.textEncoders.entries())
       all[names.tokensOf(part)] = () => {
-        const ids = rows.map((row) => tokenized(row).ids[i]);
-        return new Tensor(
-          'int64',
-          BigInt64Array.from(
-            ids.flatMap((own) => [...own]),
-            BigInt,
-          ),
-          [rows.length, ids[0].length],
-        );
+        const ids = rows.flatMap((row) => Array.from(tokenized(row).ids[i], BigInt));
+        return new Tensor('int64', ids, [rows.length, ids.length / rows.length]);
       };
     const feeds: Tensors = {};
     for (const { name } of session.inputs) if (all[name]) feeds[name] = all[name]();
@@ -106,19 +93,14 @@ export class StepGraphs {
     const size = sizeOf(row);
     const known = this.sessions.get(size);
     if (known) return known;
-    const { batch } = this.settings;
+    const { folder, settings, planned } = this;
     const [, height, width] = row.shape;
-    const tokens = this.folder.textEncoders[0].tokens.maxLength;
-    const sizes = { batch, height, width, tokens };
-    const { planned } = this;
-    const isPlanned = planned && Object.entries(sizes).every(([name, size]) => planned.of[name as 'batch'] === size);
-    const { graph } = isPlanned ? planned : trainingGraph(this.folder, this.settings, sizes);
-    if (isPlanned) this.planned = undefined;
-    const placed = placeGraph(graph, this.folder.files.get('unet')!);
-    const session = await ModelSession.open(placed, {
-      ...this.load,
-      sparesMemory: !mayCopyWeights(graph),
-    });
+    const sizes = { batch: settings.batch, height, width, tokens: folder.textEncoders[0].tokens.maxLength };
+    const { graph } =
+      planned && isFor(planned, { ...settings, ...sizes }) ? planned : trainingGraph(folder, settings, sizes);
+    this.planned = undefined;
+    const placed = placeGraph(graph, folder.files.get('unet')!);
+    const session = await ModelSession.open(placed, { ...this.load, sparesMemory: !mayCopyWeights(graph) });
     this.sessions.set(size, session);
     return session;
   }

@@ -32,8 +32,8 @@ export interface TrainingStep {
 const timesToJudge = 8;
 
 /**
- * Trains a LoRA of a model, or the embeddings of a word, from pictures. It opens a model, does one step after another, and can be taken up again from
- * a checkpoint, byte for byte, in another process.
+ * Trains a LoRA of a model, or the embeddings of a word, from pictures. It opens a model, does one step after another,
+ * and can be taken up again from a checkpoint, byte for byte, in another process.
  */
 export class Trainer {
   private readonly schedule: NoiseSchedule;
@@ -62,7 +62,7 @@ export class Trainer {
     load: LoadOptions,
     planned?: TrainingGraph,
   ): Promise<Trainer> {
-    const graphs = StepGraphs.of(folder, settings, load, examples.scale, planned);
+    const graphs = new StepGraphs(folder, settings, load, examples.scale, planned);
     return new Trainer(folder, settings, examples, graphs, await trainedWeights(folder, settings, graphs.trained));
   }
 

@@ -28,8 +28,7 @@ export const names = {
 };
 
 /** Settings that a graph is built for. */
-export const graphSettings = ['rank', 'layers', 'form', 'textEncoders', 'kind', 'vectors'] as const;
-type GraphSettings = Pick<TrainingSettings, (typeof graphSettings)[number]>;
+type GraphSettings = Pick<TrainingSettings, 'rank' | 'layers' | 'form' | 'textEncoders' | 'kind' | 'vectors'>;
 
 /** What of a model the graph is made of. */
 type TrainedModel = Pick<ModelFolder, 'tensors' | 'unet' | 'textEncoders' | 'hasZerosForNoText'>;
@@ -41,6 +40,23 @@ export interface TrainingGraph {
   /** The sizes of a value of the graph. */
   shapeOf: (value: Value) => readonly number[];
 }
+
+const facts = [
+  'rank',
+  'layers',
+  'form',
+  'textEncoders',
+  'kind',
+  'vectors',
+  'batch',
+  'height',
+  'width',
+  'tokens',
+] as const;
+
+/** Whether a graph was built for these settings and sizes. */
+export const isFor = ({ of }: TrainingGraph, wanted: GraphSettings & StepSizes): boolean =>
+  facts.every((name) => of[name] === wanted[name]);
 
 /** Sizes of a step. */
 export interface StepSizes {
@@ -135,10 +151,8 @@ function withTexts(
   const outputs = texts.flatMap(({ part, graph }) => graph.outputs.map(({ name }) => `${part}.${name}`));
   const pooled = outputs.find((name) => name.endsWith('.text_embeds'));
   const scale = hasZeros && graph.input(names.textScale, [batch]);
-  const give = (name: Value, value: Value, axes: readonly number[]): void => {
-    const scaled = scale ? graph.mul(value, graph.reshape(scale, axes)) : value;
-    graph.push({ name, opType: 'Identity', domain: '', inputs: [scaled], outputs: [name], attributes: {} });
-  };
+  const give = (name: Value, value: Value, axes: readonly number[]): Value =>
+    graph.op('Identity', [scale ? graph.mul(value, graph.reshape(scale, axes)) : value], {}, '', name);
   const states = outputs.filter((name) => name !== pooled);
   give('encoder_hidden_states', graph.concat(states, 2), [batch, 1, 1]);
   if (pooled !== undefined) give('text_embeds', pooled, [batch, 1]);
