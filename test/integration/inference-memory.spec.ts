@@ -69,6 +69,42 @@ describe('an engine whose memory does not suffice', () => {
     await loop.close();
   });
 
+  it.each([
+    ['at once, if it fits beside what is drawn', 2 ** 10, ['started', 'ceded', 'done']],
+    ['once what is drawn has ended, and no longer', 2 ** 30, ['started', 'done', 'ceded']],
+  ])('lets another process have its room %s', async (_, bytes, order) => {
+    const said: string[] = [];
+    let next = 1;
+    const options = { device: 'cpu', intraOpNumThreads: 1, cacheDir: join(folder, 'cache') } as const;
+    const loop = new EngineLoop(options, 2 ** 30, ({ type }) => {
+      said.push(type);
+      if (type === 'started' && next === 2) loop.cede(bytes);
+      // The model is always in use.
+      if (type === 'progress' && next < 5) draw();
+    });
+    const draw = () =>
+      loop.add({
+        ...{ id: next++, owner: 'one', model: plain, adapters: [], request },
+        cancel: new SharedArrayBuffer(4),
+      });
+    draw();
+    await until(async () => said.filter((type) => type === 'done').length === 4, 'all is drawn');
+    expect([...new Set(said)].filter((type) => order.includes(type))).toEqual(order);
+    expect(said.filter((type) => type === 'ceded')).toHaveLength(1);
+    expect(said.indexOf('ceded')).toBeLessThan(said.lastIndexOf('done'));
+    await loop.close();
+  });
+
+  it('says that another process may have its room, also when its thread ends or has not begun', async () => {
+    const idle = engineOf(threadFile);
+    await idle.cede(2 ** 20);
+    await draw({}, {}, idle);
+    await idle.cede(2 ** 50);
+    expect(idle.loadedKeys.size).toBe(0);
+    const closing = idle.close();
+    await Promise.all([idle.cede(2 ** 20), closing]);
+  });
+
   it('learns how many rows a call may have once', async () => {
     const run = Reflect.get<ModelSession, 'run'>(ModelSession.prototype, 'run');
     let failures = 0;

@@ -3,6 +3,7 @@ import { AbortError, asOutOfMemory, OutOfMemoryError, providerOf } from '@app/di
 import { removeFrom } from '@app/process';
 import { Admission, type Remedy, type ThreadOptions } from './admission';
 import { type Batch, batchOf, inTurn } from './batch';
+import { CededMemory } from './ceded-memory';
 import { CallTimes } from './call-times';
 import { type DrawingInProgress, isCanceled, type Picture, rowsOf, type Task } from './drawing';
 import { failureOf } from './engine-errors';
@@ -17,11 +18,10 @@ const watchMs = 100;
 
 /**
  * Draws the tasks of a device side by side. Each round of its loop lets commands in, begins the tasks that have room
- * (`Admission`), and does one piece of work for the drawing that goes first (`inTurn`): a call of the U-Net with every
- * picture that may share it (`batchOf`), decoding a picture, or enlarging a tile. Between two rounds no call of the
- * device is under way, so a cancel waits for one piece. When memory runs out in a call, it is made again with half of
- * its rows, down to one picture. If it runs out even so, or in another piece, the first remedy that is left is tried:
- * to release idle models; to begin the drawing anew with nothing beside it; to let it fail.
+ * (`Admission`), and does one piece of work for the drawing that goes first (`inTurn`): a call of the U-Net with all that
+ * may share it (`batchOf`), decoding a picture, or enlarging a tile. A cancel waits for one piece. A call for which memory
+ * runs out is made again with half of its rows, down to one picture. If that does not help, the first remedy is tried
+ * that is left: to release idle models; to begin the drawing anew with nothing beside it; to let it fail.
  */
 export class EngineLoop {
   private readonly drawings: DrawingInProgress[] = [];
@@ -30,6 +30,7 @@ export class EngineLoop {
   private readonly models: Models;
   private readonly admission: Admission;
   private readonly enlarging: Enlarging;
+  private readonly ceded: CededMemory;
   private running: Promise<void> | undefined;
   private isClosed = false;
   private lastPieceMs = 0;
@@ -44,6 +45,7 @@ export class EngineLoop {
     const budget = (): number => memoryBytes - (options.device === 'cpu' ? this.admission.adapterBytes : 0);
     const models = (this.models = new Models(budget, () => this.modelsInUse(), report));
     this.enlarging = new Enlarging(options, models, times, report);
+    this.ceded = new CededMemory(models, this.drawings, report);
     this.admission = new Admission(options, {
       ...{ models, times, turns: this.turns, drawings: this.drawings },
       endCanceled: () => this.endCanceled(),
@@ -61,9 +63,9 @@ export class EngineLoop {
     this.running ??= this.run();
   }
 
-  /** Leaves so many bytes to another process from now on. Models make room once nothing is drawn with them. */
+  /** Leaves so many bytes to another process from now on, and reports when it may take them. */
   cede(bytes: number): void {
-    this.models.cededBytes = bytes;
+    this.ceded.cede(bytes);
     this.running ??= this.run();
   }
 
@@ -79,7 +81,7 @@ export class EngineLoop {
       await setImmediate();
       this.endCanceled();
       await this.admission.admit(this.drawings.length > 0 ? this.lastPieceMs : watchMs);
-      await this.models.makeCededRoom();
+      await this.ceded.makeRoom();
       if (this.admission.size + this.drawings.length === 0) break;
       if (this.drawings.length > 0) await this.doNextPiece(inTurn(this.drawings, this.turns));
     }
@@ -165,9 +167,8 @@ export class EngineLoop {
   }
 
   /**
-   * A call that ran out of memory is made again with half of its rows. One that failed otherwise is made again by each
-   * of its drawings alone, to find the one at fault. A drawing whose pictures the failure left in the middle of a step
-   * begins anew.
+   * A call that ran out of memory is made again with half of its rows, another one by each of its drawings alone, to find
+   * the one at fault. A drawing whose pictures the failure left in the middle of a step begins anew.
    */
   private async stepFailed(batch: Batch, error: unknown, halve: () => boolean): Promise<void> {
     const spoilt = batch.filter(({ drawing }) => drawing.pictures.some(({ trajectory }) => trajectory.isSpoilt));
@@ -196,9 +197,8 @@ export class EngineLoop {
   private begun(drawing: DrawingInProgress): void {
     const { task, model, pictures } = drawing;
     this.drawings.push(drawing);
-    const { chunks: promptChunks } = pictures[0].trajectory.prompt;
     const scheduler = task.request.scheduler ?? model.pipeline.facts.scheduler;
-    this.report({ type: 'started', id: task.id, promptChunks, scheduler });
+    this.report({ type: 'started', id: task.id, promptChunks: pictures[0].trajectory.prompt.chunks, scheduler });
   }
 
   private reportFinished(drawing: DrawingInProgress): void {

@@ -153,6 +153,8 @@ export type EngineMessage =
   | ({ type: 'loaded' } & ModelLoaded)
   /** A model made room for another, or for drawing. */
   | { type: 'released'; key: string }
+  /** So many bytes are left to a process that trains: they are free, or all has ended that was drawn when it asked. */
+  | { type: 'ceded'; bytes: number }
   | ({ type: 'started'; id: number } & DrawingStarted)
   | ({ type: 'stepped' } & EngineStep)
   | ({ type: 'progress'; id: number } & DrawingProgress)

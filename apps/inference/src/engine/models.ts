@@ -48,9 +48,10 @@ export class Models {
     private readonly report: (message: EngineMessage) => void,
   ) {}
 
-  /** Releases models that are not in use, as far as the other process needs their room. */
-  async makeCededRoom(): Promise<void> {
+  /** Releases models that are not in use, as far as the other process needs their room. @returns whether it has it */
+  async makeCededRoom(): Promise<boolean> {
     if (this.cededBytes > 0) await this.makeRoom(0);
+    return this.bytes <= this.budgetBytes;
   }
 
   private get budgetBytes(): number {

@@ -68,6 +68,7 @@ export class Engine {
   private readonly reader = new EngineStateReader();
   private nextId = 1;
   private cededBytes = 0;
+  private onCeded: () => void = () => undefined;
   /** No thread is started any more: it is closed, or its device is not there. */
   private isOver = false;
   /** Why it will never draw again. */
@@ -98,10 +99,18 @@ export class Engine {
     return this.reader.state(this.pending.size);
   }
 
-  /** Leaves so many bytes of its memory to a process that trains, however often its thread starts again. */
-  cede(bytes: number): void {
+  /**
+   * Leaves so many bytes of its memory to a process that trains, however often its thread starts again. Resolves when
+   * they are free, or all has ended that is drawn now.
+   */
+  async cede(bytes: number): Promise<void> {
     this.cededBytes = bytes;
-    void this.thread?.then((worker) => worker.postMessage({ type: 'cede', bytes } satisfies EngineCommand));
+    const worker = await this.thread?.catch(() => undefined);
+    if (!worker || !this.thread) return;
+    await new Promise<void>((resolve) => {
+      this.onCeded = resolve;
+      worker.postMessage({ type: 'cede', bytes } satisfies EngineCommand);
+    });
   }
 
   /** Starts the thread, and returns its device. @throws DeviceUnavailableError if that cannot be used */
@@ -196,6 +205,7 @@ export class Engine {
       worker.once('exit', (code) => {
         this.thread = undefined;
         this.reader.clear();
+        this.onCeded();
         const error = new EngineLostError(`The engine's thread ended with code ${code}.`, { cause });
         reject(error);
         for (const pending of this.pending.values()) pending.reject(error);
@@ -210,6 +220,7 @@ export class Engine {
     if (message.type === 'note') return onNote?.(message.text);
     if (message.type === 'loaded') return onLoaded?.(message);
     if (message.type === 'released') return onReleased?.(message.key);
+    if (message.type === 'ceded') return message.bytes === this.cededBytes ? this.onCeded() : undefined;
     if (message.type === 'stepped') {
       this.broken = 0;
       return onStep?.(message);

@@ -52,11 +52,13 @@ export class Engines {
     return this.all[0].state.memoryBytes;
   }
 
-  /** Takes bytes of the first device's memory for a training. @returns what gives them back */
-  reserve(bytes: number): () => void {
+  /**
+   * Takes bytes of the first device's memory for a training.
+   * @returns what resolves when it may take them, which drawings under way may delay, and what gives them back
+   */
+  reserve(bytes: number): { room: Promise<void>; leave: () => void } {
     const [engine] = this.all;
-    engine.cede(bytes);
-    return () => engine.cede(0);
+    return { room: engine.cede(bytes), leave: () => void engine.cede(0) };
   }
 
   /**

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { type Config, CONFIG } from '@app/config';
 import { Finetune, type TrainingTask } from '@app/domain';
 import { type InstalledModel, weightsName } from '@app/model-store';
@@ -32,6 +33,8 @@ interface Begun {
   plan: TrainingPlan;
   /** The state that it goes on from, if an earlier attempt has left one. */
   state: StoredState | undefined;
+  /** Resolves when drawings have made room for it. */
+  room: Promise<void>;
   signal: AbortSignal;
   progress: TrainingProgress;
 }
@@ -88,8 +91,9 @@ export class TrainingService {
         drawingBytes: this.drawingBytes(model),
         checkpoint: state?.checkpoint,
       });
-      leaveMemory = this.engines.reserve(plan.bytes);
-      await this.train({ task, finetune, model, child, plan, state, signal: hold.signal, progress }, hold);
+      const { room, leave } = this.engines.reserve(plan.bytes);
+      leaveMemory = leave;
+      await this.train({ task, finetune, model, child, plan, state, room, signal: hold.signal, progress }, hold);
     } catch (error) {
       await progress?.finish();
       await this.failures.handle(task, error, hold);
@@ -110,7 +114,7 @@ export class TrainingService {
   }
 
   private async train(begun: Begun, hold: TaskHold): Promise<void> {
-    const { task, finetune, model, child, plan, state, signal, progress } = begun;
+    const { task, finetune, model, child, plan, state, room, signal, progress } = begun;
     const { token, name } = finetune;
     const samplePrompt = usualCaption(finetune);
     const metadata = { token, name, base_model: weightsName(model), base_sha256: model.hash, seed: String(task.seed) };
@@ -124,6 +128,8 @@ export class TrainingService {
     const command = state
       ? { type: 'resume' as const, round: state.round }
       : { type: 'train' as const, pictures: await this.read(begun) };
+    await Promise.race([room, once(signal, 'abort')]);
+    signal.throwIfAborted();
     const done = await child.train({ ...command, samplePrompt, metadata }, (message: TrainingMessage) =>
       progress.hear(message),
     );

@@ -1,0 +1,99 @@
+import { resolve } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { CONFIG } from '@app/config';
+import { Task } from '@app/domain';
+import { ModelStore } from '@app/model-store';
+import { JsonLogger } from '@app/observability';
+import type { PictureReader } from '@app/pictures';
+import { IMAGE_STORAGE } from '@app/storage';
+import { Tasks, Trainings } from '@app/tasks';
+import { DataSource } from 'typeorm';
+import { FailureService } from '../../apps/inference/src/drawing/failure.service';
+import type { ModelResolver } from '../../apps/inference/src/drawing/model-resolver';
+import { ProgressPublisher } from '../../apps/inference/src/drawing/progress-publisher';
+import type { StopListener } from '../../apps/inference/src/drawing/stop-listener';
+import type { Engines } from '../../apps/inference/src/engines/engines';
+import { TrainingChild } from '../../apps/inference/src/training/training-child';
+import { TrainingService } from '../../apps/inference/src/training/training.service';
+import { TrainingStore } from '../../apps/inference/src/training/training-store';
+import { startTestApi } from '../support/api';
+import { ofSuite } from '../support/of-suite';
+import { smallModels } from '../support/quick-model';
+
+TrainingChild.processFile = resolve('dist', 'apps', 'inference', 'src', 'training', 'training-process.js');
+
+const pictures = Array.from({ length: 4 }, (_, i) => `https://pictures.example/${i}.png`);
+
+describe('A training beside drawings', () => {
+  const api = ofSuite(() => startTestApi({ MODELS_DIR: smallModels() }));
+  const said: string[] = [];
+  let stop = (): void => undefined;
+  beforeEach(() => {
+    said.length = 0;
+    jest.spyOn(TrainingChild.prototype, 'train').mockImplementation(async () => {
+      said.push('trained');
+      throw new Error('It is tried again later.');
+    });
+  });
+  afterEach(() => jest.restoreAllMocks());
+
+  /** Runs a new training, up to where its process would train. @param room resolves when drawings have made room */
+  async function run(room: () => Promise<void>): Promise<Task> {
+    const { app } = api;
+    const key = await api.createKey();
+    await api.request('POST', '/v1/finetunes', { key, body: { name: 'robot', model: 'shapes', images_url: pictures } });
+    const [data, tasks, trainings, logger] = [
+      app.get(DataSource),
+      app.get(Tasks),
+      app.get(Trainings),
+      app.get(JsonLogger),
+    ];
+    const stops = { on: (_: string, handler: () => void) => ((stop = handler), () => undefined) };
+    const engines = {
+      ...{ devices: ['cpu'], threads: 1, memoryBytes: 2 ** 31, states: [{ loaded: [] }] },
+      reserve: (bytes: number) => {
+        said.push(bytes > 2 ** 20 ? 'reserved' : 'nothing reserved');
+        return { room: room().then(() => void said.push('room')), leave: () => void said.push('left') };
+      },
+    };
+    const reader = {
+      read: async () => {
+        said.push('read');
+        return { image: { width: 256, height: 256, data: new Uint8Array(3 * 256 * 256) } };
+      },
+    };
+    const service = new TrainingService(
+      tasks,
+      trainings,
+      { modelOf: () => app.get(ModelStore).find('shapes') } as unknown as ModelResolver,
+      reader as unknown as PictureReader,
+      new TrainingStore(app.get(IMAGE_STORAGE), data, trainings, logger),
+      new ProgressPublisher(data, logger),
+      stops as unknown as StopListener,
+      new FailureService(tasks, logger),
+      engines as unknown as Engines,
+      data,
+      logger,
+      app.get(CONFIG),
+    );
+    const task = (await trainings.claim({ undrawable: true }))!;
+    await service.run(task, new AbortController().signal);
+    return data.manager.findOneByOrFail(Task, { id: task.id });
+  }
+
+  it('begins when they have made room for it, and reads its pictures meanwhile', async () => {
+    await run(() => delay(300));
+    const read = pictures.map(() => 'read');
+    expect(said).toEqual(['reserved', ...read, 'room', 'trained', 'left']);
+  });
+
+  it('waits no longer when it is canceled', async () => {
+    const begun = await run(() => {
+      setTimeout(() => stop(), 300);
+      return new Promise(() => undefined);
+    });
+    expect(said).not.toContain('trained');
+    expect(said.at(-1)).toBe('left');
+    expect(begun.failures).toBe(0);
+  });
+});
