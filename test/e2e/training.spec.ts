@@ -206,6 +206,18 @@ describe('The training of a Fine-Tune on a real service', () => {
     await until(async () => (await filesOf(id)).length === 0, 'nothing is kept');
   });
 
+  it.each([
+    ['one of ten', 7, () => Array.from({ length: 10 }, (_, i) => (i === 7 ? 'nothing' : i % 4))],
+    ['all', 0, () => Array<string>(4).fill('nothing')],
+  ])('fails where %s cannot be fetched, for which it asks once', async (_, index, names) => {
+    const asked = () => elsewhere.asked.filter((path) => path === '/nothing.png').length;
+    const before = asked();
+    const { id } = await caller.train({ images_url: names().map((name) => `${elsewhere.url}/${name}.png`) });
+    const { error_message: why } = await caller.has(id, 'failed');
+    expect(why).toBe(`The picture in \`images_url[${index}]\` could not be fetched: its server answered 404.`);
+    expect(asked()).toBe(before + 1);
+  });
+
   describe('that lasts', () => {
     const lasting = ofSuite(async () => {
       const owner = await newTrainer();

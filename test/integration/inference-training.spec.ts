@@ -1,4 +1,6 @@
-import { resolve } from 'node:path';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { CONFIG } from '@app/config';
 import { Task } from '@app/domain';
@@ -22,7 +24,11 @@ import { smallModels } from '../support/quick-model';
 
 TrainingChild.processFile = resolve('dist', 'apps', 'inference', 'src', 'training', 'training-process.js');
 
+const black = { width: 256, height: 256, data: new Uint8Array(3 * 256 * 256) };
 const pictures = Array.from({ length: 4 }, (_, i) => `https://pictures.example/${i}.png`);
+
+/** So many that a sample is due long before the end. */
+const steps = 400;
 
 describe('A training beside drawings', () => {
   const api = ofSuite(() => startTestApi({ MODELS_DIR: smallModels() }));
@@ -59,7 +65,7 @@ describe('A training beside drawings', () => {
     const reader = {
       read: async () => {
         said.push('read');
-        return { image: { width: 256, height: 256, data: new Uint8Array(3 * 256 * 256) } };
+        return { image: black };
       },
     };
     const service = new TrainingService(
@@ -95,5 +101,38 @@ describe('A training beside drawings', () => {
     expect(said).not.toContain('trained');
     expect(said.at(-1)).toBe('left');
     expect(begun.failures).toBe(0);
+  });
+});
+
+describe('The process of a training', () => {
+  it('goes on to its weights when a sample cannot be drawn, and tries no more of them', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'darkroom-process-'));
+    cpSync(join(smallModels(), 'shapes'), folder, { recursive: true });
+    const over = new AbortController();
+    const child = new TrainingChild(over.signal);
+    try {
+      await child.plan({
+        model: { key: 'shapes', name: 'shapes', folder, hash: '' },
+        ...{ device: 'cpu', intraOpNumThreads: 1, pictures: 4, memoryBytes: 2 ** 31 },
+        settings: { steps, seed: 7 },
+      });
+      // The model was read to plan, so only what reads it again misses this: a sample, and the check of the weights.
+      const config = join(folder, 'vae', 'config.json');
+      const whole = readFileSync(config);
+      writeFileSync(config, 'no JSON');
+      const told: string[] = [];
+      const command = { type: 'train' as const, samplePrompt: 'a robot', metadata: {} };
+      const shown = pictures.map(() => ({ image: black, caption: 'a robot' }));
+      const done = await child.train({ ...command, pictures: shown }, (message) => {
+        told.push(message.type);
+        if (message.type === 'stepped' && message.step === steps / 4 + 1) writeFileSync(config, whole);
+      });
+      expect(done.weights.length).toBeGreaterThan(0);
+      expect(told.filter((type) => type === 'stepped')).toHaveLength(steps);
+      expect(told).not.toContain('sampled');
+    } finally {
+      over.abort();
+      rmSync(folder, { recursive: true });
+    }
   });
 });
