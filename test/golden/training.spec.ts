@@ -33,7 +33,7 @@ type Trained = Partial<Parameters<typeof trainingGraph>[1]>;
 
 const [texts, word]: Trained[] = [{ textEncoders: true }, { kind: 'textual_inversion', vectors: 2 }];
 
-/** What each recording trains. */
+/** Recordings, and what each of them trains. */
 const cases: [string, string, Trained][] = [
   ['sd15, all layers', 'sd15', { layers: 'all' }],
   ['sd21, attention layers', 'sd21', {}],

@@ -49,7 +49,7 @@ export interface TrainingState extends TrainingAdvance {
   checkpoint: Uint8Array;
 }
 
-/** What was found in the weights that came of it. */
+/** Facts of the weights that came of it, as they were read again. */
 export interface TrainedWeights {
   kind: 'lora' | 'textual_inversion';
   /** Embeddings of a textual inversion. */

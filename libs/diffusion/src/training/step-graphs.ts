@@ -28,7 +28,7 @@ export interface StepResults {
 export class StepGraphs {
   private readonly sessions = new Map<string, ModelSession>();
 
-  /** What the graph takes beside the rows. */
+  /** Inputs of the graph beside those of the rows. */
   readonly trained: readonly TrainedInput[];
 
   /**

@@ -9,7 +9,7 @@ import type { TrainingSettings } from './settings';
 import { tokenTableOf } from './texts';
 import type { TrainedInput } from './training-graph';
 
-/** How trained inputs begin, and what becomes of them. Values have the order of the inputs. */
+/** The beginnings of trained inputs, and what becomes of them. Values have the order of the inputs. */
 export interface TrainedWeights {
   begin(): Float32Array[];
   /** Changes of the model, as a request of `StableDiffusionPipeline` takes them. */

@@ -18,8 +18,9 @@ export interface TrainedInput {
 export const names = {
   target: 'target',
   lossWeight: 'loss_weight',
-  /** Where the text encoders are in the graph: the token ids of each, and 0 for each row without a text, else 1. */
+  /** Token ids of each text encoder, if they are in the graph. */
   tokensOf: (part: string): Value => `${part}.input_ids`,
+  /** 0 for each row whose text is zeros, else 1: [batch]. */
   textScale: 'text_scale',
   /** Mean squared error of each row, [batch]. */
   loss: 'loss',
@@ -30,7 +31,7 @@ export const names = {
 /** Settings that a graph is built for. */
 type GraphSettings = Pick<TrainingSettings, 'rank' | 'layers' | 'form' | 'textEncoders' | 'kind' | 'vectors'>;
 
-/** What of a model the graph is made of. */
+/** Facts of a model that its graph is made of. */
 type TrainedModel = Pick<ModelFolder, 'tensors' | 'unet' | 'textEncoders' | 'hasZerosForNoText'>;
 
 export interface TrainingGraph {
@@ -73,7 +74,7 @@ const trainedLayers: Readonly<Record<TrainingSettings['layers'], RegExp>> = {
   all: /\.(?:to_[qkv]|to_out\.0|proj_in|proj_out|ff\.net\.0\.proj|ff\.net\.2|conv1|conv2)$/,
 };
 
-/** Those that diffusers trains. */
+/** Layers of text encoders, as diffusers' scripts train them. */
 const trainedTextLayers = /\.self_attn\.(?:[qkv]_proj|out_proj)$/;
 
 /**
@@ -141,7 +142,7 @@ function sizedModel(
   return { graph, predicted: unet.outputs[0].name, trained };
 }
 
-/** What the U-Net takes of the texts: the states of all encoders side by side, and the pooled text. */
+/** Adds the U-Net's inputs that come of texts: the states of all encoders side by side, and the pooled text. */
 function withTexts(
   graph: SizedGraph,
   texts: readonly { part: string; graph: Graph }[],
