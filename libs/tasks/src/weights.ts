@@ -33,7 +33,6 @@ export async function assignWeights(manager: EntityManager, finetune: Finetune, 
     weightsBase: file.base,
     weightsNote: file.note,
     status: 'ready',
-    errorMessage: null,
   } as const;
   await manager.update(Finetune, { id: finetune.id }, change);
   await addStored(manager, finetune.ownerId, { weightBytes: file.bytes - (finetune.weightsBytes ?? 0) });

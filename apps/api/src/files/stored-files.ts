@@ -4,6 +4,9 @@ import { JsonLogger } from '@app/observability';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 
+/** A newer file without a row may belong to an upload that is about to write it. */
+export const strayFileAfterMs = 3_600_000;
+
 /**
  * Removes the files of deleted rows, after the deletion is committed. It never fails the request: the sweepers remove
  * what a failure leaves behind.

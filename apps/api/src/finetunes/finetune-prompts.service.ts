@@ -22,7 +22,7 @@ import { FinetunesService } from './finetunes.service';
 import { ImageUrls } from '../files/image-urls';
 import { filterTasks, type List, listOf } from '../http/list';
 import { StoredFiles } from '../files/stored-files';
-import { type AskedPrompt, PromptOrders, requestOf } from './prompt-orders.service';
+import { type AskedPrompts, PromptOrders, requestOf } from './prompt-orders.service';
 
 /** The Prompts of a caller's Fine-Tunes. */
 @Injectable()
@@ -44,8 +44,8 @@ export class FinetunePromptsService {
    */
   async create(caller: CallerKey, finetuneId: string, dtos: readonly CreatePromptDto[]): Promise<CreatedPromptDto[]> {
     const finetune = await this.finetunes.load(caller.id, finetuneId);
-    const asked = await this.orders.ofPrompts(caller, finetune, dtos);
-    await this.insert(caller, finetune, asked);
+    const { served, asked } = await this.orders.ofPrompts(caller, finetune, dtos);
+    await this.insert(caller, finetune, { served, asked });
     return asked.map(({ prompt: { id, finetunePrompt, createdAt, ...drawing } }) =>
       CreatedPromptDto.from({ id, ...finetunePrompt, drawing: { ...drawing, task: { error: null, createdAt } } }),
     );
@@ -61,8 +61,8 @@ export class FinetunePromptsService {
     dtos: readonly ApplyStyleDto[],
   ): Promise<PartialPromptDto[]> {
     const finetune = await this.finetunes.load(caller.id, finetuneId);
-    const asked = await this.orders.ofStyles(caller, finetune, dtos);
-    await this.insert(caller, finetune, asked);
+    const { served, asked } = await this.orders.ofStyles(caller, finetune, dtos);
+    await this.insert(caller, finetune, { served, asked });
     // The DTO contains exactly what was sent: an omitted field does not exist. A webhook is not part of the record.
     return asked.map(({ dto: { id: _styleId, webhook: _webhook, ...sent }, prompt: { id, createdAt } }) => ({
       id,
@@ -105,7 +105,7 @@ export class FinetunePromptsService {
     return TerminatedPromptDto.ended(prompt, urls.get(id) ?? []);
   }
 
-  /** What draws the Prompt. @throws NotFoundError for the Fine-Tune, else for the Prompt. */
+  /** The drawing of the Prompt. @throws NotFoundError for the Fine-Tune, else for the Prompt. */
   async findDrawing(ownerId: string, finetuneId: string, id: string): Promise<Drawing> {
     return (await this.load(ownerId, finetuneId, id)).drawing;
   }
@@ -141,8 +141,7 @@ export class FinetunePromptsService {
    * @throws UnprocessableError for weights that no longer fit; NotFoundError for a Fine-Tune deleted meanwhile; what
    * `AcceptanceService` throws
    */
-  private async insert(caller: CallerKey, finetune: Finetune, asked: readonly AskedPrompt[]): Promise<void> {
-    const served = await this.orders.servedFor(finetune);
+  private async insert(caller: CallerKey, finetune: Finetune, { served, asked }: AskedPrompts): Promise<void> {
     const base = weightsName(served);
     if (finetune.isStale(base)) throw new UnprocessableError('FineTuneStale', staleNote(finetune, base));
     if (asked.length === 0) return;

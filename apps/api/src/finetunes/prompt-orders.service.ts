@@ -21,7 +21,13 @@ export interface AskedPrompt {
   textPointer?: string;
 }
 
-/** What is inserted for these Prompts. */
+/** The Prompts that a request asks for, and the model that draws them. */
+export interface AskedPrompts<T extends AskedPrompt = AskedPrompt> {
+  served: Served;
+  asked: readonly T[];
+}
+
+/** The part of an insertion that these Prompts are. */
 export const requestOf = (asked: readonly AskedPrompt[]) => ({
   tasks: asked.map(({ prompt }) => prompt),
   pointerTo: (index: number): string => asked[index].pointer,
@@ -41,11 +47,6 @@ export class PromptOrders {
     private readonly pictures: SentPictures,
   ) {}
 
-  /** The model that draws a Fine-Tune's Prompts. @throws UnprocessableError */
-  servedFor({ model }: Finetune): Promise<Served> {
-    return this.models.served(model);
-  }
-
   /** One Prompt for each element. @throws UnprocessableError naming each text without the Fine-Tune's name */
   async ofPrompts(
     caller: CallerKey,
@@ -53,11 +54,11 @@ export class PromptOrders {
     dtos: readonly CreatePromptDto[],
     place: Place = '',
     createdAt = new Date(),
-  ) {
+  ): Promise<AskedPrompts> {
     this.acceptance.assertReceiversAllowed(dtos, (index) => `${place}/${index}`);
     await this.acceptance.assertQueueRoom(caller, dtos.length);
     await refuseWithoutName(finetune, dtos, place);
-    const served = await this.servedFor(finetune);
+    const served = await this.models.served(finetune.model);
     const asked: AskedPrompt[] = [];
     // One after the other: there are at most a hundred, and each may ask the database for its pictures.
     for (const [index, dto] of dtos.entries()) {
@@ -73,7 +74,7 @@ export class PromptOrders {
       };
       asked.push({ pointer, prompt: newPrompt(finetune, order, createdAt, served) });
     }
-    return asked;
+    return { served, asked };
   }
 
   /**
@@ -86,13 +87,13 @@ export class PromptOrders {
     dtos: readonly ApplyStyleDto[],
     place: Place = '',
     createdAt = new Date(),
-  ) {
+  ): Promise<AskedPrompts<AskedPrompt & { dto: ApplyStyleDto }>> {
     this.acceptance.assertReceiversAllowed(dtos, (index) => `${place}/${index}`);
     const styles = await stylesToApply(this.dataSource.manager, caller.id, dtos, place);
     await this.acceptance.assertQueueRoom(caller, styles.flat().length);
-    const [texts, served] = await Promise.all([fillIn(styles, finetune, place), this.servedFor(finetune)]);
+    const [texts, served] = await Promise.all([fillIn(styles, finetune, place), this.models.served(finetune.model)]);
     assertDrawable(served, {});
-    return dtos.flatMap((dto, index) =>
+    const asked = dtos.flatMap((dto, index) =>
       styles[index].map((style, at) => ({
         dto,
         pointer: `${place}/${index}`,
@@ -100,6 +101,7 @@ export class PromptOrders {
         prompt: newPrompt(finetune, { ...orderOf(dto, style), prompt: texts[index][at] }, createdAt, served),
       })),
     );
+    return { served, asked };
   }
 }
 
@@ -107,7 +109,7 @@ function orderOf(dto: ApplyStyleDto, { negativePrompt, cfg, steps }: Style) {
   return { negativePrompt, cfg, steps, aspectRatio: aspectRatioOf(dto), inputs: {}, ...fieldsOfBothBodies(dto) };
 }
 
-/** What a Prompt takes from either body as it is. */
+/** The fields of a Prompt that either body has as they are. */
 function fieldsOfBothBodies({
   seed,
   high_resolution: highResolution,

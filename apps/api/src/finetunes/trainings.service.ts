@@ -57,10 +57,8 @@ export class TrainingsService {
     this.acceptance.assertReceiversAllowed([{ webhook }], () => '');
     if (captions) await this.lengths.checkCaptions(caller.id, served, captions);
     const { createdAt } = finetune;
-    const prompts = dto.prompts
-      ? await this.orders.ofPrompts(caller, finetune, dto.prompts, '/prompts', createdAt)
-      : [];
-    const styles = dto.styles ? await this.orders.ofStyles(caller, finetune, dto.styles, '/styles', createdAt) : [];
+    const prompts = dto.prompts && (await this.orders.ofPrompts(caller, finetune, dto.prompts, '/prompts', createdAt));
+    const styles = dto.styles && (await this.orders.ofStyles(caller, finetune, dto.styles, '/styles', createdAt));
     const training = {
       imagesUrl,
       captions,
@@ -71,7 +69,7 @@ export class TrainingsService {
     await this.acceptance.insert(caller, {
       served,
       training: { finetune, training },
-      ...requestOf([...prompts, ...styles]),
+      ...requestOf([...(prompts?.asked ?? []), ...(styles?.asked ?? [])]),
     });
     const made = await this.finetunes.findOne(caller.id, finetune.id);
     // A worker may have begun since, and the answer says how it was made.

@@ -5,11 +5,9 @@ import { addStored, trainingFolder, Trainings, trainingsFolder, weightsFolder } 
 import { JsonLogger } from '@app/observability';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { strayFileAfterMs } from '../files/stored-files';
 
 const intervalMs = 3_600_000;
-
-/** A newer file may belong to an upload that is about to write its row. */
-const strayFileAfterMs = 3_600_000;
 const batchSize = 500;
 
 /** Removes weights without a Fine-Tune, and what is left of trainings: a crash leaves these behind. */

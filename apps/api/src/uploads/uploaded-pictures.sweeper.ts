@@ -7,12 +7,10 @@ import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
 import { addStored, forgetReplies } from '@app/tasks';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
-import { StoredFiles } from '../files/stored-files';
+import { StoredFiles, strayFileAfterMs } from '../files/stored-files';
 import { uploadsFolder } from './uploaded-pictures.service';
 
 const intervalMs = 10 * 60_000;
-/** A newer file may belong to an upload that is about to write its row. */
-const strayFileAfterMs = 3_600_000;
 const batchSize = 200;
 /** Advisory lock that lets one process at a time sweep: "SWEU" in ASCII. */
 const uploadSweepLock = 0x53574555;

@@ -27,6 +27,13 @@ export interface CallBytes {
   upscaler?: number;
 }
 
+/*
+ * Factors of the estimates. A graph does not tell which of its values live at the same time, so they are counted in
+ * feature maps of the widest level of a part. They are so chosen that the estimates for U-Net and decoder are above what
+ * was measured with the bundled model, and below six times that; `test/integration/inference-memory.spec.ts` measures
+ * it again.
+ */
+
 /** Bytes that sessions need besides their weights and their calls. */
 export const sessionBytes = 50 * 2 ** 20;
 /** Feature maps of the U-Net's largest level that are alive at once, skip connections included. */

@@ -108,7 +108,7 @@ export class FinetuneDto {
       training: training ? TrainingDto.from(training) : null,
       prompts: [...promptIds],
       metadata: finetune.metadata,
-      error_message: finetune.weightsHash === null && training ? training.task.error : finetune.errorMessage,
+      error_message: finetune.weightsHash === null && training ? training.task.error : null,
       note: isStale ? staleNote(finetune, base) : noteOf(finetune, training),
       created_at: finetune.createdAt.toISOString(),
     };

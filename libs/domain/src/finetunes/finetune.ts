@@ -23,8 +23,9 @@ export class Finetune {
   @Column('varchar', { length: 64 }) model: string;
 
   /** Whether it has weights; what becomes of its training says its task. */
-  @Column('varchar', { length: 16 }) status: 'registered' | 'ready' | 'failed';
+  @Column('varchar', { length: 16 }) status: 'registered' | 'ready';
   @Column('json', { nullable: true }) metadata: Metadata | null;
+  /** Always null: the error is that of its training's task. Processes of the version before select it. */
   @Column('text', { nullable: true }) errorMessage: string | null;
   @Column('varchar', { length: 24, nullable: true }) weightsKind: FinetuneWeightsKind | null;
 
