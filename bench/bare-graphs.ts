@@ -79,7 +79,7 @@ export class BareGraphs {
     };
     for (const { name, shape } of inputs) {
       const [, ...ofRow] = shape.map(Number);
-      // What a ControlNet would add has no lengths of its own: without one it is empty.
+      // Terms of a ControlNet have no lengths of their own: without one they are empty.
       feeds[name] ??= ofRow.some(Number.isNaN) ? random(shape.map(() => 0)) : random([rows, ...ofRow]);
     }
     return feeds;

@@ -89,7 +89,7 @@ export class BenchEngine {
 
 /** The drawings of the process of `firstPicture`, after its first picture. */
 export interface FurtherDrawings {
-  /** What the pictures are like, the first one as well. */
+  /** Content of the pictures, the first one as well. */
   request?: Partial<DrawRequest>;
   /** Pictures of one request. */
   pictures?: number;
@@ -114,7 +114,7 @@ export async function firstPicture(
   return found;
 }
 
-/** What requests differ in besides prompts, seeds and schedulers: fewest and most steps, and numbers of pictures. */
+/** Differences of requests besides prompts, seeds and schedulers: fewest and most steps, and numbers of pictures. */
 export interface RequestMix {
   steps: readonly [number, number];
   pictures: readonly number[];

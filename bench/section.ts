@@ -8,13 +8,13 @@ export interface Figure {
   detail?: string;
 }
 
-/** What a ratio should be. */
+/** The bounds of a ratio. */
 export interface Goal {
   atMost?: number;
   atLeast?: number;
 }
 
-/** What every section is given. */
+/** Tools of every section. */
 export interface BenchOptions {
   /** Folder of the model. */
   model: string;
@@ -32,7 +32,7 @@ export interface Section {
   /** Name for `--only`. */
   name: string;
   title: string;
-  /** What is divided by what, in Markdown. */
+  /** Dividend and divisor, in Markdown. */
   about: string;
   /** Rounds that count, unless others are asked for. */
   rounds: number;
@@ -81,7 +81,7 @@ export async function interleave<S extends Record<string, (round: number) => Pro
   return results as { [K in keyof S]: Awaited<ReturnType<S[K]>>[] };
 }
 
-/** What some work takes, in milliseconds. */
+/** Times of some work, in milliseconds. */
 export async function msOf(work: () => Promise<unknown>): Promise<number> {
   const startedAt = performance.now();
   await work();

@@ -27,7 +27,7 @@ if (values.help) {
 else buildImages();
 
 /**
- * What the images contain of npm: the same for all, because they are built from one lock file. npm's own
+ * Packages of npm in the images: the same for all, because they are built from one lock file. npm's own
  * `--omit=dev` also leaves out what both kinds of dependencies need, so npm is shown a lock file without the
  * packages that are only for development.
  */
@@ -36,7 +36,7 @@ function writeSbom(file) {
   const [manifest, lock] = ['package.json', 'package-lock.json'].map(readJson);
   delete manifest.devDependencies;
   delete manifest.workspaces;
-  // What a workspace needs is installed like what the root needs.
+  // Packages of a workspace are installed like those of the root.
   const ours = Object.entries(lock.packages).filter(([path]) => !path.includes('node_modules/'));
   manifest.dependencies = Object.assign({}, ...ours.map(([, { dependencies }]) => dependencies));
   lock.packages[''] = { name, version, dependencies: manifest.dependencies };

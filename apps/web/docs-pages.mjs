@@ -34,7 +34,7 @@ const markdown = new MarkdownIt({ html: true });
 const { escapeHtml } = markdown.utils;
 const { rules } = markdown.renderer;
 const { fence } = rules;
-// What scrolls sideways must be reachable by the keyboard.
+// Parts that scroll sideways must be reachable by the keyboard.
 rules.fence = (...parts) => fence(...parts).replace('<pre>', '<pre tabindex="0">');
 rules.table_open = () => '<div class="scroll" tabindex="0"><table>';
 rules.table_close = () => '</table></div>';

@@ -59,7 +59,7 @@ export const poisson: Section = {
   },
 };
 
-/** What a request takes alone, in the mean: measured by some of them, and by how much work all of them are. */
+/** Time of a request alone, in the mean: measured by some of them, and by how much work all of them are. */
 async function drawingMs(bench: BenchEngine, requests: readonly Request[]): Promise<number> {
   const some = requests.slice(0, probes);
   const ms = await msOf(async () => {

@@ -6,7 +6,7 @@ import { figure, interleave, ratios, type Section } from '../section';
 
 /** Calls of one measurement. */
 const calls = 10;
-/** What one guided picture takes. */
+/** Time of one guided picture. */
 const rows = 2;
 const restMs = 20;
 

@@ -17,7 +17,7 @@ from families import NEGATIVE, PROMPT, control, generator, ldm_unet, put, rename
 from PIL import Image
 from safetensors.torch import save
 
-# What a name sets in the model's own configuration, as in libs/diffusion/src/schedulers/index.ts.
+# Settings of a name in the model's own configuration, as in libs/diffusion/src/schedulers/index.ts.
 PLAIN = {"use_karras_sigmas": False, "use_exponential_sigmas": False, "use_beta_sigmas": False, "use_lu_lambdas": False}
 DPMPP_2M = {"algorithm_type": "dpmsolver++", "solver_order": 2, **PLAIN}
 SCHEDULERS = {

@@ -40,7 +40,7 @@ describe('The programs of docs', () => {
     let key: TestKey;
     let folder = '';
     let env: Record<string, string>;
-    /** Those that may still run. */
+    /** Programs that may still run. */
     const programs: GuideProgram[] = [];
 
     beforeAll(async () => {

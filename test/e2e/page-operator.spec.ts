@@ -12,7 +12,7 @@ const parts = ['Live', 'Deliveries', 'Keys', 'Models', 'Storage', 'Failures'];
 jest.setTimeout(600_000);
 
 describeInBrowser('The page of an operator', () => {
-  // What the pictures show does not matter.
+  // Content of the pictures does not matter.
   const service = ofSuite(() => startTestService({ env: { MODELS_DIR: trainableModels() } }));
   let browser: TestBrowser;
   let receiver: Receiver;

@@ -175,7 +175,7 @@ describeInBrowser('The form of the page', () => {
     const soft = [...mask.values].filter((value) => value > 0 && value < 255).length;
     expect(soft / mask.values.length).toBeGreaterThan(0.01);
 
-    // What was painted is there to go on with.
+    // The painted mask is there to go on with.
     await page.getByRole('button', { name: 'Change the part' }).click();
     await page.getByRole('button', { name: 'Undo' }).click();
     await page.getByRole('button', { name: 'Done' }).click();

@@ -27,7 +27,7 @@ describeInBrowser('The page of npm start, of which a process is killed while it 
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'darkroom-recovery-'));
     chmodSync(folder, 0o711);
-    // What the pictures show does not matter.
+    // Content of the pictures does not matter.
     launcher = new ServiceProcess('launcher', {
       DATA_DIR: join(folder, 'data'),
       PORT: '0',

@@ -15,7 +15,7 @@ const others = ['/docs', ...[...guides, ...referencePages].map((name) => `/docs/
 jest.setTimeout(600_000);
 
 describeInBrowser('The page', () => {
-  // What the pictures show does not matter.
+  // Content of the pictures does not matter.
   const service = ofSuite(() => startTestService({ env: { MODELS_DIR: process.env.TEST_MODELS_DIR! } }));
   let browser: TestBrowser;
   let key: TestKey;
@@ -149,7 +149,7 @@ describeInBrowser('The page', () => {
       await page.getByLabel('Prompt', { exact: true }).fill('a secret star');
       await page.goto(`${service.baseUrl}/#/fine-tunes`);
       await page.getByRole('heading', { name: 'A secret Fine-Tune' }).waitFor();
-      // What the first key asks for from now on is answered late, and with a refusal.
+      // Requests of the first key are answered late from now on, and with a refusal.
       const letRefusals = await hold(page, '**/v1/**', {
         token: key.token,
         answer: (route) => route.fulfill({ status: 401, contentType: 'application/problem+json', body: '{}' }),

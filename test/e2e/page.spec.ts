@@ -25,7 +25,7 @@ const largestShift = 0.02;
 jest.setTimeout(600_000);
 
 describeInBrowser('The page in a browser', () => {
-  // What the pictures show does not matter.
+  // Content of the pictures does not matter.
   const service = ofSuite(() => startTestService({ env: { MODELS_DIR: trainableModels() } }));
   let browser: TestBrowser;
   let key: TestKey;

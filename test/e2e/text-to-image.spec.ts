@@ -47,7 +47,7 @@ describe('From a prompt to a picture', () => {
   /** The api under test listens on its own port, not on the one in its URLs. */
   const fetchImage = (url: string) => fetch(`${service.baseUrl}${new URL(url).pathname}`);
 
-  /** What was posted about a terminated Generation, once everything about it has been. */
+  /** Deliveries about a terminated Generation, once everything about it has been posted. */
   const postsTo = async (path: string, id: string) => {
     await until(async () => {
       const log = await service.request<{ status: string }[]>('GET', `/v1/sd/text-to-image/${id}/deliveries`, { key });

@@ -41,7 +41,7 @@ const load = async (options = cpu): Promise<ModelFacts> => {
   return pipeline.facts;
 };
 
-/** What is wrong, the file that is named, what is said of it, and how it comes about. */
+/** A fault, the file that is named, what is said of it, and how it comes about. */
 type Damage = [what: string, file: string, reason: RegExp, damage: () => Promise<unknown>];
 
 const damages: Damage[] = [

@@ -129,7 +129,7 @@ it.each(cases.map((one) => [one.name, one] as const))('diffusers draws the same:
   if (!decoded) return;
   const { width, height, mask, image } = request;
   const drawn = fromPlanes(await readValues(decoded), width, height, (value) => (value / 2 + 0.5) * 255);
-  // What the mask keeps is the original.
+  // The kept part of the mask is the original.
   const data = drawn.data.map((byte, i) => (mask?.values[Math.floor(i / 3)] === 0 ? image!.data[i] : byte));
   expect(psnr(images[0], { ...drawn, data })).toBeGreaterThan(60);
 });

@@ -35,7 +35,7 @@ interface Run {
 const files = ['schedulers', 'schedulers-further'].map((file) => ({
   exactTimesteps: file === 'schedulers',
   golden: loadGolden(file),
-  // What eta adds to DDIM and TCD cannot be asked for.
+  // Noise that eta adds to DDIM and TCD cannot be asked for.
   runs: loadGoldenTable<Run[]>(file).filter(({ eta }) => !eta),
 }));
 const names = files.flatMap(({ runs, ...file }) =>

@@ -44,7 +44,7 @@ const cases: [string, string, Trained][] = [
   ]),
 ];
 
-/** What torch was given, and what it gave. */
+/** Inputs of torch, and its results. */
 async function recordingOf(name: string): Promise<Tensors> {
   const file = join(folder, `${name}.safetensors`);
   writeFileSync(file, gunzipSync(readFileSync(join(__dirname, 'data/training', `${name}.safetensors.gz`))));

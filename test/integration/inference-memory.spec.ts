@@ -182,7 +182,7 @@ interface Measured {
   const script = join(__dirname, '..', 'support', 'measure-memory.cjs');
   const shapes = resolve(__dirname, '..', '..', 'models', 'shapes');
   const rows = [2, 4, 8, 16];
-  /** What the heap of the process may grow by besides; what sessions need beside their calls covers it. */
+  /** Room for the growth of the process's heap; what sessions need beside their calls covers it. */
   const ofJavaScript = 8 * 2 ** 20;
 
   it.each([

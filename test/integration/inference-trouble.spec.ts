@@ -174,7 +174,7 @@ describe('the inference worker', () => {
       const ownerId = newIdentifier();
       await bench.dataSource.query('INSERT INTO fair_shares (owner_id, virtual_time) VALUES ($1, -1000)', [ownerId]);
       const suspect = await bench.addTask({ ownerId, deaths: 1, attempt: 1, steps: 2 });
-      // What began before it was committed could not know of it.
+      // A task that began before it was committed could not know of it.
       const [{ now: dueAt }] = await bench.dataSource.query<{ now: Date }[]>('SELECT clock_timestamp() AS now');
       const { status, startedAt, completedAt } = await bench.terminated(suspect.id);
       expect(status).toBe('succeeded');

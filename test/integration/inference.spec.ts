@@ -137,7 +137,7 @@ describe('the inference worker', () => {
   it('leaves a task for which it has no free place to another worker', async () => {
     const places = worker.get(Places);
     const loans: ReturnType<typeof places.borrow>[] = [];
-    // What has terminated a moment ago gives its place back soon.
+    // A task that has terminated a moment ago gives its place back soon.
     await until(async () => {
       const loan = places.borrow();
       if (loan) loans.push(loan);

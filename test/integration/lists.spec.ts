@@ -196,7 +196,7 @@ describe(`a list of ${rows} rows of one caller`, () => {
 describe(`a complete list of ${wholeRows} rows with ${metadataBytes} bytes of metadata`, () => {
   const key = ofSuite(() => api.createKey());
   let batches: number[] = [];
-  /** What the api answers. */
+  /** The answer of the api. */
   let answers: ServerResponse[] = [];
 
   beforeAll(async () => {

@@ -80,7 +80,7 @@ describe('models command', () => {
     const defaults = JSON.parse(await readFile(join(folder, 'models/fast/darkroom.json'), 'utf8')) as object;
     expect(defaults).toEqual({ steps: 4, cfg: 1, scheduler: 'lcm' });
     expect((await run('verify fast')).stdout).toMatch(/^fast: as installed/);
-    // What its weights cannot tell is written beside them too.
+    // Facts that its weights cannot tell are written beside them too.
     await run(`add ${diffusers} --as told --clip-skip 2 --size 640 --prediction epsilon`);
     const told = JSON.parse(await readFile(join(folder, 'models/told/darkroom.json'), 'utf8')) as object;
     expect(told).toEqual({ clip_skip: 2, size: 640, prediction_type: 'epsilon' });

@@ -15,7 +15,7 @@ interface Answer {
   body: string;
 }
 
-/** What an api answers, tells and does at its end. */
+/** Answers, events and last work of an api at its end. */
 interface LastWords {
   ready: Answer;
   made: Answer;

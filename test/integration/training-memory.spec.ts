@@ -14,7 +14,7 @@ describe('The memory of a training', () => {
       settings: { batch: 16 },
       ...more,
     });
-  /** What a training of these settings leaves to go on from, as far as it matters here. */
+  /** The state that a training of these settings leaves to go on from, as far as it matters here. */
   const checkpointOf = (settings: object) =>
     writeSafetensors(new Map(), { training: JSON.stringify({ settings: { rank: 16, layers: 'all', ...settings } }) });
 

@@ -311,7 +311,7 @@ describe('The training of a Fine-Tune', () => {
     await post(`/${id}/cancel`);
     expect((await send()).status).toBe(200);
     expect(await find(id)).toMatchObject({ status: 'ready', error_message: null });
-    // What is uploaded comes back as it came: not all kinds have a form in diffusers' names.
+    // Uploaded weights come back as they came: not all kinds have a form in diffusers' names.
     const headers = { authorization: `Bearer ${key.token}` };
     const response = await fetch(`${api.baseUrl}/v1/finetunes/${id}/weights`, { headers });
     expect(Buffer.from(await response.arrayBuffer()).equals(await readFile(lora))).toBe(true);

@@ -120,7 +120,7 @@ describe('Webhooks', () => {
     const recordId = await terminate(url);
     const { id } = await deliveryOf(recordId, ({ attemptCount }) => attemptCount === 1);
     const { manager } = api.dataSource;
-    /** What becomes of it if it has been due for so many days and was last put off until `lateHours` ago. */
+    /** The fate of one that has been due for so many days and was last put off until `lateHours` ago. */
     const due = async (days: number, lateHours = 0) => {
       const nextAttemptAt = new Date(Date.now() - lateHours * 3_600_000);
       const row = { status: 'pending', nextAttemptAt, dueSince: daysAgo(days), claimedUntil: null } as const;

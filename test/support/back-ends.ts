@@ -46,7 +46,7 @@ export interface RunningStorage {
   close(): Promise<void>;
 }
 
-/** What the processes of one service share besides the database. */
+/** Back ends that the processes of one service share besides the database. */
 export interface RunningBackEnds {
   /** Variables that make the service use both. */
   env: Record<string, string>;

@@ -17,7 +17,7 @@ export const chromiumFile: string | undefined =
   process.env.CHROMIUM && isExecutable(process.env.CHROMIUM) ? process.env.CHROMIUM : programFile(...names);
 
 /**
- * What a browser starts beside each page in a window of its own, and nobody sees without a screen: half of what a
+ * Work that a browser starts beside each page in a window of its own, and nobody sees without a screen: half of what a
  * context costs. The last list of such names counts, so those of Playwright's list that matter here are in it, too.
  */
 const disabledFeatures = [
@@ -104,7 +104,7 @@ interface Look {
   onlyColours?: boolean;
 }
 
-/** What axe finds wrong with a page as it is now: rule and place. */
+/** Faults that axe finds with a page as it is now: rule and place. */
 export async function violations(page: Page, { onlyColours = false }: Look = {}): Promise<string[]> {
   if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(axe.source);
   // It need not write down what is right.
@@ -119,7 +119,7 @@ export async function violations(page: Page, { onlyColours = false }: Look = {})
 }
 
 /**
- * What makes a page wider than its window; nothing, if it does not scroll sideways. Scripts of the page are texts,
+ * Elements that make a page wider than its window; none, if it does not scroll sideways. Scripts of the page are texts,
  * since this compiles without its types.
  */
 export function tooWide(page: Page): Promise<string[]> {
@@ -133,13 +133,13 @@ export function tooWide(page: Page): Promise<string[]> {
 }
 
 /**
- * What is wrong with a page as it is now, on a narrow and on a wide screen: what makes it too wide, and what axe finds.
+ * Faults of a page as it is now, on a narrow and on a wide screen: what makes it too wide, and what axe finds.
  */
 export async function faults(page: Page, look?: Look): Promise<string[]> {
   return [...(await faultsAt(page, 360, look)), ...(await faultsAt(page, 1280, look))];
 }
 
-/** What is wrong with a page as it is now, on a screen of one width. */
+/** Faults of a page as it is now, on a screen of one width. */
 export async function faultsAt(page: Page, width: number, look?: Look): Promise<string[]> {
   await page.setViewportSize({ width, height: 800 });
   return [...(await tooWide(page)), ...(await violations(page, look))];

@@ -7,5 +7,5 @@ const file = join(__dirname, '..', '..', 'models', 'shapes', 'darkroom.json');
 const read = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as ModelDefaults) : {};
 const { training: _training, ...own } = read;
 
-/** What the bundled model draws with where a request does not say. */
+/** Settings that the bundled model draws with where a request does not say. */
 export const bundledDefaults = { cfg: defaults.cfg, steps: defaults.steps, scheduler: null, ...own };

@@ -1,6 +1,6 @@
 import { EventSource } from 'eventsource';
 
-/** What a browser's EventSource received. */
+/** Events that a browser's EventSource received. */
 export interface EventClient {
   source: EventSource;
   /** Names of the events, in order. */

@@ -115,7 +115,7 @@ function allowsPrograms() {
   return mount !== undefined && !mount.split(' ')[3].split(',').includes('noexec');
 }
 
-/** Those of runs that were killed; one that cannot be removed, such as a mounted one, stays. */
+/** Folders of runs that were killed; one that cannot be removed, such as a mounted one, stays. */
 function removeLeftovers() {
   for (const name of readdirSync(shared)) {
     const pid = new RegExp(`^${prefix}(\\d+)-`).exec(name)?.[1];

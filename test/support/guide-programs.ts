@@ -46,9 +46,9 @@ export function whyNot({ language }: Pick<GuideBlock, 'language'>): string | und
 
 /** A program that runs. */
 export interface GuideProgram {
-  /** What it has printed so far. */
+  /** Its output so far. */
   output: () => string;
-  /** What it has written to its standard error. */
+  /** Its standard error so far. */
   errors: () => string;
   /** Resolves with its exit code when it has ended. */
   ended: Promise<number | null>;

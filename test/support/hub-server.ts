@@ -11,7 +11,7 @@ import { EventEmitter, once } from 'node:events';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** What one request for a file, or for the `listing`, gets instead of the right response. */
+/** A wrong response that one request for a file, or for the `listing`, gets. */
 export interface Fault {
   /** Responds with this status and no body. */
   status?: number;

@@ -18,7 +18,7 @@ export async function familyIn(folder: string, name: string): Promise<string> {
   return join(folder, name);
 }
 
-/** What each test has of its own. */
+/** Tools of each test. */
 interface Site {
   folder: string;
   hub: HubServer;
@@ -51,7 +51,7 @@ export function eachWithModelStore(begin: (site: Site) => void) {
   return {
     storeWith,
     inModels,
-    /** What the models folder has. */
+    /** Content of the models folder. */
     left: async (): Promise<string[]> => (await readdir(inModels())).sort(),
     /** The expected hash of the model that the hub serves, computed without the hub. */
     wantedHash: async (): Promise<string> => {

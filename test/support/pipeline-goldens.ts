@@ -36,7 +36,7 @@ export interface PipelineCase {
   only_latents?: boolean;
 }
 
-/** What guidance makes of a difference in rounding, beyond the guidance that models are usually drawn with. */
+/** Growth of a difference in rounding by guidance, beyond the guidance that models are usually drawn with. */
 const amplification = (cfg: number): number => Math.max(1, cfg / 7.5);
 
 const tiny = (name: string) => join(golden, 'models/tiny', name);
@@ -118,7 +118,7 @@ async function adapterOf(file: string, folder: string): Promise<LoadedAdapter> {
   return loadAdapter(fitAdapter(await readAdapter(file), tensors));
 }
 
-/** What a recorded request comes to, before it is decoded. */
+/** The result of a recorded request, before it is decoded. */
 async function denoise(
   pipeline: StableDiffusionPipeline,
   one: PipelineCase,

@@ -75,7 +75,7 @@ export async function simulate(
   return latencies;
 }
 
-/** What the loop asks of a model, where only time passes. */
+/** The part of a model that the loop uses, where only time passes. */
 function pipelineOf({ callMs, decodeMs }: SimulatedDevice, pass: (ms: number) => void): StableDiffusionPipeline {
   const image: RgbImage = { width: 1, height: 1, data: new Uint8Array(3) };
   const pipeline = {

@@ -68,7 +68,7 @@ export async function comeToRest(site: Site, patienceMs = 180_000): Promise<stri
   return [`nothing has moved for ${patienceMs / 1_000} s: ${before}`];
 }
 
-/** What may be wrong, the figure that it counts for, and the records or files of which it is true. */
+/** Possible faults, the figure that each counts for, and the records or files of which it is true. */
 type Finding = [what: string, figure: keyof Figures | undefined, examples: string[]];
 
 /** Compares what was acknowledged with the results, from the outside: rows, files, webhooks. */

@@ -18,7 +18,7 @@ export interface Report extends Outcome {
   name: string;
   title: string;
   seconds: number;
-  /** What the processes said last, of a row that did not pass. */
+  /** Last words of the processes, of a row that did not pass. */
   log?: string;
 }
 

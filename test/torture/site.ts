@@ -16,7 +16,7 @@ interface StartOptions {
   env?: Environment;
   port?: number;
   nodeOptions?: string[];
-  /** What a worker has to be. */
+  /** State of a worker that is waited for. */
   health?: 'ready' | 'live';
 }
 
@@ -40,7 +40,7 @@ export class Site {
   ledger = new Ledger();
   /** Whether no other row follows on this site. */
   isLastRow = true;
-  /** What every process of this row gets, besides its own. */
+  /** Variables of every process of this row, besides its own. */
   readonly env: Environment = {
     // Where a row does not test the limits they would be in its way.
     RATE_LIMIT_PER_MINUTE: '0',
@@ -105,7 +105,7 @@ export class Site {
     this.pool = connect(databaseUrl);
   }
 
-  /** What is to be undone when the row is over, last first; after the processes have ended, if they end with it. */
+  /** Work to be undone when the row is over, last first; after the processes have ended, if they end with it. */
   finally(undo: () => Promise<unknown>): void {
     this.atRowEnd.unshift(undo);
   }

@@ -21,7 +21,7 @@ To resume an interrupted download, run the same command again.
 HF_TOKEN is sent for private and gated repositories, HF_ENDPOINT names a mirror, MODELS_DIR the folder to install into.
 `;
 
-/** What the options say, as commander names them. */
+/** Values of the options, as commander names them. */
 export interface GivenDefaults extends Pick<ModelDefaults, 'steps' | 'cfg' | 'scheduler' | 'size'> {
   clipSkip?: number;
   prediction?: NonNullable<ModelDefaults['prediction_type']>;
@@ -50,7 +50,7 @@ export const defaultOptions: readonly Option[] = [
   ]),
 ];
 
-/** What is installed: a ControlNet guides models of its family. */
+/** Kinds of installed models: a ControlNet guides models of its family. */
 export const kindOption = new Option('--kind <kind>', 'what it is: "control" for a ControlNet')
   .choices(['model', 'control'])
   .default('model');

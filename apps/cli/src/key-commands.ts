@@ -32,10 +32,10 @@ async function find(keys: Repository<ApiKey>, name: string): Promise<ApiKey> {
 const cancelTasks = (keys: Repository<ApiKey>, id: string): Promise<number> =>
   cancelAll(new Transactions(keys.manager.connection), id);
 
-/** Those that are given; a word stands for none. */
+/** Limits that are given; a word stands for none. */
 type Limits = Partial<Record<'rate' | 'queued' | 'concurrent' | 'storage' | 'retention', number | string>>;
 
-/** What the commands of `keys` do. */
+/** Work of the commands of `keys`. */
 export class KeyCommands {
   constructor(private readonly surroundings: Surroundings) {}
 

@@ -2,7 +2,7 @@ import { ControlNet, OutOfMemoryError, StableDiffusionPipeline } from '@app/diff
 import { findControlFolder } from '@app/diffusion/files';
 import { type InstalledModel, problemOfKind, problemOfOwnScheduler } from '@app/model-store';
 
-/** What `GET /v1/models` shows as `problem`, as far as it can be told without the workers. */
+/** The `problem` of `GET /v1/models`, as far as it can be told without the workers. */
 export function modelProblem(model: InstalledModel): string | undefined {
   return model.problem ?? problemOfOwnScheduler(model);
 }
@@ -27,7 +27,7 @@ export function modelFacts(model: InstalledModel) {
   };
 }
 
-/** What is to be known of a model that was installed, a sentence each; nothing of most. */
+/** Remarks about a model that was installed, a sentence each; none about most. */
 export function notesOn(model: InstalledModel): string[] {
   const notes = [problemOfKind(model), problemOfOwnScheduler(model)];
   return notes.filter((note) => note !== undefined);

@@ -51,7 +51,7 @@ export async function runModels(args: readonly string[], context: CommandContext
 
 const bundledQuestion = `${demoModel} comes with Darkroom and stands in for models that are not installed. Remove it?`;
 
-/** What the subcommands work with. */
+/** Tools of the subcommands. */
 interface Session {
   modelsDir: string;
   store: ModelStore;
@@ -104,7 +104,7 @@ function defineList(models: Command, session: Session): void {
     });
 }
 
-/** What the command line of `add` says. */
+/** Values of the command line of `add`. */
 type AddArguments = GivenDefaults & {
   as: string;
   kind: 'model' | 'control';

@@ -5,7 +5,7 @@ import { type Command, CommanderError } from 'commander';
 /** A mistake of the user, or a state of the service, explained in one line. */
 export class CliError extends Error {}
 
-/** What a program takes from its process. */
+/** Parts of its process that a program takes. */
 export interface Surroundings {
   env: Readonly<Record<string, string | undefined>>;
   stdout: Output;

@@ -1,6 +1,6 @@
 import sharp from 'sharp';
 
-/** What the bundled model can do, with seeds that show it. */
+/** Prompts that show the abilities of the bundled model, with seeds. */
 export const examples = [
   { prompt: 'a red circle on a blue background', seed: 1 },
   { prompt: 'a glossy green star on a white background', seed: 7 },

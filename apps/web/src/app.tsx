@@ -119,7 +119,7 @@ function Header() {
   );
 }
 
-/** What is wrong with the service at the moment; the region is always there, so that screen readers notice. */
+/** Trouble of the service at the moment; the region is always there, so that screen readers notice. */
 function Banner() {
   const text = !isReachable.value
     ? 'The service does not answer. Trying again … What you asked for is safe there.'

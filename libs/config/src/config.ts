@@ -55,7 +55,7 @@ export interface Config {
   maxConcurrentPerKey: number;
   /** Fine-Tunes of one key that may be trained at once; 0 means no limit. */
   maxTrainingsPerKey: number;
-  /** What a worker does. */
+  /** Kinds of tasks that a worker takes. */
   workerKinds: readonly WorkerKind[];
   /** Megabytes (10^6 bytes) of one key's pictures and weights, including uploads in progress; 0 means no limit. */
   storageMbPerKey: number;

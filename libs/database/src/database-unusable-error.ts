@@ -17,7 +17,7 @@ export class DatabaseUnreachableError extends DatabaseUnusableError {
   }
 }
 
-/** What an error of the database's driver means to whoever set DATABASE_URL; undefined for any other. */
+/** Meaning of an error of the database's driver to whoever set DATABASE_URL; undefined for any other. */
 export function explainDatabaseError(error: unknown): string | undefined {
   const { code, message } = error as Error & { code?: string };
   switch (code) {

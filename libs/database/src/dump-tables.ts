@@ -5,7 +5,7 @@ import { appliedMigrations, assertUsable, withClient } from './assert-usable';
 import { NotMigratedError } from './database-unusable-error';
 import { takeMigrationLock } from './migrate';
 
-/** What is needed to read the rows of a dump, beside the rows themselves. */
+/** Facts that the rows of a dump are read with, beside the rows themselves. */
 export interface DumpContents {
   /** Names of the migrations that made the tables, in order. */
   migrations: string[];

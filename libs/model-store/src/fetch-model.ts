@@ -9,7 +9,7 @@ import type { ModelSource } from './model-source';
 import { explainDiskErrors, withFaults } from './model-store-error';
 import { type PlacedFiles, placeFiles, type Watched } from './place-files';
 
-/** What fetching a model needs beside its source. */
+/** Tools to fetch a model, beside its source. */
 interface FetchOptions extends Watched {
   hub: HubOptions;
   /** Whether the source is to be a ControlNet. */

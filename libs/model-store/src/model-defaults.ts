@@ -24,7 +24,7 @@ export async function writeDefaults(folder: string, given: ModelDefaults): Promi
 }
 
 /**
- * What a request may name in `scheduler` for a model, as the end of a sentence: all, or a list of those that can draw.
+ * Names for `scheduler` in a request to a model, as the end of a sentence: all, or a list of those that can draw.
  */
 export function workingSchedulers({ schedulerProblems: { named } }: Pick<InstalledModel, 'schedulerProblems'>): string {
   const working = schedulerNames.filter((name) => named[name] === undefined);
@@ -38,7 +38,7 @@ interface SentPictures {
   mask?: unknown;
 }
 
-/** What a request to a model needs besides its text, as a sentence; undefined if it needs no more, or has it. */
+/** Needs of a request to a model besides its text, as a sentence; undefined if it needs no more, or has it. */
 export function problemOfKind({ kind }: Pick<InstalledModel, 'kind'>, sent: SentPictures = {}): string | undefined {
   const [hasImage, hasMask] = [sent.image, sent.mask].map((picture) => (picture ?? undefined) !== undefined);
   if (kind === 'inpainting' && !(hasImage && hasMask))

@@ -15,7 +15,7 @@ export const besideParts = ['preview.json', defaultsFile];
 const ofWholeModel = ['model_index.json', 'scheduler/scheduler_config.json', vaeFile, ...besideParts];
 const ofTokenizer = /^tokenizer(_2)?\/[^/.][^/]*\.(json|txt)$/;
 
-/** What an installed checkpoint is called. */
+/** Name of an installed checkpoint. */
 export const checkpointFile = 'model.safetensors';
 
 /** A file of a model: its path in the source, and its path in the installed model. */
@@ -121,7 +121,7 @@ function isOfSet(path: string, stem: string, variant: string): boolean {
   return before !== undefined && `${before}${after ?? ''}` === `${stem}${variant}`;
 }
 
-/** What exporters call a graph, the best first. */
+/** Names that exporters give a graph, the best first. */
 const plainNames = ['model.onnx', 'model_fp32.onnx', 'model_fp16.onnx', 'model.fp16.onnx'];
 
 /** Weights for other frameworks and runtimes that repositories keep beside the ONNX files. */
@@ -148,7 +148,7 @@ const whyNot = 'which runs code when it is read';
 /** A part of a model, at the root or one folder below. */
 const partPath = /^([^/]+\/)?unet\/[^/]+\.(onnx|safetensors|bin)$/;
 
-/** What a model may have outside the folder of its graphs. */
+/** Entries that a model may have outside the folder of its graphs. */
 const shared =
   /^(model_index\.json|preview\.json|darkroom\.json|vae\.safetensors|(scheduler|tokenizer|tokenizer_2)\/.*)$/;
 
@@ -170,7 +170,7 @@ function placeInModel(paths: readonly string[]): Map<string, string> {
   return new Map([...[...inPlace].filter(([path]) => shared.test(path)), ...below]);
 }
 
-/** What is there in place of a model, and what to do with it. */
+/** Content in place of a model, and what to do with it. */
 function otherLayout(paths: readonly string[]): string {
   if (paths.length === 0) return `it is empty. ${cures.installAgain}`;
   const snapshots = [...new Set(paths.flatMap((path) => /^snapshots\/[^/]+(?=\/)/.exec(path)?.[0] ?? []))];

@@ -21,10 +21,10 @@ import {
 import { besideParts, isSafePath, type ModelFile, selectModelFiles } from './model-files';
 import { explainRefusal, ModelStoreError } from './model-store-error';
 
-/** What a model is, from its files. */
+/** Facts about a model, from its files. */
 export interface ModelFacts {
   family: FamilyName;
-  /** What it draws from; a ControlNet guides models of its family and draws nothing by itself. */
+  /** Its source; a ControlNet guides models of its family and draws nothing by itself. */
   kind: ModelKind | 'control';
   /** Edge in pixels of the square pictures that it was trained on; of a ControlNet, that its family was. */
   nativeSize: number;
@@ -34,7 +34,7 @@ export interface ModelFacts {
   hasEncoder: boolean;
   /** Requests for schedulers without a problem can be drawn. */
   schedulerProblems: SchedulerProblems;
-  /** What it is drawn with where a request does not say. */
+  /** Settings that it is drawn with where a request does not say. */
   defaults: ModelDefaults;
 }
 

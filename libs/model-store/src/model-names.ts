@@ -2,7 +2,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { ModelStoreError, systemCode } from './model-store-error';
 import { join } from 'node:path';
 
-/** What {@link isModelName} accepts, for a person. */
+/** Names that {@link isModelName} accepts, for a person. */
 const modelNameRule = '1 to 64 lower-case letters, digits, ".", "_" or "-", beginning with a letter or a digit';
 const modelNamePattern = /^[a-z0-9][a-z0-9._-]{0,63}$/;
 
@@ -23,7 +23,7 @@ export function checkModelName(name: string): string {
   throw new ModelStoreError('InvalidModelName', `"${name}" is no model name: ${modelNameRule}.`);
 }
 
-/** What a folder has, sorted; nothing if there is no folder. */
+/** Content of a folder, sorted; nothing if there is no folder. */
 export async function namesIn(folder: string): Promise<string[]> {
   const names = await readdir(folder).catch((error: unknown) => {
     if (systemCode(error) === 'ENOENT') return [];

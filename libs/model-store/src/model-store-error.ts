@@ -2,7 +2,7 @@ import { sep } from 'node:path';
 import { ModelFolderError } from '@app/diffusion/files';
 import { statfs } from 'node:fs/promises';
 
-/** What went wrong, for code that reacts to it; the message is for a person: one line, or one for each fault of a model. */
+/** Faults, for code that reacts to them; the message is for a person: one line, or one for each fault of a model. */
 type ModelStoreErrorCode =
   | 'InvalidModelName'
   | 'InvalidSource'
@@ -31,7 +31,7 @@ export class ModelStoreError extends Error {
 }
 
 /**
- * What `work` returns.
+ * The result of `work`.
  * @throws ModelStoreError `InvalidModel`, with paths inside the folder, for what the diffusion library refuses
  */
 export async function explainRefusal<T>(folder: string, work: () => Promise<T>): Promise<T> {

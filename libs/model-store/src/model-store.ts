@@ -78,7 +78,7 @@ export class ModelStore {
     return models;
   }
 
-  /** What to tell about folders that `list` leaves out because of their names; undefined if there are none. */
+  /** A remark on folders that `list` leaves out because of their names; undefined if there are none. */
   passedOver(): Promise<string | undefined> {
     return explainPassedOver(this.modelsDir);
   }
@@ -128,7 +128,7 @@ export class ModelStore {
       const layout = await checkKind(part, isControl);
       const wanted = new Set([...layout.files, ...besideParts]);
       for (const path of await listFolder(part)) if (!wanted.has(path)) await rm(join(part, path));
-      // What was linked is not read yet, and reading it takes as long as trying the model.
+      // Linked files are not read yet, and reading them takes as long as trying the model.
       const unread = layout.files.filter((path) => !fetched.files.has(path));
       const read = await hashedBeside(part, unread, { onProgress, signal: stop }, async () => {
         if (tryOut) await explainRefusal(part, () => tryOut(part, stop));

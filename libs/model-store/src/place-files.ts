@@ -6,7 +6,7 @@ import { hashFile } from './content-hash';
 import { type ModelProgress, ProgressMeter } from './model-progress';
 import { checkDiskSpace, explainDiskErrors } from './model-store-error';
 
-/** What was put into a model's folder. */
+/** Files that were put into a model's folder. */
 export interface PlacedFiles {
   /** sha256 of each file that was read, by its path in the model; those that are linked were not. */
   files: Map<string, string>;

@@ -3,7 +3,7 @@ const triedAgainMs = 600_000;
 /** Far more than anyone installs, or asks for in that time; the oldest is forgotten first. */
 const most = 100;
 
-/** What was found to be at fault within the last minutes, by keys that files in another state do not have. */
+/** Faults that were found within the last minutes, by keys that files in another state do not have. */
 export class KnownFaults<T> {
   private readonly found = new Map<string, { fault: T; at: number }>();
 

@@ -2,11 +2,11 @@ import type { JsonLogger } from '@app/observability';
 import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
 import { Recurring } from './recurring';
 
-/** What a service does again and again. */
+/** Work that a service does again and again. */
 interface Rounds {
   /** From the end of one round to the beginning of the next, on average. */
   intervalMs: number;
-  /** What the log says of a round that failed. */
+  /** Words of the log for a round that failed. */
   failure: string;
   /** One round. */
   work: (signal: AbortSignal) => Promise<unknown>;

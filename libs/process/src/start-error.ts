@@ -16,7 +16,7 @@ export class StartError extends Error {
   }
 }
 
-/** What stays so until the folder or the setting is changed; a full or broken disk may come right by itself. */
+/** Causes that stay until the folder or the setting is changed; a full or broken disk may come right by itself. */
 const lastingCodes = ['EACCES', 'EEXIST', 'ELOOP', 'ENAMETOOLONG', 'ENOENT', 'ENOTDIR', 'EPERM', 'EROFS'];
 /** A file has the name of the folder, or of one that it would be in. */
 const fileInTheWayCodes = ['EEXIST', 'ENOTDIR'];
@@ -34,7 +34,7 @@ export class DataFolderError extends StartError {
 }
 
 /**
- * What a process that could not start says, and its exit code. A known cause and an error of the operating
+ * Last words of a process that could not start, and its exit code. A known cause and an error of the operating
  * system are said plainly; any other, which may have a code too, is a fault of the program, whose stack is needed.
  */
 export function failureToStart(error: NodeJS.ErrnoException): { text: string; exitCode: number } {
@@ -55,7 +55,7 @@ export interface ListenPlace {
   variable: string;
 }
 
-/** What stays so until the setting is changed. A port that is taken, an address or DNS may come right by itself. */
+/** Causes that stay until the setting is changed. A port that is taken, an address or DNS may come right by itself. */
 const lastingListenCodes: readonly (string | undefined)[] = ['EACCES', 'ENOTFOUND'];
 
 /** A server cannot listen: one sentence that names the setting to change. */

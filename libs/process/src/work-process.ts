@@ -7,7 +7,7 @@ export const residentVariable = 'WORK_RESIDENT_MB';
 /** Signal with which a child ends itself when it exceeds its memory. */
 export const memorySignal = 'SIGUSR2';
 
-/** What a child says: that it has started, and how its job ended. */
+/** Messages of a child: that it has started, and how its job ended. */
 export type WorkAnswer = { ready: true } | { result: unknown } | { error: string };
 
 /** Why a job failed: its work threw or took too long or too much memory, or its process died or did not start. */

@@ -4,7 +4,7 @@ import { type BackendFactory, createPostgresBackend, createRedisBackend, type Qu
 import { Redis } from 'ioredis';
 import { Pool } from 'pg';
 
-/** What BullMQ's classes need to reach the configured back end, and what ends it. */
+/** Options with which BullMQ's classes reach the configured back end, and what ends it. */
 export interface QueueConnection {
   connection: QueueOptions['connection'];
   factory: BackendFactory;

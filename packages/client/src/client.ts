@@ -186,7 +186,7 @@ function keysOf(verbs: Verbs) {
   };
 }
 
-/** What the service is at, over all keys, for those with the scope `admin`. */
+/** State of the service, over all keys, for those with the scope `admin`. */
 function operatorOf({ get, post, pages }: Verbs) {
   const [failuresPath, deliveriesPath] = ['/v1/failures', '/v1/deliveries'];
   return {

@@ -1,6 +1,6 @@
 import type { Finetune, Generation, Problem, Prompt, PromptStatus } from './types.ts';
 
-/** What a DarkroomError has besides its message, status and code. */
+/** Fields of a DarkroomError besides its message, status and code. */
 interface Details extends ErrorOptions {
   errors?: Problem['errors'];
   requestId?: string;
@@ -11,7 +11,7 @@ interface Details extends ErrorOptions {
 export class DarkroomError extends Error {
   override name = 'DarkroomError';
 
-  /** What is wrong with which field. */
+  /** Faults of fields. */
   readonly errors: NonNullable<Problem['errors']>;
   /** Identifies the request in the service's logs. */
   readonly requestId?: string;

@@ -2,7 +2,7 @@ import { createParser } from 'eventsource-parser';
 import type { Connection } from './connection.ts';
 import { backOffMs, sleep } from './timing.ts';
 
-/** What happens to a Generation, a Prompt or a training, up to its end. `T` is the record as it is then. */
+/** Events of a Generation, a Prompt or a training, up to its end. `T` is the record as it is then. */
 export type TaskEvent<T> =
   /** `position` are drawn before it. */
   | { event: 'queued'; data: { position: number } }

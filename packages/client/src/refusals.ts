@@ -41,7 +41,7 @@ export function retryAfterMs(outcome: Refusal | Error): number {
   return Number.isFinite(milliseconds) ? Math.max(0, milliseconds) : 0;
 }
 
-/** What went wrong on the way, by the code that Node and its like give; a browser gives none. */
+/** Causes of a request's failure on the way, by the code that Node and its like give; a browser gives none. */
 const causes: Readonly<Record<string, (url: URL) => string>> = {
   ECONNREFUSED: ({ origin }) => `Nothing listens at ${origin}.`,
   ConnectionRefused: ({ origin }) => `Nothing listens at ${origin}.`,

@@ -1,4 +1,4 @@
-/** What the service answered, and its whole response: headers, status, URL. Its body has been read. */
+/** The answer of the service, and its whole response: headers, status, URL. Its body has been read. */
 export interface WithResponse<T> {
   data: T;
   response: Response;

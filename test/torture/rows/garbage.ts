@@ -66,7 +66,7 @@ export const garbage: Row = {
   },
 };
 
-/** What is in use after a garbage collection; in the short form, which does not judge it, without one. */
+/** Memory in use after a garbage collection; in the short form, which does not judge it, without one. */
 function heldBytes(process: ServiceProcess, size: Size): Promise<number> | number {
   return size === 'long' ? process.heldBytes() : process.residentBytes();
 }

@@ -44,7 +44,7 @@ export class KeysService {
     return KeyDto.from(await this.find(id));
   }
 
-  /** What a key has drawn. @throws NotFoundError */
+  /** Pictures that a key has drawn. @throws NotFoundError */
   async usage(id: string, query: UsageQueryDto): Promise<UsageDto[]> {
     await this.find(id);
     return this.usages.findAll(id, query);

@@ -11,7 +11,7 @@ import { FailuresService } from './failures.service';
 import { KeyDeliveriesService } from './key-deliveries.service';
 import { ServiceStateService } from './service-state.service';
 
-/** What the service is at, over all keys, for its operator. */
+/** State of the service, over all keys, for its operator. */
 @ApiTags('Operator')
 @Controller('v1')
 @NeedsScope('admin')

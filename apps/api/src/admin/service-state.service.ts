@@ -68,7 +68,7 @@ ORDER BY picture_bytes + weight_bytes + upload_bytes DESC, key_id LIMIT ${maxRow
 type Sizes = Record<'picture_bytes' | 'weight_bytes' | 'upload_bytes', string>;
 type KeySizes = Sizes & Pick<KeyStorageDto, 'key_id' | 'key_name'> & { max_storage_mb: number | null };
 
-/** What the service is at: its queue, its workers and its storage. */
+/** State of the service: its queue, its workers and its storage. */
 @Injectable()
 export class ServiceStateService {
   constructor(

@@ -13,7 +13,7 @@ CROSS JOIN LATERAL (
 ) AS style
 LIMIT $2`;
 
-/** What is applied, and what each of its Prompts carries. */
+/** Styles to apply, and what each of their Prompts carries. */
 interface Applied {
   id: string;
   metadata?: object | null;

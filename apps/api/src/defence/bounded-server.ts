@@ -13,7 +13,7 @@ import { readFileSync } from 'node:fs';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { OpenConnections } from './open-connections';
 
-/** What Node's parser calls a header that is too large, and the time limit of headers. */
+/** Codes of Node's parser for a header that is too large, and for the time limit of headers. */
 const statusOf: Readonly<Record<string, number>> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 };
 const detailOf: Readonly<Record<number, string>> = {
   400: 'The request cannot be read: its request line, a header or the length of its body is not valid HTTP.',

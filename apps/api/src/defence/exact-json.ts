@@ -117,7 +117,7 @@ function isFree(levels: readonly Level[]): boolean {
 }
 
 /**
- * What is wrong with a decimal number as it is written, if anything.
+ * The fault of a decimal number as it is written, if it has one.
  * @param maybeText whether a string could be sent in its place.
  */
 export function inexactness(written: string, maybeText = false): string | undefined {

@@ -127,7 +127,7 @@ export function sendContinue(request: Request, response: Response): void {
   if (/^100-continue$/i.test(request.headers.expect ?? '') && !response.headersSent) response.writeContinue();
 }
 
-/** What `readRaw` tells; by then a body that is too large is refused. */
+/** Results of `readRaw`; by then a body that is too large is refused. */
 function toDomain(error: unknown, { headers }: Request): Error {
   const { type, message } = error as { type?: string; message: string };
   if (type === 'encoding.unsupported')

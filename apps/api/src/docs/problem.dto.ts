@@ -29,7 +29,7 @@ export class ProblemDto {
   @ApiProperty({ type: [FieldProblemDto], required: false }) errors?: FieldProblemDto[];
 }
 
-/** What is wrong, in the shape of OpenAI's API. */
+/** The fault, in the shape of OpenAI's API. */
 export class OpenaiErrorDto {
   @Text('', { example: '"/n" must be from 1 to 8, got 9.' }) message: string;
   @Text('', { example: 'invalid_request_error' }) type: string;

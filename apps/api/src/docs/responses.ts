@@ -5,7 +5,7 @@ import { ProblemDto } from './problem.dto';
 type HeadersObject = NonNullable<ApiResponseOptions['headers']>;
 
 interface ErrorText {
-  /** What the status means here. */
+  /** Meaning of the status here. */
   description: string;
   /** Text of the example, whose `code` is the first of the status. */
   detail: string;
@@ -136,7 +136,7 @@ export const generationIdHeader: HeadersObject = {
 /** Errors that only undocumented routes return. */
 const ofOtherRoutes: readonly ErrorCode[] = ['ImageNotFound', 'RouteNotFound'];
 
-/** What the document says of an error in any shape of its body. */
+/** Description of an error in the document, in any shape of its body. */
 export function documentedError(status: number): { description: string; codes: string; headers: HeadersObject } {
   const { description, headers } = errorTexts[status];
   const codes = codesOf(status).map((code) => `\`${code}\``);

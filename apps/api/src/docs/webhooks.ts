@@ -60,7 +60,7 @@ function webhook(operationId: string, name: string, route: string, record: new (
   return { post };
 }
 
-/** What the service posts to its callers. */
+/** Bodies that the service posts to its callers. */
 export const webhooks: Webhooks = {
   generationTerminated: webhook('generationTerminated', 'Generation', '/v1/sd/text-to-image/{id}', GenerationDto),
   promptTerminated: webhook('promptTerminated', 'Prompt', '/v1/finetunes/{id}/prompts/{prompt_id}', PromptDto),

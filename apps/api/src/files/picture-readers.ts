@@ -11,7 +11,7 @@ interface Reader {
 }
 
 /**
- * Those who are reading a picture now. When there are too many, the owner whose pictures have the most readers loses
+ * Readers of pictures at this moment. When there are too many, the owner whose pictures have the most readers loses
  * one, so that readers of one owner's pictures keep nobody from another's.
  */
 export class PictureReaders {

@@ -37,7 +37,7 @@ export class TooManyUploadsError extends TooManyError {
 /** An upload that has not grown for this long belongs to a dead process. */
 const abandonedMs = 3_600_000;
 
-/** What a file may be. */
+/** Bounds and kind of a file. */
 interface UploadRule {
   maxBytes: number;
   /** Bytes of the file that it takes the place of, which do not count. */

@@ -15,7 +15,7 @@ import type { CreatePromptDto } from '@app/domain/http';
 import { type DrawingOrder, resolvedOrder } from '../models/resolved-order';
 import { loopTime } from '../defence/loop-time';
 
-/** What a Generation may choose and a Prompt may not. */
+/** Fields that a Generation may choose and a Prompt may not. */
 const notInPrompts = { scheduler: undefined, outputFormat: undefined, promptWeighting: undefined };
 
 /** A requested Prompt; undefined and null fields get their defaults. No key may be left out, as in a DrawingOrder. */

@@ -20,7 +20,7 @@ import { PromptLengths } from '../models/prompt-lengths.service';
 /** A new task as a request asks for it. */
 export type RequestedTask = Omit<NewTask, 'sandbox' | 'promptChunks'>;
 
-/** What one request asks for. */
+/** Content of one request. */
 export interface RequestedTasks<T extends RequestedTask> {
   /** The model that draws. */
   served: InstalledModel;

@@ -12,7 +12,7 @@ import { GenerationsService } from './generations.service';
 
 /** Its clients send a list of pictures under the second name. */
 const imageNames = ['image', 'image[]'];
-/** What a mask opens has nothing of the picture left. */
+/** The open part of a mask has nothing of the picture left. */
 const maskedStrength = 1;
 
 /** Generations from forms in the shape of OpenAI's API. */

@@ -15,7 +15,7 @@ import { Injectable } from '@nestjs/common';
 import { assertDrawable } from '../models/assert-drawable';
 import { ModelsService } from '../models/models.service';
 
-/** What a body says of the pictures that it is drawn from. */
+/** Pictures that a body names to be drawn from. */
 export interface SentPicturesBody {
   image?: string | null | undefined;
   strength?: number | null | undefined;

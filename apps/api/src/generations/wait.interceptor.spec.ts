@@ -30,7 +30,7 @@ class Routes {
 }
 const { preferred, always } = new Routes();
 
-/** What the interceptor sets and listens to of a response. */
+/** Parts of a response that the interceptor sets and listens to. */
 class OpenResponse extends EventEmitter {
   readonly closed = false;
   readonly headers = new Map<string, unknown>();

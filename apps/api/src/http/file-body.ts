@@ -31,7 +31,7 @@ export const FileBody = createParamDecorator((_: unknown, context: ExecutionCont
   };
 });
 
-/** What came instead of the bare file. */
+/** Wrapping of a file that did not come bare. */
 function wrappingOf(request: Request): 'a form that has it' | 'compressed' | undefined {
   if (request.is('multipart')) return 'a form that has it';
   return (request.headers['content-encoding'] ?? 'identity') === 'identity' ? undefined : 'compressed';

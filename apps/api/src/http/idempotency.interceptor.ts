@@ -130,7 +130,7 @@ export function fingerprintOf(method: string, target: string, body: unknown): st
     .digest('hex');
 }
 
-/** What a route with a form notes of it: its texts, and the hash of each file. */
+/** Content of a form by which its route knows it again: its texts, and the hash of each file. */
 async function hashOfForm(request: Request, response: Response): Promise<Record<string, string>> {
   const hashes = new Map<string, string>();
   const texts = await readForm(request, response, async ({ name, content }) => {
@@ -139,7 +139,7 @@ async function hashOfForm(request: Request, response: Response): Promise<Record<
   return Object.fromEntries([...texts, ...hashes]);
 }
 
-/** What a route with a file notes of it. */
+/** Content of a file's body by which its route knows it again. */
 async function hashOfFile(request: Request, response: Response): Promise<{ sha256: string }> {
   sendContinue(request, response);
   return { sha256: await hashBody(request, limits.sentPicture.bytes) };

@@ -75,7 +75,7 @@ const brokenTransactions = [
   TransactionNotStartedError,
 ];
 
-/** What is asked of a caller whose key is missing or wrong. */
+/** The challenge to a caller whose key is missing or wrong. */
 const challenge = 'Bearer realm="darkroom"';
 
 /** Turns every error into problem+json; an unknown one into a 500 without detail, logged with the request's id. */

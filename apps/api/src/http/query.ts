@@ -24,7 +24,7 @@ const CheckedQuery = createParamDecorator((dto: Dto, context: ExecutionContext) 
   checkedQuery(context.switchToHttp().getRequest<Request>(), dto),
 );
 
-/** What `readQuery` has read for a DTO of the route. */
+/** The result of `readQuery` for a DTO of the route. */
 export function checkedQuery<T extends object>({ queries }: Request, dto: Dto<T>): T {
   const query = queries?.get(dto);
   if (!query) throw new Error(`The route does not take the query of ${dto.name}.`);
@@ -47,7 +47,7 @@ export function readQuery(route: object, request: Request): void {
   problems.throwIfAny();
 }
 
-/** What is said of a parameter that a route does not take. @param accepted those that it does */
+/** The sentence about a parameter that a route does not take. @param accepted those that it does */
 function unknownBeside(accepted: readonly string[]): string {
   if (accepted.length === 0) return 'is not known: this route takes none';
   return `is not known here; ${accepted.join(', ')} can be sent`;

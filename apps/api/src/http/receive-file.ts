@@ -32,7 +32,7 @@ export interface ReceiveOptions {
   /** Throws when the disk has no room for more. */
   assertRoom?: () => Promise<void>;
   progress?: typeof uploadProgress;
-  /** What the body should be, for who sends an empty one. */
+  /** The right kind of body, for a sender of an empty one. */
   kind?: string;
 }
 
@@ -40,7 +40,7 @@ export interface ReceiveOptions {
 export interface SentFile {
   /** Tells the caller to start sending, and returns the stream. */
   begin: () => Readable;
-  /** What the sender says of its size, if it does. */
+  /** Its size as the sender says, if it does. */
   declaredBytes?: number;
   /** @throws DomainError for something else that has the file inside. */
   assertBare: () => void;

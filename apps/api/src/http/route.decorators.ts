@@ -14,7 +14,7 @@ export const lightBytes = 16 * 1024;
  */
 export const Weighs = (weight: RequestWeight) => SetMetadata(weightKey, weight);
 
-/** What a request weighs where its route does not say: a GET is heavy, and any other as its body is large. */
+/** Weight of a request where its route does not say: a GET is heavy, and any other as its body is large. */
 export function weightOf(route: object, { method, headers }: Request): RequestWeight {
   const weight = Reflect.getMetadata(weightKey, route) as RequestWeight | undefined;
   if (weight !== undefined) return weight;
@@ -85,7 +85,7 @@ export function idsIn(body: unknown): string[] {
 
 const waitKey = 'answersWhenDone';
 
-/** What is known of a wait at its end. */
+/** Facts of a wait at its end. */
 export interface EndedWait {
   ownerId: string;
   /** `response_format` of the body, as it was sent and checked. */

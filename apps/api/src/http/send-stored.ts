@@ -11,7 +11,7 @@ interface Sent {
   etag: string;
 }
 
-/** Those who are reading now, of whom one may be cut off. */
+/** Readers of this moment, of whom one may be cut off. */
 interface Readers {
   add(ownerId: string, stream: Readable, cut: () => void): void;
 }

@@ -1,7 +1,7 @@
 import { UnprocessableError } from '@app/domain';
 import { type InstalledModel, problemOfKind, workingSchedulers } from '@app/model-store';
 
-/** What a request says of how it is drawn. */
+/** Fields of a request that say how it is drawn. */
 interface Asked {
   /** Absent where requests have no such field. */
   scheduler?: { name: string | undefined };

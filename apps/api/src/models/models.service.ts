@@ -24,7 +24,7 @@ import {
 import { JsonLogger } from '@app/observability';
 import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 
-/** What `GET /v1/models` says of a ControlNet. */
+/** The entry of a ControlNet in `GET /v1/models`. */
 const controlKind: string = 'control';
 /** A model that was found complete is not checked again for this long, so that not every request reads its folder. */
 const knownMs = 1_000;

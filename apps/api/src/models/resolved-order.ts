@@ -3,7 +3,7 @@ import { type AspectRatio, defaults, type Drawing, limits } from '@app/domain';
 import { type InstalledModel, pictureSize } from '@app/model-store';
 
 /**
- * What a request may leave to defaults, as undefined or null. No key may be left out, so that the compiler finds every
+ * Fields with defaults, undefined or null where not given. No key may be left out, so that the compiler finds every
  * body that does not pass a new field on.
  */
 export interface DrawingOrder {

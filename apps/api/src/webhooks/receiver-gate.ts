@@ -34,7 +34,7 @@ class Places {
     this.typicalMs = 0.7 * this.typicalMs + 0.3 * tookMs;
   }
 
-  /** Those who were sent away return one after the other, at the rate at which places become free. */
+  /** Deliveries that were sent away return one after the other, at the rate at which places become free. */
   returnAfterMs(now: number): number {
     this.promisedUntil = Math.max(now, this.promisedUntil) + this.typicalMs / this.count;
     return Math.round(Math.min(Math.max(this.promisedUntil - now, shortestQueueMs), longestQueueMs));
@@ -49,7 +49,7 @@ class Host extends Places {
   shutUntil = 0;
 }
 
-/** What an attempt shows about its host: it answered, it failed to, or it was never contacted. */
+/** Evidence of an attempt about its host: it answered, it failed to, or it was never contacted. */
 export type ReceiverAnswer = 'answered' | 'failed' | 'not asked';
 
 /** Either a place, to be released with the outcome, or how long to stay away. */

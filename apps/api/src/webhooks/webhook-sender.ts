@@ -24,7 +24,7 @@ export interface Receipt {
   durationMs: number;
   /** The wait that it requested, in milliseconds. */
   retryAfterMs: number;
-  /** What it shows about the receiver's host. */
+  /** Its evidence about the receiver's host. */
   answer: ReceiverAnswer;
   /** Whether every further attempt would end in the same way. */
   isFinal?: boolean;
@@ -125,7 +125,7 @@ async function readSome(body: Readable): Promise<string> {
       if (bytes >= maxReplyBytes) break;
     }
   } catch {
-    // What came before it broke off is kept.
+    // Text that came before it broke off is kept.
   } finally {
     clearTimeout(timer);
     body.destroy();

@@ -13,7 +13,7 @@ import { CliError } from '../run-program';
 import { atATime, type BackedUpModel, filesFolder, keyFile, tablesFolder, type VerifiedBackup } from './backup-folder';
 import { isKept, rowsOf } from './write-backup';
 
-/** What was restored, and what the user has to do. */
+/** Content of the backup that was restored, and what the user has to do. */
 export interface RestoreReport {
   made_at: string;
   rows: number;

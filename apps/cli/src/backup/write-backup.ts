@@ -8,7 +8,7 @@ import { ModelStore } from '@app/model-store';
 import { type ImageStorage, openImageStorage, type StoredObject } from '@app/storage';
 import { atATime, type BackedUpModel, filesFolder, keyFile, NewBackup, tablesFolder } from './backup-folder';
 
-/** What a backup has, to tell the user. */
+/** Content of a backup, to tell the user. */
 export interface BackupReport {
   folder: string;
   made_at: string;

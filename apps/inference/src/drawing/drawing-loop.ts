@@ -114,7 +114,7 @@ export class DrawingLoop implements OnApplicationBootstrap, BeforeApplicationShu
     );
   }
 
-  /** What the engines with a place free can draw now, and what they have loaded. */
+  /** Models that the engines with a place free can draw now, and those that they have loaded. */
   private wanted() {
     const { freeDevices, loadedKeys } = this.places;
     // Now and then it is simply the next owner's turn, so that no number of owners whose models are

@@ -20,20 +20,20 @@ import { StopListener } from './stop-listener';
 import { TaskHold } from './task-hold';
 import { Upscalers } from './upscalers';
 
-/** What draws a task: an engine with a place for it, or what stands in for one. */
+/** The drawer of a task: an engine with a place for it, or what stands in for one. */
 export type DrawingLoan = Loan<Pick<Engine, 'device' | 'draw'>> & {
   /** Waits for a place, where the loan has none yet. @throws DrawingAbortedError if `signal` aborts before */
   ready?: (signal: AbortSignal) => Promise<void>;
 };
 
-/** What is drawn, from what, and where. */
+/** A drawing, its source, and its place. */
 interface Job {
   task: DrawingTask;
   pictures: ReadPictures;
   loan: DrawingLoan;
 }
 
-/** What becomes of a task that succeeds. */
+/** Results of a task that succeeds. */
 interface Drawn {
   images: DrawnPicture[];
   computeSeconds: number;
@@ -74,7 +74,7 @@ export class DrawingService {
       await loan.ready?.(hold.signal);
       leave = await this.places.begin(alone, hold.signal);
       if (alone) await this.markAlone(task, hold);
-      // What was drawn beside others is encoded while the next one is drawn, alone or not.
+      // Pictures that were drawn beside others are encoded while the next ones are drawn, alone or not.
       await this.succeed(task, await this.draw({ task, pictures, loan }, hold, alone ? () => undefined : leave), hold);
     } catch (error) {
       loan.giveBack();
@@ -200,7 +200,7 @@ function requestOf(task: DrawingTask): DrawRequest {
   };
 }
 
-/** What the pictures of a task add to its request. */
+/** Fields of a request that come from the pictures of its task. */
 function pictureRequest(
   { inputs }: DrawingTask,
   { image, mask, control }: ReadPictures,

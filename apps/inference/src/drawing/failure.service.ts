@@ -51,7 +51,7 @@ export class FailureService {
   }
 }
 
-/** What would happen again: the message may be shown to the task's owner. */
+/** Errors that would happen again: the message may be shown to the task's owner. */
 function isRefusal(error: unknown): error is Error {
   return [TaskRefusedError, DrawingRefusedError, PictureError].some((kind) => error instanceof kind);
 }

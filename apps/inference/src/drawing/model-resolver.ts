@@ -16,7 +16,7 @@ type ResolvedTask = Pick<DrawingTask, 'model' | 'ownerId' | 'finetuneId' | 'weig
 /** A task, as far as it says which model it needs, and for what. */
 type TaskModel = Pick<Task, 'model'> & Partial<Pick<DrawingTask, 'inputs'>>;
 
-/** What draws a task, and how its record names it. */
+/** The weights that draw a task, and how its record names them. */
 export interface ResolvedModel {
   source: DrawnModel;
   /** The Fine-Tunes of its model. */

@@ -5,12 +5,12 @@ import type { ResolvedModel } from './model-resolver';
 import { serviceVersion } from '../service-version';
 import type { ReadPictures } from './source-pictures';
 
-/** What drew a picture. */
+/** Weights and settings that drew a picture. */
 interface DrawnBy extends Pick<ResolvedModel, 'source' | 'adapters' | 'clipSkip' | 'controls'> {
-  /** What it was drawn from. */
+  /** Pictures that it was drawn from. */
   pictures?: ReadPictures;
   scheduler: string;
-  /** What enlarged it, if anything did. */
+  /** The upscaler that enlarged it, if one did. */
   upscaler: string | null;
 }
 

@@ -23,7 +23,7 @@ export interface PlacedEngines<E> {
   placesOfEngine: number;
 }
 
-/** What a task asks of the engine that draws it. */
+/** Needs of a task, of the engine that draws it. */
 export interface PlaceRequest {
   /** Key of its model. */
   key: string;

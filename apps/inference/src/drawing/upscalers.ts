@@ -16,7 +16,7 @@ export interface InstalledUpscaler {
 
 /**
  * Finds the installed upscaler, `upscalers/<name>.onnx` in the models folder; the first by name if there are several.
- * What is no file is passed over: to read a pipe would wait for a writer that may never come.
+ * Entries that are no files are passed over: to read a pipe would wait for a writer that may never come.
  */
 @Injectable()
 export class Upscalers {

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 const delaysMs = [250, 1_000, 3_000];
-/** What takes long to make again is worth waiting for a database that is restarted or moved to another machine. */
+/** Results that take long to make are worth waiting for a database that is restarted or moved to another machine. */
 const patientDelaysMs = [...delaysMs, ...Array<number>(24).fill(5_000)];
 
 /**

@@ -102,7 +102,7 @@ describe(WorkerModels.name, () => {
     const refused = { name: 'shapes', hash: shapes.hash!, problem: 'It is odd.' };
     broken.add(refused, 'cuda:0');
     expect(models.drawableOn(['cuda:0'])).toEqual(['small']);
-    // What one device refuses, another may draw.
+    // A model that one device refuses may be drawn by another.
     expect(models.drawableOn(['cpu', 'cuda:0'])).toContain('shapes');
     broken.add(refused, 'cpu');
     expect(models.drawableOn(['cpu', 'cuda:0'])).toEqual(['small']);

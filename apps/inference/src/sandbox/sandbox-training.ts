@@ -17,7 +17,7 @@ import { sandboxName } from './sandbox-engine';
 const usualMs = 3_000;
 const toldSteps = 20;
 
-/** What a sandbox training needs of the worker. */
+/** Parts of the worker that a sandbox training needs. */
 interface Host {
   dataSource: DataSource;
   tasks: Tasks;

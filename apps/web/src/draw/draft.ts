@@ -12,7 +12,7 @@ import { seemsToLack } from './name-hint';
 export type Scheduler = components['schemas']['Scheduler'];
 type UsedFinetune = components['schemas']['UsedFinetune'];
 
-/** What a picture is made of; undefined is the model's own default. */
+/** Settings that a picture is made of; undefined is the model's own default. */
 export interface Settings {
   prompt: string;
   negative_prompt: string;
@@ -39,7 +39,7 @@ export interface Settings {
   finetunes: readonly UsedFinetune[];
 }
 
-/** What is about to be drawn. */
+/** Settings of the next drawing. */
 interface Draft extends Settings {
   /** A Fine-Tune draws instead of a model. */
   finetuneId?: string;

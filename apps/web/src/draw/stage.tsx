@@ -6,7 +6,7 @@ import { DrawingFrame, ProgressLine } from '../gallery/drawing-frame';
 import { openViewer } from '../gallery/viewer-state';
 import { Button, Download } from '../ui/buttons';
 
-/** What is shown large: what this tab drew last, or else the newest there is. */
+/** The drawing that is shown large: the one of this tab that is last, or else the newest there is. */
 function staged(): Drawing[] {
   const own = stageIds.value.flatMap((id) => drawings.value.get(id) ?? []);
   return own.length > 0 ? own : shown.value.filter(({ status }) => status === 'succeeded').slice(0, 1);
@@ -66,7 +66,7 @@ function Sheet({ drawing }: { drawing: Drawing }) {
   );
 }
 
-/** What can be done with it, and how to get it again; it takes as much room while it is drawn as afterwards. */
+/** Actions on it, and how to get it again; they take as much room while it is drawn as afterwards. */
 function Below({ drawing }: { drawing: Drawing }) {
   if (isOpen(drawing))
     return (

@@ -22,7 +22,7 @@ export const loadError = signal<unknown>();
 let sources: Source[] = [];
 let generation = 0;
 
-/** What the gallery shows: newest first. */
+/** Drawings of the gallery: newest first. */
 export const shown = computed<Drawing[]>(() => {
   const status = filter.value;
   const found = [...listed.value].flatMap((id) => drawings.value.get(id) ?? []);
@@ -167,7 +167,7 @@ export function keepFresh(): () => void {
   document.addEventListener('visibilitychange', onVisible);
   const stop = onOtherTabs(() => again(true));
   return () => {
-    // What is being read now is nobody's any more.
+    // Reads under way are nobody's any more.
     generation++;
     clearInterval(timer);
     document.removeEventListener('visibilitychange', onVisible);

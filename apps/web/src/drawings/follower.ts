@@ -97,7 +97,7 @@ function noteSilence(): void {
   if (!isReachable.value) return;
   for (const id of silence.silent(performance.now())) {
     const { step, total, isSilent } = progress.value.get(id) ?? { step: 0, total: 0 };
-    // What follows the last step takes as long as it takes.
+    // Work after the last step takes as long as it takes.
     if (step < total && !isSilent) setProgress(id, { isSilent: true });
   }
 }
@@ -123,7 +123,7 @@ async function pollOthers(): Promise<void> {
   isPolling = false;
 }
 
-/** What a read that failed says: 404 is a record that was deleted. */
+/** Meaning of a read that failed: 404 is a record that was deleted. */
 const forgetIfGone =
   ({ id }: Drawing) =>
   (error: unknown): void => {

@@ -1,4 +1,4 @@
-/** What the page knows of the service's rules without asking; `service-rules.spec.ts` compares it with the service. */
+/** Rules of the service that the page knows without asking; `service-rules.spec.ts` compares them with the service. */
 
 /** The largest seed; after it they wrap around. */
 export const largestSeed = 2 ** 32 - 1;
@@ -9,7 +9,7 @@ export const seedOf = ({ seed }: { seed: number }, index: number): number => (se
 /** The most characters that texts may have; a negative prompt as many as a prompt. */
 export const lengths = { prompt: 2_000, name: 200, token: 64 };
 
-/** What a request may ask for. */
+/** Bounds of a request. */
 export const bounds = { steps: { min: 1, max: 50 }, cfg: { min: 1, max: 20 }, numGenerations: { min: 1, max: 8 } };
 
 /** The service's own values for a model that has none. */

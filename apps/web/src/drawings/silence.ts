@@ -30,7 +30,7 @@ export class Silence {
     this.heard.delete(id);
   }
 
-  /** Those of which no step has come for much longer than ever before. */
+  /** Drawings of which no step has come for much longer than ever before. */
   silent(now: number): string[] {
     return [...this.heard].flatMap(([id, { at, longestMs }]) =>
       now - at > Math.max(shortestMs, factor * longestMs) ? [id] : [],

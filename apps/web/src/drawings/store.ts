@@ -22,7 +22,7 @@ export const tellOtherTabs = (): void => channel.postMessage('changed');
 export function put(...found: readonly Drawing[]): void {
   if (found.length === 0) return;
   const next = new Map(drawings.value);
-  // What has terminated stays so: an answer that was on its way for longer than an event must not undo it.
+  // A terminated drawing stays so: an answer that was on its way for longer than an event must not undo it.
   for (const drawing of found) {
     const known = next.get(drawing.id);
     if (!known || isOpen(known) || !isOpen(drawing)) next.set(drawing.id, merged(drawing, known));

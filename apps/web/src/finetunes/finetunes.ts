@@ -15,7 +15,7 @@ export const loadFinetunes = (): Promise<void> =>
 
 const titles = computed(() => titlesOf(finetunes.value));
 
-/** What tells it from the others. */
+/** Its title, which tells it from the others. */
 export const titleOf = ({ id, name }: Finetune): string => titles.value.get(id) ?? name;
 
 export const finetuneOf = (id: string | undefined): Finetune | undefined =>

@@ -23,7 +23,7 @@ export interface Step {
   preview: string | null;
 }
 
-/** What is known after another step. A training that goes on from a checkpoint does some of its steps again. */
+/** Progress that is known after another step. A training that goes on from a checkpoint does some of its steps again. */
 export function withStep(known: TrainingProgress | undefined, told: Step, at: number): TrainingProgress {
   const { step, total, loss, preview } = told;
   const before = <T extends { step: number }>(list: readonly T[] = []): T[] => list.filter((each) => each.step < step);

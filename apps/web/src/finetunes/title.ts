@@ -1,4 +1,4 @@
-/** What tells a Fine-Tune from others on the page. */
+/** Titles that tell a Fine-Tune from others on the page. */
 interface Titled {
   id: string;
   name: string;

@@ -18,7 +18,7 @@ function usedText({ id, scale }: Drawing['finetunes'][number]): string {
 const controlText = ({ model, scale, start, end }: Drawing['control'][number]): string =>
   `${model} (${scale}, ${start} to ${end})`;
 
-/** What is known about a picture. */
+/** Facts about a picture. */
 export function factsOf(drawing: Drawing, index: number): PictureFact[] {
   const finetune = finetuneOf(drawing.finetuneId);
   const shape = aspectText[drawing.aspect_ratio];

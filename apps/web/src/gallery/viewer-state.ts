@@ -9,7 +9,7 @@ export interface Shot {
   index: number;
 }
 
-/** What is shown in full. */
+/** The picture that is shown in full. */
 export const viewed = sessionSignal<Shot | undefined>(() => undefined);
 /** The first of two to compare, while the second is chosen. */
 export const compareWith = sessionSignal<Shot | undefined>(() => undefined);

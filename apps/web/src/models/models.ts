@@ -5,7 +5,7 @@ import { client, forThisSession, session, sessionSignal } from '../session/sessi
 
 const refreshMs = 5_000;
 
-/** What is installed. */
+/** Installed models. */
 export const models = sessionSignal<readonly Model[]>(() => []);
 export const areModelsLoaded = sessionSignal(() => false);
 

@@ -14,7 +14,7 @@ type Filter = (typeof filters)[number];
 const texts: Record<Filter, string> = { all: 'All', pending: 'Pending', failed: 'Given up', delivered: 'Delivered' };
 const pageSize = 50;
 
-/** What was posted to webhooks, and how it went. */
+/** Deliveries to webhooks, and how they went. */
 export function DeliveriesView() {
   const [filter, setFilter] = useState<Filter>('all');
   const segments = (

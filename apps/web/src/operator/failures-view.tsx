@@ -17,7 +17,7 @@ const columns: Column<Failure>[] = [
 const deathsText = (count: number): string =>
   count === 0 ? '' : count === 1 ? ', 1 worker ended' : `, ${count} workers ended`;
 
-/** What failed, and why. */
+/** Drawings that failed, and why. */
 export function FailuresView() {
   const list = usePages(() => client().operator.failures({ limit: pageSize }), pageSize);
   return (

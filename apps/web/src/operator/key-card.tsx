@@ -7,7 +7,7 @@ import { attempt, say } from '../ui/notices';
 import { spanSince } from '../ui/units';
 import { KeyUsage } from './key-usage';
 
-/** What the service shows only once. */
+/** Secrets that the service shows only once. */
 export interface Secrets {
   name: string;
   token?: string;

@@ -31,7 +31,7 @@ function everyDay(usage: readonly Usage[]): Day[] {
   });
 }
 
-/** What a key has drawn, by day: as bars, and as a table. */
+/** Pictures of a key, by day: as bars, and as a table. */
 export function KeyUsage({ id, name }: { id: string; name: string }) {
   const usage = usePolled(() => client().keys.usage(id), refreshMs);
   return (

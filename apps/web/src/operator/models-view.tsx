@@ -3,7 +3,7 @@ import type { Model } from '../service/client';
 import { Card, Facts, Part, StatusBadge } from '../ui/card';
 import { sizeOf } from '../ui/units';
 
-/** What is installed, and what each model draws for; the page reads it again every few seconds anyway. */
+/** Installed models, and what each of them draws for; the page reads them again every few seconds anyway. */
 export function ModelsView() {
   return (
     <Part id="models" title="Models">

@@ -8,7 +8,7 @@ import { LiveView } from './live-view';
 import { ModelsView } from './models-view';
 import { StorageView } from './storage-view';
 
-/** What a key may do seldom changes. */
+/** Rights of a key seldom change. */
 const refreshMs = 60_000;
 
 /** The parts by their routes. */
@@ -21,7 +21,7 @@ const parts = [
   ['failures', 'Failures', FailuresView],
 ] as const;
 
-/** What the service is at, for keys with the scope `admin`; others are told that it is not for them. */
+/** State of the service, for keys with the scope `admin`; others are told that it is not for them. */
 export function OperatorPage() {
   const [, part] = route.value;
   const [current, , View] = parts.find(([name]) => name === part) ?? parts[0];

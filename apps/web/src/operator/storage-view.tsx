@@ -18,7 +18,7 @@ const columns: Column<KeyStorage>[] = [
   ['Limit', ({ limit_bytes }) => (limit_bytes === null ? 'none' : sizeOf(limit_bytes)), 'number'],
 ];
 
-/** What files take, of which key, and the room that is left. */
+/** Room that files take, of which key, and the room that is left. */
 export function StorageView() {
   const storage = usePolled(() => client().operator.storage(), refreshMs);
   return <Loaded of={storage}>{(found) => <Stored storage={found} />}</Loaded>;

@@ -6,10 +6,10 @@ import type { SentPicture } from './sent-picture';
 
 interface CropViewProps {
   picture: SentPicture;
-  /** What it is for. */
+  /** Its purpose. */
   alt: string;
   aspect: AspectRatio;
-  /** What lies over the picture, when its size is known. */
+  /** Content over the picture, when its size is known. */
   children?: (size: Size) => ComponentChildren;
 }
 

@@ -18,7 +18,7 @@ interface MaskCanvasProps {
 
 type Stroke = Extract<Shape, { points: unknown }>;
 
-/** What is repainted, over its picture; it is painted with a mouse, a pen or a finger. */
+/** The part to repaint, over its picture; it is painted with a mouse, a pen or a finger. */
 export function MaskCanvas({ canvas, whole, shapes, feather, brush, isErasing, onShape }: MaskCanvasProps) {
   const size = maskSizeOf(whole);
   const stroke = useRef<Stroke | undefined>(undefined);

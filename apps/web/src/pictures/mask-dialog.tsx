@@ -15,7 +15,7 @@ import { type SentPicture, uploadPicture } from './sent-picture';
 interface MaskDialogProps {
   picture: SentPicture;
   aspect: AspectRatio;
-  /** What was painted before. */
+  /** The mask as it was painted before. */
   mask: Mask | undefined;
   onMask: (mask: Mask) => void;
   onClose: () => void;
@@ -25,7 +25,7 @@ const tools = ['Brush', 'Eraser'] as const;
 /** The widest brush, as a part of the longer edge. */
 const widest = 0.3;
 
-/** What a mask is painted with; sizes are in percent. */
+/** Tools that a mask is painted with; sizes are in percent. */
 interface Painter {
   tool: (typeof tools)[number];
   brush: number;

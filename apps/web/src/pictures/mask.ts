@@ -3,7 +3,7 @@ import type { SentPicture } from './sent-picture';
 
 type Point = readonly [x: number, y: number];
 
-/** What was painted at once, in pixels of the mask: a stroke of the brush, or a rectangle. */
+/** A mark that was painted at once, in pixels of the mask: a stroke of the brush, or a rectangle. */
 export type Shape = { isErasing: boolean } & ({ points: Point[]; width: number } | { rectangle: Box });
 
 /** Which parts of a picture are repainted, and how it was painted, so that one may go on with it. */

@@ -24,7 +24,7 @@ export interface Upload extends SentPicture {
   size: Size;
 }
 
-/** What the service takes. */
+/** Files that the service takes. */
 export const pictureTypes = 'image/png,image/jpeg,image/webp';
 
 /** Addresses of the service's own pictures, on whatever host. */

@@ -3,7 +3,7 @@ import { largestSeed, lengths } from '../drawings/service-rules';
 
 type Fields = 'prompt' | 'negative_prompt' | 'aspect_ratio' | 'seed' | 'cfg' | 'steps' | 'high_resolution';
 
-/** What a picture of the service says about itself. */
+/** Parameters of a picture of the service, as it tells them itself. */
 export interface PictureParameters extends Pick<Drawing, Fields | 'prompt_weighting'> {
   model: string;
   scheduler: string;

@@ -33,7 +33,7 @@ export function sendFile<T>({ method, path, key, file, onProgress }: SentFile): 
   });
 }
 
-/** What an answer says; undefined for a proxy's page. */
+/** The body of an answer; undefined for a proxy's page. */
 function jsonIn(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -10,7 +10,7 @@ interface Session {
 
 const storageName = 'darkroom.key';
 const codePattern = /^#code=([\w-]*)/;
-/** What a browser waits for before it shows the form for a key. */
+/** Requests that a browser waits for before it shows the form for a key. */
 const signInMs = 10_000;
 
 const current = signal<Session | undefined>();

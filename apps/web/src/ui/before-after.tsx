@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 
 interface Side {
   url: string;
-  /** What it shows. */
+  /** Its subject, in words. */
   alt: string;
 }
 

@@ -60,7 +60,7 @@ export function Download({ url, kind = '' }: { url: string; kind?: string }) {
 
 interface IconButtonProps extends ButtonHTMLAttributes {
   icon: IconName;
-  /** What it does, for those who do not see the icon. */
+  /** Its effect, for people who do not see the icon. */
   label: string;
   /** More classes, such as `is-close`. */
   kind?: string;
@@ -80,9 +80,9 @@ interface ConfirmButtonProps {
   question: string;
   onConfirm: () => void;
   icon?: IconName;
-  /** What the two answers are called; those of a deletion, if it is left out. */
+  /** Labels of the two answers; those of a deletion, if they are left out. */
   answers?: { yes: string; no: string };
-  /** What screen readers say in place of the label, where it stands several times on a page. */
+  /** Words of screen readers in place of the label, where it stands several times on a page. */
   fullLabel?: string;
   /** Shows only the icon, and has the label for screen readers. */
   isSmall?: boolean;

@@ -30,7 +30,7 @@ export function useDrop(onFiles: (files: File[]) => void) {
 }
 
 interface DropBoxProps {
-  /** What is to be dropped, such as “a .safetensors file”. */
+  /** Things to be dropped, such as “a .safetensors file”. */
   what: string;
   /** Of the button that chooses. */
   label: string;

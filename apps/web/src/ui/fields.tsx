@@ -10,7 +10,7 @@ export function textIn(form: HTMLFormElement, name: string): string {
 /** Forms that are being sent: a second click on their button does nothing. */
 const beingSent = new WeakSet<HTMLFormElement>();
 
-/** What a form does when it is submitted; why it did not work is said at the edge of the page. */
+/** Work of a form when it is submitted; why it did not succeed is said at the edge of the page. */
 export function submitting(work: (form: HTMLFormElement) => Promise<void>) {
   return (event: Event & { currentTarget: HTMLFormElement }): void => {
     event.preventDefault();
@@ -75,7 +75,7 @@ interface SegmentsProps<T extends string> {
   options: readonly T[];
   value: T;
   onChange: (option: T) => void;
-  /** What an option shows. */
+  /** Text of an option. */
   show: (option: T) => ComponentChildren;
   isSmall?: boolean;
 }

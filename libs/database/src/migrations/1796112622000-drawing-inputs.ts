@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** What a drawing is made from besides its texts; room for the hashes of several Fine-Tunes. */
+/** Sources of a drawing besides its texts; room for the hashes of several Fine-Tunes. */
 export class DrawingInputs1796112622000 implements MigrationInterface {
   name = 'DrawingInputs1796112622000';
 

@@ -3,7 +3,7 @@ import { schedulerNameOf } from '../schedulers';
 import { type PredictionType, readSchedulerConfig } from '../schedulers/scheduler-config';
 import type { NamedTensors } from '../weights/named-tensor';
 
-/** What a model is, from its own files; nothing here is known in advance. */
+/** Facts about a model, from its own files; nothing here is known in advance. */
 export interface ModelFacts {
   latentChannels: number;
   /** Pixels of the picture's edge for one of the latents' edge. */
@@ -17,11 +17,11 @@ export interface ModelFacts {
   hiddenWidth: number;
   /** Tokens of one encoded row, begin and end included; longer prompts take several rows. */
   maxTokens: number;
-  /** What the memory of a call depends on. */
+  /** Sizes on which the memory of a call depends. */
   widths: ModelWidths;
 }
 
-/** What the memory of a call depends on, beside the size of the picture. */
+/** Sizes on which the memory of a call depends, beside that of the picture. */
 export interface ModelWidths {
   /** Pixels of the picture's edge for one of the latents' edge. */
   scale: number;

@@ -2,7 +2,7 @@ import { Tensor } from 'onnxruntime-node';
 import type { Tensors, ValueFacts } from '../sessions/model-session';
 import { countOf } from '../weights/named-tensor';
 
-/** What an adapter adds to a layer: B A. */
+/** The term that an adapter adds to a layer: B A. */
 export interface LowRank {
   rank: number;
   /** [rank, ...in], as the layer's weight has its inputs. */
@@ -11,7 +11,7 @@ export interface LowRank {
   b: Float32Array;
 }
 
-/** What the adapters of a row add to the layers of one part, by the layers' paths. */
+/** Terms that the adapters of a row add to the layers of one part, by the layers' paths. */
 export type LayerAdapters = ReadonlyMap<string, LowRank>;
 
 export const noAdapters: LayerAdapters = new Map();

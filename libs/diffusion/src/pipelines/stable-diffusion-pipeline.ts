@@ -110,7 +110,7 @@ export class StableDiffusionPipeline extends Renderer {
   }
 
   /**
-   * What a picture will look like, from the U-Net's last prediction and without the VAE: one pixel for one position of
+   * The likely look of a picture, from the U-Net's last prediction and without the VAE: one pixel for one position of
    * the latents, in the model's colours if its folder has a `preview.json`.
    * @throws NotFiniteError if it has no more picture to become
    */

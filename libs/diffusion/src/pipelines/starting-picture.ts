@@ -24,7 +24,7 @@ export interface StartingPicture {
   mask?: Float32Array;
 }
 
-/** What of a picture stays as it was given, in latents. */
+/** The part of a picture that stays as it was given, in latents. */
 export interface KeptLatents {
   image: Float32Array;
   noise: Float32Array;
@@ -32,7 +32,7 @@ export interface KeptLatents {
   mask: Float32Array;
 }
 
-/** What one picture begins with. */
+/** The start of one picture. */
 export interface Beginning {
   latents: Float32Array;
   /** For each row of the picture: channels behind the latents'. */
@@ -71,7 +71,7 @@ function maskOfLatents({ values, width }: Mask, [, rows, columns]: LatentShape, 
 }
 
 /**
- * What a picture begins with.
+ * The start of a picture.
  * @param scheduler its steps are set; those before the request's strength are left out here
  * @param factor of the latents, undone for a model that changes pictures: it knows them unscaled
  */

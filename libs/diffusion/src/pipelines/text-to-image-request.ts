@@ -7,7 +7,7 @@ import type { Trajectory } from './trajectory';
 /** One prompt to be drawn once per seed. */
 export interface TextToImageRequest {
   prompt: string;
-  /** What the picture should not be; without one it is the empty text, or zeros for XL. */
+  /** Things that the picture should not show; without them it is the empty text, or zeros for XL. */
   negativePrompt?: string | null;
   /** Pixels; multiples of the model's `vaeScaleFactor`. */
   width: number;
@@ -33,7 +33,7 @@ export interface TextToImageRequest {
    * last 6: `int(steps * strength)`, as diffusers counts. A model of `instruct-pix2pix` takes all steps in any case.
    */
   strength?: number;
-  /** What of `image` is repainted; needs it, and a model of kind `inpainting` needs both. */
+  /** The part of `image` that is repainted; needs it, and a model of kind `inpainting` needs both. */
   mask?: Mask;
   /** Of a model that changes pictures: weight of `image` beside that of the prompt; 1.5 if not given, at least 1. */
   imageGuidanceScale?: number;

@@ -21,20 +21,20 @@ export interface PromptEmbedding {
   readonly pooled?: readonly Float32Array[];
 }
 
-/** What a picture's rows are told beside the text. */
+/** Conditions of a picture's rows beside the text. */
 export interface Conditioning {
-  /** What its Fine-Tunes add to the U-Net's layers. */
+  /** Terms that its Fine-Tunes add to the U-Net's layers. */
   adapters?: LayerAdapters;
   /** Of XL: height and width of the original, top and left of the crop, height and width of the picture. */
   timeIds?: readonly number[];
   /** For each row, further channels behind the latents': of an inpainting model the mask and what it leaves. */
   furtherChannels?: readonly Float32Array[];
-  /** What of the picture that it starts from is kept. */
+  /** The part of the picture that it starts from which is kept. */
   kept?: KeptLatents;
   controls?: readonly TimedControl[];
   /** Weight of the picture that is changed beside that of the prompt. */
   imageGuidanceScale?: number;
-  /** What of the decoded picture is replaced by the one that it starts from. */
+  /** The part of the decoded picture that is replaced by the one that it starts from. */
   overlay?: { original: RgbImage; mask: Mask };
 }
 
@@ -51,7 +51,7 @@ export interface TimedControl extends RowControl {
 export class Trajectory {
   /** Steps done. */
   stepIndex = 0;
-  /** What the U-Net last saw of this picture, and the guided prediction it made: kept for previews. */
+  /** The last input of the U-Net for this picture, and the guided prediction it made: kept for previews. */
   seen: Float32Array;
   readonly predicted: Float32Array;
   /** The timestep of the last step done, if any. */
@@ -98,7 +98,7 @@ export class Trajectory {
     return this.isMoving;
   }
 
-  /** What the next call of the U-Net is told of time. */
+  /** Time, as the next call of the U-Net is told of it. */
   get timestep(): number {
     return this.scheduler.timesteps[this.firstCall + this.stepIndex];
   }
@@ -108,12 +108,12 @@ export class Trajectory {
     return this.prompt.rows.length;
   }
 
-  /** What its Fine-Tunes add to the U-Net's layers. */
+  /** Terms that its Fine-Tunes add to the U-Net's layers. */
   get adapters(): LayerAdapters {
     return this.conditioning.adapters ?? noAdapters;
   }
 
-  /** What of the decoded picture is replaced by the one that it starts from. */
+  /** The part of the decoded picture that is replaced by the one that it starts from. */
   get overlay(): Conditioning['overlay'] {
     return this.conditioning.overlay;
   }

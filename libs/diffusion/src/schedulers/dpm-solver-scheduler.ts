@@ -22,7 +22,7 @@ export interface ExponentialStep {
   deviation: number;
 }
 
-/** What the multistep and the singlestep DPM solvers have in common. */
+/** The part that the multistep and the singlestep DPM solvers have in common. */
 export abstract class DpmSolverScheduler extends SolverScheduler {
   /** Whether the solver integrates over predicted noise and not over pictures. */
   private readonly ofNoise: boolean;

@@ -35,7 +35,7 @@ const fewSteps = 15;
 export abstract class SolverScheduler extends Scheduler {
   /** The noise level at the start of each step, and that at the end of the run. */
   protected levels: Level[] = [];
-  /** What the model predicted for the last samples, pictures or noise, the newest first. */
+  /** Predictions of the model for the last samples, pictures or noise, the newest first. */
   protected outputs: Float32Array[] = [];
 
   /**

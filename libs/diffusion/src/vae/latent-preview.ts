@@ -19,7 +19,7 @@ export interface LatentRgbMap {
 /** Weights of a row with products. */
 export const withProducts = (channels: number): number => (channels * (channels + 3)) / 2;
 
-/** What the weights of one position are for: its channels, and if `count` says so, their products. */
+/** Values that the weights of one position are for: its channels, and if `count` says so, their products. */
 export function previewTerms(
   latents: Float32Array,
   [channels, height, width]: LatentShape,

@@ -6,7 +6,7 @@ import type { Generator } from '../random/generator';
 import { type GraphSession, type LoadOptions, ModelSession } from '../sessions/model-session';
 import { assertFinite, type LatentShape, type RgbImage, toPlanes } from '../tensor/planes';
 
-/** What a picture's latents are distributed as, scaled as the U-Net has them: each normal, with its own mean and deviation. */
+/** Distribution of a picture's latents, scaled as the U-Net has them: each normal, with its own mean and deviation. */
 export interface LatentDistribution {
   shape: LatentShape;
   mean: Float32Array;

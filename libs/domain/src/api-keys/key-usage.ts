@@ -46,7 +46,7 @@ export class Upload {
   @Column({ type: 'timestamptz', default: () => 'now()' }) renewedAt: Date;
 }
 
-/** What a caller drew on one UTC day, by model and Fine-Tune; written together with the terminated status. */
+/** Drawings of a caller on one UTC day, by model and Fine-Tune; written together with the terminated status. */
 @Entity('daily_usage')
 export class DailyUsage {
   @PrimaryColumn('varchar', { length: 24 }) ownerId: string;

@@ -8,7 +8,7 @@ const { min, max } = limits.page;
 /** A cursor is shorter than an id, so that the two cannot be confused. */
 const cursor = /^[A-Za-z0-9_-]{22}$/;
 
-/** What is said of an `after` that is no place in the list. */
+/** The sentence about an `after` that is no place in the list. */
 export const acceptedAfter = 'must be the id of an element of this list, or be taken from the Link header of a page';
 
 /** The requested part of a list; without `limit`, all of it. */

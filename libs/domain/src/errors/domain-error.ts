@@ -39,7 +39,7 @@ export class DomainError<K extends ErrorKind = ErrorKind> extends Error {
 }
 
 type NameIn<Code> = Code extends `${infer Name}NotFound` ? Name : never;
-/** What can be not found, in CamelCase, such as `Generation`. */
+/** Kinds of records that can be not found, in CamelCase, such as `Generation`. */
 export type ResourceName = NameIn<ErrorCode<'notFound'>>;
 
 /** The id is unknown or another caller's. Both read the same, so the message names no id. */

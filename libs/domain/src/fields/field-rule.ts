@@ -5,11 +5,11 @@ import type { FieldProblems } from '../errors/field-problems';
 
 type Dto = new () => object;
 
-/** What a decorator says of the properties of DTOs. */
+/** Statements of a decorator about the properties of DTOs. */
 export class Declarations<T> {
   /** By the prototype of the class that declares them. */
   private readonly own = new WeakMap<object, Map<string, T>>();
-  /** Those of each DTO that has been read. */
+  /** Fields of each DTO that has been read. */
   private readonly known = new WeakMap<Dto, ReadonlyMap<string, T>>();
 
   add(prototype: object, name: PropertyKey, declaration: T): void {
@@ -18,7 +18,7 @@ export class Declarations<T> {
   }
 
   /**
-   * Those of a DTO by name, in order of declaration: first those of the class that it extends.
+   * Fields of a DTO by name, in order of declaration: first those of the class that it extends.
    * @throws Error if there are none
    */
   of(dto: Dto): ReadonlyMap<string, T> {
@@ -41,7 +41,7 @@ export class Declarations<T> {
 
 const counts = ['num_images', 'num_outputs', 'num_images_per_prompt', 'number_of_images', 'batch_size', 'samples'];
 
-/** What other services, or other bodies of this one, call our fields, by our name. */
+/** Names of our fields in other services, or in other bodies of this one, by our name. */
 const namesElsewhere: Readonly<Record<string, readonly string[]>> = {
   prompt: ['text', 'text_prompt', 'text_prompts', 'inputs', 'caption'],
   negative_prompt: ['negative', 'negative_text', 'neg_prompt'],
@@ -81,7 +81,7 @@ const namesElsewhere: Readonly<Record<string, readonly string[]>> = {
   preprocess: ['module', 'preprocessor', 'processor'],
 };
 
-/** What to do instead of sending a field that a body does not have, by our name of it. */
+/** Advice in place of a field that a body does not have, by our name of it. */
 export type Advice = ReadonlyMap<string, string>;
 
 const ourNames = new Map<string, string[]>();
@@ -89,7 +89,7 @@ for (const [ours, elsewhere] of Object.entries(namesElsewhere))
   for (const name of elsewhere) ourNames.set(name, [...(ourNames.get(name) ?? []), ours]);
 
 /**
- * What to say of an unknown field: what it is called here, if it is another name for one; or else what to do instead.
+ * The message for an unknown field: what it is called here, if it is another name for one; or else what to do instead.
  * @param known fields of the object.
  */
 export function unknownField(name: string, known: ReadonlyMap<string, unknown>, advice?: Advice): string {
@@ -143,7 +143,7 @@ export function Field(rule: FieldRule): PropertyDecorator {
 
 const adviceOf = new WeakMap<object, Advice>();
 
-/** What a body of the class is told instead of some fields that it does not have, by our names of them. */
+/** Advice for a body of the class in place of some fields that it does not have, by our names of them. */
 export function Without(advice: Readonly<Record<string, string>>): ClassDecorator {
   return ({ prototype }) => void adviceOf.set(prototype as object, new Map(Object.entries(advice)));
 }

@@ -101,10 +101,10 @@ export const StrengthField = () =>
     default: defaults.strength,
   });
 
-/** What of a picture is drawn anew. */
+/** The part of a picture that is drawn anew. */
 export const MaskField = () => PictureField('What of `image` is repainted, in white; what is black is kept');
 
-/** What a caller keeps with a record. */
+/** Data that a caller keeps with a record. */
 export const OwnMetadataField = () =>
   MetadataField({
     description: 'A JSON object of your own, returned as it was sent.',

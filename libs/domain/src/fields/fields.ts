@@ -16,7 +16,7 @@ import {
   urlProblem,
 } from './text-rules';
 
-/** What every field declares, both for its check and for the OpenAPI document. */
+/** Declarations of every field, both for its check and for the OpenAPI document. */
 export interface FieldOptions {
   description: string;
   example?: unknown;
@@ -113,7 +113,7 @@ export function TextField(
   return smallField(rest, schema, check, (value) => isScalar(value, 2 * maxLength));
 }
 
-/** What is wrong with a text of `minLength` (1) to `maxLength` characters. */
+/** The fault of a text of `minLength` (1) to `maxLength` characters. */
 export function textProblem(value: unknown, { minLength = 1, maxLength }: { minLength?: number; maxLength: number }) {
   if (typeof value !== 'string') return `must be a string, got ${shown(value)}`;
   // A character is one or two units: no more of a text is counted than can be right.

@@ -66,7 +66,7 @@ export function metadataProblem(value: unknown, bounds: { bytes: number; depth: 
   return Buffer.byteLength(JSON.stringify(value)) > bounds.bytes ? tooLarge : undefined;
 }
 
-/** What the document says of a URL: http or https, and no port 0, to which nobody can connect. */
+/** The document's words about a URL: http or https, and no port 0, to which nobody can connect. */
 export const urlPattern = '^https?://(?![^/?#]*:0+(?:[/?#]|$))';
 
 /** Characters that RFC 3986 allows in a URI; `URL` accepts and encodes others. */
@@ -78,7 +78,7 @@ function strangerIn(text: string): string {
   return text;
 }
 
-/** What is wrong with an absolute http or https URL, as the end of a sentence. */
+/** The fault of an absolute http or https URL, as the end of a sentence. */
 export function urlProblem(value: unknown, maxLength: number): string | undefined {
   if (typeof value !== 'string') return `must be a string, got ${shown(value)}`;
   if (value.length > maxLength) return `must be at most ${maxLength} characters, got ${value.length}`;

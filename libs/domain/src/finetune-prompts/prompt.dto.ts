@@ -124,7 +124,7 @@ interface TaskPlace {
 
 type StatusDrawing = Pick<ShownDrawing, 'steps' | 'servedBy' | 'upscaler' | 'promptChunks' | 'task'>;
 
-/** What a Prompt has no fields for. */
+/** Facts for which a Prompt has no fields. */
 export class PromptStatusDto {
   @Word(taskStatuses, 'GenerationStatus') status: TaskStatus;
   @IntegerOrNull('How many are likely to be drawn before it; null once it is drawn.', { minimum: 0, example: 2 })

@@ -57,7 +57,7 @@ export class TrainingDto {
   }
 }
 
-/** What else is shown of a Fine-Tune. */
+/** Further facts that are shown of a Fine-Tune. */
 export interface ShownWith {
   /** `<model>@<hash>` of the model that draws it now; undefined if there is none. */
   base: string | undefined;
@@ -145,13 +145,13 @@ function noteOf({ id, weightsHash, weightsNote }: Finetune, training: Training |
   return [training?.note, weightsNote].filter((note) => typeof note === 'string').join(' ') || null;
 }
 
-/** What is said of a Fine-Tune without weights. */
+/** The note on a Fine-Tune without weights. */
 function noWeightsNote(id: string): string {
   return `It has no weights, so the model alone draws its Prompts. PUT /v1/finetunes/${id}/weights takes weights that were trained elsewhere.`;
 }
 
 /**
- * What is said of a Fine-Tune whose base model was replaced, or is gone.
+ * The note on a Fine-Tune whose base model was replaced, or is gone.
  * @param base `<model>@<hash>` that draws now, if there is one.
  */
 export function staleNote(

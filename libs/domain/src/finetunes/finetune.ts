@@ -45,7 +45,7 @@ export class Finetune {
    */
   @Column('varchar', { length: 128, nullable: true }) weightsBase: string | null;
 
-  /** What was assumed of the weights, for people. */
+  /** Assumptions about the weights, for people. */
   @Column('text', { nullable: true }) weightsNote: string | null;
   @Column({ type: 'timestamptz', precision: 3 }) createdAt: Date;
 

@@ -2,7 +2,7 @@ import { Column, Entity, JoinColumn, OneToOne, PrimaryColumn, type Relation } fr
 import { bigintAsNumber } from '../common/column';
 import { Task } from '../tasks/task';
 
-/** What the task with the same id trains: the Fine-Tune with that id, too. */
+/** The training of the task with the same id, which is that of its Fine-Tune, too. */
 @Entity('trainings')
 export class Training {
   @PrimaryColumn('varchar', { name: 'id', length: 24, primaryKeyConstraintName: 'trainings_pkey' })
@@ -16,7 +16,7 @@ export class Training {
   @Column('text', { name: 'images_url', array: true })
   imagesUrl: string[];
 
-  /** What each picture shows; null: the Fine-Tune's token and name. */
+  /** Subject of each picture; null: the Fine-Tune's token and name. */
   @Column('text', { name: 'captions', array: true, nullable: true })
   captions: string[] | null;
 
@@ -42,7 +42,7 @@ export class Training {
   @Column('double precision', { name: 'compute_seconds', default: 0 })
   computeSeconds: number;
 
-  /** What was done otherwise than asked, for people. */
+  /** Differences from what was asked, for people. */
   @Column('text', { name: 'note', nullable: true })
   note: string | null;
 }

@@ -1,6 +1,6 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
-/** What one engine of a worker has loaded and what it is doing. */
+/** Models that one engine of a worker has loaded, and its work. */
 export interface EngineReport {
   /** `cpu`, `webgpu` or `cuda:<n>`. */
   device: string;
@@ -26,7 +26,7 @@ export interface BrokenModel {
   name: string;
   /** Content hash of the files that were refused, sha256 in hexadecimal. */
   hash: string;
-  /** What is wrong with it, in one sentence. */
+  /** Its fault, in one sentence. */
   problem: string;
 }
 

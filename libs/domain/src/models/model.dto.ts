@@ -10,7 +10,7 @@ import {
   WordOrNull,
 } from '../fields/fields-of-answers';
 
-/** What a model is drawn with where a request does not say. */
+/** Settings that a model is drawn with where a request does not say. */
 export class ModelDefaultsDto {
   @Decimal("From the model's darkroom.json, else 7.5.", { example: 7.5 }) cfg: number;
   @Integer("From the model's darkroom.json, else 30.", { example: 30 }) steps: number;

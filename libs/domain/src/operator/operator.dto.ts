@@ -22,14 +22,14 @@ export class OfKey {
   @Text('The name of this key.', { example: 'web shop' }) key_name: string;
 }
 
-/** What one key has waiting for one model. */
+/** Waiting tasks of one key for one model. */
 export class WaitingTasksDto extends OfKey {
   @Text() model: string;
   @Integer('How many wait.', { example: 12 }) queued: number;
   @Time('When the oldest of them was accepted.') oldest_at: string;
 }
 
-/** What a worker draws now. */
+/** Work of a worker at the moment. */
 export class DrawingTaskDto extends OfKey {
   @Id() id: string;
   @Word(taskKinds, 'TaskKind') kind: TaskKind;
@@ -40,7 +40,7 @@ export class DrawingTaskDto extends OfKey {
   @Time('When a worker first took it.') drawn_since: string;
 }
 
-/** What waits and what is drawn, without the tasks of sandbox keys. */
+/** Tasks that wait and that are drawn, without those of sandbox keys. */
 export class QueueDto {
   @Integer('Generations and Prompts that wait.', { example: 12 }) queued: number;
   @Integer('Those that workers draw.', { example: 3 }) processing: number;
@@ -103,21 +103,21 @@ export class WorkerDto {
   }
 }
 
-/** What files take. */
+/** Room that files take. */
 class StoredBytes {
   @Integer('Pictures.') picture_bytes: number;
   @Integer('Weights of Fine-Tunes.') weight_bytes: number;
   @Integer('Kept for uploads in progress.') upload_bytes: number;
 }
 
-/** What one key stores. */
+/** Room that one key takes. */
 export class KeyStorageDto extends StoredBytes {
   @Id('The id of the API key.') key_id: string;
   @Text('Its name.', { example: 'web shop' }) key_name: string;
   @IntegerOrNull('What it may store; null without a limit.') limit_bytes: number | null;
 }
 
-/** What all keys store, and the room that is left. */
+/** Room that all keys take, and the room that is left. */
 export class StorageDto extends StoredBytes {
   @IntegerOrNull('Free room on the disk of the api process; the fullest, if it has several.')
   disk_free_bytes: number | null;

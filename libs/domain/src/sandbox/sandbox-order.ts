@@ -1,7 +1,7 @@
 import type { Metadata } from '../common/column';
 import { FieldProblems } from '../errors/field-problems';
 
-/** What a sandbox key may ask for in `metadata.sandbox`. */
+/** Orders that a sandbox key may give in `metadata.sandbox`. */
 export interface SandboxOrder {
   /** Makes the task fail with this message. */
   fail?: string;

@@ -38,7 +38,7 @@ export function newSignInCode(token: string): { code: string; row: SignInCode } 
   return { code, row };
 }
 
-/** What finds the row of a code; undefined for a text that cannot be one. */
+/** The key that finds the row of a code; undefined for a text that cannot be one. */
 export function hashOfSignInCode(code: string): Buffer | undefined {
   return codePattern.test(code) ? hash('sha256', code, 'buffer') : undefined;
 }

@@ -6,7 +6,7 @@ export interface FoldedText {
   offsets: readonly number[];
 }
 
-/** What NFC combines: Hangul letters into a syllable, a character and its marks. */
+/** Sequences that NFC combines: Hangul letters into a syllable, a character and its marks. */
 const joined = /[\u1100-\u115f\uac00-\ud7a3][\u1160-\u11ff]*\p{M}*|\P{M}\p{M}*|\p{M}+/gsu;
 
 /** Splits a text for comparison. */

@@ -7,7 +7,7 @@ export interface UsedFinetune {
   scale: number;
 }
 
-/** What makes a ControlNet's map of a picture. */
+/** The preprocessor that makes a ControlNet's map of a picture. */
 export const preprocessors = ['canny'] as const;
 export type Preprocessor = (typeof preprocessors)[number];
 
@@ -24,7 +24,7 @@ export interface UsedControl {
   preprocess: Preprocessor | null;
 }
 
-/** What a drawing is made from besides its texts, with every default resolved. */
+/** Sources of a drawing besides its texts, with every default resolved. */
 export interface DrawingInputs {
   finetunes?: readonly UsedFinetune[];
   /** URL of the picture that it starts from. */
@@ -32,7 +32,7 @@ export interface DrawingInputs {
   strength?: number;
   /** URL of the picture that says what of `image` is repainted. */
   mask?: string;
-  /** What the mask repaints, if not what is white. */
+  /** The part that the mask repaints, if not the white one. */
   maskOf?: 'transparent';
   control?: readonly UsedControl[];
   /**

@@ -7,7 +7,7 @@ import { Task } from './task';
 export const outputFormats = ['png', 'jpeg', 'webp'] as const;
 export type OutputFormat = (typeof outputFormats)[number];
 
-/** What the task with the same id draws, for a Generation or a Fine-Tune's Prompt: all parameters of its pictures. */
+/** The drawing of the task with the same id, for a Generation or a Fine-Tune's Prompt: all parameters of its pictures. */
 @Entity('drawings')
 export class Drawing {
   @PrimaryColumn('varchar', { name: 'id', length: 24, primaryKeyConstraintName: 'drawings_pkey' })
@@ -63,7 +63,7 @@ export class Drawing {
   @Column('integer', { name: 'num_images' })
   numImages: number;
 
-  /** What it is made from besides its texts; null: from these alone. */
+  /** Sources of it besides its texts; null: these alone. */
   @Column('json', { name: 'inputs', nullable: true })
   inputs: DrawingInputs | null;
 
@@ -79,7 +79,7 @@ export class Drawing {
   @Column('varchar', { name: 'served_by', length: 256, nullable: true })
   servedBy: string | null;
 
-  /** What enlarged a high-resolution picture. */
+  /** The upscaler of a high-resolution picture. */
   @Column('varchar', { name: 'upscaler', length: 128, nullable: true })
   upscaler: string | null;
 

@@ -86,7 +86,7 @@ export class Task {
   @Column('integer', { name: 'place', nullable: true })
   place: number | null;
 
-  /** What its owner was charged at the last claim. */
+  /** The charge to its owner at the last claim. */
   @Column('double precision', { name: 'charged_seconds', default: 0 })
   chargedSeconds: number;
 

@@ -1,7 +1,7 @@
 import type { Task } from '@app/domain';
 import { editsFolder } from '../attempt-folder';
 
-/** What `removeStatement` deleted: tasks, and the keys of uploads. */
+/** Rows that `removeStatement` deleted: tasks, and the keys of uploads. */
 export interface Removed {
   removed: Pick<Task, 'id' | 'attempt' | 'status'>[];
   uploads: string[];

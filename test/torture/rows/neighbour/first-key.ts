@@ -106,7 +106,7 @@ export class FirstKey {
 /** An error of this size would be an attack on the caller. */
 const answerLimitBytes = 64 * 1024;
 
-/** What is wrong with a response to a hostile request. */
+/** The fault of a response to a hostile request. */
 export function judge({ status, bytes, elapsedMs, text }: RawAnswer): string | undefined {
   if (status === 0) return `no answer in ${Math.round(elapsedMs)} ms`;
   if (status >= 500) return `answered ${status}: ${text.slice(0, 200)}`;

@@ -16,7 +16,7 @@ const endPatienceMs = 30_000;
 /** A longer round of hostile loads is not repeated. */
 const longRoundMs = 30_000;
 
-/** What the first key does repeatedly, at a limited rate. */
+/** Requests that the first key repeats, at a limited rate. */
 export interface Load {
   name: string;
   /** Number of parallel senders. Each waits for its response before it sends again. */
@@ -27,7 +27,7 @@ export interface Load {
   send: (turn: number) => Promise<string | undefined>;
 }
 
-/** What one hostile key does, and what a harmless one would do instead. */
+/** Requests of one hostile key, and what a harmless one would send instead. */
 export interface Attack {
   harmless: Load;
   hostile: Load[];
@@ -213,7 +213,7 @@ async function isAlive(api: RunningApi): Promise<boolean> {
 }
 
 /**
- * What is still drawn for the first key does not matter. Then the same process must end when it is told to, after the
+ * Drawings that are left of the first key do not matter. Then the same process must end when it is told to, after the
  * last row that uses it.
  */
 async function endWell(site: Site, { process }: RunningApi): Promise<string[]> {

@@ -99,7 +99,7 @@ async function startCanary(site: Site): Promise<{ port: number; hits: () => numb
   return { port: (server.address() as AddressInfo).port, hits: () => hits };
 }
 
-/** What uploads leave when a sweep comes a day later. */
+/** Files that uploads leave when a sweep comes a day later. */
 async function leftAfterADay(site: Site): Promise<string[]> {
   const storage = openImageStorage(loadConfig({ ...site.env, DATA_DIR: site.dataDir }));
   const dataSource = await createDataSource(site.databaseUrl, { poolSize: 2 }).initialize();

@@ -23,7 +23,7 @@ const pace = {
   short: { everyMs: 150, patienceMs: 30_000, drawPatienceMs: 240_000, pauseMs: 500, pollMs: 100 },
 };
 
-/** What the second key's process is told. */
+/** Orders to the second key's process. */
 export type SecondKeyOrder = Record<'token' | 'recordUrl' | 'pictureUrl' | 'generationsUrl', string> &
   (typeof pace)['long'];
 

@@ -6,7 +6,7 @@ import type { FirstKey } from './first-key';
 import { insertGenerations } from './insert-generations';
 import { neighbourRow } from './neighbour-row';
 
-/** What a key may have open, from the API contract. */
+/** Streams that a key may have open, from the API contract. */
 const streamsPerKey = 100;
 const batch = 20;
 const batchEveryMs = 200;

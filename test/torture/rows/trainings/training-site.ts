@@ -74,7 +74,7 @@ export class TrainingCaller {
   }
 }
 
-/** What is wrong with trainings when everything has come to rest: their ends, and the files that they leave. */
+/** Faults of trainings when everything has come to rest: their ends, and the files that they leave. */
 export async function trainingProblems(
   site: Site,
   callers: readonly TrainingCaller[],
