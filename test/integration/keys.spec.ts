@@ -53,6 +53,7 @@ describe('Keys over HTTP', () => {
       max_queued: 0,
       max_concurrent: 'default',
       retention_days: 30,
+      keep_training_uploads: true,
     });
     expect(status).toBe(201);
     const { id, token, webhook_secret, prefix, created_at, ...rest } = body;
@@ -65,6 +66,7 @@ describe('Keys over HTTP', () => {
       max_concurrent: null,
       max_storage_mb: null,
       retention_days: 30,
+      keep_training_uploads: true,
       last_used_at: null,
       revoked_at: null,
     });
@@ -104,9 +106,11 @@ describe('Keys over HTTP', () => {
       200,
       { id, ...before, name: 'store', max_queued: null, max_concurrent: 2 },
     ]);
-    expect((await call('PATCH', `/${id}`, { max_concurrent: null, retention_days: 'keep' })).body).toEqual({
+    const kept = { retention_days: 'keep', keep_training_uploads: true };
+    expect((await call('PATCH', `/${id}`, { max_concurrent: null, ...kept })).body).toEqual({
       ...changed.body,
       retention_days: null,
+      keep_training_uploads: true,
     });
   });
 

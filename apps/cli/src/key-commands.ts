@@ -33,7 +33,9 @@ const cancelTasks = (keys: Repository<ApiKey>, id: string): Promise<number> =>
   cancelAll(new Transactions(keys.manager.connection), id);
 
 /** Limits that are given; a word stands for none. */
-type Limits = Partial<Record<'rate' | 'queued' | 'concurrent' | 'storage' | 'retention', number | string>>;
+type Limits = Partial<Record<'rate' | 'queued' | 'concurrent' | 'storage' | 'retention', number | string>> & {
+  trainingUploads?: boolean;
+};
 
 /** Work of the commands of `keys`. */
 export class KeyCommands {
@@ -94,7 +96,7 @@ export class KeyCommands {
 
   readonly limit = async (
     name: string,
-    { rate, queued, concurrent, storage, retention, ...output }: Limits & Output,
+    { rate, queued, concurrent, storage, retention, trainingUploads, ...output }: Limits & Output,
   ): Promise<void> => {
     const wanted = {
       rateLimitPerMinute: rate,
@@ -102,9 +104,10 @@ export class KeyCommands {
       maxConcurrent: concurrent,
       maxStorageMb: storage,
       retentionDays: retention,
+      keepTrainingUploads: trainingUploads,
     };
     const given = Object.entries(wanted).filter(([, value]) => value !== undefined);
-    const change = Object.fromEntries(given.map(([field, value]) => [field, typeof value === 'number' ? value : null]));
+    const change = Object.fromEntries(given.map(([field, value]) => [field, typeof value === 'string' ? null : value]));
     const key = await this.withKeys(async (keys) => changeKey(keys.manager, (await find(keys, name)).id, change));
     this.report(output, keyFacts(key), ...limitLines(key));
   };
@@ -185,6 +188,7 @@ function limitLines(key: ApiKey): string[] {
     `concurrent      ${count(key.maxConcurrent)}`,
     `storage         ${key.maxStorageMb ? `${key.maxStorageMb} MB` : count(key.maxStorageMb)}`,
     `kept for        ${key.retentionDays === null ? 'ever' : key.retentionDays === 1 ? '1 day' : `${key.retentionDays} days`}`,
+    `after training  uploads are ${key.keepTrainingUploads ? 'kept' : 'deleted'}`,
   ];
 }
 

@@ -48,6 +48,11 @@ function defineOfOneKey(program: Command, commands: KeyCommands): void {
       'days after which what has finished is deleted, or "keep"',
       integer(1, keyBounds.maxRetentionDays, 'keep'),
     )
+    .option(
+      '--training-uploads <keep|delete>',
+      'whether they stay until the Fine-Tune is deleted, or go as its training ends',
+      readKeeps,
+    )
     .action(commands.limit);
   const grace = new Option('--grace <hours>', 'how long the previous one stays valid')
     .argParser(readGrace)
@@ -72,6 +77,12 @@ function readScopes(text: string): ApiKeyScope[] {
   const scopes = apiKeyScopes.filter((scope) => words.includes(scope));
   if (scopes.length === words.length) return scopes;
   throw new InvalidArgumentError(`It must be one or more of ${apiKeyScopes.join(', ')}, with commas.`);
+}
+
+/** Whether uploads of trainings are kept. */
+function readKeeps(text: string): boolean {
+  if (text === 'keep' || text === 'delete') return text === 'keep';
+  throw new InvalidArgumentError('It must be "keep" or "delete".');
 }
 
 /** Reads an integer, or the word for none. */

@@ -1,4 +1,4 @@
-import { Finetune, isTerminated, Task, Training, type TrainingTask } from '@app/domain';
+import { ApiKey, Finetune, isTerminated, Task, Training, type TrainingTask } from '@app/domain';
 import type { Transactions } from '@app/queue';
 import { claimNext, type ClaimFilter } from './claims';
 import { lockTask, terminate } from './settlement';
@@ -70,13 +70,15 @@ export class Trainings {
   }
 
   /**
-   * Deletes the uploads that only this training needed, if it has ended.
+   * Deletes the uploads that only this training needed, if it has ended and its key does not keep them.
    * @returns the keys of their files, which are removed next
    */
   dropPictures(id: string): Promise<string[]> {
     return this.transactions.run(async (manager) => {
       const task = await manager.findOneBy(Task, { id, kind: 'training' });
-      return task && isTerminated(task.status) ? dropUploads(manager, task.ownerId, id) : [];
+      if (!task || !isTerminated(task.status)) return [];
+      const keeps = await manager.existsBy(ApiKey, { id: task.ownerId, keepTrainingUploads: true });
+      return keeps ? [] : dropUploads(manager, task.ownerId, id);
     });
   }
 

@@ -2158,6 +2158,8 @@ export interface components {
              * @example 30
              */
             retention_days: number | null;
+            /** @description Whether uploads that only a training needed stay until its Fine-Tune is deleted; otherwise they go as it ends. */
+            keep_training_uploads: boolean;
             /**
              * Format: date-time
              * @example 2026-11-20T09:21:33.123Z
@@ -2215,6 +2217,8 @@ export interface components {
              * @example 30
              */
             retention_days: number | null;
+            /** @description Whether uploads that only a training needed stay until its Fine-Tune is deleted; otherwise they go as it ends. */
+            keep_training_uploads: boolean;
             /**
              * Format: date-time
              * @example 2026-11-20T09:21:33.123Z
@@ -2269,6 +2273,8 @@ export interface components {
              * @example 30
              */
             retention_days?: (number | "keep") | null;
+            /** @description Whether uploads that only a training needed stay until its Fine-Tune is deleted; otherwise they go as it ends. */
+            keep_training_uploads?: boolean | null;
             /**
              * @description What it is for.
              * @example web shop
@@ -2305,6 +2311,8 @@ export interface components {
              * @example 30
              */
             retention_days?: (number | "keep") | null;
+            /** @description Whether uploads that only a training needed stay until its Fine-Tune is deleted; otherwise they go as it ends. */
+            keep_training_uploads?: boolean | null;
             /**
              * @description What it is for.
              * @example web shop
@@ -2350,6 +2358,8 @@ export interface components {
              * @example 30
              */
             retention_days: number | null;
+            /** @description Whether uploads that only a training needed stay until its Fine-Tune is deleted; otherwise they go as it ends. */
+            keep_training_uploads: boolean;
             /**
              * Format: date-time
              * @example 2026-11-20T09:21:33.123Z
@@ -2425,6 +2435,8 @@ export interface components {
              * @example 30
              */
             retention_days: number | null;
+            /** @description Whether uploads that only a training needed stay until its Fine-Tune is deleted; otherwise they go as it ends. */
+            keep_training_uploads: boolean;
             /**
              * Format: date-time
              * @example 2026-11-20T09:21:33.123Z
@@ -2518,12 +2530,12 @@ export interface components {
         };
         Queue: {
             /**
-             * @description Generations and Prompts that wait.
+             * @description Generations, Prompts and trainings that wait.
              * @example 12
              */
             queued: number;
             /**
-             * @description Those that workers draw.
+             * @description Those that workers draw or train.
              * @example 3
              */
             processing: number;
@@ -2534,7 +2546,7 @@ export interface components {
             deliveries_due: number;
             /** @description What waits, by key and model; the 100 that wait longest. */
             waiting: components["schemas"]["WaitingTasks"][];
-            /** @description What is drawn; the 100 that began last. */
+            /** @description What is drawn or trained; the 100 that began last. */
             drawing: components["schemas"]["DrawingTask"][];
         };
         LoadedModel: {

@@ -14,7 +14,7 @@ const rank = `(
 const pageStatement = `
 SELECT task.id, task.kind, task.owner_id AS key_id, coalesce(caller.name, '') AS key_name, task.model, drawing.served_by,
   task.error, task.attempt AS attempts, task.deaths AS worker_deaths, task.created_at, task.completed_at AS at, ${rank} AS rank
-FROM tasks task JOIN drawings drawing ON drawing.id = task.id LEFT JOIN api_keys caller ON caller.id = task.owner_id
+FROM tasks task LEFT JOIN drawings drawing ON drawing.id = task.id LEFT JOIN api_keys caller ON caller.id = task.owner_id
 WHERE ${failed('task')} AND task.completed_at <= $2 AND (task.completed_at < $2 OR ${rank} < $3)
 ORDER BY task.completed_at DESC, task.id DESC LIMIT $1`;
 

@@ -118,10 +118,11 @@ function changesOf(dto: UpdateKeyDto): Partial<KeySettings> {
     maxConcurrent: dto.max_concurrent,
     maxStorageMb: dto.max_storage_mb,
     retentionDays: dto.retention_days,
+    keepTrainingUploads: dto.keep_training_uploads ?? undefined,
   };
   return Object.fromEntries(
     Object.entries(given)
       .filter(([, value]) => value !== undefined)
-      .map(([column, value]) => [column, typeof value === 'number' ? value : null]),
+      .map(([column, value]) => [column, typeof value === 'string' ? null : value]),
   );
 }

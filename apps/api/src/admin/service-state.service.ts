@@ -41,9 +41,11 @@ SELECT waiting.*, coalesce(caller.name, '') AS key_name FROM (
 ORDER BY waiting.oldest_at, waiting.key_id, waiting.model`;
 
 const drawingStatement = `
-SELECT task.id, task.kind, task.owner_id AS key_id, coalesce(caller.name, '') AS key_name, task.model, drawing.num_images AS pictures,
-  drawing.steps, task.attempt, task.started_at AS drawn_since
-FROM tasks task JOIN drawings drawing ON drawing.id = task.id LEFT JOIN api_keys caller ON caller.id = task.owner_id
+SELECT task.id, task.kind, task.owner_id AS key_id, coalesce(caller.name, '') AS key_name, task.model,
+  coalesce(drawing.num_images, 0) AS pictures, coalesce(drawing.steps, training.steps) AS steps, task.attempt,
+  task.started_at AS drawn_since
+FROM tasks task LEFT JOIN drawings drawing ON drawing.id = task.id LEFT JOIN trainings training ON training.id = task.id
+  LEFT JOIN api_keys caller ON caller.id = task.owner_id
 WHERE ${isDrawn}
 ORDER BY task.started_at DESC, task.id DESC LIMIT ${maxRows}`;
 

@@ -76,7 +76,8 @@ export class WeightsSweeper extends RecurringService {
   private async removePicturesOfTrainings(signal?: AbortSignal): Promise<number> {
     const ended = await this.dataSource.query<{ id: string }[]>(
       `SELECT id FROM tasks WHERE kind = 'training' AND status IN ('succeeded', 'failed', 'canceled')
-         AND id IN (SELECT task_id FROM picture_uses) LIMIT $1`,
+         AND id IN (SELECT task_id FROM picture_uses)
+         AND owner_id NOT IN (SELECT id FROM api_keys WHERE keep_training_uploads) LIMIT $1`,
       [batchSize],
     );
     let removed = 0;

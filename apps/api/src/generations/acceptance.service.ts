@@ -70,11 +70,7 @@ export class AcceptanceService {
   async assertQueueRoom({ id, maxQueued }: ApiKey, count: number): Promise<void> {
     const cap = maxQueued ?? this.config.maxQueuedPerKey;
     if (cap === 0 || count <= 1) return;
-    if (count > cap)
-      throw new UnprocessableError(
-        'TooManyPrompts',
-        `This API key may have ${cap} Generations and Prompts waiting, so a request for ${count} can never succeed.`,
-      );
+    assertPossible(count, cap);
     const [{ queued }] = await this.transactions.query<{ queued: number }>({
       name: 'count-queued',
       text: `SELECT ${countQueued} AS queued`,
@@ -107,11 +103,22 @@ export class AcceptanceService {
     const chunks = await this.lengths.check(ownerId, served, asked, textPointerTo, finetunes);
     const tasks = asked.map((task, index) => ({ ...task, sandbox, promptChunks: chunks[index] }));
     const cap = maxQueued ?? this.config.maxQueuedPerKey;
+    const count = tasks.length + (training ? 1 : 0);
+    assertPossible(count, cap);
     const { publicUrl } = this.config;
     const trained = training && { training: { ...training, sandbox } };
     const outcome = await this.intake.insert({ ownerId, maxQueued: cap, tasks, publicUrl, ...trained });
     if (outcome.accepted) return tasks;
     if (outcome.revoked) throw new UnauthorizedError();
-    throw new QueueFullError(cap, outcome.queued, tasks.length + (training ? 1 : 0));
+    throw new QueueFullError(cap, outcome.queued, count);
   }
+}
+
+/** @throws UnprocessableError for more tasks than a key may ever have waiting; 0: no limit */
+function assertPossible(count: number, cap: number): void {
+  if (cap === 0 || count <= Math.max(1, cap)) return;
+  throw new UnprocessableError(
+    'TooManyPrompts',
+    `This API key may have ${cap} Generations, Prompts and trainings waiting, so a request for ${count} can never succeed.`,
+  );
 }

@@ -6,6 +6,7 @@ import {
   TasksQueueIndexRenamed1796223200000,
   Trainings1796223000000,
 } from './1796223000000-trainings';
+import { KeepTrainingUploads1796224000000 } from './1796224000000-keep-training-uploads';
 
 /**
  * Every migration in order; append new ones. An index on a table that may be large is made with
@@ -18,4 +19,5 @@ export const migrations = [
   Trainings1796223000000,
   TasksQueueIndex1796223100000,
   TasksQueueIndexRenamed1796223200000,
+  KeepTrainingUploads1796224000000,
 ];

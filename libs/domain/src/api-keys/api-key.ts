@@ -90,6 +90,9 @@ export class ApiKey {
 
   /** Days after which finished records are deleted; null keeps them. */
   @Column('integer', { nullable: true }) retentionDays: number | null;
+
+  /** Whether the uploads that only a training needed stay as long as its Fine-Tune does. */
+  @Column('boolean', { default: false }) keepTrainingUploads: boolean;
   @Column({ type: 'timestamptz', default: () => 'now()' }) createdAt: Date;
   @Column({ type: 'timestamptz', nullable: true }) lastUsedAt: Date | null;
   @Column({ type: 'timestamptz', nullable: true }) revokedAt: Date | null;

@@ -30,6 +30,7 @@ export function keyFacts(key: ApiKey) {
     max_concurrent: key.maxConcurrent,
     max_storage_mb: key.maxStorageMb,
     retention_days: key.retentionDays,
+    keep_training_uploads: key.keepTrainingUploads,
     created_at: key.createdAt.toISOString(),
     last_used_at: key.lastUsedAt?.toISOString() ?? null,
     revoked_at: key.revokedAt?.toISOString() ?? null,
@@ -61,7 +62,13 @@ export function newApiKey(name: string, scopes: readonly ApiKeyScope[]): { apiKe
 /** The name and the limits of a key. Null: the service's default, or pictures that are kept for ever. */
 export type KeySettings = Pick<
   ApiKey,
-  'name' | 'rateLimitPerMinute' | 'maxQueued' | 'maxConcurrent' | 'maxStorageMb' | 'retentionDays'
+  | 'name'
+  | 'rateLimitPerMinute'
+  | 'maxQueued'
+  | 'maxConcurrent'
+  | 'maxStorageMb'
+  | 'retentionDays'
+  | 'keepTrainingUploads'
 >;
 
 /** Changes the given settings of a key. @throws ConflictError for a revoked key. */

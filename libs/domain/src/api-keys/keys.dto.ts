@@ -56,6 +56,10 @@ const shownLimit = (description: string): ApiPropertyOptions => ({
   description: `${description}; 0: no limit, null: what the service has for all keys.`,
 });
 
+/** Description of what a key says of the pictures that its Fine-Tunes are trained with. */
+const keepsUploads =
+  'Whether uploads that only a training needed stay until its Fine-Tune is deleted; otherwise they go as it ends';
+
 /** An API key, without anything that is secret. */
 export class KeyDto {
   @Id() id: string;
@@ -76,6 +80,7 @@ export class KeyDto {
   @ApiProperty(shownLimit('Generations and Prompts that may be drawn at once')) max_concurrent: number | null;
   @ApiProperty(shownLimit('Megabytes of pictures and weights')) max_storage_mb: number | null;
   @IntegerOrNull('Days after which finished records are deleted; null: never.') retention_days: number | null;
+  @YesNo(`${keepsUploads}.`) keep_training_uploads: boolean;
   @Time() created_at: string;
   @TimeOrNull('To the minute.', { example: null }) last_used_at: string | null;
   @TimeOrNull('When it was revoked.', { example: null }) revoked_at: string | null;
@@ -140,13 +145,14 @@ const RetentionField = () =>
     word: 'keep',
   });
 
-/** The limits of a key, as requests have them. */
+/** The limits and settings of a key, as requests have them. */
 class KeyLimits {
   @LimitField('Requests per minute') rate_limit_per_minute?: Limit;
   @LimitField('Generations and Prompts that may wait') max_queued?: Limit;
   @LimitField('Generations and Prompts that may be drawn at once') max_concurrent?: Limit;
   @LimitField('Megabytes of pictures and weights') max_storage_mb?: Limit;
   @RetentionField() retention_days?: number | 'keep';
+  @BooleanField({ description: `${keepsUploads}.`, optional: true }) keep_training_uploads?: boolean;
 }
 
 /** Body of `POST /v1/keys`. */

@@ -135,7 +135,8 @@ export const errorTable = {
       FineTuneCaptionsMismatch: '`captions` has not as many elements as `images_url`.',
       FineTuneNotTrained:
         'The training of the Fine-Tune failed or was canceled, so it has no weights. Send some, or have another one trained.',
-      WeightsMissing: 'The request needs weights, and the Fine-Tune has none. Send them first.',
+      WeightsMissing:
+        'The request needs weights, and the Fine-Tune has none. Send them first, or wait until it is trained.',
       ScaleUnsupported: 'A scale other than 1 is for a LoRA; a textual inversion has none. Leave it out.',
       WeightsMalformed:
         'The file is no whole safetensors file. Send it again, whole; another format has to be converted first.',

@@ -42,11 +42,11 @@ export class DrawingTaskDto extends OfKey {
 
 /** Tasks that wait and that are drawn, without those of sandbox keys. */
 export class QueueDto {
-  @Integer('Generations and Prompts that wait.', { example: 12 }) queued: number;
-  @Integer('Those that workers draw.', { example: 3 }) processing: number;
+  @Integer('Generations, Prompts and trainings that wait.', { example: 12 }) queued: number;
+  @Integer('Those that workers draw or train.', { example: 3 }) processing: number;
   @Integer('Webhook deliveries that are due.', { example: 0 }) deliveries_due: number;
   @Parts(WaitingTasksDto, 'What waits, by key and model; the 100 that wait longest.') waiting: WaitingTasksDto[];
-  @Parts(DrawingTaskDto, 'What is drawn; the 100 that began last.') drawing: DrawingTaskDto[];
+  @Parts(DrawingTaskDto, 'What is drawn or trained; the 100 that began last.') drawing: DrawingTaskDto[];
 }
 
 /** A model in the memory of a device. */
