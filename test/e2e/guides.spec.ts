@@ -8,6 +8,7 @@ import { blocksOf, type GuideBlock, printed } from '../support/guide-blocks';
 import { type GuideProgram, startProgram, untilListening, whyNot } from '../support/guide-programs';
 import { trainableModels } from '../support/quick-model';
 import { startTestService, type TestService } from '../support/service';
+import { Trainer } from '../support/trainings';
 import { until } from '../support/until';
 
 const root = resolve(__dirname, '..', '..');
@@ -99,9 +100,10 @@ describe('The programs of docs', () => {
       const program = start(block, port);
       try {
         await untilListening(program, port);
+        const webhook = `http://127.0.0.1:${port}/hooks/darkroom`;
         const { body } = await service.request<{ id: string }>('POST', '/v1/sd/text-to-image', {
           key,
-          body: { prompt: 'a red circle', steps: 2, webhook: `http://127.0.0.1:${port}/hooks/darkroom` },
+          body: { prompt: 'a red circle', steps: 2, webhook },
         });
         const attempt = await until(async () => {
           const log = await service.request<{ attempts: { status_code: number | null }[] }[]>(
@@ -112,8 +114,12 @@ describe('The programs of docs', () => {
           return log.body[0]?.attempts[0];
         }, 'the webhook was delivered');
         expect(attempt.status_code).toBe(204);
-        await drawPrompt(`http://127.0.0.1:${port}/hooks/darkroom?finetune=`);
-        await until(async () => printed(block.prints!).test(program.output().trimEnd()), 'both webhooks were printed');
+        await drawPrompt(`${webhook}?finetune=`);
+        await until(async () => program.output().includes('a robot on a red background'), 'the Prompt was printed');
+        const trainer = new Trainer(service, key);
+        const { id } = await trainer.train({ images_url: await trainer.upload(), webhook });
+        await trainer.post(id, 'cancel');
+        await until(async () => printed(block.prints!).test(program.output().trimEnd()), 'all webhooks were printed');
 
         const record = JSON.stringify({ status: 'succeeded', prompt: 'a forged circle', images: [] });
         const now = Math.floor(Date.now() / 1000);

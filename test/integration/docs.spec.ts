@@ -79,8 +79,11 @@ describe('Documentation', () => {
     const ofGeneration = await receiver.next(1);
     await api.request('POST', `/v1/finetunes/${finetune.id}/prompts`, { key, body: [body] });
     const ofPrompt = await receiver.next(2);
+    const training = { name: 'star', images_url: Array<string>(4).fill(image), webhook: receiver.url };
+    await api.request('POST', '/v1/finetunes', { key, body: training });
+    const ofFinetune = await receiver.next(3);
     await receiver.close();
-    const sent = { generationTerminated: ofGeneration, promptTerminated: ofPrompt };
+    const sent = { generationTerminated: ofGeneration, promptTerminated: ofPrompt, finetuneTerminated: ofFinetune };
     expect(Object.keys(webhooks).sort()).toEqual(Object.keys(sent).sort());
     for (const [name, { headers, body: text }] of Object.entries(sent)) {
       const { parameters = [], requestBody } = webhooks[name].post;

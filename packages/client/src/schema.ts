@@ -870,6 +870,26 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    finetuneTerminated: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A Fine-Tune has terminated
+         * @description Posted to the `webhook` of a Fine-Tune when it has reached a terminated status: the record exactly as `GET /v1/finetunes/{id}` returns it. The headers are those of Standard Webhooks. A 2xx within 15 s is success; a redirect is a failure; anything but success is tried again, ten times in all over three days, and no sooner than `Retry-After` says, up to a day.
+         */
+        post: operations["finetuneTerminated"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export interface components {
     schemas: {
@@ -5910,6 +5930,59 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["Prompt"];
+            };
+        };
+        responses: {
+            /** @description Gone: it is not tried again. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received; it is not sent again. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received; it is tried again later. */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    finetuneTerminated: {
+        parameters: {
+            query?: never;
+            header: {
+                /**
+                 * @description Names the delivery, the same at every try: a receiver that keeps it takes nothing twice.
+                 * @example 4f2kQ0yq8S3zVn1xRb7TdA9w
+                 */
+                "webhook-id": string;
+                /**
+                 * @description Unix time in seconds of this try. Refuse what is older than five minutes.
+                 * @example 1795166493
+                 */
+                "webhook-timestamp": string;
+                /**
+                 * @description `v1,` and the base64 of the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>`, with the bytes of the body as received; the HMAC key is the base64 behind `whsec_` in the secret of the API key. Several, with spaces between them, while a secret is being rotated: one of them must fit.
+                 * @example v1,mOMYQqkfQZPcvNQ6dqV2fFrvXV3Ph0Dq9rNFQJ8TxCk=
+                 */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The Fine-Tune. */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Finetune"];
             };
         };
         responses: {

@@ -1,19 +1,19 @@
 import { Webhook } from 'standardwebhooks';
 import { WebhookVerificationError } from './errors.ts';
-import type { Generation, Prompt } from './types.ts';
+import type { Finetune, Generation, Prompt } from './types.ts';
 
 /** The headers as Node or a `Request` has them. */
 export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /**
- * Verifies a webhook request and returns its record: a Generation, or a Prompt if you say so, for
- * a receiver of Prompts.
+ * Verifies a webhook request and returns its record: a Generation, or a Prompt or a Fine-Tune if you say so, for
+ * a receiver of these.
  * @param secret `whsec_…`, of the key that made the record.
  * @param body the exact bytes as received, or their text; parsed and serialised again they differ.
  * @throws WebhookVerificationError if it is not from the service, or older than five minutes; TypeError if the secret
  * or the body cannot be one.
  */
-export function verifyWebhook<T extends Generation | Prompt = Generation>(
+export function verifyWebhook<T extends Generation | Prompt | Finetune = Generation>(
   secret: string,
   headers: WebhookHeaders,
   body: string | Uint8Array | ArrayBuffer,

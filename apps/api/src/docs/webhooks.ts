@@ -1,4 +1,4 @@
-import { GenerationDto, PromptDto } from '@app/domain/http';
+import { FinetuneDto, GenerationDto, PromptDto } from '@app/domain/http';
 import { getSchemaPath, type OpenAPIObject } from '@nestjs/swagger';
 import { withoutDto } from './schemas';
 
@@ -64,4 +64,5 @@ function webhook(operationId: string, name: string, route: string, record: new (
 export const webhooks: Webhooks = {
   generationTerminated: webhook('generationTerminated', 'Generation', '/v1/sd/text-to-image/{id}', GenerationDto),
   promptTerminated: webhook('promptTerminated', 'Prompt', '/v1/finetunes/{id}/prompts/{prompt_id}', PromptDto),
+  finetuneTerminated: webhook('finetuneTerminated', 'Fine-Tune', '/v1/finetunes/{id}', FinetuneDto),
 };
