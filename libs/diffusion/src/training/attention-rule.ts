@@ -1,5 +1,5 @@
 import type { Value } from '../graph/graph';
-import { intOf } from './shapes';
+import { intOf } from '../graph/shapes';
 import type { RuleContext } from './rules';
 
 /** Most numbers that the scores of a few heads may have at once: 64 MB. */

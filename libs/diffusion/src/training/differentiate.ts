@@ -1,7 +1,7 @@
 import type { Node, Value } from '../graph/graph';
 import { rules } from './rules';
-import { UnknownOperatorError } from './shapes';
-import type { SizedGraph } from './sized-graph';
+import { UnknownOperatorError } from '../graph/shapes';
+import type { SizedGraph } from '../graph/sized-graph';
 
 /** The part of a model that a node belongs to; undefined where its values are kept until their gradients are there. */
 export type PartOf = (node: Node) => string | undefined;

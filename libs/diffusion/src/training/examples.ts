@@ -12,7 +12,7 @@ import { readTexts, type TrainingText } from './texts';
 /** A picture of what is to be learnt; its edges are multiples of 64 pixels. */
 export interface TrainingPicture {
   image: RgbImage;
-  /** What it shows, with the word that will stand for it: `a photo of zwx robot`. */
+  /** Text of what it shows, with the word that will stand for it: `a photo of zwx robot`. */
   caption: string;
 }
 
@@ -45,7 +45,7 @@ export interface Examples {
   keptBack?: Example | undefined;
   /** Of pictures that the base drew and that are not shown, to see whether it still would. */
   keptPrior: readonly PriorRow[];
-  /** What stands for no caption. */
+  /** Stand-in for no caption. */
   noText: TrainingText;
   /** Pixels of the picture's edge for one of the latents'. */
   scale: number;

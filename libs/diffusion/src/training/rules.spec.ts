@@ -5,8 +5,8 @@ import { Module, microsoft } from '../graph/module';
 import { upsample2D } from '../architectures/blocks';
 import { differentiate } from './differentiate';
 import { rules } from './rules';
-import { UnknownOperatorError } from './shapes';
-import { SizedGraph } from './sized-graph';
+import { UnknownOperatorError } from '../graph/shapes';
+import { SizedGraph } from '../graph/sized-graph';
 
 const random = (shape: readonly number[], seed: number): Float32Array =>
   Float32Array.from({ length: shape.reduce((x, y) => x * y, 1) }, (_, i) =>

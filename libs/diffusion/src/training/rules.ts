@@ -1,8 +1,8 @@
 import type { Node, Value } from '../graph/graph';
 import { countOf } from '../weights/named-tensor';
 import { attentionGradients } from './attention-rule';
-import { axisOf, intOf, intsOf, slicesOf, UnknownOperatorError } from './shapes';
-import type { SizedGraph } from './sized-graph';
+import { axisOf, intOf, intsOf, slicesOf, UnknownOperatorError } from '../graph/shapes';
+import type { SizedGraph } from '../graph/sized-graph';
 
 /** Means of a rule to write the gradients of a node. */
 export interface RuleContext {

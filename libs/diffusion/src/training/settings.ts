@@ -39,7 +39,7 @@ export interface TrainingSettings {
   /** How often a row of such a picture is shown in place of a given one. */
   priorShare: number;
   /**
-   * What is kept of a step until its gradients are there: all of it, or the inputs of each block, which are then computed
+   * Values of a step that are kept until its gradients are there: all of them, or the inputs of each block, which are then computed
    * again. That takes a third longer, and far less memory.
    */
   form: TrainingForm;

@@ -5,7 +5,7 @@ import type { Graph, Node, Value, ValueInfo } from '../graph/graph';
 import { countOf } from '../weights/named-tensor';
 import { differentiate } from './differentiate';
 import { takesTokens, type TrainingSettings } from './settings';
-import { SizedGraph } from './sized-graph';
+import { SizedGraph } from '../graph/sized-graph';
 
 /** An input that is trained: a factor of a layer, or the embeddings of a word. */
 export interface TrainedInput {

@@ -1,4 +1,4 @@
-import type { Node } from '../graph/graph';
+import type { Node } from './graph';
 import { countOf } from '../weights/named-tensor';
 
 /** The shape of a value, known before anything is computed. */
@@ -17,7 +17,7 @@ export class UnknownOperatorError extends Error {
   override name = 'UnknownOperatorError';
 
   constructor({ opType, name }: Node, missing: string) {
-    super(`Training knows no ${missing} of the operator ${opType} (${name}).`);
+    super(`There is no rule for the ${missing} of the operator ${opType} (${name}).`);
   }
 }
 

@@ -6,8 +6,8 @@ import {
   type Node,
   type Value,
   type ValueInfo,
-} from '../graph/graph';
-import { microsoft } from '../graph/module';
+} from './graph';
+import { microsoft } from './module';
 import { countOf } from '../weights/named-tensor';
 import { axisOf, inferences, type Sized, UnknownOperatorError } from './shapes';
 
