@@ -265,6 +265,11 @@ describe('The training of a Fine-Tune', () => {
     expect(await stream.next()).toMatchObject({ event: 'queued' });
     await claim(id);
     expect(await stream.next()).toEqual({ ...started, id: '2-0' });
+    // It goes on from a checkpoint before the last step of which its record was told.
+    await api.dataSource.query(`SELECT pg_notify('darkroom_progress', $1)`, [
+      JSON.stringify({ id, attempt: 2, step: 31, total: 500, loss: 0.25 }),
+    ]);
+    expect(await stream.next()).toMatchObject({ event: 'progress', data: { step: 31, preview: null }, id: '2-31' });
     const again = await openEvents(events, key.token, { 'last-event-id': '2-0' });
     await post(`/${id}/cancel`);
     for (const each of [stream, again]) expect(await each.next()).toMatchObject({ event: 'terminated' });
