@@ -96,6 +96,12 @@ beforeAll(async () => {
       response.once('close', () => clearInterval(more));
     },
     '/silent': () => undefined,
+    '/busy': (response) => response.writeHead(503).end(),
+    '/lost': (response) => void response.destroy(),
+    '/late': (response) => {
+      if (server.asked.filter((path) => path === '/late').length > 1) response.end(png);
+      else response.writeHead(500).end();
+    },
     '/compressed': (response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end(png),
     '/once': (response) => response.writeHead(302, { location: '/png' }).end(),
     '/around': (response) => response.writeHead(302, { location: '/around' }).end(),
@@ -217,6 +223,17 @@ describe('Pictures from elsewhere', () => {
   ])('are refused in a sentence that names the field: %s', async (name, reason) => {
     const message = await reasonOf(openReader().read(`${server.url}/${name}`, { owner, field: 'control[0].image' }));
     expect(message).toContain(`The picture in \`control[0].image\` ${reason}`);
+  });
+
+  it('are asked for again, three times in all, where their server has trouble', async () => {
+    const read = (name: string) => openReader().read(`${server.url}/${name}`, { owner, field: 'image' });
+    server.asked.length = 0;
+    const [late, busy, lost] = await Promise.all([read('late'), reasonOf(read('busy')), reasonOf(read('lost'))]);
+    expect(late).toMatchObject({ width: 200 });
+    expect(busy).toContain('could not be fetched: its server answered 503');
+    expect(lost).toContain('could not be fetched: its server cannot be reached (ECONNRESET)');
+    const times = (path: string) => server.asked.filter((each) => each === path).length;
+    expect(['/late', '/busy', '/lost'].map(times)).toEqual([2, 3, 3]);
   });
 
   it('follow a redirect', async () => {

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
 import { FairTurns } from '@app/process';
 import axios, { isAxiosError } from 'axios';
 import { AddressRefusedError, checkedAgents, plainRequest } from './checked-agents';
@@ -8,6 +9,9 @@ import { DnsLookUps } from './dns-look-ups';
 export class RemoteError extends Error {
   override readonly name = 'RemoteError';
 }
+
+/** Trouble of a server that may be over at the next try. */
+class PassingError extends RemoteError {}
 
 interface RemoteLimits {
   maxBytes: number;
@@ -39,6 +43,7 @@ export class RemoteFiles {
   }
 
   /**
+   * Asks for it again, in the same time, where its server has trouble that may pass.
    * @param check gets the first bytes, and throws for a file that need not be read on.
    * @throws RemoteError, what `check` throws, and the signal's reason.
    */
@@ -47,13 +52,16 @@ export class RemoteFiles {
       signal?.throwIfAborted();
       const late = AbortSignal.timeout(this.limits.timeMs);
       const either = signal ? AbortSignal.any([signal, late]) : late;
-      try {
-        return await this.read(await this.open(ownerId, url, either), check, either);
-      } catch (error) {
-        signal?.throwIfAborted();
-        if (late.aborted) throw new RemoteError(`took longer than ${this.limits.timeMs / 1000} seconds to come`);
-        throw isPlain(error) ? explained(error) : error;
-      }
+      for (let tries = 0; ; tries++)
+        try {
+          return await this.read(await this.open(ownerId, url, either), check, either);
+        } catch (error) {
+          signal?.throwIfAborted();
+          if (late.aborted) throw new RemoteError(`took longer than ${this.limits.timeMs / 1000} seconds to come`);
+          const reason = isPlain(error) ? explained(error) : error;
+          if (!(reason instanceof PassingError) || tries >= pausesMs.length) throw reason;
+          await delay(pausesMs[tries], undefined, { signal: either }).catch(() => undefined);
+        }
     });
   }
 
@@ -69,8 +77,10 @@ export class RemoteFiles {
       if (status === 200) return this.checked(answer, data);
       data.destroy();
       const location = answer.location as string | undefined;
-      if (status < 300 || status > 399 || !location)
-        throw new RemoteError(`could not be fetched: its server answered ${status}`);
+      if (status < 300 || status > 399 || !location) {
+        const Reason = status === 408 || status === 429 || status >= 500 ? PassingError : RemoteError;
+        throw new Reason(`could not be fetched: its server answered ${status}`);
+      }
       if (left === 0) throw new RemoteError(`is behind more than ${this.limits.maxRedirects} redirects`);
       next = URL.parse(location, next)?.href ?? '';
     }
@@ -118,6 +128,12 @@ export class RemoteFiles {
   }
 }
 
+/** Pauses before a file is asked for again. */
+const pausesMs = [1000, 4000];
+
+/** Errors of a connection that may be another one at the next try. */
+const passingCodes = new Set(['ECONNRESET', 'ECONNREFUSED', 'EPIPE', 'ETIMEDOUT', 'EAI_AGAIN']);
+
 /** Enough to tell what a file is. */
 const headBytes = 32;
 
@@ -132,5 +148,6 @@ function explained(error: Error): RemoteError {
   if (cause instanceof AddressRefusedError)
     return new RemoteError('is at a private, loopback or link-local address, which is not allowed', { cause });
   const { code, message } = cause as NodeJS.ErrnoException;
-  return new RemoteError(`could not be fetched: its server cannot be reached (${code ?? message})`, { cause });
+  const Reason = passingCodes.has(code ?? '') ? PassingError : RemoteError;
+  return new Reason(`could not be fetched: its server cannot be reached (${code ?? message})`, { cause });
 }
