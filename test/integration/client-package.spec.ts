@@ -18,6 +18,7 @@ const prints: readonly RegExp[] = [
   /^(?:\d+ before it\n)*(?:step [1-4] of 4\n)*it has succeeded\n$/,
   /^all of them\ntrue true\n$/,
   /^a zwx star on a red background: 1 picture\n$/,
+  /^robot is ready, after [1-9]\d* steps\n$/,
   /^a yellow square has succeeded\n$/,
   /^one Generation\n400 ValidationFailed \/cfg\n$/,
 ];
@@ -40,7 +41,7 @@ export async function show(image: HTMLImageElement): Promise<void> {
 `;
 
 describe('The tarball of @darkroom/client, installed in an empty folder', () => {
-  const api = ofSuite(startTestApi);
+  const api = ofSuite(() => startTestApi({ PUBLIC_URL: 'https://pictures.example' }));
   const key = ofSuite(() => api.createKey({ sandbox: true }));
   let folder: string;
   let files: string[];
@@ -72,6 +73,7 @@ describe('The tarball of @darkroom/client, installed in an empty folder', () => 
         DARKROOM_URL: api.baseUrl,
         DARKROOM_API_KEY: key.token,
         DARKROOM_WEBHOOK_SECRET: key.webhookSecret,
+        PHOTOS: join(root, 'docs', 'robot'),
         WEIGHTS: join(root, 'test', 'golden', 'models', 'lora', 'zwx-robot-diffusers.safetensors'),
       },
     });

@@ -200,6 +200,21 @@ describe(createClient.name, () => {
       await expect(work).rejects.toMatchObject({ id: 'g', message: 'g was not finished after 5000 ms.' });
     });
 
+    it('tells what it has made, whose id an aborted signal leaves to cancel it', async () => {
+      const service = new FakeService([() => json(generation('queued'))]);
+      const controller = new AbortController();
+      const made: string[] = [];
+      const work = clientOf(service).generate(
+        { prompt: 'x' },
+        { signal: controller.signal, onCreated: ({ id }) => void made.push(id) },
+      );
+      const rejected = expect(work).rejects.toThrow('enough');
+      await jest.advanceTimersByTimeAsync(1000);
+      controller.abort(new Error('enough'));
+      await rejected;
+      expect(made).toEqual(['g']);
+    });
+
     it('has one time for both requests', async () => {
       const work = clientOf(new FakeService([() => problem(429, { 'retry-after': '50' })])).generate(
         { prompt: 'x' },

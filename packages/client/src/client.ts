@@ -6,7 +6,7 @@ import { recordsOf } from './records.ts';
 import { pathOf, type Verbs, verbsOf } from './requests.ts';
 import type * as api from './types.ts';
 import type { QueryOf } from './types.ts';
-import { waitFor, type WaitOptions, withinTime } from './wait.ts';
+import { makeAndWait, type MakeOptions, waitFor, type WaitOptions } from './wait.ts';
 
 export type Client = ReturnType<typeof createClient>;
 
@@ -41,13 +41,8 @@ export function createClient(options: ClientOptions) {
      * Draws pictures and waits for them; `timeoutMs` is the time of both.
      * @throws GenerationFailedError if it failed or was canceled; WaitTimeoutError; the reason of an aborted signal.
      */
-    async generate(body: api.NewGeneration, wait: WaitOptions & RequestOptions = {}): Promise<api.Generation> {
-      let id: string | undefined;
-      const draw = async (signal: AbortSignal) => {
-        ({ id } = await generations.create(body, { ...wait, signal }));
-        return generations.wait(id, { ...wait, signal });
-      };
-      const generation = await withinTime(() => id, wait, draw);
+    async generate(body: api.NewGeneration, options: MakeOptions<api.Generation> = {}): Promise<api.Generation> {
+      const generation = await makeAndWait(generations, body, options);
       if (generation.status !== 'succeeded') throw new GenerationFailedError(generation);
       return generation;
     },

@@ -5,7 +5,7 @@ import { recordsOf } from './records.ts';
 import { pathOf, type Verbs } from './requests.ts';
 import type * as api from './types.ts';
 import type { QueryOf } from './types.ts';
-import { waitFor, type WaitOptions } from './wait.ts';
+import { makeAndWait, type MakeOptions, waitFor, type WaitOptions } from './wait.ts';
 
 export const finetunesPath = '/v1/finetunes';
 /** A training on a processor takes hours. */
@@ -26,14 +26,14 @@ export function finetunesOf(verbs: Verbs) {
     /** Registers a Fine-Tune, or with `images_url` has it trained, without waiting for that. */
     create,
     /**
-     * Has it trained from pictures, and waits for that; `timeoutMs` is a day where it is not given.
+     * Has it trained from pictures, and waits for that; `timeoutMs`, the time of both, is a day where it is not given.
      * @throws TrainingFailedError if it failed or was canceled; WaitTimeoutError; the reason of an aborted signal.
      */
     async train(
       body: api.NewFinetune & { images_url: string[] },
-      options: WaitOptions & RequestOptions = {},
+      options: MakeOptions<api.Finetune> = {},
     ): Promise<api.Finetune> {
-      const finetune = await wait((await create(body, options)).id, options);
+      const finetune = await makeAndWait({ create, wait }, body, { timeoutMs: trainingTimeoutMs, ...options });
       if (finetune.status === 'failed' || finetune.status === 'canceled') throw new TrainingFailedError(finetune);
       return finetune;
     },

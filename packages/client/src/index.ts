@@ -13,6 +13,6 @@ export type { EventOptions, TaskEvent } from './events.ts';
 export type { Reply, WithResponse } from './reply.ts';
 export type { components, operations, paths } from './schema.ts';
 export type * from './types.ts';
-export type { WaitOptions } from './wait.ts';
+export type { MakeOptions, WaitOptions } from './wait.ts';
 export { verifyWebhook } from './webhook.ts';
 export type { WebhookHeaders } from './webhook.ts';

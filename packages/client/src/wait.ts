@@ -8,6 +8,12 @@ export interface WaitOptions extends Pick<RequestOptions, 'signal'> {
   timeoutMs?: number;
 }
 
+/** Options of making a record and waiting for it. */
+export interface MakeOptions<T> extends WaitOptions, RequestOptions {
+  /** Called with the record once it is made: the service works on it also when the wait is aborted, and its id cancels it. */
+  onCreated?: (record: T) => void;
+}
+
 const defaultTimeoutMs = 600_000;
 
 /**
@@ -15,7 +21,7 @@ const defaultTimeoutMs = 600_000;
  * @param idOf the id of what is waited for; undefined as long as the service has not accepted it.
  * @throws WaitTimeoutError, the reason of an aborted signal, or what the work throws.
  */
-export async function withinTime<T>(
+async function withinTime<T>(
   idOf: () => string | undefined,
   { signal, timeoutMs = defaultTimeoutMs }: WaitOptions,
   work: (signal: AbortSignal) => Promise<T>,
@@ -55,6 +61,33 @@ export function waitFor<T>(
       }
     },
   );
+}
+
+/**
+ * Makes a record and waits for it, both within one time.
+ * @throws WaitTimeoutError, the reason of an aborted signal, or what making it and waiting for it throw.
+ */
+export function makeAndWait<T extends { id: string }, B>(
+  { create, wait }: Makers<T, B>,
+  body: B,
+  { onCreated, ...options }: MakeOptions<T>,
+): Promise<T> {
+  let id: string | undefined;
+  return withinTime(
+    () => id,
+    options,
+    async (signal) => {
+      const record = await create(body, { ...options, signal });
+      ({ id } = record);
+      onCreated?.(record);
+      return wait(id, { ...options, signal });
+    },
+  );
+}
+
+interface Makers<T, B> {
+  create: (body: B, more: RequestOptions) => Promise<T>;
+  wait: (id: string, options: WaitOptions) => Promise<T>;
 }
 
 /** Whether the service itself says that there is no such record; an answer of a proxy has no code. */
