@@ -1,6 +1,6 @@
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import type { TestKey } from '../support/api';
 import { describeInBrowser, faults, TestBrowser, tooWide } from '../support/browser';
 import { ofSuite } from '../support/of-suite';
@@ -10,6 +10,7 @@ import { startTestService } from '../support/service';
 import { robotPictures } from '../support/trainings';
 
 const photos = robotPictures().map((buffer, i) => ({ name: `robot-${i}.png`, mimeType: 'image/png', buffer }));
+const weights = resolve('test', 'golden', 'models', 'lora', 'zwx-robot-diffusers.safetensors');
 /** A training that nobody waits for: it is met in its middle, and canceled. */
 const steps = 5000;
 
@@ -45,6 +46,7 @@ describeInBrowser('The page of Fine-Tunes', () => {
     await browser.close();
   });
 
+  const silentPictures = () => new Array<string>(4).fill(`${silent.url}/silent.png`);
   const list = async () =>
     (await service.request<{ name: string; status: string }[]>('GET', '/v1/finetunes', { key })).body;
 
@@ -75,9 +77,34 @@ describeInBrowser('The page of Fine-Tunes', () => {
     expect(await list()).toMatchObject([{ name: 'robot', status: 'canceled' }]);
   });
 
+  it('draws with one whose training was canceled only once it has weights', async () => {
+    const body = { name: 'robot', title: 'My robot', model: 'shapes', images_url: silentPictures() };
+    const { body: made } = await service.request<{ id: string }>('POST', '/v1/finetunes', { key, body });
+    await service.request('POST', `/v1/finetunes/${made.id}/cancel`, { key });
+    const page = await browser.signedIn(key.token);
+    const choices = () => page.getByLabel('Model', { exact: true }).locator('optgroup[label="Fine-Tunes"] option');
+    const go = (name: string) => page.getByRole('link', { name, exact: true }).first().click();
+    await go('Fine-Tunes');
+    await page.getByText('Canceled', { exact: true }).waitFor();
+    const draw = page.getByRole('button', { name: 'Draw with it' });
+    expect(await draw.isDisabled()).toBe(true);
+    await go('Draw');
+    await page.getByLabel('Prompt', { exact: true }).waitFor();
+    expect(await choices().allTextContents()).toEqual([]);
+    await go('Collections');
+    await page.locator('a.cover').first().click();
+    await page.getByText('Make a Fine-Tune with weights first').waitFor();
+
+    await go('Fine-Tunes');
+    await page.getByLabel('Weights for My robot').setInputFiles(weights);
+    await page.getByText('Ready', { exact: true }).waitFor();
+    await draw.click();
+    expect(await choices().allTextContents()).toEqual(['My robot']);
+  });
+
   it('shows that the photos are read once it was waiting', async () => {
     const train = async (name: string): Promise<string> => {
-      const body = { name, model: 'shapes', images_url: new Array<string>(4).fill(`${silent.url}/silent.png`) };
+      const body = { name, model: 'shapes', images_url: silentPictures() };
       const reply = await service.request<{ id: string }>('POST', '/v1/finetunes', { key, body });
       expect([reply.status, reply.text]).toEqual([201, expect.any(String)]);
       return reply.body.id;

@@ -2,7 +2,7 @@ import { signal } from '@preact/signals';
 import { type Drawing, drawingOfPrompt } from '../drawings/drawing';
 import { showNew } from '../drawings/feed';
 import { stageIds } from '../drawings/store';
-import { finetunes, titleOf } from '../finetunes/finetunes';
+import { drawable, titleOf } from '../finetunes/finetunes';
 import { pictureUrl } from '../service/reach';
 import type { Collection, Style } from '../service/client';
 import { client } from '../session/session';
@@ -16,7 +16,7 @@ import { isPublic, loadCollections } from './collections';
 /** The Fine-Tune that Styles are applied to; the newest until another is chosen. */
 const chosen = signal<string | undefined>();
 const target = (): string | undefined =>
-  finetunes.value.some(({ id }) => id === chosen.value) ? chosen.value : finetunes.value[0]?.id;
+  drawable.value.some(({ id }) => id === chosen.value) ? chosen.value : drawable.value[0]?.id;
 
 export function CollectionView({ collection: { id, name } }: { collection: Collection }) {
   const styles = usePolled(() => client().styles.list(id));
@@ -56,17 +56,17 @@ export function CollectionView({ collection: { id, name } }: { collection: Colle
 }
 
 function Target() {
-  if (finetunes.value.length === 0)
+  if (drawable.value.length === 0)
     return (
       <p class="hint">
-        Make a Fine-Tune first: its object is put into the scenes. <a href="#/fine-tunes">Fine-Tunes</a>
+        Make a Fine-Tune with weights first: its object is put into the scenes. <a href="#/fine-tunes">Fine-Tunes</a>
       </p>
     );
   return (
     <SelectField
       id="target"
       label="Fine-Tune"
-      choices={finetunes.value.map((finetune) => [finetune.id, titleOf(finetune)])}
+      choices={drawable.value.map((finetune) => [finetune.id, titleOf(finetune)])}
       value={target()}
       onChange={(event) => (chosen.value = event.currentTarget.value)}
     />

@@ -1,6 +1,6 @@
 import { useRef, useState } from 'preact/hooks';
 import { lengths } from '../drawings/service-rules';
-import { finetunes, titleOf } from '../finetunes/finetunes';
+import { finetunes, hasWeights, titleOf } from '../finetunes/finetunes';
 import { Gallery } from '../gallery/gallery';
 import { areModelsLoaded, choiceText, modelChoices } from '../models/models';
 import { restoreFrom } from '../png/drop-target';
@@ -211,7 +211,9 @@ function ModelField() {
   const drawnWith = finetuneId.value;
   const value = drawnWith === undefined ? (drawnBy.value?.name ?? '') : finetunePrefix + drawnWith;
   const models = modelChoices.value.map((choice) => [choice.name, choiceText(choice)] as const);
-  const ofFinetunes = finetunes.value.map((each) => [finetunePrefix + each.id, titleOf(each)] as const);
+  // The settings of a drawn picture may name one without weights: the list shows what is chosen.
+  const listed = finetunes.value.filter((each) => hasWeights(each) || each.id === drawnWith);
+  const ofFinetunes = listed.map((each) => [finetunePrefix + each.id, titleOf(each)] as const);
   return (
     <>
       <label for="model">Model</label>

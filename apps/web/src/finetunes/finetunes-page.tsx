@@ -13,7 +13,7 @@ import { attempt, say } from '../ui/notices';
 import { Loaded, usePolled } from '../ui/reading';
 import { go } from '../ui/route';
 import { sizeOf } from '../ui/units';
-import { areFinetunesLoaded, finetunes, loadFinetunes, titleOf } from './finetunes';
+import { areFinetunesLoaded, finetunes, hasWeights, loadFinetunes, titleOf } from './finetunes';
 import { TrainForm } from './train-form';
 import { TrainingView } from './training-view';
 import { followTraining, isOfTraining } from './trainings';
@@ -125,7 +125,9 @@ function FinetuneCard({ finetune }: { finetune: Finetune }) {
       {(error ?? note) && <p class={error ? 'problem' : 'hint'}>{error ?? note}</p>}
       {isOfTraining(finetune) ? <TrainingView finetune={finetune} /> : <WeightsDrop finetune={finetune} />}
       <div class="actions">
-        <Button onClick={draw}>Draw with it</Button>
+        <Button onClick={draw} disabled={!hasWeights(finetune)}>
+          Draw with it
+        </Button>
         <ConfirmButton
           label="Delete"
           question="Delete it with all of its pictures?"
