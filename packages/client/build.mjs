@@ -1,11 +1,12 @@
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 
 /**
  * Compiles the client twice, each with its types: CommonJS to `dist/cjs`, ES modules to `dist/esm`. It compiles to
- * another folder first, so that a failed build leaves the last one.
+ * another folder first, so that a failed build leaves the last one, and moves each file to its place, so that none is
+ * missing at any time.
  */
 const tsc = join(createRequire(import.meta.url).resolve('typescript'), '..', '..', 'bin', 'tsc');
 const fresh = mkdtempSync(join(import.meta.dirname, 'dist.part-'));
@@ -19,7 +20,11 @@ try {
   compile('cjs', '--noEmitOnError');
   compile('esm', '--module', 'esnext', '--moduleResolution', 'bundler', '--noCheck');
   writeFileSync(join(fresh, 'esm', 'package.json'), '{"type":"module"}\n');
-  cpSync(fresh, join(import.meta.dirname, 'dist'), { recursive: true });
+  for (const kind of readdirSync(fresh)) {
+    const place = join(import.meta.dirname, 'dist', kind);
+    mkdirSync(place, { recursive: true });
+    for (const name of readdirSync(join(fresh, kind))) renameSync(join(fresh, kind, name), join(place, name));
+  }
 } finally {
   rmSync(fresh, { recursive: true, force: true });
 }
