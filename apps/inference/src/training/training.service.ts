@@ -128,6 +128,7 @@ export class TrainingService {
     const command = state
       ? { type: 'resume' as const, round: state.round }
       : { type: 'train' as const, pictures: await this.read(begun) };
+    signal.throwIfAborted();
     await Promise.race([room, once(signal, 'abort')]);
     signal.throwIfAborted();
     const done = await child.train({ ...command, samplePrompt, metadata }, (message: TrainingMessage) =>
