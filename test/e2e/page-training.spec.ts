@@ -1,11 +1,9 @@
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import type { TestKey } from '../support/api';
 import { describeInBrowser, faults, TestBrowser, tooWide } from '../support/browser';
 import { ofSuite } from '../support/of-suite';
 import { startPictureServer } from '../support/picture-server';
-import { trainableModels } from '../support/quick-model';
+import { modelsTrainedWith, trainableModels } from '../support/quick-model';
 import { startTestService } from '../support/service';
 import { robotPictures } from '../support/trainings';
 
@@ -17,15 +15,7 @@ const steps = 5000;
 jest.setTimeout(300_000);
 
 describeInBrowser('The page of Fine-Tunes', () => {
-  const models = ofSuite(async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'darkroom-training-'));
-    cpSync(trainableModels(), folder, { recursive: true });
-    const file = join(folder, 'shapes', 'darkroom.json');
-    const { training, ...rest } = JSON.parse(readFileSync(file, 'utf8')) as { training: object };
-    rmSync(file);
-    writeFileSync(file, JSON.stringify({ ...rest, training: { ...training, steps } }));
-    return { folder, close: async () => rmSync(folder, { recursive: true }) };
-  });
+  const models = ofSuite(async () => modelsTrainedWith(trainableModels(), { steps }));
   const service = ofSuite(() =>
     startTestService({
       env: { PUBLIC_URL: 'https://pictures.example', MODELS_DIR: models.folder, PICTURES_ALLOW_PRIVATE: 'on' },

@@ -1,8 +1,5 @@
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { ofSuite } from '../support/of-suite';
-import { smallModels } from '../support/quick-model';
+import { modelsTrainedWith, smallModels } from '../support/quick-model';
 import { startTestService } from '../support/service';
 import { Trainer } from '../support/trainings';
 import { until } from '../support/until';
@@ -11,16 +8,8 @@ import { until } from '../support/until';
 jest.setTimeout(600_000);
 
 describe('A model whose Fine-Tunes are textual inversions', () => {
-  const models = ofSuite(async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'darkroom-models-'));
-    cpSync(smallModels(), folder, { recursive: true });
-    const file = join(folder, 'shapes', 'darkroom.json');
-    const { training, ...others } = JSON.parse(readFileSync(file, 'utf8')) as { training: object };
-    const own = { ...training, kind: 'textual_inversion', vectors: 5 };
-    rmSync(file);
-    writeFileSync(file, JSON.stringify({ ...others, training: own }));
-    return { folder, close: async () => rmSync(folder, { recursive: true }) };
-  });
+  const settings = { kind: 'textual_inversion', vectors: 5 };
+  const models = ofSuite(async () => modelsTrainedWith(smallModels(), settings));
   const service = ofSuite(() =>
     startTestService({ env: { PUBLIC_URL: 'https://darkroom.example', MODELS_DIR: models.folder } }),
   );

@@ -1,4 +1,5 @@
-import { cpSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { readFloats } from '../../libs/diffusion/src/safetensors/safetensors';
 import { readSafetensorsHeader } from '../../libs/diffusion/src/safetensors/safetensors-header';
@@ -27,6 +28,16 @@ export const trainableModels = (): string => join(process.env.TEST_MODELS_DIR!, 
 
 /** Where its only one is that with a U-Net of random weights, which is loaded and trained in a fraction of the time. */
 export const smallModels = (): string => join(process.env.TEST_MODELS_DIR!, small);
+
+/** A folder with copies of these models, whose `shapes` is trained with some other settings. */
+export function modelsTrainedWith(models: string, settings: object): { folder: string; close: () => Promise<void> } {
+  const folder = mkdtempSync(join(tmpdir(), 'darkroom-models-'));
+  cpSync(models, folder, { recursive: true });
+  changeJson(join(folder, 'shapes', 'darkroom.json'), ({ training }) => ({
+    training: { ...(training as object), ...settings },
+  }));
+  return { folder, close: async () => rmSync(folder, { recursive: true }) };
+}
 
 /**
  * Makes a folder of models for tests that look at tasks and not at pictures. `shapes` is the bundled model with a

@@ -116,7 +116,7 @@ export class AcceptanceService {
 
 /** @throws UnprocessableError for more tasks than a key may ever have waiting; 0: no limit */
 function assertPossible(count: number, cap: number): void {
-  if (cap === 0 || count <= Math.max(1, cap)) return;
+  if (cap === 0 || count <= cap) return;
   throw new UnprocessableError(
     'TooManyPrompts',
     `This API key may have ${cap} Generations, Prompts and trainings waiting, so a request for ${count} can never succeed.`,

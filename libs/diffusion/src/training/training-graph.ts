@@ -29,7 +29,8 @@ export const names = {
 };
 
 /** Settings that a graph is built for. */
-type GraphSettings = Pick<TrainingSettings, 'rank' | 'layers' | 'form' | 'textEncoders' | 'kind' | 'vectors'>;
+const graphSettings = ['rank', 'layers', 'form', 'textEncoders', 'kind', 'vectors'] as const;
+type GraphSettings = Pick<TrainingSettings, (typeof graphSettings)[number]>;
 
 /** Facts of a model that its graph is made of. */
 type TrainedModel = Pick<ModelFolder, 'tensors' | 'unet' | 'textEncoders' | 'hasZerosForNoText'>;
@@ -42,22 +43,9 @@ export interface TrainingGraph {
   shapeOf: (value: Value) => readonly number[];
 }
 
-const facts = [
-  'rank',
-  'layers',
-  'form',
-  'textEncoders',
-  'kind',
-  'vectors',
-  'batch',
-  'height',
-  'width',
-  'tokens',
-] as const;
-
 /** Whether a graph was built for these settings and sizes. */
 export const isFor = ({ of }: TrainingGraph, wanted: GraphSettings & StepSizes): boolean =>
-  facts.every((name) => of[name] === wanted[name]);
+  ([...graphSettings, 'batch', 'height', 'width', 'tokens'] as const).every((name) => of[name] === wanted[name]);
 
 /** Sizes of a step. */
 export interface StepSizes {
