@@ -6,13 +6,7 @@ import { basename, join, resolve } from 'node:path';
 import { schedulerNames } from '@app/diffusion';
 import { sizeOf } from '@app/domain';
 import { type Drawing, Engine } from '../apps/inference/src/engines/engine';
-import { DrawingAbortedError } from '../apps/inference/src/engine/engine-errors';
-import type {
-  DrawingProgress,
-  DrawRequest,
-  EngineStep,
-  RgbPicture,
-} from '../apps/inference/src/engine/engine-protocol';
+import type { DrawRequest, EngineStep, RgbPicture } from '../apps/inference/src/engine/engine-protocol';
 import { type BenchOptions, randomFrom } from './section';
 
 /** So long that no call at full size on a machine that does much else counts as hung. */
@@ -72,15 +66,6 @@ export class BenchEngine {
     return pictures;
   }
 
-  /** Draws until the last step is done: at full size, decoding takes longer than some steps. */
-  async denoise(request: Partial<DrawRequest>, rest: Partial<Drawing> = {}): Promise<void> {
-    const stop = new AbortController();
-    const onProgress = ({ step, total }: DrawingProgress): void => (step === total ? stop.abort() : undefined);
-    await this.draw(request, { signal: stop.signal, onProgress, ...rest }).catch((error: unknown) => {
-      if (!(error instanceof DrawingAbortedError)) throw error;
-    });
-  }
-
   async close(): Promise<void> {
     await this.engine.close();
     rmSync(this.folder, { recursive: true, force: true });
@@ -93,7 +78,7 @@ export interface FurtherDrawings {
   request?: Partial<DrawRequest>;
   /** Pictures of one request. */
   pictures?: number;
-  /** Fine-Tunes of requests that are there at once; these are not decoded. */
+  /** Fine-Tunes of requests, of which as many are there at once as a worker takes. */
   adapters?: Drawing['adapters'][];
 }
 

@@ -1,6 +1,7 @@
+import type { DrawRequest } from '../../apps/inference/src/engine/engine-protocol';
 import { BareGraphs } from '../bare-graphs';
 import { BenchEngine, mixedRequests } from '../bench-engine';
-import { figure, interleave, msOf, type Section } from '../section';
+import { type Figure, figure, interleave, msOf, type Section } from '../section';
 
 const counts = [1, 2, 4, 8, 12, 16];
 
@@ -27,9 +28,11 @@ const concurrent = 8;
 
 /** One round of the engine with all requests at once, and the same work by the bare graphs right after it. */
 interface Shared {
-  ms: number;
+  engineMs: number;
   /** Time of the engine for its calls: packing, U-Net, guidance, schedulers. */
   stepMs: number;
+  /** The row curve at the same calls, in the unit of `stepMs` and in that of `engineMs`. */
+  bareStepMs: number;
   bareUnetMs: number;
   bareDecodeMs: number;
 }
@@ -46,7 +49,7 @@ export const engine: Section = {
     const bench = await BenchEngine.start(options);
     const graphs = await BareGraphs.load(options);
     const sides = {
-      shared: (round: number) => shared(bench, graphs, round),
+      shared: (round: number) => sharedCalls(bench, graphs, mixedRequests(concurrent, round)),
       alone: (round: number) =>
         msOf(async () => {
           for (const request of mixedRequests(concurrent, round)) await bench.draw(request);
@@ -55,30 +58,44 @@ export const engine: Section = {
     const times = await interleave(sides, options.rounds);
     await bench.close();
     await graphs.release();
-    const steps = times.shared.map(({ bareUnetMs, stepMs }) => bareUnetMs / stepMs);
-    const denoising = times.shared.map(({ bareUnetMs, bareDecodeMs, ms }) => bareUnetMs / (ms - bareDecodeMs));
-    const gain = times.shared.map(({ ms }, round) => times.alone[round] / ms);
+    const gain = times.shared.map(({ engineMs }, round) => times.alone[round] / engineMs);
     const denoisingGain = times.shared.map(
-      ({ ms, bareDecodeMs }, round) => (times.alone[round] - bareDecodeMs) / (ms - bareDecodeMs),
+      ({ engineMs, bareDecodeMs }, round) => (times.alone[round] - bareDecodeMs) / (engineMs - bareDecodeMs),
     );
     return [
-      figure('the row curve at the same calls / the engine’s calls', steps, { atLeast: 0.95 }),
-      figure('the row curve at the same calls / all but decoding', denoising, { atLeast: 0.95 }),
+      ...rowCurveFigures(times.shared),
       figure('one at a time / the engine: how much faster', gain, { atLeast: 1.1 }),
       figure('the same, without decoding', denoisingGain),
     ];
   },
 };
 
-async function shared(bench: BenchEngine, graphs: BareGraphs, round: number): Promise<Shared> {
+/**
+ * Draws some requests at once, and then runs the bare graphs with the rows of each call and for as many pictures.
+ * @param measure of `engineMs` and what it is compared with
+ */
+export async function sharedCalls(
+  bench: BenchEngine,
+  graphs: BareGraphs,
+  requests: readonly Partial<DrawRequest>[],
+  measure = msOf,
+): Promise<Shared> {
   bench.steps.length = 0;
-  const requests = mixedRequests(concurrent, round);
-  const ms = await msOf(() => Promise.all(requests.map((request) => bench.draw(request))));
-  const result: Shared = { ms, stepMs: 0, bareUnetMs: 0, bareDecodeMs: 0 };
+  const engineMs = await measure(() => Promise.all(requests.map((request) => bench.draw(request))));
+  const result: Shared = { engineMs, stepMs: 0, bareStepMs: 0, bareUnetMs: 0, bareDecodeMs: 0 };
   for (const { rows, stepMs } of bench.steps) {
     result.stepMs += stepMs;
-    result.bareUnetMs += await graphs.unetMs(rows);
+    result.bareUnetMs += await measure(async () => (result.bareStepMs += await graphs.unetMs(rows)));
   }
-  for (let i = 0; i < concurrent; i++) result.bareDecodeMs += await graphs.decodeMs();
+  for (const _ of requests) result.bareDecodeMs += await measure(() => graphs.decodeMs());
   return result;
+}
+
+export function rowCurveFigures(shared: readonly Shared[]): Figure[] {
+  const steps = shared.map(({ bareStepMs, stepMs }) => bareStepMs / stepMs);
+  const denoising = shared.map(({ bareUnetMs, bareDecodeMs, engineMs }) => bareUnetMs / (engineMs - bareDecodeMs));
+  return [
+    figure('the row curve at the same calls / the engine’s calls', steps, { atLeast: 0.95 }),
+    figure('the row curve at the same calls / all but decoding', denoising, { atLeast: 0.95 }),
+  ];
 }

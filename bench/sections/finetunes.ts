@@ -6,13 +6,18 @@ import { writeLoras } from '../../test/support/loras';
 import { BareGraphs } from '../bare-graphs';
 import { BenchEngine, firstPicture } from '../bench-engine';
 import { type BenchOptions, figure, interleave, median, processorMs, ratios, type Section } from '../section';
+import { rowCurveFigures, sharedCalls } from './engine';
 
 /** Requests that are there at once. */
 const concurrent = 8;
+/** Fine-Tunes whose memory is measured. */
+const hundred = 100;
 /** Of a usual LoRA. */
 const rank = 8;
-/** Pictures of full size, which have one row each, and so few steps that a round takes minutes. */
-const full = { width: 256, height: 256, guidanceScale: 1, numInferenceSteps: 2 };
+/** Pictures at full size, which have one row each, and so few steps that a round takes minutes. */
+const full = { width: 256, height: 256, guidanceScale: 1, numInferenceSteps: 4 };
+/** Smaller ones, of which a hundred take minutes. */
+const small = { ...full, width: 128, height: 128 };
 
 export const finetunes: Section = {
   name: 'finetunes',
@@ -33,91 +38,71 @@ export const fullSizeEngine: Section = {
   name: 'full-size-engine',
   title: 'The engine at full size',
   about:
-    `Processor time of the engine with the model of \`--full-size\`, up to the end of the last step: ${concurrent} pictures at once of ${full.width} x ${full.height}, ${full.numInferenceSteps} steps and one row each. ` +
-    'First as in "Fine-Tunes"; then without Fine-Tunes, once all have begun: the bare U-Net with the rows of the same calls, divided by what the engine takes. Last the largest memory of a process that draws them with one step.',
+    `Processor time of the engine with the model of \`--full-size\`: ${concurrent} pictures at once of ${full.width} x ${full.height}, ${full.numInferenceSteps} steps and one row each. ` +
+    'First as in "Fine-Tunes"; then without Fine-Tunes as in "Eight requests at once". ' +
+    `Last the largest memory of a process that draws ${hundred} pictures of ${small.width} x ${small.height} and one step.`,
   rounds: 2,
   async measure({ rounds, fullSize, ...rest }) {
     const options = { ...rest, model: fullSize! };
     const bench = await BenchEngine.start(options, full);
     const graphs = await BareGraphs.load(options, undefined, full.width);
-    const sides = await sidesOf(options.model, (own) => bench.denoise(full, own));
-    const shared = () => sharedCalls(bench, graphs);
+    const sides = await sidesOf(options.model, (own) => bench.draw(full, own));
+    const requests = new Array(concurrent).fill(full);
+    const shared = () => sharedCalls(bench, graphs, requests, processorMs);
     const times = await interleave({ fresh: sides.fresh, warm: sides.warm, shared }, rounds, { warmUp: false });
     await bench.close();
     await graphs.release();
-    const peaks = await interleave(
-      {
-        eight: () => peakBytes(options, sides.adapters),
-        one: () =>
-          peakBytes(
-            options,
-            sides.adapters.map(() => sides.adapters[0]),
-          ),
-      },
-      rounds,
-      { warmUp: false },
-    );
     sides.remove();
+    const peaks = await peaksOf(options, rounds);
     const gigabytes = (bytes: readonly number[]): string => `${(median(bytes) / 2 ** 30).toFixed(2)} GiB`;
     return [
       figure('eight new Fine-Tunes / one warm one', ratios(times.fresh, times.warm), { atMost: 1.1 }),
-      figure(
-        'the row curve at the same calls / the engine’s calls',
-        times.shared.map(({ bareMs, engineMs }) => bareMs / engineMs),
-        { atLeast: 0.95 },
-      ),
+      ...rowCurveFigures(times.shared),
       {
-        ...figure('memory with eight Fine-Tunes / with one', ratios(peaks.eight, peaks.one), { atMost: 1.1 }),
-        detail: `${gigabytes(peaks.eight)} and ${gigabytes(peaks.one)}`,
+        ...figure('memory with a hundred Fine-Tunes / with one', ratios(peaks.hundred, peaks.one), { atMost: 1.1 }),
+        detail: `${gigabytes(peaks.hundred)} and ${gigabytes(peaks.one)}`,
       },
     ];
   },
 };
 
-const peakBytes = async (options: BenchOptions, adapters: Drawing['adapters'][]): Promise<number> =>
-  (await firstPicture(options, { request: full, adapters })).bytes;
+/** The largest memory in bytes of a process that draws with a hundred Fine-Tunes, and of one that does so with one. */
+async function peaksOf(options: BenchOptions, rounds: number): Promise<{ hundred: number[]; one: number[] }> {
+  const loras = await lorasOf(options.model, hundred);
+  const peak = async (fileOf: (i: number) => number): Promise<number> => {
+    const adapters = loras.files.map((_, i) => loras.adapterOf(fileOf(i), `memory ${fileOf(i)}`));
+    return (await firstPicture(options, { request: small, adapters })).bytes;
+  };
+  const peaks = await interleave({ hundred: () => peak((i) => i), one: () => peak(() => 0) }, rounds, {
+    warmUp: false,
+  });
+  loras.remove();
+  return peaks;
+}
 
-/** Eight requests with new Fine-Tunes, and eight with one that was drawn with, in milliseconds of processors. */
-async function sidesOf(model: string, draw: (own: Partial<Drawing>) => Promise<unknown>) {
+/** Files of Fine-Tunes, and what they are to the engine: a file under another hash is a new one. */
+async function lorasOf(model: string, count: number) {
   const folder = mkdtempSync(join(tmpdir(), 'darkroom-bench-loras-'));
-  const files = await writeLoras(model, folder, new Array<number>(concurrent).fill(rank));
-  const adapterOf = (i: number, hash: string): Drawing['adapters'] => [
-    { kind: 'lora', file: files[i], hash, scale: 1, token: '' },
-  ];
-  const all = (hashOf: (i: number) => string, fileOf = (i: number) => i): Promise<number> =>
-    processorMs(() => Promise.all(files.map((_, i) => draw({ adapters: adapterOf(fileOf(i), hashOf(i))! }))));
-  let made = 0;
-  const warm = () =>
-    all(
-      () => 'warm',
-      () => 0,
-    );
-  await draw({ adapters: adapterOf(0, 'warm')! });
+  const files = await writeLoras(model, folder, new Array<number>(count).fill(rank));
   return {
-    adapters: files.map((_, i) => adapterOf(i, `memory ${i}`)),
-    /** A file under another hash is a new one to the engine. */
-    fresh: () => all(() => `fresh ${made++}`),
-    warm,
+    files,
+    adapterOf: (i: number, hash: string): Drawing['adapters'] => [
+      { kind: 'lora', file: files[i], hash, scale: 1, token: '' },
+    ],
     remove: () => rmSync(folder, { recursive: true, force: true }),
   };
 }
 
-/** Eight requests through the engine from when all have begun, and the same calls by the bare graphs. */
-async function sharedCalls(bench: BenchEngine, graphs: BareGraphs): Promise<{ engineMs: number; bareMs: number }> {
-  let begun = 0;
-  let allBegun: () => void = () => undefined;
-  const whenAllBegun = new Promise<void>((resolve) => (allBegun = resolve));
-  const onStarted = (): void => {
-    if (++begun < concurrent) return;
-    bench.steps.length = 0;
-    allBegun();
+/** Eight requests with new Fine-Tunes, and eight with one that was drawn with, in milliseconds of processors. */
+async function sidesOf(model: string, draw: (own: Partial<Drawing>) => Promise<unknown>) {
+  const { files, adapterOf, remove } = await lorasOf(model, concurrent);
+  const all = (each: (i: number) => Drawing['adapters']): Promise<number> =>
+    processorMs(() => Promise.all(files.map((_, i) => draw({ adapters: each(i)! }))));
+  let made = 0;
+  await draw({ adapters: adapterOf(0, 'warm')! });
+  return {
+    fresh: () => all((i) => adapterOf(i, `fresh ${made++}`)),
+    warm: () => all(() => adapterOf(0, 'warm')),
+    remove,
   };
-  const all = Array.from({ length: concurrent }, () => bench.denoise(full, { onStarted }));
-  await whenAllBegun;
-  const engineMs = await processorMs(() => Promise.all(all));
-  const calls = bench.steps.map(({ rows }) => rows);
-  const bareMs = await processorMs(async () => {
-    for (const rows of calls) await graphs.unetMs(rows);
-  });
-  return { engineMs, bareMs };
 }
