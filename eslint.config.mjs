@@ -40,7 +40,7 @@ const directions = {
     engine: ['device'],
     engines: ['device', 'engine'],
     metrics: ['engine'],
-    pictures: ['engine'],
+    pictures: ['engine', 'engines'],
     drawing: ['engine', 'engines', 'metrics', 'pictures'],
     training: ['drawing', 'engine', 'engines'],
     sandbox: ['drawing', 'engine', 'engines', 'pictures', 'training'],

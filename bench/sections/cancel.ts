@@ -1,4 +1,4 @@
-import { DrawingAbortedError } from '../../apps/inference/src/engine/engine-errors';
+import { DrawingAbortedError } from '../../apps/inference/src/engines/drawing-errors';
 import { BenchEngine } from '../bench-engine';
 import { figure, interleave, median, type Section } from '../section';
 

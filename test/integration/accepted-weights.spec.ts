@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Finetune, newIdentifier } from '@app/domain';
 import { ModelResolver } from '../../apps/inference/src/drawing/model-resolver';
-import { DrawingAbortedError, EngineBrokenError } from '../../apps/inference/src/engine/engine-errors';
+import { DrawingAbortedError, EngineBrokenError } from '../../apps/inference/src/engines/drawing-errors';
 import { createInferenceBench } from '../support/inference';
 import { newTask } from '../support/new-task';
 import { bytesOf } from '../support/stored-objects';

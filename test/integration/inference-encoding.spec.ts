@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { newIdentifier } from '@app/domain';
 import { FileImageStorage } from '@app/storage';
-import { DrawingAbortedError } from '../../apps/inference/src/engine/engine-errors';
+import { DrawingAbortedError } from '../../apps/inference/src/engines/drawing-errors';
 import { EncodingTurns } from '../../apps/inference/src/pictures/encoding-turns';
 import { PictureStore } from '../../apps/inference/src/pictures/picture-store';
 

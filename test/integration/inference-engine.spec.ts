@@ -2,10 +2,10 @@ import { cpSync, mkdtempSync, rmSync, truncateSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Drawing, Engine, type EngineOptions } from '../../apps/inference/src/engines/engine';
-import { DrawingAbortedError, DrawingRefusedError } from '../../apps/inference/src/engine/engine-errors';
+import { DrawingAbortedError, DrawingRefusedError } from '../../apps/inference/src/engines/drawing-errors';
 import type {
   DrawingProgress,
-  DrawnModel,
+  ModelSource,
   DrawRequest,
   EngineSettings,
   ModelLoaded,
@@ -16,7 +16,7 @@ import { psnr } from '../support/psnr';
 import { until } from '../support/until';
 
 const root = join(__dirname, '..', '..');
-const shapes: DrawnModel = {
+const shapes: ModelSource = {
   key: 'shapes',
   name: 'shapes',
   folder: join(root, 'models', 'shapes'),

@@ -2,8 +2,8 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Drawing, Engine } from '../../apps/inference/src/engines/engine';
-import { DrawingAbortedError, DrawingRefusedError } from '../../apps/inference/src/engine/engine-errors';
-import type { FinetuneWeights, RgbPicture } from '../../apps/inference/src/engine/engine-protocol';
+import { DrawingAbortedError, DrawingRefusedError } from '../../apps/inference/src/engines/drawing-errors';
+import type { AdapterSource, RgbPicture } from '../../apps/inference/src/engine/engine-protocol';
 import { unpackFamily } from '../support/families';
 import { threadFile } from '../support/inference';
 import { smallRequest } from '../support/small-request';
@@ -29,7 +29,7 @@ describe('Fine-Tunes of one model', () => {
   afterEach(() => engine.close());
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  function weights(name: string, change: Partial<FinetuneWeights> = {}): FinetuneWeights {
+  function weights(name: string, change: Partial<AdapterSource> = {}): AdapterSource {
     return {
       kind: 'lora',
       file: join(folder, 'adapters', `${name}.safetensors`),
@@ -41,7 +41,7 @@ describe('Fine-Tunes of one model', () => {
   }
 
   async function draw(
-    adapters: FinetuneWeights[],
+    adapters: AdapterSource[],
     rest: Partial<Drawing> = {},
     prompt = 'a red circle',
   ): Promise<RgbPicture> {
@@ -112,6 +112,18 @@ describe('Fine-Tunes of one model', () => {
     stop.abort();
     await expect(drawing).rejects.toThrow(DrawingAbortedError);
     await draw([]);
+    expect(changedWeights()).toEqual([]);
+  });
+
+  it('leave no file if a ControlNet beside them cannot be read', async () => {
+    const image = { width: 64, height: 64, data: new Uint8Array(64 * 64 * 3) };
+    const missing = { key: 'edges', name: 'edges', folder: join(folder, 'nowhere'), hash: 'b'.repeat(64) };
+    const control = [{ controlNet: missing, image, scale: 1, start: 0, end: 1 }];
+    const drawing = draw([weights('lokr')], { request: { ...smallRequest, control } });
+    const refused = await drawing.catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(DrawingRefusedError);
+    expect((refused as Error).message).toMatch(/^The ControlNet edges cannot be used: /);
+    expect((refused as Error).message).not.toContain(folder);
     expect(changedWeights()).toEqual([]);
   });
 

@@ -1,5 +1,9 @@
 import { Engine, type EngineOptions } from '../../apps/inference/src/engines/engine';
-import { DrawingAbortedError, EngineBrokenError, EngineLostError } from '../../apps/inference/src/engine/engine-errors';
+import {
+  DrawingAbortedError,
+  EngineBrokenError,
+  EngineLostError,
+} from '../../apps/inference/src/engines/drawing-errors';
 import type { DrawRequest } from '../../apps/inference/src/engine/engine-protocol';
 import { faultyThread } from '../support/inference';
 

@@ -3,19 +3,20 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { type ModelFacts, ModelSession, OutOfMemoryError } from '@app/diffusion';
+import { type ModelFacts, ModelSession, OutOfMemoryError, StableDiffusionPipeline } from '@app/diffusion';
 import { type Drawing, Engine } from '../../apps/inference/src/engines/engine';
-import { EngineBrokenError } from '../../apps/inference/src/engine/engine-errors';
+import { EngineBrokenError } from '../../apps/inference/src/engines/drawing-errors';
 import { EngineLoop } from '../../apps/inference/src/engine/engine-loop';
-import type { DrawRequest, EngineStep, DrawnModel } from '../../apps/inference/src/engine/engine-protocol';
+import type { DrawRequest, EngineStep, ModelSource } from '../../apps/inference/src/engine/engine-protocol';
 import { bytesPerRow, decodeBytes } from '../../apps/inference/src/engine/memory';
 import { drawPictures } from '../support/draw-pictures';
+import { unpackFamily } from '../support/families';
 import { faultyThread, threadFile } from '../support/inference';
 import { smallRequest } from '../support/small-request';
 import { until } from '../support/until';
 
 const plainFolder = join(__dirname, '..', 'golden', 'models', 'tiny', 'sd15-diffusers');
-const source = (name: string, folder: string): DrawnModel => ({ key: name, name, folder, hash: name.padEnd(64, '0') });
+const source = (name: string, folder: string): ModelSource => ({ key: name, name, folder, hash: name.padEnd(64, '0') });
 const plain = source('plain', plainFolder);
 
 const request = { ...smallRequest, numInferenceSteps: 6 };
@@ -95,6 +96,23 @@ describe('an engine whose memory does not suffice', () => {
     await loop.close();
   });
 
+  it('fails what cannot begin for want of memory, though it has loaded ControlNets that could make room', async () => {
+    await unpackFamily('sd15', join(folder, 'sd15'));
+    const [model, edges] = ['model', 'control'].map((name) => source(name, join(folder, 'sd15', name)));
+    jest.spyOn(StableDiffusionPipeline.prototype, 'prepare').mockRejectedValue(new OutOfMemoryError('out of memory'));
+    const said: string[] = [];
+    const options = { device: 'cpu', intraOpNumThreads: 1, cacheDir: join(folder, 'cache') } as const;
+    const loop = new EngineLoop(options, 2 ** 30, ({ type }) => said.push(type));
+    const image = { width: 64, height: 64, data: new Uint8Array(64 * 64 * 3) };
+    const control = [{ controlNet: edges, image, scale: 1, start: 0, end: 1 }];
+    const cancel = new SharedArrayBuffer(4);
+    loop.add({ id: 1, owner: 'one', model, adapters: [], request: { ...request, control }, cancel });
+    await until(async () => said.includes('failed'), 'it fails');
+    await loop.close();
+    jest.restoreAllMocks();
+    expect(said.filter((type) => type === 'loaded')).toHaveLength(2);
+  });
+
   it('says that another process may have its room, also when its thread ends or has not begun', async () => {
     const idle = engineOf(threadFile);
     await idle.cede(2 ** 20);
@@ -132,7 +150,10 @@ describe('an engine whose memory does not suffice', () => {
   it('fails a picture that is too large by itself only after it was tried with nothing beside it', async () => {
     const small = engineOf(faultyThread('smallMemory'));
     const order: string[] = [];
-    const neighbour = draw({ numInferenceSteps: 40 }, {}, small).then(() => order.push('the neighbour'));
+    let neighbour: Promise<unknown> | undefined;
+    await new Promise<unknown>((onStarted) => {
+      neighbour = draw({ numInferenceSteps: 40 }, { onStarted }, small).then(() => order.push('the neighbour'));
+    });
     const tooLarge = draw({ width: 192 }, { owner: 'another' }, small).finally(() => order.push('the large one'));
     await expect(tooLarge).rejects.toThrow(EngineBrokenError);
     await neighbour;

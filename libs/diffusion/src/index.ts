@@ -68,7 +68,7 @@ export {
   type TrainingStep,
 } from './training';
 export { ControlNet, problemOfFit } from './unet/control-net';
-export { hasCallsInPowersOfTwo, powerOfTwoUpTo } from './unet/unet';
+export { hasCallsInPowersOfTwo, powerOfTwoFrom, powerOfTwoUpTo } from './unet/unet';
 export { TiledUpscaler, UpscalerError } from './upscaling/tiled-upscaler';
 export { type LatentDistribution, sampleLatents, VaeEncoder } from './vae/vae-encoder';
 export { countOf } from './weights/named-tensor';

@@ -4,7 +4,7 @@ import { JsonLogger, Metrics } from '@app/observability';
 import type { ImageStorage } from '@app/storage';
 import type { DataSource } from 'typeorm';
 import type { Drawing, Engine } from '../engines/engine';
-import { DrawingAbortedError } from '../engine/engine-errors';
+import { DrawingAbortedError } from '../engines/drawing-errors';
 import { InferenceMetrics } from '../metrics/inference-metrics';
 import { PictureStore } from '../pictures/picture-store';
 import { DrawingService } from './drawing.service';

@@ -3,8 +3,8 @@ import { type DrawnPicture, type Served, Tasks } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import { crashPoint } from '@app/process';
 import { Inject, Injectable } from '@nestjs/common';
-import { DrawingAbortedError } from '../engine/engine-errors';
-import type { DrawnModel, DrawRequest } from '../engine/engine-protocol';
+import { DrawingAbortedError } from '../engines/drawing-errors';
+import type { ModelSource, DrawRequest } from '../engine/engine-protocol';
 import type { Engine } from '../engines/engine';
 import { InferenceMetrics } from '../metrics/inference-metrics';
 import { PictureStore } from '../pictures/picture-store';
@@ -204,7 +204,7 @@ function requestOf(task: DrawingTask): DrawRequest {
 function pictureRequest(
   { inputs }: DrawingTask,
   { image, mask, control }: ReadPictures,
-  controls: readonly DrawnModel[] = [],
+  controls: readonly ModelSource[] = [],
 ): Partial<DrawRequest> {
   return {
     ...(image && { image: image.image, strength: inputs!.strength! }),
@@ -212,7 +212,7 @@ function pictureRequest(
     ...(control.length > 0 && {
       control: control.map(({ image: map }, i) => {
         const { scale, start, end } = inputs!.control![i];
-        return { model: controls[i], image: map, scale, start, end };
+        return { controlNet: controls[i], image: map, scale, start, end };
       }),
     }),
   };

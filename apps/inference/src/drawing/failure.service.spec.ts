@@ -1,7 +1,12 @@
 import { type DrawingTask, Task } from '@app/domain';
 import { fatalCount, type Settlement, type Tasks } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
-import { DrawingAbortedError, DrawingRefusedError, EngineBrokenError, EngineLostError } from '../engine/engine-errors';
+import {
+  DrawingAbortedError,
+  DrawingRefusedError,
+  EngineBrokenError,
+  EngineLostError,
+} from '../engines/drawing-errors';
 import { FailureService } from './failure.service';
 import { TaskRefusedError } from './task-refused-error';
 

@@ -4,7 +4,12 @@ import { JsonLogger } from '@app/observability';
 import { PictureError } from '@app/pictures';
 import { StorageUnavailableError } from '@app/storage';
 import { Injectable } from '@nestjs/common';
-import { DrawingAbortedError, DrawingRefusedError, EngineBrokenError, EngineLostError } from '../engine/engine-errors';
+import {
+  DrawingAbortedError,
+  DrawingRefusedError,
+  EngineBrokenError,
+  EngineLostError,
+} from '../engines/drawing-errors';
 import { withRetries } from './with-retries';
 import type { TaskHold } from './task-hold';
 import { TaskRefusedError } from './task-refused-error';

@@ -4,8 +4,8 @@ import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
 import { findServing, type InstalledModel, ModelStore, problemOfKind } from '@app/model-store';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource, In } from 'typeorm';
-import type { FinetuneWeights, DrawnModel } from '../engine/engine-protocol';
-import { DrawingAbortedError, EngineBrokenError, ModelBrokenError } from '../engine/engine-errors';
+import type { AdapterSource, ModelSource } from '../engine/engine-protocol';
+import { DrawingAbortedError, EngineBrokenError, ModelBrokenError } from '../engines/drawing-errors';
 import { Engines } from '../engines/engines';
 import { BrokenModels } from './broken-models';
 import { TaskRefusedError } from './task-refused-error';
@@ -18,11 +18,11 @@ type TaskModel = Pick<Task, 'model'> & Partial<Pick<DrawingTask, 'inputs'>>;
 
 /** The weights that draw a task, and how its record names them. */
 export interface ResolvedModel {
-  source: DrawnModel;
+  source: ModelSource;
   /** The Fine-Tunes of its model. */
-  adapters: readonly FinetuneWeights[];
+  adapters: readonly AdapterSource[];
   /** The ControlNets that it follows. */
-  controls?: readonly DrawnModel[];
+  controls?: readonly ModelSource[];
   /** Which layer of the text encoder counts, where it is not the last. */
   clipSkip?: number | undefined;
   /** Of the weights in the storage, by the id of the Fine-Tune. */
@@ -37,7 +37,7 @@ export interface ResolvedModel {
 interface ResolvedWeights {
   finetuneId: string;
   key: string;
-  adapter: FinetuneWeights;
+  adapter: AdapterSource;
 }
 
 /** Decides which installed weights draw a task. */
@@ -102,8 +102,8 @@ export class ModelResolver {
   }
 
   /** @throws TaskRefusedError for one that is not there any more */
-  private async controlsOf({ inputs }: ResolvedTask): Promise<DrawnModel[]> {
-    const controls: DrawnModel[] = [];
+  private async controlsOf({ inputs }: ResolvedTask): Promise<ModelSource[]> {
+    const controls: ModelSource[] = [];
     for (const [index, { model: name }] of (inputs?.control ?? []).entries()) {
       const { hash, folder, problem = 'it is not installed' } = (await this.models.find(name)) ?? {};
       if (hash === undefined || folder === undefined)

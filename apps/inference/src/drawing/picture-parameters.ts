@@ -1,5 +1,5 @@
 import { type DrawingTask, seedOf } from '@app/domain';
-import type { DrawnModel } from '../engine/engine-protocol';
+import type { ModelSource } from '../engine/engine-protocol';
 import type { PictureParameters } from '../pictures/image-encoder';
 import type { ResolvedModel } from './model-resolver';
 import { serviceVersion } from '../service-version';
@@ -48,7 +48,7 @@ export function parametersOf(
   };
 }
 
-function followed({ inputs }: DrawingTask, index: number, model: DrawnModel, pictures: ReadPictures | undefined) {
+function followed({ inputs }: DrawingTask, index: number, model: ModelSource, pictures: ReadPictures | undefined) {
   const { scale, start, end, preprocess } = inputs!.control![index];
   return {
     image_sha256: pictures?.control[index]?.sha256,

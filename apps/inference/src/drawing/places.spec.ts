@@ -1,5 +1,5 @@
 import type { Device } from '@app/diffusion';
-import { DrawingAbortedError } from '../engine/engine-errors';
+import { DrawingAbortedError } from '../engines/drawing-errors';
 import { type PlacedEngine, type PlaceRequest, Places } from './places';
 
 class FakeEngine implements PlacedEngine {

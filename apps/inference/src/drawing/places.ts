@@ -2,7 +2,7 @@ import type { Device } from '@app/diffusion';
 import { KeyCounts, removeFrom } from '@app/process';
 import { Inject, Injectable } from '@nestjs/common';
 import type { Engine } from '../engines/engine';
-import { DrawingAbortedError } from '../engine/engine-errors';
+import { DrawingAbortedError } from '../engines/drawing-errors';
 import { Engines } from '../engines/engines';
 
 /** How many times as many tasks as there are places free an owner may have. */

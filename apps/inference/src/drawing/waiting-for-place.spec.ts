@@ -1,5 +1,5 @@
 import type { Engine } from '../engines/engine';
-import { DrawingAbortedError } from '../engine/engine-errors';
+import { DrawingAbortedError } from '../engines/drawing-errors';
 import { type Loan, Places } from './places';
 import { WaitingForPlace } from './waiting-for-place';
 

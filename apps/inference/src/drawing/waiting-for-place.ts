@@ -1,6 +1,6 @@
 import { KeyCounts, removeFrom } from '@app/process';
 import type { Engine } from '../engines/engine';
-import { DrawingAbortedError } from '../engine/engine-errors';
+import { DrawingAbortedError } from '../engines/drawing-errors';
 import type { Loan, Places } from './places';
 
 /** Tasks of an owner that have been claimed and have no place: pictures of that many are read at a time. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type InstalledModel, shortHash, weightsName } from '@app/model-store';
-import type { FinetuneWeights } from '../engine/engine-protocol';
+import type { AdapterSource } from '../engine/engine-protocol';
 
 /** An installed model in the state of its files. */
 type Named = Pick<InstalledModel, 'name'> & { hash: string };
@@ -20,13 +20,13 @@ export function keyOf({ name, hash, defaults = {} }: Named & Partial<Pick<Instal
  */
 export function servedByOf(
   model: Named,
-  adapters: readonly Pick<FinetuneWeights, 'kind' | 'hash' | 'scale'>[] = [],
+  adapters: readonly Pick<AdapterSource, 'kind' | 'hash' | 'scale'>[] = [],
 ): string {
   return [weightsName(model), ...adapters.map((adapter) => shortHash(scaledHash(adapter)))].join('+');
 }
 
 /** That of the file, unless it is applied with another scale than 1. A textual inversion has no scale. */
-function scaledHash({ kind, hash, scale }: Pick<FinetuneWeights, 'kind' | 'hash' | 'scale'>): string {
+function scaledHash({ kind, hash, scale }: Pick<AdapterSource, 'kind' | 'hash' | 'scale'>): string {
   if (kind === 'textual_inversion' || scale === 1) return hash;
   return createHash('sha256').update(`${hash}*${scale}`).digest('hex');
 }

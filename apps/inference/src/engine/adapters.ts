@@ -12,13 +12,13 @@ import {
   RequestError,
   writeMerged,
 } from '@app/diffusion';
-import type { DrawnModel, FinetuneWeights } from './engine-protocol';
+import type { AdapterSource, ModelSource } from './engine-protocol';
 
-/** Bytes that all adapters may take together. */
+/** Bytes that all adapters in memory may take together. */
 const mostBytes = 256 * 2 ** 20;
-/** Bytes that an adapter counts for at least: one that changes weights has them in its file, and little in memory. */
+/** Bytes that an adapter counts for at least. One that changes weights has them in its file, and little in memory. */
 const leastBytes = 2 ** 20;
-/** Age of a file of changed weights that a crash has left behind. */
+/** Age from which on a file of changed weights is one that a crash has left behind. */
 const leftAfterMs = 24 * 3_600_000;
 
 /** An adapter as its file was read. */
@@ -29,23 +29,22 @@ interface ReadAdapter {
 
 /** A model with its adapters, as a task is drawn with them. */
 export interface AdaptedModel {
-  /** Equal for tasks that one loaded model draws. */
+  /** Key of the loaded model: the same for all tasks that it can draw. */
   key: string;
   uses: readonly AdapterUse[];
-  /** The file of the weights that take the place of the model's, if an adapter is not of low rank. */
+  /** Writes the weights that take the place of the model's, if an adapter is not of low rank. Gives the file's path. */
   changedWeights?: () => Promise<string>;
 }
 
 /**
- * The adapters that a device draws with. One of low rank is an input of its model, so a loaded model serves any number
- * of Fine-Tunes; the least recently used adapters are forgotten when all together take too many bytes. One that is not
- * of low rank changes weights: with it the model is loaded as another one, from a file of these weights that exists
- * until then.
+ * The adapters of a device. An adapter of low rank is an input of the U-Net, so one loaded model draws with any number of
+ * them; the least recently used are forgotten when all together take too many bytes. An adapter that is not of low rank
+ * changes the model's weights: with it the model is loaded as another one. The changed weights are in a file until then.
  */
 export class Adapters {
-  /** In order of use; by the model's key and the file's hash. */
+  /** By the model's key and the file's hash, the least recently used first. */
   private readonly kept = new Map<string, { adapter: Promise<ReadAdapter>; bytes: number }>();
-  /** Files of changed weights by the key of what is drawn with. */
+  /** Files of changed weights, by the key of the model that is loaded with them. */
   private readonly changed = new Map<string, Promise<string>>();
   private readonly folder: string;
 
@@ -54,35 +53,39 @@ export class Adapters {
     this.removeLeftovers().catch(() => undefined);
   }
 
-  /** Bytes of all adapters that are kept. */
+  /** Bytes of all adapters in memory. */
   get bytes(): number {
     return [...this.kept.values()].reduce((sum, { bytes }) => sum + bytes, 0);
   }
 
-  /** @throws WeightsError if a file is no adapter of this model, or its kind cannot be used beside the others */
+  /**
+   * Reads the adapters of a task.
+   * @throws WeightsError if a file is no adapter of this model
+   * @throws RequestError if two of them change the model's weights
+   */
   async adapt(
-    { key }: DrawnModel,
+    { key }: ModelSource,
     { tensors }: Pick<ModelFolder, 'tensors'>,
-    weights: readonly FinetuneWeights[],
+    sources: readonly AdapterSource[],
   ): Promise<AdaptedModel> {
     const uses: AdapterUse[] = [];
-    let changing: { own: FinetuneWeights; fitted: FittedAdapter } | undefined;
-    for (const own of weights) {
-      const { kind, scale, token } = own;
-      const { fitted, loaded } = await this.read(`${key} ${own.hash}`, own.file, tensors);
+    let changing: { source: AdapterSource; fitted: FittedAdapter } | undefined;
+    for (const source of sources) {
+      const { kind, hash, file, scale, token } = source;
+      const { fitted, loaded } = await this.read(`${key} ${hash}`, file, tensors);
       uses.push({ adapter: loaded, strength: scale, ...(kind === 'textual_inversion' && { token }) });
       if (fitted.merged.size === 0 || scale === 0) continue;
       if (changing)
         throw new RequestError('Two of the Fine-Tunes are not of low rank; a picture can have one of those.');
-      changing = { own, fitted };
+      changing = { source, fitted };
     }
     if (!changing) return { key, uses };
-    const { own, fitted } = changing;
-    const changedKey = `${key}+${own.kind}:${own.hash}:${own.scale}`;
-    return { key: changedKey, uses, changedWeights: () => this.write(changedKey, fitted, own.scale) };
+    const { source, fitted } = changing;
+    const changedKey = `${key}+${source.kind}:${source.hash}:${source.scale}`;
+    return { key: changedKey, uses, changedWeights: () => this.write(changedKey, fitted, source.scale) };
   }
 
-  /** Deletes the file of changed weights of what nothing waits to be loaded with. */
+  /** Deletes the file of changed weights of this key, once no task waits for a model that is loaded with it. */
   discard(key: string): void {
     const file = this.changed.get(key);
     this.changed.delete(key);

@@ -1,47 +1,25 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import {
-  AbortError,
-  type Device,
-  hasEncoder,
-  type ModelFolder,
-  modelWidths,
-  providerOf,
-  readModelFolder,
-  RequestError,
-  rowsOfTexts,
-  StableDiffusionPipeline,
-} from '@app/diffusion';
-import { LruMap, removeFrom } from '@app/process';
-import { type AdaptedModel, Adapters } from './adapters';
-import { notAhead } from './batch';
-import { Controls, type ReadControl } from './controls';
+import { AbortError, type Device, StableDiffusionPipeline } from '@app/diffusion';
+import { removeFrom } from '@app/process';
+import { Controls } from './controls';
 import type { CallTimes } from './call-times';
-import { DrawingInProgress, pipelineRequest, type Task } from './drawing';
-import type { DrawRequest } from './engine-protocol';
-import { bytesPerRow, type CallBytes, decodeBytes, encodeBytes, pictureBytes, weightBytes } from './memory';
+import { type BeforeRestart, DrawingInProgress, pipelineRequest, type Task } from './drawing';
 import type { LoadedModel, Models } from './models';
+import type { Remedy } from './remedies';
+import { type ReadTask, TaskReader } from './task-reader';
 import type { Turns } from './turns';
 
-/** Model folders of which what was read is kept: more than are drawn with in turn. */
-const mostFolders = 8;
-
-/** The model and adapters that a task is drawn with, and the memory that it needs. */
-interface Ready extends AdaptedModel {
-  folder: ModelFolder;
-  controls: readonly ReadControl[];
-  weightBytes: number;
-  /** The least that its calls take: all texts at once, then one picture at a time, with guidance. */
-  leastCalls: CallBytes;
-}
+/** Name under which the time of loading a model is noted. */
+const loading = 'loading';
 
 /** A task that waits to begin. */
-interface Waiting {
+interface WaitingTask {
   task: Task;
-  /** The drawing that it was before it ran out of memory beside others. */
-  previous?: DrawingInProgress;
+  /** Its drawing, if memory ran out for that and it is to be begun anew. */
+  before?: BeforeRestart;
   reading?: Promise<void>;
   /** Once its files are read. */
-  ready?: Ready;
+  read?: ReadTask;
 }
 
 /** The device and the folder of an engine's thread. */
@@ -51,200 +29,186 @@ export interface ThreadOptions {
   cacheDir: string;
 }
 
-/** After a failure: to try once more, for there is room now; to begin anew with nothing beside it; or none is left. */
-export type Remedy = 'again' | 'alone' | 'end';
-
-/** The parts of the engine that admission works with, and its calls back to the loop. */
-export interface AdmissionHost {
+/** The other parts of the engine, and calls back to the loop. */
+export interface AdmissionContext {
   models: Models;
   turns: Turns;
   times: CallTimes;
   drawings: readonly DrawingInProgress[];
-  /** Ends all drawings and waiting tasks that are canceled. */
+  /** Ends all tasks and drawings that are canceled. */
   endCanceled: () => void;
-  /** Its files are being read. */
+  /** A task is being worked on. */
   busy: (task: Task) => void;
   begun: (drawing: DrawingInProgress) => void;
   failed: (task: Task, error: unknown) => void;
-  /** The remedy when a task could not begin with the model of this key. */
-  remedy: (error: unknown, task: Task, key: string) => Promise<Remedy>;
+  /** Finds the remedy when a task could not begin. */
+  remedy: (error: unknown, task: Task) => Promise<Remedy>;
 }
 
 /**
- * The tasks that wait. Their files are read between the calls of others; then a task's model is loaded and its texts are
- * encoded, in the order of owners' turns. One that has no room beside the models in use waits, and who comes after it
- * waits with it, so that it is never overtaken for good.
+ * The tasks that wait. Each goes three steps: its files are read, between the calls of drawings; its model is loaded; its
+ * texts are encoded, and with that it is a drawing. Tasks take turns as their owners do. If one has no room beside the
+ * models in use, those after it wait too, so that it is not overtaken for ever.
  */
 export class Admission {
-  private readonly waiting: Waiting[] = [];
-  private readonly adapters: Adapters;
-  private readonly folders = new LruMap<ModelFolder>(mostFolders);
+  private readonly waiting: WaitingTask[] = [];
   private readonly controls: Controls;
-  /** Keys of the model and the ControlNets of the task that begins: none makes room for another of them. */
+  private readonly reader: TaskReader;
+  /** Keys of the model and the ControlNets of the task that is beginning, which make no room for each other. */
   keysBeingLoaded: readonly string[] = [];
 
   constructor(
     private readonly options: ThreadOptions,
-    private readonly host: AdmissionHost,
+    private readonly context: AdmissionContext,
   ) {
-    this.adapters = new Adapters(options.cacheDir);
-    this.controls = new Controls(options, host.models);
+    this.controls = new Controls(options, context.models);
+    this.reader = new TaskReader(options, context.models, this.controls);
   }
 
+  /** Number of tasks that wait. */
   get size(): number {
     return this.waiting.length;
   }
 
   /** Bytes of the adapters in memory. */
   get adapterBytes(): number {
-    return this.adapters.bytes;
+    return this.reader.adapterBytes;
   }
 
   add(task: Task): void {
     this.waiting.push({ task });
   }
 
-  /** Puts a drawing before all that wait, to be drawn again from its start with nothing beside it. */
-  addAlone(previous: DrawingInProgress): void {
-    this.waiting.unshift({ task: { ...previous.task, alone: true }, previous });
+  /** Puts a drawing before the tasks that wait, to be begun anew with nothing beside it. */
+  addAlone(drawing: DrawingInProgress): void {
+    const restarted = this.waiting.filter(({ before }) => before).length;
+    this.waiting.splice(restarted, 0, { task: { ...drawing.task, alone: true }, before: drawing.beforeRestart });
   }
 
-  /** Ends what is canceled. */
+  /** Ends tasks that are canceled. */
   endWhere(isOver: (task: Task) => boolean): void {
-    for (const entry of this.waiting.filter(({ task }) => isOver(task))) this.fail(entry, new AbortError());
+    for (const waiting of this.waiting.filter(({ task }) => isOver(task))) this.fail(waiting, new AbortError());
   }
 
   /**
-   * Begins what has room now.
-   * @param ms for how long files are read: that is a chain of many small pieces of work, which calls of the device would
-   * stretch for ever
+   * Begins the tasks that have room now.
+   * @param ms for how long files are read, and further tasks are begun. Reading is many small pieces of work, each of
+   * which would otherwise wait for a call of the device.
    */
   async admit(ms: number): Promise<void> {
     const until = performance.now() + ms;
     const left = new Set(this.waiting);
-    while (left.size > 0) {
-      const entry = this.nextInTurn(left);
-      left.delete(entry);
-      // Another model may have been loaded since this was looked at last.
-      this.host.endCanceled();
-      if (!this.waiting.includes(entry)) continue;
-      await this.read(entry, until);
-      const { task, ready } = entry;
-      if (!ready) continue;
-      const { drawings, models } = this.host;
-      const isAlone = task.alone || drawings.some((other) => other.task.alone);
-      const controlBytes = this.controls.bytesOf(ready.controls, models.keysInUse);
-      const hasRoom = models.hasRoom(ready.key, ready.weightBytes, ready.leastCalls, controlBytes);
-      if (drawings.length > 0 && (isAlone || !hasRoom)) return;
-      if (!this.goesLater(entry, ready)) await this.tryToBegin(entry, ready);
+    let hasBegun = false;
+    while (left.size > 0 && !(hasBegun && performance.now() >= until)) {
+      const waiting = this.nextOf(left);
+      left.delete(waiting);
+      // A model may have been loaded since the last look.
+      this.context.endCanceled();
+      if (!this.waiting.includes(waiting)) continue;
+      await this.read(waiting, until);
+      const { read } = waiting;
+      if (!read) continue;
+      if (!this.hasRoom(waiting.task, read)) return;
+      if (this.shouldWaitForOthers(waiting, read)) continue;
+      await this.tryToBegin(waiting, read);
+      hasBegun = true;
     }
   }
 
-  /** The next task: one that starts again, else the first of an owner who is not ahead of others. */
-  private nextInTurn(left: ReadonlySet<Waiting>): Waiting {
-    const entries = [...left].map((entry) => ({ entry, owner: entry.task.owner, msLeft: 0 }));
-    return [...left].find(({ previous }) => previous) ?? notAhead(entries, this.host.turns)[0].entry;
+  /** The next task: one that is begun anew, else the first one of the owner who has had least of the device. */
+  private nextOf(left: ReadonlySet<WaitingTask>): WaitingTask {
+    const had = ({ task }: WaitingTask): number => this.context.turns.msOf(task.owner);
+    const restarted = [...left].find(({ before }) => before);
+    return restarted ?? [...left].reduce((first, other) => (had(other) < had(first) ? other : first));
   }
 
-  private async read(entry: Waiting, until: number): Promise<void> {
-    if (entry.ready) return;
+  /** Reads the files of a task until a time; if they take longer, the next call of `admit` goes on. */
+  private async read(waiting: WaitingTask, until: number): Promise<void> {
+    if (waiting.read) return;
     const startedAt = performance.now();
-    entry.reading ??= this.readFiles(entry).catch((error: unknown) => this.fail(entry, error));
-    this.host.busy(entry.task);
-    await Promise.race([entry.reading, delay(until - startedAt, undefined, { ref: false })]);
-    this.host.turns.charge(entry.task.owner, performance.now() - startedAt);
+    waiting.reading ??= this.readFiles(waiting).catch((error: unknown) => this.fail(waiting, error));
+    this.context.busy(waiting.task);
+    await Promise.race([waiting.reading, delay(Math.max(0, until - startedAt), undefined, { ref: false })]);
+    this.context.turns.charge(waiting.task.owner, performance.now() - startedAt);
   }
 
-  private async readFiles(entry: Waiting): Promise<void> {
-    const { model, adapters, request } = entry.task;
-    const folder = this.folders.get(model.key) ?? (await readModelFolder(model.folder));
-    this.folders.set(model.key, folder);
-    // A model without an encoder draws from texts all the same, so nothing is said against it.
-    if (request.image && !hasEncoder(folder))
-      throw new RequestError(`The model ${model.name} has no encoder, so it cannot draw from \`image\`.`);
-    const adapted = await this.adapters.adapt(model, folder, adapters);
-    if (!this.host.models.has(adapted.key)) await adapted.changedWeights?.();
-    const controls = await this.controls.read(entry.task);
-    const bytes = weightBytes(folder, this.options.device);
-    entry.ready = { folder, ...adapted, controls, weightBytes: bytes, leastCalls: this.leastCalls(folder, request) };
-    if (!this.waiting.includes(entry)) this.remove(entry);
+  private async readFiles(waiting: WaitingTask): Promise<void> {
+    waiting.read = await this.reader.read(waiting.task);
+    // The task may have been canceled meanwhile.
+    if (!this.waiting.includes(waiting)) this.remove(waiting);
+  }
+
+  private hasRoom(task: Task, { key, folder, weightBytes, leastCalls, controls }: ReadTask): boolean {
+    const { drawings, models } = this.context;
+    if (drawings.length === 0) return true;
+    const isAlone = task.alone || drawings.some((other) => other.task.alone);
+    return !isAlone && models.hasRoom(key, weightBytes, leastCalls, this.controls.bytesToLoad(controls, folder, task));
   }
 
   /**
-   * Whether a task that has room lets drawings of others end before its model is loaded, which would hold them up. It
-   * compares what each owner will have had: the other at the end of its drawing, this one at the end of the loading.
-   * So others who keep coming delay it by no more than the time of its own loading.
+   * Whether a task lets drawings of others end before its model is loaded, because they would stand still meanwhile. That
+   * is compared by what each owner will have had: the other at the end of the drawing, this one at the end of the loading.
+   * So others who keep coming delay a task by no more than the time of loading its model.
    */
-  private goesLater({ task, previous }: Waiting, { key }: Ready): boolean {
-    const { models, turns, times, drawings } = this.host;
-    if (previous || models.has(key)) return false;
-    const overAt = turns.msOf(task.owner) + times.of('loading');
+  private shouldWaitForOthers({ task, before }: WaitingTask, { key }: ReadTask): boolean {
+    const { models, turns, times, drawings } = this.context;
+    if (before || models.has(key)) return false;
+    const overAt = turns.msOf(task.owner) + times.of(loading);
     return drawings.some(({ owner, msLeft }) => owner !== task.owner && turns.msOf(owner) + msLeft < overAt);
   }
 
-  private async tryToBegin(entry: Waiting, ready: Ready): Promise<void> {
+  private async tryToBegin(waiting: WaitingTask, read: ReadTask): Promise<void> {
     const startedAt = performance.now();
-    this.keysBeingLoaded = [ready.key, ...ready.controls.map(({ model }) => model.key)];
+    const charge = (): void => this.context.turns.charge(waiting.task.owner, performance.now() - startedAt);
+    this.keysBeingLoaded = [read.key, ...read.controls.map(({ source }) => source.key)];
     try {
-      const drawing = await this.begin(entry, ready).finally(() => (this.keysBeingLoaded = []));
-      this.remove(entry);
-      this.host.begun(drawing);
+      const drawing = await this.begin(waiting, read).finally(charge);
+      this.remove(waiting);
+      this.context.begun(drawing);
     } catch (error) {
-      const remedy = await this.host.remedy(error, entry.task, ready.key);
-      if (remedy === 'end') this.fail(entry, error);
-      else if (remedy === 'alone') entry.task = { ...entry.task, alone: true };
+      const remedy = await this.context.remedy(error, waiting.task);
+      if (remedy === 'end') this.fail(waiting, error);
+      else if (remedy === 'alone') waiting.task = { ...waiting.task, alone: true };
     } finally {
-      this.host.turns.charge(entry.task.owner, performance.now() - startedAt);
+      this.keysBeingLoaded = [];
     }
   }
 
-  private async begin(entry: Waiting, ready: Ready): Promise<DrawingInProgress> {
-    const { models, times } = this.host;
-    const { task, previous } = entry;
-    const model = models.get<LoadedModel>(ready.key) ?? (await this.load(task, ready));
-    const { textEncoder, vaeEncoder } = ready.leastCalls;
-    const controls = await this.controls.load(ready.controls, ready.folder, task);
-    await models.reserve(model, { textEncoder: textEncoder!, ...(vaeEncoder !== undefined && { vaeEncoder }) });
+  private async begin({ task, before }: WaitingTask, read: ReadTask): Promise<DrawingInProgress> {
+    const { models, times } = this.context;
+    const model = models.get<LoadedModel>(read.key) ?? (await this.load(task, read));
+    const controls = await this.controls.load(read.controls, read.folder, task);
+    const { textEncoder, vaeEncoder } = read.leastCalls;
+    const calls = { textEncoder: textEncoder!, ...(vaeEncoder !== undefined && { vaeEncoder }) };
     const startedAt = performance.now();
-    const trajectories = await model.pipeline.prepare({
-      ...pipelineRequest(task.request, controls),
-      adapters: ready.uses,
-    });
-    const drawing = new DrawingInProgress(task, model, trajectories, times, previous, controls);
+    const trajectories = await models.call([[model, calls]], () =>
+      model.instance.prepare({ ...pipelineRequest(task.request, controls), adapters: read.uses }),
+    );
+    const drawing = new DrawingInProgress(task, model, trajectories, times, before, controls);
     drawing.computeMs += performance.now() - startedAt;
     return drawing;
   }
 
-  private async load({ model }: Task, { key, weightBytes: bytes, changedWeights }: Ready): Promise<LoadedModel> {
-    const { models, times } = this.host;
+  private async load({ model }: Task, { key, weightBytes, changedWeights }: ReadTask): Promise<LoadedModel> {
+    const { models, times } = this.context;
     const { device, intraOpNumThreads } = this.options;
     const startedAt = performance.now();
     const file = await changedWeights?.();
     const options = { device, intraOpNumThreads, ...(file !== undefined && { changedWeights: file }) };
     const open = () => StableDiffusionPipeline.load(model.folder, options);
-    const loaded = await models.load<LoadedModel>(key, bytes, open);
-    times.note('loading', performance.now() - startedAt);
+    const loaded = await models.load<LoadedModel>(key, weightBytes, open);
+    times.note(loading, performance.now() - startedAt);
     return loaded;
   }
 
-  private fail(entry: Waiting, error: unknown): void {
-    if (this.remove(entry)) this.host.failed(entry.task, error);
+  private fail(waiting: WaitingTask, error: unknown): void {
+    if (this.remove(waiting)) this.context.failed(waiting.task, error);
   }
 
-  private remove(entry: Waiting): boolean {
-    const { key } = entry.ready ?? {};
-    const isRemoved = removeFrom(this.waiting, entry);
-    if (key !== undefined && this.waiting.every(({ ready }) => ready?.key !== key)) this.adapters.discard(key);
+  private remove(waiting: WaitingTask): boolean {
+    const key = waiting.read?.key;
+    const isRemoved = removeFrom(this.waiting, waiting);
+    if (key !== undefined && this.waiting.every(({ read }) => read?.key !== key)) this.reader.discard(key);
     return isRemoved;
-  }
-
-  private leastCalls(folder: ModelFolder, request: DrawRequest): CallBytes {
-    const widths = modelWidths(folder);
-    return {
-      textEncoder: encodeBytes(widths, rowsOfTexts(request, folder.textEncoders[0].tokens)),
-      ...(request.image && { vaeEncoder: pictureBytes(folder, widths, request) }),
-      unet: 2 * bytesPerRow(widths, request, providerOf(this.options.device)),
-      vaeDecoder: decodeBytes(widths, request),
-    };
   }
 }

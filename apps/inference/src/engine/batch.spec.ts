@@ -1,4 +1,4 @@
-import { batchOf, inTurn, notAhead } from './batch';
+import { batchOf, inOrderOfTurns, withoutOwnersAhead } from './batch';
 import type { DrawingInProgress } from './drawing';
 
 type Fake = Pick<DrawingInProgress, 'owner' | 'callKey' | 'adapterRanks' | 'isSuspect' | 'rowsLeft' | 'rowsInAll'> &
@@ -24,40 +24,40 @@ function drawing(change: Partial<Fake> = {}): DrawingInProgress {
 
 const had = (ms: Record<string, number> = {}) => ({ msOf: (owner: string) => ms[owner] ?? 0 });
 
-describe(notAhead.name, () => {
+describe(withoutOwnersAhead.name, () => {
   const of = (...owners: string[]) => owners.map((owner) => ({ owner, msLeft: 10 }));
 
   it('leaves out who is ahead of another by more than twice what that one still needs', () => {
-    expect(notAhead(of('one', 'two'), had({ one: 21 })).map(({ owner }) => owner)).toEqual(['two']);
-    expect(notAhead(of('one', 'two'), had({ one: 20 })).map(({ owner }) => owner)).toEqual(['one', 'two']);
+    expect(withoutOwnersAhead(of('one', 'two'), had({ one: 21 })).map(({ owner }) => owner)).toEqual(['two']);
+    expect(withoutOwnersAhead(of('one', 'two'), had({ one: 20 })).map(({ owner }) => owner)).toEqual(['one', 'two']);
   });
 
   it('has somebody as long as there is one', () => {
-    expect(notAhead(of('one'), had({ one: 1e9 }))).toHaveLength(1);
-    expect(notAhead([], had())).toEqual([]);
+    expect(withoutOwnersAhead(of('one'), had({ one: 1e9 }))).toHaveLength(1);
+    expect(withoutOwnersAhead([], had())).toEqual([]);
   });
 });
 
-describe(inTurn.name, () => {
+describe(inOrderOfTurns.name, () => {
   it('puts what has least left first', () => {
     const [long, short] = [drawing({ rowsLeft: 40 }), drawing({ rowsLeft: 8 })];
-    expect(inTurn([long, short], had())).toEqual([short, long]);
+    expect(inOrderOfTurns([long, short], had())).toEqual([short, long]);
   });
 
   it('puts what has waited for ten times as long as it needs in all before what began later, also if that waited', () => {
     const [long, short] = [drawing({ rowsLeft: 40, waitedMs: 4_001 }), drawing({ rowsLeft: 8, waitedMs: 801 })];
-    expect(inTurn([long, short], had())).toEqual([long, short]);
+    expect(inOrderOfTurns([long, short], had())).toEqual([long, short]);
   });
 
   it('lets an owner go on until it is ahead of another by twice the time of its shortest drawing', () => {
     const [long, short] = [drawing({ rowsLeft: 100 }), drawing({ owner: 'two', rowsLeft: 8 })];
-    expect(inTurn([long, short], had({ one: 161 }))).toEqual([short]);
-    expect(inTurn([long, short], had({ two: 2_001 }))).toEqual([long]);
+    expect(inOrderOfTurns([long, short], had({ one: 161 }))).toEqual([short]);
+    expect(inOrderOfTurns([long, short], had({ two: 2_001 }))).toEqual([long]);
   });
 
   it('puts first what may be at fault', () => {
     const suspect = drawing({ isSuspect: true });
-    expect(inTurn([drawing({ rowsLeft: 2 }), suspect], had())[0]).toBe(suspect);
+    expect(inOrderOfTurns([drawing({ rowsLeft: 2 }), suspect], had())[0]).toBe(suspect);
   });
 });
 

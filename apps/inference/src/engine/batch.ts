@@ -1,22 +1,22 @@
 import type { DrawingInProgress, Picture } from './drawing';
 import type { Turns } from './turns';
 
-/** Pictures of some drawings, which one call of the U-Net moves on by a step. */
+/** The pictures of one call of the U-Net, which moves each of them on by a step, with their drawings. */
 export type Batch = readonly { drawing: DrawingInProgress; pictures: readonly Picture[] }[];
 
-/** How much more time than another an owner may have had: this multiple of what the other's shortest drawing needs. */
+/** Lead that an owner may have over another, in multiples of the time that the other's shortest drawing needs. */
 const leadFactor = 2;
-/** A drawing that has waited for this multiple of its own whole time goes before those that have less left to do. */
+/** Multiple of its own whole time after which a drawing that waits goes before those that have less left to do. */
 const patience = 10;
-/** A drawing with more rows left than this multiple of all rows of the first one would only slow that down. */
+/** Rows that a drawing may have left to share the first one's call, in multiples of all rows of the first one. */
 const shortFactor = 1.5;
 
 /**
- * The drawings or tasks whose owner's turn it is. An owner who has had much more of the device than another is left out
- * until the other has caught up, so a short drawing waits for a long one of another owner for a multiple of its own
- * time at most. Those who have had about as much go on side by side. Somebody is always left.
+ * The drawings without those of owners who have had much more of the device than another one who waits. They go on once
+ * the other has caught up, so that a short drawing waits for another owner's long one for a multiple of its own time at
+ * most. Owners who have had about as much go on side by side. Unless there are no drawings, some are left.
  */
-export function notAhead<C extends { owner: string; msLeft: number }>(
+export function withoutOwnersAhead<C extends { owner: string; msLeft: number }>(
   all: readonly C[],
   turns: Pick<Turns, 'msOf'>,
 ): C[] {
@@ -29,27 +29,30 @@ export function notAhead<C extends { owner: string; msLeft: number }>(
 }
 
 /**
- * The drawings whose owner's turn it is, in their order: one whose call failed beside others is tried first, then comes
- * what has waited for too long, then what has least left to do.
+ * The drawings whose owner's turn it is, in their order: suspects, then drawings that have waited for too long, then those
+ * that have least left to do.
  */
-export function inTurn(drawings: readonly DrawingInProgress[], turns: Pick<Turns, 'msOf'>): DrawingInProgress[] {
+export function inOrderOfTurns(
+  drawings: readonly DrawingInProgress[],
+  turns: Pick<Turns, 'msOf'>,
+): DrawingInProgress[] {
   const all = drawings.map((drawing) => {
     const { owner, isSuspect, msLeft, waitedMs, computeMs } = drawing;
     const hasWaited = waitedMs > patience * (computeMs + msLeft);
     // Drawings of equal order stay in the order in which the drawings began.
     return { drawing, owner, msLeft, order: isSuspect ? -1 : hasWaited ? 0 : msLeft };
   });
-  return notAhead(all, turns)
+  return withoutOwnersAhead(all, turns)
     .sort((one, other) => one.order - other.order)
     .map(({ drawing }) => drawing);
 }
 
 /**
- * The first drawing's pictures, and those of all others that may share its call, up to a number of rows. Adapters are
- * inputs of the U-Net with values for each row of a call, so pictures of different Fine-Tunes share one wherever their
- * adapters have the same ranks, and pictures of the model alone go with any.
- * @param ordered drawings with pictures to denoise, as `inTurn` puts them
- * @param mostRows of a call with the first one's pictures; one picture is taken in any case
+ * The batch of the next call: the first drawing's pictures, and those of all others that may share its call, up to a
+ * number of rows. Adapters are inputs of the U-Net with values for each row of a call, so pictures with different adapters
+ * share a call if these have the same ranks, and pictures without adapters share any.
+ * @param drawings with pictures to denoise, in the order of `inOrderOfTurns`
+ * @param mostRows of the call; one picture is taken in any case
  */
 export function batchOf([first, ...others]: readonly DrawingInProgress[], mostRows: number): Batch {
   let { adapterRanks } = first;

@@ -3,12 +3,14 @@ import type { EngineMessage } from './engine-protocol';
 import type { Models } from './models';
 
 /**
- * Memory that a device leaves to another process. Models make room for it once nothing is drawn with them. It waits for
- * no drawing that begins later: a model that is always in use would keep it out for ever.
+ * Memory that a device leaves to another process. Models are released for it once they are not in use. The process is told
+ * when it has the room; at the latest once all drawings have ended that were under way when it asked, because a model may
+ * be in use for ever.
  */
 export class CededMemory {
-  /** Drawings under way when it was asked for; undefined once the process may take it. */
-  private drawnBefore?: ReadonlySet<DrawingInProgress> | undefined;
+  private isAsked = false;
+  /** Drawings that the process waits for; undefined once it has been told. */
+  private drawingsBefore?: ReadonlySet<DrawingInProgress> | undefined;
 
   constructor(
     private readonly models: Models,
@@ -18,15 +20,18 @@ export class CededMemory {
 
   cede(bytes: number): void {
     this.models.cededBytes = bytes;
-    this.drawnBefore = new Set(this.drawings);
+    this.isAsked = true;
   }
 
-  /** Releases models that are not in use, as far as the other process needs their room, and says when it has it. */
+  /** Releases models that are not in use, as far as the process needs their room, and reports when it has it. */
   async makeRoom(): Promise<void> {
-    const { drawnBefore } = this;
+    // A task that was about to begin when the command came is a drawing by now.
+    if (this.isAsked) this.drawingsBefore = new Set(this.drawings);
+    this.isAsked = false;
+    const { drawingsBefore } = this;
     const hasRoom = await this.models.makeCededRoom();
-    if (!drawnBefore || (!hasRoom && this.drawings.some((drawing) => drawnBefore.has(drawing)))) return;
-    this.drawnBefore = undefined;
+    if (!drawingsBefore || (!hasRoom && this.drawings.some((drawing) => drawingsBefore.has(drawing)))) return;
+    this.drawingsBefore = undefined;
     this.report({ type: 'ceded', bytes: this.models.cededBytes });
   }
 }

@@ -10,21 +10,22 @@ import {
   RequestError,
 } from '@app/diffusion';
 import { LruMap } from '@app/process';
-import type { DrawnModel } from './engine-protocol';
-import { bytesPerRow, controlBytes } from './memory';
+import type { ModelSource } from './engine-protocol';
+import { withoutPaths } from './failure';
+import { bytesPerRow, controlPart, controlWeightBytesOf, mostRowsOfPicture } from './memory';
 import type { LoadedControl, Models } from './models';
 import type { Task } from './drawing';
 
-/** ControlNets of which what was read is kept. */
+/** ControlNets whose headers are kept. */
 const mostFolders = 16;
 
-/** A ControlNet as its files were read. */
+/** A ControlNet whose headers are read. */
 export interface ReadControl {
-  model: DrawnModel;
+  source: ModelSource;
   folder: ControlFolder;
 }
 
-/** The ControlNets of a device: read between the calls of others, and loaded beside the models that they guide. */
+/** The ControlNets of a device. Their headers are read between calls, and they are loaded beside the models they guide. */
 export class Controls {
   private readonly folders = new LruMap<ControlFolder>(mostFolders);
 
@@ -33,46 +34,59 @@ export class Controls {
     private readonly models: Models,
   ) {}
 
-  /** @throws RequestError for what is no ControlNet: that says nothing about the model that it is to guide */
+  /** Reads the headers of a task's ControlNets. @throws RequestError if they are at fault, and not the guided model */
   async read({ request: { control = [] } }: Task): Promise<ReadControl[]> {
     const read: ReadControl[] = [];
-    for (const { model } of control) {
-      const folder = this.folders.get(model.key) ?? (await readControlFolder(model.folder).catch(asRefusal(model)));
-      this.folders.set(model.key, folder);
-      read.push({ model, folder });
+    for (const { controlNet: source } of control) {
+      const folder = this.folders.get(source.key) ?? (await readControlFolder(source.folder).catch(asRefusal(source)));
+      this.folders.set(source.key, folder);
+      read.push({ source, folder });
     }
     return read;
   }
 
-  /** Bytes of those that are not in use, for which room has to be made. */
-  bytesOf(controls: readonly ReadControl[], inUse: ReadonlySet<string>): number {
+  /** Bytes of the ControlNets that are not in use, and of their calls. */
+  bytesToLoad(controls: readonly ReadControl[], guided: ModelFolder, task: Task): number {
+    const inUse = this.models.keysInUse;
     const missing = new Map(
-      controls.filter(({ model }) => !inUse.has(model.key)).map((each) => [each.model.key, each]),
+      controls.filter(({ source }) => !inUse.has(source.key)).map((each) => [each.source.key, each]),
     );
-    return [...missing.values()].reduce((sum, { folder }) => sum + controlBytes(folder, this.options.device), 0);
+    const callBytes = this.callBytes(guided, task);
+    const bytes = [...missing.values()].map(
+      ({ folder }) => controlWeightBytesOf(folder, this.options.device) + callBytes,
+    );
+    return bytes.reduce((sum, each) => sum + each, 0);
   }
 
-  /** Loads those of a task. @throws RequestError if one does not fit the model */
+  /** Loads the ControlNets of a task. @throws RequestError if one does not fit the guided model */
   async load(controls: readonly ReadControl[], folder: ModelFolder, task: Task): Promise<LoadedControl[]> {
     const loaded: LoadedControl[] = [];
     for (const control of controls) loaded.push(await this.loadOne(control, folder));
-    const unet = bytesPerRow(modelWidths(folder), task.request, providerOf(this.options.device));
+    const unet = this.callBytes(folder, task);
     for (const each of loaded) await this.models.reserve(each, { unet });
     return loaded;
   }
 
-  private async loadOne({ model, folder }: ReadControl, guided: ModelFolder): Promise<LoadedControl> {
-    const known = this.models.get<LoadedControl>(model.key);
-    const problem = known?.pipeline.problemFor(guided);
+  /** Bytes of a call with the rows of one picture. */
+  private callBytes(guided: ModelFolder, { request }: Task): number {
+    const rowBytes = bytesPerRow(modelWidths(guided), request, providerOf(this.options.device));
+    return controlPart * mostRowsOfPicture(guided.kind) * rowBytes;
+  }
+
+  private async loadOne({ source, folder }: ReadControl, guided: ModelFolder): Promise<LoadedControl> {
+    const known = this.models.get<LoadedControl>(source.key);
+    const problem = known?.instance.problemFor(guided);
     if (problem !== undefined) throw new RequestError(problem);
-    const open = () => ControlNet.open(folder, guided, this.options).catch(asRefusal(model));
-    return known ?? this.models.load<LoadedControl>(model.key, controlBytes(folder, this.options.device), open);
+    const bytes = controlWeightBytesOf(folder, this.options.device);
+    const open = () => ControlNet.open(folder, guided, this.options);
+    return known ?? this.models.load<LoadedControl>(source.key, bytes, open).catch(asRefusal(source));
   }
 }
 
 const asRefusal =
-  ({ name }: DrawnModel) =>
+  (source: ModelSource) =>
   (error: unknown): never => {
     if (!(error instanceof ModelFolderError)) throw error;
-    throw new RequestError(`The ControlNet ${name} cannot be used: it ${error.reason}.`);
+    const fault = withoutPaths(`${error.file} ${error.reason}.`, { model: source, adapters: [] }, error.file);
+    throw new RequestError(`The ControlNet ${source.name} cannot be used: ${fault}`);
   };

@@ -1,51 +1,51 @@
-import {
-  type ControlNet,
-  kindOf,
-  ranksOf,
-  type RgbImage,
-  type TextToImageRequest,
-  type Trajectory,
-} from '@app/diffusion';
+import { type ControlNet, kindOf, ranksOf, type TextToImageRequest, type Trajectory } from '@app/diffusion';
 import type { CallTimes } from './call-times';
-import type { DrawingProgress, DrawRequest, DrawTask } from './engine-protocol';
-import { adapterBytes, bytesPerRow } from './memory';
+import type { DrawingProgress, DrawRequest, DrawTask, RgbPicture } from './engine-protocol';
+import { adapterBytesPerRow, bytesPerRow, decodeBytes } from './memory';
 import type { Loaded, LoadedModel } from './models';
 
-/** Pictures that the service asks for, and how they are tried. It becomes a drawing when its texts are encoded. */
+/** Pictures that the service asks for. A task becomes a drawing once its model is loaded and its texts are encoded. */
 export interface Task extends DrawTask {
-  /** Whether nothing may be drawn beside it: beside others it ran out of memory. */
+  /** Whether nothing may be drawn beside it, because memory ran out beside others. */
   alone?: boolean;
 }
 
-/** A preview costs a pass over the latents, so a drawing has a few a second at most. */
+/** Milliseconds between two previews of a drawing, each of which is a pass over the latents. */
 const previewIntervalMs = 400;
 
 /** One picture of a drawing. */
 export interface Picture {
   index: number;
   trajectory: Trajectory;
-  /** Rows in a call of the U-Net: two with guidance, else one. */
+  /** Rows in a call of the U-Net: one, two with guidance, three if a picture is changed by instructions. */
   rows: number;
-  /** Once it is decoded. */
-  image?: RgbImage;
-  /** The pixels that are reported: as decoded, or enlarged. */
-  finished?: RgbImage;
+  decoded?: RgbPicture;
+  /** The pixels that are reported: as they were decoded, or enlarged. */
+  finished?: RgbPicture;
 }
 
-/** A task that has begun: its pictures on their way, and what it has had of the device. */
+/** A drawing that is to be begun anew: its milliseconds of the device, and how many pictures it has reported. */
+export interface BeforeRestart {
+  computeMs: number;
+  reported: number;
+}
+
+/** A task that has begun: its pictures, and the time of the device that it has had and still needs. */
 export class DrawingInProgress {
   readonly pictures: readonly Picture[];
-  /** Equal for pictures that may share a call: of one model, one size and one length of text. */
+  /** Equal for drawings that may share a call: of the same model, size, length of text and ControlNets. */
   readonly callKey: string;
-  /** The ranks of its adapters: all adapters of a call have the same. Empty without adapters, which goes with any. */
+  /** Ranks of its adapters, which are the same for all in a call. Empty without adapters: that shares a call with any. */
   readonly adapterRanks: string;
-  /** Bytes that a row of its calls takes. */
+  /** Bytes of a row in a call of the U-Net, with its adapters. */
   readonly rowBytes: number;
-  /** Whether a call that it shared failed, so that its next one is its own. */
+  /** Bytes of decoding a picture. */
+  readonly decodeBytes: number;
+  /** Whether a call that it shared failed, so that its next call is its own. */
   isSuspect = false;
-  /** Milliseconds of the device; of a call that it shared, its rows' part. */
+  /** Milliseconds of the device that it has had. A call that it shares counts by its part of the rows. */
   computeMs: number;
-  /** Numbers of its first pictures that are reported, and were before it began anew. */
+  /** Number of pictures that are reported: since it began, and before it was begun anew. */
   private reported = 0;
   private readonly reportedBefore: number;
   private readonly begunAt: number;
@@ -53,44 +53,50 @@ export class DrawingInProgress {
 
   /**
    * @param trajectories as `pipeline.prepare` made them
-   * @param previous the same drawing, if it is begun anew
+   * @param before if it is begun anew
    */
   constructor(
     readonly task: Task,
     readonly model: LoadedModel,
     trajectories: readonly Trajectory[],
     private readonly times: CallTimes,
-    previous?: DrawingInProgress,
-    /** The ControlNets that it follows. */
+    before?: BeforeRestart,
+    /** ControlNets that it follows. */
     readonly controls: readonly Loaded<ControlNet>[] = [],
   ) {
     const [first] = trajectories;
     this.pictures = trajectories.map((trajectory, index) => ({ index, trajectory, rows: trajectory.rows }));
     this.callKey = [model.key, kindOf(first), ...controls.map(({ key }) => key)].join(' ');
     this.adapterRanks = ranksOf(first.adapters);
-    const { facts, provider } = model.pipeline;
-    this.rowBytes = bytesPerRow(facts.widths, task.request, provider) + adapterBytes(first);
-    this.computeMs = previous?.computeMs ?? 0;
+    const { facts, provider } = model.instance;
+    this.rowBytes = bytesPerRow(facts.widths, task.request, provider) + adapterBytesPerRow(first);
+    this.decodeBytes = decodeBytes(facts.widths, task.request);
+    this.computeMs = before?.computeMs ?? 0;
     this.begunAt = performance.now() - this.computeMs;
-    this.reportedBefore = Math.max(previous?.reportedBefore ?? 0, previous?.reported ?? 0);
+    this.reportedBefore = before?.reported ?? 0;
   }
 
   get owner(): string {
     return this.task.owner;
   }
 
+  get beforeRestart(): BeforeRestart {
+    return { computeMs: this.computeMs, reported: Math.max(this.reported, this.reportedBefore) };
+  }
+
+  /** Pictures that have steps left. */
   get denoising(): Picture[] {
     return this.pictures.filter(({ trajectory }) => !trajectory.done);
   }
 
-  /** A picture that is denoised and not decoded. */
+  /** The first picture that is denoised and not decoded. */
   get toDecode(): Picture | undefined {
-    return this.pictures.find(({ trajectory, image }) => trajectory.done && !image);
+    return this.pictures.find(({ trajectory, decoded }) => trajectory.done && !decoded);
   }
 
-  /** A picture that is decoded and not enlarged, if it is to be. */
+  /** The first picture that is decoded and not finished, which means that it is to be enlarged. */
   get toEnlarge(): Picture | undefined {
-    return this.pictures.find(({ image, finished }) => image && !finished);
+    return this.pictures.find(({ decoded, finished }) => decoded && !finished);
   }
 
   get isDone(): boolean {
@@ -106,7 +112,7 @@ export class DrawingInProgress {
     return sum(this.pictures, ({ rows, trajectory }) => rows * trajectory.totalSteps);
   }
 
-  /** Milliseconds of a row at present; 0 until that is measured. */
+  /** Milliseconds of a row; 0 until one is measured. */
   get rowMs(): number {
     return this.times.rowMs(this.callKey);
   }
@@ -114,9 +120,12 @@ export class DrawingInProgress {
   /** Milliseconds of the device that it still needs, as far as they are known. */
   get msLeft(): number {
     const { callKey, times, task } = this;
-    const decodeMs = times.of(`decoding ${callKey}`);
+    const decodeMs = times.of(decodingOf(callKey));
     const enlargeMs = task.upscaler ? times.of(task.upscaler.key) : 0;
-    const afterMs = sum(this.pictures, ({ image, finished }) => (image ? 0 : decodeMs) + (finished ? 0 : enlargeMs));
+    const afterMs = sum(
+      this.pictures,
+      ({ decoded, finished }) => (decoded ? 0 : decodeMs) + (finished ? 0 : enlargeMs),
+    );
     return this.rowsLeft * this.rowMs + afterMs;
   }
 
@@ -125,25 +134,25 @@ export class DrawingInProgress {
     return performance.now() - this.begunAt - this.computeMs;
   }
 
-  /** Steps done, averaged over its pictures. */
+  /** Steps done: the mean of its pictures. */
   get progress(): DrawingProgress {
     const step = Math.floor(sum(this.pictures, ({ trajectory }) => trajectory.stepIndex) / this.pictures.length);
     return { step, total: this.pictures[0].trajectory.totalSteps };
   }
 
-  /** Since when it could have a preview, in milliseconds; undefined while it is too soon for one. */
+  /** Time from which on a preview is due, in milliseconds; undefined if it is too early for one. */
   previewDueAt(now: number): number | undefined {
     const dueAt = this.previewedAt + previewIntervalMs;
     return dueAt <= now && this.denoising.length > 0 ? dueAt : undefined;
   }
 
-  /** A preview of its first picture that is not done. @throws NotFiniteError */
-  preview(now: number): RgbImage {
+  /** A preview of its first picture that has steps left. @throws NotFiniteError */
+  preview(now: number): RgbPicture {
     this.previewedAt = now;
-    return this.model.pipeline.preview(this.denoising[0].trajectory);
+    return this.model.instance.preview(this.denoising[0].trajectory);
   }
 
-  /** The pictures that are finished and not reported, in their order; from now on they count as reported. */
+  /** The pictures that are finished and not reported, in their order. From now on they count as reported. */
   takeFinished(): Picture[] {
     const first = Math.max(this.reported, this.reportedBefore);
     while (this.pictures[this.reported]?.finished) this.reported++;
@@ -151,12 +160,15 @@ export class DrawingInProgress {
   }
 }
 
+/** Name under which the time of decoding a picture is noted. */
+export const decodingOf = (callKey: string): string => `decoding ${callKey}`;
+
 /** Rows that pictures have in a call of the U-Net. */
 export function rowsOf(pictures: readonly Pick<Picture, 'rows'>[]): number {
   return sum(pictures, ({ rows }) => rows);
 }
 
-/** Whether its caller no longer wants it. */
+/** Whether the service no longer wants it. */
 export function isCanceled({ cancel }: Pick<Task, 'cancel'>): boolean {
   return Atomics.load(new Int32Array(cancel), 0) !== 0;
 }
@@ -170,7 +182,7 @@ export function pipelineRequest(
     ...rest,
     seeds: Array.from({ length: numImages }, (_, i) => seedOf(seed, i)),
     ...(control.length > 0 && {
-      control: control.map(({ model: _, ...use }, i) => ({ ...use, controlNet: controls[i].pipeline })),
+      control: control.map((use, i) => ({ ...use, controlNet: controls[i].instance })),
     }),
     ...(scheduler && { scheduler: scheduler as TextToImageRequest['scheduler'] }),
   };

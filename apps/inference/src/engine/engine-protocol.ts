@@ -1,7 +1,7 @@
 import type { Device } from '@app/diffusion';
 
-/** Uploaded weights that a model is drawn with. */
-export interface FinetuneWeights {
+/** An adapter that a model is drawn with: the weights of a Fine-Tune. */
+export interface AdapterSource {
   kind: 'lora' | 'textual_inversion';
   /** Path of the safetensors file on this machine. */
   file: string;
@@ -12,11 +12,12 @@ export interface FinetuneWeights {
   token: string;
 }
 
-/** An installed model, and where it is. */
-export interface DrawnModel {
-  /** Of the folder in the state of its files. */
+/** An installed model or ControlNet, and where it is. */
+export interface ModelSource {
+  /** Name of the folder and the state of its files: another one once a file has changed. */
   key: string;
   name: string;
+  /** Path of its folder on this machine. */
   folder: string;
   /** Content hash of the folder, in hex. */
   hash: string;
@@ -43,17 +44,18 @@ export interface DrawRequest {
   width: number;
   height: number;
   promptWeighting: boolean;
-  /** A picture to start from, of this size, and the share of the steps that is drawn of it. */
+  /** Picture to start from, of the size of the drawing. */
   image?: RgbPicture;
+  /** Share of the steps that are drawn from `image`: 0 to 1. */
   strength?: number;
-  /** The part of it that is repainted, of this size: a byte for each pixel, from 128 on. */
+  /** Part of `image` that is repainted, of its size: a byte for each pixel, and those of 128 and more are. */
   mask?: { width: number; height: number; values: Uint8Array };
   control?: readonly ControlRequest[];
 }
 
-/** A ControlNet, the map that it follows, and how. */
+/** A ControlNet, and the map that it follows: with which weight, and from which to which part of the steps (0 to 1). */
 export interface ControlRequest {
-  model: DrawnModel;
+  controlNet: ModelSource;
   image: RgbPicture;
   scale: number;
   start: number;
@@ -72,61 +74,61 @@ export interface EngineSettings {
   device: Device | 'auto';
   /** Threads of one call on the CPU. */
   intraOpNumThreads: number;
-  /** Bytes for models and drawing; undefined: depends on the device's memory. */
+  /** Bytes that models and drawing may take; by default a part of the device's memory. */
   memoryBytes?: number;
-  /** Folder for files that last as long as a model is being loaded. */
+  /** Folder for files that are needed only while a model is loaded. */
   cacheDir: string;
 }
 
 /** Pictures to be drawn by an engine thread. */
 export interface DrawTask {
-  /** The key that it is of: owners have equal parts of the engine's time. */
+  /** The API key that asks for it. Owners have equal parts of the device's time. */
   owner: string;
-  model: DrawnModel;
-  /** The Fine-Tunes of the model; none: the model itself. */
-  adapters: readonly FinetuneWeights[];
+  model: ModelSource;
+  /** Without any, the model draws by itself. */
+  adapters: readonly AdapterSource[];
   request: DrawRequest;
   upscaler?: UpscalerSource;
   id: number;
-  /** One Int32; anything but 0 stops the drawing at its next step. */
+  /** One Int32, which cancels the task when it is not 0. */
   cancel: SharedArrayBuffer;
 }
 
-/** Commands of the service's thread to an engine's thread. Any number of tasks may be there at once. */
+/** Commands of the service's thread to an engine's thread. A task may come while others are drawn. */
 export type EngineCommand =
   | ({ type: 'draw' } & DrawTask)
-  /** To leave so many bytes of its memory to a process that trains, in place of those of the command before. */
+  /** Memory to leave to another process, a training. It takes the place of the memory of the command before. */
   | { type: 'cede'; bytes: number }
   | { type: 'close' };
 
 /** How a drawing failed. */
 export interface Failure {
-  /** `refused`: it would fail again; its message may be shown to the caller. */
+  /** `aborted`: canceled. `refused`: it would fail again. `broken`: a retry may succeed. */
   failure: 'aborted' | 'refused' | 'broken';
-  /** One plain sentence without a path of this machine, suitable for the caller. */
+  /** If `refused`, one plain sentence for the caller, without a path of this machine. Else a text for the log. */
   message: string;
-  /** The fault of the installed model, in one sentence, if no drawing with it can succeed. */
+  /** Fault of the installed model, in one sentence, if no drawing with it can succeed. */
   problem?: string;
-  /** Whether it broke for want of memory. */
+  /** Whether memory ran out. */
   outOfMemory?: true;
   stack?: string;
 }
 
 export interface DrawingStarted {
   promptChunks: number;
-  /** The scheduler in use: by the API's name, or by diffusers' class name if it has none. */
+  /** Scheduler in use: the API's name for it, or diffusers' class name if the API has none. */
   scheduler: string;
 }
 
 export interface DrawingProgress {
-  /** Steps done, averaged over its pictures. */
+  /** Steps done: the mean of its pictures. */
   step: number;
   total: number;
-  /** A preview of its first picture that is not done, now and then: one pixel for a position of the latents. */
+  /** Preview of its first picture that is not done, sent now and then: a pixel for each position of the latents. */
   preview?: RgbPicture;
 }
 
-/** One call of the U-Net: what it advanced, and how long it took. */
+/** A call of the U-Net: the numbers of drawings, pictures and rows in it, and how long it took. */
 export interface EngineStep {
   drawings: number;
   pictures: number;
@@ -135,7 +137,7 @@ export interface EngineStep {
 }
 
 export interface ModelLoaded {
-  /** Of a model; where a Fine-Tune has changed its weights, followed by `+` and what names that. */
+  /** Key of the model. If an adapter changes its weights, `+` and the adapter's kind, hash and scale follow. */
   key: string;
   loadMs: number;
   /** Estimated memory of the model, and of all loaded models. */
@@ -145,20 +147,21 @@ export interface ModelLoaded {
 
 /** Messages from an engine thread. */
 export type EngineMessage =
-  /** To be logged: about the choice of the device. */
+  /** A line for the log. */
   | { type: 'note'; text: string }
-  | { type: 'ready'; device: Device; /** Bytes that models and drawing may take. */ memoryBytes: number }
-  /** The device that was asked for cannot be used: the thread ends. */
+  /** The thread has its device, on which models and drawing may take so many bytes. */
+  | { type: 'ready'; device: Device; memoryBytes: number }
+  /** The device of the settings cannot be used, and the thread ends. */
   | { type: 'unavailable'; reason: string }
   | ({ type: 'loaded' } & ModelLoaded)
   /** A model made room for another, or for drawing. */
   | { type: 'released'; key: string }
-  /** So many bytes are left to a process that trains: they are free, or all has ended that was drawn when it asked. */
+  /** Memory is left to another process: it is free, or all drawings have ended that were under way at the command. */
   | { type: 'ceded'; bytes: number }
   | ({ type: 'started'; id: number } & DrawingStarted)
   | ({ type: 'stepped' } & EngineStep)
   | ({ type: 'progress'; id: number } & DrawingProgress)
-  /** A drawing is making progress, without anything else to report. */
+  /** A task is being worked on, without anything else to report. */
   | { type: 'busy'; id: number }
   | { type: 'picture'; id: number; index: number; picture: RgbPicture; upscaled: boolean }
   | { type: 'done'; id: number; computeMs: number }

@@ -1,24 +1,24 @@
 import { stat } from 'node:fs/promises';
-import { executionProviders, type RgbImage, TiledUpscaler } from '@app/diffusion';
+import { executionProviders, TiledUpscaler } from '@app/diffusion';
 import type { ThreadOptions } from './admission';
 import type { CallTimes } from './call-times';
 import type { DrawingInProgress, Picture } from './drawing';
-import type { EngineMessage, UpscalerSource } from './engine-protocol';
+import type { EngineMessage, RgbPicture, UpscalerSource } from './engine-protocol';
 import { sessionBytes, tileBytes } from './memory';
 import type { LoadedUpscaler, Models } from './models';
 
-/** A picture that is being enlarged, and the milliseconds that it has taken. */
-interface Enlarged {
+/** A picture that is being enlarged, and the milliseconds of its tiles so far. */
+interface PictureToEnlarge {
   drawing: DrawingInProgress;
   picture: Picture;
   upscaler: UpscalerSource;
-  tiles?: AsyncGenerator<void, RgbImage> | undefined;
+  tiles?: AsyncGenerator<void, RgbPicture> | undefined;
   ms: number;
 }
 
-/** Enlarges one picture after the other, tile by tile. */
+/** Enlarges one picture after the other, tile by tile. Until a picture is finished, no other drawing's is begun. */
 export class Enlarging {
-  private current: Enlarged | undefined;
+  private current: PictureToEnlarge | undefined;
 
   constructor(
     private readonly options: ThreadOptions,
@@ -33,23 +33,24 @@ export class Enlarging {
   }
 
   /** The picture that is being enlarged, else the next one of this drawing. */
-  currentOr(next: DrawingInProgress): Enlarged {
+  currentOr(next: DrawingInProgress): PictureToEnlarge {
     const upscaler = next.task.upscaler!;
     return (this.current ??= { drawing: next, picture: next.toEnlarge!, upscaler, ms: 0 });
   }
 
-  /** Loads the upscaler, or enlarges one tile. With the last one the picture is finished. */
-  async goOn(): Promise<void> {
+  /** Loads the upscaler, or enlarges the next tile. With the last tile the picture is finished. */
+  async enlargeNextTile(): Promise<void> {
     const current = this.current!;
     const { drawing, picture, upscaler } = current;
     const startedAt = performance.now();
     this.report({ type: 'busy', id: drawing.task.id });
-    // After an error it begins anew.
+    // After an error the picture is begun anew.
     const { tiles } = current;
     current.tiles = undefined;
     if (!tiles) {
-      const { pipeline } = await this.load(upscaler);
-      current.tiles = pipeline.enlarge(picture.image!, upscaler.maxLongEdge);
+      current.ms = 0;
+      const { instance } = await this.load(upscaler);
+      current.tiles = instance.enlarge(picture.decoded!, upscaler.maxLongEdge);
       return;
     }
     const { done, value } = await tiles.next();
@@ -64,7 +65,7 @@ export class Enlarging {
   }
 
   /** Gives up the picture that is being enlarged, if it is one of this drawing. */
-  forget(drawing: DrawingInProgress): void {
+  giveUp(drawing: DrawingInProgress): void {
     if (this.current?.drawing === drawing) this.current = undefined;
   }
 
@@ -77,7 +78,7 @@ export class Enlarging {
     const options = { executionProviders: executionProviders(device), intraOpNumThreads, enableCpuMemArena: false };
     const bytes = (await stat(file)).size + sessionBytes;
     const loaded = await this.models.load<LoadedUpscaler>(key, bytes, () => TiledUpscaler.load(file, options));
-    const { tile, scale } = loaded.pipeline;
+    const { tile, scale } = loaded.instance;
     // A GPU has an arena in any case.
     if (device !== 'cpu') await this.models.reserve(loaded, { upscaler: tileBytes(tile, scale) });
     return loaded;

@@ -4,6 +4,7 @@ import {
   type Device,
   hasCallsInPowersOfTwo,
   type ModelFolder,
+  type ModelKind,
   type ModelWidths,
   mostWidenedBytes,
   powerOfTwoUpTo,
@@ -12,13 +13,13 @@ import {
   type Trajectory,
 } from '@app/diffusion';
 
-/** Edges in pixels: of a picture, or of what an upscaler enlarges. */
+/** Edges of a picture or of a tile, in pixels. */
 interface Size {
   width: number;
   height: number;
 }
 
-/** Bytes that the largest call of each part of a model takes: a session keeps them until it is released. */
+/** Bytes of the largest call of each part of a model. The runtime keeps them until the model is released. */
 export interface CallBytes {
   textEncoder?: number;
   vaeEncoder?: number;
@@ -34,11 +35,11 @@ export interface CallBytes {
  * it again.
  */
 
-/** Bytes that sessions need besides their weights and their calls. */
+/** Bytes that the sessions of a model need beside its weights and calls. */
 export const sessionBytes = 50 * 2 ** 20;
 /** Feature maps of the U-Net's largest level that are alive at once, skip connections included. */
 const liveMaps = 40;
-/** Scores of attention for each pair of positions of the latents, where no fused attention does without them. */
+/** Scores of attention for each pair of positions of the latents, where attention is not fused and has them all. */
 const liveScores = 16;
 /** Feature maps of the size of the picture that the decoder holds. */
 const decodedMaps = 8;
@@ -47,14 +48,14 @@ const liveValues = 3;
 /** Feature maps of the size of the enlarged tile, and their channels, which are ESRGAN's: a graph does not tell them. */
 const enlarged = { maps: 6, channels: 64 };
 const float32 = 4;
-/** Weights of the encoder of a VAE, which is loaded for the first picture that it reads. */
+/** Names of the weights of a VAE's encoder, which is loaded for the first picture that is read. */
 const ofEncoder = /^(?:encoder|quant_conv)\./;
 
 /**
  * Bytes of a model's weights in memory: float32, and half of that on a GPU that draws with float16. On the processor a
  * large part with weights in half precision keeps these as they are.
  */
-export function weightBytes({ tensors }: Pick<ModelFolder, 'tensors'>, device: Device): number {
+export function weightBytesOf({ tensors }: Pick<ModelFolder, 'tensors'>, device: Device): number {
   let bytes = sessionBytes;
   for (const [part, ofPart] of tensors) {
     const read = [...ofPart].filter(([name]) => part !== 'vae' || !ofEncoder.test(name));
@@ -68,7 +69,7 @@ export function weightBytes({ tensors }: Pick<ModelFolder, 'tensors'>, device: D
 }
 
 /** An upper estimate of the bytes that encoding so many rows of tokens takes. */
-export function encodeBytes({ textEncoder: { hidden, inner, tokens } }: ModelWidths, rows: number): number {
+export function encodeTextBytes({ textEncoder: { hidden, inner, tokens } }: ModelWidths, rows: number): number {
   return rows * liveValues * tokens * (hidden + inner) * float32;
 }
 
@@ -79,14 +80,14 @@ export function bytesPerRow({ channels, scale }: ModelWidths, { width, height }:
   return (liveMaps * channels * positions + scores) * float32;
 }
 
-/** Rows of a call that fit into so many bytes, as many as the device takes at once; one in any case. */
+/** Rows of a call that fit into so many bytes, at least one; on a GPU a power of two. */
 export function fittingRows(bytes: number, rowBytes: number, device: Device): number {
   const rows = Math.max(1, Math.floor(bytes / rowBytes));
   return hasCallsInPowersOfTwo(device) ? powerOfTwoUpTo(rows) : rows;
 }
 
-/** Bytes that the factors of a row's adapters take in a call: each row of it has its own. */
-export function adapterBytes({ adapters }: Pick<Trajectory, 'adapters'>): number {
+/** Bytes of the factors of a picture's adapters in a call, which has them for each row. */
+export function adapterBytesPerRow({ adapters }: Pick<Trajectory, 'adapters'>): number {
   return [...adapters.values()].reduce((sum, { a, b }) => sum + a.byteLength + b.byteLength, 0);
 }
 
@@ -95,14 +96,20 @@ export function decodeBytes({ decoderChannels }: ModelWidths, { width, height }:
   return decodedMaps * decoderChannels * width * height * float32;
 }
 
-/** An upper estimate of the bytes that reading a picture takes, with the weights of what does. */
-export function pictureBytes(folder: Pick<ModelFolder, 'tensors'>, widths: ModelWidths, size: Size): number {
+/** An upper estimate of the bytes that encoding a picture takes, with the weights of the encoder. */
+export function encodePictureBytes(folder: Pick<ModelFolder, 'tensors'>, widths: ModelWidths, size: Size): number {
   const encoder = [...folder.tensors.get('vae')!].filter(([name]) => ofEncoder.test(name));
   return sessionBytes + float32 * valuesIn(encoder) + decodeBytes(widths, size);
 }
 
+/** Most rows of a picture in a call of the U-Net: of a model that changes pictures by instructions there are three. */
+export const mostRowsOfPicture = (kind: ModelKind): number => (kind === 'instruct-pix2pix' ? 3 : 2);
+
+/** Part of the bytes of a U-Net's row that a ControlNet's row takes: it has the U-Net's way down. */
+export const controlPart = 1 / 2;
+
 /** Bytes of a ControlNet's weights in memory. */
-export function controlBytes({ tensors }: Pick<ControlFolder, 'tensors'>, device: Device): number {
+export function controlWeightBytesOf({ tensors }: Pick<ControlFolder, 'tensors'>, device: Device): number {
   return sessionBytes + (providerOf(device) === 'cuda' ? float32 / 2 : float32) * valuesIn([...tensors]);
 }
 

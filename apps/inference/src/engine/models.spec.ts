@@ -45,6 +45,22 @@ describe(Models.name, () => {
     expect(told).toEqual(['loaded a', 'loaded b', 'released b']);
   });
 
+  it('keeps no memory for a call that had too little of it', async () => {
+    const a = await load('a', 40);
+    const fails = (error: Error) => models.call([[a, { unet: 20 }]], () => Promise.reject(error));
+    await expect(fails(new Error('Failed to allocate memory'))).rejects.toThrow('allocate');
+    expect(a.largestCalls).toEqual({});
+    await expect(fails(new Error('It fails on purpose.'))).rejects.toThrow('on purpose');
+    expect(a.largestCalls).toEqual({ unet: 20 });
+  });
+
+  it('goes on where a model cannot be released', async () => {
+    const release = () => Promise.reject(new Error('The session is gone.'));
+    await models.load('a', 10, async () => ({ release }));
+    expect(await models.releaseIdle()).toBe(true);
+    expect(told).toEqual(['loaded a', 'released a']);
+  });
+
   it('leaves room to another process as soon as what it takes is idle, and keeps models again when that has ended', async () => {
     await load('a', 40);
     await load('b', 40);
@@ -100,7 +116,6 @@ describe(Models.name, () => {
     await load('a', 10);
     await load('b', 10);
     inUse.add('b');
-    expect(await models.releaseIdle('a')).toBe(false);
     expect(await models.releaseIdle()).toBe(true);
     expect(await models.releaseIdle()).toBe(false);
     await models.close();

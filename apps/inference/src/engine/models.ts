@@ -1,6 +1,8 @@
 import {
+  asOutOfMemory,
   type ControlNet,
   ModelFolderError,
+  OutOfMemoryError,
   type StableDiffusionPipeline,
   type TiledUpscaler,
   UpscalerError,
@@ -9,12 +11,12 @@ import { KnownFaults } from '@app/process';
 import type { EngineMessage } from './engine-protocol';
 import type { CallBytes } from './memory';
 
-/** A model that is loaded, of any kind, and the memory that it takes. */
+/** A loaded model, ControlNet or upscaler, and the memory that it takes. */
 export interface Loaded<T = { release(): Promise<void> }> {
   key: string;
-  pipeline: T;
+  instance: T;
   weightBytes: number;
-  /** Bytes of the largest calls so far: the runtime keeps their memory. */
+  /** Bytes of its largest calls so far, which the runtime keeps. */
   largestCalls: CallBytes;
 }
 
@@ -26,21 +28,22 @@ export type LoadedControl = Loaded<ControlNet>;
 export type LoadedUpscaler = Loaded<TiledUpscaler>;
 
 /**
- * The models of any kind that a device has loaded. They stay while they fit into a budget of memory; to make room, those
- * that are not in use are released, the least recently used first. A model is loaded, however large it is, if it is the
- * only one in use.
+ * The models, ControlNets and upscalers that a device has loaded. They stay while all fit into a budget of memory. To make
+ * room, those that are not in use are released, the least recently used first. However large one is, it is loaded if no
+ * other is in use.
  */
 export class Models {
-  /** In order of use, because a map keeps insertion order. */
+  /** By key, the least recently used first. */
   private readonly loaded = new Map<string, Loaded>();
+  /** Faults of files, which are not read again for some minutes. */
   private readonly refusals = new KnownFaults<Error>();
 
   /** Bytes that are left to another process. */
   cededBytes = 0;
 
   /**
-   * @param budget bytes that all may take
-   * @param inUse keys of what may not be released now
+   * @param budget bytes that all may take together
+   * @param inUse keys that may not be released now
    */
   constructor(
     private readonly budget: () => number,
@@ -48,7 +51,7 @@ export class Models {
     private readonly report: (message: EngineMessage) => void,
   ) {}
 
-  /** Releases models that are not in use, as far as the other process needs their room. @returns whether it has it */
+  /** Releases models that are not in use, until the bytes for another process are free. @returns whether they are */
   async makeCededRoom(): Promise<boolean> {
     if (this.cededBytes > 0) await this.makeRoom(0);
     return this.bytes <= this.budgetBytes;
@@ -58,7 +61,7 @@ export class Models {
     return Math.max(0, this.budget() - this.cededBytes);
   }
 
-  /** The model or upscaler of a key, if it is loaded; a key always has the same type. To ask for it is a use. */
+  /** Whatever is loaded under a key, of the type that this key always has. It becomes the most recently used. */
   get<T extends Loaded>(key: string): T | undefined {
     const found = this.loaded.get(key);
     if (!found) return undefined;
@@ -67,52 +70,66 @@ export class Models {
     return found as T;
   }
 
-  /** Whether it is loaded; to ask that is no use. */
+  /** Whether it is loaded; that does not count as use. */
   has(key: string): boolean {
     return this.loaded.has(key);
   }
 
-  /** Keys of what may not be released now. */
+  /** Keys that may not be released now. */
   get keysInUse(): ReadonlySet<string> {
     return this.inUse();
   }
 
-  /** Whether a model has room beside those in use for itself, for calls of it, and for its ControlNets. */
+  /** Whether there is room for a model, its calls and its ControlNets beside all that are in use. */
   hasRoom(key: string, bytes: number, calls: CallBytes, controlBytes = 0): boolean {
     const others = this.bytesInUse(key);
-    const own = this.loaded.get(key);
-    const all = others + (own?.weightBytes ?? bytes) + sumOf(larger(own?.largestCalls ?? {}, calls)) + controlBytes;
+    const loaded = this.loaded.get(key);
+    const callBytes = sumOf(larger(loaded?.largestCalls ?? {}, calls));
+    const all = others + (loaded?.weightBytes ?? bytes) + callBytes + controlBytes;
     return others === 0 || all <= this.budgetBytes;
   }
 
-  /** Bytes that a call of this model's U-Net may take, if it leaves room for these other calls. */
+  /** Bytes that a call of a model's U-Net may take, if room is left for these calls of its other parts. */
   bytesForUnet({ key, weightBytes, largestCalls }: Loaded, others: CallBytes): number {
     const kept = sumOf({ ...larger(largestCalls, others), unet: 0 });
     return Math.max(largestCalls.unet ?? 0, this.budgetBytes - this.bytesInUse(key) - weightBytes - kept);
   }
 
   /**
-   * Loads what is not loaded, after making room for it: two large models at once may be more than there is memory.
-   * @throws Error what `open` throws; if files are at fault, the same again for some minutes
+   * Loads a model that is not loaded, after making room for it.
+   * @throws Error of `open`; if files are at fault, the same one again for some minutes
    */
-  async load<T extends Loaded>(key: string, bytes: number, open: () => Promise<T['pipeline']>): Promise<T> {
+  async load<T extends Loaded>(key: string, bytes: number, open: () => Promise<T['instance']>): Promise<T> {
     const fault = this.refusals.of(key);
     if (fault) throw fault;
     await this.makeRoom(bytes);
     const startedAt = performance.now();
-    const pipeline = await open().catch((error: unknown) => {
+    const instance = await open().catch((error: unknown) => {
       const isRefusal = error instanceof ModelFolderError || error instanceof UpscalerError;
       if (isRefusal) this.refusals.note(key, error);
       throw error;
     });
-    const model = { key, pipeline, weightBytes: bytes, largestCalls: {} } as T;
+    const model = { key, instance, weightBytes: bytes, largestCalls: {} } as T;
     this.loaded.set(key, model);
     const loadMs = Math.round(performance.now() - startedAt);
     this.report({ type: 'loaded', key, loadMs, modelBytes: bytes, totalBytes: this.bytes });
     return model;
   }
 
-  /** Makes room for calls of a loaded model, which keeps it until it is released. */
+  /** Makes room for calls of loaded models, and makes them. If memory runs out, the runtime keeps none for them. */
+  async call<T>(calls: readonly (readonly [model: Loaded, bytes: CallBytes])[], work: () => Promise<T>): Promise<T> {
+    const before = calls.map(([model]) => ({ model, largestCalls: model.largestCalls }));
+    for (const [model, bytes] of calls) await this.reserve(model, bytes);
+    try {
+      return await work();
+    } catch (error) {
+      if (asOutOfMemory(error) instanceof OutOfMemoryError)
+        for (const { model, largestCalls } of before) model.largestCalls = largestCalls;
+      throw error;
+    }
+  }
+
+  /** Makes room for calls of a loaded model. The runtime keeps this room until the model is released. */
   async reserve(model: Loaded, calls: CallBytes): Promise<void> {
     const all = larger(model.largestCalls, calls);
     const growth = sumOf(all) - sumOf(model.largestCalls);
@@ -120,9 +137,9 @@ export class Models {
     model.largestCalls = all;
   }
 
-  /** Releases every model that is not in use, but for one. @returns whether there was one */
-  async releaseIdle(except?: string): Promise<boolean> {
-    const idle = this.idle().filter((key) => key !== except);
+  /** Releases every model that is not in use. @returns whether there was one */
+  async releaseIdle(): Promise<boolean> {
+    const idle = this.idle();
     for (const key of idle) await this.release(key);
     return idle.length > 0;
   }
@@ -131,7 +148,7 @@ export class Models {
     for (const key of [...this.loaded.keys()]) await this.release(key);
   }
 
-  /** Estimate of what all loaded models take. */
+  /** An estimate of the bytes of all that is loaded. */
   private get bytes(): number {
     return [...this.loaded.values()].reduce((sum, model) => sum + bytesOf(model), 0);
   }
@@ -143,7 +160,7 @@ export class Models {
     }
   }
 
-  /** The least recently used first. */
+  /** Keys that are not in use, the least recently used first. */
   private idle(): string[] {
     const inUse = this.inUse();
     return [...this.loaded.keys()].filter((key) => !inUse.has(key));
@@ -156,10 +173,14 @@ export class Models {
   }
 
   private async release(key: string): Promise<void> {
-    const { pipeline } = this.loaded.get(key)!;
+    const { instance } = this.loaded.get(key)!;
     this.loaded.delete(key);
+    try {
+      await instance.release();
+    } catch (error) {
+      this.report({ type: 'note', text: `${key} could not be released: ${(error as Error).message}` });
+    }
     this.report({ type: 'released', key });
-    await pipeline.release();
   }
 }
 
@@ -167,7 +188,7 @@ const sumOf = (calls: CallBytes): number => (Object.values(calls) as number[]).r
 
 const bytesOf = ({ weightBytes, largestCalls }: Loaded): number => weightBytes + sumOf(largestCalls);
 
-/** Of each part the larger call. */
+/** The larger call of each part. */
 function larger(one: CallBytes, other: CallBytes): CallBytes {
   const all = { ...one };
   for (const [part, bytes] of Object.entries(other) as [keyof CallBytes, number][])

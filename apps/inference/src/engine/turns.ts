@@ -1,13 +1,14 @@
 /**
- * The milliseconds of the device that each owner has had, by which `notAhead` tells whose turn it is. What failed, was
- * canceled or never began counts as well. Idle time earns nothing: an owner who comes back begins level with the owner
- * whose turn it is, and that level only rises, so nobody waits for one newcomer after the other.
+ * Milliseconds of the device that each owner has had, by which the loop tells whose turn it is. The time of failed and of
+ * canceled tasks counts too. An owner gains nothing by being idle: one who comes back begins with as much as the owner has
+ * had whose turn it is. That level only rises, so nobody waits for one newcomer after the other.
  * Source: start-time fair queuing (Goyal, Vin, Cheng 1996).
  */
 export class Turns {
   private readonly ms = new Map<string, number>();
-  /** Tasks of each owner that has any. */
+  /** Number of tasks of each owner who has any. */
   private readonly tasks = new Map<string, number>();
+  /** The most that an owner had had when it was their turn. */
   private level = 0;
 
   /** An owner has one task more. */
@@ -17,7 +18,7 @@ export class Turns {
     this.tasks.set(owner, count + 1);
   }
 
-  /** An owner has one task less. What it has had is remembered for as long as it would make a difference. */
+  /** An owner has one task less. Their time is remembered while it is above the level, and tasks are there. */
   taskEnded(owner: string): void {
     const left = this.tasks.get(owner)! - 1;
     if (left > 0) this.tasks.set(owner, left);
@@ -26,7 +27,7 @@ export class Turns {
       if (!this.tasks.has(other) && (this.tasks.size === 0 || ms <= this.level)) this.ms.delete(other);
   }
 
-  /** It is this owner's turn. */
+  /** The device works for this owner now. */
   turnBegan(owner: string): void {
     this.level = Math.max(this.level, this.msOf(owner));
   }

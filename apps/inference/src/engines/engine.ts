@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { Device } from '@app/diffusion';
 import { DeviceUnavailableError } from '../device/device';
-import { DrawingAbortedError, EngineLostError, failureError } from '../engine/engine-errors';
+import { DrawingAbortedError, EngineLostError, failureError } from './drawing-errors';
 import type {
   DrawingProgress,
   DrawingStarted,

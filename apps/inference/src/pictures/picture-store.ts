@@ -3,7 +3,7 @@ import { type DrawingTask, highResolutionLongEdge, newIdentifier } from '@app/do
 import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
 import { attemptFolder, type DrawnPicture, thumbnailFolder } from '@app/tasks';
 import { Inject, Injectable, Optional } from '@nestjs/common';
-import { DrawingAbortedError } from '../engine/engine-errors';
+import { DrawingAbortedError } from '../engines/drawing-errors';
 import type { RgbPicture } from '../engine/engine-protocol';
 import { EncodingTurns } from './encoding-turns';
 import { encodePicture, encodeThumbnail, type PictureParameters } from './image-encoder';

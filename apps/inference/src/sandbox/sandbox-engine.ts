@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type SandboxOrder, seedOf } from '@app/domain';
 import type { Drawing, Engine } from '../engines/engine';
-import { DrawingAbortedError, DrawingRefusedError } from '../engine/engine-errors';
+import { DrawingAbortedError, DrawingRefusedError } from '../engines/drawing-errors';
 import { markedPicture } from './marked-picture';
 
 /** Stands in a record for the weights and the upscaler of a picture that no model drew. */

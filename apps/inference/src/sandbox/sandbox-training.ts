@@ -10,7 +10,7 @@ import type { StopListener } from '../drawing/stop-listener';
 import { TaskHold } from '../drawing/task-hold';
 import { TaskRefusedError } from '../drawing/task-refused-error';
 import type { TrainingStore } from '../training/training-store';
-import { DrawingAbortedError } from '../engine/engine-errors';
+import { DrawingAbortedError } from '../engines/drawing-errors';
 import { sandboxName } from './sandbox-engine';
 
 /** How long a training takes where the request does not say, and how many of its steps are told. */

@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
 import { startChild } from '@app/process';
-import { DrawingAbortedError, EngineLostError, failureError } from '../engine/engine-errors';
+import { DrawingAbortedError, EngineLostError, failureError } from '../engines/drawing-errors';
 import type { TrainingCommand, TrainingMessage, TrainingPlan } from './training-protocol';
 
 /** Added to the worker's nice value: a drawing beside it hardly becomes slower. */

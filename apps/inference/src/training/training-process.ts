@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inspectWeights, NotFiniteError, StableDiffusionPipeline, Trainer } from '@app/diffusion';
 import { exitWithParent } from '@app/process';
-import { failureOf } from '../engine/engine-errors';
+import { failureOf } from '../engine/failure';
 import { type PlannedTraining, planTraining } from './plan-training';
 import type { TrainingAdvance, TrainingCommand, TrainingMessage } from './training-protocol';
 

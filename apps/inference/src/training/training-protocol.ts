@@ -1,11 +1,11 @@
 import type { Device, RgbImage, TrainingPicture, TrainingSettings } from '@app/diffusion';
-import type { DrawnModel, Failure } from '../engine/engine-protocol';
+import type { ModelSource, Failure } from '../engine/engine-protocol';
 
 /** Orders to a training process: first to say how it would train, then to do it, or to go on. */
 export type TrainingCommand =
   | {
       type: 'plan';
-      model: DrawnModel;
+      model: ModelSource;
       device: Device;
       intraOpNumThreads: number;
       /** Pictures that it would be trained from. */

@@ -10,54 +10,11 @@ import {
   UpscalerError,
   WeightsError,
 } from '@app/diffusion';
-import type { DrawTask, EngineMessage, Failure } from './engine-protocol';
-
-/** The drawing was aborted by its signal, or could not begin because the process ends. */
-export class DrawingAbortedError extends Error {
-  override readonly name = 'DrawingAbortedError';
-}
-
-/** The drawing would fail every time; the message is one plain sentence for the caller. */
-export class DrawingRefusedError extends Error {
-  override readonly name: string = 'DrawingRefusedError';
-}
-
-/** Every drawing with this installed model would fail. */
-export class ModelBrokenError extends DrawingRefusedError {
-  override readonly name = 'ModelBrokenError';
-
-  /** @param problem what is wrong with the model's folder, in one sentence */
-  constructor(
-    message: string,
-    readonly problem: string,
-  ) {
-    super(message);
-  }
-}
-
-/** The engine broke or its thread ended; a retry of the drawing may succeed. */
-export class EngineBrokenError extends Error {
-  override readonly name: string = 'EngineBrokenError';
-}
-
-/** The engine's thread ended or hangs, with all that it drew: any of these may be at fault. */
-export class EngineLostError extends EngineBrokenError {
-  override readonly name = 'EngineLostError';
-}
-
-/** The failure that an engine's thread reported, as an error. */
-export function failureError({ failure, message, problem, stack }: Extract<EngineMessage, { type: 'failed' }>): Error {
-  if (failure === 'aborted') return new DrawingAbortedError(message);
-  if (failure === 'refused' && problem !== undefined) return new ModelBrokenError(message, problem);
-  if (failure === 'refused') return new DrawingRefusedError(message);
-  const error = new EngineBrokenError(message);
-  if (stack) error.stack = stack;
-  return error;
-}
+import type { DrawTask, Failure } from './engine-protocol';
 
 /**
- * Classifies an error: if the model, the weights or the request cause it, a retry would fail too; for anything else it
- * may succeed.
+ * The failure that an error is. If the model, an adapter, an upscaler or the request is at fault, a retry would fail too;
+ * after any other error it may succeed.
  */
 export function failureOf(error: unknown, task: Pick<DrawTask, 'model' | 'adapters' | 'upscaler'>): Failure {
   const { model, adapters, upscaler } = task;
@@ -88,12 +45,16 @@ export function failureOf(error: unknown, task: Pick<DrawTask, 'model' | 'adapte
 }
 
 /**
- * Names files by their path inside the model's folder, because the caller knows no other, and has no business with one.
- * @param file the one at fault, whose path may have spaces in it
+ * The message with paths inside the model's folder in place of paths of this machine, which callers must not see.
+ * @param file path of the file at fault, which may have spaces in it
  */
-function withoutPaths(message: string, { model, adapters }: Pick<DrawTask, 'model' | 'adapters'>, file = ''): string {
+export function withoutPaths(
+  message: string,
+  { model, adapters }: Pick<DrawTask, 'model' | 'adapters'>,
+  file = '',
+): string {
   const relative = message.replaceAll(`${model.folder}${sep}`, '').replaceAll(model.folder, 'the folder');
-  const named = adapters.reduce((text, weights) => text.replaceAll(weights.file, 'the file'), relative);
+  const named = adapters.reduce((text, adapter) => text.replaceAll(adapter.file, 'the file'), relative);
   const ofFile = file === '' ? named : named.replaceAll(file, pathInside(file));
   // Any other path is of a folder of this machine, whose name means nothing to the caller.
   return ofFile.replace(absolutePath, (path) => {
@@ -102,10 +63,10 @@ function withoutPaths(message: string, { model, adapters }: Pick<DrawTask, 'mode
   });
 }
 
-/** A slash that follows no part of a path, nor a URL's, and what comes after it. */
+/** An absolute path, which is no part of a URL. */
 const absolutePath = /(?<![\p{L}\p{N}_./~\])-])\/(?=[^\s/])[^\s"'`()]+/gu;
 
-/** The path of a model's file from its folder on. */
+/** The path of a model's file from the model's folder on. */
 function pathInside(path: string): string {
   const inside = [
     ...path.matchAll(/\/(?=(?:text_encoder(?:_2)?|unet|vae|vae_decoder|tokenizer(?:_2)?|scheduler)(?:\/|$))/g),

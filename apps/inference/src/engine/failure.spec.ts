@@ -7,7 +7,7 @@ import {
   UpscalerError,
   WeightsError,
 } from '@app/diffusion';
-import { failureOf } from './engine-errors';
+import { failureOf } from './failure';
 
 const folder = '/srv/models/sd1.5';
 const plain = { model: { key: 'sd1.5', name: 'sd1.5', folder, hash: 'a' }, adapters: [] };

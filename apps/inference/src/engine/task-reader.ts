@@ -1,0 +1,83 @@
+import {
+  hasEncoder,
+  type ModelFolder,
+  modelWidths,
+  providerOf,
+  readModelFolder,
+  RequestError,
+  rowsOfTexts,
+} from '@app/diffusion';
+import { LruMap } from '@app/process';
+import { type AdaptedModel, Adapters } from './adapters';
+import type { ThreadOptions } from './admission';
+import type { Controls, ReadControl } from './controls';
+import type { Task } from './drawing';
+import {
+  bytesPerRow,
+  type CallBytes,
+  decodeBytes,
+  encodePictureBytes,
+  encodeTextBytes,
+  mostRowsOfPicture,
+  weightBytesOf,
+} from './memory';
+import type { Models } from './models';
+
+/** Models whose headers are kept. */
+const mostFolders = 8;
+
+/** A task whose files are read: what it is drawn with, and the memory that it needs. */
+export interface ReadTask extends AdaptedModel {
+  folder: ModelFolder;
+  controls: readonly ReadControl[];
+  weightBytes: number;
+  /** The smallest calls that it can do with: all of its texts at once, and one picture at a time. */
+  leastCalls: CallBytes;
+}
+
+/** Reads the files of tasks: headers of models and ControlNets, and adapters. */
+export class TaskReader {
+  private readonly adapters: Adapters;
+  private readonly folders = new LruMap<ModelFolder>(mostFolders);
+
+  constructor(
+    private readonly options: ThreadOptions,
+    private readonly models: Models,
+    private readonly controls: Controls,
+  ) {
+    this.adapters = new Adapters(options.cacheDir);
+  }
+
+  /** Bytes of the adapters in memory. */
+  get adapterBytes(): number {
+    return this.adapters.bytes;
+  }
+
+  /** @throws ModelFolderError, WeightsError or RequestError, depending on what is at fault */
+  async read(task: Task): Promise<ReadTask> {
+    const { model, request } = task;
+    const folder = this.folders.get(model.key) ?? (await readModelFolder(model.folder));
+    this.folders.set(model.key, folder);
+    // A model without an encoder draws from texts all the same, so the request is at fault.
+    if (request.image && !hasEncoder(folder))
+      throw new RequestError(`The model ${model.name} has no encoder, so it cannot draw from \`image\`.`);
+    const controls = await this.controls.read(task);
+    const adapted = await this.adapters.adapt(model, folder, task.adapters);
+    // Nothing after this fails: a task that fails would leave the file.
+    if (!this.models.has(adapted.key)) await adapted.changedWeights?.();
+    const { device } = this.options;
+    const widths = modelWidths(folder);
+    const leastCalls = {
+      textEncoder: encodeTextBytes(widths, rowsOfTexts(request, folder.textEncoders[0].tokens)),
+      ...(request.image && { vaeEncoder: encodePictureBytes(folder, widths, request) }),
+      unet: mostRowsOfPicture(folder.kind) * bytesPerRow(widths, request, providerOf(device)),
+      vaeDecoder: decodeBytes(widths, request),
+    };
+    return { ...adapted, folder, controls, weightBytes: weightBytesOf(folder, device), leastCalls };
+  }
+
+  /** Deletes what was written for the model of this key, once no task waits for it. */
+  discard(key: string): void {
+    this.adapters.discard(key);
+  }
+}

@@ -1,0 +1,44 @@
+import type { EngineMessage } from '../engine/engine-protocol';
+
+/** The drawing was canceled, or could not begin because the process ends. */
+export class DrawingAbortedError extends Error {
+  override readonly name = 'DrawingAbortedError';
+}
+
+/** The drawing would fail every time. The message is one plain sentence for the caller. */
+export class DrawingRefusedError extends Error {
+  override readonly name: string = 'DrawingRefusedError';
+}
+
+/** Every drawing with this installed model would fail. */
+export class ModelBrokenError extends DrawingRefusedError {
+  override readonly name = 'ModelBrokenError';
+
+  /** @param problem what is wrong with the model's folder, in one sentence */
+  constructor(
+    message: string,
+    readonly problem: string,
+  ) {
+    super(message);
+  }
+}
+
+/** The engine broke, or its thread ended. A retry of the drawing may succeed. */
+export class EngineBrokenError extends Error {
+  override readonly name: string = 'EngineBrokenError';
+}
+
+/** The engine's thread ended or hangs. Any of the drawings that it had may be at fault. */
+export class EngineLostError extends EngineBrokenError {
+  override readonly name = 'EngineLostError';
+}
+
+/** The failure that an engine's thread reported, as an error. */
+export function failureError({ failure, message, problem, stack }: Extract<EngineMessage, { type: 'failed' }>): Error {
+  if (failure === 'aborted') return new DrawingAbortedError(message);
+  if (failure === 'refused' && problem !== undefined) return new ModelBrokenError(message, problem);
+  if (failure === 'refused') return new DrawingRefusedError(message);
+  const error = new EngineBrokenError(message);
+  if (stack) error.stack = stack;
+  return error;
+}
