@@ -7,7 +7,13 @@ import { type ModelFacts, ModelSession, OutOfMemoryError, StableDiffusionPipelin
 import { type Drawing, Engine } from '../../apps/inference/src/engines/engine';
 import { EngineBrokenError } from '../../apps/inference/src/engines/drawing-errors';
 import { EngineLoop } from '../../apps/inference/src/engine/engine-loop';
-import type { DrawRequest, EngineStep, ModelSource } from '../../apps/inference/src/engine/engine-protocol';
+import type {
+  DrawRequest,
+  DrawTask,
+  EngineStep,
+  Failure,
+  ModelSource,
+} from '../../apps/inference/src/engine/engine-protocol';
 import { bytesPerRow, decodeBytes } from '../../apps/inference/src/engine/memory';
 import { drawPictures } from '../support/draw-pictures';
 import { unpackFamily } from '../support/families';
@@ -96,21 +102,40 @@ describe('an engine whose memory does not suffice', () => {
     await loop.close();
   });
 
-  it('fails what cannot begin for want of memory, though it has loaded ControlNets that could make room', async () => {
-    await unpackFamily('sd15', join(folder, 'sd15'));
-    const [model, edges] = ['model', 'control'].map((name) => source(name, join(folder, 'sd15', name)));
-    jest.spyOn(StableDiffusionPipeline.prototype, 'prepare').mockRejectedValue(new OutOfMemoryError('out of memory'));
-    const said: string[] = [];
-    const options = { device: 'cpu', intraOpNumThreads: 1, cacheDir: join(folder, 'cache') } as const;
-    const loop = new EngineLoop(options, 2 ** 30, ({ type }) => said.push(type));
-    const image = { width: 64, height: 64, data: new Uint8Array(64 * 64 * 3) };
-    const control = [{ controlNet: edges, image, scale: 1, start: 0, end: 1 }];
-    const cancel = new SharedArrayBuffer(4);
-    loop.add({ id: 1, owner: 'one', model, adapters: [], request: { ...request, control }, cancel });
-    await until(async () => said.includes('failed'), 'it fails');
-    await loop.close();
-    jest.restoreAllMocks();
-    expect(said.filter((type) => type === 'loaded')).toHaveLength(2);
+  describe('fails what cannot begin for want of memory', () => {
+    afterEach(() => jest.restoreAllMocks());
+
+    /** Adds tasks to a loop that can prepare none, until all have failed. @returns keys of what was loaded, and failures */
+    async function failAll(tasks: Pick<DrawTask, 'model' | 'request'>[]) {
+      const fault = new RangeError('Array buffer allocation failed');
+      jest.spyOn(StableDiffusionPipeline.prototype, 'prepare').mockRejectedValue(fault);
+      const loaded: string[] = [];
+      const failures: Failure[] = [];
+      const options = { device: 'cpu', intraOpNumThreads: 1, cacheDir: join(folder, 'cache') } as const;
+      const loop = new EngineLoop(options, 2 ** 30, (message) => {
+        if (message.type === 'loaded') loaded.push(message.key);
+        if (message.type === 'failed') failures.push(message);
+      });
+      for (const [id, task] of tasks.entries())
+        loop.add({ ...task, id, owner: `owner ${id}`, adapters: [], cancel: new SharedArrayBuffer(4) });
+      await until(async () => failures.length === tasks.length, 'all have failed');
+      await loop.close();
+      for (const failure of failures) expect(failure).toMatchObject({ failure: 'broken', outOfMemory: true });
+      return loaded;
+    }
+
+    it('though it has loaded ControlNets that could make room', async () => {
+      await unpackFamily('sd15', join(folder, 'sd15'));
+      const [model, edges] = ['model', 'control'].map((name) => source(name, join(folder, 'sd15', name)));
+      const image = { width: 64, height: 64, data: new Uint8Array(64 * 64 * 3) };
+      const control = [{ controlNet: edges, image, scale: 1, start: 0, end: 1 }];
+      expect(await failAll([{ model, request: { ...request, control } }])).toEqual(['model', 'control']);
+    });
+
+    it('though each of two makes room for the other', async () => {
+      const others = ['one', 'two'].map((name) => ({ model: source(name, plainFolder), request }));
+      expect((await failAll(others)).length).toBeLessThanOrEqual(6);
+    });
   });
 
   it('says that another process may have its room, also when its thread ends or has not begun', async () => {

@@ -14,7 +14,7 @@ import {
 } from '@app/diffusion';
 import type { AdapterSource, ModelSource } from './engine-protocol';
 
-/** Bytes that all adapters in memory may take together. */
+/** Bytes of adapters that are kept though no task needs them. */
 const mostBytes = 256 * 2 ** 20;
 /** Bytes that an adapter counts for at least. One that changes weights has them in its file, and little in memory. */
 const leastBytes = 2 ** 20;

@@ -1,36 +1,36 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { AbortError, type Device, StableDiffusionPipeline } from '@app/diffusion';
+import { AbortError, asOutOfMemory, StableDiffusionPipeline } from '@app/diffusion';
 import { removeFrom } from '@app/process';
+import type { Adapters } from './adapters';
 import { Controls } from './controls';
 import type { CallTimes } from './call-times';
-import { type BeforeRestart, DrawingInProgress, pipelineRequest, type Task } from './drawing';
+import { DrawingInProgress, type EarlierDrawing, pipelineRequest, type Task } from './drawing';
+import type { ThreadOptions } from './engine-protocol';
 import type { LoadedModel, Models } from './models';
 import type { Remedy } from './remedies';
-import { type ReadTask, TaskReader } from './task-reader';
+import { type TaskFiles, TaskReader } from './task-reader';
 import type { Turns } from './turns';
 
 /** Name under which the time of loading a model is noted. */
 const loading = 'loading';
+/** Tries of a task after which room that others leave helps no more: what two tasks load may be room for each other. */
+const mostTries = 3;
 
 /** A task that waits to begin. */
 interface WaitingTask {
   task: Task;
-  /** Its drawing, if memory ran out for that and it is to be begun anew. */
-  before?: BeforeRestart;
+  /** The drawing that it was before, if it is begun anew. */
+  earlier?: EarlierDrawing;
   reading?: Promise<void>;
-  /** Once its files are read. */
-  read?: ReadTask;
-}
-
-/** The device and the folder of an engine's thread. */
-export interface ThreadOptions {
-  device: Device;
-  intraOpNumThreads: number;
-  cacheDir: string;
+  /** Contents of its files, once they are read. */
+  files?: TaskFiles;
+  /** Number of times that it could not begin. */
+  tries: number;
 }
 
 /** The other parts of the engine, and calls back to the loop. */
 export interface AdmissionContext {
+  adapters: Adapters;
   models: Models;
   turns: Turns;
   times: CallTimes;
@@ -41,7 +41,7 @@ export interface AdmissionContext {
   busy: (task: Task) => void;
   begun: (drawing: DrawingInProgress) => void;
   failed: (task: Task, error: unknown) => void;
-  /** Finds the remedy when a task could not begin. */
+  /** Finds the remedy for a task that could not begin. */
   remedy: (error: unknown, task: Task) => Promise<Remedy>;
 }
 
@@ -62,7 +62,7 @@ export class Admission {
     private readonly context: AdmissionContext,
   ) {
     this.controls = new Controls(options, context.models);
-    this.reader = new TaskReader(options, context.models, this.controls);
+    this.reader = new TaskReader(options, context.models, context.adapters, this.controls);
   }
 
   /** Number of tasks that wait. */
@@ -70,19 +70,14 @@ export class Admission {
     return this.waiting.length;
   }
 
-  /** Bytes of the adapters in memory. */
-  get adapterBytes(): number {
-    return this.reader.adapterBytes;
-  }
-
   add(task: Task): void {
-    this.waiting.push({ task });
+    this.waiting.push({ task, tries: 0 });
   }
 
-  /** Puts a drawing before the tasks that wait, to be begun anew with nothing beside it. */
-  addAlone(drawing: DrawingInProgress): void {
-    const restarted = this.waiting.filter(({ before }) => before).length;
-    this.waiting.splice(restarted, 0, { task: { ...drawing.task, alone: true }, before: drawing.beforeRestart });
+  /** Adds the task of a drawing that is begun anew. It begins before tasks that are not, with nothing beside it. */
+  addRestarted({ task, asEarlier }: DrawingInProgress): void {
+    const restarted = this.waiting.filter(({ earlier }) => earlier).length;
+    this.waiting.splice(restarted, 0, { task: { ...task, alone: true }, earlier: asEarlier, tries: 0 });
   }
 
   /** Ends tasks that are canceled. */
@@ -102,29 +97,33 @@ export class Admission {
     while (left.size > 0 && !(hasBegun && performance.now() >= until)) {
       const waiting = this.nextOf(left);
       left.delete(waiting);
-      // A model may have been loaded since the last look.
-      this.context.endCanceled();
-      if (!this.waiting.includes(waiting)) continue;
-      await this.read(waiting, until);
-      const { read } = waiting;
-      if (!read) continue;
-      if (!this.hasRoom(waiting.task, read)) return;
-      if (this.shouldWaitForOthers(waiting, read)) continue;
-      await this.tryToBegin(waiting, read);
+      if (!this.isWanted(waiting)) continue;
+      await this.readUntil(until, waiting);
+      const { files } = waiting;
+      if (!files || !this.isWanted(waiting)) continue;
+      if (!this.hasRoom(waiting.task, files)) return;
+      if (this.shouldWaitForOthers(waiting, files)) continue;
+      await this.tryToBegin(waiting, files);
       hasBegun = true;
     }
+  }
+
+  /** Whether a task is not canceled, which it may have been while files were read or a model was loaded. */
+  private isWanted(waiting: WaitingTask): boolean {
+    this.context.endCanceled();
+    return this.waiting.includes(waiting);
   }
 
   /** The next task: one that is begun anew, else the first one of the owner who has had least of the device. */
   private nextOf(left: ReadonlySet<WaitingTask>): WaitingTask {
     const had = ({ task }: WaitingTask): number => this.context.turns.msOf(task.owner);
-    const restarted = [...left].find(({ before }) => before);
+    const restarted = [...left].find(({ earlier }) => earlier);
     return restarted ?? [...left].reduce((first, other) => (had(other) < had(first) ? other : first));
   }
 
-  /** Reads the files of a task until a time; if they take longer, the next call of `admit` goes on. */
-  private async read(waiting: WaitingTask, until: number): Promise<void> {
-    if (waiting.read) return;
+  /** Reads the files of a task until a time. If that takes longer, the next call of `admit` goes on. */
+  private async readUntil(until: number, waiting: WaitingTask): Promise<void> {
+    if (waiting.files) return;
     const startedAt = performance.now();
     waiting.reading ??= this.readFiles(waiting).catch((error: unknown) => this.fail(waiting, error));
     this.context.busy(waiting.task);
@@ -133,16 +132,20 @@ export class Admission {
   }
 
   private async readFiles(waiting: WaitingTask): Promise<void> {
-    waiting.read = await this.reader.read(waiting.task);
+    waiting.files = await this.reader.read(waiting.task);
     // The task may have been canceled meanwhile.
     if (!this.waiting.includes(waiting)) this.remove(waiting);
   }
 
-  private hasRoom(task: Task, { key, folder, weightBytes, leastCalls, controls }: ReadTask): boolean {
+  /** Whether a task may begin beside the drawings. */
+  private hasRoom(task: Task, files: TaskFiles): boolean {
     const { drawings, models } = this.context;
     if (drawings.length === 0) return true;
     const isAlone = task.alone || drawings.some((other) => other.task.alone);
-    return !isAlone && models.hasRoom(key, weightBytes, leastCalls, this.controls.bytesToLoad(controls, folder, task));
+    return (
+      !isAlone &&
+      models.hasRoom({ ...files, controlBytes: this.controls.bytesToLoad(files.controls, files.folder, task) })
+    );
   }
 
   /**
@@ -150,23 +153,24 @@ export class Admission {
    * is compared by what each owner will have had: the other at the end of the drawing, this one at the end of the loading.
    * So others who keep coming delay a task by no more than the time of loading its model.
    */
-  private shouldWaitForOthers({ task, before }: WaitingTask, { key }: ReadTask): boolean {
+  private shouldWaitForOthers({ task, earlier }: WaitingTask, files: TaskFiles): boolean {
     const { models, turns, times, drawings } = this.context;
-    if (before || models.has(key)) return false;
-    const overAt = turns.msOf(task.owner) + times.of(loading);
+    if (earlier || keysOf(files).every((key) => models.has(key))) return false;
+    const overAt = turns.msOf(task.owner) + times.meanMs(loading);
     return drawings.some(({ owner, msLeft }) => owner !== task.owner && turns.msOf(owner) + msLeft < overAt);
   }
 
-  private async tryToBegin(waiting: WaitingTask, read: ReadTask): Promise<void> {
+  private async tryToBegin(waiting: WaitingTask, files: TaskFiles): Promise<void> {
     const startedAt = performance.now();
     const charge = (): void => this.context.turns.charge(waiting.task.owner, performance.now() - startedAt);
-    this.keysBeingLoaded = [read.key, ...read.controls.map(({ source }) => source.key)];
+    this.keysBeingLoaded = keysOf(files);
     try {
-      const drawing = await this.begin(waiting, read).finally(charge);
+      const drawing = await this.begin(waiting, files).finally(charge);
       this.remove(waiting);
       this.context.begun(drawing);
-    } catch (error) {
-      const remedy = await this.context.remedy(error, waiting.task);
+    } catch (thrown) {
+      const error = asOutOfMemory(thrown);
+      const remedy = ++waiting.tries < mostTries ? await this.context.remedy(error, waiting.task) : 'end';
       if (remedy === 'end') this.fail(waiting, error);
       else if (remedy === 'alone') waiting.task = { ...waiting.task, alone: true };
     } finally {
@@ -174,22 +178,20 @@ export class Admission {
     }
   }
 
-  private async begin({ task, before }: WaitingTask, read: ReadTask): Promise<DrawingInProgress> {
+  private async begin({ task, earlier }: WaitingTask, files: TaskFiles): Promise<DrawingInProgress> {
     const { models, times } = this.context;
-    const model = models.get<LoadedModel>(read.key) ?? (await this.load(task, read));
-    const controls = await this.controls.load(read.controls, read.folder, task);
-    const { textEncoder, vaeEncoder } = read.leastCalls;
-    const calls = { textEncoder: textEncoder!, ...(vaeEncoder !== undefined && { vaeEncoder }) };
+    const model = models.get<LoadedModel>(files.key) ?? (await this.load(task, files));
+    const controls = await this.controls.load(files.controls, files.folder);
+    const ofControls = { unet: this.controls.callBytes(files.folder, task) };
+    const calls = [[model, files.leastCalls] as const, ...controls.map((control) => [control, ofControls] as const)];
     const startedAt = performance.now();
-    const trajectories = await models.call([[model, calls]], () =>
-      model.instance.prepare({ ...pipelineRequest(task.request, controls), adapters: read.uses }),
+    const trajectories = await models.call(calls, () =>
+      model.instance.prepare({ ...pipelineRequest(task.request, controls), adapters: files.uses }),
     );
-    const drawing = new DrawingInProgress(task, model, trajectories, times, before, controls);
-    drawing.computeMs += performance.now() - startedAt;
-    return drawing;
+    return new DrawingInProgress(task, model, controls, trajectories, times, startedAt, earlier);
   }
 
-  private async load({ model }: Task, { key, weightBytes, changedWeights }: ReadTask): Promise<LoadedModel> {
+  private async load({ model }: Task, { key, weightBytes, changedWeights }: TaskFiles): Promise<LoadedModel> {
     const { models, times } = this.context;
     const { device, intraOpNumThreads } = this.options;
     const startedAt = performance.now();
@@ -197,18 +199,21 @@ export class Admission {
     const options = { device, intraOpNumThreads, ...(file !== undefined && { changedWeights: file }) };
     const open = () => StableDiffusionPipeline.load(model.folder, options);
     const loaded = await models.load<LoadedModel>(key, weightBytes, open);
-    times.note(loading, performance.now() - startedAt);
+    times.noteWork(loading, performance.now() - startedAt);
     return loaded;
   }
 
   private fail(waiting: WaitingTask, error: unknown): void {
-    if (this.remove(waiting)) this.context.failed(waiting.task, error);
+    if (this.remove(waiting)) this.context.failed(waiting.task, asOutOfMemory(error));
   }
 
   private remove(waiting: WaitingTask): boolean {
-    const key = waiting.read?.key;
+    const key = waiting.files?.key;
     const isRemoved = removeFrom(this.waiting, waiting);
-    if (key !== undefined && this.waiting.every(({ read }) => read?.key !== key)) this.reader.discard(key);
+    if (key !== undefined && this.waiting.every(({ files }) => files?.key !== key)) this.context.adapters.discard(key);
     return isRemoved;
   }
 }
+
+/** Keys of the model and the ControlNets that a task is drawn with. */
+const keysOf = ({ key, controls }: TaskFiles): string[] => [key, ...controls.map(({ source }) => source.key)];

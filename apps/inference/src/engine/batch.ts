@@ -12,9 +12,9 @@ const patience = 10;
 const shortFactor = 1.5;
 
 /**
- * The drawings without those of owners who have had much more of the device than another one who waits. They go on once
- * the other has caught up, so that a short drawing waits for another owner's long one for a multiple of its own time at
- * most. Owners who have had about as much go on side by side. Unless there are no drawings, some are left.
+ * The drawings of owners who are not far ahead. An owner is, who has had more of the device than another, by more than
+ * `leadFactor` times what the other's shortest drawing needs. So a short drawing waits for another owner's long one for a
+ * multiple of its own time at most, and owners who have had about as much go on side by side. Somebody is never far ahead.
  */
 export function withoutOwnersAhead<C extends { owner: string; msLeft: number }>(
   all: readonly C[],
@@ -37,14 +37,19 @@ export function inOrderOfTurns(
   turns: Pick<Turns, 'msOf'>,
 ): DrawingInProgress[] {
   const all = drawings.map((drawing) => {
-    const { owner, isSuspect, msLeft, waitedMs, computeMs } = drawing;
-    const hasWaited = waitedMs > patience * (computeMs + msLeft);
-    // Drawings of equal order stay in the order in which the drawings began.
-    return { drawing, owner, msLeft, order: isSuspect ? -1 : hasWaited ? 0 : msLeft };
+    const { owner, msLeft } = drawing;
+    return { drawing, owner, msLeft, order: orderOf(drawing, msLeft) };
   });
+  // Drawings of equal order stay in the order in which they began.
   return withoutOwnersAhead(all, turns)
     .sort((one, other) => one.order - other.order)
     .map(({ drawing }) => drawing);
+}
+
+/** The order of a drawing among others, the smallest first. */
+function orderOf({ isSuspect, waitedMs, computeMs }: DrawingInProgress, msLeft: number): number {
+  if (isSuspect) return -1;
+  return waitedMs > patience * (computeMs + msLeft) ? 0 : msLeft;
 }
 
 /**

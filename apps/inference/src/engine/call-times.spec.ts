@@ -72,8 +72,8 @@ describe(CallTimes.name, () => {
 
   it('counts a stall of the machine as twice the usual time at most', () => {
     const times = new CallTimes('cpu');
-    times.note('decoding', 10);
-    times.note('decoding', 10_000);
-    expect(times.of('decoding')).toBe(12.5);
+    times.noteWork('decoding', 10);
+    times.noteWork('decoding', 10_000);
+    expect(times.meanMs('decoding')).toBe(12.5);
   });
 });

@@ -23,7 +23,7 @@ interface TimesOfCalls {
   calls: number;
   /** For each number of rows the milliseconds of the last calls, and the count of calls at the last one. */
   byRows: Map<number, { at: number; ms: number[] }>;
-  /** Half the rows of a call that ran out of memory. It holds up to the call of this count. */
+  /** Limit after a call that ran out of memory: half of its rows, until so many calls are made. */
   limit?: { rows: number; until: number };
 }
 
@@ -34,7 +34,7 @@ export class CallTimes {
 
   constructor(private readonly device: Device) {}
 
-  /** A call took so long. @param callKey of the drawings in it */
+  /** Notes the milliseconds of a call. @param callKey of the drawings in it */
   noteCall(callKey: string, rows: number, ms: number): void {
     const times = this.timesOf(callKey);
     times.calls++;
@@ -42,22 +42,22 @@ export class CallTimes {
     const known = times.byRows.get(size);
     // The first call of a size is slower than the next ones, and does not count.
     times.byRows.set(size, { at: times.calls, ms: known ? [...known.ms, ms].slice(-sampleCount) : [] });
-    if (known) for (const name of [callKey, anyRow]) this.note(name, ms / size);
+    if (known) for (const name of [callKey, anyRow]) this.noteWork(name, ms / rows);
   }
 
   /** Milliseconds of a row in calls of this key, else in any call; 0 until one is known. */
   rowMs(callKey: string): number {
-    return this.of(callKey) || this.of(anyRow);
+    return this.meanMs(callKey) || this.meanMs(anyRow);
   }
 
-  /** Work of this name took so long. */
-  note(name: string, ms: number): void {
+  /** Notes the milliseconds of other work. A much longer time counts as twice the usual one: the machine stood still. */
+  noteWork(name: string, ms: number): void {
     const before = this.means.get(name) ?? ms;
     this.means.set(name, before + (Math.min(ms, 2 * before) - before) / 4);
   }
 
   /** Milliseconds of work of this name, in a moving average; 0 until one is known. */
-  of(name: string): number {
+  meanMs(name: string): number {
     return this.means.get(name) ?? 0;
   }
 
@@ -73,7 +73,7 @@ export class CallTimes {
     const measured: { rows: number; rowMs: number }[] = [];
     let best = { rows: ofPicture, rowMs: Infinity };
     for (let rows = ofPicture; rows <= Math.max(top, ofPicture) && rows <= 4 * best.rows; rows *= 2) {
-      const ms = this.msOf(callKey, rows);
+      const ms = this.shortestMs(callKey, rows);
       if (ms === undefined) return rows;
       measured.push({ rows, rowMs: ms / rows });
       if (ms / rows < best.rowMs * (1 - tolerance)) best = measured.at(-1)!;
@@ -103,7 +103,8 @@ export class CallTimes {
     return times;
   }
 
-  private msOf(callKey: string, rows: number): number | undefined {
+  /** Milliseconds of the shortest of the last calls; undefined if this number of rows is to be measured. */
+  private shortestMs(callKey: string, rows: number): number | undefined {
     const { calls, byRows } = this.timesOf(callKey);
     const { at, ms } = byRows.get(this.sizeOf(rows)) ?? { at: 0, ms: [] };
     return ms.length < neededTimes || calls - at >= remeasureAfterCalls ? undefined : Math.min(...ms);

@@ -9,8 +9,8 @@ import type { Models } from './models';
  */
 export class CededMemory {
   private isAsked = false;
-  /** Drawings that the process waits for; undefined once it has been told. */
-  private drawingsBefore?: ReadonlySet<DrawingInProgress> | undefined;
+  /** Tasks that the process waits for; undefined once it has been told. */
+  private tasksBefore?: ReadonlySet<number> | undefined;
 
   constructor(
     private readonly models: Models,
@@ -26,12 +26,12 @@ export class CededMemory {
   /** Releases models that are not in use, as far as the process needs their room, and reports when it has it. */
   async makeRoom(): Promise<void> {
     // A task that was about to begin when the command came is a drawing by now.
-    if (this.isAsked) this.drawingsBefore = new Set(this.drawings);
+    if (this.isAsked) this.tasksBefore = new Set(this.drawings.map(({ task }) => task.id));
     this.isAsked = false;
-    const { drawingsBefore } = this;
+    const { tasksBefore } = this;
     const hasRoom = await this.models.makeCededRoom();
-    if (!drawingsBefore || (!hasRoom && this.drawings.some((drawing) => drawingsBefore.has(drawing)))) return;
-    this.drawingsBefore = undefined;
+    if (!tasksBefore || (!hasRoom && this.drawings.some(({ task }) => tasksBefore.has(task.id)))) return;
+    this.tasksBefore = undefined;
     this.report({ type: 'ceded', bytes: this.models.cededBytes });
   }
 }

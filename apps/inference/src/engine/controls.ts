@@ -38,7 +38,8 @@ export class Controls {
   async read({ request: { control = [] } }: Task): Promise<ReadControl[]> {
     const read: ReadControl[] = [];
     for (const { controlNet: source } of control) {
-      const folder = this.folders.get(source.key) ?? (await readControlFolder(source.folder).catch(asRefusal(source)));
+      const folder =
+        this.folders.get(source.key) ?? (await readControlFolder(source.folder).catch(throwRefusal(source)));
       this.folders.set(source.key, folder);
       read.push({ source, folder });
     }
@@ -47,28 +48,23 @@ export class Controls {
 
   /** Bytes of the ControlNets that are not in use, and of their calls. */
   bytesToLoad(controls: readonly ReadControl[], guided: ModelFolder, task: Task): number {
-    const inUse = this.models.keysInUse;
-    const missing = new Map(
-      controls.filter(({ source }) => !inUse.has(source.key)).map((each) => [each.source.key, each]),
-    );
-    const callBytes = this.callBytes(guided, task);
-    const bytes = [...missing.values()].map(
-      ({ folder }) => controlWeightBytesOf(folder, this.options.device) + callBytes,
-    );
-    return bytes.reduce((sum, each) => sum + each, 0);
+    const inUse = this.models.inUse();
+    const folders = new Map(controls.map(({ source, folder }) => [source.key, folder]));
+    let bytes = 0;
+    for (const [key, folder] of folders)
+      if (!inUse.has(key)) bytes += controlWeightBytesOf(folder, this.options.device) + this.callBytes(guided, task);
+    return bytes;
   }
 
   /** Loads the ControlNets of a task. @throws RequestError if one does not fit the guided model */
-  async load(controls: readonly ReadControl[], folder: ModelFolder, task: Task): Promise<LoadedControl[]> {
+  async load(controls: readonly ReadControl[], guided: ModelFolder): Promise<LoadedControl[]> {
     const loaded: LoadedControl[] = [];
-    for (const control of controls) loaded.push(await this.loadOne(control, folder));
-    const unet = this.callBytes(folder, task);
-    for (const each of loaded) await this.models.reserve(each, { unet });
+    for (const control of controls) loaded.push(await this.loadOne(control, guided));
     return loaded;
   }
 
-  /** Bytes of a call with the rows of one picture. */
-  private callBytes(guided: ModelFolder, { request }: Task): number {
+  /** Bytes of a ControlNet's call with the rows of one picture. */
+  callBytes(guided: ModelFolder, { request }: Task): number {
     const rowBytes = bytesPerRow(modelWidths(guided), request, providerOf(this.options.device));
     return controlPart * mostRowsOfPicture(guided.kind) * rowBytes;
   }
@@ -79,11 +75,11 @@ export class Controls {
     if (problem !== undefined) throw new RequestError(problem);
     const bytes = controlWeightBytesOf(folder, this.options.device);
     const open = () => ControlNet.open(folder, guided, this.options);
-    return known ?? this.models.load<LoadedControl>(source.key, bytes, open).catch(asRefusal(source));
+    return known ?? this.models.load<LoadedControl>(source.key, bytes, open).catch(throwRefusal(source));
   }
 }
 
-const asRefusal =
+const throwRefusal =
   (source: ModelSource) =>
   (error: unknown): never => {
     if (!(error instanceof ModelFolderError)) throw error;

@@ -1,8 +1,8 @@
-import { type ControlNet, kindOf, ranksOf, type TextToImageRequest, type Trajectory } from '@app/diffusion';
+import { kindOf, ranksOf, type TextToImageRequest, type Trajectory } from '@app/diffusion';
 import type { CallTimes } from './call-times';
 import type { DrawingProgress, DrawRequest, DrawTask, RgbPicture } from './engine-protocol';
 import { adapterBytesPerRow, bytesPerRow, decodeBytes } from './memory';
-import type { Loaded, LoadedModel } from './models';
+import type { LoadedControl, LoadedModel } from './models';
 
 /** Pictures that the service asks for. A task becomes a drawing once its model is loaded and its texts are encoded. */
 export interface Task extends DrawTask {
@@ -24,18 +24,19 @@ export interface Picture {
   finished?: RgbPicture;
 }
 
-/** A drawing that is to be begun anew: its milliseconds of the device, and how many pictures it has reported. */
-export interface BeforeRestart {
+/** Facts of a drawing that are kept when its task is begun anew. */
+export interface EarlierDrawing {
   computeMs: number;
+  /** Number of pictures that it has reported. */
   reported: number;
 }
 
 /** A task that has begun: its pictures, and the time of the device that it has had and still needs. */
 export class DrawingInProgress {
   readonly pictures: readonly Picture[];
-  /** Equal for drawings that may share a call: of the same model, size, length of text and ControlNets. */
+  /** Key of the calls that it may share: those of its model, size, length of text and ControlNets. */
   readonly callKey: string;
-  /** Ranks of its adapters, which are the same for all in a call. Empty without adapters: that shares a call with any. */
+  /** Ranks of its adapters. Those in a call have the same, but for drawings without adapters, which share any. */
   readonly adapterRanks: string;
   /** Bytes of a row in a call of the U-Net, with its adapters. */
   readonly rowBytes: number;
@@ -45,24 +46,25 @@ export class DrawingInProgress {
   isSuspect = false;
   /** Milliseconds of the device that it has had. A call that it shares counts by its part of the rows. */
   computeMs: number;
-  /** Number of pictures that are reported: since it began, and before it was begun anew. */
+  /** Number of pictures that it has reported, and that its earlier drawing had. */
   private reported = 0;
   private readonly reportedBefore: number;
   private readonly begunAt: number;
   private previewedAt = performance.now();
 
   /**
-   * @param trajectories as `pipeline.prepare` made them
-   * @param before if it is begun anew
+   * @param controls ControlNets that it follows
+   * @param trajectories of its pictures, as `pipeline.prepare` made them
+   * @param startedAt time at which these were begun, in milliseconds of `performance.now`
    */
   constructor(
     readonly task: Task,
     readonly model: LoadedModel,
+    readonly controls: readonly LoadedControl[],
     trajectories: readonly Trajectory[],
     private readonly times: CallTimes,
-    before?: BeforeRestart,
-    /** ControlNets that it follows. */
-    readonly controls: readonly Loaded<ControlNet>[] = [],
+    startedAt: number,
+    earlier?: EarlierDrawing,
   ) {
     const [first] = trajectories;
     this.pictures = trajectories.map((trajectory, index) => ({ index, trajectory, rows: trajectory.rows }));
@@ -71,16 +73,18 @@ export class DrawingInProgress {
     const { facts, provider } = model.instance;
     this.rowBytes = bytesPerRow(facts.widths, task.request, provider) + adapterBytesPerRow(first);
     this.decodeBytes = decodeBytes(facts.widths, task.request);
-    this.computeMs = before?.computeMs ?? 0;
-    this.begunAt = performance.now() - this.computeMs;
-    this.reportedBefore = before?.reported ?? 0;
+    const now = performance.now();
+    this.computeMs = now - startedAt + (earlier?.computeMs ?? 0);
+    this.begunAt = now - this.computeMs;
+    this.reportedBefore = earlier?.reported ?? 0;
   }
 
   get owner(): string {
     return this.task.owner;
   }
 
-  get beforeRestart(): BeforeRestart {
+  /** Facts of it that are kept when its task is begun anew. */
+  get asEarlier(): EarlierDrawing {
     return { computeMs: this.computeMs, reported: Math.max(this.reported, this.reportedBefore) };
   }
 
@@ -112,21 +116,16 @@ export class DrawingInProgress {
     return sum(this.pictures, ({ rows, trajectory }) => rows * trajectory.totalSteps);
   }
 
-  /** Milliseconds of a row; 0 until one is measured. */
-  get rowMs(): number {
-    return this.times.rowMs(this.callKey);
-  }
-
   /** Milliseconds of the device that it still needs, as far as they are known. */
   get msLeft(): number {
     const { callKey, times, task } = this;
-    const decodeMs = times.of(decodingOf(callKey));
-    const enlargeMs = task.upscaler ? times.of(task.upscaler.key) : 0;
+    const decodeMs = times.meanMs(decodingOf(callKey));
+    const enlargeMs = task.upscaler ? times.meanMs(task.upscaler.key) : 0;
     const afterMs = sum(
       this.pictures,
       ({ decoded, finished }) => (decoded ? 0 : decodeMs) + (finished ? 0 : enlargeMs),
     );
-    return this.rowsLeft * this.rowMs + afterMs;
+    return this.rowsLeft * times.rowMs(callKey) + afterMs;
   }
 
   /** Milliseconds for which it has waited for others since it began. */
@@ -140,14 +139,9 @@ export class DrawingInProgress {
     return { step, total: this.pictures[0].trajectory.totalSteps };
   }
 
-  /** Time from which on a preview is due, in milliseconds; undefined if it is too early for one. */
-  previewDueAt(now: number): number | undefined {
-    const dueAt = this.previewedAt + previewIntervalMs;
-    return dueAt <= now && this.denoising.length > 0 ? dueAt : undefined;
-  }
-
-  /** A preview of its first picture that has steps left. @throws NotFiniteError */
-  preview(now: number): RgbPicture {
+  /** A preview of its first picture that has steps left, if one is due. @throws NotFiniteError */
+  preview(now: number): RgbPicture | undefined {
+    if (now < this.previewedAt + previewIntervalMs || this.denoising.length === 0) return undefined;
     this.previewedAt = now;
     return this.model.instance.preview(this.denoising[0].trajectory);
   }
@@ -176,7 +170,7 @@ export function isCanceled({ cancel }: Pick<Task, 'cancel'>): boolean {
 /** The request as the pipeline takes it. */
 export function pipelineRequest(
   { seed, numImages, scheduler, control = [], ...rest }: DrawRequest,
-  controls: readonly Loaded<ControlNet>[] = [],
+  controls: readonly LoadedControl[],
 ): TextToImageRequest {
   return {
     ...rest,

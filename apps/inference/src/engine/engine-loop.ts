@@ -1,13 +1,14 @@
 import { setImmediate } from 'node:timers/promises';
 import { AbortError, asOutOfMemory } from '@app/diffusion';
 import { removeFrom } from '@app/process';
-import { Admission, type ThreadOptions } from './admission';
+import { Adapters } from './adapters';
+import { Admission } from './admission';
 import { type Batch, batchOf, inOrderOfTurns } from './batch';
 import { CededMemory } from './ceded-memory';
 import { CallTimes } from './call-times';
 import { decodingOf, type DrawingInProgress, isCanceled, type Picture, rowsOf, type Task } from './drawing';
 import { failureOf } from './failure';
-import type { EngineMessage } from './engine-protocol';
+import type { EngineMessage, ThreadOptions } from './engine-protocol';
 import { Enlarging } from './enlarging';
 import { controlPart, fittingRows } from './memory';
 import { Models } from './models';
@@ -47,19 +48,25 @@ export class EngineLoop {
     private readonly report: (message: EngineMessage) => void,
   ) {
     const { drawings, turns } = this;
-    const times = (this.times = new CallTimes(options.device));
+    const adapters = new Adapters(options.cacheDir);
     // Adapters are in the machine's memory, which the models of a GPU are not.
-    const budget = (): number => memoryBytes - (options.device === 'cpu' ? this.admission.adapterBytes : 0);
-    const models = (this.models = new Models(budget, () => this.modelsInUse(), report));
+    const budget = (): number => memoryBytes - (options.device === 'cpu' ? adapters.bytes : 0);
+    const models = new Models(budget, () => this.modelsInUse(), report);
+    const times = new CallTimes(options.device);
+    const restartAlone = (drawing: DrawingInProgress): void => this.restartAlone(drawing);
+    const end = (drawing: DrawingInProgress, error: unknown): void => this.end(drawing, error);
+    const remedies = new Remedies(models, times, drawings, restartAlone, end);
+    this.models = models;
+    this.times = times;
+    this.remedies = remedies;
     this.enlarging = new Enlarging(options, models, times, report);
     this.ceded = new CededMemory(models, drawings, report);
-    const remedies = (this.remedies = new Remedies({
-      ...{ models, times, drawings },
-      drawAlone: (drawing) => this.drawAlone(drawing),
-      end: (drawing, error) => this.end(drawing, error),
-    }));
     this.admission = new Admission(options, {
-      ...{ models, times, turns, drawings },
+      adapters,
+      models,
+      times,
+      turns,
+      drawings,
       endCanceled: () => this.endCanceled(),
       busy: ({ id }) => report({ type: 'busy', id }),
       begun: (drawing) => this.begun(drawing),
@@ -123,8 +130,9 @@ export class EngineLoop {
   private mostRows(first: DrawingInProgress, denoising: readonly DrawingInProgress[]): number {
     const { model, callKey, pictures, controls, decodeBytes } = first;
     const rowBytes = Math.max(...denoising.filter((each) => each.callKey === callKey).map((each) => each.rowBytes));
-    const keptByControls = controls.reduce((sum, { largestCalls }) => sum + (largestCalls.unet ?? 0), 0);
-    const bytes = this.models.bytesForUnet(model, { vaeDecoder: decodeBytes }) + keptByControls;
+    // Bytes that its ControlNets keep count as in use, and are free for this call.
+    const kept = [...new Set(controls)].reduce((sum, { keptBytes }) => sum + (keptBytes.unet ?? 0), 0);
+    const bytes = this.models.bytesForUnet(model, { vaeDecoder: decodeBytes }) + kept;
     const fitting = fittingRows(bytes, rowBytes * (1 + controlPart * controls.length), this.options.device);
     return Math.min(fitting, this.times.cheapestRows(callKey, pictures[0].rows));
   }
@@ -154,14 +162,14 @@ export class EngineLoop {
       picture.decoded = await this.models.call([[model, { vaeDecoder: decodeBytes }]], decode);
     });
     if (error !== undefined) return this.remedies.afterOne(drawing, error);
-    this.times.note(decodingOf(callKey), ms);
+    this.times.noteWork(decodingOf(callKey), ms);
     if (!task.upscaler) picture.finished = picture.decoded;
     this.reportFinished(drawing);
   }
 
   /** Enlarges a tile. One picture is enlarged at a time, whosever turn it is, because each takes much memory. */
   private async enlarge(next: DrawingInProgress): Promise<void> {
-    const { drawing, picture } = this.enlarging.currentOr(next);
+    const { drawing, picture } = this.enlarging.pictureFor(next);
     const { error } = await this.doPiece([{ drawing, pictures: [picture] }], () => this.enlarging.enlargeNextTile());
     if (error !== undefined) return this.remedies.afterOne(drawing, error);
     this.reportFinished(drawing);
@@ -171,7 +179,8 @@ export class EngineLoop {
   private async doPiece(batch: Batch, work: () => Promise<void>): Promise<{ ms: number; error: unknown }> {
     const startedAt = performance.now();
     const error: unknown = await work().catch(asOutOfMemory);
-    const ms = (this.lastPieceMs = performance.now() - startedAt);
+    const ms = performance.now() - startedAt;
+    this.lastPieceMs = ms;
     const rows = rowsOf(batch.flatMap(({ pictures }) => pictures));
     for (const { drawing, pictures } of batch) {
       const part = (ms * rowsOf(pictures)) / rows;
@@ -198,25 +207,23 @@ export class EngineLoop {
     this.report({ type: 'done', id, computeMs: drawing.computeMs });
   }
 
-  /** Reports how far these drawings are, with at most one preview: of the drawing that has waited longest for one. */
+  /** Reports how far these drawings are. */
   private reportProgress(drawings: readonly DrawingInProgress[]): void {
     const now = performance.now();
-    const dueAt = (drawing: DrawingInProgress): number => drawing.previewDueAt(now) ?? Infinity;
-    const [due] = drawings.toSorted((a, b) => dueAt(a) - dueAt(b));
     for (const drawing of drawings) {
       try {
-        const preview = drawing === due && dueAt(due) <= now && { preview: drawing.preview(now) };
-        this.report({ type: 'progress', id: drawing.task.id, ...drawing.progress, ...preview });
+        const preview = drawing.preview(now);
+        this.report({ type: 'progress', id: drawing.task.id, ...drawing.progress, ...(preview && { preview }) });
       } catch (error) {
         this.end(drawing, error);
       }
     }
   }
 
-  private drawAlone(drawing: DrawingInProgress): void {
+  private restartAlone(drawing: DrawingInProgress): void {
     removeFrom(this.drawings, drawing);
     this.enlarging.giveUp(drawing);
-    this.admission.addAlone(drawing);
+    this.admission.addRestarted(drawing);
   }
 
   private end(drawing: DrawingInProgress, error: unknown): void {

@@ -1,4 +1,6 @@
-import type { Device } from '@app/diffusion';
+import type { Device, RgbImage as RgbPicture } from '@app/diffusion';
+
+export type { RgbPicture };
 
 /** An adapter that a model is drawn with: the weights of a Fine-Tune. */
 export interface AdapterSource {
@@ -62,22 +64,19 @@ export interface ControlRequest {
   end: number;
 }
 
-/** Row-major, three bytes (red, green, blue) per pixel. */
-export interface RgbPicture {
-  width: number;
-  height: number;
-  data: Uint8Array;
-}
-
-/** Start parameters of a thread. */
-export interface EngineSettings {
-  device: Device | 'auto';
-  /** Threads of one call on the CPU. */
+/** Device, threads of a call on the processor, and folder of an engine's thread. */
+export interface ThreadOptions {
+  device: Device;
   intraOpNumThreads: number;
-  /** Bytes that models and drawing may take; by default a part of the device's memory. */
-  memoryBytes?: number;
   /** Folder for files that are needed only while a model is loaded. */
   cacheDir: string;
+}
+
+/** Start parameters of an engine's thread. */
+export interface EngineSettings extends Omit<ThreadOptions, 'device'> {
+  device: Device | 'auto';
+  /** Bytes that models and drawing may take; by default a part of the device's memory. */
+  memoryBytes?: number;
 }
 
 /** Pictures to be drawn by an engine thread. */
@@ -107,7 +106,7 @@ export interface Failure {
   failure: 'aborted' | 'refused' | 'broken';
   /** If `refused`, one plain sentence for the caller, without a path of this machine. Else a text for the log. */
   message: string;
-  /** Fault of the installed model, in one sentence, if no drawing with it can succeed. */
+  /** Faults of the installed model, a line each, if no drawing with it can succeed. */
   problem?: string;
   /** Whether memory ran out. */
   outOfMemory?: true;

@@ -1,9 +1,8 @@
 import { stat } from 'node:fs/promises';
 import { executionProviders, TiledUpscaler } from '@app/diffusion';
-import type { ThreadOptions } from './admission';
 import type { CallTimes } from './call-times';
 import type { DrawingInProgress, Picture } from './drawing';
-import type { EngineMessage, RgbPicture, UpscalerSource } from './engine-protocol';
+import type { EngineMessage, RgbPicture, ThreadOptions, UpscalerSource } from './engine-protocol';
 import { sessionBytes, tileBytes } from './memory';
 import type { LoadedUpscaler, Models } from './models';
 
@@ -32,8 +31,8 @@ export class Enlarging {
     return this.current?.upscaler.key;
   }
 
-  /** The picture that is being enlarged, else the next one of this drawing. */
-  currentOr(next: DrawingInProgress): PictureToEnlarge {
+  /** Picture to enlarge now: the one that is begun, else the next one of this drawing, which is begun with that. */
+  pictureFor(next: DrawingInProgress): PictureToEnlarge {
     const upscaler = next.task.upscaler!;
     return (this.current ??= { drawing: next, picture: next.toEnlarge!, upscaler, ms: 0 });
   }
@@ -61,7 +60,8 @@ export class Enlarging {
     }
     picture.finished = value;
     this.current = undefined;
-    this.times.note(upscaler.key, current.ms);
+    // A picture that would become too large stays as it is.
+    if (value !== picture.decoded) this.times.noteWork(upscaler.key, current.ms);
   }
 
   /** Gives up the picture that is being enlarged, if it is one of this drawing. */

@@ -1,4 +1,5 @@
 import { cures, ModelFolderError } from '@app/diffusion';
+import type { CallBytes } from './memory';
 import { type Loaded, Models } from './models';
 
 describe(Models.name, () => {
@@ -27,6 +28,14 @@ describe(Models.name, () => {
     expect(told).toEqual(['loaded a', 'loaded b', 'released b', 'loaded c']);
   });
 
+  it('counts a call as use', async () => {
+    const a = await load('a', 40);
+    await load('b', 40);
+    await models.call([[a, {}]], async () => undefined);
+    await load('c', 40);
+    expect(told).toEqual(['loaded a', 'loaded b', 'released b', 'loaded c']);
+  });
+
   it('releases nothing that is in use, and loads what is larger than the budget all the same', async () => {
     await load('a', 40);
     inUse.add('a');
@@ -41,7 +50,7 @@ describe(Models.name, () => {
     await models.reserve(a, { unet: 20 });
     expect(models.has('b')).toBe(true);
     await models.reserve(a, { unet: 10, vaeDecoder: 1 });
-    expect(a.largestCalls).toEqual({ unet: 20, vaeDecoder: 1 });
+    expect(a.keptBytes).toEqual({ unet: 20, vaeDecoder: 1 });
     expect(told).toEqual(['loaded a', 'loaded b', 'released b']);
   });
 
@@ -49,9 +58,9 @@ describe(Models.name, () => {
     const a = await load('a', 40);
     const fails = (error: Error) => models.call([[a, { unet: 20 }]], () => Promise.reject(error));
     await expect(fails(new Error('Failed to allocate memory'))).rejects.toThrow('allocate');
-    expect(a.largestCalls).toEqual({});
+    expect(a.keptBytes).toEqual({});
     await expect(fails(new Error('It fails on purpose.'))).rejects.toThrow('on purpose');
-    expect(a.largestCalls).toEqual({ unet: 20 });
+    expect(a.keptBytes).toEqual({ unet: 20 });
   });
 
   it('goes on where a model cannot be released', async () => {
@@ -84,13 +93,15 @@ describe(Models.name, () => {
   });
 
   it('has room beside models in use for what fits with its calls, and for anything where none is', async () => {
-    expect(models.hasRoom('a', 1_000, {})).toBe(true);
+    const hasRoom = (key: string, weightBytes: number, leastCalls: CallBytes) =>
+      models.hasRoom({ key, weightBytes, leastCalls });
+    expect(hasRoom('a', 1_000, {})).toBe(true);
     await load('b', 60);
-    expect(models.hasRoom('a', 1_000, {})).toBe(true);
+    expect(hasRoom('a', 1_000, {})).toBe(true);
     inUse.add('b');
-    expect(models.hasRoom('a', 30, { unet: 10 })).toBe(true);
-    expect(models.hasRoom('a', 30, { unet: 11 })).toBe(false);
-    expect(models.hasRoom('b', 0, { unet: 1_000 })).toBe(true);
+    expect(hasRoom('a', 30, { unet: 10 })).toBe(true);
+    expect(hasRoom('a', 30, { unet: 11 })).toBe(false);
+    expect(hasRoom('b', 0, { unet: 1_000 })).toBe(true);
   });
 
   it('leaves to a call what models in use, its own and its other calls do not take', async () => {

@@ -16,21 +16,26 @@ export interface Loaded<T = { release(): Promise<void> }> {
   key: string;
   instance: T;
   weightBytes: number;
-  /** Bytes of its largest calls so far, which the runtime keeps. */
-  largestCalls: CallBytes;
+  /** Bytes that the runtime keeps for its calls: for each part, those of the largest call so far. */
+  keptBytes: CallBytes;
 }
 
-/** A model that draws. */
+/** The memory that a model needs to draw a task. */
+interface Need {
+  key: string;
+  weightBytes: number;
+  leastCalls: CallBytes;
+  /** Bytes of its ControlNets that are not in use. */
+  controlBytes?: number;
+}
+
 export type LoadedModel = Loaded<StableDiffusionPipeline>;
-/** A ControlNet, which guides a model. */
 export type LoadedControl = Loaded<ControlNet>;
-/** A model that enlarges. */
 export type LoadedUpscaler = Loaded<TiledUpscaler>;
 
 /**
  * The models, ControlNets and upscalers that a device has loaded. They stay while all fit into a budget of memory. To make
- * room, those that are not in use are released, the least recently used first. However large one is, it is loaded if no
- * other is in use.
+ * room, those that are not in use are released, the least recently used first.
  */
 export class Models {
   /** By key, the least recently used first. */
@@ -47,7 +52,7 @@ export class Models {
    */
   constructor(
     private readonly budget: () => number,
-    private readonly inUse: () => ReadonlySet<string>,
+    readonly inUse: () => ReadonlySet<string>,
     private readonly report: (message: EngineMessage) => void,
   ) {}
 
@@ -75,24 +80,17 @@ export class Models {
     return this.loaded.has(key);
   }
 
-  /** Keys that may not be released now. */
-  get keysInUse(): ReadonlySet<string> {
-    return this.inUse();
-  }
-
-  /** Whether there is room for a model, its calls and its ControlNets beside all that are in use. */
-  hasRoom(key: string, bytes: number, calls: CallBytes, controlBytes = 0): boolean {
+  /** Whether a model fits beside all others in use. If there are none, it has room however large it is. */
+  hasRoom({ key, weightBytes, leastCalls, controlBytes = 0 }: Need): boolean {
     const others = this.bytesInUse(key);
-    const loaded = this.loaded.get(key);
-    const callBytes = sumOf(larger(loaded?.largestCalls ?? {}, calls));
-    const all = others + (loaded?.weightBytes ?? bytes) + callBytes + controlBytes;
-    return others === 0 || all <= this.budgetBytes;
+    const callBytes = sumOf(larger(this.loaded.get(key)?.keptBytes ?? {}, leastCalls));
+    return others === 0 || others + weightBytes + callBytes + controlBytes <= this.budgetBytes;
   }
 
   /** Bytes that a call of a model's U-Net may take, if room is left for these calls of its other parts. */
-  bytesForUnet({ key, weightBytes, largestCalls }: Loaded, others: CallBytes): number {
-    const kept = sumOf({ ...larger(largestCalls, others), unet: 0 });
-    return Math.max(largestCalls.unet ?? 0, this.budgetBytes - this.bytesInUse(key) - weightBytes - kept);
+  bytesForUnet({ key, weightBytes, keptBytes }: Loaded, otherCalls: CallBytes): number {
+    const kept = sumOf({ ...larger(keptBytes, otherCalls), unet: 0 });
+    return Math.max(keptBytes.unet ?? 0, this.budgetBytes - this.bytesInUse(key) - weightBytes - kept);
   }
 
   /**
@@ -109,7 +107,7 @@ export class Models {
       if (isRefusal) this.refusals.note(key, error);
       throw error;
     });
-    const model = { key, instance, weightBytes: bytes, largestCalls: {} } as T;
+    const model = { key, instance, weightBytes: bytes, keptBytes: {} } as T;
     this.loaded.set(key, model);
     const loadMs = Math.round(performance.now() - startedAt);
     this.report({ type: 'loaded', key, loadMs, modelBytes: bytes, totalBytes: this.bytes });
@@ -118,23 +116,26 @@ export class Models {
 
   /** Makes room for calls of loaded models, and makes them. If memory runs out, the runtime keeps none for them. */
   async call<T>(calls: readonly (readonly [model: Loaded, bytes: CallBytes])[], work: () => Promise<T>): Promise<T> {
-    const before = calls.map(([model]) => ({ model, largestCalls: model.largestCalls }));
-    for (const [model, bytes] of calls) await this.reserve(model, bytes);
+    const before = calls.map(([model]) => ({ model, keptBytes: model.keptBytes }));
+    for (const [model, bytes] of calls) {
+      this.get(model.key);
+      await this.reserve(model, bytes);
+    }
     try {
       return await work();
     } catch (error) {
       if (asOutOfMemory(error) instanceof OutOfMemoryError)
-        for (const { model, largestCalls } of before) model.largestCalls = largestCalls;
+        for (const { model, keptBytes } of before) model.keptBytes = keptBytes;
       throw error;
     }
   }
 
   /** Makes room for calls of a loaded model. The runtime keeps this room until the model is released. */
   async reserve(model: Loaded, calls: CallBytes): Promise<void> {
-    const all = larger(model.largestCalls, calls);
-    const growth = sumOf(all) - sumOf(model.largestCalls);
+    const all = larger(model.keptBytes, calls);
+    const growth = sumOf(all) - sumOf(model.keptBytes);
     if (growth > 0) await this.makeRoom(growth, model.key);
-    model.largestCalls = all;
+    model.keptBytes = all;
   }
 
   /** Releases every model that is not in use. @returns whether there was one */
@@ -186,7 +187,7 @@ export class Models {
 
 const sumOf = (calls: CallBytes): number => (Object.values(calls) as number[]).reduce((sum, bytes) => sum + bytes, 0);
 
-const bytesOf = ({ weightBytes, largestCalls }: Loaded): number => weightBytes + sumOf(largestCalls);
+const bytesOf = ({ weightBytes, keptBytes }: Loaded): number => weightBytes + sumOf(keptBytes);
 
 /** The larger call of each part. */
 function larger(one: CallBytes, other: CallBytes): CallBytes {

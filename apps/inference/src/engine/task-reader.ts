@@ -8,10 +8,10 @@ import {
   rowsOfTexts,
 } from '@app/diffusion';
 import { LruMap } from '@app/process';
-import { type AdaptedModel, Adapters } from './adapters';
-import type { ThreadOptions } from './admission';
+import type { AdaptedModel, Adapters } from './adapters';
 import type { Controls, ReadControl } from './controls';
 import type { Task } from './drawing';
+import type { ThreadOptions } from './engine-protocol';
 import {
   bytesPerRow,
   type CallBytes,
@@ -26,8 +26,8 @@ import type { Models } from './models';
 /** Models whose headers are kept. */
 const mostFolders = 8;
 
-/** A task whose files are read: what it is drawn with, and the memory that it needs. */
-export interface ReadTask extends AdaptedModel {
+/** Contents of the files that a task is drawn with, and the memory that it needs. */
+export interface TaskFiles extends AdaptedModel {
   folder: ModelFolder;
   controls: readonly ReadControl[];
   weightBytes: number;
@@ -37,24 +37,17 @@ export interface ReadTask extends AdaptedModel {
 
 /** Reads the files of tasks: headers of models and ControlNets, and adapters. */
 export class TaskReader {
-  private readonly adapters: Adapters;
   private readonly folders = new LruMap<ModelFolder>(mostFolders);
 
   constructor(
     private readonly options: ThreadOptions,
     private readonly models: Models,
+    private readonly adapters: Adapters,
     private readonly controls: Controls,
-  ) {
-    this.adapters = new Adapters(options.cacheDir);
-  }
-
-  /** Bytes of the adapters in memory. */
-  get adapterBytes(): number {
-    return this.adapters.bytes;
-  }
+  ) {}
 
   /** @throws ModelFolderError, WeightsError or RequestError, depending on what is at fault */
-  async read(task: Task): Promise<ReadTask> {
+  async read(task: Task): Promise<TaskFiles> {
     const { model, request } = task;
     const folder = this.folders.get(model.key) ?? (await readModelFolder(model.folder));
     this.folders.set(model.key, folder);
@@ -74,10 +67,5 @@ export class TaskReader {
       vaeDecoder: decodeBytes(widths, request),
     };
     return { ...adapted, folder, controls, weightBytes: weightBytesOf(folder, device), leastCalls };
-  }
-
-  /** Deletes what was written for the model of this key, once no task waits for it. */
-  discard(key: string): void {
-    this.adapters.discard(key);
   }
 }

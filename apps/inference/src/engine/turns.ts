@@ -8,7 +8,7 @@ export class Turns {
   private readonly ms = new Map<string, number>();
   /** Number of tasks of each owner who has any. */
   private readonly tasks = new Map<string, number>();
-  /** The most that an owner had had when it was their turn. */
+  /** The most that an owner had had at the beginning of a turn. */
   private level = 0;
 
   /** An owner has one task more. */
@@ -32,6 +32,7 @@ export class Turns {
     this.level = Math.max(this.level, this.msOf(owner));
   }
 
+  /** Adds time of the device to what an owner has had. */
   charge(owner: string, ms: number): void {
     this.ms.set(owner, this.msOf(owner) + ms);
   }

@@ -14,7 +14,7 @@ export class DrawingRefusedError extends Error {
 export class ModelBrokenError extends DrawingRefusedError {
   override readonly name = 'ModelBrokenError';
 
-  /** @param problem what is wrong with the model's folder, in one sentence */
+  /** @param problem faults of the model's folder, a line each */
   constructor(
     message: string,
     readonly problem: string,
