@@ -3,6 +3,9 @@ import type { Value } from './graph';
 import { WeightsFileError } from '../weights/named-tensor';
 import { microsoft, type Module } from './module';
 
+/** Columns of a product that ONNX Runtime never shares among threads. */
+export const groupRank = 16;
+
 /** Settings of a convolution; by default its size stays the same. */
 interface ConvOptions {
   stride?: number;
@@ -74,7 +77,7 @@ export function linear(m: Module, x: Value, name: string, isVector = false): Val
   return adapted(layer, biased, [into], out, (a, b) =>
     isVector
       ? layer.reshape(layer.matmul(b, layer.matmul(a, layer.reshape(x, 0, -1, 1))), 0, 1, -1)
-      : layer.matmul(layer.matmul(x, a, true), b, true),
+      : layer.matmul(lowRankLinear(layer, x, a, into), b, true),
   );
 }
 
@@ -109,6 +112,24 @@ function adapted(layer: Module, y: Value, into: number[], out: number, delta: (a
 }
 
 /**
+ * x A of each row, [rows, tokens, in] to [rows, tokens, rank]. ONNX Runtime shares the columns of one row's product among
+ * the threads that the other rows leave, and sums in an order that depends on the columns of a thread. So a steady product
+ * is made for `groupRank` columns at a time, which one thread has.
+ */
+function lowRankLinear(m: Module, x: Value, a: Value, into: number): Value {
+  if (!m.isSteady) return m.matmul(x, a, true);
+  const parts = m.op('Reshape', [a, m.concat([m.integers([0]), groupsOf(m, a), m.integers([-1, into])], 0)]);
+  const products = m.matmul(m.op('Unsqueeze', [x, m.integers([1])]), parts, true);
+  return m.reshape(m.transpose(products, 0, 2, 1, 3), 0, 0, -1);
+}
+
+/** Number of groups, as even as possible, that a rank has: one up to `groupRank`, of which a higher one is a multiple. */
+function groupsOf(m: Module, a: Value): Value {
+  const rank = m.op('Shape', [a], { start: 1, end: 2 });
+  return m.op('Div', [m.add(rank, m.integers([groupRank - 1])), m.integers([groupRank])]);
+}
+
+/**
  * The convolution of each row with its own kernel [rows, rank, in, size, size], to [rows, rank, pixels]. No operator
  * does that, so it is a product to `rank` channels for each place of the kernel, and their sum at the places' offsets.
  */
@@ -122,9 +143,11 @@ function lowRankConv(
   [top, left, bottom, right]: readonly number[],
 ): Value {
   const places = size * size;
-  // [rows, places * rank, in], times [rows, in, pixels]
+  // [rows, places, rank, in]
   const factors = m.transpose(m.reshape(kernels, 0, 0, into, places), 0, 3, 1, 2);
-  const products = m.matmul(m.reshape(factors, 0, -1, into), m.reshape(x, 0, into, -1));
+  const products = m.isSteady
+    ? steadyProducts(m, x, factors, m.mul(groupsOf(m, kernels), m.integers([places])), into)
+    : m.matmul(m.reshape(factors, 0, -1, into), m.reshape(x, 0, into, -1));
   if (places === 1 && stride === 1) return products;
   const sizes = m.op('Shape', [x], { start: 2 });
   const planes = m.op('Reshape', [products, m.concat([m.integers([0, places, -1]), sizes], 0)]);
@@ -140,4 +163,15 @@ function lowRankConv(
   });
   const sum = parts.reduce((all, part) => m.add(all, part));
   return m.reshape(m.op('Squeeze', [sum, m.integers([1])]), 0, 0, -1);
+}
+
+/** Factors times a picture, [rows, in, height, width] to [rows, places * rank, pixels], as `lowRankLinear` has them. */
+function steadyProducts(m: Module, x: Value, factors: Value, groups: Value, into: number): Value {
+  const parts = m.op('Reshape', [factors, m.concat([m.integers([0]), groups, m.integers([-1, into])], 0)]);
+  const both = { transA: 1, transB: 1 };
+  // [rows, groups, pixels, rank of a group]
+  const products = m.op('FusedMatMul', [m.reshape(x, 0, 1, into, -1), parts], both, microsoft);
+  const pixels = m.op('Shape', [products], { start: 2, end: 3 });
+  const columns = m.transpose(products, 0, 1, 3, 2);
+  return m.op('Reshape', [columns, m.concat([m.integers([0, -1]), pixels], 0)]);
 }

@@ -9,6 +9,8 @@ export interface ModuleOptions {
   precision?: 'float32' | 'float16';
   /** Whether to do without what WebGPU gets wrong or may lack: fused attention, and tables in half precision. */
   isPlain?: boolean;
+  /** Whether a row's adapter gives the same bits beside any other rows, on any number of threads of the processor. */
+  isSteady?: boolean;
 }
 
 /** A graph, and the names of the weights that it does not use. */
@@ -44,13 +46,15 @@ export class Module {
   ) {}
 
   /** The module of a whole model, with an empty graph. */
-  static of({ tensors, isAdapted = () => false, precision = 'float32', isPlain = false }: ModuleOptions): Module {
+  static of({ tensors, isAdapted = () => false, precision = 'float32', ...rest }: ModuleOptions): Module {
     const graph = emptyGraph();
     const paths = new Set<string>();
     for (const name of tensors.keys())
       for (let end = name.length; end > 0; end = name.lastIndexOf('.', end - 1)) paths.add(name.slice(0, end));
     const own = { graph, nodes: graph.nodes, casts: new Map<Value, Node>(), paths };
-    return new Module({ tensors, isAdapted, precision, isPlain, ...own, used: new Set(), names: new Map() }, '');
+    const { isPlain = false, isSteady = false } = rest;
+    const state = { tensors, isAdapted, precision, isPlain, isSteady, ...own, used: new Set<string>() };
+    return new Module({ ...state, names: new Map() }, '');
   }
 
   /** The module below this one: `at('down_blocks', 0)`. */
@@ -181,6 +185,10 @@ export class Module {
 
   get isPlain(): boolean {
     return this.state.isPlain;
+  }
+
+  get isSteady(): boolean {
+    return this.state.isSteady;
   }
 
   /** Whether the layer takes an adapter. */

@@ -81,7 +81,9 @@ function graphOfPart(
   const precision = providerOf(device) === 'cuda' && part !== 'vae' ? 'float16' : 'float32';
   const isAdapted = (): boolean => part !== 'vae' && part !== 'controlnet';
   try {
-    return placeGraph(build({ tensors, precision, isPlain: providerOf(device) === 'webgpu', isAdapted }).graph, file);
+    const options = { tensors, precision, isAdapted } as const;
+    const { graph } = build({ ...options, isPlain: providerOf(device) === 'webgpu', isSteady: device === 'cpu' });
+    return placeGraph(graph, file);
   } catch (error) {
     const isKnown = error instanceof WeightsFileError || error instanceof UnsupportedConfigError;
     if (!isKnown) throw error;

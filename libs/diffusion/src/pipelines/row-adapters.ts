@@ -1,4 +1,5 @@
 import { Tensor } from 'onnxruntime-node';
+import { groupRank } from '../graph/layers';
 import type { Tensors, ValueFacts } from '../sessions/model-session';
 import { countOf } from '../weights/named-tensor';
 
@@ -67,6 +68,9 @@ interface AdaptedLayer {
   out: number;
 }
 
+/** The rank that a row's factors have as inputs, where zeros fill them up. */
+const inputRank = (rank: number): number => (rank > groupRank ? Math.ceil(rank / groupRank) * groupRank : rank);
+
 const suffixes = { a: '.lora_A', b: '.lora_B' };
 
 /** The adapters of the rows of a graph's calls, as its inputs. */
@@ -92,10 +96,11 @@ export class AdapterInputs {
     const rows = isShared && adapters.every((each) => each === adapters[0]) ? adapters.slice(0, 1) : adapters;
     for (const { path, into, out } of this.layers) {
       const own = rows.map((row) => row.get(path));
-      const rank = own.find((low) => low)?.rank ?? 0;
+      const given = own.find((low) => low)?.rank ?? 0;
+      const rank = inputRank(given);
       const size = countOf(into);
       const [single] = own;
-      if (rows.length === 1 && single) {
+      if (rows.length === 1 && single?.rank === rank) {
         feeds[path + suffixes.a] = new Tensor('float32', single.a, [1, rank, ...into]);
         feeds[path + suffixes.b] = new Tensor('float32', single.b, [1, out, rank]);
         continue;
@@ -103,9 +108,10 @@ export class AdapterInputs {
       const [a, b] = [new Float32Array(rows.length * rank * size), new Float32Array(rows.length * out * rank)];
       for (const [row, low] of own.entries()) {
         if (!low) continue;
-        if (low.rank !== rank) throw new RangeError(`The rows of a call have different ranks in ${path}.`);
+        if (low.rank !== given) throw new RangeError(`The rows of a call have different ranks in ${path}.`);
         a.set(low.a, row * rank * size);
-        b.set(low.b, row * out * rank);
+        if (given === rank) b.set(low.b, row * out * rank);
+        else for (let i = 0; i < out; i++) b.set(low.b.subarray(i * given, (i + 1) * given), (row * out + i) * rank);
       }
       feeds[path + suffixes.a] = new Tensor('float32', a, [rows.length, rank, ...into]);
       feeds[path + suffixes.b] = new Tensor('float32', b, [rows.length, out, rank]);
