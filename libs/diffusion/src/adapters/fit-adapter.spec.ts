@@ -202,6 +202,12 @@ describe('An adapter', () => {
       'WeightsTooComplex',
       /at most 1024/,
     ],
+    [
+      'with a name that would turn its line',
+      pair('unet.\u202elayer'),
+      'WeightsDoNotFitModel',
+      /"unet\.\\u\{202e\}layer/,
+    ],
   ])('is refused %s', (_, tensors, code, sentence) => {
     const { code: found, message } = refusal(() => fit(tensors));
     expect(message).toMatch(sentence);
