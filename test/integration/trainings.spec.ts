@@ -6,6 +6,7 @@ import { Finetune, Task, Training } from '@app/domain';
 import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
 import { Tasks, Trainings, weightsFolderOf } from '@app/tasks';
 import { RetentionService } from '../../apps/api/src/files/retention.service';
+import { FinetunesService } from '../../apps/api/src/finetunes/finetunes.service';
 import { startTestApi, type TestKey } from '../support/api';
 import { openEvents } from '../support/event-source';
 import { type FinetuneJson, makePrompts, type ProblemJson } from '../support/factories';
@@ -301,6 +302,14 @@ describe('The training of a Fine-Tune', () => {
     expect(response.headers.get('etag')).toBe(`"${weights.hash}"`);
     expect(response.headers.get('content-disposition')).toContain('robot.safetensors');
     expect((await api.request('GET', path, { key: await api.createKey() })).status).toBe(404);
+  });
+
+  it('is never shown as ready without the weights, also where it ends while its Fine-Tune is read', async () => {
+    const { id } = await train();
+    const readBefore = await api.dataSource.manager.findOneByOrFail(Finetune, { id });
+    const { weights } = await finish(id);
+    const [shown] = await api.app.get(FinetunesService).present([readBefore]);
+    expect(shown).toMatchObject({ status: 'ready', weights: { sha256: weights.hash } });
   });
 
   it('keeps weights from being sent meanwhile; they may replace what was trained', async () => {

@@ -90,15 +90,29 @@ export class FinetunesService {
     await this.files.removeAll([weightsFolderOf(id), trainingFolder(id), ...uploads]);
   }
 
+  /** Reads those again whose training has ended since they were read: its end and the weights are of one transaction. */
+  private async withWeights(
+    finetunes: readonly Finetune[],
+    trainings: ReadonlyMap<string, Training>,
+  ): Promise<readonly Finetune[]> {
+    const late = finetunes.filter(
+      ({ id, weightsHash }) => weightsHash === null && trainings.get(id)?.task.status === 'succeeded',
+    );
+    if (late.length === 0) return finetunes;
+    const again = await this.finetunes.findBy({ id: In(late.map(({ id }) => id)) });
+    return finetunes.map((finetune) => again.find(({ id }) => id === finetune.id) ?? finetune);
+  }
+
   /** As every route shows them. */
-  async present(finetunes: readonly Finetune[]): Promise<FinetuneDto[]> {
-    // Only of those with weights does it matter what draws them.
-    const bases = await this.models.bases(finetunes.flatMap(({ weightsBase, model }) => (weightsBase ? model : [])));
+  async present(read: readonly Finetune[]): Promise<FinetuneDto[]> {
     const { manager } = this.finetunes;
-    const where = { id: In(finetunes.map(({ id }) => id)) };
+    const where = { id: In(read.map(({ id }) => id)) };
     const trainings = new Map(
       (await manager.find(Training, { where, relations: { task: true } })).map((training) => [training.id, training]),
     );
+    const finetunes = await this.withWeights(read, trainings);
+    // Only of those with weights does it matter what draws them.
+    const bases = await this.models.bases(finetunes.flatMap(({ weightsBase, model }) => (weightsBase ? model : [])));
     const asked = [...trainings.values()].flatMap(({ promptIds }) => promptIds);
     const found =
       asked.length > 0 ? await manager.find(FinetunePrompt, { select: { id: true }, where: { id: In(asked) } }) : [];
