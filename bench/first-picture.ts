@@ -1,9 +1,7 @@
 import { readFileSync } from 'node:fs';
+import { placesOfEngine } from '../apps/inference/src/engines/engines';
 import { BenchEngine, type FurtherDrawings } from './bench-engine';
 import type { BenchOptions } from './section';
-
-/** Requests that a worker hands to its engine at a time. */
-const placesOfEngine = 12;
 
 /** The process of `firstPicture`, which says how much memory it has taken at most. */
 async function main(): Promise<void> {

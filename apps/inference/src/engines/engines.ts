@@ -23,10 +23,12 @@ export interface EnginesOptions {
   onStall?: () => void;
 }
 
+/** Tasks that an engine has at once: more than share a call, so that a short one need not wait for a long one to end. */
+export const placesOfEngine = 12;
+
 /** One engine a device. */
 export class Engines {
-  /** Tasks that one has at once: more than share a call, so that a short one need not wait for a long one to end. */
-  readonly placesOfEngine = 12;
+  readonly placesOfEngine = placesOfEngine;
   readonly devices: readonly Device[];
 
   private constructor(

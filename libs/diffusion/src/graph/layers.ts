@@ -118,8 +118,7 @@ function adapted(layer: Module, y: Value, into: number[], out: number, delta: (a
  */
 function lowRankLinear(m: Module, x: Value, a: Value, into: number): Value {
   if (!m.isSteady) return m.matmul(x, a, true);
-  const parts = m.op('Reshape', [a, m.concat([m.integers([0]), groupsOf(m, a), m.integers([-1, into])], 0)]);
-  const products = m.matmul(m.op('Unsqueeze', [x, m.integers([1])]), parts, true);
+  const products = m.matmul(m.op('Unsqueeze', [x, m.integers([1])]), inGroups(m, a, groupsOf(m, a), into), true);
   return m.reshape(m.transpose(products, 0, 2, 1, 3), 0, 0, -1);
 }
 
@@ -127,6 +126,11 @@ function lowRankLinear(m: Module, x: Value, a: Value, into: number): Value {
 function groupsOf(m: Module, a: Value): Value {
   const rank = m.op('Shape', [a], { start: 1, end: 2 });
   return m.op('Div', [m.add(rank, m.integers([groupRank - 1])), m.integers([groupRank])]);
+}
+
+/** Factors in so many groups: [rows, groups, rank of a group, in]. */
+function inGroups(m: Module, factors: Value, groups: Value, into: number): Value {
+  return m.op('Reshape', [factors, m.concat([m.integers([0]), groups, m.integers([-1, into])], 0)]);
 }
 
 /**
@@ -167,10 +171,10 @@ function lowRankConv(
 
 /** Factors times a picture, [rows, in, height, width] to [rows, places * rank, pixels], as `lowRankLinear` has them. */
 function steadyProducts(m: Module, x: Value, factors: Value, groups: Value, into: number): Value {
-  const parts = m.op('Reshape', [factors, m.concat([m.integers([0]), groups, m.integers([-1, into])], 0)]);
   const both = { transA: 1, transB: 1 };
+  const inputs = [m.reshape(x, 0, 1, into, -1), inGroups(m, factors, groups, into)];
   // [rows, groups, pixels, rank of a group]
-  const products = m.op('FusedMatMul', [m.reshape(x, 0, 1, into, -1), parts], both, microsoft);
+  const products = m.op('FusedMatMul', inputs, both, microsoft);
   const pixels = m.op('Shape', [products], { start: 2, end: 3 });
   const columns = m.transpose(products, 0, 1, 3, 2);
   return m.op('Reshape', [columns, m.concat([m.integers([0, -1]), pixels], 0)]);

@@ -46,15 +46,14 @@ export class Module {
   ) {}
 
   /** The module of a whole model, with an empty graph. */
-  static of({ tensors, isAdapted = () => false, precision = 'float32', ...rest }: ModuleOptions): Module {
+  static of(options: ModuleOptions): Module {
+    const defaults = { isAdapted: () => false, precision: 'float32', isPlain: false, isSteady: false } as const;
     const graph = emptyGraph();
     const paths = new Set<string>();
-    for (const name of tensors.keys())
+    for (const name of options.tensors.keys())
       for (let end = name.length; end > 0; end = name.lastIndexOf('.', end - 1)) paths.add(name.slice(0, end));
     const own = { graph, nodes: graph.nodes, casts: new Map<Value, Node>(), paths };
-    const { isPlain = false, isSteady = false } = rest;
-    const state = { tensors, isAdapted, precision, isPlain, isSteady, ...own, used: new Set<string>() };
-    return new Module({ ...state, names: new Map() }, '');
+    return new Module({ ...defaults, ...options, ...own, used: new Set(), names: new Map() }, '');
   }
 
   /** The module below this one: `at('down_blocks', 0)`. */
