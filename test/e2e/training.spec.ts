@@ -123,10 +123,13 @@ describe('The training of a Fine-Tune on a real service', () => {
   describe('beside others', () => {
     const trained = ofSuite(async () => {
       const [owner, other] = [await newTrainer(), await newTrainer()];
-      const own = [
-        await owner.train({ images_url: urls, steps: lastingSteps }),
-        await owner.train({ images_url: urls }),
-      ];
+      const first = await owner.train({ images_url: urls, steps: lastingSteps });
+      // Keys that have had equally little have no order of their own: the first training begins before the other key comes.
+      await until(
+        async () => worker.lines.some(({ msg, taskId }) => msg === 'training' && taskId === first.id),
+        'it begins',
+      );
+      const own = [first, await owner.train({ images_url: urls })];
       const others = await other.train({ images_url: urls });
       await Promise.all([...own.map(({ id }) => owner.has(id, 'ready')), other.has(others.id, 'ready')]);
       return { own, others, weights: await owner.weights(own[0].id) };
