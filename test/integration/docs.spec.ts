@@ -72,8 +72,8 @@ describe('Documentation', () => {
       key,
       body: { name: 'star' },
     });
-    // A private address is not read, but they are told of nonetheless.
-    const image = `${receiver.url}/star.png`;
+    // A name of a private address is not read from, but they are told of nonetheless.
+    const image = `${receiver.url.replace('127.0.0.1', 'localhost')}/star.png`;
     const body = { prompt: 'a star', webhook: receiver.url, image, mask: image, strength: 0.5 };
     await api.request('POST', '/v1/sd/text-to-image', { key, body });
     const ofGeneration = await receiver.next(1);

@@ -1,4 +1,4 @@
-import { newIdentifier, PictureUse, UploadedPicture } from '@app/domain';
+import { newIdentifier, PictureUse, Task, UploadedPicture } from '@app/domain';
 import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
 import sharp from 'sharp';
 import { type Reply, startTestApi, type TestKey } from '../support/api';
@@ -171,5 +171,36 @@ describe('A picture to draw from', () => {
         /send it to POST \/v1\/sd\/text-to-image/,
       );
     });
+  });
+});
+
+describe('A picture at a private address', () => {
+  const api = ofSuite(() => startTestApi({ PUBLIC_URL: 'http://127.0.0.1:3000' }));
+  const key = ofSuite(() => api.createKey());
+  const asked = async (path: string, body: object) => {
+    const reply = await api.request<ProblemJson>('POST', path, { key, body });
+    return [reply.status, reply.body.code, reply.body.errors?.map(({ pointer }) => pointer)];
+  };
+  const [outside, inside] = ['https://pictures.example/x.png', 'http://0x7f.1:3001/x.png'];
+
+  it('is refused when it is named, whatever names it, and nothing is made', async () => {
+    const refused = (...pointers: string[]) => [422, 'PictureAddressRefused', pointers];
+    const generation = { prompt: 'a star', image: outside, mask: inside };
+    expect(await asked('/v1/sd/text-to-image', generation)).toEqual(refused('/mask'));
+    const { id } = await makeFinetune(api, key, { name: 'star' });
+    const prompts = [{ prompt: 'a star' }, { prompt: 'a star', image: 'http://[fd00::1]/x.png' }];
+    expect(await asked(`/v1/finetunes/${id}/prompts`, prompts)).toEqual(refused('/1/image'));
+    const training = { name: 'star', images_url: [outside, inside, outside, inside], prompts: prompts.slice(1) };
+    const all = refused('/images_url/1', '/images_url/3', '/prompts/0/image');
+    expect(await asked('/v1/finetunes', training)).toEqual(all);
+    expect(await api.dataSource.manager.countBy(Task, { ownerId: key.id })).toBe(0);
+  });
+
+  it("is taken where it is the service's own, and a name is looked up when it is drawn from", async () => {
+    const raw = await pictureOf(64, 64);
+    const { body } = await api.request<{ url: string }>('POST', '/v1/uploads', { key, raw });
+    expect(body.url).toMatch(/^http:\/\/127\.0\.0\.1:3000\/images\//);
+    for (const image of [body.url, 'http://localhost/x.png'])
+      expect(await asked('/v1/sd/text-to-image', { prompt: 'a star', image })).toEqual([201, undefined, undefined]);
   });
 });

@@ -4,7 +4,11 @@ import {
   assertReceiverAllowed,
   FieldProblems,
   type Finetune,
+  picturesIn,
+  pictureToken,
+  pointerToField,
   readSandboxOrder,
+  refusedHost,
   TooManyError,
   UnauthorizedError,
   UnprocessableError,
@@ -82,7 +86,7 @@ export class AcceptanceService {
   /**
    * Checks everything that can be checked first, then writes all tasks of a request and their records, or none.
    * @returns the tasks as they are written
-   * @throws UnprocessableError for a full storage or a text that is too long;
+   * @throws UnprocessableError for a full storage, a picture at a literal private address or a text that is too long;
    * InvalidError for an order that a sandbox cannot follow; UnauthorizedError for a key that was revoked meanwhile;
    * QueueFullError if the key would exceed its limit of waiting tasks, whatever else is being written.
    */
@@ -100,6 +104,7 @@ export class AcceptanceService {
       if (sandbox) readSandboxOrder(metadata, `${pointerTo(index)}/metadata`, problems);
     }
     problems.throwIfAny();
+    this.assertPicturesAllowed(order);
     const chunks = await this.lengths.check(ownerId, served, asked, textPointerTo, finetunes);
     const tasks = asked.map((task, index) => ({ ...task, sandbox, promptChunks: chunks[index] }));
     const cap = maxQueued ?? this.config.maxQueuedPerKey;
@@ -111,6 +116,27 @@ export class AcceptanceService {
     if (outcome.accepted) return tasks;
     if (outcome.revoked) throw new UnauthorizedError();
     throw new QueueFullError(cap, outcome.queued, count);
+  }
+
+  /** @throws UnprocessableError for pictures at literal private addresses that are not the service's own */
+  private assertPicturesAllowed({ tasks, training, pointerTo }: RequestedTasks<RequestedTask>): void {
+    const { picturesAllowPrivate, publicUrl } = this.config;
+    if (picturesAllowPrivate) return;
+    const named = [
+      ...(training?.training.imagesUrl ?? []).map((url, index) => ({ url, pointer: `/images_url/${index}` })),
+      ...tasks.flatMap(({ inputs }, index) =>
+        picturesIn(inputs).map(({ url, field }) => ({ url, pointer: pointerTo(index) + pointerToField(field) })),
+      ),
+    ];
+    const refused = named.filter(({ url }) => pictureToken(publicUrl, url) === undefined && refusedHost(url));
+    if (refused.length === 0) return;
+    const message = `The picture in "${refused[0].pointer}" is at a private, loopback, link-local or reserved address, from which nothing is fetched unless the operator sets PICTURES_ALLOW_PRIVATE. Upload it to /v1/uploads instead.`;
+    const rule = 'must not be at a private, loopback, link-local or reserved address';
+    throw new UnprocessableError(
+      'PictureAddressRefused',
+      message,
+      refused.map(({ pointer }) => ({ pointer, message: rule })),
+    );
   }
 }
 

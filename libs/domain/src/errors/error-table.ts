@@ -149,6 +149,8 @@ export const errorTable = {
         'The file is no PNG, JPEG or WebP, is broken, or has more pixels than are taken; `detail` says which. Send another.',
       PictureNotFound:
         'A URL of this service leads to no upload and to no picture of yours. Uploads go after a day; send the picture again.',
+      PictureAddressRefused:
+        'The address of a picture is private. Only an operator can allow that; upload the picture.',
       StorageFull: 'The key has stored as much as it may. Delete pictures or weights, or ask for more room.',
       IdempotencyKeyReused:
         'The Idempotency-Key was used with another request in the last 24 hours. Send this one with a new key; what the first was answered comes again only if it is repeated as it was.',

@@ -45,6 +45,13 @@ export function isRefusedAddress(address: string): boolean {
   return !publicV6.check(plain, 'ipv6') || closed.check(plain, 'ipv6');
 }
 
+/** The host of a URL if it is such an address, however it is spelled. A name is only looked up when it is connected to. */
+export function refusedHost(url: string): string | undefined {
+  // A URL brings every spelling of IPv4 (decimal, octal, hexadecimal, short) into the usual one.
+  const host = (URL.parse(url)?.hostname ?? '').replace(/^\[|\]$/g, '');
+  return isIP(host) !== 0 && isRefusedAddress(host) ? host : undefined;
+}
+
 /**
  * Refuses a webhook whose host is such an address, however it is spelled; a name is looked up when it is delivered.
  * @param pointer of the field with the webhook.
@@ -55,10 +62,8 @@ export function assertReceiverAllowed(
   allowPrivate: boolean,
   pointer = '/webhook',
 ): void {
-  if (!webhook || allowPrivate) return;
-  // A URL brings every spelling of IPv4 (decimal, octal, hexadecimal, short) into the usual one.
-  const host = new URL(webhook).hostname.replace(/^\[|\]$/g, '');
-  if (isIP(host) === 0 || !isRefusedAddress(host)) return;
+  const host = !webhook || allowPrivate ? undefined : refusedHost(webhook);
+  if (!host) return;
   const message = `The webhook's host ${host} is a private, loopback, link-local or reserved address, to which nothing is delivered unless the operator sets WEBHOOK_ALLOW_PRIVATE.`;
   throw new UnprocessableError('WebhookAddressRefused', message, [
     { pointer, message: 'must not be a private, loopback, link-local or reserved address' },
