@@ -2,10 +2,11 @@ import { isFiniteTensor, readFloats } from '../safetensors/safetensors';
 import { readSafetensorsHeader, SafetensorsError, type SafetensorsInfo } from '../safetensors/safetensors-header';
 import { type ByteSource, withFile } from '../tensor/byte-source';
 import { byteLength, type NamedTensor, type TensorType } from '../weights/named-tensor';
+import { quote } from '../safetensors/quote';
 import { type Adapter, type AdapterLayer, canonicalName } from './adapter';
 import { type Factor, parseKey, refuseOtherFiles } from './keys';
 import { readScaling } from './scaling';
-import { malformed, quote, shapeText } from './weights-error';
+import { malformed, shapeText } from './weights-error';
 import { isBundledWord, isTextualInversion, readWords } from './words';
 
 /**

@@ -1,8 +1,9 @@
 import { countOf, type NamedTensor, readValues } from '../weights/named-tensor';
+import { quote } from '../safetensors/quote';
 import type { AdapterLayer } from './adapter';
 import type { Factor } from './keys';
 import { kronecker, multiply, swapAxes } from './matrices';
-import { malformed, quote, shapeText, type WeightsError } from './weights-error';
+import { malformed, shapeText, type WeightsError } from './weights-error';
 
 /** A matrix of which nothing is read yet; its columns may have several axes. */
 interface Matrix {

@@ -1,11 +1,12 @@
 import { countOf } from '../weights/named-tensor';
+import { quote } from '../safetensors/quote';
 import type { AdaptedPart, Adapter, AdapterLayer, FittedAdapter, LowRankLayer, MergedTensor } from './adapter';
 import type { PartTensors } from '../families/family';
 import { type Delta, deltasOf, type Pair } from './deltas';
 import { LayerNames, type Place } from './layer-names';
 import { magnitudeOf, mergedTensor } from './merged-tensor';
 import type { Scaling } from './scaling';
-import { malformed, misfit, quote, shapeText, tooComplex } from './weights-error';
+import { malformed, misfit, shapeText, tooComplex } from './weights-error';
 import { fitWord } from './words';
 
 /**

@@ -1,4 +1,5 @@
-import { malformed, quote, unsupported } from './weights-error';
+import { quote } from '../safetensors/quote';
+import { malformed, unsupported } from './weights-error';
 
 /** One tensor of a layer's change, by the name that most tools have for it. */
 export type Factor =

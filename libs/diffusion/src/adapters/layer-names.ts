@@ -1,7 +1,8 @@
 import { diffusersUnetPath } from '../weights/original-names';
+import { quote } from '../safetensors/quote';
 import { type AdaptedPart, adaptedParts, canonicalName } from './adapter';
 import type { PartTensors } from '../families/family';
-import { malformed, misfit, quote, type WeightsError } from './weights-error';
+import { malformed, misfit, type WeightsError } from './weights-error';
 
 /** A layer of a model. */
 export interface Place {

@@ -1,10 +1,11 @@
 import { open } from 'node:fs/promises';
 import { countOf, type NamedTensor, type NamedTensors, readValues, tensorsBelow } from '../weights/named-tensor';
 import { readSafetensors } from '../weights/safetensors-file';
+import { quote } from '../safetensors/quote';
 import { type AdaptedPart, adaptedParts, type AdapterLayer, type FittedAdapter, type MergedTensor } from './adapter';
 import type { Delta } from './deltas';
 import { swapAxes } from './matrices';
-import { misfit, quote, shapeText } from './weights-error';
+import { misfit, shapeText } from './weights-error';
 
 /** A DoRA's lengths, which the changed weight's rows or columns are brought to. */
 interface Magnitude {

@@ -1,5 +1,6 @@
+import { quote } from '../safetensors/quote';
 import type { AdaptedPart } from './adapter';
-import { malformed, quote, unsupported } from './weights-error';
+import { malformed, unsupported } from './weights-error';
 
 /** A layer's strength in metadata: its `alpha`, the `rank` to divide this by, or by the square root of. */
 export interface Scaling {

@@ -24,11 +24,5 @@ export const misfit = errorOf('WeightsDoNotFitModel');
 export const unsupported = errorOf('WeightsKindUnsupported');
 export const tooComplex = errorOf('WeightsTooComplex');
 
-/** Quotes a name from an uploaded file: escaped, also where it turns the direction of a line, and never longer than one. */
-export function quote(name: string): string {
-  const text = JSON.stringify(name).replace(/\p{Cf}/gu, (mark) => `\\u{${mark.codePointAt(0)!.toString(16)}}`);
-  return text.length > 160 ? `${text.slice(0, 160)}…"` : text;
-}
-
 /** Writes a shape: `[320, 8]`. */
 export const shapeText = (shape: readonly number[]): string => `[${shape.join(', ')}]`;

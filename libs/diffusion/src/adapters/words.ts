@@ -1,9 +1,10 @@
 import type { SafetensorsInfo } from '../safetensors/safetensors-header';
 import { type NamedTensor, readValues } from '../weights/named-tensor';
+import { quote } from '../safetensors/quote';
 import type { AdaptedPart, AdapterWord, LearnedWord } from './adapter';
 import type { PartTensors } from '../families/family';
 import { isAdapterKey } from './keys';
-import { malformed, misfit, quote, shapeText, unsupported } from './weights-error';
+import { malformed, misfit, shapeText, unsupported } from './weights-error';
 
 /** Names of an embedding's tensors that are no words, and of which text encoder they are where they say it. */
 const vectorNames: Readonly<Record<string, AdaptedPart | undefined>> = {

@@ -1,4 +1,5 @@
 import type { ByteSource } from '../tensor/byte-source';
+import { quote } from './quote';
 
 /** Bytes per element of the supported types. */
 export const elementSizes = {
@@ -133,12 +134,6 @@ function asObject(value: unknown, what: string): Record<string, unknown> {
 
 function isSizes(value: unknown): value is number[] {
   return Array.isArray(value) && value.every((item) => Number.isSafeInteger(item) && item >= 0);
-}
-
-/** Quotes a name from the file: escaped and never longer than a line. */
-function quote(value: unknown): string {
-  const text = JSON.stringify(value) ?? 'undefined';
-  return text.length > 120 ? `${text.slice(0, 120)}…` : text;
 }
 
 /** The file is not a well-formed safetensors file; the message is one plain sentence. */

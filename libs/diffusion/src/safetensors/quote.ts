@@ -1,0 +1,6 @@
+/** Quotes a value of an uploaded file: escaped, also where it turns the direction of a line, and never longer than one. */
+export function quote(value: unknown): string {
+  const text = JSON.stringify(value) ?? 'undefined';
+  const escaped = text.replace(/\p{Cf}/gu, (mark) => `\\u{${mark.codePointAt(0)!.toString(16)}}`);
+  return escaped.length > 160 ? `${escaped.slice(0, 160)}…"` : escaped;
+}
