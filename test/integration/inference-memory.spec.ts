@@ -102,6 +102,57 @@ describe('an engine whose memory does not suffice', () => {
     await loop.close();
   });
 
+  it('tells another process that it may have its room, which asked while a model was being released', async () => {
+    const said: string[] = [];
+    const options = { device: 'cpu', intraOpNumThreads: 1, cacheDir: join(folder, 'cache') } as const;
+    const loop = new EngineLoop(options, 2 ** 30, ({ type }) => {
+      said.push(type);
+      const begun = said.filter((each) => each === 'started').length;
+      if (type === 'started' && begun === 1) loop.cede(2 ** 30);
+      // The model is in use, so that the process is told before it is released.
+      if (type === 'started' && begun === 1) draw(2);
+      if (type === 'released') loop.cede(2 ** 20);
+    });
+    const draw = (id: number) =>
+      loop.add({ id, owner: 'one', model: plain, adapters: [], request, cancel: new SharedArrayBuffer(4) });
+    draw(1);
+    await until(async () => said.filter((type) => type === 'ceded').length === 2, 'it is told a second time', 20_000);
+    expect(said.indexOf('ceded')).toBeLessThan(said.indexOf('released'));
+    await loop.close();
+  });
+
+  it('begins a task with nothing beside it that found no memory beside others, also without the models that these leave', async () => {
+    const prepare = Reflect.get<StableDiffusionPipeline, 'prepare'>(StableDiffusionPipeline.prototype, 'prepare');
+    const loaded = new Set<string>();
+    jest.spyOn(StableDiffusionPipeline.prototype, 'prepare').mockImplementation(function (
+      this: StableDiffusionPipeline,
+      ...values
+    ) {
+      if (loaded.has('late') && loaded.size > 1) throw new OutOfMemoryError('out of memory');
+      return prepare.apply(this, values);
+    });
+    const ended: string[] = [];
+    const options = { device: 'cpu', intraOpNumThreads: 1, cacheDir: join(folder, 'cache') } as const;
+    const loop = new EngineLoop(options, 2 ** 30, (message) => {
+      if (message.type === 'loaded') loaded.add(message.key);
+      if (message.type === 'released') loaded.delete(message.key);
+      if (message.type === 'done' || message.type === 'failed') ended.push(`${message.id} ${message.type}`);
+      if (message.type === 'done' && message.id === 1) draw(2, 'beside', 40);
+      if (message.type === 'started' && message.id === 2) draw(3, 'late');
+    });
+    const draw = (id: number, name: string, numInferenceSteps = 6) =>
+      loop.add({
+        ...{ id, owner: name, model: source(name, plainFolder), adapters: [], cancel: new SharedArrayBuffer(4) },
+        request: { ...request, numInferenceSteps },
+      });
+    draw(1, 'before');
+    await until(async () => ended.length === 3, 'all have ended');
+    await loop.close();
+    jest.restoreAllMocks();
+    expect(ended).toEqual(['1 done', '2 done', '3 done']);
+    expect([...loaded]).toEqual([]);
+  });
+
   describe('fails what cannot begin for want of memory', () => {
     afterEach(() => jest.restoreAllMocks());
 
@@ -188,7 +239,7 @@ describe('an engine whose memory does not suffice', () => {
 
   it('decodes a picture with nothing beside it for which there was no memory, and fails what is too large alone', async () => {
     const small = engineOf(faultyThread('smallDecoder'));
-    // Whoever loads a model has had so much of the device.
+    // An owner who loads a model has had so much of the device.
     await draw({}, { owner: 'third' }, small);
     const beside = draw({ numInferenceSteps: 30 }, {}, small);
     const [picture] = await draw({ width: 128 }, { owner: 'another' }, small);

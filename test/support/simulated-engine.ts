@@ -4,12 +4,16 @@ import { type RgbImage, StableDiffusionPipeline, type TextToImageRequest, type T
 import { EngineLoop } from '../../apps/inference/src/engine/engine-loop';
 import type { Task } from '../../apps/inference/src/engine/drawing';
 
-/** A guided request that comes at a time. */
+/** A request that comes at a time. */
 export interface Arrival {
   atMs: number;
   owner: string;
   steps: number;
   pictures?: number;
+  /** By default it is, so that a picture has two rows. */
+  isGuided?: boolean;
+  /** Edge of its pictures in pixels; by default 256. */
+  edge?: number;
 }
 
 /** Milliseconds that a device takes. */
@@ -81,8 +85,7 @@ function pipelineOf({ callMs, decodeMs }: SimulatedDevice, pass: (ms: number) =>
   const pipeline = {
     facts: { scheduler: 'euler', widths: { scale: 8, channels: 320, decoderChannels: 128, textEncoder: {} } },
     rowsOfCall: (rows: number) => rows,
-    prepare: async ({ seeds, numInferenceSteps }: TextToImageRequest) =>
-      seeds.map(() => trajectoryOf(numInferenceSteps)),
+    prepare: async (request: TextToImageRequest) => request.seeds.map(() => trajectoryOf(request)),
     step: async (trajectories: Trajectory[]) => {
       pass(callMs(trajectories.reduce((rows, trajectory) => rows + trajectory.rows, 0)));
       for (const trajectory of trajectories) trajectory.stepIndex++;
@@ -94,20 +97,21 @@ function pipelineOf({ callMs, decodeMs }: SimulatedDevice, pass: (ms: number) =>
   return pipeline as unknown as StableDiffusionPipeline;
 }
 
-function taskOf(id: number, { owner, steps, pictures = 1 }: Arrival): Task {
+function taskOf(id: number, { owner, steps, pictures = 1, isGuided = true, edge = 256 }: Arrival): Task {
   return {
     ...{ id, owner, adapters: [], cancel: new SharedArrayBuffer(4) },
     model: { key: 'simulated', name: 'simulated', folder, hash: '' },
     request: {
-      ...{ prompt: '', negativePrompt: null, guidanceScale: 7, promptWeighting: false, scheduler: null },
-      ...{ width: 256, height: 256, seed: 1, numImages: pictures, numInferenceSteps: steps },
+      ...{ prompt: '', negativePrompt: null, guidanceScale: isGuided ? 7 : 1, promptWeighting: false, scheduler: null },
+      ...{ width: edge, height: edge, seed: 1, numImages: pictures, numInferenceSteps: steps },
     },
   };
 }
 
-function trajectoryOf(totalSteps: number): Trajectory {
+function trajectoryOf({ numInferenceSteps: totalSteps, guidanceScale, width, height }: TextToImageRequest): Trajectory {
+  const [rows, shape] = [guidanceScale > 1 ? 2 : 1, [4, height / 8, width / 8]];
   const trajectory = {
-    ...{ rows: 2, shape: [4, 32, 32], prompt: { chunks: 1, tokens: 77 }, adapters: new Map(), isSpoilt: false },
+    ...{ rows, shape, prompt: { chunks: 1, tokens: 77 }, adapters: new Map(), isSpoilt: false },
     ...{ totalSteps, stepIndex: 0 },
     get remainingSteps(): number {
       return this.totalSteps - this.stepIndex;

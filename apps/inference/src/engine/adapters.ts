@@ -14,12 +14,12 @@ import {
 } from '@app/diffusion';
 import type { AdapterSource, ModelSource } from './engine-protocol';
 
-/** Bytes of adapters that are kept though no task needs them. */
-const mostBytes = 256 * 2 ** 20;
+/** Bytes of adapters that are cached. Tasks may hold adapters that are evicted, which are not counted. */
+const maxCachedBytes = 256 * 2 ** 20;
 /** Bytes that an adapter counts for at least. One that changes weights has them in its file, and little in memory. */
-const leastBytes = 2 ** 20;
-/** Age from which on a file of changed weights is one that a crash has left behind. */
-const leftAfterMs = 24 * 3_600_000;
+const minCountedBytes = 2 ** 20;
+/** Milliseconds after which a file of changed weights counts as left behind by a crash. */
+const staleAfterMs = 24 * 3_600_000;
 
 /** An adapter as its file was read. */
 interface ReadAdapter {
@@ -38,12 +38,12 @@ export interface AdaptedModel {
 
 /**
  * The adapters of a device. An adapter of low rank is an input of the U-Net, so one loaded model draws with any number of
- * them; the least recently used are forgotten when all together take too many bytes. An adapter that is not of low rank
+ * them; the least recently used are evicted when all together take too many bytes. An adapter that is not of low rank
  * changes the model's weights: with it the model is loaded as another one. The changed weights are in a file until then.
  */
 export class Adapters {
   /** By the model's key and the file's hash, the least recently used first. */
-  private readonly kept = new Map<string, { adapter: Promise<ReadAdapter>; bytes: number }>();
+  private readonly cache = new Map<string, { adapter: Promise<ReadAdapter>; bytes: number }>();
   /** Files of changed weights, by the key of the model that is loaded with them. */
   private readonly changed = new Map<string, Promise<string>>();
   private readonly folder: string;
@@ -53,9 +53,9 @@ export class Adapters {
     this.removeLeftovers().catch(() => undefined);
   }
 
-  /** Bytes of all adapters in memory. */
+  /** Bytes of the cached adapters. */
   get bytes(): number {
-    return [...this.kept.values()].reduce((sum, { bytes }) => sum + bytes, 0);
+    return [...this.cache.values()].reduce((sum, { bytes }) => sum + bytes, 0);
   }
 
   /**
@@ -93,24 +93,24 @@ export class Adapters {
   }
 
   private async read(id: string, file: string, tensors: ModelFolder['tensors']): Promise<ReadAdapter> {
-    const kept = this.kept.get(id) ?? { adapter: readFitted(file, tensors), bytes: 0 };
-    this.kept.delete(id);
-    this.kept.set(id, kept);
+    const cached = this.cache.get(id) ?? { adapter: readFitted(file, tensors), bytes: 0 };
+    this.cache.delete(id);
+    this.cache.set(id, cached);
     try {
-      const adapter = await kept.adapter;
-      kept.bytes = Math.max(leastBytes, adapter.loaded.bytes);
-      this.forget();
+      const adapter = await cached.adapter;
+      cached.bytes = Math.max(minCountedBytes, adapter.loaded.bytes);
+      this.evict();
       return adapter;
     } catch (error) {
-      this.kept.delete(id);
+      this.cache.delete(id);
       throw error;
     }
   }
 
-  private forget(): void {
-    for (const [oldest] of this.kept) {
-      if (this.bytes <= mostBytes || this.kept.size === 1) return;
-      this.kept.delete(oldest);
+  private evict(): void {
+    for (const [oldest] of this.cache) {
+      if (this.bytes <= maxCachedBytes || this.cache.size === 1) return;
+      this.cache.delete(oldest);
     }
   }
 
@@ -135,7 +135,7 @@ export class Adapters {
   private async removeLeftovers(): Promise<void> {
     for (const name of await readdir(this.folder)) {
       const file = join(this.folder, name);
-      if (Date.now() - (await stat(file)).mtimeMs > leftAfterMs) await rm(file);
+      if (Date.now() - (await stat(file)).mtimeMs > staleAfterMs) await rm(file, { force: true });
     }
   }
 }

@@ -4,31 +4,26 @@ import { removeFrom } from '@app/process';
 import type { Adapters } from './adapters';
 import { Controls } from './controls';
 import type { CallTimes } from './call-times';
-import { DrawingInProgress, type EarlierDrawing, pipelineRequest, type Task } from './drawing';
-import type { ThreadOptions } from './engine-protocol';
+import { DrawingInProgress, type RestartState, pipelineRequest, type Task } from './drawing';
+import type { EngineMessage, ThreadOptions } from './engine-protocol';
 import type { LoadedModel, Models } from './models';
-import type { Remedy } from './remedies';
+import type { Attempt, Remedy } from './remedies';
 import { type TaskFiles, TaskReader } from './task-reader';
 import type { Turns } from './turns';
 
 /** Name under which the time of loading a model is noted. */
 const loading = 'loading';
-/** Tries of a task after which room that others leave helps no more: what two tasks load may be room for each other. */
-const mostTries = 3;
 
 /** A task that waits to begin. */
-interface WaitingTask {
-  task: Task;
-  /** The drawing that it was before, if it is begun anew. */
-  earlier?: EarlierDrawing;
+interface WaitingTask extends Attempt {
+  /** Facts of the drawing that it was before, if it is restarted. */
+  earlier?: RestartState;
   reading?: Promise<void>;
   /** Contents of its files, once they are read. */
   files?: TaskFiles;
-  /** Number of times that it could not begin. */
-  tries: number;
 }
 
-/** The other parts of the engine, and calls back to the loop. */
+/** Parts of the engine that admission works with, and its calls back to the loop. */
 export interface AdmissionContext {
   adapters: Adapters;
   models: Models;
@@ -37,12 +32,11 @@ export interface AdmissionContext {
   drawings: readonly DrawingInProgress[];
   /** Ends all tasks and drawings that are canceled. */
   endCanceled: () => void;
-  /** A task is being worked on. */
-  busy: (task: Task) => void;
+  report: (message: EngineMessage) => void;
   begun: (drawing: DrawingInProgress) => void;
   failed: (task: Task, error: unknown) => void;
   /** Finds the remedy for a task that could not begin. */
-  remedy: (error: unknown, task: Task) => Promise<Remedy>;
+  remedy: (error: unknown, waiting: Attempt) => Promise<Remedy>;
 }
 
 /**
@@ -71,13 +65,13 @@ export class Admission {
   }
 
   add(task: Task): void {
-    this.waiting.push({ task, tries: 0 });
+    this.waiting.push({ task, lacks: 0 });
   }
 
-  /** Adds the task of a drawing that is begun anew. It begins before tasks that are not, with nothing beside it. */
-  addRestarted({ task, asEarlier }: DrawingInProgress): void {
+  /** Adds the task of a drawing that is restarted. It begins before tasks that are not, with nothing beside it. */
+  addRestarted({ task, restartState }: DrawingInProgress): void {
     const restarted = this.waiting.filter(({ earlier }) => earlier).length;
-    this.waiting.splice(restarted, 0, { task: { ...task, alone: true }, earlier: asEarlier, tries: 0 });
+    this.waiting.splice(restarted, 0, { task: { ...task, alone: true }, earlier: restartState, lacks: 0 });
   }
 
   /** Ends tasks that are canceled. */
@@ -114,9 +108,9 @@ export class Admission {
     return this.waiting.includes(waiting);
   }
 
-  /** The next task: one that is begun anew, else the first one of the owner who has had least of the device. */
+  /** The next task: one that is restarted, else the first one of the owner who has had least of the device. */
   private nextOf(left: ReadonlySet<WaitingTask>): WaitingTask {
-    const had = ({ task }: WaitingTask): number => this.context.turns.msOf(task.owner);
+    const had = ({ task }: WaitingTask): number => this.context.turns.usedMsOf(task.owner);
     const restarted = [...left].find(({ earlier }) => earlier);
     return restarted ?? [...left].reduce((first, other) => (had(other) < had(first) ? other : first));
   }
@@ -126,7 +120,7 @@ export class Admission {
     if (waiting.files) return;
     const startedAt = performance.now();
     waiting.reading ??= this.readFiles(waiting).catch((error: unknown) => this.fail(waiting, error));
-    this.context.busy(waiting.task);
+    this.context.report({ type: 'busy', id: waiting.task.id });
     await Promise.race([waiting.reading, delay(Math.max(0, until - startedAt), undefined, { ref: false })]);
     this.context.turns.charge(waiting.task.owner, performance.now() - startedAt);
   }
@@ -156,23 +150,25 @@ export class Admission {
   private shouldWaitForOthers({ task, earlier }: WaitingTask, files: TaskFiles): boolean {
     const { models, turns, times, drawings } = this.context;
     if (earlier || keysOf(files).every((key) => models.has(key))) return false;
-    const overAt = turns.msOf(task.owner) + times.meanMs(loading);
-    return drawings.some(({ owner, msLeft }) => owner !== task.owner && turns.msOf(owner) + msLeft < overAt);
+    const overAt = turns.usedMsOf(task.owner) + times.meanMs(loading);
+    return drawings.some(({ owner, msLeft }) => owner !== task.owner && turns.usedMsOf(owner) + msLeft < overAt);
   }
 
   private async tryToBegin(waiting: WaitingTask, files: TaskFiles): Promise<void> {
     const startedAt = performance.now();
     const charge = (): void => this.context.turns.charge(waiting.task.owner, performance.now() - startedAt);
     this.keysBeingLoaded = keysOf(files);
+    this.context.report({ type: 'busy', id: waiting.task.id });
     try {
+      if (waiting.task.alone) await this.context.models.releaseIdle();
       const drawing = await this.begin(waiting, files).finally(charge);
       this.remove(waiting);
       this.context.begun(drawing);
     } catch (thrown) {
       const error = asOutOfMemory(thrown);
-      const remedy = ++waiting.tries < mostTries ? await this.context.remedy(error, waiting.task) : 'end';
-      if (remedy === 'end') this.fail(waiting, error);
-      else if (remedy === 'alone') waiting.task = { ...waiting.task, alone: true };
+      const remedy = await this.context.remedy(error, waiting);
+      if (remedy === 'restartAlone') waiting.task = { ...waiting.task, alone: true };
+      else if (remedy === 'fail') this.fail(waiting, error);
     } finally {
       this.keysBeingLoaded = [];
     }
@@ -183,9 +179,9 @@ export class Admission {
     const model = models.get<LoadedModel>(files.key) ?? (await this.load(task, files));
     const controls = await this.controls.load(files.controls, files.folder);
     const ofControls = { unet: this.controls.callBytes(files.folder, task) };
-    const calls = [[model, files.leastCalls] as const, ...controls.map((control) => [control, ofControls] as const)];
+    const calls = [[model, files.minCalls] as const, ...controls.map((control) => [control, ofControls] as const)];
     const startedAt = performance.now();
-    const trajectories = await models.call(calls, () =>
+    const trajectories = await models.runCalls(calls, () =>
       model.instance.prepare({ ...pipelineRequest(task.request, controls), adapters: files.uses }),
     );
     return new DrawingInProgress(task, model, controls, trajectories, times, startedAt, earlier);

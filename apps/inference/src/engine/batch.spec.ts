@@ -22,7 +22,7 @@ function drawing(change: Partial<Fake> = {}): DrawingInProgress {
   return { ...about, rowsInAll, rowsLeft, denoising, ...change } as unknown as DrawingInProgress;
 }
 
-const had = (ms: Record<string, number> = {}) => ({ msOf: (owner: string) => ms[owner] ?? 0 });
+const had = (ms: Record<string, number> = {}) => ({ usedMsOf: (owner: string) => ms[owner] ?? 0 });
 
 describe(withoutOwnersAhead.name, () => {
   const of = (...owners: string[]) => owners.map((owner) => ({ owner, msLeft: 10 }));

@@ -12,20 +12,20 @@ const patience = 10;
 const shortFactor = 1.5;
 
 /**
- * The drawings of owners who are not far ahead. An owner is, who has had more of the device than another, by more than
- * `leadFactor` times what the other's shortest drawing needs. So a short drawing waits for another owner's long one for a
- * multiple of its own time at most, and owners who have had about as much go on side by side. Somebody is never far ahead.
+ * The drawings of owners who are not far ahead. An owner is far ahead of another by more than `leadFactor` times the time
+ * that the other's shortest drawing needs. So a short drawing waits for another owner's long one for a multiple of its own
+ * time at most, and owners who have had about as much go on side by side. At least one owner is never far ahead.
  */
-export function withoutOwnersAhead<C extends { owner: string; msLeft: number }>(
-  all: readonly C[],
-  turns: Pick<Turns, 'msOf'>,
-): C[] {
+export function withoutOwnersAhead<T extends { owner: string; msLeft: number }>(
+  all: readonly T[],
+  turns: Pick<Turns, 'usedMsOf'>,
+): T[] {
   const shortest = new Map<string, number>();
   for (const { owner, msLeft } of all) shortest.set(owner, Math.min(msLeft, shortest.get(owner) ?? Infinity));
-  const limits = [...shortest].map(([owner, ms]) => ({ owner, limit: turns.msOf(owner) + leadFactor * ms }));
-  const isAhead = (one: string): boolean => limits.some(({ owner, limit }) => owner !== one && turns.msOf(one) > limit);
-  const ahead = new Set([...shortest.keys()].filter(isAhead));
-  return all.filter(({ owner }) => !ahead.has(owner));
+  const limits = [...shortest].map(([owner, ms]) => ({ owner, limit: turns.usedMsOf(owner) + leadFactor * ms }));
+  return all.filter(({ owner: one }) =>
+    limits.every(({ owner, limit }) => owner === one || turns.usedMsOf(one) <= limit),
+  );
 }
 
 /**
@@ -34,7 +34,7 @@ export function withoutOwnersAhead<C extends { owner: string; msLeft: number }>(
  */
 export function inOrderOfTurns(
   drawings: readonly DrawingInProgress[],
-  turns: Pick<Turns, 'msOf'>,
+  turns: Pick<Turns, 'usedMsOf'>,
 ): DrawingInProgress[] {
   const all = drawings.map((drawing) => {
     const { owner, msLeft } = drawing;
@@ -57,16 +57,16 @@ function orderOf({ isSuspect, waitedMs, computeMs }: DrawingInProgress, msLeft: 
  * number of rows. Adapters are inputs of the U-Net with values for each row of a call, so pictures with different adapters
  * share a call if these have the same ranks, and pictures without adapters share any.
  * @param drawings with pictures to denoise, in the order of `inOrderOfTurns`
- * @param mostRows of the call; one picture is taken in any case
+ * @param maxRows of the call; one picture is taken in any case
  */
-export function batchOf([first, ...others]: readonly DrawingInProgress[], mostRows: number): Batch {
+export function batchOf([first, ...others]: readonly DrawingInProgress[], maxRows: number): Batch {
   let { adapterRanks } = first;
   const batch: Batch[number][] = [];
   let rows = 0;
   for (const drawing of [first, ...others]) {
     if (drawing !== first && !mayJoin(drawing, first, adapterRanks)) continue;
     const pictures = drawing.denoising.filter((picture) => {
-      if (rows > 0 && rows + picture.rows > mostRows) return false;
+      if (rows > 0 && rows + picture.rows > maxRows) return false;
       rows += picture.rows;
       return true;
     });

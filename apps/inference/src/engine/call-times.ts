@@ -2,17 +2,17 @@ import { type Device, hasCallsInPowersOfTwo, powerOfTwoFrom, providerOf } from '
 import { LruMap } from '@app/process';
 
 /** Kinds of calls that are remembered. Callers choose sizes and lengths of text, so there is no end of them. */
-const mostKinds = 100;
+const maxKinds = 100;
 /** Times kept for each number of rows, the last ones. The shortest counts: other programs only make a call longer. */
 const sampleCount = 5;
 /** Times after which a number of rows counts as measured. */
-const neededTimes = 3;
+const minSamples = 3;
 /** Calls of other numbers of rows after which one is made again with this number, so that a bad time does not last. */
 const remeasureAfterCalls = 300;
 /** Share by which a row may take longer and count as equally cheap. */
 const tolerance = 0.05;
 /** Most rows of a call on the processor and on a GPU. */
-const mostRowsOf = { cpu: 16, gpu: 64 };
+const maxRowsOn = { cpu: 16, gpu: 64 };
 /** Calls after which a larger one is tried again: the memory that it lacked may have been another process's. */
 const retryAfterCalls = 1_000;
 
@@ -29,8 +29,8 @@ interface TimesOfCalls {
 
 /** Times of calls of the U-Net and of other work, as measured lately, and the number of rows that a call is to have. */
 export class CallTimes {
-  private readonly byKey = new LruMap<TimesOfCalls>(mostKinds);
-  private readonly means = new LruMap<number>(mostKinds);
+  private readonly byKey = new LruMap<TimesOfCalls>(maxKinds);
+  private readonly means = new LruMap<number>(maxKinds);
 
   constructor(private readonly device: Device) {}
 
@@ -69,7 +69,7 @@ export class CallTimes {
   cheapestRows(callKey: string, ofPicture: number): number {
     const { limit, calls } = this.timesOf(callKey);
     const limitOfMemory = limit && calls < limit.until ? limit.rows : Infinity;
-    const top = Math.min(limitOfMemory, providerOf(this.device) === 'cpu' ? mostRowsOf.cpu : mostRowsOf.gpu);
+    const top = Math.min(limitOfMemory, providerOf(this.device) === 'cpu' ? maxRowsOn.cpu : maxRowsOn.gpu);
     const measured: { rows: number; rowMs: number }[] = [];
     let best = { rows: ofPicture, rowMs: Infinity };
     for (let rows = ofPicture; rows <= Math.max(top, ofPicture) && rows <= 4 * best.rows; rows *= 2) {
@@ -85,10 +85,8 @@ export class CallTimes {
   halve(callKey: string, rows: number, ofPicture: number): boolean {
     if (rows <= ofPicture) return false;
     const times = this.timesOf(callKey);
-    times.limit = {
-      rows: Math.max(ofPicture, Math.floor(this.sizeOf(rows) / 2)),
-      until: times.calls + retryAfterCalls,
-    };
+    const half = Math.floor(this.sizeOf(rows) / 2);
+    times.limit = { rows: Math.max(ofPicture, half), until: times.calls + retryAfterCalls };
     return true;
   }
 
@@ -107,6 +105,6 @@ export class CallTimes {
   private shortestMs(callKey: string, rows: number): number | undefined {
     const { calls, byRows } = this.timesOf(callKey);
     const { at, ms } = byRows.get(this.sizeOf(rows)) ?? { at: 0, ms: [] };
-    return ms.length < neededTimes || calls - at >= remeasureAfterCalls ? undefined : Math.min(...ms);
+    return ms.length < minSamples || calls - at >= remeasureAfterCalls ? undefined : Math.min(...ms);
   }
 }

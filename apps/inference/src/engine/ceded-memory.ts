@@ -8,7 +8,8 @@ import type { Models } from './models';
  * be in use for ever.
  */
 export class CededMemory {
-  private isAsked = false;
+  /** Whether it asks for memory, and has not been attended to. */
+  isAsked = false;
   /** Tasks that the process waits for; undefined once it has been told. */
   private tasksBefore?: ReadonlySet<number> | undefined;
 

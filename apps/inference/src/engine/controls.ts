@@ -1,7 +1,6 @@
 import {
   type ControlFolder,
   ControlNet,
-  type Device,
   type ModelFolder,
   ModelFolderError,
   modelWidths,
@@ -10,14 +9,14 @@ import {
   RequestError,
 } from '@app/diffusion';
 import { LruMap } from '@app/process';
-import type { ModelSource } from './engine-protocol';
+import type { ModelSource, ThreadOptions } from './engine-protocol';
 import { withoutPaths } from './failure';
-import { bytesPerRow, controlPart, controlWeightBytesOf, mostRowsOfPicture } from './memory';
+import { bytesPerRow, controlRatio, controlWeightBytesOf, maxRowsPerPicture } from './memory';
 import type { LoadedControl, Models } from './models';
 import type { Task } from './drawing';
 
 /** ControlNets whose headers are kept. */
-const mostFolders = 16;
+const maxCachedFolders = 16;
 
 /** A ControlNet whose headers are read. */
 export interface ReadControl {
@@ -27,10 +26,10 @@ export interface ReadControl {
 
 /** The ControlNets of a device. Their headers are read between calls, and they are loaded beside the models they guide. */
 export class Controls {
-  private readonly folders = new LruMap<ControlFolder>(mostFolders);
+  private readonly folders = new LruMap<ControlFolder>(maxCachedFolders);
 
   constructor(
-    private readonly options: { device: Device; intraOpNumThreads: number },
+    private readonly options: ThreadOptions,
     private readonly models: Models,
   ) {}
 
@@ -39,7 +38,7 @@ export class Controls {
     const read: ReadControl[] = [];
     for (const { controlNet: source } of control) {
       const folder =
-        this.folders.get(source.key) ?? (await readControlFolder(source.folder).catch(throwRefusal(source)));
+        this.folders.get(source.key) ?? (await readControlFolder(source.folder).catch(asRequestError(source)));
       this.folders.set(source.key, folder);
       read.push({ source, folder });
     }
@@ -66,7 +65,7 @@ export class Controls {
   /** Bytes of a ControlNet's call with the rows of one picture. */
   callBytes(guided: ModelFolder, { request }: Task): number {
     const rowBytes = bytesPerRow(modelWidths(guided), request, providerOf(this.options.device));
-    return controlPart * mostRowsOfPicture(guided.kind) * rowBytes;
+    return controlRatio * maxRowsPerPicture(guided.kind) * rowBytes;
   }
 
   private async loadOne({ source, folder }: ReadControl, guided: ModelFolder): Promise<LoadedControl> {
@@ -75,11 +74,11 @@ export class Controls {
     if (problem !== undefined) throw new RequestError(problem);
     const bytes = controlWeightBytesOf(folder, this.options.device);
     const open = () => ControlNet.open(folder, guided, this.options);
-    return known ?? this.models.load<LoadedControl>(source.key, bytes, open).catch(throwRefusal(source));
+    return known ?? this.models.load<LoadedControl>(source.key, bytes, open).catch(asRequestError(source));
   }
 }
 
-const throwRefusal =
+const asRequestError =
   (source: ModelSource) =>
   (error: unknown): never => {
     if (!(error instanceof ModelFolderError)) throw error;

@@ -1,13 +1,10 @@
-import { seedOf as seedOfDomain } from '@app/domain';
-import { seedOf } from './drawing';
+import { seedOf } from '@app/domain';
+import { pipelineRequest } from './drawing';
+import { smallRequest } from '../../../../test/support/small-request';
 
-describe(seedOf.name, () => {
-  it('is the one that the records have', () => {
-    for (const [seed, index] of [
-      [1, 0],
-      [7, 3],
-      [2 ** 32 - 1, 1],
-    ])
-      expect(seedOf(seed, index)).toBe(seedOfDomain(seed, index));
+describe(pipelineRequest.name, () => {
+  it.each([1, 7, 2 ** 32 - 2])('has the seeds that the record says, from %d on', (seed) => {
+    const { seeds } = pipelineRequest({ ...smallRequest, seed, numImages: 4 }, []);
+    expect(seeds).toEqual([0, 1, 2, 3].map((index) => seedOf(seed, index)));
   });
 });

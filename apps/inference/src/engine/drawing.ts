@@ -24,8 +24,8 @@ export interface Picture {
   finished?: RgbPicture;
 }
 
-/** Facts of a drawing that are kept when its task is begun anew. */
-export interface EarlierDrawing {
+/** Facts of a drawing that are kept when its task is restarted. */
+export interface RestartState {
   computeMs: number;
   /** Number of pictures that it has reported. */
   reported: number;
@@ -36,7 +36,7 @@ export class DrawingInProgress {
   readonly pictures: readonly Picture[];
   /** Key of the calls that it may share: those of its model, size, length of text and ControlNets. */
   readonly callKey: string;
-  /** Ranks of its adapters. Those in a call have the same, but for drawings without adapters, which share any. */
+  /** Ranks of its adapters; empty without any. Drawings share a call if their ranks are equal or one's are empty. */
   readonly adapterRanks: string;
   /** Bytes of a row in a call of the U-Net, with its adapters. */
   readonly rowBytes: number;
@@ -46,11 +46,15 @@ export class DrawingInProgress {
   isSuspect = false;
   /** Milliseconds of the device that it has had. A call that it shares counts by its part of the rows. */
   computeMs: number;
+  /** Milliseconds of all calls and other work in which it had a part. */
+  workedMs = 0;
+  /** Times that it has lacked memory. */
+  lacks = 0;
   /** Number of pictures that it has reported, and that its earlier drawing had. */
   private reported = 0;
   private readonly reportedBefore: number;
-  private readonly begunAt: number;
-  private previewedAt = performance.now();
+  private readonly begunAt = performance.now();
+  private previewedAt = this.begunAt;
 
   /**
    * @param controls ControlNets that it follows
@@ -64,7 +68,7 @@ export class DrawingInProgress {
     trajectories: readonly Trajectory[],
     private readonly times: CallTimes,
     startedAt: number,
-    earlier?: EarlierDrawing,
+    earlier?: RestartState,
   ) {
     const [first] = trajectories;
     this.pictures = trajectories.map((trajectory, index) => ({ index, trajectory, rows: trajectory.rows }));
@@ -73,9 +77,7 @@ export class DrawingInProgress {
     const { facts, provider } = model.instance;
     this.rowBytes = bytesPerRow(facts.widths, task.request, provider) + adapterBytesPerRow(first);
     this.decodeBytes = decodeBytes(facts.widths, task.request);
-    const now = performance.now();
-    this.computeMs = now - startedAt + (earlier?.computeMs ?? 0);
-    this.begunAt = now - this.computeMs;
+    this.computeMs = this.begunAt - startedAt + (earlier?.computeMs ?? 0);
     this.reportedBefore = earlier?.reported ?? 0;
   }
 
@@ -83,8 +85,8 @@ export class DrawingInProgress {
     return this.task.owner;
   }
 
-  /** Facts of it that are kept when its task is begun anew. */
-  get asEarlier(): EarlierDrawing {
+  /** Facts of it that are kept when its task is restarted. */
+  get restartState(): RestartState {
     return { computeMs: this.computeMs, reported: Math.max(this.reported, this.reportedBefore) };
   }
 
@@ -118,19 +120,16 @@ export class DrawingInProgress {
 
   /** Milliseconds of the device that it still needs, as far as they are known. */
   get msLeft(): number {
-    const { callKey, times, task } = this;
+    const { callKey, times, task, pictures } = this;
     const decodeMs = times.meanMs(decodingOf(callKey));
     const enlargeMs = task.upscaler ? times.meanMs(task.upscaler.key) : 0;
-    const afterMs = sum(
-      this.pictures,
-      ({ decoded, finished }) => (decoded ? 0 : decodeMs) + (finished ? 0 : enlargeMs),
-    );
+    const afterMs = sum(pictures, ({ decoded, finished }) => (decoded ? 0 : decodeMs) + (finished ? 0 : enlargeMs));
     return this.rowsLeft * times.rowMs(callKey) + afterMs;
   }
 
-  /** Milliseconds for which it has waited for others since it began. */
+  /** Milliseconds since it began in which others were worked for, and not it. */
   get waitedMs(): number {
-    return performance.now() - this.begunAt - this.computeMs;
+    return performance.now() - this.begunAt - this.workedMs;
   }
 
   /** Steps done: the mean of its pictures. */
@@ -172,22 +171,13 @@ export function pipelineRequest(
   { seed, numImages, scheduler, control = [], ...rest }: DrawRequest,
   controls: readonly LoadedControl[],
 ): TextToImageRequest {
+  const guides = control.map((use, i) => ({ ...use, controlNet: controls[i].instance }));
   return {
     ...rest,
-    seeds: Array.from({ length: numImages }, (_, i) => seedOf(seed, i)),
-    ...(control.length > 0 && {
-      control: control.map((use, i) => ({ ...use, controlNet: controls[i].instance })),
-    }),
+    seeds: Array.from({ length: numImages }, (_, i) => (seed + i) % 2 ** 32),
+    ...(guides.length > 0 && { control: guides }),
     ...(scheduler && { scheduler: scheduler as TextToImageRequest['scheduler'] }),
   };
-}
-
-/**
- * Seed of the i-th picture, as `seedOf` of `@app/domain`, whose entities an engine's thread does not load; a test
- * compares the two.
- */
-export function seedOf(seed: number, index: number): number {
-  return (seed + index) % 2 ** 32;
 }
 
 function sum<T>(values: readonly T[], of: (value: T) => number): number {

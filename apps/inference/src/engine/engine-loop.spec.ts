@@ -35,4 +35,14 @@ describe('turns on a simulated device', () => {
       expect(latency).toBeLessThan(13 * alone);
     }
   });
+
+  it('do not count a shared call as waiting, so that a short drawing still passes many that share all calls', async () => {
+    const parallel = { callMs: (rows: number) => 50 + 50 * rows, decodeMs: 10 };
+    const many = Array.from({ length: 16 }, () => ({ ...longOf('one'), isGuided: false }));
+    const short = { ...longOf('one'), atMs: 32_000, steps: 4, isGuided: false, edge: 128 };
+    const [alone] = await simulate([short], parallel);
+    const latencies = await simulate([...many, short], parallel);
+    expect(Math.max(...latencies.slice(0, -1))).toBeGreaterThan(short.atMs);
+    expect(latencies.at(-1)).toBeLessThan(5 * alone);
+  });
 });

@@ -10,7 +10,7 @@ import { decodingOf, type DrawingInProgress, isCanceled, type Picture, rowsOf, t
 import { failureOf } from './failure';
 import type { EngineMessage, ThreadOptions } from './engine-protocol';
 import { Enlarging } from './enlarging';
-import { controlPart, fittingRows } from './memory';
+import { controlRatio, fittingRows } from './memory';
 import { Models } from './models';
 import { Remedies } from './remedies';
 import { Turns } from './turns';
@@ -26,8 +26,7 @@ const watchMs = 100;
  * 4. does a piece of work for the drawing whose turn it is (`inOrderOfTurns`): a call of the U-Net, which it shares with
  *    all drawings that may (`batchOf`), decoding of a picture, or enlarging of a tile.
  *
- * A cancel waits for what is under way: a piece of work, or the beginning of a task. `Remedies` has what is done when a
- * piece of work fails.
+ * A cancel waits for what is under way: a piece of work, or the beginning of a task. `Remedies` handles failed work.
  */
 export class EngineLoop {
   private readonly drawings: DrawingInProgress[] = [];
@@ -68,10 +67,10 @@ export class EngineLoop {
       turns,
       drawings,
       endCanceled: () => this.endCanceled(),
-      busy: ({ id }) => report({ type: 'busy', id }),
+      report,
       begun: (drawing) => this.begun(drawing),
       failed: (task, error) => this.failed(task, error),
-      remedy: (error, task) => remedies.afterBeginning(error, task),
+      remedy: (error, waiting) => remedies.afterFailedStart(error, waiting),
     });
   }
 
@@ -104,7 +103,7 @@ export class EngineLoop {
       if (this.isClosed) break;
       await this.admission.admit(this.drawings.length > 0 ? this.lastPieceMs : watchMs);
       await this.ceded.makeRoom();
-      if (this.admission.size + this.drawings.length === 0) break;
+      if (this.admission.size + this.drawings.length === 0 && !this.ceded.isAsked) break;
       if (this.drawings.length > 0) await this.doNextPiece(inOrderOfTurns(this.drawings, this.turns));
     }
     this.running = undefined;
@@ -123,17 +122,17 @@ export class EngineLoop {
     if (first.toDecode) return this.decode(first, first.toDecode);
     if (first.toEnlarge) return this.enlarge(first);
     const denoising = ordered.filter((drawing) => drawing.denoising.length > 0);
-    await this.step(batchOf(denoising, this.mostRows(first, denoising)));
+    await this.step(batchOf(denoising, this.maxRows(first, denoising)));
   }
 
   /** Rows that the next call may have: those that memory has room for, and no more than make a row cheaper. */
-  private mostRows(first: DrawingInProgress, denoising: readonly DrawingInProgress[]): number {
+  private maxRows(first: DrawingInProgress, denoising: readonly DrawingInProgress[]): number {
     const { model, callKey, pictures, controls, decodeBytes } = first;
     const rowBytes = Math.max(...denoising.filter((each) => each.callKey === callKey).map((each) => each.rowBytes));
     // Bytes that its ControlNets keep count as in use, and are free for this call.
     const kept = [...new Set(controls)].reduce((sum, { keptBytes }) => sum + (keptBytes.unet ?? 0), 0);
     const bytes = this.models.bytesForUnet(model, { vaeDecoder: decodeBytes }) + kept;
-    const fitting = fittingRows(bytes, rowBytes * (1 + controlPart * controls.length), this.options.device);
+    const fitting = fittingRows(bytes, rowBytes * (1 + controlRatio * controls.length), this.options.device);
     return Math.min(fitting, this.times.cheapestRows(callKey, pictures[0].rows));
   }
 
@@ -143,10 +142,10 @@ export class EngineLoop {
     const pictures = batch.flatMap((part) => part.pictures);
     const rows = rowsOf(pictures);
     const unet = pipeline.rowsOfCall(rows) * Math.max(...batch.map(({ drawing }) => drawing.rowBytes));
-    const controls = first.controls.map((control) => [control, { unet: controlPart * unet }] as const);
+    const controls = first.controls.map((control) => [control, { unet: controlRatio * unet }] as const);
     const step = () => pipeline.step(pictures.map(({ trajectory }) => trajectory));
     const { ms, error } = await this.doPiece(batch, () =>
-      this.models.call([[first.model, { unet }], ...controls], step),
+      this.models.runCalls([[first.model, { unet }], ...controls], step),
     );
     if (error !== undefined) return this.remedies.afterCall(batch, error);
     this.times.noteCall(first.callKey, rows, ms);
@@ -159,19 +158,19 @@ export class EngineLoop {
     const { model, task, callKey, decodeBytes } = drawing;
     const { ms, error } = await this.doPiece([{ drawing, pictures: [picture] }], async () => {
       const decode = () => model.instance.decode(picture.trajectory);
-      picture.decoded = await this.models.call([[model, { vaeDecoder: decodeBytes }]], decode);
+      picture.decoded = await this.models.runCalls([[model, { vaeDecoder: decodeBytes }]], decode);
     });
-    if (error !== undefined) return this.remedies.afterOne(drawing, error);
+    if (error !== undefined) return this.remedies.afterWorkOf(drawing, error);
     this.times.noteWork(decodingOf(callKey), ms);
     if (!task.upscaler) picture.finished = picture.decoded;
     this.reportFinished(drawing);
   }
 
-  /** Enlarges a tile. One picture is enlarged at a time, whosever turn it is, because each takes much memory. */
+  /** Enlarges a tile. One picture is enlarged at a time, whichever owner's turn it is, because each takes much memory. */
   private async enlarge(next: DrawingInProgress): Promise<void> {
     const { drawing, picture } = this.enlarging.pictureFor(next);
     const { error } = await this.doPiece([{ drawing, pictures: [picture] }], () => this.enlarging.enlargeNextTile());
-    if (error !== undefined) return this.remedies.afterOne(drawing, error);
+    if (error !== undefined) return this.remedies.afterWorkOf(drawing, error);
     this.reportFinished(drawing);
   }
 
@@ -185,7 +184,9 @@ export class EngineLoop {
     for (const { drawing, pictures } of batch) {
       const part = (ms * rowsOf(pictures)) / rows;
       this.turns.charge(drawing.owner, part);
-      if (error === undefined) drawing.computeMs += part;
+      if (error !== undefined) continue;
+      drawing.computeMs += part;
+      drawing.workedMs += ms;
     }
     return { ms, error };
   }

@@ -9,6 +9,7 @@ export interface AdapterSource {
   file: string;
   /** SHA-256 of the file, in hex. */
   hash: string;
+  /** Factor of its effect; 0 switches it off. */
   scale: number;
   /** The word that stands for a textual inversion. */
   token: string;
@@ -160,7 +161,7 @@ export type EngineMessage =
   | ({ type: 'started'; id: number } & DrawingStarted)
   | ({ type: 'stepped' } & EngineStep)
   | ({ type: 'progress'; id: number } & DrawingProgress)
-  /** A task is being worked on, without anything else to report. */
+  /** A task is being worked on, without anything else to report; the service takes long silence for a hung thread. */
   | { type: 'busy'; id: number }
   | { type: 'picture'; id: number; index: number; picture: RgbPicture; upscaled: boolean }
   | { type: 'done'; id: number; computeMs: number }

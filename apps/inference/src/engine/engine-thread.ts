@@ -6,7 +6,8 @@ import type { EngineCommand, EngineMessage, EngineSettings } from './engine-prot
 
 /**
  * Entry of an engine's thread, which owns every session of one device. `EngineLoop` is how it draws, and
- * `engine-protocol.ts` what it and the service say to each other.
+ * `engine-protocol.ts` what it and the service say to each other. A crash of the runtime ends this thread or the process
+ * with all its tasks; the service counts a death of each, and has them drawn alone from then on.
  */
 async function main(port: NonNullable<typeof parentPort>, settings: EngineSettings): Promise<void> {
   const report = (message: EngineMessage): void => {

@@ -43,7 +43,7 @@ export class Enlarging {
     const { drawing, picture, upscaler } = current;
     const startedAt = performance.now();
     this.report({ type: 'busy', id: drawing.task.id });
-    // After an error the picture is begun anew.
+    // After an error the picture is enlarged from the beginning.
     const { tiles } = current;
     current.tiles = undefined;
     if (!tiles) {

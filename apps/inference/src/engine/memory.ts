@@ -29,10 +29,9 @@ export interface CallBytes {
 }
 
 /*
- * Factors of the estimates. A graph does not tell which of its values live at the same time, so they are counted in
- * feature maps of the widest level of a part. They are so chosen that the estimates for U-Net and decoder are above what
- * was measured with the bundled model, and below six times that; `test/integration/inference-memory.spec.ts` measures
- * it again.
+ * Factors of the estimates. A graph does not tell which values are alive at once, so they are counted in feature maps of a
+ * part's widest level. With the bundled model, the estimates for U-Net and decoder are one to six times the measured bytes
+ * (`test/integration/inference-memory.spec.ts`).
  */
 
 /** Bytes that the sessions of a model need beside its weights and calls. */
@@ -49,7 +48,7 @@ const liveValues = 3;
 const enlarged = { maps: 6, channels: 64 };
 const float32 = 4;
 /** Names of the weights of a VAE's encoder, which is loaded for the first picture that is read. */
-const ofEncoder = /^(?:encoder|quant_conv)\./;
+const encoderWeights = /^(?:encoder|quant_conv)\./;
 
 /**
  * Bytes of a model's weights in memory: float32, and half of that on a GPU that draws with float16. On the processor a
@@ -58,7 +57,7 @@ const ofEncoder = /^(?:encoder|quant_conv)\./;
 export function weightBytesOf({ tensors }: Pick<ModelFolder, 'tensors'>, device: Device): number {
   let bytes = sessionBytes;
   for (const [part, ofPart] of tensors) {
-    const read = [...ofPart].filter(([name]) => part !== 'vae' || !ofEncoder.test(name));
+    const read = [...ofPart].filter(([name]) => part !== 'vae' || !encoderWeights.test(name));
     const sizes = read.map(([, { shape, type }]) => ({ bytes: float32 * countOf(shape), isHalf: type !== 'F32' }));
     const halves = sizes.reduce((sum, size) => sum + (size.isHalf ? size.bytes : 0), 0);
     const all = sizes.reduce((sum, size) => sum + size.bytes, 0);
@@ -98,15 +97,15 @@ export function decodeBytes({ decoderChannels }: ModelWidths, { width, height }:
 
 /** An upper estimate of the bytes that encoding a picture takes, with the weights of the encoder. */
 export function encodePictureBytes(folder: Pick<ModelFolder, 'tensors'>, widths: ModelWidths, size: Size): number {
-  const encoder = [...folder.tensors.get('vae')!].filter(([name]) => ofEncoder.test(name));
+  const encoder = [...folder.tensors.get('vae')!].filter(([name]) => encoderWeights.test(name));
   return sessionBytes + float32 * valuesIn(encoder) + decodeBytes(widths, size);
 }
 
 /** Most rows of a picture in a call of the U-Net: of a model that changes pictures by instructions there are three. */
-export const mostRowsOfPicture = (kind: ModelKind): number => (kind === 'instruct-pix2pix' ? 3 : 2);
+export const maxRowsPerPicture = (kind: ModelKind): number => (kind === 'instruct-pix2pix' ? 3 : 2);
 
 /** Part of the bytes of a U-Net's row that a ControlNet's row takes: it has the U-Net's way down. */
-export const controlPart = 1 / 2;
+export const controlRatio = 1 / 2;
 
 /** Bytes of a ControlNet's weights in memory. */
 export function controlWeightBytesOf({ tensors }: Pick<ControlFolder, 'tensors'>, device: Device): number {

@@ -31,7 +31,7 @@ describe(Models.name, () => {
   it('counts a call as use', async () => {
     const a = await load('a', 40);
     await load('b', 40);
-    await models.call([[a, {}]], async () => undefined);
+    await models.runCalls([[a, {}]], async () => undefined);
     await load('c', 40);
     expect(told).toEqual(['loaded a', 'loaded b', 'released b', 'loaded c']);
   });
@@ -56,7 +56,7 @@ describe(Models.name, () => {
 
   it('keeps no memory for a call that had too little of it', async () => {
     const a = await load('a', 40);
-    const fails = (error: Error) => models.call([[a, { unet: 20 }]], () => Promise.reject(error));
+    const fails = (error: Error) => models.runCalls([[a, { unet: 20 }]], () => Promise.reject(error));
     await expect(fails(new Error('Failed to allocate memory'))).rejects.toThrow('allocate');
     expect(a.keptBytes).toEqual({});
     await expect(fails(new Error('It fails on purpose.'))).rejects.toThrow('on purpose');
@@ -93,8 +93,8 @@ describe(Models.name, () => {
   });
 
   it('has room beside models in use for what fits with its calls, and for anything where none is', async () => {
-    const hasRoom = (key: string, weightBytes: number, leastCalls: CallBytes) =>
-      models.hasRoom({ key, weightBytes, leastCalls });
+    const hasRoom = (key: string, weightBytes: number, minCalls: CallBytes) =>
+      models.hasRoom({ key, weightBytes, minCalls });
     expect(hasRoom('a', 1_000, {})).toBe(true);
     await load('b', 60);
     expect(hasRoom('a', 1_000, {})).toBe(true);

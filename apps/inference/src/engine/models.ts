@@ -21,10 +21,10 @@ export interface Loaded<T = { release(): Promise<void> }> {
 }
 
 /** The memory that a model needs to draw a task. */
-interface Need {
+interface MemoryNeed {
   key: string;
   weightBytes: number;
-  leastCalls: CallBytes;
+  minCalls: CallBytes;
   /** Bytes of its ControlNets that are not in use. */
   controlBytes?: number;
 }
@@ -41,7 +41,7 @@ export class Models {
   /** By key, the least recently used first. */
   private readonly loaded = new Map<string, Loaded>();
   /** Faults of files, which are not read again for some minutes. */
-  private readonly refusals = new KnownFaults<Error>();
+  private readonly knownFaults = new KnownFaults<Error>();
 
   /** Bytes that are left to another process. */
   cededBytes = 0;
@@ -66,7 +66,7 @@ export class Models {
     return Math.max(0, this.budget() - this.cededBytes);
   }
 
-  /** Whatever is loaded under a key, of the type that this key always has. It becomes the most recently used. */
+  /** Model that is loaded under a key, now the most recently used. The caller knows the type that the key stands for. */
   get<T extends Loaded>(key: string): T | undefined {
     const found = this.loaded.get(key);
     if (!found) return undefined;
@@ -81,15 +81,15 @@ export class Models {
   }
 
   /** Whether a model fits beside all others in use. If there are none, it has room however large it is. */
-  hasRoom({ key, weightBytes, leastCalls, controlBytes = 0 }: Need): boolean {
+  hasRoom({ key, weightBytes, minCalls, controlBytes = 0 }: MemoryNeed): boolean {
     const others = this.bytesInUse(key);
-    const callBytes = sumOf(larger(this.loaded.get(key)?.keptBytes ?? {}, leastCalls));
+    const callBytes = sumOf(maxOfEach(this.loaded.get(key)?.keptBytes ?? {}, minCalls));
     return others === 0 || others + weightBytes + callBytes + controlBytes <= this.budgetBytes;
   }
 
   /** Bytes that a call of a model's U-Net may take, if room is left for these calls of its other parts. */
   bytesForUnet({ key, weightBytes, keptBytes }: Loaded, otherCalls: CallBytes): number {
-    const kept = sumOf({ ...larger(keptBytes, otherCalls), unet: 0 });
+    const kept = sumOf({ ...maxOfEach(keptBytes, otherCalls), unet: 0 });
     return Math.max(keptBytes.unet ?? 0, this.budgetBytes - this.bytesInUse(key) - weightBytes - kept);
   }
 
@@ -98,13 +98,13 @@ export class Models {
    * @throws Error of `open`; if files are at fault, the same one again for some minutes
    */
   async load<T extends Loaded>(key: string, bytes: number, open: () => Promise<T['instance']>): Promise<T> {
-    const fault = this.refusals.of(key);
+    const fault = this.knownFaults.of(key);
     if (fault) throw fault;
     await this.makeRoom(bytes);
     const startedAt = performance.now();
     const instance = await open().catch((error: unknown) => {
       const isRefusal = error instanceof ModelFolderError || error instanceof UpscalerError;
-      if (isRefusal) this.refusals.note(key, error);
+      if (isRefusal) this.knownFaults.note(key, error);
       throw error;
     });
     const model = { key, instance, weightBytes: bytes, keptBytes: {} } as T;
@@ -114,8 +114,11 @@ export class Models {
     return model;
   }
 
-  /** Makes room for calls of loaded models, and makes them. If memory runs out, the runtime keeps none for them. */
-  async call<T>(calls: readonly (readonly [model: Loaded, bytes: CallBytes])[], work: () => Promise<T>): Promise<T> {
+  /** Does work that calls loaded models, after making room for the calls. If memory runs out, nothing is kept for them. */
+  async runCalls<T>(
+    calls: readonly (readonly [model: Loaded, bytes: CallBytes])[],
+    work: () => Promise<T>,
+  ): Promise<T> {
     const before = calls.map(([model]) => ({ model, keptBytes: model.keptBytes }));
     for (const [model, bytes] of calls) {
       this.get(model.key);
@@ -132,7 +135,7 @@ export class Models {
 
   /** Makes room for calls of a loaded model. The runtime keeps this room until the model is released. */
   async reserve(model: Loaded, calls: CallBytes): Promise<void> {
-    const all = larger(model.keptBytes, calls);
+    const all = maxOfEach(model.keptBytes, calls);
     const growth = sumOf(all) - sumOf(model.keptBytes);
     if (growth > 0) await this.makeRoom(growth, model.key);
     model.keptBytes = all;
@@ -190,7 +193,7 @@ const sumOf = (calls: CallBytes): number => (Object.values(calls) as number[]).r
 const bytesOf = ({ weightBytes, keptBytes }: Loaded): number => weightBytes + sumOf(keptBytes);
 
 /** The larger call of each part. */
-function larger(one: CallBytes, other: CallBytes): CallBytes {
+function maxOfEach(one: CallBytes, other: CallBytes): CallBytes {
   const all = { ...one };
   for (const [part, bytes] of Object.entries(other) as [keyof CallBytes, number][])
     all[part] = Math.max(bytes, all[part] ?? 0);

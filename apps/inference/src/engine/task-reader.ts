@@ -18,13 +18,13 @@ import {
   decodeBytes,
   encodePictureBytes,
   encodeTextBytes,
-  mostRowsOfPicture,
+  maxRowsPerPicture,
   weightBytesOf,
 } from './memory';
 import type { Models } from './models';
 
 /** Models whose headers are kept. */
-const mostFolders = 8;
+const maxCachedFolders = 8;
 
 /** Contents of the files that a task is drawn with, and the memory that it needs. */
 export interface TaskFiles extends AdaptedModel {
@@ -32,12 +32,12 @@ export interface TaskFiles extends AdaptedModel {
   controls: readonly ReadControl[];
   weightBytes: number;
   /** The smallest calls that it can do with: all of its texts at once, and one picture at a time. */
-  leastCalls: CallBytes;
+  minCalls: CallBytes;
 }
 
 /** Reads the files of tasks: headers of models and ControlNets, and adapters. */
 export class TaskReader {
-  private readonly folders = new LruMap<ModelFolder>(mostFolders);
+  private readonly folders = new LruMap<ModelFolder>(maxCachedFolders);
 
   constructor(
     private readonly options: ThreadOptions,
@@ -56,16 +56,17 @@ export class TaskReader {
       throw new RequestError(`The model ${model.name} has no encoder, so it cannot draw from \`image\`.`);
     const controls = await this.controls.read(task);
     const adapted = await this.adapters.adapt(model, folder, task.adapters);
-    // Nothing after this fails: a task that fails would leave the file.
-    if (!this.models.has(adapted.key)) await adapted.changedWeights?.();
     const { device } = this.options;
     const widths = modelWidths(folder);
-    const leastCalls = {
+    const minCalls = {
       textEncoder: encodeTextBytes(widths, rowsOfTexts(request, folder.textEncoders[0].tokens)),
       ...(request.image && { vaeEncoder: encodePictureBytes(folder, widths, request) }),
-      unet: mostRowsOfPicture(folder.kind) * bytesPerRow(widths, request, providerOf(device)),
+      unet: maxRowsPerPicture(folder.kind) * bytesPerRow(widths, request, providerOf(device)),
       vaeDecoder: decodeBytes(widths, request),
     };
-    return { ...adapted, folder, controls, weightBytes: weightBytesOf(folder, device), leastCalls };
+    const weightBytes = weightBytesOf(folder, device);
+    // Last, because a task that fails would leave the file.
+    if (!this.models.has(adapted.key)) await adapted.changedWeights?.();
+    return { ...adapted, folder, controls, weightBytes, minCalls };
   }
 }

@@ -7,7 +7,7 @@ describe(Turns.name, () => {
     turns.charge('early', 100);
     turns.turnBegan('early');
     turns.taskAdded('late');
-    expect(turns.msOf('late')).toBe(100);
+    expect(turns.usedMsOf('late')).toBe(100);
   });
 
   it('remembers of an owner who comes back soon that it is ahead', () => {
@@ -18,12 +18,12 @@ describe(Turns.name, () => {
     turns.charge('steady', 10);
     turns.turnBegan('steady');
     turns.taskAdded('brief');
-    expect(turns.msOf('brief')).toBe(30);
+    expect(turns.usedMsOf('brief')).toBe(30);
     turns.taskEnded('brief');
     turns.charge('steady', 90);
     turns.turnBegan('steady');
     turns.taskAdded('brief');
-    expect(turns.msOf('brief')).toBe(100);
+    expect(turns.usedMsOf('brief')).toBe(100);
   });
 
   it('lets nobody wait for one newcomer after the other', () => {
@@ -37,7 +37,7 @@ describe(Turns.name, () => {
       turns.taskEnded(`newcomer ${i}`);
     }
     turns.taskAdded('last');
-    expect(turns.msOf('last')).toBeGreaterThanOrEqual(turns.msOf('ahead'));
+    expect(turns.usedMsOf('last')).toBeGreaterThanOrEqual(turns.usedMsOf('ahead'));
   });
 
   it('counts an owner as present until its last task has left', () => {
@@ -48,10 +48,10 @@ describe(Turns.name, () => {
     turns.taskEnded('one');
     turns.charge('other', 50);
     turns.turnBegan('other');
-    expect(turns.msOf('one')).toBe(0);
+    expect(turns.usedMsOf('one')).toBe(0);
     turns.taskEnded('one');
     turns.taskAdded('one');
-    expect(turns.msOf('one')).toBe(50);
+    expect(turns.usedMsOf('one')).toBe(50);
   });
 
   it('forgets everybody once nobody is there', () => {
@@ -61,6 +61,6 @@ describe(Turns.name, () => {
     turns.taskEnded('one');
     turns.taskAdded('other');
     turns.taskAdded('one');
-    expect(turns.msOf('one')).toBe(turns.msOf('other'));
+    expect(turns.usedMsOf('one')).toBe(turns.usedMsOf('other'));
   });
 });
