@@ -127,7 +127,7 @@ describe('A backup', () => {
   beforeEach(async () => {
     target = await createEmptyDatabase();
     const dataDir = mkdtempSync(join(place, 'data-'));
-    // Whatever the storage was, it is restored into files here.
+    // Storage of any kind is restored into files here.
     const { s3: _, ...others } = api.config;
     targetConfig = { ...others, storage: 'file', queueBackend: 'postgres', databaseUrl: target.url, dataDir };
   });

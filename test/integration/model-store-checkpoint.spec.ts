@@ -48,7 +48,7 @@ describe('ModelStore', () => {
       expect(model.hash).not.toBe(plain.hash);
       expect(JSON.parse(await readFile(inModels('x/darkroom.json'), 'utf8'))).toEqual(defaults);
       expect((await readdir(inModels('x'))).sort()).toEqual(['darkroom.json', 'model.safetensors', 'vae.safetensors']);
-      // Whoever changes them by hand is told of it at once.
+      // A change by hand shows at once.
       await writeFile(inModels('x/darkroom.json'), '{"size": 640}');
       expect(await store.find('x')).toMatchObject({ nativeSize: 640, hash: model.hash });
     });

@@ -34,7 +34,7 @@ export interface Decoded extends Size {
 /** A photograph cannot be told from one that was encoded once more at this quality. */
 const quality = 95;
 
-// Whatever a file claims to be, it meets no other reader than these.
+// A file meets no other reader than these, whatever it claims to be.
 sharp.block({ operation: ['VipsForeignLoad'] });
 sharp.unblock({ operation: ['VipsForeignLoadPng', 'VipsForeignLoadJpeg', 'VipsForeignLoadWebp'] });
 sharp.cache(false);

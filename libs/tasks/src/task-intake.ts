@@ -82,7 +82,7 @@ export class TaskIntake {
       const room = (): number => maxQueued - queued - count;
       if (maxQueued > 0 && (count > 1 || room() < fewPlaces)) {
         await manager.query(`SELECT pg_advisory_xact_lock(hashtextextended('queue of ' || $1, 0))`, [ownerId]);
-        // Whatever others have committed before the lock was had is seen by a statement that follows it.
+        // A statement that follows the lock sees all that others have committed before it was had.
         ({ revoked, queued, present } = await look(manager, ownerId, maxQueued));
       }
       if (revoked || (maxQueued > 0 && room() < 0)) return { accepted: false, revoked, queued };

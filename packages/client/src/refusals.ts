@@ -20,8 +20,8 @@ const undoneStatuses: ReadonlySet<number> = new Set([429, 503]);
 const lostStatuses: ReadonlySet<number> = new Set([502, 504]);
 
 /**
- * Whoever does not know whether a DELETE was executed cannot repeat it; the other methods can be, a
- * POST because of its key.
+ * A DELETE of which it is not known whether it was executed cannot be repeated; the other methods can be, a POST because
+ * of its key.
  */
 export function mayRepeat(method: Method, outcome: Refusal | Error): boolean {
   if (isRefusal(outcome) && undoneStatuses.has(outcome.status)) return true;

@@ -16,7 +16,7 @@ export class Reply<T> extends Promise<T> {
   }
 
   withResponse(): Promise<WithResponse<T>> {
-    // Whoever waits for the response gets the error there.
+    // The error goes to the one who waits for the response.
     this.catch(() => undefined);
     return this.work;
   }

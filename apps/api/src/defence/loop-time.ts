@@ -35,7 +35,7 @@ export class LoopTime {
     }
   }
 
-  /** Whoever has worked goes on after a round of the loop; what comes next waits for the whole pause. */
+  /** Work that was done goes on after a round of the loop; what comes next waits for the whole pause. */
   private async pause(end: () => void): Promise<void> {
     const pauseMs = this.pauseFactor * this.spentMs;
     this.spentMs = 0;

@@ -66,7 +66,7 @@ export class StorageUseSweeper extends RecurringService {
   }
 
   /**
-   * Whoever adds or removes files changes the count last, in the same transaction. So while the count is locked, the
+   * A transaction that adds or removes files changes the count last. So while the count is locked, the
    * rows that others have committed are in it, and all others will be added to it.
    * @returns whether the count was wrong.
    */

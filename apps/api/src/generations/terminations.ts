@@ -28,7 +28,7 @@ export class Terminations implements OnApplicationBootstrap, BeforeApplicationSh
     notifications.on(changeChannel, (id) => {
       if (this.waiting.has(id)) this.changed.add([id]);
     });
-    // Whoever waits gets its answer now, and may ask another process.
+    // Callers that wait get their answer now, and may ask another process.
     drain.onBegin(() => {
       this.isEnding = true;
       for (const id of [...this.waiting.keys()]) this.tell(id);

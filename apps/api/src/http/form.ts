@@ -84,7 +84,7 @@ export async function readForm(
     return texts;
   } finally {
     request.unpipe(form);
-    // Whoever takes a file hears that it ends here.
+    // The taker of a file hears that it ends here.
     form.destroy();
     await taking.catch(() => undefined);
     clearTimeout(clock);

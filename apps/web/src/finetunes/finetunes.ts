@@ -16,7 +16,7 @@ export const loadFinetunes = (): Promise<void> =>
 /** Whether it has something of its own to draw with: also while it is stale, or its training failed and others were uploaded. */
 export const hasWeights = ({ weights }: Finetune): boolean => weights !== null;
 
-/** Those that have weights. */
+/** The Fine-Tunes that have weights. */
 export const drawable = computed(() => finetunes.value.filter(hasWeights));
 
 const titles = computed(() => titlesOf(finetunes.value));

@@ -5,7 +5,7 @@ import { TextField } from '../fields/fields';
 import { CreateStyleDto } from '../styles/style.dto';
 import { Id, Text, TextOrNull } from '../fields/fields-of-answers';
 
-/** Whose Collections a list has: the caller's own, or the public ones. */
+/** The Collections that a list has: the caller's own, or the public ones. */
 export class CollectionQueryDto {
   @QueryParameter({
     description: 'The public Collections instead of your own.',

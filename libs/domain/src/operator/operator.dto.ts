@@ -16,7 +16,7 @@ import {
   Word,
 } from '../fields/fields-of-answers';
 
-/** Whose something is. */
+/** The key that something belongs to. */
 export class OfKey {
   @Id('Whose it is: the id of the API key.') key_id: string;
   @Text('The name of this key.', { example: 'web shop' }) key_name: string;
