@@ -14,37 +14,37 @@ import {
 } from '@app/diffusion';
 import type { AdapterSource, ModelSource } from './engine-protocol';
 
-/** Bytes of adapters that are cached. Tasks may hold adapters that are evicted, which are not counted. */
+/** Limit of the cache in bytes. Tasks keep the adapters that they use, also once these are evicted and not counted. */
 const maxCachedBytes = 256 * 2 ** 20;
-/** Bytes that an adapter counts for at least. One that changes weights has them in its file, and little in memory. */
+/** Bytes that each adapter counts for at the least: one that changes the model's weights takes little memory itself. */
 const minCountedBytes = 2 ** 20;
 /** Milliseconds after which a file of changed weights counts as left behind by a crash. */
 const staleAfterMs = 24 * 3_600_000;
 
-/** An adapter as its file was read. */
+/** An adapter that has been read from its file. */
 interface ReadAdapter {
   fitted: FittedAdapter;
   loaded: LoadedAdapter;
 }
 
-/** A model with its adapters, as a task is drawn with them. */
+/** A model together with the adapters of a task. */
 export interface AdaptedModel {
-  /** Key of the loaded model: the same for all tasks that it can draw. */
+  /** Key of the model to load; tasks with the same key are drawn with the same loaded model. */
   key: string;
   uses: readonly AdapterUse[];
-  /** Writes the weights that take the place of the model's, if an adapter is not of low rank. Gives the file's path. */
+  /** Writes the changed weights of the model, if an adapter is not of low rank. Resolves with the file's path. */
   changedWeights?: () => Promise<string>;
 }
 
 /**
- * The adapters of a device. An adapter of low rank is an input of the U-Net, so one loaded model draws with any number of
- * them; the least recently used are evicted when all together take too many bytes. An adapter that is not of low rank
- * changes the model's weights: with it the model is loaded as another one. The changed weights are in a file until then.
+ * The adapters of a device. An adapter of low rank is an input of the U-Net, so one loaded model draws with any number
+ * of them; they are cached, and the least recently used are evicted. An adapter that is not of low rank changes weights
+ * of the model, which is then loaded a second time, with these from a temporary file.
  */
 export class Adapters {
-  /** By the model's key and the file's hash, the least recently used first. */
+  /** Adapters by the model's key and the file's hash, the least recently used first. */
   private readonly cache = new Map<string, { adapter: Promise<ReadAdapter>; bytes: number }>();
-  /** Files of changed weights, by the key of the model that is loaded with them. */
+  /** Temporary files of changed weights, by the key of the model to load with them. */
   private readonly changed = new Map<string, Promise<string>>();
   private readonly folder: string;
 
@@ -85,7 +85,7 @@ export class Adapters {
     return { key: changedKey, uses, changedWeights: () => this.write(changedKey, fitted, source.scale) };
   }
 
-  /** Deletes the file of changed weights of this key, once no task waits for a model that is loaded with it. */
+  /** Deletes the temporary file of this key. No waiting task may need it any more. */
   discard(key: string): void {
     const file = this.changed.get(key);
     this.changed.delete(key);

@@ -16,7 +16,7 @@ const loading = 'loading';
 
 /** A task that waits to begin. */
 interface WaitingTask extends Attempt {
-  /** Facts of the drawing that it was before, if it is restarted. */
+  /** State of the drawing that it was before, if it is restarted. */
   earlier?: RestartState;
   reading?: Promise<void>;
   /** Contents of its files, once they are read. */
@@ -40,15 +40,15 @@ export interface AdmissionContext {
 }
 
 /**
- * The tasks that wait. Each goes three steps: its files are read, between the calls of drawings; its model is loaded; its
- * texts are encoded, and with that it is a drawing. Tasks take turns as their owners do. If one has no room beside the
- * models in use, those after it wait too, so that it is not overtaken for ever.
+ * The tasks that wait. Each takes three steps to become a drawing: its files are read, between the calls of drawings;
+ * its model is loaded; its texts are encoded. The owner who has used the device least goes first. A task that has no
+ * room beside the models in use holds up those after it, because otherwise they could keep it waiting for ever.
  */
 export class Admission {
   private readonly waiting: WaitingTask[] = [];
   private readonly controls: Controls;
   private readonly reader: TaskReader;
-  /** Keys of the model and the ControlNets of the task that is beginning, which make no room for each other. */
+  /** Keys of the model and the ControlNets of the task that is just beginning. None of them may be released. */
   keysBeingLoaded: readonly string[] = [];
 
   constructor(
@@ -68,7 +68,7 @@ export class Admission {
     this.waiting.push({ task, lacks: 0 });
   }
 
-  /** Adds the task of a drawing that is restarted. It begins before tasks that are not, with nothing beside it. */
+  /** Adds the task of a drawing that has to restart. It goes before all other tasks, and has nothing beside it. */
   addRestarted({ task, restartState }: DrawingInProgress): void {
     const restarted = this.waiting.filter(({ earlier }) => earlier).length;
     this.waiting.splice(restarted, 0, { task: { ...task, alone: true }, earlier: restartState, lacks: 0 });
@@ -81,8 +81,8 @@ export class Admission {
 
   /**
    * Begins the tasks that have room now.
-   * @param ms for how long files are read, and further tasks are begun. Reading is many small pieces of work, each of
-   * which would otherwise wait for a call of the device.
+   * @param ms time for reading files and for beginning more than one task. Reading consists of many small pieces of
+   * work; without this time each of them would wait for a call of the device.
    */
   async admit(ms: number): Promise<void> {
     const until = performance.now() + ms;
@@ -102,20 +102,20 @@ export class Admission {
     }
   }
 
-  /** Whether a task is not canceled, which it may have been while files were read or a model was loaded. */
+  /** Whether a task still waits. It may have been canceled while files were read or a model was loaded. */
   private isWanted(waiting: WaitingTask): boolean {
     this.context.endCanceled();
     return this.waiting.includes(waiting);
   }
 
-  /** The next task: one that is restarted, else the first one of the owner who has had least of the device. */
+  /** The next task: one that restarts, else the first task of the owner who has used the device least. */
   private nextOf(left: ReadonlySet<WaitingTask>): WaitingTask {
     const had = ({ task }: WaitingTask): number => this.context.turns.usedMsOf(task.owner);
     const restarted = [...left].find(({ earlier }) => earlier);
     return restarted ?? [...left].reduce((first, other) => (had(other) < had(first) ? other : first));
   }
 
-  /** Reads the files of a task until a time. If that takes longer, the next call of `admit` goes on. */
+  /** Reads the files of a task. If that is not done by `until`, it goes on meanwhile, and a later call waits for it. */
   private async readUntil(until: number, waiting: WaitingTask): Promise<void> {
     if (waiting.files) return;
     const startedAt = performance.now();
@@ -143,9 +143,9 @@ export class Admission {
   }
 
   /**
-   * Whether a task lets drawings of others end before its model is loaded, because they would stand still meanwhile. That
-   * is compared by what each owner will have had: the other at the end of the drawing, this one at the end of the loading.
-   * So others who keep coming delay a task by no more than the time of loading its model.
+   * Whether a task waits until drawings of other owners end, because they would stand still while its model is loaded.
+   * It waits for an owner who will have used the device less at the end of the drawing than its own owner after the
+   * loading. So other owners delay a task by the time of loading its model at most, however many tasks they send.
    */
   private shouldWaitForOthers({ task, earlier }: WaitingTask, files: TaskFiles): boolean {
     const { models, turns, times, drawings } = this.context;

@@ -1,20 +1,20 @@
 import type { DrawingInProgress, Picture } from './drawing';
 import type { Turns } from './turns';
 
-/** The pictures of one call of the U-Net, which moves each of them on by a step, with their drawings. */
+/** The pictures of one call of the U-Net, grouped by drawing. The call does one step of each picture. */
 export type Batch = readonly { drawing: DrawingInProgress; pictures: readonly Picture[] }[];
 
-/** Lead that an owner may have over another, in multiples of the time that the other's shortest drawing needs. */
+/** Lead in device time that an owner may have over another: a multiple of what the other's shortest drawing needs. */
 const leadFactor = 2;
-/** Multiple of its own whole time after which a drawing that waits goes before those that have less left to do. */
+/** Multiple of a drawing's own time after which it has waited too long, and goes before those with less left to do. */
 const patience = 10;
-/** Rows that a drawing may have left to share the first one's call, in multiples of all rows of the first one. */
+/** Limit for a drawing that joins the first one's call: its rows left, as a multiple of all rows of the first one. */
 const shortFactor = 1.5;
 
 /**
- * The drawings of owners who are not far ahead. An owner is far ahead of another by more than `leadFactor` times the time
- * that the other's shortest drawing needs. So a short drawing waits for another owner's long one for a multiple of its own
- * time at most, and owners who have had about as much go on side by side. At least one owner is never far ahead.
+ * The drawings of owners who are not far ahead. An owner is far ahead whose device time exceeds another's by more than
+ * `leadFactor` times what the other's shortest drawing still needs. So a short drawing waits for long ones of other
+ * owners no longer than a multiple of its own time, and owners with about the same device time share calls.
  */
 export function withoutOwnersAhead<T extends { owner: string; msLeft: number }>(
   all: readonly T[],
@@ -29,8 +29,8 @@ export function withoutOwnersAhead<T extends { owner: string; msLeft: number }>(
 }
 
 /**
- * The drawings whose owner's turn it is, in their order: suspects, then drawings that have waited for too long, then those
- * that have least left to do.
+ * The drawings of all owners whose turn it is: first suspects, then drawings that have waited too long, then the one
+ * with the least time left, and so on.
  */
 export function inOrderOfTurns(
   drawings: readonly DrawingInProgress[],
@@ -40,22 +40,22 @@ export function inOrderOfTurns(
     const { owner, msLeft } = drawing;
     return { drawing, owner, msLeft, order: orderOf(drawing, msLeft) };
   });
-  // Drawings of equal order stay in the order in which they began.
+  // The sort is stable: drawings of equal order stay in the order in which they began.
   return withoutOwnersAhead(all, turns)
     .sort((one, other) => one.order - other.order)
     .map(({ drawing }) => drawing);
 }
 
-/** The order of a drawing among others, the smallest first. */
+/** Number by which drawings are sorted. */
 function orderOf({ isSuspect, waitedMs, computeMs }: DrawingInProgress, msLeft: number): number {
   if (isSuspect) return -1;
   return waitedMs > patience * (computeMs + msLeft) ? 0 : msLeft;
 }
 
 /**
- * The batch of the next call: the first drawing's pictures, and those of all others that may share its call, up to a
- * number of rows. Adapters are inputs of the U-Net with values for each row of a call, so pictures with different adapters
- * share a call if these have the same ranks, and pictures without adapters share any.
+ * The batch of the next call: pictures of the first drawing, and of the others that may share its call. Adapters are
+ * inputs of the U-Net with values for each row, so pictures with different adapters share a call if the adapters have
+ * the same ranks; pictures without adapters share it with any.
  * @param drawings with pictures to denoise, in the order of `inOrderOfTurns`
  * @param maxRows of the call; one picture is taken in any case
  */

@@ -1,19 +1,19 @@
 import { type Device, hasCallsInPowersOfTwo, powerOfTwoFrom, providerOf } from '@app/diffusion';
 import { LruMap } from '@app/process';
 
-/** Kinds of calls that are remembered. Callers choose sizes and lengths of text, so there is no end of them. */
+/** Kinds of calls that are remembered. Callers choose sizes and lengths of text, so there are more than can be kept. */
 const maxKinds = 100;
-/** Times kept for each number of rows, the last ones. The shortest counts: other programs only make a call longer. */
+/** Last times that are kept for each number of rows. The shortest counts, as other programs only slow calls down. */
 const sampleCount = 5;
-/** Times after which a number of rows counts as measured. */
+/** Number of times that are needed before a number of rows counts as measured. */
 const minSamples = 3;
-/** Calls of other numbers of rows after which one is made again with this number, so that a bad time does not last. */
+/** Calls after which a number of rows that was not used is measured again, so that a bad time does not last. */
 const remeasureAfterCalls = 300;
-/** Share by which a row may take longer and count as equally cheap. */
+/** Share by which a row may take longer than the fastest one and still count as equally fast. */
 const tolerance = 0.05;
-/** Most rows of a call on the processor and on a GPU. */
+/** Largest number of rows of a call. */
 const maxRowsOn = { cpu: 16, gpu: 64 };
-/** Calls after which a larger one is tried again: the memory that it lacked may have been another process's. */
+/** Calls after which a larger one is tried again: another process may have returned the memory that was lacking. */
 const retryAfterCalls = 1_000;
 
 /** Name under which the time of a row in any call is noted. */
@@ -21,20 +21,20 @@ const anyRow = 'any row';
 
 interface TimesOfCalls {
   calls: number;
-  /** For each number of rows the milliseconds of the last calls, and the count of calls at the last one. */
+  /** By number of rows: the milliseconds of the last calls, and the value of `calls` at the last one. */
   byRows: Map<number, { at: number; ms: number[] }>;
-  /** Limit after a call that ran out of memory: half of its rows, until so many calls are made. */
+  /** Limit after a call that ran out of memory: half of its rows, until `calls` has this value. */
   limit?: { rows: number; until: number };
 }
 
-/** Times of calls of the U-Net and of other work, as measured lately, and the number of rows that a call is to have. */
+/** Recent times of calls of the U-Net and of other work, and the best number of rows of a call. */
 export class CallTimes {
   private readonly byKey = new LruMap<TimesOfCalls>(maxKinds);
   private readonly means = new LruMap<number>(maxKinds);
 
   constructor(private readonly device: Device) {}
 
-  /** Notes the milliseconds of a call. @param callKey of the drawings in it */
+  /** Notes the milliseconds of a call of drawings with this key. */
   noteCall(callKey: string, rows: number, ms: number): void {
     const times = this.timesOf(callKey);
     times.calls++;
@@ -50,20 +50,20 @@ export class CallTimes {
     return this.meanMs(callKey) || this.meanMs(anyRow);
   }
 
-  /** Notes the milliseconds of other work. A much longer time counts as twice the usual one: the machine stood still. */
+  /** Notes the milliseconds of other work. Outliers count as twice the mean: the machine may have stood still. */
   noteWork(name: string, ms: number): void {
     const before = this.means.get(name) ?? ms;
     this.means.set(name, before + (Math.min(ms, 2 * before) - before) / 4);
   }
 
-  /** Milliseconds of work of this name, in a moving average; 0 until one is known. */
+  /** Moving average of the milliseconds of work of this name; 0 until one is known. */
   meanMs(name: string): number {
     return this.means.get(name) ?? 0;
   }
 
   /**
-   * Rows that a call is to have at most: the fewest with which a row is about as cheap as with any number. Calls with one
-   * picture are measured first, then with twice as many rows each time, until two such steps have made no row cheaper.
+   * Rows that a call should have at most: the smallest number with which a row is about as fast as with any other.
+   * Calls of one picture are measured first, then of twice as many rows each time, until two doublings gain nothing.
    * @param ofPicture rows of one picture
    */
   cheapestRows(callKey: string, ofPicture: number): number {
@@ -81,7 +81,7 @@ export class CallTimes {
     return measured.find(({ rowMs }) => rowMs <= best.rowMs * (1 + tolerance))!.rows;
   }
 
-  /** Halves the rows of the next calls after one that ran out of memory. @returns false if it had one picture */
+  /** Halves the rows of the next calls after one that ran out of memory. @returns false if that had only one picture */
   halve(callKey: string, rows: number, ofPicture: number): boolean {
     if (rows <= ofPicture) return false;
     const times = this.timesOf(callKey);
@@ -90,7 +90,7 @@ export class CallTimes {
     return true;
   }
 
-  /** Rows that the device computes for a call of so many. */
+  /** Rows that the device computes in a call of this many. */
   private sizeOf(rows: number): number {
     return hasCallsInPowersOfTwo(this.device) ? powerOfTwoFrom(rows) : rows;
   }
@@ -101,7 +101,7 @@ export class CallTimes {
     return times;
   }
 
-  /** Milliseconds of the shortest of the last calls; undefined if this number of rows is to be measured. */
+  /** Milliseconds of the shortest of the last calls; undefined if this number of rows still has to be measured. */
   private shortestMs(callKey: string, rows: number): number | undefined {
     const { calls, byRows } = this.timesOf(callKey);
     const { at, ms } = byRows.get(this.sizeOf(rows)) ?? { at: 0, ms: [] };

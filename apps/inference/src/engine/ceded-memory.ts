@@ -3,14 +3,13 @@ import type { EngineMessage } from './engine-protocol';
 import type { Models } from './models';
 
 /**
- * Memory that a device leaves to another process. Models are released for it once they are not in use. The process is told
- * when it has the room; at the latest once all drawings have ended that were under way when it asked, because a model may
- * be in use for ever.
+ * Memory that a device leaves to another process. Models that are not in use are released for it. The process is told
+ * when the memory is free, or when the drawings that were under way have ended: a busy model may never be released.
  */
 export class CededMemory {
-  /** Whether it asks for memory, and has not been attended to. */
+  /** Whether a request has come that `makeRoom` has not seen. */
   isAsked = false;
-  /** Tasks that the process waits for; undefined once it has been told. */
+  /** Tasks that were drawn when the process asked; undefined once it has been told. */
   private tasksBefore?: ReadonlySet<number> | undefined;
 
   constructor(
@@ -24,9 +23,9 @@ export class CededMemory {
     this.isAsked = true;
   }
 
-  /** Releases models that are not in use, as far as the process needs their room, and reports when it has it. */
+  /** Releases models that are not in use, as far as necessary, and reports when the process may take its memory. */
   async makeRoom(): Promise<void> {
-    // A task that was about to begin when the command came is a drawing by now.
+    // A task that was just beginning when the command came is a drawing by now.
     if (this.isAsked) this.tasksBefore = new Set(this.drawings.map(({ task }) => task.id));
     this.isAsked = false;
     const { tasksBefore } = this;

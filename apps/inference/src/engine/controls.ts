@@ -24,7 +24,7 @@ export interface ReadControl {
   folder: ControlFolder;
 }
 
-/** The ControlNets of a device. Their headers are read between calls, and they are loaded beside the models they guide. */
+/** The ControlNets of a device. Headers are read between calls; a ControlNet is loaded beside the model it guides. */
 export class Controls {
   private readonly folders = new LruMap<ControlFolder>(maxCachedFolders);
 
@@ -33,7 +33,7 @@ export class Controls {
     private readonly models: Models,
   ) {}
 
-  /** Reads the headers of a task's ControlNets. @throws RequestError if they are at fault, and not the guided model */
+  /** Reads the headers of a task's ControlNets. @throws RequestError if a ControlNet is at fault */
   async read({ request: { control = [] } }: Task): Promise<ReadControl[]> {
     const read: ReadControl[] = [];
     for (const { controlNet: source } of control) {
@@ -45,7 +45,7 @@ export class Controls {
     return read;
   }
 
-  /** Bytes of the ControlNets that are not in use, and of their calls. */
+  /** Bytes of a task's ControlNets that are not in use, and of their calls. */
   bytesToLoad(controls: readonly ReadControl[], guided: ModelFolder, task: Task): number {
     const inUse = this.models.inUse();
     const folders = new Map(controls.map(({ source, folder }) => [source.key, folder]));

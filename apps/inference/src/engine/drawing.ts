@@ -6,51 +6,51 @@ import type { LoadedControl, LoadedModel } from './models';
 
 /** Pictures that the service asks for. A task becomes a drawing once its model is loaded and its texts are encoded. */
 export interface Task extends DrawTask {
-  /** Whether nothing may be drawn beside it, because memory ran out beside others. */
+  /** Whether nothing may be drawn beside it, because memory ran out before. */
   alone?: boolean;
 }
 
-/** Milliseconds between two previews of a drawing, each of which is a pass over the latents. */
+/** Milliseconds between two previews of a drawing. Each preview is a pass over the latents. */
 const previewIntervalMs = 400;
 
 /** One picture of a drawing. */
 export interface Picture {
   index: number;
   trajectory: Trajectory;
-  /** Rows in a call of the U-Net: one, two with guidance, three if a picture is changed by instructions. */
+  /** Rows in a call of the U-Net: one, two with guidance, three for instruct-pix2pix. */
   rows: number;
   decoded?: RgbPicture;
-  /** The pixels that are reported: as they were decoded, or enlarged. */
+  /** The pixels that are reported: decoded, or enlarged if that is asked for. */
   finished?: RgbPicture;
 }
 
-/** Facts of a drawing that are kept when its task is restarted. */
+/** State of a drawing that is kept when its task is restarted. */
 export interface RestartState {
   computeMs: number;
   /** Number of pictures that it has reported. */
   reported: number;
 }
 
-/** A task that has begun: its pictures, and the time of the device that it has had and still needs. */
+/** A task that has begun: its pictures, and the device time that it has used and still needs. */
 export class DrawingInProgress {
   readonly pictures: readonly Picture[];
-  /** Key of the calls that it may share: those of its model, size, length of text and ControlNets. */
+  /** Key of its calls: model, size, length of text and ControlNets. Only drawings with the same key share a call. */
   readonly callKey: string;
   /** Ranks of its adapters; empty without any. Drawings share a call if their ranks are equal or one's are empty. */
   readonly adapterRanks: string;
-  /** Bytes of a row in a call of the U-Net, with its adapters. */
+  /** Bytes of a row in a call of the U-Net, adapters included. */
   readonly rowBytes: number;
   /** Bytes of decoding a picture. */
   readonly decodeBytes: number;
-  /** Whether a call that it shared failed, so that its next call is its own. */
+  /** Whether a shared call failed, after which its next call is its own. */
   isSuspect = false;
-  /** Milliseconds of the device that it has had. A call that it shares counts by its part of the rows. */
+  /** Device time that it has used, in milliseconds: of shared calls, the part of its rows. */
   computeMs: number;
-  /** Milliseconds of all calls and other work in which it had a part. */
+  /** Milliseconds of all work in which it had a part: shared calls count as a whole. */
   workedMs = 0;
   /** Times that it has lacked memory. */
   lacks = 0;
-  /** Number of pictures that it has reported, and that its earlier drawing had. */
+  /** Number of pictures that it has reported, and that were reported before its restart. */
   private reported = 0;
   private readonly reportedBefore: number;
   private readonly begunAt = performance.now();
@@ -58,8 +58,8 @@ export class DrawingInProgress {
 
   /**
    * @param controls ControlNets that it follows
-   * @param trajectories of its pictures, as `pipeline.prepare` made them
-   * @param startedAt time at which these were begun, in milliseconds of `performance.now`
+   * @param trajectories of its pictures, from `pipeline.prepare`
+   * @param startedAt time before that call, in milliseconds of `performance.now`
    */
   constructor(
     readonly task: Task,
@@ -85,7 +85,7 @@ export class DrawingInProgress {
     return this.task.owner;
   }
 
-  /** Facts of it that are kept when its task is restarted. */
+  /** State that is kept when its task is restarted. */
   get restartState(): RestartState {
     return { computeMs: this.computeMs, reported: Math.max(this.reported, this.reportedBefore) };
   }
@@ -100,7 +100,7 @@ export class DrawingInProgress {
     return this.pictures.find(({ trajectory, decoded }) => trajectory.done && !decoded);
   }
 
-  /** The first picture that is decoded and not finished, which means that it is to be enlarged. */
+  /** The first picture that is decoded and not finished: it has to be enlarged. */
   get toEnlarge(): Picture | undefined {
     return this.pictures.find(({ decoded, finished }) => decoded && !finished);
   }
@@ -109,7 +109,7 @@ export class DrawingInProgress {
     return this.reported === this.pictures.length;
   }
 
-  /** Rows of the U-Net that it still needs over all its steps. */
+  /** Rows of the U-Net that it still needs, all steps together. */
   get rowsLeft(): number {
     return sum(this.pictures, ({ rows, trajectory }) => rows * trajectory.remainingSteps);
   }
@@ -118,7 +118,7 @@ export class DrawingInProgress {
     return sum(this.pictures, ({ rows, trajectory }) => rows * trajectory.totalSteps);
   }
 
-  /** Milliseconds of the device that it still needs, as far as they are known. */
+  /** Device time that it still needs, in milliseconds, as far as times are known. */
   get msLeft(): number {
     const { callKey, times, task, pictures } = this;
     const decodeMs = times.meanMs(decodingOf(callKey));
@@ -127,7 +127,7 @@ export class DrawingInProgress {
     return this.rowsLeft * times.rowMs(callKey) + afterMs;
   }
 
-  /** Milliseconds since it began in which others were worked for, and not it. */
+  /** Milliseconds since it began in which only other drawings were worked on. */
   get waitedMs(): number {
     return performance.now() - this.begunAt - this.workedMs;
   }
@@ -145,7 +145,7 @@ export class DrawingInProgress {
     return this.model.instance.preview(this.denoising[0].trajectory);
   }
 
-  /** The pictures that are finished and not reported, in their order. From now on they count as reported. */
+  /** The pictures that are finished and not reported yet, in their order. They count as reported from now on. */
   takeFinished(): Picture[] {
     const first = Math.max(this.reported, this.reportedBefore);
     while (this.pictures[this.reported]?.finished) this.reported++;
@@ -161,12 +161,12 @@ export function rowsOf(pictures: readonly Pick<Picture, 'rows'>[]): number {
   return sum(pictures, ({ rows }) => rows);
 }
 
-/** Whether the service no longer wants it. */
+/** Whether the service has canceled it. */
 export function isCanceled({ cancel }: Pick<Task, 'cancel'>): boolean {
   return Atomics.load(new Int32Array(cancel), 0) !== 0;
 }
 
-/** The request as the pipeline takes it. */
+/** The request in the form that the pipeline takes. */
 export function pipelineRequest(
   { seed, numImages, scheduler, control = [], ...rest }: DrawRequest,
   controls: readonly LoadedControl[],

@@ -15,7 +15,7 @@ import { Models } from './models';
 import { Remedies } from './remedies';
 import { Turns } from './turns';
 
-/** Milliseconds for which files are read between two looks at what is canceled, while nothing is drawn. */
+/** Milliseconds between two checks for cancels while nothing is drawn and files are read. */
 const watchMs = 100;
 
 /**
@@ -23,10 +23,10 @@ const watchMs = 100;
  * 1. ends tasks and drawings that are canceled,
  * 2. begins tasks that have room (`Admission`),
  * 3. leaves memory to another process that asks for it (`CededMemory`), and
- * 4. does a piece of work for the drawing whose turn it is (`inOrderOfTurns`): a call of the U-Net, which it shares with
- *    all drawings that may (`batchOf`), decoding of a picture, or enlarging of a tile.
+ * 4. does a piece of work for the drawing whose turn it is (`inOrderOfTurns`): a call of the U-Net, which other
+ *    drawings share where they can (`batchOf`), decoding of a picture, or enlarging of a tile.
  *
- * A cancel waits for what is under way: a piece of work, or the beginning of a task. `Remedies` handles failed work.
+ * A cancel takes effect after the piece of work that is under way. `Remedies` handles failures.
  */
 export class EngineLoop {
   private readonly drawings: DrawingInProgress[] = [];
@@ -48,7 +48,7 @@ export class EngineLoop {
   ) {
     const { drawings, turns } = this;
     const adapters = new Adapters(options.cacheDir);
-    // Adapters are in the machine's memory, which the models of a GPU are not.
+    // Adapters are in the machine's memory. The models of a GPU are in its own.
     const budget = (): number => memoryBytes - (options.device === 'cpu' ? adapters.bytes : 0);
     const models = new Models(budget, () => this.modelsInUse(), report);
     const times = new CallTimes(options.device);
@@ -74,14 +74,14 @@ export class EngineLoop {
     });
   }
 
-  /** Draws a task, and reports how it goes; never throws. */
+  /** Adds a task to draw. Its progress and its end are reported, errors included. */
   add(task: Task): void {
     this.turns.taskAdded(task.owner);
     this.admission.add(task);
     this.running ??= this.run();
   }
 
-  /** Leaves so many bytes to another process from now on, and reports when it may take them. */
+  /** Leaves this many bytes to another process from now on, and reports when it may take them. */
   cede(bytes: number): void {
     if (this.isClosed) return;
     this.ceded.cede(bytes);
@@ -97,7 +97,7 @@ export class EngineLoop {
 
   private async run(): Promise<void> {
     for (;;) {
-      // Commands come in meanwhile.
+      // A macrotask, so that commands are received.
       await setImmediate();
       this.endCanceled();
       if (this.isClosed) break;
@@ -115,7 +115,7 @@ export class EngineLoop {
     for (const drawing of this.drawings.filter(({ task }) => isOver(task))) this.end(drawing, new AbortError());
   }
 
-  /** Does the next piece of work of the first drawing. */
+  /** Does the next piece of work of the first of these drawings. */
   private async doNextPiece(ordered: readonly DrawingInProgress[]): Promise<void> {
     const [first] = ordered;
     this.turns.turnBegan(first.owner);
@@ -125,11 +125,11 @@ export class EngineLoop {
     await this.step(batchOf(denoising, this.maxRows(first, denoising)));
   }
 
-  /** Rows that the next call may have: those that memory has room for, and no more than make a row cheaper. */
+  /** Limit for the rows of the next call: what memory has room for, and no more than makes a row faster. */
   private maxRows(first: DrawingInProgress, denoising: readonly DrawingInProgress[]): number {
     const { model, callKey, pictures, controls, decodeBytes } = first;
     const rowBytes = Math.max(...denoising.filter((each) => each.callKey === callKey).map((each) => each.rowBytes));
-    // Bytes that its ControlNets keep count as in use, and are free for this call.
+    // Bytes that are kept for calls of its ControlNets count as in use, but this call may use them.
     const kept = [...new Set(controls)].reduce((sum, { keptBytes }) => sum + (keptBytes.unet ?? 0), 0);
     const bytes = this.models.bytesForUnet(model, { vaeDecoder: decodeBytes }) + kept;
     const fitting = fittingRows(bytes, rowBytes * (1 + controlRatio * controls.length), this.options.device);
@@ -166,7 +166,7 @@ export class EngineLoop {
     this.reportFinished(drawing);
   }
 
-  /** Enlarges a tile. One picture is enlarged at a time, whichever owner's turn it is, because each takes much memory. */
+  /** Enlarges a tile. Only one picture is enlarged at a time, as it takes much memory: it may be of another drawing. */
   private async enlarge(next: DrawingInProgress): Promise<void> {
     const { drawing, picture } = this.enlarging.pictureFor(next);
     const { error } = await this.doPiece([{ drawing, pictures: [picture] }], () => this.enlarging.enlargeNextTile());
@@ -174,7 +174,7 @@ export class EngineLoop {
     this.reportFinished(drawing);
   }
 
-  /** Does a piece of work for some drawings, and charges each owner the part of its rows, even if the work fails. */
+  /** Does a piece of work for some drawings, and charges their owners by rows, also if the work fails. */
   private async doPiece(batch: Batch, work: () => Promise<void>): Promise<{ ms: number; error: unknown }> {
     const startedAt = performance.now();
     const error: unknown = await work().catch(asOutOfMemory);
@@ -208,7 +208,7 @@ export class EngineLoop {
     this.report({ type: 'done', id, computeMs: drawing.computeMs });
   }
 
-  /** Reports how far these drawings are. */
+  /** Reports the progress of these drawings. */
   private reportProgress(drawings: readonly DrawingInProgress[]): void {
     const now = performance.now();
     for (const drawing of drawings) {

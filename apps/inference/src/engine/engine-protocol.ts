@@ -17,7 +17,7 @@ export interface AdapterSource {
 
 /** An installed model or ControlNet, and where it is. */
 export interface ModelSource {
-  /** Name of the folder and the state of its files: another one once a file has changed. */
+  /** Name of the folder and state of its files: a new key once a file has changed. */
   key: string;
   name: string;
   /** Path of its folder on this machine. */
@@ -51,12 +51,12 @@ export interface DrawRequest {
   image?: RgbPicture;
   /** Share of the steps that are drawn from `image`: 0 to 1. */
   strength?: number;
-  /** Part of `image` that is repainted, of its size: a byte for each pixel, and those of 128 and more are. */
+  /** Mask of the size of `image`: a byte for each pixel. Pixels of 128 and more are repainted. */
   mask?: { width: number; height: number; values: Uint8Array };
   control?: readonly ControlRequest[];
 }
 
-/** A ControlNet, and the map that it follows: with which weight, and from which to which part of the steps (0 to 1). */
+/** A ControlNet, the picture that it follows, its weight, and the part of the steps that it guides (from 0 to 1). */
 export interface ControlRequest {
   controlNet: ModelSource;
   image: RgbPicture;
@@ -65,39 +65,39 @@ export interface ControlRequest {
   end: number;
 }
 
-/** Device, threads of a call on the processor, and folder of an engine's thread. */
+/** Options of an engine's thread: its device, and the number of threads of a call on the processor. */
 export interface ThreadOptions {
   device: Device;
   intraOpNumThreads: number;
-  /** Folder for files that are needed only while a model is loaded. */
+  /** Folder for temporary files, which are needed only until a model is loaded. */
   cacheDir: string;
 }
 
 /** Start parameters of an engine's thread. */
 export interface EngineSettings extends Omit<ThreadOptions, 'device'> {
   device: Device | 'auto';
-  /** Bytes that models and drawing may take; by default a part of the device's memory. */
+  /** Bytes that models and calls may take; by default a part of the device's memory. */
   memoryBytes?: number;
 }
 
 /** Pictures to be drawn by an engine thread. */
 export interface DrawTask {
-  /** The API key that asks for it. Owners have equal parts of the device's time. */
+  /** Id of the API key that asks for it. Owners get equal shares of the device time. */
   owner: string;
   model: ModelSource;
-  /** Without any, the model draws by itself. */
+  /** Adapters of the model; often none. */
   adapters: readonly AdapterSource[];
   request: DrawRequest;
   upscaler?: UpscalerSource;
   id: number;
-  /** One Int32, which cancels the task when it is not 0. */
+  /** One Int32. Any value but 0 cancels the task. */
   cancel: SharedArrayBuffer;
 }
 
 /** Commands of the service's thread to an engine's thread. A task may come while others are drawn. */
 export type EngineCommand =
   | ({ type: 'draw' } & DrawTask)
-  /** Memory to leave to another process, a training. It takes the place of the memory of the command before. */
+  /** Memory to leave to another process, a training. It replaces the value of the command before. */
   | { type: 'cede'; bytes: number }
   | { type: 'close' };
 
@@ -124,7 +124,7 @@ export interface DrawingProgress {
   /** Steps done: the mean of its pictures. */
   step: number;
   total: number;
-  /** Preview of its first picture that is not done, sent now and then: a pixel for each position of the latents. */
+  /** Preview of its first picture that has steps left, sent now and then: a pixel for each position of the latents. */
   preview?: RgbPicture;
 }
 
@@ -149,19 +149,19 @@ export interface ModelLoaded {
 export type EngineMessage =
   /** A line for the log. */
   | { type: 'note'; text: string }
-  /** The thread has its device, on which models and drawing may take so many bytes. */
+  /** The thread has its device, on which models and calls may take this many bytes. */
   | { type: 'ready'; device: Device; memoryBytes: number }
   /** The device of the settings cannot be used, and the thread ends. */
   | { type: 'unavailable'; reason: string }
   | ({ type: 'loaded' } & ModelLoaded)
-  /** A model made room for another, or for drawing. */
+  /** A model was released to make room. */
   | { type: 'released'; key: string }
-  /** Memory is left to another process: it is free, or all drawings have ended that were under way at the command. */
+  /** The other process may take its memory: it is free, or all drawings that were under way have ended. */
   | { type: 'ceded'; bytes: number }
   | ({ type: 'started'; id: number } & DrawingStarted)
   | ({ type: 'stepped' } & EngineStep)
   | ({ type: 'progress'; id: number } & DrawingProgress)
-  /** A task is being worked on, without anything else to report; the service takes long silence for a hung thread. */
+  /** A task is being worked on. It is sent because the service takes a long silence for a hung thread. */
   | { type: 'busy'; id: number }
   | { type: 'picture'; id: number; index: number; picture: RgbPicture; upscaled: boolean }
   | { type: 'done'; id: number; computeMs: number }

@@ -5,9 +5,9 @@ import { EngineLoop } from './engine-loop';
 import type { EngineCommand, EngineMessage, EngineSettings } from './engine-protocol';
 
 /**
- * Entry of an engine's thread, which owns every session of one device. `EngineLoop` is how it draws, and
- * `engine-protocol.ts` what it and the service say to each other. A crash of the runtime ends this thread or the process
- * with all its tasks; the service counts a death of each, and has them drawn alone from then on.
+ * Entry of an engine's thread, which owns every session of one device. `EngineLoop` does the work, and
+ * `engine-protocol.ts` has the messages. A crash of the runtime ends this thread, or the process, with all its tasks;
+ * the service counts a death for each of them, and gives them to an engine one at a time from then on.
  */
 async function main(port: NonNullable<typeof parentPort>, settings: EngineSettings): Promise<void> {
   const report = (message: EngineMessage): void => {

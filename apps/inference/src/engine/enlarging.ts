@@ -15,7 +15,7 @@ interface PictureToEnlarge {
   ms: number;
 }
 
-/** Enlarges one picture after the other, tile by tile. Until a picture is finished, no other drawing's is begun. */
+/** Enlarges one picture after the other, tile by tile. */
 export class Enlarging {
   private current: PictureToEnlarge | undefined;
 
@@ -31,7 +31,7 @@ export class Enlarging {
     return this.current?.upscaler.key;
   }
 
-  /** Picture to enlarge now: the one that is begun, else the next one of this drawing, which is begun with that. */
+  /** The picture that is being enlarged; if there is none, the next one of this drawing, from now on. */
   pictureFor(next: DrawingInProgress): PictureToEnlarge {
     const upscaler = next.task.upscaler!;
     return (this.current ??= { drawing: next, picture: next.toEnlarge!, upscaler, ms: 0 });
@@ -43,7 +43,7 @@ export class Enlarging {
     const { drawing, picture, upscaler } = current;
     const startedAt = performance.now();
     this.report({ type: 'busy', id: drawing.task.id });
-    // After an error the picture is enlarged from the beginning.
+    // It is put back after a tile that succeeds. After an error the picture is enlarged from its first tile.
     const { tiles } = current;
     current.tiles = undefined;
     if (!tiles) {
@@ -64,7 +64,7 @@ export class Enlarging {
     if (value !== picture.decoded) this.times.noteWork(upscaler.key, current.ms);
   }
 
-  /** Gives up the picture that is being enlarged, if it is one of this drawing. */
+  /** Abandons the picture that is being enlarged, if it belongs to this drawing. */
   giveUp(drawing: DrawingInProgress): void {
     if (this.current?.drawing === drawing) this.current = undefined;
   }
@@ -73,13 +73,13 @@ export class Enlarging {
     const found = this.models.get<LoadedUpscaler>(key);
     if (found) return found;
     const { device, intraOpNumThreads } = this.options;
-    // Without its arena the runtime frees the processor's memory between two operators: a fifth slower, with half the
-    // memory.
+    // Without an arena the runtime frees the processor's memory after each operator: that is a fifth slower, and takes
+    // half the memory.
     const options = { executionProviders: executionProviders(device), intraOpNumThreads, enableCpuMemArena: false };
     const bytes = (await stat(file)).size + sessionBytes;
     const loaded = await this.models.load<LoadedUpscaler>(key, bytes, () => TiledUpscaler.load(file, options));
     const { tile, scale } = loaded.instance;
-    // A GPU has an arena in any case.
+    // On a GPU there is always an arena.
     if (device !== 'cpu') await this.models.reserve(loaded, { upscaler: tileBytes(tile, scale) });
     return loaded;
   }

@@ -13,8 +13,8 @@ import {
 import type { DrawTask, Failure } from './engine-protocol';
 
 /**
- * The failure that an error is. If the model, an adapter, an upscaler or the request is at fault, a retry would fail too;
- * after any other error it may succeed.
+ * The failure to report for an error. If the model, an adapter, an upscaler or the request is at fault, a retry would
+ * fail too; after any other error it may succeed.
  */
 export function failureOf(error: unknown, task: Pick<DrawTask, 'model' | 'adapters' | 'upscaler'>): Failure {
   const { model, adapters, upscaler } = task;
@@ -22,7 +22,7 @@ export function failureOf(error: unknown, task: Pick<DrawTask, 'model' | 'adapte
   const refused = (message: string): Failure => ({ failure: 'refused', message });
   if (error instanceof AbortError) return { failure: 'aborted', message: error.message };
   if (error instanceof ModelFolderError) {
-    // Weights that a Fine-Tune has changed may be what is wrong, so the model need not be installed again.
+    // The Fine-Tune's weights may be at fault, so the advice to install the model again is left out.
     const sentences = [error, ...error.others].map(({ file, reason, cure }) =>
       withoutPaths(isAdapted ? `${file} ${reason}.` : `${file} ${reason}. ${cure}`, task, file),
     );
@@ -38,7 +38,7 @@ export function failureOf(error: unknown, task: Pick<DrawTask, 'model' | 'adapte
   if (error instanceof UpscalerError && upscaler)
     return refused(`The upscaler ${upscaler.name} cannot be used: ${error.message}`);
   const { name, message, stack } = error instanceof Error ? error : new Error(String(error));
-  // These name the value and what is accepted. A plain RangeError is V8's, of a mistake of ours or of too little memory.
+  // These messages are for callers. A plain RangeError comes from V8: a defect of the engine, or a lack of memory.
   if (error instanceof RequestError || name === 'SchedulerError') return refused(message);
   const outOfMemory = error instanceof OutOfMemoryError && ({ outOfMemory: true } as const);
   return { failure: 'broken', message, ...outOfMemory, ...(stack && { stack }) };
@@ -56,7 +56,7 @@ export function withoutPaths(
   const relative = message.replaceAll(`${model.folder}${sep}`, '').replaceAll(model.folder, 'the folder');
   const named = adapters.reduce((text, adapter) => text.replaceAll(adapter.file, 'the file'), relative);
   const ofFile = file === '' ? named : named.replaceAll(file, pathInside(file));
-  // Any other path is of a folder of this machine, whose name means nothing to the caller.
+  // Other paths are shortened to the name of the file.
   return ofFile.replace(absolutePath, (path) => {
     const whole = path.replace(/[.,:;]$/, '');
     return pathInside(whole) + path.slice(whole.length);
@@ -66,7 +66,7 @@ export function withoutPaths(
 /** An absolute path, which is no part of a URL. */
 const absolutePath = /(?<![\p{L}\p{N}_./~\])-])\/(?=[^\s/])[^\s"'`()]+/gu;
 
-/** The path of a model's file from the model's folder on. */
+/** Path of a model's file, relative to the model's folder. */
 function pathInside(path: string): string {
   const inside = [
     ...path.matchAll(/\/(?=(?:text_encoder(?:_2)?|unet|vae|vae_decoder|tokenizer(?:_2)?|scheduler)(?:\/|$))/g),

@@ -19,7 +19,7 @@ interface Size {
   height: number;
 }
 
-/** Bytes of the largest call of each part of a model. The runtime keeps them until the model is released. */
+/** Bytes of the largest call of each part of a model. The runtime keeps this memory until the model is released. */
 export interface CallBytes {
   textEncoder?: number;
   vaeEncoder?: number;
@@ -29,30 +29,30 @@ export interface CallBytes {
 }
 
 /*
- * Factors of the estimates. A graph does not tell which values are alive at once, so they are counted in feature maps of a
- * part's widest level. With the bundled model, the estimates for U-Net and decoder are one to six times the measured bytes
- * (`test/integration/inference-memory.spec.ts`).
+ * Factors of the estimates. A graph does not tell which values are in memory at the same time, so the estimates count
+ * feature maps of a part's widest level. For the U-Net and the decoder of the bundled model they are one to six times
+ * what is measured (`test/integration/inference-memory.spec.ts`).
  */
 
-/** Bytes that the sessions of a model need beside its weights and calls. */
+/** Bytes that the sessions of a model take besides its weights and calls. */
 export const sessionBytes = 50 * 2 ** 20;
 /** Feature maps of the U-Net's largest level that are alive at once, skip connections included. */
 const liveMaps = 40;
-/** Scores of attention for each pair of positions of the latents, where attention is not fused and has them all. */
+/** Attention scores for each pair of positions of the latents, on devices without fused attention. */
 const liveScores = 16;
-/** Feature maps of the size of the picture that the decoder holds. */
+/** Feature maps of the size of the picture that the decoder has in memory at once. */
 const decodedMaps = 8;
-/** Values of a text encoder's layer that are alive at once for each token, in multiples of both its widths. */
+/** Values per token that a text encoder has in memory at once, as a multiple of the sum of its two widths. */
 const liveValues = 3;
-/** Feature maps of the size of the enlarged tile, and their channels, which are ESRGAN's: a graph does not tell them. */
+/** Feature maps of the size of the enlarged tile, and their channels: ESRGAN's, as a graph does not tell them. */
 const enlarged = { maps: 6, channels: 64 };
 const float32 = 4;
-/** Names of the weights of a VAE's encoder, which is loaded for the first picture that is read. */
+/** Names of the weights of a VAE's encoder, which is loaded when it first has to encode a picture. */
 const encoderWeights = /^(?:encoder|quant_conv)\./;
 
 /**
- * Bytes of a model's weights in memory: float32, and half of that on a GPU that draws with float16. On the processor a
- * large part with weights in half precision keeps these as they are.
+ * Bytes of a model's weights in memory. A CUDA device has float16 (except the VAE), all others float32; but on the
+ * processor the weights of a large part stay in half precision if they are stored so.
  */
 export function weightBytesOf({ tensors }: Pick<ModelFolder, 'tensors'>, device: Device): number {
   let bytes = sessionBytes;
@@ -67,7 +67,7 @@ export function weightBytesOf({ tensors }: Pick<ModelFolder, 'tensors'>, device:
   return bytes;
 }
 
-/** An upper estimate of the bytes that encoding so many rows of tokens takes. */
+/** An upper estimate of the bytes that encoding this many rows of tokens takes. */
 export function encodeTextBytes({ textEncoder: { hidden, inner, tokens } }: ModelWidths, rows: number): number {
   return rows * liveValues * tokens * (hidden + inner) * float32;
 }
@@ -79,13 +79,13 @@ export function bytesPerRow({ channels, scale }: ModelWidths, { width, height }:
   return (liveMaps * channels * positions + scores) * float32;
 }
 
-/** Rows of a call that fit into so many bytes, at least one; on a GPU a power of two. */
+/** Rows of a call that fit into this many bytes, at least one; on a GPU a power of two. */
 export function fittingRows(bytes: number, rowBytes: number, device: Device): number {
   const rows = Math.max(1, Math.floor(bytes / rowBytes));
   return hasCallsInPowersOfTwo(device) ? powerOfTwoUpTo(rows) : rows;
 }
 
-/** Bytes of the factors of a picture's adapters in a call, which has them for each row. */
+/** Bytes of the factors of a picture's adapters, which a call has for each row. */
 export function adapterBytesPerRow({ adapters }: Pick<Trajectory, 'adapters'>): number {
   return [...adapters.values()].reduce((sum, { a, b }) => sum + a.byteLength + b.byteLength, 0);
 }
@@ -95,16 +95,16 @@ export function decodeBytes({ decoderChannels }: ModelWidths, { width, height }:
   return decodedMaps * decoderChannels * width * height * float32;
 }
 
-/** An upper estimate of the bytes that encoding a picture takes, with the weights of the encoder. */
+/** An upper estimate of the bytes that encoding a picture takes, the weights of the encoder included. */
 export function encodePictureBytes(folder: Pick<ModelFolder, 'tensors'>, widths: ModelWidths, size: Size): number {
   const encoder = [...folder.tensors.get('vae')!].filter(([name]) => encoderWeights.test(name));
   return sessionBytes + float32 * valuesIn(encoder) + decodeBytes(widths, size);
 }
 
-/** Most rows of a picture in a call of the U-Net: of a model that changes pictures by instructions there are three. */
+/** Largest number of rows that a picture has in a call of the U-Net. */
 export const maxRowsPerPicture = (kind: ModelKind): number => (kind === 'instruct-pix2pix' ? 3 : 2);
 
-/** Part of the bytes of a U-Net's row that a ControlNet's row takes: it has the U-Net's way down. */
+/** Bytes of a ControlNet's row, as a part of those of the U-Net's: it has only the down blocks. */
 export const controlRatio = 1 / 2;
 
 /** Bytes of a ControlNet's weights in memory. */
@@ -115,7 +115,7 @@ export function controlWeightBytesOf({ tensors }: Pick<ControlFolder, 'tensors'>
 const valuesIn = (tensors: readonly [name: string, tensor: { shape: readonly number[] }][]): number =>
   tensors.reduce((sum, [, { shape }]) => sum + countOf(shape), 0);
 
-/** An upper estimate of the bytes that enlarging a tile takes. @param scale by which its edges become longer */
+/** An upper estimate of the bytes that enlarging a tile takes. @param scale of its edges */
 export function tileBytes({ width, height }: Size, scale: number): number {
   return enlarged.maps * enlarged.channels * width * height * scale ** 2 * float32;
 }

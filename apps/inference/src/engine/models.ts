@@ -16,7 +16,7 @@ export interface Loaded<T = { release(): Promise<void> }> {
   key: string;
   instance: T;
   weightBytes: number;
-  /** Bytes that the runtime keeps for its calls: for each part, those of the largest call so far. */
+  /** Bytes that the runtime keeps for its calls: those of the largest call of each part so far. */
   keptBytes: CallBytes;
 }
 
@@ -34,13 +34,13 @@ export type LoadedControl = Loaded<ControlNet>;
 export type LoadedUpscaler = Loaded<TiledUpscaler>;
 
 /**
- * The models, ControlNets and upscalers that a device has loaded. They stay while all fit into a budget of memory. To make
- * room, those that are not in use are released, the least recently used first.
+ * The models, ControlNets and upscalers that a device has loaded. They stay loaded as long as all fit into a budget of
+ * memory. To make room, those that are not in use are released, the least recently used first.
  */
 export class Models {
   /** By key, the least recently used first. */
   private readonly loaded = new Map<string, Loaded>();
-  /** Faults of files, which are not read again for some minutes. */
+  /** Errors of files that are at fault, which are not read again for some minutes. */
   private readonly knownFaults = new KnownFaults<Error>();
 
   /** Bytes that are left to another process. */
@@ -66,7 +66,7 @@ export class Models {
     return Math.max(0, this.budget() - this.cededBytes);
   }
 
-  /** Model that is loaded under a key, now the most recently used. The caller knows the type that the key stands for. */
+  /** Marks what is loaded under a key as the most recently used, and returns it. The caller knows its type. */
   get<T extends Loaded>(key: string): T | undefined {
     const found = this.loaded.get(key);
     if (!found) return undefined;
@@ -75,19 +75,19 @@ export class Models {
     return found as T;
   }
 
-  /** Whether it is loaded; that does not count as use. */
+  /** Whether something is loaded under a key. That does not count as use. */
   has(key: string): boolean {
     return this.loaded.has(key);
   }
 
-  /** Whether a model fits beside all others in use. If there are none, it has room however large it is. */
+  /** Whether a model fits beside all others in use. If there are none, it has room whatever its size. */
   hasRoom({ key, weightBytes, minCalls, controlBytes = 0 }: MemoryNeed): boolean {
     const others = this.bytesInUse(key);
     const callBytes = sumOf(maxOfEach(this.loaded.get(key)?.keptBytes ?? {}, minCalls));
     return others === 0 || others + weightBytes + callBytes + controlBytes <= this.budgetBytes;
   }
 
-  /** Bytes that a call of a model's U-Net may take, if room is left for these calls of its other parts. */
+  /** Bytes that a call of a model's U-Net may take. Room is left for these calls of its other parts. */
   bytesForUnet({ key, weightBytes, keptBytes }: Loaded, otherCalls: CallBytes): number {
     const kept = sumOf({ ...maxOfEach(keptBytes, otherCalls), unet: 0 });
     return Math.max(keptBytes.unet ?? 0, this.budgetBytes - this.bytesInUse(key) - weightBytes - kept);
@@ -95,7 +95,7 @@ export class Models {
 
   /**
    * Loads a model that is not loaded, after making room for it.
-   * @throws Error of `open`; if files are at fault, the same one again for some minutes
+   * @throws Error of `open`; if files are at fault, the same error for some minutes
    */
   async load<T extends Loaded>(key: string, bytes: number, open: () => Promise<T['instance']>): Promise<T> {
     const fault = this.knownFaults.of(key);
@@ -114,7 +114,7 @@ export class Models {
     return model;
   }
 
-  /** Does work that calls loaded models, after making room for the calls. If memory runs out, nothing is kept for them. */
+  /** Does work that calls loaded models, after making room for it. If memory runs out, this room counts as free. */
   async runCalls<T>(
     calls: readonly (readonly [model: Loaded, bytes: CallBytes])[],
     work: () => Promise<T>,
@@ -133,7 +133,7 @@ export class Models {
     }
   }
 
-  /** Makes room for calls of a loaded model. The runtime keeps this room until the model is released. */
+  /** Makes room for calls of a loaded model, which counts as kept until the model is released. */
   async reserve(model: Loaded, calls: CallBytes): Promise<void> {
     const all = maxOfEach(model.keptBytes, calls);
     const growth = sumOf(all) - sumOf(model.keptBytes);

@@ -4,12 +4,12 @@ import type { CallTimes } from './call-times';
 import { type DrawingInProgress, rowsOf, type Task } from './drawing';
 import type { Models } from './models';
 
-/** Times that a task lacks memory after which it has no further retry: what two tasks load may be room for each other. */
+/** Lacks of memory after which a task has no further retry. Two tasks could release each other's models for ever. */
 const maxLacks = 3;
 
 /**
  * Remedy for a lack of memory.
- * - `retry`: room was made, so the same work is done again.
+ * - `retry`: memory was freed, so the same work is done again.
  * - `restartAlone`: the task is restarted with nothing beside it.
  * - `fail`: the task fails.
  */
@@ -25,18 +25,19 @@ export interface Attempt {
 /**
  * Remedies for work that failed:
  * - A call of several pictures that lacks memory is made again with half of its rows.
- * - After another error in a call of several drawings each of them gets a call of its own, so that the one at fault is
- *   found and only that one fails.
- * - Other work that lacks memory is done again once models that are not in use are released. If there are none, or if it
- *   is done again for the third time, its task is restarted with nothing beside it. A task that had nothing beside it fails.
- * - A drawing that a failed call has left in the middle of a step is restarted.
+ * - After another error in a call of several drawings, each of them gets a call of its own, so that only the drawing at
+ *   fault fails.
+ * - Other work that lacks memory is done again after models that are not in use are released. If there are none, or
+ *   memory is lacking for the third time, its task is restarted with nothing beside it; if it had nothing beside it, it
+ *   fails.
+ * - A drawing that was left in the middle of a step (`isSpoilt`) is restarted.
  * - Anything else fails.
  */
 export class Remedies {
   /**
-   * @param drawings of the loop
+   * @param drawings all drawings of the device
    * @param restartAlone restarts a drawing's task with nothing beside it
-   * @param end lets a drawing fail
+   * @param end ends a drawing with an error
    */
   constructor(
     private readonly models: Models,
@@ -58,14 +59,14 @@ export class Remedies {
     else for (const { drawing } of batch) drawing.isSuspect = true;
   }
 
-  /** Finds the remedy for work that was done for one drawing. */
+  /** Does what is to be done after work for one drawing has failed. */
   async afterWorkOf(drawing: DrawingInProgress, error: unknown): Promise<void> {
     const remedy = await this.remedyFor(error, drawing, this.drawings.length > 1);
     if (remedy === 'restartAlone') this.restartAlone(drawing);
     else if (remedy === 'fail') this.end(drawing, error);
   }
 
-  /** The remedy for a task that could not begin. */
+  /** The remedy for a task that failed to begin. */
   afterFailedStart(error: unknown, waiting: Attempt): Promise<Remedy> {
     return this.remedyFor(error, waiting, this.drawings.length > 0);
   }

@@ -31,7 +31,7 @@ export interface TaskFiles extends AdaptedModel {
   folder: ModelFolder;
   controls: readonly ReadControl[];
   weightBytes: number;
-  /** The smallest calls that it can do with: all of its texts at once, and one picture at a time. */
+  /** The smallest calls that suffice: all of its texts at once, and one picture at a time. */
   minCalls: CallBytes;
 }
 
@@ -51,7 +51,7 @@ export class TaskReader {
     const { model, request } = task;
     const folder = this.folders.get(model.key) ?? (await readModelFolder(model.folder));
     this.folders.set(model.key, folder);
-    // A model without an encoder draws from texts all the same, so the request is at fault.
+    // The model can still draw from texts alone, so the request is at fault and not the model.
     if (request.image && !hasEncoder(folder))
       throw new RequestError(`The model ${model.name} has no encoder, so it cannot draw from \`image\`.`);
     const controls = await this.controls.read(task);
@@ -65,7 +65,7 @@ export class TaskReader {
       vaeDecoder: decodeBytes(widths, request),
     };
     const weightBytes = weightBytesOf(folder, device);
-    // Last, because a task that fails would leave the file.
+    // This comes last: if anything failed after it, the file would be left over.
     if (!this.models.has(adapted.key)) await adapted.changedWeights?.();
     return { ...adapted, folder, controls, weightBytes, minCalls };
   }

@@ -1,14 +1,14 @@
 /**
- * Device time of each owner, which decides whose turn it is; the time of failed and canceled work counts. Idle time earns
- * nothing: an owner who comes or returns starts with at least the virtual time, which is the time of the owner whose turn
- * it is, and only rises.
- * Source: start-time fair queuing (Goyal, Vin, Cheng 1996).
+ * Device time that each owner has used, which decides whose turn it is. Failed and canceled work counts too. Idle time
+ * earns nothing: an owner who comes, or comes back, starts at the virtual time, if it has used less. The virtual time
+ * is what the owner has used whose turn it is, and it never falls. Source: start-time fair queuing (Goyal, Vin, Cheng
+ * 1996).
  */
 export class Turns {
   private readonly usedMs = new Map<string, number>();
   /** Number of tasks of each owner who has any. */
   private readonly tasks = new Map<string, number>();
-  /** Milliseconds: the largest device time of an owner at the beginning of a turn. */
+  /** The largest device time, in milliseconds, that an owner had used when its turn began. */
   private virtualTime = 0;
 
   /** An owner has one task more. */
@@ -18,7 +18,7 @@ export class Turns {
     this.tasks.set(owner, count + 1);
   }
 
-  /** An owner has one task less. Their time is remembered while it is above the virtual time, and tasks are there. */
+  /** An owner has one task less. Its time is kept while it is above the virtual time and any owner has tasks. */
   taskEnded(owner: string): void {
     const left = this.tasks.get(owner)! - 1;
     if (left > 0) this.tasks.set(owner, left);
@@ -27,17 +27,17 @@ export class Turns {
       if (!this.tasks.has(other) && (this.tasks.size === 0 || ms <= this.virtualTime)) this.usedMs.delete(other);
   }
 
-  /** The device works for this owner now. */
+  /** The device now works for this owner. */
   turnBegan(owner: string): void {
     this.virtualTime = Math.max(this.virtualTime, this.usedMsOf(owner));
   }
 
-  /** Adds time of the device to what an owner has had. */
+  /** Adds device time to what an owner has used. */
   charge(owner: string, ms: number): void {
     this.usedMs.set(owner, this.usedMsOf(owner) + ms);
   }
 
-  /** Milliseconds of the device that an owner has had, counted for all from the same start. */
+  /** Device time that an owner has used, in milliseconds. An owner without any starts at the virtual time. */
   usedMsOf(owner: string): number {
     return this.usedMs.get(owner) ?? this.virtualTime;
   }
