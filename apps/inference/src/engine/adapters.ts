@@ -30,7 +30,7 @@ interface ReadAdapter {
 /** A model together with the adapters of a task. */
 export interface AdaptedModel {
   /** Key of the model to load; tasks with the same key are drawn with the same loaded model. */
-  key: string;
+  modelKey: string;
   uses: readonly AdapterUse[];
   /** Writes the changed weights of the model, if an adapter is not of low rank. Resolves with the file's path. */
   changedWeights?: () => Promise<string>;
@@ -79,10 +79,10 @@ export class Adapters {
         throw new RequestError('Two of the Fine-Tunes are not of low rank; a picture can have one of those.');
       changing = { source, fitted };
     }
-    if (!changing) return { key, uses };
+    if (!changing) return { modelKey: key, uses };
     const { source, fitted } = changing;
     const changedKey = `${key}+${source.kind}:${source.hash}:${source.scale}`;
-    return { key: changedKey, uses, changedWeights: () => this.write(changedKey, fitted, source.scale) };
+    return { modelKey: changedKey, uses, changedWeights: () => this.write(changedKey, fitted, source.scale) };
   }
 
   /** Deletes the temporary file of this key. No waiting task may need it any more. */
@@ -116,9 +116,9 @@ export class Adapters {
 
   private write(key: string, fitted: FittedAdapter, scale: number): Promise<string> {
     const write = async (): Promise<string> => {
-      await mkdir(this.folder, { recursive: true });
       const file = join(this.folder, `${randomUUID()}.safetensors`);
       try {
+        await mkdir(this.folder, { recursive: true });
         await writeMerged(fitted, scale, file);
         return file;
       } catch (error) {

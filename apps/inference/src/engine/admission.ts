@@ -2,9 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { AbortError, asOutOfMemory, StableDiffusionPipeline } from '@app/diffusion';
 import { removeFrom } from '@app/process';
 import type { Adapters } from './adapters';
-import { Controls } from './controls';
+import { ControlNets } from './control-nets';
 import type { CallTimes } from './call-times';
-import { DrawingInProgress, type RestartState, pipelineRequest, type Task } from './drawing';
+import { Drawing, type RestartState, pipelineRequest, type Task } from './drawing';
 import type { EngineMessage, ThreadOptions } from './engine-protocol';
 import type { LoadedModel, Models } from './models';
 import type { Attempt, Remedy } from './remedies';
@@ -17,7 +17,7 @@ const loading = 'loading';
 /** A task that waits to begin. */
 interface WaitingTask extends Attempt {
   /** State of the drawing that it was before, if it is restarted. */
-  earlier?: RestartState;
+  restartState?: RestartState;
   reading?: Promise<void>;
   /** Contents of its files, once they are read. */
   files?: TaskFiles;
@@ -29,11 +29,11 @@ export interface AdmissionContext {
   models: Models;
   turns: Turns;
   times: CallTimes;
-  drawings: readonly DrawingInProgress[];
+  drawings: readonly Drawing[];
   /** Ends all tasks and drawings that are canceled. */
   endCanceled: () => void;
   report: (message: EngineMessage) => void;
-  begun: (drawing: DrawingInProgress) => void;
+  begun: (drawing: Drawing) => void;
   failed: (task: Task, error: unknown) => void;
   /** Finds the remedy for a task that could not begin. */
   remedy: (error: unknown, waiting: Attempt) => Promise<Remedy>;
@@ -46,7 +46,7 @@ export interface AdmissionContext {
  */
 export class Admission {
   private readonly waiting: WaitingTask[] = [];
-  private readonly controls: Controls;
+  private readonly controls: ControlNets;
   private readonly reader: TaskReader;
   /** Keys of the model and the ControlNets of the task that is just beginning. None of them may be released. */
   keysBeingLoaded: readonly string[] = [];
@@ -55,7 +55,7 @@ export class Admission {
     private readonly options: ThreadOptions,
     private readonly context: AdmissionContext,
   ) {
-    this.controls = new Controls(options, context.models);
+    this.controls = new ControlNets(options, context.models);
     this.reader = new TaskReader(options, context.models, context.adapters, this.controls);
   }
 
@@ -65,13 +65,13 @@ export class Admission {
   }
 
   add(task: Task): void {
-    this.waiting.push({ task, lacks: 0 });
+    this.waiting.push({ task, timesOutOfMemory: 0 });
   }
 
   /** Adds the task of a drawing that has to restart. It goes before all other tasks, and has nothing beside it. */
-  addRestarted({ task, restartState }: DrawingInProgress): void {
-    const restarted = this.waiting.filter(({ earlier }) => earlier).length;
-    this.waiting.splice(restarted, 0, { task: { ...task, alone: true }, earlier: restartState, lacks: 0 });
+  addRestarted({ task, restartState }: Drawing): void {
+    const restarted = this.waiting.filter((waiting) => waiting.restartState).length;
+    this.waiting.splice(restarted, 0, { task: { ...task, alone: true }, restartState, timesOutOfMemory: 0 });
   }
 
   /** Ends tasks that are canceled. */
@@ -110,9 +110,9 @@ export class Admission {
 
   /** The next task: one that restarts, else the first task of the owner who has used the device least. */
   private nextOf(left: ReadonlySet<WaitingTask>): WaitingTask {
-    const had = ({ task }: WaitingTask): number => this.context.turns.usedMsOf(task.owner);
-    const restarted = [...left].find(({ earlier }) => earlier);
-    return restarted ?? [...left].reduce((first, other) => (had(other) < had(first) ? other : first));
+    const usedMs = ({ task }: WaitingTask): number => this.context.turns.usedMsOf(task.owner);
+    const restarted = [...left].find((waiting) => waiting.restartState);
+    return restarted ?? [...left].reduce((first, other) => (usedMs(other) < usedMs(first) ? other : first));
   }
 
   /** Reads the files of a task. If that is not done by `until`, it goes on meanwhile, and a later call waits for it. */
@@ -147,11 +147,13 @@ export class Admission {
    * It waits for an owner who will have used the device less at the end of the drawing than its own owner after the
    * loading. So other owners delay a task by the time of loading its model at most, however many tasks they send.
    */
-  private shouldWaitForOthers({ task, earlier }: WaitingTask, files: TaskFiles): boolean {
+  private shouldWaitForOthers({ task, restartState }: WaitingTask, files: TaskFiles): boolean {
     const { models, turns, times, drawings } = this.context;
-    if (earlier || keysOf(files).every((key) => models.has(key))) return false;
-    const overAt = turns.usedMsOf(task.owner) + times.meanMs(loading);
-    return drawings.some(({ owner, msLeft }) => owner !== task.owner && turns.usedMsOf(owner) + msLeft < overAt);
+    if (restartState || keysOf(files).every((key) => models.has(key))) return false;
+    const usedAfterLoading = turns.usedMsOf(task.owner) + times.meanMs(loading);
+    return drawings.some(
+      ({ owner, msLeft }) => owner !== task.owner && turns.usedMsOf(owner) + msLeft < usedAfterLoading,
+    );
   }
 
   private async tryToBegin(waiting: WaitingTask, files: TaskFiles): Promise<void> {
@@ -174,20 +176,23 @@ export class Admission {
     }
   }
 
-  private async begin({ task, earlier }: WaitingTask, files: TaskFiles): Promise<DrawingInProgress> {
+  private async begin({ task, restartState }: WaitingTask, files: TaskFiles): Promise<Drawing> {
     const { models, times } = this.context;
-    const model = models.get<LoadedModel>(files.key) ?? (await this.load(task, files));
+    const model = models.get<LoadedModel>(files.modelKey) ?? (await this.load(task, files));
     const controls = await this.controls.load(files.controls, files.folder);
-    const ofControls = { unet: this.controls.callBytes(files.folder, task) };
-    const calls = [[model, files.minCalls] as const, ...controls.map((control) => [control, ofControls] as const)];
+    const controlCallBytes = { unet: this.controls.callBytes(files.folder, task) };
+    const calls = [
+      [model, files.minCallBytes] as const,
+      ...controls.map((control) => [control, controlCallBytes] as const),
+    ];
     const startedAt = performance.now();
     const trajectories = await models.runCalls(calls, () =>
       model.instance.prepare({ ...pipelineRequest(task.request, controls), adapters: files.uses }),
     );
-    return new DrawingInProgress(task, model, controls, trajectories, times, startedAt, earlier);
+    return new Drawing(task, model, controls, trajectories, times, startedAt, restartState);
   }
 
-  private async load({ model }: Task, { key, weightBytes, changedWeights }: TaskFiles): Promise<LoadedModel> {
+  private async load({ model }: Task, { modelKey: key, weightBytes, changedWeights }: TaskFiles): Promise<LoadedModel> {
     const { models, times } = this.context;
     const { device, intraOpNumThreads } = this.options;
     const startedAt = performance.now();
@@ -195,7 +200,7 @@ export class Admission {
     const options = { device, intraOpNumThreads, ...(file !== undefined && { changedWeights: file }) };
     const open = () => StableDiffusionPipeline.load(model.folder, options);
     const loaded = await models.load<LoadedModel>(key, weightBytes, open);
-    times.noteWork(loading, performance.now() - startedAt);
+    times.recordWork(loading, performance.now() - startedAt);
     return loaded;
   }
 
@@ -204,12 +209,13 @@ export class Admission {
   }
 
   private remove(waiting: WaitingTask): boolean {
-    const key = waiting.files?.key;
+    const key = waiting.files?.modelKey;
     const isRemoved = removeFrom(this.waiting, waiting);
-    if (key !== undefined && this.waiting.every(({ files }) => files?.key !== key)) this.context.adapters.discard(key);
+    if (key !== undefined && this.waiting.every(({ files }) => files?.modelKey !== key))
+      this.context.adapters.discard(key);
     return isRemoved;
   }
 }
 
 /** Keys of the model and the ControlNets that a task is drawn with. */
-const keysOf = ({ key, controls }: TaskFiles): string[] => [key, ...controls.map(({ source }) => source.key)];
+const keysOf = ({ modelKey, controls }: TaskFiles): string[] => [modelKey, ...controls.map(({ source }) => source.key)];

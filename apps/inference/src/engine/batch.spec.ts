@@ -1,11 +1,11 @@
 import { batchOf, inOrderOfTurns, withoutOwnersAhead } from './batch';
-import type { DrawingInProgress } from './drawing';
+import type { Drawing } from './drawing';
 
-type Fake = Pick<DrawingInProgress, 'owner' | 'callKey' | 'adapterRanks' | 'isSuspect' | 'rowsLeft' | 'rowsInAll'> &
-  Pick<DrawingInProgress, 'msLeft' | 'waitedMs' | 'computeMs'> & { pictures: number; rows: number };
+type Fake = Pick<Drawing, 'owner' | 'callKey' | 'adapterRanks' | 'isSuspect' | 'rowsLeft' | 'rowsInAll'> &
+  Pick<Drawing, 'msLeft' | 'waitedMs' | 'computeMs'> & { pictures: number; rows: number };
 
 /** A guided drawing of one picture and 20 steps that has just begun. */
-function drawing(change: Partial<Fake> = {}): DrawingInProgress {
+function drawing(change: Partial<Fake> = {}): Drawing {
   const { pictures = 1, rows = 2 } = change;
   const rowsInAll = change.rowsInAll ?? 20 * rows * pictures;
   const rowsLeft = change.rowsLeft ?? rowsInAll;
@@ -19,7 +19,7 @@ function drawing(change: Partial<Fake> = {}): DrawingInProgress {
     msLeft: rowsLeft * 10,
   };
   const denoising = Array.from({ length: pictures }, (_, index) => ({ index, rows }));
-  return { ...about, rowsInAll, rowsLeft, denoising, ...change } as unknown as DrawingInProgress;
+  return { ...about, rowsInAll, rowsLeft, denoising, ...change } as unknown as Drawing;
 }
 
 const had = (ms: Record<string, number> = {}) => ({ usedMsOf: (owner: string) => ms[owner] ?? 0 });

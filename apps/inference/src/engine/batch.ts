@@ -1,18 +1,18 @@
-import type { DrawingInProgress, Picture } from './drawing';
+import type { Drawing, Picture } from './drawing';
 import type { Turns } from './turns';
 
 /** The pictures of one call of the U-Net, grouped by drawing. The call does one step of each picture. */
-export type Batch = readonly { drawing: DrawingInProgress; pictures: readonly Picture[] }[];
+export type Batch = readonly { drawing: Drawing; pictures: readonly Picture[] }[];
 
 /** Lead in device time that an owner may have over another: a multiple of what the other's shortest drawing needs. */
 const leadFactor = 2;
 /** Multiple of a drawing's own time after which it has waited too long, and goes before those with less left to do. */
 const patience = 10;
-/** Limit for a drawing that joins the first one's call: its rows left, as a multiple of all rows of the first one. */
+/** A drawing joins a call if its rows left are at most this multiple of all rows of the first: it slows that down. */
 const shortFactor = 1.5;
 
 /**
- * The drawings of owners who are not far ahead. An owner is far ahead whose device time exceeds another's by more than
+ * The drawings of owners who are not far ahead. An owner is far ahead if its device time exceeds another's by more than
  * `leadFactor` times what the other's shortest drawing still needs. So a short drawing waits for long ones of other
  * owners no longer than a multiple of its own time, and owners with about the same device time share calls.
  */
@@ -32,10 +32,7 @@ export function withoutOwnersAhead<T extends { owner: string; msLeft: number }>(
  * The drawings of all owners whose turn it is: first suspects, then drawings that have waited too long, then the one
  * with the least time left, and so on.
  */
-export function inOrderOfTurns(
-  drawings: readonly DrawingInProgress[],
-  turns: Pick<Turns, 'usedMsOf'>,
-): DrawingInProgress[] {
+export function inOrderOfTurns(drawings: readonly Drawing[], turns: Pick<Turns, 'usedMsOf'>): Drawing[] {
   const all = drawings.map((drawing) => {
     const { owner, msLeft } = drawing;
     return { drawing, owner, msLeft, order: orderOf(drawing, msLeft) };
@@ -47,7 +44,7 @@ export function inOrderOfTurns(
 }
 
 /** Number by which drawings are sorted. */
-function orderOf({ isSuspect, waitedMs, computeMs }: DrawingInProgress, msLeft: number): number {
+function orderOf({ isSuspect, waitedMs, computeMs }: Drawing, msLeft: number): number {
   if (isSuspect) return -1;
   return waitedMs > patience * (computeMs + msLeft) ? 0 : msLeft;
 }
@@ -59,7 +56,7 @@ function orderOf({ isSuspect, waitedMs, computeMs }: DrawingInProgress, msLeft: 
  * @param drawings with pictures to denoise, in the order of `inOrderOfTurns`
  * @param maxRows of the call; one picture is taken in any case
  */
-export function batchOf([first, ...others]: readonly DrawingInProgress[], maxRows: number): Batch {
+export function batchOf([first, ...others]: readonly Drawing[], maxRows: number): Batch {
   let { adapterRanks } = first;
   const batch: Batch[number][] = [];
   let rows = 0;
@@ -77,7 +74,7 @@ export function batchOf([first, ...others]: readonly DrawingInProgress[], maxRow
   return batch;
 }
 
-function mayJoin(drawing: DrawingInProgress, first: DrawingInProgress, ranks: string): boolean {
+function mayJoin(drawing: Drawing, first: Drawing, ranks: string): boolean {
   if (first.isSuspect || drawing.isSuspect || drawing.callKey !== first.callKey) return false;
   const isShort = drawing.rowsLeft <= shortFactor * first.rowsInAll;
   return isShort && (drawing.adapterRanks === '' || ranks === '' || drawing.adapterRanks === ranks);

@@ -5,7 +5,7 @@ describe(CallTimes.name, () => {
   function measure(times: CallTimes, rowMs: (rows: number) => number, calls = 100, ofPicture = 2): number[] {
     return Array.from({ length: calls }, () => {
       const rows = times.cheapestRows('kind', ofPicture);
-      times.noteCall('kind', rows, rows * rowMs(rows));
+      times.recordCall('kind', rows, rows * rowMs(rows));
       return rows;
     });
   }
@@ -64,16 +64,16 @@ describe(CallTimes.name, () => {
   it('knows what a row of a kind takes, and until then what one of any other does', () => {
     const times = new CallTimes('cpu');
     expect(times.rowMs('kind')).toBe(0);
-    for (let i = 0; i < 2; i++) times.noteCall('other', 4, 20);
+    for (let i = 0; i < 2; i++) times.recordCall('other', 4, 20);
     expect(times.rowMs('kind')).toBe(5);
-    for (let i = 0; i < 2; i++) times.noteCall('kind', 4, 400);
+    for (let i = 0; i < 2; i++) times.recordCall('kind', 4, 400);
     expect(times.rowMs('kind')).toBe(100);
   });
 
   it('counts a stall of the machine as twice the usual time at most', () => {
     const times = new CallTimes('cpu');
-    times.noteWork('decoding', 10);
-    times.noteWork('decoding', 10_000);
+    times.recordWork('decoding', 10);
+    times.recordWork('decoding', 10_000);
     expect(times.meanMs('decoding')).toBe(12.5);
   });
 });

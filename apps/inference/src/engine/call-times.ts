@@ -35,14 +35,14 @@ export class CallTimes {
   constructor(private readonly device: Device) {}
 
   /** Notes the milliseconds of a call of drawings with this key. */
-  noteCall(callKey: string, rows: number, ms: number): void {
+  recordCall(callKey: string, rows: number, ms: number): void {
     const times = this.timesOf(callKey);
     times.calls++;
     const size = this.sizeOf(rows);
     const known = times.byRows.get(size);
     // The first call of a size is slower than the next ones, and does not count.
     times.byRows.set(size, { at: times.calls, ms: known ? [...known.ms, ms].slice(-sampleCount) : [] });
-    if (known) for (const name of [callKey, anyRow]) this.noteWork(name, ms / rows);
+    if (known) for (const name of [callKey, anyRow]) this.recordWork(name, ms / rows);
   }
 
   /** Milliseconds of a row in calls of this key, else in any call; 0 until one is known. */
@@ -51,7 +51,7 @@ export class CallTimes {
   }
 
   /** Notes the milliseconds of other work. Outliers count as twice the mean: the machine may have stood still. */
-  noteWork(name: string, ms: number): void {
+  recordWork(name: string, ms: number): void {
     const before = this.means.get(name) ?? ms;
     this.means.set(name, before + (Math.min(ms, 2 * before) - before) / 4);
   }

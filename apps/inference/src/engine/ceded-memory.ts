@@ -1,4 +1,4 @@
-import type { DrawingInProgress } from './drawing';
+import type { Drawing } from './drawing';
 import type { EngineMessage } from './engine-protocol';
 import type { Models } from './models';
 
@@ -8,30 +8,30 @@ import type { Models } from './models';
  */
 export class CededMemory {
   /** Whether a request has come that `makeRoom` has not seen. */
-  isAsked = false;
+  isRequested = false;
   /** Tasks that were drawn when the process asked; undefined once it has been told. */
-  private tasksBefore?: ReadonlySet<number> | undefined;
+  private tasksAtRequest?: ReadonlySet<number> | undefined;
 
   constructor(
     private readonly models: Models,
-    private readonly drawings: readonly DrawingInProgress[],
+    private readonly drawings: readonly Drawing[],
     private readonly report: (message: EngineMessage) => void,
   ) {}
 
   cede(bytes: number): void {
     this.models.cededBytes = bytes;
-    this.isAsked = true;
+    this.isRequested = true;
   }
 
   /** Releases models that are not in use, as far as necessary, and reports when the process may take its memory. */
   async makeRoom(): Promise<void> {
     // A task that was just beginning when the command came is a drawing by now.
-    if (this.isAsked) this.tasksBefore = new Set(this.drawings.map(({ task }) => task.id));
-    this.isAsked = false;
-    const { tasksBefore } = this;
+    if (this.isRequested) this.tasksAtRequest = new Set(this.drawings.map(({ task }) => task.id));
+    this.isRequested = false;
+    const { tasksAtRequest } = this;
     const hasRoom = await this.models.makeCededRoom();
-    if (!tasksBefore || (!hasRoom && this.drawings.some(({ task }) => tasksBefore.has(task.id)))) return;
-    this.tasksBefore = undefined;
+    if (!tasksAtRequest || (!hasRoom && this.drawings.some(({ task }) => tasksAtRequest.has(task.id)))) return;
+    this.tasksAtRequest = undefined;
     this.report({ type: 'ceded', bytes: this.models.cededBytes });
   }
 }

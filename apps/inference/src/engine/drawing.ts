@@ -2,11 +2,11 @@ import { kindOf, ranksOf, type TextToImageRequest, type Trajectory } from '@app/
 import type { CallTimes } from './call-times';
 import type { DrawingProgress, DrawRequest, DrawTask, RgbPicture } from './engine-protocol';
 import { adapterBytesPerRow, bytesPerRow, decodeBytes } from './memory';
-import type { LoadedControl, LoadedModel } from './models';
+import type { LoadedControlNet, LoadedModel } from './models';
 
 /** Pictures that the service asks for. A task becomes a drawing once its model is loaded and its texts are encoded. */
 export interface Task extends DrawTask {
-  /** Whether nothing may be drawn beside it, because memory ran out before. */
+  /** Whether nothing may be drawn beside it, because it has failed beside others. */
   alone?: boolean;
 }
 
@@ -20,7 +20,7 @@ export interface Picture {
   /** Rows in a call of the U-Net: one, two with guidance, three for instruct-pix2pix. */
   rows: number;
   decoded?: RgbPicture;
-  /** The pixels that are reported: decoded, or enlarged if that is asked for. */
+  /** The pixels that are reported: decoded, or upscaled if that is asked for. */
   finished?: RgbPicture;
 }
 
@@ -32,7 +32,7 @@ export interface RestartState {
 }
 
 /** A task that has begun: its pictures, and the device time that it has used and still needs. */
-export class DrawingInProgress {
+export class Drawing {
   readonly pictures: readonly Picture[];
   /** Key of its calls: model, size, length of text and ControlNets. Only drawings with the same key share a call. */
   readonly callKey: string;
@@ -44,14 +44,14 @@ export class DrawingInProgress {
   readonly decodeBytes: number;
   /** Whether a shared call failed, after which its next call is its own. */
   isSuspect = false;
-  /** Device time that it has used, in milliseconds: of shared calls, the part of its rows. */
+  /** Device time of its successful work, in milliseconds: of shared calls, the part of its rows. */
   computeMs: number;
   /** Milliseconds of all work in which it had a part: shared calls count as a whole. */
   workedMs = 0;
-  /** Times that it has lacked memory. */
-  lacks = 0;
-  /** Number of pictures that it has reported, and that were reported before its restart. */
-  private reported = 0;
+  /** Times that it has run out of memory. */
+  timesOutOfMemory = 0;
+  /** Number of finished pictures up to the first that is not, and of those that were reported before a restart. */
+  private finishedCount = 0;
   private readonly reportedBefore: number;
   private readonly begunAt = performance.now();
   private previewedAt = this.begunAt;
@@ -64,11 +64,11 @@ export class DrawingInProgress {
   constructor(
     readonly task: Task,
     readonly model: LoadedModel,
-    readonly controls: readonly LoadedControl[],
+    readonly controls: readonly LoadedControlNet[],
     trajectories: readonly Trajectory[],
     private readonly times: CallTimes,
     startedAt: number,
-    earlier?: RestartState,
+    restarted?: RestartState,
   ) {
     const [first] = trajectories;
     this.pictures = trajectories.map((trajectory, index) => ({ index, trajectory, rows: trajectory.rows }));
@@ -77,8 +77,8 @@ export class DrawingInProgress {
     const { facts, provider } = model.instance;
     this.rowBytes = bytesPerRow(facts.widths, task.request, provider) + adapterBytesPerRow(first);
     this.decodeBytes = decodeBytes(facts.widths, task.request);
-    this.computeMs = this.begunAt - startedAt + (earlier?.computeMs ?? 0);
-    this.reportedBefore = earlier?.reported ?? 0;
+    this.computeMs = this.begunAt - startedAt + (restarted?.computeMs ?? 0);
+    this.reportedBefore = restarted?.reported ?? 0;
   }
 
   get owner(): string {
@@ -87,7 +87,7 @@ export class DrawingInProgress {
 
   /** State that is kept when its task is restarted. */
   get restartState(): RestartState {
-    return { computeMs: this.computeMs, reported: Math.max(this.reported, this.reportedBefore) };
+    return { computeMs: this.computeMs, reported: Math.max(this.finishedCount, this.reportedBefore) };
   }
 
   /** Pictures that have steps left. */
@@ -100,13 +100,13 @@ export class DrawingInProgress {
     return this.pictures.find(({ trajectory, decoded }) => trajectory.done && !decoded);
   }
 
-  /** The first picture that is decoded and not finished: it has to be enlarged. */
-  get toEnlarge(): Picture | undefined {
+  /** The first picture that is decoded and not finished: it has to be upscaled. */
+  get toUpscale(): Picture | undefined {
     return this.pictures.find(({ decoded, finished }) => decoded && !finished);
   }
 
   get isDone(): boolean {
-    return this.reported === this.pictures.length;
+    return this.finishedCount === this.pictures.length;
   }
 
   /** Rows of the U-Net that it still needs, all steps together. */
@@ -122,8 +122,8 @@ export class DrawingInProgress {
   get msLeft(): number {
     const { callKey, times, task, pictures } = this;
     const decodeMs = times.meanMs(decodingOf(callKey));
-    const enlargeMs = task.upscaler ? times.meanMs(task.upscaler.key) : 0;
-    const afterMs = sum(pictures, ({ decoded, finished }) => (decoded ? 0 : decodeMs) + (finished ? 0 : enlargeMs));
+    const upscaleMs = task.upscaler ? times.meanMs(task.upscaler.key) : 0;
+    const afterMs = sum(pictures, ({ decoded, finished }) => (decoded ? 0 : decodeMs) + (finished ? 0 : upscaleMs));
     return this.rowsLeft * times.rowMs(callKey) + afterMs;
   }
 
@@ -147,9 +147,9 @@ export class DrawingInProgress {
 
   /** The pictures that are finished and not reported yet, in their order. They count as reported from now on. */
   takeFinished(): Picture[] {
-    const first = Math.max(this.reported, this.reportedBefore);
-    while (this.pictures[this.reported]?.finished) this.reported++;
-    return this.pictures.slice(first, this.reported);
+    const first = Math.max(this.finishedCount, this.reportedBefore);
+    while (this.pictures[this.finishedCount]?.finished) this.finishedCount++;
+    return this.pictures.slice(first, this.finishedCount);
   }
 }
 
@@ -169,7 +169,7 @@ export function isCanceled({ cancel }: Pick<Task, 'cancel'>): boolean {
 /** The request in the form that the pipeline takes. */
 export function pipelineRequest(
   { seed, numImages, scheduler, control = [], ...rest }: DrawRequest,
-  controls: readonly LoadedControl[],
+  controls: readonly LoadedControlNet[],
 ): TextToImageRequest {
   const guides = control.map((use, i) => ({ ...use, controlNet: controls[i].instance }));
   return {

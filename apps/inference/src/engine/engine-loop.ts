@@ -6,10 +6,10 @@ import { Admission } from './admission';
 import { type Batch, batchOf, inOrderOfTurns } from './batch';
 import { CededMemory } from './ceded-memory';
 import { CallTimes } from './call-times';
-import { decodingOf, type DrawingInProgress, isCanceled, type Picture, rowsOf, type Task } from './drawing';
+import { decodingOf, type Drawing, isCanceled, type Picture, rowsOf, type Task } from './drawing';
 import { failureOf } from './failure';
 import type { EngineMessage, ThreadOptions } from './engine-protocol';
-import { Enlarging } from './enlarging';
+import { Upscaling } from './upscaling';
 import { controlRatio, fittingRows } from './memory';
 import { Models } from './models';
 import { Remedies } from './remedies';
@@ -24,18 +24,18 @@ const watchMs = 100;
  * 2. begins tasks that have room (`Admission`),
  * 3. leaves memory to another process that asks for it (`CededMemory`), and
  * 4. does a piece of work for the drawing whose turn it is (`inOrderOfTurns`): a call of the U-Net, which other
- *    drawings share where they can (`batchOf`), decoding of a picture, or enlarging of a tile.
+ *    drawings share where they can (`batchOf`), decoding of a picture, or upscaling of a tile.
  *
  * A cancel takes effect after the piece of work that is under way. `Remedies` handles failures.
  */
 export class EngineLoop {
-  private readonly drawings: DrawingInProgress[] = [];
+  private readonly drawings: Drawing[] = [];
   private readonly turns = new Turns();
   private readonly times: CallTimes;
   private readonly models: Models;
   private readonly remedies: Remedies;
   private readonly admission: Admission;
-  private readonly enlarging: Enlarging;
+  private readonly upscaling: Upscaling;
   private readonly ceded: CededMemory;
   private running: Promise<void> | undefined;
   private isClosed = false;
@@ -52,13 +52,13 @@ export class EngineLoop {
     const budget = (): number => memoryBytes - (options.device === 'cpu' ? adapters.bytes : 0);
     const models = new Models(budget, () => this.modelsInUse(), report);
     const times = new CallTimes(options.device);
-    const restartAlone = (drawing: DrawingInProgress): void => this.restartAlone(drawing);
-    const end = (drawing: DrawingInProgress, error: unknown): void => this.end(drawing, error);
+    const restartAlone = (drawing: Drawing): void => this.restartAlone(drawing);
+    const end = (drawing: Drawing, error: unknown): void => this.end(drawing, error);
     const remedies = new Remedies(models, times, drawings, restartAlone, end);
     this.models = models;
     this.times = times;
     this.remedies = remedies;
-    this.enlarging = new Enlarging(options, models, times, report);
+    this.upscaling = new Upscaling(options, models, times, report);
     this.ceded = new CededMemory(models, drawings, report);
     this.admission = new Admission(options, {
       adapters,
@@ -103,7 +103,7 @@ export class EngineLoop {
       if (this.isClosed) break;
       await this.admission.admit(this.drawings.length > 0 ? this.lastPieceMs : watchMs);
       await this.ceded.makeRoom();
-      if (this.admission.size + this.drawings.length === 0 && !this.ceded.isAsked) break;
+      if (this.admission.size + this.drawings.length === 0 && !this.ceded.isRequested) break;
       if (this.drawings.length > 0) await this.doNextPiece(inOrderOfTurns(this.drawings, this.turns));
     }
     this.running = undefined;
@@ -116,17 +116,17 @@ export class EngineLoop {
   }
 
   /** Does the next piece of work of the first of these drawings. */
-  private async doNextPiece(ordered: readonly DrawingInProgress[]): Promise<void> {
+  private async doNextPiece(ordered: readonly Drawing[]): Promise<void> {
     const [first] = ordered;
     this.turns.turnBegan(first.owner);
     if (first.toDecode) return this.decode(first, first.toDecode);
-    if (first.toEnlarge) return this.enlarge(first);
+    if (first.toUpscale) return this.upscale(first);
     const denoising = ordered.filter((drawing) => drawing.denoising.length > 0);
     await this.step(batchOf(denoising, this.maxRows(first, denoising)));
   }
 
   /** Limit for the rows of the next call: what memory has room for, and no more than makes a row faster. */
-  private maxRows(first: DrawingInProgress, denoising: readonly DrawingInProgress[]): number {
+  private maxRows(first: Drawing, denoising: readonly Drawing[]): number {
     const { model, callKey, pictures, controls, decodeBytes } = first;
     const rowBytes = Math.max(...denoising.filter((each) => each.callKey === callKey).map((each) => each.rowBytes));
     // Bytes that are kept for calls of its ControlNets count as in use, but this call may use them.
@@ -144,38 +144,40 @@ export class EngineLoop {
     const unet = pipeline.rowsOfCall(rows) * Math.max(...batch.map(({ drawing }) => drawing.rowBytes));
     const controls = first.controls.map((control) => [control, { unet: controlRatio * unet }] as const);
     const step = () => pipeline.step(pictures.map(({ trajectory }) => trajectory));
-    const { ms, error } = await this.doPiece(batch, () =>
+    const { ms, error } = await this.runAndCharge(batch, () =>
       this.models.runCalls([[first.model, { unet }], ...controls], step),
     );
-    if (error !== undefined) return this.remedies.afterCall(batch, error);
-    this.times.noteCall(first.callKey, rows, ms);
+    if (error !== undefined) return this.remedies.afterFailedCall(batch, error);
+    this.times.recordCall(first.callKey, rows, ms);
     this.report({ type: 'stepped', drawings: batch.length, pictures: pictures.length, rows, stepMs: ms });
     for (const { drawing } of batch) drawing.isSuspect = false;
     this.reportProgress(batch.map(({ drawing }) => drawing));
   }
 
-  private async decode(drawing: DrawingInProgress, picture: Picture): Promise<void> {
+  private async decode(drawing: Drawing, picture: Picture): Promise<void> {
     const { model, task, callKey, decodeBytes } = drawing;
-    const { ms, error } = await this.doPiece([{ drawing, pictures: [picture] }], async () => {
+    const { ms, error } = await this.runAndCharge([{ drawing, pictures: [picture] }], async () => {
       const decode = () => model.instance.decode(picture.trajectory);
       picture.decoded = await this.models.runCalls([[model, { vaeDecoder: decodeBytes }]], decode);
     });
-    if (error !== undefined) return this.remedies.afterWorkOf(drawing, error);
-    this.times.noteWork(decodingOf(callKey), ms);
+    if (error !== undefined) return this.remedies.afterFailedWork(drawing, error);
+    this.times.recordWork(decodingOf(callKey), ms);
     if (!task.upscaler) picture.finished = picture.decoded;
     this.reportFinished(drawing);
   }
 
-  /** Enlarges a tile. Only one picture is enlarged at a time, as it takes much memory: it may be of another drawing. */
-  private async enlarge(next: DrawingInProgress): Promise<void> {
-    const { drawing, picture } = this.enlarging.pictureFor(next);
-    const { error } = await this.doPiece([{ drawing, pictures: [picture] }], () => this.enlarging.enlargeNextTile());
-    if (error !== undefined) return this.remedies.afterWorkOf(drawing, error);
+  /** Upscales a tile. Only one picture is upscaled at a time, as it takes much memory: it may be of another drawing. */
+  private async upscale(next: Drawing): Promise<void> {
+    const current = this.upscaling.pictureFor(next);
+    const { drawing, picture } = current;
+    const upscale = () => this.upscaling.upscaleNextTile(current);
+    const { error } = await this.runAndCharge([{ drawing, pictures: [picture] }], upscale);
+    if (error !== undefined) return this.remedies.afterFailedWork(drawing, error);
     this.reportFinished(drawing);
   }
 
   /** Does a piece of work for some drawings, and charges their owners by rows, also if the work fails. */
-  private async doPiece(batch: Batch, work: () => Promise<void>): Promise<{ ms: number; error: unknown }> {
+  private async runAndCharge(batch: Batch, work: () => Promise<void>): Promise<{ ms: number; error: unknown }> {
     const startedAt = performance.now();
     const error: unknown = await work().catch(asOutOfMemory);
     const ms = performance.now() - startedAt;
@@ -184,21 +186,20 @@ export class EngineLoop {
     for (const { drawing, pictures } of batch) {
       const part = (ms * rowsOf(pictures)) / rows;
       this.turns.charge(drawing.owner, part);
-      if (error !== undefined) continue;
-      drawing.computeMs += part;
       drawing.workedMs += ms;
+      if (error === undefined) drawing.computeMs += part;
     }
     return { ms, error };
   }
 
-  private begun(drawing: DrawingInProgress): void {
+  private begun(drawing: Drawing): void {
     const { task, model, pictures } = drawing;
     this.drawings.push(drawing);
     const scheduler = task.request.scheduler ?? model.instance.facts.scheduler;
     this.report({ type: 'started', id: task.id, promptChunks: pictures[0].trajectory.prompt.chunks, scheduler });
   }
 
-  private reportFinished(drawing: DrawingInProgress): void {
+  private reportFinished(drawing: Drawing): void {
     const { id } = drawing.task;
     for (const { index, decoded, finished } of drawing.takeFinished())
       this.report({ type: 'picture', id, index, picture: finished!, upscaled: finished !== decoded });
@@ -208,8 +209,7 @@ export class EngineLoop {
     this.report({ type: 'done', id, computeMs: drawing.computeMs });
   }
 
-  /** Reports the progress of these drawings. */
-  private reportProgress(drawings: readonly DrawingInProgress[]): void {
+  private reportProgress(drawings: readonly Drawing[]): void {
     const now = performance.now();
     for (const drawing of drawings) {
       try {
@@ -221,15 +221,15 @@ export class EngineLoop {
     }
   }
 
-  private restartAlone(drawing: DrawingInProgress): void {
+  private restartAlone(drawing: Drawing): void {
     removeFrom(this.drawings, drawing);
-    this.enlarging.giveUp(drawing);
+    this.upscaling.abandon(drawing);
     this.admission.addRestarted(drawing);
   }
 
-  private end(drawing: DrawingInProgress, error: unknown): void {
+  private end(drawing: Drawing, error: unknown): void {
     removeFrom(this.drawings, drawing);
-    this.enlarging.giveUp(drawing);
+    this.upscaling.abandon(drawing);
     this.failed(drawing.task, error);
   }
 
@@ -239,8 +239,10 @@ export class EngineLoop {
   }
 
   private modelsInUse(): ReadonlySet<string> {
-    const { upscaler } = this.enlarging;
-    const drawn = this.drawings.flatMap(({ model, controls }) => [model, ...controls].map(({ key }) => key));
+    const { upscaler } = this.upscaling;
+    // Drawings whose pictures are all decoded need no model any more.
+    const active = this.drawings.filter(({ pictures }) => pictures.some(({ decoded }) => !decoded));
+    const drawn = active.flatMap(({ model, controls }) => [model, ...controls].map(({ key }) => key));
     return new Set([...drawn, ...this.admission.keysBeingLoaded, ...(upscaler ? [upscaler] : [])]);
   }
 }

@@ -65,7 +65,7 @@ export interface ControlRequest {
   end: number;
 }
 
-/** Options of an engine's thread: its device, and the number of threads of a call on the processor. */
+/** Options of an engine's thread. `intraOpNumThreads` is the number of threads of a call on the processor. */
 export interface ThreadOptions {
   device: Device;
   intraOpNumThreads: number;

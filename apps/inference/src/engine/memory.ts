@@ -44,8 +44,8 @@ const liveScores = 16;
 const decodedMaps = 8;
 /** Values per token that a text encoder has in memory at once, as a multiple of the sum of its two widths. */
 const liveValues = 3;
-/** Feature maps of the size of the enlarged tile, and their channels: ESRGAN's, as a graph does not tell them. */
-const enlarged = { maps: 6, channels: 64 };
+/** Feature maps of the size of the upscaled tile, and their channels: ESRGAN's, as a graph does not tell them. */
+const upscaled = { maps: 6, channels: 64 };
 const float32 = 4;
 /** Names of the weights of a VAE's encoder, which is loaded when it first has to encode a picture. */
 const encoderWeights = /^(?:encoder|quant_conv)\./;
@@ -115,7 +115,7 @@ export function controlWeightBytesOf({ tensors }: Pick<ControlFolder, 'tensors'>
 const valuesIn = (tensors: readonly [name: string, tensor: { shape: readonly number[] }][]): number =>
   tensors.reduce((sum, [, { shape }]) => sum + countOf(shape), 0);
 
-/** An upper estimate of the bytes that enlarging a tile takes. @param scale of its edges */
+/** An upper estimate of the bytes that upscaling a tile takes. @param scale of its edges */
 export function tileBytes({ width, height }: Size, scale: number): number {
-  return enlarged.maps * enlarged.channels * width * height * scale ** 2 * float32;
+  return upscaled.maps * upscaled.channels * width * height * scale ** 2 * float32;
 }

@@ -93,8 +93,8 @@ describe(Models.name, () => {
   });
 
   it('has room beside models in use for what fits with its calls, and for anything where none is', async () => {
-    const hasRoom = (key: string, weightBytes: number, minCalls: CallBytes) =>
-      models.hasRoom({ key, weightBytes, minCalls });
+    const hasRoom = (modelKey: string, weightBytes: number, minCallBytes: CallBytes) =>
+      models.hasRoom({ modelKey, weightBytes, minCallBytes });
     expect(hasRoom('a', 1_000, {})).toBe(true);
     await load('b', 60);
     expect(hasRoom('a', 1_000, {})).toBe(true);

@@ -22,15 +22,15 @@ export interface Loaded<T = { release(): Promise<void> }> {
 
 /** The memory that a model needs to draw a task. */
 interface MemoryNeed {
-  key: string;
+  modelKey: string;
   weightBytes: number;
-  minCalls: CallBytes;
+  minCallBytes: CallBytes;
   /** Bytes of its ControlNets that are not in use. */
   controlBytes?: number;
 }
 
 export type LoadedModel = Loaded<StableDiffusionPipeline>;
-export type LoadedControl = Loaded<ControlNet>;
+export type LoadedControlNet = Loaded<ControlNet>;
 export type LoadedUpscaler = Loaded<TiledUpscaler>;
 
 /**
@@ -81,15 +81,15 @@ export class Models {
   }
 
   /** Whether a model fits beside all others in use. If there are none, it has room whatever its size. */
-  hasRoom({ key, weightBytes, minCalls, controlBytes = 0 }: MemoryNeed): boolean {
+  hasRoom({ modelKey: key, weightBytes, minCallBytes, controlBytes = 0 }: MemoryNeed): boolean {
     const others = this.bytesInUse(key);
-    const callBytes = sumOf(maxOfEach(this.loaded.get(key)?.keptBytes ?? {}, minCalls));
+    const callBytes = sumOf(maxOfEach(this.loaded.get(key)?.keptBytes ?? {}, minCallBytes));
     return others === 0 || others + weightBytes + callBytes + controlBytes <= this.budgetBytes;
   }
 
   /** Bytes that a call of a model's U-Net may take. Room is left for these calls of its other parts. */
-  bytesForUnet({ key, weightBytes, keptBytes }: Loaded, otherCalls: CallBytes): number {
-    const kept = sumOf({ ...maxOfEach(keptBytes, otherCalls), unet: 0 });
+  bytesForUnet({ key, weightBytes, keptBytes }: Loaded, otherCallBytes: CallBytes): number {
+    const kept = sumOf({ ...maxOfEach(keptBytes, otherCallBytes), unet: 0 });
     return Math.max(keptBytes.unet ?? 0, this.budgetBytes - this.bytesInUse(key) - weightBytes - kept);
   }
 
@@ -114,7 +114,7 @@ export class Models {
     return model;
   }
 
-  /** Does work that calls loaded models, after making room for it. If memory runs out, this room counts as free. */
+  /** Does work that calls loaded models, after making room for it. If memory runs out, the reservation is undone. */
   async runCalls<T>(
     calls: readonly (readonly [model: Loaded, bytes: CallBytes])[],
     work: () => Promise<T>,
@@ -134,8 +134,8 @@ export class Models {
   }
 
   /** Makes room for calls of a loaded model, which counts as kept until the model is released. */
-  async reserve(model: Loaded, calls: CallBytes): Promise<void> {
-    const all = maxOfEach(model.keptBytes, calls);
+  async reserve(model: Loaded, callBytes: CallBytes): Promise<void> {
+    const all = maxOfEach(model.keptBytes, callBytes);
     const growth = sumOf(all) - sumOf(model.keptBytes);
     if (growth > 0) await this.makeRoom(growth, model.key);
     model.keptBytes = all;

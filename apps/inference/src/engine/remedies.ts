@@ -1,11 +1,11 @@
 import { OutOfMemoryError } from '@app/diffusion';
 import type { Batch } from './batch';
 import type { CallTimes } from './call-times';
-import { type DrawingInProgress, rowsOf, type Task } from './drawing';
+import { type Drawing, rowsOf, type Task } from './drawing';
 import type { Models } from './models';
 
-/** Lacks of memory after which a task has no further retry. Two tasks could release each other's models for ever. */
-const maxLacks = 3;
+/** Times that a task may run out of memory until it has to be alone. Two could release each other's models for ever. */
+const maxTimesOutOfMemory = 3;
 
 /**
  * Remedy for a lack of memory.
@@ -18,8 +18,8 @@ export type Remedy = 'retry' | 'restartAlone' | 'fail';
 /** Work that may lack memory: a task that waits, or a drawing. */
 export interface Attempt {
   task: Task;
-  /** Times that it has lacked memory. */
-  lacks: number;
+  /** Times that it has run out of memory. */
+  timesOutOfMemory: number;
 }
 
 /**
@@ -30,7 +30,8 @@ export interface Attempt {
  * - Other work that lacks memory is done again after models that are not in use are released. If there are none, or
  *   memory is lacking for the third time, its task is restarted with nothing beside it; if it had nothing beside it, it
  *   fails.
- * - A drawing that was left in the middle of a step (`isSpoilt`) is restarted.
+ * - A drawing that is left in the middle of a step (`isSpoilt`) is restarted with nothing beside it; if it had nothing
+ *   beside it and no memory was freed, it fails.
  * - Anything else fails.
  */
 export class Remedies {
@@ -42,12 +43,12 @@ export class Remedies {
   constructor(
     private readonly models: Models,
     private readonly times: CallTimes,
-    private readonly drawings: readonly DrawingInProgress[],
-    private readonly restartAlone: (drawing: DrawingInProgress) => void,
-    private readonly end: (drawing: DrawingInProgress, error: unknown) => void,
+    private readonly drawings: readonly Drawing[],
+    private readonly restartAlone: (drawing: Drawing) => void,
+    private readonly end: (drawing: Drawing, error: unknown) => void,
   ) {}
 
-  async afterCall(batch: Batch, error: unknown): Promise<void> {
+  async afterFailedCall(batch: Batch, error: unknown): Promise<void> {
     const [{ drawing: first }] = batch;
     const pictures = batch.flatMap((part) => part.pictures);
     const isOutOfMemory = error instanceof OutOfMemoryError;
@@ -55,12 +56,12 @@ export class Remedies {
     const spoilt = batch.filter(({ drawing }) => drawing.pictures.some(({ trajectory }) => trajectory.isSpoilt));
     if (spoilt.length > 0) return this.restartSpoilt(spoilt, error, isHalved);
     if (isHalved) return;
-    if (batch.length === 1) await this.afterWorkOf(first, error);
+    if (batch.length === 1) await this.afterFailedWork(first, error);
     else for (const { drawing } of batch) drawing.isSuspect = true;
   }
 
   /** Does what is to be done after work for one drawing has failed. */
-  async afterWorkOf(drawing: DrawingInProgress, error: unknown): Promise<void> {
+  async afterFailedWork(drawing: Drawing, error: unknown): Promise<void> {
     const remedy = await this.remedyFor(error, drawing, this.drawings.length > 1);
     if (remedy === 'restartAlone') this.restartAlone(drawing);
     else if (remedy === 'fail') this.end(drawing, error);
@@ -74,7 +75,7 @@ export class Remedies {
   private async remedyFor(error: unknown, attempt: Attempt, hasOthers: boolean): Promise<Remedy> {
     if (!(error instanceof OutOfMemoryError)) return 'fail';
     const hasMadeRoom = await this.models.releaseIdle();
-    if (++attempt.lacks < maxLacks && hasMadeRoom) return 'retry';
+    if (++attempt.timesOutOfMemory < maxTimesOutOfMemory && hasMadeRoom) return 'retry';
     return (hasMadeRoom || hasOthers) && !attempt.task.alone ? 'restartAlone' : 'fail';
   }
 

@@ -9,7 +9,7 @@ import {
 } from '@app/diffusion';
 import { LruMap } from '@app/process';
 import type { AdaptedModel, Adapters } from './adapters';
-import type { Controls, ReadControl } from './controls';
+import type { ControlNets, ControlNetFiles } from './control-nets';
 import type { Task } from './drawing';
 import type { ThreadOptions } from './engine-protocol';
 import {
@@ -29,10 +29,10 @@ const maxCachedFolders = 8;
 /** Contents of the files that a task is drawn with, and the memory that it needs. */
 export interface TaskFiles extends AdaptedModel {
   folder: ModelFolder;
-  controls: readonly ReadControl[];
+  controls: readonly ControlNetFiles[];
   weightBytes: number;
   /** The smallest calls that suffice: all of its texts at once, and one picture at a time. */
-  minCalls: CallBytes;
+  minCallBytes: CallBytes;
 }
 
 /** Reads the files of tasks: headers of models and ControlNets, and adapters. */
@@ -43,7 +43,7 @@ export class TaskReader {
     private readonly options: ThreadOptions,
     private readonly models: Models,
     private readonly adapters: Adapters,
-    private readonly controls: Controls,
+    private readonly controls: ControlNets,
   ) {}
 
   /** @throws ModelFolderError, WeightsError or RequestError, depending on what is at fault */
@@ -58,7 +58,7 @@ export class TaskReader {
     const adapted = await this.adapters.adapt(model, folder, task.adapters);
     const { device } = this.options;
     const widths = modelWidths(folder);
-    const minCalls = {
+    const minCallBytes = {
       textEncoder: encodeTextBytes(widths, rowsOfTexts(request, folder.textEncoders[0].tokens)),
       ...(request.image && { vaeEncoder: encodePictureBytes(folder, widths, request) }),
       unet: maxRowsPerPicture(folder.kind) * bytesPerRow(widths, request, providerOf(device)),
@@ -66,7 +66,7 @@ export class TaskReader {
     };
     const weightBytes = weightBytesOf(folder, device);
     // This comes last: if anything failed after it, the file would be left over.
-    if (!this.models.has(adapted.key)) await adapted.changedWeights?.();
-    return { ...adapted, folder, controls, weightBytes, minCalls };
+    if (!this.models.has(adapted.modelKey)) await adapted.changedWeights?.();
+    return { ...adapted, folder, controls, weightBytes, minCallBytes };
   }
 }

@@ -12,20 +12,20 @@ import { LruMap } from '@app/process';
 import type { ModelSource, ThreadOptions } from './engine-protocol';
 import { withoutPaths } from './failure';
 import { bytesPerRow, controlRatio, controlWeightBytesOf, maxRowsPerPicture } from './memory';
-import type { LoadedControl, Models } from './models';
+import type { LoadedControlNet, Models } from './models';
 import type { Task } from './drawing';
 
 /** ControlNets whose headers are kept. */
 const maxCachedFolders = 16;
 
 /** A ControlNet whose headers are read. */
-export interface ReadControl {
+export interface ControlNetFiles {
   source: ModelSource;
   folder: ControlFolder;
 }
 
 /** The ControlNets of a device. Headers are read between calls; a ControlNet is loaded beside the model it guides. */
-export class Controls {
+export class ControlNets {
   private readonly folders = new LruMap<ControlFolder>(maxCachedFolders);
 
   constructor(
@@ -34,8 +34,8 @@ export class Controls {
   ) {}
 
   /** Reads the headers of a task's ControlNets. @throws RequestError if a ControlNet is at fault */
-  async read({ request: { control = [] } }: Task): Promise<ReadControl[]> {
-    const read: ReadControl[] = [];
+  async read({ request: { control = [] } }: Task): Promise<ControlNetFiles[]> {
+    const read: ControlNetFiles[] = [];
     for (const { controlNet: source } of control) {
       const folder =
         this.folders.get(source.key) ?? (await readControlFolder(source.folder).catch(asRequestError(source)));
@@ -46,7 +46,7 @@ export class Controls {
   }
 
   /** Bytes of a task's ControlNets that are not in use, and of their calls. */
-  bytesToLoad(controls: readonly ReadControl[], guided: ModelFolder, task: Task): number {
+  bytesToLoad(controls: readonly ControlNetFiles[], guided: ModelFolder, task: Task): number {
     const inUse = this.models.inUse();
     const folders = new Map(controls.map(({ source, folder }) => [source.key, folder]));
     let bytes = 0;
@@ -56,8 +56,8 @@ export class Controls {
   }
 
   /** Loads the ControlNets of a task. @throws RequestError if one does not fit the guided model */
-  async load(controls: readonly ReadControl[], guided: ModelFolder): Promise<LoadedControl[]> {
-    const loaded: LoadedControl[] = [];
+  async load(controls: readonly ControlNetFiles[], guided: ModelFolder): Promise<LoadedControlNet[]> {
+    const loaded: LoadedControlNet[] = [];
     for (const control of controls) loaded.push(await this.loadOne(control, guided));
     return loaded;
   }
@@ -68,13 +68,13 @@ export class Controls {
     return controlRatio * maxRowsPerPicture(guided.kind) * rowBytes;
   }
 
-  private async loadOne({ source, folder }: ReadControl, guided: ModelFolder): Promise<LoadedControl> {
-    const known = this.models.get<LoadedControl>(source.key);
+  private async loadOne({ source, folder }: ControlNetFiles, guided: ModelFolder): Promise<LoadedControlNet> {
+    const known = this.models.get<LoadedControlNet>(source.key);
     const problem = known?.instance.problemFor(guided);
     if (problem !== undefined) throw new RequestError(problem);
     const bytes = controlWeightBytesOf(folder, this.options.device);
     const open = () => ControlNet.open(folder, guided, this.options);
-    return known ?? this.models.load<LoadedControl>(source.key, bytes, open).catch(asRequestError(source));
+    return known ?? this.models.load<LoadedControlNet>(source.key, bytes, open).catch(asRequestError(source));
   }
 }
 

@@ -1,23 +1,23 @@
 import { stat } from 'node:fs/promises';
 import { executionProviders, TiledUpscaler } from '@app/diffusion';
 import type { CallTimes } from './call-times';
-import type { DrawingInProgress, Picture } from './drawing';
+import type { Drawing, Picture } from './drawing';
 import type { EngineMessage, RgbPicture, ThreadOptions, UpscalerSource } from './engine-protocol';
 import { sessionBytes, tileBytes } from './memory';
 import type { LoadedUpscaler, Models } from './models';
 
-/** A picture that is being enlarged, and the milliseconds of its tiles so far. */
-interface PictureToEnlarge {
-  drawing: DrawingInProgress;
+/** A picture that is being upscaled, and the milliseconds of its tiles so far. */
+interface PictureToUpscale {
+  drawing: Drawing;
   picture: Picture;
   upscaler: UpscalerSource;
   tiles?: AsyncGenerator<void, RgbPicture> | undefined;
   ms: number;
 }
 
-/** Enlarges one picture after the other, tile by tile. */
-export class Enlarging {
-  private current: PictureToEnlarge | undefined;
+/** Upscales one picture after the other, tile by tile. */
+export class Upscaling {
+  private current: PictureToUpscale | undefined;
 
   constructor(
     private readonly options: ThreadOptions,
@@ -31,20 +31,18 @@ export class Enlarging {
     return this.current?.upscaler.key;
   }
 
-  /** The picture that is being enlarged; if there is none, the next one of this drawing, from now on. */
-  pictureFor(next: DrawingInProgress): PictureToEnlarge {
+  /** The picture that is being upscaled; if there is none, the next one of this drawing, from now on. */
+  pictureFor(next: Drawing): PictureToUpscale {
     const upscaler = next.task.upscaler!;
-    return (this.current ??= { drawing: next, picture: next.toEnlarge!, upscaler, ms: 0 });
+    return (this.current ??= { drawing: next, picture: next.toUpscale!, upscaler, ms: 0 });
   }
 
-  /** Loads the upscaler, or enlarges the next tile. With the last tile the picture is finished. */
-  async enlargeNextTile(): Promise<void> {
-    const current = this.current!;
-    const { drawing, picture, upscaler } = current;
+  /** Loads the upscaler, or upscales the next tile. With the last tile the picture is finished. */
+  async upscaleNextTile(current: PictureToUpscale): Promise<void> {
+    const { drawing, picture, upscaler, tiles } = current;
     const startedAt = performance.now();
     this.report({ type: 'busy', id: drawing.task.id });
-    // It is put back after a tile that succeeds. After an error the picture is enlarged from its first tile.
-    const { tiles } = current;
+    // The tiles are put back after one succeeds. After an error the picture is upscaled from its first tile.
     current.tiles = undefined;
     if (!tiles) {
       current.ms = 0;
@@ -54,18 +52,15 @@ export class Enlarging {
     }
     const { done, value } = await tiles.next();
     current.ms += performance.now() - startedAt;
-    if (!done) {
-      current.tiles = tiles;
-      return;
-    }
+    if (!done) return void (current.tiles = tiles);
     picture.finished = value;
     this.current = undefined;
     // A picture that would become too large stays as it is.
-    if (value !== picture.decoded) this.times.noteWork(upscaler.key, current.ms);
+    if (value !== picture.decoded) this.times.recordWork(upscaler.key, current.ms);
   }
 
-  /** Abandons the picture that is being enlarged, if it belongs to this drawing. */
-  giveUp(drawing: DrawingInProgress): void {
+  /** Abandons the picture that is being upscaled, if it belongs to this drawing. */
+  abandon(drawing: Drawing): void {
     if (this.current?.drawing === drawing) this.current = undefined;
   }
 
@@ -79,8 +74,7 @@ export class Enlarging {
     const bytes = (await stat(file)).size + sessionBytes;
     const loaded = await this.models.load<LoadedUpscaler>(key, bytes, () => TiledUpscaler.load(file, options));
     const { tile, scale } = loaded.instance;
-    // On a GPU there is always an arena.
-    if (device !== 'cpu') await this.models.reserve(loaded, { upscaler: tileBytes(tile, scale) });
+    await this.models.reserve(loaded, { upscaler: tileBytes(tile, scale) });
     return loaded;
   }
 }
