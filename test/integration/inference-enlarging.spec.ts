@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ModelSession } from '@app/diffusion';
+import { ModelSession, OutOfMemoryError } from '@app/diffusion';
 import type { Task } from '../../apps/inference/src/engine/drawing';
 import { EngineLoop } from '../../apps/inference/src/engine/engine-loop';
 import type { DrawRequest, EngineMessage } from '../../apps/inference/src/engine/engine-protocol';
@@ -97,6 +97,17 @@ describe('pictures that are enlarged', () => {
     await untilTold('1: done');
     expect(told.indexOf('2: done')).toBeLessThan(told.indexOf('1: done'));
     expect(told.filter((line) => line === '1: picture')).toHaveLength(2);
+  });
+
+  it('have the memory of the model that drew them, which they no longer need', async () => {
+    const run = Reflect.get<ModelSession, 'run'>(ModelSession.prototype, 'run');
+    jest.spyOn(ModelSession.prototype, 'run').mockImplementation(async function (this: ModelSession, feeds) {
+      if (feeds.x && !told.includes('released')) throw new OutOfMemoryError('out of memory');
+      return run.call(this, feeds);
+    });
+    add(1, {}, 128);
+    await until(async () => told.some((line) => /done|failed/.test(line)), 'it ends');
+    expect(pictures).toEqual([{ width: 128, upscaled: true }]);
   });
 
   it('fail with their task if the file is no upscaler', async () => {

@@ -2,7 +2,11 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Drawing, Engine } from '../../apps/inference/src/engines/engine';
-import { DrawingAbortedError, DrawingRefusedError } from '../../apps/inference/src/engines/drawing-errors';
+import {
+  DrawingAbortedError,
+  DrawingRefusedError,
+  EngineBrokenError,
+} from '../../apps/inference/src/engines/drawing-errors';
 import type { AdapterSource, RgbPicture } from '../../apps/inference/src/engine/engine-protocol';
 import { unpackFamily } from '../support/families';
 import { threadFile } from '../support/inference';
@@ -103,6 +107,15 @@ describe('Fine-Tunes of one model', () => {
     expect(await draw([lokr(1)])).toEqual(tuned[0]);
     expect(loaded).toHaveLength(3);
     expect(changedWeights()).toEqual([]);
+  });
+
+  it('that are not of low rank are drawn once their file can be written, although it could not be before', async () => {
+    const inTheWay = join(folder, 'cache', 'changed-weights');
+    rmSync(inTheWay, { recursive: true, force: true });
+    writeFileSync(inTheWay, 'a file where the folder should be');
+    await expect(draw([weights('lokr')])).rejects.toThrow(EngineBrokenError);
+    rmSync(inTheWay);
+    expect(await draw([weights('lokr')])).toBeDefined();
   });
 
   it('leave no file if they are canceled before they are loaded', async () => {
