@@ -4501,6 +4501,7 @@ export interface operations {
                 from?: string;
                 /** @description Last day; today when left out. */
                 to?: string;
+                /** @description One row for each day, each model that was asked for, or each Fine-Tune of Prompts and trainings. Generations with `finetunes` count among those without a Fine-Tune. */
                 group_by?: "day" | "model" | "finetune";
             };
             header?: never;
@@ -5582,6 +5583,7 @@ export interface operations {
                 from?: string;
                 /** @description Last day; today when left out. */
                 to?: string;
+                /** @description One row for each day, each model that was asked for, or each Fine-Tune of Prompts and trainings. Generations with `finetunes` count among those without a Fine-Tune. */
                 group_by?: "day" | "model" | "finetune";
             };
             header?: never;

@@ -130,7 +130,7 @@ export class AcceptanceService {
     ];
     const refused = named.filter(({ url }) => pictureToken(publicUrl, url) === undefined && refusedHost(url));
     if (refused.length === 0) return;
-    const message = `The picture in "${refused[0].pointer}" is at a private, loopback, link-local or reserved address, from which nothing is fetched unless the operator sets PICTURES_ALLOW_PRIVATE. Upload it to /v1/uploads instead.`;
+    const message = `The picture in "${refused[0].pointer}" is at a private, loopback, link-local or reserved address, from which nothing is fetched unless the operator sets PICTURES_ALLOW_PRIVATE. Name a picture of this service by its URL as it was given to you; upload any other to /v1/uploads.`;
     const rule = 'must not be at a private, loopback, link-local or reserved address';
     throw new UnprocessableError(
       'PictureAddressRefused',

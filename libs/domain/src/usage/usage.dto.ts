@@ -26,7 +26,13 @@ export class UsageQueryDto {
   from?: string;
 
   @DayParameter('Last day; today when left out.') to?: string;
-  @WordParameter({ values: usageGroups, default: 'day' }) group_by: UsageGroup = 'day';
+  @WordParameter({
+    values: usageGroups,
+    description:
+      'One row for each day, each model that was asked for, or each Fine-Tune of Prompts and trainings. Generations with `finetunes` count among those without a Fine-Tune.',
+    default: 'day',
+  })
+  group_by: UsageGroup = 'day';
 
   /** The days that are meant, with the defaults. */
   get days(): { first: string; last: string } {
