@@ -5,12 +5,13 @@ import {
   type AdapterUse,
   fitAdapter,
   loadAdapter,
+  type MergedUse,
   readAdapter,
   readModelFolder,
   StableDiffusionPipeline,
   writeMerged,
 } from '@app/diffusion';
-import { multiply } from '../../libs/diffusion/src/adapters/matrices';
+import { multiply, swapAxes } from '../../libs/diffusion/src/adapters/matrices';
 import { readValues } from '../../libs/diffusion/src/weights/named-tensor';
 import { readSafetensors } from '../../libs/diffusion/src/weights/safetensors-file';
 import { cpu } from '../support/cpu';
@@ -35,13 +36,16 @@ afterAll(() => rmSync(folder, { recursive: true }));
 async function draw(model: string, adapters: string, one: Case): Promise<Float32Array> {
   const { tensors } = await readModelFolder(model);
   const uses: AdapterUse[] = [];
+  const merged: MergedUse[] = [];
   let changedWeights: string | undefined;
   for (const { file, strength = 1, token } of one.adapters) {
     const fitted = fitAdapter(await readAdapter(join(adapters, file)), tensors);
     uses.push({ adapter: await loadAdapter(fitted), strength, token });
-    if (fitted.merged.size === 0) continue;
+    if (fitted.merged.size > 0) merged.push({ adapter: fitted, strength });
+  }
+  if (merged.length > 0) {
     changedWeights = join(mkdtempSync(join(folder, 'merged-')), 'it.safetensors');
-    await writeMerged(fitted, strength, changedWeights);
+    await writeMerged(merged, changedWeights);
   }
   const pipeline = await StableDiffusionPipeline.load(model, { ...cpu, changedWeights });
   try {
@@ -88,6 +92,31 @@ describe('An adapter of another tool', () => {
     const adapters = [{ file: join(name, 'weights.safetensors') }];
     const latents = await draw(join(own, 'base'), own, { ...request, name, adapters });
     expect(difference(latents, await readValues(expected.get('latents')!))).toBeLessThan(1e-4);
+  });
+
+  it('adds its changes to those of another one', async () => {
+    const { tensors } = await readModelFolder(join(own, 'base'));
+    const fitted = async (name: string) =>
+      fitAdapter(await readAdapter(join(own, name, 'weights.safetensors')), tensors);
+    const uses = [
+      { adapter: await fitted('loha'), strength: 1 },
+      { adapter: await fitted('lokr'), strength: 0.5 },
+    ];
+    const written = await writeMerged(uses, join(folder, 'both.safetensors'));
+    let shared = 0;
+    for (const [part, ofPart] of written)
+      for (const [name, tensor] of ofPart) {
+        const stored = tensors.get(part)!.get(name)!;
+        const values = await readValues(stored);
+        const base = stored.isTransposed ? swapAxes(values, stored.shape[1], stored.shape[0]) : values;
+        const changed = await Promise.all(
+          uses.flatMap(({ adapter, strength }) => adapter.merged.get(part)?.get(name)?.read(strength) ?? []),
+        );
+        if (changed.length > 1) shared++;
+        const expected = base.map((value, i) => changed.reduce((sum, one) => sum + one[i] - value, value));
+        expect([name, difference(await readValues(tensor), expected) < 1e-6]).toEqual([name, true]);
+      }
+    expect(shared).toBeGreaterThan(0);
   });
 
   it('changes weights as LyCORIS does', async () => {

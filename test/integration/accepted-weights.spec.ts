@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Finetune, newIdentifier } from '@app/domain';
+import type { ImageStorage } from '@app/storage';
 import { ModelResolver } from '../../apps/inference/src/drawing/model-resolver';
 import { DrawingAbortedError, EngineBrokenError } from '../../apps/inference/src/engines/drawing-errors';
 import { createInferenceBench } from '../support/inference';
@@ -86,6 +87,20 @@ describe("a Fine-Tune's weights", () => {
     expect((await draw([{ id, scale: 0.5 }])).servedBy).toBe(both.servedBy?.split('+').slice(0, 2).join('+'));
     await bench.dataSource.manager.delete(Finetune, { id: otherId });
     expect((await draw([{ id: otherId, scale: 1 }])).error).toBe(`The Fine-Tune ${otherId} has been deleted.`);
+  });
+
+  it('are looked up again if they are replaced at that moment', async () => {
+    const content = await readFile(lora);
+    await bench.storage.write('weights/newer.safetensors', content);
+    const storage = Object.getPrototypeOf(bench.storage) as ImageStorage;
+    jest.spyOn(storage, 'localPath').mockImplementationOnce(async () => {
+      await change({ weightsKey: 'weights/newer.safetensors' });
+      throw new Error('ENOENT: no such file or directory');
+    });
+    const { status, attempt } = await bench.terminated(await accept());
+    jest.restoreAllMocks();
+    await change({ weightsKey: 'weights/robot.safetensors' });
+    expect([status, attempt]).toEqual(['succeeded', 1]);
   });
 
   it('are no fault of a task or an engine if they are replaced before they are read', async () => {

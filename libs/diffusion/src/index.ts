@@ -2,7 +2,7 @@ export type { FittedAdapter } from './adapters/adapter';
 export { readAdapter } from './adapters/adapter-file';
 export { fitAdapter } from './adapters/fit-adapter';
 export { inspectWeights } from './adapters/inspect-weights';
-export { writeMerged } from './adapters/merged-tensor';
+export { type MergedUse, writeMerged } from './adapters/merged-tensor';
 export { WeightsError } from './adapters/weights-error';
 export {
   AbortError,

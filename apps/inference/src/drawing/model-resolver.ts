@@ -95,7 +95,7 @@ export class ModelResolver {
   }
 
   /** An upload deletes the file of the weights before it, which then cannot be read. */
-  private async areWeightsReplaced({ weightsKeys = new Map<string, string>() }: ResolvedModel): Promise<boolean> {
+  private async areWeightsReplaced({ weightsKeys = new Map() }: Pick<ResolvedModel, 'weightsKeys'>): Promise<boolean> {
     if (weightsKeys.size === 0) return false;
     const finetunes = await this.dataSource.manager.findBy(Finetune, { id: In([...weightsKeys.keys()]) });
     return [...weightsKeys].some(([id, key]) => finetunes.find((each) => each.id === id)?.weightsKey !== key);
@@ -131,7 +131,11 @@ export class ModelResolver {
       const { weightsKind: kind, weightsHash: hash, weightsKey: key, weightsScale, token } = finetune;
       if (!kind || !hash || !key) continue;
       const accepted = task.weightsHash === hash ? (task.weightsScale ?? weightsScale) : weightsScale;
-      const file = await this.storage.localPath(key);
+      const file = await this.storage.localPath(key).catch(async (error: unknown) => {
+        if (await this.areWeightsReplaced({ weightsKeys: new Map([[id, key]]) })) return undefined;
+        throw error;
+      });
+      if (file === undefined) return this.weightsOf(task);
       weights.push({ finetuneId: id, key, adapter: { kind, file, hash, scale: scale ?? accepted, token } });
     }
     return weights;

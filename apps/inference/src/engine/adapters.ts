@@ -7,9 +7,9 @@ import {
   type FittedAdapter,
   loadAdapter,
   type LoadedAdapter,
+  type MergedUse,
   type ModelFolder,
   readAdapter,
-  RequestError,
   writeMerged,
 } from '@app/diffusion';
 import type { AdapterSource, ModelSource } from './engine-protocol';
@@ -32,14 +32,14 @@ export interface AdaptedModel {
   /** Key of the model to load; tasks with the same key are drawn with the same loaded model. */
   modelKey: string;
   uses: readonly AdapterUse[];
-  /** Writes the changed weights of the model, if an adapter is not of low rank. Resolves with the file's path. */
+  /** Writes the changed weights of the model, if adapters are not of low rank. Resolves with the file's path. */
   changedWeights?: () => Promise<string>;
 }
 
 /**
  * The adapters of a device. An adapter of low rank is an input of the U-Net, so one loaded model draws with any number
- * of them; they are cached, and the least recently used are evicted. An adapter that is not of low rank changes weights
- * of the model, which is then loaded a second time, with these from a temporary file.
+ * of them; they are cached, and the least recently used are evicted. Adapters that are not of low rank change weights of
+ * the model, which is then loaded a second time, with these from a temporary file.
  */
 export class Adapters {
   /** Adapters by the model's key and the file's hash, the least recently used first. */
@@ -61,7 +61,6 @@ export class Adapters {
   /**
    * Reads the adapters of a task.
    * @throws WeightsError if a file is no adapter of this model
-   * @throws RequestError if two of them change the model's weights
    */
   async adapt(
     { key }: ModelSource,
@@ -69,20 +68,17 @@ export class Adapters {
     sources: readonly AdapterSource[],
   ): Promise<AdaptedModel> {
     const uses: AdapterUse[] = [];
-    let changing: { source: AdapterSource; fitted: FittedAdapter } | undefined;
-    for (const source of sources) {
-      const { kind, hash, file, scale, token } = source;
+    const changes: MergedUse[] = [];
+    let changedKey = key;
+    for (const { kind, hash, file, scale, token } of sources) {
       const { fitted, loaded } = await this.read(`${key} ${hash}`, file, tensors);
       uses.push({ adapter: loaded, strength: scale, ...(kind === 'textual_inversion' && { token }) });
       if (fitted.merged.size === 0 || scale === 0) continue;
-      if (changing)
-        throw new RequestError('Two of the Fine-Tunes are not of low rank; a picture can have one of those.');
-      changing = { source, fitted };
+      changes.push({ adapter: fitted, strength: scale });
+      changedKey += `+${kind}:${hash}:${scale}`;
     }
-    if (!changing) return { modelKey: key, uses };
-    const { source, fitted } = changing;
-    const changedKey = `${key}+${source.kind}:${source.hash}:${source.scale}`;
-    return { modelKey: changedKey, uses, changedWeights: () => this.write(changedKey, fitted, source.scale) };
+    if (changes.length === 0) return { modelKey: key, uses };
+    return { modelKey: changedKey, uses, changedWeights: () => this.write(changedKey, changes) };
   }
 
   /** Deletes the temporary file of this key. No waiting task may need it any more. */
@@ -114,12 +110,12 @@ export class Adapters {
     }
   }
 
-  private write(key: string, fitted: FittedAdapter, scale: number): Promise<string> {
+  private write(key: string, changes: readonly MergedUse[]): Promise<string> {
     const write = async (): Promise<string> => {
       const file = join(this.folder, `${randomUUID()}.safetensors`);
       try {
         await mkdir(this.folder, { recursive: true });
-        await writeMerged(fitted, scale, file);
+        await writeMerged(changes, file);
         return file;
       } catch (error) {
         this.changed.delete(key);

@@ -137,7 +137,7 @@ export interface EngineStep {
 }
 
 export interface ModelLoaded {
-  /** Key of the model. If an adapter changes its weights, `+` and the adapter's kind, hash and scale follow. */
+  /** Key of the model. `+` and the kind, hash and scale follow of each adapter that changes its weights. */
   key: string;
   loadMs: number;
   /** Estimated memory of the model, and of all loaded models. */

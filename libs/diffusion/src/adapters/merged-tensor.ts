@@ -30,8 +30,7 @@ export function magnitudeOf({ key, factors }: AdapterLayer, shape: readonly numb
 /** A tensor that gains `scale` times what is added, and of a DoRA its lengths. */
 export function mergedTensor(base: NamedTensor, added: Delta, scale: number, magnitude?: Magnitude): MergedTensor {
   const read = async (strength: number): Promise<Float32Array> => {
-    const stored = await readValues(base);
-    const values = base.isTransposed ? swapAxes(stored, base.shape[1], base.shape[0]) : stored;
+    const values = await valuesOf(base);
     const delta = await added.read();
     if (!magnitude) return values.map((value, i) => value + strength * scale * delta[i]);
     const changed = values.map((value, i) => value + scale * delta[i]);
@@ -56,22 +55,33 @@ function decompose(weight: Float32Array, shape: readonly number[], lengths: Floa
   for (let i = 0; i < weight.length; i++) weight[i] *= factors[lineOf(i)];
 }
 
+/** An adapter that changes weights, and the strength at which it does. */
+export interface MergedUse {
+  adapter: Pick<FittedAdapter, 'merged'>;
+  strength: number;
+}
+
 /**
- * Writes the tensors that an adapter changes, merged at a strength, as safetensors in float32.
+ * Writes the tensors that adapters change, merged at their strengths, as safetensors in float32. Changes of several
+ * adapters are added.
  * @param file path of the file, which must not exist
  * @returns the tensors, in that file, in place of those of the same names
  */
 export async function writeMerged(
-  { merged }: Pick<FittedAdapter, 'merged'>,
-  strength: number,
+  uses: readonly MergedUse[],
   file: string,
   signal?: Pick<AbortSignal, 'throwIfAborted'>,
 ): Promise<ReadonlyMap<AdaptedPart, NamedTensors>> {
-  const tensors = [...merged].flatMap(([part, ofPart]) =>
-    [...ofPart].map(([name, tensor]) => ({ name: `${part}.${name}`, tensor })),
-  );
+  const tensors = new Map<string, { base: NamedTensor; reads: (() => Promise<Float32Array>)[] }>();
+  for (const { adapter, strength } of uses)
+    for (const [part, ofPart] of adapter.merged)
+      for (const [name, tensor] of ofPart) {
+        const known = tensors.get(`${part}.${name}`) ?? { base: tensor.base, reads: [] };
+        known.reads.push(() => tensor.read(strength));
+        tensors.set(`${part}.${name}`, known);
+      }
   let end = 0;
-  const header = tensors.map(({ name, tensor: { base } }) => {
+  const header = [...tensors].map(([name, { base }]) => {
     const begin = end;
     end += 4 * countOf(base.shape);
     return [name, { dtype: 'F32', shape: base.shape, data_offsets: [begin, end] }] as const;
@@ -83,9 +93,9 @@ export async function writeMerged(
   const output = await open(file, 'wx');
   try {
     await output.writeFile(Buffer.concat([length, text]));
-    for (const { tensor } of tensors) {
+    for (const { base, reads } of tensors.values()) {
       signal?.throwIfAborted();
-      const values = await tensor.read(strength);
+      const values = await sumOfChanges(base, reads);
       await output.writeFile(new Uint8Array(values.buffer, values.byteOffset, values.byteLength));
     }
     await output.sync();
@@ -93,7 +103,24 @@ export async function writeMerged(
     await output.close();
   }
   const written = await readSafetensors(file);
-  return new Map(
-    adaptedParts.filter((part) => merged.has(part)).map((part) => [part, tensorsBelow(written, `${part}.`)]),
-  );
+  const parts = adaptedParts.filter((part) => uses.some(({ adapter }) => adapter.merged.has(part)));
+  return new Map(parts.map((part) => [part, tensorsBelow(written, `${part}.`)]));
+}
+
+/** A tensor with the changes of all that change it. */
+async function sumOfChanges(base: NamedTensor, reads: readonly (() => Promise<Float32Array>)[]): Promise<Float32Array> {
+  const [first, ...others] = reads;
+  const values = await first();
+  if (others.length === 0) return values;
+  const before = await valuesOf(base);
+  for (const read of others) {
+    const changed = await read();
+    for (let i = 0; i < values.length; i++) values[i] += changed[i] - before[i];
+  }
+  return values;
+}
+
+async function valuesOf(base: NamedTensor): Promise<Float32Array> {
+  const stored = await readValues(base);
+  return base.isTransposed ? swapAxes(stored, base.shape[1], base.shape[0]) : stored;
 }
