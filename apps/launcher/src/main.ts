@@ -8,6 +8,9 @@ import { AlreadyRunningError, Launcher, type Started } from './launcher';
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
+/** Time in which a second signal counts as the first one. */
+const sameSignalMs = 500;
+
 async function main(): Promise<void> {
   const isDevelopment = process.argv.includes('--development');
   const launcher = new Launcher(loadConfig(process.env), say, (error) => void leaveBecauseOf(error), isDevelopment);
@@ -19,8 +22,12 @@ async function main(): Promise<void> {
     return leaving;
   };
   const leaveBecauseOf = (error: Error): Promise<void> => leave(sayFailure(error));
+  let signalledAt = -Infinity;
   for (const signal of endSignals)
     process.on(signal, () => {
+      // npm passes on the Ctrl-C of a terminal, which this process has had from there.
+      if (performance.now() - signalledAt < sameSignalMs) return;
+      signalledAt = performance.now();
       say(leaving ? 'Stopping at once.' : 'Stopping: the api and the worker finish their work …');
       void leave(0);
     });
