@@ -16,7 +16,7 @@ import type { AdapterSource, ModelSource } from './engine-protocol';
 
 /** Limit of the cache in bytes. Tasks keep the adapters that they use, also once these are evicted and not counted. */
 const maxCachedBytes = 256 * 2 ** 20;
-/** Bytes that each adapter counts for at the least: one that changes the model's weights takes little memory itself. */
+/** Bytes that each adapter counts for at the least: one that merges the model's weights takes little memory itself. */
 const minCountedBytes = 2 ** 20;
 /** Milliseconds after which a file of changed weights counts as left behind by a crash. */
 const staleAfterMs = 24 * 3_600_000;
@@ -33,19 +33,19 @@ export interface AdaptedModel {
   modelKey: string;
   uses: readonly AdapterUse[];
   /** Writes the changed weights of the model, if adapters are not of low rank. Resolves with the file's path. */
-  changedWeights?: () => Promise<string>;
+  mergedWeights?: () => Promise<string>;
 }
 
 /**
  * The adapters of a device. An adapter of low rank is an input of the U-Net, so one loaded model draws with any number
- * of them; they are cached, and the least recently used are evicted. Adapters that are not of low rank change weights of
- * the model, which is then loaded a second time, with these from a temporary file.
+ * of them; they are cached, and the least recently used are evicted. Adapters that are not of low rank change weights
+ * of the model, which is then loaded a second time, with these from a temporary file.
  */
 export class Adapters {
   /** Adapters by the model's key and the file's hash, the least recently used first. */
   private readonly cache = new Map<string, { adapter: Promise<ReadAdapter>; bytes: number }>();
   /** Temporary files of changed weights, by the key of the model to load with them. */
-  private readonly changed = new Map<string, Promise<string>>();
+  private readonly mergedFiles = new Map<string, Promise<string>>();
   private readonly folder: string;
 
   constructor(cacheDir: string) {
@@ -68,23 +68,23 @@ export class Adapters {
     sources: readonly AdapterSource[],
   ): Promise<AdaptedModel> {
     const uses: AdapterUse[] = [];
-    const changes: MergedUse[] = [];
-    let changedKey = key;
+    const merges: MergedUse[] = [];
+    let mergedKey = key;
     for (const { kind, hash, file, scale, token } of sources) {
       const { fitted, loaded } = await this.read(`${key} ${hash}`, file, tensors);
       uses.push({ adapter: loaded, strength: scale, ...(kind === 'textual_inversion' && { token }) });
       if (fitted.merged.size === 0 || scale === 0) continue;
-      changes.push({ adapter: fitted, strength: scale });
-      changedKey += `+${kind}:${hash}:${scale}`;
+      merges.push({ adapter: fitted, strength: scale });
+      mergedKey += `+${kind}:${hash}:${scale}`;
     }
-    if (changes.length === 0) return { modelKey: key, uses };
-    return { modelKey: changedKey, uses, changedWeights: () => this.write(changedKey, changes) };
+    if (merges.length === 0) return { modelKey: key, uses };
+    return { modelKey: mergedKey, uses, mergedWeights: () => this.write(mergedKey, merges) };
   }
 
   /** Deletes the temporary file of this key. No waiting task may need it any more. */
   discard(key: string): void {
-    const file = this.changed.get(key);
-    this.changed.delete(key);
+    const file = this.mergedFiles.get(key);
+    this.mergedFiles.delete(key);
     file?.then((path) => rm(path, { force: true })).catch(() => undefined);
   }
 
@@ -110,21 +110,21 @@ export class Adapters {
     }
   }
 
-  private write(key: string, changes: readonly MergedUse[]): Promise<string> {
+  private write(key: string, merges: readonly MergedUse[]): Promise<string> {
     const write = async (): Promise<string> => {
       const file = join(this.folder, `${randomUUID()}.safetensors`);
       try {
         await mkdir(this.folder, { recursive: true });
-        await writeMerged(changes, file);
+        await writeMerged(merges, file);
         return file;
       } catch (error) {
-        this.changed.delete(key);
+        this.mergedFiles.delete(key);
         await rm(file, { force: true });
         throw error;
       }
     };
-    const file = this.changed.get(key) ?? write();
-    this.changed.set(key, file);
+    const file = this.mergedFiles.get(key) ?? write();
+    this.mergedFiles.set(key, file);
     return file;
   }
 

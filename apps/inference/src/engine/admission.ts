@@ -11,6 +11,8 @@ import type { Attempt, Remedy } from './remedies';
 import { type TaskFiles, TaskReader } from './task-reader';
 import type { Turns } from './turns';
 
+/** Milliseconds between two checks for cancels while files are read. */
+export const watchMs = 100;
 /** Name under which the time of loading a model is noted. */
 const loading = 'loading';
 
@@ -121,7 +123,10 @@ export class Admission {
     const startedAt = performance.now();
     waiting.reading ??= this.readFiles(waiting).catch((error: unknown) => this.fail(waiting, error));
     this.context.report({ type: 'busy', id: waiting.task.id });
-    await Promise.race([waiting.reading, delay(Math.max(0, until - startedAt), undefined, { ref: false })]);
+    do {
+      const ms = Math.max(0, Math.min(watchMs, until - performance.now()));
+      await Promise.race([waiting.reading, delay(ms, undefined, { ref: false })]);
+    } while (!waiting.files && performance.now() < until && this.isWanted(waiting));
     this.context.turns.charge(waiting.task.owner, performance.now() - startedAt);
   }
 
@@ -138,22 +143,20 @@ export class Admission {
     const isAlone = task.alone || drawings.some((other) => other.task.alone);
     return (
       !isAlone &&
-      models.hasRoom({ ...files, controlBytes: this.controls.bytesToLoad(files.controls, files.folder, task) })
+      models.hasRoom({ ...files, controlBytes: this.controls.bytesToAdd(files.controls, files.folder, task) })
     );
   }
 
   /**
-   * Whether a task waits until drawings of other owners end, because they would stand still while its model is loaded.
-   * It waits for an owner who will have used the device less at the end of the drawing than its own owner after the
-   * loading. So other owners delay a task by the time of loading its model at most, however many tasks they send.
+   * Whether a task waits until drawings of other owners end, because these stand still while its model is loaded. It
+   * waits for a drawing whose owner, at the end of it, will have used less device time than the task's owner after the
+   * loading. So it waits for the time of loading its model at most, however many tasks other owners send.
    */
   private shouldWaitForOthers({ task, restartState }: WaitingTask, files: TaskFiles): boolean {
     const { models, turns, times, drawings } = this.context;
     if (restartState || keysOf(files).every((key) => models.has(key))) return false;
-    const usedAfterLoading = turns.usedMsOf(task.owner) + times.meanMs(loading);
-    return drawings.some(
-      ({ owner, msLeft }) => owner !== task.owner && turns.usedMsOf(owner) + msLeft < usedAfterLoading,
-    );
+    const usedMs = turns.usedMsOf(task.owner) + times.meanMs(loading);
+    return drawings.some(({ owner, msLeft }) => owner !== task.owner && turns.usedMsOf(owner) + msLeft < usedMs);
   }
 
   private async tryToBegin(waiting: WaitingTask, files: TaskFiles): Promise<void> {
@@ -192,11 +195,11 @@ export class Admission {
     return new Drawing(task, model, controls, trajectories, times, startedAt, restartState);
   }
 
-  private async load({ model }: Task, { modelKey: key, weightBytes, changedWeights }: TaskFiles): Promise<LoadedModel> {
+  private async load({ model }: Task, { modelKey: key, weightBytes, mergedWeights }: TaskFiles): Promise<LoadedModel> {
     const { models, times } = this.context;
     const { device, intraOpNumThreads } = this.options;
     const startedAt = performance.now();
-    const file = await changedWeights?.();
+    const file = await mergedWeights?.();
     const options = { device, intraOpNumThreads, ...(file !== undefined && { changedWeights: file }) };
     const open = () => StableDiffusionPipeline.load(model.folder, options);
     const loaded = await models.load<LoadedModel>(key, weightBytes, open);

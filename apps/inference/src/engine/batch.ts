@@ -7,9 +7,9 @@ export type Batch = readonly { drawing: Drawing; pictures: readonly Picture[] }[
 /** Lead in device time that an owner may have over another: a multiple of what the other's shortest drawing needs. */
 const leadFactor = 2;
 /** Multiple of a drawing's own time after which it has waited too long, and goes before those with less left to do. */
-const patience = 10;
-/** A drawing joins a call if its rows left are at most this multiple of all rows of the first: it slows that down. */
-const shortFactor = 1.5;
+const maxWaitFactor = 10;
+/** Most rows left of a drawing that joins a call, as a multiple of all rows of the first one, which it slows down. */
+const joinFactor = 1.5;
 
 /**
  * The drawings of owners who are not far ahead. An owner is far ahead if its device time exceeds another's by more than
@@ -46,7 +46,7 @@ export function inOrderOfTurns(drawings: readonly Drawing[], turns: Pick<Turns, 
 /** Number by which drawings are sorted. */
 function orderOf({ isSuspect, waitedMs, computeMs }: Drawing, msLeft: number): number {
   if (isSuspect) return -1;
-  return waitedMs > patience * (computeMs + msLeft) ? 0 : msLeft;
+  return waitedMs > maxWaitFactor * (computeMs + msLeft) ? 0 : msLeft;
 }
 
 /**
@@ -76,6 +76,6 @@ export function batchOf([first, ...others]: readonly Drawing[], maxRows: number)
 
 function mayJoin(drawing: Drawing, first: Drawing, ranks: string): boolean {
   if (first.isSuspect || drawing.isSuspect || drawing.callKey !== first.callKey) return false;
-  const isShort = drawing.rowsLeft <= shortFactor * first.rowsInAll;
+  const isShort = drawing.rowsLeft <= joinFactor * first.rowsInAll;
   return isShort && (drawing.adapterRanks === '' || ranks === '' || drawing.adapterRanks === ranks);
 }

@@ -64,15 +64,14 @@ export class CallTimes {
   /**
    * Rows that a call should have at most: the smallest number with which a row is about as fast as with any other.
    * Calls of one picture are measured first, then of twice as many rows each time, until two doublings gain nothing.
-   * @param ofPicture rows of one picture
    */
-  cheapestRows(callKey: string, ofPicture: number): number {
+  cheapestRows(callKey: string, rowsPerPicture: number): number {
     const { limit, calls } = this.timesOf(callKey);
-    const limitOfMemory = limit && calls < limit.until ? limit.rows : Infinity;
-    const top = Math.min(limitOfMemory, providerOf(this.device) === 'cpu' ? maxRowsOn.cpu : maxRowsOn.gpu);
+    const memoryLimit = limit && calls < limit.until ? limit.rows : Infinity;
+    const top = Math.min(memoryLimit, providerOf(this.device) === 'cpu' ? maxRowsOn.cpu : maxRowsOn.gpu);
     const measured: { rows: number; rowMs: number }[] = [];
-    let best = { rows: ofPicture, rowMs: Infinity };
-    for (let rows = ofPicture; rows <= Math.max(top, ofPicture) && rows <= 4 * best.rows; rows *= 2) {
+    let best = { rows: rowsPerPicture, rowMs: Infinity };
+    for (let rows = rowsPerPicture; rows <= Math.max(top, rowsPerPicture) && rows <= 4 * best.rows; rows *= 2) {
       const ms = this.shortestMs(callKey, rows);
       if (ms === undefined) return rows;
       measured.push({ rows, rowMs: ms / rows });
@@ -82,11 +81,11 @@ export class CallTimes {
   }
 
   /** Halves the rows of the next calls after one that ran out of memory. @returns false if that had only one picture */
-  halve(callKey: string, rows: number, ofPicture: number): boolean {
-    if (rows <= ofPicture) return false;
+  halve(callKey: string, rows: number, rowsPerPicture: number): boolean {
+    if (rows <= rowsPerPicture) return false;
     const times = this.timesOf(callKey);
     const half = Math.floor(this.sizeOf(rows) / 2);
-    times.limit = { rows: Math.max(ofPicture, half), until: times.calls + retryAfterCalls };
+    times.limit = { rows: Math.max(rowsPerPicture, half), until: times.calls + retryAfterCalls };
     return true;
   }
 

@@ -9,7 +9,7 @@ import type { Models } from './models';
 export class CededMemory {
   /** Whether a request has come that `makeRoom` has not seen. */
   isRequested = false;
-  /** Tasks that were drawn when the process asked; undefined once it has been told. */
+  /** Ids of the tasks that were drawn when the process asked; undefined once it has been told. */
   private tasksAtRequest?: ReadonlySet<number> | undefined;
 
   constructor(

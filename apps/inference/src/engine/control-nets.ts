@@ -45,14 +45,12 @@ export class ControlNets {
     return read;
   }
 
-  /** Bytes of a task's ControlNets that are not in use, and of their calls. */
-  bytesToLoad(controls: readonly ControlNetFiles[], guided: ModelFolder, task: Task): number {
-    const inUse = this.models.inUse();
+  /** Bytes that a task's ControlNets and their calls add to those in use. */
+  bytesToAdd(controls: readonly ControlNetFiles[], guided: ModelFolder, task: Task): number {
     const folders = new Map(controls.map(({ source, folder }) => [source.key, folder]));
-    let bytes = 0;
-    for (const [key, folder] of folders)
-      if (!inUse.has(key)) bytes += controlWeightBytesOf(folder, this.options.device) + this.callBytes(guided, task);
-    return bytes;
+    const unet = this.callBytes(guided, task);
+    const bytesOf = (folder: ControlFolder): number => controlWeightBytesOf(folder, this.options.device);
+    return [...folders].reduce((sum, [key, each]) => sum + this.models.bytesToAdd(key, bytesOf(each), { unet }), 0);
   }
 
   /** Loads the ControlNets of a task. @throws RequestError if one does not fit the guided model */

@@ -6,7 +6,7 @@ import type { LoadedControlNet, LoadedModel } from './models';
 
 /** Pictures that the service asks for. A task becomes a drawing once its model is loaded and its texts are encoded. */
 export interface Task extends DrawTask {
-  /** Whether nothing may be drawn beside it, because it has failed beside others. */
+  /** Whether it has to be the only drawing, without idle models beside it: it has failed before. */
   alone?: boolean;
 }
 
@@ -50,8 +50,9 @@ export class Drawing {
   workedMs = 0;
   /** Times that it has run out of memory. */
   timesOutOfMemory = 0;
-  /** Number of finished pictures up to the first that is not, and of those that were reported before a restart. */
+  /** Number of pictures before the first that is not finished. */
   private finishedCount = 0;
+  /** Number of pictures that were reported before a restart. */
   private readonly reportedBefore: number;
   private readonly begunAt = performance.now();
   private previewedAt = this.begunAt;
@@ -157,9 +158,7 @@ export class Drawing {
 export const decodingOf = (callKey: string): string => `decoding ${callKey}`;
 
 /** Rows that pictures have in a call of the U-Net. */
-export function rowsOf(pictures: readonly Pick<Picture, 'rows'>[]): number {
-  return sum(pictures, ({ rows }) => rows);
-}
+export const rowsOf = (pictures: readonly Pick<Picture, 'rows'>[]): number => sum(pictures, ({ rows }) => rows);
 
 /** Whether the service has canceled it. */
 export function isCanceled({ cancel }: Pick<Task, 'cancel'>): boolean {

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { AbortError, asOutOfMemory } from '@app/diffusion';
 import { removeFrom } from '@app/process';
 import { Adapters } from './adapters';
-import { Admission } from './admission';
+import { Admission, watchMs } from './admission';
 import { type Batch, batchOf, inOrderOfTurns } from './batch';
 import { CededMemory } from './ceded-memory';
 import { CallTimes } from './call-times';
@@ -14,9 +14,6 @@ import { controlRatio, fittingRows } from './memory';
 import { Models } from './models';
 import { Remedies } from './remedies';
 import { Turns } from './turns';
-
-/** Milliseconds between two checks for cancels while nothing is drawn and files are read. */
-const watchMs = 100;
 
 /**
  * Draws the tasks of a device side by side. Each round of the loop

@@ -25,7 +25,7 @@ interface MemoryNeed {
   modelKey: string;
   weightBytes: number;
   minCallBytes: CallBytes;
-  /** Bytes of its ControlNets that are not in use. */
+  /** Bytes that its ControlNets add to those in use. */
   controlBytes?: number;
 }
 
@@ -52,7 +52,7 @@ export class Models {
    */
   constructor(
     private readonly budget: () => number,
-    readonly inUse: () => ReadonlySet<string>,
+    private readonly inUse: () => ReadonlySet<string>,
     private readonly report: (message: EngineMessage) => void,
   ) {}
 
@@ -82,9 +82,15 @@ export class Models {
 
   /** Whether a model fits beside all others in use. If there are none, it has room whatever its size. */
   hasRoom({ modelKey: key, weightBytes, minCallBytes, controlBytes = 0 }: MemoryNeed): boolean {
-    const others = this.bytesInUse(key);
-    const callBytes = sumOf(maxOfEach(this.loaded.get(key)?.keptBytes ?? {}, minCallBytes));
-    return others === 0 || others + weightBytes + callBytes + controlBytes <= this.budgetBytes;
+    const added = this.bytesToAdd(key, weightBytes, minCallBytes) + controlBytes;
+    return this.bytesInUse(key) === 0 || this.bytesInUse() + added <= this.budgetBytes;
+  }
+
+  /** Bytes that a model with these calls adds to those in use. */
+  bytesToAdd(key: string, weightBytes: number, callBytes: CallBytes): number {
+    const keptBytes = this.loaded.get(key)?.keptBytes ?? {};
+    const all = weightBytes + sumOf(maxOfEach(keptBytes, callBytes));
+    return this.inUse().has(key) ? all - weightBytes - sumOf(keptBytes) : all;
   }
 
   /** Bytes that a call of a model's U-Net may take. Room is left for these calls of its other parts. */
@@ -170,7 +176,7 @@ export class Models {
     return [...this.loaded.keys()].filter((key) => !inUse.has(key));
   }
 
-  private bytesInUse(except: string): number {
+  private bytesInUse(except?: string): number {
     const inUse = this.inUse();
     const others = [...this.loaded.values()].filter(({ key }) => key !== except && inUse.has(key));
     return others.reduce((sum, model) => sum + bytesOf(model), 0);

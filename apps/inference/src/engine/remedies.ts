@@ -28,10 +28,10 @@ export interface Attempt {
  * - After another error in a call of several drawings, each of them gets a call of its own, so that only the drawing at
  *   fault fails.
  * - Other work that lacks memory is done again after models that are not in use are released. If there are none, or
- *   memory is lacking for the third time, its task is restarted with nothing beside it; if it had nothing beside it, it
- *   fails.
- * - A drawing that is left in the middle of a step (`isSpoilt`) is restarted with nothing beside it; if it had nothing
- *   beside it and no memory was freed, it fails.
+ *   memory is lacking for the third time, its task is restarted alone. It fails if it was alone already, or if no model
+ *   was released and there is no other drawing.
+ * - A drawing that is left in the middle of a step (`isSpoilt`) is restarted alone. It fails if it was alone already,
+ *   and neither were models released nor rows halved.
  * - Anything else fails.
  */
 export class Remedies {

@@ -66,7 +66,7 @@ export class TaskReader {
     };
     const weightBytes = weightBytesOf(folder, device);
     // This comes last: if anything failed after it, the file would be left over.
-    if (!this.models.has(adapted.modelKey)) await adapted.changedWeights?.();
+    if (!this.models.has(adapted.modelKey)) await adapted.mergedWeights?.();
     return { ...adapted, folder, controls, weightBytes, minCallBytes };
   }
 }
