@@ -92,6 +92,15 @@ describe(Models.name, () => {
     expect(models.has('a')).toBe(true);
   });
 
+  it('counts what a model adds: all of it if it is idle, and the growth of its calls if it is in use', async () => {
+    expect(models.bytesToAdd('a', 60, { unet: 20 })).toBe(80);
+    await models.reserve(await load('a', 60), { unet: 30 });
+    expect(models.bytesToAdd('a', 60, { unet: 20 })).toBe(90);
+    inUse.add('a');
+    expect(models.bytesToAdd('a', 60, { unet: 20 })).toBe(0);
+    expect(models.bytesToAdd('a', 60, { unet: 50 })).toBe(20);
+  });
+
   it('has room beside models in use for what fits with its calls, and for anything where none is', async () => {
     const hasRoom = (modelKey: string, weightBytes: number, minCallBytes: CallBytes) =>
       models.hasRoom({ modelKey, weightBytes, minCallBytes });
