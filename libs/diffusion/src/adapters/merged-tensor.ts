@@ -1,8 +1,8 @@
 import { open } from 'node:fs/promises';
-import { countOf, type NamedTensor, type NamedTensors, readValues, tensorsBelow } from '../weights/named-tensor';
-import { readSafetensors } from '../weights/safetensors-file';
+import { countOf, type NamedTensor, readValues } from '../weights/named-tensor';
 import { quote } from '../safetensors/quote';
-import { type AdaptedPart, adaptedParts, type AdapterLayer, type FittedAdapter, type MergedTensor } from './adapter';
+import { safetensorsHeader } from '../safetensors/write-safetensors';
+import type { AdapterLayer, FittedAdapter, MergedTensor } from './adapter';
 import type { Delta } from './deltas';
 import { swapAxes } from './matrices';
 import { misfit, shapeText } from './weights-error';
@@ -64,14 +64,10 @@ export interface MergedUse {
 /**
  * Writes the tensors that adapters change, merged at their strengths, as safetensors in float32. Changes of several
  * adapters are added.
- * @param file path of the file, which must not exist
- * @returns the tensors, in that file, in place of those of the same names
+ * @param file path of the file, which must not exist. Its tensors have the names of the model's, after their part:
+ * `unet.conv_in.weight`
  */
-export async function writeMerged(
-  uses: readonly MergedUse[],
-  file: string,
-  signal?: Pick<AbortSignal, 'throwIfAborted'>,
-): Promise<ReadonlyMap<AdaptedPart, NamedTensors>> {
+export async function writeMerged(uses: readonly MergedUse[], file: string): Promise<void> {
   const tensors = new Map<string, { base: NamedTensor; reads: (() => Promise<Float32Array>)[] }>();
   for (const { adapter, strength } of uses)
     for (const [part, ofPart] of adapter.merged)
@@ -80,21 +76,11 @@ export async function writeMerged(
         known.reads.push(() => tensor.read(strength));
         tensors.set(`${part}.${name}`, known);
       }
-  let end = 0;
-  const header = [...tensors].map(([name, { base }]) => {
-    const begin = end;
-    end += 4 * countOf(base.shape);
-    return [name, { dtype: 'F32', shape: base.shape, data_offsets: [begin, end] }] as const;
-  });
-  const json = JSON.stringify(Object.fromEntries(header));
-  const text = Buffer.from(json.padEnd(8 * Math.ceil(json.length / 8)));
-  const length = Buffer.alloc(8);
-  length.writeBigUInt64LE(BigInt(text.length));
+  const header = safetensorsHeader(new Map([...tensors].map(([name, { base }]) => [name, base])));
   const output = await open(file, 'wx');
   try {
-    await output.writeFile(Buffer.concat([length, text]));
+    await output.writeFile(header);
     for (const { base, reads } of tensors.values()) {
-      signal?.throwIfAborted();
       const values = await sumOfChanges(base, reads);
       await output.writeFile(new Uint8Array(values.buffer, values.byteOffset, values.byteLength));
     }
@@ -102,9 +88,6 @@ export async function writeMerged(
   } finally {
     await output.close();
   }
-  const written = await readSafetensors(file);
-  const parts = adaptedParts.filter((part) => uses.some(({ adapter }) => adapter.merged.has(part)));
-  return new Map(parts.map((part) => [part, tensorsBelow(written, `${part}.`)]));
 }
 
 /** A tensor with the changes of all that change it. */
