@@ -5,6 +5,7 @@ import {
   Generation,
   isTerminated,
   picturesIn,
+  picturesToLearn,
   Task,
   type TaskQueue,
   Training,
@@ -163,6 +164,5 @@ async function insertTraining(
   const waits = { status: 'queued', queue: 'training', cost: costOfTraining(training) } as const;
   await manager.insert(Task, { id, kind: 'training', ownerId, model, sandbox, createdAt, ...waits });
   await manager.insert(Training, { id, ...training, promptIds: prompts.map((prompt) => prompt.id) });
-  const pictures = training.imagesUrl.map((url, index) => ({ url, field: `images_url[${index}]` }));
-  await useUploads(manager, { publicUrl, ownerId, taskId: id, pictures });
+  await useUploads(manager, { publicUrl, ownerId, taskId: id, pictures: picturesToLearn(training.imagesUrl) });
 }

@@ -5,9 +5,11 @@ import {
   FieldProblems,
   type Finetune,
   picturesIn,
+  picturesToLearn,
   pictureToken,
   pointerToField,
   readSandboxOrder,
+  refusedAddress,
   refusedHost,
   TooManyError,
   UnauthorizedError,
@@ -122,21 +124,18 @@ export class AcceptanceService {
   private assertPicturesAllowed({ tasks, training, pointerTo }: RequestedTasks<RequestedTask>): void {
     const { picturesAllowPrivate, publicUrl } = this.config;
     if (picturesAllowPrivate) return;
-    const named = [
-      ...(training?.training.imagesUrl ?? []).map((url, index) => ({ url, pointer: `/images_url/${index}` })),
-      ...tasks.flatMap(({ inputs }, index) =>
-        picturesIn(inputs).map(({ url, field }) => ({ url, pointer: pointerTo(index) + pointerToField(field) })),
-      ),
+    const places = [
+      { pictures: picturesToLearn(training?.training.imagesUrl ?? []), at: '' },
+      ...tasks.map(({ inputs }, index) => ({ pictures: picturesIn(inputs), at: pointerTo(index) })),
     ];
-    const refused = named.filter(({ url }) => pictureToken(publicUrl, url) === undefined && refusedHost(url));
-    if (refused.length === 0) return;
-    const message = `The picture in "${refused[0].pointer}" is at a private, loopback, link-local or reserved address, from which nothing is fetched unless the operator sets PICTURES_ALLOW_PRIVATE. Name a picture of this service by its URL as it was given to you; upload any other to /v1/uploads.`;
-    const rule = 'must not be at a private, loopback, link-local or reserved address';
-    throw new UnprocessableError(
-      'PictureAddressRefused',
-      message,
-      refused.map(({ pointer }) => ({ pointer, message: rule })),
+    const fields = places.flatMap(({ pictures, at }) =>
+      pictures
+        .filter(({ url }) => pictureToken(publicUrl, url) === undefined && refusedHost(url))
+        .map(({ field }) => ({ pointer: at + pointerToField(field), message: `must not be at ${refusedAddress}` })),
     );
+    if (fields.length === 0) return;
+    const message = `The picture in "${fields[0].pointer}" is at ${refusedAddress}, from which nothing is fetched unless the operator sets PICTURES_ALLOW_PRIVATE. Name a picture of this service by its URL as it was given to you; upload any other to /v1/uploads.`;
+    throw new UnprocessableError('PictureAddressRefused', message, fields);
   }
 }
 

@@ -85,7 +85,7 @@ export class ModelResolver {
    * DrawingAbortedError, which counts as no failure, if its weights were replaced before they were read
    */
   async errorAfterRefusal(error: Error, model: ResolvedModel, device: string | undefined): Promise<Error> {
-    if (error instanceof EngineBrokenError && (await this.areWeightsReplaced(model)))
+    if (error instanceof EngineBrokenError && (await this.areWeightsReplaced(model.weightsKeys)))
       return new DrawingAbortedError('The weights of the Fine-Tune were replaced meanwhile.');
     if (!(error instanceof ModelBrokenError) || device === undefined) return error;
     const { name, hash } = model.source;
@@ -95,7 +95,7 @@ export class ModelResolver {
   }
 
   /** An upload deletes the file of the weights before it, which then cannot be read. */
-  private async areWeightsReplaced({ weightsKeys = new Map() }: Pick<ResolvedModel, 'weightsKeys'>): Promise<boolean> {
+  private async areWeightsReplaced(weightsKeys: ResolvedModel['weightsKeys'] = new Map()): Promise<boolean> {
     if (weightsKeys.size === 0) return false;
     const finetunes = await this.dataSource.manager.findBy(Finetune, { id: In([...weightsKeys.keys()]) });
     return [...weightsKeys].some(([id, key]) => finetunes.find((each) => each.id === id)?.weightsKey !== key);
@@ -132,7 +132,7 @@ export class ModelResolver {
       if (!kind || !hash || !key) continue;
       const accepted = task.weightsHash === hash ? (task.weightsScale ?? weightsScale) : weightsScale;
       const file = await this.storage.localPath(key).catch(async (error: unknown) => {
-        if (await this.areWeightsReplaced({ weightsKeys: new Map([[id, key]]) })) return undefined;
+        if (await this.areWeightsReplaced(new Map([[id, key]]))) return undefined;
         throw error;
       });
       if (file === undefined) return this.weightsOf(task);

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { type Config, CONFIG } from '@app/config';
-import { Finetune, type TrainingTask } from '@app/domain';
+import { Finetune, picturesToLearn, type TrainingTask } from '@app/domain';
 import { type InstalledModel, weightsName } from '@app/model-store';
 import { JsonLogger } from '@app/observability';
 import { PictureReader } from '@app/pictures';
@@ -157,8 +157,8 @@ export class TrainingService {
     const size = { width: plan.size, height: plan.size };
     const usual = usualCaption(finetune);
     const read = [];
-    for (const [index, url] of imagesUrl.entries()) {
-      const { image } = await this.pictures.read(url, { owner, field: `images_url[${index}]`, size, signal });
+    for (const [index, { url, field }] of picturesToLearn(imagesUrl).entries()) {
+      const { image } = await this.pictures.read(url, { owner, field, size, signal });
       read.push({ image, caption: captions?.[index] ?? usual });
     }
     return read;

@@ -52,5 +52,9 @@ export function picturesIn(inputs: DrawingInputs | null): { url: string; field: 
   ];
 }
 
+/** The pictures that a Fine-Tune is trained on, likewise. */
+export const picturesToLearn = (imagesUrl: readonly string[]): { url: string; field: string }[] =>
+  imagesUrl.map((url, index) => ({ url, field: `images_url[${index}]` }));
+
 /** JSON pointer to such a field, below its body. */
 export const pointerToField = (field: string): string => `/${field.replace(/\[(\d+)\]/g, '/$1').replaceAll('.', '/')}`;

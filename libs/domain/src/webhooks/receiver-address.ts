@@ -45,6 +45,9 @@ export function isRefusedAddress(address: string): boolean {
   return !publicV6.check(plain, 'ipv6') || closed.check(plain, 'ipv6');
 }
 
+/** Such an address in messages. */
+export const refusedAddress = 'a private, loopback, link-local or reserved address';
+
 /** The host of a URL if it is such an address, however it is spelled. A name is only looked up when it is connected to. */
 export function refusedHost(url: string): string | undefined {
   // A URL brings every spelling of IPv4 (decimal, octal, hexadecimal, short) into the usual one.
@@ -64,9 +67,9 @@ export function assertReceiverAllowed(
 ): void {
   const host = !webhook || allowPrivate ? undefined : refusedHost(webhook);
   if (!host) return;
-  const message = `The webhook's host ${host} is a private, loopback, link-local or reserved address, to which nothing is delivered unless the operator sets WEBHOOK_ALLOW_PRIVATE.`;
+  const message = `The webhook's host ${host} is ${refusedAddress}, to which nothing is delivered unless the operator sets WEBHOOK_ALLOW_PRIVATE.`;
   throw new UnprocessableError('WebhookAddressRefused', message, [
-    { pointer, message: 'must not be a private, loopback, link-local or reserved address' },
+    { pointer, message: `must not be ${refusedAddress}` },
   ]);
 }
 
