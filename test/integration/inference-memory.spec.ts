@@ -10,6 +10,7 @@ import { EngineLoop } from '../../apps/inference/src/engine/engine-loop';
 import type {
   DrawRequest,
   DrawTask,
+  EngineMessage,
   EngineStep,
   Failure,
   ModelSource,
@@ -51,6 +52,16 @@ describe('an engine whose memory does not suffice', () => {
     });
   }
 
+  /** A loop in this process, which has much memory. */
+  const loopOf = (report: (message: EngineMessage) => void): EngineLoop =>
+    new EngineLoop({ device: 'cpu', intraOpNumThreads: 1, cacheDir: join(folder, 'cache') }, 2 ** 30, report);
+
+  /** A task of one owner with the plain model. */
+  const taskOf = (id: number, change: Partial<DrawTask> = {}): DrawTask => ({
+    ...{ id, owner: 'one', model: plain, adapters: [], request, cancel: new SharedArrayBuffer(4) },
+    ...change,
+  });
+
   const draw = (values: Partial<DrawRequest>, rest: Partial<Drawing> = {}, by = engine) =>
     drawPictures(by, { model: plain, request: { ...request, ...values }, ...rest });
 
@@ -64,12 +75,11 @@ describe('an engine whose memory does not suffice', () => {
 
   it('gives up a model that was in use when another process needed its room', async () => {
     const said: string[] = [];
-    const options = { device: 'cpu', intraOpNumThreads: 1, cacheDir: join(folder, 'cache') } as const;
-    const loop = new EngineLoop(options, 2 ** 30, ({ type }) => {
+    const loop = loopOf(({ type }) => {
       said.push(type);
       if (type === 'started') loop.cede(2 ** 30);
     });
-    loop.add({ id: 1, owner: 'one', model: plain, adapters: [], request, cancel: new SharedArrayBuffer(4) });
+    loop.add(taskOf(1));
     await until(async () => said.includes('released'), 'the model is released');
     expect(said.indexOf('done')).toBeLessThan(said.indexOf('released'));
     expect(said).toContain('done');
@@ -82,18 +92,13 @@ describe('an engine whose memory does not suffice', () => {
   ])('lets another process have its room %s', async (_, bytes, order) => {
     const said: string[] = [];
     let next = 1;
-    const options = { device: 'cpu', intraOpNumThreads: 1, cacheDir: join(folder, 'cache') } as const;
-    const loop = new EngineLoop(options, 2 ** 30, ({ type }) => {
+    const loop = loopOf(({ type }) => {
       said.push(type);
       if (type === 'started' && next === 2) loop.cede(bytes);
       // The model is always in use.
       if (type === 'progress' && next < 5) draw();
     });
-    const draw = () =>
-      loop.add({
-        ...{ id: next++, owner: 'one', model: plain, adapters: [], request },
-        cancel: new SharedArrayBuffer(4),
-      });
+    const draw = () => loop.add(taskOf(next++));
     draw();
     await until(async () => said.filter((type) => type === 'done').length === 4, 'all is drawn');
     expect([...new Set(said)].filter((type) => order.includes(type))).toEqual(order);
@@ -104,18 +109,16 @@ describe('an engine whose memory does not suffice', () => {
 
   it('tells another process that it may have its room, which asked while a model was being released', async () => {
     const said: string[] = [];
-    const options = { device: 'cpu', intraOpNumThreads: 1, cacheDir: join(folder, 'cache') } as const;
-    const loop = new EngineLoop(options, 2 ** 30, ({ type }) => {
+    const loop = loopOf(({ type }) => {
       said.push(type);
-      const begun = said.filter((each) => each === 'started').length;
-      if (type === 'started' && begun === 1) loop.cede(2 ** 30);
-      // The model is in use, so that the process is told before it is released.
-      if (type === 'started' && begun === 1) draw(2);
+      if (type === 'started' && said.indexOf('started') === said.length - 1) {
+        loop.cede(2 ** 30);
+        // The model is in use, so that the process is told before it is released.
+        loop.add(taskOf(2));
+      }
       if (type === 'released') loop.cede(2 ** 20);
     });
-    const draw = (id: number) =>
-      loop.add({ id, owner: 'one', model: plain, adapters: [], request, cancel: new SharedArrayBuffer(4) });
-    draw(1);
+    loop.add(taskOf(1));
     await until(async () => said.filter((type) => type === 'ceded').length === 2, 'it is told a second time', 20_000);
     expect(said.indexOf('ceded')).toBeLessThan(said.indexOf('released'));
     await loop.close();
@@ -132,8 +135,7 @@ describe('an engine whose memory does not suffice', () => {
       return prepare.apply(this, values);
     });
     const ended: string[] = [];
-    const options = { device: 'cpu', intraOpNumThreads: 1, cacheDir: join(folder, 'cache') } as const;
-    const loop = new EngineLoop(options, 2 ** 30, (message) => {
+    const loop = loopOf((message) => {
       if (message.type === 'loaded') loaded.add(message.key);
       if (message.type === 'released') loaded.delete(message.key);
       if (message.type === 'done' || message.type === 'failed') ended.push(`${message.id} ${message.type}`);
@@ -141,10 +143,9 @@ describe('an engine whose memory does not suffice', () => {
       if (message.type === 'started' && message.id === 2) draw(3, 'late');
     });
     const draw = (id: number, name: string, numInferenceSteps = 6) =>
-      loop.add({
-        ...{ id, owner: name, model: source(name, plainFolder), adapters: [], cancel: new SharedArrayBuffer(4) },
-        request: { ...request, numInferenceSteps },
-      });
+      loop.add(
+        taskOf(id, { owner: name, model: source(name, plainFolder), request: { ...request, numInferenceSteps } }),
+      );
     draw(1, 'before');
     await until(async () => ended.length === 3, 'all have ended');
     await loop.close();
@@ -162,13 +163,11 @@ describe('an engine whose memory does not suffice', () => {
       jest.spyOn(StableDiffusionPipeline.prototype, 'prepare').mockRejectedValue(fault);
       const loaded: string[] = [];
       const failures: Failure[] = [];
-      const options = { device: 'cpu', intraOpNumThreads: 1, cacheDir: join(folder, 'cache') } as const;
-      const loop = new EngineLoop(options, 2 ** 30, (message) => {
+      const loop = loopOf((message) => {
         if (message.type === 'loaded') loaded.push(message.key);
         if (message.type === 'failed') failures.push(message);
       });
-      for (const [id, task] of tasks.entries())
-        loop.add({ ...task, id, owner: `owner ${id}`, adapters: [], cancel: new SharedArrayBuffer(4) });
+      for (const [id, task] of tasks.entries()) loop.add(taskOf(id, { ...task, owner: `owner ${id}` }));
       await until(async () => failures.length === tasks.length, 'all have failed');
       await loop.close();
       for (const failure of failures) expect(failure).toMatchObject({ failure: 'broken', outOfMemory: true });
@@ -208,13 +207,11 @@ describe('an engine whose memory does not suffice', () => {
       throw new OutOfMemoryError('out of memory');
     });
     const said: string[] = [];
-    const options = { device: 'cpu', intraOpNumThreads: 1, cacheDir: join(folder, 'cache') } as const;
-    const loop = new EngineLoop(options, 2 ** 30, ({ type }) => said.push(type));
+    const loop = loopOf(({ type }) => said.push(type));
     for (const numInferenceSteps of [5, 6, 7]) {
       const values = { ...request, numImages: 3, numInferenceSteps };
-      const cancel = new SharedArrayBuffer(4);
       const ends = said.length;
-      loop.add({ id: 1, owner: 'one', model: plain, adapters: [], request: values, cancel });
+      loop.add(taskOf(1, { request: values }));
       await until(async () => said.slice(ends).some((type) => /^(done|failed)$/.test(type)), 'it is drawn');
     }
     await loop.close();

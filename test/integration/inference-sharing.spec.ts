@@ -195,9 +195,9 @@ describe('requests that one engine draws side by side', () => {
         await expect(draw({ width: 60 }, { owner })).rejects.toThrow(DrawingRefusedError);
       } else if (i % 7 === 0) {
         const stop = new AbortController();
-        const abandon = ({ step }: DrawingProgress): void => (step >= i % 4 ? stop.abort() : undefined);
+        const giveUp = ({ step }: DrawingProgress): void => (step >= i % 4 ? stop.abort() : undefined);
         const endless = { numInferenceSteps: 500, numImages: 1 + (i % 4), scheduler: 'ddim' };
-        const drawing = draw(endless, { owner, signal: stop.signal, onProgress: abandon });
+        const drawing = draw(endless, { owner, signal: stop.signal, onProgress: giveUp });
         await expect(drawing).rejects.toThrow(DrawingAbortedError);
       } else {
         const kind = i % kinds.length;

@@ -16,7 +16,7 @@ import type { AdapterSource, ModelSource } from './engine-protocol';
 
 /** Limit of the cache in bytes. Tasks keep the adapters that they use, also once these are evicted and not counted. */
 const maxCachedBytes = 256 * 2 ** 20;
-/** Bytes that each adapter counts for at the least: one that merges the model's weights takes little memory itself. */
+/** Bytes that each adapter counts for at the least: one that changes the model's weights takes little memory itself. */
 const minCountedBytes = 2 ** 20;
 /** Milliseconds after which a file of changed weights counts as left behind by a crash. */
 const staleAfterMs = 24 * 3_600_000;

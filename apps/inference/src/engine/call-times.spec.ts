@@ -2,9 +2,9 @@ import { CallTimes } from './call-times';
 
 describe(CallTimes.name, () => {
   /** Makes so many calls of what rows it asks for. @param rowMs of a row in a call of so many */
-  function measure(times: CallTimes, rowMs: (rows: number) => number, calls = 100, ofPicture = 2): number[] {
+  function measure(times: CallTimes, rowMs: (rows: number) => number, calls = 100, rowsPerPicture = 2): number[] {
     return Array.from({ length: calls }, () => {
-      const rows = times.cheapestRows('kind', ofPicture);
+      const rows = times.cheapestRows('kind', rowsPerPicture);
       times.recordCall('kind', rows, rows * rowMs(rows));
       return rows;
     });

@@ -89,8 +89,8 @@ export class Models {
   /** Bytes that a model with these calls adds to those in use. */
   bytesToAdd(key: string, weightBytes: number, callBytes: CallBytes): number {
     const keptBytes = this.loaded.get(key)?.keptBytes ?? {};
-    const all = weightBytes + sumOf(maxOfEach(keptBytes, callBytes));
-    return this.inUse().has(key) ? all - weightBytes - sumOf(keptBytes) : all;
+    const all = sumOf(maxOfEach(keptBytes, callBytes));
+    return this.inUse().has(key) ? all - sumOf(keptBytes) : all + weightBytes;
   }
 
   /** Bytes that a call of a model's U-Net may take. Room is left for these calls of its other parts. */

@@ -1,8 +1,8 @@
 /**
  * Device time that each owner has used, which decides whose turn it is. Failed and canceled work counts too. Idle time
  * earns nothing: an owner who comes, or comes back, starts at the virtual time, if it has used less. The virtual time
- * is what the owner whose turn it is has used, and it never falls. Source: start-time fair queuing (Goyal, Vin, Cheng
- * 1996).
+ * is what the owner whose turn it is has used, and it never falls.
+ * Source: start-time fair queuing (Goyal, Vin, Cheng 1996).
  */
 export class Turns {
   private readonly usedMs = new Map<string, number>();
