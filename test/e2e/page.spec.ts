@@ -182,6 +182,33 @@ describeInBrowser('The page in a browser', () => {
     expect((await list()).map(({ prompt }) => prompt)).toEqual(['a red square', 'a red square']);
   });
 
+  it('takes one to the form, or to the picture that forms, from a picture far down on a phone, and says so', async () => {
+    const phone = { hasTouch: true, isMobile: true, viewport: { width: 390, height: 844 } };
+    const page = await browser.signedIn(key.token, await browser.context(phone));
+    const body = { prompt: 'a red square', model: 'shapes', steps: 2 };
+    await service.request('POST', '/v1/sd/text-to-image', { key, body });
+    const viewer = page.getByRole('dialog');
+    const from = async (button: string, said: string): Promise<void> => {
+      await tile(page, 'a red square').first().click();
+      await viewer.getByRole('button', { name: button }).click();
+      await viewer.waitFor({ state: 'detached' });
+      await page.getByText(said).waitFor();
+    };
+    const isInView = (selector: string) => () =>
+      page.evaluate<boolean>(`(({ top }) => top > -1 && top < innerHeight / 2)(
+        document.querySelector('${selector}').getBoundingClientRect())`);
+    for (const [button, said] of [
+      ['Reuse', 'The settings of the picture are in the form.'],
+      ['Draw on', 'The picture is in the form, to draw on from it.'],
+    ]) {
+      await from(button, said);
+      await until(isInView('#prompt'), 'the form is in view');
+      expect(await page.evaluate<string>('document.activeElement.id')).toBe('prompt');
+    }
+    await from('Vary', 'It is drawn again with a new seed.');
+    await until(isInView('.stage'), 'the picture that forms is in view');
+  });
+
   it('takes its settings from a picture that is dropped in', async () => {
     const page = await browser.signedIn(key.token);
     await drawn(page, 'a „grünes“ triangle', 3);

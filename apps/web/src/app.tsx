@@ -102,7 +102,9 @@ function Header() {
             {text}
           </a>
         ))}
-        <a href={`${serviceUrl}/docs`}>API</a>
+        <a href={`${serviceUrl}/docs`} target="_blank" rel="noopener" title="Opens in a tab of its own">
+          API
+        </a>
       </nav>
       <Button
         kind="is-quiet sign-out"

@@ -74,7 +74,12 @@ export const drawnWith = computed(() => finetuneOf(draft.value.finetuneId));
 export const finetuneId = computed(() => (areFinetunesLoaded.value ? drawnWith.value?.id : draft.value.finetuneId));
 
 /** The model that draws, with its defaults. */
-export const drawnBy = computed(() => choiceOf(drawnWith.value?.model ?? draft.value.model) ?? modelChoices.value[0]);
+export const drawnBy = computed(
+  () =>
+    choiceOf(drawnWith.value?.model ?? draft.value.model) ??
+    modelChoices.value.find(({ served }) => served.kind === 'text-to-image') ??
+    modelChoices.value[0],
+);
 
 /**
  * The values for what the draft leaves to the model; the service's own where the model has none, as

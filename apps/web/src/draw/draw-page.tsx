@@ -1,4 +1,4 @@
-import { useRef, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { lengths } from '../drawings/service-rules';
 import { finetunes, hasWeights, titleOf } from '../finetunes/finetunes';
 import { Gallery } from '../gallery/gallery';
@@ -12,6 +12,7 @@ import { startFrom } from '../pictures/inputs';
 import { Painting, PictureInput } from '../pictures/picture-input';
 import { useUpload } from '../pictures/sent-picture';
 import { useDrop } from '../ui/drop';
+import { asked, scrollToPart } from './bring-up';
 import { CombinedFinetunes } from './combined-finetunes';
 import { change, draft, drawnBy, drawnWith, finetuneId, lacksName } from './draft';
 import { Settings } from './settings';
@@ -19,6 +20,11 @@ import { Stage } from './stage';
 import { startDrawing } from './start-drawing';
 
 export function DrawPage() {
+  // An effect runs after the dialog that asked is gone, which gives the focus back to where it was opened.
+  useEffect(() => {
+    if (asked.value) scrollToPart(asked.value);
+    asked.value = undefined;
+  }, [asked.value]);
   return (
     <div class="draw-page">
       <PromptForm />
@@ -41,7 +47,7 @@ function PromptForm() {
     setSending(true);
     await attempt(startDrawing);
     setSending(false);
-    showStage();
+    scrollToPart('stage');
   };
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) void submit(event);
@@ -95,12 +101,6 @@ function Texts() {
       />
     </>
   );
-}
-
-/** On a narrow screen the picture forms below the form. */
-function showStage(): void {
-  const stage = document.querySelector('.stage');
-  if (stage && stage.getBoundingClientRect().top > innerHeight / 2) stage.scrollIntoView({ behavior: 'smooth' });
 }
 
 function Submit({ isSending }: { isSending: boolean }) {

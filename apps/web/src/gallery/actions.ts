@@ -1,3 +1,4 @@
+import { bringUp } from '../draw/bring-up';
 import { fill, settingsOf } from '../draw/draft';
 import { vary } from '../draw/start-drawing';
 import { type Drawing, drawingOfGeneration } from '../drawings/drawing';
@@ -7,8 +8,6 @@ import { put, tellOtherTabs } from '../drawings/store';
 import { DarkroomError } from '../service/client';
 import { client } from '../session/session';
 import { attempt, say } from '../ui/notices';
-import { go } from '../ui/route';
-import { viewed } from './viewer-state';
 
 /** Stops a drawing. A Prompt has no route for it: deleting it stops it. */
 export function cancel(drawing: Drawing): void {
@@ -40,18 +39,13 @@ export function removeAndSay(drawing: Drawing): void {
 export function varyAndShow(drawing: Drawing): void {
   void attempt(async () => {
     await vary(drawing);
-    viewed.value = undefined;
-    go('');
-    scrollTo({ top: 0 });
+    bringUp('stage', 'It is drawn again with a new seed.');
   });
 }
 
 export function reuseAndShow(drawing: Drawing, index: number): void {
   fill({ ...settingsOf(drawing), seed: seedOf(drawing, index), finetuneId: drawing.finetuneId });
-  viewed.value = undefined;
-  go('');
-  scrollTo({ top: 0 });
-  document.getElementById('prompt')?.focus();
+  bringUp('form', 'The settings of the picture are in the form.');
 }
 
 export async function copy(text: string): Promise<void> {

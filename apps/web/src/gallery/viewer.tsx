@@ -65,13 +65,19 @@ function OpenViewer({ drawing, index }: PictureProps) {
       </div>
       <aside class="viewer-side" aria-label="Settings">
         <IconButton icon="close" kind="is-close" label="Close" onClick={close} />
-        <ViewerDetails drawing={drawing} index={index} />
+        <h2 class="viewer-prompt" tabIndex={0}>
+          {drawing.prompt}
+        </h2>
+        {drawing.images.length > 1 && <p class="hint">{`Picture ${index + 1} of ${drawing.images.length}`}</p>}
+        <ViewerActions drawing={drawing} index={index} />
         {start && url && (
           <Button icon="compare" aria-pressed={isOverStart} onClick={() => setOverStart(!isOverStart)}>
             Before and after
           </Button>
         )}
-        <ViewerActions drawing={drawing} index={index} />
+        <h3>Settings</h3>
+        <Facts facts={factsOf(drawing, index).filter(({ isLong }) => !isLong || drawing.negative_prompt !== null)} />
+        <Code drawing={drawing} />
       </aside>
     </Dialog>
   );
@@ -116,24 +122,13 @@ function ViewerActions({ drawing, index }: PictureProps) {
   );
 }
 
-function ViewerDetails({ drawing, index }: PictureProps) {
-  return (
-    <>
-      <h2 class="viewer-prompt">{drawing.prompt}</h2>
-      {drawing.images.length > 1 && <p class="hint">{`Picture ${index + 1} of ${drawing.images.length}`}</p>}
-      <Facts facts={factsOf(drawing, index).filter(({ isLong }) => !isLong || drawing.negative_prompt !== null)} />
-      <Code drawing={drawing} />
-    </>
-  );
-}
-
 function Code({ drawing }: { drawing: Drawing }) {
   const [language, setLanguage] = useState<Language>('curl');
   const text = snippetOf(language, drawing, serviceUrl);
   return (
     <div class="code">
       <div class="code-head">
-        <span>Draw it again with</span>
+        <h3>Draw it again with</h3>
         <Segments
           name="language"
           label="Draw it again with"

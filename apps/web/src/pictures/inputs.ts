@@ -1,8 +1,7 @@
+import { bringUp } from '../draw/bring-up';
 import { change, draft, settingsOf } from '../draw/draft';
 import type { Drawing } from '../drawings/drawing';
-import { viewed } from '../gallery/viewer-state';
 import { sessionSignal } from '../session/session';
-import { go } from '../ui/route';
 import { nearestAspect } from './crop';
 import { sentPicture, type Upload } from './sent-picture';
 
@@ -19,11 +18,8 @@ export const startFromNothing = (): void => change({ image: undefined, mask: und
 /** Goes to the form to go on from a picture; with the part to repaint, if that is to be chosen. */
 export function drawOnAndShow(drawing: Drawing, index: number, isRepainted: boolean): void {
   drawOn(drawing, index);
-  viewed.value = undefined;
-  go('');
-  scrollTo({ top: 0 });
+  bringUp('form', isRepainted ? 'Mark the part to repaint.' : 'The picture is in the form, to draw on from it.');
   if (isRepainted) isPainting.value = true;
-  else document.getElementById('prompt')?.focus();
 }
 
 /** Puts a picture that was drawn into the form to go on from it, with the settings that it was drawn with. */
