@@ -3,16 +3,29 @@
 FROM node:24.21-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
-COPY packages packages
+COPY packages/client/package.json packages/client/
 RUN npm ci --no-audit --no-fund
-COPY .swcrc openapi.json ./
+COPY .swcrc tsconfig.json openapi.json ./
 COPY scripts scripts
+COPY packages packages
 COPY libs libs
 COPY apps apps
 COPY docs docs
-RUN node scripts/build.mjs && npm prune --omit=dev --no-audit --no-fund
+RUN node scripts/build.mjs
 
-FROM node:24.21-bookworm-slim
+FROM node:24.21-bookworm-slim AS modules
+WORKDIR /app
+COPY package.json package-lock.json ./
+COPY packages/client/package.json packages/client/
+RUN npm ci --omit=dev --no-audit --no-fund
+COPY scripts/slim-modules.mjs scripts/
+RUN node scripts/slim-modules.mjs inference
+
+FROM debian:bookworm-slim
+# It passes signals on from the first moment and ends the processes that others leave.
+RUN apt-get update && apt-get install -y --no-install-recommends tini && rm -rf /var/lib/apt/lists /var/cache/apt
+RUN useradd --uid 1000 --create-home node && install -d -o 1000 -g 1000 /data /app/models
+COPY --from=build /usr/local/bin/node /usr/local/bin/
 ENV NODE_ENV=production \
     HOST=0.0.0.0 \
     INFERENCE_HEALTH_PORT=9100 \
@@ -20,18 +33,22 @@ ENV NODE_ENV=production \
     DATA_DIR=/data \
     MODELS_DIR=/app/models
 WORKDIR /app
-COPY --from=build /app/package.json ./
-COPY --from=build /app/node_modules node_modules
-COPY --from=build /app/packages packages
+COPY package.json openapi.json LICENSE ./
+COPY --from=modules /app/node_modules node_modules
+COPY --chown=1000:1000 models/shapes models/shapes
 COPY --from=build /app/dist dist
-COPY models/shapes models/shapes
-RUN install -d -o node -g node /data
-USER node
+USER 1000
 VOLUME /data
 EXPOSE 9100
-# Docker itself only marks a hanging container as unhealthy. So the check kills a hanging process, and with --init and a restart policy,
-# as in docker/compose.yaml, the container restarts. A container whose database is away counts as healthy, because a restart would not
-# help; /health/ready says whether it can serve.
+ARG VERSION=unknown
+LABEL org.opencontainers.image.title="Darkroom inference" \
+      org.opencontainers.image.description="Self-hosted text-to-image service: the worker that draws" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="$VERSION"
+# Docker itself only marks a hanging container as unhealthy. So the check kills a hanging process, and with a restart policy, as in
+# docker/compose.yaml, the container restarts. A container whose database is away counts as healthy, because a restart would not help;
+# /health/ready says whether it can serve.
 HEALTHCHECK --interval=5s --timeout=20s --start-period=60s \
   CMD ["node", "dist/apps/cli/src/health-check.js", "dist/apps/inference/src/main.js", "INFERENCE_HEALTH_PORT"]
+ENTRYPOINT ["tini", "--"]
 CMD ["node", "--enable-source-maps", "dist/apps/inference/src/main.js"]

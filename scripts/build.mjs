@@ -11,7 +11,10 @@ import { promisify } from 'node:util';
 export const root = dirname(import.meta.dirname);
 const dist = join(root, 'dist');
 const stamp = join(dist, '.stamp');
-const folders = ['apps', 'libs', 'packages/client/src', 'bench', 'test/torture', 'test/support'];
+/** An image is built without the last of them. */
+const folders = ['apps', 'libs', 'packages/client/src', 'bench', 'test/torture', 'test/support'].filter((folder) =>
+  existsSync(join(root, folder)),
+);
 /** The page has a stamp of its own: Vite takes longer than all else, and its sources seldom change. */
 const page = 'apps/web';
 const pageStamp = join(dist, page, '.stamp');

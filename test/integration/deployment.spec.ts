@@ -15,6 +15,7 @@ import { startReceiver } from '../support/receiver';
 import { until } from '../support/until';
 
 const root = resolve(__dirname, '..', '..');
+const baseImage = 'debian:bookworm-slim';
 const docker = join(root, 'docker');
 const monitoring = join(docker, 'monitoring');
 const path = '/v1/sd/text-to-image';
@@ -90,34 +91,18 @@ describe('The files for a deployment', () => {
     ]);
   });
 
-  (['docker', 'podman'].some((program) => runs(program, 'info')) ? it : it.skip)(
+  // Some machines have an engine that starts no container, or a network without the base images.
+  (['docker', 'podman'].some((program) => runs(program, 'run', '--rm', '--network=none', baseImage, 'true'))
+    ? it
+    : it.skip)(
     'build images that run without rights on a file system that they cannot change',
     () => {
       const { status, stdout, stderr } = spawnSync(process.execPath, ['scripts/images.mjs'], { encoding: 'utf8' });
       expect([status, status === 0 ? '' : stdout + stderr]).toEqual([0, '']);
-      expect(stdout.match(/ runs as user 1000, on a read-only file system\./g)).toHaveLength(2);
+      expect(stdout.match(/ runs as user 1000, on a read-only file system;/g)).toHaveLength(2);
     },
     1_800_000,
   );
-});
-
-it('The list of what an image contains names every package that is installed for it', () => {
-  const place = mkdtempSync(join(tmpdir(), 'darkroom-sbom-'));
-  const file = join(place, 'darkroom.cdx.json');
-  expect(spawnSync(process.execPath, ['scripts/images.mjs', '--sbom', file]).status).toBe(0);
-  const { components } = JSON.parse(readFileSync(file, 'utf8')) as { components: { name: string; version: string }[] };
-  rmSync(place, { recursive: true });
-  const listed = new Set(components.map(({ name, version }) => `${name}@${version}`));
-  const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
-    packages: Record<string, { name?: string; version: string; dev?: true; devOptional?: true; link?: true }>;
-  };
-  const installed = Object.entries(packages).flatMap(([at, { name, version, dev, devOptional, link }]) =>
-    at.includes('node_modules/') && !dev && !devOptional && !link
-      ? [`${name ?? at.split('node_modules/').at(-1)}@${version}`]
-      : [],
-  );
-  expect(installed.length).toBeGreaterThan(150);
-  expect(installed.filter((name) => !listed.has(name))).toEqual([]);
 });
 
 describe('Around a running service', () => {

