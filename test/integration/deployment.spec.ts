@@ -25,7 +25,7 @@ const filesOf = (folder: string): string[] =>
 const read = (name: string): string => readFileSync(join(docker, name), 'utf8');
 const files = filesOf(docker);
 /** Of the programs around the service, not of its own configuration. */
-const foreign = /^(NODE_ENV|POSTGRES_\w+|MINIO_\w+|NVIDIA_\w+|PATH|DARKROOM_(TAG|PORT|MODELS|DATA|IMAGE)\w*)$/;
+const foreign = /^(NODE_ENV|POSTGRES_\w+|MINIO_\w+|NVIDIA_\w+|PGPASSWORD|PATH|DARKROOM_(TAG|PORT|MODELS|DATA|IMAGE)\w*)$/;
 const settings = new Set(
   [variables, dependentVariables, s3Variables].flatMap((table) =>
     Object.values(table).map(([name]: readonly unknown[]) => name),
@@ -59,7 +59,7 @@ describe('The files for a deployment', () => {
       const programs = [...read(name).matchAll(/dist\/((?:apps|scripts)\/[\w/-]+)\.js/g)].map(
         ([, main]) => `${main}.ts`,
       );
-      const copied = [...read(name).matchAll(/^COPY (?!--from)(.+)$/gm)].flatMap(([, sources]) => sources.split(/\s+/));
+      const copied = [...read(name).matchAll(/^COPY (?!--from)(?:--chown=\S+ )?(.+)$/gm)].flatMap(([, sources]) => sources.split(/\s+/));
       return [...programs, ...copied].filter((source) => !existsSync(join(root, source)));
     });
     expect(missing).toEqual([]);

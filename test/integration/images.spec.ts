@@ -31,7 +31,12 @@ function stagesOf(name: string): Stage[] {
     const [, word, rest] = /^([A-Z]+) (.*)$/.exec(line) ?? [];
     if (word === 'FROM') stages.push({ base: rest, copied: [], commands: [] });
     else if (word === 'COPY' && !rest.startsWith('--from'))
-      stages.at(-1)!.copied.push(...rest.split(/\s+/).slice(0, -1));
+      stages.at(-1)!.copied.push(
+        ...rest
+          .replace(/^--chown=\S+ /, '')
+          .split(/\s+/)
+          .slice(0, -1),
+      );
     else if (word === 'RUN') stages.at(-1)!.commands.push(rest);
   }
   return stages;
