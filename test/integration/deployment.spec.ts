@@ -25,7 +25,8 @@ const filesOf = (folder: string): string[] =>
 const read = (name: string): string => readFileSync(join(docker, name), 'utf8');
 const files = filesOf(docker);
 /** Of the programs around the service, not of its own configuration. */
-const foreign = /^(NODE_ENV|POSTGRES_\w+|MINIO_\w+|NVIDIA_\w+|PGPASSWORD|PATH|DARKROOM_(TAG|PORT|MODELS|DATA|IMAGE)\w*)$/;
+const foreign =
+  /^(NODE_ENV|POSTGRES_\w+|MINIO_\w+|NVIDIA_\w+|PGPASSWORD|PATH|DARKROOM_(TAG|PORT|MODELS|DATA|IMAGE)\w*)$/;
 const settings = new Set(
   [variables, dependentVariables, s3Variables].flatMap((table) =>
     Object.values(table).map(([name]: readonly unknown[]) => name),
@@ -59,7 +60,9 @@ describe('The files for a deployment', () => {
       const programs = [...read(name).matchAll(/dist\/((?:apps|scripts)\/[\w/-]+)\.js/g)].map(
         ([, main]) => `${main}.ts`,
       );
-      const copied = [...read(name).matchAll(/^COPY (?!--from)(?:--chown=\S+ )?(.+)$/gm)].flatMap(([, sources]) => sources.split(/\s+/));
+      const copied = [...read(name).matchAll(/^COPY (?!--from)(?:--chown=\S+ )?(.+)$/gm)].flatMap(([, sources]) =>
+        sources.split(/\s+/),
+      );
       return [...programs, ...copied].filter((source) => !existsSync(join(root, source)));
     });
     expect(missing).toEqual([]);
@@ -70,6 +73,26 @@ describe('The files for a deployment', () => {
     const { stdout, stderr, status } = spawnSync('systemd-analyze', ['verify', ...units], { encoding: 'utf8' });
     expect([status, stdout + stderr]).toEqual([0, '']);
   });
+
+  it('have an alert for each rule in their tests, that fires', () => {
+    const names = [...read('monitoring/alerts.yaml').matchAll(/- alert: (\w+)/g)].map(([, name]) => name);
+    const fired = [
+      ...read('monitoring/alerts.test.yaml').matchAll(/alertname: (\w+)\n\s+exp_alerts:\n\s+- exp_labels/g),
+    ];
+    expect(names.length).toBeGreaterThan(8);
+    expect(names.filter((name) => !fired.some(([, each]) => each === name))).toEqual([]);
+  });
+
+  (runs('systemd-analyze', '--version') ? it : it.skip)(
+    'are units with few rights: exposure of at most 2 of 10',
+    () => {
+      for (const name of files.filter((file) => file.endsWith('.service'))) {
+        const unit = join(docker, name);
+        const args = ['security', '--offline=true', '--no-pager', '--threshold=20', unit];
+        expect([name, spawnSync('systemd-analyze', args).status]).toEqual([name, 0]);
+      }
+    },
+  );
 
   (runs('kubectl', '--help') ? it : it.skip)('are overlays that Kustomize accepts', () => {
     for (const overlay of ['base', 'cpu', 'gpu', 'autoscaled'])
