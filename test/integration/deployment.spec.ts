@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { JsonLogger } from '@app/observability';
@@ -41,7 +41,7 @@ describe('The files for a deployment', () => {
   it('set only variables that the service knows', () => {
     const named = [
       ...['compose.yaml', ...files.filter((name) => name.startsWith('kubernetes/'))].flatMap((name) => [
-        ...read(name).matchAll(/^ +(?:- )?(?:name: )?([A-Z][A-Z0-9_]+)(?::.*)?$/gm),
+        ...read(name).matchAll(/^ +(?:- )?(?:name: )?([A-Z][A-Z0-9_]+)(?:[:=].*)?$/gm),
       ]),
       ...files
         .filter((name) => /\.(Dockerfile|service)$/.test(name))
@@ -97,6 +97,19 @@ describe('The files for a deployment', () => {
   (runs('kubectl', '--help') ? it : it.skip)('are overlays that Kustomize accepts', () => {
     for (const overlay of ['base', 'cpu', 'gpu', 'autoscaled'])
       expect(spawnSync('kubectl', ['kustomize', join(docker, 'kubernetes', overlay)]).status).toBe(0);
+    // The overlay of the manifests' page, with the component for the Prometheus operator.
+    const place = mkdtempSync(join(tmpdir(), 'darkroom-kubernetes-'));
+    cpSync(join(docker, 'kubernetes'), place, { recursive: true });
+    const [, mine] = /```\n( +apiVersion: kustomize[^`]+)```/.exec(read('kubernetes/README.md'))!;
+    mkdirSync(join(place, 'mine'));
+    const overlay = `${mine.replaceAll(/^ {3}/gm, '')}components: [../monitoring]\n`;
+    writeFileSync(join(place, 'mine', 'kustomization.yaml'), overlay);
+    const { status, stdout, stderr } = spawnSync('kubectl', ['kustomize', join(place, 'mine')], { encoding: 'utf8' });
+    rmSync(place, { recursive: true });
+    expect([status, stderr]).toEqual([0, '']);
+    expect(stdout.match(/image: registry\.example\.com\/darkroom-api:/g)).toHaveLength(2);
+    expect(stdout.match(/name: darkroom-[0-9a-z]{10}$/gm)!.length).toBeGreaterThan(3);
+    expect(stdout).toContain('kind: PodMonitor');
   });
 
   (runs('promtool', '--version') ? it : it.skip)('are rules that Prometheus accepts, and fire when they should', () => {
