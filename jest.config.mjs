@@ -1,3 +1,6 @@
+// In a test `process.env` is a copy; ONNX Runtime obeys that of the process, which Jest's own processes inherit.
+process.env.ORT_DISABLE_TELEMETRY = '1';
+
 const base = {
   rootDir: '.',
   testEnvironment: '<rootDir>/test/support/node-environment.cjs',

@@ -1,6 +1,6 @@
 import { graphsOf, type PlacedGraph, readModelFolder, spinning } from '@app/diffusion';
-import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { AdapterInputs, noAdapters } from '../libs/diffusion/src/pipelines/row-adapters';
+import { InferenceSession, Tensor } from '../libs/diffusion/src/sessions/onnx-runtime';
 import { someRequest } from './bench-engine';
 import { type BenchOptions, msOf } from './section';
 

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus, loadavg } from 'node:os';
 import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { env } from 'onnxruntime-node';
+import { env } from '../libs/diffusion/src/sessions/onnx-runtime';
 import { type BenchOptions, type Figure, median, type Section } from './section';
 import { cancel } from './sections/cancel';
 import { engine, rows } from './sections/engine';

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -21,16 +21,27 @@ async function shortScript(heading: RegExp, what: string, by: string): Promise<s
 
 describe("the script of the diffusion library's README", () => {
   let folder: string;
+  /** Runs it with no environment but an empty home. */
+  const run = (file: string) =>
+    promisify(execFile)(process.execPath, [file], {
+      cwd: folder,
+      env: { PATH: process.env.PATH, HOME: join(folder, 'home') },
+    });
 
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'darkroom-readme-'));
     for (const name of ['dist', 'docs', 'models', 'node_modules']) await symlink(join(root, name), join(folder, name));
+    await mkdir(join(folder, 'home'));
   });
-  afterEach(() => rm(folder, { recursive: true }));
+  afterEach(async () => {
+    // ONNX Runtime writes the identifier of its telemetry there.
+    expect(await readdir(join(folder, 'home'))).toEqual([]);
+    await rm(folder, { recursive: true });
+  });
 
   it('draws its two pictures when it is run as the README says', async () => {
     await writeFile(join(folder, 'circle.mjs'), await readScript());
-    const { stderr } = await promisify(execFile)(process.execPath, ['circle.mjs'], { cwd: folder });
+    const { stderr } = await run('circle.mjs');
     // The model's own scheduler, PNDM, makes one call more than there are steps.
     expect(stderr).toBe('\r1 / 3\r2 / 3\r3 / 3');
     const pictures = (await readdir(folder)).filter((name) => name.endsWith('.png'));
@@ -42,7 +53,7 @@ describe("the script of the diffusion library's README", () => {
   it('trains a LoRA of the pictures in docs/robot', async () => {
     const short = 'seed: 1, steps: 2, priorPrompts: []';
     await writeFile(join(folder, 'train.mjs'), await shortScript(/^## Training$/m, 'seed: 1', short));
-    const { stdout } = await promisify(execFile)(process.execPath, ['train.mjs'], { cwd: folder });
+    const { stdout } = await run('train.mjs');
     expect(stdout).toMatch(/step: 2/);
     expect(stdout).toMatch(/lossAtStart: 0\.\d+/);
     expect((await readdir(folder)).includes('robot.safetensors')).toBe(true);

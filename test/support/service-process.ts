@@ -28,13 +28,19 @@ export class ServiceProcess {
   readonly ended: Promise<number | string>;
   private readonly child: ChildProcess;
 
-  /** Variables that are not given have their defaults. */
+  /**
+   * Variables that are not given have their defaults.
+   * @param under a command that runs it in its own place
+   */
   constructor(
     readonly name: keyof typeof addresses,
     env: Readonly<Record<string, string>>,
     nodeOptions: readonly string[] = [],
+    under: readonly string[] = [],
   ) {
-    this.child = spawn(process.execPath, [...nodeOptions, resolve('dist', 'apps', name, 'src', 'main.js')], {
+    const main = resolve('dist', 'apps', name, 'src', 'main.js');
+    const [command, ...args] = [...under, process.execPath, ...nodeOptions, main];
+    this.child = spawn(command, args, {
       // Pictures are compared, and those of a GPU differ. Two threads would spin while they wait for each other.
       env: { PATH: process.env.PATH, DEVICE: 'cpu', INFERENCE_THREADS: '1', ...env },
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],

@@ -46,6 +46,7 @@ export {
   mostWidenedBytes,
   type Tensors,
 } from './sessions/model-session';
+export { InferenceSession } from './sessions/onnx-runtime';
 export type { PlacedGraph } from './sessions/placed-graph';
 export { NotFiniteError, type RgbImage } from './tensor/planes';
 export { ClipTokenizer } from './tokenizer/clip-tokenizer';

@@ -1,9 +1,15 @@
 import { execFile } from 'node:child_process';
 import { totalmem } from 'node:os';
 import { promisify } from 'node:util';
-import { type Device, executionProviders, gpuIndex, identityModel, providerOf } from '@app/diffusion';
+import {
+  type Device,
+  executionProviders,
+  gpuIndex,
+  identityModel,
+  InferenceSession,
+  providerOf,
+} from '@app/diffusion';
 import { misconfiguredExitCode, StartError } from '@app/process';
-import { InferenceSession } from 'onnxruntime-node';
 import { problemOfDevice } from './device-problem';
 import { type DeviceProblem, GpuMachine } from './gpu-machine';
 

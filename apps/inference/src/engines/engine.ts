@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { Worker } from 'node:worker_threads';
+import { SHARE_ENV, Worker } from 'node:worker_threads';
 import type { Device } from '@app/diffusion';
 import { DeviceUnavailableError } from '../device/device';
 import { DrawingAbortedError, EngineLostError, failureError } from './drawing-errors';
@@ -187,7 +187,11 @@ export class Engine {
     const { threadFile, onCrash } = this.options;
     const settings = { ...this.options.settings, ...(this.device && { device: this.device }) };
     return new Promise((resolve, reject) => {
-      const worker = new Worker(threadFile ?? join(__dirname, '../engine/engine-thread.js'), { workerData: settings });
+      const worker = new Worker(threadFile ?? join(__dirname, '../engine/engine-thread.js'), {
+        workerData: settings,
+        // ONNX Runtime obeys the environment of the process, and the library of ours sets it before it is loaded.
+        env: SHARE_ENV,
+      });
       let cause: unknown;
       worker.on('message', (message: EngineMessage) => {
         this.reader.note(message);

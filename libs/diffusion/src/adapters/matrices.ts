@@ -1,4 +1,4 @@
-import { InferenceSession, Tensor } from 'onnxruntime-node';
+import { InferenceSession, Tensor } from '../sessions/onnx-runtime';
 import { emptyGraph, encodeGraph, type ValueInfo } from '../graph/graph';
 import { spinning } from '../sessions/device';
 

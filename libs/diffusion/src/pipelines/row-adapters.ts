@@ -1,4 +1,4 @@
-import { Tensor } from 'onnxruntime-node';
+import { Tensor } from '../sessions/onnx-runtime';
 import { groupRank } from '../graph/layers';
 import type { Tensors, ValueFacts } from '../sessions/model-session';
 import { countOf } from '../weights/named-tensor';

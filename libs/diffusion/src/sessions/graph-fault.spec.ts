@@ -1,4 +1,4 @@
-import { InferenceSession } from 'onnxruntime-node';
+import { InferenceSession } from './onnx-runtime';
 import { ModelFolderError } from '../errors';
 import { isGraphFault, rethrowPassing } from './graph-fault';
 import { ModelSession } from './model-session';

@@ -1,5 +1,5 @@
 import { isNativeError } from 'node:util/types';
-import { env, InferenceSession, type Tensor } from 'onnxruntime-node';
+import { env, InferenceSession, type Tensor } from './onnx-runtime';
 import { cures, ModelFolderError, OutOfMemoryError, ProviderUnavailableError } from '../errors';
 import { defaultSpinUs, type Device, executionProviders, spinning } from './device';
 import { isGraphFault } from './graph-fault';

@@ -1,4 +1,4 @@
-import { Tensor } from 'onnxruntime-node';
+import { Tensor } from '../sessions/onnx-runtime';
 import { AdapterInputs, type LayerAdapters, noAdapters } from '../pipelines/row-adapters';
 import type { GraphSession } from '../sessions/model-session';
 import type { PromptChunk } from '../tokenizer/prompt-chunks';

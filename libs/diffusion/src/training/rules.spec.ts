@@ -1,4 +1,4 @@
-import { InferenceSession, Tensor } from 'onnxruntime-node';
+import { InferenceSession, Tensor } from '../sessions/onnx-runtime';
 import { encodeGraph, type Value } from '../graph/graph';
 import { attend, gelu, silu } from '../graph/layers';
 import { Module, microsoft } from '../graph/module';

@@ -1,4 +1,4 @@
-import { Tensor } from 'onnxruntime-node';
+import { Tensor } from '../sessions/onnx-runtime';
 import type { ModelFolder } from '../families/model-folder';
 import { type LoadOptions, ModelSession, type Tensors } from '../sessions/model-session';
 import { placeGraph } from '../sessions/placed-graph';

@@ -1,4 +1,4 @@
-import { Tensor } from 'onnxruntime-node';
+import { Tensor } from '../sessions/onnx-runtime';
 import type { UNet2DConditionConfig } from '../architectures/unet-2d-condition-model';
 import { cures, ModelFolderError, RequestError } from '../errors';
 import type { ControlFolder } from '../families/control-folder';

@@ -1,4 +1,4 @@
-import { Tensor } from 'onnxruntime-node';
+import { Tensor } from '../sessions/onnx-runtime';
 import type { Tensors, ValueFacts } from '../sessions/model-session';
 import type { LatentShape } from '../tensor/planes';
 import { countOf } from '../weights/named-tensor';

@@ -1,4 +1,4 @@
-import { Tensor } from 'onnxruntime-node';
+import { Tensor } from '../sessions/onnx-runtime';
 import type { LayerAdapters } from '../pipelines/row-adapters';
 import { countOf } from '../weights/named-tensor';
 import type { ControlNet } from './control-net';

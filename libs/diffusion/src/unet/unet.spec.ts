@@ -1,4 +1,4 @@
-import { Tensor } from 'onnxruntime-node';
+import { Tensor } from '../sessions/onnx-runtime';
 import type { LayerAdapters } from '../pipelines/row-adapters';
 import type { GraphSession, Tensors, ValueFacts } from '../sessions/model-session';
 import { guidanceEmbedding, Unet } from './unet';

@@ -1,4 +1,4 @@
-import { type InferenceSession, Tensor } from 'onnxruntime-node';
+import { type InferenceSession, Tensor } from '../sessions/onnx-runtime';
 import { ModelFolderError, OutOfMemoryError } from '../errors';
 import { isGraphFault } from '../sessions/graph-fault';
 import { asOutOfMemory, type GraphSession, ModelSession } from '../sessions/model-session';

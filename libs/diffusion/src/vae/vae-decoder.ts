@@ -1,4 +1,4 @@
-import { Tensor } from 'onnxruntime-node';
+import { Tensor } from '../sessions/onnx-runtime';
 import { cures, ModelFolderError } from '../errors';
 import type { GraphSession } from '../sessions/model-session';
 import { assertFinite, fromPlanes, type LatentShape, type RgbImage } from '../tensor/planes';

@@ -1,4 +1,4 @@
-import { Tensor } from 'onnxruntime-node';
+import { Tensor } from '../sessions/onnx-runtime';
 import { cures, ModelFolderError } from '../errors';
 import { hasEncoder, type ModelFolder } from '../families/model-folder';
 import { encoderGraphOf } from '../pipelines/model-graphs';
