@@ -1,9 +1,11 @@
+import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer, text } from 'node:stream/consumers';
+import { promisify } from 'node:util';
 import { loadConfig } from '@app/config';
 import {
   FileImageStorage,
@@ -199,6 +201,32 @@ describe(S3ImageStorage.name, () => {
     expect((await readdir(join(folder, 'cache', 's3'))).filter((name) => !name.endsWith('.part'))).toEqual([]);
     server.trouble(undefined);
     expect(await readFile(await storage.localPath('w/a'))).toHaveLength(200_000);
+  });
+
+  it('fails where no store is', async () => {
+    server.trouble('elsewhere');
+    await expect(storage.check()).rejects.toThrow('The storage cannot be used: 404');
+    await expect(storage.write('a', Buffer.from('x'))).rejects.toThrow(StorageUnavailableError);
+    await expect(keysOf(storage)).rejects.toThrow(StorageUnavailableError);
+  });
+
+  it('takes no part of a list for the whole', async () => {
+    for (let i = 0; i < 8; i++) await storage.write(`a/${i}`, Buffer.from('x'));
+    server.trouble('noToken');
+    await expect(keysOf(storage)).rejects.toThrow('breaks off');
+    await expect(storage.removeAll('a')).rejects.toThrow('breaks off');
+    expect(server.objects.size).toBe(8);
+  });
+
+  it('prints nothing, also where the SDK would rather have another Node', async () => {
+    const storageOf = JSON.stringify(resolve('dist', 'libs', 'storage', 'src', 'index.js'));
+    const s3 = { endpoint: server.env.S3_ENDPOINT, region: server.env.S3_REGION, bucket: server.env.S3_BUCKET };
+    const keys = { accessKeyId: server.env.S3_ACCESS_KEY_ID, secretAccessKey: server.env.S3_SECRET_ACCESS_KEY };
+    const settings = JSON.stringify({ dataDir: folder, s3: { ...s3, ...keys, forcePathStyle: true } });
+    const script = `void require(${storageOf}).openImageStorage(${settings}).check()`;
+    const printed = await promisify(execFile)(process.execPath, ['-e', script], { env: { PATH: process.env.PATH } });
+    expect(printed).toEqual({ stdout: '', stderr: '' });
+    expect([...server.objects.keys()]).toEqual(['health/writable']);
   });
 
   it('reports that the store cannot be reached', async () => {

@@ -58,8 +58,6 @@ module.exports = async function globalSetup() {
   process.env.TEST_DATABASE_URL = throughSocket(postgres.url, sockets);
   process.env.TEST_DATABASE_TEMPLATE = template;
   process.env.TEST_MODELS_DIR = models;
-  // Otherwise the S3 client would warn about the Node version in every file.
-  process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = 'true';
 };
 
 /**

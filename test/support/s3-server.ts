@@ -16,8 +16,11 @@ const environment = {
   S3_SECRET_ACCESS_KEY: secretAccessKey,
 };
 
-/** How the server misbehaves; `reset` drops the connection, `breakOff` does so after half of an object. */
-export type S3Trouble = 'deny' | 'unavailable' | 'silent' | 'reset' | 'breakOff';
+/**
+ * How the server misbehaves; `reset` drops the connection, `breakOff` does so after half of an object, `elsewhere` is
+ * another server than a store, and `noToken` forgets to say how a list goes on.
+ */
+export type S3Trouble = 'deny' | 'unavailable' | 'silent' | 'reset' | 'breakOff' | 'elsewhere' | 'noToken';
 
 interface S3Object {
   data: Buffer;
@@ -50,6 +53,7 @@ export async function startS3(): Promise<S3Server> {
     if (kind) trouble.left--;
     if (kind === 'silent') return;
     if (kind === 'reset') return void request.socket.resetAndDestroy();
+    if (kind === 'elsewhere') return void response.writeHead(404).end('<html>Not found</html>');
     if (kind === 'unavailable') return fail(response, 503, 'SlowDown');
     if (kind === 'deny' || !isSigned(request, url, body)) return fail(response, 403, 'AccessDenied');
     const [, name, ...rest] = url.pathname.split('/');
@@ -57,8 +61,8 @@ export async function startS3(): Promise<S3Server> {
     const key = decodeURIComponent(rest.join('/'));
     if (key === '')
       return request.method === 'POST'
-        ? removeMany(objects, body, response)
-        : list(objects, url.searchParams, response);
+        ? removeMany(objects, request, body, response)
+        : list(objects, url.searchParams, response, kind !== 'noToken');
     if (request.method === 'PUT') return put(objects, key, request, body, response);
     if (request.method === 'DELETE') return void (objects.delete(key), response.writeHead(204).end());
     const object = objects.get(key);
@@ -106,12 +110,20 @@ function send({ data, modifiedAt }: S3Object, response: ServerResponse, part: 'h
   else response.write(data.subarray(0, data.length / 2), () => response.destroy());
 }
 
-function removeMany(objects: S3Server['objects'], body: Buffer, response: ServerResponse): void {
+/** Older releases of MinIO and Ceph refuse it without this header, which the SDK does not send. */
+function removeMany(
+  objects: S3Server['objects'],
+  { headers }: IncomingMessage,
+  body: Buffer,
+  response: ServerResponse,
+): void {
+  if (headers['content-md5'] !== createHash('md5').update(body).digest('base64'))
+    return fail(response, 400, 'MissingContentMD5');
   for (const [, key] of body.toString().matchAll(/<Key>([^<]*)<\/Key>/g)) objects.delete(key);
   xml(response, '<DeleteResult/>');
 }
 
-function list(objects: S3Server['objects'], query: URLSearchParams, response: ServerResponse): void {
+function list(objects: S3Server['objects'], query: URLSearchParams, response: ServerResponse, saysNext: boolean): void {
   const after = query.get('continuation-token') ?? '';
   const keys = [...objects.keys()].filter((key) => key.startsWith(query.get('prefix') ?? '') && key > after).sort();
   const page = keys.slice(0, keysPerPage);
@@ -119,8 +131,10 @@ function list(objects: S3Server['objects'], query: URLSearchParams, response: Se
     const { data, modifiedAt } = objects.get(key)!;
     return `<Contents><Key>${key}</Key><Size>${data.length}</Size><LastModified>${modifiedAt.toISOString()}</LastModified></Contents>`;
   });
-  const next = keys.length > page.length ? `<NextContinuationToken>${page.at(-1)}</NextContinuationToken>` : '';
-  xml(response, `<ListBucketResult>${contents.join('')}${next}</ListBucketResult>`);
+  const isTruncated = keys.length > page.length;
+  const next = isTruncated && saysNext ? `<NextContinuationToken>${page.at(-1)}</NextContinuationToken>` : '';
+  const more = `<IsTruncated>${isTruncated}</IsTruncated>${next}`;
+  xml(response, `<ListBucketResult>${contents.join('')}${more}</ListBucketResult>`);
 }
 
 /** Recomputes and compares signature version 4 of the whole request. */
