@@ -105,10 +105,15 @@ describe('The observability of the api', () => {
       });
     });
 
-    it('is false without the queue', async () => {
+    it('is true without the queue, for which workers do not wait, and says so', async () => {
       const repair = await api.backEnds.queue.breakDown();
-      await ready(503, 'The service is not ready: queue.');
+      const degraded = await until(async () => {
+        const { status, body } = await api.request<Health>('GET', '/health/ready');
+        return status === 200 && body.status === 'degraded' && body;
+      }, 'it is degraded');
+      expect(degraded.checks).toMatchObject({ database: true, queue: false });
       await repair();
+      await until(async () => (await ready(200)).body.status === 'ok', 'it is whole again');
     });
 
     it('is false when pictures cannot be stored', async () => {

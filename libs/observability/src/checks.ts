@@ -6,11 +6,29 @@ export type HealthChecks = Readonly<Record<string, () => Promise<unknown>>>;
 /** Time limit of a check. */
 const timeoutMs = 3_000;
 
-/** Runs all checks in parallel. @returns the result of each, by name. */
-export async function runChecks(checks: HealthChecks): Promise<Record<string, boolean>> {
+/** Without the queue all works as before, only later by a second: workers look for tasks by themselves. */
+const spared: readonly string[] = ['queue'];
+
+export interface Readiness {
+  /** `degraded`: ready, but something is missing that it can do without. */
+  status: 'ok' | 'degraded' | 'unavailable';
+  /** The result of each check, by name. */
+  checks: Record<string, boolean>;
+  /** Names of the failed checks without which it is not ready. */
+  missing: string[];
+}
+
+/** Runs all checks in parallel. */
+export async function readinessOf(checks: HealthChecks): Promise<Readiness> {
   const names = Object.keys(checks);
   const results = await Promise.all(names.map((name) => passes(checks[name])));
-  return Object.fromEntries(names.map((name, i) => [name, results[i]]));
+  const failed = names.filter((_, i) => !results[i]);
+  const missing = failed.filter((name) => !spared.includes(name));
+  return {
+    status: missing.length > 0 ? 'unavailable' : failed.length > 0 ? 'degraded' : 'ok',
+    checks: Object.fromEntries(names.map((name, i) => [name, results[i]])),
+    missing,
+  };
 }
 
 async function passes(check: () => Promise<unknown>): Promise<boolean> {

@@ -1,5 +1,5 @@
-export { cached, runChecks } from './checks';
-export type { HealthChecks } from './checks';
+export { cached, readinessOf } from './checks';
+export type { HealthChecks, Readiness } from './checks';
 export { JsonLogger } from './json-logger';
 export type { LogLevel } from './json-logger';
 export { mayReadMetrics } from './metrics-access';

@@ -2,7 +2,7 @@ import { ClockWatch, probeWrite } from '@app/database';
 import { ServiceUnavailableError } from '@app/domain';
 import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
 import { WakeUps } from '@app/queue';
-import { cached, type HealthChecks, runChecks } from '@app/observability';
+import { cached, type HealthChecks, type Readiness, readinessOf } from '@app/observability';
 import { Controller, Get, Inject } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import { DataSource } from 'typeorm';
@@ -47,11 +47,10 @@ export class HealthController {
 
   /** @throws ServiceUnavailableError naming the failed checks. */
   @Get('ready')
-  async ready(): Promise<{ status: 'ok'; checks: Record<string, boolean> }> {
+  async ready(): Promise<Omit<Readiness, 'missing'>> {
     if (this.drain.isDraining) throw new ServiceUnavailableError('The service is ending.');
-    const checks = await runChecks(this.checks);
-    const failed = Object.keys(checks).filter((name) => !checks[name]);
-    if (failed.length > 0) throw new ServiceUnavailableError(`The service is not ready: ${failed.join(', ')}.`);
-    return { status: 'ok', checks };
+    const { missing, ...found } = await readinessOf(this.checks);
+    if (missing.length > 0) throw new ServiceUnavailableError(`The service is not ready: ${missing.join(', ')}.`);
+    return found;
   }
 }

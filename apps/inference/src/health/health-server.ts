@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { type HealthChecks, mayReadMetrics, type Metrics, runChecks } from '@app/observability';
+import { type HealthChecks, mayReadMetrics, type Metrics, readinessOf } from '@app/observability';
 import { ListenError } from '@app/process';
 
 interface Answer {
@@ -56,9 +56,9 @@ export class HealthServer {
     if (url === '/metrics' && this.metrics)
       return { status: 200, type: this.metrics.contentType, body: await this.metrics.text() };
     if (url !== '/health/ready') return json(404, { status: 'not found' });
-    const checks = await runChecks(this.checks);
-    const isReady = !this.stopping && Object.values(checks).every(Boolean);
-    return json(isReady ? 200 : 503, { status: isReady ? 'ok' : 'unavailable', checks });
+    const found = await readinessOf(this.checks);
+    const status = this.stopping ? 'unavailable' : found.status;
+    return json(status === 'unavailable' ? 503 : 200, { status, checks: found.checks });
   }
 }
 
