@@ -120,16 +120,16 @@ describe('A database that cannot be used', () => {
 
   it('is rejected for a server older than 14', async () => {
     const name = await newDatabase();
-    // A function that is found before the server's own imitates the older server.
-    await administrate(
-      `CREATE FUNCTION public.current_setting(name text) RETURNS text LANGUAGE sql AS
-       $$ SELECT CASE name WHEN 'server_version_num' THEN '130012' WHEN 'server_version' THEN '13.12'
-          ELSE pg_catalog.current_setting(name) END $$`,
-      name,
-    );
-    await administrate(`ALTER DATABASE ${name} SET search_path = public, pg_catalog`);
+    // No older server is here: only its answer is.
+    const query = Client.prototype.query as (...parameters: unknown[]) => unknown;
+    const answers = jest.spyOn(Client.prototype, 'query').mockImplementation(function (this: Client, ...parameters) {
+      return String(parameters[0]).includes('server_version_num')
+        ? Promise.resolve({ rows: [{ version: 130_012, shown: '13.12', encoding: 'UTF8' }] })
+        : query.apply(this, parameters);
+    } as typeof query);
     await refusals(urlOf(name));
     await expect(migrate(urlOf(name))).rejects.toThrow('The database is PostgreSQL 13.12; 14 or later is needed.');
+    answers.mockRestore();
   });
 
   it('is rejected when a newer version has migrated it', async () => {

@@ -58,6 +58,12 @@ describe(EmbeddedPostgres.name, () => {
     expect(new URL(url).password).toMatch(/^[0-9a-f]{48}$/);
   });
 
+  it('obeys no setting that the shell has for another server', async () => {
+    Object.assign(process.env, { PGSSLMODE: 'require', PGOPTIONS: '-c no_such_setting=on', PGAPPNAME: 'elsewhere' });
+    const { url } = await start();
+    await expect(query(url, 'SELECT 1 AS one')).resolves.toEqual([{ one: 1 }]);
+  });
+
   it('keeps what was written from one start to the next', async () => {
     const first = await start();
     await query(first.url, 'CREATE TABLE kept AS SELECT 42 AS answer');

@@ -1,7 +1,7 @@
 import type { Client, QueryConfig } from 'pg';
 import { DatabaseUnreachableError, DatabaseUnusableError } from './database-unusable-error';
 import { migrations } from './migrations';
-import { SteadyClient } from './pool-options';
+import { sessionSettings, SteadyClient } from './pool-options';
 
 const oldestVersion = 14;
 /** Number of statements that are used to detect a pooler which shares its connections. */
@@ -15,8 +15,7 @@ export async function withClient<T>(databaseUrl: string, use: (client: Client) =
     throw new DatabaseUnreachableError(error);
   });
   try {
-    // No startup parameter: a pooler rejects unknown ones before we can recognise it as a pooler.
-    await client.query(`SET lock_timeout = '10s'`);
+    await client.query(sessionSettings({ lockTimeoutMs: 10_000 }));
     return await use(client);
   } finally {
     await client.end().catch(() => undefined);

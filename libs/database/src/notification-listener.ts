@@ -1,5 +1,6 @@
 import { BackOff } from '@app/process';
 import { Client } from 'pg';
+import { sessionSettings } from './pool-options';
 
 /** A connection that lasted this long was healthy: the next reconnect starts with the shortest wait again. */
 const healthyMs = 30_000;
@@ -54,6 +55,7 @@ export class NotificationListener {
   private async listenOn(client: Client): Promise<void> {
     try {
       await client.connect();
+      await client.query(sessionSettings());
       for (const channel of Object.keys(this.handlers)) if (!this.closed) await client.query(`LISTEN ${channel}`);
       if (this.closed) throw new Error('The listener was closed.');
     } catch (error) {

@@ -53,24 +53,56 @@ class TimeoutClosingClient extends SteadyClient {
   }) as Client['query'];
 }
 
+/**
+ * What our statements mean, and how the driver reads answers, must not depend on defaults that a database or a role may
+ * have. Whether it may be written to is left to them.
+ */
+const reliedOn = {
+  client_encoding: 'UTF8',
+  datestyle: 'ISO, MDY',
+  intervalstyle: 'postgres',
+  timezone: 'UTC',
+  bytea_output: 'hex',
+  extra_float_digits: '1',
+  standard_conforming_strings: 'on',
+  array_nulls: 'on',
+  transform_null_equals: 'off',
+  default_transaction_isolation: 'read committed',
+  default_transaction_deferrable: 'off',
+};
+
+/**
+ * Statements for a new connection, sent at once. They are no startup parameters: a pooler in session mode passes none on,
+ * and rejects unknown ones before we can recognise it.
+ */
+export function sessionSettings(limits: SessionLimits & { idleInTransactionMs?: number } = {}): string {
+  const settings = {
+    ...reliedOn,
+    search_path: limits.searchPath ?? 'public',
+    statement_timeout: limits.statementTimeoutMs ?? 0,
+    lock_timeout: limits.lockTimeoutMs ?? 0,
+    idle_in_transaction_session_timeout: limits.idleInTransactionMs ?? 0,
+  };
+  const statements = Object.entries(settings).map(([name, value]) =>
+    name === 'search_path' ? `SET search_path = ${value}` : `SET ${name} = '${value}'`,
+  );
+  // Not every version knows these two.
+  return `${statements.join('; ')}; SELECT set_config(name, '0', false) FROM pg_settings
+    WHERE name IN ('idle_session_timeout', 'transaction_timeout') AND setting <> '0'`;
+}
+
 /** Options that all pools share. */
 export function poolOptions(limits: SessionLimits = {}) {
-  const { statementTimeoutMs, lockTimeoutMs, searchPath } = limits;
+  const { statementTimeoutMs } = limits;
   const queryTimeoutMs = limits.queryTimeoutMs ?? (statementTimeoutMs && statementTimeoutMs + 5_000);
-  const settings = [
-    `idle_in_transaction_session_timeout = ${idleInTransactionMs}`,
-    ...(statementTimeoutMs ? [`statement_timeout = ${statementTimeoutMs}`] : []),
-    ...(lockTimeoutMs ? [`lock_timeout = ${lockTimeoutMs}`] : []),
-    ...(searchPath ? [`search_path = ${searchPath}`] : []),
-  ];
+  const settings = sessionSettings({ ...limits, idleInTransactionMs });
   return {
     Client: TimeoutClosingClient,
     connectionTimeoutMillis: 10_000,
     keepAlive: true,
     ...(queryTimeoutMs && { query_timeout: queryTimeoutMs }),
-    // Set by a statement, because a pooler in session mode passes no startup parameter on.
     onConnect: async (client: ClientBase): Promise<void> => {
-      await client.query(settings.map((setting) => `SET ${setting}`).join('; '));
+      await client.query(settings);
     },
   };
 }

@@ -29,6 +29,7 @@ export class EmbeddedPostgres {
    * @throws LockHeldError when another process has the database open; otherwise an Error with the server's own message.
    */
   static async start(dataDir: string, options: EmbeddedPostgresOptions = {}): Promise<EmbeddedPostgres> {
+    forgetOtherServers();
     const home = await prepareClusterHome(dataDir);
     const lock = await acquire(lockFile(dataDir), options.waitMs ?? 0);
     try {
@@ -55,6 +56,7 @@ export class EmbeddedPostgres {
 
   /** The connection URL of a data folder's server, if a process is running one. */
   static runningUrl(dataDir: string): string | undefined {
+    forgetOtherServers();
     return FileLock.holder(lockFile(dataDir))?.url;
   }
 
@@ -76,6 +78,11 @@ export class EmbeddedPostgres {
 }
 
 const lockFile = (dataDir: string): string => join(dataDir, 'postgres.lock');
+
+/** The driver obeys variables such as PGSSLMODE and PGOPTIONS, which a shell has for another server than ours. */
+function forgetOtherServers(): void {
+  for (const name of Object.keys(process.env)) if (/^PG[A-Z]/.test(name)) delete process.env[name];
+}
 
 async function acquire(file: string, waitMs: number): Promise<FileLock> {
   for (const deadline = Date.now() + waitMs; ; await delay(50))
