@@ -200,7 +200,7 @@ describe('A picture at a private address', () => {
     const raw = await pictureOf(64, 64);
     const { body } = await api.request<{ url: string }>('POST', '/v1/uploads', { key, raw });
     expect(body.url).toMatch(/^http:\/\/127\.0\.0\.1:3000\/images\//);
-    for (const image of [body.url, 'http://localhost/x.png'])
+    for (const image of [body.url, 'http://pictures.invalid/x.png'])
       expect(await asked('/v1/sd/text-to-image', { prompt: 'a star', image })).toEqual([201, undefined, undefined]);
   });
 });

@@ -1,4 +1,6 @@
+import { type Config, CONFIG } from '@app/config';
 import { WebhookAttempt, WebhookDelivery } from '@app/domain';
+import { JsonLogger } from '@app/observability';
 import { Webhook } from 'standardwebhooks';
 import { failuresToOpen, type ReceiverAnswer, ReceiverGate } from '../../apps/api/src/webhooks/receiver-gate';
 import { WebhookSender } from '../../apps/api/src/webhooks/webhook-sender';
@@ -173,9 +175,10 @@ describe('Webhooks', () => {
       ...['169.254.169.254', '168.63.129.16', '[::1]', '[::]', '[::ffff:127.0.0.1]', '[::127.0.0.1]'],
       ...['[64:ff9b::7f00:1]', '[2002:7f00:1::]', '[2001:0:4136:e378:8000:63bf:3fff:fdd2]'],
     ];
+    const names = ['localhost', 'LocalHost.', 'a.localhost', 'shop', 'nas.local', 'metadata.google.internal'];
     const urlTo = (host: string): string => `http://${host}:${new URL(canary.url).port}/`;
 
-    it.each(literals)('rejects %s when the Generation is made', async (host) => {
+    it.each([...literals, ...names])('rejects %s when the Generation is made', async (host) => {
       const { status, body } = await strict.request('POST', '/v1/sd/text-to-image', {
         key: owner,
         body: { prompt: 'a star', webhook: urlTo(host) },
@@ -203,14 +206,26 @@ describe('Webhooks', () => {
       expect(canary.received).toHaveLength(0);
     });
 
-    it.each(['localhost', 'LocalHost'])('accepts the name %s, and gives up at delivery', async (name) => {
-      const id = await terminate(urlTo(name), strict, owner);
-      const delivery = await deliveryOf(id, ({ attemptCount }) => attemptCount > 0, strict);
+    it('gives up at delivery to this machine, which was allowed once, and warns the operator', async () => {
+      const config = strict.app.get<Config>(CONFIG);
+      const warn = jest.spyOn(strict.app.get(JsonLogger), 'warnSparingly');
+      Object.assign(config, { webhookAllowPrivate: true });
+      const { body } = await strict.request<{ id: string }>('POST', '/v1/sd/text-to-image', {
+        key: owner,
+        body: { prompt: 'a star', webhook: urlTo('localhost') },
+      });
+      Object.assign(config, { webhookAllowPrivate: false });
+      await strict.request('POST', `/v1/sd/text-to-image/${body.id}/cancel`, { key: owner });
+      const delivery = await deliveryOf(body.id, ({ attemptCount }) => attemptCount > 0, strict);
       const attempt = await strict.dataSource.manager.findOneByOrFail(WebhookAttempt, { deliveryId: delivery.id });
       expect(attempt.error).toMatch(/not allowed/);
       // That name means this machine for ever, so there is nothing to wait for.
       expect([delivery.status, delivery.nextAttemptAt]).toEqual(['failed', null]);
       expect(canary.received).toHaveLength(0);
+      expect(warn).toHaveBeenCalledWith(
+        expect.stringContaining('WEBHOOK_ALLOW_PRIVATE'),
+        expect.objectContaining({ host: new URL(urlTo('localhost')).host, reason: attempt.error }),
+      );
     });
   });
 

@@ -26,6 +26,8 @@ export interface Receipt {
   retryAfterMs: number;
   /** Its evidence about the receiver's host. */
   answer: ReceiverAnswer;
+  /** Whether nothing was sent because of its address. */
+  isRefused?: boolean;
   /** Whether every further attempt would end in the same way. */
   isFinal?: boolean;
 }
@@ -97,7 +99,9 @@ export class WebhookSender {
       );
     } catch (error) {
       const failure = receipt(null, reasonOf(error, isLookedUp), answerOf(error, isLookedUp));
-      return { ...failure, isFinal: isRefusedForEver(error, url) };
+      const isRefused = causeOf(error) instanceof AddressRefusedError;
+      // Other names may get another address.
+      return { ...failure, isRefused, isFinal: isRefused && isLocalName(new URL(url).hostname) };
     }
   }
 }
@@ -149,11 +153,6 @@ function reasonOf(error: unknown, isLookedUp: boolean): string {
 
 function answerOf(error: unknown, isLookedUp: boolean): ReceiverAnswer {
   return isLookedUp && wasContacted(error) ? 'failed' : 'not asked';
-}
-
-/** Other names may get another address. */
-function isRefusedForEver(error: unknown, url: string): boolean {
-  return causeOf(error) instanceof AddressRefusedError && isLocalName(new URL(url).hostname);
 }
 
 /** False if it ended before any connection: the name has no address now, or one that is not allowed. */

@@ -137,6 +137,13 @@ export class WebhooksService {
       statusCode,
       durationMs,
     });
+    // Nothing else tells the operator why callers hear nothing.
+    if (receipt.isRefused)
+      this.logger.warnSparingly('a webhook is not delivered: WEBHOOK_ALLOW_PRIVATE is off', {
+        deliveryId: claimed.id,
+        host: new URL(claimed.url).host,
+        reason: error ?? '',
+      });
   }
 }
 

@@ -60,8 +60,13 @@ describe(assertReceiverAllowed.name, () => {
   });
 
   it('leaves names and public addresses alone', () => {
-    for (const host of ['example.com', 'localhost', 'LocalHost', '10.example.com', '8.8.8.8', '[2606:4700::1111]'])
+    for (const host of ['example.com', 'local.example', '10.example.com', '8.8.8.8', '[2606:4700::1111]'])
       expect([host, refusal(`http://${host}/`)]).toEqual([host, undefined]);
+  });
+
+  it('refuses names that lead nowhere else', () => {
+    for (const host of ['localhost', 'LocalHost.', 'a.localhost', 'shop', 'nas.local', 'db.internal', 'a.home.arpa'])
+      expect([host, refusal(`http://${host}/`)]).toEqual([host, expect.anything()]);
   });
 
   it('refuses nothing where the operator allows it, nor where there is no webhook', () => {

@@ -48,15 +48,18 @@ export function isRefusedAddress(address: string): boolean {
 /** Such an address in messages. */
 export const refusedAddress = 'a private, loopback, link-local or reserved address';
 
-/** The host of a URL if it is such an address, however it is spelled. A name is only looked up when it is connected to. */
+/**
+ * The host of a URL if it is such an address, however it is spelled, or a name that only leads to one. Any other name is
+ * looked up when it is connected to.
+ */
 export function refusedHost(url: string): string | undefined {
   // A URL brings every spelling of IPv4 (decimal, octal, hexadecimal, short) into the usual one.
   const host = (URL.parse(url)?.hostname ?? '').replace(/^\[|\]$/g, '');
-  return isIP(host) !== 0 && isRefusedAddress(host) ? host : undefined;
+  return (isIP(host) !== 0 && isRefusedAddress(host)) || isLocalName(host) ? host : undefined;
 }
 
 /**
- * Refuses a webhook whose host is such an address, however it is spelled; a name is looked up when it is delivered.
+ * Refuses a webhook whose host is such an address or leads only to one; another name is looked up when it is delivered.
  * @param pointer of the field with the webhook.
  * @throws UnprocessableError
  */
@@ -73,10 +76,14 @@ export function assertReceiverAllowed(
   ]);
 }
 
-/** A name that means this machine wherever it is looked up (RFC 6761). */
+/** Names of this machine, and of networks that are not the internet (RFC 6761, 6762, 8375; ICANN). */
+const localDomains = ['localhost', 'local', 'internal', 'home.arpa'];
+
+/** Whether a name has no public address wherever it is looked up: one of these, or a word without a dot. */
 export function isLocalName(host: string): boolean {
-  const name = host.replace(/\.$/, '');
-  return name === 'localhost' || name.endsWith('.localhost');
+  const name = host.toLowerCase().replace(/\.$/, '');
+  if (isIP(name) !== 0 || name === '') return false;
+  return !/[.:]/.test(name) || localDomains.some((domain) => name === domain || name.endsWith(`.${domain}`));
 }
 
 /** The last four bytes of an IPv6 address, as an IPv4 address. */
