@@ -40,6 +40,18 @@ export const url =
     return new InvalidValue(`must be a ${protocols.map((protocol) => `${protocol}//`).join(' or ')} URL.`);
   };
 
+/** The URL of a database, in whose password a sign may stand that ends it where nobody meant it to end. */
+export const databaseUrl: Kind<string> = (raw) => {
+  const found = url('postgres:', 'postgresql:')(raw);
+  const [, authority = '', path = ''] = /^\w+:\/\/([^/?#]*)([^?]*)/.exec(raw) ?? [];
+  const isCut = raw.includes('#') || (path.includes('@') && !authority.includes('@'));
+  const isUnclear = isCut || (found instanceof InvalidValue && raw.includes('@'));
+  if (!isUnclear && !/\s|%(?![\da-f]{2})/i.test(authority)) return found;
+  return new InvalidValue(
+    'must be a postgres:// URL whose user and password are percent-encoded: # is %23, / is %2F, ? is %3F, @ is %40, % is %25, a space is %20.',
+  );
+};
+
 /** Comma-separated origins, such as `https://app.example`, or `*` alone for any. */
 export const origins: Kind<string[]> = (raw) => {
   const names = raw.split(',').map((name) => name.trim());

@@ -28,6 +28,20 @@ describe(loadConfig.name, () => {
     expect(loadConfig({ DATABASE_URL: 'postgres://u:p@db/x', MODEL_FALLBACK: 'on' }).modelFallback).toBe(true);
   });
 
+  it.each(['a#b', 'a/b', 'a?b', 'a%b', 'a b', '1/2', '1#2'])(
+    'says how the password %j of a database is written, and takes it so',
+    (password) => {
+      const read = (text: string) => loadConfig({ DATABASE_URL: `postgres://u:${text}@db:5432/x` }).databaseUrl;
+      expect(() => read(password)).toThrow('# is %23');
+      expect(new URL(read(encodeURIComponent(password))!).hostname).toBe('db');
+    },
+  );
+
+  it.each(['postgres://u:a@b@db/x', 'postgres://u:p@db/x?application_name=a@b', 'postgres:///x?host=/run/pg'])(
+    'takes %s, which can be read in one way only',
+    (given) => expect(loadConfig({ DATABASE_URL: given }).databaseUrl).toBe(given),
+  );
+
   it('reads several devices', () => {
     expect(loadConfig({ DEVICE: 'cuda:0,cuda:1' }).devices).toEqual(['cuda:0', 'cuda:1']);
     expect(loadConfig({ DEVICE: 'webgpu' }).devices).toEqual(['webgpu']);

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { crashPoints, parseCrashPoint } from '@app/process';
 import { type Config, type S3Config, workerKinds } from './config';
-import { devices, flag, integer, type Kind, oneOf, origins, someOf, text, url } from './kinds';
+import { databaseUrl, devices, flag, integer, type Kind, oneOf, origins, someOf, text, url } from './kinds';
 
 /** A variable of the environment: its name, its kind, and its default. */
 type Variable<T> = readonly [name: string, kind: Kind<Exclude<T, undefined>>, fallback?: T];
@@ -23,7 +23,7 @@ export const variables: Variables<Omit<Config, 's3' | 'publicUrl' | 'modelFallba
   host: ['HOST', text(), '127.0.0.1'],
   dataDir: ['DATA_DIR', text(), '.darkroom'],
   modelsDir: ['MODELS_DIR', text(), 'models'],
-  databaseUrl: ['DATABASE_URL', url('postgres:', 'postgresql:')],
+  databaseUrl: ['DATABASE_URL', databaseUrl],
   queueBackend: ['QUEUE_BACKEND', oneOf('postgres', 'redis'), 'postgres'],
   redisUrl: ['REDIS_URL', url('redis:', 'rediss:')],
   storage: ['STORAGE', oneOf('file', 's3'), 'file'],

@@ -36,7 +36,17 @@ export function explainDatabaseError(error: unknown): string | undefined {
     case 'ENOTFOUND':
     case 'ETIMEDOUT':
       return `The database does not answer (${code}): check DATABASE_URL, and whether it is running.`;
+    case 'DEPTH_ZERO_SELF_SIGNED_CERT':
+    case 'SELF_SIGNED_CERT_IN_CHAIN':
+    case 'UNABLE_TO_VERIFY_LEAF_SIGNATURE':
+    case 'UNABLE_TO_GET_ISSUER_CERT':
+    case 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY':
+      return `The certificate of the database is not one of a public authority (${code}): add sslrootcert=<file of its authority, or of itself> to DATABASE_URL, or sslmode=no-verify, which encrypts and trusts whoever answers.`;
+    case 'ERR_TLS_CERT_ALTNAME_INVALID':
+      return `The certificate of the database is for another name (${message}): name it in DATABASE_URL as the certificate does, or add sslmode=no-verify, which encrypts and trusts whoever answers.`;
     default:
+      if (message.includes('does not support SSL'))
+        return 'The database speaks no TLS: take sslmode out of DATABASE_URL, or say sslmode=disable.';
       return undefined;
   }
 }
