@@ -1,6 +1,9 @@
 import { randomBytes } from 'node:crypto';
+import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import {
   assertMigrated,
   carryOver,
@@ -93,6 +96,33 @@ describe(migrate.name, () => {
     expect(others).toEqual([[], []]);
     const { rows } = await client.query<{ name: string }>('SELECT name FROM migrations ORDER BY id');
     expect(rows.map(({ name }) => name)).toEqual(first);
+  });
+
+  it('waits as long as it is told to for a database that is still starting', async () => {
+    const { hostname, port } = new URL(url);
+    let connections = 0;
+    const starting = Buffer.from('SFATAL\0C57P03\0Mthe database system is starting up\0\0');
+    const head = Buffer.from('E\0\0\0\0');
+    head.writeInt32BE(starting.length + 4, 1);
+    const server = createServer((socket) => {
+      if (++connections <= 2) return void socket.end(Buffer.concat([head, starting]));
+      const real = connect(Number(port), hostname);
+      socket.pipe(real).pipe(socket);
+      for (const each of [socket, real]) each.on('error', () => undefined);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const address = new URL(url);
+    address.hostname = '127.0.0.1';
+    address.port = String((server.address() as AddressInfo).port);
+    const program = join(__dirname, '..', '..', 'dist', 'apps', 'cli', 'src', 'migrate.js');
+    const run = (...options: string[]) =>
+      promisify(execFile)(process.execPath, [program, ...options], {
+        env: { ...process.env, DATABASE_URL: address.href },
+      });
+    await expect(run()).rejects.toMatchObject({ stderr: expect.stringContaining('starting up') as string });
+    connections = 0;
+    expect(await run('--wait=60')).toMatchObject({ stdout: expect.stringContaining('Applied: ') as string });
+    server.close();
   });
 
   it('changes nothing the second time', async () => {

@@ -1,6 +1,8 @@
 import 'reflect-metadata';
+import { setTimeout as delay } from 'node:timers/promises';
 import { loadConfig } from '@app/config';
-import { carryOver, migrate } from '@app/database';
+import { carryOver, DatabaseUnreachableError, migrate } from '@app/database';
+import { BackOff } from '@app/process';
 import { Command } from 'commander';
 import { withDatabase } from './open-database';
 import { runProgram } from './run-program';
@@ -8,13 +10,28 @@ import { runProgram } from './run-program';
 const program = new Command('migrate')
   .description('Brings the tables of the service and of its queue to the newest version.')
   .option('--json', 'as JSON')
+  .option('--wait <seconds>', 'how long to wait for a database that does not answer yet', Number, 0)
   .option('--carry-over', 'first bring over the rows of a version that had a table of image tasks')
-  .action(async ({ json, carryOver: isEarlier }: { json?: true; carryOver?: true }) => {
-    if (isEarlier) await withDatabase(loadConfig(process.env), carryOver, { migrates: false });
-    const applied = await withDatabase(loadConfig(process.env), migrate, { makesFolder: true });
+  .action(async ({ json, wait, carryOver: isEarlier }: { json?: true; wait: number; carryOver?: true }) => {
+    const config = loadConfig(process.env);
+    if (isEarlier) await withDatabase(config, carryOver, { migrates: false });
+    const applied = await onceReachable(wait, () => withDatabase(config, migrate, { makesFolder: true }));
     if (json) return void process.stdout.write(`${JSON.stringify({ applied })}\n`);
     const text = applied.length > 0 ? `Applied: ${applied.join(', ')}.` : 'The database is up to date.';
     process.stdout.write(`${text}\n`);
   });
+
+/** Tries again while the database does not answer, which it may begin to do: one that has just been started, say. */
+async function onceReachable<T>(seconds: number, use: () => Promise<T>): Promise<T> {
+  const backOff = new BackOff(500, 5_000);
+  for (const deadline = Date.now() + seconds * 1_000; ;) {
+    try {
+      return await use();
+    } catch (error) {
+      if (!(error instanceof DatabaseUnreachableError) || !error.mayPass || Date.now() > deadline) throw error;
+      await delay(backOff.next());
+    }
+  }
+}
 
 void runProgram(program);

@@ -10,10 +10,20 @@ export class NotMigratedError extends DatabaseUnusableError {
   }
 }
 
+/** What a database answers that starts or ends, and what a network says where none is yet. */
+const passing = new Set([
+  ...['ECONNREFUSED', 'ECONNRESET', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'ETIMEDOUT'],
+  ...['57P01', '57P02', '57P03'],
+]);
+
 /** There is no connection to the database. A restart may help, also where a name is not known yet. */
 export class DatabaseUnreachableError extends DatabaseUnusableError {
+  /** Whether another try may succeed without a change of the settings. */
+  readonly mayPass: boolean;
+
   constructor(cause: unknown) {
     super(explainDatabaseError(cause) ?? `The database cannot be used: ${(cause as Error).message}.`, 1, { cause });
+    this.mayPass = passing.has((cause as { code?: string }).code ?? '');
   }
 }
 
