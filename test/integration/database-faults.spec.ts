@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { assertMigrated, createDataSource, DatabaseUnusableError, migrate, NotificationListener } from '@app/database';
 import { Client } from 'pg';
-import { startTestApi, type TestApi } from '../support/api';
+import { DataSource } from 'typeorm';
+import { insertKey, startTestApi, type TestApi } from '../support/api';
 import { pgBouncer, startPgBouncer } from '../support/pg-bouncer';
 import { until } from '../support/until';
 import { ofTest } from '../support/of-suite';
@@ -132,10 +133,35 @@ describe('A database that cannot be used', () => {
     answers.mockRestore();
   });
 
-  it('is rejected when a newer version has migrated it', async () => {
+  it('is used when a newer version has only added to it, with a warning', async () => {
+    const name = await newDatabase();
+    await migrate(urlOf(name));
+    await administrate(
+      `INSERT INTO migrations (timestamp, name) VALUES (1999000000000, 'Future1999000000000');
+       ALTER TABLE tasks ADD COLUMN mood varchar NOT NULL DEFAULT 'calm'; CREATE TABLE moods (id integer)`,
+      name,
+    );
+    expect(await migrate(urlOf(name))).toEqual([]);
+    const warn = jest.fn();
+    await assertMigrated(urlOf(name), warn);
+    expect(warn).toHaveBeenCalledWith(expect.stringContaining('Future1999000000000'));
+    const api = await startTestApi({ DATABASE_URL: urlOf(name) });
+    try {
+      const key = await insertKey(api.app.get(DataSource));
+      const path = '/v1/sd/text-to-image';
+      const { status, body } = await api.request('POST', path, { key, body: { prompt: 'a star' } });
+      expect(status).toBe(201);
+      expect((await api.request('GET', `${path}/${String(body.id)}`, { key })).body).toEqual(body);
+    } finally {
+      await api.close();
+    }
+  });
+
+  it('is rejected when a newer version says that this one may not run', async () => {
     const name = await newDatabase();
     await migrate(urlOf(name));
     await administrate(`INSERT INTO migrations (timestamp, name) VALUES (1999000000000, 'Future1999000000000')`, name);
+    await administrate(`UPDATE oldest_builds SET knows = 'Future1999000000000'`, name);
     await refusals(urlOf(name));
     await expect(migrate(urlOf(name))).rejects.toThrow(/newer version of Darkroom \(Future1999000000000 .*\.$/);
   });

@@ -13,7 +13,8 @@ import { HttpObserver } from './admin/http-observer.middleware';
 
 /** Builds the api without listening yet. */
 export async function createApi(config: Config): Promise<NestExpressApplication> {
-  await assertMigrated(databaseUrlOf(config));
+  const warnings: string[] = [];
+  await assertMigrated(databaseUrlOf(config), (sentence) => warnings.push(sentence));
   const adapter = new BoundedAdapter();
   const app = await NestFactory.create<NestExpressApplication>(ApiModule.forRoot(config), adapter, {
     bodyParser: false,
@@ -21,6 +22,7 @@ export async function createApi(config: Config): Promise<NestExpressApplication>
     abortOnError: false,
   });
   app.useLogger(app.get(JsonLogger));
+  for (const warning of warnings) app.get(JsonLogger).warn(warning);
   app.disable('x-powered-by');
   app.set('query parser', 'simple');
   // No cache stores these responses, so hashing each of them would be wasted work.

@@ -9,7 +9,7 @@ import type { InferenceOptions } from './inference.providers';
 /** Starts the worker: engines, queue, sweeper, health endpoint. Closing the context ends all of them. */
 export async function createInference(options: InferenceOptions): Promise<INestApplicationContext> {
   const { config, databaseUrl, logger } = options;
-  await assertMigrated(databaseUrl);
+  await assertMigrated(databaseUrl, (sentence) => logger.warn(sentence));
   const context = await NestFactory.createApplicationContext(InferenceModule.forRoot(options), {
     logger,
     abortOnError: false,

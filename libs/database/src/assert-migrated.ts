@@ -1,13 +1,17 @@
-import { appliedMigrations, assertUsable, withClient } from './assert-usable';
+import { appliedMigrations, assertUsable, unknownOf, withClient } from './assert-usable';
 import { NotMigratedError } from './database-unusable-error';
 import { migrations } from './migrations';
 
 /**
  * Checks, before a queue or a repository is opened, that the database is usable and that all our migrations and the
  * queue's tables are there. Without them a consumer would retry in a tight loop.
+ * @param warn gets a sentence where a newer version has added to the tables, which an older build may use.
  * @throws DatabaseUnusableError, or its subclass NotMigratedError
  */
-export async function assertMigrated(databaseUrl: string): Promise<void> {
+export async function assertMigrated(
+  databaseUrl: string,
+  warn: (sentence: string) => void = () => undefined,
+): Promise<void> {
   await assertUsable(databaseUrl);
   await withClient(databaseUrl, async (client) => {
     const { rows } = await client.query<{ queue: string | null }>(`SELECT to_regclass('bullmq.migration') AS queue`);
@@ -15,5 +19,8 @@ export async function assertMigrated(databaseUrl: string): Promise<void> {
     if (!applied || !rows[0].queue) throw new NotMigratedError('it has no tables');
     const missing = migrations.map(({ name }) => name).filter((name) => !applied.includes(name));
     if (missing.length > 0) throw new NotMigratedError(`${missing.join(', ')} is not applied`);
+    const newer = unknownOf(applied);
+    if (newer.length > 0)
+      warn(`the database was migrated by a newer version, which lets this one run: ${newer.join(', ')}`);
   });
 }

@@ -24,7 +24,7 @@ export async function withClient<T>(databaseUrl: string, use: (client: Client) =
 
 /**
  * Checks what no migration can fix: the server's version, the database's encoding, a pooler in between,
- * tables of a newer version, or of one from before the baseline.
+ * tables that a newer version keeps for itself, or of one from before the baseline.
  * @throws DatabaseUnusableError
  */
 export async function assertUsable(databaseUrl: string): Promise<void> {
@@ -41,7 +41,7 @@ export async function assertUsable(databaseUrl: string): Promise<void> {
         `The database has the encoding ${encoding}, which cannot hold every text: make one with ENCODING 'UTF8'.`,
       );
     await assertOwnSession(databaseUrl, client);
-    await assertNotNewer(client);
+    await assertRightAge(client);
   });
 }
 
@@ -93,18 +93,25 @@ async function backendPid(client: Client): Promise<number> {
   return rows[0].pid;
 }
 
-async function assertNotNewer(client: Client): Promise<void> {
+/** @throws DatabaseUnusableError for tables from before the baseline, and for those that are too new for this build */
+async function assertRightAge(client: Client): Promise<void> {
   const applied = await appliedMigrations(client);
   if (applied?.includes('Initial1795200000000'))
     throw new DatabaseUnusableError(
       'The database has the tables of an earlier version of Darkroom: make a backup with that version, stop it, and run "npm run migrate -- --carry-over". Nothing was changed.',
     );
-  const known = new Set(migrations.map(({ name }) => name));
-  const unknown = applied?.find((name) => !known.has(name));
-  if (unknown)
+  const [newest] = unknownOf(applied).slice(-1);
+  if (!newest) return;
+  const { rows } = await client.query<{ knows: string }>('SELECT knows FROM public.oldest_builds');
+  if (rows.some(({ knows }) => unknownOf([knows]).length > 0))
     throw new DatabaseUnusableError(
-      `The database was migrated by a newer version of Darkroom (${unknown} is not known here): run that version, or restore a backup from before.`,
+      `The database was migrated by a newer version of Darkroom (${newest} is not known here), and this one would do harm: run that version, or restore a backup from before.`,
     );
+}
+
+/** Those that a newer version has applied. */
+export function unknownOf(names: readonly string[] = []): string[] {
+  return names.filter((name) => !migrations.some((known) => known.name === name));
 }
 
 /** Names of our migrations in the database; undefined if it has no table of migrations. */

@@ -1,6 +1,6 @@
 import { ApiKey } from './api-keys/api-key';
 import { Collection } from './collections/collection';
-import { CursorKey, IdempotentReply, ReadinessProbe } from './service/service-rows';
+import { CursorKey, IdempotentReply, OldestBuild, ReadinessProbe } from './service/service-rows';
 import { FairShare } from './fair-shares/fair-share';
 import { FinetunePrompt } from './finetune-prompts/finetune-prompt';
 import { Finetune } from './finetunes/finetune';
@@ -35,6 +35,7 @@ export const entities = [
   InferenceWorker,
   PictureUse,
   RateBucket,
+  OldestBuild,
   ReadinessProbe,
   SignInCode,
   StorageUse,

@@ -7,6 +7,7 @@ import {
   Trainings1796223000000,
 } from './1796223000000-trainings';
 import { KeepTrainingUploads1796224000000 } from './1796224000000-keep-training-uploads';
+import { OldestBuild1796225000000 } from './1796225000000-oldest-build';
 
 /**
  * Every migration in order; append new ones. An index on a table that may be large is made with
@@ -20,4 +21,5 @@ export const migrations = [
   TasksQueueIndex1796223100000,
   TasksQueueIndexRenamed1796223200000,
   KeepTrainingUploads1796224000000,
+  OldestBuild1796225000000,
 ];

@@ -18,6 +18,16 @@ export class ReadinessProbe {
   @Column({ type: 'timestamptz', precision: 3 }) probedAt: Date;
 }
 
+/**
+ * The one row that says which builds may run on these tables: those that know this migration. A migration after which an
+ * older build would fail, or write what is wrong, writes the name of the one that it takes for granted, or its own.
+ */
+@Entity('oldest_builds')
+export class OldestBuild {
+  @PrimaryColumn('integer') id: number;
+  @Column('varchar') knows: string;
+}
+
 /** The stored first response to a request with an `Idempotency-Key`, to be replayed. */
 @Entity('idempotent_replies')
 @Index('idempotent_replies_created_idx', ['createdAt'])
