@@ -2,6 +2,7 @@ import { type ModelProgress, type ModelStore } from '@app/model-store';
 import { readdir, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { cures } from '@app/diffusion/files';
+import { startConnectProxy } from '../support/connect-proxy';
 import { HubServer } from '../support/hub-server';
 import { eachWithModelStore, familyIn, hubWeights } from '../support/model-store-site';
 
@@ -47,6 +48,28 @@ describe('ModelStore', () => {
       const fetched = new Set(hub.requests.map(({ file }) => file));
       expect(unwanted.filter((path) => fetched.has(path))).toEqual([]);
       expect(model.hash).toBe(await wantedHash());
+    });
+
+    it('goes through the proxy of the environment, and not where NO_PROXY names the host', async () => {
+      const proxy = await startConnectProxy();
+      const before = { ...process.env };
+      try {
+        Object.assign(process.env, { http_proxy: proxy.url, no_proxy: '127.0.0.1' });
+        await store.add(hub.repository, { as: 'direct' });
+        expect(proxy.asked).toEqual([]);
+        process.env.no_proxy = 'elsewhere.example';
+        await store.add(hub.repository, { as: 'sd1.5' });
+        expect(new Set(proxy.asked)).toEqual(new Set([hub.url, hub.storeUrl].map((url) => new URL(url).host)));
+        await proxy.close();
+        await expect(store.add(hub.repository, { as: 'third' })).rejects.toThrow(
+          'through the proxy of the environment',
+        );
+      } finally {
+        for (const name of ['http_proxy', 'no_proxy'])
+          if (before[name] === undefined) delete process.env[name];
+          else process.env[name] = before[name];
+        await proxy.close();
+      }
     });
 
     it('sends the token to the hub but never to a host that it redirects to', async () => {

@@ -1,5 +1,7 @@
-import { get as getHttp, type IncomingMessage } from 'node:http';
+import { type Agent, get as getHttp, type IncomingMessage } from 'node:http';
 import { get as getHttps } from 'node:https';
+import proxyAgent from 'https-proxy-agent';
+import { getProxyForUrl } from 'proxy-from-env';
 
 interface HttpGetOptions {
   headers: Record<string, string>;
@@ -10,15 +12,19 @@ interface HttpGetOptions {
 
 /**
  * One GET, without following redirects. It uses Node's http client and not fetch: one idle timeout covers connecting
- * and reading, nothing decodes the body, and a broken connection always ends the request (fetch was seen to hang).
+ * and reading, nothing decodes the body, and a broken connection always ends the request (fetch was seen to hang). It
+ * goes through the proxy that HTTPS_PROXY, HTTP_PROXY and NO_PROXY name.
  * @returns the response once its headers have arrived; reading its body throws when the connection breaks
  * @throws TransientError when there is no response
  */
 export function httpGet(url: URL, { headers, idleTimeoutMs, signal }: HttpGetOptions): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const get = url.protocol === 'https:' ? getHttps : getHttp;
+    const proxy = getProxyForUrl(url.href);
+    // Its type is older than Node's.
+    const agent = proxy ? (proxyAgent(proxy) as unknown as Agent) : undefined;
     let answer: IncomingMessage | undefined;
-    const request = get(url, { headers, signal, timeout: idleTimeoutMs }, (response) => {
+    const request = get(url, { headers, signal, agent, timeout: idleTimeoutMs }, (response) => {
       answer = response;
       resolve(response);
     });
@@ -27,7 +33,11 @@ export function httpGet(url: URL, { headers, idleTimeoutMs, signal }: HttpGetOpt
     );
     request.on('error', (error) => {
       reject(
-        new TransientError(`${url.host} cannot be reached (${networkReason(error)})`, undefined, { cause: error }),
+        new TransientError(
+          `${url.host} cannot be reached${proxy && ' through the proxy of the environment'} (${networkReason(error)})`,
+          undefined,
+          { cause: error },
+        ),
       );
     });
   });
