@@ -122,12 +122,15 @@ describe('A database that cannot be used', () => {
   it('is rejected for a server older than 14', async () => {
     const name = await newDatabase();
     // No older server is here: only its answer is.
-    const query = Client.prototype.query as (...parameters: unknown[]) => unknown;
-    const answers = jest.spyOn(Client.prototype, 'query').mockImplementation(function (this: Client, ...parameters) {
+    const query = Reflect.get(Client.prototype, 'query') as (...parameters: unknown[]) => unknown;
+    const answers = jest.spyOn(Client.prototype, 'query').mockImplementation(function (
+      this: Client,
+      ...parameters: unknown[]
+    ) {
       return String(parameters[0]).includes('server_version_num')
         ? Promise.resolve({ rows: [{ version: 130_012, shown: '13.12', encoding: 'UTF8' }] })
         : query.apply(this, parameters);
-    } as typeof query);
+    });
     await refusals(urlOf(name));
     await expect(migrate(urlOf(name))).rejects.toThrow('The database is PostgreSQL 13.12; 14 or later is needed.');
     answers.mockRestore();

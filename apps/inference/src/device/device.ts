@@ -1,14 +1,7 @@
 import { execFile } from 'node:child_process';
 import { totalmem } from 'node:os';
 import { promisify } from 'node:util';
-import {
-  type Device,
-  executionProviders,
-  gpuIndex,
-  identityModel,
-  InferenceSession,
-  providerOf,
-} from '@app/diffusion';
+import { type Device, executionProviders, gpuIndex, identityModel, InferenceSession, providerOf } from '@app/diffusion';
 import { misconfiguredExitCode, StartError } from '@app/process';
 import { problemOfDevice } from './device-problem';
 import { type DeviceProblem, GpuMachine } from './gpu-machine';
