@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
-import { Agent } from 'node:http';
+import { Agent, type ServerResponse } from 'node:http';
 import { connect, type TcpNetConnectOpts } from 'node:net';
 import { type Config } from '@app/config';
 import { newIdentifier, UploadedPicture } from '@app/domain';
 import { PictureDecoder, PictureError, PictureReader } from '@app/pictures';
 import { DnsLookUps, RemoteError, RemoteFiles } from '@app/remote';
 import sharp from 'sharp';
+import { flood } from '../support/flood';
 import { createInferenceBench, type InferenceBench } from '../support/inference';
 import { type PictureServer, startPictureServer } from '../support/picture-server';
 import { until } from '../support/until';
@@ -104,6 +105,29 @@ beforeAll(async () => {
     },
     '/compressed': (response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end(png),
     '/once': (response) => response.writeHead(302, { location: '/png' }).end(),
+    '/umlaut': (response) => rawAnswer(response, 'Location: /bild-ü mit.png#oben', 'utf8'),
+    '/umlaut-latin': (response) => rawAnswer(response, 'Location: /bild-ü mit.png#oben', 'latin1'),
+    '/bild-%C3%BC%20mit.png': png,
+    '/bild-%FC%20mit.png': png,
+    '/informs': (response) => flood(response, 'HTTP/1.1 103 Early Hints\r\n\r\n'),
+    '/crumbs': (response) => {
+      const head = `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${png.length.toString(16)}\r\n`;
+      response.socket!.write(Buffer.concat([Buffer.from(head), png, Buffer.from('\r\n')]));
+      flood(response, '1\r\nx\r\n');
+    },
+    '/headers': (response) => {
+      response.socket!.write('HTTP/1.1 200 OK\r\n');
+      flood(response, 'X-More: yes\r\n');
+    },
+    '/trailers': (response) => {
+      response.socket!.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n');
+      flood(response, 'X-More: yes\r\n');
+    },
+    '/until-closed': (response) => {
+      const { socket } = response;
+      socket!.write('HTTP/1.0 200 OK\r\n\r\n');
+      socket!.end(png);
+    },
     '/around': (response) => response.writeHead(302, { location: '/around' }).end(),
     '/inside': (response) => response.writeHead(302, { location: `http://[::ffff:127.0.0.1]:${port()}/png` }).end(),
     '/named': (response) => response.writeHead(302, { location: `http://localhost:${port()}/png` }).end(),
@@ -116,6 +140,11 @@ afterAll(async () => {
   await server.close();
   await bench.close();
 });
+
+/** Answers with a redirect whose header is sent in this encoding. */
+function rawAnswer({ socket }: ServerResponse, header: string, encoding: BufferEncoding): void {
+  socket!.end(Buffer.from(`HTTP/1.1 302 Found\r\n${header}\r\nContent-Length: 0\r\n\r\n`, encoding));
+}
 
 /** The colour in the middle of each quarter. */
 function colours({ width, height, data }: { width: number; height: number; data: Uint8Array }): number[][] {
@@ -217,6 +246,10 @@ describe('Pictures from elsewhere', () => {
     ['large', 'has more than 20 MB'],
     ['endless', 'has more than 20 MB'],
     ['compressed', 'came compressed, though that was not asked for'],
+    ['informs', 'could not be fetched: its server sends informational answers without end'],
+    ['crumbs', 'comes in too many small pieces'],
+    ['headers', 'could not be fetched: its server cannot be reached (HPE_HEADER_OVERFLOW)'],
+    ['trailers', 'could not be fetched: its server cannot be reached (ECONNRESET)'],
     ['around', 'is behind more than 3 redirects'],
     ['file', 'has an address that does not begin with http:// or https://'],
     ['absent', 'could not be fetched: its server answered 404.'],
@@ -238,6 +271,22 @@ describe('Pictures from elsewhere', () => {
 
   it('follow a redirect', async () => {
     await expect(openReader().read(`${server.url}/once`, { owner, field: 'image' })).resolves.toMatchObject({
+      width: 200,
+    });
+  });
+
+  it.each(['umlaut', 'umlaut-latin'])('follow a redirect whose address has raw bytes: %s', async (name) => {
+    server.asked.length = 0;
+    await expect(openReader().read(`${server.url}/${name}`, { owner, field: 'image' })).resolves.toMatchObject({
+      width: 200,
+    });
+    if (name === 'umlaut') await fetch(`${server.url}/${name}`);
+    const [, read, , byFetch = read] = server.asked;
+    expect(read).toBe(byFetch);
+  });
+
+  it('are read from a server that tells the end by closing', async () => {
+    await expect(openReader().read(`${server.url}/until-closed`, { owner, field: 'image' })).resolves.toMatchObject({
       width: 200,
     });
   });

@@ -6,6 +6,7 @@ import { failuresToOpen, type ReceiverAnswer, ReceiverGate } from '../../apps/ap
 import { WebhookSender } from '../../apps/api/src/webhooks/webhook-sender';
 import { describeOnce, itOnce } from '../support/back-ends';
 import { startTestApi } from '../support/api';
+import { flood } from '../support/flood';
 import { type Receiver, receiversOfSuite } from '../support/receiver';
 import { until } from '../support/until';
 import { ofSuite } from '../support/of-suite';
@@ -104,6 +105,13 @@ describe('Webhooks', () => {
     });
     const delivery = await deliveryOf(await terminate(url), ({ attemptCount }) => attemptCount === 1);
     expect(delivery.status).toBe('delivered');
+  });
+
+  itOnce('gives up a receiver that informs without end', async () => {
+    const { url } = await receiver((_, response) => flood(response, 'HTTP/1.1 103 Early Hints\r\n\r\n'));
+    const { id } = await deliveryOf(await terminate(url), ({ attemptCount }) => attemptCount === 1);
+    const attempt = await api.dataSource.manager.findOneByOrFail(WebhookAttempt, { deliveryId: id });
+    expect(attempt.error).toBe('The server sent more than 16 informational answers.');
   });
 
   itOnce('gives up an answer that does not come within 15 seconds, and tries again later', async () => {

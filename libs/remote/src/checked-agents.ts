@@ -1,6 +1,6 @@
 import type { LookupAddress, LookupAllOptions } from 'node:dns';
-import { Agent as HttpAgent } from 'node:http';
-import { Agent as HttpsAgent } from 'node:https';
+import { Agent as HttpAgent, type ClientRequest, type IncomingMessage, request, type RequestOptions } from 'node:http';
+import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import { isIP, type LookupFunction, Socket } from 'node:net';
 import { isRefusedAddress } from '@app/domain';
 
@@ -62,9 +62,35 @@ export function checkedAgents(
   };
 }
 
+/** Informational answers (1xx) before the answer: servers send one or two. */
+const mostInformation = 16;
+
+/** A server sends informational answers without end: each costs time of the process. */
+export class InformationError extends Error {
+  override readonly name = 'InformationError';
+  readonly code = 'ERR_INFORMATION';
+
+  constructor() {
+    super(`The server sent more than ${mostInformation} informational answers.`);
+  }
+}
+
+/** Ends a request whose informational answers do not end. */
+const transport = {
+  request(options: RequestOptions, answer: (response: IncomingMessage) => void): ClientRequest {
+    const sent = (options.protocol === 'https:' ? requestHttps : request)(options, answer);
+    let count = 0;
+    sent.on('information', () => {
+      if (++count > mostInformation) sent.destroy(new InformationError());
+    });
+    return sent;
+  },
+};
+
 /** Settings of axios with which nothing but these agents connects, and the answer is handed on as it comes. */
 export const plainRequest = {
   adapter: 'http',
+  transport,
   proxy: false,
   maxRedirects: 0,
   responseType: 'stream',

@@ -1,3 +1,4 @@
-export { AddressRefusedError, checkedAgents, plainRequest } from './checked-agents';
+export { AddressRefusedError, checkedAgents, InformationError, plainRequest } from './checked-agents';
 export { DnsLookUps } from './dns-look-ups';
+export { readBody } from './read-body';
 export { RemoteError, RemoteFiles } from './remote-files';

@@ -2,8 +2,9 @@ import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { FairTurns } from '@app/process';
 import axios, { isAxiosError } from 'axios';
-import { AddressRefusedError, checkedAgents, plainRequest } from './checked-agents';
+import { AddressRefusedError, checkedAgents, InformationError, plainRequest } from './checked-agents';
 import { DnsLookUps } from './dns-look-ups';
+import { readBody, SmallPiecesError } from './read-body';
 
 /** Why a file was not fetched: the rest of a sentence that begins with its name. It has nothing of what was answered. */
 export class RemoteError extends Error {
@@ -82,7 +83,7 @@ export class RemoteFiles {
         throw new Reason(`could not be fetched: its server answered ${status}`);
       }
       if (left === 0) throw new RemoteError(`is behind more than ${this.limits.maxRedirects} redirects`);
-      next = URL.parse(location, next)?.href ?? '';
+      next = URL.parse(asPercents(location), next)?.href ?? '';
     }
   }
 
@@ -112,14 +113,14 @@ export class RemoteFiles {
     let bytes = 0;
     let isChecked = false;
     try {
-      for await (const chunk of body as AsyncIterable<Buffer>) {
+      await readBody(body, (chunk) => {
         chunks.push(chunk);
         bytes += chunk.length;
         if (bytes > this.limits.maxBytes) throw new RemoteError(tooLarge(this.limits.maxBytes));
-        if (isChecked || bytes < headBytes) continue;
+        if (isChecked || bytes < headBytes) return;
         isChecked = true;
         check(Buffer.concat(chunks, headBytes));
-      }
+      });
       return Buffer.concat(chunks);
     } finally {
       signal.removeEventListener('abort', end);
@@ -137,16 +138,26 @@ const passingCodes = new Set(['ECONNRESET', 'ECONNREFUSED', 'EPIPE', 'ETIMEDOUT'
 /** Enough to tell what a file is. */
 const headBytes = 32;
 
+/**
+ * Bytes that are no ASCII, as Node hands them on in a header, in the form in which an address has them: a server may send
+ * them raw. Source: https://url.spec.whatwg.org/#url-parsing on the bytes, as browsers do.
+ */
+const asPercents = (header: string): string =>
+  header.replace(/[\x80-\xff]/g, (byte) => `%${byte.charCodeAt(0).toString(16).toUpperCase()}`);
+
 const tooLarge = (maxBytes: number): string => `has more than ${maxBytes / 1e6} MB`;
 
 /** Whether it comes from the network, and not from `check`. */
 const isPlain = (error: unknown): error is Error =>
-  isAxiosError(error) || typeof (error as NodeJS.ErrnoException).code === 'string';
+  isAxiosError(error) || error instanceof SmallPiecesError || typeof (error as NodeJS.ErrnoException).code === 'string';
 
 function explained(error: Error): RemoteError {
   const cause = isAxiosError(error) ? (error.cause ?? error) : error;
   if (cause instanceof AddressRefusedError)
     return new RemoteError('is at a private, loopback or link-local address, which is not allowed', { cause });
+  if (cause instanceof SmallPiecesError) return new RemoteError('comes in too many small pieces', { cause });
+  if (cause instanceof InformationError)
+    return new RemoteError('could not be fetched: its server sends informational answers without end', { cause });
   const { code, message } = cause as NodeJS.ErrnoException;
   const Reason = passingCodes.has(code ?? '') ? PassingError : RemoteError;
   return new Reason(`could not be fetched: its server cannot be reached (${code ?? message})`, { cause });

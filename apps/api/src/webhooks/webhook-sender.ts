@@ -1,7 +1,7 @@
 import { type Config, CONFIG } from '@app/config';
 import { HttpService } from '@nestjs/axios';
 import { isLocalName } from '@app/domain';
-import { AddressRefusedError, checkedAgents, DnsLookUps, plainRequest } from '@app/remote';
+import { AddressRefusedError, checkedAgents, DnsLookUps, InformationError, plainRequest, readBody } from '@app/remote';
 import { Inject, Injectable } from '@nestjs/common';
 import { isAxiosError } from 'axios';
 import { Webhook } from 'standardwebhooks';
@@ -123,11 +123,11 @@ async function readSome(body: Readable): Promise<string> {
   const kept: Buffer[] = [];
   let bytes = 0;
   try {
-    for await (const chunk of body as AsyncIterable<Buffer>) {
+    await readBody(body, (chunk) => {
       if (bytes < 4 * excerptLength) kept.push(chunk.subarray(0, 4 * excerptLength));
       bytes += chunk.length;
-      if (bytes >= maxReplyBytes) break;
-    }
+      if (bytes >= maxReplyBytes) body.destroy();
+    });
   } catch {
     // Text that came before it broke off is kept.
   } finally {
@@ -147,7 +147,8 @@ function reasonOf(error: unknown, isLookedUp: boolean): string {
       ? `The receiver did not answer within ${receiverTimeoutMs / 1000} seconds.`
       : `The receiver's name could not be looked up within ${receiverTimeoutMs / 1000} seconds.`;
   const { message, code } = error as NodeJS.ErrnoException;
-  if (causeOf(error) instanceof AddressRefusedError) return message;
+  const cause = causeOf(error);
+  if (cause instanceof AddressRefusedError || cause instanceof InformationError) return cause.message;
   return `The receiver could not be reached: ${code ?? message}.`;
 }
 
