@@ -92,7 +92,7 @@ describe('the inference worker', () => {
     expect(bench.logged.find(({ msg }) => msg === 'drawing on cpu')).toMatchObject({ threads: cores });
     const warnings = bench.logged.filter(({ level }) => Number(level) >= 40).map(({ msg }) => msg);
     expect(warnings).toEqual([
-      `INFERENCE_THREADS is 999, and this machine has ${cores} cores: ${cores} threads are used`,
+      `INFERENCE_THREADS is 999, and this process may use ${cores} cores: ${cores} threads are used`,
     ]);
     const { id } = await bench.addTask();
     expect(await bench.terminated(id)).toMatchObject({ status: 'succeeded' });

@@ -1,5 +1,4 @@
-import { availableParallelism } from 'node:os';
-import { crashPoints, parseCrashPoint } from '@app/process';
+import { crashPoints, parseCrashPoint, usableCores } from '@app/process';
 import { type Config, type S3Config, workerKinds } from './config';
 import { databaseUrl, devices, flag, integer, type Kind, oneOf, origins, someOf, text, url } from './kinds';
 
@@ -28,7 +27,7 @@ export const variables: Variables<Omit<Config, 's3' | 'publicUrl' | 'modelFallba
   redisUrl: ['REDIS_URL', url('redis:', 'rediss:')],
   storage: ['STORAGE', oneOf('file', 's3'), 'file'],
   devices: ['DEVICE', devices, 'auto'],
-  inferenceThreads: ['INFERENCE_THREADS', integer(1, 1024), availableParallelism()],
+  inferenceThreads: ['INFERENCE_THREADS', integer(1, 1024), usableCores()],
   engineStallSeconds: ['ENGINE_STALL_SECONDS', integer(1, 86_400), 900],
   inferenceMemoryMb: ['INFERENCE_MEMORY_MB', integer(256, 2 ** 24)],
   webhookAllowPrivate: ['WEBHOOK_ALLOW_PRIVATE', flag, false],

@@ -12,6 +12,7 @@ export { makeFolder } from './make-folder';
 export { onceEach } from './once-each';
 export { OneAtATime } from './one-at-a-time';
 export { endSignals, exitWithParent, tellParentOfListening } from './parent';
+export { usableCores, usableMemoryBytes } from './own-share';
 export { processCommand } from './process-identity';
 export { Recurring } from './recurring';
 export { RecurringService } from './recurring.service';

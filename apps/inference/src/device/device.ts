@@ -1,8 +1,7 @@
 import { execFile } from 'node:child_process';
-import { totalmem } from 'node:os';
 import { promisify } from 'node:util';
 import { type Device, executionProviders, gpuIndex, identityModel, InferenceSession, providerOf } from '@app/diffusion';
-import { misconfiguredExitCode, StartError } from '@app/process';
+import { misconfiguredExitCode, StartError, usableMemoryBytes } from '@app/process';
 import { problemOfDevice } from './device-problem';
 import { type DeviceProblem, GpuMachine } from './gpu-machine';
 
@@ -53,8 +52,7 @@ export async function chooseDevice(wanted: Device | 'auto', note: (sentence: str
 export async function defaultMemoryBytes(device: Device): Promise<number> {
   if (providerOf(device) !== 'cuda') {
     // GPUs that are reached through WebGPU do not tell their memory; many share the machine's.
-    const limit = process.constrainedMemory() || Infinity;
-    return Math.min(totalmem(), limit, device === 'webgpu' ? 2 * unknownGpuBytes : Infinity) / 2;
+    return Math.min(usableMemoryBytes(), device === 'webgpu' ? 2 * unknownGpuBytes : Infinity) / 2;
   }
   const name = nvidiaSmiName(gpuIndex(device as `cuda:${number}`));
   const query = ['--query-gpu=memory.total', '--format=csv,noheader,nounits', '-i', name];

@@ -1,7 +1,7 @@
 import type { JsonLogger } from '@app/observability';
-import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import type { Config } from '@app/config';
+import { usableCores } from '@app/process';
 import type { Device } from '@app/diffusion';
 import { Engine } from './engine';
 import type { EngineStep, ModelLoaded } from '../engine/engine-protocol';
@@ -131,8 +131,8 @@ export class Engines {
  * because machines of several sizes often share one environment, and an api that reads it draws nothing.
  */
 function threadsOf({ inferenceThreads: wanted }: EnginesConfig, logger: JsonLogger): number {
-  const cores = availableParallelism();
+  const cores = usableCores();
   if (wanted > cores)
-    logger.warn(`INFERENCE_THREADS is ${wanted}, and this machine has ${cores} cores: ${cores} threads are used`);
+    logger.warn(`INFERENCE_THREADS is ${wanted}, and this process may use ${cores} cores: ${cores} threads are used`);
   return Math.min(wanted, cores);
 }

@@ -1,8 +1,7 @@
-import { availableParallelism } from 'node:os';
-import { FairTurns, KeyCounts } from '@app/process';
+import { FairTurns, KeyCounts, usableCores } from '@app/process';
 
 /** Half of the processor, because the engine needs it at the same time. Libuv has four threads for it in any case. */
-const encodingsAtOnce = Math.min(4, Math.max(1, Math.floor(availableParallelism() / 2)));
+const encodingsAtOnce = Math.min(4, Math.max(1, Math.floor(usableCores() / 2)));
 
 /**
  * Turns of pictures at the processor. Owners take turns. A high-resolution picture takes seconds of a core, so it lets
