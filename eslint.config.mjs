@@ -42,7 +42,7 @@ const directions = {
     metrics: ['engine'],
     pictures: ['engine', 'engines'],
     drawing: ['engine', 'engines', 'metrics', 'pictures'],
-    training: ['drawing', 'engine', 'engines'],
+    training: ['drawing', 'engine', 'engines', 'pictures'],
     sandbox: ['drawing', 'engine', 'engines', 'pictures', 'training'],
     health: ['drawing', 'engines', 'metrics'],
     sweeper: ['drawing', 'health'],

@@ -1,3 +1,4 @@
+import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
 import { startTestApi } from '../support/api';
 import { drawTask, failTask, makeFinetune, makePrompts } from '../support/factories';
 import { ofSuite } from '../support/of-suite';
@@ -106,5 +107,42 @@ describe('thumbnails of Styles', () => {
     const counted = 'SELECT picture_bytes FROM storage_use WHERE owner_id = $1';
     expect(await api.dataSource.query(counted, [other.id])).toEqual([{ picture_bytes: '0' }]);
     expect(await filesOf(prompt.id)).toEqual([]);
+  });
+
+  it('count in the storage of the key as long as a Style has them, also after their Prompt', async () => {
+    const other = await api.createKey();
+    const { id } = await makeFinetune(api, other);
+    const [early] = await makePrompts(api, other, id);
+    const [late] = await makePrompts(api, other, id);
+    await drawTask(api, early.id);
+    const body = { name: 'both', styles: [early, late].map((prompt) => ({ id: prompt.id, name: 'x' })) };
+    const made = await api.request<{ id: string }>('POST', '/v1/prompts/collections', { key: other, body });
+    await drawTask(api, late.id);
+    for (const prompt of [early, late])
+      await api.request('DELETE', `/v1/finetunes/${id}/prompts/${prompt.id}`, { key: other });
+    const onDisk = async (): Promise<number> => {
+      const sizes: number[] = [];
+      for (const prompt of [early, late])
+        for await (const { bytes } of api.app.get<ImageStorage>(IMAGE_STORAGE).list(`thumbnails/${prompt.id}`))
+          sizes.push(bytes);
+      expect(sizes).toHaveLength(2);
+      return sizes.reduce((sum, bytes) => sum + bytes, 0);
+    };
+    const counted = async () => {
+      const [row] = await api.dataSource.query<{ bytes: string }[]>(
+        'SELECT record_bytes AS bytes FROM storage_use WHERE owner_id = $1',
+        [other.id],
+      );
+      return Number(row.bytes);
+    };
+    const [withStyles, thumbnails] = [await counted(), await onDisk()];
+    const [texts] = await api.dataSource.query<{ bytes: string }[]>(
+      `SELECT sum(600 + octet_length(name) + octet_length(template) + coalesce(octet_length(negative_prompt), 0)) AS bytes
+       FROM styles WHERE owner_id = $1`,
+      [other.id],
+    );
+    await api.request('DELETE', `/v1/prompts/collections/${made.body.id}`, { key: other });
+    // A Collection counts 1 kB.
+    expect(withStyles - (await counted())).toBe(thumbnails + Number(texts.bytes) + 1000);
   });
 });

@@ -16,6 +16,7 @@ import { ProgressPublisher } from '../../apps/inference/src/drawing/progress-pub
 import type { StopListener } from '../../apps/inference/src/drawing/stop-listener';
 import type { Engines } from '../../apps/inference/src/engines/engines';
 import { TrainingChild } from '../../apps/inference/src/training/training-child';
+import { TrainingPictures } from '../../apps/inference/src/training/training-pictures';
 import { TrainingService } from '../../apps/inference/src/training/training.service';
 import { TrainingStore } from '../../apps/inference/src/training/training-store';
 import { startTestApi } from '../support/api';
@@ -72,25 +73,25 @@ describe('A training beside drawings', () => {
       tasks,
       trainings,
       { modelOf: () => app.get(ModelStore).find('shapes') } as unknown as ModelResolver,
-      reader as unknown as PictureReader,
+      new TrainingPictures(reader as unknown as PictureReader),
       new TrainingStore(app.get(IMAGE_STORAGE), data, trainings, logger),
       new ProgressPublisher(data, logger),
       stops as unknown as StopListener,
-      new FailureService(tasks, logger),
+      new FailureService(tasks, logger, { isAtFault: async () => false }),
       engines as unknown as Engines,
       data,
       logger,
       app.get(CONFIG),
     );
     const task = (await trainings.claim({ undrawable: true }))!;
-    await service.run(task, new AbortController().signal);
+    await service.run(task, { begin: async () => () => undefined }, new AbortController().signal);
     return data.manager.findOneByOrFail(Task, { id: task.id });
   }
 
-  it('begins when they have made room for it, and reads its pictures meanwhile', async () => {
+  it('reads its pictures before it takes their memory, and begins when they have made room for it', async () => {
     await run(() => delay(300));
     const read = pictures.map(() => 'read');
-    expect(said).toEqual(['reserved', ...read, 'room', 'trained', 'left']);
+    expect(said).toEqual([...read, 'reserved', 'room', 'trained', 'left']);
   });
 
   it('waits no longer when it is canceled', async () => {

@@ -261,6 +261,15 @@ describe('the inference worker', () => {
         async () => heard.steps.find((told) => told.id === task.id && told.attempt === attempt && told.step >= step),
         `step ${step} is told`,
       );
+    /** Usage of its owner, who has no other task. It is written just after the task was given up. */
+    const usageOf = ({ ownerId }: Task) =>
+      until(async () => {
+        const [used] = await bench.dataSource.query<{ images: number; seconds: number }[]>(
+          'SELECT images::int, compute_seconds AS seconds FROM daily_usage WHERE owner_id = $1',
+          [ownerId],
+        );
+        return used;
+      }, 'what it used is counted');
     const said = (task: Task, msg: RegExp): Promise<object> =>
       until(async () => bench.logged.find((line) => line.taskId === task.id && msg.test(line.msg)), `${msg} is logged`);
 
@@ -273,14 +282,19 @@ describe('the inference worker', () => {
       const last = heard.steps.filter(({ id }) => id === task.id).at(-1)!;
       expect(last.step).toBeLessThan(last.total / 2);
       expect(await filesOf(task)).toEqual([]);
+      const { images, seconds } = await usageOf(task);
+      expect([images, seconds > 0]).toEqual([0, true]);
+      expect(await bench.taskOf(task.id)).toMatchObject({ computeSeconds: seconds });
     });
 
     it('stops when the task is deleted', async () => {
       const task = await bench.addTask(long);
-      await stepOf(task);
+      await stepOf(task, 2);
       await bench.tasks.remove(task.id);
       await said(task, /given up/);
       expect(await filesOf(task)).toEqual([]);
+      const { images, seconds } = await usageOf(task);
+      expect([images, seconds > 0]).toEqual([0, true]);
     });
 
     itOnce('discards its pictures when another worker has taken the task', async () => {
@@ -292,6 +306,10 @@ describe('the inference worker', () => {
       await said(task, /given up/);
       expect(await bench.taskOf(task.id)).toMatchObject({ status: 'processing', attempt: 2, images: [] });
       expect(await filesOf(task)).toEqual([]);
+      const counted: unknown[] = await bench.dataSource.query('SELECT FROM daily_usage WHERE owner_id = $1', [
+        task.ownerId,
+      ]);
+      expect(counted).toEqual([]);
     });
 
     itOnce('receives cancellations again after its connection dropped', async () => {

@@ -50,6 +50,7 @@ describe('What an operator sees', () => {
     expect(await read('/v1/storage')).toEqual({
       picture_bytes: 0,
       weight_bytes: 0,
+      record_bytes: 0,
       upload_bytes: 0,
       disk_free_bytes: expect.any(Number) as number,
       disk_total_bytes: expect.any(Number) as number,
@@ -69,7 +70,8 @@ describe('What an operator sees', () => {
       [admin.id, 'operator', 'shapes', 1],
     ]);
     await api.dataSource.query(
-      `UPDATE tasks SET status = 'processing', attempt = 2, started_at = now(), heartbeat_at = now() WHERE id = $1`,
+      `UPDATE tasks SET status = 'processing', attempt = 2, started_at = now() - interval '1 hour',
+         claimed_at = '2026-03-01T12:00:00Z', heartbeat_at = now() WHERE id = $1`,
       [oldest],
     );
     const then = await api.request<QueueDto>('GET', '/v1/queue', { key: admin });
@@ -84,7 +86,7 @@ describe('What an operator sees', () => {
         pictures: 1,
         steps: bundledDefaults.steps,
         attempt: 2,
-        drawn_since: expect.stringMatching(/Z$/) as string,
+        drawn_since: '2026-03-01T12:00:00.000Z',
       },
     ]);
     expect(then.text).not.toContain(secret);

@@ -78,17 +78,14 @@ describe('storage of a key', () => {
   });
 
   it('is explained in the error when it is used up', async () => {
-    const { id: first } = (await draw()).body;
-    const { id: second } = (await draw()).body;
-    await settle(first, 4_999_999);
-    expect((await draw()).status).toBe(201);
     const { id } = await makeFinetune(api, key);
+    const { id: first } = (await draw()).body;
+    await settle(first, 4_970_000);
     const refused = await put(id);
     expect([refused.status, refused.body.code]).toEqual([422, 'StorageFull']);
     expect(refused.body.detail).toMatch(
-      /may store 5 MB and has 5 MB: 5 MB of pictures, 0 MB of weights, 0 MB of uploads/,
+      /may store 5 MB and has 4\.99\d MB: 4\.97 MB of pictures, 0 MB of weights, 0\.02\d MB of records, 0 MB kept/,
     );
-    await settle(second, 1);
     for (const { status, body } of [
       await draw(),
       await api.request<ProblemJson>('POST', `/v1/finetunes/${id}/prompts`, { key, body: [{ prompt: 'a robot' }] }),
@@ -101,12 +98,12 @@ describe('storage of a key', () => {
 
   it('counts uploads in progress, but not those of a dead process', async () => {
     const { id } = await makeFinetune(api, key);
-    const upload = { id: newIdentifier(), ownerId: key.id, bytes: 4_900_000 };
+    const { id: drawn } = (await draw()).body;
+    const upload = { id: newIdentifier(), ownerId: key.id, bytes: 4_570_000 };
     await api.dataSource.manager.insert(Upload, upload);
     const waits = await put(id);
     expect([waits.status, waits.body.code, waits.headers.get('retry-after')]).toEqual([429, 'RoomReserved', '10']);
-    const { id: drawn } = (await draw()).body;
-    await settle(drawn, 4_999_999);
+    await settle(drawn, 4_970_000);
     const full = await put(id);
     expect([full.status, full.body.code]).toEqual([422, 'StorageFull']);
     await api.request('DELETE', `/v1/sd/text-to-image/${drawn}`, { key });
@@ -121,7 +118,7 @@ describe('storage of a key', () => {
     // A process may use a key's limit and count for up to a second.
     const isAnswered = (status: number) =>
       untilAfter(1_000, async () => (await draw()).status === status, `it is ${status}`);
-    await settle(id, 5_000_000);
+    await settle(id, 4_970_000);
     await isAnswered(422);
     await api.dataSource.manager.update(ApiKey, { id: key.id }, { maxStorageMb: 6 });
     await isAnswered(201);
@@ -129,6 +126,67 @@ describe('storage of a key', () => {
     await isAnswered(422);
     await api.dataSource.manager.update(ApiKey, { id: key.id }, { maxStorageMb: 0 });
     await isAnswered(201);
+  });
+
+  it('is kept for what waits, so that no more is accepted than fits, however much comes at once', async () => {
+    const all = await Promise.all(Array.from({ length: 20 }, draw));
+    const accepted = all.filter(({ status }) => status === 201);
+    expect(accepted).toHaveLength(12);
+    for (const { body } of all.filter(({ status }) => status !== 201)) expect(body.code).toBe('RoomReserved');
+    await api.request('POST', `/v1/sd/text-to-image/${accepted[0].body.id}/cancel`, { key });
+    await settle(accepted[1].body.id, 1000);
+    expect([await draw(), await draw(), await draw()].map(({ status }) => status)).toEqual([201, 201, 429]);
+    for (const { body } of accepted) await api.request('DELETE', `/v1/sd/text-to-image/${body.id}`, { key });
+    const { reservedBytes } = await api.dataSource.manager.findOneByOrFail(StorageUse, { ownerId: key.id });
+    expect(reservedBytes).toBe(2 * 512 * 512 * 1.5);
+  });
+
+  it('does not take pictures that no longer fit: their task fails with a sentence, and what it used is counted', async () => {
+    const [first, second] = [(await draw()).body.id, (await draw()).body.id];
+    await settle(first, 4_500_000);
+    const task = await claimTask(api.dataSource.manager, second);
+    const tasks = api.app.get(Tasks);
+    await expect(tasks.assertStorable(key.id, 600_000)).rejects.toThrow('There is no room');
+    const image = { id: newIdentifier(), token: newIdentifier(), index: 0, storageKey: `${second}/1/0.png` };
+    const images = [{ ...image, contentType: 'image/png', width: 512, height: 512, bytes: 600_000 }];
+    expect(await tasks.settle(task, { status: 'succeeded', images, computeSeconds: 3 })).toBe(false);
+    const { body } = await api.request<{ status: string; error: string; images: string[] }>(
+      'GET',
+      `/v1/sd/text-to-image/${second}`,
+      { key },
+    );
+    expect(body).toMatchObject({ status: 'failed', images: [] });
+    expect(body.error).toMatch(/^There is no room for what this would make: the API key may store 5 MB and has 5\.1/);
+    expect(await use()).toEqual([4_500_000, 0]);
+    const [used] = await api.dataSource.query<{ seconds: number }[]>(
+      'SELECT sum(compute_seconds) AS seconds FROM daily_usage WHERE owner_id = $1',
+      [key.id],
+    );
+    expect(used.seconds).toBe(3);
+  });
+
+  it('counts Fine-Tunes, Collections and Styles, which are refused when there is no room', async () => {
+    const count = async () =>
+      (await api.dataSource.manager.findOneBy(StorageUse, { ownerId: key.id }))?.recordBytes ?? 0;
+    const { id } = await makeFinetune(api, key);
+    const prompts = await makePrompts(api, key, id);
+    const before = await count();
+    const body = { name: 'styles', styles: Array.from({ length: 100 }, () => ({ id: prompts[0].id, name: 'x' })) };
+    const { body: collection } = await api.request<{ id: string }>('POST', '/v1/prompts/collections', { key, body });
+    expect(await count()).toBeGreaterThan(before + 50_000);
+    await api.dataSource.manager.update(ApiKey, { id: key.id }, { maxStorageMb: 1 });
+    const path = `/v1/prompts/collections/${collection.id}/styles`;
+    for (let round = 0; round < 20 && (await count()) < 940_000; round++)
+      await api.request('POST', path, { key, body: body.styles });
+    const refused = await api.request<ProblemJson>('POST', path, { key, body: body.styles });
+    expect([refused.status, refused.body.code]).toEqual([429, 'RoomReserved']);
+    expect(await api.app.get(StorageUseSweeper).sweep(0)).toBe(0);
+    const { body: styles } = await api.request<{ id: string }[]>('GET', `${path}?limit=1`, { key });
+    await api.request('DELETE', `${path}/${styles[0].id}`, { key });
+    await api.request('DELETE', `/v1/prompts/collections/${collection.id}`, { key });
+    expect(await count()).toBe(before);
+    await api.request('DELETE', `/v1/finetunes/${id}`, { key });
+    expect(await count()).toBe(0);
   });
 
   it('is corrected when the count is wrong', async () => {
@@ -143,6 +201,7 @@ describe('storage of a key', () => {
   });
 
   it('is compared with the rows while it changes', async () => {
+    await api.dataSource.manager.update(ApiKey, { id: key.id }, { maxStorageMb: 50 });
     const ids: string[] = [];
     for (let i = 0; i < 20; i++) ids.push((await draw()).body.id);
     await settle(ids[0], 5);

@@ -11,6 +11,7 @@ import { ProgressPublisher } from '../../apps/inference/src/drawing/progress-pub
 import { SourcePictures } from '../../apps/inference/src/drawing/source-pictures';
 import { StopListener } from '../../apps/inference/src/drawing/stop-listener';
 import { PictureStore } from '../../apps/inference/src/pictures/picture-store';
+import { StorageRoom } from '../../apps/inference/src/pictures/storage-room';
 import { TrainingStore } from '../../apps/inference/src/training/training-store';
 import { SandboxLoop } from '../../apps/inference/src/sandbox/sandbox-loop';
 
@@ -25,13 +26,14 @@ export async function startSandbox(app: NestExpressApplication, databaseUrl: str
     app.get(ClockWatch),
     app.get(WakeUps),
     logger,
-    new FailureService(tasks, logger),
+    new FailureService(tasks, logger, { isAtFault: async () => false }),
     new PictureStore(app.get(IMAGE_STORAGE)),
     new ProgressPublisher(dataSource, logger),
     stops,
     new SourcePictures(app.get(PictureReader), tasks),
     app.get(Trainings),
     new TrainingStore(app.get(IMAGE_STORAGE), dataSource, app.get(Trainings), logger),
+    new StorageRoom(app.get(IMAGE_STORAGE), logger),
   );
   loop.onApplicationBootstrap();
   return async () => {

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Site } from './site';
@@ -12,7 +12,8 @@ const diskMb = 4;
 export interface SmallDisk {
   /** The file that fills it. */
   ballast: string;
-  fill: () => Promise<void>;
+  /** @param leftBytes that stay free */
+  fill: (leftBytes?: number) => Promise<void>;
 }
 
 /** Mounts it, until the end of the site. @returns else why this process may not */
@@ -27,5 +28,9 @@ export async function mountSmallDisk(site: Site): Promise<SmallDisk | { skipped:
   }
   site.finally(() => run('umount', ['-l', images]));
   const ballast = join(images, 'ballast');
-  return { ballast, fill: () => writeFile(ballast, Buffer.alloc(diskMb * 2 ** 20)).catch(() => undefined) };
+  const fill = async (leftBytes = 0): Promise<void> => {
+    await writeFile(ballast, Buffer.alloc(diskMb * 2 ** 20)).catch(() => undefined);
+    if (leftBytes > 0) await truncate(ballast, (await stat(ballast)).size - leftBytes);
+  };
+  return { ballast, fill };
 }

@@ -24,9 +24,11 @@ import { healthServer } from './health/health-server.provider';
 import { WorkerPresence } from './health/worker-presence';
 import { engines, type InferenceOptions, stopListener, workerModels } from './inference.providers';
 import { InferenceMetrics } from './metrics/inference-metrics';
+import { StorageRoom } from './pictures/storage-room';
 import { PictureStore } from './pictures/picture-store';
 import { SandboxLoop } from './sandbox/sandbox-loop';
 import { TrainingLoop } from './training/training-loop';
+import { TrainingPictures } from './training/training-pictures';
 import { TrainingService } from './training/training.service';
 import { TrainingStore } from './training/training-store';
 import { FileSweeper } from './sweeper/file-sweeper';
@@ -68,8 +70,10 @@ export class InferenceModule implements BeforeApplicationShutdown, OnApplication
         SandboxLoop,
         SourcePictures,
         TrainingLoop,
+        TrainingPictures,
         TrainingService,
         TrainingStore,
+        StorageRoom,
         Sweeper,
         Upscalers,
         WorkerPresence,

@@ -4,7 +4,8 @@ import { dirname, join, relative, resolve, sep } from 'node:path';
 import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { ImageStorage, StoredObject } from './image-storage';
+import { diskRoom } from './disk-room';
+import { type ImageStorage, StorageUnavailableError, type StoredObject } from './image-storage';
 
 /** Suffix of a file that is still being written; after a crash `list` finds it, and the sweeper removes it. */
 const partSuffix = '.part';
@@ -96,9 +97,14 @@ export class FileImageStorage implements ImageStorage {
     return path;
   }
 
+  async hasRoom(): Promise<boolean> {
+    return (await diskRoom(this.root))?.hasRoom ?? true;
+  }
+
   async check(): Promise<void> {
     await mkdir(this.root, { recursive: true });
     await access(this.root, constants.W_OK);
+    if (!(await this.hasRoom())) throw new StorageUnavailableError('its disk is full', true);
   }
 
   private pathOf(key: string): string {

@@ -24,7 +24,9 @@ export interface ImageStorage {
   list(prefix?: string): AsyncIterable<StoredObject>;
   /** A local path to the object's content; a remote object is fetched into a cache. */
   localPath(key: string): Promise<string>;
-  /** Throws one plain sentence if the storage is not writable. */
+  /** Whether it has room for more files, as far as that is known without writing one. */
+  hasRoom(): Promise<boolean>;
+  /** Throws one plain sentence if the storage is not writable, or its disk is full. */
   check(): Promise<void>;
 }
 

@@ -1,6 +1,7 @@
 import type { Task } from '@app/domain';
 import type { Transactions } from '@app/queue';
 import { terminate } from './settlement';
+import { addStored } from './storage-use';
 
 /** Tasks that one transaction cancels, and thus keeps locked until it commits. */
 const cancelBatchSize = 100;
@@ -47,7 +48,10 @@ export function cancelBatch(transactions: Transactions, { ownerId, before, locke
        ORDER BY id LIMIT $2 FOR UPDATE ${locked === 'skip' ? 'SKIP LOCKED' : ''}`,
       [ownerId, cancelBatchSize, before],
     );
-    if (rows.length > 0) await terminate(manager, rows, { status: 'canceled' });
+    if (rows.length > 0) {
+      const released = await terminate(manager, rows, { status: 'canceled' });
+      await addStored(manager, ownerId, { reservedBytes: -released });
+    }
     return rows.length;
   });
 }

@@ -47,8 +47,11 @@ export async function findDrawing(
   return Object.assign(task, fields);
 }
 
-/** Writes what came of a drawing that has succeeded, in the transaction that settles its task. */
-export async function writePictures(manager: EntityManager, task: Task, settlement: Settlement): Promise<void> {
+/**
+ * Writes what came of a drawing that has succeeded, in the transaction that settles its task.
+ * @returns bytes that Styles take more
+ */
+export async function writePictures(manager: EntityManager, task: Task, settlement: Settlement): Promise<number> {
   const { images = [], computeSeconds = 0, served, upscaler = null } = settlement;
   await manager.update(Drawing, { id: task.id }, { ...served, upscaler });
   if (images.length > 0)
@@ -57,10 +60,11 @@ export async function writePictures(manager: EntityManager, task: Task, settleme
       images.map((image) => ({ ...image, taskId: task.id })),
     );
   const thumbnail = thumbnailOf(settlement);
-  if (thumbnail) await keepThumbnail(manager, task.id, thumbnail.storageKey);
-  if (task.sandbox) return;
+  const ofStyles = thumbnail ? await keepThumbnail(manager, task.id, thumbnail) : 0;
+  if (task.sandbox) return ofStyles;
   const { finetuneId, steps } = await manager.findOneByOrFail(Drawing, { id: task.id });
   await recordUsage(manager, { ...task, finetuneId, steps }, images.length, computeSeconds);
+  return ofStyles;
 }
 
 /** Of the first picture of a Prompt. */

@@ -59,13 +59,13 @@ export async function queuePositions(database: Queryable, taskIds: readonly stri
 
 /**
  * Replaces the estimate that was charged for a claimed task by its real cost.
- * @param seconds of compute; undefined if nobody measured them: then the time since it started
+ * @param seconds of compute; undefined if nobody measured them: then the time since its attempt began
  * counts, up to the estimate.
  */
 export async function correctCharge(database: Queryable, taskId: string, seconds: number | undefined): Promise<void> {
   await database.query(
     `UPDATE fair_shares share SET virtual_time = share.virtual_time - task.charged_seconds
-       + coalesce($2, least(task.charged_seconds, extract(epoch FROM clock_timestamp() - task.started_at)))
+       + coalesce($2, least(task.charged_seconds, extract(epoch FROM clock_timestamp() - coalesce(task.claimed_at, task.started_at))))
      FROM tasks task
      WHERE task.id = $1 AND task.charged_seconds > 0 AND share.owner_id = task.owner_id`,
     [taskId, seconds ?? null],

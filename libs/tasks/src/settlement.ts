@@ -57,24 +57,30 @@ export async function putBack(
 }
 
 /**
- * Terminates open tasks that the transaction has locked, all in the same way: charge, status, message
+ * Terminates open tasks of one owner that the transaction has locked, all in the same way: charge, status, message
  * and webhook deliveries.
+ * @returns bytes that were kept for their pictures, which the caller gives back last
  */
 export async function terminate(
   manager: EntityManager,
   rows: readonly Pick<Task, 'id' | 'kind' | 'status'>[],
   settlement: Settlement,
-): Promise<void> {
+): Promise<number> {
   const ids = rows.map(({ id }) => id);
   const trainings = await trainingsOf(manager, rows);
   for (const { id, status } of rows)
     if (status === 'processing')
       await correctCharge(manager, id, settlement.computeSeconds ?? trainings.get(id)?.computeSeconds);
+  const [{ reserved }] = await manager.query<[{ reserved: string }]>(
+    'SELECT coalesce(sum(reserved_bytes), 0) AS reserved FROM tasks WHERE id = ANY($1)',
+    [ids],
+  );
   await manager.update(
     Task,
     { id: In(ids) },
     {
       status: settlement.status,
+      reservedBytes: 0,
       error: settlement.error ?? null,
       computeSeconds: settlement.computeSeconds ?? null,
       pictureBytes: bytesOf(settlement),
@@ -84,7 +90,9 @@ export async function terminate(
   // A worker that settles its task has stopped drawing it; one whose task is canceled must be told to stop.
   await announce(manager, settlement.status === 'canceled' ? [changeChannel, stopChannel] : [changeChannel], ids);
   await insertDeliveries(manager, rows);
-  for (const training of trainings.values()) await endTraining(manager, training, settlement);
+  let released = Number(reserved);
+  for (const training of trainings.values()) released += await endTraining(manager, training, settlement);
+  return released;
 }
 
 /** The trainings among the tasks, with their tasks. */
@@ -98,12 +106,15 @@ async function trainingsOf(
   return new Map(found.map((training) => [training.id, training]));
 }
 
-/** The Prompts that wait for the training are drawn, or fail with it; what was computed is used, however it ended. */
+/**
+ * The Prompts that wait for the training are drawn, or fail with it; what was computed is used, however it ended.
+ * @returns bytes that were kept for those that fail
+ */
 async function endTraining(
   manager: EntityManager,
   { id, task, computeSeconds }: Training,
   { status, error }: Settlement,
-): Promise<void> {
+): Promise<number> {
   const { ownerId, model, sandbox } = task;
   const waiting = await manager.query<Pick<Task, 'id' | 'kind' | 'status'>[]>(
     `SELECT task.id, task.kind, task.status FROM tasks task JOIN finetune_prompts prompt ON prompt.id = task.id
@@ -112,8 +123,9 @@ async function endTraining(
     [id],
   );
   const why = status === 'canceled' ? 'was canceled.' : `failed: ${error}`;
+  let released = 0;
   if (waiting.length > 0 && status !== 'succeeded')
-    await terminate(manager, waiting, { status: 'failed', error: `The training of the Fine-Tune ${why}` });
+    released = await terminate(manager, waiting, { status: 'failed', error: `The training of the Fine-Tune ${why}` });
   else if (waiting.length > 0) {
     const ids = waiting.map((each) => each.id);
     await manager.update(Task, { id: In(ids) }, { queue: 'drawing' });
@@ -126,6 +138,7 @@ async function endTraining(
   }
   const isUsed = !sandbox && computeSeconds > 0;
   if (isUsed) await recordUsage(manager, { ownerId, model, finetuneId: id, steps: 0 }, 0, computeSeconds);
+  return released;
 }
 
 export function bytesOf({ images = [] }: Settlement): number {

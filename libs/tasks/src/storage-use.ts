@@ -1,26 +1,67 @@
 import { type Queryable } from './fair-queue';
 
-/** Change in bytes of a caller's files; negative when files are deleted. */
+/** Change in bytes of what a caller has; negative when it is deleted. */
 export interface StoredChange {
   pictureBytes?: number;
   weightBytes?: number;
+  /** For pictures of tasks that have not ended. */
+  reservedBytes?: number;
+  /** Of the database, and thumbnails of Styles. */
+  recordBytes?: number;
 }
 
+/** A caller's counts; the driver returns large numbers as text. */
+export type StoredBytes = Record<'picture_bytes' | 'weight_bytes' | 'reserved_bytes' | 'record_bytes', string>;
+
 /**
- * Changes a caller's count, in the transaction that inserts or deletes the rows of the files. Call it last: its row
+ * Changes a caller's counts, in the transaction that inserts or deletes the rows of the files. Call it last: its row
  * stays locked to the end.
+ * @returns the counts then; undefined if nothing changes
  */
 export async function addStored(
   database: Queryable,
   ownerId: string,
-  { pictureBytes = 0, weightBytes = 0 }: StoredChange,
-): Promise<void> {
-  if (pictureBytes === 0 && weightBytes === 0) return;
-  await database.query(
-    `INSERT INTO storage_use AS stored (owner_id, picture_bytes, weight_bytes) VALUES ($1, $2, $3)
+  { pictureBytes = 0, weightBytes = 0, reservedBytes = 0, recordBytes = 0 }: StoredChange,
+): Promise<StoredBytes | undefined> {
+  const changes = [pictureBytes, weightBytes, reservedBytes, recordBytes];
+  if (changes.every((bytes) => bytes === 0)) return undefined;
+  const [stored] = await database.query<[StoredBytes]>(
+    `INSERT INTO storage_use AS stored (owner_id, picture_bytes, weight_bytes, reserved_bytes, record_bytes)
+     VALUES ($1, $2, $3, $4, $5)
      ON CONFLICT (owner_id) DO UPDATE SET
        picture_bytes = stored.picture_bytes + excluded.picture_bytes,
-       weight_bytes = stored.weight_bytes + excluded.weight_bytes`,
-    [ownerId, pictureBytes, weightBytes],
+       weight_bytes = stored.weight_bytes + excluded.weight_bytes,
+       reserved_bytes = stored.reserved_bytes + excluded.reserved_bytes,
+       record_bytes = stored.record_bytes + excluded.record_bytes
+     RETURNING picture_bytes, weight_bytes, reserved_bytes, record_bytes`,
+    [ownerId, ...changes],
+  );
+  return stored;
+}
+
+/** What there is of a caller is more than its key may store. The message is one plain sentence for the caller. */
+export class StorageFullError extends Error {
+  override readonly name = 'StorageFullError';
+}
+
+/**
+ * Whether so many bytes more fit into what a key may store, beside what is there; what other tasks may need is not counted.
+ * @param defaultMb limit of keys without their own; 0: none
+ * @throws StorageFullError
+ */
+export async function assertStorable(
+  database: Queryable,
+  ownerId: string,
+  { bytes, defaultMb }: { bytes: number; defaultMb: number },
+): Promise<void> {
+  const [found] = await database.query<{ mb: number; used: string }[]>(
+    `SELECT coalesce(caller.max_storage_mb, $2) AS mb,
+       coalesce(stored.picture_bytes + stored.weight_bytes + stored.record_bytes, 0) AS used
+     FROM api_keys caller LEFT JOIN storage_use stored ON stored.owner_id = caller.id WHERE caller.id = $1`,
+    [ownerId, defaultMb],
+  );
+  if (!found || found.mb === 0 || Number(found.used) + bytes <= found.mb * 1e6) return;
+  throw new StorageFullError(
+    `There is no room for what this would make: the API key may store ${found.mb} MB and has ${(Number(found.used) / 1e6).toFixed(3)} MB. Delete records or Fine-Tunes to make room.`,
   );
 }

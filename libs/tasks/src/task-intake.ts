@@ -15,6 +15,8 @@ import { afterCommit, type Transactions, type WakeUps } from '@app/queue';
 import type { EntityManager } from 'typeorm';
 import { costOf } from './drawings';
 import { levelNewcomerStatement } from './fair-queue';
+import { finetuneRecordBytes, storageOf, storageOfTraining, type TaskStorage } from './storage-estimates';
+import { addStored, type StoredBytes } from './storage-use';
 import { costOfTraining, type NewTraining } from './trainings';
 import { useUploads } from './uploads';
 
@@ -38,6 +40,20 @@ export interface NewTasks {
   publicUrl?: string;
   /** A Fine-Tune to be trained, whose Prompts the tasks are. */
   training?: NewTraining;
+  /** Throws if its owner has no room for what is counted then: nothing is inserted. */
+  assertRoom?: (stored: StoredBytes) => void;
+}
+
+/** What all that a request inserts takes of its owner's storage. */
+export function storageOfAll({
+  tasks,
+  training,
+}: Pick<NewTasks, 'training'> & { tasks: readonly Parameters<typeof storageOf>[0][] }): TaskStorage {
+  const all = [...tasks.map(storageOf), ...(training ? [storageOfTraining(training)] : [])];
+  return {
+    reservedBytes: all.reduce((sum, { reservedBytes }) => sum + reservedBytes, 0),
+    recordBytes: all.reduce((sum, { recordBytes }) => sum + recordBytes, training ? finetuneRecordBytes : 0),
+  };
 }
 
 /**
@@ -76,7 +92,7 @@ export class TaskIntake {
    * @throws UnprocessableError `PictureNotFound` for an upload that was deleted meanwhile, `FineTuneNotTrained` for a Prompt of a
    * Fine-Tune whose training did not succeed
    */
-  async insert({ ownerId, maxQueued, tasks, publicUrl = '', training }: NewTasks): Promise<InsertOutcome> {
+  async insert({ ownerId, maxQueued, tasks, publicUrl = '', training, assertRoom }: NewTasks): Promise<InsertOutcome> {
     const count = tasks.length + (training ? 1 : 0);
     const outcome = await this.transactions.run(async (manager): Promise<InsertOutcome> => {
       let { revoked, queued, present } = await look(manager, ownerId, maxQueued);
@@ -93,6 +109,8 @@ export class TaskIntake {
       await insertRows(manager, tasks);
       for (const { id: taskId, inputs } of tasks)
         await useUploads(manager, { publicUrl, ownerId, taskId, pictures: picturesIn(inputs) });
+      const stored = await addStored(manager, ownerId, storageOfAll({ tasks, training }));
+      if (stored) assertRoom?.(stored);
       return { accepted: true };
     });
     if (outcome.accepted) await afterCommit(async () => this.wakeUps.ask());
@@ -114,7 +132,7 @@ async function insertRows(manager: EntityManager, tasks: readonly NewTask[]): Pr
     if (id !== null && !finetunes.has(id)) finetunes.set(id, await drawnWith(manager, id));
   const rows = tasks.map((task) => {
     const drawn = finetunes.get(task.finetuneId ?? '') ?? ofNoFinetune;
-    return { ...task, ...drawn, status: 'queued' as const, cost: costOf(task) };
+    return { ...task, ...drawn, ...storageOf(task), status: 'queued' as const, cost: costOf(task) };
   });
   await manager.insert(Task, rows);
   await manager.insert(Drawing, rows);
@@ -161,7 +179,12 @@ async function insertTraining(
 ): Promise<void> {
   const { id, ownerId, model, createdAt } = finetune;
   await manager.insert(Finetune, { ...finetune, status: 'registered' } as object);
-  const waits = { status: 'queued', queue: 'training', cost: costOfTraining(training) } as const;
+  const waits = {
+    status: 'queued',
+    queue: 'training',
+    cost: costOfTraining(training),
+    ...storageOfTraining({ training }),
+  } as const;
   await manager.insert(Task, { id, kind: 'training', ownerId, model, sandbox, createdAt, ...waits });
   await manager.insert(Training, { id, ...training, promptIds: prompts.map((prompt) => prompt.id) });
   await useUploads(manager, { publicUrl, ownerId, taskId: id, pictures: picturesToLearn(training.imagesUrl) });

@@ -14,8 +14,11 @@ import { Trainings } from './trainings';
     {
       provide: Tasks,
       inject: [Transactions, DatabaseContact, CONFIG],
-      useFactory: (transactions: Transactions, contact: DatabaseContact, { maxConcurrentPerKey }: Config) =>
-        new Tasks(transactions, contact, maxConcurrentPerKey),
+      useFactory: (
+        transactions: Transactions,
+        contact: DatabaseContact,
+        { maxConcurrentPerKey, storageMbPerKey }: Config,
+      ) => new Tasks(transactions, contact, maxConcurrentPerKey, storageMbPerKey),
     },
     {
       provide: Trainings,

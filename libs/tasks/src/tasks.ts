@@ -5,12 +5,13 @@ import type { EntityManager } from 'typeorm';
 import { announce, changeChannel, stopChannel } from './channels';
 import { claimNext, hasTaskForOtherModels, type ClaimFilter } from './claims';
 import { cancelBatch } from './cancellation';
+import { chargeFailed, chargeLost, type LostTask } from './charges';
 import { deathsAfter } from './deaths';
 import { findDrawing, thumbnailOf, writePictures } from './drawings';
 import { forgetReplies } from './forget-replies';
 import { isSilent, silenceUntil } from './silence';
-import { lockEditsStatement, type Removed, removeStatement } from './statements/removal';
-import { addStored } from './storage-use';
+import { chargeTrainingsStatement, lockEditsStatement, type Removed, removeStatement } from './statements/removal';
+import { addStored, assertStorable, StorageFullError } from './storage-use';
 import { bytesOf, lockTask, putBack, type Served, type Settlement, terminate } from './settlement';
 import { lockPrompt } from './thumbnails';
 
@@ -42,6 +43,8 @@ export class Tasks {
     private readonly transactions: Transactions,
     private readonly contact: DatabaseContact,
     private readonly maxConcurrent = 0,
+    /** Megabytes that a key may store, for keys without a limit of their own; 0: no limit. */
+    private readonly storageMb = 0,
   ) {}
 
   /** Claims the oldest due task of the owner who has used the least compute time and is below its limit. */
@@ -97,18 +100,43 @@ export class Tasks {
    * Writes the terminated status, the images, the usage and the pending webhook delivery in one transaction, only if
    * the row still carries this attempt.
    * @returns whether this attempt has settled the task; if not, its files must be discarded. It may have settled it
-   * before: when the answer to its commit was lost and it asks again, the task has succeeded all the same.
+   * before: when the answer to its commit was lost and it asks again, the task has succeeded all the same. Pictures that
+   * their owner has no room for any more are not kept either: the task fails with a sentence.
    */
-  settle(task: Attempt, settlement: Settlement): Promise<boolean> {
+  async settle(task: Attempt, settlement: Settlement): Promise<boolean> {
+    try {
+      return await this.settleWithin(task, settlement);
+    } catch (error) {
+      if (!(error instanceof StorageFullError)) throw error;
+      const { computeSeconds } = settlement;
+      await this.settleWithin(task, {
+        status: 'failed',
+        error: error.message,
+        ...(computeSeconds && { computeSeconds }),
+      });
+      return false;
+    }
+  }
+
+  /** @throws StorageFullError if so many bytes more do not fit into what their owner may store */
+  assertStorable(ownerId: string, bytes: number, manager = this.transactions.manager): Promise<void> {
+    return assertStorable(manager, ownerId, { bytes, defaultMb: this.storageMb });
+  }
+
+  private settleWithin(task: Attempt, settlement: Settlement): Promise<boolean> {
     const { status } = settlement;
     return this.transactions.run(async (manager) => {
       if (thumbnailOf(settlement)) await lockPrompt(manager, task.id);
       const row = await lockTask(manager, task.id);
       if (row?.attempt !== task.attempt) return false;
       if (row.status !== 'processing') return row.status === 'succeeded' && status === 'succeeded';
-      await terminate(manager, [row], settlement);
-      if (status === 'succeeded') await writePictures(manager, row, settlement);
-      await addStored(manager, row.ownerId, { pictureBytes: bytesOf(settlement) });
+      const released = await terminate(manager, [row], settlement);
+      const recordBytes = status === 'succeeded' ? await writePictures(manager, row, settlement) : 0;
+      if (status === 'failed') await chargeFailed(manager, row, settlement.computeSeconds);
+      const pictureBytes = bytesOf(settlement);
+      await addStored(manager, row.ownerId, { pictureBytes, recordBytes, reservedBytes: -released });
+      // Its row is locked by now, so that of several tasks only those succeed that fit.
+      if (pictureBytes > 0) await this.assertStorable(row.ownerId, 0, manager);
       return true;
     });
   }
@@ -154,8 +182,9 @@ export class Tasks {
       const deaths = row.sandbox ? row.deaths : deathsAfter(row);
       if (error === undefined) await putBack(manager, row, { deaths }, 0);
       else {
-        await terminate(manager, [row], { status: 'failed', error });
+        const released = await terminate(manager, [row], { status: 'failed', error });
         await manager.update(Task, { id: row.id }, { deaths });
+        await addStored(manager, row.ownerId, { reservedBytes: -released });
       }
       return true;
     });
@@ -166,9 +195,16 @@ export class Tasks {
     return this.transactions.run(async (manager) => {
       const row = await lockTask(manager, taskId);
       if (!row || isTerminated(row.status)) return false;
-      await terminate(manager, [row], { status: 'canceled' });
+      const released = await terminate(manager, [row], { status: 'canceled' });
+      await addStored(manager, row.ownerId, { reservedBytes: -released });
       return true;
     });
+  }
+
+  /** Charges what an attempt had used when its owner canceled or deleted its task. */
+  async chargeLost(task: LostTask, computeSeconds: number): Promise<void> {
+    if (!task.sandbox && computeSeconds > 0)
+      await this.transactions.run((manager) => chargeLost(manager, task, computeSeconds));
   }
 
   /** Cancels a batch of what an owner has waiting or being drawn, skipping locked tasks. @returns how many. */
@@ -192,6 +228,7 @@ export class Tasks {
    */
   async removeAll(manager: EntityManager, taskIds: readonly string[]): Promise<{ drawn: string[]; uploads: string[] }> {
     await manager.query(lockEditsStatement, [taskIds]);
+    await manager.query(chargeTrainingsStatement, [taskIds]);
     const [{ removed, uploads }] = await manager.query<[Removed]>(removeStatement, [taskIds]);
     await forgetReplies(manager, taskIds);
     const open = removed.filter(({ status }) => !isTerminated(status));

@@ -9,13 +9,21 @@ export async function lockPrompt(manager: EntityManager, id: string): Promise<vo
   await manager.findOne(FinetunePrompt, { where: { id }, lock: { mode: 'for_no_key_update' } });
 }
 
-/** Gives the Prompt its thumbnail, and all Styles that were made from it before. */
-export async function keepThumbnail(manager: EntityManager, promptId: string, thumbnailKey: string): Promise<void> {
-  await manager.update(FinetunePrompt, { id: promptId }, { thumbnailKey });
-  await manager.query(
-    `UPDATE styles SET thumbnail_key = $2 WHERE id IN (
+/**
+ * Gives the Prompt its thumbnail, and all Styles that were made from it before.
+ * @returns by how much these Styles take more of their owner's storage: each counts it, as it outlives the Prompt
+ */
+export async function keepThumbnail(
+  manager: EntityManager,
+  promptId: string,
+  { storageKey, bytes }: { storageKey: string; bytes: number },
+): Promise<number> {
+  await manager.update(FinetunePrompt, { id: promptId }, { thumbnailKey: storageKey });
+  const [, styles] = await manager.query<[unknown, number]>(
+    `UPDATE styles SET thumbnail_key = $2, record_bytes = record_bytes + $3 WHERE id IN (
        SELECT id FROM styles WHERE source_prompt_id = $1 AND thumbnail_key IS NULL ORDER BY seq FOR NO KEY UPDATE
      )`,
-    [promptId, thumbnailKey],
+    [promptId, storageKey, bytes],
   );
+  return styles * bytes;
 }

@@ -2,6 +2,7 @@ import { ApiKey, Finetune, isTerminated, Task, Training, type TrainingTask } fro
 import type { Transactions } from '@app/queue';
 import { claimNext, type ClaimFilter } from './claims';
 import { lockTask, terminate } from './settlement';
+import { addStored } from './storage-use';
 import type { Attempt } from './tasks';
 import { dropUploads } from './uploads';
 import { assignWeights, type NewWeights } from './weights';
@@ -92,8 +93,9 @@ export class Trainings {
       if (!finetune || row?.attempt !== attempt.attempt) return false;
       if (row.status !== 'processing') return row.status === 'succeeded';
       await manager.update(Training, { id }, { step: () => 'steps', computeSeconds, note });
-      await assignWeights(manager, finetune, weights);
-      await terminate(manager, [row], { status: 'succeeded', computeSeconds });
+      const { weightBytes } = await assignWeights(manager, finetune, weights);
+      const released = await terminate(manager, [row], { status: 'succeeded', computeSeconds });
+      await addStored(manager, finetune.ownerId, { weightBytes, reservedBytes: -released });
       return true;
     });
   }

@@ -1,6 +1,5 @@
 import { Finetune, type FinetuneWeightsKind } from '@app/domain';
 import type { EntityManager } from 'typeorm';
-import { addStored } from './storage-use';
 
 /** A stored file of weights, and what was found in it. */
 export interface NewWeights {
@@ -18,9 +17,8 @@ export interface NewWeights {
 }
 
 /**
- * Gives a Fine-Tune, which the transaction has locked, its weights in place of those it had. Call it last: the owner's
- * count of stored bytes stays locked to the end.
- * @returns what is changed.
+ * Gives a Fine-Tune, which the transaction has locked, its weights in place of those it had.
+ * @returns what is changed, and by how much its owner stores more, which the caller counts last.
  */
 export async function assignWeights(manager: EntityManager, finetune: Finetune, file: NewWeights) {
   const change = {
@@ -35,6 +33,5 @@ export async function assignWeights(manager: EntityManager, finetune: Finetune, 
     status: 'ready',
   } as const;
   await manager.update(Finetune, { id: finetune.id }, change);
-  await addStored(manager, finetune.ownerId, { weightBytes: file.bytes - (finetune.weightsBytes ?? 0) });
-  return change;
+  return { change, weightBytes: file.bytes - (finetune.weightsBytes ?? 0) };
 }

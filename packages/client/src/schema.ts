@@ -2543,7 +2543,7 @@ export interface components {
             attempt: number;
             /**
              * Format: date-time
-             * @description When a worker first took it.
+             * @description When the worker that draws it took it: the beginning of this attempt.
              * @example 2026-11-20T09:21:33.123Z
              */
             drawn_since: string;
@@ -2652,7 +2652,12 @@ export interface components {
              */
             weight_bytes: number;
             /**
-             * @description Kept for uploads in progress.
+             * @description Of the database, about, and thumbnails of Styles.
+             * @example 12000000
+             */
+            record_bytes: number;
+            /**
+             * @description Kept for uploads in progress, and for pictures that wait to be drawn.
              * @example 0
              */
             upload_bytes: number;
@@ -2684,7 +2689,12 @@ export interface components {
              */
             weight_bytes: number;
             /**
-             * @description Kept for uploads in progress.
+             * @description Of the database, about, and thumbnails of Styles.
+             * @example 12000000
+             */
+            record_bytes: number;
+            /**
+             * @description Kept for uploads in progress, and for pictures that wait to be drawn.
              * @example 0
              */
             upload_bytes: number;

@@ -43,16 +43,17 @@ ORDER BY waiting.oldest_at, waiting.key_id, waiting.model`;
 const drawingStatement = `
 SELECT task.id, task.kind, task.owner_id AS key_id, coalesce(caller.name, '') AS key_name, task.model,
   coalesce(drawing.num_images, 0) AS pictures, coalesce(drawing.steps, training.steps) AS steps, task.attempt,
-  task.started_at AS drawn_since
+  coalesce(task.claimed_at, task.started_at) AS drawn_since
 FROM tasks task LEFT JOIN drawings drawing ON drawing.id = task.id LEFT JOIN trainings training ON training.id = task.id
   LEFT JOIN api_keys caller ON caller.id = task.owner_id
 WHERE ${isDrawn}
-ORDER BY task.started_at DESC, task.id DESC LIMIT ${maxRows}`;
+ORDER BY drawn_since DESC, task.id DESC LIMIT ${maxRows}`;
 
 /** Large numbers come as text. */
 const storageStatement = `
 SELECT caller.id AS key_id, caller.name AS key_name, caller.max_storage_mb, coalesce(stored.picture_bytes, 0) AS picture_bytes,
-  coalesce(stored.weight_bytes, 0) AS weight_bytes, coalesce(sending.bytes, 0) AS upload_bytes
+  coalesce(stored.weight_bytes, 0) AS weight_bytes, coalesce(stored.record_bytes, 0) AS record_bytes,
+  coalesce(stored.reserved_bytes, 0) + coalesce(sending.bytes, 0) AS upload_bytes
 FROM api_keys caller
 LEFT JOIN storage_use stored ON stored.owner_id = caller.id
 LEFT JOIN (
@@ -61,13 +62,13 @@ LEFT JOIN (
 
 const storedTotalStatement = `
 SELECT coalesce(sum(picture_bytes), 0) AS picture_bytes, coalesce(sum(weight_bytes), 0) AS weight_bytes,
-  coalesce(sum(upload_bytes), 0) AS upload_bytes FROM (${storageStatement}) stored`;
+  coalesce(sum(record_bytes), 0) AS record_bytes, coalesce(sum(upload_bytes), 0) AS upload_bytes FROM (${storageStatement}) stored`;
 
 const storedByKeyStatement = `
-SELECT * FROM (${storageStatement}) stored WHERE picture_bytes + weight_bytes + upload_bytes > 0
-ORDER BY picture_bytes + weight_bytes + upload_bytes DESC, key_id LIMIT ${maxRows}`;
+SELECT * FROM (${storageStatement}) stored WHERE picture_bytes + weight_bytes + record_bytes + upload_bytes > 0
+ORDER BY picture_bytes + weight_bytes + record_bytes + upload_bytes DESC, key_id LIMIT ${maxRows}`;
 
-type Sizes = Record<'picture_bytes' | 'weight_bytes' | 'upload_bytes', string>;
+type Sizes = Record<'picture_bytes' | 'weight_bytes' | 'record_bytes' | 'upload_bytes', string>;
 type KeySizes = Sizes & Pick<KeyStorageDto, 'key_id' | 'key_name'> & { max_storage_mb: number | null };
 
 /** State of the service: its queue, its workers and its storage. */
@@ -116,10 +117,11 @@ export class ServiceStateService {
   }
 }
 
-function inNumbers({ picture_bytes, weight_bytes, upload_bytes }: Sizes) {
+function inNumbers({ picture_bytes, weight_bytes, record_bytes, upload_bytes }: Sizes) {
   return {
     picture_bytes: Number(picture_bytes),
     weight_bytes: Number(weight_bytes),
+    record_bytes: Number(record_bytes),
     upload_bytes: Number(upload_bytes),
   };
 }

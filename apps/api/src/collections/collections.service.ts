@@ -1,6 +1,6 @@
-import { Collection, newIdentifier, Style } from '@app/domain';
+import { Collection, newIdentifier } from '@app/domain';
 import type { CollectionDto, CreateCollectionDto } from '@app/domain/http';
-import { forgetReplies } from '@app/tasks';
+import { addStored, collectionRecordBytes, forgetReplies } from '@app/tasks';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, Repository } from 'typeorm';
@@ -8,6 +8,7 @@ import { findReadable } from '../http/find-owned';
 import { ImageUrls } from '../files/image-urls';
 import { type List, listOf } from '../http/list';
 import { StoredFiles } from '../files/stored-files';
+import { StorageQuota } from '../http/storage-quota';
 import { insertStyles, lockOwnCollection, templatesOf } from './new-styles';
 
 /** Thumbnail files that one request removes; a Collection may have any number of them. */
@@ -20,15 +21,17 @@ export class CollectionsService {
     @InjectRepository(Collection) private readonly collections: Repository<Collection>,
     private readonly urls: ImageUrls,
     private readonly files: StoredFiles,
+    private readonly quota: StorageQuota,
   ) {}
 
-  /** Creates the Collection with its Styles, or nothing. */
+  /** Creates the Collection with its Styles, or nothing. @throws UnprocessableError `StorageFull` */
   async create(ownerId: string, dto: CreateCollectionDto): Promise<CollectionDto> {
     const id = newIdentifier();
     const templates = await templatesOf(this.collections.manager, ownerId, dto.styles);
     await this.collections.manager.transaction(async (manager) => {
       await manager.insert(Collection, { id, ownerId, name: dto.name, createdAt: new Date() });
-      await insertStyles(manager, { id, ownerId }, dto.styles, templates, '/styles');
+      const { bytes } = await insertStyles(manager, { id, ownerId }, dto.styles, templates, '/styles');
+      await this.quota.addRecords(manager, ownerId, collectionRecordBytes + bytes);
     });
     return this.findOne(ownerId, id);
   }
@@ -53,9 +56,10 @@ export class CollectionsService {
   async remove(ownerId: string, id: string): Promise<void> {
     const sources = await this.collections.manager.transaction(async (manager) => {
       await lockOwnCollection(manager, ownerId, id, 'remove');
-      const removed = await removeStylesOf(manager, id);
+      const { sources: removed, bytes } = await removeStylesOf(manager, id);
       await manager.delete(Collection, { id });
       await forgetReplies(manager, [id]);
+      await addStored(manager, ownerId, { recordBytes: -(collectionRecordBytes + bytes) });
       return removed;
     });
     await this.files.removeThumbnails(sources);
@@ -75,13 +79,18 @@ export class CollectionsService {
 
 /**
  * Deletes the Styles of a Collection.
- * @returns the Prompts of the first of them, whose thumbnails may go after the commit; the sweeper removes the others.
+ * @returns what they took of the storage, and the Prompts of the first of them, whose thumbnails may go after the commit;
+ * the sweeper removes the others.
  */
-async function removeStylesOf(manager: EntityManager, collectionId: string): Promise<(string | null)[]> {
+async function removeStylesOf(manager: EntityManager, collectionId: string) {
   const first = await manager.query<{ source: string | null }[]>(
     `SELECT source_prompt_id AS source FROM styles WHERE collection_id = $1 ORDER BY seq LIMIT (SELECT $2::integer) FOR UPDATE`,
     [collectionId, thumbnailsAtOnce],
   );
-  await manager.delete(Style, { collectionId });
-  return first.map(({ source }) => source);
+  const [{ bytes }] = await manager.query<[{ bytes: string }]>(
+    `WITH removed AS (DELETE FROM styles WHERE collection_id = $1 RETURNING record_bytes)
+     SELECT coalesce(sum(record_bytes), 0) AS bytes FROM removed`,
+    [collectionId],
+  );
+  return { bytes: Number(bytes), sources: first.map(({ source }) => source) };
 }

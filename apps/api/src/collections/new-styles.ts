@@ -9,6 +9,7 @@ import {
   toTemplate,
 } from '@app/domain';
 import type { CreateStyleDto } from '@app/domain/http';
+import { styleRecordBytes } from '@app/tasks';
 import type { EntityManager } from 'typeorm';
 import { findReadable } from '../http/find-owned';
 import { loopTime } from '../defence/loop-time';
@@ -65,7 +66,7 @@ export function promptIdsOf(dtos: readonly CreateStyleDto[]): string[] {
  * Inserts Styles made from Prompts, which are locked until the transaction ends.
  * @param templates made by `templatesOf` before the transaction.
  * @param pointer of the array in the body.
- * @returns their ids in the order of the input.
+ * @returns their ids in the order of the input, and what they take of their owner's storage.
  * @throws UnprocessableError naming each element whose `id` is not a Prompt of the Collection's owner.
  */
 export async function insertStyles(
@@ -74,9 +75,10 @@ export async function insertStyles(
   dtos: readonly CreateStyleDto[],
   templates: ReadonlyMap<string, string>,
   pointer: string,
-): Promise<string[]> {
+): Promise<{ ids: string[]; bytes: number }> {
   const { ownerId, id: collectionId } = collection;
   const prompts = await lockPrompts(manager, ownerId, dtos);
+  const thumbnails = await thumbnailBytesOf(manager, [...prompts.keys()]);
   const unknown = new FieldProblems();
   const createdAt = new Date();
   const rows = dtos.flatMap((dto, index) => {
@@ -98,12 +100,24 @@ export async function insertStyles(
       sourcePromptId: prompt.id,
       thumbnailToken: newIdentifier(),
       thumbnailKey: prompt.thumbnailKey,
+      recordBytes:
+        styleRecordBytes(dto.name, template, prompt.drawing.negativePrompt) + (thumbnails.get(prompt.id) ?? 0),
       createdAt,
     };
   });
   unknown.refuseIfAny('PromptNotFound');
   if (rows.length > 0) await manager.insert(Style, rows);
-  return rows.map(({ id }) => id);
+  return { ids: rows.map(({ id }) => id), bytes: rows.reduce((sum, { recordBytes }) => sum + recordBytes, 0) };
+}
+
+/** What the thumbnails of Prompts take, by the Prompts' ids: all that a Prompt's task has stored beside its pictures. */
+async function thumbnailBytesOf(manager: EntityManager, promptIds: readonly string[]): Promise<Map<string, number>> {
+  const found = await manager.query<{ id: string; bytes: string }[]>(
+    `SELECT task.id, task.picture_bytes - coalesce(sum(image.bytes), 0) AS bytes
+     FROM tasks task LEFT JOIN images image ON image.task_id = task.id WHERE task.id = ANY($1) GROUP BY task.id`,
+    [promptIds],
+  );
+  return new Map(found.map(({ id, bytes }) => [id, Number(bytes)]));
 }
 
 async function lockPrompts(

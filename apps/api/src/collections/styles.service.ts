@@ -1,6 +1,6 @@
 import { Collection, Style } from '@app/domain';
 import type { CreateStyleDto, StyleDto } from '@app/domain/http';
-import { forgetReplies } from '@app/tasks';
+import { addStored, forgetReplies } from '@app/tasks';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { In, Repository } from 'typeorm';
@@ -9,6 +9,7 @@ import { insertStyles, lockOwnCollection, templatesOf } from './new-styles';
 import { ImageUrls } from '../files/image-urls';
 import { type List, listOf } from '../http/list';
 import { StoredFiles } from '../files/stored-files';
+import { StorageQuota } from '../http/storage-quota';
 
 /** The Styles of Collections. */
 @Injectable()
@@ -17,14 +18,17 @@ export class StylesService {
     @InjectRepository(Style) private readonly styles: Repository<Style>,
     private readonly urls: ImageUrls,
     private readonly files: StoredFiles,
+    private readonly quota: StorageQuota,
   ) {}
 
-  /** Adds Styles to one of the caller's Collections, all or none, and returns them in the order of the input. */
+  /** Adds Styles to one of the caller's Collections, all or none, and returns them in the order of the input. @throws UnprocessableError `StorageFull` */
   async create(ownerId: string, collectionId: string, dtos: readonly CreateStyleDto[]): Promise<StyleDto[]> {
     const templates = await templatesOf(this.styles.manager, ownerId, dtos);
     const ids = await this.styles.manager.transaction(async (manager) => {
       await lockOwnCollection(manager, ownerId, collectionId, 'change');
-      return insertStyles(manager, { ownerId, id: collectionId }, dtos, templates, '');
+      const made = await insertStyles(manager, { ownerId, id: collectionId }, dtos, templates, '');
+      await this.quota.addRecords(manager, ownerId, made.bytes);
+      return made.ids;
     });
     const rows = new Map((await this.styles.findBy({ id: In(ids) })).map((style) => [style.id, style]));
     return ids.flatMap((id) => rows.get(id) ?? []).map((style) => this.present(style));
@@ -55,6 +59,7 @@ export class StylesService {
       const style = await findOwned(manager, Style, ownerId, id, { within, lock: 'pessimistic_write' });
       await manager.delete(Style, { id, ownerId });
       await forgetReplies(manager, [id]);
+      await addStored(manager, ownerId, { recordBytes: -style.recordBytes });
       return style;
     });
     await this.files.removeThumbnails([removed.sourcePromptId]);

@@ -144,6 +144,7 @@ const examples: Readonly<Record<string, unknown>> = {
   memory_bytes: 1734000000,
   picture_bytes: 5_200_000_000,
   weight_bytes: 300_000_000,
+  record_bytes: 12_000_000,
   upload_bytes: 0,
   limit_bytes: 20_000_000_000,
   disk_free_bytes: 180_000_000_000,

@@ -1,13 +1,9 @@
-import { statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Config, CONFIG } from '@app/config';
 import { ServiceUnavailableError } from '@app/domain';
+import { diskRoom, type DiskRoom } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
 
-/** Kept free for the database and for pictures; on a disk of less than four times this, a quarter. */
-const reserveBytes = 2 ** 30;
-/** With less than this part of the reserve, the database may fail to write at any moment. */
-const fullPart = 1 / 16;
 const retryAfterSeconds = 60;
 
 /**
@@ -31,7 +27,7 @@ export class DiskSpace {
 
   /** Whether pictures and the database still have room. */
   async hasRoom(): Promise<boolean> {
-    return (await this.disks()).every(({ free, reserve }) => free >= reserve * fullPart);
+    return (await this.disks()).every(({ hasRoom }) => hasRoom);
   }
 
   /** The disk with the least free bytes; undefined if none can be read. */
@@ -39,19 +35,9 @@ export class DiskSpace {
     return (await this.disks()).sort((a, b) => a.free - b.free).at(0);
   }
 
-  private async disks(): Promise<{ free: number; total: number; reserve: number }[]> {
+  private async disks(): Promise<DiskRoom[]> {
     // A folder that does not exist yet will be on its parent's disk.
-    const found = await Promise.all(this.folders.map((folder) => statfs(folder).catch(() => undefined)));
-    return found.flatMap((disk) =>
-      disk === undefined
-        ? []
-        : [
-            {
-              free: disk.bavail * disk.bsize,
-              total: disk.blocks * disk.bsize,
-              reserve: Math.min(reserveBytes, (disk.blocks * disk.bsize) / 4),
-            },
-          ],
-    );
+    const found = await Promise.all(this.folders.map(diskRoom));
+    return found.filter((disk) => disk !== undefined);
   }
 }

@@ -1,11 +1,10 @@
 import { underSessionLock } from '@app/database';
-import { Finetune } from '@app/domain';
 import { RecurringService } from '@app/process';
-import { Tasks } from '@app/tasks';
+import { addStored, finetuneRecordBytes, Tasks } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import { Transactions } from '@app/queue';
 import { Injectable } from '@nestjs/common';
-import { DataSource, type EntityManager, In } from 'typeorm';
+import { DataSource, type EntityManager } from 'typeorm';
 import { replayHours } from '../http/idempotency.interceptor';
 import { StoredFiles } from './stored-files';
 
@@ -66,7 +65,7 @@ export class RetentionService extends RecurringService {
       const trainings = await lockUnused(manager, dueOf('training'));
       const ids = [...dueOf('generation'), ...prompts.map(({ id }) => id), ...trainings];
       const { uploads } = await this.tasks.removeAll(manager, ids);
-      if (trainings.length > 0) await manager.delete(Finetune, { id: In(trainings) });
+      await removeUnused(manager, trainings);
       return { ids, uploads };
     });
     await this.files.removeTasks(ids);
@@ -98,6 +97,16 @@ async function lockUnused(manager: EntityManager, ids: readonly string[]): Promi
   const locked = await idsOf('SELECT id FROM finetunes WHERE id = ANY($1) FOR UPDATE SKIP LOCKED', ids);
   // Only a statement that begins after the lock sees what was written before it.
   return idsOf(`SELECT id FROM finetunes WHERE id = ANY($1) AND ${isUnused}`, locked);
+}
+
+async function removeUnused(manager: EntityManager, ids: readonly string[]): Promise<void> {
+  const [removed] = await manager.query<[{ owner: string }[], number]>(
+    'DELETE FROM finetunes WHERE id = ANY($1) RETURNING owner_id AS owner',
+    [ids],
+  );
+  // In one order, for two that lock the same counts.
+  for (const { owner } of removed.sort((a, b) => (a.owner < b.owner ? -1 : 1)))
+    await addStored(manager, owner, { recordBytes: -finetuneRecordBytes });
 }
 
 /** The oldest expired records. */

@@ -1,5 +1,6 @@
 import { RecurringService } from '@app/process';
 import { JsonLogger } from '@app/observability';
+import { collectionRecordBytes, finetuneRecordBytes, type StoredBytes } from '@app/tasks';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { UploadsService } from './uploads.service';
@@ -18,20 +19,20 @@ ORDER BY stored.counted_at NULLS FIRST LIMIT $2`;
 /** Locks an owner's count. Parameter: the owner. */
 const lockStatement = `
 INSERT INTO storage_use AS stored (owner_id) VALUES ($1)
-ON CONFLICT (owner_id) DO UPDATE SET owner_id = excluded.owner_id RETURNING picture_bytes, weight_bytes`;
+ON CONFLICT (owner_id) DO UPDATE SET owner_id = excluded.owner_id RETURNING picture_bytes, weight_bytes, reserved_bytes, record_bytes`;
 
 /** Counts an owner's files anew. Parameter: the owner. */
 const countStatement = `
 UPDATE storage_use SET counted_at = now(),
   picture_bytes = (SELECT coalesce(sum(picture_bytes), 0) FROM tasks WHERE owner_id = $1 AND completed_at IS NOT NULL)
     + (SELECT coalesce(sum(bytes), 0) FROM uploaded_pictures WHERE owner_id = $1),
-  weight_bytes = (SELECT coalesce(sum(weights_bytes), 0) FROM finetunes WHERE owner_id = $1)
-WHERE owner_id = $1 RETURNING picture_bytes, weight_bytes`;
-
-interface StoredCount {
-  picture_bytes: string;
-  weight_bytes: string;
-}
+  weight_bytes = (SELECT coalesce(sum(weights_bytes), 0) FROM finetunes WHERE owner_id = $1),
+  reserved_bytes = (SELECT coalesce(sum(reserved_bytes), 0) FROM tasks WHERE owner_id = $1),
+  record_bytes = (SELECT coalesce(sum(record_bytes), 0) FROM tasks WHERE owner_id = $1)
+    + (SELECT coalesce(sum(record_bytes), 0) FROM styles WHERE owner_id = $1)
+    + (SELECT count(*) * ${finetuneRecordBytes} FROM finetunes WHERE owner_id = $1)
+    + (SELECT count(*) * ${collectionRecordBytes} FROM collections WHERE owner_id = $1)
+WHERE owner_id = $1 RETURNING picture_bytes, weight_bytes, reserved_bytes, record_bytes`;
 
 /** Compares the storage counts of keys with the rows of their files: a wrong count is corrected within a day. */
 @Injectable()
@@ -72,9 +73,9 @@ export class StorageUseSweeper extends RecurringService {
    */
   private recount(ownerId: string): Promise<boolean> {
     return this.dataSource.transaction(async (manager) => {
-      const [held] = await manager.query<[StoredCount]>(lockStatement, [ownerId]);
-      const [[counted]] = await manager.query<[[StoredCount], number]>(countStatement, [ownerId]);
-      return held.picture_bytes !== counted.picture_bytes || held.weight_bytes !== counted.weight_bytes;
+      const [held] = await manager.query<[StoredBytes]>(lockStatement, [ownerId]);
+      const [[counted]] = await manager.query<[[StoredBytes], number]>(countStatement, [ownerId]);
+      return Object.entries(held).some(([name, bytes]) => counted[name as keyof StoredBytes] !== bytes);
     });
   }
 }

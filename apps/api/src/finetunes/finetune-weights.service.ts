@@ -1,7 +1,7 @@
 import { ConflictError, DomainError, Finetune, limits, NotFoundError, Task } from '@app/domain';
 import type { FinetuneDto } from '@app/domain/http';
 import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
-import { assignWeights, type NewWeights, weightsFolderOf } from '@app/tasks';
+import { addStored, assignWeights, type NewWeights, weightsFolderOf } from '@app/tasks';
 import { weightsName } from '@app/model-store';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource, In } from 'typeorm';
@@ -77,7 +77,8 @@ export class FinetuneWeightsService {
     try {
       const { finetune, oldKey } = await this.dataSource.transaction(async (manager) => {
         const before = await findOwned(manager, Finetune, ownerId, id, { lock: 'pessimistic_write' });
-        const change = await assignWeights(manager, before, file);
+        const { change, weightBytes } = await assignWeights(manager, before, file);
+        await addStored(manager, ownerId, { weightBytes });
         return { finetune: Object.assign(new Finetune(), before, change), oldKey: before.weightsKey };
       });
       if (oldKey) await this.files.removeAll([oldKey]);

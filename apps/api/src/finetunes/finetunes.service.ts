@@ -7,7 +7,7 @@ import {
   UnprocessableError,
 } from '@app/domain';
 import { FinetuneDto, type UpdateFinetuneDto } from '@app/domain/http';
-import { addStored, dropUploads, Tasks, trainingFolder, weightsFolderOf } from '@app/tasks';
+import { addStored, dropUploads, finetuneRecordBytes, Tasks, trainingFolder, weightsFolderOf } from '@app/tasks';
 import { Transactions } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
@@ -16,6 +16,7 @@ import { findOwned } from '../http/find-owned';
 import { ModelsService } from '../models/models.service';
 import { type List, listOf } from '../http/list';
 import { StoredFiles } from '../files/stored-files';
+import { StorageQuota } from '../http/storage-quota';
 
 /** A caller's Fine-Tunes. */
 @Injectable()
@@ -26,11 +27,15 @@ export class FinetunesService {
     private readonly tasks: Tasks,
     private readonly models: ModelsService,
     private readonly files: StoredFiles,
+    private readonly quota: StorageQuota,
   ) {}
 
-  /** Stores a Fine-Tune that is not trained here. */
+  /** Stores a Fine-Tune that is not trained here. @throws UnprocessableError `StorageFull` */
   async register(finetune: Finetune): Promise<void> {
-    await this.finetunes.insert({ ...finetune, status: 'registered' } as object);
+    await this.finetunes.manager.transaction(async (manager) => {
+      await manager.insert(Finetune, { ...finetune, status: 'registered' } as object);
+      await this.quota.addRecords(manager, finetune.ownerId, finetuneRecordBytes);
+    });
   }
 
   /** @throws NotFoundError also for another caller's. */
@@ -83,7 +88,7 @@ export class FinetunesService {
       const uploads = await dropUploads(manager, ownerId, id);
       const { drawn } = await this.tasks.removeAll(manager, [id, ...prompts.map((prompt) => prompt.id)]);
       await manager.delete(Finetune, { id });
-      await addStored(manager, ownerId, { weightBytes: -(weightsBytes ?? 0) });
+      await addStored(manager, ownerId, { weightBytes: -(weightsBytes ?? 0), recordBytes: -finetuneRecordBytes });
       return { drawn, uploads };
     });
     await this.files.removeTasks(drawn);

@@ -16,7 +16,7 @@ import {
   UnprocessableError,
 } from '@app/domain';
 import type { InstalledModel } from '@app/model-store';
-import { countQueued, type NewTask, type NewTraining, TaskIntake } from '@app/tasks';
+import { countQueued, type NewTask, type NewTraining, storageOfAll, type StoredBytes, TaskIntake } from '@app/tasks';
 import { Transactions } from '@app/queue';
 import { Inject, Injectable } from '@nestjs/common';
 import type { CallerKey } from '../http/caller.decorator';
@@ -98,7 +98,12 @@ export class AcceptanceService {
   ) {
     const { served, tasks: asked, pointerTo, finetunes, training } = order;
     const { textPointerTo = (index: number, field: string) => `${pointerTo(index)}/${field}` } = order;
-    this.quota.assertRoom(storage);
+    const { reservedBytes, recordBytes } = storageOfAll({
+      tasks: asked,
+      ...(training && { training: { ...training, sandbox } }),
+    });
+    const bytes = reservedBytes + recordBytes;
+    this.quota.assertRoom(storage, { bytes });
     const problems = new FieldProblems();
     if (sandbox && training) readSandboxOrder(training.finetune.metadata, '/metadata', problems);
     for (const [index, { generation, finetunePrompt }] of asked.entries()) {
@@ -114,7 +119,8 @@ export class AcceptanceService {
     assertPossible(count, cap);
     const { publicUrl } = this.config;
     const trained = training && { training: { ...training, sandbox } };
-    const outcome = await this.intake.insert({ ownerId, maxQueued: cap, tasks, publicUrl, ...trained });
+    const assertRoom = (stored: StoredBytes): void => this.quota.assertRoomAfter({ ...storage, ...stored }, bytes);
+    const outcome = await this.intake.insert({ ownerId, maxQueued: cap, tasks, publicUrl, assertRoom, ...trained });
     if (outcome.accepted) return tasks;
     if (outcome.revoked) throw new UnauthorizedError();
     throw new QueueFullError(cap, outcome.queued, count);

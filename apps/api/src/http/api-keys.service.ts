@@ -54,7 +54,7 @@ export class ApiKeysService {
 }
 
 function keyOfRow(row: ApiKey & StorageRow): CallerKey {
-  const { max_storage_mb, picture_bytes, weight_bytes, upload_bytes, ...columns } = row;
-  const storage = { max_storage_mb, picture_bytes, weight_bytes, upload_bytes };
+  const { max_storage_mb, picture_bytes, weight_bytes, reserved_bytes, record_bytes, upload_bytes, ...columns } = row;
+  const storage = { max_storage_mb, picture_bytes, weight_bytes, reserved_bytes, record_bytes, upload_bytes };
   return Object.assign(new ApiKey(), columns, { storage });
 }

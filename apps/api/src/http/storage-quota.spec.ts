@@ -10,6 +10,8 @@ describe(StorageQuota.name, () => {
     max_storage_mb: 10,
     picture_bytes: '0',
     weight_bytes: String(megabytes(weights)),
+    reserved_bytes: '0',
+    record_bytes: '0',
     upload_bytes: String(megabytes(uploads)),
   });
 

@@ -1,5 +1,6 @@
 import { type Config, CONFIG } from '@app/config';
 import { TooManyError, UnprocessableError } from '@app/domain';
+import { addStored } from '@app/tasks';
 import { Inject, Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 
@@ -8,7 +9,8 @@ export const uploadLifeSql = `interval '2 minutes'`;
 
 /** A key's limit and use; `caller` and `stored` are its rows of `api_keys` and `storage_use`. */
 export const storageColumns = `caller.max_storage_mb, coalesce(stored.picture_bytes, 0) AS picture_bytes,
-  coalesce(stored.weight_bytes, 0) AS weight_bytes,
+  coalesce(stored.weight_bytes, 0) AS weight_bytes, coalesce(stored.reserved_bytes, 0) AS reserved_bytes,
+  coalesce(stored.record_bytes, 0) AS record_bytes,
   (SELECT coalesce(sum(bytes), 0) FROM uploads
    WHERE uploads.owner_id = caller.id AND renewed_at > now() - ${uploadLifeSql}) AS upload_bytes`;
 
@@ -17,17 +19,19 @@ export interface StorageRow {
   max_storage_mb: number | null;
   picture_bytes: string;
   weight_bytes: string;
+  reserved_bytes: string;
+  record_bytes: string;
   upload_bytes: string;
 }
 
 const retryAfterSeconds = 10;
 
-/** The key's uploads in progress may take the rest of the space. */
+/** The key's uploads in progress, and pictures that wait to be drawn, may take the rest of the space. */
 export class RoomReservedError extends TooManyError {
   constructor(reservedBytes: number) {
     super(
       'RoomReserved',
-      `The room that this API key has left, ${megabytes(reservedBytes)}, is kept for its uploads in progress; one that tells its size in Content-Length takes no more than that. Try again when they have arrived.`,
+      `The room that this API key has left, ${megabytes(reservedBytes)}, is kept for its uploads in progress, of which one that tells its size in Content-Length takes no more than that, and for its pictures that wait to be drawn. Try again when they are there.`,
       retryAfterSeconds,
     );
   }
@@ -52,14 +56,16 @@ export class StorageQuota {
    */
   assertRoom(row: StorageRow, { bytes = 0, replacedBytes = 0 } = {}): void {
     const wanted = Math.max(bytes, 1);
-    const reservedBytes = Number(row.upload_bytes);
+    const reservedBytes = Number(row.upload_bytes) + Number(row.reserved_bytes);
     const room = this.room(row) + replacedBytes;
     if (room >= wanted) return;
     if (room + reservedBytes >= wanted) throw new RoomReservedError(reservedBytes);
     const parts = [
       `${megabytes(Number(row.picture_bytes))} of pictures`,
       `${megabytes(Number(row.weight_bytes))} of weights`,
-      `${megabytes(reservedBytes)} of uploads in progress`,
+      `${megabytes(Number(row.record_bytes))} of records`,
+      `${megabytes(Number(row.reserved_bytes))} kept for pictures that wait to be drawn`,
+      `${megabytes(Number(row.upload_bytes))} of uploads in progress`,
     ];
     const cap = row.max_storage_mb ?? this.config.storageMbPerKey;
     throw new UnprocessableError(
@@ -68,6 +74,24 @@ export class StorageQuota {
         bytes > 0 ? `; this would add ${megabytes(bytes)}` : ''
       }. Delete records or Fine-Tunes to make room.`,
     );
+  }
+
+  /**
+   * @param row counts that have what is added already
+   * @throws as `assertRoom` does
+   */
+  assertRoomAfter(row: StorageRow, bytes: number): void {
+    const before = { ...row, reserved_bytes: String(Number(row.reserved_bytes) - bytes) };
+    if (this.room(row) < 0) this.assertRoom(before, { bytes });
+  }
+
+  /**
+   * Counts rows that a transaction has inserted, at its end: the owner's count stays locked.
+   * @throws as `assertRoom` does
+   */
+  async addRecords(manager: EntityManager, ownerId: string, bytes: number): Promise<void> {
+    this.assertRoom(await this.lock(manager, ownerId), { bytes });
+    await addStored(manager, ownerId, { recordBytes: bytes });
   }
 
   /** One key's row, locked to the end of the transaction, so that two files do not get the same room. */
@@ -91,6 +115,9 @@ export class StorageQuota {
 /** To the kilobyte, so that the parts of a sum agree with it. */
 const megabytes = (count: number): string => `${Number((count / 1e6).toFixed(3))} MB`;
 
-function usedBytes({ picture_bytes, weight_bytes, upload_bytes }: StorageRow): number {
-  return Number(picture_bytes) + Number(weight_bytes) + Number(upload_bytes);
+function usedBytes({ picture_bytes, weight_bytes, reserved_bytes, record_bytes, upload_bytes }: StorageRow): number {
+  return [picture_bytes, weight_bytes, reserved_bytes, record_bytes, upload_bytes].reduce(
+    (sum, bytes) => sum + Number(bytes),
+    0,
+  );
 }

@@ -11,6 +11,7 @@ import type { Engine } from '../engines/engine';
 import { Engines } from '../engines/engines';
 import { SHUTDOWN_DEADLINE_MS } from '../shutdown-deadline';
 import { type DrawingLoan, DrawingService } from './drawing.service';
+import { StorageRoom } from '../pictures/storage-room';
 import { type Loan, Places } from './places';
 import { hasPictures } from './source-pictures';
 import { WaitingForPlace } from './waiting-for-place';
@@ -35,6 +36,7 @@ export class DrawingLoop implements OnApplicationBootstrap, BeforeApplicationShu
     private readonly drawings: DrawingService,
     private readonly places: Places,
     private readonly models: WorkerModels,
+    private readonly room: StorageRoom,
     private readonly logger: JsonLogger,
     @Inject(SHUTDOWN_DEADLINE_MS) private readonly deadlineMs: number,
     @Inject(CONFIG) private readonly config: Config,
@@ -72,6 +74,7 @@ export class DrawingLoop implements OnApplicationBootstrap, BeforeApplicationShu
     const loan = this.places.borrow();
     if (!loan) return false;
     if (this.waiting.giveTo(loan)) return true;
+    if (!(await this.room.isOpen())) return (loan.giveBack(), false);
     let task: DrawingTask | undefined;
     try {
       const wanted = this.wanted();

@@ -34,6 +34,8 @@ class FakeLifeCycle {
     return true;
   }
 
+  assertStorable = async (): Promise<void> => undefined;
+
   async settle(_task: unknown, settlement: Settlement): Promise<boolean> {
     this.settled.push(settlement);
     return true;
@@ -72,7 +74,7 @@ describe(DrawingService.name, () => {
       new PictureStore(storage as unknown as ImageStorage),
       new ProgressPublisher({} as DataSource, logger),
       { on: () => () => undefined } as unknown as StopListener,
-      new FailureService(tasks as unknown as Tasks, logger),
+      new FailureService(tasks as unknown as Tasks, logger, { isAtFault: async () => false }),
       new Places({ all: [], placesOfEngine: 12 }),
       new InferenceMetrics(new Metrics()),
       logger,

@@ -70,6 +70,7 @@ export class DrawingService {
     const alone = task.deaths > 0;
     let leave = (): void => undefined;
     try {
+      await this.tasks.assertStorable(task.ownerId, task.reservedBytes);
       const pictures = await this.sources.read(task, hold.signal);
       await loan.ready?.(hold.signal);
       leave = await this.places.begin(alone, hold.signal);
@@ -92,9 +93,9 @@ export class DrawingService {
     task.drawnAlone = true;
   }
 
-  private lost(hold: TaskHold): never {
+  private lost(hold: TaskHold, computeSeconds = 0): never {
     hold.lose();
-    throw new DrawingAbortedError('The task is no longer this attempt’s.');
+    throw new DrawingAbortedError('The task is no longer this attempt’s.', computeSeconds);
   }
 
   private async draw({ task, pictures, loan }: Job, hold: TaskHold, onDrawn: () => void): Promise<Drawn> {
@@ -104,6 +105,7 @@ export class DrawingService {
     let enlargedBy = task.highResolution ? this.upscalers.plainName : null;
     const stored = new PictureSequence();
     let served: Served = { servedBy: model.servedBy };
+    let computeSeconds = 0;
     this.logger.log('drawing', { taskId: task.id, attempt: task.attempt, model: model.servedBy });
     try {
       const { source, adapters, controls, refusedOn } = model;
@@ -131,15 +133,18 @@ export class DrawingService {
       const { computeMs } = await drawing.finally(ended).catch(async (error: Error) => {
         throw await this.models.errorAfterRefusal(error, model, engine.device);
       });
+      computeSeconds = computeMs / 1000;
       loan.giveBack();
       onDrawn();
       const images = await stored.all();
       crashPoint('after-file-write');
       this.throwIfGivenUp(hold);
-      return { images, computeSeconds: computeMs / 1000, upscaler: enlargedBy, served };
+      return { images, computeSeconds, upscaler: enlargedBy, served };
     } catch (error) {
       await stored.all().catch(() => undefined);
       await this.discard(task);
+      // Of one that was given up while its pictures were encoded, all that drawing them took.
+      if (hold.lost && computeSeconds > 0) this.lost(hold, computeSeconds);
       throw error instanceof DrawingAbortedError && stored.failed.aborted ? stored.failed.reason : error;
     }
   }
@@ -159,7 +164,7 @@ export class DrawingService {
     const isSettled = await withRetries(() => this.tasks.settle(task, { status: 'succeeded', ...drawn }), hold.signal);
     if (!isSettled) {
       await this.discard(task);
-      this.lost(hold);
+      this.lost(hold, drawn.computeSeconds);
     }
     crashPoint('after-commit');
     const { images, computeSeconds } = drawn;

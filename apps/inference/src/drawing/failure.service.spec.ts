@@ -1,6 +1,7 @@
 import { type DrawingTask, Task } from '@app/domain';
 import { fatalCount, type Settlement, type Tasks } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
+import { StorageUnavailableError } from '@app/storage';
 import {
   DrawingAbortedError,
   DrawingRefusedError,
@@ -18,6 +19,12 @@ class FakeLifeCycle {
     return true;
   }
 
+  readonly charged: number[] = [];
+
+  async chargeLost(_task: unknown, seconds: number): Promise<void> {
+    this.charged.push(seconds);
+  }
+
   async release(_task: unknown, { delayMs = 0, because }: Parameters<Tasks['release']>[1] = {}) {
     this.calls.push({ released: delayMs, ...(because && { because }) });
     return true;
@@ -33,7 +40,9 @@ describe(FailureService.name, () => {
     tasks = new FakeLifeCycle();
     lines = [];
     const logger = new JsonLogger('test', 'info', { write: (line) => void lines.push(line) });
-    failures = new FailureService(tasks as unknown as Tasks, logger);
+    failures = new FailureService(tasks as unknown as Tasks, logger, {
+      isAtFault: async (error) => error === full,
+    });
   });
 
   /** The attempts do not count: a worker that ends in order gives its tasks back, and neighbours may crash it. */
@@ -55,9 +64,10 @@ describe(FailureService.name, () => {
     },
   );
 
-  it('writes nothing for a task that is lost', async () => {
-    await failures.handle(task(), new DrawingAbortedError('aborted'), { lost: true, signal: AbortSignal.abort() });
-    expect(tasks.calls).toEqual([]);
+  it('writes nothing for a task that is lost, but what it used', async () => {
+    const canceled = new DrawingAbortedError('aborted', 2.5);
+    await failures.handle(task(), canceled, { lost: true, signal: AbortSignal.abort() });
+    expect([tasks.calls, tasks.charged]).toEqual([[], [2.5]]);
   });
 
   it('gives a task back at once when the process ends', async () => {
@@ -73,9 +83,15 @@ describe(FailureService.name, () => {
   });
 
   it('waits longer before each further try', async () => {
-    for (let tries = 0; tries < fatalCount - 1; tries++) await failures.handle(task({ failures: tries }), full, held);
+    for (let tries = 0; tries < fatalCount - 1; tries++)
+      await failures.handle(task({ failures: tries }), new Error('x'), held);
     const waits = [2_000, 4_000, 8_000, 16_000];
     expect(tasks.calls).toEqual(waits.map((released) => ({ released, because: 'failed' })));
+  });
+
+  it('gives a task back, however often, that the storage does not take, and counts no failure', async () => {
+    await failures.handle(task({ failures: fatalCount - 1 }), full, held);
+    expect(tasks.calls).toEqual([{ released: 5_000 }]);
   });
 
   it('counts the loss of the process that trains as a failure of the training, and of no worker', async () => {
@@ -97,10 +113,11 @@ describe(FailureService.name, () => {
   });
 
   it('reports the cause after the last try, without internals of the service', async () => {
-    for (const error of [full, new EngineBrokenError('bad_alloc'), new Error('/srv/x.js:12 is undefined')])
+    const away = new StorageUnavailableError('403', false);
+    for (const error of [away, new EngineBrokenError('bad_alloc'), new Error('/srv/x.js:12 is undefined')])
       await failures.handle(task({ failures: fatalCount - 1 }), error, held);
     expect(tasks.calls).toEqual([
-      { failed: 'The picture could not be stored: the storage is full.' },
+      { failed: 'The picture could not be stored: the storage could not be reached.' },
       { failed: 'The picture could not be drawn: the engine broke in 5 tries.' },
       { failed: 'The picture could not be made in 5 tries because of an internal error.' },
     ]);

@@ -1,15 +1,16 @@
 import type { Task } from '@app/domain';
-import { deathsAfter, Tasks, fatalCount } from '@app/tasks';
+import { deathsAfter, Tasks, fatalCount, StorageFullError } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import { PictureError } from '@app/pictures';
 import { StorageUnavailableError } from '@app/storage';
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import {
   DrawingAbortedError,
   DrawingRefusedError,
   EngineBrokenError,
   EngineLostError,
 } from '../engines/drawing-errors';
+import { StorageRoom } from '../pictures/storage-room';
 import { withRetries } from './with-retries';
 import type { TaskHold } from './task-hold';
 import { TaskRefusedError } from './task-refused-error';
@@ -17,24 +18,42 @@ import { TaskRefusedError } from './task-refused-error';
 /** Wait before the next attempt: 2, 4, 8, 16 seconds; `fatalCount` bounds the tries. */
 const backOffMs = (tries: number): number => 1_000 * 2 ** tries;
 
+/** Wait before a task is drawn again that could not be stored. */
+const storageDelayMs = 5_000;
+
 /** Decides what happens to a task that was not drawn successfully. */
 @Injectable()
 export class FailureService {
   constructor(
     private readonly tasks: Tasks,
     private readonly logger: JsonLogger,
+    @Inject(StorageRoom) private readonly room: Pick<StorageRoom, 'isAtFault'>,
   ) {}
 
-  async handle(task: Task, error: unknown, hold: Pick<TaskHold, 'lost' | 'signal'>): Promise<void> {
+  /**
+   * @param usedSeconds what the attempt has used and nobody has written, which is charged if its owner has canceled or
+   * deleted the task
+   */
+  async handle(
+    task: Task,
+    error: unknown,
+    hold: Pick<TaskHold, 'lost' | 'signal'>,
+    usedSeconds = error instanceof DrawingAbortedError ? error.computeSeconds : 0,
+  ): Promise<void> {
     const about = { taskId: task.id, attempt: task.attempt };
     if (hold.lost) {
       this.logger.log('given up: canceled, deleted or taken over', about);
+      await withRetries(() => this.tasks.chargeLost(task, usedSeconds));
     } else if (isRefusal(error)) {
       this.logger.warn('failed', about, { reason: error.message });
       await this.fail(task, error.message);
     } else if (error instanceof DrawingAbortedError || hold.signal.aborted) {
       await withRetries(() => this.tasks.release(task));
       this.logger.log('given back', { ...about, reason: error instanceof Error ? error.message : String(error) });
+    } else if (await this.room.isAtFault(error)) {
+      // No fault of the task, however long it lasts.
+      await withRetries(() => this.tasks.release(task, { delayMs: storageDelayMs }));
+      this.logger.warn('given back: the storage takes no files', { ...about, reason: (error as Error).message });
     } else {
       // A lost engine may be another task's fault, so it counts as a death of the worker and not
       // as this task's failure. The process of a training is its own.
@@ -58,15 +77,13 @@ export class FailureService {
 
 /** Errors that would happen again: the message may be shown to the task's owner. */
 function isRefusal(error: unknown): error is Error {
-  return [TaskRefusedError, DrawingRefusedError, PictureError].some((kind) => error instanceof kind);
+  return [TaskRefusedError, DrawingRefusedError, PictureError, StorageFullError].some((kind) => error instanceof kind);
 }
 
 /** The error message for the task's owner: no stack, no path, no internals. */
 function publicMessage(error: unknown, { kind }: Pick<Task, 'kind'>): string {
-  const { code } = error as NodeJS.ErrnoException;
   const isTraining = kind === 'training';
   const stored = isTraining ? 'What was trained' : 'The picture';
-  if (code === 'ENOSPC' || code === 'EDQUOT') return `${stored} could not be stored: the storage is full.`;
   if (error instanceof StorageUnavailableError)
     return `${stored} could not be stored: the storage could not be reached.`;
   if (isTraining) return `The Fine-Tune could not be trained in ${fatalCount} tries because of an internal error.`;

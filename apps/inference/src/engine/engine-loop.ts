@@ -227,12 +227,12 @@ export class EngineLoop {
   private end(drawing: Drawing, error: unknown): void {
     removeFrom(this.drawings, drawing);
     this.upscaling.abandon(drawing);
-    this.failed(drawing.task, error);
+    this.failed(drawing.task, error, drawing.computeMs);
   }
 
-  private failed(task: Task, error: unknown): void {
+  private failed(task: Task, error: unknown, computeMs = 0): void {
     this.turns.taskEnded(task.owner);
-    this.report({ type: 'failed', id: task.id, ...failureOf(error, task) });
+    this.report({ type: 'failed', id: task.id, computeMs, ...failureOf(error, task) });
   }
 
   private modelsInUse(): ReadonlySet<string> {

@@ -165,4 +165,5 @@ export type EngineMessage =
   | { type: 'busy'; id: number }
   | { type: 'picture'; id: number; index: number; picture: RgbPicture; upscaled: boolean }
   | { type: 'done'; id: number; computeMs: number }
-  | ({ type: 'failed'; id: number } & Failure);
+  /** `computeMs`: what it had used until it was canceled. */
+  | ({ type: 'failed'; id: number; computeMs?: number } & Failure);

@@ -3,6 +3,14 @@ import type { EngineMessage } from '../engine/engine-protocol';
 /** The drawing was canceled, or could not begin because the process ends. */
 export class DrawingAbortedError extends Error {
   override readonly name = 'DrawingAbortedError';
+
+  /** @param computeSeconds what it had taken of its device until then */
+  constructor(
+    message: string,
+    readonly computeSeconds = 0,
+  ) {
+    super(message);
+  }
 }
 
 /** The drawing would fail every time. The message is one plain sentence for the caller. */
@@ -34,8 +42,14 @@ export class EngineLostError extends EngineBrokenError {
 }
 
 /** The failure that an engine's thread reported, as an error. */
-export function failureError({ failure, message, problem, stack }: Extract<EngineMessage, { type: 'failed' }>): Error {
-  if (failure === 'aborted') return new DrawingAbortedError(message);
+export function failureError({
+  failure,
+  message,
+  problem,
+  stack,
+  computeMs = 0,
+}: Extract<EngineMessage, { type: 'failed' }>): Error {
+  if (failure === 'aborted') return new DrawingAbortedError(message, computeMs / 1000);
   if (failure === 'refused' && problem !== undefined) return new ModelBrokenError(message, problem);
   if (failure === 'refused') return new DrawingRefusedError(message);
   const error = new EngineBrokenError(message);

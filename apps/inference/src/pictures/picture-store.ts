@@ -6,6 +6,7 @@ import { Inject, Injectable, Optional } from '@nestjs/common';
 import { DrawingAbortedError } from '../engines/drawing-errors';
 import type { RgbPicture } from '../engine/engine-protocol';
 import { EncodingTurns } from './encoding-turns';
+import { StorageRoom } from './storage-room';
 import { encodePicture, encodeThumbnail, type PictureParameters } from './image-encoder';
 
 /** Encodes pictures and stores their files under `<task id>/<attempt>/`, and a thumbnail of a Prompt's first picture. */
@@ -14,6 +15,7 @@ export class PictureStore {
   constructor(
     @Inject(IMAGE_STORAGE) private readonly storage: ImageStorage,
     @Optional() private readonly turns: EncodingTurns = new EncodingTurns(),
+    @Optional() @Inject(StorageRoom) private readonly room?: Pick<StorageRoom, 'stored'>,
   ) {}
 
   /**
@@ -39,6 +41,7 @@ export class PictureStore {
       : this.turns.ordinary(task.ownerId, encode));
     const storageKey = `${attemptFolder(task)}/${index}.${extension}`;
     await this.storage.write(storageKey, Readable.from(parts));
+    this.room?.stored();
     const drawn = { id: newIdentifier(), token: newIdentifier(), index, storageKey, ...file };
     if (!small) return drawn;
     const thumbnail = { storageKey: `${thumbnailFolder(task)}/0.png`, bytes: small.length };

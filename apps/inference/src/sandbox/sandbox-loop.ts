@@ -14,6 +14,7 @@ import { SourcePictures } from '../drawing/source-pictures';
 import { StopListener } from '../drawing/stop-listener';
 import { TrainingStore } from '../training/training-store';
 import { PictureStore } from '../pictures/picture-store';
+import { StorageRoom } from '../pictures/storage-room';
 import { SandboxEngine, sandboxName } from './sandbox-engine';
 import { SandboxTraining } from './sandbox-training';
 
@@ -45,6 +46,7 @@ export class SandboxLoop implements OnApplicationBootstrap, BeforeApplicationShu
     sources: SourcePictures,
     private readonly trainings: Trainings,
     store: TrainingStore,
+    private readonly room: StorageRoom,
   ) {
     setMaxListeners(0, this.shutdown.signal);
     const source = { key: sandboxName, name: sandboxName, folder: '', hash: '' };
@@ -87,7 +89,7 @@ export class SandboxLoop implements OnApplicationBootstrap, BeforeApplicationShu
   }
 
   private async claim(): Promise<boolean> {
-    if (!this.places.hasRoom || !this.clock.agrees) return false;
+    if (!this.places.hasRoom || !this.clock.agrees || !(await this.room.isOpen())) return false;
     const wanted = { sandbox: true, except: this.places.full };
     const task = await this.tasks.claim(wanted);
     if (task) this.begin(task, this.draw(task));

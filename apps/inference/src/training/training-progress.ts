@@ -15,6 +15,8 @@ export class TrainingProgress {
   private readonly publish: (step: TrainingAdvance & { preview?: RgbPicture }) => void;
   private writtenAt = -Infinity;
   private last?: TrainingAdvance;
+  /** Compute seconds of all attempts, as the record has them. */
+  private written: number;
   private sample?: RgbPicture;
   /** Waits to be stored. A newer one replaces it: each has tens of megabytes, and the storage may be slow. */
   private state?: TrainingState | undefined;
@@ -32,6 +34,7 @@ export class TrainingProgress {
     private readonly logger: JsonLogger,
   ) {
     this.publish = publisher.ofTraining(task);
+    this.written = task.trainedSeconds;
   }
 
   hear(message: TrainingMessage): void {
@@ -43,6 +46,17 @@ export class TrainingProgress {
   /** Compute seconds of all attempts, when this one has taken so many milliseconds. */
   secondsAt(computeMs: number): number {
     return this.task.trainedSeconds + computeMs / 1000;
+  }
+
+  /** Compute seconds that the record lacks. */
+  get unwritten(): number {
+    return this.secondsAt(this.last?.computeMs ?? 0) - this.written;
+  }
+
+  /** Counts time before the first step, for good. */
+  async spent(seconds: number): Promise<void> {
+    this.task.trainedSeconds += seconds;
+    await this.record(this.task.step, this.task.trainedSeconds, false);
   }
 
   /** Resolves when everything is written, the last step too. */
@@ -75,8 +89,12 @@ export class TrainingProgress {
   }
 
   private async write({ step, computeMs }: TrainingAdvance, isKept: boolean): Promise<void> {
-    const computeSeconds = this.secondsAt(computeMs);
-    if (!(await this.trainings.advanced(this.task, { step, computeSeconds }, isKept))) this.hold.lose();
+    await this.record(step, this.secondsAt(computeMs), isKept);
+  }
+
+  private async record(step: number, computeSeconds: number, isKept: boolean): Promise<void> {
+    if (await this.trainings.advanced(this.task, { step, computeSeconds }, isKept)) this.written = computeSeconds;
+    else this.hold.lose();
   }
 
   /** A state or a step that cannot be written costs no more than a death before the next one would. */

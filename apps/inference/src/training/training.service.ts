@@ -1,15 +1,16 @@
 import { once } from 'node:events';
 import { type Config, CONFIG } from '@app/config';
-import { Finetune, picturesToLearn, type TrainingTask } from '@app/domain';
+import { Finetune, type TrainingTask } from '@app/domain';
+import type { TrainingPicture } from '@app/diffusion';
 import { type InstalledModel, weightsName } from '@app/model-store';
 import { JsonLogger } from '@app/observability';
-import { PictureReader } from '@app/pictures';
 import { crashPoint } from '@app/process';
 import { Tasks, Trainings } from '@app/tasks';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { FailureService } from '../drawing/failure.service';
 import { ModelResolver } from '../drawing/model-resolver';
+import type { Places } from '../drawing/places';
 import { ProgressPublisher } from '../drawing/progress-publisher';
 import { StopListener } from '../drawing/stop-listener';
 import { TaskHold } from '../drawing/task-hold';
@@ -17,6 +18,7 @@ import { keyOf } from '../drawing/weights-names';
 import { withRetries } from '../drawing/with-retries';
 import { Engines } from '../engines/engines';
 import { TrainingChild } from './training-child';
+import { TrainingPictures, usualCaption } from './training-pictures';
 import { TrainingProgress } from './training-progress';
 import type { TrainingMessage, TrainingPlan } from './training-protocol';
 import { type StoredState, TrainingStore } from './training-store';
@@ -33,8 +35,6 @@ interface Begun {
   plan: TrainingPlan;
   /** The state that it goes on from, if an earlier attempt has left one. */
   state: StoredState | undefined;
-  /** Resolves when drawings have made room for it. */
-  room: Promise<void>;
   signal: AbortSignal;
   progress: TrainingProgress;
 }
@@ -46,7 +46,7 @@ export class TrainingService {
     private readonly tasks: Tasks,
     private readonly trainings: Trainings,
     private readonly models: ModelResolver,
-    private readonly pictures: PictureReader,
+    private readonly pictures: TrainingPictures,
     private readonly store: TrainingStore,
     private readonly publisher: ProgressPublisher,
     private readonly stops: StopListener,
@@ -58,10 +58,11 @@ export class TrainingService {
   ) {}
 
   /**
+   * @param places where it gets the one place to train, once its pictures are read
    * @param shutdown aborted when the process has to end: the training is given back, with a checkpoint if its step ends soon
    * @throws when the outcome cannot be written to the database
    */
-  async run(task: TrainingTask, shutdown: AbortSignal): Promise<void> {
+  async run(task: TrainingTask, places: Pick<Places, 'begin'>, shutdown: AbortSignal): Promise<void> {
     crashPoint('after-claim');
     const over = new AbortController();
     const hold = new TaskHold(task, this.tasks, this.stops, over.signal, this.logger);
@@ -73,9 +74,10 @@ export class TrainingService {
       lastMoment = setTimeout(() => over.abort(), child.stop() ? stopMs : 0);
     };
     shutdown.addEventListener('abort', stop);
-    let leaveMemory = (): void => undefined;
+    const atEnd: (() => void)[] = [];
     try {
       const { store, trainings, publisher, logger } = this;
+      await this.tasks.assertStorable(task.ownerId, 1);
       const model = await this.models.modelOf(task);
       progress = new TrainingProgress(task, model.hash, hold, trainings, store, publisher, logger);
       const finetune = await this.dataSource.manager.findOneByOrFail(Finetune, { id: task.id });
@@ -91,16 +93,20 @@ export class TrainingService {
         drawingBytes: this.drawingBytes(model),
         checkpoint: state?.checkpoint,
       });
+      const begun = { task, finetune, model, child, plan, state, signal: hold.signal, progress };
+      const pictures = state ? [] : await this.pictures.read(begun);
+      atEnd.push(await places.begin(true, hold.signal));
       const { room, leave } = this.engines.reserve(plan.bytes);
-      leaveMemory = leave;
-      await this.train({ task, finetune, model, child, plan, state, room, signal: hold.signal, progress }, hold);
+      atEnd.push(leave);
+      await Promise.race([room, once(hold.signal, 'abort')]);
+      await this.train(begun, pictures, hold);
     } catch (error) {
       await progress?.finish();
-      await this.failures.handle(task, error, hold);
+      await this.failures.handle(task, error, hold, progress?.unwritten);
     } finally {
       clearTimeout(lastMoment);
       child.kill();
-      leaveMemory();
+      for (const leave of atEnd.reverse()) leave();
       shutdown.removeEventListener('abort', stop);
       hold.end();
       await this.store.removeIfOver(task.id).catch(() => undefined);
@@ -113,8 +119,9 @@ export class TrainingService {
     return Math.max(bytes, ...this.engines.states[0].loaded.map((model) => model.bytes));
   }
 
-  private async train(begun: Begun, hold: TaskHold): Promise<void> {
-    const { task, finetune, model, child, plan, state, room, signal, progress } = begun;
+  private async train(begun: Begun, pictures: readonly TrainingPicture[], hold: TaskHold): Promise<void> {
+    const { task, finetune, model, child, plan, state, signal, progress } = begun;
+    signal.throwIfAborted();
     const { token, name } = finetune;
     const samplePrompt = usualCaption(finetune);
     const metadata = { token, name, base_model: weightsName(model), base_sha256: model.hash, seed: String(task.seed) };
@@ -125,12 +132,7 @@ export class TrainingService {
       ...plan,
       from: state?.step,
     });
-    const command = state
-      ? { type: 'resume' as const, round: state.round }
-      : { type: 'train' as const, pictures: await this.read(begun) };
-    signal.throwIfAborted();
-    await Promise.race([room, once(signal, 'abort')]);
-    signal.throwIfAborted();
+    const command = state ? { type: 'resume' as const, round: state.round } : { type: 'train' as const, pictures };
     const done = await child.train({ ...command, samplePrompt, metadata }, (message: TrainingMessage) =>
       progress.hear(message),
     );
@@ -150,23 +152,7 @@ export class TrainingService {
     await this.store.removeWeights(file.key);
     hold.lose();
   }
-
-  /** The pictures, upright and cropped around their middle to the size of the training; one after the other. */
-  private async read({ task, finetune, plan, signal }: Begun) {
-    const { imagesUrl, captions, ownerId: owner } = task;
-    const size = { width: plan.size, height: plan.size };
-    const usual = usualCaption(finetune);
-    const read = [];
-    for (const [index, { url, field }] of picturesToLearn(imagesUrl).entries()) {
-      const { image } = await this.pictures.read(url, { owner, field, size, signal });
-      read.push({ image, caption: captions?.[index] ?? usual });
-    }
-    return read;
-  }
 }
-
-/** The caption of a picture for which none was given. */
-const usualCaption = ({ token, name }: Finetune): string => `a photo of ${token} ${name}`;
 
 /** The word whose meaning a word that is learnt begins with: the last one of the name. */
 const nounOf = ({ name }: Finetune): string => name.trim().split(/\s+/).at(-1)!;

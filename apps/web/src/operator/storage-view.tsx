@@ -13,8 +13,9 @@ const columns: Column<KeyStorage>[] = [
   ['Key', ({ key_name }) => key_name],
   ['Pictures', ({ picture_bytes }) => sizeOf(picture_bytes), 'number'],
   ['Weights', ({ weight_bytes }) => sizeOf(weight_bytes), 'number'],
-  ['Uploads in progress', ({ upload_bytes }) => sizeOf(upload_bytes), 'number'],
-  ['Together', (key) => sizeOf(key.picture_bytes + key.weight_bytes + key.upload_bytes), 'number'],
+  ['Records', ({ record_bytes }) => sizeOf(record_bytes), 'number'],
+  ['Coming', ({ upload_bytes }) => sizeOf(upload_bytes), 'number'],
+  ['Together', (key) => sizeOf(key.picture_bytes + key.weight_bytes + key.record_bytes + key.upload_bytes), 'number'],
   ['Limit', ({ limit_bytes }) => (limit_bytes === null ? 'none' : sizeOf(limit_bytes)), 'number'],
 ];
 
@@ -25,11 +26,13 @@ export function StorageView() {
 }
 
 function Stored({ storage }: { storage: Storage }) {
-  const { picture_bytes, weight_bytes, upload_bytes, disk_free_bytes: free, disk_total_bytes: total, keys } = storage;
+  const { picture_bytes, weight_bytes, record_bytes, upload_bytes, keys } = storage;
+  const { disk_free_bytes: free, disk_total_bytes: total } = storage;
   const figures = [
     ['Pictures', sizeOf(picture_bytes)],
     ['Weights', sizeOf(weight_bytes)],
-    ['Uploads in progress', sizeOf(upload_bytes)],
+    ['Records', sizeOf(record_bytes)],
+    ['Coming', sizeOf(upload_bytes), 'uploads and pictures that wait'],
     ['Models', sizeOf(models.value.reduce((sum, { bytes }) => sum + bytes, 0))],
     ...(free === null || total === null ? [] : [['Free on the disk', sizeOf(free), `of ${sizeOf(total)}`] as const]),
   ] as const;

@@ -8,6 +8,7 @@ import {
 } from './1796223000000-trainings';
 import { KeepTrainingUploads1796224000000 } from './1796224000000-keep-training-uploads';
 import { OldestBuild1796225000000 } from './1796225000000-oldest-build';
+import { StorageOfRecords1796230000000 } from './1796230000000-storage-of-records';
 
 /**
  * Every migration in order; append new ones. An index on a table that may be large is made with
@@ -22,4 +23,5 @@ export const migrations = [
   TasksQueueIndexRenamed1796223200000,
   KeepTrainingUploads1796224000000,
   OldestBuild1796225000000,
+  StorageOfRecords1796230000000,
 ];

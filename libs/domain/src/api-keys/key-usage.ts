@@ -27,6 +27,12 @@ export class StorageUse {
   @Column('bigint', { default: 0, transformer: bigintAsNumber }) pictureBytes: number;
   @Column('bigint', { default: 0, transformer: bigintAsNumber }) weightBytes: number;
 
+  /** Kept for pictures of tasks that have not ended. */
+  @Column('bigint', { default: 0, transformer: bigintAsNumber }) reservedBytes: number;
+
+  /** Of the database, about, and thumbnails of Styles. */
+  @Column('bigint', { default: 0, transformer: bigintAsNumber }) recordBytes: number;
+
   /** When it was last compared with the rows; null: never, and it may lack pictures of an older version. */
   @Column({ type: 'timestamptz', nullable: true }) countedAt: Date | null;
 }

@@ -16,7 +16,8 @@ export const limits = {
   tokenLength: 64,
   modelNameLength: 64,
   /** Pictures of the object for a Fine-Tune's training. */
-  trainingImages: { min: 4, max: 100 },
+  /** `ms`: within which all of a training are read. */
+  trainingImages: { min: 4, max: 100, ms: 300_000 },
   trainingSteps: { min: 50, max: 5000 },
   weightsBytes: 2 ** 30,
   /** A picture that is drawn from or trained on. */

@@ -37,7 +37,7 @@ export class DrawingTaskDto extends OfKey {
   @Integer('Pictures to draw.', { example: 1 }) pictures: number;
   @Integer() steps: number;
   @Integer('How often a worker has taken it.', { example: 1 }) attempt: number;
-  @Time('When a worker first took it.') drawn_since: string;
+  @Time('When the worker that draws it took it: the beginning of this attempt.') drawn_since: string;
 }
 
 /** Tasks that wait and that are drawn, without those of sandbox keys. */
@@ -107,7 +107,8 @@ export class WorkerDto {
 class StoredBytes {
   @Integer('Pictures.') picture_bytes: number;
   @Integer('Weights of Fine-Tunes.') weight_bytes: number;
-  @Integer('Kept for uploads in progress.') upload_bytes: number;
+  @Integer('Of the database, about, and thumbnails of Styles.') record_bytes: number;
+  @Integer('Kept for uploads in progress, and for pictures that wait to be drawn.') upload_bytes: number;
 }
 
 /** Room that one key takes. */

@@ -43,5 +43,8 @@ export class Style {
 
   /** Null until there is a picture. The file is the Prompt's and that of all its Styles: it goes with the last. */
   @Column('varchar', { length: 256, nullable: true }) thumbnailKey: string | null;
+
+  /** What it takes of its owner's storage: its row, about, and its thumbnail. */
+  @Column('integer', { default: 0 }) recordBytes: number;
   @Column({ type: 'timestamptz', precision: 3 }) createdAt: Date;
 }

@@ -104,11 +104,23 @@ export class Task {
   @Column('bigint', { name: 'picture_bytes', default: 0, transformer: bigintAsNumber })
   pictureBytes: number;
 
+  /** Storage that is kept for its pictures until it ends. */
+  @Column('bigint', { name: 'reserved_bytes', default: 0, transformer: bigintAsNumber })
+  reservedBytes: number;
+
+  /** What it takes of the database, about: with what it draws and the record that it is of. */
+  @Column('integer', { name: 'record_bytes', default: 0 })
+  recordBytes: number;
+
   @Column({ type: 'timestamptz', name: 'created_at', precision: 3 })
   createdAt: Date;
 
   @Column({ type: 'timestamptz', name: 'started_at', precision: 3, nullable: true })
   startedAt: Date | null;
+
+  /** When its last attempt began; `startedAt` is of the first. */
+  @Column({ type: 'timestamptz', name: 'claimed_at', precision: 3, nullable: true })
+  claimedAt: Date | null;
 
   @Column({ type: 'timestamptz', name: 'completed_at', precision: 3, nullable: true })
   completedAt: Date | null;

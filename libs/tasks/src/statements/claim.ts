@@ -84,7 +84,7 @@ due AS (
 ),
 claimed AS (
   UPDATE tasks task SET
-    status = 'processing', attempt = attempt + 1, started_at = coalesce(started_at, now()), heartbeat_at = now(),
+    status = 'processing', attempt = attempt + 1, started_at = coalesce(started_at, now()), claimed_at = now(), heartbeat_at = now(),
     place = due.place, not_before = NULL, drawn_alone = false,
     charged_seconds = ${sandbox ? '0' : 'cost'}
   FROM due WHERE task.id = due.id

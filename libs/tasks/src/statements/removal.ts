@@ -17,6 +17,16 @@ export const lockEditsStatement = `
 SELECT FROM tasks task JOIN picture_uses picture ON task_id = task.id JOIN uploaded_pictures upload ON upload.id = upload_id
 WHERE task.id = ANY($1) AND ${ofEdits} ORDER BY upload.id FOR UPDATE OF task, upload`;
 
+/** Counts what trainings that have not ended have computed so far: their end, which would, does not come. Parameter: the ids. */
+export const chargeTrainingsStatement = `
+INSERT INTO daily_usage (owner_id, day, model, finetune_id, images, steps, compute_seconds)
+SELECT task.owner_id, (now() AT TIME ZONE 'UTC')::date, task.model, task.id, 0, 0, training.compute_seconds
+FROM tasks task JOIN trainings training ON training.id = task.id
+WHERE task.id = ANY($1) AND task.status IN ('queued', 'processing') AND NOT task.sandbox AND training.compute_seconds > 0
+ORDER BY task.owner_id, task.model, task.id
+ON CONFLICT (owner_id, day, model, finetune_id) DO UPDATE SET
+  compute_seconds = daily_usage.compute_seconds + excluded.compute_seconds`;
+
 /**
  * Deletes tasks with the rows of their pictures, and subtracts these from the count. It uses an insert,
  * because an update would not see a count that was first inserted by a settlement for which the deletion
@@ -24,7 +34,7 @@ WHERE task.id = ANY($1) AND ${ofEdits} ORDER BY upload.id FOR UPDATE OF task, up
  */
 export const removeStatement = `
 WITH removed AS (
-  DELETE FROM tasks WHERE id = ANY($1) RETURNING id, owner_id, attempt, status, picture_bytes
+  DELETE FROM tasks WHERE id = ANY($1) RETURNING id, owner_id, attempt, status, picture_bytes, reserved_bytes, record_bytes
 ),
 dropped AS (
   DELETE FROM uploaded_pictures upload WHERE ${ofEdits}
@@ -32,11 +42,16 @@ dropped AS (
     AND NOT EXISTS (SELECT FROM picture_uses WHERE upload_id = upload.id AND task_id <> ALL($1))
   RETURNING owner_id, storage_key, bytes
 ),
-freed AS (SELECT owner_id, picture_bytes AS bytes FROM removed UNION ALL SELECT owner_id, bytes FROM dropped),
+freed AS (
+  SELECT owner_id, picture_bytes AS pictures, reserved_bytes AS reserved, record_bytes AS records FROM removed
+  UNION ALL SELECT owner_id, bytes, 0, 0 FROM dropped
+),
 counted AS (
-  INSERT INTO storage_use AS stored (owner_id, picture_bytes)
-  SELECT owner_id, -sum(bytes)::bigint FROM freed GROUP BY owner_id HAVING sum(bytes) > 0 ORDER BY owner_id
-  ON CONFLICT (owner_id) DO UPDATE SET picture_bytes = stored.picture_bytes + excluded.picture_bytes
+  INSERT INTO storage_use AS stored (owner_id, picture_bytes, reserved_bytes, record_bytes)
+  SELECT owner_id, -sum(pictures)::bigint, -sum(reserved)::bigint, -sum(records)::bigint FROM freed
+  GROUP BY owner_id HAVING sum(pictures) + sum(reserved) + sum(records) > 0 ORDER BY owner_id
+  ON CONFLICT (owner_id) DO UPDATE SET picture_bytes = stored.picture_bytes + excluded.picture_bytes,
+    reserved_bytes = stored.reserved_bytes + excluded.reserved_bytes, record_bytes = stored.record_bytes + excluded.record_bytes
 )
 SELECT
   (SELECT coalesce(json_agg(json_build_object('id', id, 'attempt', attempt, 'status', status)), '[]') FROM removed) AS removed,

@@ -1,0 +1,76 @@
+import { JsonLogger } from '@app/observability';
+import { BackOff } from '@app/process';
+import { IMAGE_STORAGE, type ImageStorage, StorageUnavailableError } from '@app/storage';
+import { Inject, Injectable } from '@nestjs/common';
+
+/** How long nothing is claimed after a file could not be stored: longer each time. */
+const [firstPauseMs, longestPauseMs] = [2_000, 60_000];
+
+/**
+ * Whether there is room for what tasks make. Where there is none, no task is claimed, as each would be drawn in vain, and
+ * none fails for it: they wait until there is room again.
+ */
+@Injectable()
+export class StorageRoom {
+  private readonly backOff = new BackOff(firstPauseMs, longestPauseMs);
+  private pausedUntil = -Infinity;
+  /** Whether a file could not be stored since the storage was last found to take one. */
+  private isInDoubt = false;
+
+  constructor(
+    @Inject(IMAGE_STORAGE) private readonly storage: Pick<ImageStorage, 'check' | 'hasRoom'>,
+    @Inject(JsonLogger) private readonly logger: Pick<JsonLogger, 'log' | 'warn' | 'warnSparingly'>,
+  ) {}
+
+  /** Whether tasks may be claimed. */
+  async isOpen(): Promise<boolean> {
+    if (performance.now() < this.pausedUntil) return false;
+    if (this.isInDoubt) {
+      const reason = await reasonOf(this.storage.check());
+      if (reason !== undefined) return this.pause(reason);
+      this.isInDoubt = false;
+      this.logger.log('the storage takes files again');
+    }
+    if (await this.storage.hasRoom()) return true;
+    this.logger.warnSparingly('nothing is claimed: the storage takes no files', { reason: 'its disk is full' });
+    return false;
+  }
+
+  /** Whether it is the storage for which a task could not be finished: then nothing is claimed for a while. */
+  async isAtFault(error: unknown): Promise<boolean> {
+    const reason = isFull(error)
+      ? 'it is full'
+      : error instanceof StorageUnavailableError && (await reasonOf(this.storage.check()));
+    if (!reason) return false;
+    this.pause(reason);
+    return true;
+  }
+
+  /** A file was stored. */
+  stored(): void {
+    this.backOff.reset();
+  }
+
+  private pause(reason: string): false {
+    this.isInDoubt = true;
+    const pauseMs = this.backOff.next();
+    this.pausedUntil = performance.now() + pauseMs;
+    this.logger.warn('nothing is claimed: the storage takes no files', { reason, pauseMs });
+    return false;
+  }
+}
+
+/** Codes and names of errors of disks and of stores that have no room. */
+const fullCodes = /^(?:ENOSPC|EDQUOT)$/;
+const fullNames = /\b507\b|StorageFull|QuotaExceeded|InsufficientStorage/i;
+
+function isFull(error: unknown): boolean {
+  const { code, message } = error as NodeJS.ErrnoException;
+  return fullCodes.test(code ?? '') || (error instanceof StorageUnavailableError && fullNames.test(message));
+}
+
+const reasonOf = (check: Promise<void>): Promise<string | undefined> =>
+  check.then(
+    () => undefined,
+    (error: Error) => error.message,
+  );

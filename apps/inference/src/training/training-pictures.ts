@@ -1,0 +1,78 @@
+import { setMaxListeners } from 'node:events';
+import type { RgbImage, TrainingPicture } from '@app/diffusion';
+import { type Finetune, limits, picturesToLearn, type TrainingTask } from '@app/domain';
+import { PictureError, PictureReader } from '@app/pictures';
+import { Inject, Injectable } from '@nestjs/common';
+import type { TrainingPlan } from './training-protocol';
+import type { TrainingProgress } from './training-progress';
+
+/** As many as are fetched of an owner at a time. */
+const atOnce = 4;
+
+/** A training that has its plan. */
+interface Planned {
+  task: TrainingTask;
+  finetune: Finetune;
+  plan: Pick<TrainingPlan, 'size'>;
+  progress: Pick<TrainingProgress, 'spent'>;
+  signal: AbortSignal;
+}
+
+/** Reads the pictures of trainings. */
+@Injectable()
+export class TrainingPictures {
+  constructor(@Inject(PictureReader) private readonly reader: Pick<PictureReader, 'read'>) {}
+
+  /**
+   * The pictures, upright and cropped around their middle to the size of the training. Each is read once, however often it
+   * is named, and all of them within a time, which its owner is charged, also where it was in vain.
+   * @throws PictureError, and what else `PictureReader` throws
+   */
+  async read({ task, finetune, plan, progress, signal }: Planned, limitMs: number = limits.trainingImages.ms) {
+    const named = picturesToLearn(task.imagesUrl);
+    const fields = new Map<string, string>();
+    for (const { url, field } of named) if (!fields.has(url)) fields.set(url, field);
+    const images = new Map<string, RgbImage>();
+    const size = { width: plan.size, height: plan.size };
+    const failed = new AbortController();
+    const late = AbortSignal.timeout(limitMs);
+    const over = AbortSignal.any([signal, late, failed.signal]);
+    setMaxListeners(0, over);
+    const left = fields.entries();
+    let since = performance.now();
+    const spend = async (): Promise<void> => {
+      const now = performance.now();
+      const seconds = (now - since) / 1000;
+      since = now;
+      await progress.spent(seconds);
+    };
+    const readSome = async (): Promise<void> => {
+      for (const [url, field] of left) {
+        const { image } = await this.reader.read(url, { owner: task.ownerId, field, size, signal: over });
+        images.set(url, image);
+        await spend();
+      }
+    };
+    try {
+      await Promise.all(Array.from({ length: atOnce }, readSome));
+    } catch (error) {
+      failed.abort(error);
+      await spend();
+      signal.throwIfAborted();
+      if (late.aborted)
+        throw new PictureError(
+          'images_url',
+          `takes, with the others, longer than ${limitMs / 60_000} minutes to be read`,
+        );
+      throw error;
+    }
+    const usual = usualCaption(finetune);
+    return named.map(({ url }, index): TrainingPicture => ({
+      image: images.get(url)!,
+      caption: task.captions?.[index] ?? usual,
+    }));
+  }
+}
+
+/** The caption of a picture for which none was given. */
+export const usualCaption = ({ token, name }: Finetune): string => `a photo of ${token} ${name}`;
