@@ -189,6 +189,14 @@ const blank = (width: number, height: number): RgbImage => ({
 it.each<[string, Partial<TextToImageRequest>, string]>([
   ['a picture of another size', { image: blank(64, 56) }, 'The picture is of 64 x 56 pixels, and not of 64 x 64.'],
   ['a mask alone', { mask: { width: 64, height: 64, values: new Uint8Array(4096) } }, 'no picture that it is for'],
+  [
+    'a mask that misses all latents',
+    {
+      image: blank(64, 64),
+      mask: { width: 64, height: 64, values: Uint8Array.from({ length: 4096 }, (_, i) => (i % 64 === 30 ? 255 : 0)) },
+    },
+    'The mask marks nothing that this model repaints: it sees one pixel of each 8 x 8',
+  ],
   ['a strength of 0', { image: blank(64, 64), strength: 0 }, 'The strength is 0; it is above 0 and at most 1.'],
   ['a strength that draws nothing', { image: blank(64, 64), strength: 0.1 }, 'it takes at least 0.25'],
 ])('A request is refused for %s', async (_, change, sentence) => {

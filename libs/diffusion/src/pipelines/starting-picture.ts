@@ -3,6 +3,7 @@
  * StableDiffusionImg2ImgPipeline, StableDiffusionInpaintPipeline, StableDiffusionInstructPix2PixPipeline and those of XL.
  * The order of the generator's draws is theirs.
  */
+import { RequestError } from '../errors';
 import type { ModelKind } from '../families/family';
 import type { Generator } from '../random/generator';
 import type { Scheduler } from '../schedulers/scheduler';
@@ -64,10 +65,17 @@ export async function encodeStart(
   return { ...found, masked: await encoder.encodePlanes(left, width, height) };
 }
 
-/** The mask at the positions of the latents: that of the first pixel of each. */
+/**
+ * The mask at the positions of the latents: that of the first pixel of each.
+ * @throws RequestError where none of these is repainted
+ */
 function maskOfLatents({ values, width }: Mask, [, rows, columns]: LatentShape, scaleFactor: number): Float32Array {
   const at = (i: number): number => (Math.floor(i / columns) * width + (i % columns)) * scaleFactor;
-  return Float32Array.from({ length: rows * columns }, (_, i) => (values[at(i)] < repainted ? 0 : 1));
+  const mask = Float32Array.from({ length: rows * columns }, (_, i) => (values[at(i)] < repainted ? 0 : 1));
+  if (mask.some((value) => value === 1)) return mask;
+  throw new RequestError(
+    `The mask marks nothing that this model repaints: it sees one pixel of each ${scaleFactor} x ${scaleFactor}; mark a larger part.`,
+  );
 }
 
 /**
