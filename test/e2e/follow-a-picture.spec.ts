@@ -120,8 +120,12 @@ describe('Following a picture with an installed ControlNet', () => {
     const code = 'PictureUnsupported';
     expect(await refusal({ model: 'blind', image, control })).toEqual([422, code, ['/image']]);
     expect(await refusal({ model: 'blind', image, mask: image })).toEqual([422, code, ['/image', '/mask']]);
-    await draw({ image, mask: image, control });
-    const body = { name: 'house', model: 'blind', images_url: [image, image, image, image] };
+    await draw({ image, mask: await upload('#fff'), control });
+    const body = {
+      name: 'house',
+      model: 'blind',
+      images_url: [1, 2, 3, 4].map((n) => `https://pictures.example/${n}.png`),
+    };
     const training = await service.request<ProblemJson>('POST', '/v1/finetunes', { key, body });
     expect([training.status, training.body.code]).toEqual([422, code]);
     const list = await service.request<{ name: string }[]>('GET', '/v1/finetunes', { key });

@@ -122,15 +122,18 @@ function ofArray({ items = {}, minItems = 0, maxItems = 0 }: Schema): Values {
   // Objects have rows of their own.
   const { good, bad } = element.properties ? { good: [], bad: [] } : valuesOf(element);
   const value = good[0]?.[1] ?? objectOf(element);
-  const fewest = Array<unknown>(minItems).fill(value);
+  // Pictures of a training have to differ.
+  const another = (i: number): unknown =>
+    typeof value === 'string' && value.startsWith('http')
+      ? `${value.slice(0, -3)}${String(i).padStart(3, '0')}`
+      : value;
+  const many = (count: number): unknown[] => Array.from({ length: count }, (_, i) => another(i));
+  const fewest = many(minItems);
   return {
-    good: [
-      ['the fewest', fewest] as const,
-      ...(element.enum ? [] : [['the most', Array(maxItems).fill(value)] as const]),
-    ],
+    good: [['the fewest', fewest] as const, ...(element.enum ? [] : [['the most', many(maxItems)] as const])],
     bad: [
       ...wrong,
-      ['one too many', Array(maxItems + 1).fill(value)],
+      ['one too many', many(maxItems + 1)],
       ...(element.enum ? [['an empty array', []] as const] : []),
       ...bad.map(
         ([label, wrongOne]) =>

@@ -276,7 +276,7 @@ describe('The contract', () => {
         fresh.generation = body.id;
       }
       if (['cancelFinetune', 'streamFinetuneEvents'].includes(id)) {
-        const images = Array<string>(4).fill('https://example.com/robot.png');
+        const images = [1, 2, 3, 4].map((n) => `https://example.com/robot-${n}.png`);
         const { body } = await caller.send<{ id: string }>('createFinetuneOrGeneration', {
           body: { name: 'robot', images_url: images },
         });

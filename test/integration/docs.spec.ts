@@ -79,7 +79,7 @@ describe('Documentation', () => {
     const ofGeneration = await receiver.next(1);
     await api.request('POST', `/v1/finetunes/${finetune.id}/prompts`, { key, body: [body] });
     const ofPrompt = await receiver.next(2);
-    const training = { name: 'star', images_url: Array<string>(4).fill(image), webhook: receiver.url };
+    const training = { name: 'star', images_url: [1, 2, 3, 4].map((n) => `${image}?${n}`), webhook: receiver.url };
     await api.request('POST', '/v1/finetunes', { key, body: training });
     const ofFinetune = await receiver.next(3);
     await receiver.close();

@@ -66,7 +66,8 @@ describe('A training beside drawings', () => {
     const reader = {
       read: async () => {
         said.push('read');
-        return { image: black };
+        const data = new Uint8Array(black.data.length).fill(said.length);
+        return { ...{ width: 64, height: 64 }, image: { ...black, data } };
       },
     };
     const service = new TrainingService(

@@ -124,6 +124,7 @@ describe('The training of a Fine-Tune', () => {
     ['steps without pictures', { images_url: undefined, steps: 100 }, 422, 'FineTuneImagesMissing', '/images_url'],
     ['no pictures', { images_url: [] }, 400, 'FineTuneImagesMissing', '/images_url'],
     ['three pictures', { images_url: urls(3) }, 400, 'FineTuneImagesNotEnough', '/images_url'],
+    ['one picture four times', { images_url: [...urls(3), ...urls(3)] }, 400, 'FineTuneImagesNotEnough', '/images_url'],
     ['101 pictures', { images_url: urls(101) }, 400, 'ValidationFailed', '/images_url'],
     ['captions of some', { captions: ['a', 'b'] }, 422, 'FineTuneCaptionsMismatch', '/captions'],
     [

@@ -124,6 +124,12 @@ function refuseIncomplete(dto: CreateFinetuneDto): void {
       urls.length === 0 ? 'FineTuneImagesMissing' : 'FineTuneImagesNotEnough',
       ...problem('images_url', `must have at least ${min} elements, got ${urls.length}`),
     );
+  const different = new Set(urls).size;
+  if (urls && different < min)
+    throw new InvalidError(
+      'FineTuneImagesNotEnough',
+      ...problem('images_url', `must name at least ${min} different pictures, got ${different}`),
+    );
   if (urls && captions && captions.length !== urls.length)
     throw new UnprocessableError(
       'FineTuneCaptionsMismatch',

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
-import type { RgbImage, TrainingPicture } from '@app/diffusion';
+import type { TrainingPicture } from '@app/diffusion';
 import { type Finetune, limits, picturesToLearn, type TrainingTask } from '@app/domain';
-import { PictureError, PictureReader } from '@app/pictures';
+import { assertLearnable, PictureError, PictureReader, type ReadPicture } from '@app/pictures';
 import { Inject, Injectable } from '@nestjs/common';
 import type { TrainingPlan } from './training-protocol';
 import type { TrainingProgress } from './training-progress';
@@ -32,7 +32,7 @@ export class TrainingPictures {
     const named = picturesToLearn(task.imagesUrl);
     const fields = new Map<string, string>();
     for (const { url, field } of named) if (!fields.has(url)) fields.set(url, field);
-    const images = new Map<string, RgbImage>();
+    const read = new Map<string, ReadPicture>();
     const size = { width: plan.size, height: plan.size };
     const failed = new AbortController();
     const late = AbortSignal.timeout(limitMs);
@@ -48,8 +48,7 @@ export class TrainingPictures {
     };
     const readSome = async (): Promise<void> => {
       for (const [url, field] of left) {
-        const { image } = await this.reader.read(url, { owner: task.ownerId, field, size, signal: over });
-        images.set(url, image);
+        read.set(url, await this.reader.read(url, { owner: task.ownerId, field, size, signal: over }));
         await spend();
       }
     };
@@ -66,9 +65,10 @@ export class TrainingPictures {
         );
       throw error;
     }
+    assertLearnable([...fields].map(([url, field]) => ({ field, picture: read.get(url)! })));
     const usual = usualCaption(finetune);
     return named.map(({ url }, index): TrainingPicture => ({
-      image: images.get(url)!,
+      image: read.get(url)!.image,
       caption: task.captions?.[index] ?? usual,
     }));
   }

@@ -15,13 +15,14 @@ export const limits = {
   numGenerations: { min: 1, max: 8 },
   tokenLength: 64,
   modelNameLength: 64,
-  /** Pictures of the object for a Fine-Tune's training. */
-  /** `ms`: within which all of a training are read. */
+  /** Pictures of the object for a Fine-Tune's training; `ms`: within which all of them are read. */
   trainingImages: { min: 4, max: 100, ms: 300_000 },
+  /** Shorter edge of each, in pixels. */
+  trainingImageEdge: 64,
   trainingSteps: { min: 50, max: 5000 },
   weightsBytes: 2 ** 30,
   /** A picture that is drawn from or trained on. */
-  sentPicture: { bytes: 20e6, pixels: 50e6 },
+  sentPicture: { bytes: 20e6, pixels: 50e6, edge: 16_384, ratio: 100 },
   weightsScale: { min: 0, max: 2 },
   /** Fine-Tunes that a Generation is drawn with. */
   usedFinetunes: 4,

@@ -122,7 +122,7 @@ const badPictures = trainingRow('bad-pictures', '100 bad pictures to train from'
   const caller = await newCaller();
   const hundred = (of: (i: number) => string): string[] => Array.from({ length: 100 }, (_, i) => of(i));
   const late = size === 'long' ? 99 : 9;
-  const lists = [hundred(() => bad), hundred((i) => (i === late ? bad : good[i % good.length]))];
+  const lists = [hundred((i) => `${bad}?${i}`), hundred((i) => (i === late ? bad : good[i % good.length]))];
   const rounds = size === 'long' ? 10 : 1;
   const made: [string, number][] = [];
   for (let round = 0; round < rounds; round++)
