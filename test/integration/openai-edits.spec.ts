@@ -69,6 +69,15 @@ describe('POST /v1/images/edits', () => {
     expect(await records()).toMatchObject([{ mask: null, strength: 0.8 }]);
   });
 
+  it('draws from the whole picture where hardly anything of it is transparent', async () => {
+    const veiled = sharp({ create: { width: 64, height: 64, channels: 4, background: '#123456fe' } });
+    await edit({
+      image: await toFile(await veiled.png().toBuffer(), 'x.png', { type: 'image/png' }),
+      prompt: 'a star',
+    });
+    expect(await records()).toMatchObject([{ mask: null, strength: 0.8 }]);
+  });
+
   it('is executed once for an Idempotency-Key', async () => {
     const again = async (prompt: string) =>
       edit({ image: await picture(100, 100), prompt }, { headers: { 'Idempotency-Key': 'one' } });
@@ -101,6 +110,20 @@ describe('POST /v1/images/edits', () => {
       400,
       'ValidationFailed',
       'size',
+    ],
+    [
+      'a mask of another size',
+      async () => ({ image: await picture(8, 8), mask: await picture(16, 16, true), prompt: 'x' }),
+      400,
+      'ValidationFailed',
+      'mask',
+    ],
+    [
+      'a mask with nothing transparent',
+      async () => ({ image: await picture(8, 8), mask: await picture(8, 8), prompt: 'x' }),
+      400,
+      'ValidationFailed',
+      'mask',
     ],
     ['too many', async () => ({ image: await picture(8, 8), prompt: 'x', n: 9 }), 400, 'ValidationFailed', 'n'],
     [

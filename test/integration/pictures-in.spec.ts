@@ -5,6 +5,7 @@ import { type Reply, startTestApi, type TestKey } from '../support/api';
 import { drawTask, makeFinetune, type ProblemJson } from '../support/factories';
 import { ofSuite, ofTest } from '../support/of-suite';
 import { startPictureServer } from '../support/picture-server';
+import { smallPicture } from '../support/small-picture';
 import { until } from '../support/until';
 
 interface RecordJson {
@@ -28,7 +29,8 @@ describe('A picture to draw from', () => {
   const api = ofSuite(() => startTestApi({ PICTURES_ALLOW_PRIVATE: 'true', PUBLIC_URL: 'https://darkroom.example' }));
   const server = ofSuite(async () => {
     const [wide, tall] = [await pictureOf(200, 100), await pictureOf(90, 160)];
-    return startPictureServer({ '/wide.png': wide, '/tall.png': tall, '/page.html': Buffer.from('<!doctype html>') });
+    const [page, black] = [Buffer.from('<!doctype html>'), await smallPicture('#000')];
+    return startPictureServer({ '/wide.png': wide, '/tall.png': tall, '/page.html': page, '/black.png': black });
   });
   const key = ofTest(() => api.createKey());
   const sandbox = ofSuite(() => api.createKey({ sandbox: true }));
@@ -108,6 +110,11 @@ describe('A picture to draw from', () => {
     expect(await draw({ image: `${server.url}/none.png` })).toMatchObject({
       status: 'failed',
       error: expect.stringMatching(/^The picture in `image` .*404/) as string,
+    });
+    expect(await draw({ image, mask: `${server.url}/black.png` })).toMatchObject({
+      status: 'failed',
+      error:
+        'The picture in `mask` marks nothing: what is white is repainted, from 128 of 255 on, and what is transparent counts as black.',
     });
     expect(await draw({ image, mask: `${server.url}/page.html` })).toMatchObject({
       status: 'failed',
@@ -190,7 +197,11 @@ describe('A picture at a private address', () => {
     const { id } = await makeFinetune(api, key, { name: 'star' });
     const prompts = [{ prompt: 'a star' }, { prompt: 'a star', image: 'http://[fd00::1]/x.png' }];
     expect(await asked(`/v1/finetunes/${id}/prompts`, prompts)).toEqual(refused('/1/image'));
-    const training = { name: 'star', images_url: [outside, inside, outside, inside], prompts: prompts.slice(1) };
+    const training = {
+      name: 'star',
+      images_url: [outside, inside, `${outside}?2`, `${inside}?2`],
+      prompts: prompts.slice(1),
+    };
     const all = refused('/images_url/1', '/images_url/3', '/prompts/0/image');
     expect(await asked('/v1/finetunes', training)).toEqual(all);
     expect(await api.dataSource.manager.countBy(Task, { ownerId: key.id })).toBe(0);

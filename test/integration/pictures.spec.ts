@@ -2,11 +2,12 @@ import { createHash } from 'node:crypto';
 import { Agent, type ServerResponse } from 'node:http';
 import { connect, type TcpNetConnectOpts } from 'node:net';
 import { type Config } from '@app/config';
-import { newIdentifier, UploadedPicture } from '@app/domain';
+import { type DrawingTask, newIdentifier, UploadedPicture } from '@app/domain';
 import { PictureDecoder, PictureError, PictureReader } from '@app/pictures';
 import { DnsLookUps, RemoteError, RemoteFiles } from '@app/remote';
 import sharp from 'sharp';
 import { flood } from '../support/flood';
+import { SourcePictures } from '../../apps/inference/src/drawing/source-pictures';
 import { createInferenceBench, type InferenceBench } from '../support/inference';
 import { type PictureServer, startPictureServer } from '../support/picture-server';
 import { until } from '../support/until';
@@ -64,7 +65,13 @@ beforeAll(async () => {
       .toColourspace('b-w')
       .png()
       .toBuffer(),
-    thin: await sharp({ create: { width: 1, height: 30_000, channels: 3, background: '#00f' } })
+    thin: await sharp({ create: { width: 1, height: 100, channels: 3, background: '#00f' } })
+      .png()
+      .toBuffer(),
+    strip: await sharp({ create: { width: 1, height: 101, channels: 3, background: '#00f' } })
+      .png()
+      .toBuffer(),
+    long: await sharp({ create: { width: 16_385, height: 200, channels: 3, background: '#00f' } })
       .png()
       .toBuffer(),
     moving: await sharp(
@@ -78,6 +85,14 @@ beforeAll(async () => {
       { join: { animated: true } },
     )
       .webp({ lossless: true })
+      .toBuffer(),
+    wide: await sharp({ create: { width: 768, height: 512, channels: 3, background: '#888' } })
+      .png()
+      .toBuffer(),
+    // White above three sixteenths of its height.
+    tallMask: await sharp({ create: { width: 512, height: 1024, channels: 3, background: '#000' } })
+      .composite([{ input: { create: { width: 512, height: 192, channels: 3, background: '#fff' } }, left: 0, top: 0 }])
+      .png()
       .toBuffer(),
     cut: png.subarray(0, png.length / 2),
     gif: Buffer.from('GIF89a                                '),
@@ -230,11 +245,23 @@ describe('Pictures from elsewhere', () => {
     const of = 'transparent' as const;
     const cleared = await reader.readMask(`${server.url}/half`, { owner, field: 'mask', size, of });
     expect([...cleared.mask.data]).toEqual(new Array(16).fill(255));
-    const unmarked = await reader.readMask(`${server.url}/half`, { owner, field: 'mask', size });
-    expect([...unmarked.mask.data]).toEqual(new Array(16).fill(0));
+    await expect(reasonOf(reader.readMask(`${server.url}/half`, { owner, field: 'mask', size }))).resolves.toBe(
+      'The picture in `mask` marks nothing: what is white is repainted, from 128 of 255 on, and what is transparent counts as black.',
+    );
     await expect(reasonOf(reader.readMask(`${server.url}/png`, { owner, field: 'mask', of }))).resolves.toMatch(
       /^The picture in `mask` has no alpha channel/,
     );
+  });
+
+  it('are masks of the picture that they come with, onto which one of another shape is stretched', async () => {
+    const [edge, marked] = [512, 96];
+    const sources = new SourcePictures(openReader(), { shapeFound: () => Promise.resolve(true) });
+    const inputs = { image: `${server.url}/wide`, mask: `${server.url}/tallMask` };
+    const task = { ownerId: owner, width: edge, height: edge, inputs } as unknown as DrawingTask;
+    const { mask } = await sources.read(task, new AbortController().signal);
+    const rows = Array.from({ length: edge }, (_, y) => mask!.mask.data[y * edge + edge / 2]);
+    expect(rows.findIndex((value) => value < 128)).toBe(marked);
+    expect(rows.filter((value) => value >= 128)).toHaveLength(marked);
   });
 
   it.each([
@@ -243,6 +270,8 @@ describe('Pictures from elsewhere', () => {
     ['page', 'is a page of HTML, and a PNG, JPEG or WebP is needed'],
     ['nothing', 'is no picture, and a PNG, JPEG or WebP is needed'],
     ['bomb', 'has 10000 x 10000 pixels, and at most 50 megapixels are taken'],
+    ['strip', 'has 1 x 101 pixels, and at most 100 on one edge for each on the other are taken'],
+    ['long', 'has 16385 x 200 pixels, and at most 16384 on an edge are taken'],
     ['large', 'has more than 20 MB'],
     ['endless', 'has more than 20 MB'],
     ['compressed', 'came compressed, though that was not asked for'],

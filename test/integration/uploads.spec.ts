@@ -70,18 +70,40 @@ describe('Uploads', () => {
     expect(reply.headers.get('cache-control')).toMatch(/^private\b/);
   });
 
-  it('are kept upright, in their format, with nothing but their pixels', async () => {
+  it('are kept upright, with nothing but their pixels', async () => {
     const camera = await sharp(await smallPicture('#00f', 40, 10))
       .withExif({ IFD0: { Make: 'A camera', Copyright: 'Somebody' }, IFD3: { GPSLatitude: '51/1 30/1 0/1' } })
       .withMetadata({ orientation: 6 })
       .jpeg()
       .toBuffer();
     const { body } = await send(camera);
-    expect([body.content_type, body.width, body.height]).toEqual(['image/jpeg', 10, 40]);
+    expect([body.content_type, body.width, body.height]).toEqual(['image/png', 10, 40]);
     const { bytes } = await pictureAt(body.url);
     const { width, height, orientation, exif, icc, xmp } = await sharp(bytes).metadata();
     expect([width, height, orientation, exif, icc, xmp]).toEqual([10, 40, undefined, undefined, undefined, undefined]);
     expect(bytes.includes('camera')).toBe(false);
+  });
+
+  it.each(['png', 'jpeg', 'webp'] as const)('are to the byte what came, without what was said: %s', async (format) => {
+    const pixels = sharp(await noise(90, 70)).blur(1);
+    const options = { png: {}, jpeg: { quality: 80 }, webp: { quality: 70 } }[format];
+    const said = { IFD0: { Copyright: 'Somebody' }, IFD3: { GPSLatitude: '51/1 30/1 0/1' } };
+    const xmp = '<x:xmpmeta xmlns:x="adobe:ns:meta/"><a>Somebody</a></x:xmpmeta>';
+    const make = (picture: sharp.Sharp) => picture.withIccProfile('p3').toFormat(format, options).toBuffer();
+    const plain = await make(pixels.clone());
+    const telling = await make(pixels.clone().withExif(said).withXmp(xmp));
+    expect(telling.includes('Somebody')).toBe(true);
+    for (const file of [plain, telling, Buffer.concat([telling, Buffer.from('and Somebody behind it')])]) {
+      const { body } = await send(file);
+      const { bytes } = await pictureAt(body.url);
+      expect([body.content_type, body.bytes]).toEqual([`image/${format}`, bytes.length]);
+      expect(bytes.includes('Somebody')).toBe(false);
+      const [before, after] = [await sharp(file).metadata(), await sharp(bytes).metadata()];
+      expect([after.exif, after.xmp, after.icc]).toEqual([undefined, undefined, before.icc]);
+      const [shown, kept] = [await sharp(file).raw().toBuffer(), await sharp(bytes).raw().toBuffer()];
+      expect(kept.equals(shown)).toBe(true);
+      if (file === plain && format !== 'png') expect(bytes.equals(plain)).toBe(true);
+    }
   });
 
   it('keep every pixel of a PNG and of a lossless WebP, and what is transparent', async () => {
@@ -156,9 +178,11 @@ describe('Uploads', () => {
     expect((await storedKeys(api)).filter((name) => name.includes(body.id))).toEqual([]);
   });
 
-  it('that grow as they are stored count as stored, and are refused without a trace where there is no room', async () => {
+  it('that grow as they are turned upright count as stored, and are refused without a trace where there is no room', async () => {
     const [width, height] = [600, 600];
-    const picture = sharp(await noise(width, height)).jpeg({ quality: 50 });
+    const picture = sharp(await noise(width, height))
+      .withMetadata({ orientation: 3 })
+      .jpeg({ quality: 50 });
     const file = await picture.toBuffer();
     const stored = (await send(file)).body.bytes;
     expect(stored).toBeGreaterThan(2 * file.length);

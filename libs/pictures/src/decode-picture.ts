@@ -1,20 +1,33 @@
 import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
-import sharp, { type OutputInfo, type Sharp } from 'sharp';
+import sharp, { type Metadata, type Sharp, type SharpOptions } from 'sharp';
 import type { Preprocessor } from '@app/domain';
+import { bareFile, pngChunks } from './bare-file';
 import { cannyEdges } from './canny-edges';
+import { assertMarks, enlarged, maskOf } from './mask-of';
 import { NoPictureError } from './picture-error';
-import { formatOf, isLossless, type PictureFormat } from './picture-format';
-import { nearestSize, type Pixels, type Size } from './pixels';
+import { formatOf, type PictureFormat } from './picture-format';
+import { type Colours, nearestSize, type Pixels, type Size } from './pixels';
+
+/** Bounds of a picture: what decoding costs grows with its pixels and with its rows. */
+interface PictureLimits {
+  pixels: number;
+  edge: number;
+  /** Of the longer edge to the shorter one. */
+  ratio: number;
+}
 
 /** A file, in memory or on the disk, and what becomes of it. */
-export type DecodingOrder = { source: Uint8Array | string; maxPixels: number } &
+export type DecodingOrder = { source: Uint8Array | string; most: PictureLimits } &
   /** Of several sizes the one whose shape is nearest. With `canny` its edges, in white on black. */
   (
     | { to: 'rgb'; size?: Size | readonly Size[]; preprocess?: Preprocessor }
-    /** The part that is repainted, in white: the white of the file, or its transparent parts. */
-    | { to: 'mask'; size?: Size | readonly Size[]; of: 'white' | 'transparent' }
-    /** The file in its own format, upright, with nothing but its pixels. */
+    /**
+     * The part that is repainted, in white: the white of the file, or its transparent parts. It is stretched onto a
+     * picture of the size `onto`, and cropped as that one is.
+     */
+    | { to: 'mask'; size?: Size; onto?: Size; of: 'white' | 'transparent' }
+    /** The file with nothing but its pixels: encoded as it came, or where it has to be turned upright as a PNG. */
     | { to: 'file'; path: string }
   );
 
@@ -22,104 +35,159 @@ export type DecodingOrder = { source: Uint8Array | string; maxPixels: number } &
 export interface Decoded extends Size {
   /** Of the file as it came, in hexadecimal. */
   sha256: string;
+  /** Of the new file, if there is one. */
   format: PictureFormat;
-  /** Whether a part of a new file can be seen through. */
-  isTransparent?: boolean;
+  /** Whether a part of it is rather transparent than not, of a new file. */
+  isOpen?: boolean;
   /** Of a picture or a mask. */
   pixels?: Pixels;
   /** Length of the new file. */
   bytes?: number;
 }
 
-/** A photograph cannot be told from one that was encoded once more at this quality. */
-const quality = 95;
-
 // A file meets no other reader than these, whatever it claims to be.
 sharp.block({ operation: ['VipsForeignLoad'] });
 sharp.unblock({ operation: ['VipsForeignLoadPng', 'VipsForeignLoadJpeg', 'VipsForeignLoadWebp'] });
 sharp.cache(false);
 
+const reading: SharpOptions = { limitInputPixels: false, failOn: 'error' };
+
 /** Reads the first picture of a file. @throws NoPictureError; an error with its code if a new file cannot be written */
 export async function decodePicture(order: DecodingOrder): Promise<Decoded> {
-  const { encoded, ...decoded } = await read(order);
-  if (order.to === 'file' && encoded) await writeFile(order.path, encoded);
+  const { made, ...decoded } = await read(order);
+  if (order.to === 'file' && made) await writeFile(order.path, made);
   return decoded;
 }
 
 /** @returns besides what is decoded, the bytes of the new file. @throws NoPictureError */
-async function read(order: DecodingOrder): Promise<Decoded & { encoded?: Buffer }> {
-  const { source, maxPixels } = order;
+async function read(order: DecodingOrder): Promise<Decoded & { made?: Buffer }> {
+  const { source } = order;
   const file = typeof source === 'string' ? await readFile(source) : Buffer.from(source);
   const format = formatOf(file);
   const sha256 = createHash('sha256').update(file).digest('hex');
-  const opened = sharp(file, { limitInputPixels: false, failOn: 'error' });
   try {
-    const { autoOrient: size, hasAlpha } = await opened.metadata();
-    const { width, height } = size;
-    if (width * height > maxPixels)
-      throw new NoPictureError(`has ${width} x ${height} pixels, and at most ${maxPixels / 1e6} megapixels are taken`);
+    const metadata = await sharp(file, reading).metadata();
+    const { width, height } = metadata.autoOrient;
+    assertSize({ width, height }, order.most);
+    if (format === 'png') assertColours(file);
     const found = { sha256, format, width, height };
-    const upright = opened.autoOrient();
-    if (order.to === 'file') {
-      const isTransparent = hasAlpha && !(await opened.clone().stats()).isOpaque;
-      const encoded = await encode(upright, format, file);
-      return { ...found, isTransparent, bytes: encoded.length, encoded };
-    }
-    const wanted = order.size && nearestSize([order.size].flat(), size);
-    const cut = wanted ? fitted(upright, size, wanted) : upright;
-    if (order.to === 'rgb') {
-      const pixels = await rgbOf(cut);
-      return { ...found, pixels: order.preprocess === 'canny' ? cannyEdges(pixels) : pixels };
-    }
-    return { ...found, pixels: await maskOf(cut, order.of, hasAlpha) };
+    if (order.to === 'file') return { ...found, ...(await fileOf(file, format, metadata)) };
+    const upright = sharp(await inEightBits(file, metadata), reading).autoOrient();
+    if (order.to === 'mask') return { ...found, pixels: await readMask(upright, { width, height }, order) };
+    const size = order.size ? nearestSize([order.size].flat(), { width, height }) : { width, height };
+    const pixels = onWhite(await coloursOf(fitted(upright, { width, height }, size)));
+    return { ...found, pixels: order.preprocess === 'canny' ? cannyEdges(pixels) : pixels };
   } catch (error) {
     if (error instanceof NoPictureError) throw error;
     throw new NoPictureError(`is broken: ${plain(error as Error)}`, { cause: error });
   }
 }
 
-/** The middle of a picture, in the shape of `wanted`, scaled to it. One of that size stays as it is to the byte. */
-function fitted(picture: Sharp, { width, height }: Size, wanted: Size): Sharp {
+function assertSize({ width, height }: Size, { pixels, edge, ratio }: PictureLimits): void {
+  const refuse = (accepted: string): never => {
+    throw new NoPictureError(`has ${width} x ${height} pixels, and at most ${accepted} are taken`);
+  };
+  if (width * height > pixels) refuse(`${pixels / 1e6} megapixels`);
+  const [short, long] = [Math.min(width, height), Math.max(width, height)];
+  if (long > edge) refuse(`${edge} on an edge`);
+  if (long > short * ratio) refuse(`${ratio} on one edge for each on the other`);
+}
+
+/** Code points of `cICP` that are those of sRGB: primaries of BT.709, the curve of it or of sRGB. Source: ITU-T H.273 */
+const plainCodes = new Set(['1 1', '1 6', '1 13']);
+
+/** The reader knows colours by their profile alone. @throws NoPictureError for code points of others in its place */
+function assertColours(png: Buffer): void {
+  const chunks = new Map<string, Buffer>();
+  for (const { name, whole } of pngChunks(png)) {
+    if (name === 'IDAT') break;
+    chunks.set(name, whole);
+  }
+  const code = chunks.get('cICP');
+  if (!code || chunks.has('iCCP') || plainCodes.has(`${code[8]} ${code[9]}`)) return;
+  throw new NoPictureError('has the colours of another space than sRGB, and says so without an ICC profile (cICP)');
+}
+
+/**
+ * The reader takes 16 bits with a profile for Display P3, or for no profile at all where they are grey. Those of 8 bits
+ * it converts by their profile.
+ */
+async function inEightBits(file: Buffer, { depth, icc, channels }: Metadata): Promise<Buffer> {
+  if (depth !== 'ushort' || !icc) return file;
+  const space = channels < 3 ? 'b-w' : 'srgb';
+  // Turned at once, it would lose its profile.
+  const whole = sharp(file, reading).keepIccProfile().keepExif().toColourspace(space);
+  return whole.png({ compressionLevel: 0 }).toBuffer();
+}
+
+/** Where a picture is cropped: its middle, in the shape of `wanted`. */
+function middle({ width, height }: Size, wanted: Size) {
   const scale = Math.min(width / wanted.width, height / wanted.height);
   const cut = {
     width: Math.max(1, Math.round(wanted.width * scale)),
     height: Math.max(1, Math.round(wanted.height * scale)),
   };
-  const region = { left: (width - cut.width) >> 1, top: (height - cut.height) >> 1, ...cut };
-  return picture
-    .extract(region)
-    .resize(wanted.width, wanted.height, { fit: 'fill', kernel: 'lanczos3', fastShrinkOnLoad: false });
+  return { left: (width - cut.width) >> 1, top: (height - cut.height) >> 1, ...cut };
 }
 
-const pixelsOf = ({ data, info }: { data: Buffer; info: OutputInfo }): Pixels => ({
-  width: info.width,
-  height: info.height,
-  data: new Uint8Array(data),
-});
+const scaling = { fit: 'fill', kernel: 'lanczos3', fastShrinkOnLoad: false } as const;
 
-async function rgbOf(picture: Sharp): Promise<Pixels> {
-  const raw = picture.flatten({ background: '#fff' }).toColourspace('srgb').removeAlpha().raw();
-  return pixelsOf(await raw.toBuffer({ resolveWithObject: true }));
-}
+/** The middle of a picture, in the shape of `wanted`, scaled to it. One of that size stays as it is to the byte. */
+const fitted = (picture: Sharp, size: Size, wanted: Size): Sharp =>
+  picture.extract(middle(size, wanted)).resize(wanted.width, wanted.height, scaling);
 
-async function maskOf(picture: Sharp, of: 'white' | 'transparent', hasAlpha: boolean): Promise<Pixels> {
-  if (of === 'transparent' && !hasAlpha)
-    throw new NoPictureError('has no alpha channel, whose transparent parts say what is repainted');
-  // Where nothing was painted, nothing is repainted.
-  const channel =
-    of === 'white' ? picture.flatten({ background: '#000' }).toColourspace('b-w') : picture.extractChannel('alpha');
-  const mask = pixelsOf(await channel.raw().toBuffer({ resolveWithObject: true }));
-  if (of === 'transparent') mask.data.forEach((alpha, i) => (mask.data[i] = 255 - alpha));
+/**
+ * A mask at the size that is wanted. The reader enlarges by half a pixel to the right and down, so that one which is
+ * stretched is only reduced by it.
+ */
+async function readMask(
+  upright: Sharp,
+  own: Size,
+  { size = own, onto = own, of }: DecodingOrder & { to: 'mask' },
+): Promise<Pixels> {
+  const part = { ...middle(onto, size), of: onto };
+  const reduced = {
+    width: Math.min(own.width, Math.ceil((onto.width * size.width) / part.width)),
+    height: Math.min(own.height, Math.ceil((onto.height * size.height) / part.height)),
+  };
+  const isOfPicture = own.width === onto.width && own.height === onto.height;
+  const mask = isOfPicture
+    ? maskOf(await coloursOf(fitted(upright, own, size)), of)
+    : enlarged(maskOf(await coloursOf(upright.resize(reduced.width, reduced.height, scaling)), of), part, size);
+  assertMarks(mask, of);
   return mask;
 }
 
-function encode(picture: Sharp, format: PictureFormat, file: Buffer): Promise<Buffer> {
-  const options = {
-    png: {},
-    jpeg: { quality, chromaSubsampling: '4:4:4' },
-    webp: { quality, lossless: format === 'webp' && isLossless(file) },
-  }[format];
-  return picture.toColourspace('srgb').toFormat(format, options).toBuffer();
+/** Every picture of a caller becomes colours here. */
+async function coloursOf(picture: Sharp): Promise<Colours> {
+  const { data, info } = await picture.toColourspace('srgb').raw().toBuffer({ resolveWithObject: true });
+  return { width: info.width, height: info.height, channels: info.channels, data };
+}
+
+function onWhite({ width, height, channels, data }: Colours): Pixels {
+  if (channels === 3) return { width, height, data: new Uint8Array(data) };
+  const flat = new Uint8Array(width * height * 3);
+  for (let from = 0, to = 0; from < data.length; from += 4)
+    for (let c = 0; c < 3; c++) flat[to++] = Math.round(255 + ((data[from + c] - 255) * data[from + 3]) / 255);
+  return { width, height, data: flat };
+}
+
+/** All of a file is read in any case, so that none is stored that is broken. */
+async function fileOf(file: Buffer, format: PictureFormat, metadata: Metadata) {
+  const { hasAlpha, orientation = 1, pages = 1 } = metadata;
+  const bare = orientation === 1 && pages === 1 ? bareFile(file, format) : undefined;
+  if (bare) {
+    const one = sharp(file, { ...reading, ignoreIcc: true }).extractChannel(hasAlpha ? 'alpha' : 0);
+    const data = await one.raw().toBuffer();
+    return { made: bare, bytes: bare.length, isOpen: hasAlpha && data.some((value) => value < 128) };
+  }
+  const upright = sharp(await inEightBits(file, metadata), reading).autoOrient();
+  const { data, ...raw } = await coloursOf(upright);
+  const made = await sharp(data, { raw: raw as SharpOptions['raw'] & object })
+    .png({ adaptiveFiltering: true })
+    .toBuffer();
+  const isOpen = raw.channels === 4 && data.some((value, i) => i % 4 === 3 && value < 128);
+  return { format: 'png' as const, made, bytes: made.length, isOpen };
 }
 
 /** The first line of what the reader says, without what is said of every file. */

@@ -68,24 +68,26 @@ export class PictureReader {
    * @param preprocess what is made of the picture
    * @throws PictureError; StorageUnavailableError and WorkError, which may pass; the signal's reason
    */
-  async read(url: string, { preprocess, ...reading }: Reading & { preprocess?: Preprocessor }): Promise<ReadPicture> {
-    const { pixels, ...source } = await this.decoded(url, reading, (file) => ({
-      ...file,
-      to: 'rgb',
-      ...(preprocess && { preprocess }),
-    }));
+  async read(
+    url: string,
+    { preprocess, size, ...reading }: Reading & { preprocess?: Preprocessor },
+  ): Promise<ReadPicture> {
+    const wanted = { ...(size && { size }), ...(preprocess && { preprocess }) };
+    const { pixels, ...source } = await this.decoded(url, reading, (file) => ({ ...file, ...wanted, to: 'rgb' }));
     return { ...source, image: pixels! };
   }
 
   /**
    * @param of what is repainted: what is white, as in `mask`, or what is transparent, as OpenAI's edits have it.
+   * @param onto size of the whole picture that it is for: the mask is stretched to it, and then cropped as the picture is.
    * @throws as `read` does
    */
   async readMask(
     url: string,
-    { of = 'white', ...reading }: Reading & { of?: 'white' | 'transparent' },
+    { of = 'white', onto, size, ...reading }: Reading & { size?: Size; of?: 'white' | 'transparent'; onto?: Size },
   ): Promise<ReadMask> {
-    const { pixels, ...source } = await this.decoded(url, reading, (file) => ({ ...file, to: 'mask', of }));
+    const sizes = { ...(size && { size }), ...(onto && { onto }) };
+    const { pixels, ...source } = await this.decoded(url, reading, (file) => ({ ...file, ...sizes, to: 'mask', of }));
     return { ...source, mask: pixels! };
   }
 
@@ -100,21 +102,17 @@ export class PictureReader {
 
   private async decoded(
     url: string,
-    { owner, field, size, signal }: Reading,
-    orderOf: (file: { source: Buffer; size?: Size | readonly Size[] }) => Wanted,
-  ): Promise<Omit<Decoded, 'format' | 'bytes'>> {
+    { owner, field, signal }: Reading,
+    orderOf: (file: { source: Buffer }) => Wanted,
+  ): Promise<Omit<Decoded, 'format'>> {
     try {
       const own = await this.own(url, owner, field);
       // A file that comes over the network must not hold the turn of others while it comes.
       const fetched = own ? undefined : await this.remote.get(owner, url, formatOf, signal);
-      const {
-        format: _format,
-        bytes: _bytes,
-        ...decoded
-      } = await this.decoder.decode(owner, async () => {
+      const { format: _format, ...decoded } = await this.decoder.decode(owner, async () => {
         signal?.throwIfAborted();
         const source = fetched ?? (await this.stored(own!.storageKey));
-        return orderOf({ source, ...(size && { size }) });
+        return orderOf({ source });
       });
       signal?.throwIfAborted();
       return decoded;

@@ -9,6 +9,11 @@ export interface Pixels extends Size {
   data: Uint8Array;
 }
 
+/** Pixels of sRGB: three bytes each, or four with alpha. */
+export interface Colours extends Pixels {
+  channels: number;
+}
+
 /** Of some sizes the one whose shape is nearest to a picture's. */
 export function nearestSize<S extends Size>(sizes: readonly S[], { width, height }: Size): S {
   const distance = (size: Size): number => Math.abs(Math.log((size.width * height) / (size.height * width)));

@@ -363,7 +363,7 @@ export interface paths {
         put?: never;
         /**
          * Upload a picture
-         * @description The body is the file: a PNG, JPEG or WebP of at most 20 MB and 50 megapixels; its first bytes decide, and of an animation only the first picture is kept. It is turned upright, and keeps nothing but its pixels. It goes after 24 hours unless a record uses it, and counts against the storage of its key. Any `Content-Type` is taken but that of a form, which is 415, as is a compressed body.
+         * @description The body is the file: a PNG, JPEG or WebP of at most 20 MB and 50 megapixels, with at most 16384 pixels on an edge; its first bytes decide, and of an animation only the first picture is kept. It keeps nothing but its pixels and their profile; one that has to be turned upright becomes a PNG. It goes after 24 hours unless a record uses it, and counts against the storage of its key. Any `Content-Type` is taken but that of a form, which is 415, as is a compressed body.
          */
         post: operations["createUpload"];
         delete?: never;
@@ -5029,7 +5029,7 @@ export interface operations {
                 "multipart/form-data": {
                     /** @description A PNG, JPEG or WebP picture; `image[]` is taken too. */
                     image: string;
-                    /** @description What is repainted is transparent in it; needs an alpha channel. */
+                    /** @description What is repainted is transparent in it. Of the size of `image`. */
                     mask?: string;
                     /** @description What the whole picture shows. */
                     prompt: string;

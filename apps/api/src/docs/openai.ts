@@ -74,7 +74,7 @@ export const ApiOpenaiEdits = () =>
         required: ['image', 'prompt'],
         properties: {
           image: file('A PNG, JPEG or WebP picture; `image[]` is taken too.'),
-          mask: file('What is repainted is transparent in it; needs an alpha channel.'),
+          mask: file('What is repainted is transparent in it. Of the size of `image`.'),
           prompt: { type: 'string', maxLength: limits.promptLength, description: 'What the whole picture shows.' },
           model: { type: 'string', description: 'Name of an installed model.' },
           n: { type: 'integer', minimum: limits.numGenerations.min, maximum: limits.numGenerations.max },

@@ -29,7 +29,7 @@ export class OpenaiEdits {
 
   /**
    * Keeps the pictures as uploads, which go with the Generation, and repaints what is transparent: in the mask, or else
-   * in the picture; where neither is, the whole picture is drawn from.
+   * in the picture; where the picture has no such part, the whole of it is drawn from.
    * @throws InvalidError and what `SentForm`, `UploadedPicturesService` and `GenerationsService` throw; then no upload
    * is left
    */
@@ -74,7 +74,8 @@ export class OpenaiEdits {
   ): Promise<GenerationDto> {
     const image = files.get('image');
     if (!image) throw refusedField('image', 'is required');
-    const mask = files.get('mask') ?? (image.isTransparent ? image : undefined);
+    const mask = files.get('mask') ?? (image.isOpen ? image : undefined);
+    if (mask) assertMask(mask, image);
     const aspectRatio = size === 'auto' ? undefined : await this.models.shapeOf(size, model);
     const urlOf = ({ upload }: StoredUpload): string => pictureUrl(this.config.publicUrl, upload);
     return this.generations.create(caller, {
@@ -87,6 +88,14 @@ export class OpenaiEdits {
       ...(user !== undefined && { metadata: { user } }),
     });
   }
+}
+
+/** As OpenAI's API has it. @throws InvalidError */
+function assertMask({ upload: mask, isOpen }: StoredUpload, { upload: image }: StoredUpload): void {
+  const sizes = [mask, image].map(({ width, height }) => `${width} x ${height}`);
+  if (sizes[0] !== sizes[1])
+    throw refusedField('mask', `must be of the size of "image", ${sizes[1]}, and is ${sizes[0]}`);
+  if (!isOpen) throw refusedField('mask', 'must have transparent parts, which are repainted');
 }
 
 function fieldOf({ name }: FormFile, files: ReadonlyMap<string, unknown>): 'image' | 'mask' {

@@ -27,13 +27,13 @@ export const uploadsFolder = 'uploads';
 
 const rule = { maxBytes: limits.sentPicture.bytes, kind: 'a PNG, JPEG or WebP picture' };
 
-/** An upload, and whether a part of it is transparent. */
+/** An upload, and whether a part of it is rather transparent than not. */
 export interface StoredUpload {
   upload: UploadedPicture;
-  isTransparent: boolean;
+  isOpen: boolean;
 }
 
-/** Uploaded pictures: each is received, decoded in a process of its own, stored upright, and only then has a row. */
+/** Uploaded pictures: each is received, read in a process of its own, stored upright and bare, and only then has a row. */
 @Injectable()
 export class UploadedPicturesService {
   constructor(
@@ -55,7 +55,7 @@ export class UploadedPicturesService {
     return UploadDto.from(upload, false, this.config.publicUrl);
   }
 
-  /** As `create`, and says whether a part of it is transparent. @param folder of the storage that it goes into */
+  /** As `create`, and says whether a part of it is rather transparent than not. @param folder of the storage that it goes into */
   async add(ownerId: string, file: SentFile, folder = uploadsFolder): Promise<StoredUpload> {
     file.assertBare();
     // Its sender may be slow, and a transaction must not wait for that.
@@ -66,7 +66,7 @@ export class UploadedPicturesService {
     await this.transactions
       .run(async (manager) => {
         await manager.insert(UploadedPicture, upload);
-        // The file is encoded anew, and may be larger than the one that came.
+        // A file that was turned upright is encoded anew, and may be larger than the one that came.
         this.quota.assertRoom(await this.quota.lock(manager, ownerId), { bytes: upload.bytes });
         await addStored(manager, ownerId, { pictureBytes: upload.bytes });
       })
@@ -105,7 +105,7 @@ export class UploadedPicturesService {
         width,
         height,
         bytes,
-        isTransparent = false,
+        isOpen = false,
       } = await mapDiskErrors(
         this.decoder.decode(ownerId, async () => ({ source: path, to: 'file', path: upright })),
       ).catch((error: Error) => {
@@ -116,7 +116,7 @@ export class UploadedPicturesService {
       await mapDiskErrors(this.storage.adopt(storageKey, upright));
       const [token, contentType, createdAt] = [newIdentifier(), `image/${format}`, new Date()];
       const upload = { id, ownerId, token, storageKey, contentType, width, height, bytes: bytes!, createdAt };
-      return { upload: Object.assign(new UploadedPicture(), upload), isTransparent };
+      return { upload: Object.assign(new UploadedPicture(), upload), isOpen };
     } finally {
       await rm(upright, { force: true });
     }

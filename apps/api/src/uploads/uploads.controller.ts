@@ -9,7 +9,7 @@ import type { SentFile } from '../http/receive-file';
 import { LocatedAt, TakesFile, Weighs } from '../http/route.decorators';
 import { UploadedPicturesService } from './uploaded-pictures.service';
 
-const { bytes, pixels } = limits.sentPicture;
+const { bytes, pixels, edge } = limits.sentPicture;
 
 /** Pictures that callers send. */
 @ApiTags('Uploads')
@@ -22,8 +22,8 @@ export class UploadsController {
   @LocatedAt('/v1/uploads')
   @ApiCreates('createUpload', 'Upload a picture', {
     description:
-      `The body is the file: a PNG, JPEG or WebP of at most ${bytes / 1e6} MB and ${pixels / 1e6} megapixels; its first bytes decide, ` +
-      'and of an animation only the first picture is kept. It is turned upright, and keeps nothing but its pixels. ' +
+      `The body is the file: a PNG, JPEG or WebP of at most ${bytes / 1e6} MB and ${pixels / 1e6} megapixels, with at most ${edge} pixels on an edge; its first bytes decide, ` +
+      'and of an animation only the first picture is kept. It keeps nothing but its pixels and their profile; one that has to be turned upright becomes a PNG. ' +
       `It goes after ${uploadLifeHours} hours unless a record uses it, and counts against the storage of its key. ` +
       'Any `Content-Type` is taken but that of a form, which is 415, as is a compressed body.',
     fileBytes: bytes,

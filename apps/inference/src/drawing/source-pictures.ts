@@ -44,9 +44,14 @@ export class SourcePictures {
     }
     return {
       ...(image && { image }),
-      ...(mask !== undefined && {
-        mask: await this.reader.readMask(mask, { ...reading('mask'), size, ...(maskOf && { of: maskOf }) }),
-      }),
+      ...(image &&
+        mask !== undefined && {
+          mask: await this.reader.readMask(mask, {
+            ...reading('mask'),
+            ...{ size, onto: { width: image.width, height: image.height } },
+            ...(maskOf && { of: maskOf }),
+          }),
+        }),
       control: maps,
     };
   }

@@ -22,7 +22,7 @@ export const errorTable = {
       PromptMissing: 'The prompt is missing, null or empty.',
       FineTuneNameMissing: 'The name of the Fine-Tune is missing, null or empty.',
       FineTuneImagesMissing: '`images_url` is an empty list, or something else needs it and it is missing.',
-      FineTuneImagesNotEnough: '`images_url` has fewer pictures than a Fine-Tune needs.',
+      FineTuneImagesNotEnough: '`images_url` has fewer different pictures than a Fine-Tune needs.',
       IdempotencyKeyInvalid: 'The Idempotency-Key is empty, too long or has other than visible ASCII characters.',
       BadRequest:
         'The request line, a header or the length of the body cannot be read; with status 431, the headers are too large.',
@@ -146,7 +146,7 @@ export const errorTable = {
         'The file holds something else than a LoRA, one of its kin or a textual inversion; `detail` names it. Export it as a LoRA.',
       WeightsTooComplex: 'The weights would take more work than is allowed. Reduce their rank.',
       PictureUnreadable:
-        'The file is no PNG, JPEG or WebP, is broken, or has more pixels than are taken; `detail` says which. Send another.',
+        'The file is no PNG, JPEG or WebP, is broken, or has more pixels or a longer edge than are taken; `detail` says which. Send another.',
       PictureNotFound:
         'A URL of this service leads to no upload and to no picture of yours. Uploads go after a day; send the picture again.',
       PictureAddressRefused:

@@ -2,7 +2,7 @@ import { Id, Integer, Text, Time, TimeOrNull } from '../fields/fields-of-answers
 import { pictureUrl } from './picture-url';
 import { type UploadedPicture, uploadLifeHours } from './uploaded-picture';
 
-/** An uploaded picture, as it is kept: upright, with nothing but its pixels. */
+/** An uploaded picture, as it is kept: upright, with nothing but its pixels and their profile. */
 export class UploadDto {
   @Id() id: string;
   @Text('Where it can be read by whoever knows this URL, and what requests name it by.') url: string;
