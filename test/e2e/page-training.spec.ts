@@ -21,7 +21,8 @@ describeInBrowser('The page of Fine-Tunes', () => {
       env: { PUBLIC_URL: 'https://pictures.example', MODELS_DIR: models.folder, PICTURES_ALLOW_PRIVATE: 'on' },
     }),
   );
-  const silent = ofSuite(() => startPictureServer({ '/silent.png': () => undefined }));
+  const paths = [1, 2, 3, 4].map((n) => `/silent-${n}.png`);
+  const silent = ofSuite(() => startPictureServer(Object.fromEntries(paths.map((path) => [path, () => undefined]))));
   let browser: TestBrowser;
   let key: TestKey;
 
@@ -36,7 +37,7 @@ describeInBrowser('The page of Fine-Tunes', () => {
     await browser.close();
   });
 
-  const silentPictures = () => new Array<string>(4).fill(`${silent.url}/silent.png`);
+  const silentPictures = () => paths.map((path) => silent.url + path);
   const list = async () =>
     (await service.request<{ name: string; status: string }[]>('GET', '/v1/finetunes', { key })).body;
 
