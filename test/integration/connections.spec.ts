@@ -52,6 +52,54 @@ describe('connections', () => {
     ]);
   });
 
+  it('stay open for longer than a balancer keeps them, and say so', async () => {
+    const { headers } = await api.request('GET', '/health/live');
+    const [, seconds] = /^timeout=(\d+)$/.exec(headers.get('keep-alive') ?? '') ?? [];
+    // nginx, ALB and their kin: 60 s.
+    expect(Number(seconds)).toBeGreaterThan(60);
+  });
+
+  it.each([
+    ['JSON', '/v1/sd/text-to-image', 'application/json'],
+    ['a form before its first part', '/v1/images/edits', 'multipart/form-data; boundary=x'],
+    ['a picture', '/v1/uploads', 'image/png'],
+  ])('end with 400 when the body comes a byte at a time: %s', async (_, path, type) => {
+    const send = async (chunks: number): Promise<string> => {
+      const socket = connect(Number(new URL(api.baseUrl).port), '127.0.0.1');
+      let answer = '';
+      socket.on('data', (chunk: Buffer) => (answer += chunk.toString())).on('error', () => undefined);
+      const head = `POST ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key.token}\r\nContent-Type: ${type}`;
+      socket.write(`${head}\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n${'1\r\n \r\n'.repeat(chunks)}`);
+      if (chunks < 4_096) socket.write('0\r\n\r\n');
+      await once(socket, 'close');
+      return answer;
+    };
+    expect(await send(5_000)).toContain('in too many small chunks');
+    expect(await send(4_000)).toMatch(/^HTTP\/1.1 4\d\d (?![^]*small chunks)/);
+  });
+
+  it('end with 413 when a form has more before its first part than a JSON body may', async () => {
+    const raw = new Uint8Array(limits.bodyBytes + 1).fill(32);
+    const headers = { 'content-type': 'multipart/form-data; boundary=x' };
+    const reply = await api.request<{ error: { code: string } }>('POST', '/v1/images/edits', { key, raw, headers });
+    expect([reply.status, reply.body.error.code]).toEqual([413, 'BodyTooLarge']);
+  });
+
+  it.each([
+    ['http://[::1', 400],
+    ['http://x:99999/health/live', 400],
+    ['ftp://x/health/live', 400],
+    ['http://elsewhere:1/health/live', 200],
+    ['/v1/models#[', 401],
+    ['*', 404],
+    ['//[::1', 404],
+  ])('answer a request for %s with %i, and an error with a problem', async (target, status) => {
+    const socket = connect(Number(new URL(api.baseUrl).port), '127.0.0.1');
+    socket.write(`GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+    const answer = await text(socket);
+    expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} [^]*application/${status < 400 ? '' : 'problem\\+'}json`));
+  });
+
   it('answer a slow JSON body with 408, and close', async () => {
     const { socket, answer, stop } = trickle(
       'POST /v1/sd/text-to-image HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 1000',

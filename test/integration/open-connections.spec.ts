@@ -101,6 +101,29 @@ describe(OpenConnections.name, () => {
     await until(async () => connections.size === 0, 'its connection is closed');
   });
 
+  it('begins the waiting requests of many connections one in a round of the event loop, with others in between', async () => {
+    let [round, isDone] = [0, false];
+    const count = (): void => {
+      round++;
+      if (!isDone) setImmediate(count);
+    };
+    const begun: number[] = [];
+    await serve(40, ({ url }, response) => {
+      if (url === '/waits') begun.push(round);
+      response.end('x'.repeat(100));
+    });
+    const [each, lines] = [20, 30];
+    for (let n = 0; n < lines; n++)
+      (await open()).write('GET / HTTP/1.1\r\nHost: x\r\n\r\n' + 'GET /waits HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(each));
+    count();
+    await until(async () => begun.length === each * lines, 'all are begun');
+    isDone = true;
+    const inRound = new Map<number, number>();
+    for (const at of begun) inRound.set(at, (inRound.get(at) ?? 0) + 1);
+    // Those of round 0 began before the count.
+    expect(Math.max(...[...inRound].filter(([at]) => at > 0).map(([, number]) => number))).toBeLessThanOrEqual(2);
+  });
+
   it('leaves alone who waits for an answer', async () => {
     await serve(40, (_, response) => void delay(4 * stalledMs).then(() => response.end('late')));
     expect((await ask()).statusCode).toBe(200);

@@ -28,9 +28,7 @@ export async function createApi(config: Config): Promise<NestExpressApplication>
   // No cache stores these responses, so hashing each of them would be wasted work.
   app.disable('etag');
   const observer = app.get(HttpObserver);
-  const { connections } = adapter;
-  app.get(Drain).of(connections);
-  app.use(connections.oneAtATime);
+  app.get(Drain).of(adapter.connections);
   app.use(observer.observe.bind(observer));
   app.use(responseHeaders(config.publicUrl));
   allowCrossOrigin(app, config.corsOrigins);

@@ -10,7 +10,9 @@ import {
 } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { readFileSync } from 'node:fs';
+import { keepAliveMs } from '@app/process';
 import { ExpressAdapter } from '@nestjs/platform-express';
+import { BoundedMessage, tooManyChunks } from './bounded-message';
 import { OpenConnections } from './open-connections';
 
 /** Codes of Node's parser for a header that is too large, and for the time limit of headers. */
@@ -51,7 +53,9 @@ export function answerUnreadable(server: Server): void {
       end(
         socket,
         ({ headersSent, req }) => headersSent || req.complete,
-        problemReply(statusOf[error.code ?? ''] ?? 400),
+        error.code === tooManyChunks
+          ? problemReply(400, 'The body comes in too many small chunks: send it in larger ones.')
+          : problemReply(statusOf[error.code ?? ''] ?? 400),
       );
   });
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => refuse(request, response, 417));
@@ -62,14 +66,29 @@ export function answerUnreadable(server: Server): void {
   });
 }
 
-/** Hands on all requests but those of HTTP/1.1 without a host, and those behind a refused one. */
-export function withHost(listener: RequestListener): RequestListener {
+/**
+ * Hands on all requests but those of HTTP/1.1 without a host, those for no path, and those behind a refused one. What
+ * stands before the path in a request for a proxy is left out: nobody after this needs it, or could read all of it.
+ */
+export function readable(listener: RequestListener): RequestListener {
   return (request, response) => {
     if (refused.has(request.socket)) return;
+    const path = pathOf(request.url ?? '');
     if (request.headers.host === undefined && request.httpVersion === '1.1')
       refuse(request, response, 400, 'The request has no header Host.');
-    else listener(request, response);
+    else if (path === undefined) refuse(request, response, 400, 'The target of the request is no path and no URL.');
+    else {
+      request.url = path;
+      listener(request, response);
+    }
   };
+}
+
+/** The path and query of a request's target, which may be an asterisk; undefined where it has none. */
+function pathOf(target: string): string | undefined {
+  if (target.startsWith('/') || target === '*') return target;
+  const url = URL.parse(target);
+  return url && /^https?:$/.test(url.protocol) ? url.pathname + url.search : undefined;
 }
 
 /** Answers in its turn, after the requests before it on the connection, which is then closed. */
@@ -114,15 +133,21 @@ export class BoundedAdapter extends ExpressAdapter {
    * for the whole of it and an upload for its progress.
    */
   override initHttpServer(): void {
+    const answer = this.getInstance<RequestListener>();
     const server = createServer(
       {
         headersTimeout: headersTimeoutMs,
+        keepAliveTimeout: keepAliveMs,
         requestTimeout: 0,
         connectionsCheckingInterval: checkMs,
-        // Node would answer without a body; `withHost` answers with a problem.
+        IncomingMessage: BoundedMessage,
+        // Node would answer without a body; `readable` answers with a problem.
         requireHostHeader: false,
       },
-      withHost(this.getInstance<RequestListener>()),
+      // Express would cost more than all else for each of thousands of requests that only wait.
+      readable((request, response) =>
+        this.connections.oneAtATime(request, response, () => void answer(request, response)),
+      ),
     );
     // A sender with `Expect: 100-continue` gets its answer when the body is going to be read, see `sendContinue`.
     server.on('checkContinue', (request, response) => server.emit('request', request, response));

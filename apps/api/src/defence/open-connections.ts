@@ -65,6 +65,8 @@ export class OpenConnections {
   private readonly idle = new Set<Socket>();
   /** Of each on which a request is being answered, what begins those that came after it. */
   private readonly lines = new Map<Socket, (() => void)[]>();
+  /** Connections whose next request may begin: one in a round of the event loop, so that others come in between. */
+  private readonly due = new Set<Socket>();
   /** Of each with an answer that waits for its reader: the bytes it had taken when this was last enough. */
   private readonly readers = new Map<Socket, { taken: number; at: number }>();
   private isEnding = false;
@@ -102,7 +104,7 @@ export class OpenConnections {
   }
 
   /**
-   * Middleware, before all others: handles the pipelined requests of one connection one after the other, with other
+   * Before all else: handles the pipelined requests of one connection one after the other, with other
    * connections in between. Node would begin thousands at the same moment, and one that waits for another's response
    * would never notice that its connection has closed.
    */
@@ -138,7 +140,7 @@ export class OpenConnections {
     if (this.size >= this.most * (1 - spare)) this.makeRoom();
     this.unused.add(socket);
     socket.once('close', () => {
-      for (const each of [this.unused, this.idle, this.lines, this.readers]) each.delete(socket);
+      for (const each of [this.unused, this.idle, this.lines, this.due, this.readers]) each.delete(socket);
     });
   }
 
@@ -165,13 +167,23 @@ export class OpenConnections {
   private beginNext(socket: Socket): void {
     const line = this.lines.get(socket);
     if (!line || socket.destroyed) return;
-    const begin = line.shift();
-    if (!begin) {
-      this.lines.delete(socket);
-      this.idle.add(socket);
+    if (line.length > 0) {
+      this.due.add(socket);
+      if (this.due.size === 1) setImmediate(this.beginDue);
       return;
     }
+    this.lines.delete(socket);
+    this.idle.add(socket);
+  }
+
+  private readonly beginDue = (): void => {
+    const [socket] = this.due;
+    if (!socket) return;
+    this.due.delete(socket);
+    if (this.due.size > 0) setImmediate(this.beginDue);
+    const line = this.lines.get(socket)!;
+    const begin = line.shift()!;
     if (line.length < maxWaiting && socket.isPaused()) socket.resume();
     begin();
-  }
+  };
 }

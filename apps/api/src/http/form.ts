@@ -1,12 +1,12 @@
 import type { Readable, Writable } from 'node:stream';
-import { DomainError, FieldProblems, InvalidError, MalformedBodyError } from '@app/domain';
+import { BodyTooLargeError, DomainError, FieldProblems, InvalidError, limits, MalformedBodyError } from '@app/domain';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import busboy from 'busboy';
 import type { Request, Response } from 'express';
 import { sendContinue } from '../defence/json-body';
 import { uploadProgress } from './receive-file';
 
-/** Far more than a form of ours has. */
+/** Far more than a form of ours has. What is before, between and after its files has the bounds of a JSON body. */
 const bounds = { files: 4, fields: 20, parts: 24, fieldSize: 16_000 };
 
 /** A form that a caller sends. */
@@ -78,6 +78,7 @@ export async function readForm(
           }, reject);
         })
         .on('close', resolve);
+      boundTexts(request, () => files === 0, reject);
       pipeInto(form, request, (reason) => reject(new MalformedBodyError(reason)));
     });
     await taking;
@@ -89,6 +90,15 @@ export async function readForm(
     await taking.catch(() => undefined);
     clearTimeout(clock);
   }
+}
+
+/** Bounds what is before, between and after the files. */
+function boundTexts(request: Request, isOutside: () => boolean, refuse: (error: Error) => void): void {
+  let bytes = 0;
+  request.on('data', ({ length }: Buffer) => {
+    if (isOutside()) bytes += length;
+    if (bytes > limits.bodyBytes) refuse(new BodyTooLargeError());
+  });
 }
 
 function pipeInto(form: ReturnType<typeof openForm>, request: Request, fail: (reason: string) => void): void {

@@ -101,8 +101,8 @@ export async function hashBody(body: Readable, maxBytes: number): Promise<string
 }
 
 /**
- * Processes the chunks one by one. A failure stops reading but leaves the stream open, because the
- * response uses its connection.
+ * Processes what has come, piece by piece: many small chunks are one piece. A failure stops reading but leaves the
+ * stream open, because the response uses its connection.
  */
 function readAll(
   body: Readable,
@@ -110,8 +110,8 @@ function readAll(
   take: (chunk: Buffer) => Promise<void>,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
-    let came = 0;
     let taking: Promise<void> = Promise.resolve();
+    let [came, isTaking, isSettled] = [0, false, false];
     /** Bytes received at each of the last checks. */
     const recent: number[] = [];
     const clock = setInterval(() => {
@@ -122,17 +122,23 @@ function readAll(
       recent.shift();
     }, pace.windowMs / looks);
     const settle = (error?: Error): void => {
+      isSettled = true;
       clearInterval(clock);
       signal?.removeEventListener('abort', onAbort);
-      body.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onBreak).pause();
+      body.off('readable', onReadable).off('end', onEnd).off('close', onClose).off('error', onBreak);
       // The file must not be closed while a chunk is being written.
       void taking.catch(() => undefined).then(() => (error ? reject(error) : resolve()));
     };
-    const onData = (chunk: Buffer): void => {
-      came += chunk.length;
-      body.pause();
-      taking = take(chunk);
-      taking.then(() => body.resume(), settle);
+    const onReadable = (): void => {
+      const piece = isTaking || isSettled ? null : (body.read() as Buffer | null);
+      if (!piece) return;
+      came += piece.length;
+      isTaking = true;
+      taking = take(piece);
+      taking.then(() => {
+        isTaking = false;
+        onReadable();
+      }, settle);
     };
     // The stream may end while its last chunk is still being written.
     const onEnd = (): void => {
@@ -142,7 +148,7 @@ function readAll(
     const onBreak = (error: Error): void => settle(new MalformedBodyError(`it broke off (${error.message})`));
     const onClose = (): void => onBreak(new Error('closed'));
     const onAbort = (): void => settle(signal?.reason as Error);
-    body.on('data', onData).once('end', onEnd).once('error', onBreak).once('close', onClose);
+    body.on('readable', onReadable).once('end', onEnd).once('error', onBreak).once('close', onClose);
     signal?.addEventListener('abort', onAbort);
     if (signal?.aborted) onAbort();
     else if (body.destroyed && !body.readableEnded) onClose();

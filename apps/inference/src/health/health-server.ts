@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type HealthChecks, mayReadMetrics, type Metrics, readinessOf } from '@app/observability';
-import { ListenError } from '@app/process';
+import { keepAliveMs, ListenError } from '@app/process';
 
 interface Answer {
   status: number;
@@ -20,7 +20,7 @@ export class HealthServer {
     private readonly metrics?: Pick<Metrics, 'contentType' | 'text'>,
     private readonly metricsToken?: string,
   ) {
-    this.server = createServer((request, response) => {
+    this.server = createServer({ keepAliveTimeout: keepAliveMs }, (request, response) => {
       void this.answer(request).then(({ status, type, body }) => {
         response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' });
         response.end(body);
