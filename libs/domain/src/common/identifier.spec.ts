@@ -3,8 +3,8 @@ import { isIdentifier, newIdentifier } from './identifier';
 describe(newIdentifier, () => {
   const ids = Array.from({ length: 5000 }, newIdentifier);
 
-  it('returns 24 URL-safe characters, never the same twice', () => {
-    for (const id of ids) expect(id).toMatch(/^[A-Za-z0-9_-]{24}$/);
+  it('returns 24 URL-safe characters that begin with a letter or a digit, never the same twice', () => {
+    for (const id of ids) expect(id).toMatch(/^[A-Za-z0-9][A-Za-z0-9_-]{23}$/);
     expect(ids.every(isIdentifier)).toBe(true);
     expect(new Set(ids).size).toBe(ids.length);
   });
