@@ -151,6 +151,19 @@ describe('Pages of other origins', () => {
     expect(headers.get('vary')).toMatch(/Origin/);
   });
 
+  it('may send the headers that their clients have', async () => {
+    const own = ['x-stainless-os', 'x-stainless-helper-method', 'openai-organization', 'user-agent'];
+    const { headers } = await api.request('OPTIONS', '/v1/images/generations', {
+      headers: {
+        origin,
+        'access-control-request-method': 'POST',
+        'access-control-request-headers': ['authorization', ...own].join(', '),
+      },
+    });
+    const allowed = (headers.get('access-control-allow-headers') ?? '').toLowerCase().split(',');
+    expect(allowed).toEqual(expect.arrayContaining(own));
+  });
+
   it('may call /v1 and read its headers, errors included', async () => {
     const call = await api.request('GET', '/v1/sd/text-to-image', { key, headers: { origin } });
     expect([call.status, call.headers.get('access-control-allow-origin')]).toEqual([200, origin]);

@@ -60,7 +60,15 @@ const options = {
     ...['X-Request-Id'],
   ],
   exposedHeaders: [
-    ...['ETag', 'Idempotency-Replayed', 'Link', 'Location', 'Preference-Applied', 'RateLimit-Limit'],
+    ...[
+      'Content-Disposition',
+      'ETag',
+      'Idempotency-Replayed',
+      'Link',
+      'Location',
+      'Preference-Applied',
+      'RateLimit-Limit',
+    ],
     ...['RateLimit-Remaining', 'RateLimit-Reset', 'Retry-After', 'X-Generation-Id'],
     'X-Request-Id',
   ],
@@ -78,8 +86,20 @@ export function allowCrossOrigin(app: NestExpressApplication, origins: readonly 
   const origin = origins.includes('*') ? '*' : [...origins];
   const isCovered = ({ path }: Request): boolean => /^\/(?:v1|images)(?:\/|$)/i.test(path);
   app.enableCors((request: Request, callback: (error: Error | null, found: object) => void) =>
-    callback(null, isCovered(request) ? { ...options, origin } : { origin: false }),
+    callback(
+      null,
+      isCovered(request) ? { ...options, allowedHeaders: allowedHeaders(request), origin } : { origin: false },
+    ),
   );
+}
+
+/**
+ * Those of ours, and those that a preflight asks for: clients send headers of their own, as OpenAI's do `x-stainless-*`,
+ * and none of them lets anybody in.
+ */
+function allowedHeaders(request: Request): string[] {
+  const asked = (request.header('access-control-request-headers') ?? '').split(',').map((name) => name.trim());
+  return [...options.allowedHeaders, ...asked.filter((name) => /^[\w!#$%&'*+.^`|~-]+$/.test(name))];
 }
 
 /**
