@@ -124,6 +124,22 @@ describe('npm run keys', () => {
     });
   });
 
+  it('takes no name that is a command to a terminal, and shows none', async () => {
+    for (const name of ['shop\x1b[2J', 'shop\x9b2J', 'a\rb', 'a\nb', 'a\x07'])
+      await expect(keys('create', '--name', name)).resolves.toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining('control character') as string,
+      });
+    expect(await stored()).toEqual([]);
+    const { id } = await camera();
+    await database.dataSource.manager.update(ApiKey, { id }, { name: 'old\x1b]0;title\x07\x9b2J' });
+    for (const args of [['list'], ['show', id], ['revoke', id]]) {
+      const { stdout } = await keys(...args);
+      expect(stdout).toContain('old\uFFFD]0;title');
+      expect(stdout.replaceAll('\n', '')).not.toMatch(/\p{Cc}/u);
+    }
+  });
+
   it('makes a sandbox key', async () => {
     const { stdout } = await keys('create', '--name', 'tests', '--sandbox');
     const [key] = await stored();
@@ -208,7 +224,7 @@ describe('npm run keys', () => {
     const { id, token } = await json('create', '--name', 'camera');
     expect(token).toMatch(/^dr_/);
     const [listed] = (await json('list')) as unknown as Record<string, unknown>[];
-    expect(listed).toMatchObject({ id, name: 'camera', scopes: ['read', 'write'], revoked_at: null });
+    expect(listed).toMatchObject({ id, name: 'camera', scopes: ['write'], revoked_at: null });
     expect(await json('show', String(id))).toMatchObject({
       id,
       webhook_secret: expect.stringMatching(/^whsec_/) as string,

@@ -438,6 +438,16 @@ describe('API keys', () => {
   const rowOf = (key: TestKey): Promise<ApiKey> => api.dataSource.manager.findOneByOrFail(ApiKey, { id: key.id });
   const inHours = (hours: number): Date => new Date(Date.now() + hours * 3_600_000);
 
+  it.each(['shop\x1b[2J', 'shop\x9b2J', 'a\nb', 'a\x7f'])('has no control character in its name: %j', async (name) => {
+    const key = await api.createKey({ scopes: ['admin'] });
+    const made = await api.request<{ code: string }>('POST', '/v1/keys', { key, body: { name } });
+    const renamed = await api.request<{ code: string }>('PATCH', `/v1/keys/${key.id}`, { key, body: { name } });
+    expect([made, renamed].map(({ status, body }) => [status, body.code])).toEqual([
+      [400, 'ValidationFailed'],
+      [400, 'ValidationFailed'],
+    ]);
+  });
+
   describe('scopes', () => {
     it.each([
       [[], 'ScopeMissing', 'ScopeMissing'],

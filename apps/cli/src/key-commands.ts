@@ -174,8 +174,9 @@ export class KeyCommands {
     else this.print(...lines);
   }
 
+  /** A name from before control characters were refused is no command to the terminal. */
   private print(...lines: string[]): void {
-    this.surroundings.stdout.write(`${lines.join('\n')}\n`);
+    this.surroundings.stdout.write(`${lines.join('\n').replace(/[^\P{Cc}\n]/gu, '\uFFFD')}\n`);
   }
 }
 

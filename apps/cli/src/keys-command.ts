@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { type ApiKeyScope, apiKeyScopes, graceEnd, keyBounds, limits } from '@app/domain';
+import { type ApiKeyScope, apiKeyScopes, defaultScopes, graceEnd, isPrintable, keyBounds, limits } from '@app/domain';
 import { KeyCommands } from './key-commands';
 import { exitCodeOf, type Surroundings } from './run-program';
 
@@ -16,7 +16,9 @@ export function runKeys(args: readonly string[], surroundings: Surroundings): Pr
     .command('create')
     .description('make a key; prints its token once')
     .requiredOption('--name <name>', 'what it is for', readName)
-    .option('--scopes <scopes>', `of ${apiKeyScopes.join(', ')}`, readScopes, ['read', 'write'] satisfies ApiKeyScope[])
+    .option('--scopes <scopes>', `of ${apiKeyScopes.join(', ')}; write includes read, and admin both`, readScopes, [
+      ...defaultScopes,
+    ])
     .option(
       '--sandbox',
       'no engine draws for it: it gets marked pictures at once, failures and delays on request',
@@ -67,6 +69,7 @@ function defineOfOneKey(program: Command, commands: KeyCommands): void {
 /** The name of a key. */
 function readName(text: string): string {
   const name = text.trim();
+  if (!isPrintable(name)) throw new InvalidArgumentError('It must have no control character.');
   if (name && name.length <= limits.nameLength) return name;
   throw new InvalidArgumentError(`It must have 1 to ${limits.nameLength} characters.`);
 }

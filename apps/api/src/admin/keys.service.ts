@@ -2,6 +2,7 @@ import {
   ApiKey,
   changeKey,
   ConflictError,
+  defaultScopes,
   graceEnd,
   isIdentifier,
   type KeySettings,
@@ -52,7 +53,7 @@ export class KeysService {
 
   /** @returns the key with its secrets, which cannot be recovered later. */
   async create(dto: CreateKeyDto): Promise<CreatedKeyDto> {
-    const { apiKey, token } = newApiKey(dto.name, dto.scopes ?? ['write']);
+    const { apiKey, token } = newApiKey(dto.name, dto.scopes ?? defaultScopes);
     await this.keys.insert({ ...apiKey, ...changesOf(dto), sandbox: dto.sandbox ?? false });
     const key = await this.find(apiKey.id);
     return { ...KeyDto.from(key), token, webhook_secret: key.webhookSecret };

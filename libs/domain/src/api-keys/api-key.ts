@@ -42,6 +42,8 @@ function hashOf(secret: string): Buffer {
 
 export const apiKeyScopes = ['read', 'write', 'admin'] as const;
 export type ApiKeyScope = (typeof apiKeyScopes)[number];
+/** Of a key that is made without any, by whatever way; `write` includes `read`. */
+export const defaultScopes: readonly ApiKeyScope[] = ['write'];
 
 /**
  * A caller: the key owns everything made with it. Only the SHA-256 of the secret is stored; the

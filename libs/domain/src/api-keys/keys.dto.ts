@@ -157,7 +157,13 @@ class KeyLimits {
 
 /** Body of `POST /v1/keys`. */
 export class CreateKeyDto extends KeyLimits {
-  @TextField({ description: 'What it is for.', maxLength: limits.nameLength, word: true, example: 'web shop' })
+  @TextField({
+    description: 'What it is for.',
+    maxLength: limits.nameLength,
+    word: true,
+    printable: true,
+    example: 'web shop',
+  })
   name: string;
 
   @ArrayOfWordsField({
@@ -182,6 +188,7 @@ export class UpdateKeyDto extends KeyLimits {
     description: 'What it is for.',
     maxLength: limits.nameLength,
     word: true,
+    printable: true,
     optional: true,
     example: 'web shop',
   })

@@ -10,6 +10,7 @@ import {
   forbiddenKeys,
   hasWord,
   isCleanText,
+  isPrintable,
   metadataProblem,
   shown,
   urlPattern,
@@ -85,9 +86,11 @@ export function field(options: FieldOptions, schema: ApiPropertyOptions, reading
  */
 const commonLetters = String.raw`[0-9A-Za-z\u00C0-\u00D6\u00D8-\u00F6\u00F8-\u02AF\u0391-\u03A1\u03A3-\u03CE\u0400-\u0481\u048A-\u052F\u05D0-\u05EA\u0620-\u064A\u0904-\u0939\u0E01-\u0E30\u3041-\u3096\u30A1-\u30FA\u4E00-\u9FA5\uAC00-\uD7A3]`;
 
+const printable = String.raw`[^\u0000-\u001F\u007F-\u009F]*`;
+
 /**
  * A string of `minLength` (1) to `maxLength` characters without NUL or lone surrogates; with `word` it must
- * contain a letter or a digit.
+ * contain a letter or a digit, and with `printable` as well no control character.
  */
 export function TextField(
   options: FieldOptions & {
@@ -96,22 +99,39 @@ export function TextField(
     pattern?: RegExp;
     patternMessage?: string;
     word?: boolean;
+    printable?: boolean;
   },
 ) {
-  const { minLength = 1, maxLength, pattern, patternMessage, word = false, ...rest } = options;
+  const {
+    minLength = 1,
+    maxLength,
+    pattern,
+    patternMessage,
+    word = false,
+    printable: isLine = false,
+    ...rest
+  } = options;
   // Apart from `word`, the only pattern is one word without spaces.
   const wordPattern = pattern ? String.raw`^\S*${commonLetters}\S*$` : commonLetters;
-  const documented = word ? wordPattern : (pattern?.source ?? (minLength > 0 ? String.raw`\S` : undefined));
+  const linePattern = `^${printable}${commonLetters}${printable}$`;
+  const documented = isLine
+    ? linePattern
+    : word
+      ? wordPattern
+      : (pattern?.source ?? (minLength > 0 ? String.raw`\S` : undefined));
   const schema = { type: String, minLength, maxLength, ...(documented && { pattern: documented }) };
   const check: Check = (value) => {
     const problem = textProblem(value, { minLength, maxLength });
     if (problem !== undefined || typeof value !== 'string') return problem;
     if (pattern && !pattern.test(value)) return patternMessage ?? `must match ${pattern.source}`;
+    if (isLine && !isPrintable(value)) return unprintableMessage;
     return word && !hasWord(value) ? 'must have a letter or a digit' : undefined;
   };
   // A character is one or two units.
   return smallField(rest, schema, check, (value) => isScalar(value, 2 * maxLength));
 }
+
+const unprintableMessage = 'must have no control character';
 
 /** The fault of a text of `minLength` (1) to `maxLength` characters. */
 export function textProblem(value: unknown, { minLength = 1, maxLength }: { minLength?: number; maxLength: number }) {

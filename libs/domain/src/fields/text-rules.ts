@@ -18,6 +18,11 @@ export function isCleanText(value: string): boolean {
   return !value.includes('\0') && value.isWellFormed();
 }
 
+/** Whether a string is for a terminal and a log to show: no character of it is a command. */
+export function isPrintable(value: string): boolean {
+  return !/\p{Cc}/u.test(value);
+}
+
 /** Whether a string has a letter or a digit of any script. */
 export function hasWord(value: string): boolean {
   return /[\p{L}\p{N}]/u.test(value);
@@ -81,6 +86,8 @@ function strangerIn(text: string): string {
 /** The fault of an absolute http or https URL, as the end of a sentence. */
 export function urlProblem(value: unknown, maxLength: number): string | undefined {
   if (typeof value !== 'string') return `must be a string, got ${shown(value)}`;
+  if (/^data:/i.test(value))
+    return 'must be an http or https URL, not a data: URL; send a picture to POST /v1/uploads, and name its "url"';
   if (value.length > maxLength) return `must be at most ${maxLength} characters, got ${value.length}`;
   const scheme = /^https?:\/\//i.exec(value)?.[0] ?? '';
   const host = value.slice(scheme.length).split(/[/?#]/, 1)[0];
