@@ -179,6 +179,15 @@ describe('Prefer: wait', () => {
     expect([status, headers.get('preference-applied'), body.status]).toEqual([201, 'wait=1', 'queued']);
   });
 
+  it('answers as a GET does when the Generation is deleted meanwhile', async () => {
+    const answer = create({ prefer: 'wait=60' });
+    const id = await until(newest, 'it is queued');
+    await api.request('DELETE', `${path}/${id}`, { key });
+    const { status, body, headers } = await answer;
+    expect([status, (body as unknown as ProblemJson).code]).toEqual([404, 'GenerationNotFound']);
+    expect(headers.get('location')).toBeNull();
+  });
+
   it('applies at most a minute, and says so', async () => {
     const answer = create({ prefer: 'wait=3600' });
     await drawTask(api, await until(newest, 'it is queued'));

@@ -1,6 +1,9 @@
 import OpenAI from 'openai';
 import sharp from 'sharp';
 import { OpenaiAnswer } from '../../apps/api/src/generations/openai-answer';
+import { Unanswered } from '../../apps/api/src/generations/unanswered';
+import { WaitInterceptor } from '../../apps/api/src/generations/wait.interceptor';
+import { startBalancer } from '../support/balancer';
 import { startTestApi, type TestKey } from '../support/api';
 import { drawTask, failTask } from '../support/factories';
 import { until } from '../support/until';
@@ -19,12 +22,16 @@ describe('POST /v1/images/generations', () => {
   const sandbox = ofSuite(() => api.createKey({ sandbox: true, rateLimitPerMinute: 0 }));
   const key = ofTest(() => api.createKey({ rateLimitPerMinute: 0 }));
 
+  const { repeatMs } = Unanswered;
+  const { signOfLifeMs } = WaitInterceptor;
   afterEach(() => {
     OpenaiAnswer.waitSeconds = 600;
+    Unanswered.repeatMs = repeatMs;
+    WaitInterceptor.signOfLifeMs = signOfLifeMs;
   });
 
-  const clientOf = ({ token }: Pick<TestKey, 'token'>) =>
-    new OpenAI({ apiKey: token, baseURL: `${api.baseUrl}/v1`, maxRetries: 0 });
+  const clientOf = ({ token }: Pick<TestKey, 'token'>, { at = api.baseUrl, maxRetries = 0 } = {}) =>
+    new OpenAI({ apiKey: token, baseURL: `${at}/v1`, maxRetries });
   const raw = (body: unknown, options = {}) => api.request<ErrorJson>('POST', path, { key, body, ...options });
   const generations = (owner: TestKey) =>
     api.request<{ id: string; status: string; metadata: unknown; aspect_ratio: string }[]>(
@@ -151,7 +158,76 @@ describe('POST /v1/images/generations', () => {
     });
   });
 
+  describe('behind a balancer that gives up a silent answer', () => {
+    it('is drawn once for the repeats of a client, which gets it', async () => {
+      const balancer = await startBalancer(api.baseUrl, 300);
+      const answer = clientOf(key, { at: balancer.url, maxRetries: 2 }).images.generate({ prompt: 'a star' });
+      const id = await queued();
+      await balancer.gaveUp;
+      await drawTask(api, id);
+      expect((await answer).data).toHaveLength(1);
+      expect((await generations(key)).body).toHaveLength(1);
+      await balancer.stop();
+    });
+
+    it('is not joined by another request, nor while somebody waits for it', async () => {
+      const abort = new AbortController();
+      const [left, waiting] = [abort.signal, undefined].map((signal) =>
+        clientOf(key).images.generate({ prompt: 'a star' }, { signal }),
+      );
+      await until(async () => (await generations(key)).body.length === 2, 'both are queued');
+      abort.abort();
+      await expect(left).rejects.toThrow(OpenAI.APIUserAbortError);
+      const another = clientOf(key).images.generate({ prompt: 'a moon' });
+      await until(async () => (await generations(key)).body.length === 3, 'another is queued');
+      for (const { id } of (await generations(key)).body) await drawTask(api, id);
+      expect([(await waiting).data, (await another).data].map((data) => data?.length)).toEqual([1, 1]);
+    });
+
+    it('has white space sent meanwhile', async () => {
+      WaitInterceptor.signOfLifeMs = 20;
+      const balancer = await startBalancer(api.baseUrl, 2_000);
+      const sent = fetch(`${balancer.url}${path}`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key.token}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ prompt: 'a star' }),
+      });
+      const id = await queued();
+      const reply = await sent;
+      expect([reply.status, reply.headers.get('x-generation-id')]).toEqual([200, id]);
+      await drawTask(api, id);
+      const body = await reply.text();
+      expect(body).toMatch(/^ +\{/);
+      expect((JSON.parse(body) as { data: unknown[] }).data).toHaveLength(1);
+      await balancer.stop();
+    });
+
+    it('breaks off behind the error where white space was sent, and a repeat is told it', async () => {
+      WaitInterceptor.signOfLifeMs = 20;
+      const reply = await fetch(`${api.baseUrl}${path}`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key.token}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ prompt: 'a star' }),
+      });
+      await failTask(api, await queued(), 'No more paint.');
+      let body = '';
+      const read = async () => {
+        for await (const piece of reply.body!) body += Buffer.from(piece).toString();
+      };
+      await expect(read()).rejects.toThrow('terminated');
+      expect((JSON.parse(body) as ErrorJson).error).toMatchObject({
+        code: 'GenerationFailed',
+        message: 'No more paint.',
+      });
+      await expect(clientOf(key).images.generate({ prompt: 'a star' })).rejects.toMatchObject({
+        ...{ status: 422, code: 'GenerationFailed', error: { message: 'No more paint.' } },
+      });
+      expect((await generations(key)).body).toHaveLength(1);
+    });
+  });
+
   it('cancels what a caller who has gone would never see', async () => {
+    Unanswered.repeatMs = 50;
     const abort = new AbortController();
     const answer = clientOf(key).images.generate({ prompt: 'x' }, { signal: abort.signal });
     const id = await queued();

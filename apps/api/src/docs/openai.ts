@@ -44,7 +44,8 @@ export const ApiOpenai = () =>
       description:
         "For OpenAI's own clients, with `baseURL` set to `<this service>/v1`. " +
         'The answer waits until the pictures are there; they belong to a Generation like any other. ' +
-        'A caller who disconnects before that cancels them. A key may have 20 such requests at each api process.',
+        'From 45 s on it begins with white space, and breaks off behind the error if the drawing fails then. ' +
+        'A caller who disconnects before the end cancels them, unless the same request comes again within 15 s: it gets the same Generation. A key may have 20 such requests at each api process.',
     }),
     ApiExtraModels(CreateImagesDto, ImagesDto, OpenaiProblemDto),
     TakesBody({ required: true, schema: { $ref: getSchemaPath(CreateImagesDto) } }),

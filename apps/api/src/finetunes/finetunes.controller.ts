@@ -60,7 +60,7 @@ export class FinetunesController {
     body: [CreateFinetuneDto, CreateGenerationDto],
     reply: [RegisteredFinetuneDto, GenerationDto],
     isLocated: true,
-    errors: [422],
+    errors: [404, 422],
   })
   create(
     @Caller() caller: CallerKey,

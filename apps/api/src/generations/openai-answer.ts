@@ -1,5 +1,5 @@
 import { buffer } from 'node:stream/consumers';
-import { ConflictError, Image, isTerminated, NotFoundError, UnprocessableError } from '@app/domain';
+import { Image, isTerminated, UnprocessableError } from '@app/domain';
 import type { GenerationDto, ImageDto, ImagesDto } from '@app/domain/http';
 import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
 import { FairTurns } from '@app/process';
@@ -7,7 +7,6 @@ import { Inject, Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
 import type { EndedWait, WaitedAnswer } from '../http/route.decorators';
-import { GenerationsService } from './generations.service';
 
 /** As long as OpenAI's own clients wait by default. */
 const waitSeconds = 600;
@@ -26,7 +25,6 @@ export class OpenaiAnswer implements WaitedAnswer {
   private readonly turns = new FairTurns(turns);
 
   constructor(
-    private readonly generations: GenerationsService,
     @InjectRepository(Image) private readonly images: Repository<Image>,
     @Inject(IMAGE_STORAGE) private readonly storage: ImageStorage,
   ) {}
@@ -40,13 +38,11 @@ export class OpenaiAnswer implements WaitedAnswer {
     const { id, status, images, error, completed_at: completedAt } = generation;
     if (wait.isDeleted)
       throw new UnprocessableError('GenerationFailed', `The Generation ${id} was deleted before it was finished.`);
-    if (!isTerminated(status)) {
-      if (wait.isAbandoned) await this.cancel(wait.ownerId, id);
+    if (!isTerminated(status))
       throw new UnprocessableError(
         'GenerationUnfinished',
         `The pictures are not finished yet. GET /v1/sd/text-to-image/${id} has them when they are.`,
       );
-    }
     if (status !== 'succeeded' || completedAt === null)
       throw new UnprocessableError('GenerationFailed', error ?? `The Generation ${id} was ${status}.`);
     const data =
@@ -54,12 +50,6 @@ export class OpenaiAnswer implements WaitedAnswer {
         ? await this.turns.run(wait.ownerId, () => this.read(id))
         : images.map((url) => ({ url }));
     return { created: Math.floor(Date.parse(completedAt) / 1000), data };
-  }
-
-  private async cancel(ownerId: string, id: string): Promise<void> {
-    await this.generations.cancel(ownerId, id).catch((error: unknown) => {
-      if (!(error instanceof ConflictError || error instanceof NotFoundError)) throw error;
-    });
   }
 
   private async read(taskId: string): Promise<ImageDto[]> {

@@ -1,9 +1,11 @@
 import type { GenerationDto } from '@app/domain/http';
-import { Controller, HttpCode, Post } from '@nestjs/common';
+import { Controller, HttpCode, Post, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
+import type { Response } from 'express';
 import { ApiOpenaiEdits } from '../docs/openai';
 import { Caller, type CallerKey } from '../http/caller.decorator';
 import { FormBody, type SentForm } from '../http/form';
+import { type Repeatable, Repeats } from '../http/repeatable';
 import { AnswersWhenDone, TakesForm } from '../http/route.decorators';
 import { OpenaiAnswer } from './openai-answer';
 import { OpenaiEdits } from './openai-edits.service';
@@ -19,7 +21,12 @@ export class OpenaiEditsController {
   @AnswersWhenDone(OpenaiAnswer)
   @TakesForm()
   @ApiOpenaiEdits()
-  create(@Caller() caller: CallerKey, @FormBody() form: SentForm): Promise<GenerationDto> {
-    return this.edits.create(caller, form);
+  create(
+    @Caller() caller: CallerKey,
+    @FormBody() form: SentForm,
+    @Repeats() repeatable: Repeatable,
+    @Res() _: Response,
+  ): Promise<GenerationDto> {
+    return this.edits.create(caller, form, repeatable);
   }
 }

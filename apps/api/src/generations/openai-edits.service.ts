@@ -6,9 +6,11 @@ import { Inject, Injectable } from '@nestjs/common';
 import { BodyPipe } from '../http/body';
 import type { CallerKey } from '../http/caller.decorator';
 import { type FormFile, refusedField, type SentForm } from '../http/form';
+import type { Repeatable } from '../http/repeatable';
 import { ModelsService } from '../models/models.service';
 import { type StoredUpload, UploadedPicturesService } from '../uploads/uploaded-pictures.service';
 import { GenerationsService } from './generations.service';
+import { Unanswered } from './unanswered';
 
 /** Its clients send a list of pictures under the second name. */
 const imageNames = ['image', 'image[]'];
@@ -25,6 +27,7 @@ export class OpenaiEdits {
     private readonly generations: GenerationsService,
     private readonly models: ModelsService,
     private readonly uploads: UploadedPicturesService,
+    private readonly unanswered: Unanswered,
   ) {}
 
   /**
@@ -33,7 +36,7 @@ export class OpenaiEdits {
    * @throws InvalidError and what `SentForm`, `UploadedPicturesService` and `GenerationsService` throw; then no upload
    * is left
    */
-  async create(caller: CallerKey, form: SentForm): Promise<GenerationDto> {
+  async create(caller: CallerKey, form: SentForm, repeatable: Repeatable): Promise<GenerationDto> {
     const files = new Map<'image' | 'mask', StoredUpload>();
     const noted: Record<string, string> = {};
     try {
@@ -42,11 +45,17 @@ export class OpenaiEdits {
         files.set(field, await this.keep(caller.id, file, form.answer, (hash) => (noted[file.name] = hash)));
       });
       form.came({ ...Object.fromEntries(texts), ...noted });
-      return await this.draw(caller, this.read(texts), files);
+      const earlier = await this.unanswered.take(caller.id, repeatable);
+      if (earlier) await this.removeAll(caller.id, files);
+      return earlier ?? (await this.draw(caller, this.read(texts), files));
     } catch (error) {
-      for (const { upload } of files.values()) await this.uploads.remove(caller.id, upload.id).catch(() => undefined);
+      await this.removeAll(caller.id, files);
       throw error;
     }
+  }
+
+  private async removeAll(ownerId: string, files: ReadonlyMap<string, StoredUpload>): Promise<void> {
+    for (const { upload } of files.values()) await this.uploads.remove(ownerId, upload.id).catch(() => undefined);
   }
 
   private keep(

@@ -1,13 +1,16 @@
 import { CreateImagesDto, type GenerationDto } from '@app/domain/http';
-import { Controller, HttpCode, Post } from '@nestjs/common';
+import { Controller, HttpCode, Post, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
+import type { Response } from 'express';
 import { Caller, type CallerKey } from '../http/caller.decorator';
 import { ApiOpenai } from '../docs/openai';
 import { AnswersWhenDone } from '../http/route.decorators';
 import { ValidBody } from '../http/body';
+import { type Repeatable, Repeats } from '../http/repeatable';
 import { ModelsService } from '../models/models.service';
 import { GenerationsService } from './generations.service';
 import { OpenaiAnswer } from './openai-answer';
+import { Unanswered } from './unanswered';
 
 /** Pictures from a prompt in the shape of OpenAI's API, for its clients. */
 @ApiTags('OpenAI')
@@ -16,13 +19,21 @@ export class OpenaiController {
   constructor(
     private readonly generations: GenerationsService,
     private readonly models: ModelsService,
+    private readonly unanswered: Unanswered,
   ) {}
 
   @Post()
   @HttpCode(200)
   @AnswersWhenDone(OpenaiAnswer)
   @ApiOpenai()
-  async create(@Caller() caller: CallerKey, @ValidBody(CreateImagesDto) dto: CreateImagesDto): Promise<GenerationDto> {
+  async create(
+    @Caller() caller: CallerKey,
+    @ValidBody(CreateImagesDto) dto: CreateImagesDto,
+    @Repeats() repeatable: Repeatable,
+    @Res() _: Response,
+  ): Promise<GenerationDto> {
+    const earlier = await this.unanswered.take(caller.id, repeatable);
+    if (earlier) return earlier;
     const { prompt, model, n, size = 'auto', user } = dto;
     const aspectRatio = size === 'auto' ? undefined : await this.models.shapeOf(size, model);
     return this.generations.create(caller, {

@@ -24,7 +24,7 @@ export class TextToImageController {
     body: CreateGenerationDto,
     reply: GenerationDto,
     isLocated: true,
-    errors: [422],
+    errors: [404, 422],
     description:
       'Answers at once with the queued Generation, or with `Prefer: wait=<seconds>` when it has terminated. ' +
       'Its pictures can be waited for at `GET /v1/sd/text-to-image/{id}`, at its events, or at a `webhook`.',

@@ -7,12 +7,13 @@ import { GenerationsReader } from './generations.reader';
 import { GenerationsService } from './generations.service';
 import { Terminations } from './terminations';
 import { TextToImageController } from './text-to-image.controller';
+import { Unanswered } from './unanswered';
 
 /** Generations: pictures from a prompt. */
 @Module({
   imports: [TypeOrmModule.forFeature([Generation, Task]), ModelsModule, AcceptanceModule],
   controllers: [TextToImageController],
-  providers: [GenerationsService, GenerationsReader, Terminations],
-  exports: [GenerationsService, Terminations],
+  providers: [GenerationsService, GenerationsReader, Terminations, Unanswered],
+  exports: [GenerationsService, Terminations, Unanswered],
 })
 export class TextToImageModule {}

@@ -35,6 +35,8 @@ class OpenResponse extends EventEmitter {
   readonly closed = false;
   readonly headers = new Map<string, unknown>();
 
+  json(): void {}
+
   setHeader(name: string, value: unknown): void {
     this.headers.set(name, value);
   }
@@ -60,6 +62,7 @@ describe(WaitInterceptor.name, () => {
       requests,
       { get: () => new Presenter() } as never,
       { renew: () => Promise.resolve() } as never,
+      {} as never,
       new JsonLogger('test', 'silent'),
     );
   });

@@ -7,12 +7,18 @@ import type { Request, Response } from 'express';
 import { concatMap, type Observable } from 'rxjs';
 import { type WaitedAnswer, waitRuleOf } from '../http/route.decorators';
 import { KeptReplies } from '../http/idempotency.interceptor';
+import { repeatableOf } from '../http/repeatable';
 import { OpenRequests } from '../defence/open-requests';
 import { GenerationsService } from './generations.service';
 import { Terminations } from './terminations';
+import { Unanswered } from './unanswered';
 
 /** The longest time that an answer waits at its caller's wish. */
 export const longestWaitSeconds = 60;
+/** Balancers give up a silent answer after 60 s: it comes some seconds before. */
+const longestWaitMs = 55_000;
+/** How often an answer that always waits is white space meanwhile: as late as possible, for it decides the status. */
+const signOfLifeMs = 45_000;
 
 /**
  * The seconds of `wait` in a `Prefer` header (RFC 7240), at most `longestWaitSeconds`, which a bare `wait` means too;
@@ -56,6 +62,9 @@ class TooManyWaitingError extends TooManyError {
  */
 @Injectable()
 export class WaitInterceptor implements NestInterceptor {
+  /** Shorter in tests. */
+  static signOfLifeMs = signOfLifeMs;
+
   private count = 0;
 
   constructor(
@@ -64,6 +73,7 @@ export class WaitInterceptor implements NestInterceptor {
     private readonly openRequests: OpenRequests,
     private readonly modules: ModuleRef,
     private readonly replies: KeptReplies,
+    private readonly unanswered: Unanswered,
     private readonly logger: JsonLogger,
   ) {}
 
@@ -85,15 +95,16 @@ export class WaitInterceptor implements NestInterceptor {
         const ended = isGeneration(record) && this.holdIfPossible(ownerId, response);
         if (!ended) return record;
         response.setHeader('Preference-Applied', `wait=${seconds}`);
-        try {
-          const waited = await this.wait(ownerId, record, seconds, response, ended);
-          if (waited && !response.closed) await this.keep(ownerId, request, waited);
-          return waited ?? record;
-        } catch (error) {
-          // The Generation is stored: an error would make its caller request another one.
-          this.logger.debug('the record could not be read after the wait', { reason: (error as Error).message });
+        const waitMs = Math.min(seconds * 1000, longestWaitMs);
+        // The Generation is stored: an error would make its caller request another one.
+        const waited = await this.wait(ownerId, record, waitMs, response, ended).catch(({ message }: Error) => {
+          this.logger.debug('the record could not be read after the wait', { reason: message });
           return record;
-        }
+        });
+        // As a GET answers: its caller has deleted it meanwhile.
+        if (!waited) throw new NotFoundError('Generation');
+        if (!response.closed) await this.keep(ownerId, request, waited);
+        return waited;
       }),
     );
   }
@@ -105,13 +116,22 @@ export class WaitInterceptor implements NestInterceptor {
     return next.handle().pipe(
       concatMap(async (record: GenerationDto) => {
         response.setHeader(generationIdHeader, record.id);
-        const waited = await this.wait(ownerId, record, answer.waitSeconds, response, ended);
-        return answer.present(waited ?? record, {
-          ownerId,
-          responseFormat: (request.body as { response_format?: unknown }).response_format,
-          isDeleted: waited === undefined,
-          isAbandoned: response.closed && request.headers['idempotency-key'] === undefined,
-        });
+        const signs = setInterval(() => sendSignOfLife(response), WaitInterceptor.signOfLifeMs);
+        try {
+          const waited = await this.wait(ownerId, record, answer.waitSeconds * 1000, response, ended);
+          const body = await answer.present(waited ?? record, {
+            ownerId,
+            responseFormat: (request.body as { response_format?: unknown }).response_format,
+            isDeleted: waited === undefined,
+          });
+          if (!response.closed) endWith(response, body);
+          return body;
+        } finally {
+          clearInterval(signs);
+          // A repeat gets the same Generation, and after white space it learns in this way what went wrong.
+          if (response.closed || (response.headersSent && !response.writableEnded))
+            await this.unanswered.leave(ownerId, repeatableOf(request), record.id);
+        }
       }),
     );
   }
@@ -164,12 +184,12 @@ export class WaitInterceptor implements NestInterceptor {
   private async wait(
     ownerId: string,
     record: GenerationDto,
-    seconds: number,
+    waitMs: number,
     response: Response,
     ended: AbortSignal,
   ): Promise<GenerationDto | undefined> {
     this.openRequests.finish(response);
-    if (!isTerminated(record.status)) await this.terminations.until(record.id, seconds * 1000, ended);
+    if (!isTerminated(record.status)) await this.terminations.until(record.id, waitMs, ended);
     try {
       return await this.generations.findOne(ownerId, record.id);
     } catch (error) {
@@ -177,6 +197,17 @@ export class WaitInterceptor implements NestInterceptor {
       throw error;
     }
   }
+}
+
+/** White space may stand before JSON, and no balancer takes the connection for dead. The status is 200 from then on. */
+function sendSignOfLife(response: Response): void {
+  if (!response.headersSent) response.type('json');
+  response.write(' ');
+}
+
+function endWith(response: Response, body: object): void {
+  if (response.headersSent) response.end(JSON.stringify(body));
+  else response.json(body);
 }
 
 const ownerOf = ({ apiKey }: Request): string => apiKey?.id ?? '';

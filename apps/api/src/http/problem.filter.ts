@@ -92,10 +92,6 @@ export class ProblemFilter implements ExceptionFilter {
   /** Also for errors thrown before Nest handles the request. */
   send(thrown: unknown, request: Request, response: Response): void {
     const error = this.told(thrown, request);
-    if (response.headersSent) {
-      response.destroy();
-      return;
-    }
     const { status, title } = errorTable[error.kind];
     const { code, message: detail, fields: errors, retryAfterSeconds } = error;
     const problem: Problem = {
@@ -107,6 +103,10 @@ export class ProblemFilter implements ExceptionFilter {
       code,
       ...(errors && { errors }),
     };
+    if (response.headersSent) {
+      cutOff(request, response, problem);
+      return;
+    }
     // The unread rest of a body would be parsed as the next request on this connection.
     if (!request.complete) response.setHeader('Connection', 'close');
     if (retryAfterSeconds !== undefined) response.setHeader('Retry-After', String(retryAfterSeconds));
@@ -134,6 +134,12 @@ export class ProblemFilter implements ExceptionFilter {
     this.logger.error('request failed', { requestId: request.id, method: request.method }, error);
     return new InternalError();
   }
+}
+
+/** People see what went wrong after white space; to a program the answer is broken, as it has to be. */
+function cutOff(request: Request, response: Response, problem: Problem): void {
+  if (!isOpenaiPath(request.path) || !response.writable) response.destroy();
+  else response.write(JSON.stringify(openaiProblem(problem)), () => response.destroy());
 }
 
 /** The path has an escape that is no UTF-8; no route is found for it, and so no key is asked for. */

@@ -92,8 +92,6 @@ export interface EndedWait {
   responseFormat: unknown;
   /** The Generation has been deleted. */
   isDeleted: boolean;
-  /** Its caller has disconnected, and cannot repeat the request to learn the Generation's id. */
-  isAbandoned: boolean;
 }
 
 /** The answer of a route that waits for its Generation. */

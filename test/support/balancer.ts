@@ -1,0 +1,38 @@
+import { once } from 'node:events';
+import { createServer, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** A balancer in front of an api: it answers 504 when nothing has come for `silentMs`, and closes its connection to it. */
+export async function startBalancer(
+  apiUrl: string,
+  silentMs: number,
+): Promise<{ url: string; gaveUp: Promise<void>; stop: () => Promise<void> }> {
+  let tell: () => void = () => undefined;
+  const gaveUp = new Promise<void>((resolve) => (tell = resolve));
+  const server = createServer((incoming, answer) => {
+    const { method, headers, url } = incoming;
+    const passed = request(`${apiUrl}${url}`, { method, headers, timeout: silentMs, agent: false });
+    passed.on('timeout', () => {
+      passed.destroy();
+      answer.writeHead(504).end('<html>504</html>');
+      tell();
+    });
+    passed.on('error', () => answer.destroy());
+    passed.on('response', (reply) => {
+      answer.writeHead(reply.statusCode!, reply.headers);
+      reply.on('error', () => answer.destroy()).pipe(answer);
+    });
+    incoming.pipe(passed);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    gaveUp,
+    async stop() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
