@@ -6,6 +6,7 @@ import { type ClientRequest, type IncomingMessage, request as httpRequest } from
 import { text } from 'node:stream/consumers';
 import { Finetune } from '@app/domain';
 import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
+import { UploadsService } from '../../apps/api/src/files/uploads.service';
 import { WeightsInspector } from '../../apps/api/src/finetunes/weights-inspector';
 import { WeightsSweeper } from '../../apps/api/src/finetunes/weights.sweeper';
 import { itOnce } from '../support/back-ends';
@@ -323,7 +324,10 @@ describe('weights of a Fine-Tune on their way', () => {
       each.write(Buffer.alloc(1000));
     }
     await until(async () => (await uploads()).length === 4, 'the uploads have begun');
+    const { longestWaitMs } = UploadsService;
+    UploadsService.longestWaitMs = 50;
     const { status, body, headers } = await put();
+    UploadsService.longestWaitMs = longestWaitMs;
     expect([status, body.code, headers.get('retry-after')]).toEqual([429, 'TooManyUploads', '10']);
     const other = await api.createKey();
     const theirs = await makeFinetune(api, other);

@@ -78,6 +78,12 @@ describe('POST /v1/images/edits', () => {
     expect(await records()).toMatchObject([{ mask: null, strength: 0.8 }]);
   });
 
+  it('takes ten at once of one key, each in its turn', async () => {
+    const image = await picture(64, 64);
+    const all = await Promise.all(Array.from({ length: 10 }, () => edit({ image, prompt: 'a star' })));
+    expect(all.flatMap(({ data }) => data ?? [])).toHaveLength(10);
+  });
+
   it('is executed once for an Idempotency-Key', async () => {
     const again = async (prompt: string) =>
       edit({ image: await picture(100, 100), prompt }, { headers: { 'Idempotency-Key': 'one' } });

@@ -1,21 +1,25 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { type IncomingMessage, request as httpRequest } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { Image, newIdentifier, PictureUse, StorageUse, Task, UploadedPicture } from '@app/domain';
+import { Image, newIdentifier, PictureUse, StorageUse, Task, Upload, UploadedPicture } from '@app/domain';
 import type { UploadDto } from '@app/domain/http';
 import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
 import { dropUploads, type NamedPicture, useUploads } from '@app/tasks';
 import sharp from 'sharp';
 import { StorageUseSweeper } from '../../apps/api/src/files/storage-use.sweeper';
+import { UploadsService } from '../../apps/api/src/files/uploads.service';
 import { UploadedPicturesSweeper } from '../../apps/api/src/uploads/uploaded-pictures.sweeper';
 import { createClient } from '../../packages/client/src';
 import { type RequestOptions, startTestApi, type TestKey } from '../support/api';
 import { drawTask, storedKeys } from '../support/factories';
 import { ofSuite } from '../support/of-suite';
 import { smallPicture } from '../support/small-picture';
+import { until } from '../support/until';
 
 const dayMs = 24 * 3_600_000;
 /** Noise, which no format makes small. */
@@ -214,6 +218,86 @@ describe('Uploads', () => {
     expect((await send(second, { headers })).status).toBe(201);
   });
 
+  it('wait in line at their senders, for a time, and of a flood some are refused', async () => {
+    const owner = await api.createKey();
+    const file = await smallPicture();
+    const open = () => {
+      const headers = { authorization: `Bearer ${owner.token}`, 'content-length': String(file.length) };
+      const sending = httpRequest(`${api.baseUrl}/v1/uploads`, { method: 'POST', headers });
+      sending.on('error', () => undefined).write(file.subarray(0, 10));
+      return { sending, answer: once(sending, 'response') as Promise<[IncomingMessage]> };
+    };
+    const first = Array.from({ length: 4 }, open);
+    await until(async () => (await api.dataSource.manager.countBy(Upload, { ownerId: owner.id })) === 4, 'four come');
+    const waiting = send(file, { key: owner });
+    const theirs = await send(file, { key: other });
+    expect(theirs.status).toBe(201);
+    const abort = new AbortController();
+    const flood = Array.from({ length: 32 }, () =>
+      fetch(`${api.baseUrl}/v1/uploads`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${owner.token}` },
+        body: new Uint8Array(file),
+        signal: abort.signal,
+      }),
+    );
+    const refused = await Promise.race(flood);
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '10']);
+    expect(await refused.json()).toMatchObject({ code: 'TooManyUploads' });
+    abort.abort();
+    await Promise.allSettled(flood);
+    for (const { sending } of first) sending.end(file.subarray(10));
+    for (const { answer } of first) {
+      const [reply] = await answer;
+      expect(reply.resume().statusCode).toBe(201);
+    }
+    expect((await waiting).status).toBe(201);
+  });
+
+  it('that wait for too long are refused, and of a sender who has left nothing waits', async () => {
+    const owner = await api.createKey();
+    const { longestWaitMs } = UploadsService;
+    const rows = Array.from({ length: 4 }, () => ({ id: newIdentifier(), ownerId: owner.id, bytes: 1 }));
+    // Another process receives them.
+    await api.dataSource.manager.insert(
+      Upload,
+      rows.map((row) => ({ ...row, renewedAt: () => 'now()' })),
+    );
+    UploadsService.longestWaitMs = 50;
+    const late = await send(await smallPicture(), { key: owner });
+    expect([late.status, late.body.code]).toEqual([429, 'TooManyUploads']);
+    UploadsService.longestWaitMs = longestWaitMs;
+    const waiting = send(await smallPicture(), { key: owner });
+    await api.dataSource.manager.delete(Upload, { ownerId: owner.id });
+    expect((await waiting).status).toBe(201);
+  });
+
+  it.each([
+    [
+      'a form',
+      () => ({ raw: '--x--', headers: { 'content-type': 'multipart/form-data; boundary=x' } }),
+      415,
+      '--data-binary',
+    ],
+    ['a data: URL', () => ({ raw: 'data:image/png;base64,iVBORw0KGgo=' }), 422, 'a data: URL'],
+  ])('refuse %s with a hint', async (_, options, status, hint) => {
+    const reply = await send('', options());
+    expect([reply.status, reply.body.detail]).toEqual([status, expect.stringContaining(hint)]);
+  });
+
+  it('are what the refusal of a data: URL names, however long it is', async () => {
+    for (const image of ['data:image/png;base64,AAAA', `data:image/png;base64,${'A'.repeat(100_000)}`])
+      for (const body of [
+        { prompt: 'x', image },
+        { prompt: 'x', image: 'https://x.example/a.png', mask: image },
+        { prompt: 'x', control: [{ image, model: 'm' }] },
+        { name: 'robot', images_url: [image] },
+      ]) {
+        const reply = await api.request<{ detail: string }>('POST', '/v1/finetunes', { key, body });
+        expect([reply.status, reply.body.detail]).toEqual([400, expect.stringContaining('POST /v1/uploads')]);
+      }
+  });
+
   it('work for sandbox keys, and need the scope to write', async () => {
     expect((await send(await smallPicture(), { key: await api.createKey({ sandbox: true }) })).status).toBe(201);
     expect((await send(await smallPicture(), { key: await api.createKey({ scopes: ['read'] }) })).status).toBe(403);
@@ -281,6 +365,28 @@ describe('Uploads', () => {
     expect(await api.dataSource.manager.find(PictureUse, { where: { uploadId: shared.id } })).toEqual([
       { taskId: second, uploadId: shared.id },
     ]);
+  });
+
+  it('are listed newest first, whole or in pages, for their owner alone', async () => {
+    const owner = await api.createKey();
+    const made: UploadDto[] = [];
+    for (let n = 0; n < 5; n++) made.unshift((await send(await smallPicture(), { key: owner })).body);
+    // Those of one millisecond are told apart too.
+    await api.dataSource.manager.update(
+      UploadedPicture,
+      { ownerId: owner.id },
+      { createdAt: new Date(made[2].created_at) },
+    );
+    const whole = await api.request<UploadDto[]>('GET', '/v1/uploads', { key: owner });
+    expect(new Set(whole.body.map(({ id }) => id))).toEqual(new Set(made.map(({ id }) => id)));
+    const { uploads } = createClient({ baseUrl: api.baseUrl, apiKey: owner.token });
+    const paged: unknown[] = [];
+    for await (const upload of uploads.pages({ limit: 2 })) paged.push(upload);
+    expect(paged.flat()).toEqual(whole.body);
+    expect((await api.request('GET', '/v1/uploads', { key: await api.createKey() })).body).toEqual([]);
+    const used = whole.body[0];
+    await generationWith([{ url: used.url, field: 'image' }], owner);
+    expect(await uploads.list({ limit: 1 })).toEqual([{ ...used, expires_at: null }]);
   });
 
   it('are sent by the client as bytes, as a file or as a stream', async () => {

@@ -29,6 +29,7 @@ const others: readonly (readonly [beginning: RegExp, what: string])[] = [
   [/^(?:\xef\xbb\xbf)?\s{0,8}<(?:\?xml|svg|!--|!doctype svg)/i, 'an SVG or another XML file'],
   [/^\s{0,8}<(?:!doctype|html)/i, 'a page of HTML'],
   [/^PK[^a-z]{2}/, 'a zip archive'],
+  [/^data:/i, 'a data: URL and not the picture in it'],
 ];
 /* eslint-enable no-control-regex */
 

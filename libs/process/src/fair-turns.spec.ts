@@ -29,6 +29,26 @@ describe(FairTurns.name, () => {
     expect(await Promise.all(all)).toEqual(['a1', 'a2', 'a3', 'a4', 'b1', 'c1']);
   });
 
+  it('lets one leave the line, and then there is a place in it', async () => {
+    const turns = new FairTurns({ perKey: 1, total: 1 });
+    const end = await turns.take('a');
+    const leaving = new AbortController();
+    const left = turns.take('a', leaving.signal);
+    await expect(turns.take('a')).rejects.toThrow(TurnsFullError);
+    leaving.abort(new Error('gone'));
+    await expect(left).rejects.toThrow('gone');
+    await expect(turns.take('a', leaving.signal)).rejects.toThrow('gone');
+    const next = turns.take('a');
+    end();
+    (await next)();
+    // Who has a turn keeps it.
+    const served = new AbortController();
+    const last = await turns.take('b', served.signal);
+    served.abort();
+    last();
+    expect(await turns.run('a', () => Promise.resolve('served'))).toBe('served');
+  });
+
   it('runs as many at a time as it may', async () => {
     const desk = new Desk();
     const turns = new FairTurns({ ...bounds, concurrency: 2 });

@@ -50,11 +50,13 @@ export class FairTurns {
 
   /**
    * Resolves when the key's turn has come, for work that `run` cannot enclose.
+   * @param signal ends the wait for a turn.
    * @returns a function that ends the turn; repeated calls have no effect.
-   * @throws TurnsFullError as `run` does
+   * @throws TurnsFullError as `run` does; the reason of the signal
    */
-  async take(key: string): Promise<() => void> {
-    await this.turn(key);
+  async take(key: string, signal?: AbortSignal): Promise<() => void> {
+    signal?.throwIfAborted();
+    await this.turn(key, signal);
     let hasEnded = false;
     return () => {
       if (hasEnded) return;
@@ -63,12 +65,25 @@ export class FairTurns {
     };
   }
 
-  private turn(key: string): Promise<void> {
+  private turn(key: string, signal?: AbortSignal): Promise<void> {
     const { perKey, total } = this.options;
     const lane = this.lanes.get(key) ?? this.held.get(key) ?? [];
     if (lane.length >= perKey || this.waiting >= total) throw new TurnsFullError(lane.length >= perKey);
-    return new Promise((start) => {
-      lane.push({ start });
+    return new Promise((resolve, reject) => {
+      const leave = (): void => {
+        lane.splice(lane.indexOf(waiting), 1);
+        if (lane.length === 0) for (const each of [this.lanes, this.held]) each.delete(key);
+        this.waiting--;
+        reject(signal!.reason as Error);
+      };
+      const waiting = {
+        start: () => {
+          signal?.removeEventListener('abort', leave);
+          resolve();
+        },
+      };
+      signal?.addEventListener('abort', leave, { once: true });
+      lane.push(waiting);
       this.putBack(key, lane);
       this.waiting++;
       this.startNext();

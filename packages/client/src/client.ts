@@ -141,13 +141,13 @@ function stylesOf(verbs: Verbs) {
 /** A file; a stream is read to its end before it is sent, so that it can be sent again. */
 type File = Uint8Array | Blob | ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>;
 
-function uploadsOf({ get, postBytes, remove }: Verbs) {
+function uploadsOf(verbs: Verbs) {
   const path = '/v1/uploads';
   return {
+    ...recordsOf<api.Upload, 'listUploads'>(verbs, path),
     /** @param picture a PNG, JPEG or WebP: a file, a Buffer, a Blob or a stream. Its `url` is what requests name. */
-    create: async (picture: File, more?: RequestOptions) => postBytes<api.Upload>(path, await wholeOf(picture), more),
-    get: (id: string, more?: RequestOptions) => get<api.Upload>(pathOf(path, id), {}, more),
-    delete: (id: string, more?: RequestOptions) => remove(pathOf(path, id), more),
+    create: async (picture: File, more?: RequestOptions) =>
+      verbs.postBytes<api.Upload>(path, await wholeOf(picture), more),
   };
 }
 

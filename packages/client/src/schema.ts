@@ -359,7 +359,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /**
+         * List your uploads, newest first
+         * @description Those that are still there; with `limit` in pages.
+         */
+        get: operations["listUploads"];
         put?: never;
         /**
          * Upload a picture
@@ -547,7 +551,7 @@ export interface paths {
         put?: never;
         /**
          * Draw pictures as OpenAI's API does
-         * @description For OpenAI's own clients, with `baseURL` set to `<this service>/v1`. The answer waits until the pictures are there; they belong to a Generation like any other. A caller who disconnects before that cancels them. A key may have 20 such requests at each api process.
+         * @description For OpenAI's own clients, with `baseURL` set to `<this service>/v1`. The answer waits until the pictures are there; they belong to a Generation like any other. From 45 s on it begins with white space, and breaks off behind the error if the drawing fails then. A caller who disconnects before the end cancels them, unless the same request comes again within 15 s: it gets the same Generation. A key may have 20 such requests at each api process.
          */
         post: operations["createImages"];
         delete?: never;
@@ -2954,6 +2958,33 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
+        /** @description There is nothing of yours with this id. Codes: `GenerationNotFound`, `FineTuneNotFound`, `TrainingNotFound`, `WeightsNotFound`, `PromptNotFound`, `CollectionNotFound`, `StyleNotFound`, `DeliveryNotFound`, `UploadNotFound`, `KeyNotFound`. */
+        Problem404: {
+            headers: {
+                /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
+                "X-Request-Id": string;
+                /** @description Requests that the key may make in a minute. */
+                "RateLimit-Limit"?: number;
+                /** @description Those that are left now. */
+                "RateLimit-Remaining"?: number;
+                /** @description Seconds until all are there again. */
+                "RateLimit-Reset"?: number;
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "type": "about:blank",
+                 *       "title": "Not Found",
+                 *       "status": 404,
+                 *       "detail": "There is no Generation with this id.",
+                 *       "instance": "0f5a8d0e-7a5c-4b0e-9a53-3a8a2f2f7f4c",
+                 *       "code": "GenerationNotFound"
+                 *     }
+                 */
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
         /** @description The body came too slowly. Codes: `BodyTimeout`, `UploadStalled`. */
         Problem408: {
             headers: {
@@ -3091,33 +3122,6 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
-        /** @description There is nothing of yours with this id. Codes: `GenerationNotFound`, `FineTuneNotFound`, `TrainingNotFound`, `WeightsNotFound`, `PromptNotFound`, `CollectionNotFound`, `StyleNotFound`, `DeliveryNotFound`, `UploadNotFound`, `KeyNotFound`. */
-        Problem404: {
-            headers: {
-                /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
-                "X-Request-Id": string;
-                /** @description Requests that the key may make in a minute. */
-                "RateLimit-Limit"?: number;
-                /** @description Those that are left now. */
-                "RateLimit-Remaining"?: number;
-                /** @description Seconds until all are there again. */
-                "RateLimit-Reset"?: number;
-                [name: string]: unknown;
-            };
-            content: {
-                /**
-                 * @example {
-                 *       "type": "about:blank",
-                 *       "title": "Not Found",
-                 *       "status": 404,
-                 *       "detail": "There is no Generation with this id.",
-                 *       "instance": "0f5a8d0e-7a5c-4b0e-9a53-3a8a2f2f7f4c",
-                 *       "code": "GenerationNotFound"
-                 *     }
-                 */
-                "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
     };
     parameters: never;
     requestBodies: never;
@@ -3220,6 +3224,7 @@ export interface operations {
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
             408: components["responses"]["Problem408"];
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
@@ -3473,6 +3478,7 @@ export interface operations {
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
             408: components["responses"]["Problem408"];
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
@@ -4293,6 +4299,49 @@ export interface operations {
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    listUploads: {
+        parameters: {
+            query?: {
+                /** @description How many elements a page has. The `Link` header of each page but the last is the address of the next one. Without `limit` the list is complete. */
+                limit?: number;
+                /** @description Where the page begins, as the address in the `Link` header of the page before has it: a text that is no id, and stays valid when elements are deleted. The id of the last element of that page is taken as well. */
+                after?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    /** @description Names the request in the logs: the one that was sent, if it fits this pattern. */
+                    "X-Request-Id": string;
+                    /** @description Requests that the key may make in a minute. */
+                    "RateLimit-Limit"?: number;
+                    /** @description Those that are left now. */
+                    "RateLimit-Remaining"?: number;
+                    /** @description Seconds until all are there again. */
+                    "RateLimit-Reset"?: number;
+                    /**
+                     * @description The next page, with `rel="next"`; absent on the last one and without `limit`.
+                     * @example <https://darkroom.example/v1/sd/text-to-image?limit=10&after=Zk3vR8wq1TnYc5bLx0JdGm>; rel="next"
+                     */
+                    Link?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Upload"][];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
         };

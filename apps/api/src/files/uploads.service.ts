@@ -1,8 +1,10 @@
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { type Config, CONFIG } from '@app/config';
 import {
   BodyTooLargeError,
+  MalformedBodyError,
   newIdentifier,
   TooManyError,
   UnauthorizedError,
@@ -10,6 +12,7 @@ import {
   Upload,
 } from '@app/domain';
 import { JsonLogger } from '@app/observability';
+import { FairTurns, TurnsFullError } from '@app/process';
 import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { OpenRequests } from '../defence/open-requests';
@@ -17,8 +20,13 @@ import { mapDiskErrors, receiveFile, type SentFile } from '../http/receive-file'
 import { StorageQuota, uploadLifeSql } from '../http/storage-quota';
 import { DiskSpace } from './disk-space';
 
-/** Parallel uploads of a key: enough for any client, but too few to hold many connections or much of the disk. */
+/** Parallel uploads of a key: enough for any client, but too few to hold much of the disk. */
 export const uploadsPerKey = 4;
+/** Uploads of a key that wait at their senders for one of these to end, and how long: only a flood is refused. */
+const waitingPerKey = 32;
+const longestWaitMs = 20_000;
+/** How often it is looked whether one has ended that another api process received. */
+const lookMs = 500;
 /** A quarter of the time after which an upload counts as dead. */
 const renewMs = 30_000;
 const retryAfterSeconds = 10;
@@ -70,7 +78,16 @@ export interface ReceivedFile {
 /** Uploads in progress: how many a key may have, and the space reserved for them, over all api processes. */
 @Injectable()
 export class UploadsService implements OnApplicationBootstrap {
+  /** Shorter in tests. */
+  static longestWaitMs = longestWaitMs;
+
   private readonly folder: string;
+  private readonly line = new FairTurns({
+    concurrency: Infinity,
+    keyConcurrency: uploadsPerKey,
+    perKey: waitingPerKey,
+    total: Infinity,
+  });
 
   constructor(
     @Inject(CONFIG) config: Config,
@@ -93,7 +110,7 @@ export class UploadsService implements OnApplicationBootstrap {
   }
 
   /**
-   * Reserves space for a file, receives it, and keeps the space until `store` has stored it.
+   * Waits for the key's turn, reserves space for a file, receives it, and keeps the space until `store` has stored it.
    * @throws BodyTooLargeError; TooManyUploadsError; UnprocessableError `StorageFull`; RoomReservedError; what
    * `receiveFile` and `store` throw
    */
@@ -105,10 +122,10 @@ export class UploadsService implements OnApplicationBootstrap {
   ): Promise<T> {
     const { declaredBytes } = file;
     if ((declaredBytes ?? 0) > rule.maxBytes) throw new BodyTooLargeError(rule.maxBytes);
-    const reservation = await this.reserve(ownerId, declaredBytes, rule);
-    const { id } = reservation;
     const stop = new AbortController();
     this.requests.addAndFinish(ownerId, file.answer, 'upload', () => stop.abort(new UnauthorizedError()));
+    const { reservation, end } = await this.inTurn(ownerId, file, rule, stop.signal);
+    const { id } = reservation;
     const renewal = setInterval(() => void this.renew(id), renewMs);
     const path = join(this.folder, id);
     try {
@@ -120,6 +137,38 @@ export class UploadsService implements OnApplicationBootstrap {
       clearInterval(renewal);
       await rm(path, { force: true });
       await this.logFailure(this.dataSource.manager.delete(Upload, { id }));
+      end();
+    }
+  }
+
+  /** Reserves the space when few enough others of the key are received, here and in other processes. */
+  private async inTurn(
+    ownerId: string,
+    { answer, declaredBytes }: SentFile,
+    rule: UploadRule,
+    stop: AbortSignal,
+  ): Promise<{ reservation: Reservation; end: () => void }> {
+    const gone = new AbortController();
+    const timer = setTimeout(() => gone.abort(new TooManyUploadsError()), UploadsService.longestWaitMs);
+    const leave = (): void => gone.abort(new MalformedBodyError('its sender has left'));
+    answer.once('close', leave);
+    if (answer.closed) leave();
+    const signal = AbortSignal.any([gone.signal, stop]);
+    let end: (() => void) | undefined;
+    try {
+      end = await this.line.take(ownerId, signal);
+      for (;;) {
+        const reservation = await this.reserve(ownerId, declaredBytes, rule);
+        if (reservation) return { reservation, end };
+        await delay(lookMs);
+        signal.throwIfAborted();
+      }
+    } catch (error) {
+      end?.();
+      throw error instanceof TurnsFullError ? new TooManyUploadsError() : error;
+    } finally {
+      clearTimeout(timer);
+      answer.off('close', leave);
     }
   }
 
@@ -142,19 +191,22 @@ export class UploadsService implements OnApplicationBootstrap {
     return receiveFile(begin(), path, { maxBytes, tooMany, kind, signal, assertRoom });
   }
 
-  /** @param declaredBytes what the sender says of its size; one that says nothing is given the room there is. */
+  /**
+   * @param declaredBytes what the sender says of its size; one that says nothing is given the room there is.
+   * @returns undefined while as many are received as may be
+   */
   private reserve(
     ownerId: string,
     declaredBytes: number | undefined,
     { maxBytes, replacedBytes = 0 }: UploadRule,
-  ): Promise<Reservation> {
+  ): Promise<Reservation | undefined> {
     return this.dataSource.transaction(async (manager) => {
       const row = await this.quota.lock(manager, ownerId);
       const [{ count }] = await manager.query<{ count: number }[]>(
         `SELECT count(*)::integer AS count FROM uploads WHERE owner_id = $1 AND renewed_at > now() - ${uploadLifeSql}`,
         [ownerId],
       );
-      if (count >= uploadsPerKey) throw new TooManyUploadsError();
+      if (count >= uploadsPerKey) return undefined;
       this.quota.assertRoom(row, { bytes: declaredBytes, replacedBytes });
       const bytes = declaredBytes ?? Math.min(maxBytes, Math.floor(this.quota.room(row) + replacedBytes));
       const id = newIdentifier();

@@ -16,7 +16,7 @@ export const FileBody = createParamDecorator((_: unknown, context: ExecutionCont
         throw new DomainError(
           'unsupportedType',
           'UnsupportedMediaType',
-          `The body must be the file itself, not ${wrapping}.`,
+          `The body must be the file itself, not ${wrapping}: with curl, --data-binary @picture.png in place of -F or --form.`,
         );
     },
     begin: () => {

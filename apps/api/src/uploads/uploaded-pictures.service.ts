@@ -14,11 +14,12 @@ import { NoPictureError, PictureDecoder } from '@app/pictures';
 import { WorkError } from '@app/process';
 import { Transactions } from '@app/queue';
 import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
-import { addStored, forgetReplies } from '@app/tasks';
+import { addStored, editsFolder, forgetReplies } from '@app/tasks';
 import { Inject, Injectable } from '@nestjs/common';
 import { StoredFiles } from '../files/stored-files';
 import { type ReceivedFile, UploadsService } from '../files/uploads.service';
 import { findOwned } from '../http/find-owned';
+import { type List, listByTime, type TimedRow } from '../http/list';
 import { mapDiskErrors, type SentFile } from '../http/receive-file';
 import { StorageQuota } from '../http/storage-quota';
 
@@ -26,6 +27,23 @@ import { StorageQuota } from '../http/storage-quota';
 export const uploadsFolder = 'uploads';
 
 const rule = { maxBytes: limits.sentPicture.bytes, kind: 'a PNG, JPEG or WebP picture' };
+
+type UploadRow = TimedRow & Omit<UploadedPicture, 'ownerId' | 'createdAt'> & { is_used: boolean };
+
+const own = `owner_id = $1 AND storage_key NOT LIKE '${editsFolder}/%'`;
+const rank = `(
+  SELECT count(*)::integer FROM uploaded_pictures twin
+  WHERE twin.${own} AND twin.created_at = upload.created_at AND twin.id < upload.id
+)`;
+const columns = `id, token, storage_key AS "storageKey", content_type AS "contentType", width, height, bytes, created_at AS at, ${rank} AS rank,
+  EXISTS (SELECT FROM picture_uses WHERE upload_id = upload.id) AS is_used`;
+
+/** Parameters: the owner, how many, the time and the rank that they are before. */
+const pageStatement = `
+SELECT ${columns} FROM uploaded_pictures upload
+WHERE ${own} AND created_at <= $3 AND (created_at < $3 OR ${rank} < $4)
+ORDER BY created_at DESC, id DESC LIMIT $2`;
+const findStatement = `SELECT ${columns} FROM uploaded_pictures upload WHERE ${own} AND id = $2`;
 
 /** An upload, and whether a part of it is rather transparent than not. */
 export interface StoredUpload {
@@ -75,6 +93,16 @@ export class UploadedPicturesService {
         throw error;
       });
     return stored;
+  }
+
+  /** Pictures of edits are not among them: they were not sent as uploads, and go with their Generation. */
+  list(ownerId: string): List {
+    const { manager } = this.transactions;
+    return listByTime<UploadRow>(
+      ({ count, at, rank }) => manager.query(pageStatement, [ownerId, count, at, rank]),
+      async (id) => (await manager.query<UploadRow[]>(findStatement, [ownerId, id])).at(0),
+      ({ is_used: isUsed, ...row }) => UploadDto.from({ ...row, createdAt: row.at }, isUsed, this.config.publicUrl),
+    );
   }
 
   async findOne(ownerId: string, id: string): Promise<UploadDto> {

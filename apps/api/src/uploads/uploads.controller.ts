@@ -1,10 +1,13 @@
 import { limits, uploadLifeHours } from '@app/domain';
 import { DeletedDto, UploadDto } from '@app/domain/http';
-import { Controller, Delete, Get, Param, Post } from '@nestjs/common';
+import { Controller, Delete, Get, Param, Post, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { ApiCreates, ApiFinds, ApiRemoves } from '../docs/operation';
+import type { Response } from 'express';
+import { ApiCreates, ApiFinds, ApiLists, ApiRemoves } from '../docs/operation';
 import { OwnerId } from '../http/caller.decorator';
 import { FileBody } from '../http/file-body';
+import type { List } from '../http/list';
+import { SendsList } from '../http/list.interceptor';
 import type { SentFile } from '../http/receive-file';
 import { LocatedAt, TakesFile, Weighs } from '../http/route.decorators';
 import { UploadedPicturesService } from './uploaded-pictures.service';
@@ -32,6 +35,16 @@ export class UploadsController {
   })
   create(@OwnerId() ownerId: string, @FileBody() file: SentFile): Promise<UploadDto> {
     return this.uploads.create(ownerId, file);
+  }
+
+  @Get()
+  @ApiLists('listUploads', 'List your uploads, newest first', {
+    reply: UploadDto,
+    description: 'Those that are still there; with `limit` in pages.',
+  })
+  @SendsList()
+  findAll(@OwnerId() ownerId: string, @Res() _: Response): List {
+    return this.uploads.list(ownerId);
   }
 
   @Get(':id')

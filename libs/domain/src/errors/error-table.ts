@@ -167,7 +167,8 @@ export const errorTable = {
       RateLimited: 'The key made more requests in a minute than it may. Repeat after `Retry-After`.',
       TooManyRequests: 'Too many requests of the key wait to be served. Wait for some of their answers.',
       QueueFull: 'The key has as many tasks waiting as it may. Repeat after `Retry-After`.',
-      TooManyUploads: 'The key has as many uploads running as it may. Wait for one of them to end.',
+      TooManyUploads:
+        'The key has as many uploads running as it may, and this one has waited for long, or too many wait. Repeat after `Retry-After`.',
       RoomReserved: 'Uploads that are running have reserved the key’s last room. Repeat when they have ended.',
       TooManyEventStreams: 'The key has as many event streams open as it may. Close one.',
       ListRunning: 'The key is reading a complete list. Wait for its end, or ask for pages with `limit`.',
