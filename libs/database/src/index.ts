@@ -5,7 +5,12 @@ export { EntityColumns } from './entity-columns';
 export { DatabaseContact } from './database-contact';
 export { DatabaseModule } from './database.module';
 export { createDataSource, dataSourceOptions } from './data-source';
-export { DatabaseUnreachableError, DatabaseUnusableError, explainDatabaseError, NotMigratedError } from './database-unusable-error';
+export {
+  DatabaseUnreachableError,
+  DatabaseUnusableError,
+  explainDatabaseError,
+  NotMigratedError,
+} from './database-unusable-error';
 export type { Enclosing } from './enclosing';
 export { enclosing, JoiningDataSource } from './enclosing';
 export type { DumpContents } from './dump-tables';
