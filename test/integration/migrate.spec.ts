@@ -99,19 +99,21 @@ describe(migrate.name, () => {
   });
 
   it('waits as long as it is told to for a database that is still starting', async () => {
-    const { hostname, port } = new URL(url);
+    const { hostname, port, searchParams } = new URL(url);
+    const folder = searchParams.get('host');
     let connections = 0;
     const starting = Buffer.from('SFATAL\0C57P03\0Mthe database system is starting up\0\0');
     const head = Buffer.from('E\0\0\0\0');
     head.writeInt32BE(starting.length + 4, 1);
     const server = createServer((socket) => {
       if (++connections <= 2) return void socket.end(Buffer.concat([head, starting]));
-      const real = connect(Number(port), hostname);
+      const real = folder === null ? connect(Number(port), hostname) : connect(`${folder}/.s.PGSQL.${port}`);
       socket.pipe(real).pipe(socket);
       for (const each of [socket, real]) each.on('error', () => undefined);
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const address = new URL(url);
+    address.searchParams.delete('host');
     address.hostname = '127.0.0.1';
     address.port = String((server.address() as AddressInfo).port);
     const program = join(__dirname, '..', '..', 'dist', 'apps', 'cli', 'src', 'migrate.js');
@@ -119,10 +121,13 @@ describe(migrate.name, () => {
       promisify(execFile)(process.execPath, [program, ...options], {
         env: { ...process.env, DATABASE_URL: address.href },
       });
-    await expect(run()).rejects.toMatchObject({ stderr: expect.stringContaining('starting up') as string });
-    connections = 0;
-    expect(await run('--wait=60')).toMatchObject({ stdout: expect.stringContaining('Applied: ') as string });
-    server.close();
+    try {
+      await expect(run()).rejects.toMatchObject({ stderr: expect.stringContaining('starting up') as string });
+      connections = 0;
+      expect(await run('--wait=60')).toMatchObject({ stdout: expect.stringContaining('Applied: ') as string });
+    } finally {
+      server.close();
+    }
   });
 
   it('changes nothing the second time', async () => {
