@@ -211,7 +211,16 @@ describe('A picture at a private address', () => {
     const raw = await pictureOf(64, 64);
     const { body } = await api.request<{ url: string }>('POST', '/v1/uploads', { key, raw });
     expect(body.url).toMatch(/^http:\/\/127\.0\.0\.1:3000\/images\//);
-    for (const image of [body.url, 'http://pictures.invalid/x.png'])
+    const elsewhere = body.url.replace('127.0.0.1:3000', '10.0.0.5');
+    for (const image of [body.url, elsewhere, 'http://pictures.invalid/x.png'])
       expect(await asked('/v1/sd/text-to-image', { prompt: 'a star', image })).toEqual([201, undefined, undefined]);
+    // Both names of the upload keep it.
+    expect(await api.dataSource.query('SELECT count(*)::integer FROM picture_uses')).toEqual([{ count: 2 }]);
+    const unknown = elsewhere.replace(/[\w-]{24}/, 'A'.repeat(24));
+    expect(await asked('/v1/sd/text-to-image', { prompt: 'a star', image: unknown })).toEqual([
+      422,
+      'PictureAddressRefused',
+      ['/image'],
+    ]);
   });
 });

@@ -450,6 +450,12 @@ describe('Pictures of this service', () => {
     await expect(reader.shapeOf(`${server.url}/png`, { owner, field: 'image' })).resolves.toBeUndefined();
   });
 
+  it('are read where the worker knows the service by another name than the api does', async () => {
+    const url = (await upload(sent.png)).replace(bench.config.publicUrl, 'https://pictures.invalid/darkroom');
+    const { image } = await openReader().read(url, { owner, field: 'image' });
+    expect(colours(image)).toEqual([red, green, blue, white]);
+  });
+
   it('of others are not there', async () => {
     const url = await upload(sent.png, newIdentifier());
     const message =

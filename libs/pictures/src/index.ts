@@ -1,3 +1,4 @@
+export { findOwnPicture } from './own-pictures';
 export { nearestSize } from './pixels';
 export type { Pixels, Size } from './pixels';
 export { PictureDecoder } from './picture-decoder';

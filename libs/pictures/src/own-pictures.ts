@@ -1,4 +1,4 @@
-import { pictureToken } from '@app/domain';
+import { namedToken } from '@app/domain';
 import type { DataSource, EntityManager } from 'typeorm';
 import type { Size } from './pixels';
 
@@ -15,7 +15,8 @@ SELECT image.token, image.storage_key, image.width, image.height FROM images ima
 WHERE image.token = $1 AND task.owner_id = $2`;
 
 /**
- * The caller's picture at a URL of this service.
+ * The caller's picture at a URL. Its token tells, not the host: an api and its workers may know the service by different
+ * names, and a CDN before it has another.
  * @returns undefined if the URL leads elsewhere, null if it leads here and to no picture of the caller's
  */
 export async function findOwnPicture(
@@ -23,8 +24,9 @@ export async function findOwnPicture(
   publicUrl: string,
   { ownerId, url }: { ownerId: string; url: string },
 ): Promise<OwnPicture | null | undefined> {
-  const token = pictureToken(publicUrl, url);
-  if (!token) return token === undefined ? undefined : null;
-  const [found] = await database.query<OwnPicture[]>(findStatement, [token, ownerId]);
-  return found ?? null;
+  const named = namedToken(publicUrl, url);
+  if (!named) return undefined;
+  const { token, isHere } = named;
+  const [found] = token ? await database.query<OwnPicture[]>(findStatement, [token, ownerId]) : [];
+  return found ?? (isHere ? null : undefined);
 }

@@ -1,4 +1,4 @@
-import { pictureToken, pointerToField, UnprocessableError } from '@app/domain';
+import { namedToken, pointerToField, UnprocessableError } from '@app/domain';
 import type { EntityManager } from 'typeorm';
 import { addStored } from './storage-use';
 
@@ -26,8 +26,8 @@ export async function useUploads(
   { publicUrl, ownerId, taskId, pictures }: NeededPictures,
 ): Promise<void> {
   const named = pictures.flatMap(({ url, field }) => {
-    const token = pictureToken(publicUrl, url);
-    return token === undefined ? [] : [{ token, field }];
+    const found = namedToken(publicUrl, url);
+    return found ? [{ ...found, field }] : [];
   });
   if (named.length === 0) return;
   const tokens = named.map(({ token }) => token);
@@ -42,7 +42,7 @@ export async function useUploads(
     [tokens, ownerId],
   );
   const known = new Set([...uploads, ...drawn].map(({ token }) => token));
-  const missing = named.filter(({ token }) => !known.has(token));
+  const missing = named.filter(({ token, isHere }) => isHere && !known.has(token));
   if (missing.length > 0) throw notFound(missing.map(({ field }) => field));
   await manager.query('INSERT INTO picture_uses (task_id, upload_id) SELECT $1, unnest($2::varchar[])', [
     taskId,

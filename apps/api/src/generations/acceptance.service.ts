@@ -6,7 +6,6 @@ import {
   type Finetune,
   picturesIn,
   picturesToLearn,
-  pictureToken,
   pointerToField,
   readSandboxOrder,
   refusedAddress,
@@ -17,6 +16,7 @@ import {
 } from '@app/domain';
 import type { InstalledModel } from '@app/model-store';
 import { countQueued, type NewTask, type NewTraining, storageOfAll, type StoredBytes, TaskIntake } from '@app/tasks';
+import { findOwnPicture } from '@app/pictures';
 import { Transactions } from '@app/queue';
 import { Inject, Injectable } from '@nestjs/common';
 import type { CallerKey } from '../http/caller.decorator';
@@ -111,7 +111,7 @@ export class AcceptanceService {
       if (sandbox) readSandboxOrder(metadata, `${pointerTo(index)}/metadata`, problems);
     }
     problems.throwIfAny();
-    this.assertPicturesAllowed(order);
+    await this.assertPicturesAllowed(ownerId, order);
     const chunks = await this.lengths.check(ownerId, served, asked, textPointerTo, finetunes);
     const tasks = asked.map((task, index) => ({ ...task, sandbox, promptChunks: chunks[index] }));
     const cap = maxQueued ?? this.config.maxQueuedPerKey;
@@ -127,18 +127,26 @@ export class AcceptanceService {
   }
 
   /** @throws UnprocessableError for pictures at literal private addresses that are not the service's own */
-  private assertPicturesAllowed({ tasks, training, pointerTo }: RequestedTasks<RequestedTask>): void {
+  private async assertPicturesAllowed(
+    ownerId: string,
+    { tasks, training, pointerTo }: RequestedTasks<RequestedTask>,
+  ): Promise<void> {
     const { picturesAllowPrivate, publicUrl } = this.config;
     if (picturesAllowPrivate) return;
     const places = [
       { pictures: picturesToLearn(training?.training.imagesUrl ?? []), at: '' },
       ...tasks.map(({ inputs }, index) => ({ pictures: picturesIn(inputs), at: pointerTo(index) })),
     ];
-    const fields = places.flatMap(({ pictures, at }) =>
-      pictures
-        .filter(({ url }) => pictureToken(publicUrl, url) === undefined && refusedHost(url))
-        .map(({ field }) => ({ pointer: at + pointerToField(field), message: `must not be at ${refusedAddress}` })),
+    const named = places.flatMap(({ pictures, at }) =>
+      pictures.map(({ url, field }) => ({ url, pointer: at + pointerToField(field) })),
     );
+    const fields = [];
+    for (const { url, pointer } of named)
+      if (
+        refusedHost(url) &&
+        (await findOwnPicture(this.transactions.manager, publicUrl, { ownerId, url })) === undefined
+      )
+        fields.push({ pointer, message: `must not be at ${refusedAddress}` });
     if (fields.length === 0) return;
     const message = `The picture in "${fields[0].pointer}" is at ${refusedAddress}, from which nothing is fetched unless the operator sets PICTURES_ALLOW_PRIVATE. Name a picture of this service by its URL as it was given to you; upload any other to /v1/uploads.`;
     throw new UnprocessableError('PictureAddressRefused', message, fields);

@@ -5,14 +5,21 @@ export function pictureUrl(publicUrl: string, { token, storageKey }: { token: st
   return `${publicUrl}/images/${token}.${storageKey.slice(storageKey.lastIndexOf('.') + 1)}`;
 }
 
-/**
- * The token in the URL of a picture of this service; empty if it leads to something else here, and undefined if it
- * leads elsewhere.
- */
-export function pictureToken(publicUrl: string, url: string): string | undefined {
+/** What a URL says of a picture that the service may have. */
+export interface NamedToken {
+  /** Empty where the URL leads to something else of this service. */
+  token: string;
+  /** Whether the URL is below PUBLIC_URL. Else it may be another name of this service, which only the token's row tells. */
+  isHere: boolean;
+}
+
+/** The token in a URL that leads to this service, or has the form of its pictures' URLs; undefined for any other. */
+export function namedToken(publicUrl: string, url: string): NamedToken | undefined {
   const [ours, sent] = [URL.parse(publicUrl), URL.parse(url)];
-  if (!ours || !sent || ours.origin !== sent.origin) return undefined;
-  const folder = `${ours.pathname.replace(/\/$/, '')}/images/`;
-  const [token] = sent.pathname.startsWith(folder) ? sent.pathname.slice(folder.length).split('.') : [''];
-  return isIdentifier(token) ? token : '';
+  if (!sent) return undefined;
+  const folder = `${ours?.pathname.replace(/\/$/, '') ?? ''}/images/`;
+  const isHere = ours?.origin === sent.origin;
+  const [, token = ''] = /\/images\/([\w-]+)\.\w+$/.exec(sent.pathname) ?? [];
+  if (isIdentifier(token) && (!isHere || sent.pathname.startsWith(folder))) return { token, isHere };
+  return isHere ? { token: '', isHere } : undefined;
 }
