@@ -11,8 +11,10 @@ export interface Served {
   promptChunks?: number;
 }
 
-/** A drawn picture; the first one of a Prompt has a thumbnail. */
-export interface DrawnPicture extends Omit<Image, 'task' | 'taskId'> {
+/** A drawn picture; the first one of a Prompt has a square thumbnail for Styles too. */
+export interface DrawnPicture extends Omit<Image, 'task' | 'taskId' | 'thumbnailBytes'> {
+  /** Of the first picture of a drawing. */
+  thumbnailBytes?: number | null;
   thumbnail?: { storageKey: string; bytes: number };
 }
 
@@ -142,5 +144,8 @@ async function endTraining(
 }
 
 export function bytesOf({ images = [] }: Settlement): number {
-  return images.reduce((sum, { bytes, thumbnail }) => sum + bytes + (thumbnail?.bytes ?? 0), 0);
+  return images.reduce(
+    (sum, { bytes, thumbnailBytes, thumbnail }) => sum + bytes + (thumbnailBytes ?? 0) + (thumbnail?.bytes ?? 0),
+    0,
+  );
 }

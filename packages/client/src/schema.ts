@@ -977,6 +977,12 @@ export interface components {
              *     ]
              */
             images: string[];
+            /**
+             * Format: iri
+             * @description URL of a WebP of the first picture, of at most 384 pixels; null until there is one.
+             * @example https://darkroom.example/images/Zk3vR8wq1TnYc5bLx0JdGm7s.png
+             */
+            thumbnail: string | null;
             /** @example 7.5 */
             cfg: number;
             /** @example 30 */
@@ -2021,6 +2027,11 @@ export interface components {
              * @example 2026-11-20T09:21:33.123Z
              */
             completed_at: string | null;
+            /**
+             * Format: iri
+             * @example https://darkroom.example/images/Zk3vR8wq1TnYc5bLx0JdGm7s.png
+             */
+            thumbnail: string | null;
         };
         PromptStatus: {
             status: components["schemas"]["GenerationStatus"];
@@ -2066,6 +2077,12 @@ export interface components {
              * @example 2026-11-20T09:21:33.123Z
              */
             completed_at: string | null;
+            /**
+             * Format: iri
+             * @description URL of a WebP of its picture, of at most 384 pixels; null until there is one.
+             * @example https://darkroom.example/images/Zk3vR8wq1TnYc5bLx0JdGm7s.png
+             */
+            thumbnail: string | null;
         };
         /**
          * @description Whether the answer has URLs of the pictures, or the pictures themselves in base64. Default: url.

@@ -30,9 +30,9 @@ export class PromptStatusController {
     @Param('id') id: string,
     @Param('prompt_id') promptId: string,
   ): Promise<PromptStatusDto> {
-    const drawing = await this.prompts.findDrawing(ownerId, id, promptId);
+    const { drawing, thumbnail } = await this.prompts.findDrawing(ownerId, id, promptId);
     const { task } = drawing;
     const queuePosition = task.status === 'queued' && task.queue !== 'waiting' ? await this.positions.of(task) : null;
-    return PromptStatusDto.of(drawing, { queuePosition, step: this.steps.of(task.id) });
+    return PromptStatusDto.of(drawing, { queuePosition, step: this.steps.of(task.id), thumbnail });
   }
 }

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { type Image, isIdentifier, TooManyError } from '@app/domain';
+import { type Image, isIdentifier, thumbnailKeyOf, TooManyError } from '@app/domain';
 import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
 import { FairTurns, TurnsFullError } from '@app/process';
 import { Transactions } from '@app/queue';
@@ -56,18 +56,20 @@ export class ImagesService {
 
   /**
    * Sends a picture, owners in turn, each a few at a time.
-   * @param file `<token>.<extension>`.
+   * @param file `<token>.<extension>`, or `<token>.thumbnail.webp` for the small one of a drawing's first picture.
    * @param send resolves when everything has been sent.
    * @returns false when no record has it any more.
    * @throws TooManyPicturesError
    */
   async serve(file: string, send: (image: StoredImage) => Promise<void>): Promise<boolean> {
-    const [token, extension, ...rest] = file.split('.');
-    if (rest.length > 0 || !isIdentifier(token)) return false;
+    const [, token, small, extension] = /^([\w-]+)(\.thumbnail(?=\.webp$))?\.(\w+)$/.exec(file) ?? [];
+    if (!isIdentifier(token)) return false;
     const statement = { name: 'find-picture', text: findStatement, values: [token] };
     const [found] = await this.transactions.query<Found | undefined>(statement);
-    if (!found || !found.storageKey.endsWith(`.${extension}`)) return false;
-    const { ownerId, contentType, storageKey } = found;
+    if (!found || !(small || found.storageKey.endsWith(`.${extension}`))) return false;
+    const { ownerId } = found;
+    const storageKey = small ? thumbnailKeyOf(found.storageKey) : found.storageKey;
+    const contentType = small ? 'image/webp' : found.contentType;
     const end = await this.turns.take(ownerId).catch((error: unknown) => {
       throw error instanceof TurnsFullError ? new TooManyPicturesError() : error;
     });

@@ -83,7 +83,7 @@ export class FinetunePromptsService {
       .where('prompt.owner_id = :ownerId AND prompt.finetune_id = :finetuneId', { ownerId, finetuneId });
     const present = async (rows: FinetunePrompt[]) => {
       const urls = await this.urls.ofTasks(rows.map(({ id }) => id));
-      return rows.map((row) => PromptDto.from(row, urls.get(row.id) ?? []));
+      return rows.map((row) => PromptDto.from(row, urls.get(row.id)!.images));
     };
     return listOf(query, present, (rows) => filterTasks(rows, filter));
   }
@@ -92,7 +92,7 @@ export class FinetunePromptsService {
   async findOne(ownerId: string, finetuneId: string, id: string): Promise<PromptDto> {
     const prompt = await this.load(ownerId, finetuneId, id);
     const urls = await this.urls.ofTasks([id]);
-    return PromptDto.from(prompt, urls.get(id) ?? []);
+    return PromptDto.from(prompt, urls.get(id)!.images);
   }
 
   /**
@@ -102,19 +102,24 @@ export class FinetunePromptsService {
   async findTerminated(ownerId: string, finetuneId: string, id: string): Promise<TerminatedPromptDto> {
     const prompt = await this.load(ownerId, finetuneId, id);
     const urls = await this.urls.ofTasks([id]);
-    return TerminatedPromptDto.ended(prompt, urls.get(id) ?? []);
+    return TerminatedPromptDto.ended(prompt, urls.get(id)!);
   }
 
-  /** The drawing of the Prompt. @throws NotFoundError for the Fine-Tune, else for the Prompt. */
-  async findDrawing(ownerId: string, finetuneId: string, id: string): Promise<Drawing> {
-    return (await this.load(ownerId, finetuneId, id)).drawing;
+  /** The Prompt's drawing and thumbnail. @throws NotFoundError for the Fine-Tune, else for the Prompt. */
+  async findDrawing(
+    ownerId: string,
+    finetuneId: string,
+    id: string,
+  ): Promise<{ drawing: Drawing; thumbnail: string | null }> {
+    const { drawing } = await this.load(ownerId, finetuneId, id);
+    return { drawing, thumbnail: (await this.urls.ofTasks([id])).get(id)!.thumbnail };
   }
 
   /** The record as GET returns it, for a webhook; undefined when it was deleted. */
   async findForDelivery(ownerId: string, id: string): Promise<PromptDto | undefined> {
     const prompt = await this.prompts.findOne({ where: { id, ownerId }, relations: { drawing: { task: true } } });
     const urls = await this.urls.ofTasks([id]);
-    return prompt ? PromptDto.from(prompt, urls.get(id) ?? []) : undefined;
+    return prompt ? PromptDto.from(prompt, urls.get(id)!.images) : undefined;
   }
 
   /**

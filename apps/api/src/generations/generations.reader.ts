@@ -6,7 +6,9 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { ImageUrls } from '../files/image-urls';
 
-type Row = Record<string, unknown> & { pictures: [token: string, storageKey: string][] | null };
+type Row = Record<string, unknown> & {
+  pictures: [token: string, storageKey: string, thumbnailBytes: number | null][] | null;
+};
 
 /** Looks up single Generations. */
 @Injectable()
@@ -26,7 +28,7 @@ export class GenerationsReader {
     this.task = new EntityColumns(dataSource, Task, 'task');
     const text = `
       SELECT ${this.generation.list}, ${this.drawing.list}, ${this.task.list}, (
-        SELECT json_agg(json_build_array(token, storage_key) ORDER BY index) FROM images WHERE task_id = task.id
+        SELECT json_agg(json_build_array(token, storage_key, thumbnail_bytes) ORDER BY index) FROM images WHERE task_id = task.id
       ) AS pictures
       FROM generations generation JOIN drawings drawing USING (id) JOIN tasks task USING (id)
       WHERE generation.id = $1 AND generation.owner_id = $2`;
@@ -38,9 +40,11 @@ export class GenerationsReader {
     const [row] = await this.transactions.query<Row | undefined>({ ...this.statement, values: [id, ownerId] });
     if (!row) return undefined;
     const record = { ...this.generation.read(row), drawing: { ...this.drawing.read(row), task: this.task.read(row) } };
-    return GenerationDto.from(
-      record,
-      (row.pictures ?? []).map(([token, storageKey]) => this.urls.of(token, storageKey)),
-    );
+    const pictures = row.pictures ?? [];
+    const small = pictures.find(([, , thumbnailBytes]) => thumbnailBytes !== null);
+    return GenerationDto.from(record, {
+      images: pictures.map(([token, storageKey]) => this.urls.of(token, storageKey)),
+      thumbnail: small ? this.urls.thumbnailOf(small[0]) : null,
+    });
   }
 }

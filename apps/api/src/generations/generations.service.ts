@@ -8,7 +8,13 @@ import {
   newIdentifier,
   NotFoundError,
 } from '@app/domain';
-import { type CreateGenerationDto, GenerationDto, type GenerationRecord, type TaskQueryDto } from '@app/domain/http';
+import {
+  type CreateGenerationDto,
+  GenerationDto,
+  type GenerationRecord,
+  noPictures,
+  type TaskQueryDto,
+} from '@app/domain/http';
 import { type NewTask, Tasks } from '@app/tasks';
 import type { InstalledModel } from '@app/model-store';
 import { crashPoint } from '@app/process';
@@ -58,7 +64,7 @@ export class GenerationsService {
     const finetunes = uses.map(({ finetune }) => finetune);
     const [task] = await this.acceptance.insert(caller, { served, tasks, finetunes, pointerTo: () => '' });
     crashPoint('after-insert');
-    return GenerationDto.from(asInserted(task), []);
+    return GenerationDto.from(asInserted(task), noPictures);
   }
 
   /** @throws NotFoundError also for another caller's. */
@@ -76,7 +82,7 @@ export class GenerationsService {
       .where('generation.owner_id = :ownerId', { ownerId });
     const present = async (rows: Generation[]) => {
       const urls = await this.urls.ofTasks(rows.map(({ id }) => id));
-      return rows.map((row) => GenerationDto.from(row, urls.get(row.id) ?? []));
+      return rows.map((row) => GenerationDto.from(row, urls.get(row.id)!));
     };
     return listOf(query, present, (rows) => filterTasks(rows, filter));
   }

@@ -58,8 +58,10 @@ const kinds = {
   webp: { contentType: 'image/webp', extension: 'webp' },
 } as const satisfies Record<OutputFormat, object>;
 
-/** Width and height of a thumbnail, in pixels. */
+/** Width and height of a Style's thumbnail, in pixels. */
 const thumbnailEdge = 256;
+/** The longest edge of a record's thumbnail. */
+const smallEdge = 384;
 
 /** Keyword of the PNG's text chunk, which other image tools also read. */
 const keyword = 'parameters';
@@ -90,6 +92,14 @@ export function encodeThumbnail({ data, width, height }: RgbPicture): Promise<Ui
   return sharp(data, { raw: { width, height, channels: 3 } })
     .resize(thumbnailEdge, thumbnailEdge, { fit: 'cover', position: sharp.strategy.attention })
     .png({ compressionLevel: 9 })
+    .toBuffer();
+}
+
+/** A small WebP of a picture, in its shape, without its parameters. */
+export function encodeSmall({ data, width, height }: RgbPicture): Promise<Uint8Array> {
+  return sharp(data, { raw: { width, height, channels: 3 } })
+    .resize(smallEdge, smallEdge, { fit: 'inside', withoutEnlargement: true })
+    .webp({ quality: 80 })
     .toBuffer();
 }
 

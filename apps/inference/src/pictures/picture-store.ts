@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { type DrawingTask, highResolutionLongEdge, newIdentifier } from '@app/domain';
+import { type DrawingTask, highResolutionLongEdge, newIdentifier, thumbnailKeyOf } from '@app/domain';
 import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
 import { attemptFolder, type DrawnPicture, thumbnailFolder } from '@app/tasks';
 import { Inject, Injectable, Optional } from '@nestjs/common';
@@ -7,9 +7,12 @@ import { DrawingAbortedError } from '../engines/drawing-errors';
 import type { RgbPicture } from '../engine/engine-protocol';
 import { EncodingTurns } from './encoding-turns';
 import { StorageRoom } from './storage-room';
-import { encodePicture, encodeThumbnail, type PictureParameters } from './image-encoder';
+import { encodePicture, encodeSmall, encodeThumbnail, type PictureParameters } from './image-encoder';
 
-/** Encodes pictures and stores their files under `<task id>/<attempt>/`, and a thumbnail of a Prompt's first picture. */
+/**
+ * Encodes pictures and stores their files under `<task id>/<attempt>/`, with a thumbnail of the first, and of a Prompt's
+ * first one more for Styles.
+ */
 @Injectable()
 export class PictureStore {
   constructor(
@@ -30,22 +33,31 @@ export class PictureStore {
     givenUp: AbortSignal,
   ): Promise<DrawnPicture> {
     const size = task.highResolution ? enlargedSize(picture) : picture;
-    const hasThumbnail = task.kind === 'prompt' && index === 0;
+    const isFirst = index === 0;
     const encode = async () => {
       if (givenUp.aborted) throw new DrawingAbortedError('The task was given up before its pictures were encoded.');
       const encoded = await encodePicture(picture, task.outputFormat, parameters, size);
-      return { ...encoded, small: hasThumbnail ? await encodeThumbnail(picture) : undefined };
+      const small = isFirst ? await encodeSmall(picture) : undefined;
+      return {
+        ...encoded,
+        small,
+        square: isFirst && task.kind === 'prompt' ? await encodeThumbnail(picture) : undefined,
+      };
     };
-    const { parts, extension, small, ...file } = await (task.highResolution
+    const { parts, extension, small, square, ...file } = await (task.highResolution
       ? this.turns.large(task.ownerId, givenUp, encode)
       : this.turns.ordinary(task.ownerId, encode));
     const storageKey = `${attemptFolder(task)}/${index}.${extension}`;
     await this.storage.write(storageKey, Readable.from(parts));
     this.room?.stored();
-    const drawn = { id: newIdentifier(), token: newIdentifier(), index, storageKey, ...file };
-    if (!small) return drawn;
-    const thumbnail = { storageKey: `${thumbnailFolder(task)}/0.png`, bytes: small.length };
-    await this.storage.write(thumbnail.storageKey, small);
+    if (small) await this.storage.write(thumbnailKeyOf(storageKey), small);
+    const drawn = {
+      ...{ id: newIdentifier(), token: newIdentifier(), index, storageKey, ...file },
+      thumbnailBytes: small?.length ?? null,
+    };
+    if (!square) return drawn;
+    const thumbnail = { storageKey: `${thumbnailFolder(task)}/0.png`, bytes: square.length };
+    await this.storage.write(thumbnail.storageKey, square);
     return { ...drawn, thumbnail };
   }
 

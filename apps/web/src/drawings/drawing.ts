@@ -23,6 +23,8 @@ export interface Drawing extends Pick<
 > {
   /** Its pictures as requests name them; `images` is where this page reads them. */
   publicUrls: readonly string[];
+  /** Where this page reads a small one of the first picture; null if there is none. */
+  thumbnail: string | null;
   /** Of a Prompt: its Fine-Tune. */
   finetuneId?: string;
   scheduler: string | null;
@@ -54,6 +56,7 @@ export interface Progress {
 export const drawingOfGeneration = (record: Generation): Drawing => ({
   ...record,
   images: record.images.map(pictureUrl),
+  thumbnail: record.thumbnail && pictureUrl(record.thumbnail),
   publicUrls: record.images,
   created_at: record.started_at,
 });
@@ -65,6 +68,7 @@ export function drawingOfPrompt(record: Prompt, finetuneId: string): Drawing {
     ...record,
     images: images.map(pictureUrl),
     publicUrls: images,
+    thumbnail: null,
     finetuneId,
     scheduler: null,
     prompt_weighting: false,

@@ -12,7 +12,8 @@ interface DrawingFrameProps {
  * so that nothing moves.
  */
 export function DrawingFrame({ drawing, index, isLarge = false }: DrawingFrameProps) {
-  const url = drawing.images[index];
+  const small = isLarge || index > 0 ? null : drawing.thumbnail;
+  const url = small ?? drawing.images[index];
   if (url)
     return <img class="picture" src={url} alt={drawing.prompt} loading={isLarge ? 'eager' : 'lazy'} decoding="async" />;
   const preview = progress.value.get(drawing.id)?.preview;

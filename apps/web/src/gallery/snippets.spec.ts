@@ -21,6 +21,7 @@ const drawing: Drawing = {
   model: 'shapes',
   served_by: null,
   num_generations: 2,
+  thumbnail: null,
   images: [],
   publicUrls: [],
   status: 'succeeded',

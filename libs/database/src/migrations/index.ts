@@ -9,6 +9,7 @@ import {
 import { KeepTrainingUploads1796224000000 } from './1796224000000-keep-training-uploads';
 import { OldestBuild1796225000000 } from './1796225000000-oldest-build';
 import { StorageOfRecords1796230000000 } from './1796230000000-storage-of-records';
+import { Thumbnails1796240000000 } from './1796240000000-thumbnails';
 
 /**
  * Every migration in order; append new ones. An index on a table that may be large is made with
@@ -24,4 +25,5 @@ export const migrations = [
   KeepTrainingUploads1796224000000,
   OldestBuild1796225000000,
   StorageOfRecords1796230000000,
+  Thumbnails1796240000000,
 ];

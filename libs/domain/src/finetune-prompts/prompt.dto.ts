@@ -1,7 +1,7 @@
 import { ApiPropertyOptional } from '@nestjs/swagger';
 import { type AspectRatio, aspectRatios } from '../common/sizes';
 import type { Metadata } from '../common/column';
-import type { ShownDrawing } from '../generations/generation.dto';
+import type { ShownDrawing, ShownPictures } from '../generations/generation.dto';
 import type { DrawingInputs } from '../tasks/drawing-inputs';
 import { type TaskStatus, taskStatuses } from '../tasks/task-status';
 import type { FinetunePrompt } from './finetune-prompt';
@@ -117,7 +117,7 @@ export class PartialPromptDto {
 }
 
 /** Where a task is: its place in the queue, and its last step, as far as this process knows. */
-interface TaskPlace {
+interface TaskPlace extends Pick<ShownPictures, 'thumbnail'> {
   queuePosition: number | null;
   step: number | null;
 }
@@ -144,8 +144,10 @@ export class PromptStatusDto {
   prompt_chunks: number | null;
   @Time('When the request was accepted.') started_at: string;
   @TimeOrNull('When it terminated.') completed_at: string | null;
+  @TextOrNull('URL of a WebP of its picture, of at most 384 pixels; null until there is one.', { format: 'iri' })
+  thumbnail: string | null;
 
-  static of({ task, ...drawing }: StatusDrawing, { queuePosition, step }: TaskPlace): PromptStatusDto {
+  static of({ task, ...drawing }: StatusDrawing, { queuePosition, step, thumbnail }: TaskPlace): PromptStatusDto {
     return {
       status: task.status,
       queue_position: task.status === 'queued' ? queuePosition : null,
@@ -156,6 +158,7 @@ export class PromptStatusDto {
       prompt_chunks: drawing.promptChunks,
       started_at: task.createdAt.toISOString(),
       completed_at: task.completedAt?.toISOString() ?? null,
+      thumbnail,
     };
   }
 }
@@ -168,9 +171,13 @@ export class TerminatedPromptDto extends PromptDto {
   @IntegerOrNull() prompt_chunks: number | null;
   @Time() started_at: string;
   @TimeOrNull() completed_at: string | null;
+  @TextOrNull('', { format: 'iri' }) thumbnail: string | null;
 
   /** @param prompt with its drawing loaded. */
-  static ended(prompt: ShownPrompt & { drawing: StatusDrawing }, imageUrls: string[]): TerminatedPromptDto {
+  static ended(
+    prompt: ShownPrompt & { drawing: StatusDrawing },
+    { images, thumbnail }: ShownPictures,
+  ): TerminatedPromptDto {
     const {
       queue_position: _position,
       step: _step,
@@ -178,7 +185,8 @@ export class TerminatedPromptDto extends PromptDto {
     } = PromptStatusDto.of(prompt.drawing, {
       queuePosition: null,
       step: null,
+      thumbnail,
     });
-    return { ...PromptDto.from(prompt, imageUrls), ...status };
+    return { ...PromptDto.from(prompt, images), ...status };
   }
 }

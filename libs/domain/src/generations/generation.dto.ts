@@ -30,6 +30,17 @@ export type ShownDrawing = Omit<Drawing, 'id' | 'finetuneId' | 'weightsHash' | '
 /** The parts of a Generation that are shown. */
 export type GenerationRecord = Pick<Generation, 'id' | 'webhook' | 'metadata'> & { drawing: ShownDrawing };
 
+/** URLs of a drawing's pictures. */
+export interface ShownPictures {
+  /** In order of their seeds. */
+  images: string[];
+  /** A small one of the first. */
+  thumbnail: string | null;
+}
+
+/** Pictures of what has not been drawn yet. */
+export const noPictures: ShownPictures = { images: [], thumbnail: null };
+
 /** A Generation in every route and in its webhook. */
 export class GenerationDto {
   @Id() id: string;
@@ -44,6 +55,9 @@ export class GenerationDto {
   @Time('When the request was accepted.') started_at: string;
   @Word(taskStatuses, 'GenerationStatus') status: TaskStatus;
   @Texts('URLs of the pictures, in order of their seeds.') images: string[];
+  @TextOrNull('URL of a WebP of the first picture, of at most 384 pixels; null until there is one.', { format: 'iri' })
+  thumbnail: string | null;
+
   @Decimal() cfg: number;
   @Integer() steps: number;
   @Integer() seed: number;
@@ -73,10 +87,7 @@ export class GenerationDto {
   @TextOrNull('Name and hash of the weights that draw it, once drawing has started.') served_by: string | null;
   @TimeOrNull('When it terminated.') completed_at: string | null;
 
-  /**
-   * @param imageUrls of the task's images, in their order.
-   */
-  static from({ drawing, ...generation }: GenerationRecord, imageUrls: string[]): GenerationDto {
+  static from({ drawing, ...generation }: GenerationRecord, { images, thumbnail }: ShownPictures): GenerationDto {
     const { task } = drawing;
     return {
       id: generation.id,
@@ -90,7 +101,8 @@ export class GenerationDto {
       error: task.error,
       started_at: task.createdAt.toISOString(),
       status: task.status,
-      images: imageUrls,
+      images,
+      thumbnail,
       cfg: drawing.cfg,
       steps: drawing.steps,
       seed: drawing.seed,

@@ -38,4 +38,8 @@ export class Image {
 
   @Column('integer', { name: 'bytes' })
   bytes: number;
+
+  /** Of its thumbnail, which stands beside it in the storage; null for a picture that has none. */
+  @Column('integer', { name: 'thumbnail_bytes', nullable: true })
+  thumbnailBytes: number | null;
 }

@@ -5,6 +5,14 @@ export function pictureUrl(publicUrl: string, { token, storageKey }: { token: st
   return `${publicUrl}/images/${token}.${storageKey.slice(storageKey.lastIndexOf('.') + 1)}`;
 }
 
+const thumbnailEnd = '.thumbnail.webp';
+
+/** Where the storage has the thumbnail of a drawing's first picture. */
+export const thumbnailKeyOf = (storageKey: string): string => storageKey.replace(/\.\w+$/, thumbnailEnd);
+
+/** The public URL of a picture's thumbnail. */
+export const thumbnailUrl = (publicUrl: string, token: string): string => `${publicUrl}/images/${token}${thumbnailEnd}`;
+
 /** What a URL says of a picture that the service may have. */
 export interface NamedToken {
   /** Empty where the URL leads to something else of this service. */
