@@ -1,4 +1,4 @@
-"""Records what Pillow with LittleCMS sees in pictures of every depth, kind, profile and orientation, and in masks of other shapes.
+"""Records what Pillow with LittleCMS sees in pictures of every depth, kind, profile and orientation, in masks of other shapes, and scaled.
 
 python scripts/goldens/pictures_sent.py test/golden/pictures-sent/cases.json.gz
 
@@ -194,6 +194,21 @@ def masks():
                 yield {"picture": picture, "shape": shape, "size": size, "file": coded(file), "wanted": coded(np.packbits(np.array(wanted) >= 128).tobytes())}
 
 
+def scaled():
+    """Pictures cropped around their middle and scaled, most to a larger size: waves, which show a shift of a part of a pixel."""
+    for own, size in [((31, 31), (32, 32)), ((24, 24), (48, 48)), ((30, 20), (48, 32)), ((64, 24), (40, 40)), ((12, 8), (72, 48)), ((96, 64), (48, 32))]:
+        y, x = np.mgrid[0:own[1], 0:own[0]]
+        waves = [np.sin(t * 2 * np.pi / 16) * 120 + 127.5 for t in (x, y, x + y)]
+        for mode, channels in (("RGB", waves), ("RGBA", [*waves, 255 - x * 4 % 256])):
+            samples = np.stack(channels, -1).astype(int)
+            scale = min(own[0] / size[0], own[1] / size[1]); cut = [round(s * scale) for s in size]
+            left, top = [(o - c) // 2 for o, c in zip(own, cut)]
+            picture = Image.fromarray(samples.astype(np.uint8))
+            seen = Image.alpha_composite(Image.new("RGBA", own, "white"), picture.convert("RGBA")).convert("RGB")
+            wanted = seen.crop((left, top, left + cut[0], top + cut[1])).resize(size, Image.LANCZOS)
+            yield {"own": own, "size": size, "mode": mode, "file": coded(png(samples, 8, 6 if mode == "RGBA" else 2)), "wanted": coded(wanted.tobytes())}
+
+
 def coded(data): return base64.b64encode(data).decode()
 
 
@@ -202,7 +217,7 @@ def main():
     for name, file, mode, kind in [*pngs(), *others(), *turned()]:
         pixels = seen(file, mode, kind)
         pictures.append({"name": name, "file": coded(file), "width": pixels.shape[1], "height": pixels.shape[0], "pixels": coded(pixels.tobytes())})
-    with open(sys.argv[1], "wb") as out: out.write(gzip.compress(json.dumps({"pictures": pictures, "masks": list(masks())}).encode(), 9, mtime=0))
+    with open(sys.argv[1], "wb") as out: out.write(gzip.compress(json.dumps({"pictures": pictures, "masks": list(masks()), "scaled": list(scaled())}).encode(), 9, mtime=0))
     print(len(pictures), "pictures")
 
 

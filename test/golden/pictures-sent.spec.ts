@@ -23,9 +23,18 @@ interface Mask {
   /** A bit for each pixel that is repainted. */
   wanted: string;
 }
+interface Scaled {
+  own: [number, number];
+  size: [number, number];
+  mode: string;
+  file: string;
+  /** RGB, on white. */
+  wanted: string;
+}
 const golden = JSON.parse(gunzipSync(readFileSync(join(__dirname, 'pictures-sent/cases.json.gz'))).toString()) as {
   pictures: Sent[];
   masks: Mask[];
+  scaled: Scaled[];
 };
 
 const most = limits.sentPicture;
@@ -91,5 +100,14 @@ describe('Pictures that callers send', () => {
     const wrong = [...(await read).pixels!.data].filter((value, i) => value >= 128 !== isWanted(i));
     // Both scale in their own ways: pixels at the border of what is marked may differ.
     expect(wrong.length).toBeLessThan(0.02 * size.width * size.height);
+  });
+
+  it.each(golden.scaled)('are scaled from $own to $size, a picture of $mode', async ({ size, file, wanted }) => {
+    const [width, height] = size;
+    const { pixels } = await decodePicture({ source: bytesOf(file), most, to: 'rgb', size: { width, height } });
+    const far = bytesOf(wanted).map((value, i) => Math.abs(value - pixels!.data[i]));
+    expect(pixels!.data).toHaveLength(far.length);
+    // What is transparent is scaled in its own way where it becomes smaller.
+    expect(Math.max(...far)).toBeLessThanOrEqual(3);
   });
 });

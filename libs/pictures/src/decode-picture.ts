@@ -4,7 +4,8 @@ import sharp, { type Metadata, type Sharp, type SharpOptions } from 'sharp';
 import type { Preprocessor } from '@app/domain';
 import { bareFile, pngChunks } from './bare-file';
 import { cannyEdges } from './canny-edges';
-import { assertMarks, enlarged, maskOf } from './mask-of';
+import { enlarged } from './enlarged';
+import { assertMarks, maskOf } from './mask-of';
 import { NoPictureError } from './picture-error';
 import { formatOf, type PictureFormat } from './picture-format';
 import { type Colours, nearestSize, type Pixels, type Size } from './pixels';
@@ -75,7 +76,8 @@ async function read(order: DecodingOrder): Promise<Decoded & { made?: Buffer }> 
     const upright = sharp(await inEightBits(file, metadata), reading).autoOrient();
     if (order.to === 'mask') return { ...found, pixels: await readMask(upright, { width, height }, order) };
     const size = order.size ? nearestSize([order.size].flat(), { width, height }) : { width, height };
-    const pixels = onWhite(await coloursOf(fitted(upright, { width, height }, size)));
+    const part = middle({ width, height }, size);
+    const pixels = enlarged(onWhite(await coloursOf(reduced(upright.extract(part), part, size))), size);
     return { ...found, pixels: order.preprocess === 'canny' ? cannyEdges(pixels) : pixels };
   } catch (error) {
     if (error instanceof NoPictureError) throw error;
@@ -132,28 +134,24 @@ function middle({ width, height }: Size, wanted: Size) {
 
 const scaling = { fit: 'fill', kernel: 'lanczos3', fastShrinkOnLoad: false } as const;
 
-/** The middle of a picture, in the shape of `wanted`, scaled to it. One of that size stays as it is to the byte. */
-const fitted = (picture: Sharp, size: Size, wanted: Size): Sharp =>
-  picture.extract(middle(size, wanted)).resize(wanted.width, wanted.height, scaling);
+/** A picture scaled to another size as far as that makes it smaller. One of that size stays as it is to the byte. */
+const reduced = (picture: Sharp, size: Size, wanted: Size): Sharp =>
+  picture.resize(Math.min(size.width, wanted.width), Math.min(size.height, wanted.height), scaling);
 
-/**
- * A mask at the size that is wanted. The reader enlarges by half a pixel to the right and down, so that one which is
- * stretched is only reduced by it.
- */
+/** A mask at the size that is wanted. */
 async function readMask(
   upright: Sharp,
   own: Size,
   { size = own, onto = own, of }: DecodingOrder & { to: 'mask' },
 ): Promise<Pixels> {
-  const part = { ...middle(onto, size), of: onto };
-  const reduced = {
-    width: Math.min(own.width, Math.ceil((onto.width * size.width) / part.width)),
-    height: Math.min(own.height, Math.ceil((onto.height * size.height) / part.height)),
-  };
+  const part = middle(onto, size);
   const isOfPicture = own.width === onto.width && own.height === onto.height;
-  const mask = isOfPicture
-    ? maskOf(await coloursOf(fitted(upright, own, size)), of)
-    : enlarged(maskOf(await coloursOf(upright.resize(reduced.width, reduced.height, scaling)), of), part, size);
+  const whole = {
+    width: Math.ceil((onto.width * size.width) / part.width),
+    height: Math.ceil((onto.height * size.height) / part.height),
+  };
+  const small = isOfPicture ? reduced(upright.extract(part), part, size) : reduced(upright, own, whole);
+  const mask = enlarged(maskOf(await coloursOf(small), of), size, isOfPicture ? undefined : { ...part, of: onto });
   assertMarks(mask, of);
   return mask;
 }
