@@ -184,7 +184,7 @@ describe('A database that cannot be used', () => {
   it('is rejected by migrate when it is read-only', async () => {
     const name = await newDatabase();
     await administrate(`ALTER DATABASE ${name} SET default_transaction_read_only = on`);
-    await expect(migrate(urlOf(name))).rejects.toThrow(/^The database is read-only, .*\.$/);
+    await expect(migrate(urlOf(name))).rejects.toThrow(/replica, or take back default_transaction_read_only .*\.$/);
   });
 
   ifPgBouncer('behind PgBouncer', () => {

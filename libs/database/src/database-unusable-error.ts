@@ -56,7 +56,7 @@ export function explainDatabaseError(error: unknown): string | undefined {
       return `The certificate of the database is for another name (${message}): name it in DATABASE_URL as the certificate does, or add sslmode=no-verify, which encrypts and trusts whoever answers.`;
     default:
       if (message.includes('does not support SSL'))
-        return 'The database speaks no TLS: take sslmode out of DATABASE_URL, or say sslmode=disable.';
+        return 'The database speaks no TLS: say sslmode=disable in DATABASE_URL (PGSSLMODE in the environment counts where it says nothing).';
       return undefined;
   }
 }

@@ -85,7 +85,7 @@ function explained(error: unknown): unknown {
       );
     case '25006':
       return new DatabaseUnusableError(
-        'The database is read-only, as a replica is: let DATABASE_URL lead to the primary server.',
+        'The database is read-only: let DATABASE_URL lead to the primary server, if this is a replica, or take back default_transaction_read_only of the database or its user.',
       );
     default:
       return error;
