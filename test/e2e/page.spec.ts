@@ -105,6 +105,11 @@ describeInBrowser('The page in a browser', () => {
       () => page.evaluate<boolean>(`document.querySelector('.stage button img').naturalWidth === 512`),
       'the picture is loaded',
     );
+    const shown = `document.querySelector('.tile img').src`;
+    await until(
+      async () => (await page.evaluate<string>(shown)).endsWith('.thumbnail.webp'),
+      'the gallery shows a small one',
+    );
     const [made] = await list();
     expect(made).toMatchObject({
       prompt: 'a red circle on a blue background',

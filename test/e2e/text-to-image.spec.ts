@@ -12,6 +12,7 @@ interface GenerationJson {
   id: string;
   status: string;
   images: string[];
+  thumbnail: string | null;
   seed: number;
   [field: string]: unknown;
 }
@@ -89,6 +90,12 @@ describe('From a prompt to a picture', () => {
     expect(red).toBeGreaterThan(0.05);
     expect(red).toBeLessThan(0.5);
     expect(blue).toBeGreaterThan(0.4);
+
+    const small = await fetchImage(done.thumbnail!);
+    expect(small.headers.get('content-type')).toBe('image/webp');
+    const thumbnail = sharp(Buffer.from(await small.arrayBuffer()));
+    expect(await thumbnail.metadata()).toMatchObject({ format: 'webp', width: 384, height: 384 });
+    expect((await shares(await thumbnail.png().toBuffer())).red).toBeCloseTo(red, 1);
 
     const hook = await receiver.next(1);
     const found = await service.request('GET', `/v1/sd/text-to-image/${id}`, { key });

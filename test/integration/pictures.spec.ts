@@ -287,6 +287,21 @@ describe('Pictures from elsewhere', () => {
     expect(message).toContain(`The picture in \`control[0].image\` ${reason}`);
   });
 
+  it('wait for no dearer ones of other keys', async () => {
+    const dear = await sharp({ create: { width: 7_000, height: 7_000, channels: 4, background: '#1234' } })
+      .png({ progressive: true })
+      .toBuffer();
+    const read: string[] = [];
+    const decode = async (name: string, source: Uint8Array): Promise<void> => {
+      await decoder.decode(name, () => Promise.resolve({ source, to: 'rgb', size: { width: 64, height: 64 } }));
+      read.push(name);
+    };
+    const others = ['a', 'b', 'c'].map((name) => decode(name, dear));
+    await Promise.all([...others, decode('small', sent.png)]);
+    expect(read).toHaveLength(4);
+    expect(read[0]).toBe('small');
+  });
+
   it('are asked for again, three times in all, where their server has trouble', async () => {
     const read = (name: string) => openReader().read(`${server.url}/${name}`, { owner, field: 'image' });
     server.asked.length = 0;

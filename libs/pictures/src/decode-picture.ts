@@ -6,7 +6,7 @@ import { bareFile, pngChunks } from './bare-file';
 import { cannyEdges } from './canny-edges';
 import { enlarged } from './enlarged';
 import { assertMarks, maskOf } from './mask-of';
-import { NoPictureError } from './picture-error';
+import { LargePictureError, NoPictureError } from './picture-error';
 import { formatOf, type PictureFormat } from './picture-format';
 import { type Colours, nearestSize, type Pixels, type Size } from './pixels';
 
@@ -86,13 +86,13 @@ async function read(order: DecodingOrder): Promise<Decoded & { made?: Buffer }> 
 }
 
 function assertSize({ width, height }: Size, { pixels, edge, ratio }: PictureLimits): void {
-  const refuse = (accepted: string): never => {
-    throw new NoPictureError(`has ${width} x ${height} pixels, and at most ${accepted} are taken`);
+  const refuse = (accepted: string, Reason = NoPictureError): never => {
+    throw new Reason(`has ${width} x ${height} pixels, and at most ${accepted} are taken`);
   };
-  if (width * height > pixels) refuse(`${pixels / 1e6} megapixels`);
   const [short, long] = [Math.min(width, height), Math.max(width, height)];
   if (long > edge) refuse(`${edge} on an edge`);
   if (long > short * ratio) refuse(`${ratio} on one edge for each on the other`);
+  if (width * height > pixels) refuse(`${pixels / 1e6} megapixels`, LargePictureError);
 }
 
 /** Code points of `cICP` that are those of sRGB: primaries of BT.709, the curve of it or of sRGB. Source: ITU-T H.273 */

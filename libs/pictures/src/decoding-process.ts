@@ -1,18 +1,19 @@
 import { serveWork } from '@app/process';
 import { type Decoded, decodePicture, type DecodingOrder } from './decode-picture';
-import { NoPictureError } from './picture-error';
+import { LargePictureError, NoPictureError } from './picture-error';
 
 /** A decoded file, or why it is no picture, or the code of the error with which the disk did not take the new file. */
 export type DecodingResult =
   | { outcome: 'decoded'; decoded: Decoded }
-  | { outcome: 'refused'; reason: string }
+  | { outcome: 'refused'; reason: string; isLarge: boolean }
   | { outcome: 'unwritten'; code: string };
 
 serveWork(async (order: DecodingOrder): Promise<DecodingResult> => {
   try {
     return { outcome: 'decoded', decoded: await decodePicture(order) };
   } catch (error) {
-    if (error instanceof NoPictureError) return { outcome: 'refused', reason: error.message };
+    if (error instanceof NoPictureError)
+      return { outcome: 'refused', reason: error.message, isLarge: error instanceof LargePictureError };
     const { code, syscall } = error as NodeJS.ErrnoException;
     if (order.to === 'file' && code !== undefined && syscall !== undefined) return { outcome: 'unwritten', code };
     throw error;

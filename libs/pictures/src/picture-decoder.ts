@@ -9,11 +9,21 @@ import type { DecodingResult } from './decoding-process';
 import { NoPictureError } from './picture-error';
 import { formatOf } from './picture-format';
 
-/** Several times what the dearest picture takes: 50 megapixels that are turned upright, five seconds of a processor. */
-const timeMs = 30_000;
+/** Bounds of a place to decode: of the picture, and of its process. */
+interface PlaceLimits {
+  most: DecodingOrder['most'];
+  timeMs: number;
+  residentMb: number;
+}
+
+/** For what most send, as large as a telephone's photographs: a picture that fits waits for no dearer one. */
+const quick: PlaceLimits = { most: { ...limits.sentPicture, pixels: 12.5e6 }, timeMs: 2_000, residentMb: 512 };
+/**
+ * Several times what the dearest picture takes: 50 megapixels that are turned upright, five seconds of a processor. Enough
+ * for two copies of them of four channels of 16 bits.
+ */
+const patient: PlaceLimits = { most: limits.sentPicture, timeMs: 30_000, residentMb: 1024 };
 const heapMb = 128;
-/** Enough for two copies of 50 megapixels of four channels of 16 bits. */
-const residentMb = 1024;
 /** Owners in turn, one file of each at a time. */
 const turns = { concurrency: 2, keyConcurrency: 1, perKey: Infinity, total: Infinity };
 
@@ -26,39 +36,70 @@ export class PictureDecoder implements OnApplicationShutdown {
   /** Compiled entry of the process; tests name the one in `dist`. */
   static processFile = join(__dirname, 'decoding-process.js');
 
-  private readonly turns = new FairTurns(turns);
-  private readonly work: WorkProcess<DecodingOrder, DecodingResult>;
+  private readonly quick = new Places(quick);
+  private readonly patient: Places;
 
   constructor(logger: JsonLogger) {
-    const onDeath = (reason: string): void => logger.warn('the process that decodes a picture was ended', { reason });
-    this.work = new WorkProcess({ file: PictureDecoder.processFile, timeMs, heapMb, residentMb, onDeath });
+    this.patient = new Places(patient, (reason) =>
+      logger.warn('the process that decodes a picture was ended', { reason }),
+    );
   }
 
   onApplicationShutdown(): void {
-    this.work.close();
+    for (const places of [this.quick, this.patient]) places.close();
   }
 
   /**
-   * @param load reads the file when the owner's turn has come.
+   * @param load reads the file when the owner's turn has come; of a dear picture, at each of its two turns.
    * @throws NoPictureError; an error with the disk's code, such as ENOSPC, if the new file cannot be written; WorkError
    * if no process can be started; what `load` throws
    */
   async decode(ownerId: string, load: () => Promise<Wanted>): Promise<Decoded> {
-    const result = await this.turns
-      .run(ownerId, async () => this.run(await load()))
-      .catch((error: Error) => {
+    const result =
+      (await this.quickly(ownerId, load)) ??
+      (await this.patient.run(ownerId, load).catch((error: Error) => {
         throw isOfFile(error) ? new NoPictureError('takes too much time or memory to be read') : error;
-      });
+      }));
     if (result.outcome === 'refused') throw new NoPictureError(result.reason);
     if (result.outcome === 'unwritten')
       throw Object.assign(new Error(`The picture could not be written: ${result.code}`), { code: result.code });
     return result.decoded;
   }
 
-  private async run(order: Wanted): Promise<DecodingResult> {
-    // A file that is no picture at all costs no process.
-    formatOf(await headOf(order.source));
-    return this.work.run({ ...order, most: limits.sentPicture });
+  /** @returns undefined for a picture that is too dear for it. */
+  private async quickly(ownerId: string, load: () => Promise<Wanted>): Promise<DecodingResult | undefined> {
+    try {
+      const result = await this.quick.run(ownerId, load);
+      return result.outcome === 'refused' && result.isLarge ? undefined : result;
+    } catch (error) {
+      if (isOfFile(error as Error)) return undefined;
+      throw error;
+    }
+  }
+}
+
+/** Places to decode, for owners in turn. */
+class Places {
+  private readonly turns = new FairTurns(turns);
+  private readonly work: WorkProcess<DecodingOrder, DecodingResult>;
+  private readonly most: PlaceLimits['most'];
+
+  constructor({ most, ...bounds }: PlaceLimits, onDeath?: (reason: string) => void) {
+    this.most = most;
+    this.work = new WorkProcess({ file: PictureDecoder.processFile, heapMb, ...bounds, ...(onDeath && { onDeath }) });
+  }
+
+  close(): void {
+    this.work.close();
+  }
+
+  run(ownerId: string, load: () => Promise<Wanted>): Promise<DecodingResult> {
+    return this.turns.run(ownerId, async () => {
+      const order = await load();
+      // A file that is no picture at all costs no process.
+      formatOf(await headOf(order.source));
+      return this.work.run({ ...order, most: this.most });
+    });
   }
 }
 

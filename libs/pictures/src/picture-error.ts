@@ -19,3 +19,6 @@ export class PictureError extends Error {
 export class NoPictureError extends Error {
   override readonly name = 'NoPictureError';
 }
+
+/** It has more pixels than are taken, or than are taken in the place where it was read. */
+export class LargePictureError extends NoPictureError {}
