@@ -70,6 +70,20 @@ describe(OpenConnections.name, () => {
     expect(newcomer.statusCode).toBe(200);
   });
 
+  it('holds no more than some thousand requests that wait, however many connections they come on', async () => {
+    await serve(40, (request, response) => void (request.url === '/now' && response.end('here')), patientMs);
+    const [each, flooding] = [1_400, 10];
+    for (let n = 0; n < flooding; n++) (await open()).write('GET / HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(each));
+    const closed = (): number => sockets.filter((socket) => socket.closed).length;
+    await until(async () => closed() > flooding / 2, 'most of them are closed');
+    expect(connections.answering).toBeLessThanOrEqual(4_000 + flooding);
+    expect(closed()).toBeLessThan(flooding);
+    const [newcomer] = (await once(get({ port: port(), host: '127.0.0.1', path: '/now' }), 'response')) as [
+      IncomingMessage,
+    ];
+    expect(newcomer.statusCode).toBe(200);
+  });
+
   it('gives up an answer of which nobody takes anything, and no other', async () => {
     const answer = Buffer.alloc(32 * 2 ** 20, 'a');
     await serve(40, (_, response) => response.end(answer), patientMs);

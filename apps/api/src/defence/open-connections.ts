@@ -51,6 +51,11 @@ const spare = 1 / 8;
  * make it some hundred more.
  */
 const maxWaiting = 4;
+/**
+ * Of all connections: each that waits takes some kilobytes, and a thousand come in one piece of a connection. Above it, a
+ * connection with more than these few is closed.
+ */
+const maxWaitingInAll = 4_000;
 
 /**
  * The connections of a server. However many are opened by those who ask for nothing, newcomers find a place: the oldest
@@ -69,6 +74,8 @@ export class OpenConnections {
   private readonly due = new Set<Socket>();
   /** Of each with an answer that waits for its reader: the bytes it had taken when this was last enough. */
   private readonly readers = new Map<Socket, { taken: number; at: number }>();
+  /** Requests in all lines. */
+  private waiting = 0;
   private isEnding = false;
 
   /** @param most connections of the server. */
@@ -115,7 +122,9 @@ export class OpenConnections {
     };
     const line = this.lines.get(socket);
     if (line) {
+      if (line.length >= maxWaiting && this.waiting >= maxWaitingInAll) return void socket.destroy();
       line.push(begin);
+      this.waiting++;
       if (line.length >= maxWaiting) socket.pause();
       return;
     }
@@ -140,6 +149,7 @@ export class OpenConnections {
     if (this.size >= this.most * (1 - spare)) this.makeRoom();
     this.unused.add(socket);
     socket.once('close', () => {
+      this.waiting -= this.lines.get(socket)?.length ?? 0;
       for (const each of [this.unused, this.idle, this.lines, this.due, this.readers]) each.delete(socket);
     });
   }
@@ -183,6 +193,7 @@ export class OpenConnections {
     if (this.due.size > 0) setImmediate(this.beginDue);
     const line = this.lines.get(socket)!;
     const begin = line.shift()!;
+    this.waiting--;
     if (line.length < maxWaiting && socket.isPaused()) socket.resume();
     begin();
   };
