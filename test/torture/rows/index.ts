@@ -12,6 +12,7 @@ import { bursts } from './neighbour/bursts';
 import { hyphens } from './neighbour/hyphens';
 import { lists } from './neighbour/lists';
 import { longPrompts } from './neighbour/long-prompts';
+import { madeUp } from './neighbour/made-up';
 import { pictures } from './neighbour/pictures';
 import { pipelining } from './neighbour/pipelining';
 import { randomShapes } from './neighbour/random-shapes';
@@ -64,4 +65,5 @@ export const rows: readonly Row[] = [
   uploadsThatTrickle,
   pictures,
   randomShapes,
+  madeUp,
 ];
