@@ -233,6 +233,7 @@ describe('The status of a Prompt', () => {
       prompt_chunks: 1,
       started_at: second.created_at,
       completed_at: null,
+      thumbnail: null,
     });
     // Both were accepted in the same moment, so either may be the first.
     expect(before.queue_position).not.toBe(after.queue_position);

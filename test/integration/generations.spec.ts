@@ -41,6 +41,7 @@ describe('Generations', () => {
         error: null,
         status: 'queued',
         images: [],
+        thumbnail: null,
         ...bundledDefaults,
         high_resolution: false,
         output_format: 'png',

@@ -21,7 +21,7 @@ describe('the inference worker', () => {
     const task = await bench.terminated(id);
     expect(task).toMatchObject({ status: 'succeeded', attempt: 2, error: null });
     expect(bench.logged.map(({ msg }) => msg)).toContain('engine thread ended');
-    expect(await bench.backEnds.storage.contents(id)).toEqual([`${id}/2/0.png`]);
+    expect(await bench.backEnds.storage.contents(id)).toEqual([`${id}/2/0.png`, `${id}/2/0.thumbnail.webp`]);
     const untroubled = await bench.terminated((await bench.addTask({ steps: 5 })).id);
     const pixels = async ({ images }: DrawingTask): Promise<Buffer> =>
       sharp(await bytesOf(bench.storage, images[0].storageKey))

@@ -80,7 +80,7 @@ describe('the inference worker', () => {
     const { data, info } = await sharp(file).raw().toBuffer({ resolveWithObject: true });
     expect(info).toMatchObject({ width: 512, height: 512, channels: 3 });
     expect(new Set(data).size).toBeGreaterThan(16);
-    expect(await filesOf(task)).toEqual([`${id}/1/0.png`]);
+    expect(await filesOf(task)).toEqual([`${id}/1/0.png`, `${id}/1/0.thumbnail.webp`]);
     // Steps are published asynchronously, and may arrive after the end.
     const last = await until(
       async () => heard.steps.find((step) => step.id === id && step.step === 3),

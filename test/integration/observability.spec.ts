@@ -62,6 +62,24 @@ describe('The observability of the api', () => {
     expect(valueOf('process_resident_memory_bytes')).toBeGreaterThan(0);
   });
 
+  itOnce('shows how long the oldest task waits that a worker may take, not one that none may', async () => {
+    const age = async () => (await read())('darkroom_takeable_oldest_seconds');
+    const [held, waiting] = [await create(), await create()];
+    const change = (set: string, id: string) => api.dataSource.query(`UPDATE tasks SET ${set} WHERE id = $1`, [id]);
+    for (const id of [held, waiting]) await change(`created_at = now() - interval '90 seconds'`, id);
+    expect(await age()).toBeGreaterThanOrEqual(90);
+    // The key has as much under way as it may.
+    await api.dataSource.query('UPDATE api_keys SET max_concurrent = 1 WHERE id = $1', [key.id]);
+    await change(`status = 'processing', place = 1, heartbeat_at = now()`, held);
+    expect(await age()).toBe(0);
+    await change(`status = 'canceled', place = NULL`, held);
+    expect(await age()).toBeGreaterThanOrEqual(90);
+    for (const set of [`not_before = now() + interval '1 hour'`, 'not_before = NULL, sandbox = true']) {
+      await change(set, waiting);
+      expect(await age()).toBe(0);
+    }
+  });
+
   itOnce('counts webhook attempts by their outcome', async () => {
     const receiver = await startReceiver((_, response, count) => response.writeHead(count === 1 ? 410 : 200).end());
     for (let i = 0; i < 2; i++) {

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer, text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
@@ -167,6 +167,24 @@ describe(S3ImageStorage.name, () => {
     const paths = [await storage.localPath('w/a'), await storage.localPath('w/a')];
     expect(paths[0]).toBe(paths[1]);
     expect(server.requests.filter((request) => request.startsWith('GET'))).toHaveLength(1);
+  });
+
+  it('keeps fetched objects within a number of bytes, those that were used last', async () => {
+    const { s3 } = loadConfig({ DATA_DIR: folder, ...server.env });
+    const cache = join(folder, 'cache', 's3');
+    const small = new S3ImageStorage(s3!, cache, 25);
+    const fetched = new Map<string, string>();
+    for (const [index, key] of ['w/a', 'w/b', 'w/c', 'w/d'].entries()) {
+      await small.write(key, Buffer.alloc(10, index));
+      const path = await small.localPath(key);
+      fetched.set(key, path);
+      const used = new Date(Date.now() - (10 - index) * 3_600_000);
+      await utimes(path, used, used);
+    }
+    // When the fourth came, there were three of ten bytes.
+    expect((await readdir(cache)).sort()).toEqual(
+      ['w/b', 'w/c', 'w/d'].map((key) => basename(fetched.get(key)!)).sort(),
+    );
   });
 
   it('retries when the store is busy, also with a stream', async () => {

@@ -18,6 +18,10 @@ const tries = 3;
 const deletedAtOnce = 16;
 /** Cached files that were not used for this long are deleted when another is fetched. */
 const unusedMs = 7 * 24 * 3_600_000;
+/** And those that were used longest ago, while all of them together have more bytes than this. */
+const maxCacheBytes = 5e9;
+/** One that was asked for so lately may be about to be opened. */
+const inUseMs = 60_000;
 /** Key that is written to test whether the bucket is writable. */
 const checkKey = 'health/writable';
 
@@ -38,6 +42,7 @@ export class S3ImageStorage implements ImageStorage {
   constructor(
     private readonly config: S3Config,
     private readonly cacheDir: string,
+    private readonly cacheBytes = maxCacheBytes,
   ) {}
 
   async write(key: string, data: Uint8Array | Readable): Promise<void> {
@@ -140,11 +145,19 @@ export class S3ImageStorage implements ImageStorage {
   }
 
   private async removeUnused(): Promise<void> {
-    for (const name of await readdir(this.cacheDir)) {
-      if (!/\.(object|part)$/.test(name)) continue;
-      const path = join(this.cacheDir, name);
-      const found = await stat(path).catch(() => undefined);
-      if (found && Date.now() - found.mtimeMs > unusedMs) await rm(path, { force: true });
+    const names = (await readdir(this.cacheDir)).filter((name) => /\.(object|part)$/.test(name));
+    const paths = names.map((name) => join(this.cacheDir, name));
+    const files = await Promise.all(
+      paths.map(async (path) => {
+        const found = await stat(path).catch(() => undefined);
+        return { path, bytes: found?.size ?? 0, idleMs: found ? Date.now() - found.mtimeMs : 0 };
+      }),
+    );
+    let total = 0;
+    for (const { path, bytes, idleMs } of files.sort((a, b) => a.idleMs - b.idleMs)) {
+      total += bytes;
+      const isTooMuch = total > this.cacheBytes && idleMs > inUseMs;
+      if (isTooMuch || idleMs > unusedMs) await rm(path, { force: true });
     }
   }
 

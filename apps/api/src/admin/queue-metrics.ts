@@ -1,5 +1,6 @@
+import { type Config, CONFIG } from '@app/config';
 import { Metrics } from '@app/observability';
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 
 /** Each half uses an index of its own. */
@@ -14,6 +15,26 @@ const waiting = `
   UNION ALL
   SELECT 'webhooks', count(*)::integer, coalesce(extract(epoch FROM now() - min(next_attempt_at)), 0)::float8
   FROM webhook_deliveries WHERE status = 'pending' AND next_attempt_at <= now()`;
+
+/**
+ * How long the oldest task has waited that a worker with room may take now: not one of a key that has as much under way as
+ * it may, of a sandbox, of a training that is to come first, or of a time to come. $1: how much a key may have under way, $2:
+ * how many trainings; 0 is no limit.
+ */
+const takeable = `
+  WITH held AS (
+    SELECT owner_id, queue, count(*) AS count FROM tasks WHERE status = 'processing' GROUP BY owner_id, queue
+  )
+  SELECT coalesce(extract(epoch FROM now() - min(task.created_at)), 0)::float8 AS age
+  FROM tasks task
+  LEFT JOIN api_keys caller ON caller.id = task.owner_id
+  LEFT JOIN held ON held.owner_id = task.owner_id AND held.queue = task.queue
+  CROSS JOIN LATERAL (
+    SELECT CASE task.queue WHEN 'training' THEN $2::integer ELSE coalesce(caller.max_concurrent, $1::integer) END AS most
+  ) allowed
+  WHERE task.status = 'queued' AND NOT task.sandbox AND task.queue <> 'waiting'
+    AND (task.not_before IS NULL OR task.not_before <= now())
+    AND (allowed.most = 0 OR coalesce(held.count, 0) < allowed.most)`;
 
 const openTasks = `
   SELECT queues.queue, states.state, count(task.id)::integer AS count
@@ -39,13 +60,19 @@ interface Waiting {
 /** How much waits, for how long, and what is being done; read from the database at each scrape. */
 @Injectable()
 export class QueueMetrics {
-  constructor(metrics: Metrics, dataSource: DataSource) {
+  constructor(metrics: Metrics, dataSource: DataSource, @Inject(CONFIG) config: Config) {
     const read = (): Promise<Waiting[]> => dataSource.query<Waiting[]>(waiting);
     metrics.gauge('queue_depth', { help: 'What is due and waits.', labels: ['queue'] }, async (gauge) => {
       for (const { queue, depth } of await read()) gauge.set({ queue }, depth);
     });
     metrics.gauge('queue_oldest_seconds', { help: 'How long the oldest waits.', labels: ['queue'] }, async (gauge) => {
       for (const { queue, age } of await read()) gauge.set({ queue }, age);
+    });
+    const takeableHelp = 'How long the oldest task waits that a worker may take now.';
+    metrics.gauge('takeable_oldest_seconds', { help: takeableHelp }, async (gauge) => {
+      const limits = [config.maxConcurrentPerKey, config.maxTrainingsPerKey];
+      const [{ age }] = await dataSource.query<{ age: number }[]>(takeable, limits);
+      gauge.set(age);
     });
     metrics.gauge('tasks_processing', { help: 'Tasks that workers are drawing.' }, async (gauge) => {
       const [{ count }] = await dataSource.query<{ count: number }[]>(
