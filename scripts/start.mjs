@@ -1,6 +1,6 @@
 if (process.argv.length > 2) {
   console.error(
-    `npm start takes no options, so it does not know ${process.argv.slice(2).join(' ')}. Settings are environment variables, such as PORT and DATA_DIR: see README.md.`,
+    `npm start takes no options, so it does not know ${process.argv.slice(2).join(' ')}. Settings are environment variables, such as PORT and DATA_DIR: see "Variables" in docs/running.md.`,
   );
   process.exit(64);
 }

@@ -2,7 +2,7 @@ import { errorTable } from '@app/domain';
 
 const introduction = `# Errors
 
-Every error is \`application/problem+json\` (RFC 9457):
+An error is \`application/problem+json\` (RFC 9457). Only \`/v1/images/generations\` and \`/v1/images/edits\` have OpenAI's form instead, with the same codes.
 
 \`\`\`json
 {
