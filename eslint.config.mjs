@@ -200,6 +200,7 @@ export default tseslint.config(
       '.cache',
       'models',
       'coverage',
+      'try',
       'packages/*/dist',
       'packages/client/src/schema.ts',
     ],

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { copyFileSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { TestKey } from '../support/api';
@@ -39,6 +39,8 @@ describe('The programs of docs', () => {
 
   describe.each(pages)('%s', (page) => {
     let key: TestKey;
+    /** As a clone of the repository, with the folder `try` in which the pages have their programs run. */
+    let clone = '';
     let folder = '';
     let env: Record<string, string>;
     /** Programs that may still run. */
@@ -46,12 +48,14 @@ describe('The programs of docs', () => {
 
     beforeAll(async () => {
       key = await service.createKey();
-      folder = mkdtempSync(join(tmpdir(), 'darkroom-guide-'));
-      for (const name of ['node_modules', 'docs']) symlinkSync(join(root, name), join(folder, name));
+      clone = mkdtempSync(join(tmpdir(), 'darkroom-guide-'));
+      for (const name of ['node_modules', 'docs']) symlinkSync(join(root, name), join(clone, name));
+      folder = join(clone, 'try');
+      mkdirSync(folder);
       copyFileSync(weights, join(folder, 'robot.safetensors'));
       env = {
         PATH: process.env.PATH!,
-        HOME: process.env.HOME ?? folder,
+        HOME: process.env.HOME ?? clone,
         DARKROOM_URL: service.baseUrl,
         DARKROOM_API_KEY: key.token,
         DARKROOM_WEBHOOK_SECRET: key.webhookSecret,
@@ -60,7 +64,7 @@ describe('The programs of docs', () => {
 
     afterAll(async () => {
       await Promise.all(programs.map((program) => program.end()));
-      if (folder) rmSync(folder, { recursive: true });
+      if (clone) rmSync(clone, { recursive: true });
     });
 
     const start = (block: GuideBlock, port?: number): GuideProgram => {

@@ -15,9 +15,9 @@ interface Language {
   probe: string[];
 }
 
-/** Variables and functions of a block are there in the next ones of its page, as in one terminal. */
-const goOn = 'set -a; if [ -f .state ]; then . ./.state; fi; export PORT=$0';
-const keep = '{ export -p; declare -f; } > .state';
+/** Variables, functions and the folder of a block are there in the next ones of its page, as in one terminal. */
+const goOn = 'state=$PWD/.state; set -a; if [ -f "$state" ]; then . "$state"; cd "$PWD"; fi; export PORT=$0';
+const keep = '{ export -p; declare -f; } > "$state"';
 
 const languages: Readonly<Partial<Record<string, Language>>> = {
   bash: { file: 'block.sh', command: (file) => ['.', file], probe: ['bash', '-c', 'command -v curl && command -v jq'] },
