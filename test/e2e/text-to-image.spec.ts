@@ -157,7 +157,9 @@ describe('From a prompt to a picture', () => {
     expect(done.images).toHaveLength(2);
     const { attempt } = await service.dataSource.manager.findOneByOrFail(Task, { id });
     expect(attempt).toBeGreaterThan(1);
-    expect(await service.backEnds.storage.contents(id)).toEqual([0, 1].map((index) => `${id}/${attempt}/${index}.png`));
+    expect(await service.backEnds.storage.contents(id)).toEqual(
+      ['0.png', '0.thumbnail.webp', '1.png'].map((name) => `${id}/${attempt}/${name}`),
+    );
     expect(await postsTo('/killed', id)).toHaveLength(1);
   });
 });
