@@ -11,6 +11,8 @@ COPY packages packages
 COPY libs libs
 COPY apps apps
 COPY docs docs
+COPY docker docker
+COPY CHANGELOG.md SECURITY.md ./
 RUN node scripts/build.mjs
 
 FROM node:24.21-bookworm-slim AS modules

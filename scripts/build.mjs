@@ -18,7 +18,10 @@ const folders = ['apps', 'libs', 'packages/client/src', 'bench', 'test/torture',
 /** The page has a stamp of its own: Vite takes longer than all else, and its sources seldom change. */
 const page = 'apps/web';
 const pageStamp = join(dist, page, '.stamp');
-const pageFolders = [page, 'packages/client/src', 'docs'];
+const pageFolders = [
+  ...[page, 'packages/client/src', 'packages/client/README.md'],
+  ...['docs', 'docker', 'CHANGELOG.md', 'SECURITY.md'],
+];
 
 /** Paths of all files below a folder, relative to it and sorted. */
 function filesBelow(folder) {
@@ -34,7 +37,9 @@ function filesBelow(folder) {
  */
 function fingerprint(paths) {
   const hash = createHash('sha256');
-  const files = paths.flatMap((path) => filesBelow(join(root, path)).map((file) => join(path, file)));
+  const isFolder = (path) => statSync(join(root, path)).isDirectory();
+  const filesOf = (path) => (isFolder(path) ? filesBelow(join(root, path)).map((file) => join(path, file)) : [path]);
+  const files = paths.flatMap(filesOf);
   const sources = files.filter((file) => !file.endsWith('.spec.ts'));
   for (const file of [...sources, 'openapi.json', '.swcrc', 'package-lock.json', 'scripts/build.mjs']) {
     const { size, mtimeMs } = statSync(join(root, file));

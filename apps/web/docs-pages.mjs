@@ -1,99 +1,122 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import MarkdownIt from 'markdown-it';
-import anchors from 'markdown-it-anchor';
-import GithubSlugger from 'github-slugger';
+import { readFileSync, statSync } from 'node:fs';
+import { join, posix } from 'node:path';
+import { escapeHtml, headingsOf, linksOf, render, sectionsOf, tokensOf } from './docs-markdown.mjs';
 import { referencePages } from './reference.mjs';
 
-const docsFolder = join(import.meta.dirname, '..', '..', 'docs');
+const { basename, dirname } = posix;
+const root = join(import.meta.dirname, '..', '..');
+const read = (file) => readFileSync(join(root, file), 'utf8');
 /** The module that the search looks through, which is made here. */
 const searchIndex = 'virtual:search-index';
-const readDocs = (file) => readFileSync(join(docsFolder, file), 'utf8');
 
-/** The groups of pages as `docs/README.md` lists them, and the reference. A page's name is its address below `docs/`. */
+/**
+ * A page.
+ * @param path its address below the service's
+ * @param folder to which its links are relative
+ */
+const page = (title, path, folder, text) => ({ title, path, folder, tokens: tokensOf(text) });
+
+/** `docs/train.md` is served at `docs/train`, `packages/client/README.md` at `docs/client`. */
+const pathOf = (file) => `docs/${basename(file) === 'README.md' ? basename(dirname(file)) : basename(file, '.md')}`;
+
+/** The groups of pages as `docs/README.md` lists them, and the reference. Each page has the file to which links lead. */
 function allGroups() {
-  const guides = readDocs('README.md')
+  const guides = read('docs/README.md')
     .split(/^## /m)
     .slice(1)
     .map((part) => ({
       heading: part.split('\n')[0],
-      pages: [...part.matchAll(/^- \[([^\]]+)\]\(([\w-]+)\.md\)/gm)].map(([, title, name]) => ({
-        title,
-        name,
-        text: readDocs(`${name}.md`),
-      })),
+      pages: [...part.matchAll(/^- \[([^\]]+)\]\(([\w./-]+\.md)\)/gm)].map(([, title, link]) => {
+        const file = posix.join('docs', link);
+        return { file, ...page(title, pathOf(file), dirname(file), read(file)) };
+      }),
     }));
-  return [...guides, { heading: 'Reference', pages: referencePages }];
+  const reference = referencePages.map(({ title, name, text }) => ({
+    file: `docs/${name}.md`,
+    ...page(title, `docs/${name}`, 'docs', text),
+  }));
+  return [...guides, { heading: 'Reference', pages: reference }];
 }
 
 /**
- * Renders Markdown as GitHub does, with the same ids of headings. Links between the files become links between the
- * pages; those to other files, which are not served, become plain text.
+ * Whoever has only an image of the service reads what the guides point to, and copies it, from here. A folder is not
+ * listed: an operator's own files may lie in it.
  */
-const markdown = new MarkdownIt({ html: true });
-const { escapeHtml } = markdown.utils;
-const { rules } = markdown.renderer;
-const { fence } = rules;
-// Parts that scroll sideways must be reachable by the keyboard.
-rules.fence = (...parts) => fence(...parts).replace('<pre>', '<pre tabindex="0">');
-rules.table_open = () => '<div class="scroll" tabindex="0"><table>';
-rules.table_close = () => '</table></div>';
-markdown.use(anchors, { slugifyWithState: (text, { env }) => env.slugger.slug(text), tabIndex: false });
-markdown.core.ruler.push('links', ({ tokens, env }) => {
-  for (const { children } of tokens) relink(children ?? [], env.base);
-});
+const isServed = (file) =>
+  /^(?:docker\/.+|CHANGELOG\.md|SECURITY\.md)$/.test(file) && !statSync(join(root, file)).isDirectory();
 
-function relink(tokens, base) {
-  let plain = false;
-  for (const token of tokens) {
-    if (token.type === 'link_open') {
-      const href = token.attrGet('href');
-      const [, file, fragment = ''] = /^([\w/-]+\.md|\.\.\/openapi\.json)(#.*)?$/.exec(href) ?? [];
-      plain = file === undefined && !/^(?:https?:|#)/.test(href);
-      if (file !== undefined) token.attrSet('href', `${base}${file.replace(/\.md$/, '')}${fragment}`);
+/** The page of a file of the repository. */
+function filePage(file) {
+  const text = read(file);
+  const language = /\.(\w+)$/.exec(file)?.[1] ?? '';
+  const whole = language === 'md' ? text : `# ${file}\n\n\`\`\`\`${language}\n${text}\n\`\`\`\``;
+  return { file, ...page(file, `docs/files/${file}`, dirname(file), whole) };
+}
+
+/** The file of the repository that a link leads to, and the part of it; of other links no file. */
+function targetOf(folder, href) {
+  const [, path, fragment] = /^(?!\w+:|#|\/)([^#]+)(#.*)?$/.exec(href) ?? [];
+  return { file: path && posix.join(folder, path).replace(/\/$/, ''), fragment: fragment ?? '' };
+}
+
+/** The pages, followed by those of the files that are linked from them, and so on. */
+function withFiles(pages) {
+  const all = [...pages];
+  const known = new Set(all.map(({ file }) => file));
+  for (const { folder, tokens } of all)
+    for (const href of linksOf(tokens)) {
+      const { file } = targetOf(folder, href);
+      if (!file || known.has(file) || !isServed(file)) continue;
+      known.add(file);
+      all.push(filePage(file));
     }
-    if (plain && token.type.startsWith('link_'))
-      Object.assign(token, { type: 'text', tag: '', content: '', hidden: true });
-    if (token.type === 'link_close') plain = false;
-  }
+  return all;
 }
 
-/** A page's Markdown as tokens. @param base of the addresses of other pages, such as `./` */
-const tokensOf = ({ text }, base) => markdown.parse(text, { base, slugger: new GithubSlugger() });
-
-/** The parts of a page, each from one heading to the next, as plain text. */
-function sectionsOf(page) {
-  const sections = [];
-  const tokens = tokensOf(page, '');
-  tokens.forEach(({ type, content, children }, at) => {
-    if (type !== 'inline' && type !== 'fence') return;
-    const shown = children?.filter((child) => child.type !== 'html_inline').map((child) => child.content);
-    const words = (shown?.join(' ') ?? content).replace(/\s+/g, ' ').trim();
-    const opening = tokens[at - 1];
-    if (opening?.type === 'heading_open') {
-      const path = `${page.name}#${opening.attrGet('id')}`;
-      sections.push({ id: path, page: page.title, heading: words, path, text: '' });
-    } else if (sections.length > 0) sections.at(-1).text += ` ${words}`;
-  });
-  return sections;
-}
-
-function navigation(groups, base, current) {
-  const link = ({ title, name }) =>
-    `<li><a href="${base}${name}"${name === current ? ' aria-current="page"' : ''}>${escapeHtml(title)}</a></li>`;
-  return groups
-    .map(({ heading, pages }) => `<h2>${escapeHtml(heading)}</h2><ul>${pages.map(link).join('')}</ul>`)
+const list = (links) => `<ul>${links.join('')}</ul>`;
+const navigation = (groups, top, current) =>
+  groups
+    .map(({ heading, pages }) => {
+      const links = pages.map(
+        ({ title, path }) =>
+          `<li><a href="${top}${path}"${path === current ? ' aria-current="page"' : ''}>${escapeHtml(title)}</a></li>`,
+      );
+      return `<h2>${escapeHtml(heading)}</h2>${list(links)}`;
+    })
     .join('');
+
+/** The headings of a page that has several. */
+function outlineOf(tokens) {
+  const headings = headingsOf(tokens).filter(({ level }) => level === 2 || level === 3);
+  if (headings.length < 2) return '';
+  const links = headings.map(
+    ({ level, id, words }) => `<li class="level-${level}"><a href="#${id}">${escapeHtml(words)}</a></li>`,
+  );
+  return `<h2>On this page</h2>${list(links)}`;
 }
 
-function htmlOf(page, groups) {
-  const { title, name } = page;
-  // `docs.html` has no name and lies at the top.
-  const top = name === '' ? './' : '../'.repeat(name.split('/').length);
-  const base = `${top}docs/`;
-  const isReference = name.startsWith('reference');
+/** Links to the page before and the page after one. */
+function turnsOf(pages, { path }, top) {
+  const at = pages.findIndex((each) => each.path === path);
+  if (at < 0) return '';
+  const link = (to, rel, word) =>
+    to ? `<a rel="${rel}" href="${top}${to.path}"><small>${word}</small> ${escapeHtml(to.title)}</a>` : '<span></span>';
+  return `<nav class="turns" aria-label="Previous and next page">${link(pages[at - 1], 'prev', 'Previous')}${link(pages[at + 1], 'next', 'Next')}</nav>`;
+}
+
+/** @param site groups and order of the pages, and the page of each file */
+function htmlOf(shown, { groups, ordered, pages }) {
+  const { title, path, folder, tokens } = shown;
+  const top = '../'.repeat(path.split('/').length - 1) || './';
+  const isReference = path.startsWith('docs/reference');
   const here = ' aria-current="true"';
-  const body = markdown.renderer.render(tokensOf(page, base), markdown.options, {});
+  const addressOf = (href) => {
+    const { file, fragment } = targetOf(folder, href);
+    if (!file) return { address: href };
+    const target = file === 'openapi.json' ? file : pages.find((each) => each.file === file)?.path;
+    return { file, address: target && `${top}${target}${fragment}` };
+  };
+  const outline = outlineOf(tokens);
   return `<!doctype html>
 <html lang="en">
   <head>
@@ -104,39 +127,56 @@ function htmlOf(page, groups) {
     <link rel="icon" type="image/svg+xml" href="/src/icon.svg" />
     <script type="module" src="/src/docs/docs.ts"></script>
   </head>
-  <body class="docs" data-base="${base}">
+  <body class="docs" data-base="${top}docs/">
     <a class="skip" href="#content">Skip to the text</a>
     <header class="header">
       <a class="brand" href="${top}"><span class="lamp" aria-hidden="true"></span>Darkroom</a>
-      <nav aria-label="Service"><a href="${top}">Playground</a><a href="${top}docs"${isReference ? '' : here}>Docs</a><a href="${base}reference"${isReference ? here : ''}>API reference</a></nav>
+      <nav aria-label="Service"><a href="${top}">Playground</a><a href="${top}docs"${isReference ? '' : here}>Docs</a><a href="${top}docs/reference"${isReference ? here : ''}>API reference</a></nav>
       <form class="search" role="search"><input type="search" name="q" placeholder="Search" aria-label="Search the documentation" autocomplete="off" /></form>
+      <select class="theme" aria-label="Colours"><option value="auto">Auto</option><option value="light">Light</option><option value="dark">Dark</option></select>
     </header>
     <div class="columns">
-      <nav class="contents" aria-label="Documentation">${navigation(groups, base, name)}</nav>
-      <main id="content" tabindex="-1"><div class="found" role="status"></div><article>${body}</article></main>
+      <div class="openers"><button class="button" popovertarget="all-pages">All pages</button>${outline && '<button class="button" popovertarget="on-this-page">On this page</button>'}</div>
+      <nav class="contents" id="all-pages" popover aria-label="Documentation">${navigation(groups, top, path)}</nav>
+      ${outline && `<nav class="outline" id="on-this-page" popover aria-label="On this page">${outline}</nav>`}
+      <main id="content" tabindex="-1"><div class="found" role="status"></div><article>${render(tokens, addressOf)}${turnsOf(ordered, shown, top)}</article></main>
     </div>
   </body>
 </html>
 `;
 }
 
+/** The sections of the pages for the search. */
+const indexOf = (pages) =>
+  pages.flatMap(({ title, path, tokens }) =>
+    sectionsOf(tokens).map(({ heading, id, text }, at) => {
+      const place = `${path.replace('docs/', '')}#${id}`;
+      return { id: place, page: title, heading: at === 0 ? title : heading, path: place, text, isWhole: at === 0 };
+    }),
+  );
+
 /**
- * Makes a page of each file of `docs/` and of each part of `openapi.json`, in the look of the playground:
- * `docs.html`, `docs/<name>.html`.
+ * Makes a page of each file that `docs/README.md` lists, and of each part of `openapi.json`, in the look of the
+ * playground: `docs.html`, `docs/<name>.html`; also `errors/404.html`.
  */
 export function docsPages() {
   const folder = import.meta.dirname;
   const groups = allGroups();
-  const pages = groups.flatMap((group) => group.pages);
-  const list = { title: 'Documentation', name: '', text: readDocs('README.md') };
-  const files = new Map(
-    [list, ...pages].map((page) => [join(folder, `${join('docs', page.name)}.html`), htmlOf(page, groups)]),
+  const guides = groups.flatMap((group) => group.pages);
+  const start = { file: 'docs/README.md', ...page('Documentation', 'docs', 'docs', read('docs/README.md')) };
+  const pages = withFiles([start, ...guides]);
+  const missing = page(
+    'No such page',
+    'errors/404',
+    'docs',
+    '# There is no such page\n\nThe list of [all pages](README.md) has what there is, and the search finds words in it.',
   );
+  const site = { groups, ordered: [start, ...guides], pages };
+  const files = new Map([...pages, missing].map((each) => [join(folder, `${each.path}.html`), htmlOf(each, site)]));
   return {
     name: 'docs-pages',
     config: () => ({ build: { rollupOptions: { input: [join(folder, 'index.html'), ...files.keys()] } } }),
     resolveId: (id) => (files.has(id) ? id : id === searchIndex ? `\0${searchIndex}` : undefined),
-    load: (id) =>
-      id === `\0${searchIndex}` ? `export default ${JSON.stringify(pages.flatMap(sectionsOf))}` : files.get(id),
+    load: (id) => (id === `\0${searchIndex}` ? `export default ${JSON.stringify(indexOf(guides))}` : files.get(id)),
   };
 }

@@ -7,7 +7,7 @@ import { startTestService } from '../support/service';
 import { ofSuite } from '../support/of-suite';
 
 /** Pages of the documentation that are looked at in both colours and both widths. */
-const looked: readonly string[] = ['/docs/contract', '/docs/reference/text-to-image'];
+const looked: readonly string[] = ['/docs/contract', '/docs/webhooks', '/docs/reference/text-to-image'];
 const others = ['/docs', ...[...guides, ...referencePages].map((name) => `/docs/${name}`)].filter(
   (path) => !looked.includes(path),
 );

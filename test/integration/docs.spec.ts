@@ -149,6 +149,62 @@ describe('Documentation', () => {
       expect(dead).toEqual([]);
     });
 
+    it('follow one another, from the first to the last', async () => {
+      const order: string[] = [];
+      let path: string | undefined = '/docs';
+      let previous: string | undefined;
+      while (path !== undefined && !order.includes(path)) {
+        const { text } = await read(path);
+        const turn = (rel: string): string | undefined => {
+          const [, link] = new RegExp(`rel="${rel}" href="([^"]+)"`).exec(text) ?? [];
+          return link && new URL(link, `${api.baseUrl}${path}`).pathname;
+        };
+        expect([path, turn('prev')]).toEqual([path, previous]);
+        order.push(path);
+        previous = path;
+        path = turn('next');
+      }
+      expect(order.sort()).toEqual(['/docs', ...names.map((name) => `/docs/${name}`)].sort());
+    });
+
+    it('show the files of the service that guides point to', async () => {
+      for (const [file, kind] of [
+        ['docker/proxy/nginx.conf', 'code'],
+        ['docker/monitoring/alerts.yaml', 'code'],
+        ['CHANGELOG.md', 'h2'],
+      ]) {
+        const { status, text } = await read(`/docs/files/${file}`);
+        expect([file, status]).toEqual([file, 200]);
+        expect(text).toMatch(new RegExp(`<${kind}[ >]`));
+      }
+      const conf = readFileSync(join(__dirname, '..', '..', 'docker', 'proxy', 'nginx.conf'), 'utf8');
+      const { text } = await read('/docs/files/docker/proxy/nginx.conf');
+      for (const line of conf.split('\n')) expect(text).toContain(line.replaceAll('"', '&quot;'));
+      // Beside the files that are meant, an operator's own may lie there.
+      expect((await read('/docs/files/docker/proxy')).status).toBe(404);
+      expect((await read('/docs/running')).text).toContain('href="../docs/files/docker/proxy/nginx.conf"');
+    });
+
+    it('show words in angle brackets, which are no tags', async () => {
+      expect((await read('/docs/reference/fine-tunes')).text).toMatch(/&lt;token&gt; &lt;name&gt;/);
+    });
+
+    it.each(['/docs/nope', '/docs/reference/nope', '/docs/a/b/c'])(
+      'are listed for a browser that asks for %s, which is not there',
+      async (path) => {
+        const headers = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' };
+        const { status, text, headers: answered } = await api.request('GET', path, { headers });
+        expect([status, answered.get('content-type')]).toEqual([404, 'text/html; charset=utf-8']);
+        expect(answered.get('content-security-policy')).toContain("default-src 'none'");
+        expect(text).toContain('<h1 id="there-is-no-such-page"');
+        const links = [...linksOf(text), ...[...text.matchAll(/ src="([^"]+)"/g)].map(([, link]) => link)];
+        const others = links.filter((link) => !link.startsWith('#'));
+        const found = new Set(others.map((link) => new URL(link, `${api.baseUrl}${path}`).pathname));
+        expect(found.size).toBeGreaterThan(30);
+        for (const each of found) expect([each, (await read(each)).status]).toEqual([each, 200]);
+      },
+    );
+
     it.each([
       '/docs/nowhere',
       '/docs/..%2findex',

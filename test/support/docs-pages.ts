@@ -4,10 +4,13 @@ import { join } from 'node:path';
 const root = join(__dirname, '..', '..');
 const { tags } = JSON.parse(readFileSync(join(root, 'openapi.json'), 'utf8')) as { tags: { name: string }[] };
 
-/** Paths of the pages that are made of the files of `docs/`, below `/docs/`. */
-export const guides: readonly string[] = readdirSync(join(root, 'docs')).flatMap((name) =>
-  name.endsWith('.md') && name !== 'README.md' ? [name.slice(0, -3)] : [],
-);
+/** Paths of the pages that are made of the files of `docs/`, and of two that lie beside what they are about. */
+export const guides: readonly string[] = [
+  ...readdirSync(join(root, 'docs')).flatMap((name) =>
+    name.endsWith('.md') && name !== 'README.md' ? [name.slice(0, -3)] : [],
+  ),
+  ...['client', 'kubernetes'],
+];
 
 /** The page of a tag of the document, below `/docs/`. */
 export const pageOfTag = (tag: string): string => `reference/${tag.toLowerCase().replaceAll(' ', '-')}`;

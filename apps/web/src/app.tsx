@@ -15,6 +15,7 @@ import { isKept, isOperator, loadCurrentKey, session, signOut } from './session/
 import { SignIn } from './session/sign-in';
 import { attempt, Notices } from './ui/notices';
 import { route } from './ui/route';
+import { ThemeSwitch } from './ui/theme-switch';
 
 /** The page: a form to sign in, or everything else. */
 export function App() {
@@ -106,8 +107,9 @@ function Header() {
           API
         </a>
       </nav>
+      <ThemeSwitch />
       <Button
-        kind="is-quiet sign-out"
+        kind="is-quiet"
         title={
           isKept.value
             ? 'The key is kept until this tab is closed.'

@@ -41,15 +41,9 @@ export class PageController {
     await this.sendPage('docs.html', response);
   }
 
-  @Get('docs/:name')
-  async docsPage(@Param('name') name: string, @Res() response: Response): Promise<void> {
-    await this.sendPage(`docs/${name}.html`, response);
-  }
-
-  /** The parts of the API reference. */
-  @Get('docs/reference/:name')
-  async referencePage(@Param('name') name: string, @Res() response: Response): Promise<void> {
-    await this.docsPage(`reference/${name}`, response);
+  @Get('docs/*path')
+  async docsPage(@Param('path') path: string[], @Res() response: Response): Promise<void> {
+    await this.sendPage(`docs/${path.join('/')}.html`, response);
   }
 
   /** Names of assets contain a hash of their content. */
@@ -81,7 +75,21 @@ export class PageController {
     const proper = asked.slice(0, end);
     if (asked !== proper) return response.redirect(301, proper);
     response.setHeader('Content-Security-Policy', contentSecurityPolicy);
-    await this.send(path, 'no-cache', response);
+    if (await this.files.find(path)) await this.send(path, 'no-cache', response);
+    else await this.sendMissing(response);
+  }
+
+  /**
+   * A page for who follows a dead link, and the error for programs. The page's own links are relative to `/docs/`.
+   * @throws RouteNotFoundError
+   */
+  private async sendMissing(response: Response): Promise<void> {
+    const { req: request } = response;
+    const page = request.accepts(['json', 'html']) === 'html' && (await this.files.find('errors/404.html'));
+    if (!page) throw new RouteNotFoundError('GET', request.path);
+    const top = '../'.repeat(request.path.split('/').length - 2);
+    response.set({ 'Cache-Control': 'no-cache', Vary: 'Accept' }).status(404).type('html');
+    response.send(page.bytes.toString().replaceAll('"../', `"${top}`));
   }
 
   /** @throws RouteNotFoundError */

@@ -1,7 +1,11 @@
 import '../styles/tokens.css';
 import '../styles/base.css';
 import '../styles/shell.css';
+import './layout.css';
 import './docs.css';
+import './samples.css';
+import { chooseTheme, chosenTheme } from '../ui/theme';
+import { copyFrom } from './copy';
 import { searchIn } from './search';
 
 const form = document.querySelector<HTMLFormElement>('form.search')!;
@@ -9,7 +13,7 @@ const field = form.querySelector('input')!;
 const found = document.querySelector<HTMLElement>('.found')!;
 const article = document.querySelector<HTMLElement>('article')!;
 const contents = document.querySelector<HTMLElement>('.contents')!;
-const current = contents.querySelector<HTMLElement>('[aria-current]');
+const theme = document.querySelector<HTMLSelectElement>('.theme')!;
 const base = document.body.dataset.base!;
 
 /** Shows what is found in place of the page, and the page again when nothing is searched for. */
@@ -36,7 +40,7 @@ function line({ page, heading: title, path, text }: Awaited<ReturnType<typeof se
   });
   const entry = element('div');
   entry.className = 'result';
-  entry.append(link, element('p', text));
+  entry.append(link, element('small', path.startsWith('reference') ? ' API reference' : ''), element('p', text));
   return entry;
 }
 
@@ -61,5 +65,28 @@ document.addEventListener('keydown', (event) => {
   }
 });
 
-// The list of pages may be longer than the window.
-if (current) contents.scrollTop = current.offsetTop - contents.clientHeight / 2;
+theme.value = chosenTheme();
+theme.addEventListener('change', () => chooseTheme(theme.value));
+
+async function copy(sample: HTMLElement, button: HTMLElement): Promise<void> {
+  button.textContent = (await copyFrom(sample.querySelector('pre')!)) ? 'Copied' : 'Not copied';
+  button.addEventListener('blur', () => (button.textContent = 'Copy'), { once: true });
+}
+
+for (const sample of document.querySelectorAll<HTMLElement>('.sample')) {
+  const button = element('button', 'Copy');
+  button.className = 'button copy';
+  button.addEventListener('click', () => void copy(sample, button));
+  sample.append(button);
+}
+
+/** The list of pages may be longer than the window, which on a narrow screen is opened above the page. */
+function scrollToCurrent(): void {
+  const current = contents.querySelector<HTMLElement>('[aria-current]');
+  if (current) contents.scrollTop = current.offsetTop - contents.clientHeight / 2;
+}
+scrollToCurrent();
+contents.addEventListener('toggle', scrollToCurrent);
+// A link to a part of this page loads nothing, so the outline would stay open over it.
+const outline = document.querySelector<HTMLElement>('.outline[popover]');
+outline?.addEventListener('click', () => outline.matches(':popover-open') && outline.hidePopover());

@@ -9,6 +9,8 @@ export interface Section {
   /** Below `/docs/`. */
   path: string;
   text: string;
+  /** Whether it is the beginning of its page, which stands for the page. */
+  isWhole: boolean;
 }
 
 /** Results that are shown. */
@@ -19,7 +21,7 @@ const shownLength = 180;
 let index: Promise<MiniSearch<Section>> | undefined;
 
 /** The sections that have the words, or words that begin like them, or are written nearly like them; the best first. */
-export async function searchIn(query: string): Promise<Omit<Section, 'id'>[]> {
+export async function searchIn(query: string): Promise<Omit<Section, 'id' | 'isWhole'>[]> {
   const found = (await (index ??= loadAgainAfterFailure())).search(query);
   return found.slice(0, maxResults).map(({ page, heading, path, text, terms }) => ({
     page: String(page),
@@ -39,6 +41,8 @@ async function loadAgainAfterFailure(): Promise<MiniSearch<Section>> {
   }
 }
 
+const boostOf = (path: string): number => (path.startsWith('reference') ? 2 : 12);
+
 /** Words and texts are loaded with the first search only. */
 async function load(): Promise<MiniSearch<Section>> {
   const [{ default: Search }, { default: sections }] = await Promise.all([
@@ -46,9 +50,15 @@ async function load(): Promise<MiniSearch<Section>> {
     import('virtual:search-index'),
   ]);
   const made = new Search<Section>({
-    fields: ['heading', 'page', 'text'],
-    storeFields: ['page', 'heading', 'path', 'text'],
-    searchOptions: { boost: { heading: 3, page: 2 }, prefix: true, fuzzy: 0.2, combineWith: 'AND' },
+    // A path has the name of a file, such as `finetunes`.
+    fields: ['heading', 'page', 'path', 'text'],
+    storeFields: ['page', 'heading', 'path', 'text', 'isWhole'],
+    searchOptions: {
+      ...{ boost: { heading: 3, page: 2 }, prefix: true, fuzzy: 0.2, combineWith: 'AND' },
+      // Where a title has the word, the whole page comes before parts of others, and a guide before the reference.
+      boostDocument: (id, word, { isWhole, page } = {}) =>
+        isWhole && `${String(page)} ${String(id)}`.toLowerCase().includes(word) ? boostOf(String(id)) : 1,
+    },
   });
   made.addAll(sections);
   return made;
