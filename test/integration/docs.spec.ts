@@ -72,8 +72,8 @@ describe('Documentation', () => {
       key,
       body: { name: 'star' },
     });
-    // A name of a private address is not read from, but they are told of nonetheless.
-    const image = `${receiver.url.replace('127.0.0.1', 'localhost')}/star.png`;
+    // A name that nobody has is not read from, but they are told of nonetheless.
+    const image = 'http://pictures.invalid/star.png';
     const body = { prompt: 'a star', webhook: receiver.url, image, mask: image, strength: 0.5 };
     await api.request('POST', '/v1/sd/text-to-image', { key, body });
     const ofGeneration = await receiver.next(1);
@@ -182,7 +182,7 @@ describe('Documentation', () => {
       for (const line of conf.split('\n')) expect(text).toContain(line.replaceAll('"', '&quot;'));
       // Beside the files that are meant, an operator's own may lie there.
       expect((await read('/docs/files/docker/proxy')).status).toBe(404);
-      expect((await read('/docs/running')).text).toContain('href="../docs/files/docker/proxy/nginx.conf"');
+      expect((await read('/docs/network')).text).toContain('href="../docs/files/docker/proxy/nginx.conf"');
     });
 
     it('show words in angle brackets, which are no tags', async () => {
