@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { maxAttempts, nextWaitMs } from '../../apps/api/src/webhooks/retry-schedule';
 
 const read = (page: string) => readFileSync(join(__dirname, '..', '..', page), 'utf8');
 const results = read('bench/results/README.md');
@@ -53,6 +54,16 @@ describe('The figures of the pages', () => {
     const [, found] = figure.exec(read(page)) ?? [];
     const digits = found?.split('.')[1].length ?? 0;
     expect(found).toBe(measured(section, row).toFixed(digits));
+  });
+
+  it('has the waits between the attempts of a webhook', () => {
+    const [, told = ''] = /The waits between them are (.*), each up to a tenth/.exec(read('docs/webhooks.md')) ?? [];
+    const unitsMs: Readonly<Record<string, number>> = { s: 1_000, min: 60_000, h: 3_600_000 };
+    const waits = told.split(/, | and /).map((wait) => {
+      const [count, unit] = wait.split(' ');
+      return Number(count) * unitsMs[unit];
+    });
+    expect(waits).toEqual(Array.from({ length: maxAttempts - 1 }, (_, at) => nextWaitMs(at + 1, 0, 0.5)));
   });
 
   it('has what the loop around the U-Net adds', () => {
