@@ -58,7 +58,7 @@ describe('The observability of the api', () => {
     expect(valueOf('darkroom_queue_oldest_seconds{queue="images"}')).toBeGreaterThanOrEqual(90);
     expect(valueOf('darkroom_queue_depth{queue="webhooks"}')).toBe(0);
     expect(valueOf('darkroom_queue_jobs{queue="images",state="waiting"}')).toBe(2);
-    expect(valueOf('darkroom_tasks_processing')).toBe(0);
+    expect(valueOf('darkroom_tasks_processing{queue="drawing"}')).toBe(0);
     expect(valueOf('process_resident_memory_bytes')).toBeGreaterThan(0);
   });
 

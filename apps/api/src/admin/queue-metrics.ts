@@ -45,6 +45,10 @@ const openTasks = `
       WHEN task.status = 'processing' THEN 'active' WHEN task.not_before > now() THEN 'delayed' ELSE 'waiting' END
   GROUP BY 1, 2`;
 
+const processing = `
+  SELECT queues.queue, count(task.id)::integer AS count FROM (VALUES ('drawing'), ('training')) AS queues (queue)
+  LEFT JOIN tasks task ON task.queue = queues.queue AND task.status = 'processing' GROUP BY 1`;
+
 interface OpenTasks {
   queue: string;
   state: string;
@@ -74,11 +78,10 @@ export class QueueMetrics {
       const [{ age }] = await dataSource.query<{ age: number }[]>(takeable, limits);
       gauge.set(age);
     });
-    metrics.gauge('tasks_processing', { help: 'Tasks that workers are drawing.' }, async (gauge) => {
-      const [{ count }] = await dataSource.query<{ count: number }[]>(
-        `SELECT count(*)::integer AS count FROM tasks WHERE status = 'processing'`,
-      );
-      gauge.set(count);
+    const processingHelp = 'Tasks that workers have in hand: pictures that are drawn, and trainings.';
+    metrics.gauge('tasks_processing', { help: processingHelp, labels: ['queue'] }, async (gauge) => {
+      const found = await dataSource.query<{ queue: string; count: number }[]>(processing);
+      for (const { queue, count } of found) gauge.set({ queue }, count);
     });
     metrics.gauge('queue_jobs', { help: 'Open tasks by state.', labels: ['queue', 'state'] }, async (gauge) => {
       for (const { queue, state, count } of await dataSource.query<OpenTasks[]>(openTasks))
