@@ -142,12 +142,16 @@ describe('npm start', () => {
 
       const restored = launch({ DATA_DIR: other, PUBLIC_URL: url });
       const path = '/v1/sd/text-to-image';
-      const [before] = (await call(url, path)) as { images: string[] }[];
-      const [after] = (await call(await restored.listening(), path)) as { images: string[] }[];
+      const [before] = (await call(url, path)) as { images: string[]; thumbnail: string }[];
+      const [after] = (await call(await restored.listening(), path)) as (typeof before)[];
       expect(after.images).toHaveLength(1);
       const at = new URL(await restored.listening()).port;
       const pathOf = (image: string): string => new URL(image).pathname;
-      expect({ ...after, images: after.images.map(pathOf) }).toEqual({ ...before, images: before.images.map(pathOf) });
+      const paths = ({ images, thumbnail, ...rest }: typeof before) => ({
+        ...rest,
+        ...{ images: images.map(pathOf), thumbnail: pathOf(thumbnail) },
+      });
+      expect(paths(after)).toEqual(paths(before));
       const bytes = async (port: string): Promise<Buffer> => {
         const answer = await fetch(`http://127.0.0.1:${port}${pathOf(before.images[0])}`);
         expect(answer.status).toBe(200);

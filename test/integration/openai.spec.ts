@@ -184,6 +184,18 @@ describe('POST /v1/images/generations', () => {
       expect([(await waiting).data, (await another).data].map((data) => data?.length)).toEqual([1, 1]);
     });
 
+    it('is deleted like any other, as long as a repeat may come', async () => {
+      const abort = new AbortController();
+      const answer = clientOf(key).images.generate({ prompt: 'a star' }, { signal: abort.signal });
+      const id = await queued();
+      abort.abort();
+      await expect(answer).rejects.toThrow(OpenAI.APIUserAbortError);
+      const left = `SELECT FROM idempotent_replies WHERE $1 = ANY (record_ids)`;
+      await until(async () => (await api.dataSource.query<unknown[]>(left, [id])).length === 1, 'it is left');
+      expect((await api.request('DELETE', `/v1/sd/text-to-image/${id}`, { key })).status).toBe(200);
+      expect(await api.dataSource.query(left, [id])).toEqual([]);
+    });
+
     it('has white space sent meanwhile', async () => {
       WaitInterceptor.signOfLifeMs = 20;
       const balancer = await startBalancer(api.baseUrl, 2_000);

@@ -149,7 +149,10 @@ describe('storage of a key', () => {
     await expect(tasks.assertStorable(key.id, 600_000)).rejects.toThrow('There is no room');
     const image = { id: newIdentifier(), token: newIdentifier(), index: 0, storageKey: `${second}/1/0.png` };
     const images = [{ ...image, contentType: 'image/png', width: 512, height: 512, bytes: 600_000 }];
-    expect(await tasks.settle(task, { status: 'succeeded', images, computeSeconds: 3 })).toBe(false);
+    const settled = tasks.settle(task, { status: 'succeeded', images, computeSeconds: 3 });
+    const full = await settled.catch((error: Error) => error.message);
+    // As the worker does with it.
+    await tasks.settle(task, { status: 'failed', error: String(full), computeSeconds: 3 });
     const { body } = await api.request<{ status: string; error: string; images: string[] }>(
       'GET',
       `/v1/sd/text-to-image/${second}`,

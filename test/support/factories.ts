@@ -1,4 +1,4 @@
-import { newIdentifier } from '@app/domain';
+import { newIdentifier, thumbnailKeyOf } from '@app/domain';
 import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
 import { Tasks, thumbnailFolder } from '@app/tasks';
 import sharp from 'sharp';
@@ -83,7 +83,9 @@ export async function drawTask(api: TestApi, taskId: string, computeSeconds = 1)
       contentType: 'image/png',
       ...size,
       bytes: png.length,
+      thumbnailBytes: index === 0 ? png.length : null,
     });
+    if (index === 0) await storage.write(thumbnailKeyOf(storageKey), png);
   }
   if (task.kind === 'prompt') {
     const thumbnail = { storageKey: `${thumbnailFolder(task)}/0.png`, bytes: png.length };

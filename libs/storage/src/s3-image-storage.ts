@@ -21,7 +21,7 @@ const unusedMs = 7 * 24 * 3_600_000;
 /** And those that were used longest ago, while all of them together have more bytes than this. */
 const maxCacheBytes = 5e9;
 /** One that was asked for so lately may be about to be opened. */
-const inUseMs = 60_000;
+const inUseMs = 15 * 60_000;
 /** Key that is written to test whether the bucket is writable. */
 const checkKey = 'health/writable';
 
@@ -156,7 +156,7 @@ export class S3ImageStorage implements ImageStorage {
     let total = 0;
     for (const { path, bytes, idleMs } of files.sort((a, b) => a.idleMs - b.idleMs)) {
       total += bytes;
-      const isTooMuch = total > this.cacheBytes && idleMs > inUseMs;
+      const isTooMuch = total > this.cacheBytes && idleMs > inUseMs && path.endsWith('.object');
       if (isTooMuch || idleMs > unusedMs) await rm(path, { force: true });
     }
   }

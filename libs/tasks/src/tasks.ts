@@ -11,7 +11,7 @@ import { findDrawing, thumbnailOf, writePictures } from './drawings';
 import { forgetReplies } from './forget-replies';
 import { isSilent, silenceUntil } from './silence';
 import { chargeTrainingsStatement, lockEditsStatement, type Removed, removeStatement } from './statements/removal';
-import { addStored, assertStorable, StorageFullError } from './storage-use';
+import { addStored, assertStorable } from './storage-use';
 import { bytesOf, lockTask, putBack, type Served, type Settlement, terminate } from './settlement';
 import { lockPrompt } from './thumbnails';
 
@@ -100,30 +100,10 @@ export class Tasks {
    * Writes the terminated status, the images, the usage and the pending webhook delivery in one transaction, only if
    * the row still carries this attempt.
    * @returns whether this attempt has settled the task; if not, its files must be discarded. It may have settled it
-   * before: when the answer to its commit was lost and it asks again, the task has succeeded all the same. Pictures that
-   * their owner has no room for any more are not kept either: the task fails with a sentence.
+   * before: when the answer to its commit was lost and it asks again, the task has succeeded all the same.
+   * @throws StorageFullError if its owner has no room any more for the pictures; nothing is written
    */
-  async settle(task: Attempt, settlement: Settlement): Promise<boolean> {
-    try {
-      return await this.settleWithin(task, settlement);
-    } catch (error) {
-      if (!(error instanceof StorageFullError)) throw error;
-      const { computeSeconds } = settlement;
-      await this.settleWithin(task, {
-        status: 'failed',
-        error: error.message,
-        ...(computeSeconds && { computeSeconds }),
-      });
-      return false;
-    }
-  }
-
-  /** @throws StorageFullError if so many bytes more do not fit into what their owner may store */
-  assertStorable(ownerId: string, bytes: number, manager = this.transactions.manager): Promise<void> {
-    return assertStorable(manager, ownerId, { bytes, defaultMb: this.storageMb });
-  }
-
-  private settleWithin(task: Attempt, settlement: Settlement): Promise<boolean> {
+  settle(task: Attempt, settlement: Settlement): Promise<boolean> {
     const { status } = settlement;
     return this.transactions.run(async (manager) => {
       if (thumbnailOf(settlement)) await lockPrompt(manager, task.id);
@@ -139,6 +119,11 @@ export class Tasks {
       if (pictureBytes > 0) await this.assertStorable(row.ownerId, 0, manager);
       return true;
     });
+  }
+
+  /** @throws StorageFullError if so many bytes more do not fit into what their owner may store */
+  assertStorable(ownerId: string, bytes: number, manager = this.transactions.manager): Promise<void> {
+    return assertStorable(manager, ownerId, { bytes, defaultMb: this.storageMb });
   }
 
   /** Gives a claimed task back, so that any worker can draw it again. False as for `heartbeat`. */

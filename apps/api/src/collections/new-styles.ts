@@ -113,7 +113,7 @@ export async function insertStyles(
 /** What the thumbnails of Prompts take, by the Prompts' ids: all that a Prompt's task has stored beside its pictures. */
 async function thumbnailBytesOf(manager: EntityManager, promptIds: readonly string[]): Promise<Map<string, number>> {
   const found = await manager.query<{ id: string; bytes: string }[]>(
-    `SELECT task.id, task.picture_bytes - coalesce(sum(image.bytes), 0) AS bytes
+    `SELECT task.id, task.picture_bytes - coalesce(sum(image.bytes + coalesce(image.thumbnail_bytes, 0)), 0) AS bytes
      FROM tasks task LEFT JOIN images image ON image.task_id = task.id WHERE task.id = ANY($1) GROUP BY task.id`,
     [promptIds],
   );

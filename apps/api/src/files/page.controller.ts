@@ -20,6 +20,9 @@ const contentSecurityPolicy = [
   "frame-ancestors 'none'",
 ].join(';');
 
+/** Each link of the page of what is missing is as long as its path is deep, which is the caller's to choose. */
+const deepestMissing = 10;
+
 /** The playground, which needs no key: its user types one in, or comes with a code. */
 @ApiExcludeController()
 @Public()
@@ -87,7 +90,9 @@ export class PageController {
     const { req: request } = response;
     const page = request.accepts(['json', 'html']) === 'html' && (await this.files.find('errors/404.html'));
     if (!page) throw new RouteNotFoundError('GET', request.path);
-    const top = '../'.repeat(request.path.split('/').length - 2);
+    const depth = request.path.split('/').length - 2;
+    if (depth > deepestMissing) throw new RouteNotFoundError('GET', request.path);
+    const top = '../'.repeat(depth);
     response.set({ 'Cache-Control': 'no-cache', Vary: 'Accept' }).status(404).type('html');
     response.send(page.bytes.toString().replaceAll('"../', `"${top}`));
   }

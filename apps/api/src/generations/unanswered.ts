@@ -9,9 +9,9 @@ import { GenerationsService } from './generations.service';
 /** Clients that try again by themselves do so within 8 s. */
 const repeatMs = 15_000;
 
-/** A row beside the kept replies; no `Idempotency-Key` has a space. Parameters: owner, key, fingerprint, id. */
+/** A row beside the kept replies, which are JSON; no `Idempotency-Key` has a space. Parameters: owner, key, fingerprint, id. */
 const addStatement = `
-INSERT INTO idempotent_replies (owner_id, key, fingerprint, status, body, record_ids) VALUES ($1, $2, $3, 0, '', ARRAY[$4])
+INSERT INTO idempotent_replies (owner_id, key, fingerprint, status, body, record_ids) VALUES ($1, $2, $3, 0, 'null', ARRAY[$4::varchar])
 ON CONFLICT (owner_id, key) DO UPDATE SET
   created_at = now(), record_ids = array_append(idempotent_replies.record_ids, $4::varchar)`;
 

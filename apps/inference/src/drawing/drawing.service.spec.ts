@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { Tasks, Served, Settlement } from '@app/tasks';
+import { type Tasks, type Served, type Settlement, StorageFullError } from '@app/tasks';
 import { JsonLogger, Metrics } from '@app/observability';
 import type { ImageStorage } from '@app/storage';
 import type { DataSource } from 'typeorm';
@@ -36,7 +36,10 @@ class FakeLifeCycle {
 
   assertStorable = async (): Promise<void> => undefined;
 
+  isFull = false;
+
   async settle(_task: unknown, settlement: Settlement): Promise<boolean> {
+    if (this.isFull && settlement.images) throw new StorageFullError('There is no room.');
     this.settled.push(settlement);
     return true;
   }
@@ -102,6 +105,12 @@ describe(DrawingService.name, () => {
   const drawsBoth = async ({ onPicture }: Drawing): Promise<void> => {
     for (const index of [0, 1]) onPicture(index, picture, false);
   };
+
+  it('fails a task whose pictures its owner has no room for, at once, and charges what drawing it has used', async () => {
+    tasks.isFull = true;
+    await run(async ({ onPicture }) => onPicture(0, picture, false));
+    expect(tasks.settled).toEqual([{ status: 'failed', error: 'There is no room.', computeSeconds: 1 }]);
+  });
 
   it('keeps what it has drawn if the start could not be recorded, and records it at the end', async () => {
     tasks.failuresToCome = Infinity;

@@ -1,5 +1,5 @@
 import type { DrawingTask } from '@app/domain';
-import { type DrawnPicture, type Served, Tasks } from '@app/tasks';
+import { type DrawnPicture, type Served, StorageFullError, Tasks } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import { crashPoint } from '@app/process';
 import { Inject, Injectable } from '@nestjs/common';
@@ -161,8 +161,13 @@ export class DrawingService {
    */
   private async succeed(task: DrawingTask, drawn: Drawn, hold: TaskHold): Promise<void> {
     crashPoint('before-commit');
-    const isSettled = await withRetries(() => this.tasks.settle(task, { status: 'succeeded', ...drawn }), hold.signal);
-    if (!isSettled) {
+    const settle = () => this.tasks.settle(task, { status: 'succeeded', ...drawn }).catch(ifStorageFull);
+    const settled = await withRetries(settle, hold.signal);
+    if (settled instanceof StorageFullError) {
+      await this.discard(task);
+      throw Object.assign(settled, { computeSeconds: drawn.computeSeconds });
+    }
+    if (!settled) {
       await this.discard(task);
       this.lost(hold, drawn.computeSeconds);
     }
@@ -187,6 +192,12 @@ export class DrawingService {
       .discard(task)
       .catch((error: Error) => this.logger.warn('files were left behind', { taskId: task.id, reason: error.message }));
   }
+}
+
+/** Another try would end the same. */
+function ifStorageFull(error: unknown): StorageFullError {
+  if (error instanceof StorageFullError) return error;
+  throw error;
 }
 
 function requestOf(task: DrawingTask): DrawRequest {

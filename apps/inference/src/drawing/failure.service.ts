@@ -32,21 +32,26 @@ export class FailureService {
 
   /**
    * @param usedSeconds what the attempt has used and nobody has written, which is charged if its owner has canceled or
-   * deleted the task
+   * deleted the task, or has no room for its pictures
    */
   async handle(
     task: Task,
     error: unknown,
     hold: Pick<TaskHold, 'lost' | 'signal'>,
-    usedSeconds = error instanceof DrawingAbortedError ? error.computeSeconds : 0,
+    usedSeconds = error instanceof DrawingAbortedError || error instanceof StorageFullError ? error.computeSeconds : 0,
   ): Promise<void> {
     const about = { taskId: task.id, attempt: task.attempt };
     if (hold.lost) {
       this.logger.log('given up: canceled, deleted or taken over', about);
-      await withRetries(() => this.tasks.chargeLost(task, usedSeconds));
+      // Once only: a second time after a commit whose answer was lost would charge twice.
+      await this.tasks
+        .chargeLost(task, usedSeconds)
+        .catch((failure: Error) =>
+          this.logger.warn('what was used is not charged', about, { reason: failure.message }),
+        );
     } else if (isRefusal(error)) {
       this.logger.warn('failed', about, { reason: error.message });
-      await this.fail(task, error.message);
+      await this.fail(task, error.message, usedSeconds);
     } else if (error instanceof DrawingAbortedError || hold.signal.aborted) {
       await withRetries(() => this.tasks.release(task));
       this.logger.log('given back', { ...about, reason: error instanceof Error ? error.message : String(error) });
@@ -70,8 +75,9 @@ export class FailureService {
     }
   }
 
-  private async fail(task: Pick<Task, 'id' | 'attempt'>, error: string): Promise<void> {
-    await withRetries(() => this.tasks.settle(task, { status: 'failed', error }));
+  private async fail(task: Pick<Task, 'id' | 'attempt'>, error: string, computeSeconds = 0): Promise<void> {
+    const used = computeSeconds > 0 ? { computeSeconds } : {};
+    await withRetries(() => this.tasks.settle(task, { status: 'failed', error, ...used }));
   }
 }
 

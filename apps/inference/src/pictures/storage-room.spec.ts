@@ -42,9 +42,13 @@ describe(StorageRoom.name, () => {
       later(2_001);
       expect(await room.isOpen()).toBe(true);
       await room.isAtFault(error);
-      await room.isAtFault(error);
+      later(4_001);
+      for (let together = 0; together < 6; together++) await room.isAtFault(error);
       later(2_001);
       expect(await room.isOpen()).toBe(false);
+      later(6_000);
+      expect(await room.isOpen()).toBe(true);
+      await room.isAtFault(error);
       later(60_000);
       room.stored();
       await room.isAtFault(error);

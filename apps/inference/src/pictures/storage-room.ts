@@ -53,6 +53,8 @@ export class StorageRoom {
 
   private pause(reason: string): false {
     this.isInDoubt = true;
+    // Whatever else fails meanwhile is the same trouble.
+    if (performance.now() < this.pausedUntil) return false;
     const pauseMs = this.backOff.next();
     this.pausedUntil = performance.now() + pauseMs;
     this.logger.warn('nothing is claimed: the storage takes no files', { reason, pauseMs });
