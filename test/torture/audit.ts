@@ -191,7 +191,11 @@ async function compareFiles(site: Site): Promise<{ orphans: number; leaked: stri
     for await (const { key, bytes } of storage.list()) if (pictureKey.test(key)) keys.set(key, bytes);
     return keys;
   };
-  const rows = await site.query<{ storage_key: string; bytes: number }>('SELECT storage_key, bytes FROM images');
+  const rows = await site.query<{ storage_key: string; bytes: number }>(
+    `SELECT storage_key, bytes FROM images
+     UNION ALL SELECT regexp_replace(storage_key, '\\.\\w+$', '.thumbnail.webp'), thumbnail_bytes FROM images
+     WHERE thumbnail_bytes IS NOT NULL`,
+  );
   const known = new Set(rows.map(({ storage_key }) => storage_key));
   const unknown = (files: ReadonlyMap<string, number>): string[] => [...files.keys()].filter((key) => !known.has(key));
   const orphans = unknown(await list()).length;
