@@ -1,6 +1,5 @@
-import { once } from 'node:events';
 import { createServer, request } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { onLoopback } from './loopback';
 
 /** A balancer in front of an api: it answers 504 when nothing has come for `silentMs`, and closes its connection to it. */
 export async function startBalancer(
@@ -24,15 +23,6 @@ export async function startBalancer(
     });
     incoming.pipe(passed);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    gaveUp,
-    async stop() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
-  };
+  const { url, close: stop } = await onLoopback(server);
+  return { url, gaveUp, stop };
 }

@@ -1,6 +1,5 @@
-import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { onLoopback } from './loopback';
 
 /** An HTTP server of a test on a loopback address, and the paths that it was asked for. */
 export interface PictureServer {
@@ -22,15 +21,5 @@ export async function startPictureServer(paths: Record<string, Answer | Uint8Arr
     else if (answer) response.end(answer);
     else response.writeHead(404).end('secret words of the server');
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    asked,
-    async close() {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
-  };
+  return { asked, ...(await onLoopback(server)) };
 }

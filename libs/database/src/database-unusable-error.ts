@@ -10,11 +10,10 @@ export class NotMigratedError extends DatabaseUnusableError {
   }
 }
 
-/** What a database answers that starts or ends, and what a network says where none is yet. */
-const passing = new Set([
-  ...['ECONNREFUSED', 'ECONNRESET', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'ETIMEDOUT'],
-  ...['57P01', '57P02', '57P03'],
-]);
+/** What a network says where no database is, or none yet. */
+const silent = ['ECONNREFUSED', 'ECONNRESET', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'ETIMEDOUT'];
+/** The same, and what a database answers that starts or ends. */
+const passing = new Set([...silent, '57P01', '57P02', '57P03']);
 
 /** There is no connection to the database. A restart may help, also where a name is not known yet. */
 export class DatabaseUnreachableError extends DatabaseUnusableError {
@@ -38,14 +37,6 @@ export function explainDatabaseError(error: unknown): string | undefined {
     case '28000':
     case '3D000':
       return `The database refuses the connection (${message}): check DATABASE_URL.`;
-    case 'ECONNREFUSED':
-    case 'ECONNRESET':
-    case 'EAI_AGAIN':
-    case 'EHOSTUNREACH':
-    case 'ENETUNREACH':
-    case 'ENOTFOUND':
-    case 'ETIMEDOUT':
-      return `The database does not answer (${code}): check DATABASE_URL, and whether it is running.`;
     case 'DEPTH_ZERO_SELF_SIGNED_CERT':
     case 'SELF_SIGNED_CERT_IN_CHAIN':
     case 'UNABLE_TO_VERIFY_LEAF_SIGNATURE':
@@ -55,6 +46,8 @@ export function explainDatabaseError(error: unknown): string | undefined {
     case 'ERR_TLS_CERT_ALTNAME_INVALID':
       return `The certificate of the database is for another name (${message}): name it in DATABASE_URL as the certificate does, or add sslmode=no-verify, which encrypts and trusts whoever answers.`;
     default:
+      if (code !== undefined && silent.includes(code))
+        return `The database does not answer (${code}): check DATABASE_URL, and whether it is running.`;
       if (message.includes('does not support SSL'))
         return 'The database speaks no TLS: say sslmode=disable in DATABASE_URL (PGSSLMODE in the environment counts where it says nothing).';
       return undefined;
