@@ -67,13 +67,14 @@ describe('Deleting', () => {
       ...(await pictures(`${styles}/styles/${style}`)),
       ...(await pictures(styles)),
     ];
-    expect(urls).toHaveLength(4);
-    expect(await statuses(urls)).toEqual([200, 200, 200, 200]);
+    // Of each its picture, and of the Generation its thumbnail.
+    expect(urls).toHaveLength(5);
+    expect(await statuses(urls)).toEqual(urls.map(() => 200));
     await remove(`/v1/sd/text-to-image/${generation}`, `Generation ${generation}`);
     await remove(`/v1/finetunes/${finetune}`, `Fine-Tune ${finetune}`);
     await remove(styles, `Collection ${collection}`);
     await remove(`/v1/uploads/${upload}`, `Upload ${upload}`);
-    expect(await statuses(urls)).toEqual([404, 404, 404, 404]);
+    expect(await statuses(urls)).toEqual(urls.map(() => 404));
     expect(await everything()).toEqual(before);
     const stored = 'SELECT picture_bytes, weight_bytes FROM storage_use WHERE owner_id = $1';
     expect(await api.dataSource.query(stored, [key.id])).toEqual([{ picture_bytes: '0', weight_bytes: '0' }]);

@@ -40,7 +40,8 @@ describe(RetentionService.name, () => {
     expect(await retention.run()).toEqual({ records: 1, replies: 0 });
     expect(await idsOf(Generation)).toEqual([young, open, other].sort());
     const pictures = (await storedKeys(api)).filter((name) => !name.startsWith('thumbnails/'));
-    expect(pictures).toEqual([`${young}/1/0.png`, `${other}/1/0.png`].sort());
+    const files = [young, other].flatMap((id) => [`${id}/1/0.png`, `${id}/1/0.thumbnail.webp`]);
+    expect(pictures).toEqual(files.sort());
     expect(await api.dataSource.manager.countBy(Task, { id: old })).toBe(0);
     expect(await retention.run()).toEqual({ records: 0, replies: 0 });
   });
