@@ -46,7 +46,8 @@ const scaleOut = [
 
 /**
  * unit: milliseconds, no database and no app. golden: arrays recorded from diffusers. integration: real PostgreSQL and
- * queue. e2e: both apps as processes. scale-out: some of these two again, on Redis and S3.
+ * queue. e2e: both apps as processes. Only `npm run test:all` runs the others; scale-out: some of these two again, on
+ * Redis and S3; slow: minutes, and programs from package registries.
  */
 export default {
   projects: [
@@ -54,6 +55,7 @@ export default {
     project('golden', ['<rootDir>/test/golden/**/*.spec.ts']),
     project('integration', ['<rootDir>/test/integration/**/*.spec.ts'], database),
     project('e2e', ['<rootDir>/test/e2e/**/*.spec.ts'], database),
+    project('slow', ['<rootDir>/test/slow/**/*.spec.ts'], database),
     project(
       'scale-out',
       scaleOut.map((name) => `<rootDir>/test/${name}.spec.ts`),

@@ -1,11 +1,15 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
 import { root } from './build.mjs';
 import { prepare } from './prepare.mjs';
 
-/** `npm test`: installs and builds what is missing, runs Jest with the arguments, and ends with a line of counts. */
+/**
+ * `npm test`: installs and builds what is missing, runs Jest with the arguments, and ends with a line of counts. With
+ * `--all` (`npm run test:all`) it leaves no project out.
+ */
 
 /** Where Debian's package `chromium` keeps a software device of Vulkan, on which the tests of WebGPU run. */
 const chromium = '/usr/lib/chromium';
@@ -23,30 +27,47 @@ function environment() {
   return env;
 }
 
-function countsOf(file) {
+function reportOf(file) {
   try {
     return JSON.parse(readFileSync(file, 'utf8'));
   } catch {
     console.error('Jest ended without a report.');
-    return { numPassedTests: 0, numFailedTests: 0, numRuntimeErrorTestSuites: 0, numPendingTests: 0, numTodoTests: 0 };
+    const counts = { numPassedTests: 0, numFailedTests: 0, numRuntimeErrorTestSuites: 0, numPendingTests: 0 };
+    return { ...counts, numTodoTests: 0, testResults: [] };
   }
 }
 
+/** A line for each failed test: its file, its name and how its message begins. */
+function failuresOf({ testResults }) {
+  const beginning = (text) => stripVTControlCharacters(text).trim().split('\n')[0];
+  return testResults.flatMap(({ name, message, status, assertionResults }) => {
+    const failed = assertionResults.filter((test) => test.status === 'failed');
+    const lines = failed.map(({ fullName, failureMessages }) => `${fullName}: ${beginning(failureMessages[0])}`);
+    // What could not be loaded has a heading for its first line.
+    if (status === 'failed' && lines.length === 0) lines.push(beginning(message.slice(message.indexOf('\n'))));
+    return lines.map((line) => `FAILED ${relative(root, name)}: ${line}`);
+  });
+}
+
+const given = process.argv.slice(2).filter((argument) => argument !== '--all');
+const isWhole = process.argv.includes('--all') || given.some((argument) => /^--(select|ignore)Projects/.test(argument));
+const ignored = isWhole ? [] : ['--ignoreProjects', 'slow', 'scale-out'];
 await prepare();
 const folder = mkdtempSync(join(tmpdir(), 'darkroom-jest-'));
 const report = join(folder, 'report.json');
 const jest = join(root, 'node_modules', 'jest', 'bin', 'jest.js');
 const { status } = spawnSync(
   process.execPath,
-  [jest, '--json', '--outputFile', report, ...process.argv.slice(2)],
+  [jest, ...ignored, '--json', '--outputFile', report, ...given],
   // Jest writes to standard error; the tested code logs to standard output.
   { cwd: root, stdio: ['inherit', 'ignore', 'inherit'], env: environment() },
 );
-const counts = countsOf(report);
+const counts = reportOf(report);
 rmSync(folder, { recursive: true, force: true });
 const passed = counts.numPassedTests;
 const skipped = counts.numPendingTests + counts.numTodoTests;
 // A spec file that cannot be loaded has no tests to count; it is one failure.
 const failed = counts.numFailedTests + counts.numRuntimeErrorTestSuites || Number(status !== 0);
+for (const line of failuresOf(counts)) console.log(line);
 console.log(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`);
 process.exitCode = failed > 0 ? 1 : 0;
