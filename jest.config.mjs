@@ -3,10 +3,10 @@ process.env.ORT_DISABLE_TELEMETRY = '1';
 
 const base = {
   rootDir: '.',
-  testEnvironment: '<rootDir>/test/support/node-environment.cjs',
+  testEnvironment: '<rootDir>/test/support/process-environment.cjs',
+  runtime: '<rootDir>/test/support/process-runtime.cjs',
   transform: { '^.+\\.(t|mj|j)s$': '@swc/jest' },
-  // Libraries that are ES modules only.
-  transformIgnorePatterns: ['/node_modules/(?!(@nestjs|@redocly|nanoid|uuid)/)'],
+  transformIgnorePatterns: ['/node_modules/', '<rootDir>/dist/'],
   moduleNameMapper: {
     '^@app/([^/]+)$': '<rootDir>/libs/$1/src/index.ts',
     '^@app/(diffusion|domain)/(files|http)$': '<rootDir>/libs/$1/src/$2.ts',
