@@ -1,4 +1,4 @@
-import { graphsOf, type PlacedGraph, readModelFolder, spinning } from '@app/diffusion';
+import { graphsOf, type PlacedGraph, readModelFolder } from '@app/diffusion';
 import { AdapterInputs, noAdapters } from '../libs/diffusion/src/pipelines/row-adapters';
 import { InferenceSession, Tensor } from '../libs/diffusion/src/sessions/onnx-runtime';
 import { someRequest } from './bench-engine';
@@ -18,23 +18,15 @@ export class BareGraphs {
     private readonly shape: readonly number[],
   ) {}
 
-  /** @param spinUs microseconds for which an idle thread spins; as long as ONNX Runtime likes, by default */
-  static async load(
-    { model, threads }: BenchOptions,
-    spinUs?: number,
-    pixels = someRequest.width,
-  ): Promise<BareGraphs> {
+  static async load({ model, threads }: BenchOptions, pixels = someRequest.width): Promise<BareGraphs> {
     const { unet, vaeDecoder } = await graphsOf(await readModelFolder(model), { device: 'cpu' });
-    const open = ({ bytes, folder }: PlacedGraph) => {
-      const { extra } = spinning(spinUs);
-      const session = { ...(extra?.session as object), model_external_initializers_file_folder_path: folder };
-      return InferenceSession.create(bytes, {
+    const open = ({ bytes, folder }: PlacedGraph) =>
+      InferenceSession.create(bytes, {
         executionProviders: ['cpu'],
         intraOpNumThreads: threads,
         enableMemPattern: false,
-        extra: { session },
+        extra: { session: { model_external_initializers_file_folder_path: folder } },
       });
-    };
     const [unetSession, vaeSession] = [await open(unet), await open(vaeDecoder)];
     const channels = Number(sizesOf(unetSession.outputMetadata[0])[1]);
     const trial = random([1, channels, 1, 1]);

@@ -47,9 +47,9 @@ export class BenchEngine {
   }
 
   /** Starts an engine that has its model loaded, and drawn one picture. */
-  static async start(options: BenchOptions, request: Partial<DrawRequest> = {}): Promise<BenchEngine> {
+  static async start(options: BenchOptions): Promise<BenchEngine> {
     const engine = new BenchEngine(options, mkdtempSync(join(tmpdir(), 'darkroom-bench-')));
-    await engine.draw({ ...request, numInferenceSteps: 1 });
+    await engine.draw({ numInferenceSteps: 1 });
     return engine;
   }
 
@@ -72,31 +72,15 @@ export class BenchEngine {
   }
 }
 
-/** The drawings of the process of `firstPicture`, after its first picture. */
-export interface FurtherDrawings {
-  /** Content of the pictures, the first one as well. */
-  request?: Partial<DrawRequest>;
-  /** Pictures of one request. */
-  pictures?: number;
-  /** Fine-Tunes of requests, of which as many are there at once as a worker takes. */
-  adapters?: Drawing['adapters'][];
-}
-
-/**
- * Starts a process with an engine that draws one picture of one step, and then more.
- * @returns the time until it was done, and its largest memory in bytes
- */
-export async function firstPicture(
-  { model, device, threads }: BenchOptions,
-  more: FurtherDrawings = {},
-): Promise<{ ms: number; bytes: number }> {
+/** @returns the time of a process from its start until its engine has drawn one picture of one step */
+export async function firstPictureMs({ model, device, threads }: BenchOptions): Promise<number> {
   const startedAt = performance.now();
-  const child = fork(join(__dirname, 'first-picture.js'), [model, device, String(threads), JSON.stringify(more)]);
-  let found: { ms: number; bytes: number } | undefined;
-  child.once('message', (bytes) => (found = { ms: performance.now() - startedAt, bytes: Number(bytes) }));
+  const child = fork(join(__dirname, 'first-picture.js'), [model, device, String(threads)]);
+  let drawnAt: number | undefined;
+  child.once('message', () => (drawnAt = performance.now()));
   const [code] = (await once(child, 'exit')) as [number | null];
-  if (!found) throw new Error(`The process ended with ${code} before its pictures were drawn.`);
-  return found;
+  if (drawnAt === undefined) throw new Error(`The process ended with ${code} before its picture was drawn.`);
+  return drawnAt - startedAt;
 }
 
 /** Differences of requests besides prompts, seeds and schedulers: fewest and most steps, and numbers of pictures. */

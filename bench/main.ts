@@ -4,30 +4,23 @@ import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { env } from '../libs/diffusion/src/sessions/onnx-runtime';
 import { type BenchOptions, type Figure, median, type Section } from './section';
-import { cancel } from './sections/cancel';
 import { engine, rows } from './sections/engine';
 import { makeFullSizeModel } from './full-size-model';
-import { finetunes, fullSizeEngine } from './sections/finetunes';
 import { fullSize } from './sections/full-size';
 import { intake } from './sections/intake';
-import { memory } from './sections/memory';
-import { pickUp } from './sections/pick-up';
 import { pipeline } from './sections/pipeline';
 import { poisson } from './sections/poisson';
 import { short } from './sections/short';
-import { spinning } from './sections/spinning';
 import { start } from './sections/start';
 
-const ofFullSize = [fullSize, fullSizeEngine];
-const ofModel = [rows, engine, finetunes, poisson, short, cancel, start, memory, pipeline, intake, pickUp, spinning];
-const sections = [...ofFullSize, ...ofModel];
+const sections = [fullSize, rows, engine, poisson, short, start, pipeline, intake];
 
 const usage = `npm run bench -- [options]: measures ratios, and prints tables of them.
 
   --only <names>      sections, separated by commas     ${sections.map(({ name }) => name).join(',')}
   --rounds <n>        rounds that count                 each section has its own number
   --model <folder>    of the model                      models/shapes
-  --full-size <folder>  of a model at full size, made if it is not there; without it those sections are left out
+  --full-size <folder>  of a model at full size, made if it is not there; without it that section is left out
   --device <name>     as in DEVICE                      cpu
   --threads <n>       of one call                       as many as there are cores
   --python <path>     of an interpreter with torch, diffusers and transformers
@@ -53,13 +46,13 @@ async function main(): Promise<void> {
   const unknown = names?.filter((name) => !sections.some((section) => section.name === name));
   if (unknown?.length) throw new Error(`There is no section ${unknown.join(', ')}.\n\n${usage}`);
   const { model, python, 'full-size': folder } = options;
-  if (!folder) console.log('No --full-size: those sections are left out.\n');
+  if (!folder) console.log('No --full-size: that section is left out.\n');
   else if (!existsSync(folder)) await makeFullSizeModel(folder, model);
   const [threads, rounds] = [options.threads, options.rounds].map(Number);
   const device = options.device as BenchOptions['device'];
   const busy = Math.round((100 * loadavg()[0]) / availableParallelism());
   for (const section of sections.filter(
-    (each) => (names?.includes(each.name) ?? true) && (folder || !ofFullSize.includes(each)),
+    (each) => (names?.includes(each.name) ?? true) && (folder || each !== fullSize),
   )) {
     const measuredOn = new Date().toISOString().slice(0, 10);
     const given = {

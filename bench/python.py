@@ -1,13 +1,10 @@
 """The Python side of `npm run bench`: diffusers with torch, in float32 and eager, on the model that our side draws with.
 
-`python.py loop MODEL THREADS` denoises. It says "ready", then reads one request a line from standard input and answers
-each with one line: the milliseconds of the loop, and of those the ones inside the U-Net. `python.py memory MODEL THREADS
-PICTURES` draws pictures of one guided step and prints the process's largest resident memory in bytes.
+`python.py MODEL THREADS` says "ready", then reads one request a line from standard input and answers each with one
+line: the milliseconds of the denoising loop, and of those the ones inside the U-Net.
 """
 
 import json
-import re
-import resource
 import sys
 import time
 from pathlib import Path
@@ -65,19 +62,5 @@ def loop(folder, threads):
         print(json.dumps({"loopMs": loop_ms, "runMs": unet.run_ms}), flush=True)
 
 
-def memory(folder, threads, pictures):
-    pipe = load(folder, threads)
-    pipe("a red circle", num_inference_steps=1, num_images_per_prompt=pictures, height=512, width=512)
-    print(peak_bytes())
-
-
-def peak_bytes():
-    """On Linux, getrusage also counts what the process that started this one had taken."""
-    if sys.platform != "linux":
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    status = Path("/proc/self/status").read_text()
-    return int(re.search(r"^VmHWM:\s*(\d+) kB$", status, re.MULTILINE)[1]) * 1024
-
-
 if __name__ == "__main__":
-    {"loop": loop, "memory": memory}[sys.argv[1]](Path(sys.argv[2]), *map(int, sys.argv[3:]))
+    loop(Path(sys.argv[1]), int(sys.argv[2]))

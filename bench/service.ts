@@ -12,7 +12,6 @@ export interface LogLine {
   level: number;
   msg: string;
   url?: string;
-  taskId?: string;
 }
 
 /** An embedded PostgreSQL, and processes beside it. */
@@ -23,11 +22,10 @@ export interface Site {
   /** These end with the site. */
   children: ChildProcess[];
   /**
-   * Starts the api or the worker, and resolves with the line that says that it is ready. Its errors are shown.
-   * @param onLine is given each of its log lines as it comes
+   * Starts the api, and resolves with the line that says that it is ready. Its errors are shown.
    * @throws Error if it ends before it is ready
    */
-  start: (app: 'api' | 'inference', env: Record<string, string>, onLine?: (line: LogLine) => void) => Promise<LogLine>;
+  startApi: (env: Record<string, string>) => Promise<LogLine>;
 }
 
 /** Runs something on a site of its own, with so many API keys. */
@@ -38,28 +36,27 @@ export async function onSite<T>(keyCount: number, run: (site: Site) => Promise<T
   const postgres = await EmbeddedPostgres.start(folder);
   const databaseUrl = postgres.url;
   const children: ChildProcess[] = [];
-  const start: Site['start'] = (app, env, onLine) => {
+  const startApi: Site['startApi'] = (env) => {
     const shared = { PATH: process.env.PATH, DATABASE_URL: databaseUrl, DATA_DIR: join(folder, 'data') };
-    const file = resolve(__dirname, '..', 'apps', app, 'src', 'main.js');
+    const file = resolve(__dirname, '..', 'apps', 'api', 'src', 'main.js');
     const child = spawn(process.execPath, [file], {
       env: { ...shared, ...env },
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     children.push(child);
     return new Promise((ready, reject) => {
-      child.once('exit', (code) => reject(new Error(`The ${app} ended with ${code}.`)));
+      child.once('exit', (code) => reject(new Error(`The api ended with ${code}.`)));
       createInterface({ input: child.stdout }).on('line', (text) => {
         const line = JSON.parse(text) as LogLine;
         if (line.level >= 50) process.stderr.write(`${text}\n`);
-        if (line.msg === 'api is listening' || line.msg === 'inference is ready') ready(line);
-        onLine?.(line);
+        if (line.msg === 'api is listening') ready(line);
       });
     });
   };
   try {
     await migrate(databaseUrl);
     const tokens = await createKeys(databaseUrl, keyCount);
-    return await run({ databaseUrl, tokens, children, start });
+    return await run({ databaseUrl, tokens, children, startApi });
   } finally {
     for (const child of children) child.kill('SIGTERM');
     await Promise.all(children.map(async (child) => child.exitCode ?? child.signalCode ?? once(child, 'exit')));

@@ -1,7 +1,7 @@
 import type { DrawRequest } from '../../apps/inference/src/engine/engine-protocol';
 import { BareGraphs } from '../bare-graphs';
 import { BenchEngine, mixedRequests } from '../bench-engine';
-import { type Figure, figure, interleave, msOf, type Section } from '../section';
+import { figure, interleave, msOf, type Section } from '../section';
 
 const counts = [1, 2, 4, 8, 12, 16];
 
@@ -31,8 +31,7 @@ interface Shared {
   engineMs: number;
   /** Time of the engine for its calls: packing, U-Net, guidance, schedulers. */
   stepMs: number;
-  /** The row curve at the same calls, in the unit of `stepMs` and in that of `engineMs`. */
-  bareStepMs: number;
+  /** The row curve at the same calls. */
   bareUnetMs: number;
   bareDecodeMs: number;
 }
@@ -62,40 +61,32 @@ export const engine: Section = {
     const denoisingGain = times.shared.map(
       ({ engineMs, bareDecodeMs }, round) => (times.alone[round] - bareDecodeMs) / (engineMs - bareDecodeMs),
     );
+    const steps = times.shared.map(({ bareUnetMs, stepMs }) => bareUnetMs / stepMs);
+    const denoising = times.shared.map(
+      ({ bareUnetMs, bareDecodeMs, engineMs }) => bareUnetMs / (engineMs - bareDecodeMs),
+    );
     return [
-      ...rowCurveFigures(times.shared),
+      figure('the row curve at the same calls / the engine’s calls', steps, { atLeast: 0.95 }),
+      figure('the row curve at the same calls / all but decoding', denoising, { atLeast: 0.95 }),
       figure('one at a time / the engine: how much faster', gain, { atLeast: 1.1 }),
       figure('the same, without decoding', denoisingGain),
     ];
   },
 };
 
-/**
- * Draws some requests at once, and then runs the bare graphs with the rows of each call and for as many pictures.
- * @param measure of `engineMs` and what it is compared with
- */
-export async function sharedCalls(
+/** Draws some requests at once, and then runs the bare graphs with the rows of each call and for as many pictures. */
+async function sharedCalls(
   bench: BenchEngine,
   graphs: BareGraphs,
   requests: readonly Partial<DrawRequest>[],
-  measure = msOf,
 ): Promise<Shared> {
   bench.steps.length = 0;
-  const engineMs = await measure(() => Promise.all(requests.map((request) => bench.draw(request))));
-  const result: Shared = { engineMs, stepMs: 0, bareStepMs: 0, bareUnetMs: 0, bareDecodeMs: 0 };
+  const engineMs = await msOf(() => Promise.all(requests.map((request) => bench.draw(request))));
+  const result: Shared = { engineMs, stepMs: 0, bareUnetMs: 0, bareDecodeMs: 0 };
   for (const { rows, stepMs } of bench.steps) {
     result.stepMs += stepMs;
-    result.bareUnetMs += await measure(async () => (result.bareStepMs += await graphs.unetMs(rows)));
+    result.bareUnetMs += await graphs.unetMs(rows);
   }
-  for (const _ of requests) result.bareDecodeMs += await measure(() => graphs.decodeMs());
+  for (const _ of requests) result.bareDecodeMs += await graphs.decodeMs();
   return result;
-}
-
-export function rowCurveFigures(shared: readonly Shared[]): Figure[] {
-  const steps = shared.map(({ bareStepMs, stepMs }) => bareStepMs / stepMs);
-  const denoising = shared.map(({ bareUnetMs, bareDecodeMs, engineMs }) => bareUnetMs / (engineMs - bareDecodeMs));
-  return [
-    figure('the row curve at the same calls / the engine’s calls', steps, { atLeast: 0.95 }),
-    figure('the row curve at the same calls / all but decoding', denoising, { atLeast: 0.95 }),
-  ];
 }

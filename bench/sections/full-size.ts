@@ -18,7 +18,7 @@ export const fullSize: Section = {
     'by the engine’s own loop on a simulated device, whose calls take these times: hours of drawing in seconds, and the same on a busy machine. Arrivals are those of "Arrivals at random"; medians of replays would be ruled by those without a queue, so these are of all replays together.',
   rounds: 3,
   async measure({ rounds, fullSize: model, ...options }) {
-    const graphs = await BareGraphs.load({ ...options, model: model! }, undefined, edge);
+    const graphs = await BareGraphs.load({ ...options, model: model! }, edge);
     const sides: Record<string, () => Promise<number>> = { decode: () => processorMs(() => graphs.decodeMs()) };
     for (const count of counts) sides[count] = () => processorMs(() => graphs.unetMs(count));
     const times = await interleave(sides, rounds);

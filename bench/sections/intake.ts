@@ -30,8 +30,8 @@ export const intake: Section = {
     'Api, bare server and load generator are separate processes. No worker runs.',
   rounds: 3,
   measure: ({ rounds }) =>
-    onSite(20, async ({ databaseUrl, tokens, children, start }) => {
-      const { url } = await start('api', {
+    onSite(20, async ({ databaseUrl, tokens, children, startApi }) => {
+      const { url } = await startApi({
         MODELS_DIR: resolve('models'),
         MODEL_FALLBACK: 'on',
         PORT: '0',

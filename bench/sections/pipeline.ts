@@ -78,7 +78,7 @@ async function draw(pipeline: StableDiffusionPipeline, batch: number): Promise<W
 
 /** Starts `bench/python.py`, which runs one loop for each line it receives. @throws Error if it ends early */
 async function startPython(python: string, { model, threads }: BenchOptions, size: number) {
-  const child = spawn(python, ['bench/python.py', 'loop', model, String(threads)], {
+  const child = spawn(python, ['bench/python.py', model, String(threads)], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();

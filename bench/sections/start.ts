@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { readModelFolder, StableDiffusionPipeline } from '@app/diffusion';
-import { BenchEngine, firstPicture } from '../bench-engine';
+import { BenchEngine, firstPictureMs } from '../bench-engine';
 import { type BenchOptions, figure, interleave, msOf, ratios, type Section } from '../section';
 
 export const start: Section = {
@@ -15,7 +15,7 @@ export const start: Section = {
     const sides = {
       read: () => msOf(() => readWeights(options)),
       load: () => load(options),
-      first: async () => (await firstPicture(options)).ms,
+      first: () => firstPictureMs(options),
       running: () => msOf(() => bench.draw({ numInferenceSteps: 1 })),
     };
     const times = await interleave(sides, options.rounds);

@@ -25,8 +25,7 @@ export function executionProviders(device: Device): InferenceSession.ExecutionPr
 
 /**
  * ONNX Runtime itself lets threads spin for longer, which is no faster on two idle cores, and slower beside other busy
- * programs. With 50 microseconds, calls on idle cores took 3 to 8 % longer. `npm run bench -- --only spinning` measures
- * it.
+ * programs. With 50 microseconds, calls on idle cores took 3 to 8 % longer.
  */
 export const defaultSpinUs = 1000;
 
