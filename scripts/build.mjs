@@ -69,6 +69,7 @@ async function build() {
   mkdirSync(dist, { recursive: true });
   const made = mkdtempSync(`${dist}.part-`);
   try {
+    await import('../packages/client/schema.mjs');
     writeFileSync(join(made, '.stamp'), fingerprint(folders));
     compile(made);
     const keepsPage = isPageBuilt();

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import './schema.mjs';
 
 /**
  * Compiles the client twice, each with its types: CommonJS to `dist/cjs`, ES modules to `dist/esm`. It compiles to
