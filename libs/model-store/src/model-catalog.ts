@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { entriesBelow } from '@app/diffusion/files';
-import { KnownFaults } from '@app/process';
+import { knownFaults } from '@app/process';
 import { contentHash, hashFile } from './content-hash';
 import { findFilesIn, layoutRules, type ModelFacts, type ModelLayout, readLayout } from './model-layout';
 import { ModelStoreError, systemCode } from './model-store-error';
@@ -25,7 +25,7 @@ interface FolderContent {
 export class ModelCatalog {
   private readonly memory = new Map<string, ModelManifest>();
   private readonly pending = new Map<string, Promise<FolderContent>>();
-  private readonly refusals = new KnownFaults<ModelStoreError>();
+  private readonly refusals = knownFaults<ModelStoreError>();
 
   constructor(private readonly modelsDir: string) {}
 
@@ -88,10 +88,10 @@ export class ModelCatalog {
   /** Every caller may name a model, and to find out what is wrong with one blocks the process for a tenth of a second. */
   private async layout(folder: string): Promise<ModelLayout> {
     const state = await stateOf(folder);
-    const known = this.refusals.of(state);
+    const known = this.refusals.get(state);
     if (known) throw known;
     return readLayout(folder).catch((error: unknown) => {
-      if (error instanceof ModelStoreError) this.refusals.note(state, error);
+      if (error instanceof ModelStoreError) this.refusals.set(state, error);
       throw error;
     });
   }

@@ -1,11 +1,9 @@
 import { changeChannel, progressChannel, type StepMessage } from '@app/tasks';
 import { Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
 import { Notifications } from '../http/notifications';
 
-/**
- * Tasks whose last step is remembered: far more than are drawn at a time. The one that was heard of
- * first is forgotten first.
- */
+/** Tasks whose last step is remembered: far more than are drawn at a time. */
 const maxTasks = 5_000;
 
 /**
@@ -14,15 +12,11 @@ const maxTasks = 5_000;
  */
 @Injectable()
 export class LastSteps {
-  private readonly steps = new Map<string, number>();
+  private readonly steps = new LRUCache<string, number>({ max: maxTasks });
 
   constructor(notifications: Notifications) {
     notifications.on(progressChannel, (payload) => {
       const { id, step } = JSON.parse(payload) as StepMessage;
-      if (this.steps.size >= maxTasks && !this.steps.has(id)) {
-        const [oldest] = this.steps.keys();
-        this.steps.delete(oldest);
-      }
       this.steps.set(id, step);
     });
     // Its status has changed: it has ended, or is drawn again from the beginning.

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { parentPort } from 'node:worker_threads';
 import { type ClipTokenizer, countChunks, type TaughtWord, tokenizerOf } from '@app/diffusion/files';
+import { LRUCache } from 'lru-cache';
 
 /** Texts to count with the tokenizer of a model. */
 export interface CountingOrder {
@@ -17,16 +18,13 @@ export interface CountingOrder {
 /** The thread's answer to a request: a number for each text, and the most bytes that always fit in one chunk. */
 export type Counted = { id: number; chunks: number[]; chunkBytes: number } | { id: number; error: string };
 
-/** Tokenizers kept, a few megabytes each; the least recently used is dropped first. */
-const kept = 8;
-const tokenizers = new Map<string, Promise<ClipTokenizer>>();
+/** A few megabytes each. */
+const tokenizers = new LRUCache<string, Promise<ClipTokenizer>>({ max: 8 });
 
 function keptTokenizer({ modelFolder, modelHash }: CountingOrder): Promise<ClipTokenizer> {
   const tokenizer = tokenizers.get(modelHash) ?? tokenizerOf(join(modelFolder, 'tokenizer'), { padToken: 'end' });
-  tokenizers.delete(modelHash);
   tokenizers.set(modelHash, tokenizer);
   tokenizer.catch(() => tokenizers.delete(modelHash));
-  if (tokenizers.size > kept) tokenizers.delete(tokenizers.keys().next().value!);
   return tokenizer;
 }
 

@@ -1,5 +1,5 @@
 import type { BrokenModel } from '@app/domain';
-import { KnownFaults } from '@app/process';
+import { knownFaults } from '@app/process';
 import { Injectable } from '@nestjs/common';
 import { keyOf } from './weights-names';
 
@@ -12,28 +12,29 @@ type Installed = Pick<BrokenModel, 'name' | 'hash'>;
  */
 @Injectable()
 export class BrokenModels {
-  private readonly faults = new KnownFaults<{ model: BrokenModel; device: string }>();
+  private readonly faults = knownFaults<{ model: BrokenModel; device: string }>();
 
   add(model: BrokenModel, device: string): void {
-    this.faults.note(`${keyOf(model)} ${device}`, { model, device });
+    this.faults.set(`${keyOf(model)} ${device}`, { model, device });
   }
 
   /** The devices that have refused this model. */
   refusedOn(model: Installed): string[] {
-    return this.faults
-      .list()
-      .filter((fault) => keyOf(fault.model) === keyOf(model))
-      .map(({ device }) => device);
+    return this.all.filter((fault) => keyOf(fault.model) === keyOf(model)).map(({ device }) => device);
   }
 
   /** Why this model cannot be drawn with on any of these devices; undefined if one may draw it. */
   problemOf(model: Installed, devices: readonly string[]): string | undefined {
-    const problems = devices.map((device) => this.faults.of(`${keyOf(model)} ${device}`)?.model.problem);
+    const problems = devices.map((device) => this.faults.peek(`${keyOf(model)} ${device}`)?.model.problem);
     return problems.every((problem) => problem !== undefined) ? problems[0] : undefined;
   }
 
   /** Each model that a device has refused, once. */
   list(): BrokenModel[] {
-    return [...new Map(this.faults.list().map(({ model }) => [keyOf(model), model])).values()];
+    return [...new Map(this.all.map(({ model }) => [keyOf(model), model])).values()];
+  }
+
+  private get all() {
+    return [...this.faults.rvalues()].filter((fault) => fault !== undefined);
   }
 }

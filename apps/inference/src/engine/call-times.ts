@@ -1,5 +1,5 @@
 import { type Device, hasCallsInPowersOfTwo, powerOfTwoFrom, providerOf } from '@app/diffusion';
-import { LruMap } from '@app/process';
+import { LRUCache } from 'lru-cache';
 
 /** Kinds of calls that are remembered. Callers choose sizes and lengths of text, so there are more than can be kept. */
 const maxKinds = 100;
@@ -29,8 +29,8 @@ interface TimesOfCalls {
 
 /** Recent times of calls of the U-Net and of other work, and the best number of rows of a call. */
 export class CallTimes {
-  private readonly byKey = new LruMap<TimesOfCalls>(maxKinds);
-  private readonly means = new LruMap<number>(maxKinds);
+  private readonly byKey = new LRUCache<string, TimesOfCalls>({ max: maxKinds });
+  private readonly means = new LRUCache<string, number>({ max: maxKinds });
 
   constructor(private readonly device: Device) {}
 

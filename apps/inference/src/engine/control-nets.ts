@@ -8,7 +8,7 @@ import {
   readControlFolder,
   RequestError,
 } from '@app/diffusion';
-import { LruMap } from '@app/process';
+import { LRUCache } from 'lru-cache';
 import type { ModelSource, ThreadOptions } from './engine-protocol';
 import { withoutPaths } from './failure';
 import { bytesPerRow, controlRatio, controlWeightBytesOf, maxRowsPerPicture } from './memory';
@@ -26,7 +26,7 @@ export interface ControlNetFiles {
 
 /** The ControlNets of a device. Headers are read between calls; a ControlNet is loaded beside the model it guides. */
 export class ControlNets {
-  private readonly folders = new LruMap<ControlFolder>(maxCachedFolders);
+  private readonly folders = new LRUCache<string, ControlFolder>({ max: maxCachedFolders });
 
   constructor(
     private readonly options: ThreadOptions,

@@ -7,7 +7,7 @@ import {
   type TiledUpscaler,
   UpscalerError,
 } from '@app/diffusion';
-import { KnownFaults } from '@app/process';
+import { knownFaults } from '@app/process';
 import type { EngineMessage } from './engine-protocol';
 import type { CallBytes } from './memory';
 
@@ -41,7 +41,7 @@ export class Models {
   /** By key, the least recently used first. */
   private readonly loaded = new Map<string, Loaded>();
   /** Errors of files that are at fault, which are not read again for some minutes. */
-  private readonly knownFaults = new KnownFaults<Error>();
+  private readonly knownFaults = knownFaults<Error>();
 
   /** Bytes that are left to another process. */
   cededBytes = 0;
@@ -104,13 +104,13 @@ export class Models {
    * @throws Error of `open`; if files are at fault, the same error for some minutes
    */
   async load<T extends Loaded>(key: string, bytes: number, open: () => Promise<T['instance']>): Promise<T> {
-    const fault = this.knownFaults.of(key);
+    const fault = this.knownFaults.get(key);
     if (fault) throw fault;
     await this.makeRoom(bytes);
     const startedAt = performance.now();
     const instance = await open().catch((error: unknown) => {
       const isRefusal = error instanceof ModelFolderError || error instanceof UpscalerError;
-      if (isRefusal) this.knownFaults.note(key, error);
+      if (isRefusal) this.knownFaults.set(key, error);
       throw error;
     });
     const model = { key, instance, weightBytes: bytes, keptBytes: {} } as T;

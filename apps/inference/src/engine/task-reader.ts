@@ -7,7 +7,7 @@ import {
   RequestError,
   rowsOfTexts,
 } from '@app/diffusion';
-import { LruMap } from '@app/process';
+import { LRUCache } from 'lru-cache';
 import type { AdaptedModel, Adapters } from './adapters';
 import type { ControlNets, ControlNetFiles } from './control-nets';
 import type { Task } from './drawing';
@@ -37,7 +37,7 @@ export interface TaskFiles extends AdaptedModel {
 
 /** Reads the files of tasks: headers of models and ControlNets, and adapters. */
 export class TaskReader {
-  private readonly folders = new LruMap<ModelFolder>(maxCachedFolders);
+  private readonly folders = new LRUCache<string, ModelFolder>({ max: maxCachedFolders });
 
   constructor(
     private readonly options: ThreadOptions,
