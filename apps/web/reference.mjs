@@ -33,16 +33,12 @@ const rowOf = (name, schema, description, ...notes) =>
   row(withNotes(code(name), notes), withNotes(typeOf(schema), [...new Set(limitsOf(schema))]), described(description));
 const tableOf = (head, rows) => table([head, 'Type and limits', 'Description'], rows);
 
-/** The pages of the codes of errors, by code. */
-const errorPlaces = new Map();
-for (const part of readFileSync(join(root, 'docs', 'errors.md'), 'utf8').split(/^## /m))
-  for (const [, name] of part.matchAll(/^\| `(\w+)` \|/gm))
-    if (schemas.ErrorCode.enum.includes(name)) errorPlaces.set(name, `errors.md#${slug(part.split('\n')[0])}`);
-
 /** A description, whose codes of errors are links. */
 const described = (text = '') =>
   text
-    .replace(/`([A-Z]\w+)`/g, (whole, name) => (errorPlaces.has(name) ? `[${whole}](${errorPlaces.get(name)})` : whole))
+    .replace(/`([A-Z]\w+)`/g, (whole, name) =>
+      schemas.ErrorCode.enum.includes(name) ? `[${whole}](errors.md#${name})` : whole,
+    )
     .replace(/\bdocs\/errors\.md\b/g, '[the page of errors](errors.md)');
 
 /** The kind of a value, such as `array of string`. */

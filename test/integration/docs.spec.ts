@@ -1,10 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { errorCodes, problemType } from '@app/domain';
 import { createConfig, lint } from '@redocly/openapi-core';
 import type { Application } from 'express';
 import { errorsPage } from '../../apps/api/src/docs/errors-page';
 import { serializeDocument } from '../../apps/api/src/serialize-document';
 import { startTestApi } from '../support/api';
+import type { ProblemJson } from '../support/factories';
 import { guides, referencePages } from '../support/docs-pages';
 import { startReceiver } from '../support/receiver';
 import { ofSuite } from '../support/of-suite';
@@ -122,6 +124,15 @@ describe('Documentation', () => {
       const article = text.slice(text.indexOf('<article>'));
       for (const name of guides) expect(article).toContain(`href="./docs/${name}"`);
       for (const name of referencePages) expect(text).toContain(`href="./docs/${name}"`);
+    });
+
+    it('explain each error where its type leads', async () => {
+      const { body } = await api.request<ProblemJson>('GET', '/v1/models');
+      expect(body.type).toBe(problemType('Unauthorized'));
+      for (const code of errorCodes) {
+        const [path, anchor] = problemType(code).split('#');
+        expect((await read(path)).text).toContain(`<a id="${anchor}"></a><code>${code}</code>`);
+      }
     });
 
     it.each(names)('have %s, which runs and loads only files of the service', async (name) => {

@@ -34,6 +34,7 @@ export interface PromptJson {
 
 /** Fields of an error response. */
 export interface ProblemJson {
+  type: string;
   status: number;
   code: string;
   detail: string;

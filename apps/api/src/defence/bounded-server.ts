@@ -10,6 +10,7 @@ import {
 } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { readFileSync } from 'node:fs';
+import { problemType } from '@app/domain';
 import { keepAliveMs } from '@app/process';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { BoundedMessage, tooManyChunks } from './bounded-message';
@@ -101,7 +102,8 @@ function refuse({ socket }: IncomingMessage, response: ServerResponse, status: n
 function problemOf(status: number, detail = detailOf[status]): { headers: Record<string, string>; body: string } {
   const id = randomUUID();
   const title = STATUS_CODES[status]!;
-  const problem = { type: 'about:blank', title, status, detail, instance: id, code: 'BadRequest' };
+  const code = 'BadRequest';
+  const problem = { type: problemType(code), title, status, detail, instance: id, code };
   const body = JSON.stringify(problem);
   const headers = {
     'Content-Type': 'application/problem+json; charset=utf-8',

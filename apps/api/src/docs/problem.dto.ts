@@ -1,4 +1,4 @@
-import { type ErrorCode, errorCodes } from '@app/domain';
+import { type ErrorCode, errorCodes, problemType } from '@app/domain';
 import { ApiProperty } from '@nestjs/swagger';
 import { Integer, Part, Text, TextOrNull } from '@app/domain/http';
 
@@ -20,7 +20,10 @@ export class FieldProblemDto {
 
 /** RFC 9457 body of every error. */
 export class ProblemDto {
-  @Text('', { example: 'about:blank' }) type: string;
+  @Text('Where the code is explained: an address relative to that of the request.', {
+    example: problemType('ValidationFailed'),
+  })
+  type: string;
   @Text('', { example: 'Bad Request' }) title: string;
   @Integer('', { example: 400 }) status: number;
   @Text() detail: string;

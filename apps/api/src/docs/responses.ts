@@ -1,4 +1,4 @@
-import { type ErrorCode, errorTable } from '@app/domain';
+import { type ErrorCode, errorTable, problemType } from '@app/domain';
 import { ApiResponse, type ApiResponseOptions, getSchemaPath } from '@nestjs/swagger';
 import { ProblemDto } from './problem.dto';
 
@@ -150,13 +150,14 @@ export function documentedError(status: number): { description: string; codes: s
 /** Documents an error of a route: its headers and its body, with an example. */
 export function ApiProblem(status: number): MethodDecorator {
   const { description, codes, headers } = documentedError(status);
+  const [code] = codesOf(status);
   const example = {
-    type: 'about:blank',
+    type: problemType(code),
     title: rowOf(status).title,
     status,
     detail: errorTexts[status].detail,
     instance: '0f5a8d0e-7a5c-4b0e-9a53-3a8a2f2f7f4c',
-    code: codesOf(status)[0],
+    code,
     ...(status === 400 && { errors: [{ pointer: '/cfg', message: 'must be from 1 to 20, got 25' }] }),
   };
   return ApiResponse({

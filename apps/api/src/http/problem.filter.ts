@@ -1,4 +1,11 @@
-import { DomainError, errorTable, type FieldProblem, InvalidError, ServiceUnavailableError } from '@app/domain';
+import {
+  DomainError,
+  errorTable,
+  type FieldProblem,
+  InvalidError,
+  problemType,
+  ServiceUnavailableError,
+} from '@app/domain';
 import { JsonLogger } from '@app/observability';
 import { StorageUnavailableError } from '@app/storage';
 import type { Request, Response } from 'express';
@@ -95,7 +102,7 @@ export class ProblemFilter implements ExceptionFilter {
     const { status, title } = errorTable[error.kind];
     const { code, message: detail, fields: errors, retryAfterSeconds } = error;
     const problem: Problem = {
-      type: 'about:blank',
+      type: problemType(code),
       title,
       status,
       detail,
