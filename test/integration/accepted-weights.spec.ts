@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Finetune, newIdentifier } from '@app/domain';
 import type { ImageStorage } from '@app/storage';
 import { ModelResolver } from '../../apps/inference/src/drawing/model-resolver';
-import { DrawingAbortedError, EngineBrokenError } from '../../apps/inference/src/engines/drawing-errors';
+import { TaskAbortedError, EngineBrokenError } from '../../apps/inference/src/engine-client/task-errors';
 import { createInferenceBench } from '../support/inference';
 import { newTask } from '../support/new-task';
 import { bytesOf } from '../support/stored-objects';
@@ -110,6 +110,6 @@ describe("a Fine-Tune's weights", () => {
     const noted = (weightsKey: string) =>
       resolver.errorAfterRefusal(broken, { weightsKeys: new Map([[finetuneId, weightsKey]]) } as never, 'cpu');
     expect(await noted('weights/robot.safetensors')).toBe(broken);
-    expect(await noted('weights/deleted.safetensors')).toBeInstanceOf(DrawingAbortedError);
+    expect(await noted('weights/deleted.safetensors')).toBeInstanceOf(TaskAbortedError);
   });
 });

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { newIdentifier } from '@app/domain';
 import { FileImageStorage } from '@app/storage';
-import { DrawingAbortedError } from '../../apps/inference/src/engines/drawing-errors';
+import { TaskAbortedError } from '../../apps/inference/src/engine-client/task-errors';
 import { EncodingTurns } from '../../apps/inference/src/pictures/encoding-turns';
 import { PictureStore } from '../../apps/inference/src/pictures/picture-store';
 
@@ -30,7 +30,7 @@ describe(PictureStore.name, () => {
     const first = store.save(taskOf('somebody', true), 0, picture, parameters, never);
     const stop = new AbortController();
     const second = store.save({ ...task, highResolution: true }, 0, picture, parameters, stop.signal);
-    const refused = expect(second).rejects.toThrow(DrawingAbortedError);
+    const refused = expect(second).rejects.toThrow(TaskAbortedError);
     stop.abort();
     await Promise.all([first, refused]);
     expect(existsSync(join(folder, task.id))).toBe(false);

@@ -1,8 +1,8 @@
 import { cpSync, mkdtempSync, rmSync, truncateSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Drawing, Engine, type EngineOptions } from '../../apps/inference/src/engines/engine';
-import { DrawingAbortedError, DrawingRefusedError } from '../../apps/inference/src/engines/drawing-errors';
+import { type Drawing, Engine, type EngineOptions } from '../../apps/inference/src/engine-client/engine';
+import { TaskAbortedError, TaskRefusedError } from '../../apps/inference/src/engine-client/task-errors';
 import type {
   DrawingProgress,
   ModelSource,
@@ -104,7 +104,7 @@ describe(Engine.name, () => {
     const steps: number[] = [];
     const onProgress = ({ step }: DrawingProgress): void => void steps.push(step);
     const drawing = draw({ prompt: 'until step 5', numInferenceSteps: 50 }, { onProgress }, giving);
-    await expect(drawing).rejects.toThrow(DrawingAbortedError);
+    await expect(drawing).rejects.toThrow(TaskAbortedError);
     expect(steps).toEqual([1, 2, 3, 4, 5]);
     await giving.close();
   });
@@ -123,20 +123,20 @@ describe(Engine.name, () => {
         },
       },
     );
-    await expect(drawing).rejects.toThrow(DrawingAbortedError);
+    await expect(drawing).rejects.toThrow(TaskAbortedError);
     expect(steps.at(-1)).toBeLessThan(25);
     expect(await draw()).toHaveLength(1);
   });
 
   it('does not begin a request that is already aborted', async () => {
     const onStarted = jest.fn();
-    await expect(draw({}, { signal: AbortSignal.abort(), onStarted })).rejects.toThrow(DrawingAbortedError);
+    await expect(draw({}, { signal: AbortSignal.abort(), onStarted })).rejects.toThrow(TaskAbortedError);
     expect(onStarted).not.toHaveBeenCalled();
   });
 
   it('rejects a request that the model cannot draw, naming the value', async () => {
     await expect(draw({ width: 500 })).rejects.toThrow(
-      new DrawingRefusedError('The width is 500; this model draws multiples of 32 pixels.'),
+      new TaskRefusedError('The width is 500; this model draws multiples of 32 pixels.'),
     );
   });
 
@@ -147,7 +147,7 @@ describe(Engine.name, () => {
     const error = await draw({}, { model: { key: 'cut', name: 'cut', folder, hash: 'b'.repeat(64) } }).catch(
       (failure: unknown) => failure,
     );
-    expect(error).toBeInstanceOf(DrawingRefusedError);
+    expect(error).toBeInstanceOf(TaskRefusedError);
     expect((error as Error).message).toMatch(/^The model cut cannot be drawn with: unet/);
     expect((error as Error).message).not.toContain(cacheDir);
     expect(await draw()).toHaveLength(1);

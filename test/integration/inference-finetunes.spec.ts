@@ -1,12 +1,12 @@
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Drawing, Engine } from '../../apps/inference/src/engines/engine';
+import { type Drawing, Engine } from '../../apps/inference/src/engine-client/engine';
 import {
-  DrawingAbortedError,
-  DrawingRefusedError,
+  TaskAbortedError,
+  TaskRefusedError,
   EngineBrokenError,
-} from '../../apps/inference/src/engines/drawing-errors';
+} from '../../apps/inference/src/engine-client/task-errors';
 import type { AdapterSource, RgbPicture } from '../../apps/inference/src/engine/engine-protocol';
 import { unpackFamily } from '../support/families';
 import { threadFile } from '../support/inference';
@@ -132,7 +132,7 @@ describe('Fine-Tunes of one model', () => {
     const stop = new AbortController();
     const drawing = draw([weights('lokr')], { signal: stop.signal });
     stop.abort();
-    await expect(drawing).rejects.toThrow(DrawingAbortedError);
+    await expect(drawing).rejects.toThrow(TaskAbortedError);
     await draw([]);
     expect(changedWeights()).toEqual([]);
   });
@@ -143,7 +143,7 @@ describe('Fine-Tunes of one model', () => {
     const control = [{ controlNet: missing, image, scale: 1, start: 0, end: 1 }];
     const drawing = draw([weights('lokr')], { request: { ...smallRequest, control } });
     const refused = await drawing.catch((error: unknown) => error);
-    expect(refused).toBeInstanceOf(DrawingRefusedError);
+    expect(refused).toBeInstanceOf(TaskRefusedError);
     expect((refused as Error).message).toMatch(/^The ControlNet edges cannot be used: /);
     expect((refused as Error).message).not.toContain(folder);
     expect(changedWeights()).toEqual([]);
@@ -152,7 +152,7 @@ describe('Fine-Tunes of one model', () => {
   it('are refused without a path of this machine if they are no weights, or of another model', async () => {
     const odd = { ...weights('odd'), file: join(folder, 'odd.safetensors') };
     const refused = await draw([odd]).catch((error: unknown) => error);
-    expect(refused).toBeInstanceOf(DrawingRefusedError);
+    expect(refused).toBeInstanceOf(TaskRefusedError);
     expect((refused as Error).message).toMatch(/^The weights of the Fine-Tune cannot be used: /);
     expect((refused as Error).message).not.toContain(folder);
     expect(await draw([])).toBeDefined();

@@ -1,9 +1,9 @@
-import { Engine, type EngineOptions } from '../../apps/inference/src/engines/engine';
+import { Engine, type EngineOptions } from '../../apps/inference/src/engine-client/engine';
 import {
-  DrawingAbortedError,
+  TaskAbortedError,
   EngineBrokenError,
   EngineLostError,
-} from '../../apps/inference/src/engines/drawing-errors';
+} from '../../apps/inference/src/engine-client/task-errors';
 import type { DrawRequest } from '../../apps/inference/src/engine/engine-protocol';
 import { faultyThread } from '../support/inference';
 
@@ -41,8 +41,8 @@ describe('an engine that loses its GPU', () => {
     expect(stalls).toEqual([expect.stringMatching(/^The device cuda:0 cannot be used any more: CUDA failure 700/)]);
     expect(engine.isStalled).toBe(true);
     expect(await begun).toBeInstanceOf(EngineLostError);
-    expect(await waiting).toBeInstanceOf(DrawingAbortedError);
-    expect(await draw('sound')).toBeInstanceOf(DrawingAbortedError);
+    expect(await waiting).toBeInstanceOf(TaskAbortedError);
+    expect(await draw('sound')).toBeInstanceOf(TaskAbortedError);
     await engine.close();
   });
 
@@ -50,7 +50,7 @@ describe('an engine that loses its GPU', () => {
     const { engine, draw, stalls } = engineWith('vanishingGpu');
     expect(await draw('any')).toBeInstanceOf(EngineLostError);
     expect(await Promise.all([draw('next'), draw('another')])).toEqual(
-      [1, 2].map(() => expect.any(DrawingAbortedError) as unknown),
+      [1, 2].map(() => expect.any(TaskAbortedError) as unknown),
     );
     expect(stalls).toEqual(['The device cuda:0 cannot be used any more: there is no cuda:0']);
     await engine.close();

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { type ModelFacts, ModelSession, OutOfMemoryError, StableDiffusionPipeline } from '@app/diffusion';
-import { type Drawing, Engine } from '../../apps/inference/src/engines/engine';
-import { EngineBrokenError } from '../../apps/inference/src/engines/drawing-errors';
+import { type Drawing, Engine } from '../../apps/inference/src/engine-client/engine';
+import { EngineBrokenError } from '../../apps/inference/src/engine-client/task-errors';
 import { EngineLoop } from '../../apps/inference/src/engine/engine-loop';
 import type {
   DrawRequest,

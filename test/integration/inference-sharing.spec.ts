@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Drawing, Engine, type EngineOptions } from '../../apps/inference/src/engines/engine';
-import { DrawingAbortedError, DrawingRefusedError } from '../../apps/inference/src/engines/drawing-errors';
+import { type Drawing, Engine, type EngineOptions } from '../../apps/inference/src/engine-client/engine';
+import { TaskAbortedError, TaskRefusedError } from '../../apps/inference/src/engine-client/task-errors';
 import type {
   DrawingProgress,
   DrawRequest,
@@ -192,13 +192,13 @@ describe('requests that one engine draws side by side', () => {
     const one = async (i: number): Promise<void> => {
       const owner = `owner ${i % 5}`;
       if (i % 11 === 0) {
-        await expect(draw({ width: 60 }, { owner })).rejects.toThrow(DrawingRefusedError);
+        await expect(draw({ width: 60 }, { owner })).rejects.toThrow(TaskRefusedError);
       } else if (i % 7 === 0) {
         const stop = new AbortController();
         const giveUp = ({ step }: DrawingProgress): void => (step >= i % 4 ? stop.abort() : undefined);
         const endless = { numInferenceSteps: 500, numImages: 1 + (i % 4), scheduler: 'ddim' };
         const drawing = draw(endless, { owner, signal: stop.signal, onProgress: giveUp });
-        await expect(drawing).rejects.toThrow(DrawingAbortedError);
+        await expect(drawing).rejects.toThrow(TaskAbortedError);
       } else {
         const kind = i % kinds.length;
         expect(await draw(kinds[kind], { owner, ...tuned(kind) })).toStrictEqual(expected[kind]);

@@ -14,7 +14,7 @@ import { FailureService } from '../../apps/inference/src/drawing/failure.service
 import type { ModelResolver } from '../../apps/inference/src/drawing/model-resolver';
 import { ProgressPublisher } from '../../apps/inference/src/drawing/progress-publisher';
 import type { StopListener } from '../../apps/inference/src/drawing/stop-listener';
-import type { Engines } from '../../apps/inference/src/engines/engines';
+import type { Engines } from '../../apps/inference/src/engine-client/engines';
 import { TrainingChild } from '../../apps/inference/src/training/training-child';
 import { TrainingPictures } from '../../apps/inference/src/training/training-pictures';
 import { TrainingService } from '../../apps/inference/src/training/training.service';

@@ -1,4 +1,4 @@
-import type { Drawing, Engine } from '../../apps/inference/src/engines/engine';
+import type { Drawing, Engine } from '../../apps/inference/src/engine-client/engine';
 import type { RgbPicture } from '../../apps/inference/src/engine/engine-protocol';
 
 /** @returns the pictures of a drawing, each of which came once and in order */

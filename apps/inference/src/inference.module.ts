@@ -16,7 +16,7 @@ import { ProgressPublisher } from './drawing/progress-publisher';
 import { SourcePictures } from './drawing/source-pictures';
 import { StopListener } from './drawing/stop-listener';
 import { Upscalers } from './drawing/upscalers';
-import { Engines } from './engines/engines';
+import { Engines } from './engine-client/engines';
 import { DrawingLoop } from './drawing/drawing-loop';
 import { Places } from './drawing/places';
 import { HealthServer } from './health/health-server';

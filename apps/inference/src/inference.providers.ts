@@ -5,7 +5,7 @@ import type { FactoryProvider } from '@nestjs/common';
 import { BrokenModels } from './drawing/broken-models';
 import { StopListener } from './drawing/stop-listener';
 import { WorkerModels } from './drawing/worker-models';
-import { Engines } from './engines/engines';
+import { Engines } from './engine-client/engines';
 import { InferenceMetrics } from './metrics/inference-metrics';
 
 /** The inputs of the worker. */

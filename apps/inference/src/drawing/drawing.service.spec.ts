@@ -3,8 +3,8 @@ import { type Tasks, type Served, type Settlement, StorageFullError } from '@app
 import { JsonLogger, Metrics } from '@app/observability';
 import type { ImageStorage } from '@app/storage';
 import type { DataSource } from 'typeorm';
-import type { Drawing, Engine } from '../engines/engine';
-import { DrawingAbortedError } from '../engines/drawing-errors';
+import type { Drawing, Engine } from '../engine-client/engine';
+import { TaskAbortedError } from '../engine-client/task-errors';
 import { InferenceMetrics } from '../metrics/inference-metrics';
 import { PictureStore } from '../pictures/picture-store';
 import { DrawingService } from './drawing.service';
@@ -143,7 +143,7 @@ describe(DrawingService.name, () => {
       onPicture(0, picture, false);
       await once(signal!, 'abort', { signal: AbortSignal.timeout(1_000) });
       isStopped = true;
-      throw new DrawingAbortedError('It is stopped.');
+      throw new TaskAbortedError('It is stopped.');
     });
     expect(isStopped).toBe(true);
     expect(tasks.released).toEqual([{ delayMs: 2_000, because: 'failed' }]);

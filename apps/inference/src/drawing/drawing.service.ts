@@ -3,9 +3,9 @@ import { type DrawnPicture, type Served, StorageFullError, Tasks } from '@app/ta
 import { JsonLogger } from '@app/observability';
 import { crashPoint } from '@app/process';
 import { Inject, Injectable } from '@nestjs/common';
-import { DrawingAbortedError } from '../engines/drawing-errors';
+import { TaskAbortedError } from '../engine-client/task-errors';
 import type { ModelSource, DrawRequest } from '../engine/engine-protocol';
-import type { Engine } from '../engines/engine';
+import type { Engine } from '../engine-client/engine';
 import { InferenceMetrics } from '../metrics/inference-metrics';
 import { PictureStore } from '../pictures/picture-store';
 import { FailureService } from './failure.service';
@@ -22,7 +22,7 @@ import { Upscalers } from './upscalers';
 
 /** The drawer of a task: an engine with a place for it, or what stands in for one. */
 export type DrawingLoan = Loan<Pick<Engine, 'device' | 'draw'>> & {
-  /** Waits for a place, where the loan has none yet. @throws DrawingAbortedError if `signal` aborts before */
+  /** Waits for a place, where the loan has none yet. @throws TaskAbortedError if `signal` aborts before */
   ready?: (signal: AbortSignal) => Promise<void>;
 };
 
@@ -95,7 +95,7 @@ export class DrawingService {
 
   private lost(hold: TaskHold, computeSeconds = 0): never {
     hold.lose();
-    throw new DrawingAbortedError('The task is no longer this attempt’s.', computeSeconds);
+    throw new TaskAbortedError('The task is no longer this attempt’s.', computeSeconds);
   }
 
   private async draw({ task, pictures, loan }: Job, hold: TaskHold, onDrawn: () => void): Promise<Drawn> {
@@ -145,19 +145,19 @@ export class DrawingService {
       await this.discard(task);
       // Of one that was given up while its pictures were encoded, all that drawing them took.
       if (hold.lost && computeSeconds > 0) this.lost(hold, computeSeconds);
-      throw error instanceof DrawingAbortedError && stored.failed.aborted ? stored.failed.reason : error;
+      throw error instanceof TaskAbortedError && stored.failed.aborted ? stored.failed.reason : error;
     }
   }
 
-  /** @throws DrawingAbortedError if the task was given up while its pictures are encoded and stored */
+  /** @throws TaskAbortedError if the task was given up while its pictures are encoded and stored */
   private throwIfGivenUp(hold: TaskHold): void {
-    if (hold.signal.aborted) throw new DrawingAbortedError('The task was given up while its pictures were stored.');
+    if (hold.signal.aborted) throw new TaskAbortedError('The task was given up while its pictures were stored.');
   }
 
   /**
    * After an error the database may have the pictures or not, so their files stay, and the sweeper removes those that
    * it does not have.
-   * @throws DrawingAbortedError if the task was given up meanwhile
+   * @throws TaskAbortedError if the task was given up meanwhile
    */
   private async succeed(task: DrawingTask, drawn: Drawn, hold: TaskHold): Promise<void> {
     crashPoint('before-commit');

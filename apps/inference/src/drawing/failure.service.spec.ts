@@ -2,14 +2,8 @@ import { type DrawingTask, Task } from '@app/domain';
 import { fatalCount, type Settlement, type Tasks } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import { StorageUnavailableError } from '@app/storage';
-import {
-  DrawingAbortedError,
-  DrawingRefusedError,
-  EngineBrokenError,
-  EngineLostError,
-} from '../engines/drawing-errors';
+import { EngineBrokenError, EngineLostError, TaskAbortedError, TaskRefusedError } from '../engine-client/task-errors';
 import { FailureService } from './failure.service';
-import { TaskRefusedError } from './task-refused-error';
 
 class FakeLifeCycle {
   readonly calls: unknown[] = [];
@@ -56,27 +50,24 @@ describe(FailureService.name, () => {
   const held = { lost: false, signal: new AbortController().signal };
   const full = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
 
-  it.each([new TaskRefusedError('The model x is not installed.'), new DrawingRefusedError('The width is 500.')])(
-    "fails a task at once, with the error's message, if it would fail again: %s",
-    async (error) => {
-      await failures.handle(task(), error, held);
-      expect(tasks.calls).toEqual([{ failed: error.message }]);
-    },
-  );
+  it("fails a task at once, with the error's message, if it would fail again", async () => {
+    await failures.handle(task(), new TaskRefusedError('The width is 500.'), held);
+    expect(tasks.calls).toEqual([{ failed: 'The width is 500.' }]);
+  });
 
   it('writes nothing for a task that is lost, but what it used', async () => {
-    const canceled = new DrawingAbortedError('aborted', 2.5);
+    const canceled = new TaskAbortedError('aborted', 2.5);
     await failures.handle(task(), canceled, { lost: true, signal: AbortSignal.abort() });
     expect([tasks.calls, tasks.charged]).toEqual([[], [2.5]]);
   });
 
   it('gives a task back at once when the process ends', async () => {
-    await failures.handle(task(), new DrawingAbortedError('aborted'), { lost: false, signal: AbortSignal.abort() });
+    await failures.handle(task(), new TaskAbortedError('aborted'), { lost: false, signal: AbortSignal.abort() });
     expect(tasks.calls).toEqual([{ released: 0 }]);
   });
 
   it('logs why a task is given back, which need not be that the process ends', async () => {
-    await failures.handle(task(), new DrawingAbortedError('The device cuda:0 cannot be used any more.'), held);
+    await failures.handle(task(), new TaskAbortedError('The device cuda:0 cannot be used any more.'), held);
     expect(tasks.calls).toEqual([{ released: 0 }]);
     const [line] = lines.map((each) => JSON.parse(each) as Record<string, unknown>);
     expect(line).toMatchObject({ msg: 'given back', reason: 'The device cuda:0 cannot be used any more.' });

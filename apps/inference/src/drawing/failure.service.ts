@@ -4,16 +4,10 @@ import { JsonLogger } from '@app/observability';
 import { PictureError } from '@app/pictures';
 import { StorageUnavailableError } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
-import {
-  DrawingAbortedError,
-  DrawingRefusedError,
-  EngineBrokenError,
-  EngineLostError,
-} from '../engines/drawing-errors';
+import { EngineBrokenError, EngineLostError, TaskAbortedError, TaskRefusedError } from '../engine-client/task-errors';
 import { StorageRoom } from '../pictures/storage-room';
 import { withRetries } from './with-retries';
 import type { TaskHold } from './task-hold';
-import { TaskRefusedError } from './task-refused-error';
 
 /** Wait before the next attempt: 2, 4, 8, 16 seconds; `fatalCount` bounds the tries. */
 const backOffMs = (tries: number): number => 1_000 * 2 ** tries;
@@ -38,7 +32,7 @@ export class FailureService {
     task: Task,
     error: unknown,
     hold: Pick<TaskHold, 'lost' | 'signal'>,
-    usedSeconds = error instanceof DrawingAbortedError || error instanceof StorageFullError ? error.computeSeconds : 0,
+    usedSeconds = error instanceof TaskAbortedError || error instanceof StorageFullError ? error.computeSeconds : 0,
   ): Promise<void> {
     const about = { taskId: task.id, attempt: task.attempt };
     if (hold.lost) {
@@ -52,7 +46,7 @@ export class FailureService {
     } else if (isRefusal(error)) {
       this.logger.warn('failed', about, { reason: error.message });
       await this.fail(task, error.message, usedSeconds);
-    } else if (error instanceof DrawingAbortedError || hold.signal.aborted) {
+    } else if (error instanceof TaskAbortedError || hold.signal.aborted) {
       await withRetries(() => this.tasks.release(task));
       this.logger.log('given back', { ...about, reason: error instanceof Error ? error.message : String(error) });
     } else if (await this.room.isAtFault(error)) {
@@ -83,7 +77,7 @@ export class FailureService {
 
 /** Errors that would happen again: the message may be shown to the task's owner. */
 function isRefusal(error: unknown): error is Error {
-  return [TaskRefusedError, DrawingRefusedError, PictureError, StorageFullError].some((kind) => error instanceof kind);
+  return [TaskRefusedError, PictureError, StorageFullError].some((kind) => error instanceof kind);
 }
 
 /** The error message for the task's owner: no stack, no path, no internals. */

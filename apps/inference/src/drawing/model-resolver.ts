@@ -5,10 +5,9 @@ import { findServing, type InstalledModel, ModelStore, problemOfKind } from '@ap
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource, In } from 'typeorm';
 import type { AdapterSource, ModelSource } from '../engine/engine-protocol';
-import { DrawingAbortedError, EngineBrokenError, ModelBrokenError } from '../engines/drawing-errors';
-import { Engines } from '../engines/engines';
+import { EngineBrokenError, ModelBrokenError, TaskAbortedError, TaskRefusedError } from '../engine-client/task-errors';
+import { Engines } from '../engine-client/engines';
 import { BrokenModels } from './broken-models';
-import { TaskRefusedError } from './task-refused-error';
 import { keyOf, servedByOf } from './weights-names';
 
 type ResolvedTask = Pick<DrawingTask, 'model' | 'ownerId' | 'finetuneId' | 'weightsScale' | 'weightsHash' | 'inputs'>;
@@ -82,11 +81,11 @@ export class ModelResolver {
   /**
    * Remembers a model that a device has refused, so that it is not loaded there for every task.
    * @returns the error of the task: it is tried again if another device of this worker can draw it; a
-   * DrawingAbortedError, which counts as no failure, if its weights were replaced before they were read
+   * TaskAbortedError, which counts as no failure, if its weights were replaced before they were read
    */
   async errorAfterRefusal(error: Error, model: ResolvedModel, device: string | undefined): Promise<Error> {
     if (error instanceof EngineBrokenError && (await this.areWeightsReplaced(model.weightsKeys)))
-      return new DrawingAbortedError('The weights of the Fine-Tune were replaced meanwhile.');
+      return new TaskAbortedError('The weights of the Fine-Tune were replaced meanwhile.');
     if (!(error instanceof ModelBrokenError) || device === undefined) return error;
     const { name, hash } = model.source;
     this.broken.add({ name, hash, problem: error.problem }, device);

@@ -1,5 +1,5 @@
 import type { Device } from '@app/diffusion';
-import { DrawingAbortedError } from '../engines/drawing-errors';
+import { TaskAbortedError } from '../engine-client/task-errors';
 import { type PlacedEngine, type PlaceRequest, Places } from './places';
 
 class FakeEngine implements PlacedEngine {
@@ -147,7 +147,7 @@ describe('places of engines', () => {
     expect(taken.map(({ device }) => device)).toEqual(['cuda:0', 'cuda:0', 'cuda:0', 'cuda:0']);
     expect(places.freeDevices).toEqual(['cpu']);
     const loan = places.borrow()!;
-    expect(() => loan.engineFor(cuda)).toThrow(DrawingAbortedError);
+    expect(() => loan.engineFor(cuda)).toThrow(TaskAbortedError);
     taken[2].loan.giveBack();
     expect(loan.engineFor(cuda).device).toBe('cuda:0');
   });

@@ -1,9 +1,9 @@
 import type { Device } from '@app/diffusion';
 import { KeyCounts, removeFrom } from '@app/process';
 import { Inject, Injectable } from '@nestjs/common';
-import type { Engine } from '../engines/engine';
-import { DrawingAbortedError } from '../engines/drawing-errors';
-import { Engines } from '../engines/engines';
+import type { Engine } from '../engine-client/engine';
+import { TaskAbortedError } from '../engine-client/task-errors';
+import { Engines } from '../engine-client/engines';
 
 /** How many times as many tasks as there are places free an owner may have. */
 const perFreePlace = 2;
@@ -35,7 +35,7 @@ export interface PlaceRequest {
 export interface Loan<E> {
   /**
    * Chooses the engine; a later call gets what the first one has chosen.
-   * @throws DrawingAbortedError if none that may draw it has a place free any more
+   * @throws TaskAbortedError if none that may draw it has a place free any more
    */
   engineFor(request: PlaceRequest): E;
   /** Twice is the same as once. */
@@ -130,13 +130,13 @@ export class Places<E extends PlacedEngine = Engine> {
    * Begins to draw a task. One that is drawn alone waits until nothing else is; until it has ended, nothing is claimed,
    * and what was claimed before waits behind it.
    * @returns what has to be called when it is drawn; calling it twice is the same as once
-   * @throws DrawingAbortedError if `signal` aborts before it has begun
+   * @throws TaskAbortedError if `signal` aborts before it has begun
    */
   begin(alone: boolean, signal: AbortSignal): Promise<() => void> {
     return new Promise((resolve, reject) => {
       const giveUp = (): void => {
         removeFrom(this.waiting, entry);
-        reject(new DrawingAbortedError('The task was given up before it was drawn.'));
+        reject(new TaskAbortedError('The task was given up before it was drawn.'));
         this.beginNext();
       };
       const entry = {
@@ -184,7 +184,7 @@ export class Places<E extends PlacedEngine = Engine> {
 
   private choose(request: PlaceRequest): { seats: Seats<E>; key: string } {
     const seats = this.best(request);
-    if (!seats) throw new DrawingAbortedError('No engine that may draw the task has a place free.');
+    if (!seats) throw new TaskAbortedError('No engine that may draw the task has a place free.');
     seats.taken.push(request.key);
     this.open--;
     return { seats, key: request.key };

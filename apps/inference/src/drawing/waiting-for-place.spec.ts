@@ -1,5 +1,5 @@
-import type { Engine } from '../engines/engine';
-import { DrawingAbortedError } from '../engines/drawing-errors';
+import type { Engine } from '../engine-client/engine';
+import { TaskAbortedError } from '../engine-client/task-errors';
 import { type Loan, Places } from './places';
 import { WaitingForPlace } from './waiting-for-place';
 
@@ -48,9 +48,9 @@ describe(WaitingForPlace.name, () => {
     const canceled = waiting.enter('one').ready(cancel.signal);
     const other = waiting.enter('other').ready(never);
     cancel.abort();
-    await expect(canceled).rejects.toThrow(DrawingAbortedError);
+    await expect(canceled).rejects.toThrow(TaskAbortedError);
     waiting.stop();
-    await expect(other).rejects.toThrow(DrawingAbortedError);
+    await expect(other).rejects.toThrow(TaskAbortedError);
     expect(waiting.giveTo(borrow())).toBe(false);
   });
 });

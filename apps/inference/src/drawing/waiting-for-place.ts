@@ -1,6 +1,6 @@
 import { KeyCounts, removeFrom } from '@app/process';
-import type { Engine } from '../engines/engine';
-import { DrawingAbortedError } from '../engines/drawing-errors';
+import type { Engine } from '../engine-client/engine';
+import { TaskAbortedError } from '../engine-client/task-errors';
 import type { Loan, Places } from './places';
 
 /** Tasks of an owner that have been claimed and have no place: pictures of that many are read at a time. */
@@ -8,7 +8,7 @@ const perOwner = 4;
 
 /** A loan that gets its place when the pictures of its task are read. */
 export interface LaterLoan extends Loan<Engine> {
-  /** Waits for a place. @throws DrawingAbortedError if `signal` aborts before, or the worker ends */
+  /** Waits for a place. @throws TaskAbortedError if `signal` aborts before, or the worker ends */
   ready(signal: AbortSignal): Promise<void>;
   /** Its task has ended. */
   leave(): void;
@@ -90,7 +90,7 @@ export class WaitingForPlace {
         },
         giveUp: () => {
           end();
-          reject(new DrawingAbortedError('The task was given up before there was a place for it.'));
+          reject(new TaskAbortedError('The task was given up before there was a place for it.'));
         },
       };
       this.waiting.push(entry);

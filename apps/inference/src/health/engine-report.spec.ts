@@ -1,4 +1,4 @@
-import { EngineStateReader } from '../engines/engine-state';
+import { EngineStateReader } from '../engine-client/engine-state';
 import { reportOf } from './engine-report';
 
 describe(reportOf.name, () => {

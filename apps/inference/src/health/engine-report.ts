@@ -1,7 +1,7 @@
 import type { Device } from '@app/diffusion';
 import type { EngineReport } from '@app/domain';
 import { shortHash, weightsName } from '@app/model-store';
-import type { EngineState } from '../engines/engine-state';
+import type { EngineState } from '../engine-client/engine-state';
 
 /**
  * The report of a worker about an engine. The key of a model tells its weights in full; people compare

@@ -5,7 +5,7 @@ import { WakeUps } from '@app/queue';
 import { Metrics, cached } from '@app/observability';
 import type { FactoryProvider } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { Engines } from '../engines/engines';
+import { Engines } from '../engine-client/engines';
 import { HealthServer } from './health-server';
 
 /** A write test of a remote store costs money. */

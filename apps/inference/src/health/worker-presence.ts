@@ -4,7 +4,7 @@ import { type BeforeApplicationShutdown, Injectable, type OnApplicationBootstrap
 import { DataSource } from 'typeorm';
 import { BrokenModels } from '../drawing/broken-models';
 import { WorkerModels } from '../drawing/worker-models';
-import { Engines } from '../engines/engines';
+import { Engines } from '../engine-client/engines';
 import { reportOf } from './engine-report';
 
 /** Announces to the api processes that this worker is up, and what it can draw. */

@@ -3,7 +3,7 @@ import { type DrawingTask, highResolutionLongEdge, newIdentifier, thumbnailKeyOf
 import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
 import { attemptFolder, type DrawnPicture, thumbnailFolder } from '@app/tasks';
 import { Inject, Injectable, Optional } from '@nestjs/common';
-import { DrawingAbortedError } from '../engines/drawing-errors';
+import { TaskAbortedError } from '../engine-client/task-errors';
 import type { RgbPicture } from '../engine/engine-protocol';
 import { EncodingTurns } from './encoding-turns';
 import { StorageRoom } from './storage-room';
@@ -23,7 +23,7 @@ export class PictureStore {
 
   /**
    * The files are complete and on disk when this resolves.
-   * @throws DrawingAbortedError if the task is given up before its turn has come
+   * @throws TaskAbortedError if the task is given up before its turn has come
    */
   async save(
     task: Pick<DrawingTask, 'id' | 'kind' | 'attempt' | 'ownerId' | 'outputFormat' | 'highResolution'>,
@@ -35,7 +35,7 @@ export class PictureStore {
     const size = task.highResolution ? enlargedSize(picture) : picture;
     const isFirst = index === 0;
     const encode = async () => {
-      if (givenUp.aborted) throw new DrawingAbortedError('The task was given up before its pictures were encoded.');
+      if (givenUp.aborted) throw new TaskAbortedError('The task was given up before its pictures were encoded.');
       const encoded = await encodePicture(picture, task.outputFormat, parameters, size);
       const small = isFirst ? await encodeSmall(picture) : undefined;
       return {

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type SandboxOrder, seedOf } from '@app/domain';
-import type { Drawing, Engine } from '../engines/engine';
-import { DrawingAbortedError, DrawingRefusedError } from '../engines/drawing-errors';
+import type { Drawing, Engine } from '../engine-client/engine';
+import { TaskAbortedError, TaskRefusedError } from '../engine-client/task-errors';
 import { markedPicture } from './marked-picture';
 
 /** Stands in a record for the weights and the upscaler of a picture that no model drew. */
@@ -22,8 +22,8 @@ export class SandboxEngine implements Pick<Engine, 'device' | 'draw'> {
 
   /**
    * @returns no time of drawing, because none is charged
-   * @throws DrawingAbortedError as soon as `signal` aborts
-   * @throws DrawingRefusedError with the message that was asked for
+   * @throws TaskAbortedError as soon as `signal` aborts
+   * @throws TaskRefusedError with the message that was asked for
    */
   async draw({ request, onStarted, onProgress, onPicture, signal }: Drawing): Promise<{ computeMs: number }> {
     const { createdAt, delayMs, fail, promptChunks } = this.asked;
@@ -33,7 +33,7 @@ export class SandboxEngine implements Pick<Engine, 'device' | 'draw'> {
       await until(createdAt.getTime() + (delayMs * step) / total, signal);
       onProgress?.({ step, total });
     }
-    if (fail !== undefined) throw new DrawingRefusedError(fail);
+    if (fail !== undefined) throw new TaskRefusedError(fail);
     for (let index = 0; index < numImages; index++)
       onPicture(index, markedPicture(request, seedOf(seed, index)), false);
     return { computeMs: 0 };
@@ -44,5 +44,5 @@ export class SandboxEngine implements Pick<Engine, 'device' | 'draw'> {
 async function until(at: number, signal?: AbortSignal): Promise<void> {
   const ms = at - Date.now();
   if (ms > 0) await delay(ms, undefined, { signal }).catch(() => undefined);
-  if (signal?.aborted) throw new DrawingAbortedError('The task was given up before its pictures were drawn.');
+  if (signal?.aborted) throw new TaskAbortedError('The task was given up before its pictures were drawn.');
 }

@@ -8,9 +8,8 @@ import type { FailureService } from '../drawing/failure.service';
 import type { ProgressPublisher } from '../drawing/progress-publisher';
 import type { StopListener } from '../drawing/stop-listener';
 import { TaskHold } from '../drawing/task-hold';
-import { TaskRefusedError } from '../drawing/task-refused-error';
 import type { TrainingStore } from '../training/training-store';
-import { DrawingAbortedError } from '../engines/drawing-errors';
+import { TaskAbortedError, TaskRefusedError } from '../engine-client/task-errors';
 import { sandboxName } from './sandbox-engine';
 
 /** How long a training takes where the request does not say, and how many of its steps are told. */
@@ -60,7 +59,7 @@ export class SandboxTraining {
     for (let told = 1; told <= toldSteps; told++) {
       const left = task.createdAt.getTime() + (ms * told) / toldSteps - Date.now();
       if (left > 0) await delay(left, undefined, { signal }).catch(() => undefined);
-      if (signal.aborted) throw new DrawingAbortedError('The training was given up.');
+      if (signal.aborted) throw new TaskAbortedError('The training was given up.');
       const step = Math.ceil((steps * told) / toldSteps);
       await this.host.trainings.advanced(task, { step, computeSeconds: 0 }, false);
       publish({ round: 0, step, steps, loss: 0.5 / told });

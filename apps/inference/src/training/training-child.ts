@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
 import { startChild } from '@app/process';
-import { DrawingAbortedError, EngineLostError, failureError } from '../engines/drawing-errors';
+import { TaskAbortedError, EngineLostError, failureError } from '../engine-client/task-errors';
 import type { TrainingCommand, TrainingMessage, TrainingPlan } from './training-protocol';
 
 /** Added to the worker's nice value: a drawing beside it hardly becomes slower. */
@@ -36,7 +36,7 @@ export class TrainingChild {
         const how = `${killed ?? `exit code ${code}`} ${stderr()}`.trim();
         reject(
           this.signal.aborted
-            ? new DrawingAbortedError('The training was given up.')
+            ? new TaskAbortedError('The training was given up.')
             : new EngineLostError(`The process that trains ended: ${how}`),
         );
       });
@@ -50,7 +50,7 @@ export class TrainingChild {
     if (signal.aborted) this.kill();
   }
 
-  /** @throws DrawingRefusedError if the model cannot be trained here; EngineBrokenError; EngineLostError; DrawingAbortedError */
+  /** @throws TaskRefusedError if the model cannot be trained here; EngineBrokenError; EngineLostError; TaskAbortedError */
   async plan(command: Omit<Extract<TrainingCommand, { type: 'plan' }>, 'type'>): Promise<TrainingPlan> {
     await this.ready;
     this.send({ type: 'plan', ...command });
@@ -60,7 +60,7 @@ export class TrainingChild {
   /**
    * Trains, or goes on.
    * @param hear told of all that happens on the way.
-   * @throws DrawingRefusedError, EngineBrokenError, EngineLostError; DrawingAbortedError also after `stop`
+   * @throws TaskRefusedError, EngineBrokenError, EngineLostError; TaskAbortedError also after `stop`
    */
   async train(
     command: Extract<TrainingCommand, { type: 'train' | 'resume' }>,
@@ -88,7 +88,7 @@ export class TrainingChild {
       this.hear = (message) => {
         hear(message);
         if (message.type === type) resolve(message as Extract<TrainingMessage, { type: T }>);
-        else if (message.type === 'stopped') reject(new DrawingAbortedError('The process has to end.'));
+        else if (message.type === 'stopped') reject(new TaskAbortedError('The process has to end.'));
         else if (message.type === 'failed') reject(failureError({ ...message, id: 0 }));
       };
     });

@@ -8,7 +8,7 @@ import { type BeforeApplicationShutdown, Inject, Injectable, type OnApplicationB
 import { Places } from '../drawing/places';
 import { WorkerModels } from '../drawing/worker-models';
 import { StorageRoom } from '../pictures/storage-room';
-import { Engines } from '../engines/engines';
+import { Engines } from '../engine-client/engines';
 import { TrainingService } from './training.service';
 
 /** Trainings of which a worker reads pictures, or that wait for the one that it trains: three places have room for four. */

@@ -16,7 +16,7 @@ import { StopListener } from '../drawing/stop-listener';
 import { TaskHold } from '../drawing/task-hold';
 import { keyOf } from '../drawing/weights-names';
 import { withRetries } from '../drawing/with-retries';
-import { Engines } from '../engines/engines';
+import { Engines } from '../engine-client/engines';
 import { TrainingChild } from './training-child';
 import { TrainingPictures, usualCaption } from './training-pictures';
 import { TrainingProgress } from './training-progress';

@@ -1,8 +1,8 @@
 import type { EngineMessage } from '../engine/engine-protocol';
 
-/** The drawing was canceled, or could not begin because the process ends. */
-export class DrawingAbortedError extends Error {
-  override readonly name = 'DrawingAbortedError';
+/** The task was canceled, or could not begin because the process ends. */
+export class TaskAbortedError extends Error {
+  override readonly name = 'TaskAbortedError';
 
   /** @param computeSeconds what it had taken of its device until then */
   constructor(
@@ -13,13 +13,13 @@ export class DrawingAbortedError extends Error {
   }
 }
 
-/** The drawing would fail every time. The message is one plain sentence for the caller. */
-export class DrawingRefusedError extends Error {
-  override readonly name: string = 'DrawingRefusedError';
+/** The task would fail every time. The message is one plain sentence for its owner. */
+export class TaskRefusedError extends Error {
+  override readonly name: string = 'TaskRefusedError';
 }
 
-/** Every drawing with this installed model would fail. */
-export class ModelBrokenError extends DrawingRefusedError {
+/** Every task with this installed model would fail. */
+export class ModelBrokenError extends TaskRefusedError {
   override readonly name = 'ModelBrokenError';
 
   /** @param problem faults of the model's folder, a line each */
@@ -31,12 +31,12 @@ export class ModelBrokenError extends DrawingRefusedError {
   }
 }
 
-/** The engine broke, or its thread ended. A retry of the drawing may succeed. */
+/** The engine broke, or its thread ended. A retry of the task may succeed. */
 export class EngineBrokenError extends Error {
   override readonly name: string = 'EngineBrokenError';
 }
 
-/** The engine's thread ended or hangs. Any of the drawings that it had may be at fault. */
+/** The engine's thread ended or hangs. Any of the tasks that it had may be at fault. */
 export class EngineLostError extends EngineBrokenError {
   override readonly name = 'EngineLostError';
 }
@@ -49,9 +49,9 @@ export function failureError({
   stack,
   computeMs = 0,
 }: Extract<EngineMessage, { type: 'failed' }>): Error {
-  if (failure === 'aborted') return new DrawingAbortedError(message, computeMs / 1000);
+  if (failure === 'aborted') return new TaskAbortedError(message, computeMs / 1000);
   if (failure === 'refused' && problem !== undefined) return new ModelBrokenError(message, problem);
-  if (failure === 'refused') return new DrawingRefusedError(message);
+  if (failure === 'refused') return new TaskRefusedError(message);
   const error = new EngineBrokenError(message);
   if (stack) error.stack = stack;
   return error;

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { SHARE_ENV, Worker } from 'node:worker_threads';
 import type { Device } from '@app/diffusion';
 import { DeviceUnavailableError } from '../device/device';
-import { DrawingAbortedError, EngineLostError, failureError } from './drawing-errors';
+import { TaskAbortedError, EngineLostError, failureError } from './task-errors';
 import type {
   DrawingProgress,
   DrawingStarted,
@@ -121,14 +121,14 @@ export class Engine {
 
   /**
    * @returns milliseconds of drawing, without loading the model
-   * @throws DrawingAbortedError within a step of `signal`
-   * @throws DrawingRefusedError if the model, its weights or the request are at fault
+   * @throws TaskAbortedError within a step of `signal`
+   * @throws TaskRefusedError if the model, its weights or the request are at fault
    * @throws EngineLostError if its thread ends or hangs meanwhile
    * @throws EngineBrokenError for everything else
    */
   async draw(drawing: Drawing): Promise<{ computeMs: number }> {
     // The process ends, and it is not this drawing's fault.
-    if (this.stall) throw new DrawingAbortedError(this.stall.message);
+    if (this.stall) throw new TaskAbortedError(this.stall.message);
     const { owner, model, adapters = [], request, upscaler, signal } = drawing;
     const id = this.nextId++;
     const cancel = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
@@ -170,7 +170,7 @@ export class Engine {
     this.stall = new EngineLostError(why);
     this.options.onStall?.(this.stall);
     for (const { isBegun, reject } of this.pending.values())
-      reject(isInnocent && !isBegun ? new DrawingAbortedError(why) : this.stall);
+      reject(isInnocent && !isBegun ? new TaskAbortedError(why) : this.stall);
   }
 
   private loseDevice(reason: string): void {
