@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { schedulerNames } from '@app/diffusion';
 import { sizeOf } from '@app/domain';
-import { type Drawing, Engine } from '../apps/inference/src/engine-client/engine';
+import { type DrawOptions, Engine } from '../apps/inference/src/engine-client/engine';
 import type { DrawRequest, EngineStep, RgbPicture } from '../apps/inference/src/engine/engine-protocol';
 import { type BenchOptions, randomFrom } from './section';
 
@@ -30,7 +30,7 @@ export class BenchEngine {
   /** The calls of the U-Net since it was last emptied. */
   readonly steps: EngineStep[] = [];
   private readonly engine: Engine;
-  private readonly model: Drawing['model'];
+  private readonly model: DrawOptions['model'];
   private next = 0;
 
   private constructor(
@@ -54,7 +54,7 @@ export class BenchEngine {
   }
 
   /** Draws; each drawing has an owner of its own, unless one is given. */
-  async draw(request: Partial<DrawRequest>, rest: Partial<Drawing> = {}): Promise<RgbPicture[]> {
+  async draw(request: Partial<DrawRequest>, rest: Partial<DrawOptions> = {}): Promise<RgbPicture[]> {
     const pictures: RgbPicture[] = [];
     await this.engine.draw({
       owner: `owner ${this.next++}`,

@@ -1,7 +1,7 @@
 import { cpSync, mkdtempSync, rmSync, truncateSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Drawing, Engine, type EngineOptions } from '../../apps/inference/src/engine-client/engine';
+import { type DrawOptions, Engine, type EngineOptions } from '../../apps/inference/src/engine-client/engine';
 import { TaskAbortedError, TaskRefusedError } from '../../apps/inference/src/engine-client/task-errors';
 import type {
   DrawingProgress,
@@ -58,7 +58,7 @@ describe(Engine.name, () => {
 
   async function draw(
     values: Partial<DrawRequest> = {},
-    rest: Partial<Drawing> = {},
+    rest: Partial<DrawOptions> = {},
     by = engine,
   ): Promise<RgbPicture[]> {
     const pictures: RgbPicture[] = [];

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ModelSession, OutOfMemoryError } from '@app/diffusion';
-import type { Task } from '../../apps/inference/src/engine/drawing';
+import type { EngineTask } from '../../apps/inference/src/engine/running-task';
 import { EngineLoop } from '../../apps/inference/src/engine/engine-loop';
 import type { DrawRequest, EngineMessage } from '../../apps/inference/src/engine/engine-protocol';
 import { smallRequest } from '../support/small-request';
@@ -37,8 +37,8 @@ describe('pictures that are enlarged', () => {
   const untilTold = (line: string) => until(async () => told.includes(line), `it tells "${line}"`);
 
   /** Draws for an owner of its own. @param maxLongEdge to which pictures of 64 pixels are enlarged */
-  function add(id: number, change: Partial<DrawRequest>, maxLongEdge?: number): Task {
-    const task: Task = {
+  function add(id: number, change: Partial<DrawRequest>, maxLongEdge?: number): EngineTask {
+    const task: EngineTask = {
       ...{ id, owner: `owner ${id}`, adapters: [], cancel: new SharedArrayBuffer(4) },
       model: { key: 'tiny', name: 'tiny', folder: tinyFolder, hash: 'a'.repeat(64) },
       request: { ...tinyRequest, ...change },

@@ -1,7 +1,7 @@
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Drawing, Engine } from '../../apps/inference/src/engine-client/engine';
+import { type DrawOptions, Engine } from '../../apps/inference/src/engine-client/engine';
 import {
   TaskAbortedError,
   TaskRefusedError,
@@ -46,7 +46,7 @@ describe('Fine-Tunes of one model', () => {
 
   async function draw(
     adapters: AdapterSource[],
-    rest: Partial<Drawing> = {},
+    rest: Partial<DrawOptions> = {},
     prompt = 'a red circle',
   ): Promise<RgbPicture> {
     let drawn: RgbPicture | undefined;

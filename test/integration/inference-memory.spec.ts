@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { type ModelFacts, ModelSession, OutOfMemoryError, StableDiffusionPipeline } from '@app/diffusion';
-import { type Drawing, Engine } from '../../apps/inference/src/engine-client/engine';
+import { type DrawOptions, Engine } from '../../apps/inference/src/engine-client/engine';
 import { EngineBrokenError } from '../../apps/inference/src/engine-client/task-errors';
 import { EngineLoop } from '../../apps/inference/src/engine/engine-loop';
 import type {
@@ -62,7 +62,7 @@ describe('an engine whose memory does not suffice', () => {
     ...change,
   });
 
-  const draw = (values: Partial<DrawRequest>, rest: Partial<Drawing> = {}, by = engine) =>
+  const draw = (values: Partial<DrawRequest>, rest: Partial<DrawOptions> = {}, by = engine) =>
     drawPictures(by, { model: plain, request: { ...request, ...values }, ...rest });
 
   it('draws fewer pictures in a call after one that was too large, and the same ones', async () => {
@@ -77,7 +77,7 @@ describe('an engine whose memory does not suffice', () => {
     const said: string[] = [];
     const loop = loopOf(({ type }) => {
       said.push(type);
-      if (type === 'started') loop.cede(2 ** 30);
+      if (type === 'started') loop.reserve(2 ** 30);
     });
     loop.add(taskOf(1));
     await until(async () => said.includes('released'), 'the model is released');
@@ -87,14 +87,14 @@ describe('an engine whose memory does not suffice', () => {
   });
 
   it.each([
-    ['at once, if it fits beside what is drawn', 2 ** 10, ['started', 'ceded', 'done']],
-    ['once what is drawn has ended, and no longer', 2 ** 30, ['started', 'done', 'ceded']],
+    ['at once, if it fits beside what is drawn', 2 ** 10, ['started', 'reserved', 'done']],
+    ['once what is drawn has ended, and no longer', 2 ** 30, ['started', 'done', 'reserved']],
   ])('lets another process have its room %s', async (_, bytes, order) => {
     const said: string[] = [];
     let next = 1;
     const loop = loopOf(({ type }) => {
       said.push(type);
-      if (type === 'started' && next === 2) loop.cede(bytes);
+      if (type === 'started' && next === 2) loop.reserve(bytes);
       // The model is always in use.
       if (type === 'progress' && next < 5) draw();
     });
@@ -102,8 +102,8 @@ describe('an engine whose memory does not suffice', () => {
     draw();
     await until(async () => said.filter((type) => type === 'done').length === 4, 'all is drawn');
     expect([...new Set(said)].filter((type) => order.includes(type))).toEqual(order);
-    expect(said.filter((type) => type === 'ceded')).toHaveLength(1);
-    expect(said.indexOf('ceded')).toBeLessThan(said.lastIndexOf('done'));
+    expect(said.filter((type) => type === 'reserved')).toHaveLength(1);
+    expect(said.indexOf('reserved')).toBeLessThan(said.lastIndexOf('done'));
     await loop.close();
   });
 
@@ -112,15 +112,19 @@ describe('an engine whose memory does not suffice', () => {
     const loop = loopOf(({ type }) => {
       said.push(type);
       if (type === 'started' && said.indexOf('started') === said.length - 1) {
-        loop.cede(2 ** 30);
+        loop.reserve(2 ** 30);
         // The model is in use, so that the process is told before it is released.
         loop.add(taskOf(2));
       }
-      if (type === 'released') loop.cede(2 ** 20);
+      if (type === 'released') loop.reserve(2 ** 20);
     });
     loop.add(taskOf(1));
-    await until(async () => said.filter((type) => type === 'ceded').length === 2, 'it is told a second time', 20_000);
-    expect(said.indexOf('ceded')).toBeLessThan(said.indexOf('released'));
+    await until(
+      async () => said.filter((type) => type === 'reserved').length === 2,
+      'it is told a second time',
+      20_000,
+    );
+    expect(said.indexOf('reserved')).toBeLessThan(said.indexOf('released'));
     await loop.close();
   });
 
@@ -190,12 +194,12 @@ describe('an engine whose memory does not suffice', () => {
 
   it('says that another process may have its room, also when its thread ends or has not begun', async () => {
     const idle = engineOf(threadFile);
-    await idle.cede(2 ** 20);
+    await idle.reserve(2 ** 20);
     await draw({}, {}, idle);
-    await idle.cede(2 ** 50);
+    await idle.reserve(2 ** 50);
     expect(idle.loadedKeys.size).toBe(0);
     const closing = idle.close();
-    await Promise.all([idle.cede(2 ** 20), closing]);
+    await Promise.all([idle.reserve(2 ** 20), closing]);
   });
 
   it('learns how many rows a call may have once', async () => {

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Drawing, Engine, type EngineOptions } from '../../apps/inference/src/engine-client/engine';
+import { type DrawOptions, Engine, type EngineOptions } from '../../apps/inference/src/engine-client/engine';
 import { TaskAbortedError, TaskRefusedError } from '../../apps/inference/src/engine-client/task-errors';
 import type {
   DrawingProgress,
@@ -49,7 +49,11 @@ describe('requests that one engine draws side by side', () => {
     });
   }
 
-  async function draw(values: Partial<DrawRequest>, rest: Partial<Drawing> = {}, by = engine): Promise<RgbPicture[]> {
+  async function draw(
+    values: Partial<DrawRequest>,
+    rest: Partial<DrawOptions> = {},
+    by = engine,
+  ): Promise<RgbPicture[]> {
     const pictures: RgbPicture[] = [];
     await by.draw({
       owner: 'somebody',
@@ -157,14 +161,14 @@ describe('requests that one engine draws side by side', () => {
 
   it('share calls with those of other Fine-Tunes and of none, and each is the picture that is drawn alone', async () => {
     const files = await writeLoras(diffusers.folder, cacheDir, [4, 4, 2]);
-    const tuned = files.map((file, i): Partial<Drawing> => {
+    const tuned = files.map((file, i): Partial<DrawOptions> => {
       return { adapters: [{ kind: 'lora', file, hash: `${i}`, scale: 1 - i / 8, token: '' }] };
     });
     // So long that two rows and four are measured more than once: other programs disturb that.
     await Promise.all([0, 1].map((seed) => draw({ seed, numInferenceSteps: 400 }, tuned[seed])));
     expect(Math.max(...steps.map(({ drawings }) => drawings))).toBe(2);
     // So long that each is still being drawn when the files of the others have been read.
-    const drawn = (seed: number, rest: Partial<Drawing>) => draw({ seed, numInferenceSteps: 100 }, rest);
+    const drawn = (seed: number, rest: Partial<DrawOptions>) => draw({ seed, numInferenceSteps: 100 }, rest);
     const all = [...tuned, {}, {}];
     const pictures = await Promise.all(all.map((rest, seed) => drawn(seed, { owner: `owner ${seed}`, ...rest })));
     for (const [seed, rest] of all.entries()) expect(pictures[seed]).toStrictEqual(await drawn(seed, rest));
@@ -183,10 +187,10 @@ describe('requests that one engine draws side by side', () => {
       ...(i === 5 && { width: 128 }),
     }));
     const files = await writeLoras(diffusers.folder, cacheDir, [4, 2]);
-    const adapted = files.map((file, i): Partial<Drawing> => {
+    const adapted = files.map((file, i): Partial<DrawOptions> => {
       return { adapters: [{ kind: 'lora', file, hash: `random ${i}`, scale: 1, token: '' }] };
     });
-    const tuned = (i: number): Partial<Drawing> => adapted[i % 3] ?? {};
+    const tuned = (i: number): Partial<DrawOptions> => adapted[i % 3] ?? {};
     const expected: RgbPicture[][] = [];
     for (const [i, values] of kinds.entries()) expected.push(await draw(values, tuned(i)));
     const one = async (i: number): Promise<void> => {

@@ -60,7 +60,7 @@ describe('A training beside drawings', () => {
       ...{ devices: ['cpu'], threads: 1, memoryBytes: 2 ** 31, states: [{ loaded: [] }] },
       reserve: (bytes: number) => {
         said.push(bytes > 2 ** 20 ? 'reserved' : 'nothing reserved');
-        return { room: room().then(() => void said.push('room')), leave: () => void said.push('left') };
+        return { reserved: room().then(() => void said.push('room')), release: () => void said.push('left') };
       },
     };
     const reader = {

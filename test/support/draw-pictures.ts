@@ -1,10 +1,10 @@
-import type { Drawing, Engine } from '../../apps/inference/src/engine-client/engine';
+import type { DrawOptions, Engine } from '../../apps/inference/src/engine-client/engine';
 import type { RgbPicture } from '../../apps/inference/src/engine/engine-protocol';
 
 /** @returns the pictures of a drawing, each of which came once and in order */
 export async function drawPictures(
   engine: Engine,
-  drawing: Pick<Drawing, 'model' | 'request'> & Partial<Drawing>,
+  drawing: Pick<DrawOptions, 'model' | 'request'> & Partial<DrawOptions>,
 ): Promise<RgbPicture[]> {
   const pictures: RgbPicture[] = [];
   await engine.draw({

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { join } from 'node:path';
 import { type RgbImage, StableDiffusionPipeline, type TextToImageRequest, type Trajectory } from '@app/diffusion';
 import { EngineLoop } from '../../apps/inference/src/engine/engine-loop';
-import type { Task } from '../../apps/inference/src/engine/drawing';
+import type { EngineTask } from '../../apps/inference/src/engine/running-task';
 
 /** A request that comes at a time. */
 export interface Arrival {
@@ -97,7 +97,7 @@ function pipelineOf({ callMs, decodeMs }: SimulatedDevice, pass: (ms: number) =>
   return pipeline as unknown as StableDiffusionPipeline;
 }
 
-function taskOf(id: number, { owner, steps, pictures = 1, isGuided = true, edge = 256 }: Arrival): Task {
+function taskOf(id: number, { owner, steps, pictures = 1, isGuided = true, edge = 256 }: Arrival): EngineTask {
   return {
     ...{ id, owner, adapters: [], cancel: new SharedArrayBuffer(4) },
     model: { key: 'simulated', name: 'simulated', folder, hash: '' },

@@ -3,7 +3,7 @@ import { type Tasks, type Served, type Settlement, StorageFullError } from '@app
 import { JsonLogger, Metrics } from '@app/observability';
 import type { ImageStorage } from '@app/storage';
 import type { DataSource } from 'typeorm';
-import type { Drawing, Engine } from '../engine-client/engine';
+import type { DrawOptions, Engine } from '../engine-client/engine';
 import { TaskAbortedError } from '../engine-client/task-errors';
 import { InferenceMetrics } from '../metrics/inference-metrics';
 import { PictureStore } from '../pictures/picture-store';
@@ -69,7 +69,7 @@ describe(DrawingService.name, () => {
   });
 
   /** Draws a task of two pictures on an engine that does as it is told. */
-  function run(draw: (drawing: Drawing) => Promise<void>): Promise<void> {
+  function run(draw: (drawing: DrawOptions) => Promise<void>): Promise<void> {
     const drawings = new DrawingService(
       tasks as unknown as Tasks,
       resolver as unknown as ModelResolver,
@@ -84,7 +84,7 @@ describe(DrawingService.name, () => {
       { read: async () => ({ control: [] }) },
     );
     const engine = {
-      draw: async (drawing: Drawing) => {
+      draw: async (drawing: DrawOptions) => {
         drawing.onStarted?.({ promptChunks: 2, scheduler: 'euler' });
         await draw(drawing);
         return { computeMs: 1_000 };
@@ -102,7 +102,7 @@ describe(DrawingService.name, () => {
     } as const;
     return drawings.run(drawingTask('owner', values), loan, new AbortController().signal);
   }
-  const drawsBoth = async ({ onPicture }: Drawing): Promise<void> => {
+  const drawsBoth = async ({ onPicture }: DrawOptions): Promise<void> => {
     for (const index of [0, 1]) onPicture(index, picture, false);
   };
 

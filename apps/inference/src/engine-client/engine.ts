@@ -25,7 +25,7 @@ import { SilenceWatch } from './silence-watch';
 const mostBroken = 4;
 
 /** Pictures to draw, and callbacks. */
-export interface Drawing extends Pick<DrawTask, 'owner' | 'model' | 'request' | 'upscaler'> {
+export interface DrawOptions extends Pick<DrawTask, 'owner' | 'model' | 'request' | 'upscaler'> {
   /** The Fine-Tunes of the model; by default none. */
   adapters?: DrawTask['adapters'];
   onStarted?: (started: DrawingStarted) => void;
@@ -50,9 +50,9 @@ export interface EngineOptions {
   onStall?: (error: Error) => void;
 }
 
-/** A drawing that the thread has been asked for. */
+/** A task that the thread has been asked for. */
 interface Pending {
-  drawing: Drawing;
+  options: DrawOptions;
   /** Whether the thread has begun it. */
   isBegun?: boolean;
   resolve: (result: { computeMs: number }) => void;
@@ -67,13 +67,13 @@ export class Engine {
   private readonly pending = new Map<number, Pending>();
   private readonly reader = new EngineStateReader();
   private nextId = 1;
-  private cededBytes = 0;
-  private onCeded: () => void = () => undefined;
+  private reservedBytes = 0;
+  private onReserved: () => void = () => undefined;
   /** No thread is started any more: it is closed, or its device is not there. */
   private isOver = false;
   /** Why it will never draw again. */
   private stall?: EngineLostError;
-  /** Drawings that broke since the last call of the U-Net. */
+  /** Tasks that broke since the last call of the U-Net. */
   private broken = 0;
   /** It is watched while it has something to draw. */
   private readonly watch: SilenceWatch;
@@ -103,13 +103,13 @@ export class Engine {
    * Leaves so many bytes of its memory to a process that trains, however often its thread starts again. Resolves when
    * they are free, or all has ended that is drawn now.
    */
-  async cede(bytes: number): Promise<void> {
-    this.cededBytes = bytes;
+  async reserve(bytes: number): Promise<void> {
+    this.reservedBytes = bytes;
     const worker = await this.thread?.catch(() => undefined);
     if (!worker || !this.thread) return;
     await new Promise<void>((resolve) => {
-      this.onCeded = resolve;
-      worker.postMessage({ type: 'cede', bytes } satisfies EngineCommand);
+      this.onReserved = resolve;
+      worker.postMessage({ type: 'reserve', bytes } satisfies EngineCommand);
     });
   }
 
@@ -126,10 +126,10 @@ export class Engine {
    * @throws EngineLostError if its thread ends or hangs meanwhile
    * @throws EngineBrokenError for everything else
    */
-  async draw(drawing: Drawing): Promise<{ computeMs: number }> {
-    // The process ends, and it is not this drawing's fault.
+  async draw(options: DrawOptions): Promise<{ computeMs: number }> {
+    // The process ends, and it is not this task's fault.
     if (this.stall) throw new TaskAbortedError(this.stall.message);
-    const { owner, model, adapters = [], request, upscaler, signal } = drawing;
+    const { owner, model, adapters = [], request, upscaler, signal } = options;
     const id = this.nextId++;
     const cancel = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
     const task = { id, owner, model, adapters, request, cancel, ...(upscaler && { upscaler }) };
@@ -138,7 +138,7 @@ export class Engine {
     signal?.addEventListener('abort', stop, { once: true });
     try {
       return await new Promise((resolve, reject) => {
-        this.pending.set(id, { drawing, resolve, reject });
+        this.pending.set(id, { options, resolve, reject });
         this.watch.start();
         this.running().then((worker) => worker.postMessage({ type: 'draw', ...task } satisfies EngineCommand), reject);
       });
@@ -164,17 +164,17 @@ export class Engine {
     });
   }
 
-  /** It will not draw any more. @param isInnocent whether what has not begun is given back, as it is not at fault */
-  private giveUp(why: string, isInnocent = false): void {
+  /** It will not draw any more. @param unstarted whether tasks that have not begun are given back, or `at fault` too */
+  private giveUp(why: string, unstarted: 'at fault' | 'given back' = 'at fault'): void {
     if (this.stall) return;
     this.stall = new EngineLostError(why);
     this.options.onStall?.(this.stall);
     for (const { isBegun, reject } of this.pending.values())
-      reject(isInnocent && !isBegun ? new TaskAbortedError(why) : this.stall);
+      reject(unstarted === 'given back' && !isBegun ? new TaskAbortedError(why) : this.stall);
   }
 
   private loseDevice(reason: string): void {
-    this.giveUp(`The device ${this.device} cannot be used any more: ${reason}`, true);
+    this.giveUp(`The device ${this.device} cannot be used any more: ${reason}`, 'given back');
   }
 
   private running(): Promise<Worker> {
@@ -197,19 +197,20 @@ export class Engine {
         this.reader.note(message);
         if (message.type === 'ready') {
           this.device = message.device;
-          if (this.cededBytes > 0) worker.postMessage({ type: 'cede', bytes: this.cededBytes } satisfies EngineCommand);
+          if (this.reservedBytes > 0)
+            worker.postMessage({ type: 'reserve', bytes: this.reservedBytes } satisfies EngineCommand);
           resolve(worker);
         } else if (message.type === 'unavailable') {
           if (this.device) this.loseDevice(message.reason);
           else this.isOver = true;
           reject(new DeviceUnavailableError(message.reason));
-        } else this.hear(message);
+        } else this.handle(message);
       });
       worker.on('error', (error) => (cause = error));
       worker.once('exit', (code) => {
         this.thread = undefined;
         this.reader.clear();
-        this.onCeded();
+        this.onReserved();
         const error = new EngineLostError(`The engine's thread ended with code ${code}.`, { cause });
         reject(error);
         for (const pending of this.pending.values()) pending.reject(error);
@@ -218,26 +219,26 @@ export class Engine {
     });
   }
 
-  private hear(message: Exclude<EngineMessage, { type: 'ready' | 'unavailable' }>): void {
+  private handle(message: Exclude<EngineMessage, { type: 'ready' | 'unavailable' }>): void {
     const { onNote, onLoaded, onReleased, onStep } = this.options;
-    this.watch.heard();
+    this.watch.reset();
     if (message.type === 'note') return onNote?.(message.text);
     if (message.type === 'loaded') return onLoaded?.(message);
     if (message.type === 'released') return onReleased?.(message.key);
-    if (message.type === 'ceded') return message.bytes === this.cededBytes ? this.onCeded() : undefined;
+    if (message.type === 'reserved') return message.bytes === this.reservedBytes ? this.onReserved() : undefined;
     if (message.type === 'stepped') {
       this.broken = 0;
       return onStep?.(message);
     }
     const pending = this.pending.get(message.id);
-    // A drawing that stalled may still say something.
+    // A task that is over may still have messages on their way.
     if (!pending) return;
-    const { drawing } = pending;
+    const { options } = pending;
     if (message.type === 'started') {
       pending.isBegun = true;
-      drawing.onStarted?.(message);
-    } else if (message.type === 'progress') drawing.onProgress?.(message);
-    else if (message.type === 'picture') drawing.onPicture(message.index, message.picture, message.upscaled);
+      options.onStarted?.(message);
+    } else if (message.type === 'progress') options.onProgress?.(message);
+    else if (message.type === 'picture') options.onPicture(message.index, message.picture, message.upscaled);
     else if (message.type === 'done') pending.resolve({ computeMs: message.computeMs });
     else if (message.type === 'failed') {
       pending.reject(failureError(message));

@@ -58,9 +58,9 @@ export class Engines {
    * Takes bytes of the first device's memory for a training.
    * @returns what resolves when it may take them, which drawings under way may delay, and what gives them back
    */
-  reserve(bytes: number): { room: Promise<void>; leave: () => void } {
+  reserve(bytes: number): { reserved: Promise<void>; release: () => void } {
     const [engine] = this.all;
-    return { room: engine.cede(bytes), leave: () => void engine.cede(0) };
+    return { reserved: engine.reserve(bytes), release: () => void engine.reserve(0) };
   }
 
   /**

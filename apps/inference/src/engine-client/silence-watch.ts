@@ -1,13 +1,13 @@
 const longestIntervalMs = 10_000;
 
-/** Watches whether a thread says something while it should. */
+/** Watches whether messages of a thread come while they should. */
 export class SilenceWatch {
-  private heardAt = 0;
-  /** The time of the last word when a check found that it was too long ago. */
+  private lastAt = 0;
+  /** The time of the last message when a check found that it was too long ago. */
   private silentSince?: number;
   private timer?: NodeJS.Timeout;
 
-  /** @param onSilent told for how long it has said nothing, if that is longer than `longestMs` */
+  /** @param onSilent called with the time since the last message, if that is longer than `longestMs` */
   constructor(
     private readonly longestMs: number,
     private readonly onSilent: (silentMs: number) => void,
@@ -15,7 +15,7 @@ export class SilenceWatch {
 
   start(): void {
     if (this.timer) return;
-    this.heard();
+    this.reset();
     this.timer = setInterval(() => this.check(), Math.min(this.longestMs / 4, longestIntervalMs));
   }
 
@@ -24,15 +24,16 @@ export class SilenceWatch {
     this.timer = undefined;
   }
 
-  heard(): void {
-    this.heardAt = performance.now();
+  /** A message has come. */
+  reset(): void {
+    this.lastAt = performance.now();
   }
 
   private check(): void {
-    const silentMs = performance.now() - this.heardAt;
+    const silentMs = performance.now() - this.lastAt;
     if (silentMs < this.longestMs) return;
-    // Where this whole process stood still, what the thread said is read after this timer: the next check tells.
-    if (this.silentSince === this.heardAt) this.onSilent(silentMs);
-    else this.silentSince = this.heardAt;
+    // Where this whole process stood still, messages are read after this timer: only the next check decides.
+    if (this.silentSince === this.lastAt) this.onSilent(silentMs);
+    else this.silentSince = this.lastAt;
   }
 }

@@ -34,7 +34,7 @@ export class CallTimes {
 
   constructor(private readonly device: Device) {}
 
-  /** Notes the milliseconds of a call of drawings with this key. */
+  /** Notes the milliseconds of a call of tasks with this key. */
   recordCall(callKey: string, rows: number, ms: number): void {
     const times = this.timesOf(callKey);
     times.calls++;

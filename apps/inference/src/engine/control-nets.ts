@@ -13,7 +13,7 @@ import type { ModelSource, ThreadOptions } from './engine-protocol';
 import { withoutPaths } from './failure';
 import { bytesPerRow, controlRatio, controlWeightBytesOf, maxRowsPerPicture } from './memory';
 import type { LoadedControlNet, Models } from './models';
-import type { Task } from './drawing';
+import type { EngineTask } from './running-task';
 
 /** ControlNets whose headers are kept. */
 const maxCachedFolders = 16;
@@ -34,7 +34,7 @@ export class ControlNets {
   ) {}
 
   /** Reads the headers of a task's ControlNets. @throws RequestError if a ControlNet is at fault */
-  async read({ request: { control = [] } }: Task): Promise<ControlNetFiles[]> {
+  async read({ request: { control = [] } }: EngineTask): Promise<ControlNetFiles[]> {
     const read: ControlNetFiles[] = [];
     for (const { controlNet: source } of control) {
       const folder =
@@ -46,7 +46,7 @@ export class ControlNets {
   }
 
   /** Bytes that a task's ControlNets and their calls add to those in use. */
-  bytesToAdd(controls: readonly ControlNetFiles[], guided: ModelFolder, task: Task): number {
+  bytesToAdd(controls: readonly ControlNetFiles[], guided: ModelFolder, task: EngineTask): number {
     const folders = new Map(controls.map(({ source, folder }) => [source.key, folder]));
     const unet = this.callBytes(guided, task);
     const bytesOf = (folder: ControlFolder): number => controlWeightBytesOf(folder, this.options.device);
@@ -61,7 +61,7 @@ export class ControlNets {
   }
 
   /** Bytes of a ControlNet's call with the rows of one picture. */
-  callBytes(guided: ModelFolder, { request }: Task): number {
+  callBytes(guided: ModelFolder, { request }: EngineTask): number {
     const rowBytes = bytesPerRow(modelWidths(guided), request, providerOf(this.options.device));
     return controlRatio * maxRowsPerPicture(guided.kind) * rowBytes;
   }

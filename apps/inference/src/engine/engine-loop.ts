@@ -4,37 +4,37 @@ import { removeFrom } from '@app/process';
 import { Adapters } from './adapters';
 import { Admission, watchMs } from './admission';
 import { type Batch, batchOf, inOrderOfTurns } from './batch';
-import { CededMemory } from './ceded-memory';
 import { CallTimes } from './call-times';
-import { decodingOf, type Drawing, isCanceled, type Picture, rowsOf, type Task } from './drawing';
+import { DeviceTime } from './device-time';
 import { failureOf } from './failure';
 import type { EngineMessage, ThreadOptions } from './engine-protocol';
 import { Upscaling } from './upscaling';
 import { controlRatio, fittingRows } from './memory';
+import { MemoryReservation } from './memory-reservation';
 import { Models } from './models';
-import { Remedies } from './remedies';
-import { Turns } from './turns';
+import { Remedies, type Verdict } from './remedies';
+import { decodingOf, type EngineTask, isCanceled, type Picture, rowsOf, type RunningTask } from './running-task';
 
 /**
  * Draws the tasks of a device side by side. Each round of the loop
- * 1. ends tasks and drawings that are canceled,
+ * 1. ends tasks that are canceled,
  * 2. begins tasks that have room (`Admission`),
- * 3. leaves memory to another process that asks for it (`CededMemory`), and
- * 4. does a piece of work for the drawing whose turn it is (`inOrderOfTurns`): a call of the U-Net, which other
- *    drawings share where they can (`batchOf`), decoding of a picture, or upscaling of a tile.
+ * 3. leaves memory to another process that asks for it (`MemoryReservation`), and
+ * 4. does a piece of work for the task whose turn it is (`inOrderOfTurns`): a call of the U-Net, which other tasks
+ *    share where they can (`batchOf`), decoding of a picture, or upscaling of a tile.
  *
- * A cancel takes effect after the piece of work that is under way. `Remedies` handles failures.
+ * A cancel takes effect after the piece of work that is under way. Of failed work `Remedies` decides.
  */
 export class EngineLoop {
-  private readonly drawings: Drawing[] = [];
-  private readonly turns = new Turns();
+  private readonly running: RunningTask[] = [];
+  private readonly deviceTime = new DeviceTime();
   private readonly times: CallTimes;
   private readonly models: Models;
   private readonly remedies: Remedies;
   private readonly admission: Admission;
   private readonly upscaling: Upscaling;
-  private readonly ceded: CededMemory;
-  private running: Promise<void> | undefined;
+  private readonly reservation: MemoryReservation;
+  private rounds: Promise<void> | undefined;
   private isClosed = false;
   private lastPieceMs = 0;
 
@@ -43,52 +43,36 @@ export class EngineLoop {
     memoryBytes: number,
     private readonly report: (message: EngineMessage) => void,
   ) {
-    const { drawings, turns } = this;
+    const { running, deviceTime } = this;
     const adapters = new Adapters(options.cacheDir);
     // Adapters are in the machine's memory. The models of a GPU are in its own.
     const budget = (): number => memoryBytes - (options.device === 'cpu' ? adapters.bytes : 0);
-    const models = new Models(budget, () => this.modelsInUse(), report);
-    const times = new CallTimes(options.device);
-    const restartAlone = (drawing: Drawing): void => this.restartAlone(drawing);
-    const end = (drawing: Drawing, error: unknown): void => this.end(drawing, error);
-    const remedies = new Remedies(models, times, drawings, restartAlone, end);
-    this.models = models;
-    this.times = times;
-    this.remedies = remedies;
+    const models = (this.models = new Models(budget, () => this.modelsInUse(), report));
+    const times = (this.times = new CallTimes(options.device));
+    const remedies = (this.remedies = new Remedies(models, times));
     this.upscaling = new Upscaling(options, models, times, report);
-    this.ceded = new CededMemory(models, drawings, report);
-    this.admission = new Admission(options, {
-      adapters,
-      models,
-      times,
-      turns,
-      drawings,
-      endCanceled: () => this.endCanceled(),
-      report,
-      begun: (drawing) => this.begun(drawing),
-      failed: (task, error) => this.failed(task, error),
-      remedy: (error, waiting) => remedies.afterFailedStart(error, waiting),
-    });
+    this.reservation = new MemoryReservation(models, running);
+    this.admission = new Admission(options, { adapters, models, times, deviceTime, remedies, running, report });
   }
 
   /** Adds a task to draw. Its progress and its end are reported, errors included. */
-  add(task: Task): void {
-    this.turns.taskAdded(task.owner);
+  add(task: EngineTask): void {
+    this.deviceTime.taskAdded(task.owner);
     this.admission.add(task);
-    this.running ??= this.run();
+    this.rounds ??= this.run();
   }
 
   /** Leaves this many bytes to another process from now on, and reports when it may take them. */
-  cede(bytes: number): void {
+  reserve(bytes: number): void {
     if (this.isClosed) return;
-    this.ceded.cede(bytes);
-    this.running ??= this.run();
+    this.reservation.request(bytes);
+    this.rounds ??= this.run();
   }
 
-  /** Ends all tasks and drawings, and releases all models. */
+  /** Ends all tasks, and releases all models. */
   async close(): Promise<void> {
     this.isClosed = true;
-    await this.running;
+    await this.rounds;
     await this.models.close();
   }
 
@@ -98,32 +82,40 @@ export class EngineLoop {
       await setImmediate();
       this.endCanceled();
       if (this.isClosed) break;
-      await this.admission.admit(this.drawings.length > 0 ? this.lastPieceMs : watchMs);
-      await this.ceded.makeRoom();
-      if (this.admission.size + this.drawings.length === 0 && !this.ceded.isRequested) break;
-      if (this.drawings.length > 0) await this.doNextPiece(inOrderOfTurns(this.drawings, this.turns));
+      await this.admit();
+      if (await this.reservation.makeRoom()) this.report({ type: 'reserved', bytes: this.models.reservedBytes });
+      if (this.admission.size + this.running.length === 0 && !this.reservation.isRequested) break;
+      if (this.running.length > 0) await this.doNextPiece(inOrderOfTurns(this.running, this.deviceTime));
     }
-    this.running = undefined;
+    this.rounds = undefined;
   }
 
   private endCanceled(): void {
-    const isOver = (task: Task): boolean => this.isClosed || isCanceled(task);
-    this.admission.endWhere(isOver);
-    for (const drawing of this.drawings.filter(({ task }) => isOver(task))) this.end(drawing, new AbortError());
+    const isOver = (task: EngineTask): boolean => this.isClosed || isCanceled(task);
+    for (const task of this.admission.removeWhere(isOver)) this.fail(task, new AbortError());
+    for (const running of this.running.filter(({ task }) => isOver(task))) this.end(running, new AbortError());
   }
 
-  /** Does the next piece of work of the first of these drawings. */
-  private async doNextPiece(ordered: readonly Drawing[]): Promise<void> {
+  private async admit(): Promise<void> {
+    for await (const admitted of this.admission.admit(this.running.length > 0 ? this.lastPieceMs : watchMs)) {
+      if (admitted && 'begun' in admitted) this.begun(admitted.begun);
+      else if (admitted) this.fail(admitted.failed, admitted.error);
+      this.endCanceled();
+    }
+  }
+
+  /** Does the next piece of work of the first of these tasks. */
+  private async doNextPiece(ordered: readonly RunningTask[]): Promise<void> {
     const [first] = ordered;
-    this.turns.turnBegan(first.owner);
+    this.deviceTime.turnBegan(first.owner);
     if (first.toDecode) return this.decode(first, first.toDecode);
     if (first.toUpscale) return this.upscale(first);
-    const denoising = ordered.filter((drawing) => drawing.denoising.length > 0);
+    const denoising = ordered.filter((running) => running.denoising.length > 0);
     await this.step(batchOf(denoising, this.maxRows(first, denoising)));
   }
 
   /** Limit for the rows of the next call: what memory has room for, and no more than makes a row faster. */
-  private maxRows(first: Drawing, denoising: readonly Drawing[]): number {
+  private maxRows(first: RunningTask, denoising: readonly RunningTask[]): number {
     const { model, callKey, pictures, controls, decodeBytes } = first;
     const rowBytes = Math.max(...denoising.filter((each) => each.callKey === callKey).map((each) => each.rowBytes));
     // Bytes that are kept for calls of its ControlNets count as in use, but this call may use them.
@@ -134,111 +126,124 @@ export class EngineLoop {
   }
 
   private async step(batch: Batch): Promise<void> {
-    const [{ drawing: first }] = batch;
+    const [{ running: first }] = batch;
     const { instance: pipeline } = first.model;
     const pictures = batch.flatMap((part) => part.pictures);
     const rows = rowsOf(pictures);
-    const unet = pipeline.rowsOfCall(rows) * Math.max(...batch.map(({ drawing }) => drawing.rowBytes));
+    const unet = pipeline.rowsOfCall(rows) * Math.max(...batch.map(({ running }) => running.rowBytes));
     const controls = first.controls.map((control) => [control, { unet: controlRatio * unet }] as const);
     const step = () => pipeline.step(pictures.map(({ trajectory }) => trajectory));
     const { ms, error } = await this.runAndCharge(batch, () =>
       this.models.runCalls([[first.model, { unet }], ...controls], step),
     );
-    if (error !== undefined) return this.remedies.afterFailedCall(batch, error);
+    if (error !== undefined)
+      return this.carryOut(await this.remedies.afterFailedCall(batch, error, this.running.length > 1), error);
     this.times.recordCall(first.callKey, rows, ms);
     this.report({ type: 'stepped', drawings: batch.length, pictures: pictures.length, rows, stepMs: ms });
-    for (const { drawing } of batch) drawing.isSuspect = false;
-    this.reportProgress(batch.map(({ drawing }) => drawing));
+    for (const { running } of batch) running.isSuspect = false;
+    this.reportProgress(batch.map(({ running }) => running));
   }
 
-  private async decode(drawing: Drawing, picture: Picture): Promise<void> {
-    const { model, task, callKey, decodeBytes } = drawing;
-    const { ms, error } = await this.runAndCharge([{ drawing, pictures: [picture] }], async () => {
+  private async decode(running: RunningTask, picture: Picture): Promise<void> {
+    const { model, task, callKey, decodeBytes } = running;
+    const { ms, error } = await this.runAndCharge([{ running, pictures: [picture] }], async () => {
       const decode = () => model.instance.decode(picture.trajectory);
       picture.decoded = await this.models.runCalls([[model, { vaeDecoder: decodeBytes }]], decode);
     });
-    if (error !== undefined) return this.remedies.afterFailedWork(drawing, error);
+    if (error !== undefined) return this.afterFailedWork(running, error);
     this.times.recordWork(decodingOf(callKey), ms);
     if (!task.upscaler) picture.finished = picture.decoded;
-    this.reportFinished(drawing);
+    this.reportFinished(running);
   }
 
-  /** Upscales a tile. Only one picture is upscaled at a time, as it takes much memory: it may be of another drawing. */
-  private async upscale(next: Drawing): Promise<void> {
+  /** Upscales a tile. Only one picture is upscaled at a time, as it takes much memory: it may be of another task. */
+  private async upscale(next: RunningTask): Promise<void> {
     const current = this.upscaling.pictureFor(next);
-    const { drawing, picture } = current;
+    const { running, picture } = current;
     const upscale = () => this.upscaling.upscaleNextTile(current);
-    const { error } = await this.runAndCharge([{ drawing, pictures: [picture] }], upscale);
-    if (error !== undefined) return this.remedies.afterFailedWork(drawing, error);
-    this.reportFinished(drawing);
+    const { error } = await this.runAndCharge([{ running, pictures: [picture] }], upscale);
+    if (error !== undefined) return this.afterFailedWork(running, error);
+    this.reportFinished(running);
   }
 
-  /** Does a piece of work for some drawings, and charges their owners by rows, also if the work fails. */
+  /** Does a piece of work for some tasks, and charges their owners by rows, also if the work fails. */
   private async runAndCharge(batch: Batch, work: () => Promise<void>): Promise<{ ms: number; error: unknown }> {
     const startedAt = performance.now();
     const error: unknown = await work().catch(asOutOfMemory);
     const ms = performance.now() - startedAt;
     this.lastPieceMs = ms;
     const rows = rowsOf(batch.flatMap(({ pictures }) => pictures));
-    for (const { drawing, pictures } of batch) {
+    for (const { running, pictures } of batch) {
       const part = (ms * rowsOf(pictures)) / rows;
-      this.turns.charge(drawing.owner, part);
-      drawing.workedMs += ms;
-      if (error === undefined) drawing.computeMs += part;
+      this.deviceTime.charge(running.owner, part);
+      running.workedMs += ms;
+      if (error === undefined) running.computeMs += part;
     }
     return { ms, error };
   }
 
-  private begun(drawing: Drawing): void {
-    const { task, model, pictures } = drawing;
-    this.drawings.push(drawing);
+  private begun(running: RunningTask): void {
+    const { task, model, pictures } = running;
+    this.running.push(running);
     const scheduler = task.request.scheduler ?? model.instance.facts.scheduler;
     this.report({ type: 'started', id: task.id, promptChunks: pictures[0].trajectory.prompt.chunks, scheduler });
   }
 
-  private reportFinished(drawing: Drawing): void {
-    const { id } = drawing.task;
-    for (const { index, decoded, finished } of drawing.takeFinished())
+  private reportFinished(running: RunningTask): void {
+    const { id } = running.task;
+    for (const { index, decoded, finished } of running.takeFinished())
       this.report({ type: 'picture', id, index, picture: finished!, upscaled: finished !== decoded });
-    if (!drawing.isDone) return;
-    removeFrom(this.drawings, drawing);
-    this.turns.taskEnded(drawing.owner);
-    this.report({ type: 'done', id, computeMs: drawing.computeMs });
+    if (!running.isDone) return;
+    removeFrom(this.running, running);
+    this.deviceTime.taskEnded(running.owner);
+    this.report({ type: 'done', id, computeMs: running.computeMs });
   }
 
-  private reportProgress(drawings: readonly Drawing[]): void {
+  private reportProgress(stepped: readonly RunningTask[]): void {
     const now = performance.now();
-    for (const drawing of drawings) {
+    for (const running of stepped) {
       try {
-        const preview = drawing.preview(now);
-        this.report({ type: 'progress', id: drawing.task.id, ...drawing.progress, ...(preview && { preview }) });
+        const preview = running.preview(now);
+        this.report({ type: 'progress', id: running.task.id, ...running.progress, ...(preview && { preview }) });
       } catch (error) {
-        this.end(drawing, error);
+        this.end(running, error);
       }
     }
   }
 
-  private restartAlone(drawing: Drawing): void {
-    removeFrom(this.drawings, drawing);
-    this.upscaling.abandon(drawing);
-    this.admission.addRestarted(drawing);
+  private async afterFailedWork(running: RunningTask, error: unknown): Promise<void> {
+    const remedy = await this.remedies.afterFailedWork(error, running, this.running.length > 1);
+    this.carryOut([{ running, remedy }], error);
   }
 
-  private end(drawing: Drawing, error: unknown): void {
-    removeFrom(this.drawings, drawing);
-    this.upscaling.abandon(drawing);
-    this.failed(drawing.task, error, drawing.computeMs);
+  private carryOut(verdicts: readonly Verdict[], error: unknown): void {
+    for (const { running, remedy } of verdicts)
+      if (remedy === 'fail') this.end(running, error);
+      else if (remedy === 'restartAlone') {
+        this.leave(running);
+        this.admission.addRestarted(running);
+      }
   }
 
-  private failed(task: Task, error: unknown, computeMs = 0): void {
-    this.turns.taskEnded(task.owner);
+  private end(running: RunningTask, error: unknown): void {
+    this.leave(running);
+    this.fail(running.task, error, running.computeMs);
+  }
+
+  private leave(running: RunningTask): void {
+    removeFrom(this.running, running);
+    this.upscaling.abandon(running);
+  }
+
+  private fail(task: EngineTask, error: unknown, computeMs = 0): void {
+    this.deviceTime.taskEnded(task.owner);
     this.report({ type: 'failed', id: task.id, computeMs, ...failureOf(error, task) });
   }
 
   private modelsInUse(): ReadonlySet<string> {
     const { upscaler } = this.upscaling;
-    // Drawings whose pictures are all decoded need no model any more.
-    const active = this.drawings.filter(({ pictures }) => pictures.some(({ decoded }) => !decoded));
+    // Tasks whose pictures are all decoded need no model any more.
+    const active = this.running.filter(({ pictures }) => pictures.some(({ decoded }) => !decoded));
     const drawn = active.flatMap(({ model, controls }) => [model, ...controls].map(({ key }) => key));
     return new Set([...drawn, ...this.admission.keysBeingLoaded, ...(upscaler ? [upscaler] : [])]);
   }

@@ -98,7 +98,7 @@ export interface DrawTask {
 export type EngineCommand =
   | ({ type: 'draw' } & DrawTask)
   /** Memory to leave to another process, a training. It replaces the value of the command before. */
-  | { type: 'cede'; bytes: number }
+  | { type: 'reserve'; bytes: number }
   | { type: 'close' };
 
 /** How a drawing failed. */
@@ -156,8 +156,8 @@ export type EngineMessage =
   | ({ type: 'loaded' } & ModelLoaded)
   /** A model was released to make room. */
   | { type: 'released'; key: string }
-  /** The other process may take its memory: it is free, or all drawings that were under way have ended. */
-  | { type: 'ceded'; bytes: number }
+  /** The other process may take its memory: it is free, or all tasks that ran have ended. */
+  | { type: 'reserved'; bytes: number }
   | ({ type: 'started'; id: number } & DrawingStarted)
   | ({ type: 'stepped' } & EngineStep)
   | ({ type: 'progress'; id: number } & DrawingProgress)

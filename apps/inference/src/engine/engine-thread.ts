@@ -25,7 +25,7 @@ async function main(port: NonNullable<typeof parentPort>, settings: EngineSettin
   const loop = new EngineLoop({ device, intraOpNumThreads, cacheDir }, memoryBytes, report);
   port.on('message', (command: EngineCommand) => {
     if (command.type === 'draw') loop.add(command);
-    else if (command.type === 'cede') loop.cede(command.bytes);
+    else if (command.type === 'reserve') loop.reserve(command.bytes);
     else void loop.close().then(() => port.close());
   });
   report({ type: 'ready', device, memoryBytes });

@@ -47,9 +47,9 @@ describe(Models.name, () => {
   it('makes room for calls, which a model keeps until it is released', async () => {
     const a = await load('a', 40);
     await load('b', 40);
-    await models.reserve(a, { unet: 20 });
+    await models.keepForCalls(a, { unet: 20 });
     expect(models.has('b')).toBe(true);
-    await models.reserve(a, { unet: 10, vaeDecoder: 1 });
+    await models.keepForCalls(a, { unet: 10, vaeDecoder: 1 });
     expect(a.keptBytes).toEqual({ unet: 20, vaeDecoder: 1 });
     expect(told).toEqual(['loaded a', 'loaded b', 'released b']);
   });
@@ -74,27 +74,27 @@ describe(Models.name, () => {
     await load('a', 40);
     await load('b', 40);
     for (const key of ['a', 'b']) inUse.add(key);
-    models.cededBytes = 50;
-    await models.makeCededRoom();
+    models.reservedBytes = 50;
+    await models.makeReservedRoom();
     expect([models.has('a'), models.has('b')]).toEqual([true, true]);
     inUse.clear();
-    await models.makeCededRoom();
+    await models.makeReservedRoom();
     expect([models.has('a'), models.has('b')]).toEqual([false, true]);
-    models.cededBytes = 0;
+    models.reservedBytes = 0;
     await load('large', 500);
-    await models.makeCededRoom();
+    await models.makeReservedRoom();
     expect(models.has('large')).toBe(true);
   });
 
   it('does not release a model for its own calls', async () => {
     const a = await load('a', 90);
-    await models.reserve(a, { unet: 50 });
+    await models.keepForCalls(a, { unet: 50 });
     expect(models.has('a')).toBe(true);
   });
 
   it('counts what a model adds: all of it if it is idle, and the growth of its calls if it is in use', async () => {
     expect(models.bytesToAdd('a', 60, { unet: 20 })).toBe(80);
-    await models.reserve(await load('a', 60), { unet: 30 });
+    await models.keepForCalls(await load('a', 60), { unet: 30 });
     expect(models.bytesToAdd('a', 60, { unet: 20 })).toBe(90);
     inUse.add('a');
     expect(models.bytesToAdd('a', 60, { unet: 20 })).toBe(0);
@@ -119,7 +119,7 @@ describe(Models.name, () => {
     expect(models.bytesForUnet(a, { vaeDecoder: 10 })).toBe(60);
     inUse.add('b');
     expect(models.bytesForUnet(a, { vaeDecoder: 10 })).toBe(40);
-    await models.reserve(a, { unet: 45 });
+    await models.keepForCalls(a, { unet: 45 });
     expect(models.bytesForUnet(a, { vaeDecoder: 10 })).toBe(45);
   });
 

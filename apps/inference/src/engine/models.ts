@@ -44,7 +44,7 @@ export class Models {
   private readonly knownFaults = knownFaults<Error>();
 
   /** Bytes that are left to another process. */
-  cededBytes = 0;
+  reservedBytes = 0;
 
   /**
    * @param budget bytes that all may take together
@@ -57,13 +57,13 @@ export class Models {
   ) {}
 
   /** Releases models that are not in use, until the bytes for another process are free. @returns whether they are */
-  async makeCededRoom(): Promise<boolean> {
-    if (this.cededBytes > 0) await this.makeRoom(0);
+  async makeReservedRoom(): Promise<boolean> {
+    if (this.reservedBytes > 0) await this.makeRoom(0);
     return this.bytes <= this.budgetBytes;
   }
 
   private get budgetBytes(): number {
-    return Math.max(0, this.budget() - this.cededBytes);
+    return Math.max(0, this.budget() - this.reservedBytes);
   }
 
   /** Marks what is loaded under a key as the most recently used, and returns it. The caller knows its type. */
@@ -120,7 +120,7 @@ export class Models {
     return model;
   }
 
-  /** Does work that calls loaded models, after making room for it. If memory runs out, the reservation is undone. */
+  /** Does work that calls loaded models, after making room for it. If memory runs out, it is not kept. */
   async runCalls<T>(
     calls: readonly (readonly [model: Loaded, bytes: CallBytes])[],
     work: () => Promise<T>,
@@ -128,7 +128,7 @@ export class Models {
     const before = calls.map(([model]) => ({ model, keptBytes: model.keptBytes }));
     for (const [model, bytes] of calls) {
       this.get(model.key);
-      await this.reserve(model, bytes);
+      await this.keepForCalls(model, bytes);
     }
     try {
       return await work();
@@ -140,7 +140,7 @@ export class Models {
   }
 
   /** Makes room for calls of a loaded model, which counts as kept until the model is released. */
-  async reserve(model: Loaded, callBytes: CallBytes): Promise<void> {
+  async keepForCalls(model: Loaded, callBytes: CallBytes): Promise<void> {
     const all = maxOfEach(model.keptBytes, callBytes);
     const growth = sumOf(all) - sumOf(model.keptBytes);
     if (growth > 0) await this.makeRoom(growth, model.key);

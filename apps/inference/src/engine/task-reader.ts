@@ -10,7 +10,7 @@ import {
 import { LRUCache } from 'lru-cache';
 import type { AdaptedModel, Adapters } from './adapters';
 import type { ControlNets, ControlNetFiles } from './control-nets';
-import type { Task } from './drawing';
+import type { EngineTask } from './running-task';
 import type { ThreadOptions } from './engine-protocol';
 import {
   bytesPerRow,
@@ -47,7 +47,7 @@ export class TaskReader {
   ) {}
 
   /** @throws ModelFolderError, WeightsError or RequestError, depending on what is at fault */
-  async read(task: Task): Promise<TaskFiles> {
+  async read(task: EngineTask): Promise<TaskFiles> {
     const { model, request } = task;
     const folder = this.folders.get(model.key) ?? (await readModelFolder(model.folder));
     this.folders.set(model.key, folder);

@@ -1,14 +1,14 @@
 import { stat } from 'node:fs/promises';
 import { executionProviders, TiledUpscaler } from '@app/diffusion';
 import type { CallTimes } from './call-times';
-import type { Drawing, Picture } from './drawing';
+import type { RunningTask, Picture } from './running-task';
 import type { EngineMessage, RgbPicture, ThreadOptions, UpscalerSource } from './engine-protocol';
 import { sessionBytes, tileBytes } from './memory';
 import type { LoadedUpscaler, Models } from './models';
 
 /** A picture that is being upscaled, and the milliseconds of its tiles so far. */
 interface PictureToUpscale {
-  drawing: Drawing;
+  running: RunningTask;
   picture: Picture;
   upscaler: UpscalerSource;
   tiles?: AsyncGenerator<void, RgbPicture> | undefined;
@@ -31,17 +31,17 @@ export class Upscaling {
     return this.current?.upscaler.key;
   }
 
-  /** The picture that is being upscaled; if there is none, the next one of this drawing, from now on. */
-  pictureFor(next: Drawing): PictureToUpscale {
+  /** The picture that is being upscaled; if there is none, the next one of this task, from now on. */
+  pictureFor(next: RunningTask): PictureToUpscale {
     const upscaler = next.task.upscaler!;
-    return (this.current ??= { drawing: next, picture: next.toUpscale!, upscaler, ms: 0 });
+    return (this.current ??= { running: next, picture: next.toUpscale!, upscaler, ms: 0 });
   }
 
   /** Loads the upscaler, or upscales the next tile. With the last tile the picture is finished. */
   async upscaleNextTile(current: PictureToUpscale): Promise<void> {
-    const { drawing, picture, upscaler, tiles } = current;
+    const { running, picture, upscaler, tiles } = current;
     const startedAt = performance.now();
-    this.report({ type: 'busy', id: drawing.task.id });
+    this.report({ type: 'busy', id: running.task.id });
     // The tiles are put back after one succeeds. After an error the picture is upscaled from its first tile.
     current.tiles = undefined;
     if (!tiles) {
@@ -59,9 +59,9 @@ export class Upscaling {
     if (value !== picture.decoded) this.times.recordWork(upscaler.key, current.ms);
   }
 
-  /** Abandons the picture that is being upscaled, if it belongs to this drawing. */
-  abandon(drawing: Drawing): void {
-    if (this.current?.drawing === drawing) this.current = undefined;
+  /** Abandons the picture that is being upscaled, if it belongs to this task. */
+  abandon(running: RunningTask): void {
+    if (this.current?.running === running) this.current = undefined;
   }
 
   private async load({ key, file }: UpscalerSource): Promise<LoadedUpscaler> {
@@ -74,7 +74,7 @@ export class Upscaling {
     const bytes = (await stat(file)).size + sessionBytes;
     const loaded = await this.models.load<LoadedUpscaler>(key, bytes, () => TiledUpscaler.load(file, options));
     const { tile, scale } = loaded.instance;
-    await this.models.reserve(loaded, { upscaler: tileBytes(tile, scale) });
+    await this.models.keepForCalls(loaded, { upscaler: tileBytes(tile, scale) });
     return loaded;
   }
 }

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type SandboxOrder, seedOf } from '@app/domain';
-import type { Drawing, Engine } from '../engine-client/engine';
+import type { DrawOptions, Engine } from '../engine-client/engine';
 import { TaskAbortedError, TaskRefusedError } from '../engine-client/task-errors';
 import { markedPicture } from './marked-picture';
 
@@ -25,7 +25,7 @@ export class SandboxEngine implements Pick<Engine, 'device' | 'draw'> {
    * @throws TaskAbortedError as soon as `signal` aborts
    * @throws TaskRefusedError with the message that was asked for
    */
-  async draw({ request, onStarted, onProgress, onPicture, signal }: Drawing): Promise<{ computeMs: number }> {
+  async draw({ request, onStarted, onProgress, onPicture, signal }: DrawOptions): Promise<{ computeMs: number }> {
     const { createdAt, delayMs, fail, promptChunks } = this.asked;
     const { numInferenceSteps: total, numImages, scheduler, seed } = request;
     onStarted?.({ promptChunks, scheduler: scheduler ?? sandboxName });

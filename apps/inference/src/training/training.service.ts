@@ -96,9 +96,9 @@ export class TrainingService {
       const begun = { task, finetune, model, child, plan, state, signal: hold.signal, progress };
       const pictures = state ? [] : await this.pictures.read(begun);
       atEnd.push(await places.begin(true, hold.signal));
-      const { room, leave } = this.engines.reserve(plan.bytes);
-      atEnd.push(leave);
-      await Promise.race([room, once(hold.signal, 'abort')]);
+      const { reserved, release } = this.engines.reserve(plan.bytes);
+      atEnd.push(release);
+      await Promise.race([reserved, once(hold.signal, 'abort')]);
       await this.train(begun, pictures, hold);
     } catch (error) {
       await progress?.finish();

@@ -4,7 +4,7 @@
  * is what the owner whose turn it is has used, and it never falls.
  * Source: start-time fair queuing (Goyal, Vin, Cheng 1996).
  */
-export class Turns {
+export class DeviceTime {
   private readonly usedMs = new Map<string, number>();
   /** Number of tasks of each owner who has any. */
   private readonly tasks = new Map<string, number>();

@@ -4,16 +4,16 @@ import type { DrawingProgress, DrawRequest, DrawTask, RgbPicture } from './engin
 import { adapterBytesPerRow, bytesPerRow, decodeBytes } from './memory';
 import type { LoadedControlNet, LoadedModel } from './models';
 
-/** Pictures that the service asks for. A task becomes a drawing once its model is loaded and its texts are encoded. */
-export interface Task extends DrawTask {
-  /** Whether it has to be the only drawing, without idle models beside it: it has failed before. */
+/** Pictures that the service asks for. The task runs once its model is loaded and its texts are encoded. */
+export interface EngineTask extends DrawTask {
+  /** Whether it has to be the only one that runs, without idle models beside it: it has failed before. */
   alone?: boolean;
 }
 
-/** Milliseconds between two previews of a drawing. Each preview is a pass over the latents. */
+/** Milliseconds between two previews of a task. Each preview is a pass over the latents. */
 const previewIntervalMs = 400;
 
-/** One picture of a drawing. */
+/** One picture of a task. */
 export interface Picture {
   index: number;
   trajectory: Trajectory;
@@ -24,7 +24,7 @@ export interface Picture {
   finished?: RgbPicture;
 }
 
-/** State of a drawing that is kept when its task is restarted. */
+/** State of a task that is kept when it is restarted. */
 export interface RestartState {
   computeMs: number;
   /** Number of pictures that it has reported. */
@@ -32,11 +32,11 @@ export interface RestartState {
 }
 
 /** A task that has begun: its pictures, and the device time that it has used and still needs. */
-export class Drawing {
+export class RunningTask {
   readonly pictures: readonly Picture[];
-  /** Key of its calls: model, size, length of text and ControlNets. Only drawings with the same key share a call. */
+  /** Key of its calls: model, size, length of text and ControlNets. Only tasks with the same key share a call. */
   readonly callKey: string;
-  /** Ranks of its adapters; empty without any. Drawings share a call if their ranks are equal or one's are empty. */
+  /** Ranks of its adapters; empty without any. Tasks share a call if their ranks are equal or one's are empty. */
   readonly adapterRanks: string;
   /** Bytes of a row in a call of the U-Net, adapters included. */
   readonly rowBytes: number;
@@ -63,7 +63,7 @@ export class Drawing {
    * @param startedAt time before that call, in milliseconds of `performance.now`
    */
   constructor(
-    readonly task: Task,
+    readonly task: EngineTask,
     readonly model: LoadedModel,
     readonly controls: readonly LoadedControlNet[],
     trajectories: readonly Trajectory[],
@@ -86,7 +86,7 @@ export class Drawing {
     return this.task.owner;
   }
 
-  /** State that is kept when its task is restarted. */
+  /** State that is kept when it is restarted. */
   get restartState(): RestartState {
     return { computeMs: this.computeMs, reported: Math.max(this.finishedCount, this.reportedBefore) };
   }
@@ -128,7 +128,7 @@ export class Drawing {
     return this.rowsLeft * times.rowMs(callKey) + afterMs;
   }
 
-  /** Milliseconds since it began in which only other drawings were worked on. */
+  /** Milliseconds since it began in which only other tasks were worked on. */
   get waitedMs(): number {
     return performance.now() - this.begunAt - this.workedMs;
   }
@@ -161,7 +161,7 @@ export const decodingOf = (callKey: string): string => `decoding ${callKey}`;
 export const rowsOf = (pictures: readonly Pick<Picture, 'rows'>[]): number => sum(pictures, ({ rows }) => rows);
 
 /** Whether the service has canceled it. */
-export function isCanceled({ cancel }: Pick<Task, 'cancel'>): boolean {
+export function isCanceled({ cancel }: Pick<EngineTask, 'cancel'>): boolean {
   return Atomics.load(new Int32Array(cancel), 0) !== 0;
 }
 
@@ -173,7 +173,7 @@ export function pipelineRequest(
   const guides = control.map((use, i) => ({ ...use, controlNet: controls[i].instance }));
   return {
     ...rest,
-    seeds: Array.from({ length: numImages }, (_, i) => (seed + i) % 2 ** 32),
+    seeds: Array.from({ length: numImages }, (_, index) => (seed + index) % 2 ** 32),
     ...(guides.length > 0 && { control: guides }),
     ...(scheduler && { scheduler: scheduler as TextToImageRequest['scheduler'] }),
   };

@@ -1,5 +1,5 @@
 import { seedOf } from '@app/domain';
-import { pipelineRequest } from './drawing';
+import { pipelineRequest } from './running-task';
 import { smallRequest } from '../../../../test/support/small-request';
 
 describe(pipelineRequest.name, () => {
