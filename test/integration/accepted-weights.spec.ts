@@ -105,7 +105,7 @@ describe("a Fine-Tune's weights", () => {
 
   it('are no fault of a task or an engine if they are replaced before they are read', async () => {
     const unused = undefined as never;
-    const resolver = new ModelResolver(bench.config, bench.storage, unused, unused, unused, bench.dataSource);
+    const resolver = new ModelResolver(bench.config, bench.storage, unused, unused, unused, unused, bench.dataSource);
     const broken = new EngineBrokenError('ENOENT');
     const noted = (weightsKey: string) =>
       resolver.errorAfterRefusal(broken, { weightsKeys: new Map([[finetuneId, weightsKey]]) } as never, 'cpu');

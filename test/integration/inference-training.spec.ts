@@ -14,6 +14,7 @@ import { FailureService } from '../../apps/inference/src/drawing/failure.service
 import type { ModelResolver } from '../../apps/inference/src/drawing/model-resolver';
 import { ProgressPublisher } from '../../apps/inference/src/drawing/progress-publisher';
 import type { StopListener } from '../../apps/inference/src/drawing/stop-listener';
+import { TaskRunner } from '../../apps/inference/src/drawing/task-runner';
 import type { Engines } from '../../apps/inference/src/engine-client/engines';
 import { TrainingChild } from '../../apps/inference/src/training/training-child';
 import { TrainingPictures } from '../../apps/inference/src/training/training-pictures';
@@ -70,15 +71,15 @@ describe('A training beside drawings', () => {
         return { ...{ width: 64, height: 64 }, image: { ...black, data } };
       },
     };
+    const failures = new FailureService(tasks, logger, { isAtFault: async () => false });
     const service = new TrainingService(
+      new TaskRunner(tasks, stops as unknown as StopListener, failures, logger),
       tasks,
       trainings,
       { modelOf: () => app.get(ModelStore).find('shapes') } as unknown as ModelResolver,
       new TrainingPictures(reader as unknown as PictureReader),
       new TrainingStore(app.get(IMAGE_STORAGE), data, trainings, logger),
       new ProgressPublisher(data, logger),
-      stops as unknown as StopListener,
-      new FailureService(tasks, logger, { isAtFault: async () => false }),
       engines as unknown as Engines,
       data,
       logger,

@@ -7,7 +7,7 @@ import { heartbeatTimeoutMs, progressChannel, stopChannel, undrawableAfterMs } f
 import type { INestApplicationContext } from '@nestjs/common';
 import { Client } from 'pg';
 import sharp from 'sharp';
-import { Places } from '../../apps/inference/src/drawing/places';
+import { EngineSlots } from '../../apps/inference/src/drawing/engine-slots';
 import { PictureStore } from '../../apps/inference/src/pictures/picture-store';
 import { itOnce } from '../support/back-ends';
 import { loadGoldenTable } from '../support/golden';
@@ -135,18 +135,18 @@ describe('the inference worker', () => {
   });
 
   it('leaves a task for which it has no free place to another worker', async () => {
-    const places = worker.get(Places);
-    const loans: ReturnType<typeof places.borrow>[] = [];
+    const slots = worker.get(EngineSlots);
+    const taken: ReturnType<typeof slots.take>[] = [];
     // A task that has terminated a moment ago gives its place back soon.
     await until(async () => {
-      const loan = places.borrow();
-      if (loan) loans.push(loan);
-      return loans.length === places.count;
-    }, 'every place is borrowed');
+      const slot = slots.take();
+      if (slot) taken.push(slot);
+      return taken.length === slots.count;
+    }, 'every slot is taken');
     const { id } = await bench.addTask({ steps: 1 });
     const other = await startWorker(bench);
     expect((await bench.terminated(id)).status).toBe('succeeded');
-    for (const loan of loans) loan?.giveBack();
+    for (const slot of taken) slot?.giveBack();
     await other.close();
   });
 

@@ -6,12 +6,14 @@ import { IMAGE_STORAGE } from '@app/storage';
 import { Tasks, Trainings } from '@app/tasks';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { DataSource } from 'typeorm';
+import { ClaimingParts } from '../../apps/inference/src/drawing/claiming-loop';
 import { FailureService } from '../../apps/inference/src/drawing/failure.service';
 import { ProgressPublisher } from '../../apps/inference/src/drawing/progress-publisher';
 import { SourcePictures } from '../../apps/inference/src/drawing/source-pictures';
 import { StopListener } from '../../apps/inference/src/drawing/stop-listener';
+import { TaskRunner } from '../../apps/inference/src/drawing/task-runner';
 import { PictureStore } from '../../apps/inference/src/pictures/picture-store';
-import { StorageRoom } from '../../apps/inference/src/pictures/storage-room';
+import { StorageHealth } from '../../apps/inference/src/pictures/storage-health';
 import { TrainingStore } from '../../apps/inference/src/training/training-store';
 import { SandboxLoop } from '../../apps/inference/src/sandbox/sandbox-loop';
 
@@ -21,19 +23,15 @@ export async function startSandbox(app: NestExpressApplication, databaseUrl: str
   const stops = new StopListener(databaseUrl, logger);
   await stops.start();
   const loop = new SandboxLoop(
+    new ClaimingParts(app.get(ClockWatch), app.get(WakeUps), new StorageHealth(app.get(IMAGE_STORAGE), logger), logger),
     dataSource,
     tasks,
-    app.get(ClockWatch),
-    app.get(WakeUps),
-    logger,
-    new FailureService(tasks, logger, { isAtFault: async () => false }),
+    app.get(Trainings),
+    new TaskRunner(tasks, stops, new FailureService(tasks, logger, { isAtFault: async () => false }), logger),
     new PictureStore(app.get(IMAGE_STORAGE)),
     new ProgressPublisher(dataSource, logger),
-    stops,
     new SourcePictures(app.get(PictureReader), tasks),
-    app.get(Trainings),
     new TrainingStore(app.get(IMAGE_STORAGE), dataSource, app.get(Trainings), logger),
-    new StorageRoom(app.get(IMAGE_STORAGE), logger),
   );
   loop.onApplicationBootstrap();
   return async () => {

@@ -18,13 +18,15 @@ import { StopListener } from './drawing/stop-listener';
 import { Upscalers } from './drawing/upscalers';
 import { Engines } from './engine-client/engines';
 import { DrawingLoop } from './drawing/drawing-loop';
-import { Places } from './drawing/places';
+import { ClaimingParts } from './drawing/claiming-loop';
+import { EngineSlots } from './drawing/engine-slots';
+import { TaskRunner } from './drawing/task-runner';
 import { HealthServer } from './health/health-server';
 import { healthServer } from './health/health-server.provider';
 import { WorkerPresence } from './health/worker-presence';
 import { engines, type InferenceOptions, stopListener, workerModels } from './inference.providers';
 import { InferenceMetrics } from './metrics/inference-metrics';
-import { StorageRoom } from './pictures/storage-room';
+import { StorageHealth } from './pictures/storage-health';
 import { PictureStore } from './pictures/picture-store';
 import { SandboxLoop } from './sandbox/sandbox-loop';
 import { TrainingLoop } from './training/training-loop';
@@ -58,14 +60,15 @@ export class InferenceModule implements BeforeApplicationShutdown, OnApplication
         stopListener(options),
         healthServer,
         BrokenModels,
+        ClaimingParts,
         DrawingService,
+        EngineSlots,
         FailureService,
         FileSweeper,
         DrawingLoop,
         InferenceMetrics,
         ModelResolver,
         PictureStore,
-        Places,
         ProgressPublisher,
         SandboxLoop,
         SourcePictures,
@@ -73,8 +76,9 @@ export class InferenceModule implements BeforeApplicationShutdown, OnApplication
         TrainingPictures,
         TrainingService,
         TrainingStore,
-        StorageRoom,
+        StorageHealth,
         Sweeper,
+        TaskRunner,
         Upscalers,
         WorkerPresence,
       ],

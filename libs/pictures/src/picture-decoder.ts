@@ -9,20 +9,20 @@ import type { DecodingResult } from './decoding-process';
 import { NoPictureError } from './picture-error';
 import { formatOf } from './picture-format';
 
-/** Bounds of a place to decode: of the picture, and of its process. */
-interface PlaceLimits {
+/** Bounds of the pictures that a pool decodes, and of its processes. */
+interface PoolLimits {
   most: DecodingOrder['most'];
   timeMs: number;
   residentMb: number;
 }
 
 /** For what most send, as large as a telephone's photographs: a picture that fits waits for no dearer one. */
-const quick: PlaceLimits = { most: { ...limits.sentPicture, pixels: 12.5e6 }, timeMs: 2_000, residentMb: 512 };
+const quick: PoolLimits = { most: { ...limits.sentPicture, pixels: 12.5e6 }, timeMs: 2_000, residentMb: 512 };
 /**
  * Several times what the dearest picture takes: 50 megapixels that are turned upright, five seconds of a processor. Enough
  * for two copies of them of four channels of 16 bits.
  */
-const patient: PlaceLimits = { most: limits.sentPicture, timeMs: 30_000, residentMb: 1024 };
+const patient: PoolLimits = { most: limits.sentPicture, timeMs: 30_000, residentMb: 1024 };
 const heapMb = 128;
 /** Owners in turn, one file of each at a time. */
 const turns = { concurrency: 2, keyConcurrency: 1, perKey: Infinity, total: Infinity };
@@ -36,17 +36,17 @@ export class PictureDecoder implements OnApplicationShutdown {
   /** Compiled entry of the process; tests name the one in `dist`. */
   static processFile = join(__dirname, 'decoding-process.js');
 
-  private readonly quick = new Places(quick);
-  private readonly patient: Places;
+  private readonly quick = new DecodingPool(quick);
+  private readonly patient: DecodingPool;
 
   constructor(logger: JsonLogger) {
-    this.patient = new Places(patient, (reason) =>
+    this.patient = new DecodingPool(patient, (reason) =>
       logger.warn('the process that decodes a picture was ended', { reason }),
     );
   }
 
   onApplicationShutdown(): void {
-    for (const places of [this.quick, this.patient]) places.close();
+    for (const pool of [this.quick, this.patient]) pool.close();
   }
 
   /**
@@ -78,13 +78,13 @@ export class PictureDecoder implements OnApplicationShutdown {
   }
 }
 
-/** Places to decode, for owners in turn. */
-class Places {
+/** Processes that decode, for owners in turn. */
+class DecodingPool {
   private readonly turns = new FairTurns(turns);
   private readonly work: WorkProcess<DecodingOrder, DecodingResult>;
-  private readonly most: PlaceLimits['most'];
+  private readonly most: PoolLimits['most'];
 
-  constructor({ most, ...bounds }: PlaceLimits, onDeath?: (reason: string) => void) {
+  constructor({ most, ...bounds }: PoolLimits, onDeath?: (reason: string) => void) {
     this.most = most;
     this.work = new WorkProcess({ file: PictureDecoder.processFile, heapMb, ...bounds, ...(onDeath && { onDeath }) });
   }

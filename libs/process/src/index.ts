@@ -13,6 +13,7 @@ export { onceEach } from './once-each';
 export { OneAtATime } from './one-at-a-time';
 export { endSignals, exitWithParent, tellParentOfListening } from './parent';
 export { usableCores, usableMemoryBytes } from './own-share';
+export { PollLoop } from './poll-loop';
 export { processCommand } from './process-identity';
 export { Recurring } from './recurring';
 export { RecurringService } from './recurring.service';

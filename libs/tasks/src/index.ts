@@ -12,7 +12,6 @@ export {
 export { cancelAll } from './cancellation';
 export { announce, changeChannel, deliveryChannel, progressChannel, stopChannel } from './channels';
 export type { StepMessage } from './channels';
-export { ClaimLoop } from './claim-loop';
 export type { ClaimFilter } from './claims';
 export { deathsAfter, fatalCount } from './deaths';
 export { costOf, findDrawing } from './drawings';

@@ -42,8 +42,6 @@ export async function addStored(
 /** What there is of a caller is more than its key may store. The message is one plain sentence for the caller. */
 export class StorageFullError extends Error {
   override readonly name = 'StorageFullError';
-  /** What drawing that is not kept has used. */
-  computeSeconds = 0;
 }
 
 /**

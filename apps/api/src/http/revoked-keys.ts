@@ -1,6 +1,7 @@
 import { ApiKey, keyChannel } from '@app/domain';
-import { ClaimLoop, Tasks } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
+import { PollLoop } from '@app/process';
+import { Tasks } from '@app/tasks';
 import { type BeforeApplicationShutdown, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { In, IsNull, Not, Repository } from 'typeorm';
@@ -16,7 +17,7 @@ export class RevokedKeys implements OnApplicationBootstrap, BeforeApplicationShu
   /** Canceling many tasks of one key takes a while, and must not delay the end of others' requests. */
   private readonly loops = [() => this.endRequests(), () => this.cancelTasks()].map(
     (check) =>
-      new ClaimLoop(check, ({ message }) =>
+      new PollLoop(check, ({ message }) =>
         this.logger.warnSparingly('the API keys could not be checked', { reason: message }),
       ),
   );
@@ -29,7 +30,7 @@ export class RevokedKeys implements OnApplicationBootstrap, BeforeApplicationShu
     notifications: Notifications,
   ) {
     notifications.on(keyChannel, () => {
-      for (const loop of this.loops) loop.look();
+      for (const loop of this.loops) loop.wake();
     });
   }
 

@@ -1,6 +1,7 @@
 import { WebhookDelivery } from '@app/domain';
 import { JsonLogger } from '@app/observability';
-import { ClaimLoop, deliveryChannel } from '@app/tasks';
+import { PollLoop } from '@app/process';
+import { deliveryChannel } from '@app/tasks';
 import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { In, Repository } from 'typeorm';
@@ -45,7 +46,7 @@ WHERE id IN (SELECT id FROM due) RETURNING id`;
  */
 @Injectable()
 export class DeliveryLoop implements OnApplicationBootstrap {
-  private readonly loop = new ClaimLoop(
+  private readonly loop = new PollLoop(
     () => this.claim(),
     ({ message }) => this.logger.warnSparingly('due webhooks could not be looked for', { reason: message }),
   );
@@ -58,7 +59,7 @@ export class DeliveryLoop implements OnApplicationBootstrap {
     notifications: Notifications,
     drain: Drain,
   ) {
-    notifications.on(deliveryChannel, () => this.loop.look());
+    notifications.on(deliveryChannel, () => this.loop.wake());
     drain.onBegin(() => this.end());
   }
 
@@ -68,7 +69,7 @@ export class DeliveryLoop implements OnApplicationBootstrap {
 
   /** Begins what is due, as far as there are places. @returns whether anything was */
   private async claim(): Promise<boolean> {
-    const free = concurrency - this.loop.begun;
+    const free = concurrency - this.loop.tracked;
     if (free === 0) return false;
     const [claimed] = await this.deliveries.query<[{ id: string }[], number]>(claimStatement, [
       this.gate.fullOwners(),
@@ -82,7 +83,7 @@ export class DeliveryLoop implements OnApplicationBootstrap {
   }
 
   private begin(delivery: WebhookDelivery): void {
-    this.loop.begin(
+    this.loop.track(
       this.webhooks
         .attempt(delivery)
         .catch((error: Error) => this.logger.error('webhook attempt failed on our side', { id: delivery.id }, error)),

@@ -1,133 +1,115 @@
-import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Config, CONFIG } from '@app/config';
-import { ClockWatch } from '@app/database';
 import type { DrawingTask } from '@app/domain';
-import { JsonLogger } from '@app/observability';
-import { WakeUps } from '@app/queue';
-import { ClaimLoop, Tasks, undrawableAfterMs } from '@app/tasks';
-import { type BeforeApplicationShutdown, Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
-import type { Engine } from '../engine-client/engine';
+import { Tasks, undrawableAfterMs } from '@app/tasks';
+import { Inject, Injectable } from '@nestjs/common';
 import { Engines } from '../engine-client/engines';
+import { InferenceMetrics } from '../metrics/inference-metrics';
 import { SHUTDOWN_DEADLINE_MS } from '../shutdown-deadline';
-import { type DrawingLoan, DrawingService } from './drawing.service';
-import { StorageRoom } from '../pictures/storage-room';
-import { type Loan, Places } from './places';
+import { ClaimingLoop, ClaimingParts } from './claiming-loop';
+import { DrawingLock } from './drawing-lock';
+import { DrawingService, type DrawingSlot } from './drawing.service';
+import { EngineSlots, type Slot } from './engine-slots';
+import { OwnerShares } from './owner-shares';
+import { SlotQueue } from './slot-queue';
 import { hasPictures } from './source-pictures';
-import { WaitingForPlace } from './waiting-for-place';
 import { WorkerModels } from './worker-models';
 
 /** Every eighth claim goes by turn alone, without regard to what is loaded. */
 const plainClaim = 8;
 
-/** Claims the next task in turn whenever there is a place for it, and draws it. */
+/** Claims the next task in turn whenever there is a slot for it, and draws it. */
 @Injectable()
-export class DrawingLoop implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private readonly loop: ClaimLoop;
-  private readonly shutdown = new AbortController();
-  private readonly waiting: WaitingForPlace;
+export class DrawingLoop extends ClaimingLoop {
+  private readonly lock = new DrawingLock();
+  private readonly queue: SlotQueue;
   private claims = 0;
 
   constructor(
-    private readonly clock: ClockWatch,
-    private readonly wakeUps: WakeUps,
+    parts: ClaimingParts,
     private readonly engines: Engines,
+    private readonly slots: EngineSlots,
+    private readonly models: WorkerModels,
     private readonly tasks: Tasks,
     private readonly drawings: DrawingService,
-    private readonly places: Places,
-    private readonly models: WorkerModels,
-    private readonly room: StorageRoom,
-    private readonly logger: JsonLogger,
+    private readonly metrics: InferenceMetrics,
     @Inject(SHUTDOWN_DEADLINE_MS) private readonly deadlineMs: number,
-    @Inject(CONFIG) private readonly config: Config,
+    @Inject(CONFIG) { workerKinds }: Config,
   ) {
-    // Every task listens, and there are more places than Node expects.
-    setMaxListeners(0, this.shutdown.signal);
-    this.waiting = new WaitingForPlace(places, () => this.loop.look());
-    this.loop = new ClaimLoop(
-      () => this.claim(),
-      ({ message }) => logger.warnSparingly('no task could be claimed', { reason: message }),
-    );
+    super(parts, new OwnerShares(slots.count), workerKinds.includes('drawing'));
+    this.queue = new SlotQueue(this.shares, () => this.loop.wake());
   }
 
-  onApplicationBootstrap(): void {
-    if (!this.config.workerKinds.includes('drawing')) return;
-    this.wakeUps.listen(() => this.loop.look());
-    this.loop.start();
-  }
-
-  /** Stops claiming, lets current drawings finish within the deadline, and gives the others back. */
-  async beforeApplicationShutdown(): Promise<void> {
+  /** Lets current drawings finish within the deadline, before it gives the others back. */
+  override async beforeApplicationShutdown(): Promise<void> {
     await this.loop.stop();
-    this.waiting.stop();
-    const finished = this.loop.finished();
+    this.queue.stop();
     const deadline = new AbortController();
-    await Promise.race([finished, delay(this.deadlineMs, undefined, { signal: deadline.signal, ref: false })]);
+    const late = delay(this.deadlineMs, undefined, { signal: deadline.signal, ref: false });
+    await Promise.race([this.loop.finished(), late]);
     deadline.abort();
-    this.shutdown.abort();
-    await finished;
+    await super.beforeApplicationShutdown();
   }
 
-  /** Claims a task and begins to draw it, so that the next claim sees what is left. */
-  private async claim(): Promise<boolean> {
-    if (!this.places.hasRoom || !this.clock.agrees || this.engines.isStalled) return false;
-    const loan = this.places.borrow();
-    if (!loan) return false;
-    if (this.waiting.giveTo(loan)) return true;
-    if (!(await this.room.isOpen())) return (loan.giveBack(), false);
+  /** Begins to draw at once, so that the next claim sees what is left. */
+  protected async claim(): Promise<boolean> {
+    if (!this.shares.hasFree || this.lock.isTakenAlone || !this.parts.clock.agrees || this.engines.isStalled)
+      return false;
+    const slot = this.slots.take();
+    if (!slot) return false;
+    if (this.queue.giveTo(slot)) return true;
     let task: DrawingTask | undefined;
     try {
-      const wanted = this.wanted();
-      task = await this.tasks.claim(wanted);
-      if (!task && (await this.tasks.hasTaskForOtherModels(wanted.models))) void this.models.refreshUnlessJustRead();
+      if (await this.mayClaim()) task = await this.claimTask();
     } finally {
-      if (!task) loan.giveBack();
+      if (!task) slot.giveBack();
     }
-    if (task && hasPictures(task)) this.beginLater(task, loan);
-    else if (task) this.begin(task, loan);
+    if (task && hasPictures(task)) this.beginLater(task, slot);
+    else if (task) this.begin(task, slot);
     return task !== undefined;
   }
 
-  private begin(task: DrawingTask, loan: Loan<Engine>): void {
-    const leave = this.places.take(task.ownerId);
-    const giveBack = (): void => {
-      loan.giveBack();
-      this.loop.look();
-    };
-    this.run(task, { ...loan, giveBack }, () => {
-      leave();
-      giveBack();
-    });
-  }
-
-  /** Reads its pictures without a place, which a slow address would hold, and draws it when there is one again. */
-  private beginLater(task: DrawingTask, claimedWith: Loan<Engine>): void {
-    claimedWith.giveBack();
-    const loan = this.waiting.enter(task.ownerId);
-    this.run(task, loan, () => loan.leave());
-  }
-
-  private run(task: DrawingTask, loan: DrawingLoan, end: () => void): void {
-    this.loop.begin(
-      this.drawings
-        .run(task, loan, this.shutdown.signal)
-        // Its heartbeats have ended, so the sweep finds it.
-        .catch((error: Error) => this.logger.error('the outcome could not be written', { taskId: task.id }, error))
-        .finally(end),
-    );
-  }
-
-  /** Models that the engines with a place free can draw now, and those that they have loaded. */
-  private wanted() {
-    const { freeDevices, loadedKeys } = this.places;
+  private async claimTask(): Promise<DrawingTask | undefined> {
+    const { freeDevices, loadedKeys } = this.slots;
+    const models = this.models.drawableOn(freeDevices);
     // Now and then it is simply the next owner's turn, so that no number of owners whose models are
     // loaded can starve one.
     const isPlain = ++this.claims % plainClaim === 0;
-    return {
-      except: [...this.places.full, ...this.waiting.full],
-      models: this.models.drawableOn(freeDevices),
+    const task = await this.tasks.claim({
+      except: [...this.shares.full, ...this.queue.full],
+      models,
       loaded: isPlain ? [] : this.models.drawnWith(loadedKeys),
-      undrawable: this.clock.contact.heldMs > undrawableAfterMs,
+      undrawable: this.parts.clock.contact.heldMs > undrawableAfterMs,
+    });
+    if (!task && (await this.tasks.hasTaskForOtherModels(models))) void this.models.refreshUnlessJustRead();
+    return task;
+  }
+
+  private begin(task: DrawingTask, { engineFor, giveBack }: Slot): void {
+    const endShare = this.shares.take(task.ownerId);
+    const free = (): void => {
+      giveBack();
+      this.loop.wake();
     };
+    this.draw(task, { engineFor, giveBack: free, lock: this.lock }, () => {
+      endShare();
+      free();
+    });
+  }
+
+  /** Reads its pictures without a slot, which a slow address would hold, and draws it when there is one again. */
+  private beginLater(task: DrawingTask, claimedWith: Slot): void {
+    claimedWith.giveBack();
+    const queued = this.queue.enter(task.ownerId);
+    this.draw(task, { ...queued, lock: this.lock }, queued.leave);
+  }
+
+  private draw(task: DrawingTask, slot: DrawingSlot, end: () => void): void {
+    let seconds: number | undefined;
+    const drawn = this.drawings.run(task, slot, this.shutdown.signal).then((taken) => (seconds = taken));
+    this.track(task, drawn, () => {
+      this.metrics.drawingEnded(seconds);
+      end();
+    });
   }
 }

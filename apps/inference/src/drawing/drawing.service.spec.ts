@@ -1,19 +1,18 @@
 import { once } from 'node:events';
 import { type Tasks, type Served, type Settlement, StorageFullError } from '@app/tasks';
-import { JsonLogger, Metrics } from '@app/observability';
+import { JsonLogger } from '@app/observability';
 import type { ImageStorage } from '@app/storage';
 import type { DataSource } from 'typeorm';
-import type { DrawOptions, Engine } from '../engine-client/engine';
+import type { DrawOptions } from '../engine-client/engine';
 import { TaskAbortedError } from '../engine-client/task-errors';
-import { InferenceMetrics } from '../metrics/inference-metrics';
 import { PictureStore } from '../pictures/picture-store';
-import { DrawingService } from './drawing.service';
+import { DrawingLock } from './drawing-lock';
+import { DrawingService, type DrawingSlot } from './drawing.service';
 import { FailureService } from './failure.service';
 import type { ModelResolver } from './model-resolver';
-import { type Loan, Places } from './places';
 import { ProgressPublisher } from './progress-publisher';
 import type { StopListener } from './stop-listener';
-import { Upscalers } from './upscalers';
+import { TaskRunner } from './task-runner';
 import { drawingTask } from '../../../../test/support/drawing-rows';
 
 const gone = new Error('The database is gone.');
@@ -69,19 +68,18 @@ describe(DrawingService.name, () => {
   });
 
   /** Draws a task of two pictures on an engine that does as it is told. */
-  function run(draw: (drawing: DrawOptions) => Promise<void>): Promise<void> {
+  async function run(draw: (drawing: DrawOptions) => Promise<void>): Promise<void> {
+    const life = tasks as unknown as Tasks;
+    const stops = { on: () => () => undefined } as unknown as StopListener;
+    const failures = new FailureService(life, logger, { isAtFault: async () => false });
     const drawings = new DrawingService(
-      tasks as unknown as Tasks,
+      new TaskRunner(life, stops, failures, logger),
+      life,
       resolver as unknown as ModelResolver,
-      new Upscalers({ modelsDir: '' }),
       new PictureStore(storage as unknown as ImageStorage),
       new ProgressPublisher({} as DataSource, logger),
-      { on: () => () => undefined } as unknown as StopListener,
-      new FailureService(tasks as unknown as Tasks, logger, { isAtFault: async () => false }),
-      new Places({ all: [], placesOfEngine: 12 }),
-      new InferenceMetrics(new Metrics()),
-      logger,
       { read: async () => ({ control: [] }) },
+      logger,
     );
     const engine = {
       draw: async (drawing: DrawOptions) => {
@@ -90,7 +88,7 @@ describe(DrawingService.name, () => {
         return { computeMs: 1_000 };
       },
     };
-    const loan = { engineFor: () => engine, giveBack: () => undefined } as unknown as Loan<Engine>;
+    const slot: DrawingSlot = { engineFor: () => engine, giveBack: () => undefined, lock: new DrawingLock() };
     const values = {
       id: 'task',
       attempt: 1,
@@ -100,7 +98,7 @@ describe(DrawingService.name, () => {
       numImages: 2,
       outputFormat: 'png',
     } as const;
-    return drawings.run(drawingTask('owner', values), loan, new AbortController().signal);
+    await drawings.run(drawingTask('owner', values), slot, new AbortController().signal);
   }
   const drawsBoth = async ({ onPicture }: DrawOptions): Promise<void> => {
     for (const index of [0, 1]) onPicture(index, picture, false);

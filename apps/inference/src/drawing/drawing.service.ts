@@ -3,34 +3,26 @@ import { type DrawnPicture, type Served, StorageFullError, Tasks } from '@app/ta
 import { JsonLogger } from '@app/observability';
 import { crashPoint } from '@app/process';
 import { Inject, Injectable } from '@nestjs/common';
+import type { Engine } from '../engine-client/engine';
 import { TaskAbortedError } from '../engine-client/task-errors';
 import type { ModelSource, DrawRequest } from '../engine/engine-protocol';
-import type { Engine } from '../engine-client/engine';
-import { InferenceMetrics } from '../metrics/inference-metrics';
 import { PictureStore } from '../pictures/picture-store';
-import { FailureService } from './failure.service';
+import type { DrawingLock } from './drawing-lock';
+import type { Slot } from './engine-slots';
 import { ModelResolver } from './model-resolver';
 import { parametersOf } from './picture-parameters';
 import { PictureSequence } from './picture-sequence';
-import { type Loan, Places } from './places';
 import { ProgressPublisher } from './progress-publisher';
 import { type ReadPictures, SourcePictures } from './source-pictures';
+import type { TaskHold } from './task-hold';
+import { TaskRunner } from './task-runner';
 import { withRetries } from './with-retries';
-import { StopListener } from './stop-listener';
-import { TaskHold } from './task-hold';
-import { Upscalers } from './upscalers';
 
-/** The drawer of a task: an engine with a place for it, or what stands in for one. */
-export type DrawingLoan = Loan<Pick<Engine, 'device' | 'draw'>> & {
-  /** Waits for a place, where the loan has none yet. @throws TaskAbortedError if `signal` aborts before */
+/** Where a task is drawn: on an engine with a slot for it, or by what stands in for one; and beside which others. */
+export interface DrawingSlot extends Slot<Pick<Engine, 'device' | 'draw'>> {
+  lock: DrawingLock;
+  /** Waits for the slot, where there is none yet. @throws TaskAbortedError if `signal` aborts before */
   ready?: (signal: AbortSignal) => Promise<void>;
-};
-
-/** A drawing, its source, and its place. */
-interface Job {
-  task: DrawingTask;
-  pictures: ReadPictures;
-  loan: DrawingLoan;
 }
 
 /** Results of a task that succeeds. */
@@ -45,46 +37,43 @@ interface Drawn {
 @Injectable()
 export class DrawingService {
   constructor(
+    private readonly runner: TaskRunner,
     private readonly tasks: Tasks,
     @Inject(ModelResolver) private readonly models: Pick<ModelResolver, 'resolve' | 'errorAfterRefusal'>,
-    @Inject(Upscalers) private readonly upscalers: Pick<Upscalers, 'plainName' | 'find'>,
     private readonly pictures: PictureStore,
     private readonly progress: ProgressPublisher,
-    private readonly stops: StopListener,
-    private readonly failures: FailureService,
-    @Inject(Places) private readonly places: Pick<Places, 'begin'>,
-    @Inject(InferenceMetrics) private readonly metrics: Pick<InferenceMetrics, 'drawingEnded'>,
-    private readonly logger: JsonLogger,
     @Inject(SourcePictures) private readonly sources: Pick<SourcePictures, 'read'>,
+    private readonly logger: JsonLogger,
   ) {}
 
   /**
    * Draws, stores and settles. A failure is settled too, or the task waits for another attempt.
    * @param shutdown aborted when the process has to end: the task is given back
+   * @returns compute seconds, if it has succeeded
    * @throws when the outcome cannot be written to the database
    */
-  async run(task: DrawingTask, loan: DrawingLoan, shutdown: AbortSignal): Promise<void> {
-    crashPoint('after-claim');
-    const hold = new TaskHold(task, this.tasks, this.stops, shutdown, this.logger);
+  async run(task: DrawingTask, slot: DrawingSlot, shutdown: AbortSignal): Promise<number | undefined> {
     // A worker died while it drew this task or one beside it.
     const alone = task.deaths > 0;
-    let leave = (): void => undefined;
-    try {
+    let seconds: number | undefined;
+    let unlock = (): void => undefined;
+    const work = async (hold: TaskHold): Promise<void> => {
       await this.tasks.assertStorable(task.ownerId, task.reservedBytes);
       const pictures = await this.sources.read(task, hold.signal);
-      await loan.ready?.(hold.signal);
-      leave = await this.places.begin(alone, hold.signal);
+      await slot.ready?.(hold.signal);
+      unlock = await slot.lock.begin(alone, hold.signal);
       if (alone) await this.markAlone(task, hold);
-      // Pictures that were drawn beside others are encoded while the next ones are drawn, alone or not.
-      await this.succeed(task, await this.draw({ task, pictures, loan }, hold, alone ? () => undefined : leave), hold);
-    } catch (error) {
-      loan.giveBack();
-      this.metrics.drawingEnded('unfinished');
-      await this.failures.handle(task, error, hold);
-    } finally {
-      leave();
-      hold.end();
-    }
+      const onDrawn = (): void => {
+        slot.giveBack();
+        // Pictures that were drawn beside others are encoded while the next ones are drawn, alone or not.
+        if (!alone) unlock();
+      };
+      const drawn = await this.draw(task, pictures, { slot, hold, onDrawn });
+      await this.succeed(task, drawn, hold);
+      seconds = drawn.computeSeconds;
+    };
+    await this.runner.run(task, shutdown, (hold) => work(hold).finally(() => slot.giveBack())).finally(() => unlock());
+    return seconds;
   }
 
   /** From here until it is settled or given back, its worker draws nothing else. */
@@ -93,31 +82,32 @@ export class DrawingService {
     task.drawnAlone = true;
   }
 
-  private lost(hold: TaskHold, computeSeconds = 0): never {
+  private lost(hold: TaskHold): never {
     hold.lose();
-    throw new TaskAbortedError('The task is no longer this attempt’s.', computeSeconds);
+    throw new TaskAbortedError('The task is no longer this attempt’s.');
   }
 
-  private async draw({ task, pictures, loan }: Job, hold: TaskHold, onDrawn: () => void): Promise<Drawn> {
+  private async draw(
+    task: DrawingTask,
+    pictures: ReadPictures,
+    { slot, hold, onDrawn }: { slot: DrawingSlot; hold: TaskHold; onDrawn: () => void },
+  ): Promise<Drawn> {
     const model = await this.models.resolve(task);
-    const upscaler = task.highResolution ? await this.upscalers.find() : undefined;
+    this.logger.log('drawing', { taskId: task.id, attempt: task.attempt, model: model.servedBy });
+    const { source, adapters, controls, refusedOn, upscaler } = model;
     let scheduler = '';
-    let enlargedBy = task.highResolution ? this.upscalers.plainName : null;
+    let enlargedBy = task.highResolution ? model.plainUpscaler : null;
     const stored = new PictureSequence();
     let served: Served = { servedBy: model.servedBy };
-    let computeSeconds = 0;
-    this.logger.log('drawing', { taskId: task.id, attempt: task.attempt, model: model.servedBy });
     try {
-      const { source, adapters, controls, refusedOn } = model;
-      const engine = loan.engineFor({ key: source.key, refusedOn });
-      const ended = this.pictures.noteDrawing(task.ownerId, engine.device);
+      const engine = slot.engineFor({ key: source.key, refusedOn });
       const drawing = engine.draw({
         owner: task.ownerId,
         model: source,
         adapters,
         request: { ...requestOf(task), ...pictureRequest(task, pictures, controls) },
-        signal: AbortSignal.any([hold.signal, stored.failed]),
         ...(upscaler && { upscaler: upscaler.source }),
+        signal: AbortSignal.any([hold.signal, stored.failed]),
         onStarted: (started) => {
           scheduler = started.scheduler;
           served = { ...served, promptChunks: started.promptChunks };
@@ -130,50 +120,42 @@ export class DrawingService {
           stored.add(() => this.pictures.save(task, index, picture, parameters, hold.signal));
         },
       });
-      const { computeMs } = await drawing.finally(ended).catch(async (error: Error) => {
+      const endNote = this.pictures.noteDrawing(task.ownerId, engine.device);
+      const { computeMs } = await drawing.finally(endNote).catch(async (error: Error) => {
+        if (error instanceof TaskAbortedError) hold.usedSeconds = error.computeSeconds;
         throw await this.models.errorAfterRefusal(error, model, engine.device);
       });
-      computeSeconds = computeMs / 1000;
-      loan.giveBack();
+      const computeSeconds = (hold.usedSeconds = computeMs / 1000);
       onDrawn();
       const images = await stored.all();
       crashPoint('after-file-write');
-      this.throwIfGivenUp(hold);
-      return { images, computeSeconds, upscaler: enlargedBy, served };
+      if (!hold.signal.aborted) return { images, computeSeconds, upscaler: enlargedBy, served };
+      throw new TaskAbortedError('The task was given up while its pictures were stored.');
     } catch (error) {
       await stored.all().catch(() => undefined);
       await this.discard(task);
-      // Of one that was given up while its pictures were encoded, all that drawing them took.
-      if (hold.lost && computeSeconds > 0) this.lost(hold, computeSeconds);
       throw error instanceof TaskAbortedError && stored.failed.aborted ? stored.failed.reason : error;
     }
   }
 
-  /** @throws TaskAbortedError if the task was given up while its pictures are encoded and stored */
-  private throwIfGivenUp(hold: TaskHold): void {
-    if (hold.signal.aborted) throw new TaskAbortedError('The task was given up while its pictures were stored.');
-  }
-
   /**
    * After an error the database may have the pictures or not, so their files stay, and the sweeper removes those that
-   * it does not have.
-   * @throws TaskAbortedError if the task was given up meanwhile
+   * it does not have; and what they took is not charged a second time.
+   * @throws TaskAbortedError if the task was given up meanwhile; StorageFullError
    */
   private async succeed(task: DrawingTask, drawn: Drawn, hold: TaskHold): Promise<void> {
     crashPoint('before-commit');
+    hold.usedSeconds = 0;
     const settle = () => this.tasks.settle(task, { status: 'succeeded', ...drawn }).catch(ifStorageFull);
     const settled = await withRetries(settle, hold.signal);
-    if (settled instanceof StorageFullError) {
+    const { images, computeSeconds } = drawn;
+    if (settled !== true) {
+      hold.usedSeconds = computeSeconds;
       await this.discard(task);
-      throw Object.assign(settled, { computeSeconds: drawn.computeSeconds });
-    }
-    if (!settled) {
-      await this.discard(task);
-      this.lost(hold, drawn.computeSeconds);
+      if (settled) throw settled;
+      this.lost(hold);
     }
     crashPoint('after-commit');
-    const { images, computeSeconds } = drawn;
-    this.metrics.drawingEnded('succeeded', computeSeconds);
     this.logger.log('succeeded', { taskId: task.id, attempt: task.attempt, images: images.length, computeSeconds });
   }
 

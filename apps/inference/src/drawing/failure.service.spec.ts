@@ -47,7 +47,7 @@ describe(FailureService.name, () => {
       values,
     );
   const lost = new EngineLostError("The engine's thread ended with code 1.");
-  const held = { lost: false, signal: new AbortController().signal };
+  const held = { lost: false, signal: new AbortController().signal, usedSeconds: 0 };
   const full = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
 
   it("fails a task at once, with the error's message, if it would fail again", async () => {
@@ -56,13 +56,13 @@ describe(FailureService.name, () => {
   });
 
   it('writes nothing for a task that is lost, but what it used', async () => {
-    const canceled = new TaskAbortedError('aborted', 2.5);
-    await failures.handle(task(), canceled, { lost: true, signal: AbortSignal.abort() });
+    const lost = { lost: true, signal: AbortSignal.abort(), usedSeconds: 2.5 };
+    await failures.handle(task(), new TaskAbortedError('aborted'), lost);
     expect([tasks.calls, tasks.charged]).toEqual([[], [2.5]]);
   });
 
   it('gives a task back at once when the process ends', async () => {
-    await failures.handle(task(), new TaskAbortedError('aborted'), { lost: false, signal: AbortSignal.abort() });
+    await failures.handle(task(), new TaskAbortedError('aborted'), { ...held, signal: AbortSignal.abort() });
     expect(tasks.calls).toEqual([{ released: 0 }]);
   });
 

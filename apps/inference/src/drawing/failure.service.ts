@@ -5,7 +5,7 @@ import { PictureError } from '@app/pictures';
 import { StorageUnavailableError } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
 import { EngineBrokenError, EngineLostError, TaskAbortedError, TaskRefusedError } from '../engine-client/task-errors';
-import { StorageRoom } from '../pictures/storage-room';
+import { StorageHealth } from '../pictures/storage-health';
 import { withRetries } from './with-retries';
 import type { TaskHold } from './task-hold';
 
@@ -21,21 +21,17 @@ export class FailureService {
   constructor(
     private readonly tasks: Tasks,
     private readonly logger: JsonLogger,
-    @Inject(StorageRoom) private readonly room: Pick<StorageRoom, 'isAtFault'>,
+    @Inject(StorageHealth) private readonly storage: Pick<StorageHealth, 'isAtFault'>,
   ) {}
 
-  /**
-   * @param usedSeconds what the attempt has used and nobody has written, which is charged if its owner has canceled or
-   * deleted the task, or has no room for its pictures
-   */
+  /** What the attempt has used is charged if its owner has canceled or deleted the task, or has no room for its pictures. */
   async handle(
     task: Task,
     error: unknown,
-    hold: Pick<TaskHold, 'lost' | 'signal'>,
-    usedSeconds = error instanceof TaskAbortedError || error instanceof StorageFullError ? error.computeSeconds : 0,
+    { lost, signal, usedSeconds }: Pick<TaskHold, 'lost' | 'signal' | 'usedSeconds'>,
   ): Promise<void> {
     const about = { taskId: task.id, attempt: task.attempt };
-    if (hold.lost) {
+    if (lost) {
       this.logger.log('given up: canceled, deleted or taken over', about);
       // Once only: a second time after a commit whose answer was lost would charge twice.
       await this.tasks
@@ -46,10 +42,10 @@ export class FailureService {
     } else if (isRefusal(error)) {
       this.logger.warn('failed', about, { reason: error.message });
       await this.fail(task, error.message, usedSeconds);
-    } else if (error instanceof TaskAbortedError || hold.signal.aborted) {
+    } else if (error instanceof TaskAbortedError || signal.aborted) {
       await withRetries(() => this.tasks.release(task));
       this.logger.log('given back', { ...about, reason: error instanceof Error ? error.message : String(error) });
-    } else if (await this.room.isAtFault(error)) {
+    } else if (await this.storage.isAtFault(error)) {
       // No fault of the task, however long it lasts.
       await withRetries(() => this.tasks.release(task, { delayMs: storageDelayMs }));
       this.logger.warn('given back: the storage takes no files', { ...about, reason: (error as Error).message });

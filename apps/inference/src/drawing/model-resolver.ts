@@ -8,9 +8,13 @@ import type { AdapterSource, ModelSource } from '../engine/engine-protocol';
 import { EngineBrokenError, ModelBrokenError, TaskAbortedError, TaskRefusedError } from '../engine-client/task-errors';
 import { Engines } from '../engine-client/engines';
 import { BrokenModels } from './broken-models';
+import { type InstalledUpscaler, plainUpscaler, Upscalers } from './upscalers';
 import { keyOf, servedByOf } from './weights-names';
 
-type ResolvedTask = Pick<DrawingTask, 'model' | 'ownerId' | 'finetuneId' | 'weightsScale' | 'weightsHash' | 'inputs'>;
+type ResolvedTask = Pick<
+  DrawingTask,
+  'model' | 'ownerId' | 'finetuneId' | 'weightsScale' | 'weightsHash' | 'inputs' | 'highResolution'
+>;
 
 /** A task, as far as it says which model it needs, and for what. */
 type TaskModel = Pick<Task, 'model'> & Partial<Pick<DrawingTask, 'inputs'>>;
@@ -26,6 +30,9 @@ export interface ResolvedModel {
   clipSkip?: number | undefined;
   /** Of the weights in the storage, by the id of the Fine-Tune. */
   weightsKeys?: ReadonlyMap<string, string>;
+  /** Enlarges the pictures of a task in high resolution, if one is installed, and what a record names where none does. */
+  upscaler?: InstalledUpscaler | undefined;
+  plainUpscaler: string;
   /** As `servedByOf`. */
   servedBy: string;
   /** Devices that have refused its files. */
@@ -46,6 +53,7 @@ export class ModelResolver {
     @Inject(CONFIG) private readonly config: Config,
     @Inject(IMAGE_STORAGE) private readonly storage: ImageStorage,
     private readonly models: ModelStore,
+    private readonly upscalers: Upscalers,
     private readonly broken: BrokenModels,
     private readonly engines: Engines,
     private readonly dataSource: DataSource,
@@ -71,6 +79,8 @@ export class ModelResolver {
       source: { key: keyOf({ name, hash, defaults }), name, folder, hash },
       adapters,
       controls: await this.controlsOf(task),
+      upscaler: task.highResolution ? await this.upscalers.find() : undefined,
+      plainUpscaler,
       clipSkip: defaults.clip_skip,
       weightsKeys: new Map(weights.map(({ finetuneId, key }) => [finetuneId, key])),
       refusedOn: this.broken.refusedOn({ name, hash }),

@@ -31,20 +31,20 @@ export class ProgressPublisher {
   ) {}
 
   /**
-   * A function that takes the engine's steps of one task and tells some of them: the last, and one in every 100 ms.
+   * A function that takes the engine's steps of one task and publishes some of them: the last, and one in every 100 ms.
    * They are counted in the steps that were asked for: a scheduler may call the U-Net more often than that.
    */
   of({ id, attempt, steps }: Pick<DrawingTask, 'id' | 'attempt' | 'steps'>): (progress: DrawingProgress) => void {
-    let toldAt = -Infinity;
-    let told = 0;
+    let publishedAt = -Infinity;
+    let published = 0;
     let preview: RgbPicture | undefined;
     return ({ step, total, preview: newest }) => {
       preview = newest ?? preview;
       const now = performance.now();
       const done = Math.floor((step * steps) / total);
-      if (done <= told || (done < steps && now - toldAt < intervalMs)) return;
-      toldAt = now;
-      told = done;
+      if (done <= published || (done < steps && now - publishedAt < intervalMs)) return;
+      publishedAt = now;
+      published = done;
       void this.publish({ id, attempt, step: done, total: steps } satisfies StepMessage, preview);
       preview = undefined;
     };
@@ -52,11 +52,11 @@ export class ProgressPublisher {
 
   /** The same for the steps of a training; the first, too, because its steps may be long. */
   ofTraining({ id, attempt }: Pick<Task, 'id' | 'attempt'>): (step: TrainingStep) => void {
-    let toldAt = -Infinity;
+    let publishedAt = -Infinity;
     return ({ round, step, steps: total, loss, preview }) => {
       const now = performance.now();
-      if (step < total && !preview && now - toldAt < intervalMs) return;
-      toldAt = now;
+      if (step < total && !preview && now - publishedAt < intervalMs) return;
+      publishedAt = now;
       // A client gets only what comes after what it has.
       void this.publish({ id, attempt, step, total, loss, order: round * total + step }, preview);
     };

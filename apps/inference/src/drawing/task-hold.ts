@@ -12,6 +12,8 @@ export class TaskHold {
   private readonly timer: NodeJS.Timeout;
   private readonly stopListening: () => void;
   private readonly onShutdown = (): void => this.controller.abort();
+  /** Compute seconds that the attempt has used and nobody has written yet. */
+  usedSeconds = 0;
   private beating = false;
   private isLost = false;
 

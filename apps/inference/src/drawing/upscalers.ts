@@ -7,6 +7,9 @@ import { hashFile, shortHash, upscalersFolder } from '@app/model-store';
 import { Inject, Injectable } from '@nestjs/common';
 import type { UpscalerSource } from '../engine/engine-protocol';
 
+/** The name of the enlargement without a model. */
+export const plainUpscaler = 'lanczos';
+
 /** An installed upscaler, and how a record names it. */
 export interface InstalledUpscaler {
   source: UpscalerSource;
@@ -20,8 +23,6 @@ export interface InstalledUpscaler {
  */
 @Injectable()
 export class Upscalers {
-  /** The name of the enlargement without a model. */
-  readonly plainName: string = 'lanczos';
   private known?: { fingerprint: string; upscaler: Promise<InstalledUpscaler> };
 
   constructor(@Inject(CONFIG) private readonly config: Pick<Config, 'modelsDir'>) {}

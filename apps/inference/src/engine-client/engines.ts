@@ -24,11 +24,11 @@ export interface EnginesOptions {
 }
 
 /** Tasks that an engine has at once: more than share a call, so that a short one need not wait for a long one to end. */
-export const placesOfEngine = 12;
+export const slotsOfEngine = 12;
 
 /** One engine a device. */
 export class Engines {
-  readonly placesOfEngine = placesOfEngine;
+  readonly slotsOfEngine = slotsOfEngine;
   readonly devices: readonly Device[];
 
   private constructor(

@@ -2,9 +2,6 @@ import { Metrics, stepBuckets } from '@app/observability';
 import { Injectable } from '@nestjs/common';
 import type { EngineStep, ModelLoaded } from '../engine/engine-protocol';
 
-/** How a drawing ended; an `unfinished` one failed, was canceled, or will be drawn again. */
-export type DrawingOutcome = 'succeeded' | 'unfinished';
-
 /** A worker's metrics of its drawing. */
 @Injectable()
 export class InferenceMetrics {
@@ -49,8 +46,9 @@ export class InferenceMetrics {
     this.loadSeconds.inc({ model, device }, loadMs / 1000);
   }
 
-  drawingEnded(outcome: DrawingOutcome, computeSeconds = 0): void {
-    this.drawings.inc({ outcome });
-    this.computeSeconds.inc(computeSeconds);
+  /** @param computeSeconds of one that has succeeded; others failed, were canceled, or will be drawn again */
+  drawingEnded(computeSeconds?: number): void {
+    this.drawings.inc({ outcome: computeSeconds === undefined ? 'unfinished' : 'succeeded' });
+    this.computeSeconds.inc(computeSeconds ?? 0);
   }
 }

@@ -6,7 +6,7 @@ import { Inject, Injectable, Optional } from '@nestjs/common';
 import { TaskAbortedError } from '../engine-client/task-errors';
 import type { RgbPicture } from '../engine/engine-protocol';
 import { EncodingTurns } from './encoding-turns';
-import { StorageRoom } from './storage-room';
+import { StorageHealth } from './storage-health';
 import { encodePicture, encodeSmall, encodeThumbnail, type PictureParameters } from './image-encoder';
 
 /**
@@ -18,7 +18,7 @@ export class PictureStore {
   constructor(
     @Inject(IMAGE_STORAGE) private readonly storage: ImageStorage,
     @Optional() private readonly turns: EncodingTurns = new EncodingTurns(),
-    @Optional() @Inject(StorageRoom) private readonly room?: Pick<StorageRoom, 'stored'>,
+    @Optional() @Inject(StorageHealth) private readonly health?: Pick<StorageHealth, 'stored'>,
   ) {}
 
   /**
@@ -49,7 +49,7 @@ export class PictureStore {
       : this.turns.ordinary(task.ownerId, encode));
     const storageKey = `${attemptFolder(task)}/${index}.${extension}`;
     await this.storage.write(storageKey, Readable.from(parts));
-    this.room?.stored();
+    this.health?.stored();
     if (small) await this.storage.write(thumbnailKeyOf(storageKey), small);
     const drawn = {
       ...{ id: newIdentifier(), token: newIdentifier(), index, storageKey, ...file },

@@ -7,7 +7,7 @@ import { markedPicture } from './marked-picture';
 /** Stands in a record for the weights and the upscaler of a picture that no model drew. */
 export const sandboxName = 'sandbox';
 
-/** Metadata of a task, with what the engine tells of it. */
+/** Metadata of a task, with what the engine reports of it. */
 export interface SandboxDrawing extends SandboxOrder {
   /** When the task was made: its steps are spread over the delay from then on. */
   createdAt: Date;

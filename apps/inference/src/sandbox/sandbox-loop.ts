@@ -1,116 +1,68 @@
-import { setMaxListeners } from 'node:events';
-import { ClockWatch } from '@app/database';
-import { type DrawingTask, FinetunePrompt, Generation, type Metadata, readSandboxOrder, type Task } from '@app/domain';
-import { JsonLogger } from '@app/observability';
-import { WakeUps } from '@app/queue';
-import { ClaimLoop, Tasks, Trainings } from '@app/tasks';
-import { type BeforeApplicationShutdown, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
+import { type DrawingTask, FinetunePrompt, Generation, type Metadata, readSandboxOrder } from '@app/domain';
+import { Tasks, Trainings } from '@app/tasks';
+import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { ClaimingLoop, ClaimingParts } from '../drawing/claiming-loop';
+import { DrawingLock } from '../drawing/drawing-lock';
 import { DrawingService } from '../drawing/drawing.service';
-import { FailureService } from '../drawing/failure.service';
-import { Places } from '../drawing/places';
+import { OwnerShares } from '../drawing/owner-shares';
 import { ProgressPublisher } from '../drawing/progress-publisher';
 import { SourcePictures } from '../drawing/source-pictures';
-import { StopListener } from '../drawing/stop-listener';
+import { TaskRunner } from '../drawing/task-runner';
 import { TrainingStore } from '../training/training-store';
 import { PictureStore } from '../pictures/picture-store';
-import { StorageRoom } from '../pictures/storage-room';
 import { SandboxEngine, sandboxName } from './sandbox-engine';
 import { SandboxTraining } from './sandbox-training';
 
 /** Tasks that are drawn, or wait as they asked, at once. Some are left for keys that have none yet. */
-const places = 64;
+const slots = 64;
 
-/** Draws, and pretends to train, the tasks of sandbox keys with the code that draws all others, beside the engines and without a place there. */
+/** Draws, and pretends to train, the tasks of sandbox keys with the code that draws all others, beside the engines and without a slot there. */
 @Injectable()
-export class SandboxLoop implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private readonly loop: ClaimLoop;
-  private readonly places = new Places({
-    all: [{ device: 'cpu', loadedKeys: new Set<string>() }],
-    placesOfEngine: places,
-  });
+export class SandboxLoop extends ClaimingLoop {
+  private readonly lock = new DrawingLock();
   private readonly drawings: DrawingService;
   private readonly training: SandboxTraining;
-  private readonly shutdown = new AbortController();
 
   constructor(
+    parts: ClaimingParts,
     private readonly dataSource: DataSource,
     private readonly tasks: Tasks,
-    private readonly clock: ClockWatch,
-    private readonly wakeUps: WakeUps,
-    private readonly logger: JsonLogger,
-    failures: FailureService,
+    private readonly trainings: Trainings,
+    runner: TaskRunner,
     pictures: PictureStore,
     progress: ProgressPublisher,
-    stops: StopListener,
     sources: SourcePictures,
-    private readonly trainings: Trainings,
     store: TrainingStore,
-    private readonly room: StorageRoom,
   ) {
-    setMaxListeners(0, this.shutdown.signal);
+    super(parts, new OwnerShares(slots));
     const source = { key: sandboxName, name: sandboxName, folder: '', hash: '' };
-    const models = {
-      resolve: async () => ({ source, adapters: [], servedBy: sandboxName, refusedOn: [] }),
-      errorAfterRefusal: async (error: Error) => error,
-    };
-    const upscalers = { plainName: sandboxName, find: async () => undefined };
-    const metrics = { drawingEnded: () => undefined };
-    this.drawings = new DrawingService(
-      tasks,
-      models,
-      upscalers,
-      pictures,
-      progress,
-      stops,
-      failures,
-      this.places,
-      metrics,
-      logger,
-      sources,
-    );
-    this.training = new SandboxTraining({ dataSource, tasks, trainings, store, stops, progress, failures, logger });
-    this.loop = new ClaimLoop(
-      () => this.claim(),
-      ({ message }) => logger.warnSparingly('no sandbox task could be claimed', { reason: message }),
-    );
+    const resolved = { source, adapters: [], servedBy: sandboxName, plainUpscaler: sandboxName, refusedOn: [] };
+    const models = { resolve: async () => resolved, errorAfterRefusal: async (error: Error) => error };
+    this.drawings = new DrawingService(runner, tasks, models, pictures, progress, sources, parts.logger);
+    this.training = new SandboxTraining(dataSource, runner, trainings, store, progress);
   }
 
-  onApplicationBootstrap(): void {
-    this.wakeUps.listen(() => this.loop.look());
-    this.loop.start();
-  }
-
-  /** Gives back what is being drawn: it is drawn again in a moment, wherever that is. */
-  async beforeApplicationShutdown(): Promise<void> {
-    await this.loop.stop();
-    this.shutdown.abort();
-    await this.loop.finished();
-  }
-
-  private async claim(): Promise<boolean> {
-    if (!this.places.hasRoom || !this.clock.agrees || !(await this.room.isOpen())) return false;
-    const wanted = { sandbox: true, except: this.places.full };
+  protected async claim(): Promise<boolean> {
+    if (!this.mayBegin || !(await this.mayClaim())) return false;
+    const wanted = { sandbox: true, except: this.shares.full };
     const task = await this.tasks.claim(wanted);
-    if (task) this.begin(task, this.draw(task));
-    const training = this.places.hasRoom ? await this.trainings.claim(wanted) : undefined;
-    if (training) this.begin(training, this.training.run(training, this.shutdown.signal));
+    if (task) this.track(task, this.draw(task), this.shares.take(task.ownerId));
+    const training = this.mayBegin ? await this.trainings.claim(wanted) : undefined;
+    if (training)
+      this.track(training, this.training.run(training, this.shutdown.signal), this.shares.take(training.ownerId));
     return task !== undefined || training !== undefined;
   }
 
-  private begin(task: Task, work: Promise<void>): void {
-    const giveBack = this.places.take(task.ownerId);
-    this.loop.begin(
-      work
-        .catch((error: Error) => this.logger.error('a sandbox task was not settled', { taskId: task.id }, error))
-        .finally(giveBack),
-    );
+  private get mayBegin(): boolean {
+    return this.shares.hasFree && !this.lock.isTakenAlone;
   }
 
   private async draw(task: DrawingTask): Promise<void> {
     const { order } = readSandboxOrder(await this.metadataOf(task));
     const engine = new SandboxEngine({ ...order, createdAt: task.createdAt, promptChunks: task.promptChunks ?? 1 });
-    await this.drawings.run(task, { engineFor: () => engine, giveBack: () => undefined }, this.shutdown.signal);
+    const slot = { engineFor: () => engine, giveBack: () => undefined, lock: this.lock };
+    await this.drawings.run(task, slot, this.shutdown.signal);
   }
 
   private async metadataOf({ id, kind }: DrawingTask): Promise<Metadata | null> {

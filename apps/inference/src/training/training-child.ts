@@ -15,10 +15,10 @@ export class TrainingChild {
   static processFile = join(__dirname, 'training-process.js');
 
   private readonly process: ChildProcess;
-  private hear: (message: TrainingMessage) => void = () => undefined;
+  private handle: (message: TrainingMessage) => void = () => undefined;
   private readonly ended: Promise<never>;
   private readonly ready: Promise<unknown>;
-  private trains = false;
+  private isTraining = false;
 
   /** @param signal ends it at once. */
   constructor(private readonly signal: AbortSignal) {
@@ -42,7 +42,7 @@ export class TrainingChild {
       });
     });
     this.ended.catch(() => undefined);
-    this.process.on('message', (message: TrainingMessage) => this.hear(message));
+    this.process.on('message', (message: TrainingMessage) => this.handle(message));
     this.ready = this.message('ready');
     // It may be killed before anybody asks it to plan.
     this.ready.catch(() => undefined);
@@ -59,22 +59,22 @@ export class TrainingChild {
 
   /**
    * Trains, or goes on.
-   * @param hear told of all that happens on the way.
+   * @param onMessage called with all that happens on the way.
    * @throws TaskRefusedError, EngineBrokenError, EngineLostError; TaskAbortedError also after `stop`
    */
   async train(
     command: Extract<TrainingCommand, { type: 'train' | 'resume' }>,
-    hear: (message: TrainingMessage) => void,
+    onMessage: (message: TrainingMessage) => void,
   ): Promise<Extract<TrainingMessage, { type: 'done' }>> {
-    this.trains = true;
+    this.isTraining = true;
     this.send(command);
-    return this.message('done', hear);
+    return this.message('done', onMessage);
   }
 
   /** Lets it end after its step, with a checkpoint. False: it does not train yet, so there is nothing to wait for. */
   stop(): boolean {
-    if (this.trains) this.send({ type: 'stop' });
-    return this.trains;
+    if (this.isTraining) this.send({ type: 'stop' });
+    return this.isTraining;
   }
 
   readonly kill = (): void => void this.process.kill('SIGKILL');
@@ -82,21 +82,21 @@ export class TrainingChild {
   /** The next message of a type. A failure is thrown. */
   private message<T extends TrainingMessage['type']>(
     type: T,
-    hear: (message: TrainingMessage) => void = () => undefined,
+    onMessage: (message: TrainingMessage) => void = () => undefined,
   ): Promise<Extract<TrainingMessage, { type: T }>> {
-    const heard = new Promise<Extract<TrainingMessage, { type: T }>>((resolve, reject) => {
-      this.hear = (message) => {
-        hear(message);
+    const received = new Promise<Extract<TrainingMessage, { type: T }>>((resolve, reject) => {
+      this.handle = (message) => {
+        onMessage(message);
         if (message.type === type) resolve(message as Extract<TrainingMessage, { type: T }>);
         else if (message.type === 'stopped') reject(new TaskAbortedError('The process has to end.'));
         else if (message.type === 'failed') reject(failureError({ ...message, id: 0 }));
       };
     });
-    return Promise.race([heard, this.ended]);
+    return Promise.race([received, this.ended]);
   }
 
   private send(command: TrainingCommand): void {
-    // A process that is gone by now is heard of next.
+    // If the process is gone by now, `ended` rejects next.
     if (this.process.connected) this.process.send(command, () => undefined);
   }
 }

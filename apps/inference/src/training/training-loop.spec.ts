@@ -1,6 +1,7 @@
 import type { Config } from '@app/config';
 import type { TrainingTask } from '@app/domain';
-import type { Places } from '../drawing/places';
+import type { ClaimingParts } from '../drawing/claiming-loop';
+import type { DrawingLock } from '../drawing/drawing-lock';
 import { TrainingLoop } from './training-loop';
 
 describe(TrainingLoop.name, () => {
@@ -10,28 +11,31 @@ describe(TrainingLoop.name, () => {
     let begun = (): void => undefined;
     const trains = new Promise<void>((resolve) => (begun = resolve));
     const service = {
-      run: async ({ id }: TrainingTask, places: Pick<Places, 'begin'>, shutdown: AbortSignal) => {
+      run: async ({ id }: TrainingTask, lock: DrawingLock, shutdown: AbortSignal) => {
         claimed.push(id);
         const over = new Promise((resolve) => shutdown.addEventListener('abort', resolve));
         if (id === 'slow') return void (await over);
-        const leave = await places.begin(true, shutdown);
+        const leave = await lock.begin(true, shutdown);
         begun();
         await over;
         leave();
       },
     };
+    const parts = {
+      clock: { agrees: true, contact: { heldMs: 0 } },
+      wakeUps: { listen: () => undefined },
+      storage: { isWritable: async () => true },
+      logger: { warnSparingly: () => undefined, error: () => undefined },
+    };
     const loop = new TrainingLoop(
+      parts as unknown as ClaimingParts,
       ...([
-        { agrees: true, contact: { heldMs: 0 } },
-        { listen: () => undefined },
         { devices: ['cpu'] },
+        { drawableOn: () => [] },
         { hasTaskForOtherModels: async () => false },
         { claim: async () => queue.shift() },
         service,
-        { drawableOn: () => [] },
-        { isOpen: async () => true },
-        { warnSparingly: () => undefined, error: () => undefined },
-      ] as unknown as [never, never, never, never, never, never, never, never, never]),
+      ] as unknown as [never, never, never, never, never]),
       { workerKinds: ['training'] } as unknown as Config,
     );
     loop.onApplicationBootstrap();

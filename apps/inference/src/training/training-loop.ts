@@ -1,92 +1,59 @@
 import { type Config, CONFIG } from '@app/config';
-import { ClockWatch } from '@app/database';
 import type { TrainingTask } from '@app/domain';
-import { JsonLogger } from '@app/observability';
-import { WakeUps } from '@app/queue';
-import { ClaimLoop, Tasks, Trainings, undrawableAfterMs } from '@app/tasks';
-import { type BeforeApplicationShutdown, Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
-import { Places } from '../drawing/places';
+import { Tasks, Trainings, undrawableAfterMs } from '@app/tasks';
+import { Inject, Injectable } from '@nestjs/common';
+import { ClaimingLoop, ClaimingParts } from '../drawing/claiming-loop';
+import { DrawingLock } from '../drawing/drawing-lock';
+import { OwnerShares } from '../drawing/owner-shares';
 import { WorkerModels } from '../drawing/worker-models';
-import { StorageRoom } from '../pictures/storage-room';
 import { Engines } from '../engine-client/engines';
 import { TrainingService } from './training.service';
 
-/** Trainings of which a worker reads pictures, or that wait for the one that it trains: three places have room for four. */
-const readingPlaces = 3;
-/** Pictures that take longer keep nobody waiting: the next training in turn is begun too, and overtakes. */
+/** Slots for trainings whose pictures are read, or that wait for the one that is trained: shares of three make four. */
+const slots = 3;
+/** If pictures take longer to read, the next training in turn is begun too, and may overtake. */
 const slowReadingMs = 5_000;
 
 /**
  * Claims the next training in turn, and trains it. A worker trains one at a time: two would only halve each other. Pictures
- * are read before a training has that place, so that a slow server, or a picture that is slow to decode, holds up its own
+ * are read before a training has the lock, so that a slow server, or a picture that is slow to decode, holds up its own
  * training alone.
  */
 @Injectable()
-export class TrainingLoop implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private readonly loop: ClaimLoop;
-  private readonly shutdown = new AbortController();
-  private readonly places = new Places({
-    all: [{ device: 'cpu', loadedKeys: new Set<string>() }],
-    placesOfEngine: readingPlaces,
-  });
+export class TrainingLoop extends ClaimingLoop {
+  private readonly lock = new DrawingLock();
   private claimedAt = -Infinity;
 
   constructor(
-    private readonly clock: ClockWatch,
-    private readonly wakeUps: WakeUps,
+    parts: ClaimingParts,
     private readonly engines: Engines,
+    private readonly models: WorkerModels,
     private readonly tasks: Tasks,
     private readonly trainings: Trainings,
     private readonly service: TrainingService,
-    private readonly models: WorkerModels,
-    private readonly room: StorageRoom,
-    private readonly logger: JsonLogger,
-    @Inject(CONFIG) private readonly config: Config,
+    @Inject(CONFIG) { workerKinds }: Config,
   ) {
-    this.loop = new ClaimLoop(
-      () => this.claim(),
-      ({ message }) => logger.warnSparingly('no training could be claimed', { reason: message }),
-    );
+    super(parts, new OwnerShares(slots), workerKinds.includes('training'));
   }
 
-  onApplicationBootstrap(): void {
-    if (!this.config.workerKinds.includes('training')) return;
-    this.wakeUps.listen(() => this.loop.look());
-    this.loop.start();
-  }
-
-  /** Gives the training back: with its last step, if that ends in time. */
-  async beforeApplicationShutdown(): Promise<void> {
-    await this.loop.stop();
-    this.shutdown.abort();
-    await this.loop.finished();
-  }
-
-  private async claim(): Promise<boolean> {
-    if (!this.hasRoom || !this.clock.agrees || !(await this.room.isOpen())) return false;
+  protected async claim(): Promise<boolean> {
+    if (!this.mayBegin || !(await this.mayClaim())) return false;
     const models = this.models.drawableOn(this.engines.devices);
-    const undrawable = this.clock.contact.heldMs > undrawableAfterMs;
-    const task = await this.trainings.claim({ models, except: this.places.full, undrawable });
+    const undrawable = this.parts.clock.contact.heldMs > undrawableAfterMs;
+    const task = await this.trainings.claim({ models, except: this.shares.full, undrawable });
     if (task) this.begin(task);
     else if (await this.tasks.hasTaskForOtherModels(models, 'training')) void this.models.refreshUnlessJustRead();
     return task !== undefined;
   }
 
   /** Whether nothing is trained here, and what was claimed last has not read its pictures in good time. */
-  private get hasRoom(): boolean {
-    if (this.loop.begun === 0) return true;
-    return this.places.hasRoom && performance.now() - this.claimedAt > slowReadingMs;
+  private get mayBegin(): boolean {
+    if (this.loop.tracked === 0) return true;
+    return this.shares.hasFree && !this.lock.isTakenAlone && performance.now() - this.claimedAt > slowReadingMs;
   }
 
   private begin(task: TrainingTask): void {
     this.claimedAt = performance.now();
-    const leave = this.places.take(task.ownerId);
-    this.loop.begin(
-      this.service
-        .run(task, this.places, this.shutdown.signal)
-        // Its heartbeats have ended, so the sweep finds it.
-        .catch((error: Error) => this.logger.error('the outcome could not be written', { taskId: task.id }, error))
-        .finally(leave),
-    );
+    this.track(task, this.service.run(task, this.lock, this.shutdown.signal), this.shares.take(task.ownerId));
   }
 }

@@ -19,7 +19,7 @@ type Plan = Extract<TrainingCommand, { type: 'plan' }>;
 type Order = Extract<TrainingCommand, { type: 'train' | 'resume' }>;
 
 /** Resolves when the message is on its way: steps block the thread that sends it. */
-const tell = (message: TrainingMessage): Promise<void> =>
+const send = (message: TrainingMessage): Promise<void> =>
   new Promise((resolve) => void (process.send ? process.send(message, () => resolve()) : resolve()));
 
 /** One training, from its pictures or a checkpoint to its weights. */
@@ -61,7 +61,7 @@ class TrainingRun {
       const reason = await this.trainRound();
       if (this.isStopped) {
         await this.keep();
-        return tell({ type: 'stopped' });
+        return send({ type: 'stopped' });
       }
       if (reason === undefined) return this.finish();
       if (this.round + 1 >= rounds)
@@ -76,7 +76,7 @@ class TrainingRun {
       while (!this.trainer.done && !this.isStopped) {
         const { step, loss } = await this.timed(() => this.trainer.step());
         this.loss = loss;
-        await tell({ type: 'stepped', ...this.advance });
+        await send({ type: 'stepped', ...this.advance });
         if (step % stepsOfCheckpoint === 0) await this.keep();
         const { steps } = this.trainer.settings;
         if (this.maySample && step < steps && step % Math.ceil(steps / samples) === 0) await this.trySample();
@@ -104,7 +104,7 @@ class TrainingRun {
   }
 
   private keep(): Promise<void> {
-    return tell({ type: 'kept', ...this.advance, checkpoint: this.trainer.checkpoint() });
+    return send({ type: 'kept', ...this.advance, checkpoint: this.trainer.checkpoint() });
   }
 
   /** Samples are for eyes only, so an error of one ends no training: there are no more of them then. */
@@ -127,7 +127,7 @@ class TrainingRun {
     const { images } = await this.timed(() =>
       pipeline.generate({ ...request, numInferenceSteps: sampleSteps, width: size, height: size }),
     );
-    await tell({ type: 'sampled', image: images[0] });
+    await send({ type: 'sampled', image: images[0] });
   }
 
   /** The weights are read as uploaded ones are, so that they are known to be of use. */
@@ -138,14 +138,14 @@ class TrainingRun {
       const file = join(folder, 'weights.safetensors');
       await writeFile(file, weights);
       const { kind, tokens: vectors = null, note = null } = await inspectWeights(file, this.command.model.folder);
-      await tell({ type: 'done', weights, kind, vectors, note, computeMs: this.computeMs });
+      await send({ type: 'done', weights, kind, vectors, note, computeMs: this.computeMs });
     } finally {
       await rm(folder, { recursive: true, force: true });
     }
   }
 
   private refuse(message: string): Promise<void> {
-    return tell({ type: 'failed', failure: 'refused', message });
+    return send({ type: 'failed', failure: 'refused', message });
   }
 
   private async timed<T>(work: () => Promise<T>): Promise<T> {
@@ -167,10 +167,10 @@ function serve(): void {
     if (command.type === 'stop') run?.stop();
     else if (command.type === 'plan') {
       const { model } = command;
-      fail = (error) => void tell({ type: 'failed', ...failureOf(error, { model, adapters: [] }) });
+      fail = (error) => void send({ type: 'failed', ...failureOf(error, { model, adapters: [] }) });
       planTraining({ ...command, folder: model.folder }).then((found) => {
         begun = { command, plan: found };
-        void tell({ type: 'planned', size: found.size, bytes: found.bytes, note: found.note });
+        void send({ type: 'planned', size: found.size, bytes: found.bytes, note: found.note });
       }, fail);
     } else if (begun) {
       run = new TrainingRun(begun.command, begun.plan, command);
@@ -179,7 +179,7 @@ function serve(): void {
   });
   // While the channel is open the process stays alive.
   process.channel?.ref();
-  void tell({ type: 'ready' });
+  void send({ type: 'ready' });
 }
 
 serve();

@@ -36,11 +36,11 @@ describe(TrainingProgress.name, () => {
       computeMs: 0,
       checkpoint: new Uint8Array(),
     });
-    progress.hear({ type: 'kept', ...state(0) });
+    progress.handle({ type: 'kept', ...state(0) });
     await new Promise(setImmediate);
     for (const step of [50, 100, 150]) {
-      progress.hear({ type: 'stepped', ...state(step) });
-      progress.hear({ type: 'kept', ...state(step) });
+      progress.handle({ type: 'stepped', ...state(step) });
+      progress.handle({ type: 'kept', ...state(step) });
     }
     goOn();
     await progress.finish();

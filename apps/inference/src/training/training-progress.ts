@@ -7,7 +7,7 @@ import type { RgbPicture } from '../engine/engine-protocol';
 import type { TrainingAdvance, TrainingMessage, TrainingState } from './training-protocol';
 import type { TrainingStore } from './training-store';
 
-/** Time between two steps that the record is told. */
+/** Time between two steps that are written to the record. */
 const writtenEveryMs = 2_000;
 
 /** Passes on the messages of a training's process: to its event streams, to its record, and its states to the storage. */
@@ -37,7 +37,7 @@ export class TrainingProgress {
     this.written = task.trainedSeconds;
   }
 
-  hear(message: TrainingMessage): void {
+  handle(message: TrainingMessage): void {
     if (message.type === 'stepped') this.stepped(message);
     else if (message.type === 'kept') this.kept(message);
     else if (message.type === 'sampled') this.sample = message.image;

@@ -8,12 +8,11 @@ import { crashPoint } from '@app/process';
 import { Tasks, Trainings } from '@app/tasks';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { FailureService } from '../drawing/failure.service';
+import type { DrawingLock } from '../drawing/drawing-lock';
 import { ModelResolver } from '../drawing/model-resolver';
-import type { Places } from '../drawing/places';
 import { ProgressPublisher } from '../drawing/progress-publisher';
-import { StopListener } from '../drawing/stop-listener';
-import { TaskHold } from '../drawing/task-hold';
+import type { TaskHold } from '../drawing/task-hold';
+import { TaskRunner } from '../drawing/task-runner';
 import { keyOf } from '../drawing/weights-names';
 import { withRetries } from '../drawing/with-retries';
 import { Engines } from '../engine-client/engines';
@@ -43,14 +42,13 @@ interface Begun {
 @Injectable()
 export class TrainingService {
   constructor(
+    private readonly runner: TaskRunner,
     private readonly tasks: Tasks,
     private readonly trainings: Trainings,
     private readonly models: ModelResolver,
     private readonly pictures: TrainingPictures,
     private readonly store: TrainingStore,
     private readonly publisher: ProgressPublisher,
-    private readonly stops: StopListener,
-    private readonly failures: FailureService,
     private readonly engines: Engines,
     private readonly dataSource: DataSource,
     private readonly logger: JsonLogger,
@@ -58,59 +56,80 @@ export class TrainingService {
   ) {}
 
   /**
-   * @param places where it gets the one place to train, once its pictures are read
+   * @param lock which one training at a time has, once its pictures are read
    * @param shutdown aborted when the process has to end: the training is given back, with a checkpoint if its step ends soon
    * @throws when the outcome cannot be written to the database
    */
-  async run(task: TrainingTask, places: Pick<Places, 'begin'>, shutdown: AbortSignal): Promise<void> {
-    crashPoint('after-claim');
+  async run(task: TrainingTask, lock: Pick<DrawingLock, 'begin'>, shutdown: AbortSignal): Promise<void> {
     const over = new AbortController();
-    const hold = new TaskHold(task, this.tasks, this.stops, over.signal, this.logger);
-    const child = new TrainingChild(hold.signal);
-    let progress: TrainingProgress | undefined;
+    const atEnd: (() => void)[] = [];
+    let child: TrainingChild | undefined;
     let lastMoment: NodeJS.Timeout | undefined;
     // One that does not end in time is given back all the same, and goes on from the checkpoint before.
     const stop = (): void => {
-      lastMoment = setTimeout(() => over.abort(), child.stop() ? stopMs : 0);
+      lastMoment = setTimeout(() => over.abort(), child?.stop() ? stopMs : 0);
     };
     shutdown.addEventListener('abort', stop);
-    const atEnd: (() => void)[] = [];
     try {
-      const { store, trainings, publisher, logger } = this;
-      await this.tasks.assertStorable(task.ownerId, 1);
-      const model = await this.models.modelOf(task);
-      progress = new TrainingProgress(task, model.hash, hold, trainings, store, publisher, logger);
-      const finetune = await this.dataSource.manager.findOneByOrFail(Finetune, { id: task.id });
-      const [device] = this.engines.devices;
-      const state = await store.latest(task.id, model.hash);
-      const plan = await child.plan({
-        model: { key: keyOf(model), name: model.name, folder: model.folder, hash: model.hash },
-        device,
-        intraOpNumThreads: this.engines.threads,
-        pictures: task.imagesUrl.length,
-        settings: { steps: task.steps, seed: task.seed, token: finetune.token, initializerToken: nounOf(finetune) },
-        memoryBytes: this.engines.memoryBytes,
-        drawingBytes: this.drawingBytes(model),
-        checkpoint: state?.checkpoint,
+      await this.runner.run(task, over.signal, async (hold) => {
+        child = new TrainingChild(hold.signal);
+        await this.runIn(child, task, hold, async (bytes) => {
+          atEnd.push(await lock.begin(true, hold.signal));
+          const { reserved, release } = this.engines.reserve(bytes);
+          atEnd.push(release);
+          await Promise.race([reserved, once(hold.signal, 'abort')]);
+        }).finally(child.kill);
       });
-      const begun = { task, finetune, model, child, plan, state, signal: hold.signal, progress };
-      const pictures = state ? [] : await this.pictures.read(begun);
-      atEnd.push(await places.begin(true, hold.signal));
-      const { reserved, release } = this.engines.reserve(plan.bytes);
-      atEnd.push(release);
-      await Promise.race([reserved, once(hold.signal, 'abort')]);
-      await this.train(begun, pictures, hold);
-    } catch (error) {
-      await progress?.finish();
-      await this.failures.handle(task, error, hold, progress?.unwritten);
     } finally {
       clearTimeout(lastMoment);
-      child.kill();
-      for (const leave of atEnd.reverse()) leave();
+      for (const end of atEnd.reverse()) end();
       shutdown.removeEventListener('abort', stop);
-      hold.end();
       await this.store.removeIfOver(task.id).catch(() => undefined);
     }
+  }
+
+  /** @param begin waits until it may train, with so many bytes */
+  private async runIn(
+    child: TrainingChild,
+    task: TrainingTask,
+    hold: TaskHold,
+    begin: (bytes: number) => Promise<void>,
+  ): Promise<void> {
+    const { store, trainings, publisher, logger } = this;
+    await this.tasks.assertStorable(task.ownerId, 1);
+    const model = await this.models.modelOf(task);
+    const progress = new TrainingProgress(task, model.hash, hold, trainings, store, publisher, logger);
+    try {
+      const begun = await this.plan(task, { model, child, progress, signal: hold.signal });
+      const pictures = begun.state ? [] : await this.pictures.read(begun);
+      await begin(begun.plan.bytes);
+      await this.train(begun, pictures, hold);
+    } catch (error) {
+      await progress.finish();
+      hold.usedSeconds = progress.unwritten;
+      throw error;
+    }
+  }
+
+  private async plan(
+    task: TrainingTask,
+    parts: Pick<Begun, 'model' | 'child' | 'progress' | 'signal'>,
+  ): Promise<Begun> {
+    const { model, child } = parts;
+    const finetune = await this.dataSource.manager.findOneByOrFail(Finetune, { id: task.id });
+    const [device] = this.engines.devices;
+    const state = await this.store.latest(task.id, model.hash);
+    const plan = await child.plan({
+      model: { key: keyOf(model), name: model.name, folder: model.folder, hash: model.hash },
+      device,
+      intraOpNumThreads: this.engines.threads,
+      pictures: task.imagesUrl.length,
+      settings: { steps: task.steps, seed: task.seed, token: finetune.token, initializerToken: nounOf(finetune) },
+      memoryBytes: this.engines.memoryBytes,
+      drawingBytes: this.drawingBytes(model),
+      checkpoint: state?.checkpoint,
+    });
+    return { ...parts, task, finetune, plan, state };
   }
 
   /** Bytes of the largest model that draws beside it: one that is loaded, or its own, which its Prompts need next. */
@@ -134,7 +153,7 @@ export class TrainingService {
     });
     const command = state ? { type: 'resume' as const, round: state.round } : { type: 'train' as const, pictures };
     const done = await child.train({ ...command, samplePrompt, metadata }, (message: TrainingMessage) =>
-      progress.hear(message),
+      progress.handle(message),
     );
     signal.throwIfAborted();
     await progress.finish();

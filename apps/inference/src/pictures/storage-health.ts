@@ -7,11 +7,11 @@ import { Inject, Injectable } from '@nestjs/common';
 const [firstPauseMs, longestPauseMs] = [2_000, 60_000];
 
 /**
- * Whether there is room for what tasks make. Where there is none, no task is claimed, as each would be drawn in vain, and
- * none fails for it: they wait until there is room again.
+ * Whether the storage takes what tasks make. Where it does not, no task is claimed, as each would be drawn in vain, and
+ * none fails for it: they wait until it takes files again.
  */
 @Injectable()
-export class StorageRoom {
+export class StorageHealth {
   private readonly backOff = new BackOff(firstPauseMs, longestPauseMs);
   private pausedUntil = -Infinity;
   /** Whether a file could not be stored since the storage was last found to take one. */
@@ -22,8 +22,8 @@ export class StorageRoom {
     @Inject(JsonLogger) private readonly logger: Pick<JsonLogger, 'log' | 'warn' | 'warnSparingly'>,
   ) {}
 
-  /** Whether tasks may be claimed. */
-  async isOpen(): Promise<boolean> {
+  /** Whether it takes files, as far as is known: else no task may be claimed. */
+  async isWritable(): Promise<boolean> {
     if (performance.now() < this.pausedUntil) return false;
     if (this.isInDoubt) {
       const reason = await reasonOf(this.storage.check());

@@ -1,26 +1,26 @@
-import { BackOff } from '@app/process';
+import { BackOff } from './back-off';
 
-/** How soon a loop looks by itself: so long costs a wake-up that is lost. */
+/** How soon a loop polls by itself: so long costs a wake-up that is lost. */
 const intervalMs = 1_000;
 const longestRestMs = 5_000;
 
 /**
- * Claims as long as there is something to claim and room for it; then it waits until it is woken, or a second has
- * passed. Claims run one after the other: several at a time would each see room.
+ * Polls as long as there is something to do and room for it; then it waits until it is woken, or a second has passed.
+ * Polls run one after the other: several at a time would each see room.
  */
-export class ClaimLoop {
+export class PollLoop {
   private isDue = false;
   private isStopped = false;
-  private wake = (): void => undefined;
+  private endPause = (): void => undefined;
   private running: Promise<void> = Promise.resolve();
   private readonly work = new Set<Promise<void>>();
 
   /**
-   * @param claim claims one task and begins to work on it, without waiting for its end. False: nothing was claimed.
-   * @param onError called for each failed claim; after each in a row the loop rests longer.
+   * @param poll looks for something to do and begins with it, without waiting for its end. False: there was nothing.
+   * @param onError called for each failed poll; after each in a row the loop rests longer.
    */
   constructor(
-    private readonly claim: () => Promise<boolean>,
+    private readonly poll: () => Promise<boolean>,
     private readonly onError: (error: Error) => void,
   ) {}
 
@@ -28,35 +28,35 @@ export class ClaimLoop {
     this.running = this.run();
   }
 
-  /** There may be something to claim, or room for it. */
-  look(): void {
+  /** There may be something to do, or room for it. */
+  wake(): void {
     this.isDue = true;
-    this.wake();
+    this.endPause();
   }
 
-  /** Remembers the work on what was claimed until it ends; then there may be room. The work reports its own errors. */
-  begin(work: Promise<void>): void {
+  /** Remembers work that a poll has begun until it ends; then there may be room. The work reports its own errors. */
+  track(work: Promise<void>): void {
     const ended = work.finally(() => {
       this.work.delete(ended);
-      this.look();
+      this.wake();
     });
     this.work.add(ended);
   }
 
   /** How much work has not ended. */
-  get begun(): number {
+  get tracked(): number {
     return this.work.size;
   }
 
-  /** Resolves when all work that was begun has ended. */
+  /** Resolves when all work has ended. */
   async finished(): Promise<void> {
     await Promise.all(this.work);
   }
 
-  /** Resolves when no claim is on its way; work goes on. */
+  /** Resolves when the current poll has ended; work goes on. */
   async stop(): Promise<void> {
     this.isStopped = true;
-    this.wake();
+    this.endPause();
     await this.running;
   }
 
@@ -65,7 +65,7 @@ export class ClaimLoop {
     while (!this.isStopped) {
       this.isDue = false;
       try {
-        while (!this.isStopped && (await this.claim()));
+        while (!this.isStopped && (await this.poll()));
         backOff.reset();
         if (!this.isDue) await this.pause(intervalMs);
       } catch (error) {
@@ -79,11 +79,11 @@ export class ClaimLoop {
     if (this.isStopped) return;
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, ms);
-      this.wake = () => {
+      this.endPause = () => {
         clearTimeout(timer);
         resolve();
       };
     });
-    this.wake = () => undefined;
+    this.endPause = () => undefined;
   }
 }

@@ -1,0 +1,35 @@
+import type { Task } from '@app/domain';
+import { JsonLogger } from '@app/observability';
+import { crashPoint } from '@app/process';
+import { Tasks } from '@app/tasks';
+import { Injectable } from '@nestjs/common';
+import { FailureService } from './failure.service';
+import { StopListener } from './stop-listener';
+import { TaskHold } from './task-hold';
+
+/** Runs the work on claimed tasks: keeps the claim alive meanwhile, and settles a task whose work fails. */
+@Injectable()
+export class TaskRunner {
+  constructor(
+    private readonly tasks: Tasks,
+    private readonly stops: StopListener,
+    private readonly failures: FailureService,
+    private readonly logger: JsonLogger,
+  ) {}
+
+  /**
+   * @param shutdown aborted when the process has to end: the task is given back
+   * @throws when the outcome cannot be written to the database
+   */
+  async run(task: Task, shutdown: AbortSignal, work: (hold: TaskHold) => Promise<void>): Promise<void> {
+    crashPoint('after-claim');
+    const hold = new TaskHold(task, this.tasks, this.stops, shutdown, this.logger);
+    try {
+      await work(hold);
+    } catch (error) {
+      await this.failures.handle(task, error, hold);
+    } finally {
+      hold.end();
+    }
+  }
+}
