@@ -15,7 +15,7 @@ describe(TrainingPictures.name, () => {
     new TrainingPictures({ read: reader as never }).read(
       {
         task: { ownerId: 'a', imagesUrl, captions: null } as unknown as TrainingTask,
-        progress: { spent: async (seconds) => void spent.push(seconds) },
+        progress: { spend: (seconds) => void spent.push(seconds) },
         ...{ finetune, plan: { size: 8 }, signal },
       },
       limitMs,

@@ -14,7 +14,7 @@ interface Planned {
   task: TrainingTask;
   finetune: Finetune;
   plan: Pick<TrainingPlan, 'size'>;
-  progress: Pick<TrainingProgress, 'spent'>;
+  progress: Pick<TrainingProgress, 'spend'>;
   signal: AbortSignal;
 }
 
@@ -40,23 +40,22 @@ export class TrainingPictures {
     setMaxListeners(0, over);
     const left = fields.entries();
     let since = performance.now();
-    const spend = async (): Promise<void> => {
+    const spend = (): void => {
       const now = performance.now();
-      const seconds = (now - since) / 1000;
+      progress.spend((now - since) / 1000);
       since = now;
-      await progress.spent(seconds);
     };
     const readSome = async (): Promise<void> => {
       for (const [url, field] of left) {
         read.set(url, await this.reader.read(url, { owner: task.ownerId, field, size, signal: over }));
-        await spend();
+        spend();
       }
     };
     try {
       await Promise.all(Array.from({ length: atOnce }, readSome));
     } catch (error) {
       failed.abort(error);
-      await spend();
+      spend();
       signal.throwIfAborted();
       if (late.aborted)
         throw new PictureError(

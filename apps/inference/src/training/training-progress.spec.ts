@@ -8,6 +8,17 @@ import type { TrainingState } from './training-protocol';
 import type { TrainingStore } from './training-store';
 
 describe(TrainingProgress.name, () => {
+  const progressOf = (trainings: object, store: object = {}) =>
+    new TrainingProgress(
+      { id: 'one', trainedSeconds: 0 } as TrainingTask,
+      'abc',
+      { lost: false } as TaskHold,
+      trainings as Trainings,
+      store as TrainingStore,
+      { ofTraining: () => () => undefined } as unknown as ProgressPublisher,
+      new JsonLogger('test', 'silent'),
+    );
+
   it('stores the newest state when the storage is slow, and holds no others meanwhile', async () => {
     const kept: number[] = [];
     let goOn = (): void => undefined;
@@ -19,15 +30,7 @@ describe(TrainingProgress.name, () => {
     };
     const recorded: number[] = [];
     const trainings = { advanced: async (_: unknown, { step }: { step: number }) => recorded.push(step) > 0 };
-    const progress = new TrainingProgress(
-      { id: 'one', trainedSeconds: 0 } as TrainingTask,
-      'abc',
-      { lost: false } as TaskHold,
-      trainings as unknown as Trainings,
-      store as unknown as TrainingStore,
-      { ofTraining: () => () => undefined } as unknown as ProgressPublisher,
-      new JsonLogger('test', 'silent'),
-    );
+    const progress = progressOf(trainings, store);
     const state = (step: number) => ({
       round: 0,
       step,
@@ -46,5 +49,20 @@ describe(TrainingProgress.name, () => {
     await progress.finish();
     expect(kept).toEqual([0, 150]);
     expect(recorded.at(-1)).toBe(150);
+  });
+
+  it('writes what several readers have spent one after the other, so that the last write is the whole', async () => {
+    const written: number[] = [];
+    const slowFirst = async (_: unknown, { computeSeconds }: { computeSeconds: number }) => {
+      if (computeSeconds === 1) for (let n = 0; n < 5; n++) await new Promise(setImmediate);
+      return written.push(computeSeconds) > 0;
+    };
+    const progress = progressOf({ advanced: slowFirst });
+    progress.spend(1);
+    await new Promise(setImmediate);
+    for (const seconds of [2, 3]) progress.spend(seconds);
+    await progress.finish();
+    expect(written.at(-1)).toBe(6);
+    expect(progress.unwritten).toBe(0);
   });
 });

@@ -53,10 +53,10 @@ export class TrainingProgress {
     return this.secondsAt(this.last?.computeMs ?? 0) - this.written;
   }
 
-  /** Counts time before the first step, for good. */
-  async spent(seconds: number): Promise<void> {
+  /** Counts time before the first step, for good. Several readers of pictures spend it, and the last write has it all. */
+  spend(seconds: number): void {
     this.task.trainedSeconds += seconds;
-    await this.record(this.task.step, this.task.trainedSeconds, false);
+    this.then(() => this.record(this.task.step, this.task.trainedSeconds, false));
   }
 
   /** Resolves when everything is written, the last step too. */
