@@ -5,7 +5,7 @@ import { loadConfig } from '@app/config';
 import { createDataSource, EmbeddedPostgres, migrate } from '@app/database';
 import { newIdentifier } from '@app/domain';
 import { openQueueConnection, openWakeUps, Transactions } from '@app/queue';
-import { TaskIntake } from '@app/tasks';
+import { StorageQuota, TaskIntake } from '@app/tasks';
 import { newTask } from '../support/new-task';
 import { until } from '../support/until';
 
@@ -18,7 +18,7 @@ it('a request that the database refuses writes no prompt to the log of the embed
     await migrate(postgres.url);
     const dataSource = await createDataSource(postgres.url, { poolSize: 2 }).initialize();
     const wakeUps = openWakeUps(openQueueConnection(loadConfig({ DATA_DIR: folder }), postgres.url, fail), fail);
-    const intake = new TaskIntake(new Transactions(dataSource), wakeUps);
+    const intake = new TaskIntake(new Transactions(dataSource), wakeUps, new StorageQuota({ storageMbPerKey: 0 }));
     const ownerId = newIdentifier();
     const work = { ownerId, maxQueued: 10, tasks: [newTask(ownerId, { prompt: 'a secret star' })] };
     expect(await intake.insert(work)).toEqual({ accepted: true });

@@ -1,5 +1,5 @@
 import { Task, newIdentifier } from '@app/domain';
-import { TaskIntake } from '@app/tasks';
+import { StorageQuota, TaskIntake } from '@app/tasks';
 import { itOnce } from '../support/back-ends';
 import { createInferenceBench } from '../support/inference';
 import { newTask as task } from '../support/new-task';
@@ -63,7 +63,7 @@ describe(TaskIntake.name, () => {
   });
 
   it('keeps to a limit over several processes, and accepts all tasks of a request or none', async () => {
-    const second = new TaskIntake(bench.transactions, bench.wakeUps);
+    const second = new TaskIntake(bench.transactions, bench.wakeUps, new StorageQuota({ storageMbPerKey: 0 }));
     {
       const owner = newIdentifier();
       const ask = (n: number, size = 1) =>

@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { type Config, loadConfig } from '@app/config';
 import { DatabaseContact } from '@app/database';
 import { type DrawingTask, Image, isTerminated, newIdentifier } from '@app/domain';
-import { TaskIntake, Tasks, TaskSweep } from '@app/tasks';
+import { StorageQuota, TaskIntake, Tasks, TaskSweep } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import { PictureDecoder } from '@app/pictures';
 import { openQueueConnection, openWakeUps, Transactions, type WakeUps } from '@app/queue';
@@ -97,7 +97,7 @@ export async function createInferenceBench(environment: Record<string, string> =
     transactions,
     tasks,
     sweep: new TaskSweep(database.dataSource, tasks, logger),
-    intake: new TaskIntake(transactions, wakeUps),
+    intake: new TaskIntake(transactions, wakeUps, new StorageQuota({ storageMbPerKey: 0 })),
     logger,
     logged,
     storage: openImageStorage(config),

@@ -1,5 +1,6 @@
 import { type BrokenModel, type EngineReport, InferenceWorker, newIdentifier } from '@app/domain';
-import type { DataSource } from 'typeorm';
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
 
 /** Interval between the heartbeats of an inference process. */
 export const workerBeatMs = 5_000;
@@ -36,6 +37,7 @@ export type LiveWorker = Pick<InferenceWorker, 'devices' | 'models' | 'broken'>;
  * Which inference processes are up and what they can draw. The database's clock decides, so the machines'
  * clocks need not agree.
  */
+@Injectable()
 export class LiveWorkers {
   constructor(private readonly dataSource: DataSource) {}
 

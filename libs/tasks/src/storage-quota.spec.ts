@@ -1,9 +1,8 @@
-import { loadConfig } from '@app/config';
 import { UnprocessableError } from '@app/domain';
 import { RoomReservedError, StorageQuota, type StorageRow } from './storage-quota';
 
 describe(StorageQuota.name, () => {
-  const quota = new StorageQuota(loadConfig({}));
+  const quota = new StorageQuota({ storageMbPerKey: 0 });
   const megabytes = (count: number): number => count * 1e6;
   /** The row of a key that may store ten megabytes. */
   const row = (weights: number, uploads: number): StorageRow => ({
@@ -36,5 +35,12 @@ describe(StorageQuota.name, () => {
     const assert = (): void => quota.assertRoom(of, file);
     if (refusal) expect(assert).toThrow(refusal);
     else expect(assert).not.toThrow();
+  });
+
+  it('says what a key had before a request, although the counts have what it adds', () => {
+    const after = { ...row(8, 0), reserved_bytes: String(megabytes(3)), record_bytes: String(megabytes(1)) };
+    const refuse = (): void =>
+      quota.assertRoomAfter(after, { reservedBytes: megabytes(2), recordBytes: megabytes(0.5) });
+    expect(refuse).toThrow('has 9.5 MB: 0 MB of pictures, 8 MB of weights, 0.5 MB of records, 1 MB kept for pictures');
   });
 });

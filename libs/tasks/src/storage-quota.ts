@@ -1,8 +1,9 @@
 import { type Config, CONFIG } from '@app/config';
 import { TooManyError, UnprocessableError } from '@app/domain';
-import { addStored } from '@app/tasks';
 import { Inject, Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
+import type { TaskStorage } from './storage-estimates';
+import { addStored, type StoredBytes } from './storage-use';
 
 /** An upload whose process has sent no heartbeat for this long no longer counts, in SQL. */
 export const uploadLifeSql = `interval '2 minutes'`;
@@ -15,13 +16,11 @@ export const storageColumns = `caller.max_storage_mb, coalesce(stored.picture_by
    WHERE uploads.owner_id = caller.id AND renewed_at > now() - ${uploadLifeSql}) AS upload_bytes`;
 
 /** The results of `storageColumns`; the driver returns large numbers as text. */
-export interface StorageRow {
-  max_storage_mb: number | null;
-  picture_bytes: string;
-  weight_bytes: string;
-  reserved_bytes: string;
-  record_bytes: string;
-  upload_bytes: string;
+export type StorageRow = StoredBytes & { max_storage_mb: number | null; upload_bytes: string };
+
+/** What there is of a caller is more than its key may store. The message is one plain sentence for the caller. */
+export class StorageFullError extends Error {
+  override readonly name = 'StorageFullError';
 }
 
 const retryAfterSeconds = 10;
@@ -37,14 +36,18 @@ export class RoomReservedError extends TooManyError {
   }
 }
 
-/** How much each key may store. */
+/**
+ * How much each key may store. What a request wants to store has to fit beside all that the key has, with what is kept
+ * for its uploads in progress and its tasks; what a task has made only beside what is there, because its own part of what
+ * is kept was an estimate.
+ */
 @Injectable()
 export class StorageQuota {
-  constructor(@Inject(CONFIG) private readonly config: Config) {}
+  constructor(@Inject(CONFIG) private readonly config: Pick<Config, 'storageMbPerKey'>) {}
 
   /** Bytes that the key may still store; negative if it has more than it may. */
-  room(row: StorageRow): number {
-    const cap = row.max_storage_mb ?? this.config.storageMbPerKey;
+  bytesLeft(row: StorageRow): number {
+    const cap = this.capOf(row);
     return cap === 0 ? Infinity : cap * 1e6 - usedBytes(row);
   }
 
@@ -57,9 +60,9 @@ export class StorageQuota {
   assertRoom(row: StorageRow, { bytes = 0, replacedBytes = 0 } = {}): void {
     const wanted = Math.max(bytes, 1);
     const reservedBytes = Number(row.upload_bytes) + Number(row.reserved_bytes);
-    const room = this.room(row) + replacedBytes;
-    if (room >= wanted) return;
-    if (room + reservedBytes >= wanted) throw new RoomReservedError(reservedBytes);
+    const left = this.bytesLeft(row) + replacedBytes;
+    if (left >= wanted) return;
+    if (left + reservedBytes >= wanted) throw new RoomReservedError(reservedBytes);
     const parts = [
       `${megabytes(Number(row.picture_bytes))} of pictures`,
       `${megabytes(Number(row.weight_bytes))} of weights`,
@@ -67,10 +70,9 @@ export class StorageQuota {
       `${megabytes(Number(row.reserved_bytes))} kept for pictures that wait to be drawn`,
       `${megabytes(Number(row.upload_bytes))} of uploads in progress`,
     ];
-    const cap = row.max_storage_mb ?? this.config.storageMbPerKey;
     throw new UnprocessableError(
       'StorageFull',
-      `This API key may store ${cap} MB and has ${megabytes(usedBytes(row))}: ${parts.join(', ')}${
+      `This API key may store ${this.capOf(row)} MB and has ${megabytes(usedBytes(row))}: ${parts.join(', ')}${
         bytes > 0 ? `; this would add ${megabytes(bytes)}` : ''
       }. Delete records or Fine-Tunes to make room.`,
     );
@@ -80,9 +82,26 @@ export class StorageQuota {
    * @param row counts that have what is added already
    * @throws as `assertRoom` does
    */
-  assertRoomAfter(row: StorageRow, bytes: number): void {
-    const before = { ...row, reserved_bytes: String(Number(row.reserved_bytes) - bytes) };
-    if (this.room(row) < 0) this.assertRoom(before, { bytes });
+  assertRoomAfter(row: StorageRow, { reservedBytes, recordBytes }: TaskStorage): void {
+    if (this.bytesLeft(row) >= 0) return;
+    const before = {
+      ...row,
+      reserved_bytes: String(Number(row.reserved_bytes) - reservedBytes),
+      record_bytes: String(Number(row.record_bytes) - recordBytes),
+    };
+    this.assertRoom(before, { bytes: reservedBytes + recordBytes });
+  }
+
+  /** @throws StorageFullError if so many bytes more do not fit beside what the key has stored */
+  async assertStorable(manager: EntityManager, ownerId: string, bytes: number): Promise<void> {
+    const row = await this.read(manager, ownerId);
+    const cap = row && this.capOf(row);
+    if (!cap) return;
+    const stored = [row.picture_bytes, row.weight_bytes, row.record_bytes].reduce((sum, each) => sum + Number(each), 0);
+    if (stored + bytes > cap * 1e6)
+      throw new StorageFullError(
+        `There is no room for what this would make: the API key may store ${cap} MB and has ${(stored / 1e6).toFixed(3)} MB. Delete records or Fine-Tunes to make room.`,
+      );
   }
 
   /**
@@ -98,17 +117,21 @@ export class StorageQuota {
   async lock(manager: EntityManager, ownerId: string): Promise<StorageRow> {
     await manager.query('INSERT INTO storage_use (owner_id) VALUES ($1) ON CONFLICT DO NOTHING', [ownerId]);
     await manager.query('SELECT FROM storage_use WHERE owner_id = $1 FOR UPDATE', [ownerId]);
-    return this.read(manager, ownerId);
+    return (await this.read(manager, ownerId))!;
   }
 
-  /** One key's row. */
-  async read(manager: EntityManager, ownerId: string): Promise<StorageRow> {
-    const [row] = await manager.query<StorageRow[]>(
+  private async read(manager: EntityManager, ownerId: string): Promise<StorageRow | undefined> {
+    const [row] = await manager.query<(StorageRow | undefined)[]>(
       `SELECT ${storageColumns} FROM api_keys caller LEFT JOIN storage_use stored ON stored.owner_id = caller.id
        WHERE caller.id = $1`,
       [ownerId],
     );
     return row;
+  }
+
+  /** Megabytes; 0: no limit. */
+  private capOf({ max_storage_mb: own }: StorageRow): number {
+    return own ?? this.config.storageMbPerKey;
   }
 }
 

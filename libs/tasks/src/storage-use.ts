@@ -38,30 +38,3 @@ export async function addStored(
   );
   return stored;
 }
-
-/** What there is of a caller is more than its key may store. The message is one plain sentence for the caller. */
-export class StorageFullError extends Error {
-  override readonly name = 'StorageFullError';
-}
-
-/**
- * Whether so many bytes more fit into what a key may store, beside what is there; what other tasks may need is not counted.
- * @param defaultMb limit of keys without their own; 0: none
- * @throws StorageFullError
- */
-export async function assertStorable(
-  database: Queryable,
-  ownerId: string,
-  { bytes, defaultMb }: { bytes: number; defaultMb: number },
-): Promise<void> {
-  const [found] = await database.query<{ mb: number; used: string }[]>(
-    `SELECT coalesce(caller.max_storage_mb, $2) AS mb,
-       coalesce(stored.picture_bytes + stored.weight_bytes + stored.record_bytes, 0) AS used
-     FROM api_keys caller LEFT JOIN storage_use stored ON stored.owner_id = caller.id WHERE caller.id = $1`,
-    [ownerId, defaultMb],
-  );
-  if (!found || found.mb === 0 || Number(found.used) + bytes <= found.mb * 1e6) return;
-  throw new StorageFullError(
-    `There is no room for what this would make: the API key may store ${found.mb} MB and has ${(Number(found.used) / 1e6).toFixed(3)} MB. Delete records or Fine-Tunes to make room.`,
-  );
-}

@@ -11,12 +11,14 @@ import {
   Training,
   UnprocessableError,
 } from '@app/domain';
-import { afterCommit, type Transactions, type WakeUps } from '@app/queue';
+import { afterCommit, Transactions, WakeUps } from '@app/queue';
+import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { costOf } from './drawings';
 import { levelNewcomerStatement } from './fair-queue';
 import { finetuneRecordBytes, storageOf, storageOfTraining, type TaskStorage } from './storage-estimates';
-import { addStored, type StoredBytes } from './storage-use';
+import { StorageQuota, type StorageRow } from './storage-quota';
+import { addStored } from './storage-use';
 import { costOfTraining, type NewTraining } from './trainings';
 import { useUploads } from './uploads';
 
@@ -40,8 +42,8 @@ export interface NewTasks {
   publicUrl?: string;
   /** A Fine-Tune to be trained, whose Prompts the tasks are. */
   training?: NewTraining;
-  /** Throws if its owner has no room for what is counted then: nothing is inserted. */
-  assertRoom?: (stored: StoredBytes) => void;
+  /** What the owner's key has stored, if its limit counts. */
+  storage?: StorageRow;
 }
 
 /** What all that a request inserts takes of its owner's storage. */
@@ -81,18 +83,20 @@ SELECT (SELECT revoked_at FROM api_keys WHERE id = $1) IS NOT NULL AS revoked,
     AND queue <> 'waiting') AS present`;
 
 /** Writes what a request makes: its tasks, the records that own them, and its owner's place in the fair queue. */
+@Injectable()
 export class TaskIntake {
   constructor(
     private readonly transactions: Transactions,
     private readonly wakeUps: WakeUps,
+    private readonly quota: StorageQuota,
   ) {}
 
   /**
    * Resolves when everything is committed and a worker is about to be woken, or when there is no room for it.
    * @throws UnprocessableError `PictureNotFound` for an upload that was deleted meanwhile, `FineTuneNotTrained` for a Prompt of a
-   * Fine-Tune whose training did not succeed
+   * Fine-Tune whose training did not succeed; what `StorageQuota.assertRoom` throws
    */
-  async insert({ ownerId, maxQueued, tasks, publicUrl = '', training, assertRoom }: NewTasks): Promise<InsertOutcome> {
+  async insert({ ownerId, maxQueued, tasks, publicUrl = '', training, storage }: NewTasks): Promise<InsertOutcome> {
     const count = tasks.length + (training ? 1 : 0);
     const outcome = await this.transactions.run(async (manager): Promise<InsertOutcome> => {
       let { revoked, queued, present } = await look(manager, ownerId, maxQueued);
@@ -109,8 +113,9 @@ export class TaskIntake {
       await insertRows(manager, tasks);
       for (const { id: taskId, inputs } of tasks)
         await useUploads(manager, { publicUrl, ownerId, taskId, pictures: picturesIn(inputs) });
-      const stored = await addStored(manager, ownerId, storageOfAll({ tasks, training }));
-      if (stored) assertRoom?.(stored);
+      const added = storageOfAll({ tasks, training });
+      const stored = await addStored(manager, ownerId, added);
+      if (stored && storage) this.quota.assertRoomAfter({ ...storage, ...stored }, added);
       return { accepted: true };
     });
     if (outcome.accepted) await afterCommit(async () => this.wakeUps.ask());

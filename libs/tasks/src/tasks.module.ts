@@ -3,6 +3,9 @@ import { type Config, CONFIG } from '@app/config';
 import { DatabaseContact } from '@app/database';
 import { Transactions } from '@app/queue';
 import { Global, Module } from '@nestjs/common';
+import { LiveWorkers } from './live-workers';
+import { StorageQuota } from './storage-quota';
+import { TaskIntake } from './task-intake';
 import { TaskSweep } from './task-sweep';
 import { Tasks } from './tasks';
 import { Trainings } from './trainings';
@@ -13,12 +16,13 @@ import { Trainings } from './trainings';
   providers: [
     {
       provide: Tasks,
-      inject: [Transactions, DatabaseContact, CONFIG],
+      inject: [Transactions, DatabaseContact, CONFIG, StorageQuota],
       useFactory: (
         transactions: Transactions,
         contact: DatabaseContact,
-        { maxConcurrentPerKey, storageMbPerKey }: Config,
-      ) => new Tasks(transactions, contact, maxConcurrentPerKey, storageMbPerKey),
+        { maxConcurrentPerKey }: Config,
+        quota: StorageQuota,
+      ) => new Tasks(transactions, contact, maxConcurrentPerKey, quota),
     },
     {
       provide: Trainings,
@@ -26,8 +30,11 @@ import { Trainings } from './trainings';
       useFactory: (transactions: Transactions, { maxTrainingsPerKey }: Config) =>
         new Trainings(transactions, maxTrainingsPerKey),
     },
+    LiveWorkers,
+    StorageQuota,
+    TaskIntake,
     TaskSweep,
   ],
-  exports: [Tasks, TaskSweep, Trainings],
+  exports: [LiveWorkers, StorageQuota, TaskIntake, Tasks, TaskSweep, Trainings],
 })
 export class TasksModule {}

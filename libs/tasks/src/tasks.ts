@@ -11,7 +11,8 @@ import { findDrawing, thumbnailOf, writePictures } from './drawings';
 import { forgetReplies } from './forget-replies';
 import { isSilent, silenceUntil } from './silence';
 import { chargeTrainingsStatement, lockEditsStatement, type Removed, removeStatement } from './statements/removal';
-import { addStored, assertStorable } from './storage-use';
+import { StorageQuota } from './storage-quota';
+import { addStored } from './storage-use';
 import { bytesOf, lockTask, putBack, type Served, type Settlement, terminate } from './settlement';
 import { lockPrompt } from './thumbnails';
 
@@ -43,8 +44,7 @@ export class Tasks {
     private readonly transactions: Transactions,
     private readonly contact: DatabaseContact,
     private readonly maxConcurrent = 0,
-    /** Megabytes that a key may store, for keys without a limit of their own; 0: no limit. */
-    private readonly storageMb = 0,
+    private readonly quota = new StorageQuota({ storageMbPerKey: 0 }),
   ) {}
 
   /** Claims the oldest due task of the owner who has used the least compute time and is below its limit. */
@@ -116,14 +116,14 @@ export class Tasks {
       const pictureBytes = bytesOf(settlement);
       await addStored(manager, row.ownerId, { pictureBytes, recordBytes, reservedBytes: -released });
       // Its row is locked by now, so that of several tasks only those succeed that fit.
-      if (pictureBytes > 0) await this.assertStorable(row.ownerId, 0, manager);
+      if (pictureBytes > 0) await this.quota.assertStorable(manager, row.ownerId, 0);
       return true;
     });
   }
 
   /** @throws StorageFullError if so many bytes more do not fit into what their owner may store */
-  assertStorable(ownerId: string, bytes: number, manager = this.transactions.manager): Promise<void> {
-    return assertStorable(manager, ownerId, { bytes, defaultMb: this.storageMb });
+  assertStorable(ownerId: string, bytes: number): Promise<void> {
+    return this.quota.assertStorable(this.transactions.manager, ownerId, bytes);
   }
 
   /** Gives a claimed task back, so that any worker can draw it again. False as for `heartbeat`. */

@@ -7,11 +7,10 @@ import {
   type WaitingTasksDto,
   WorkerDto,
 } from '@app/domain/http';
-import { heartbeatTimeoutMs, LiveWorkers } from '@app/tasks';
+import { heartbeatTimeoutMs, LiveWorkers, uploadLifeSql } from '@app/tasks';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DiskSpace } from '../files/disk-space';
-import { uploadLifeSql } from '../http/storage-quota';
 
 /** Elements of each list: more than an operator reads, and few enough to be sent every second. */
 const maxRows = 100;

@@ -1,6 +1,6 @@
 import { Collection, newIdentifier } from '@app/domain';
 import type { CollectionDto, CreateCollectionDto } from '@app/domain/http';
-import { addStored, collectionRecordBytes, forgetReplies } from '@app/tasks';
+import { addStored, collectionRecordBytes, forgetReplies, StorageQuota } from '@app/tasks';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, Repository } from 'typeorm';
@@ -8,7 +8,6 @@ import { findReadable } from '../http/find-owned';
 import { ImageUrls } from '../files/image-urls';
 import { type List, listOf } from '../http/list';
 import { StoredFiles } from '../files/stored-files';
-import { StorageQuota } from '../http/storage-quota';
 import { insertStyles, lockOwnCollection, templatesOf } from './new-styles';
 
 /** Thumbnail files that one request removes; a Collection may have any number of them. */

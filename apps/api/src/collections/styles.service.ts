@@ -1,6 +1,6 @@
 import { Collection, Style } from '@app/domain';
 import type { CreateStyleDto, StyleDto } from '@app/domain/http';
-import { addStored, forgetReplies } from '@app/tasks';
+import { addStored, forgetReplies, StorageQuota } from '@app/tasks';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { In, Repository } from 'typeorm';
@@ -9,7 +9,6 @@ import { insertStyles, lockOwnCollection, templatesOf } from './new-styles';
 import { ImageUrls } from '../files/image-urls';
 import { type List, listOf } from '../http/list';
 import { StoredFiles } from '../files/stored-files';
-import { StorageQuota } from '../http/storage-quota';
 
 /** The Styles of Collections. */
 @Injectable()

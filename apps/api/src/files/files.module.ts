@@ -1,7 +1,6 @@
 import { Image } from '@app/domain';
 import { Global, Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import { StorageQuota } from '../http/storage-quota';
 import { DiskSpace } from './disk-space';
 import { ImageUrls } from './image-urls';
 import { ImagesController } from './images.controller';
@@ -26,11 +25,10 @@ import { UploadsService } from './uploads.service';
     PageFiles,
     RetentionService,
     SignIn,
-    StorageQuota,
     StorageUseSweeper,
     StoredFiles,
     UploadsService,
   ],
-  exports: [DiskSpace, ImageUrls, StorageQuota, StoredFiles, UploadsService],
+  exports: [DiskSpace, ImageUrls, StoredFiles, UploadsService],
 })
 export class FilesModule {}

@@ -13,11 +13,11 @@ import {
 } from '@app/domain';
 import { JsonLogger } from '@app/observability';
 import { FairTurns, TurnsFullError } from '@app/process';
+import { StorageQuota, uploadLifeSql } from '@app/tasks';
 import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { OpenRequests } from '../defence/open-requests';
 import { mapDiskErrors, receiveFile, type SentFile } from '../http/receive-file';
-import { StorageQuota, uploadLifeSql } from '../http/storage-quota';
 import { DiskSpace } from './disk-space';
 
 /** Parallel uploads of a key: enough for any client, but too few to hold much of the disk. */
@@ -208,7 +208,7 @@ export class UploadsService implements OnApplicationBootstrap {
       );
       if (count >= uploadsPerKey) return undefined;
       this.quota.assertRoom(row, { bytes: declaredBytes, replacedBytes });
-      const bytes = declaredBytes ?? Math.min(maxBytes, Math.floor(this.quota.room(row) + replacedBytes));
+      const bytes = declaredBytes ?? Math.min(maxBytes, Math.floor(this.quota.bytesLeft(row) + replacedBytes));
       const id = newIdentifier();
       await manager.insert(Upload, { id, ownerId, bytes, renewedAt: () => 'now()' });
       return { id, maxBytes: bytes, boundByQuota: bytes < maxBytes };

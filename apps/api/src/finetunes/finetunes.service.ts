@@ -7,7 +7,15 @@ import {
   UnprocessableError,
 } from '@app/domain';
 import { FinetuneDto, type UpdateFinetuneDto } from '@app/domain/http';
-import { addStored, dropUploads, finetuneRecordBytes, Tasks, trainingFolder, weightsFolderOf } from '@app/tasks';
+import {
+  addStored,
+  dropUploads,
+  finetuneRecordBytes,
+  Tasks,
+  trainingFolder,
+  weightsFolderOf,
+  StorageQuota,
+} from '@app/tasks';
 import { Transactions } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
@@ -16,7 +24,6 @@ import { findOwned } from '../http/find-owned';
 import { ModelsService } from '../models/models.service';
 import { type List, listOf } from '../http/list';
 import { StoredFiles } from '../files/stored-files';
-import { StorageQuota } from '../http/storage-quota';
 
 /** A caller's Fine-Tunes. */
 @Injectable()

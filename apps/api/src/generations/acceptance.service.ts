@@ -15,12 +15,11 @@ import {
   UnprocessableError,
 } from '@app/domain';
 import type { InstalledModel } from '@app/model-store';
-import { countQueued, type NewTask, type NewTraining, storageOfAll, type StoredBytes, TaskIntake } from '@app/tasks';
+import { countQueued, type NewTask, type NewTraining, storageOfAll, StorageQuota, TaskIntake } from '@app/tasks';
 import { findOwnPicture } from '@app/pictures';
 import { Transactions } from '@app/queue';
 import { Inject, Injectable } from '@nestjs/common';
 import type { CallerKey } from '../http/caller.decorator';
-import { StorageQuota } from '../http/storage-quota';
 import { PromptLengths } from '../models/prompt-lengths.service';
 
 /** A new task as a request asks for it. */
@@ -98,12 +97,9 @@ export class AcceptanceService {
   ) {
     const { served, tasks: asked, pointerTo, finetunes, training } = order;
     const { textPointerTo = (index: number, field: string) => `${pointerTo(index)}/${field}` } = order;
-    const { reservedBytes, recordBytes } = storageOfAll({
-      tasks: asked,
-      ...(training && { training: { ...training, sandbox } }),
-    });
-    const bytes = reservedBytes + recordBytes;
-    this.quota.assertRoom(storage, { bytes });
+    const trained = training && { training: { ...training, sandbox } };
+    const { reservedBytes, recordBytes } = storageOfAll({ tasks: asked, ...trained });
+    this.quota.assertRoom(storage, { bytes: reservedBytes + recordBytes });
     const problems = new FieldProblems();
     if (sandbox && training) readSandboxOrder(training.finetune.metadata, '/metadata', problems);
     for (const [index, { generation, finetunePrompt }] of asked.entries()) {
@@ -118,9 +114,7 @@ export class AcceptanceService {
     const count = tasks.length + (training ? 1 : 0);
     assertPossible(count, cap);
     const { publicUrl } = this.config;
-    const trained = training && { training: { ...training, sandbox } };
-    const assertRoom = (stored: StoredBytes): void => this.quota.assertRoomAfter({ ...storage, ...stored }, bytes);
-    const outcome = await this.intake.insert({ ownerId, maxQueued: cap, tasks, publicUrl, assertRoom, ...trained });
+    const outcome = await this.intake.insert({ ownerId, maxQueued: cap, tasks, publicUrl, storage, ...trained });
     if (outcome.accepted) return tasks;
     if (outcome.revoked) throw new UnauthorizedError();
     throw new QueueFullError(cap, outcome.queued, count);

@@ -1,10 +1,11 @@
+import { EntityColumns } from '@app/database';
 import { ApiKey, parseApiKeyToken, UnauthorizedError } from '@app/domain';
 import { Transactions } from '@app/queue';
+import { storageColumns, type StorageRow } from '@app/tasks';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
 import type { CallerKey } from './caller.decorator';
-import { storageColumns, type StorageRow } from './storage-quota';
 
 /** `last_used_at` is written at most this often for a key. */
 const lastUsedResolutionMs = 60_000;
@@ -12,26 +13,26 @@ const lastUsedResolutionMs = 60_000;
 /** Finds the caller of a request. */
 @Injectable()
 export class ApiKeysService {
-  private readonly statement: string;
+  private readonly columns: EntityColumns<ApiKey>;
+  private readonly statement: { name: string; text: string };
 
   constructor(
     @InjectRepository(ApiKey) private readonly apiKeys: Repository<ApiKey>,
     private readonly transactions: Transactions,
   ) {
-    // Every request needs this row, so it is read by a prepared statement and made an entity by hand.
-    const { columns } = apiKeys.metadata;
-    const list = columns.map(({ databaseName, propertyName }) => `caller."${databaseName}" AS "${propertyName}"`);
-    this.statement = `SELECT ${list.join(', ')}, ${storageColumns}
+    this.columns = new EntityColumns(apiKeys.manager.connection, ApiKey, 'caller');
+    const text = `SELECT ${this.columns.list}, ${storageColumns}
       FROM api_keys caller LEFT JOIN storage_use stored ON stored.owner_id = caller.id WHERE caller.prefix = $1`;
+    this.statement = { name: 'api-key', text };
   }
 
   /** @throws UnauthorizedError for a token that is malformed, unknown or revoked; the response does not say which. */
   async authenticate(token: string): Promise<CallerKey> {
     const presented = parseApiKeyToken(token);
     if (!presented) throw new UnauthorizedError();
-    const statement = { name: 'api-key', text: this.statement, values: [presented.prefix] };
-    const [row] = await this.transactions.query<ApiKey & StorageRow>(statement);
-    const key = row && keyOfRow(row);
+    const statement = { ...this.statement, values: [presented.prefix] };
+    const [storage] = await this.transactions.query<(StorageRow & Record<string, unknown>) | undefined>(statement);
+    const key = storage && Object.assign(new ApiKey(), this.columns.read(storage), { storage });
     if (!key?.accepts(presented.secretHash)) throw new UnauthorizedError();
     await this.touch(key);
     return key;
@@ -51,10 +52,4 @@ export class ApiKeysService {
       .execute();
     key.lastUsedAt = new Date(now);
   }
-}
-
-function keyOfRow(row: ApiKey & StorageRow): CallerKey {
-  const { max_storage_mb, picture_bytes, weight_bytes, reserved_bytes, record_bytes, upload_bytes, ...columns } = row;
-  const storage = { max_storage_mb, picture_bytes, weight_bytes, reserved_bytes, record_bytes, upload_bytes };
-  return Object.assign(new ApiKey(), columns, { storage });
 }

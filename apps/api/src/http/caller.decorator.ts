@@ -1,6 +1,6 @@
 import { type ApiKey, type ApiKeyScope, UnauthorizedError } from '@app/domain';
+import type { StorageRow } from '@app/tasks';
 import { createParamDecorator, type ExecutionContext, SetMetadata } from '@nestjs/common';
-import type { StorageRow } from './storage-quota';
 
 /** The key of a request, and its storage use when the request came; one row has both. */
 export interface CallerKey extends ApiKey {

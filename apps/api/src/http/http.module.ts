@@ -1,6 +1,4 @@
 import { ApiKey, IdempotentReply } from '@app/domain';
-import { Transactions, WakeUps } from '@app/queue';
-import { TaskIntake } from '@app/tasks';
 import { Global, Module } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
 import { TypeOrmModule } from '@nestjs/typeorm';
@@ -28,12 +26,7 @@ import { RevokedKeys } from './revoked-keys';
     Notifications,
     OpenRequests,
     RevokedKeys,
-    {
-      provide: TaskIntake,
-      inject: [Transactions, WakeUps],
-      useFactory: (transactions: Transactions, wakeUps: WakeUps) => new TaskIntake(transactions, wakeUps),
-    },
   ],
-  exports: [Cursors, Drain, KeptReplies, Notifications, OpenRequests, TaskIntake],
+  exports: [Cursors, Drain, KeptReplies, Notifications, OpenRequests],
 })
 export class HttpModule {}

@@ -1,8 +1,6 @@
 import { type Config, CONFIG } from '@app/config';
-import { LiveWorkers } from '@app/tasks';
 import { ModelStore } from '@app/model-store';
 import { Module } from '@nestjs/common';
-import { DataSource } from 'typeorm';
 import { ModelsController } from './models.controller';
 import { ModelsService } from './models.service';
 import { PromptLengths } from './prompt-lengths.service';
@@ -16,12 +14,7 @@ import { TokenCounter } from './token-counter';
     PromptLengths,
     TokenCounter,
     { provide: ModelStore, inject: [CONFIG], useFactory: (config: Config) => new ModelStore(config.modelsDir) },
-    {
-      provide: LiveWorkers,
-      inject: [DataSource],
-      useFactory: (dataSource: DataSource) => new LiveWorkers(dataSource),
-    },
   ],
-  exports: [LiveWorkers, ModelsService, PromptLengths],
+  exports: [ModelsService, PromptLengths],
 })
 export class ModelsModule {}

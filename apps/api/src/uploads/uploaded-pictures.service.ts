@@ -14,14 +14,13 @@ import { NoPictureError, PictureDecoder } from '@app/pictures';
 import { WorkError } from '@app/process';
 import { Transactions } from '@app/queue';
 import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
-import { addStored, editsFolder, forgetReplies } from '@app/tasks';
+import { addStored, editsFolder, forgetReplies, StorageQuota } from '@app/tasks';
 import { Inject, Injectable } from '@nestjs/common';
 import { StoredFiles } from '../files/stored-files';
 import { type ReceivedFile, UploadsService } from '../files/uploads.service';
 import { findOwned } from '../http/find-owned';
 import { type List, listByTime, type TimedRow } from '../http/list';
 import { mapDiskErrors, type SentFile } from '../http/receive-file';
-import { StorageQuota } from '../http/storage-quota';
 
 /** Where the storage has uploaded pictures. */
 export const uploadsFolder = 'uploads';

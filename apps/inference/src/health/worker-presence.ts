@@ -1,7 +1,6 @@
 import { LiveWorkers, type Presence } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import { type BeforeApplicationShutdown, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
-import { DataSource } from 'typeorm';
 import { BrokenModels } from '../drawing/broken-models';
 import { WorkerModels } from '../drawing/worker-models';
 import { Engines } from '../engine-client/engines';
@@ -13,7 +12,7 @@ export class WorkerPresence implements OnApplicationBootstrap, BeforeApplication
   private presence?: Presence;
 
   constructor(
-    private readonly dataSource: DataSource,
+    private readonly workers: LiveWorkers,
     private readonly engines: Engines,
     private readonly models: WorkerModels,
     private readonly broken: BrokenModels,
@@ -22,7 +21,7 @@ export class WorkerPresence implements OnApplicationBootstrap, BeforeApplication
 
   async onApplicationBootstrap(): Promise<void> {
     const { devices } = this.engines;
-    this.presence = await new LiveWorkers(this.dataSource).join(
+    this.presence = await this.workers.join(
       () => ({
         devices,
         models: this.models.drawableOn(devices),
