@@ -6,6 +6,7 @@ import { failuresToOpen, type ReceiverAnswer, ReceiverGate } from '../../apps/ap
 import { WebhookSender } from '../../apps/api/src/webhooks/webhook-sender';
 import { describeOnce, itOnce } from '../support/back-ends';
 import { startTestApi } from '../support/api';
+import { type FinetuneJson, makeFinetune } from '../support/factories';
 import { flood } from '../support/flood';
 import { type Receiver, receiversOfSuite } from '../support/receiver';
 import { until } from '../support/until';
@@ -78,6 +79,23 @@ describe('Webhooks', () => {
       order: { startedAt: 'ASC' },
     });
     expect(attempts.map(({ statusCode }) => statusCode)).toEqual([500, 200]);
+  });
+
+  itOnce('sends the same body on each attempt, though the record was changed meanwhile', async () => {
+    const { url, next } = await receiver((_, response, count) => response.writeHead(count === 1 ? 500 : 204).end());
+    const images = [1, 2, 3, 4].map((n) => `http://pictures.invalid/${n}.png`);
+    const { id } = await makeFinetune(api, key, { title: 'Before', images_url: images, webhook: url });
+    const { status } = await api.request('POST', `/v1/finetunes/${id}/cancel`, { key });
+    expect(status).toBe(201);
+    const first = await next(1);
+    const delivery = await deliveryOf(id, ({ attemptCount }) => attemptCount === 1);
+    const renamed = await api.request<FinetuneJson>('PATCH', `/v1/finetunes/${id}`, { key, body: { title: 'After' } });
+    expect(renamed.body.title).toBe('After');
+    await api.dataSource.manager.update(WebhookDelivery, { id: delivery.id }, { nextAttemptAt: () => 'now()' });
+    const second = await next(2);
+    expect(second.headers['webhook-id']).toBe(first.headers['webhook-id']);
+    expect(second.body).toBe(first.body);
+    expect(JSON.parse(second.body)).toMatchObject({ id, title: 'Before' });
   });
 
   itOnce('treats a redirect as a failure and does not follow it', async () => {

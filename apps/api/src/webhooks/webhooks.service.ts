@@ -54,16 +54,16 @@ export class WebhooksService {
     if ('waitMs' in entry) return this.postpone(delivery, entry.waitMs);
     let answer: ReceiverAnswer = 'not asked';
     try {
-      const record = await this.recordOf(delivery);
+      const body = await this.bodyOf(delivery);
       const owner = await this.apiKeys.findOneBy({ id: delivery.ownerId });
       // Deleted meanwhile, and its deliveries with it.
-      if (!record || !owner) return;
+      if (body === undefined || !owner) return;
       const startedAt = new Date();
       const receipt = await this.sender.send({
         id: delivery.id,
         ownerId: delivery.ownerId,
         url: delivery.url,
-        body: JSON.stringify(record),
+        body,
         secrets: owner.signingSecrets(),
       });
       crashPoint('after-webhook-send');
@@ -91,7 +91,21 @@ export class WebhooksService {
     });
   }
 
-  /** The record as GET returns it; undefined when it was deleted. */
+  /**
+   * The record as GET returns it at the first attempt, which keeps it for the later ones: receivers take the same
+   * `webhook-id` for the same message. Undefined when the record was deleted.
+   */
+  private async bodyOf(delivery: WebhookDelivery): Promise<string | undefined> {
+    const where = { id: delivery.id };
+    const kept = await this.deliveries.findOne({ where, select: { id: true, body: true } });
+    if (kept?.body != null) return kept.body;
+    const record = kept && (await this.recordOf(delivery));
+    if (!record) return undefined;
+    const body = JSON.stringify(record);
+    await this.deliveries.update(where, { body });
+    return body;
+  }
+
   private async recordOf({ ownerId, taskId }: WebhookDelivery): Promise<object | undefined> {
     const generation = await this.generations.findForDelivery(ownerId, taskId);
     const prompt = generation ? undefined : await this.prompts.findForDelivery(ownerId, taskId);

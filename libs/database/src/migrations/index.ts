@@ -10,6 +10,7 @@ import { KeepTrainingUploads1796224000000 } from './1796224000000-keep-training-
 import { OldestBuild1796225000000 } from './1796225000000-oldest-build';
 import { StorageOfRecords1796230000000 } from './1796230000000-storage-of-records';
 import { Thumbnails1796240000000 } from './1796240000000-thumbnails';
+import { WebhookBodies1796250000000 } from './1796250000000-webhook-bodies';
 
 /**
  * Every migration in order; append new ones. An index on a table that may be large is made with
@@ -26,4 +27,5 @@ export const migrations = [
   OldestBuild1796225000000,
   StorageOfRecords1796230000000,
   Thumbnails1796240000000,
+  WebhookBodies1796250000000,
 ];

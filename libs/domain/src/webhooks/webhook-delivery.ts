@@ -32,6 +32,10 @@ export class WebhookDelivery {
   @Column('varchar', { name: 'url', length: 2048 })
   url: string;
 
+  /** What is sent; null before the first attempt. A list of deliveries does not read it. */
+  @Column('text', { name: 'body', nullable: true, select: false })
+  body: string | null;
+
   @Column('varchar', { name: 'status', length: 16 })
   status: WebhookDeliveryStatus;
 
