@@ -1,9 +1,10 @@
 import { type Config, CONFIG } from '@app/config';
 import { HttpService } from '@nestjs/axios';
 import { isLocalName } from '@app/domain';
-import { AddressRefusedError, checkedAgents, DnsLookUps, InformationError, plainRequest, readBody } from '@app/remote';
+import { AddressRefusedError, checkedAgents, DnsLookUps, InformationError, readBody } from '@app/remote';
 import { Inject, Injectable } from '@nestjs/common';
 import { isAxiosError } from 'axios';
+import { firstValueFrom } from 'rxjs';
 import { Webhook } from 'standardwebhooks';
 import type { Readable } from 'node:stream';
 import type { ReceiverAnswer } from './receiver-gate';
@@ -82,12 +83,9 @@ export class WebhookSender {
       return addresses;
     });
     try {
-      const response = await this.http.axiosRef.post<Readable>(url, Buffer.from(body), {
-        ...agents,
-        ...plainRequest,
-        signal,
-        headers: headersOf(message, new Date(started)),
-      });
+      const headers = headersOf(message, new Date(started));
+      const sent = this.http.post<Readable>(url, Buffer.from(body), { ...agents, signal, headers });
+      const response = await firstValueFrom(sent);
       // The status decides; the body is read for the log, and so that the receiver can finish its response.
       const reply = await readSome(response.data);
       const ok = response.status >= 200 && response.status < 300;

@@ -1,4 +1,5 @@
 import { ApiKey, WebhookDelivery } from '@app/domain';
+import { plainRequest } from '@app/remote';
 import { HttpModule } from '@nestjs/axios';
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
@@ -16,7 +17,7 @@ import { WebhooksService } from './webhooks.service';
 @Module({
   imports: [
     TypeOrmModule.forFeature([WebhookDelivery, ApiKey]),
-    HttpModule,
+    HttpModule.register(plainRequest),
     TextToImageModule,
     FinetunesModule,
     FinetunePromptsModule,
