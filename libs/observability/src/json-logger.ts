@@ -51,11 +51,6 @@ export class JsonLogger implements LoggerService {
     this.writeSparingly('warn', message, fields);
   }
 
-  /** The same for what is no fault. */
-  logSparingly(message: string, fields: LogFields & { reason: string }): void {
-    this.writeSparingly('info', message, fields);
-  }
-
   debug(message: unknown, ...rest: unknown[]): void {
     this.write('debug', message, rest);
   }

@@ -10,7 +10,6 @@ export { KeyCounts } from './key-counts';
 export { knownFaults } from './known-faults';
 export { makeFolder } from './make-folder';
 export { onceEach } from './once-each';
-export { OneAtATime } from './one-at-a-time';
 export { endSignals, exitWithParent, tellParentOfListening } from './parent';
 export { usableCores, usableMemoryBytes } from './own-share';
 export { PollLoop } from './poll-loop';

@@ -153,11 +153,6 @@ export class ModelsService implements OnApplicationBootstrap {
     throw refuse('ControlDoesNotFitModel', `is for models of ${control.family}, and ${model} is one of ${family}`);
   }
 
-  /** Checks the `model` of a body. @throws as `served` does */
-  async assertServed(name: string): Promise<void> {
-    await this.served(name, '/model');
-  }
-
   private replacedBy(name: string, models: readonly InstalledModel[]): string[] {
     return this.config.modelFallback && name === demoModel ? replacedByDemo(models) : [];
   }

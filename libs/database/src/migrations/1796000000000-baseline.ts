@@ -1,4 +1,5 @@
-import type { MigrationInterface, QueryRunner } from 'typeorm';
+import type { QueryRunner } from 'typeorm';
+import { ForwardMigration } from './forward-migration';
 
 /** All tables as the entities describe them. Half of a page stays free for rows that are written again and again. */
 export const baselineSql = `
@@ -293,14 +294,10 @@ export const baselineSql = `
 `;
 
 /** The tables of the first version that was published. */
-export class Baseline1796000000000 implements MigrationInterface {
-  name = 'Baseline1796000000000';
+export class Baseline1796000000000 extends ForwardMigration {
+  readonly name = 'Baseline1796000000000';
 
-  public async up(queryRunner: QueryRunner): Promise<void> {
+  async up(queryRunner: QueryRunner): Promise<void> {
     await queryRunner.query(baselineSql);
-  }
-
-  public async down(): Promise<void> {
-    throw new Error('A backup is the way back.');
   }
 }

@@ -1,7 +1,8 @@
-import type { MigrationInterface, QueryRunner } from 'typeorm';
+import type { QueryRunner } from 'typeorm';
+import { ForwardMigration } from './forward-migration';
 
 /** Pictures that callers send, and the tasks that need them. */
-export class UploadedPictures1796000100000 implements MigrationInterface {
+export class UploadedPictures1796000100000 extends ForwardMigration {
   readonly name = 'UploadedPictures1796000100000';
 
   async up(queryRunner: QueryRunner): Promise<void> {
@@ -31,9 +32,5 @@ export class UploadedPictures1796000100000 implements MigrationInterface {
           ON DELETE CASCADE
       );
       CREATE INDEX picture_uses_upload_idx ON picture_uses (upload_id)`);
-  }
-
-  async down(queryRunner: QueryRunner): Promise<void> {
-    await queryRunner.query('DROP TABLE picture_uses, uploaded_pictures');
   }
 }

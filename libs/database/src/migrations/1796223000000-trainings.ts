@@ -1,11 +1,12 @@
-import type { MigrationInterface, QueryRunner } from 'typeorm';
+import type { QueryRunner } from 'typeorm';
+import { ForwardMigration } from './forward-migration';
 import { createIndexConcurrently } from './index-concurrently';
 
 /** Trainings, and the queue in which a task waits. */
-export class Trainings1796223000000 implements MigrationInterface {
-  name = 'Trainings1796223000000';
+export class Trainings1796223000000 extends ForwardMigration {
+  readonly name = 'Trainings1796223000000';
 
-  public async up(queryRunner: QueryRunner): Promise<void> {
+  async up(queryRunner: QueryRunner): Promise<void> {
     await queryRunner.query(`
       ALTER TABLE tasks ADD COLUMN queue varchar(16) NOT NULL DEFAULT 'drawing';
       CREATE TABLE trainings (
@@ -23,41 +24,29 @@ export class Trainings1796223000000 implements MigrationInterface {
         CONSTRAINT trainings_id_fkey FOREIGN KEY (id) REFERENCES tasks(id) ON DELETE CASCADE
       );`);
   }
-
-  public async down(): Promise<void> {
-    throw new Error('A backup is the way back.');
-  }
 }
 
 /** The tasks of each queue by owner and model. */
-export class TasksQueueIndex1796223100000 implements MigrationInterface {
-  name = 'TasksQueueIndex1796223100000';
+export class TasksQueueIndex1796223100000 extends ForwardMigration {
+  readonly name = 'TasksQueueIndex1796223100000';
   transaction = false as const;
 
-  public async up(queryRunner: QueryRunner): Promise<void> {
+  async up(queryRunner: QueryRunner): Promise<void> {
     await createIndexConcurrently(
       queryRunner,
       'tasks_queue_idx',
       `tasks (queue, owner_id, model, created_at, id) WHERE status = 'queued' AND NOT sandbox`,
     );
   }
-
-  public async down(): Promise<void> {
-    throw new Error('A backup is the way back.');
-  }
 }
 
 /** It takes the place, and the name, of the index without queues. */
-export class TasksQueueIndexRenamed1796223200000 implements MigrationInterface {
-  name = 'TasksQueueIndexRenamed1796223200000';
+export class TasksQueueIndexRenamed1796223200000 extends ForwardMigration {
+  readonly name = 'TasksQueueIndexRenamed1796223200000';
 
-  public async up(queryRunner: QueryRunner): Promise<void> {
+  async up(queryRunner: QueryRunner): Promise<void> {
     await queryRunner.query(`
       DROP INDEX tasks_queued_model_idx;
       ALTER INDEX tasks_queue_idx RENAME TO tasks_queued_model_idx;`);
-  }
-
-  public async down(): Promise<void> {
-    throw new Error('A backup is the way back.');
   }
 }

@@ -1,14 +1,11 @@
-import type { MigrationInterface, QueryRunner } from 'typeorm';
+import type { QueryRunner } from 'typeorm';
+import { ForwardMigration } from './forward-migration';
 
 /** The body of a delivery, which each of its attempts sends. */
-export class WebhookBodies1796250000000 implements MigrationInterface {
-  name = 'WebhookBodies1796250000000';
+export class WebhookBodies1796250000000 extends ForwardMigration {
+  readonly name = 'WebhookBodies1796250000000';
 
-  public async up(queryRunner: QueryRunner): Promise<void> {
+  async up(queryRunner: QueryRunner): Promise<void> {
     await queryRunner.query('ALTER TABLE webhook_deliveries ADD COLUMN body text');
-  }
-
-  public async down(): Promise<void> {
-    throw new Error('A backup is the way back.');
   }
 }

@@ -23,10 +23,6 @@ export class FieldProblems {
   private total = 0;
   private primary: Primary | undefined;
 
-  get count(): number {
-    return this.total;
-  }
-
   /** Whether further problems are only counted. */
   get isFull(): boolean {
     return this.told.length >= maxProblemsListed;
