@@ -62,6 +62,7 @@ export default {
       { ...database, setupFilesAfterEnv: ['<rootDir>/test/support/scale-out.setup.ts'] },
     ),
   ],
+  testSequencer: '<rootDir>/test/support/longest-first.cjs',
   // Two more than the cores of a small machine: many tests wait for other processes, for locks and for time to pass.
   maxWorkers: 4,
   // Ten times what the longest takes on an idle machine: it ends what hangs, and judges nobody's speed.

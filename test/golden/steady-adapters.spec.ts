@@ -2,6 +2,7 @@ import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { encodeGraph } from '../../libs/diffusion/src/graph/graph';
 import { conv, linear } from '../../libs/diffusion/src/graph/layers';
 import { Module } from '../../libs/diffusion/src/graph/module';
+import { spinning } from '../../libs/diffusion/src/sessions/device';
 import { randomFrom } from '../../bench/section';
 
 const most = 4;
@@ -44,7 +45,10 @@ describe.each([2, 16])('adapters of rows on %d threads', (threads) => {
       m.output('y', kind === 'linear' ? linear(m, x, 'layer') : conv(m, x, 'layer'), ['rows', ...ofRow]);
       const { graph } = m.finish();
       graph.initializers.set('layer.weight', { type: 'float32', shape, bytes });
-      const session = await InferenceSession.create(encodeGraph(graph, new Map()), { intraOpNumThreads: threads });
+      const session = await InferenceSession.create(encodeGraph(graph, new Map()), {
+        intraOpNumThreads: threads,
+        ...spinning(0),
+      });
       const factorShapes = { a: kind === 'linear' ? [rank, into] : [rank, into, size, size], b: [into, rank] };
       const all = { x: values(most * into * positions), a: values(most * into * size * size * rank) };
       const b = values(most * into * rank);
