@@ -199,9 +199,9 @@ describe('npm start', () => {
       expect(readFileSync(join(dataDir, 'logs', 'api.log'), 'utf8')).toMatch(sentence);
     });
 
-    // The last test, because it ends the service. The torture test sends SIGTERM.
-    it('leaves no process behind when it is interrupted, and has logged neither the key nor the code', async () => {
-      await expect(launcher.end('SIGINT')).resolves.toBe(0);
+    // The last test, because it ends the service. The restored one is interrupted.
+    it('leaves no process behind when it is told to end, and has logged neither the key nor the code', async () => {
+      await expect(launcher.end('SIGTERM')).resolves.toBe(0);
       await untilNobodyIsLeft(folder);
       const logs = readdirSync(join(dataDir, 'logs'));
       expect(logs).toEqual(expect.arrayContaining(['api.log', 'inference.log', 'postgres.log']));

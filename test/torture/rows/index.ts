@@ -5,14 +5,11 @@ import { databaseRestart } from './database-restart';
 import { diskFull } from './disk-full';
 import { fleetEnd } from './fleet-end';
 import { frozenWorker } from './frozen-worker';
-import { garbage } from './garbage';
-import { gracefulEnd } from './graceful-end';
 import { launcherKill } from './launcher-kill';
 import { bursts } from './neighbour/bursts';
 import { hyphens } from './neighbour/hyphens';
 import { lists } from './neighbour/lists';
 import { longPrompts } from './neighbour/long-prompts';
-import { madeUp } from './neighbour/made-up';
 import { pictures } from './neighbour/pictures';
 import { pipelining } from './neighbour/pipelining';
 import { randomShapes } from './neighbour/random-shapes';
@@ -22,10 +19,8 @@ import { uploadsThatTrickle } from './neighbour/uploads';
 import { weights } from './neighbour/weights';
 import { longKeys, manyFields } from './neighbour/huge-bodies';
 import { receivers } from './receivers';
-import { overload } from './overload';
 import { queueLoss } from './queue-loss';
 import { randomEndings } from './random-endings';
-import { sameKey } from './same-key';
 import { storeFaults } from './store-faults';
 import { trainings } from './trainings';
 import { wrongClock } from './wrong-clock';
@@ -41,15 +36,11 @@ export const rows: readonly Row[] = [
   launcherKill,
   receivers,
   diskFull,
-  gracefulEnd,
   apiKill,
   fleetEnd,
   randomEndings,
-  sameKey,
   storeFaults,
-  overload,
   wrongClock,
-  garbage,
   ...trainings,
   // One key is hostile, and another must not notice.
   hyphens,
@@ -65,5 +56,4 @@ export const rows: readonly Row[] = [
   uploadsThatTrickle,
   pictures,
   randomShapes,
-  madeUp,
 ];
