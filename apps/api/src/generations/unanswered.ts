@@ -1,6 +1,7 @@
 import { ConflictError, NotFoundError } from '@app/domain';
 import type { GenerationDto } from '@app/domain/http';
 import { JsonLogger } from '@app/observability';
+import { RecurringService } from '@app/process';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { Repeatable } from '../http/repeatable';
@@ -8,6 +9,9 @@ import { GenerationsService } from './generations.service';
 
 /** Clients that try again by themselves do so within 8 s. */
 const repeatMs = 15_000;
+/** How often is looked for those that nobody has asked for again, and how many rows at a time. */
+const intervalMs = 2_000;
+const batchSize = 100;
 
 /** A row beside the kept replies, which are JSON; no `Idempotency-Key` has a space. Parameters: owner, key, fingerprint, id. */
 const addStatement = `
@@ -24,26 +28,34 @@ WITH found AS (
 UPDATE idempotent_replies SET record_ids = found.record_ids[2:] FROM found WHERE owner_id = $1 AND key = $2
 RETURNING found.record_ids[1] AS id`;
 
-/** Takes one id, if it is still there. Parameters: owner, key, id. */
+/** Rows whose ids nobody can take any more. Parameters: seconds, how many. */
+const lateStatement = `
+SELECT owner_id AS "ownerId", key, record_ids AS ids FROM idempotent_replies
+WHERE status = 0 AND record_ids <> '{}' AND created_at <= now() - make_interval(secs => $1) ORDER BY created_at LIMIT $2`;
+
+/** Parameters: owner, key, id. */
 const removeStatement = `
-UPDATE idempotent_replies SET record_ids = array_remove(record_ids, $3::varchar)
-WHERE owner_id = $1 AND key = $2 AND $3 = ANY (record_ids) RETURNING key`;
+UPDATE idempotent_replies SET record_ids = array_remove(record_ids, $3::varchar) WHERE owner_id = $1 AND key = $2`;
 
 /**
  * Generations whose answer did not reach their caller: its balancer gave up, or its network broke. Official clients
  * repeat such a request by themselves, without an `Idempotency-Key`: the repeat gets the same Generation. One that
- * nobody asks for again is canceled.
+ * nobody asks for again is canceled, by whichever process finds its row.
  */
 @Injectable()
-export class Unanswered {
+export class Unanswered extends RecurringService {
   /** Shorter in tests. */
   static repeatMs = repeatMs;
 
   constructor(
     private readonly dataSource: DataSource,
     private readonly generations: GenerationsService,
-    private readonly logger: JsonLogger,
-  ) {}
+    logger: JsonLogger,
+  ) {
+    super(logger);
+    const failure = 'Generations that nobody waits for were not canceled';
+    this.repeat({ intervalMs, failure, work: (signal) => this.cancelLate(signal) });
+  }
 
   /** The Generation of an earlier request with the same content, if nobody waits for it; it counts as asked for then. */
   async take(ownerId: string, { hasKey, fingerprint }: Repeatable): Promise<GenerationDto | undefined> {
@@ -54,21 +66,24 @@ export class Unanswered {
     return this.generations.findOne(ownerId, found.id).catch(ifGone);
   }
 
-  /** Keeps a Generation for a repeat of its request, and cancels it when none comes. */
+  /** Keeps a Generation for a repeat of its request. */
   async leave(ownerId: string, { hasKey, fingerprint }: Repeatable, id: string): Promise<void> {
     if (hasKey) return;
-    const [content, key] = [fingerprint(), keyOf(fingerprint())];
-    await this.dataSource.query(addStatement, [ownerId, key, content, id]);
-    setTimeout(() => {
-      this.giveUp(ownerId, key, id).catch((error: Error) =>
-        this.logger.warn('a Generation that nobody waits for was not canceled', { id, reason: error.message }),
-      );
-    }, Unanswered.repeatMs).unref();
+    const content = fingerprint();
+    await this.dataSource.query(addStatement, [ownerId, keyOf(content), content, id]);
   }
 
-  private async giveUp(ownerId: string, key: string, id: string): Promise<void> {
-    const [rows] = await this.dataSource.query<[unknown[], number]>(removeStatement, [ownerId, key, id]);
-    if (rows.length > 0) await this.generations.cancel(ownerId, id).catch(ifGone);
+  private async cancelLate(signal: AbortSignal): Promise<void> {
+    const late = await this.dataSource.query<{ ownerId: string; key: string; ids: string[] }[]>(lateStatement, [
+      Unanswered.repeatMs / 1000,
+      batchSize,
+    ]);
+    for (const { ownerId, key, ids } of late)
+      for (const id of ids) {
+        if (signal.aborted) return;
+        await this.generations.cancel(ownerId, id).catch(ifGone);
+        await this.dataSource.query(removeStatement, [ownerId, key, id]);
+      }
   }
 }
 

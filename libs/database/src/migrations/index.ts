@@ -11,6 +11,7 @@ import { OldestBuild1796225000000 } from './1796225000000-oldest-build';
 import { StorageOfRecords1796230000000 } from './1796230000000-storage-of-records';
 import { Thumbnails1796240000000 } from './1796240000000-thumbnails';
 import { WebhookBodies1796250000000 } from './1796250000000-webhook-bodies';
+import { UnansweredIndex1796260000000 } from './1796260000000-unanswered-index';
 
 /**
  * Every migration in order; append new ones. An index on a table that may be large is made with
@@ -28,4 +29,5 @@ export const migrations = [
   StorageOfRecords1796230000000,
   Thumbnails1796240000000,
   WebhookBodies1796250000000,
+  UnansweredIndex1796260000000,
 ];

@@ -31,6 +31,7 @@ export class OldestBuild {
 /** The stored first response to a request with an `Idempotency-Key`, to be replayed. */
 @Entity('idempotent_replies')
 @Index('idempotent_replies_created_idx', ['createdAt'])
+@Index('idempotent_replies_unanswered_idx', ['createdAt'], { where: `"status" = 0 AND "record_ids" <> '{}'` })
 @Index('idempotent_replies_records_idx', ['recordIds'], { type: 'gin' })
 export class IdempotentReply {
   @PrimaryColumn('varchar', { length: 24 }) ownerId: string;
