@@ -214,10 +214,10 @@ describe('Revoking an API key', () => {
   const statusOf = async (id: string) => (await api.dataSource.manager.findOneByOrFail(Task, { id })).status;
   /** Makes a process check its keys only when told to. */
   const checkOnlyWhenTold = async (app: INestApplicationContext): Promise<void> => {
-    type Loop = { stop: () => Promise<void>; look: () => void; claim: () => Promise<boolean> };
+    type Loop = { stop: () => Promise<void>; wake: () => void; poll: () => Promise<boolean> };
     const { loops } = app.get<unknown>(RevokedKeys) as { loops: readonly Loop[] };
     await Promise.all(loops.map((loop) => loop.stop()));
-    for (const loop of loops) loop.look = () => void loop.claim().catch(() => undefined);
+    for (const loop of loops) loop.wake = () => void loop.poll().catch(() => undefined);
   };
 
   it.each([

@@ -18,7 +18,7 @@ class Desk {
 }
 
 describe(FairTurns.name, () => {
-  const bounds = { perKey: 3, total: 5 };
+  const bounds = { concurrency: 1, perKey: 3, total: 5 };
 
   it('lets keys take turns, whoever came first', async () => {
     const desk = new Desk();
@@ -30,7 +30,7 @@ describe(FairTurns.name, () => {
   });
 
   it('lets one leave the line, and then there is a place in it', async () => {
-    const turns = new FairTurns({ perKey: 1, total: 1 });
+    const turns = new FairTurns({ concurrency: 1, perKey: 1, total: 1 });
     const end = await turns.take('a');
     const leaving = new AbortController();
     const left = turns.take('a', leaving.signal);

@@ -8,14 +8,14 @@ export class TurnsFullError extends Error {
   }
 }
 
-/** Limits of running and waiting work. */
+/** Limits of running and waiting work; by default none. */
 export interface TurnsOptions {
   /** Work running at once, in total and per key. */
   concurrency?: number;
   keyConcurrency?: number;
   /** Waiting work per key, and in total. */
-  perKey: number;
-  total: number;
+  perKey?: number;
+  total?: number;
 }
 
 interface Waiting {
@@ -66,7 +66,7 @@ export class FairTurns {
   }
 
   private turn(key: string, signal?: AbortSignal): Promise<void> {
-    const { perKey, total } = this.options;
+    const { perKey = Infinity, total = Infinity } = this.options;
     const lane = this.lanes.get(key) ?? this.held.get(key) ?? [];
     if (lane.length >= perKey || this.waiting >= total) throw new TurnsFullError(lane.length >= perKey);
     return new Promise((resolve, reject) => {
@@ -102,7 +102,7 @@ export class FairTurns {
   }
 
   private startNext(): void {
-    while (this.runningInAll < (this.options.concurrency ?? 1)) {
+    while (this.runningInAll < (this.options.concurrency ?? Infinity)) {
       const first = this.lanes.entries().next();
       if (first.done) return;
       const [key, lane] = first.value;

@@ -8,14 +8,12 @@ import { FairTurns } from '@app/process';
  */
 export const lookUpsPerOwner = 2;
 
-/** As many wait as the caller has attempts in progress. */
-const turns = { concurrency: Infinity, keyConcurrency: lookUpsPerOwner, perKey: Infinity, total: Infinity };
-
 /**
  * Resolves names with the system's resolver. Look-ups of one caller wait for each other, so that others' find a thread.
  */
 export class DnsLookUps {
-  private readonly turns = new FairTurns(turns);
+  /** As many wait as the caller has attempts in progress. */
+  private readonly turns = new FairTurns({ keyConcurrency: lookUpsPerOwner });
 
   constructor(
     private readonly lookUp: (hostname: string, options: LookupAllOptions) => Promise<LookupAddress[]> = lookup,

@@ -39,8 +39,7 @@ export class RemoteFiles {
     private readonly limits: RemoteLimits,
     private readonly lookUps = new DnsLookUps(),
   ) {
-    const { perOwner } = limits;
-    this.turns = new FairTurns({ concurrency: Infinity, keyConcurrency: perOwner, perKey: Infinity, total: Infinity });
+    this.turns = new FairTurns({ keyConcurrency: limits.perOwner });
   }
 
   /**

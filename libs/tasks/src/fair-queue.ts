@@ -1,17 +1,6 @@
 import type { EntityManager } from 'typeorm';
+import { headsOfWorkerQueues } from './statements/queue-heads';
 import { olderTasksStatement, ownersByTurnStatement } from './statements/queue-positions';
-
-/** In SQL: a task that waits for a worker. */
-const isWanted = `status = 'queued' AND NOT sandbox AND queue < 'waiting'`;
-/** In SQL: one row for each owner who waits in a queue for a worker, by one look into an index for each. */
-const waitingOwners = `waiting (queue, owner_id) AS (
-  (SELECT queue, owner_id FROM tasks WHERE ${isWanted} ORDER BY queue, owner_id LIMIT 1)
-  UNION ALL
-  SELECT next.* FROM waiting CROSS JOIN LATERAL (
-    SELECT queue, owner_id FROM tasks WHERE ${isWanted} AND (queue, owner_id) > (waiting.queue, waiting.owner_id)
-    ORDER BY queue, owner_id LIMIT 1
-  ) next
-)`;
 
 /**
  * Raises the virtual time of an owner who comes anew to the lowest of those who have something to draw: idle time earns
@@ -19,14 +8,14 @@ const waitingOwners = `waiting (queue, owner_id) AS (
  * Parameter: the owner.
  */
 export const levelNewcomerStatement = `
-WITH RECURSIVE ${waitingOwners},
+WITH RECURSIVE ${headsOfWorkerQueues.statements},
 drawing AS (
   SELECT owner_id, sum(charged_seconds) AS charged FROM tasks
   WHERE status = 'processing' AND NOT sandbox GROUP BY owner_id
 )
 INSERT INTO fair_shares (owner_id, virtual_time)
 SELECT $1, coalesce(min(share.virtual_time - coalesce(drawing.charged, 0)), 0)
-FROM (SELECT owner_id FROM waiting UNION SELECT owner_id FROM drawing) AS present
+FROM (${[...headsOfWorkerQueues.names, 'drawing'].map((name) => `SELECT owner_id FROM ${name}`).join(' UNION ')}) AS present
 JOIN fair_shares AS share USING (owner_id) LEFT JOIN drawing USING (owner_id)
 ON CONFLICT (owner_id) DO UPDATE SET virtual_time = greatest(fair_shares.virtual_time, excluded.virtual_time)`;
 

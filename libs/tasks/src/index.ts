@@ -2,8 +2,8 @@ export {
   attemptFolder,
   attemptOf,
   editsFolder,
-  thumbnailFolder,
-  thumbnailsFolder,
+  styleThumbnailFolder,
+  styleThumbnailsFolder,
   trainingFolder,
   trainingsFolder,
   weightsFolder,
@@ -22,6 +22,7 @@ export type { Presence, WorkerAbilities } from './live-workers';
 export type { DrawnPicture, Served, Settlement } from './settlement';
 export { heartbeatTimeoutMs } from './silence';
 export { claimStatement, undrawableAfterMs } from './statements/claim';
+export { waitsForWorker } from './statements/queue-heads';
 export { collectionRecordBytes, finetuneRecordBytes, styleRecordBytes } from './storage-estimates';
 export { StorageFullError, storageColumns, StorageQuota, uploadLifeSql } from './storage-quota';
 export type { StorageRow } from './storage-quota';

@@ -1,5 +1,6 @@
 import { type Config, CONFIG } from '@app/config';
 import { Metrics } from '@app/observability';
+import { waitsForWorker } from '@app/tasks';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 
@@ -17,9 +18,9 @@ const waiting = `
   FROM webhook_deliveries WHERE status = 'pending' AND next_attempt_at <= now()`;
 
 /**
- * How long the oldest task has waited that a worker with room may take now: not one of a key that has as much under way as
- * it may, of a sandbox, of a training that is to come first, or of a time to come. $1: how much a key may have under way, $2:
- * how many trainings; 0 is no limit.
+ * How long the oldest task has waited that a worker may claim now. Left out are tasks of sandbox keys and of keys that have
+ * as many tasks under way as they may, those that wait for a training, and those whose next attempt is not due. $1: how
+ * many tasks of a key may be drawn at once, $2: how many may be trained; 0: no limit.
  */
 const takeable = `
   WITH held AS (
@@ -32,7 +33,7 @@ const takeable = `
   CROSS JOIN LATERAL (
     SELECT CASE task.queue WHEN 'training' THEN $2::integer ELSE coalesce(caller.max_concurrent, $1::integer) END AS most
   ) allowed
-  WHERE task.status = 'queued' AND NOT task.sandbox AND task.queue <> 'waiting'
+  WHERE ${waitsForWorker('task')}
     AND (task.not_before IS NULL OR task.not_before <= now())
     AND (allowed.most = 0 OR coalesce(held.count, 0) < allowed.most)`;
 

@@ -10,7 +10,7 @@ const sliceMs = 4;
  * and keys take turns. The open requests bound what waits.
  */
 export class LoopTime {
-  private readonly turns = new FairTurns({ perKey: Infinity, total: Infinity });
+  private readonly turns = new FairTurns({ concurrency: 1 });
   private spentMs = 0;
 
   /** @param pauseFactor pause after a slice, as a multiple of the time worked; 0: one round of the event loop. */

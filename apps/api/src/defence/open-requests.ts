@@ -41,10 +41,10 @@ interface LongRequest {
 @Injectable()
 export class OpenRequests {
   private readonly served = {
-    light: boundsOf(servedPerKey.light, waitingPerKey.light),
-    heavy: boundsOf(servedPerKey.heavy, waitingPerKey.heavy),
+    light: new FairTurns({ keyConcurrency: servedPerKey.light, perKey: waitingPerKey.light }),
+    heavy: new FairTurns({ keyConcurrency: servedPerKey.heavy, perKey: waitingPerKey.heavy }),
   };
-  private readonly reading = boundsOf(readPerKey, waitingPerKey.heavy);
+  private readonly reading = new FairTurns({ keyConcurrency: readPerKey, perKey: waitingPerKey.heavy });
   private readonly ends = new WeakMap<Writable, () => void>();
   private readonly long = new Map<string, Set<LongRequest>>();
 
@@ -106,10 +106,6 @@ export class OpenRequests {
     for (const { end } of own) end();
     return own.length;
   }
-}
-
-function boundsOf(keyConcurrency: number, perKey: number): FairTurns {
-  return new FairTurns({ concurrency: Infinity, keyConcurrency, perKey, total: Infinity });
 }
 
 async function orRefuse<T>(work: Promise<T>, weight: RequestWeight): Promise<T> {

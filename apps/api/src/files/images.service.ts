@@ -30,7 +30,7 @@ SELECT thumbnail_token, thumbnail_key, 'image/png', coalesce(owner_id, 'public')
 FROM styles WHERE thumbnail_token = $1 AND thumbnail_key IS NOT NULL`;
 
 /** Pictures being opened and sent at a time, per owner and in total; and how many may wait. */
-const turns = { concurrency: 12, keyConcurrency: 6, perKey: 2_000, total: Infinity };
+const turns = { concurrency: 12, keyConcurrency: 6, perKey: 2_000 };
 /** A reader that takes longer loses its turn: it is slow, and causes little work. */
 const turnMs = 100;
 

@@ -82,12 +82,7 @@ export class UploadsService implements OnApplicationBootstrap {
   static longestWaitMs = longestWaitMs;
 
   private readonly folder: string;
-  private readonly line = new FairTurns({
-    concurrency: Infinity,
-    keyConcurrency: uploadsPerKey,
-    perKey: waitingPerKey,
-    total: Infinity,
-  });
+  private readonly turns = new FairTurns({ keyConcurrency: uploadsPerKey, perKey: waitingPerKey });
 
   constructor(
     @Inject(CONFIG) config: Config,
@@ -156,7 +151,7 @@ export class UploadsService implements OnApplicationBootstrap {
     const signal = AbortSignal.any([gone.signal, stop]);
     let end: (() => void) | undefined;
     try {
-      end = await this.line.take(ownerId, signal);
+      end = await this.turns.take(ownerId, signal);
       for (;;) {
         const reservation = await this.reserve(ownerId, declaredBytes, rule);
         if (reservation) return { reservation, end };

@@ -14,7 +14,7 @@ const waitSeconds = 600;
  * Answers with pictures in base64 that are made at a time: each has up to eight pictures in
  * memory. A key has at most 20.
  */
-const turns = { concurrency: 4, keyConcurrency: 1, perKey: 20, total: Infinity };
+const turns = { concurrency: 4, keyConcurrency: 1, perKey: 20 };
 
 /** Makes OpenAI's answer of a Generation that was waited for. */
 @Injectable()

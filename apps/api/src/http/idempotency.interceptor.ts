@@ -44,7 +44,7 @@ const atOnce = { concurrency: 8, keyConcurrency: 2 };
  */
 @Injectable()
 export class IdempotencyInterceptor implements NestInterceptor {
-  private readonly turns = new FairTurns({ ...atOnce, perKey: requestsPerKey, total: Infinity });
+  private readonly turns = new FairTurns({ ...atOnce, perKey: requestsPerKey });
 
   constructor(private readonly transactions: Transactions) {}
 

@@ -18,31 +18,6 @@ import { Cursors } from './cursors';
 import type { List, ListElement } from './list';
 import { checkedQuery } from './query';
 
-/** Runs work when no other is running. */
-export type RunTurn = <T>(work: () => Promise<T>) => Promise<T>;
-
-/** The number of requests that a key may have at once limits what waits. */
-const unbounded = { perKey: Infinity, total: Infinity };
-
-/**
- * Runs work one piece at a time. Between two pieces of one key, other waiting keys get a turn: a key with much work
- * waits only for itself.
- */
-export class SerialTurns {
-  private readonly works = new FairTurns({ ...unbounded, concurrency: Infinity, keyConcurrency: 1 });
-  private readonly pieces = new FairTurns(unbounded);
-
-  /** Runs a piece of a key's work when its turn has come. */
-  run<T>(key: string, work: () => Promise<T>): Promise<T> {
-    return this.runSeveral(key, (runTurn) => runTurn(work));
-  }
-
-  /** Runs several pieces of a key's work, each when its key's turn has come, before the key's next work begins. */
-  runSeveral<T>(key: string, work: (runTurn: RunTurn) => Promise<T>): Promise<T> {
-    return this.works.run(key, () => work((one) => this.pieces.run(key, one)));
-  }
-}
-
 /**
  * Writes a piece of an answer and waits until the reader has taken what was written before.
  * @returns false when there is nobody to write to any more: of a reader who takes nothing, `OpenConnections`
@@ -86,10 +61,10 @@ const largestBatch = 200;
 const pieceBytes = 64 * 1024;
 
 /**
- * One batch of the whole process is read at a time, so that lists use one connection of the pool,
- * however many there are.
+ * One batch of the whole process is read at a time, so that lists use one connection of the pool, however many there
+ * are; keys take turns between two batches.
  */
-const turns = new SerialTurns();
+const turns = new FairTurns({ concurrency: 1 });
 
 /** The requested part of a list, and who asks. */
 interface ListRequest {
@@ -132,8 +107,8 @@ class ListInterceptor implements NestInterceptor {
   private async send({ ownerId, request, response, page }: ListRequest, list: List): Promise<void> {
     const { limit, after } = page;
     // Nothing is read for a caller who disconnected while waiting for its turn.
-    const once = async (count: number, place?: number) => (response.closed ? [] : list.read(count, place));
-    const read = (count: number, place?: number) => turns.run(ownerId, () => once(count, place));
+    const read = (count: number, place?: number) =>
+      turns.run(ownerId, async () => (response.closed ? [] : list.read(count, place)));
     // A position in one list says nothing in another.
     const name = `${ownerId} ${request.path}`;
     const place =
@@ -144,9 +119,7 @@ class ListInterceptor implements NestInterceptor {
           : await this.cursors.read(name, after);
     if (after !== undefined && place === undefined) refuseAfter();
     const count = limit ?? firstBatch;
-    const found = await turns.runSeveral(ownerId, (runTurn) =>
-      readPage(count + 1, (batch, from = place) => runTurn(() => once(batch, from))),
-    );
+    const found = await readPage(count + 1, (batch, from = place) => read(batch, from));
     const shown = found.slice(0, count);
     const hasMore = found.length > count;
     if (limit !== undefined && hasMore)

@@ -6,7 +6,7 @@ import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { Counted, CountingOrder } from './counting-thread';
 
 /** Jobs that may wait for their turn, one per request. */
-const waiting = { perKey: 100, total: 1000 };
+const waiting = { concurrency: 1, perKey: 100, total: 1000 };
 const retryAfterSeconds = 5;
 
 interface Waiting {

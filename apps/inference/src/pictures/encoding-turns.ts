@@ -17,8 +17,7 @@ export class EncodingTurns {
 
   /** @param concurrency how many pictures of ordinary size are encoded at once, and how many large ones beside them */
   constructor(concurrency = encodingsAtOnce) {
-    const newTurns = () => new FairTurns({ concurrency, perKey: Infinity, total: Infinity });
-    this.turns = { ordinary: newTurns(), large: newTurns() };
+    this.turns = { ordinary: new FairTurns({ concurrency }), large: new FairTurns({ concurrency }) };
   }
 
   /** The processor draws a task for this owner, until the result is called. */

@@ -6,10 +6,7 @@ import type { TaskStatus } from './task-status';
 export const taskKinds = ['generation', 'prompt', 'training'] as const;
 export type TaskKind = (typeof taskKinds)[number];
 
-/**
- * Where a queued task waits: for a worker that draws, for one that trains, or for the end of its Fine-Tune's training.
- * In the order of the alphabet, `waiting` is the last.
- */
+/** Where a queued task waits: for a worker that draws, for one that trains, or for the end of its Fine-Tune's training. */
 export const taskQueues = ['drawing', 'training', 'waiting'] as const;
 export type TaskQueue = (typeof taskQueues)[number];
 

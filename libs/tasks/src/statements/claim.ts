@@ -1,6 +1,6 @@
 import type { TaskQueue } from '@app/domain';
 import { workerBeatMs } from '../live-workers';
-import { queueHeads } from './queue-heads';
+import { queueHeads, waitsIn } from './queue-heads';
 
 /**
  * Compute seconds by which an owner goes before its turn if the worker has its oldest task's model loaded: about what
@@ -74,8 +74,7 @@ owners AS MATERIALIZED (
 due AS (
   SELECT oldest.id, owners.place FROM owners CROSS JOIN LATERAL unnest(owners.models) AS wanted (model) CROSS JOIN LATERAL (
     SELECT id FROM tasks
-    WHERE owner_id = owners.owner_id AND model = wanted.model AND status = 'queued' AND ${sandbox ? '' : 'NOT '}sandbox
-      AND queue = '${queue}'
+    WHERE owner_id = owners.owner_id AND model = wanted.model AND ${waitsIn([queue], { sandbox })}
       AND (not_before IS NULL OR not_before <= now())
     ORDER BY created_at, id LIMIT 1
     FOR UPDATE SKIP LOCKED
