@@ -1,6 +1,6 @@
 import { newIdentifier, thumbnailKeyOf } from '@app/domain';
 import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
-import { Tasks, thumbnailFolder } from '@app/tasks';
+import { Tasks, styleThumbnailFolder } from '@app/tasks';
 import sharp from 'sharp';
 import type { TestApi, TestKey } from './api';
 import { claimTask } from './claim-task';
@@ -89,9 +89,9 @@ export async function drawTask(api: TestApi, taskId: string, computeSeconds = 1)
     if (index === 0) await storage.write(thumbnailKeyOf(storageKey), png);
   }
   if (task.kind === 'prompt') {
-    const thumbnail = { storageKey: `${thumbnailFolder(task)}/0.png`, bytes: png.length };
+    const thumbnail = { storageKey: `${styleThumbnailFolder(task)}/0.png`, bytes: png.length };
     await storage.write(thumbnail.storageKey, png);
-    Object.assign(images[0], { thumbnail });
+    Object.assign(images[0], { styleThumbnail: thumbnail });
   }
   await tasks.settle(task, { status: 'succeeded', images, computeSeconds });
 }

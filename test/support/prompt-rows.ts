@@ -1,10 +1,10 @@
 import { Finetune, FinetunePrompt, Image, Task, newIdentifier } from '@app/domain';
 import type { ImageStorage } from '@app/storage';
-import { thumbnailFolder } from '@app/tasks';
+import { styleThumbnailFolder } from '@app/tasks';
 import sharp from 'sharp';
 import type { EntityManager } from 'typeorm';
 import { drawingTask, type DrawingValues, insertDrawing } from './drawing-rows';
-import { encodeThumbnail } from '../../apps/inference/src/pictures/image-encoder';
+import { encodeStyleThumbnail } from '../../apps/inference/src/pictures/image-encoder';
 
 /** Inserts a Fine-Tune `robot` with the token `zwx`. */
 export async function insertFinetune(manager: EntityManager, ownerId: string): Promise<Finetune> {
@@ -39,9 +39,12 @@ export async function insertPicture(
   const picture = sharp({ create: { width, height, channels: 3, background } });
   const file = await picture.clone().png().toBuffer();
   const storageKey = `${taskId}/1/0.png`;
-  const thumbnailKey = `${thumbnailFolder({ id: taskId, attempt: 1 })}/0.png`;
+  const thumbnailKey = `${styleThumbnailFolder({ id: taskId, attempt: 1 })}/0.png`;
   await storage.write(storageKey, file);
-  await storage.write(thumbnailKey, await encodeThumbnail({ data: await picture.raw().toBuffer(), width, height }));
+  await storage.write(
+    thumbnailKey,
+    await encodeStyleThumbnail({ data: await picture.raw().toBuffer(), width, height }),
+  );
   const id = newIdentifier();
   const image = { id, taskId, index: 0, token: newIdentifier(), storageKey, contentType: 'image/png' };
   await manager.transaction(async (transaction) => {

@@ -39,7 +39,7 @@ export interface Decoded extends Size {
   /** Of the new file, if there is one. */
   format: PictureFormat;
   /** Whether a part of it is rather transparent than not, of a new file. */
-  isOpen?: boolean;
+  isTransparent?: boolean;
   /** Of a picture or a mask. */
   pixels?: Pixels;
   /** Length of the new file. */
@@ -177,15 +177,15 @@ async function fileOf(file: Buffer, format: PictureFormat, metadata: Metadata) {
   if (bare) {
     const one = sharp(file, { ...reading, ignoreIcc: true }).extractChannel(hasAlpha ? 'alpha' : 0);
     const data = await one.raw().toBuffer();
-    return { made: bare, bytes: bare.length, isOpen: hasAlpha && data.some((value) => value < 128) };
+    return { made: bare, bytes: bare.length, isTransparent: hasAlpha && data.some((value) => value < 128) };
   }
   const upright = sharp(await inEightBits(file, metadata), reading).autoOrient();
   const { data, ...raw } = await coloursOf(upright);
   const made = await sharp(data, { raw: raw as SharpOptions['raw'] & object })
     .png({ adaptiveFiltering: true })
     .toBuffer();
-  const isOpen = raw.channels === 4 && data.some((value, i) => i % 4 === 3 && value < 128);
-  return { format: 'png' as const, made, bytes: made.length, isOpen };
+  const isTransparent = raw.channels === 4 && data.some((value, i) => i % 4 === 3 && value < 128);
+  return { format: 'png' as const, made, bytes: made.length, isTransparent };
 }
 
 /** The first line of what the reader says, without what is said of every file. */

@@ -25,7 +25,7 @@ const quick: PoolLimits = { most: { ...limits.sentPicture, pixels: 12.5e6 }, tim
 const patient: PoolLimits = { most: limits.sentPicture, timeMs: 30_000, residentMb: 1024 };
 const heapMb = 128;
 /** Owners in turn, one file of each at a time. */
-const turns = { concurrency: 2, keyConcurrency: 1, perKey: Infinity, total: Infinity };
+const turns = { concurrency: 2, keyConcurrency: 1 };
 
 /** An order without its limit. */
 export type Wanted = DecodingOrder extends infer Order ? (Order extends unknown ? Omit<Order, 'most'> : never) : never;

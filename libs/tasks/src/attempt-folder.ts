@@ -5,7 +5,7 @@ type Attempt = Pick<Task, 'id' | 'attempt'>;
 /** Beside the pictures, because a thumbnail outlives its Prompt as long as a Style made from it is there. */
 const thumbnails = 'thumbnails';
 
-/** The folders of an attempt: of its pictures, or of its thumbnail. Weights and all else have other keys. */
+/** The folders of an attempt: of its pictures, or of its thumbnail for Styles. Weights and all else have other keys. */
 const ofAttempt = new RegExp(`^(?<folder>(?:${thumbnails}/)?(?<id>[\\w-]{24})/(?<attempt>\\d+))/`);
 
 /** Where the storage has the pictures of one attempt. */
@@ -13,14 +13,14 @@ export function attemptFolder({ id, attempt }: Attempt): string {
   return `${id}/${attempt}`;
 }
 
-/** Where it has the thumbnails of all attempts at a Prompt. */
-export function thumbnailsFolder(promptId: string): string {
+/** Where it has the thumbnails for Styles of all attempts at a Prompt. */
+export function styleThumbnailsFolder(promptId: string): string {
   return `${thumbnails}/${promptId}`;
 }
 
-/** Where it has the thumbnail of one attempt, a PNG. */
-export function thumbnailFolder({ id, attempt }: Attempt): string {
-  return `${thumbnailsFolder(id)}/${attempt}`;
+/** Where it has the thumbnail for Styles of one attempt, a PNG. */
+export function styleThumbnailFolder({ id, attempt }: Attempt): string {
+  return `${styleThumbnailsFolder(id)}/${attempt}`;
 }
 
 /** The attempt to which a file belongs, and its folder; undefined for other files. */

@@ -1,7 +1,7 @@
 import { Drawing, type DrawingTask, Image, type Task } from '@app/domain';
 import type { EntityManager, FindOptionsWhere } from 'typeorm';
 import type { DrawnPicture, Settlement } from './settlement';
-import { keepThumbnail } from './thumbnails';
+import { keepStyleThumbnail } from './style-thumbnails';
 import { recordUsage } from './usage';
 
 /**
@@ -59,8 +59,8 @@ export async function writePictures(manager: EntityManager, task: Task, settleme
       Image,
       images.map((image) => ({ ...image, taskId: task.id })),
     );
-  const thumbnail = thumbnailOf(settlement);
-  const ofStyles = thumbnail ? await keepThumbnail(manager, task.id, thumbnail) : 0;
+  const thumbnail = styleThumbnailOf(settlement);
+  const ofStyles = thumbnail ? await keepStyleThumbnail(manager, task.id, thumbnail) : 0;
   if (task.sandbox) return ofStyles;
   const { finetuneId, steps } = await manager.findOneByOrFail(Drawing, { id: task.id });
   await recordUsage(manager, { ...task, finetuneId, steps }, images.length, computeSeconds);
@@ -68,4 +68,5 @@ export async function writePictures(manager: EntityManager, task: Task, settleme
 }
 
 /** Of the first picture of a Prompt. */
-export const thumbnailOf = ({ images = [] }: Settlement): DrawnPicture['thumbnail'] => images.at(0)?.thumbnail;
+export const styleThumbnailOf = ({ images = [] }: Settlement): DrawnPicture['styleThumbnail'] =>
+  images.at(0)?.styleThumbnail;

@@ -11,11 +11,10 @@ export interface Served {
   promptChunks?: number;
 }
 
-/** A drawn picture; the first one of a Prompt has a square thumbnail for Styles too. */
+/** A drawn picture; the first one has a thumbnail, and of a Prompt also a square one for Styles. */
 export interface DrawnPicture extends Omit<Image, 'task' | 'taskId' | 'thumbnailBytes'> {
-  /** Of the first picture of a drawing. */
   thumbnailBytes?: number | null;
-  thumbnail?: { storageKey: string; bytes: number };
+  styleThumbnail?: { storageKey: string; bytes: number };
 }
 
 /** How a task ended, and its results. */
@@ -145,7 +144,8 @@ async function endTraining(
 
 export function bytesOf({ images = [] }: Settlement): number {
   return images.reduce(
-    (sum, { bytes, thumbnailBytes, thumbnail }) => sum + bytes + (thumbnailBytes ?? 0) + (thumbnail?.bytes ?? 0),
+    (sum, { bytes, thumbnailBytes, styleThumbnail }) =>
+      sum + bytes + (thumbnailBytes ?? 0) + (styleThumbnail?.bytes ?? 0),
     0,
   );
 }

@@ -3,7 +3,7 @@ import type { EntityManager } from 'typeorm';
 
 /**
  * Makes Styles that are being made from this Prompt wait, so that each finds its thumbnail there or is found by
- * `keepThumbnail`. Call it before the task is locked: a deletion locks the two in this order.
+ * `keepStyleThumbnail`. Call it before the task is locked: a deletion locks the two in this order.
  */
 export async function lockPrompt(manager: EntityManager, id: string): Promise<void> {
   await manager.findOne(FinetunePrompt, { where: { id }, lock: { mode: 'for_no_key_update' } });
@@ -13,7 +13,7 @@ export async function lockPrompt(manager: EntityManager, id: string): Promise<vo
  * Gives the Prompt its thumbnail, and all Styles that were made from it before.
  * @returns by how much these Styles take more of their owner's storage: each counts it, as it outlives the Prompt
  */
-export async function keepThumbnail(
+export async function keepStyleThumbnail(
   manager: EntityManager,
   promptId: string,
   { storageKey, bytes }: { storageKey: string; bytes: number },

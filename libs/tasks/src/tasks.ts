@@ -7,14 +7,14 @@ import { claimNext, hasTaskForOtherModels, type ClaimFilter } from './claims';
 import { cancelBatch } from './cancellation';
 import { chargeFailed, chargeLost, type LostTask } from './charges';
 import { deathsAfter } from './deaths';
-import { findDrawing, thumbnailOf, writePictures } from './drawings';
+import { findDrawing, styleThumbnailOf, writePictures } from './drawings';
 import { forgetReplies } from './forget-replies';
 import { isSilent, silenceUntil } from './silence';
 import { chargeTrainingsStatement, lockEditsStatement, type Removed, removeStatement } from './statements/removal';
 import { StorageQuota } from './storage-quota';
 import { addStored } from './storage-use';
 import { bytesOf, lockTask, putBack, type Served, type Settlement, terminate } from './settlement';
-import { lockPrompt } from './thumbnails';
+import { lockPrompt } from './style-thumbnails';
 
 /** A task held by one worker, identified by the attempt of its claim. */
 export type Attempt = Pick<Task, 'id' | 'attempt'>;
@@ -106,7 +106,7 @@ export class Tasks {
   settle(task: Attempt, settlement: Settlement): Promise<boolean> {
     const { status } = settlement;
     return this.transactions.run(async (manager) => {
-      if (thumbnailOf(settlement)) await lockPrompt(manager, task.id);
+      if (styleThumbnailOf(settlement)) await lockPrompt(manager, task.id);
       const row = await lockTask(manager, task.id);
       if (row?.attempt !== task.attempt) return false;
       if (row.status !== 'processing') return row.status === 'succeeded' && status === 'succeeded';

@@ -61,7 +61,7 @@ export class CollectionsService {
       await addStored(manager, ownerId, { recordBytes: -(collectionRecordBytes + bytes) });
       return removed;
     });
-    await this.files.removeThumbnails(sources);
+    await this.files.removeStyleThumbnails(sources);
   }
 
   private async present(collections: readonly Collection[]): Promise<CollectionDto[]> {

@@ -61,7 +61,7 @@ export class StylesService {
       await addStored(manager, ownerId, { recordBytes: -style.recordBytes });
       return style;
     });
-    await this.files.removeThumbnails([removed.sourcePromptId]);
+    await this.files.removeStyleThumbnails([removed.sourcePromptId]);
   }
 
   private present({ id, name, thumbnailToken, thumbnailKey }: Style): StyleDto {

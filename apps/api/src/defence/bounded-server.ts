@@ -43,8 +43,8 @@ export function answerUnreadable(server: Server): void {
     answers.set(socket, open.add(response));
     response.once('close', () => open.delete(response));
   });
-  const end = (socket: Duplex, isOpen: (response: ServerResponse) => boolean, reply: string): void => {
-    if (!socket.writable || [...(answers.get(socket) ?? [])].some(isOpen)) socket.destroy();
+  const end = (socket: Duplex, blocks: (response: ServerResponse) => boolean, reply: string): void => {
+    if (!socket.writable || [...(answers.get(socket) ?? [])].some(blocks)) socket.destroy();
     else socket.end(reply, () => socket.destroy());
   };
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {

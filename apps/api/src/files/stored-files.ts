@@ -1,5 +1,5 @@
 import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
-import { thumbnailsFolder } from '@app/tasks';
+import { styleThumbnailsFolder } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
@@ -31,13 +31,13 @@ export class StoredFiles {
   /** Removes the pictures of deleted tasks, and the thumbnails that no Style needs. */
   async removeTasks(taskIds: readonly string[]): Promise<void> {
     await this.removeAll(taskIds);
-    await this.removeThumbnails(taskIds);
+    await this.removeStyleThumbnails(taskIds);
   }
 
   /**
    * Removes the thumbnails that nothing needs any more: of Prompts that are deleted, and all Styles made from them too.
    */
-  async removeThumbnails(promptIds: readonly (string | null)[]): Promise<void> {
+  async removeStyleThumbnails(promptIds: readonly (string | null)[]): Promise<void> {
     const unneeded = await this.dataSource
       .query<{ id: string }[]>(
         `SELECT DISTINCT source.id FROM unnest($1::varchar[]) AS source (id)
@@ -49,6 +49,6 @@ export class StoredFiles {
         this.logger.warn('thumbnails were left for the sweeper', { reason: error.message });
         return [];
       });
-    await this.removeAll(unneeded.map(({ id }) => thumbnailsFolder(id)));
+    await this.removeAll(unneeded.map(({ id }) => styleThumbnailsFolder(id)));
   }
 }

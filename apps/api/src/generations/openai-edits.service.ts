@@ -83,7 +83,7 @@ export class OpenaiEdits {
   ): Promise<GenerationDto> {
     const image = files.get('image');
     if (!image) throw refusedField('image', 'is required');
-    const mask = files.get('mask') ?? (image.isOpen ? image : undefined);
+    const mask = files.get('mask') ?? (image.isTransparent ? image : undefined);
     if (mask) assertMask(mask, image);
     const aspectRatio = size === 'auto' ? undefined : await this.models.shapeOf(size, model);
     const urlOf = ({ upload }: StoredUpload): string => pictureUrl(this.config.publicUrl, upload);
@@ -100,11 +100,11 @@ export class OpenaiEdits {
 }
 
 /** As OpenAI's API has it. @throws InvalidError */
-function assertMask({ upload: mask, isOpen }: StoredUpload, { upload: image }: StoredUpload): void {
+function assertMask({ upload: mask, isTransparent }: StoredUpload, { upload: image }: StoredUpload): void {
   const sizes = [mask, image].map(({ width, height }) => `${width} x ${height}`);
   if (sizes[0] !== sizes[1])
     throw refusedField('mask', `must be of the size of "image", ${sizes[1]}, and is ${sizes[0]}`);
-  if (!isOpen) throw refusedField('mask', 'must have transparent parts, which are repainted');
+  if (!isTransparent) throw refusedField('mask', 'must have transparent parts, which are repainted');
 }
 
 function fieldOf({ name }: FormFile, files: ReadonlyMap<string, unknown>): 'image' | 'mask' {

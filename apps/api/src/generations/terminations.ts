@@ -75,7 +75,7 @@ export class Terminations implements OnApplicationBootstrap, BeforeApplicationSh
       select: { id: true },
       where: { id: In(ids), status: Not(In([...terminatedStatuses])) },
     });
-    const isOpen = new Set(open.map(({ id }) => id));
-    for (const id of ids) if (!isOpen.has(id)) this.tell(id);
+    const openIds = new Set(open.map(({ id }) => id));
+    for (const id of ids) if (!openIds.has(id)) this.tell(id);
   }
 }

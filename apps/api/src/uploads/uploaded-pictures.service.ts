@@ -47,7 +47,7 @@ const findStatement = `SELECT ${columns} FROM uploaded_pictures upload WHERE ${o
 /** An upload, and whether a part of it is rather transparent than not. */
 export interface StoredUpload {
   upload: UploadedPicture;
-  isOpen: boolean;
+  isTransparent: boolean;
 }
 
 /** Uploaded pictures: each is received, read in a process of its own, stored upright and bare, and only then has a row. */
@@ -132,7 +132,7 @@ export class UploadedPicturesService {
         width,
         height,
         bytes,
-        isOpen = false,
+        isTransparent = false,
       } = await mapDiskErrors(
         this.decoder.decode(ownerId, async () => ({ source: path, to: 'file', path: upright })),
       ).catch((error: Error) => {
@@ -143,7 +143,7 @@ export class UploadedPicturesService {
       await mapDiskErrors(this.storage.adopt(storageKey, upright));
       const [token, contentType, createdAt] = [newIdentifier(), `image/${format}`, new Date()];
       const upload = { id, ownerId, token, storageKey, contentType, width, height, bytes: bytes!, createdAt };
-      return { upload: Object.assign(new UploadedPicture(), upload), isOpen };
+      return { upload: Object.assign(new UploadedPicture(), upload), isTransparent };
     } finally {
       await rm(upright, { force: true });
     }

@@ -55,7 +55,7 @@ export class GpuMachine {
         cause: 'the machine has only an emulated display adapter, for which Vulkan draws in software',
         remedy: 'pass a GPU through to it',
       };
-    const opened = await Promise.all(real.map((name) => this.isOpen(`dev/dri/${name}`)));
+    const opened = await Promise.all(real.map((name) => this.isAccessible(`dev/dri/${name}`)));
     if (opened.some(Boolean)) return undefined;
     return {
       cause: `this user may not open /dev/dri/${real[0]}`,
@@ -104,7 +104,7 @@ export class GpuMachine {
     if (((await this.read('etc/ld.so.cache')) ?? '').includes(`${name}\0`)) return true;
     const given = (this.env.LD_LIBRARY_PATH ?? '').split(':').filter(Boolean);
     const files = [...libraryFolders, ...given, ...others].map((folder) => join(folder, name));
-    return (await Promise.all(files.map((file) => this.isOpen(file, constants.R_OK)))).some(Boolean);
+    return (await Promise.all(files.map((file) => this.isAccessible(file, constants.R_OK)))).some(Boolean);
   }
 
   private async nvidiaNodes(): Promise<string[]> {
@@ -131,7 +131,7 @@ export class GpuMachine {
     );
   }
 
-  private isOpen(file: string, mode = constants.R_OK | constants.W_OK): Promise<boolean> {
+  private isAccessible(file: string, mode = constants.R_OK | constants.W_OK): Promise<boolean> {
     return access(join(this.root, file), mode).then(
       () => true,
       () => false,

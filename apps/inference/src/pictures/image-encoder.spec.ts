@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib';
 import sharp from 'sharp';
-import { type EncodedPicture, encodePicture, encodeThumbnail, type PictureParameters } from './image-encoder';
+import { type EncodedPicture, encodePicture, encodeStyleThumbnail, type PictureParameters } from './image-encoder';
 
 const parameters: PictureParameters = {
   prompt: 'ein roter Kreis – 赤い円 🔴 "quoted"',
@@ -71,14 +71,14 @@ describe('encodePicture', () => {
   });
 });
 
-describe('encodeThumbnail', () => {
+describe(encodeStyleThumbnail.name, () => {
   it.each([
     [512, 768],
     [768, 512],
     [64, 64],
   ])('makes a PNG of 256 x 256 pixels, and no metadata, of %i x %i', async (width, height) => {
     const data = new Uint8Array(width * height * 3).map((_, i) => [0x20, 0x40, 0x60][i % 3]);
-    const file = sharp(await encodeThumbnail({ data, width, height }));
+    const file = sharp(await encodeStyleThumbnail({ data, width, height }));
     const { exif, comments, ...metadata } = await file.metadata();
     expect(metadata).toMatchObject({ width: 256, height: 256, format: 'png' });
     expect([exif, comments]).toEqual([undefined, undefined]);

@@ -59,9 +59,9 @@ const kinds = {
 } as const satisfies Record<OutputFormat, object>;
 
 /** Width and height of a Style's thumbnail, in pixels. */
-const thumbnailEdge = 256;
+const styleThumbnailEdge = 256;
 /** The longest edge of a record's thumbnail. */
-const smallEdge = 384;
+const thumbnailEdge = 384;
 
 /** Keyword of the PNG's text chunk, which other image tools also read. */
 const keyword = 'parameters';
@@ -87,18 +87,18 @@ export async function encodePicture(
   return { parts, bytes: parts.reduce((sum, part) => sum + part.length, 0), ...kinds[format], width, height };
 }
 
-/** A PNG of the most interesting square of a picture, without its parameters. */
-export function encodeThumbnail({ data, width, height }: RgbPicture): Promise<Uint8Array> {
+/** A Style's thumbnail: a PNG of the most interesting square of a picture, without its parameters. */
+export function encodeStyleThumbnail({ data, width, height }: RgbPicture): Promise<Uint8Array> {
   return sharp(data, { raw: { width, height, channels: 3 } })
-    .resize(thumbnailEdge, thumbnailEdge, { fit: 'cover', position: sharp.strategy.attention })
+    .resize(styleThumbnailEdge, styleThumbnailEdge, { fit: 'cover', position: sharp.strategy.attention })
     .png({ compressionLevel: 9 })
     .toBuffer();
 }
 
-/** A small WebP of a picture, in its shape, without its parameters. */
-export function encodeSmall({ data, width, height }: RgbPicture): Promise<Uint8Array> {
+/** A record's thumbnail: a small WebP of a picture, in its shape, without its parameters. */
+export function encodeThumbnail({ data, width, height }: RgbPicture): Promise<Uint8Array> {
   return sharp(data, { raw: { width, height, channels: 3 } })
-    .resize(smallEdge, smallEdge, { fit: 'inside', withoutEnlargement: true })
+    .resize(thumbnailEdge, thumbnailEdge, { fit: 'inside', withoutEnlargement: true })
     .webp({ quality: 80 })
     .toBuffer();
 }

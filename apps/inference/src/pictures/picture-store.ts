@@ -1,13 +1,13 @@
 import { Readable } from 'node:stream';
 import { type DrawingTask, highResolutionLongEdge, newIdentifier, thumbnailKeyOf } from '@app/domain';
 import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
-import { attemptFolder, type DrawnPicture, thumbnailFolder } from '@app/tasks';
+import { attemptFolder, type DrawnPicture, styleThumbnailFolder } from '@app/tasks';
 import { Inject, Injectable, Optional } from '@nestjs/common';
 import { TaskAbortedError } from '../engine-client/task-errors';
 import type { RgbPicture } from '../engine/engine-protocol';
 import { EncodingTurns } from './encoding-turns';
 import { StorageHealth } from './storage-health';
-import { encodePicture, encodeSmall, encodeThumbnail, type PictureParameters } from './image-encoder';
+import { encodePicture, encodeThumbnail, encodeStyleThumbnail, type PictureParameters } from './image-encoder';
 
 /**
  * Encodes pictures and stores their files under `<task id>/<attempt>/`, with a thumbnail of the first, and of a Prompt's
@@ -36,29 +36,27 @@ export class PictureStore {
     const isFirst = index === 0;
     const encode = async () => {
       if (givenUp.aborted) throw new TaskAbortedError('The task was given up before its pictures were encoded.');
-      const encoded = await encodePicture(picture, task.outputFormat, parameters, size);
-      const small = isFirst ? await encodeSmall(picture) : undefined;
       return {
-        ...encoded,
-        small,
-        square: isFirst && task.kind === 'prompt' ? await encodeThumbnail(picture) : undefined,
+        ...(await encodePicture(picture, task.outputFormat, parameters, size)),
+        thumbnail: isFirst ? await encodeThumbnail(picture) : undefined,
+        styleThumbnail: isFirst && task.kind === 'prompt' ? await encodeStyleThumbnail(picture) : undefined,
       };
     };
-    const { parts, extension, small, square, ...file } = await (task.highResolution
+    const { parts, extension, thumbnail, styleThumbnail, ...file } = await (task.highResolution
       ? this.turns.large(task.ownerId, givenUp, encode)
       : this.turns.ordinary(task.ownerId, encode));
     const storageKey = `${attemptFolder(task)}/${index}.${extension}`;
     await this.storage.write(storageKey, Readable.from(parts));
     this.health?.stored();
-    if (small) await this.storage.write(thumbnailKeyOf(storageKey), small);
+    if (thumbnail) await this.storage.write(thumbnailKeyOf(storageKey), thumbnail);
     const drawn = {
       ...{ id: newIdentifier(), token: newIdentifier(), index, storageKey, ...file },
-      thumbnailBytes: small?.length ?? null,
+      thumbnailBytes: thumbnail?.length ?? null,
     };
-    if (!square) return drawn;
-    const thumbnail = { storageKey: `${thumbnailFolder(task)}/0.png`, bytes: square.length };
-    await this.storage.write(thumbnail.storageKey, square);
-    return { ...drawn, thumbnail };
+    if (!styleThumbnail) return drawn;
+    const ofStyles = { storageKey: `${styleThumbnailFolder(task)}/0.png`, bytes: styleThumbnail.length };
+    await this.storage.write(ofStyles.storageKey, styleThumbnail);
+    return { ...drawn, styleThumbnail: ofStyles };
   }
 
   /** A task of this owner is drawn on this device, until the result is called. */
@@ -69,7 +67,7 @@ export class PictureStore {
   /** Removes every file of an attempt. */
   async discard(task: Pick<DrawingTask, 'id' | 'attempt'>): Promise<void> {
     await this.storage.removeAll(attemptFolder(task));
-    await this.storage.removeAll(thumbnailFolder(task));
+    await this.storage.removeAll(styleThumbnailFolder(task));
   }
 }
 

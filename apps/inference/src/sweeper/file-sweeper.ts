@@ -1,7 +1,7 @@
 import { databaseNow } from '@app/database';
 import { FinetunePrompt, Image, Task, Style } from '@app/domain';
 import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
-import { attemptFolder, attemptOf, thumbnailFolder } from '@app/tasks';
+import { attemptFolder, attemptOf, styleThumbnailFolder } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource, In, IsNull, Not } from 'typeorm';
@@ -64,7 +64,7 @@ export class FileSweeper {
     const kept = new Set([
       ...keys.map((key) => attemptOf(key)?.folder),
       // A task being drawn has files before it has rows, however long it takes.
-      ...tasks.flatMap((task) => [attemptFolder(task), thumbnailFolder(task)]),
+      ...tasks.flatMap((task) => [attemptFolder(task), styleThumbnailFolder(task)]),
     ]);
     const orphans = [...taskIds.keys()].filter((folder) => !kept.has(folder));
     for (const folder of orphans) await this.storage.removeAll(folder);
