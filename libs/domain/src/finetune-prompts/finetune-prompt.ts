@@ -7,38 +7,28 @@ import { Drawing } from '../tasks/drawing';
 @Entity('finetune_prompts')
 @Index('finetune_prompts_finetune_seq_idx', ['finetuneId', 'seq'])
 export class FinetunePrompt {
-  @PrimaryColumn('varchar', { name: 'id', length: 24, primaryKeyConstraintName: 'finetune_prompts_pkey' })
-  id: string;
+  @PrimaryColumn('varchar', { length: 24 }) id: string;
 
   @OneToOne(() => Drawing, { onDelete: 'CASCADE' })
   @JoinColumn({ name: 'id', foreignKeyConstraintName: 'finetune_prompts_id_fkey' })
   drawing: Relation<Drawing>;
 
-  @Column('varchar', { name: 'owner_id', length: 24 })
-  ownerId: string;
-
-  @Column('varchar', { name: 'finetune_id', length: 24 })
-  finetuneId: string;
+  @Column('varchar', { length: 24 }) ownerId: string;
+  @Column('varchar', { length: 24 }) finetuneId: string;
 
   @ManyToOne(() => Finetune, { onDelete: 'CASCADE' })
   @JoinColumn({ name: 'finetune_id', foreignKeyConstraintName: 'finetune_prompts_finetune_id_fkey' })
   finetune: Relation<Finetune>;
 
-  @Column('bigint', { name: 'seq', generated: 'increment', transformer: bigintAsNumber })
-  seq: number;
+  @Column('bigint', { generated: 'increment', transformer: bigintAsNumber }) seq: number;
 
   /** The text as it was sent; the drawing has the text that is drawn. */
-  @Column('text', { name: 'prompt' })
-  prompt: string;
+  @Column('text') prompt: string;
 
   /** Where the Prompt is posted when it has terminated; in no response. */
-  @Column('varchar', { name: 'webhook', length: 2048, nullable: true })
-  webhook: string | null;
-
-  @Column('json', { name: 'metadata', nullable: true })
-  metadata: Metadata | null;
+  @Column('varchar', { length: 2048, nullable: true }) webhook: string | null;
+  @Column('json', { nullable: true }) metadata: Metadata | null;
 
   /** Where the storage has the small form of its first picture; null until that is drawn. */
-  @Column('varchar', { name: 'thumbnail_key', length: 256, nullable: true })
-  thumbnailKey: string | null;
+  @Column('varchar', { length: 256, nullable: true }) thumbnailKey: string | null;
 }

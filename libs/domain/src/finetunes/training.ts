@@ -5,46 +5,34 @@ import { Task } from '../tasks/task';
 /** The training of the task with the same id, which is that of its Fine-Tune, too. */
 @Entity('trainings')
 export class Training {
-  @PrimaryColumn('varchar', { name: 'id', length: 24, primaryKeyConstraintName: 'trainings_pkey' })
-  id: string;
+  @PrimaryColumn('varchar', { length: 24 }) id: string;
 
   @OneToOne(() => Task, { onDelete: 'CASCADE' })
   @JoinColumn({ name: 'id', foreignKeyConstraintName: 'trainings_id_fkey' })
   task: Relation<Task>;
 
   /** Where its pictures are. */
-  @Column('text', { name: 'images_url', array: true })
-  imagesUrl: string[];
+  @Column('text', { array: true }) imagesUrl: string[];
 
   /** Subject of each picture; null: the Fine-Tune's token and name. */
-  @Column('text', { name: 'captions', array: true, nullable: true })
-  captions: string[] | null;
-
-  @Column('integer', { name: 'steps' })
-  steps: number;
+  @Column('text', { array: true, nullable: true }) captions: string[] | null;
+  @Column('integer') steps: number;
 
   /** Every random number of the training follows from it. */
-  @Column('bigint', { name: 'seed', transformer: bigintAsNumber })
-  seed: number;
-
-  @Column('varchar', { name: 'webhook', length: 2048, nullable: true })
-  webhook: string | null;
+  @Column('bigint', { transformer: bigintAsNumber }) seed: number;
+  @Column('varchar', { length: 2048, nullable: true }) webhook: string | null;
 
   /** The Prompts that were asked for with it. */
-  @Column('varchar', { name: 'prompt_ids', length: 24, array: true, default: () => `'{}'` })
-  promptIds: string[];
+  @Column('varchar', { length: 24, array: true, default: () => `'{}'` }) promptIds: string[];
 
   /** Steps done, as its worker last wrote. */
-  @Column('integer', { name: 'step', default: 0 })
-  step: number;
+  @Column('integer', { default: 0 }) step: number;
 
   /** Compute seconds of all its attempts, as its worker last wrote. */
-  @Column('double precision', { name: 'compute_seconds', default: 0 })
-  computeSeconds: number;
+  @Column('double precision', { default: 0 }) computeSeconds: number;
 
   /** Differences from what was asked, for people. */
-  @Column('text', { name: 'note', nullable: true })
-  note: string | null;
+  @Column('text', { nullable: true }) note: string | null;
 }
 
 /** A task with what it trains, as a worker has both. */

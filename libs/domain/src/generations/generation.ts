@@ -6,23 +6,16 @@ import { Drawing } from '../tasks/drawing';
 @Entity('generations')
 @Index('generations_owner_seq_idx', ['ownerId', 'seq'])
 export class Generation {
-  @PrimaryColumn('varchar', { name: 'id', length: 24, primaryKeyConstraintName: 'generations_pkey' })
-  id: string;
+  @PrimaryColumn('varchar', { length: 24 }) id: string;
 
   @OneToOne(() => Drawing, { onDelete: 'CASCADE' })
   @JoinColumn({ name: 'id', foreignKeyConstraintName: 'generations_id_fkey' })
   drawing: Relation<Drawing>;
 
-  @Column('varchar', { name: 'owner_id', length: 24 })
-  ownerId: string;
+  @Column('varchar', { length: 24 }) ownerId: string;
 
   /** Order of acceptance, for lists. */
-  @Column('bigint', { name: 'seq', generated: 'increment', transformer: bigintAsNumber })
-  seq: number;
-
-  @Column('varchar', { name: 'webhook', length: 2048, nullable: true })
-  webhook: string | null;
-
-  @Column('json', { name: 'metadata', nullable: true })
-  metadata: Metadata | null;
+  @Column('bigint', { generated: 'increment', transformer: bigintAsNumber }) seq: number;
+  @Column('varchar', { length: 2048, nullable: true }) webhook: string | null;
+  @Column('json', { nullable: true }) metadata: Metadata | null;
 }

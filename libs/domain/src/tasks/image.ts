@@ -6,40 +6,25 @@ import { Task } from './task';
 @Unique('images_token_key', ['token'])
 @Index('images_task_idx', ['taskId', 'index'], { unique: true })
 export class Image {
-  @PrimaryColumn('varchar', { name: 'id', length: 24, primaryKeyConstraintName: 'images_pkey' })
-  id: string;
-
-  @Column('varchar', { name: 'task_id', length: 24 })
-  taskId: string;
+  @PrimaryColumn('varchar', { length: 24 }) id: string;
+  @Column('varchar', { length: 24 }) taskId: string;
 
   @ManyToOne(() => Task, (task) => task.images, { onDelete: 'CASCADE' })
   @JoinColumn({ name: 'task_id', foreignKeyConstraintName: 'images_task_id_fkey' })
   task: Relation<Task>;
 
-  @Column('integer', { name: 'index' })
-  index: number;
+  @Column('integer') index: number;
 
   /** 24 unguessable characters; the URL is `<PUBLIC_URL>/images/<token>.<extension>`. */
-  @Column('varchar', { name: 'token', length: 24 })
-  token: string;
+  @Column('varchar', { length: 24 }) token: string;
 
   /** Key in the image storage: `<task id>/<attempt>/<index>.<extension>`. */
-  @Column('varchar', { name: 'storage_key', length: 256 })
-  storageKey: string;
-
-  @Column('varchar', { name: 'content_type', length: 32 })
-  contentType: string;
-
-  @Column('integer', { name: 'width' })
-  width: number;
-
-  @Column('integer', { name: 'height' })
-  height: number;
-
-  @Column('integer', { name: 'bytes' })
-  bytes: number;
+  @Column('varchar', { length: 256 }) storageKey: string;
+  @Column('varchar', { length: 32 }) contentType: string;
+  @Column('integer') width: number;
+  @Column('integer') height: number;
+  @Column('integer') bytes: number;
 
   /** Of its thumbnail, which stands beside it in the storage; null for a picture that has none. */
-  @Column('integer', { name: 'thumbnail_bytes', nullable: true })
-  thumbnailBytes: number | null;
+  @Column('integer', { nullable: true }) thumbnailBytes: number | null;
 }

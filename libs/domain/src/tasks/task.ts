@@ -26,102 +26,71 @@ export type TaskQueue = (typeof taskQueues)[number];
 @Index('tasks_failed_idx', ['completedAt', 'id'], { where: `"status" = 'failed' AND NOT "sandbox"` })
 @Index('tasks_place_idx', ['ownerId', 'place'], { unique: true, where: `"status" = 'processing'` })
 export class Task {
-  @PrimaryColumn('varchar', { name: 'id', length: 24, primaryKeyConstraintName: 'tasks_pkey' })
-  id: string;
-
-  @Column('varchar', { name: 'kind', length: 16 })
-  kind: TaskKind;
-
-  @Column('varchar', { name: 'queue', length: 16, default: 'drawing' })
-  queue: TaskQueue;
-
-  @Column('varchar', { name: 'owner_id', length: 24 })
-  ownerId: string;
+  @PrimaryColumn('varchar', { length: 24 }) id: string;
+  @Column('varchar', { length: 16 }) kind: TaskKind;
+  @Column('varchar', { length: 16, default: 'drawing' }) queue: TaskQueue;
+  @Column('varchar', { length: 24 }) ownerId: string;
 
   /** The model that it needs: a worker that has it loaded claims it sooner. */
-  @Column('varchar', { name: 'model', length: 64 })
-  model: string;
+  @Column('varchar', { length: 64 }) model: string;
 
   /** Estimated compute seconds, which its owner is charged at the claim. */
-  @Column('double precision', { name: 'cost' })
-  cost: number;
+  @Column('double precision') cost: number;
 
   /** Whether it belongs to a sandbox key, so that no engine works on it. */
-  @Column('boolean', { name: 'sandbox', default: false })
-  sandbox: boolean;
-
-  @Column('varchar', { name: 'status', length: 16 })
-  status: TaskStatus;
+  @Column('boolean', { default: false }) sandbox: boolean;
+  @Column('varchar', { length: 16 }) status: TaskStatus;
 
   /** Number of claims; a write with an older attempt than the row's is rejected. */
-  @Column('integer', { name: 'attempt', default: 0 })
-  attempt: number;
+  @Column('integer', { default: 0 }) attempt: number;
 
   /** Tries that ended in an error of the task's own. */
-  @Column('integer', { name: 'failures', default: 0 })
-  failures: number;
+  @Column('integer', { default: 0 }) failures: number;
 
   /**
    * Number of claims that ended with the death or the silence of the worker. The first may be the fault of any task
    * that was there; from then on the task is drawn alone, and only what happens then counts.
    */
-  @Column('integer', { name: 'deaths', default: 0 })
-  deaths: number;
+  @Column('integer', { default: 0 }) deaths: number;
 
   /** Whether this attempt is drawn while its worker draws nothing else, so that a death is its fault. */
-  @Column('boolean', { name: 'drawn_alone', default: false })
-  drawnAlone: boolean;
+  @Column('boolean', { default: false }) drawnAlone: boolean;
 
   /** Not to be claimed before this time: the wait after a failed attempt. */
-  @Column({ type: 'timestamptz', name: 'not_before', precision: 3, nullable: true })
-  notBefore: Date | null;
+  @Column({ type: 'timestamptz', precision: 3, nullable: true }) notBefore: Date | null;
 
   /**
    * Which of its key's places it has while it is processed: from 1 of those that draw, from -1 down of those that train;
    * null if the key has no limit.
    */
-  @Column('integer', { name: 'place', nullable: true })
-  place: number | null;
+  @Column('integer', { nullable: true }) place: number | null;
 
   /** The charge to its owner at the last claim. */
-  @Column('double precision', { name: 'charged_seconds', default: 0 })
-  chargedSeconds: number;
+  @Column('double precision', { default: 0 }) chargedSeconds: number;
 
   /** Time of the last heartbeat of its worker. */
-  @Column({ type: 'timestamptz', name: 'heartbeat_at', nullable: true })
-  heartbeatAt: Date | null;
-
-  @Column('text', { name: 'error', nullable: true })
-  error: string | null;
-
-  @Column('double precision', { name: 'compute_seconds', nullable: true })
-  computeSeconds: number | null;
+  @Column({ type: 'timestamptz', nullable: true }) heartbeatAt: Date | null;
+  @Column('text', { nullable: true }) error: string | null;
+  @Column('double precision', { nullable: true }) computeSeconds: number | null;
 
   /** Storage used by its pictures. */
-  @Column('bigint', { name: 'picture_bytes', default: 0, transformer: bigintAsNumber })
-  pictureBytes: number;
+  @Column('bigint', { default: 0, transformer: bigintAsNumber }) pictureBytes: number;
 
   /** Storage that is kept for its pictures until it ends. */
-  @Column('bigint', { name: 'reserved_bytes', default: 0, transformer: bigintAsNumber })
-  reservedBytes: number;
+  @Column('bigint', { default: 0, transformer: bigintAsNumber }) reservedBytes: number;
 
   /** What it takes of the database, about: with what it draws and the record that it is of. */
-  @Column('integer', { name: 'record_bytes', default: 0 })
-  recordBytes: number;
-
-  @Column({ type: 'timestamptz', name: 'created_at', precision: 3 })
-  createdAt: Date;
-
-  @Column({ type: 'timestamptz', name: 'started_at', precision: 3, nullable: true })
-  startedAt: Date | null;
+  @Column('integer', { default: 0 }) recordBytes: number;
+  @Column({ type: 'timestamptz', precision: 3 }) createdAt: Date;
+  @Column({ type: 'timestamptz', precision: 3, nullable: true }) startedAt: Date | null;
 
   /** When its last attempt began; `startedAt` is of the first. */
-  @Column({ type: 'timestamptz', name: 'claimed_at', precision: 3, nullable: true })
-  claimedAt: Date | null;
-
-  @Column({ type: 'timestamptz', name: 'completed_at', precision: 3, nullable: true })
-  completedAt: Date | null;
+  @Column({ type: 'timestamptz', precision: 3, nullable: true }) claimedAt: Date | null;
+  @Column({ type: 'timestamptz', precision: 3, nullable: true }) completedAt: Date | null;
 
   @OneToMany(() => Image, (image) => image.task)
   images: Relation<Image>[];
 }
+
+/** A task as the worker holds it that has claimed it: the row moves on with another attempt. */
+export type Attempt = Pick<Task, 'id' | 'attempt'>;

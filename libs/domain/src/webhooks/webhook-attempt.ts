@@ -5,26 +5,17 @@ import { WebhookDelivery } from './webhook-delivery';
 @Entity('webhook_attempts')
 @Index('webhook_attempts_delivery_idx', ['deliveryId', 'startedAt'])
 export class WebhookAttempt {
-  @PrimaryColumn('varchar', { name: 'id', length: 24, primaryKeyConstraintName: 'webhook_attempts_pkey' })
-  id: string;
-
-  @Column('varchar', { name: 'delivery_id', length: 24 })
-  deliveryId: string;
+  @PrimaryColumn('varchar', { length: 24 }) id: string;
+  @Column('varchar', { length: 24 }) deliveryId: string;
 
   @ManyToOne(() => WebhookDelivery, (delivery) => delivery.attempts, { onDelete: 'CASCADE' })
   @JoinColumn({ name: 'delivery_id', foreignKeyConstraintName: 'webhook_attempts_delivery_id_fkey' })
   delivery: Relation<WebhookDelivery>;
 
-  @Column({ type: 'timestamptz', name: 'started_at', precision: 3 })
-  startedAt: Date;
-
-  @Column('integer', { name: 'duration_ms' })
-  durationMs: number;
+  @Column({ type: 'timestamptz', precision: 3 }) startedAt: Date;
+  @Column('integer') durationMs: number;
 
   /** Null if there was no response. */
-  @Column('integer', { name: 'status_code', nullable: true })
-  statusCode: number | null;
-
-  @Column('text', { name: 'error', nullable: true })
-  error: string | null;
+  @Column('integer', { nullable: true }) statusCode: number | null;
+  @Column('text', { nullable: true }) error: string | null;
 }

@@ -15,54 +15,37 @@ export type WebhookDeliveryStatus = (typeof webhookDeliveryStatuses)[number];
 @Index('webhook_deliveries_due_idx', ['ownerId', 'nextAttemptAt'], { where: `"status" = 'pending'` })
 export class WebhookDelivery {
   /** Also the `webhook-id` header, the same on every attempt. */
-  @PrimaryColumn('varchar', { name: 'id', length: 24, primaryKeyConstraintName: 'webhook_deliveries_pkey' })
-  id: string;
-
-  @Column('varchar', { name: 'owner_id', length: 24 })
-  ownerId: string;
+  @PrimaryColumn('varchar', { length: 24 }) id: string;
+  @Column('varchar', { length: 24 }) ownerId: string;
 
   /** Id of the record and of its task. */
-  @Column('varchar', { name: 'task_id', length: 24 })
-  taskId: string;
+  @Column('varchar', { length: 24 }) taskId: string;
 
   @ManyToOne(() => Task, { onDelete: 'CASCADE' })
   @JoinColumn({ name: 'task_id', foreignKeyConstraintName: 'webhook_deliveries_task_id_fkey' })
   task: Relation<Task>;
 
-  @Column('varchar', { name: 'url', length: 2048 })
-  url: string;
+  @Column('varchar', { length: 2048 }) url: string;
 
   /** What is sent; null before the first attempt. A list of deliveries does not read it. */
-  @Column('text', { name: 'body', nullable: true, select: false })
-  body: string | null;
+  @Column('text', { nullable: true, select: false }) body: string | null;
 
-  @Column('varchar', { name: 'status', length: 16 })
-  status: WebhookDeliveryStatus;
+  @Column('varchar', { length: 16 }) status: WebhookDeliveryStatus;
 
   /** Attempts made so far. */
-  @Column('integer', { name: 'attempts', default: 0 })
-  attemptCount: number;
-
-  @Column({ type: 'timestamptz', name: 'next_attempt_at', precision: 3, nullable: true })
-  nextAttemptAt: Date | null;
+  @Column('integer', { name: 'attempts', default: 0 }) attemptCount: number;
+  @Column({ type: 'timestamptz', precision: 3, nullable: true }) nextAttemptAt: Date | null;
 
   /** Since when it is due, or will be: a wait for a place does not change it. */
-  @Column({ type: 'timestamptz', name: 'due_since', precision: 3, nullable: true })
-  dueSince: Date | null;
+  @Column({ type: 'timestamptz', precision: 3, nullable: true }) dueSince: Date | null;
 
   /** Until then the process that claimed it makes an attempt. */
-  @Column({ type: 'timestamptz', name: 'claimed_until', precision: 3, nullable: true })
-  claimedUntil: Date | null;
-
-  @Column({ type: 'timestamptz', name: 'created_at', precision: 3 })
-  createdAt: Date;
+  @Column({ type: 'timestamptz', precision: 3, nullable: true }) claimedUntil: Date | null;
+  @Column({ type: 'timestamptz', precision: 3 }) createdAt: Date;
 
   /** When somebody asked for another attempt that has not been made yet. */
-  @Column({ type: 'timestamptz', name: 'asked_at', precision: 3, nullable: true })
-  askedAt: Date | null;
-
-  @Column({ type: 'timestamptz', name: 'completed_at', precision: 3, nullable: true })
-  completedAt: Date | null;
+  @Column({ type: 'timestamptz', precision: 3, nullable: true }) askedAt: Date | null;
+  @Column({ type: 'timestamptz', precision: 3, nullable: true }) completedAt: Date | null;
 
   @OneToMany(() => WebhookAttempt, (attempt) => attempt.delivery)
   attempts: Relation<WebhookAttempt>[];
