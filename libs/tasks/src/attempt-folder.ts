@@ -1,6 +1,4 @@
-import type { Task } from '@app/domain';
-
-type Attempt = Pick<Task, 'id' | 'attempt'>;
+import type { Attempt } from '@app/domain';
 
 /** Beside the pictures, because a thumbnail outlives its Prompt as long as a Style made from it is there. */
 const thumbnails = 'thumbnails';

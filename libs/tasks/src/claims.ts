@@ -1,4 +1,4 @@
-import type { Task, TaskQueue } from '@app/domain';
+import type { Attempt, TaskQueue } from '@app/domain';
 import type { EntityManager } from 'typeorm';
 import { changeChannel } from './channels';
 import { claimStatement, taskForOtherModelsStatement } from './statements/claim';
@@ -28,11 +28,11 @@ export async function claimNext(
   manager: EntityManager,
   { queue = 'drawing', sandbox = false, except = [], models, undrawable = false, loaded = [] }: ClaimFilter,
   maxConcurrent: number,
-): Promise<Pick<Task, 'id' | 'attempt'> | undefined> {
+): Promise<Attempt | undefined> {
   for (let left = claimTries; ; left--)
     try {
       const parameters = [maxConcurrent, changeChannel, except, models ?? null, undrawable, loaded];
-      const [claimed] = await manager.query<Pick<Task, 'id' | 'attempt'>[]>(claimStatement(sandbox, queue), parameters);
+      const [claimed] = await manager.query<Attempt[]>(claimStatement(sandbox, queue), parameters);
       return claimed && { id: claimed.id, attempt: claimed.attempt };
     } catch (error) {
       if ((error as { code?: string }).code !== uniqueViolation || left === 0) throw error;

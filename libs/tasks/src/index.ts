@@ -32,7 +32,6 @@ export type { NewTask } from './task-intake';
 export { countQueued, storageOfAll, TaskIntake } from './task-intake';
 export { TaskSweep } from './task-sweep';
 export { Tasks } from './tasks';
-export type { Attempt } from './tasks';
 export { Trainings } from './trainings';
 export type { NewTraining, Trained, TrainingProgress } from './trainings';
 export { TasksModule } from './tasks.module';

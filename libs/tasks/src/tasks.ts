@@ -1,5 +1,5 @@
 import type { DatabaseContact } from '@app/database';
-import { Drawing, type DrawingTask, isTerminated, Task, type TaskQueue } from '@app/domain';
+import { type Attempt, Drawing, type DrawingTask, isTerminated, Task, type TaskQueue } from '@app/domain';
 import type { Transactions } from '@app/queue';
 import type { EntityManager } from 'typeorm';
 import { announce, changeChannel, stopChannel } from './channels';
@@ -15,9 +15,6 @@ import { StorageQuota } from './storage-quota';
 import { addStored } from './storage-use';
 import { bytesOf, lockTask, putBack, type Served, type Settlement, terminate } from './settlement';
 import { lockPrompt } from './style-thumbnails';
-
-/** A task held by one worker, identified by the attempt of its claim. */
-export type Attempt = Pick<Task, 'id' | 'attempt'>;
 
 /** Why a task is given back, and when it may be claimed again. */
 export interface Release {

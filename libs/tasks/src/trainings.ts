@@ -1,9 +1,8 @@
-import { ApiKey, Finetune, isTerminated, Task, Training, type TrainingTask } from '@app/domain';
+import { ApiKey, type Attempt, Finetune, isTerminated, Task, Training, type TrainingTask } from '@app/domain';
 import type { Transactions } from '@app/queue';
 import { claimNext, type ClaimFilter } from './claims';
 import { lockTask, terminate } from './settlement';
 import { addStored } from './storage-use';
-import type { Attempt } from './tasks';
 import { dropUploads } from './uploads';
 import { assignWeights, type NewWeights } from './weights';
 

@@ -23,14 +23,14 @@ interface Applied {
  * The Styles that `POST /v1/finetunes/:id/styles` applies: for each id all Styles of a Collection in order, or the one
  * Style, of the caller's own or public ones. They are counted first, up to the allowed number, however many a
  * Collection has; their texts are read only if there are not too many.
- * @param place of the array in the body
+ * @param array pointer to it in the body
  * @throws UnprocessableError `StyleNotFound` with the pointer `/<index>/id` of each unknown id; `TooManyPrompts`.
  */
 export async function stylesToApply(
   manager: EntityManager,
   ownerId: string,
   elements: readonly Applied[],
-  place = '',
+  array = '',
 ): Promise<Style[][]> {
   const ids = elements.map(({ id }) => id);
   const known = [...new Set(ids.filter(isIdentifier))];
@@ -49,7 +49,7 @@ export async function stylesToApply(
   for (const { id } of collections) sizes.set(id, 0);
   for (const { id } of single) sizes.set(id, 1);
   for (const { collectionId } of parts) sizes.set(collectionId, (sizes.get(collectionId) ?? 0) + 1);
-  refuseUnknown(ids, sizes, place);
+  refuseUnknown(ids, sizes, array);
   const count = ids.reduce((sum, id) => sum + (sizes.get(id) ?? 0), 0);
   if (count > limits.appliedPrompts) throw tooMany(count);
   refuseMuchMetadata(elements, sizes);
@@ -65,15 +65,15 @@ export async function stylesToApply(
     byId.set(style.id, [style]);
   }
   // One may have been deleted since it was counted.
-  refuseUnknown(ids, byId, place);
+  refuseUnknown(ids, byId, array);
   return ids.map((id) => byId.get(id) ?? []);
 }
 
-function refuseUnknown(ids: readonly string[], known: ReadonlyMap<string, unknown>, place: string): void {
+function refuseUnknown(ids: readonly string[], known: ReadonlyMap<string, unknown>, array: string): void {
   const unknown = new FieldProblems();
   ids.forEach((id, index) => {
     if (!known.has(id))
-      unknown.add(`${place}/${index}`, 'id', `is no Style or Collection of yours, and no public one: "${shownId(id)}"`);
+      unknown.add(`${array}/${index}`, 'id', `is no Style or Collection of yours, and no public one: "${shownId(id)}"`);
   });
   unknown.refuseIfAny('StyleNotFound');
 }

@@ -1,23 +1,23 @@
-// Attack: a body in chunks of one byte, each of which costs as much as one of 64 KiB; also to who only discards it.
+// Attack: a body in chunks of one byte, each of which costs as much as one of 64 KiB, also where the body is only discarded.
 import { IncomingMessage, type Server } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** Chunks that any body may come in: enough for who writes its JSON word by word. */
+/** Every body may have this many chunks: a client may write its JSON word by word. */
 const freeChunks = 4096;
-/** A body of more chunks has at least this many bytes for each of them; a packet of a slow line has twice as many. */
+/** Bytes a chunk, on average, that a body of more chunks must have; packets of a slow line have twice as many. */
 const bytesPerChunk = 256;
 
 /** Code of the error of a body in too many chunks, as those of Node's parser. */
 export const tooManyChunks = 'DARKROOM_TOO_MANY_CHUNKS';
 
-/** A request that bounds what the bytes of its body cost, for whoever reads them, and for nobody. */
+/** A request with a limit for the chunks of its body, whether the body is read or discarded. */
 export class BoundedMessage extends IncomingMessage {
   constructor(socket: Socket) {
     super(socket);
     const push = this.push.bind(this);
     let [chunks, bytes, isRefused] = [0, 0, false];
-    // Express gives a request another prototype, so methods of this class would not be found. Node dumps what nobody has
-    // read when the answer is sent: it would be counted no more.
+    // Express replaces the prototype of a request, so methods of this class would be lost: they are set on the object.
+    // After the answer Node drops unread data without `push`, and so without the limit.
     Object.assign(this, { _dump: () => this.resume() });
     this.push = (chunk: Buffer | null, encoding) => {
       if (chunk === null) return push(chunk, encoding);

@@ -9,10 +9,7 @@ import { Server as NetServer, type Socket } from 'node:net';
 const lingerMs = 5_000;
 const lingerBytes = 64 * 2 ** 20;
 
-/**
- * Takes in what is left of a body when the answer has been sent: one that nobody reads keeps a connection for no
- * longer than `lingerMs`.
- */
+/** Reads and drops what is left of a body when the answer has been sent, for no longer than `lingerMs`. */
 export function discardRest(request: IncomingMessage): void {
   const { socket } = request;
   if (request.complete || socket.destroyed) return;
@@ -52,27 +49,26 @@ const spare = 1 / 8;
  */
 const maxWaiting = 4;
 /**
- * Of all connections: each that waits takes some kilobytes, and a thousand come in one piece of a connection. Above it, a
- * connection with more than these few is closed.
+ * Pipelined requests that may wait on all connections together, some kilobytes each: one piece of data may bring a thousand.
+ * Above this, a connection on which more than `maxWaiting` wait is closed.
  */
 const maxWaitingInAll = 4_000;
 
 /**
- * The connections of a server. However many are opened by those who ask for nothing, newcomers find a place: the oldest
- * on which no request has ever come goes first, then the one on which the last request has been over for longest. An
- * answer that nobody reads does not stay in memory, whatever it is: its connection is closed. And requests of one
- * connection are begun one after another.
+ * The connections of a server. Where there are nearly as many as there may be, a new one takes the place of the oldest on
+ * which no request has ever come, or else of the one whose last request ended first. A connection whose answer nobody
+ * reads is closed. The requests of one connection are begun one after another.
  */
 export class OpenConnections {
   /** Without a request so far, in order of arrival. */
   private readonly unused = new Set<Socket>();
   /** In the order in which their last request ended. */
   private readonly idle = new Set<Socket>();
-  /** Of each on which a request is being answered, what begins those that came after it. */
+  /** By connection on which a request is being answered: the starts of the requests that wait behind it. */
   private readonly lines = new Map<Socket, (() => void)[]>();
-  /** Connections whose next request may begin: one in a round of the event loop, so that others come in between. */
+  /** Connections whose next request may begin: one in each round of the event loop, so that others are served too. */
   private readonly due = new Set<Socket>();
-  /** Of each with an answer that waits for its reader: the bytes it had taken when this was last enough. */
+  /** By connection whose reader is behind: the bytes that it had read when it last read enough, and the time. */
   private readonly readers = new Map<Socket, { taken: number; at: number }>();
   /** Requests in all lines. */
   private waiting = 0;
@@ -154,7 +150,7 @@ export class OpenConnections {
     });
   }
 
-  /** Reading a few bytes now and then keeps a connection and what is buffered for it, so it is no reading. */
+  /** Closes connections whose readers take too little: reading a few bytes now and then keeps the answer in memory. */
   private cutSlowReaders(stalledMs: number): void {
     const now = performance.now();
     for (const socket of this.lines.keys()) {

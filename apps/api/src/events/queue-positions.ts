@@ -17,10 +17,10 @@ const longestWaitMs = 2_000;
 /** Looks up the queue positions of all followed tasks together, after the queue has changed. */
 @Injectable()
 export class QueuePositions {
-  private readonly wanted = new Set<string>();
+  private readonly followed = new Set<string>();
   /** Requests that wait for the position of a task. There are no more than are served at once. */
   private readonly asked = new Map<string, Set<(position: number | null) => void>>();
-  private tell: (taskId: string, position: number) => void = () => undefined;
+  private report: (taskId: string, position: number) => void = () => undefined;
   private timer?: NodeJS.Timeout;
   private isLooking = false;
   private hasMoved = false;
@@ -33,15 +33,15 @@ export class QueuePositions {
   ) {}
 
   /** Sets the listener for positions. */
-  onPosition(tell: (taskId: string, position: number) => void): void {
-    this.tell = tell;
+  onPosition(report: (taskId: string, position: number) => void): void {
+    this.report = report;
   }
 
   /** Reports the position of a queued task, now and when it changes. A task that no engine draws is always next. */
-  want({ id, sandbox }: Pick<Task, 'id' | 'sandbox'>): void {
-    if (sandbox) return this.tell(id, 0);
-    this.wanted.add(id);
-    this.moved();
+  follow({ id, sandbox }: Pick<Task, 'id' | 'sandbox'>): void {
+    if (sandbox) return this.report(id, 0);
+    this.followed.add(id);
+    this.lookAgain();
   }
 
   /**
@@ -60,18 +60,18 @@ export class QueuePositions {
       };
       const timer = setTimeout(answer, longestWaitMs, null);
       this.asked.set(id, waiting.add(answer));
-      this.moved();
+      this.lookAgain();
     });
   }
 
   /** Call it when the task is no longer queued, or nobody listens. */
   forget(id: string): void {
-    this.wanted.delete(id);
+    this.followed.delete(id);
   }
 
   /** Call it when a task was claimed, has ended or was requeued. */
-  moved(): void {
-    this.hasMoved = this.wanted.size + this.asked.size > 0;
+  lookAgain(): void {
+    this.hasMoved = this.followed.size + this.asked.size > 0;
     if (!this.hasMoved || this.timer || this.isLooking || this.stopped) return;
     this.timer = setTimeout(() => void this.look(), Math.max(0, this.nextAt - performance.now()));
   }
@@ -87,12 +87,12 @@ export class QueuePositions {
     this.isLooking = true;
     this.hasMoved = false;
     try {
-      const ids = [...new Set([...this.wanted, ...this.asked.keys()])];
+      const ids = [...new Set([...this.followed, ...this.asked.keys()])];
       for (let at = 0; at < ids.length && !this.stopped; at += lookUpAtOnce) {
         const positions = await queuePositions(this.tasks.manager, ids.slice(at, at + lookUpAtOnce));
         await loopTime.forEach(QueuePositions.name, [...positions], ([id, position]) => {
           for (const answer of this.asked.get(id) ?? []) answer(position);
-          if (this.wanted.has(id)) this.tell(id, position);
+          if (this.followed.has(id)) this.report(id, position);
         });
       }
     } catch (error) {
@@ -102,7 +102,7 @@ export class QueuePositions {
       const endedAt = performance.now();
       this.nextAt = endedAt + Math.max(pauseMs, pausesPerLookUp * (endedAt - startedAt));
       this.isLooking = false;
-      if (this.hasMoved) this.moved();
+      if (this.hasMoved) this.lookAgain();
     }
   }
 }

@@ -53,7 +53,7 @@ export class TaskFeed implements OnApplicationBootstrap, BeforeApplicationShutdo
     // keep this process alive.
     drain.onBegin(() => this.each((stream) => stream.end()));
     notifications.on(changeChannel, (id) => {
-      this.positions.moved();
+      this.positions.lookAgain();
       if (this.tasks.has(id)) this.changed.add([id]);
     });
     notifications.on(progressChannel, (payload) => this.step(payload));
@@ -111,12 +111,12 @@ export class TaskFeed implements OnApplicationBootstrap, BeforeApplicationShutdo
     const states = new Map<string, TaskState>(found.map((row) => [row.id, row]));
     for (const id of ids) {
       const followed = this.tasks.get(id);
-      if (followed) await this.tell(followed, states.get(id));
+      if (followed) await this.send(followed, states.get(id));
     }
   }
 
-  private async tell(followed: Followed, state: TaskState | undefined): Promise<void> {
-    if (state?.status === 'queued') return this.positions.want(state);
+  private async send(followed: Followed, state: TaskState | undefined): Promise<void> {
+    if (state?.status === 'queued') return this.positions.follow(state);
     this.positions.forget(followed.id);
     if (state && !isTerminated(state.status)) return this.begun(followed, state);
     const record = state && (await unlessDeleted(followed.readRecord));
@@ -139,11 +139,11 @@ export class TaskFeed implements OnApplicationBootstrap, BeforeApplicationShutdo
     this.positions.forget(id);
   }
 
-  private each(tell: (stream: EventStream) => void): Promise<void> {
+  private each(act: (stream: EventStream) => void): Promise<void> {
     return loopTime.forEach(
       TaskFeed.name,
       [...this.tasks.values()].flatMap(({ streams }) => [...streams]),
-      tell,
+      act,
     );
   }
 }

@@ -125,9 +125,9 @@ export class UploadsService implements OnApplicationBootstrap {
     const path = join(this.folder, id);
     try {
       await mapDiskErrors(mkdir(this.folder, { recursive: true }));
-      const came = await this.write(file, path, { ...reservation, kind: rule.kind, signal: stop.signal });
-      file.came(came.hash);
-      return await store({ id, path, ...came, signal: stop.signal });
+      const received = await this.write(file, path, { ...reservation, kind: rule.kind, signal: stop.signal });
+      file.noteHash(received.hash);
+      return await store({ id, path, ...received, signal: stop.signal });
     } finally {
       clearInterval(renewal);
       await rm(path, { force: true });

@@ -40,12 +40,12 @@ export class FinetuneOrGenerationPipe implements PipeTransform {
 /** An error of a text-to-image request that says how its body would be a Fine-Tune. */
 function inWordsOfBoth(error: InvalidError, hasPrompt: boolean): InvalidError {
   const pointers = hasPrompt ? finetuneFields.map((field) => `/${field}`) : ['/prompt'];
-  const told = hasPrompt ? both : neither;
+  const message = hasPrompt ? both : neither;
   let sentence = error.message;
   const fields = error.fields?.map((field) => {
     if (!pointers.includes(field.pointer ?? '')) return field;
-    sentence = sentence.replace(`"${field.pointer}" ${field.message}`, `"${field.pointer}" ${told}`);
-    return { ...field, message: told };
+    sentence = sentence.replace(`"${field.pointer}" ${field.message}`, `"${field.pointer}" ${message}`);
+    return { ...field, message };
   });
   return new InvalidError(error.code, sentence, fields);
 }

@@ -55,7 +55,7 @@ export type NewPrompt = ReturnType<typeof newPrompt>;
  * The Style's text with the Fine-Tune's token and name. A template may contain its placeholder many times,
  * and the name may be long.
  */
-export async function fillIn(styles: readonly Style[][], finetune: Finetune, place = ''): Promise<string[][]> {
+export async function fillIn(styles: readonly Style[][], finetune: Finetune, array = ''): Promise<string[][]> {
   const problems = new FieldProblems();
   const message = `makes a text of more than ${limits.promptLength} characters with this Fine-Tune's token and name`;
   // A Style that is used several times is filled in once.
@@ -64,7 +64,7 @@ export async function fillIn(styles: readonly Style[][], finetune: Finetune, pla
     filled.set(style, applyTemplate(style.template, finetune, limits.promptLength)),
   );
   const texts = styles.map((each, index) => {
-    if (each.some((style) => filled.get(style) === undefined)) problems.add(`${place}/${index}`, 'id', message);
+    if (each.some((style) => filled.get(style) === undefined)) problems.add(`${array}/${index}`, 'id', message);
     return each.map((style) => filled.get(style) ?? '');
   });
   problems.refuseIfAny('PromptTooLong');
@@ -75,13 +75,13 @@ export async function fillIn(styles: readonly Style[][], finetune: Finetune, pla
 export async function refuseWithoutName(
   { ownerId, name }: Finetune,
   dtos: readonly CreatePromptDto[],
-  place = '',
+  array = '',
 ): Promise<void> {
   const problems = new FieldProblems();
   const phrase = new Phrase(name);
   await loopTime.forEach(ownerId, dtos, ({ prompt }, index) => {
     if (!phrase.isIn(prompt))
-      problems.add(`${place}/${index}`, 'prompt', `must include the Fine-Tune's name "${name}" as a word`);
+      problems.add(`${array}/${index}`, 'prompt', `must include the Fine-Tune's name "${name}" as a word`);
   });
   problems.refuseIfAny('PromptDoesNotIncludeFineTuneName');
 }

@@ -11,7 +11,7 @@ import { ModelsService } from '../models/models.service';
 import { fillIn, type NewPrompt, newPrompt, refuseWithoutName } from './new-prompt';
 
 /** Where a request has the elements that ask for Prompts: the body is the array, or has it in a field. */
-export type Place = '' | '/prompts' | '/styles';
+export type ArrayPointer = '' | '/prompts' | '/styles';
 
 /** A Prompt to be made, and the part of the body that asked for it. */
 export interface AskedPrompt {
@@ -52,17 +52,17 @@ export class PromptOrders {
     caller: CallerKey,
     finetune: Finetune,
     dtos: readonly CreatePromptDto[],
-    place: Place = '',
+    array: ArrayPointer = '',
     createdAt = new Date(),
   ): Promise<AskedPrompts> {
-    this.acceptance.assertReceiversAllowed(dtos, (index) => `${place}/${index}`);
+    this.acceptance.assertReceiversAllowed(dtos, (index) => `${array}/${index}`);
     await this.acceptance.assertQueueRoom(caller, dtos.length);
-    await refuseWithoutName(finetune, dtos, place);
+    await refuseWithoutName(finetune, dtos, array);
     const served = await this.models.served(finetune.model);
     const asked: AskedPrompt[] = [];
     // One after the other: there are at most a hundred, and each may ask the database for its pictures.
     for (const [index, dto] of dtos.entries()) {
-      const pointer = `${place}/${index}`;
+      const pointer = `${array}/${index}`;
       const order = {
         prompt: dto.prompt,
         negativePrompt: dto.negative_prompt,
@@ -85,19 +85,19 @@ export class PromptOrders {
     caller: CallerKey,
     finetune: Finetune,
     dtos: readonly ApplyStyleDto[],
-    place: Place = '',
+    array: ArrayPointer = '',
     createdAt = new Date(),
   ): Promise<AskedPrompts<AskedPrompt & { dto: ApplyStyleDto }>> {
-    this.acceptance.assertReceiversAllowed(dtos, (index) => `${place}/${index}`);
-    const styles = await stylesToApply(this.dataSource.manager, caller.id, dtos, place);
+    this.acceptance.assertReceiversAllowed(dtos, (index) => `${array}/${index}`);
+    const styles = await stylesToApply(this.dataSource.manager, caller.id, dtos, array);
     await this.acceptance.assertQueueRoom(caller, styles.flat().length);
-    const [texts, served] = await Promise.all([fillIn(styles, finetune, place), this.models.served(finetune.model)]);
+    const [texts, served] = await Promise.all([fillIn(styles, finetune, array), this.models.served(finetune.model)]);
     assertDrawable(served, {});
     const asked = dtos.flatMap((dto, index) =>
       styles[index].map((style, at) => ({
         dto,
-        pointer: `${place}/${index}`,
-        textPointer: `${place}/${index}/id`,
+        pointer: `${array}/${index}`,
+        textPointer: `${array}/${index}/id`,
         prompt: newPrompt(finetune, { ...orderOf(dto, style), prompt: texts[index][at] }, createdAt, served),
       })),
     );

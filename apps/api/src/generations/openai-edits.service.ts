@@ -44,7 +44,7 @@ export class OpenaiEdits {
         const field = fieldOf(file, files);
         files.set(field, await this.keep(caller.id, file, form.answer, (hash) => (noted[file.name] = hash)));
       });
-      form.came({ ...Object.fromEntries(texts), ...noted });
+      form.noteContent({ ...Object.fromEntries(texts), ...noted });
       const earlier = await this.unanswered.take(caller.id, repeatable);
       if (earlier) await this.removeAll(caller.id, files);
       return earlier ?? (await this.draw(caller, this.read(texts), files));
@@ -62,9 +62,13 @@ export class OpenaiEdits {
     ownerId: string,
     { content }: FormFile,
     answer: SentForm['answer'],
-    came: (hash: string) => void,
+    noteHash: (hash: string) => void,
   ): Promise<StoredUpload> {
-    return this.uploads.add(ownerId, { assertBare: () => undefined, begin: () => content, came, answer }, editsFolder);
+    return this.uploads.add(
+      ownerId,
+      { assertBare: () => undefined, begin: () => content, noteHash, answer },
+      editsFolder,
+    );
   }
 
   /** A form has texts only: those of numbers are read as such. @throws InvalidError */

@@ -27,7 +27,7 @@ export interface SentPicturesBody {
 }
 
 /** Where a body asks, and what draws. */
-interface Place {
+interface Asked {
   ownerId: string;
   /** JSON pointer to the part of the body. */
   pointer: string;
@@ -52,8 +52,8 @@ export class SentPictures {
    * @throws UnprocessableError for what the model cannot draw, for pictures and ControlNets that are not there, and for a
    * strength that draws no step; InvalidError for a ControlNet that ends before it starts
    */
-  async check(sent: SentPicturesBody, place: Place): Promise<{ inputs: DrawingInputs; aspectRatio?: AspectRatio }> {
-    const { pointer, model, served, scheduler } = place;
+  async check(sent: SentPicturesBody, asked: Asked): Promise<{ inputs: DrawingInputs; aspectRatio?: AspectRatio }> {
+    const { pointer, model, served, scheduler } = asked;
     const { image, mask, strength, maskOf, aspect_ratio: aspectRatio } = sent;
     assertImage(sent, pointer);
     assertDrawable(served, { image, mask, pointer, ...(scheduler && { scheduler }) });
@@ -68,8 +68,8 @@ export class SentPictures {
       ...(mask && { mask, ...(maskOf && { maskOf }) }),
       ...(control.length > 0 && { control }),
     };
-    assertStrength(inputs, sent.steps ?? served.defaults.steps ?? defaults.steps, place);
-    const shapes = await this.shapesOf(inputs, place);
+    assertStrength(inputs, sent.steps ?? served.defaults.steps ?? defaults.steps, asked);
+    const shapes = await this.shapesOf(inputs, asked);
     if (aspectRatio || !image) return { inputs, ...(aspectRatio && { aspectRatio }) };
     const shape = shapes.get('image');
     const sizes = aspectRatios.map((ratio) => ({ ratio, ...pictureSize(model, served, ratio) }));
@@ -79,7 +79,7 @@ export class SentPictures {
   }
 
   /** Sizes of the pictures that the service has, by field. @throws UnprocessableError `PictureNotFound` */
-  private async shapesOf(inputs: DrawingInputs, { ownerId, pointer }: Place): Promise<ReadonlyMap<string, Size>> {
+  private async shapesOf(inputs: DrawingInputs, { ownerId, pointer }: Asked): Promise<ReadonlyMap<string, Size>> {
     const shapes = new Map<string, Size>();
     for (const { url, field } of picturesIn(inputs)) {
       const shape = await this.reader.shapeOf(url, { owner: ownerId, field }).catch((error: unknown) => {
@@ -103,7 +103,7 @@ function assertImage({ image, mask, strength }: SentPicturesBody, pointer: strin
 }
 
 /** A model of instruct-pix2pix draws all of its steps. */
-function assertStrength({ strength = 1 }: DrawingInputs, steps: number, { pointer, served }: Place): void {
+function assertStrength({ strength = 1 }: DrawingInputs, steps: number, { pointer, served }: Asked): void {
   if (Math.trunc(steps * strength) > 0 || served.kind === 'instruct-pix2pix') return;
   const message = `draws none of ${steps} steps; with ${steps} it takes at least ${Math.ceil(100 / steps) / 100}`;
   const at = `${pointer}/strength`;

@@ -31,7 +31,7 @@ export class Terminations implements OnApplicationBootstrap, BeforeApplicationSh
     // Callers that wait get their answer now, and may ask another process.
     drain.onBegin(() => {
       this.isEnding = true;
-      for (const id of [...this.waiting.keys()]) this.tell(id);
+      for (const id of [...this.waiting.keys()]) this.endWaits(id);
     });
   }
 
@@ -66,7 +66,7 @@ export class Terminations implements OnApplicationBootstrap, BeforeApplicationSh
     });
   }
 
-  private tell(taskId: string): void {
+  private endWaits(taskId: string): void {
     for (const end of [...(this.waiting.get(taskId) ?? [])]) end();
   }
 
@@ -76,6 +76,6 @@ export class Terminations implements OnApplicationBootstrap, BeforeApplicationSh
       where: { id: In(ids), status: Not(In([...terminatedStatuses])) },
     });
     const openIds = new Set(open.map(({ id }) => id));
-    for (const id of ids) if (!openIds.has(id)) this.tell(id);
+    for (const id of ids) if (!openIds.has(id)) this.endWaits(id);
   }
 }

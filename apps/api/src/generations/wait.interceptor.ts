@@ -15,9 +15,12 @@ import { Unanswered } from './unanswered';
 
 /** The longest time that an answer waits at its caller's wish. */
 export const longestWaitSeconds = 60;
-/** Balancers give up a silent answer after 60 s: it comes some seconds before. */
+/** Balancers close a connection on which nothing has come for 60 s, so the answer is sent some seconds before. */
 const longestWaitMs = 55_000;
-/** How often an answer that always waits is white space meanwhile: as late as possible, for it decides the status. */
+/**
+ * How often an answer on a route that always waits sends white space, so that no balancer closes its connection: as late as
+ * possible, because the status is 200 from then on.
+ */
 const signOfLifeMs = 45_000;
 
 /**
@@ -128,7 +131,7 @@ export class WaitInterceptor implements NestInterceptor {
           return body;
         } finally {
           clearInterval(signs);
-          // A repeat gets the same Generation, and after white space it learns in this way what went wrong.
+          // The caller has left, or has only white space and a part of an error: a repeat gets the same Generation.
           if (response.closed || (response.headersSent && !response.writableEnded))
             await this.unanswered.leave(ownerId, repeatableOf(request), record.id);
         }
@@ -177,8 +180,7 @@ export class WaitInterceptor implements NestInterceptor {
   }
 
   /**
-   * The turn of the key ends here and not when the answer is counted, so that what makes the Generation
-   * is served in its turn.
+   * Waits without a turn of the key, which making the Generation took.
    * @returns the record as it is after that time; undefined if it has been deleted.
    */
   private async wait(
@@ -199,7 +201,7 @@ export class WaitInterceptor implements NestInterceptor {
   }
 }
 
-/** White space may stand before JSON, and no balancer takes the connection for dead. The status is 200 from then on. */
+/** White space may stand before JSON. The status is 200 from then on. */
 function sendSignOfLife(response: Response): void {
   if (!response.headersSent) response.type('json');
   response.write(' ');

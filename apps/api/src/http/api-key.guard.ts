@@ -36,7 +36,7 @@ export class ApiKeyGuard implements CanActivate {
       ]) ?? ofMethod;
     const key = await this.apiKeys.authenticate(token);
     const rate = await this.rates.take(key);
-    if (rate) tellRate(rate, response);
+    if (rate) setRateHeaders(rate, response);
     if (rate?.refusal) throw rate.refusal;
     if (!key.has(scope)) throw scopeMissing(scope);
     request.apiKey = key;
@@ -44,7 +44,7 @@ export class ApiKeyGuard implements CanActivate {
   }
 }
 
-function tellRate({ limit, remaining, resetSeconds }: Rate, response: Response): void {
+function setRateHeaders({ limit, remaining, resetSeconds }: Rate, response: Response): void {
   response.setHeader('RateLimit-Limit', String(limit));
   response.setHeader('RateLimit-Remaining', String(remaining));
   response.setHeader('RateLimit-Reset', String(resetSeconds));

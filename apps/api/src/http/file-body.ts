@@ -24,7 +24,7 @@ export const FileBody = createParamDecorator((_: unknown, context: ExecutionCont
       return request;
     },
     ...(length !== undefined && { declaredBytes: Number(length) }),
-    came: (hash) => {
+    noteHash: (hash) => {
       request.body = { sha256: hash };
     },
     answer,

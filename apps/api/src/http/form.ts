@@ -14,7 +14,7 @@ export interface SentForm {
   /** Reads it: see `readForm`. */
   read: (take: (file: FormFile) => Promise<void>) => Promise<Map<string, string>>;
   /** Notes its texts and the hashes of its files: a repeat with the same Idempotency-Key has to bring the same. */
-  came: (values: Readonly<Record<string, string>>) => void;
+  noteContent: (values: Readonly<Record<string, string>>) => void;
   /** Its being closed tells that the caller is not there any more. */
   answer: Writable;
 }
@@ -25,7 +25,7 @@ export const FormBody = createParamDecorator((_: unknown, context: ExecutionCont
   const [request, answer] = [http.getRequest<Request>(), http.getResponse<Response>()];
   return {
     read: (take) => readForm(request, answer, take),
-    came: (values) => {
+    noteContent: (values) => {
       request.body = values;
     },
     answer,
@@ -85,7 +85,7 @@ export async function readForm(
     return texts;
   } finally {
     request.unpipe(form);
-    // The taker of a file hears that it ends here.
+    // Whoever takes a file gets an error.
     form.destroy();
     await taking.catch(() => undefined);
     clearTimeout(clock);

@@ -98,7 +98,7 @@ export class ProblemFilter implements ExceptionFilter {
 
   /** Also for errors thrown before Nest handles the request. */
   send(thrown: unknown, request: Request, response: Response): void {
-    const error = this.told(thrown, request);
+    const error = this.domainErrorOf(thrown, request);
     const { status, title } = errorTable[error.kind];
     const { code, message: detail, fields: errors, retryAfterSeconds } = error;
     const problem: Problem = {
@@ -124,7 +124,7 @@ export class ProblemFilter implements ExceptionFilter {
   }
 
   /** The error that the caller gets for whatever was thrown. */
-  private told(error: unknown, request: Request): DomainError {
+  private domainErrorOf(error: unknown, request: Request): DomainError {
     if (error instanceof DomainError) return error as DomainError;
     if (error instanceof HttpException && error.getStatus() === 404) return routeError(request);
     if (error instanceof HttpException && error.message.startsWith('Failed to decode param')) return unreadablePath();

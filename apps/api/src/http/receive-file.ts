@@ -45,7 +45,7 @@ export interface SentFile {
   /** @throws DomainError for something else that has the file inside. */
   assertBare: () => void;
   /** Notes the SHA-256 of what came: a repeat with the same Idempotency-Key has to bring the same. */
-  came: (hash: string) => void;
+  noteHash: (hash: string) => void;
   /** Its being closed tells that the caller is not there any more. */
   answer: Writable;
 }
@@ -62,7 +62,7 @@ export async function receiveFile(
   options: ReceiveOptions,
 ): Promise<{ hash: string; bytes: number }> {
   const { maxBytes, tooMany = () => new BodyTooLargeError(maxBytes), assertRoom, kind = 'a file' } = options;
-  // Its failure is heard where it is read; before that it would end the process.
+  // Its failure is handled where it is read; before that it would end the process.
   body.on('error', () => undefined);
   await assertRoom?.();
   const hash = createHash('sha256');
@@ -111,12 +111,12 @@ function readAll(
 ): Promise<void> {
   return new Promise((resolve, reject) => {
     let taking: Promise<void> = Promise.resolve();
-    let [came, isTaking, isSettled] = [0, false, false];
+    let [newBytes, isTaking, isSettled] = [0, false, false];
     /** Bytes received at each of the last checks. */
     const recent: number[] = [];
     const clock = setInterval(() => {
-      recent.push(came);
-      came = 0;
+      recent.push(newBytes);
+      newBytes = 0;
       if (recent.length < looks) return;
       if (recent.reduce((sum, each) => sum + each) < pace.bytes) settle(new UploadStalledError(pace));
       recent.shift();
@@ -132,7 +132,7 @@ function readAll(
     const onReadable = (): void => {
       const piece = isTaking || isSettled ? null : (body.read() as Buffer | null);
       if (!piece) return;
-      came += piece.length;
+      newBytes += piece.length;
       isTaking = true;
       taking = take(piece);
       taking.then(() => {

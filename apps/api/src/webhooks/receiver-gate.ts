@@ -15,17 +15,17 @@ const shortestQueueMs = 250;
 /** Hosts of callers that are remembered; beyond that, those that are neither busy nor blocked are forgotten. */
 const maxHosts = 10_000;
 
-/** A few places, and the return times of those who found none. */
-class Places {
+/** Slots for attempts, and the return times of deliveries that found none. */
+class Slots {
   running = 0;
   /** Recent duration of an attempt. */
   private typicalMs = 1_000;
-  /** Milliseconds since the epoch; up to this time the places are promised to those who were sent away. */
+  /** Milliseconds since the epoch; up to this time the slots are promised to deliveries that were sent away. */
   private promisedUntil = 0;
 
   constructor(private readonly count: number) {}
 
-  get areTaken(): boolean {
+  get isFull(): boolean {
     return this.running >= this.count;
   }
 
@@ -34,7 +34,7 @@ class Places {
     this.typicalMs = 0.7 * this.typicalMs + 0.3 * tookMs;
   }
 
-  /** Deliveries that were sent away return one after the other, at the rate at which places become free. */
+  /** Deliveries that were sent away return one after the other, at the rate at which slots become free. */
   returnAfterMs(now: number): number {
     this.promisedUntil = Math.max(now, this.promisedUntil) + this.typicalMs / this.count;
     return Math.round(Math.min(Math.max(this.promisedUntil - now, shortestQueueMs), longestQueueMs));
@@ -42,7 +42,7 @@ class Places {
 }
 
 /** A host as the webhooks of one caller find it. */
-class Host extends Places {
+class Host extends Slots {
   /** Failures since the last response. */
   failures = 0;
   /** Milliseconds since the epoch; the host is left alone until then. */
@@ -52,10 +52,10 @@ class Host extends Places {
 /** Evidence of an attempt about its host: it answered, it failed to, or it was never contacted. */
 export type ReceiverAnswer = 'answered' | 'failed' | 'not asked';
 
-/** Either a place, to be released with the outcome, or how long to stay away. */
+/** Either a slot, to be released with the outcome, or how long to stay away. */
 export type GateEntry = { leave: (answer: ReceiverAnswer) => void } | { waitMs: number };
 
-/** One attempt that needs a place. */
+/** One attempt that needs a slot. */
 export interface PlannedAttempt {
   host: string;
   /** The owner of the webhook. */
@@ -65,47 +65,47 @@ export interface PlannedAttempt {
 }
 
 /**
- * Keeps slow or dead receivers from delaying others: each caller has a few places, fewer at each host, and a host that
+ * Keeps slow or dead receivers from delaying others: each caller has a few slots, fewer at each host, and a host that
  * fails repeatedly is left alone for a growing time, after which a single attempt finds out whether it is back. Nothing
  * of this is shared by callers: many of them may have receivers at one host, and one that hangs is not everybody's. The
- * state is per process: it protects this process's own places, and losing it costs a few attempts.
+ * state is per process: it protects this process's own slots, and losing it costs a few attempts.
  */
 @Injectable()
 export class ReceiverGate {
   /** By caller and host. */
   private readonly hosts = new Map<string, Host>();
-  private readonly owners = new Map<string, Places>();
+  private readonly owners = new Map<string, Slots>();
 
-  enter({ host, ownerId, isRedelivery = false }: PlannedAttempt, now = Date.now()): GateEntry {
-    const name = `${ownerId} ${host}`;
-    const hostPlaces = this.hostOf(name, now);
-    const shut = hostPlaces.failures >= failuresToOpen;
+  enter({ host: hostName, ownerId, isRedelivery = false }: PlannedAttempt, now = Date.now()): GateEntry {
+    const name = `${ownerId} ${hostName}`;
+    const host = this.hostOf(name, now);
+    const shut = host.failures >= failuresToOpen;
     if (shut && !isRedelivery) {
-      if (now < hostPlaces.shutUntil) return { waitMs: hostPlaces.shutUntil - now };
-      if (hostPlaces.running > 0) return { waitMs: firstWaitMs };
+      if (now < host.shutUntil) return { waitMs: host.shutUntil - now };
+      if (host.running > 0) return { waitMs: firstWaitMs };
     }
-    const ownerPlaces = this.owners.get(ownerId) ?? new Places(ownerConcurrency);
-    for (const places of [hostPlaces, ownerPlaces]) if (places.areTaken) return { waitMs: places.returnAfterMs(now) };
-    this.owners.set(ownerId, ownerPlaces);
-    hostPlaces.running++;
-    ownerPlaces.running++;
+    const owner = this.owners.get(ownerId) ?? new Slots(ownerConcurrency);
+    for (const slots of [host, owner]) if (slots.isFull) return { waitMs: slots.returnAfterMs(now) };
+    this.owners.set(ownerId, owner);
+    host.running++;
+    owner.running++;
     let left = false;
     return {
       leave: (answer) => {
         if (left) return;
         left = true;
         const endedAt = Math.max(Date.now(), now);
-        ownerPlaces.leave(endedAt - now);
-        if (ownerPlaces.running === 0) this.owners.delete(ownerId);
-        hostPlaces.leave(endedAt - now);
-        this.judge(name, hostPlaces, answer, endedAt);
+        owner.leave(endedAt - now);
+        if (owner.running === 0) this.owners.delete(ownerId);
+        host.leave(endedAt - now);
+        this.judge(name, host, answer, endedAt);
       },
     };
   }
 
-  /** Owners whose places are all taken: none of their deliveries can begin now. */
+  /** Owners whose slots are all taken: none of their deliveries can begin now. */
   fullOwners(): string[] {
-    return [...this.owners].filter(([, places]) => places.areTaken).map(([ownerId]) => ownerId);
+    return [...this.owners].filter(([, slots]) => slots.isFull).map(([ownerId]) => ownerId);
   }
 
   private judge(name: string, host: Host, answer: ReceiverAnswer, now: number): void {

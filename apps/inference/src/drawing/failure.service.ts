@@ -1,4 +1,4 @@
-import type { Task } from '@app/domain';
+import type { Attempt, Task } from '@app/domain';
 import { deathsAfter, Tasks, fatalCount, StorageFullError } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import { PictureError } from '@app/pictures';
@@ -65,7 +65,7 @@ export class FailureService {
     }
   }
 
-  private async fail(task: Pick<Task, 'id' | 'attempt'>, error: string, computeSeconds = 0): Promise<void> {
+  private async fail(task: Attempt, error: string, computeSeconds = 0): Promise<void> {
     const used = computeSeconds > 0 ? { computeSeconds } : {};
     await withRetries(() => this.tasks.settle(task, { status: 'failed', error, ...used }));
   }

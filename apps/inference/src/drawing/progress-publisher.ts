@@ -1,4 +1,4 @@
-import type { DrawingTask, Task } from '@app/domain';
+import type { Attempt, DrawingTask } from '@app/domain';
 import { progressChannel, type StepMessage } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import { Injectable } from '@nestjs/common';
@@ -51,7 +51,7 @@ export class ProgressPublisher {
   }
 
   /** The same for the steps of a training; the first, too, because its steps may be long. */
-  ofTraining({ id, attempt }: Pick<Task, 'id' | 'attempt'>): (step: TrainingStep) => void {
+  ofTraining({ id, attempt }: Attempt): (step: TrainingStep) => void {
     let publishedAt = -Infinity;
     return ({ round, step, steps: total, loss, preview }) => {
       const now = performance.now();

@@ -1,4 +1,4 @@
-import type { Task } from '@app/domain';
+import type { Attempt } from '@app/domain';
 import { heartbeatTimeoutMs, type Tasks } from '@app/tasks';
 import type { JsonLogger } from '@app/observability';
 import type { StopListener } from './stop-listener';
@@ -18,7 +18,7 @@ export class TaskHold {
   private isLost = false;
 
   constructor(
-    private readonly task: Pick<Task, 'id' | 'attempt'>,
+    private readonly task: Attempt,
     private readonly tasks: Tasks,
     stops: StopListener,
     private readonly shutdown: AbortSignal,

@@ -35,9 +35,9 @@ export class EncodingTurns {
 
   /** @param givenUp ends the wait for others; the work is begun all the same */
   async large<T>(owner: string, givenUp: AbortSignal, work: () => Promise<T>): Promise<T> {
-    const cameAt = performance.now();
-    const waitMs = (): number => (givenUp.aborted ? 0 : cameAt + this.longestWaitMs(owner) - performance.now());
-    // The wait holds no turn, so that others can encode; whoever came meanwhile is looked for again with the turn.
+    const arrivedAt = performance.now();
+    const waitMs = (): number => (givenUp.aborted ? 0 : arrivedAt + this.longestWaitMs(owner) - performance.now());
+    // The wait holds no turn, so that others can encode; tasks that began meanwhile are looked for again with the turn.
     for (;;) {
       while (waitMs() > 0) await this.changed(givenUp, waitMs());
       const end = await this.turns.large.take(owner);
@@ -53,7 +53,7 @@ export class EncodingTurns {
     }
   }
 
-  /** From when a picture came: twice as long as with equal shares, because others may draw without end. */
+  /** From the arrival of a picture on: twice as long as with equal shares, because others may draw without end. */
   private longestWaitMs(owner: string): number {
     const others = this.drawn.size - (this.drawn.has(owner) ? 1 : 0);
     return 2 * others * this.largeMs;

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
-import { isTerminated, Task } from '@app/domain';
+import { type Attempt, isTerminated, Task } from '@app/domain';
 import { JsonLogger } from '@app/observability';
 import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
-import { type Attempt, trainingFolder, Trainings, weightsFolderOf } from '@app/tasks';
+import { trainingFolder, Trainings, weightsFolderOf } from '@app/tasks';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { TrainingAdvance, TrainingState } from './training-protocol';
