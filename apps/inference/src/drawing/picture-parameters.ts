@@ -1,5 +1,5 @@
-import { type DrawingTask, seedOf } from '@app/domain';
-import type { ModelSource } from '../engine/engine-protocol';
+import type { DrawingTask } from '@app/domain';
+import { type ModelSource, seedOf } from '../engine/engine-protocol';
 import type { PictureParameters } from '../pictures/image-encoder';
 import type { ResolvedModel } from './model-resolver';
 import { serviceVersion } from '../service-version';

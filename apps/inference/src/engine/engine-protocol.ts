@@ -34,7 +34,10 @@ export interface UpscalerSource {
   maxLongEdge: number;
 }
 
-/** Pictures to draw: picture i has the seed `seed + i`, modulo 2^32. */
+/** Seed of the i-th picture of a task: seeds wrap around after the largest. */
+export const seedOf = (seed: number, index: number): number => (seed + index) % 2 ** 32;
+
+/** Pictures to draw; `seedOf` has the seed of each. */
 export interface DrawRequest {
   prompt: string;
   negativePrompt: string | null;

@@ -1,6 +1,6 @@
 import { kindOf, ranksOf, type TextToImageRequest, type Trajectory } from '@app/diffusion';
 import type { CallTimes } from './call-times';
-import type { DrawingProgress, DrawRequest, DrawTask, RgbPicture } from './engine-protocol';
+import { type DrawingProgress, type DrawRequest, type DrawTask, type RgbPicture, seedOf } from './engine-protocol';
 import { adapterBytesPerRow, bytesPerRow, decodeBytes } from './memory';
 import type { LoadedControlNet, LoadedModel } from './models';
 
@@ -173,7 +173,7 @@ export function pipelineRequest(
   const guides = control.map((use, i) => ({ ...use, controlNet: controls[i].instance }));
   return {
     ...rest,
-    seeds: Array.from({ length: numImages }, (_, index) => (seed + index) % 2 ** 32),
+    seeds: Array.from({ length: numImages }, (_, index) => seedOf(seed, index)),
     ...(guides.length > 0 && { control: guides }),
     ...(scheduler && { scheduler: scheduler as TextToImageRequest['scheduler'] }),
   };

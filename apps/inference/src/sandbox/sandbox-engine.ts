@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type SandboxOrder, seedOf } from '@app/domain';
+import type { SandboxOrder } from '@app/domain';
+import { seedOf } from '../engine/engine-protocol';
 import type { DrawOptions, Engine } from '../engine-client/engine';
 import { TaskAbortedError, TaskRefusedError } from '../engine-client/task-errors';
 import { markedPicture } from './marked-picture';

@@ -58,6 +58,3 @@ export const defaults = {
 
 /** Steps of a training where neither the request nor the model says how many: so many a picture, within bounds. */
 export const defaultTrainingSteps = (images: number): number => Math.min(3000, Math.max(500, 100 * images));
-
-/** Seed of the i-th picture of a task: seeds wrap around after the largest. */
-export const seedOf = (seed: number, index: number): number => (seed + index) % (limits.seed + 1);
