@@ -1,3 +1,4 @@
+import { type Config, CONFIG } from '@app/config';
 import { ClockWatch } from '@app/database';
 import { JsonLogger } from '@app/observability';
 import { WakeUps } from '@app/queue';
@@ -20,8 +21,8 @@ import { SandboxLoop } from '../../apps/inference/src/sandbox/sandbox-loop';
 /** Draws for sandbox keys in this process, as a worker does. @returns what ends it */
 export async function startSandbox(app: NestExpressApplication, databaseUrl: string): Promise<() => Promise<void>> {
   const [dataSource, tasks, logger] = [app.get(DataSource), app.get(Tasks), app.get(JsonLogger)];
-  const stops = new StopListener(databaseUrl, logger);
-  await stops.start();
+  const stops = new StopListener({ ...app.get<Config>(CONFIG), databaseUrl }, logger);
+  await stops.onModuleInit();
   const loop = new SandboxLoop(
     new ClaimingParts(app.get(ClockWatch), app.get(WakeUps), new StorageHealth(app.get(IMAGE_STORAGE), logger), logger),
     dataSource,

@@ -1,6 +1,6 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { createInference } from '../../apps/inference/src/create-inference';
-import type { InferenceOptions } from '../../apps/inference/src/inference.providers';
+import type { InferenceOptions } from '../../apps/inference/src/inference.module';
 import { type InferenceBench, threadFile } from './inference';
 
 /** Starts a worker on a bench, which ends it at the latest. */

@@ -3,8 +3,7 @@ import { assertMigrated } from '@app/database';
 import type { INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { HealthServer } from './health/health-server';
-import { InferenceModule } from './inference.module';
-import type { InferenceOptions } from './inference.providers';
+import { InferenceModule, type InferenceOptions } from './inference.module';
 
 /** Starts the worker: engines, queue, sweeper, health endpoint. Closing the context ends all of them. */
 export async function createInference(options: InferenceOptions): Promise<INestApplicationContext> {

@@ -1,4 +1,4 @@
-import { ConfigModule } from '@app/config';
+import { type Config, ConfigModule } from '@app/config';
 import { DatabaseModule } from '@app/database';
 import { TasksModule } from '@app/tasks';
 import { QueueModule } from '@app/queue';
@@ -6,8 +6,14 @@ import { SHUTDOWN_DEADLINE_MS } from './shutdown-deadline';
 import { StorageModule } from '@app/storage';
 import { ModelStore } from '@app/model-store';
 import { PicturesModule } from '@app/pictures';
-import { Metrics } from '@app/observability';
-import { type BeforeApplicationShutdown, type DynamicModule, Module, type OnApplicationShutdown } from '@nestjs/common';
+import { type JsonLogger, Metrics } from '@app/observability';
+import {
+  type BeforeApplicationShutdown,
+  type DynamicModule,
+  type FactoryProvider,
+  Module,
+  type OnApplicationShutdown,
+} from '@nestjs/common';
 import { BrokenModels } from './drawing/broken-models';
 import { DrawingService } from './drawing/drawing.service';
 import { FailureService } from './drawing/failure.service';
@@ -15,6 +21,7 @@ import { ModelResolver } from './drawing/model-resolver';
 import { ProgressPublisher } from './drawing/progress-publisher';
 import { SourcePictures } from './drawing/source-pictures';
 import { StopListener } from './drawing/stop-listener';
+import { WorkerModels } from './drawing/worker-models';
 import { Upscalers } from './drawing/upscalers';
 import { Engines } from './engine-client/engines';
 import { DrawingLoop } from './drawing/drawing-loop';
@@ -22,9 +29,7 @@ import { ClaimingParts } from './drawing/claiming-loop';
 import { EngineSlots } from './drawing/engine-slots';
 import { TaskRunner } from './drawing/task-runner';
 import { HealthServer } from './health/health-server';
-import { healthServer } from './health/health-server.provider';
 import { WorkerPresence } from './health/worker-presence';
-import { engines, type InferenceOptions, stopListener, workerModels } from './inference.providers';
 import { InferenceMetrics } from './metrics/inference-metrics';
 import { StorageHealth } from './pictures/storage-health';
 import { PictureStore } from './pictures/picture-store';
@@ -35,6 +40,21 @@ import { TrainingService } from './training/training.service';
 import { TrainingStore } from './training/training-store';
 import { FileSweeper } from './sweeper/file-sweeper';
 import { Sweeper } from './sweeper/sweeper';
+
+/** The inputs of the worker. */
+export interface InferenceOptions {
+  config: Config;
+  databaseUrl: string;
+  logger: JsonLogger;
+  /** Compiled entry of the engine threads; tests name the one in `dist`. */
+  threadFile?: string;
+  /** Time for a drawing to finish after the process was asked to end; then it is given back. */
+  shutdownDeadlineMs?: number;
+  /** Called when an engine hangs: the process must end, because nothing else ends its thread. */
+  onStall?: () => void;
+  /** This machine's clock, in milliseconds since the epoch. */
+  now?: () => number;
+}
 
 /** The worker: claims tasks and draws or trains them, also those of sandbox keys, sweeps, and serves its health checks. */
 @Module({})
@@ -56,15 +76,13 @@ export class InferenceModule implements BeforeApplicationShutdown, OnApplication
         { provide: Metrics, useFactory: () => new Metrics() },
         { provide: ModelStore, useFactory: () => new ModelStore(config.modelsDir) },
         engines(options),
-        workerModels(options),
-        stopListener(options),
-        healthServer,
         BrokenModels,
         ClaimingParts,
         DrawingService,
         EngineSlots,
         FailureService,
         FileSweeper,
+        HealthServer,
         DrawingLoop,
         InferenceMetrics,
         ModelResolver,
@@ -76,10 +94,12 @@ export class InferenceModule implements BeforeApplicationShutdown, OnApplication
         TrainingPictures,
         TrainingService,
         TrainingStore,
+        StopListener,
         StorageHealth,
         Sweeper,
         TaskRunner,
         Upscalers,
+        WorkerModels,
         WorkerPresence,
       ],
     };
@@ -104,4 +124,19 @@ export class InferenceModule implements BeforeApplicationShutdown, OnApplication
     await this.stops.close();
     await this.health.close();
   }
+}
+
+/** The engines, each loaded and alive. */
+function engines({ config, logger, threadFile, onStall }: InferenceOptions): FactoryProvider<Engines> {
+  return {
+    provide: Engines,
+    inject: [InferenceMetrics],
+    useFactory: (metrics: InferenceMetrics) =>
+      Engines.start(config, logger, {
+        ...(threadFile && { threadFile }),
+        ...(onStall && { onStall }),
+        onLoaded: (loaded, device) => metrics.modelLoaded(loaded, device),
+        onStep: (step) => metrics.stepDone(step),
+      }),
+  };
 }

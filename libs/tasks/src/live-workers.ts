@@ -58,7 +58,7 @@ export class LiveWorkers {
       if (!isBeat && state === written) return;
       written = state;
       // One after the other, so that an older state is never written last.
-      writing = writing.then(() => (isBeat ? this.beat(id, now) : this.report(id, now))).catch(onError);
+      writing = writing.then(() => this.write(id, now, isBeat)).catch(onError);
     };
     write(true);
     await writing;
@@ -102,7 +102,11 @@ export class LiveWorkers {
     return found?.id;
   }
 
-  private async beat(id: string, { devices, models, engines, broken }: WorkerAbilities): Promise<void> {
+  private async write(
+    id: string,
+    { devices, models, engines, broken }: WorkerAbilities,
+    isBeat: boolean,
+  ): Promise<void> {
     await this.dataSource.query(
       `INSERT INTO inference_workers (id, devices, models, engines, broken, started_at, heartbeat_at)
        VALUES ($1, $2, $3, $4, $5, now(), now())
@@ -110,6 +114,7 @@ export class LiveWorkers {
          broken = excluded.broken, heartbeat_at = excluded.heartbeat_at`,
       [id, devices, models, JSON.stringify(engines ?? null), JSON.stringify(broken ?? null)],
     );
+    if (!isBeat) return;
     // In one order, so that two workers do not wait for each other.
     await this.dataSource.query(
       `INSERT INTO drawable_models (name, drawable_at) SELECT name, now() FROM unnest($1::text[]) AS name ORDER BY name
@@ -118,15 +123,6 @@ export class LiveWorkers {
     );
     await this.dataSource.query(`DELETE FROM inference_workers WHERE heartbeat_at < now() - interval '1 day'`);
     await this.dataSource.query(`DELETE FROM drawable_models WHERE drawable_at < now() - interval '1 day'`);
-  }
-
-  private async report(id: string, { models, engines, broken }: WorkerAbilities): Promise<void> {
-    await this.dataSource.query('UPDATE inference_workers SET models = $2, engines = $3, broken = $4 WHERE id = $1', [
-      id,
-      models,
-      JSON.stringify(engines ?? null),
-      JSON.stringify(broken ?? null),
-    ]);
   }
 }
 

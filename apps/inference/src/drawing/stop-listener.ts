@@ -1,25 +1,28 @@
+import { type Config, CONFIG, databaseUrlOf } from '@app/config';
 import { NotificationListener } from '@app/database';
 import { stopChannel } from '@app/tasks';
-import type { JsonLogger } from '@app/observability';
+import { JsonLogger } from '@app/observability';
+import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
 
 /**
  * Receives notifications of canceled and deleted tasks. A notification is lost while the connection is down; then the
  * task's next heartbeat finds out.
  */
-export class StopListener {
+@Injectable()
+export class StopListener implements OnModuleInit {
   private readonly handlers = new Map<string, () => void>();
   private readonly listener: NotificationListener;
 
-  constructor(databaseUrl: string, logger: JsonLogger) {
+  constructor(@Inject(CONFIG) config: Config, logger: JsonLogger) {
     this.listener = new NotificationListener(
-      databaseUrl,
+      databaseUrlOf(config),
       { [stopChannel]: (taskId) => this.handlers.get(taskId)?.() },
       (reason) => logger.warnSparingly('the connection for cancellations dropped', { reason }),
     );
   }
 
   /** Resolves when it is listening; rejects when the first connection fails. */
-  start(): Promise<void> {
+  onModuleInit(): Promise<void> {
     return this.listener.start();
   }
 

@@ -68,7 +68,7 @@ describe(WorkerModels.name, () => {
     store.models = [installed('cut', { hash: undefined, problem: 'It has no U-Net.' }), installed('small')];
     store.unnamed = 'Rename it.';
     const worker = new WorkerModels(store, { modelFallback: true }, new JsonLogger('test', 'warn', { write }), broken);
-    await worker.start();
+    await worker.onModuleInit();
     store.unnamed = undefined;
     expect(lines).toMatchObject([
       { msg: 'a model cannot be used', model: 'cut', problem: 'It has no U-Net.' },
@@ -83,7 +83,7 @@ describe(WorkerModels.name, () => {
     const store = new FakeStore();
     store.problem = new Error('no such folder');
     const worker = new WorkerModels(store, { modelFallback: true }, new JsonLogger('test', 'warn', { write }), broken);
-    await worker.start();
+    await worker.onModuleInit();
     await worker.refreshUnlessJustRead();
     expect(lines).toMatchObject([{ msg: 'the models could not be listed', reason: 'no such folder' }]);
     expect(lines).toHaveLength(1);
@@ -111,17 +111,15 @@ describe(WorkerModels.name, () => {
   });
 
   it('has a new model after it was missed, unless the folder was read a moment ago', async () => {
-    let now = 0;
-    store.models = [];
-    const logger = new JsonLogger('test', 'silent');
-    const models = new WorkerModels(store, { modelFallback: true }, logger, broken, () => now);
-    await models.refresh();
+    const clock = jest.spyOn(performance, 'now').mockReturnValue(0);
+    const models = await modelsOf([]);
     store.models = [installed('new')];
-    now = 999;
+    clock.mockReturnValue(999);
     await models.refreshUnlessJustRead();
     expect(models.drawableOn(['cpu'])).toEqual([]);
-    now = 1000;
+    clock.mockReturnValue(1000);
     await models.refreshUnlessJustRead();
     expect(models.drawableOn(['cpu'])).toEqual(['new']);
+    clock.mockRestore();
   });
 });

@@ -1,9 +1,10 @@
-import type { Config } from '@app/config';
+import { type Config, CONFIG } from '@app/config';
 import { workerBeatMs } from '@app/tasks';
-import { demoModel, type InstalledModel, type ModelStore, replacedByDemo } from '@app/model-store';
+import { demoModel, type InstalledModel, ModelStore, replacedByDemo } from '@app/model-store';
 import { RecurringService } from '@app/process';
-import type { JsonLogger } from '@app/observability';
-import type { BrokenModels } from './broken-models';
+import { JsonLogger } from '@app/observability';
+import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
+import { BrokenModels } from './broken-models';
 import { keyOf } from './weights-names';
 
 /** The models folder is read at most once in this time, however many claims miss a model. */
@@ -17,24 +18,24 @@ interface DrawableModel {
 }
 
 /** The models that this worker can draw now, as the claim asks for them. */
-export class WorkerModels extends RecurringService {
+@Injectable()
+export class WorkerModels extends RecurringService implements OnModuleInit {
   private models: readonly DrawableModel[] = [];
   private readAt = -Infinity;
   private refreshing?: Promise<void>;
 
   constructor(
-    private readonly store: Pick<ModelStore, 'list' | 'passedOver'>,
-    private readonly config: Pick<Config, 'modelFallback'>,
+    @Inject(ModelStore) private readonly store: Pick<ModelStore, 'list' | 'passedOver'>,
+    @Inject(CONFIG) private readonly config: Pick<Config, 'modelFallback'>,
     logger: JsonLogger,
-    private readonly broken: Pick<BrokenModels, 'problemOf'>,
-    private readonly now = () => performance.now(),
+    private readonly broken: BrokenModels,
   ) {
     super(logger);
     this.repeat({ intervalMs: workerBeatMs, failure: unlisted, work: () => this.refresh() });
   }
 
-  /** Reads the models folder for the first time, and warns of what in it cannot be drawn with. */
-  async start(): Promise<void> {
+  /** Reads every graph for the first time, now and not while pictures are drawn; warns of what cannot be drawn with. */
+  async onModuleInit(): Promise<void> {
     try {
       for (const { name, problem } of await this.read())
         if (problem !== undefined) this.logger.warn('a model cannot be used', { model: name, problem });
@@ -66,7 +67,7 @@ export class WorkerModels extends RecurringService {
 
   /** Something waits that is not among these models: a new one, perhaps. Never throws. */
   async refreshUnlessJustRead(): Promise<void> {
-    if (this.now() - this.readAt < shortestIntervalMs) return;
+    if (performance.now() - this.readAt < shortestIntervalMs) return;
     await this.refresh().catch((error: Error) => this.warnUnlisted(error));
   }
 
@@ -83,7 +84,7 @@ export class WorkerModels extends RecurringService {
     const demo = sound.find(({ name }) => name === demoModel);
     const names = this.config.modelFallback ? replacedByDemo(installed) : [];
     this.models = [...sound, ...(demo ? names.map((name) => ({ ...demo, name })) : [])];
-    this.readAt = this.now();
+    this.readAt = performance.now();
     return installed;
   }
 }

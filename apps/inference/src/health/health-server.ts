@@ -1,8 +1,20 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { type HealthChecks, mayReadMetrics, type Metrics, readinessOf } from '@app/observability';
+import { type Config, CONFIG } from '@app/config';
+import { ClockWatch, probeWrite } from '@app/database';
+import { cached, mayReadMetrics, Metrics, readinessOf } from '@app/observability';
 import { keepAliveMs, ListenError } from '@app/process';
+import { WakeUps } from '@app/queue';
+import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
+import { Inject, Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { Engines } from '../engine-client/engines';
+
+/** A write test of a remote store costs money. */
+const storageCheckMs = 15_000;
+/** However often health is requested, the database is written at most this often. */
+const databaseCheckMs = 1_000;
 
 interface Answer {
   status: number;
@@ -10,15 +22,27 @@ interface Answer {
   body: string;
 }
 
-/** Serves `/health/live`, `/health/ready` and `/metrics`. */
+/** Serves `/health/live`, `/health/ready` (everything that the worker needs to draw) and `/metrics`. */
+@Injectable()
 export class HealthServer {
   private readonly server: Server;
+  private readonly checks = {
+    database: cached(() => probeWrite(this.dataSource), databaseCheckMs),
+    queue: () => this.wakeUps.check(),
+    storage: cached(() => this.storage.check(), storageCheckMs),
+    engine: () => this.engines.ensureRunning(),
+    clock: async () => this.clock.agrees,
+  };
   private stopping = false;
 
   constructor(
-    private readonly checks: HealthChecks,
-    private readonly metrics?: Pick<Metrics, 'contentType' | 'text'>,
-    private readonly metricsToken?: string,
+    private readonly dataSource: DataSource,
+    private readonly wakeUps: WakeUps,
+    @Inject(IMAGE_STORAGE) private readonly storage: ImageStorage,
+    private readonly engines: Engines,
+    private readonly clock: ClockWatch,
+    private readonly metrics: Metrics,
+    @Inject(CONFIG) private readonly config: Config,
   ) {
     this.server = createServer({ keepAliveTimeout: keepAliveMs }, (request, response) => {
       void this.answer(request).then(({ status, type, body }) => {
@@ -52,9 +76,9 @@ export class HealthServer {
   private async answer(request: IncomingMessage): Promise<Answer> {
     const { url } = request;
     if (url === '/health/live') return json(200, { status: 'ok' });
-    if (url === '/metrics' && !mayReadMetrics(request, this.metricsToken)) return json(401, { status: 'unauthorized' });
-    if (url === '/metrics' && this.metrics)
-      return { status: 200, type: this.metrics.contentType, body: await this.metrics.text() };
+    if (url === '/metrics' && !mayReadMetrics(request, this.config.metricsToken))
+      return json(401, { status: 'unauthorized' });
+    if (url === '/metrics') return { status: 200, type: this.metrics.contentType, body: await this.metrics.text() };
     if (url !== '/health/ready') return json(404, { status: 'not found' });
     const found = await readinessOf(this.checks);
     const status = this.stopping ? 'unavailable' : found.status;
