@@ -5,7 +5,9 @@ import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 
 /** A newer file without a row may belong to an upload that is about to write it. */
-export const strayFileAfterMs = 3_600_000;
+const strayFileAfterMs = 3_600_000;
+/** Files per query for their rows. */
+const batchSize = 500;
 
 /**
  * Removes the files of deleted rows, after the deletion is committed. It never fails the request: the sweepers remove
@@ -18,6 +20,32 @@ export class StoredFiles {
     @Inject(IMAGE_STORAGE) private readonly storage: ImageStorage,
     private readonly logger: JsonLogger,
   ) {}
+
+  /** The files of a folder that no upload is about to name any more. */
+  async oldIn(folder: string, now: number): Promise<string[]> {
+    const old: string[] = [];
+    for await (const { key, modifiedAt } of this.storage.list(folder))
+      if (now - modifiedAt.getTime() > strayFileAfterMs) old.push(key);
+    return old;
+  }
+
+  /** Removes what a crash left behind in a folder: old files that no row names. @returns how many */
+  async removeStray(
+    folder: string,
+    { table, column, now, signal }: { table: string; column: string; now: number; signal?: AbortSignal | undefined },
+  ): Promise<number> {
+    const old = await this.oldIn(folder, now);
+    let removed = 0;
+    for (let start = 0; start < old.length && !signal?.aborted; start += batchSize) {
+      const stray = await this.dataSource.query<{ key: string }[]>(
+        `SELECT key FROM unnest($1::text[]) AS key WHERE NOT EXISTS (SELECT FROM ${table} WHERE ${column} = key)`,
+        [old.slice(start, start + batchSize)],
+      );
+      await this.removeAll(stray.map(({ key }) => key));
+      removed += stray.length;
+    }
+    return removed;
+  }
 
   async removeAll(prefixes: readonly string[]): Promise<void> {
     for (const prefix of prefixes)

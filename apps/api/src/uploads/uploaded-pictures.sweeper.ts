@@ -3,11 +3,10 @@ import { uploadLifeHours } from '@app/domain';
 import { JsonLogger } from '@app/observability';
 import { RecurringService } from '@app/process';
 import { Transactions } from '@app/queue';
-import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
 import { addStored, forgetReplies } from '@app/tasks';
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
-import { StoredFiles, strayFileAfterMs } from '../files/stored-files';
+import { StoredFiles } from '../files/stored-files';
 import { uploadsFolder } from './uploaded-pictures.service';
 
 const intervalMs = 10 * 60_000;
@@ -22,6 +21,9 @@ const lockStatement = `
 SELECT id FROM uploaded_pictures upload WHERE created_at < $1 AND ${unused}
 ORDER BY created_at FOR UPDATE SKIP LOCKED LIMIT ${batchSize}`;
 
+/** Where rows name their files. */
+const named = { table: 'uploaded_pictures', column: 'storage_key' };
+
 /** One that was locked may have got a use just before. Parameter: the ids. */
 const deleteStatement = `
 DELETE FROM uploaded_pictures upload WHERE id = ANY($1) AND ${unused}
@@ -31,7 +33,6 @@ RETURNING id, owner_id AS "ownerId", storage_key AS key, bytes`;
 @Injectable()
 export class UploadedPicturesSweeper extends RecurringService {
   constructor(
-    @Inject(IMAGE_STORAGE) private readonly storage: ImageStorage,
     private readonly dataSource: DataSource,
     private readonly transactions: Transactions,
     private readonly files: StoredFiles,
@@ -48,7 +49,10 @@ export class UploadedPicturesSweeper extends RecurringService {
   sweep(at?: number, signal?: AbortSignal): Promise<{ uploads: number; files: number } | undefined> {
     return underSessionLock(this.dataSource, uploadSweepLock, async () => {
       const now = at ?? (await databaseNow(this.dataSource));
-      const counts = { uploads: await this.removeOld(now, signal), files: await this.removeStray(now, signal) };
+      const counts = {
+        uploads: await this.removeOld(now, signal),
+        files: await this.files.removeStray(uploadsFolder, { ...named, now, signal }),
+      };
       if (counts.uploads + counts.files > 0) this.logger.log('uploads were removed', { ...counts });
       return counts;
     });
@@ -63,23 +67,6 @@ export class UploadedPicturesSweeper extends RecurringService {
       count = removed.length;
     }
     return sum;
-  }
-
-  private async removeStray(now: number, signal?: AbortSignal): Promise<number> {
-    const old: string[] = [];
-    for await (const { key, modifiedAt } of this.storage.list(uploadsFolder))
-      if (now - modifiedAt.getTime() > strayFileAfterMs) old.push(key);
-    let removed = 0;
-    for (let start = 0; start < old.length && !signal?.aborted; start += batchSize) {
-      const stray = await this.dataSource.query<{ key: string }[]>(
-        `SELECT key FROM unnest($1::text[]) AS key
-         WHERE NOT EXISTS (SELECT FROM uploaded_pictures WHERE storage_key = key)`,
-        [old.slice(start, start + batchSize)],
-      );
-      await this.files.removeAll(stray.map(({ key }) => key));
-      removed += stray.length;
-    }
-    return removed;
   }
 }
 

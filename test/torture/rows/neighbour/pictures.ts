@@ -106,7 +106,7 @@ async function leftAfterADay(site: Site): Promise<string[]> {
   const logger = new JsonLogger('torture', 'silent');
   try {
     const stored = new StoredFiles(dataSource, storage, logger);
-    const sweeper = new UploadedPicturesSweeper(storage, dataSource, new Transactions(dataSource), stored, logger);
+    const sweeper = new UploadedPicturesSweeper(dataSource, new Transactions(dataSource), stored, logger);
     await sweeper.sweep(Date.now() + dayMs + 60_000);
   } finally {
     await dataSource.destroy();

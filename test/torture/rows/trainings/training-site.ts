@@ -5,6 +5,7 @@ import { JsonLogger } from '@app/observability';
 import { Transactions } from '@app/queue';
 import { openImageStorage } from '@app/storage';
 import { Trainings } from '@app/tasks';
+import { StoredFiles } from '../../../../apps/api/src/files/stored-files';
 import { WeightsSweeper } from '../../../../apps/api/src/finetunes/weights.sweeper';
 import { type PictureServer, startPictureServer } from '../../../support/picture-server';
 import { robotPictures, type TrainedJson } from '../../../support/trainings';
@@ -85,7 +86,7 @@ export async function trainingProblems(
   try {
     const trainings = new Trainings(new Transactions(dataSource));
     const logger = new JsonLogger('torture', 'silent');
-    const sweeper = new WeightsSweeper(storage, dataSource, trainings, logger);
+    const sweeper = new WeightsSweeper(dataSource, trainings, new StoredFiles(dataSource, storage, logger), logger);
     const swept = await sweeper.sweep(Date.now() + sweepAheadMs);
     for await (const { key } of storage.list('trainings')) problems.push(`${key} is left`);
     const rows = await site.query<{ id: string; status: string; taskStatus: string; key: string | null }>(
