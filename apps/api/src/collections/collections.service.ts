@@ -4,7 +4,7 @@ import { addStored, collectionRecordBytes, forgetReplies, StorageQuota } from '@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, Repository } from 'typeorm';
-import { findReadable } from '../http/find-owned';
+import { findOwned } from '../http/find-owned';
 import { ImageUrls } from '../files/image-urls';
 import { type List, listOf } from '../http/list';
 import { StoredFiles } from '../files/stored-files';
@@ -44,7 +44,8 @@ export class CollectionsService {
 
   /** @throws NotFoundError also for another caller's. */
   async findOne(ownerId: string, id: string): Promise<CollectionDto> {
-    const [dto] = await this.present([await findReadable(this.collections.manager, Collection, ownerId, id)]);
+    const found = await findOwned(this.collections.manager, Collection, ownerId, id, { orPublic: true });
+    const [dto] = await this.present([found]);
     return dto;
   }
 

@@ -11,7 +11,7 @@ import {
 import type { CreateStyleDto } from '@app/domain/http';
 import { styleRecordBytes } from '@app/tasks';
 import type { EntityManager } from 'typeorm';
-import { findReadable } from '../http/find-owned';
+import { findOwned } from '../http/find-owned';
 import { loopTime } from '../defence/loop-time';
 
 /**
@@ -26,7 +26,7 @@ export async function lockOwnCollection(
   intent: 'change' | 'remove',
 ): Promise<void> {
   const lock = intent === 'change' ? 'for_key_share' : 'pessimistic_write';
-  const collection = await findReadable(manager, Collection, ownerId, id, { lock });
+  const collection = await findOwned(manager, Collection, ownerId, id, { lock, orPublic: true });
   if (collection.ownerId === null)
     throw new ForbiddenError(
       'PublicCollection',

@@ -4,7 +4,7 @@ import { addStored, forgetReplies, StorageQuota } from '@app/tasks';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { In, Repository } from 'typeorm';
-import { findOwned, findReadable } from '../http/find-owned';
+import { findOwned } from '../http/find-owned';
 import { insertStyles, lockOwnCollection, templatesOf } from './new-styles';
 import { ImageUrls } from '../files/image-urls';
 import { type List, listOf } from '../http/list';
@@ -35,7 +35,7 @@ export class StylesService {
 
   /** @throws NotFoundError for a Collection that the caller cannot read. */
   async list(ownerId: string, collectionId: string): Promise<List> {
-    await findReadable(this.styles.manager, Collection, ownerId, collectionId);
+    await findOwned(this.styles.manager, Collection, ownerId, collectionId, { orPublic: true });
     const query = this.styles
       .createQueryBuilder('style')
       .where('style.collection_id = :collectionId', { collectionId });
@@ -45,8 +45,8 @@ export class StylesService {
   /** @throws NotFoundError for the Collection, else for the Style. */
   async findOne(ownerId: string, collectionId: string, id: string): Promise<StyleDto> {
     const { manager } = this.styles;
-    await findReadable(manager, Collection, ownerId, collectionId);
-    return this.present(await findReadable(manager, Style, ownerId, id, { within: { collectionId } }));
+    await findOwned(manager, Collection, ownerId, collectionId, { orPublic: true });
+    return this.present(await findOwned(manager, Style, ownerId, id, { within: { collectionId }, orPublic: true }));
   }
 
   /** Deletes the row, and then the thumbnail. */

@@ -81,18 +81,17 @@ export class FinetunePromptsService {
       .innerJoinAndSelect('prompt.drawing', 'drawing')
       .innerJoinAndSelect('drawing.task', 'task')
       .where('prompt.owner_id = :ownerId AND prompt.finetune_id = :finetuneId', { ownerId, finetuneId });
-    const present = async (rows: FinetunePrompt[]) => {
-      const urls = await this.urls.ofTasks(rows.map(({ id }) => id));
-      return rows.map((row) => PromptDto.from(row, urls.get(row.id)!.images));
-    };
-    return listOf(query, present, (rows) => filterTasks(rows, filter));
+    return listOf(
+      query,
+      (rows) => this.present(rows),
+      (rows) => filterTasks(rows, filter),
+    );
   }
 
   /** @throws NotFoundError for the Fine-Tune, else for the Prompt. */
   async findOne(ownerId: string, finetuneId: string, id: string): Promise<PromptDto> {
-    const prompt = await this.load(ownerId, finetuneId, id);
-    const urls = await this.urls.ofTasks([id]);
-    return PromptDto.from(prompt, urls.get(id)!.images);
+    const [prompt] = await this.present([await this.load(ownerId, finetuneId, id)]);
+    return prompt;
   }
 
   /**
@@ -118,8 +117,7 @@ export class FinetunePromptsService {
   /** The record as GET returns it, for a webhook; undefined when it was deleted. */
   async findForDelivery(ownerId: string, id: string): Promise<PromptDto | undefined> {
     const prompt = await this.prompts.findOne({ where: { id, ownerId }, relations: { drawing: { task: true } } });
-    const urls = await this.urls.ofTasks([id]);
-    return prompt ? PromptDto.from(prompt, urls.get(id)!.images) : undefined;
+    return prompt ? (await this.present([prompt]))[0] : undefined;
   }
 
   /**
@@ -134,6 +132,11 @@ export class FinetunePromptsService {
       await this.tasks.removeAll(manager, [id]);
     });
     await this.files.removeTasks([id]);
+  }
+
+  private async present(prompts: readonly FinetunePrompt[]): Promise<PromptDto[]> {
+    const urls = await this.urls.ofTasks(prompts.map(({ id }) => id));
+    return prompts.map((prompt) => PromptDto.from(prompt, urls.get(prompt.id)!.images));
   }
 
   private async load(ownerId: string, finetuneId: string, id: string): Promise<FinetunePrompt> {

@@ -9,7 +9,7 @@ import {
   UploadedPicture,
   WebhookDelivery,
 } from '@app/domain';
-import { type EntityManager, type FindOptionsWhere, IsNull, type ObjectLiteral } from 'typeorm';
+import { type EntityManager, IsNull, type ObjectLiteral } from 'typeorm';
 
 type Owned = Collection | Finetune | FinetunePrompt | Style | UploadedPicture | WebhookDelivery;
 type EntityClass<T> = new () => T;
@@ -31,47 +31,26 @@ export interface FindOptions {
   relations?: { drawing: { task: true } };
   /** Locks it until the transaction ends: `for_key_share` prevents its deletion, `pessimistic_write` every change. */
   lock?: 'for_key_share' | 'pessimistic_write';
+  /** Whether it may also be a public one, which has no owner. */
+  orPublic?: boolean;
 }
 
 /**
- * A record of the caller's.
- * @throws NotFoundError also for another caller's, and for a public one.
+ * A record of the caller's, or one that everybody may read.
+ * @throws NotFoundError also for another caller's, and for a text that cannot be an id, which is not looked up: PostgreSQL
+ * rejects some, such as one with a zero byte.
  */
-export function findOwned<T extends Owned>(
+export async function findOwned<T extends Owned>(
   manager: EntityManager,
   entity: EntityClass<T>,
   ownerId: string,
   id: string,
-  options?: FindOptions,
+  { within, relations, lock, orPublic = false }: FindOptions = {},
 ): Promise<T> {
-  return find(manager, entity, id, [{ ownerId }], options);
-}
-
-/**
- * A record of the caller's, or a public one, which has no owner.
- * @throws NotFoundError also for another caller's.
- */
-export function findReadable<T extends Collection | Style>(
-  manager: EntityManager,
-  entity: EntityClass<T>,
-  ownerId: string,
-  id: string,
-  options?: FindOptions,
-): Promise<T> {
-  return find(manager, entity, id, [{ ownerId }, { ownerId: IsNull() }], options);
-}
-
-/** A text that cannot be an id is not looked up: PostgreSQL rejects some, such as one with a zero byte. */
-async function find<T extends Owned>(
-  manager: EntityManager,
-  entity: EntityClass<T>,
-  id: string,
-  owners: readonly FindOptionsWhere<ObjectLiteral>[],
-  { within, relations, lock }: FindOptions = {},
-): Promise<T> {
+  const owners = orPublic ? [ownerId, IsNull()] : [ownerId];
   const found = isIdentifier(id)
     ? await manager.findOne<ObjectLiteral>(entity, {
-        where: owners.map((owner) => ({ ...within, id, ...owner })),
+        where: owners.map((owner) => ({ ...within, id, ownerId: owner })),
         ...(relations && { relations }),
         ...(lock && { lock: { mode: lock } }),
       })

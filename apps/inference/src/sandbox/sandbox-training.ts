@@ -40,7 +40,7 @@ export class SandboxTraining {
     const file = await this.store.storeWeights(task, noWeights());
     const weights = { ...file, kind: 'lora' as const, vectors: null, note: null, scale: 1, base: null };
     if (await this.trainings.settle(task, { weights, computeSeconds: 0, note: null })) return;
-    await this.store.removeWeights(file.key);
+    await this.store.removeAll(file.key);
     hold.lose();
   }
 

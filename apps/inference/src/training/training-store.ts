@@ -59,11 +59,6 @@ export class TrainingStore {
     return { key, hash, bytes: weights.length };
   }
 
-  /** Removes weights that no Fine-Tune got. */
-  removeWeights(key: string): Promise<void> {
-    return this.removeAll(key);
-  }
-
   /** Removes the files of a training, unless it goes on elsewhere. */
   async removeIfOver(id: string): Promise<void> {
     const task = await this.dataSource.manager.findOneBy(Task, { id });
@@ -83,7 +78,7 @@ export class TrainingStore {
   }
 
   /** Files that a failure leaves behind are removed by the sweeper. */
-  private async removeAll(prefix: string): Promise<void> {
+  async removeAll(prefix: string): Promise<void> {
     await this.storage
       .removeAll(prefix)
       .catch((error: Error) => this.logger.warn('files were left behind', { prefix, reason: error.message }));

@@ -168,7 +168,7 @@ export class TrainingService {
     );
     crashPoint('after-commit');
     if (isSettled) return this.logger.log('trained', { taskId: task.id, attempt: task.attempt, computeSeconds });
-    await this.store.removeWeights(file.key);
+    await this.store.removeAll(file.key);
     hold.lose();
   }
 }
