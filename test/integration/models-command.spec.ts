@@ -263,7 +263,7 @@ describe('models command', () => {
 
   it('names every bad variable', async () => {
     const result = await run('list', { env: { HF_ENDPOINT: 'nonsense', PORT: 'x' } });
-    expect(result).toMatchObject({ code: 2, stdout: '' });
+    expect(result).toMatchObject({ code: 78, stdout: '' });
     expect(result.stderr).toMatch(/PORT[^]*HF_ENDPOINT|HF_ENDPOINT[^]*PORT/);
   });
 

@@ -40,7 +40,7 @@ export async function runModels(args: readonly string[], context: CommandContext
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage;
     context.stderr.write(`${isNativeError(error) ? error.message : String(error)}\n`);
-    if (error instanceof ConfigError) return exitCodes.usage;
+    if (error instanceof ConfigError) return error.exitCode;
     const code = error instanceof ModelStoreError ? error.code : undefined;
     if (code === 'Aborted') return exitCodes.interrupted;
     return code === 'InvalidModelName' || code === 'InvalidSource' || code === 'InvalidDefaults'

@@ -1,5 +1,5 @@
-import { ConfigError } from '@app/config';
 import { explainDatabaseError } from '@app/database';
+import { StartError } from '@app/process';
 import { type Command, CommanderError } from 'commander';
 
 /** A mistake of the user, or a state of the service, explained in one line. */
@@ -21,7 +21,7 @@ export async function runProgram(program: Command): Promise<void> {
   process.exitCode = await exitCodeOf(program, process.argv.slice(2), process.stderr);
 }
 
-/** Runs a command-line program. @returns the exit code: 0 for success, 1 for failure, 2 for a usage error. */
+/** Runs a command-line program. @returns the exit code: 0 for success, 1 for failure, 2 for a usage error, 78 for a wrong setting. */
 export async function exitCodeOf(program: Command, args: readonly string[], stderr: Output): Promise<number> {
   for (const command of [program, ...program.commands]) command.exitOverride();
   try {
@@ -30,6 +30,6 @@ export async function exitCodeOf(program: Command, args: readonly string[], stde
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
     stderr.write(`${explainDatabaseError(error) ?? (error as Error).message}\n`);
-    return error instanceof ConfigError ? 2 : 1;
+    return error instanceof StartError ? error.exitCode : 1;
   }
 }

@@ -40,6 +40,22 @@ export const url =
     return new InvalidValue(`must be a ${protocols.map((protocol) => `${protocol}//`).join(' or ')} URL.`);
   };
 
+/** Where callers reach the service, in the normal form of URLs and without trailing slashes. */
+export const publicUrl: Kind<string> = (raw) => {
+  if (/^https?:\/\/[^\s\\?#@]+$/i.test(raw) && URL.canParse(raw)) return new URL(raw).href.replace(/(?<!\/)\/+$/, '');
+  return new InvalidValue(
+    'must be an http:// or https:// URL with a host, maybe a port and a path, and nothing else: no user, ? or #.',
+  );
+};
+
+/** The URL of Redis, maybe with the number of a database. */
+export const redisUrl: Kind<string> = (raw) => {
+  if (/^rediss?:\/\/[^/?#]+(?:\/\d*)?(?:\?.*)?$/.test(raw) && URL.canParse(raw)) return raw.replace(/\/$/, '');
+  return new InvalidValue(
+    'must be a redis:// or rediss:// URL, maybe with the number of a database: redis://host:6379/0.',
+  );
+};
+
 /** The URL of a database, in whose password a sign may stand that ends it where nobody meant it to end. */
 export const databaseUrl: Kind<string> = (raw) => {
   const found = url('postgres:', 'postgresql:')(raw);

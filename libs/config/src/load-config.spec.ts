@@ -95,8 +95,28 @@ describe(loadConfig.name, () => {
       expect(() => loadConfig({ DARKROOM_CRASH_AT: point })).toThrow('DARKROOM_CRASH_AT');
   });
 
-  it('drops the trailing slash of PUBLIC_URL', () => {
-    expect(loadConfig({ PUBLIC_URL: 'https://pictures.example/' }).publicUrl).toBe('https://pictures.example');
+  it.each([
+    ['https://pictures.example/', 'https://pictures.example'],
+    ['HTTPS://Pictures.Example:8443/Sub//', 'https://pictures.example:8443/Sub'],
+    ['http://[::1]:3000', 'http://[::1]:3000'],
+    ['https://例え.jp/ü', 'https://xn--r8jz45g.jp/%C3%BC'],
+  ])('takes PUBLIC_URL %s in its normal form', (given, expected) => {
+    expect(loadConfig({ PUBLIC_URL: given }).publicUrl).toBe(expected);
+  });
+
+  it.each([
+    'https://x.com?a=1',
+    'https://u:p@x.com',
+    'https:x.com',
+    'https://x.com/a b',
+    'https://x.com#h',
+    'https://x.com\\a',
+  ])('refuses PUBLIC_URL %s', (given) =>
+    expect(() => loadConfig({ PUBLIC_URL: given })).toThrow('PUBLIC_URL must be an http:// or https:// URL'),
+  );
+
+  it.each(['redis://redis:6379/x', 'redis:redis', 'redis:'])('refuses REDIS_URL %s', (given) => {
+    expect(() => loadConfig({ REDIS_URL: given })).toThrow('REDIS_URL must be');
   });
 });
 

@@ -1,6 +1,19 @@
 import { crashPoints, parseCrashPoint, usableCores } from '@app/process';
 import { type Config, type S3Config, workerKinds } from './config';
-import { databaseUrl, devices, flag, integer, type Kind, oneOf, origins, someOf, text, url } from './kinds';
+import {
+  databaseUrl,
+  devices,
+  flag,
+  integer,
+  type Kind,
+  oneOf,
+  origins,
+  publicUrl,
+  redisUrl,
+  someOf,
+  text,
+  url,
+} from './kinds';
 
 /** A variable of the environment: its name, its kind, and its default. */
 type Variable<T> = readonly [name: string, kind: Kind<Exclude<T, undefined>>, fallback?: T];
@@ -24,11 +37,11 @@ export const variables: Variables<Omit<Config, 's3' | 'publicUrl' | 'modelFallba
   modelsDir: ['MODELS_DIR', text(), 'models'],
   databaseUrl: ['DATABASE_URL', databaseUrl],
   queueBackend: ['QUEUE_BACKEND', oneOf('postgres', 'redis'), 'postgres'],
-  redisUrl: ['REDIS_URL', url('redis:', 'rediss:')],
+  redisUrl: ['REDIS_URL', redisUrl],
   storage: ['STORAGE', oneOf('file', 's3'), 'file'],
   devices: ['DEVICE', devices, 'auto'],
   inferenceThreads: ['INFERENCE_THREADS', integer(1, 1024), usableCores()],
-  engineStallSeconds: ['ENGINE_STALL_SECONDS', integer(1, 86_400), 900],
+  engineStallSeconds: ['ENGINE_STALL_SECONDS', integer(30, 86_400), 900],
   inferenceMemoryMb: ['INFERENCE_MEMORY_MB', integer(256, 2 ** 24)],
   webhookAllowPrivate: ['WEBHOOK_ALLOW_PRIVATE', flag, false],
   picturesAllowPrivate: ['PICTURES_ALLOW_PRIVATE', flag, false],
@@ -48,7 +61,7 @@ export const variables: Variables<Omit<Config, 's3' | 'publicUrl' | 'modelFallba
 
 /** Variables whose default depends on others, and one that only tests set. */
 export const dependentVariables: Variables<{ publicUrl?: string; modelFallback?: boolean; crashPoint?: string }> = {
-  publicUrl: ['PUBLIC_URL', url('http:', 'https:')],
+  publicUrl: ['PUBLIC_URL', publicUrl],
   modelFallback: ['MODEL_FALLBACK', flag],
   crashPoint: ['DARKROOM_CRASH_AT', crashPoint],
 };

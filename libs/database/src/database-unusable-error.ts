@@ -33,7 +33,7 @@ export function explainDatabaseError(error: unknown): string | undefined {
     case '42P01':
       return 'The database has no tables yet: run "npm run migrate" first.';
     case '28P01':
-      return 'The database refuses the user or the password in DATABASE_URL.';
+      return 'The database refuses the user or the password in DATABASE_URL, or PGPASSWORD.';
     case '28000':
     case '3D000':
       return `The database refuses the connection (${message}): check DATABASE_URL.`;

@@ -35,5 +35,7 @@ describe(mayReadMetrics.name, () => {
     for (const wrong of [`Bearer ${token}x`, token, `Basic ${token}`, 'Bearer '])
       expect([wrong, mayReadMetrics(from(wrong), token)]).toEqual([wrong, false]);
     expect(mayReadMetrics(from(`Bearer ${token}`))).toBe(false);
+    // A proxy of this machine that adds no header of its own.
+    expect(mayReadMetrics(ask('127.0.0.1', { authorization: 'Bearer another-token' }), token)).toBe(false);
   });
 });

@@ -21,7 +21,7 @@ const localHost = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/i;
 export function mayReadMetrics(request: Pick<IncomingMessage, 'headers' | 'socket'>, token?: string): boolean {
   const { headers, socket } = request;
   const given = /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1];
-  if (token !== undefined && given !== undefined && isSame(given, token)) return true;
+  if (token !== undefined && given !== undefined) return isSame(given, token);
   if (proxyHeaders.some((name) => headers[name] !== undefined)) return false;
   if (headers.host !== undefined && !localHost.test(headers.host)) return false;
   const { remoteAddress = '', remoteFamily } = socket;

@@ -2,7 +2,7 @@ import { ClockWatch, probeWrite } from '@app/database';
 import { ServiceUnavailableError } from '@app/domain';
 import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
 import { WakeUps } from '@app/queue';
-import { cached, type HealthChecks, type Readiness, readinessOf } from '@app/observability';
+import { cached, type HealthChecks, JsonLogger, type Readiness, readinessOf } from '@app/observability';
 import { Controller, Get, Inject } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import { DataSource } from 'typeorm';
@@ -29,11 +29,17 @@ export class HealthController {
     clock: ClockWatch,
     disk: DiskSpace,
     private readonly drain: Drain,
+    logger: JsonLogger,
   ) {
+    const checkStorage = (): Promise<void> =>
+      storage.check().catch((error: Error) => {
+        logger.warnSparingly('the storage takes no files', { reason: error.message });
+        throw error;
+      });
     this.checks = {
       database: cached(() => probeWrite(dataSource), databaseCheckMs),
       queue: () => wakeUps.check(),
-      storage: cached(() => storage.check(), storageCheckMs),
+      storage: cached(checkStorage, storageCheckMs),
       clock: async () => clock.agrees,
       disk: () => disk.hasRoom(),
     };

@@ -155,13 +155,16 @@ function readAll(
   });
 }
 
-/** Awaits a write to this machine's disk. @throws ServiceUnavailableError when it is full. */
+/** Codes of a disk that is full, broken, read-only, not there or of another owner. */
+const diskCodes = ['ENOSPC', 'EDQUOT', 'EIO', 'EROFS', 'ENOENT', 'EACCES', 'EPERM'];
+
+/** Awaits a write to this machine's disk. @throws ServiceUnavailableError when it takes nothing. */
 export async function mapDiskErrors<T>(write: Promise<T>): Promise<T> {
   try {
     return await write;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOSPC' || code === 'EDQUOT')
+    if (diskCodes.includes(code ?? ''))
       throw new ServiceUnavailableError('There is no room for the file at the moment.', 60);
     throw error;
   }

@@ -69,6 +69,25 @@ describe(StorageHealth.name, () => {
     expect(said.at(-1)).toBe('the storage takes files again');
   });
 
+  it('is closed from the start while the storage takes nothing, and says why', async () => {
+    const health = open();
+    takesFiles = false;
+    expect(await health.isWritable()).toBe(false);
+    expect(said).toEqual(['nothing is claimed: the storage takes no files']);
+    takesFiles = true;
+    later(2_001);
+    expect(await health.isWritable()).toBe(true);
+  });
+
+  it('is closed after an error of a disk that is read-only, or of another owner', async () => {
+    const health = open();
+    expect(await health.isWritable()).toBe(true);
+    takesFiles = false;
+    const denied = Object.assign(new Error('permission denied'), { code: 'EACCES', syscall: 'mkdir' });
+    expect(await health.isAtFault(denied)).toBe(true);
+    expect(await health.isWritable()).toBe(false);
+  });
+
   it('stays open after an error of the task, or of its own object in a store that takes files', async () => {
     const health = open();
     expect(await health.isAtFault(new Error('a defect'))).toBe(false);

@@ -13,9 +13,9 @@ const [firstPauseMs, longestPauseMs] = [2_000, 60_000];
 @Injectable()
 export class StorageHealth {
   private readonly backOff = new BackOff(firstPauseMs, longestPauseMs);
-  private pausedUntil = -Infinity;
-  /** Whether a file could not be stored since the storage was last found to take one. */
-  private isInDoubt = false;
+  private pausedUntil = 0;
+  /** Whether it has to be asked before the next claim: at the start, and since a file could not be stored. */
+  private isInDoubt = true;
 
   constructor(
     @Inject(IMAGE_STORAGE) private readonly storage: Pick<ImageStorage, 'check' | 'hasRoom'>,
@@ -29,7 +29,7 @@ export class StorageHealth {
       const reason = await reasonOf(this.storage.check());
       if (reason !== undefined) return this.pause(reason);
       this.isInDoubt = false;
-      this.logger.log('the storage takes files again');
+      if (this.pausedUntil > 0) this.logger.log('the storage takes files again');
     }
     if (await this.storage.hasRoom()) return true;
     this.logger.warnSparingly('nothing is claimed: the storage takes no files', { reason: 'its disk is full' });
@@ -38,9 +38,7 @@ export class StorageHealth {
 
   /** Whether it is the storage for which a task could not be finished: then nothing is claimed for a while. */
   async isAtFault(error: unknown): Promise<boolean> {
-    const reason = isFull(error)
-      ? 'it is full'
-      : error instanceof StorageUnavailableError && (await reasonOf(this.storage.check()));
+    const reason = isFull(error) ? 'it is full' : isOfFiles(error) && (await reasonOf(this.storage.check()));
     if (!reason) return false;
     this.pause(reason);
     return true;
@@ -69,6 +67,11 @@ const fullNames = /\b507\b|StorageFull|QuotaExceeded|InsufficientStorage/i;
 function isFull(error: unknown): boolean {
   const { code, message } = error as NodeJS.ErrnoException;
   return fullCodes.test(code ?? '') || (error instanceof StorageUnavailableError && fullNames.test(message));
+}
+
+/** Whether the error may be one of the storage: a store's, or a disk's, which may be read-only or of another owner. */
+function isOfFiles(error: unknown): boolean {
+  return error instanceof StorageUnavailableError || (error as NodeJS.ErrnoException).syscall !== undefined;
 }
 
 const reasonOf = (check: Promise<void>): Promise<string | undefined> =>
