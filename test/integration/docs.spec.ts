@@ -128,9 +128,9 @@ describe('Documentation', () => {
 
     it('explain each error where its type leads', async () => {
       const { body } = await api.request<ProblemJson>('GET', '/v1/models');
-      expect(body.type).toBe(problemType('Unauthorized'));
+      expect(body.type).toBe('https://pictures.example/docs/errors#Unauthorized');
       for (const code of errorCodes) {
-        const [path, anchor] = problemType(code).split('#');
+        const [path, anchor] = problemType('', code).split('#');
         expect((await read(path)).text).toContain(`<a id="${anchor}"></a><code>${code}</code>`);
       }
     });

@@ -15,7 +15,7 @@ import { HttpObserver } from './admin/http-observer.middleware';
 export async function createApi(config: Config): Promise<NestExpressApplication> {
   const warnings: string[] = [];
   await assertMigrated(databaseUrlOf(config), (sentence) => warnings.push(sentence));
-  const adapter = new BoundedAdapter();
+  const adapter = new BoundedAdapter(config.publicUrl);
   const app = await NestFactory.create<NestExpressApplication>(ApiModule.forRoot(config), adapter, {
     bodyParser: false,
     bufferLogs: true,

@@ -35,7 +35,7 @@ const refused = new WeakSet<Duplex>();
  * Answers what is no HTTP request, or asks for what the service is not, with problem+json, as every other error is
  * answered. Node alone would send no body. It writes to no connection on which another answer is open.
  */
-export function answerUnreadable(server: Server): void {
+function answerUnreadable(server: Server, problemOf: ProblemOf): void {
   // Answers that are not sent yet, by connection; one that is sent is forgotten, though its connection stays open.
   const answers = new WeakMap<Duplex, Set<ServerResponse>>();
   server.prependListener('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
@@ -54,16 +54,20 @@ export function answerUnreadable(server: Server): void {
       end(
         socket,
         ({ headersSent, req }) => headersSent || req.complete,
-        error.code === tooManyChunks
-          ? problemReply(400, 'The body comes in too many small chunks: send it in larger ones.')
-          : problemReply(statusOf[error.code ?? ''] ?? 400),
+        replyOf(
+          error.code === tooManyChunks
+            ? problemOf(400, 'The body comes in too many small chunks: send it in larger ones.')
+            : problemOf(statusOf[error.code ?? ''] ?? 400),
+        ),
       );
   });
-  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => refuse(request, response, 417));
+  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) =>
+    refuse(request, response, problemOf(417)),
+  );
   server.on('connect', (_: IncomingMessage, socket: Duplex) => {
     // Node listens to it no more.
     socket.on('error', () => undefined);
-    end(socket, () => true, problemReply(400, 'The service is no proxy.'));
+    end(socket, () => true, replyOf(problemOf(400, 'The service is no proxy.')));
   });
 }
 
@@ -71,13 +75,14 @@ export function answerUnreadable(server: Server): void {
  * Hands on all requests but those of HTTP/1.1 without a host, those for no path, and those behind a refused one. What
  * stands before the path in a request for a proxy is left out: nobody after this needs it, or could read all of it.
  */
-export function readable(listener: RequestListener): RequestListener {
+function readable(listener: RequestListener, problemOf: ProblemOf): RequestListener {
   return (request, response) => {
     if (refused.has(request.socket)) return;
     const path = pathOf(request.url ?? '');
     if (request.headers.host === undefined && request.httpVersion === '1.1')
-      refuse(request, response, 400, 'The request has no header Host.');
-    else if (path === undefined) refuse(request, response, 400, 'The target of the request is no path and no URL.');
+      refuse(request, response, problemOf(400, 'The request has no header Host.'));
+    else if (path === undefined)
+      refuse(request, response, problemOf(400, 'The target of the request is no path and no URL.'));
     else {
       request.url = path;
       listener(request, response);
@@ -93,29 +98,37 @@ function pathOf(target: string): string | undefined {
 }
 
 /** Answers in its turn, after the requests before it on the connection, which is then closed. */
-function refuse({ socket }: IncomingMessage, response: ServerResponse, status: number, detail?: string): void {
+function refuse({ socket }: IncomingMessage, response: ServerResponse, { status, headers, body }: Refusal): void {
   refused.add(socket);
-  const { headers, body } = problemOf(status, detail);
   response.writeHead(status, headers).end(body);
 }
 
-function problemOf(status: number, detail = detailOf[status]): { headers: Record<string, string>; body: string } {
-  const id = randomUUID();
-  const title = STATUS_CODES[status]!;
-  const code = 'BadRequest';
-  const problem = { type: problemType(code), title, status, detail, instance: id, code };
-  const body = JSON.stringify(problem);
-  const headers = {
-    'Content-Type': 'application/problem+json; charset=utf-8',
-    'Content-Length': String(Buffer.byteLength(body)),
-    'X-Request-Id': id,
-    Connection: 'close',
-  };
-  return { headers, body };
+interface Refusal {
+  status: number;
+  headers: Record<string, string>;
+  body: string;
 }
 
-function problemReply(status: number, detail?: string): string {
-  const { headers, body } = problemOf(status, detail);
+type ProblemOf = (status: number, detail?: string) => Refusal;
+
+const problemsAt =
+  (publicUrl: string): ProblemOf =>
+  (status, detail = detailOf[status]) => {
+    const id = randomUUID();
+    const code = 'BadRequest';
+    const title = STATUS_CODES[status]!;
+    const body = JSON.stringify({ type: problemType(publicUrl, code), title, status, detail, instance: id, code });
+    const headers = {
+      'Content-Type': 'application/problem+json; charset=utf-8',
+      'Content-Length': String(Buffer.byteLength(body)),
+      'X-Request-Id': id,
+      Connection: 'close',
+    };
+    return { status, headers, body };
+  };
+
+/** As it goes onto a connection that has no request. */
+function replyOf({ status, headers, body }: Refusal): string {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
   return [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, '', body].join('\r\n');
 }
@@ -130,12 +143,18 @@ export class BoundedAdapter extends ExpressAdapter {
   /** There is one as soon as the application is made. */
   connections: OpenConnections;
 
+  /** @param publicUrl address of the service as callers see it */
+  constructor(private readonly publicUrl: string) {
+    super();
+  }
+
   /**
    * Node's own clock for a whole request would cut off an honest upload of an hour: bodies have their own, one of JSON
    * for the whole of it and an upload for its progress.
    */
   override initHttpServer(): void {
     const answer = this.getInstance<RequestListener>();
+    const problemOf = problemsAt(this.publicUrl);
     const server = createServer(
       {
         headersTimeout: headersTimeoutMs,
@@ -147,13 +166,14 @@ export class BoundedAdapter extends ExpressAdapter {
         requireHostHeader: false,
       },
       // Express would cost more than all else for each of thousands of requests that only wait.
-      readable((request, response) =>
-        this.connections.oneAtATime(request, response, () => void answer(request, response)),
+      readable(
+        (request, response) => this.connections.oneAtATime(request, response, () => void answer(request, response)),
+        problemOf,
       ),
     );
     // A sender with `Expect: 100-continue` gets its answer when the body is going to be read, see `sendContinue`.
     server.on('checkContinue', (request, response) => server.emit('request', request, response));
-    answerUnreadable(server);
+    answerUnreadable(server, problemOf);
     this.connections = new OpenConnections(server, maxConnections());
     this.setHttpServer(server);
   }

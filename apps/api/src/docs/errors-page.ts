@@ -1,4 +1,5 @@
 import { errorTable, problemType } from '@app/domain';
+import { exampleUrl } from './problem.dto';
 
 const introduction = `# Errors
 
@@ -6,7 +7,7 @@ An error is \`application/problem+json\` (RFC 9457). Only \`/v1/images/generatio
 
 \`\`\`json
 {
-  "type": "${problemType('ValidationFailed')}",
+  "type": "${problemType(exampleUrl, 'ValidationFailed')}",
   "title": "Bad Request",
   "status": 400,
   "detail": "\\"/steps\\" must be from 1 to 50, got 500.",
@@ -16,7 +17,7 @@ An error is \`application/problem+json\` (RFC 9457). Only \`/v1/images/generatio
 }
 \`\`\`
 
-\`code\` is stable: programs may rely on it. \`type\` is where this page explains it, relative to the address of the request. \`detail\` is for people and may change. \`instance\` is the id of the request, which stands in the
+\`code\` is stable: programs may rely on it. \`type\` is where this page explains it. \`detail\` is for people and may change. \`instance\` is the id of the request, which stands in the
 service's log and in the header \`X-Request-Id\`. \`errors\` names each wrong field by a JSON pointer, or each wrong query parameter by its name.
 A response of 429 or 503, and some of 409, says in \`Retry-After\` after how many seconds a repeat makes sense.
 

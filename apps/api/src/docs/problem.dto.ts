@@ -2,6 +2,9 @@ import { type ErrorCode, errorCodes, problemType } from '@app/domain';
 import { ApiProperty } from '@nestjs/swagger';
 import { Integer, Part, Text, TextOrNull } from '@app/domain/http';
 
+/** Address of the service in examples. */
+export const exampleUrl = 'https://darkroom.example';
+
 /** Documents the stable name of an error. */
 export const ApiCode = () =>
   ApiProperty({
@@ -20,8 +23,8 @@ export class FieldProblemDto {
 
 /** RFC 9457 body of every error. */
 export class ProblemDto {
-  @Text('Where the code is explained: an address relative to that of the request.', {
-    example: problemType('ValidationFailed'),
+  @Text('Where the code is explained.', {
+    example: problemType(exampleUrl, 'ValidationFailed'),
   })
   type: string;
   @Text('', { example: 'Bad Request' }) title: string;

@@ -1,6 +1,6 @@
 import { type ErrorCode, errorTable, problemType } from '@app/domain';
 import { ApiResponse, type ApiResponseOptions, getSchemaPath } from '@nestjs/swagger';
-import { ProblemDto } from './problem.dto';
+import { exampleUrl, ProblemDto } from './problem.dto';
 
 type HeadersObject = NonNullable<ApiResponseOptions['headers']>;
 
@@ -152,7 +152,7 @@ export function ApiProblem(status: number): MethodDecorator {
   const { description, codes, headers } = documentedError(status);
   const [code] = codesOf(status);
   const example = {
-    type: problemType(code),
+    type: problemType(exampleUrl, code),
     title: rowOf(status).title,
     status,
     detail: errorTexts[status].detail,

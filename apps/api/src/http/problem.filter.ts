@@ -1,3 +1,4 @@
+import { type Config, CONFIG } from '@app/config';
 import {
   DomainError,
   errorTable,
@@ -88,7 +89,10 @@ const challenge = 'Bearer realm="darkroom"';
 /** Turns every error into problem+json; an unknown one into a 500 without detail, logged with the request's id. */
 @Catch()
 export class ProblemFilter implements ExceptionFilter {
-  constructor(@Inject(JsonLogger) private readonly logger: JsonLogger) {}
+  constructor(
+    @Inject(JsonLogger) private readonly logger: JsonLogger,
+    @Inject(CONFIG) private readonly config: Config,
+  ) {}
 
   catch(error: unknown, host: ArgumentsHost): void {
     const response = host.switchToHttp().getResponse<Response>();
@@ -102,7 +106,7 @@ export class ProblemFilter implements ExceptionFilter {
     const { status, title } = errorTable[error.kind];
     const { code, message: detail, fields: errors, retryAfterSeconds } = error;
     const problem: Problem = {
-      type: problemType(code),
+      type: problemType(this.config.publicUrl, code),
       title,
       status,
       detail,

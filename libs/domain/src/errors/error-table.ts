@@ -203,8 +203,5 @@ export const errorCodes = [
   ...new Set(Object.values(errorTable).flatMap(({ codes }) => Object.keys(codes))),
 ] as readonly ErrorCode[];
 
-/**
- * The RFC 9457 type of an error: where this service explains it. It is relative, so it is the same under every name
- * by which the service is reached, and a caller resolves it against the address that it has asked.
- */
-export const problemType = (code: ErrorCode): string => `/docs/errors#${code}`;
+/** The RFC 9457 type of an error: where the service at this address explains it. */
+export const problemType = (publicUrl: string, code: ErrorCode): string => `${publicUrl}/docs/errors#${code}`;
