@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { defaultsFile, vaeFile } from '@app/diffusion/files';
 import { HubClient, type HubOptions } from './hub/hub-client';
 import { downloadModel } from './hub/hub-download';
-import { checkpointFile } from './model-files';
+import { checkpointFile } from './select-files';
 import { checkSource, findFilesIn, listFolder } from './model-layout';
 import type { ModelSource } from './model-source';
 import { explainDiskErrors, withFaults } from './model-store-error';

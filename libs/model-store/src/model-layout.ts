@@ -18,7 +18,7 @@ import {
   readModelFolder,
   type SchedulerProblems,
 } from '@app/diffusion/files';
-import { besideParts, isSafePath, type ModelFile, selectModelFiles } from './model-files';
+import { besideParts, isSafePath, type ModelFile, selectModelFiles } from './select-files';
 import { explainRefusal, ModelStoreError } from './model-store-error';
 
 /** Facts about a model, from its files. */

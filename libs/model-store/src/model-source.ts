@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { isNoFile } from '@app/diffusion/files';
 import type { HubSource } from './hub/hub-download';
-import { problemOfFile } from './model-files';
+import { problemOfFile } from './select-files';
 import { ModelStoreError } from './model-store-error';
 
 /** The source of a model to add. */

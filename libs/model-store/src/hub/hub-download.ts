@@ -5,7 +5,7 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describesControlNet, readModelIndex } from '@app/diffusion/files';
 import { checkDiskSpace, explainRefusal, ModelStoreError } from '../model-store-error';
-import { checkpointFile, selectModelFiles } from '../model-files';
+import { checkpointFile, selectModelFiles } from '../select-files';
 import { isControlNet } from '../model-layout';
 import type { Watched } from '../place-files';
 import { FileDownload, incompletePath } from './file-download';

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { isSafePath } from '../model-files';
+import { isSafePath } from '../select-files';
 import { ModelStoreError } from '../model-store-error';
 import { bodyOf } from './http-get';
 

@@ -1,6 +1,6 @@
 import { join, resolve, sep } from 'node:path';
 import * as fc from 'fast-check';
-import { isSafePath, selectModelFiles } from './model-files';
+import { isSafePath, selectModelFiles } from './select-files';
 import { isModelName } from './model-names';
 
 const base = ['model_index.json', 'scheduler/scheduler_config.json', 'tokenizer/vocab.json', 'tokenizer/merges.txt'];
