@@ -55,7 +55,7 @@ describe('the claim of a worker', () => {
     await silence();
     const answersAfter = (seconds: number): void => {
       now += seconds * 1000;
-      contact.heard(Date.now());
+      contact.noteAnswer(Date.now());
     };
     // A process that has just started.
     answersAfter(0);

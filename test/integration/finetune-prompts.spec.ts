@@ -241,7 +241,7 @@ describe('The status of a Prompt', () => {
     const tasks = api.app.get(Tasks);
     const task = await claimTask(api.dataSource.manager, first.id);
     const step = { id: first.id, attempt: 1, step: 3, total: 4 };
-    await tasks.drawingStarted(task, { servedBy: 'shapes@0123456789ab' });
+    await tasks.recordServed(task, { servedBy: 'shapes@0123456789ab' });
     await api.dataSource.query('SELECT pg_notify($1, $2)', [progressChannel, JSON.stringify(step)]);
     await until(async () => (await statusOf(first.id)).step === 3, 'the step is known');
     expect(await statusOf(first.id)).toMatchObject({

@@ -255,7 +255,7 @@ describe('Pictures from elsewhere', () => {
 
   it('are masks of the picture that they come with, onto which one of another shape is stretched', async () => {
     const [edge, marked] = [512, 96];
-    const sources = new SourcePictures(openReader(), { shapeFound: () => Promise.resolve(true) });
+    const sources = new SourcePictures(openReader(), { recordShape: () => Promise.resolve(true) });
     const inputs = { image: `${server.url}/wide`, mask: `${server.url}/tallMask` };
     const task = { ownerId: owner, width: edge, height: edge, inputs } as unknown as DrawingTask;
     const { mask } = await sources.read(task, new AbortController().signal);

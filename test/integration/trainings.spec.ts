@@ -215,10 +215,10 @@ describe('The training of a Fine-Tune', () => {
     const { id } = await train();
     const task = await claim(id);
     expect((await find(id)).status).toBe('training');
-    expect(await api.app.get(Trainings).advanced(task, { step: 40, computeSeconds: 12 }, true)).toBe(true);
+    expect(await api.app.get(Trainings).recordProgress(task, { step: 40, computeSeconds: 12 }, true)).toBe(true);
     expect((await find(id)).training).toMatchObject({ step: 40, compute_seconds: 12 });
     await post(`/${id}/cancel`);
-    expect(await api.app.get(Trainings).advanced(task, { step: 50, computeSeconds: 13 }, true)).toBe(false);
+    expect(await api.app.get(Trainings).recordProgress(task, { step: 50, computeSeconds: 13 }, true)).toBe(false);
     const { body: usage } = await api.request<{ compute_seconds: number; images: number }[]>('GET', '/v1/usage', {
       key,
     });
@@ -258,7 +258,7 @@ describe('The training of a Fine-Tune', () => {
   it('says at once to who follows it late that it is trained and how far it is, and so when it is begun again', async () => {
     const { id } = await train();
     const first = await claim(id);
-    await api.app.get(Trainings).advanced(first, { step: 40, computeSeconds: 12 }, true);
+    await api.app.get(Trainings).recordProgress(first, { step: 40, computeSeconds: 12 }, true);
     const events = `${api.baseUrl}/v1/finetunes/${id}/events`;
     const stream = await openEvents(events, key.token);
     const started = { event: 'started', data: { step: 40, total: stepsOfModel } };

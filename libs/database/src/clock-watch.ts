@@ -59,7 +59,7 @@ export class ClockWatch {
     const databaseMs = await this.options.databaseNow().catch(() => undefined);
     const after = this.now();
     if (databaseMs === undefined) return this.skewMs;
-    this.contact.heard(databaseMs);
+    this.contact.noteAnswer(databaseMs);
     // The database answered at some moment between these two: only the difference outside this range is certain.
     const skewMs = databaseMs < before ? before - databaseMs : Math.min(0, after - databaseMs);
     const agreed = this.agrees;

@@ -11,7 +11,7 @@ describe(DatabaseContact.name, () => {
 
   /** The database answers every two seconds for so long. */
   function answers(seconds: number): void {
-    for (const end = now + seconds * 1000; now < end; now += 2_000) contact.heard(1_000_000 + now);
+    for (const end = now + seconds * 1000; now < end; now += 2_000) contact.noteAnswer(1_000_000 + now);
   }
 
   it('has not lasted before the first answer', () => {
@@ -42,10 +42,10 @@ describe(DatabaseContact.name, () => {
 
   it('begins again when the database’s time is far ahead of what it should be, as after this machine slept', () => {
     answers(20);
-    contact.heard(1_000_000 + now + 5_000);
+    contact.noteAnswer(1_000_000 + now + 5_000);
     now += 2_000;
     expect(contact.heldMs).toBe(22_000);
-    contact.heard(1_000_000 + now + 5_000 + 7_000);
+    contact.noteAnswer(1_000_000 + now + 5_000 + 7_000);
     expect(contact.heldMs).toBe(0);
     now += 2_000;
     expect(contact.heldMs).toBe(2_000);

@@ -17,7 +17,7 @@ export class DatabaseContact {
   constructor(private readonly now: () => number = () => performance.now()) {}
 
   /** The database has just answered that this is its time, in milliseconds since the epoch. */
-  heard(databaseMs: number): void {
+  noteAnswer(databaseMs: number): void {
     if (this.isBroken || this.hasJumped(databaseMs)) this.since = this.now();
     this.last = { databaseMs, atMs: this.now() };
   }

@@ -37,7 +37,7 @@ export async function hashFile(path: string, onBytes?: (bytes: number) => void, 
   signal?.addEventListener('abort', stop, { once: true });
   try {
     return await new Promise((resolve, reject) => {
-      thread.on('message', (told: number | string) => (typeof told === 'string' ? resolve(told) : onBytes?.(told)));
+      thread.on('message', (found: number | string) => (typeof found === 'string' ? resolve(found) : onBytes?.(found)));
       thread.on('error', reject);
       thread.on('exit', () => reject(new Error(`${path} was not read to its end.`)));
     });

@@ -11,14 +11,14 @@ export function serveWork<Order, Result>(perform: (order: Order) => Result | Pro
     workerData: { parentPid: process.ppid, residentBytes },
     resourceLimits: { maxOldGenerationSizeMb: 32 },
   }).unref();
-  const tell = (answer: WorkAnswer): void => void process.send?.(answer);
+  const answer = (message: WorkAnswer): void => void process.send?.(message);
   process.once('message', (order: Order) => {
     new Promise<Result>((resolve) => resolve(perform(order))).then(
-      (result) => tell({ result }),
-      (error: Error) => tell({ error: error.message }),
+      (result) => answer({ result }),
+      (error: Error) => answer({ error: error.message }),
     );
   });
   // While the channel is open the process stays alive.
   process.channel?.ref();
-  tell({ ready: true });
+  answer({ ready: true });
 }

@@ -87,7 +87,7 @@ export class Transactions {
   }
 
   /** Runs work that is no part of the enclosing transaction: slow work, which must not hold it open, and its own writes. */
-  apart<T>(work: () => Promise<T>): Promise<T> {
+  runOutside<T>(work: () => Promise<T>): Promise<T> {
     return enclosing.exit(work);
   }
 }

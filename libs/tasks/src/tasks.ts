@@ -69,12 +69,12 @@ export class Tasks {
    * Records that this task has a process or an engine to itself from now on, so that its death is this task's fault.
    * False as for `heartbeat`.
    */
-  drawnAlone(task: Attempt): Promise<boolean> {
+  markDrawnAlone(task: Attempt): Promise<boolean> {
     return this.updateHeld(task, { drawnAlone: true });
   }
 
   /** Records the shape that the picture has which the task is drawn from. False as for `heartbeat`. */
-  shapeFound({ id, attempt }: Attempt, shape: Pick<Drawing, 'aspectRatio' | 'width' | 'height'>): Promise<boolean> {
+  recordShape({ id, attempt }: Attempt, shape: Pick<Drawing, 'aspectRatio' | 'width' | 'height'>): Promise<boolean> {
     return this.transactions.run(async (manager) => {
       const held = await manager.existsBy(Task, { id, attempt, status: 'processing' });
       if (held) await manager.update(Drawing, { id }, shape);
@@ -83,7 +83,7 @@ export class Tasks {
   }
 
   /** Records what draws the task. False as for `heartbeat`. */
-  drawingStarted(task: Attempt, served: Served): Promise<boolean> {
+  recordServed(task: Attempt, served: Served): Promise<boolean> {
     return this.transactions.run(async (manager) => {
       const { id, attempt } = task;
       const lock = { mode: 'for_no_key_update' } as const;

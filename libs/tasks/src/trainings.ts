@@ -58,7 +58,7 @@ export class Trainings {
    * Records how far a training is. False: the task is no longer this attempt's.
    * @param isKept whether the next attempt goes on from there: then what ended earlier attempts does not count any more
    */
-  advanced({ id, attempt }: Attempt, progress: TrainingProgress, isKept: boolean): Promise<boolean> {
+  recordProgress({ id, attempt }: Attempt, progress: TrainingProgress, isKept: boolean): Promise<boolean> {
     return this.transactions.run(async (manager) => {
       const lock = { mode: 'for_no_key_update' } as const;
       const held = await manager.findOne(Task, { where: { id, attempt, status: 'processing' }, lock });

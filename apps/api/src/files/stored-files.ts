@@ -22,7 +22,7 @@ export class StoredFiles {
   ) {}
 
   /** The files of a folder that no upload is about to name any more. */
-  async oldIn(folder: string, now: number): Promise<string[]> {
+  async oldFilesIn(folder: string, now: number): Promise<string[]> {
     const old: string[] = [];
     for await (const { key, modifiedAt } of this.storage.list(folder))
       if (now - modifiedAt.getTime() > strayFileAfterMs) old.push(key);
@@ -34,7 +34,7 @@ export class StoredFiles {
     folder: string,
     { table, column, now, signal }: { table: string; column: string; now: number; signal?: AbortSignal | undefined },
   ): Promise<number> {
-    const old = await this.oldIn(folder, now);
+    const old = await this.oldFilesIn(folder, now);
     let removed = 0;
     for (let start = 0; start < old.length && !signal?.aborted; start += batchSize) {
       const stray = await this.dataSource.query<{ key: string }[]>(

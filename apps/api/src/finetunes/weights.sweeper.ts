@@ -45,7 +45,7 @@ export class WeightsSweeper extends RecurringService {
 
   /** @returns how many folders of trainings that are over were removed. */
   private async removeRestsOfTrainings(now: number, signal?: AbortSignal): Promise<number> {
-    const found = new Set((await this.files.oldIn(trainingsFolder, now)).map((key) => key.split('/')[1]));
+    const found = new Set((await this.files.oldFilesIn(trainingsFolder, now)).map((key) => key.split('/')[1]));
     if (found.size === 0 || signal?.aborted) return 0;
     const rows: { id: string }[] = await this.dataSource.query(
       `SELECT training.id FROM unnest($1::text[]) AS training (id)

@@ -76,7 +76,7 @@ export class UploadedPicturesService {
   async add(ownerId: string, file: SentFile, folder = uploadsFolder): Promise<StoredUpload> {
     file.assertBare();
     // Its sender may be slow, and a transaction must not wait for that.
-    const stored = await this.transactions.apart(() =>
+    const stored = await this.transactions.runOutside(() =>
       this.uploads.receive(ownerId, file, rule, (received) => this.store(ownerId, received, folder)),
     );
     const { upload } = stored;

@@ -26,7 +26,7 @@ class FakeLifeCycle {
   readonly started: Served[] = [];
   onStarted: () => void = () => undefined;
 
-  async drawingStarted(_task: unknown, served: Served): Promise<boolean> {
+  async recordServed(_task: unknown, served: Served): Promise<boolean> {
     if (this.failuresToCome-- > 0) throw gone;
     this.started.push(served);
     this.onStarted();

@@ -78,7 +78,7 @@ export class DrawingService {
 
   /** From here until it is settled or given back, its worker draws nothing else. */
   private async markAlone(task: DrawingTask, hold: TaskHold): Promise<void> {
-    if (!(await this.tasks.drawnAlone(task))) this.lost(hold);
+    if (!(await this.tasks.markDrawnAlone(task))) this.lost(hold);
     task.drawnAlone = true;
   }
 
@@ -162,7 +162,7 @@ export class DrawingService {
   /** The pictures do not wait for this, and do not need it: their settlement writes the same. */
   private async recordStart(task: DrawingTask, served: Served, hold: TaskHold): Promise<void> {
     try {
-      if (!(await withRetries(() => this.tasks.drawingStarted(task, served)))) hold.lose();
+      if (!(await withRetries(() => this.tasks.recordServed(task, served)))) hold.lose();
     } catch (error) {
       this.logger.warn('the start was not recorded', { taskId: task.id, reason: (error as Error).message });
     }

@@ -20,7 +20,7 @@ export const hasPictures = ({ inputs }: Pick<DrawingTask, 'inputs'>): boolean =>
 export class SourcePictures {
   constructor(
     @Inject(PictureReader) private readonly reader: Pick<PictureReader, 'read' | 'readMask'>,
-    @Inject(Tasks) private readonly tasks: Pick<Tasks, 'shapeFound'>,
+    @Inject(Tasks) private readonly tasks: Pick<Tasks, 'recordShape'>,
   ) {}
 
   /**
@@ -64,7 +64,7 @@ export class SourcePictures {
     const aspectRatio = aspectRatios.find((each) => sizes[each].width === width && sizes[each].height === height);
     const shape = { width, height, aspectRatio: aspectRatio ?? task.aspectRatio };
     Object.assign(task, shape);
-    await this.tasks.shapeFound(task, shape);
+    await this.tasks.recordShape(task, shape);
   }
 }
 

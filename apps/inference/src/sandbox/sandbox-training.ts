@@ -52,7 +52,7 @@ export class SandboxTraining {
       if (left > 0) await delay(left, undefined, { signal }).catch(() => undefined);
       if (signal.aborted) throw new TaskAbortedError('The training was given up.');
       const step = Math.ceil((steps * done) / shownSteps);
-      await this.trainings.advanced(task, { step, computeSeconds: 0 }, false);
+      await this.trainings.recordProgress(task, { step, computeSeconds: 0 }, false);
       publish({ round: 0, step, steps, loss: 0.5 / done });
     }
   }

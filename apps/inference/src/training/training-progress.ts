@@ -93,7 +93,7 @@ export class TrainingProgress {
   }
 
   private async record(step: number, computeSeconds: number, isKept: boolean): Promise<void> {
-    if (await this.trainings.advanced(this.task, { step, computeSeconds }, isKept)) this.written = computeSeconds;
+    if (await this.trainings.recordProgress(this.task, { step, computeSeconds }, isKept)) this.written = computeSeconds;
     else this.hold.lose();
   }
 

@@ -48,7 +48,7 @@ export async function prepareClusterHome(dataDir: string): Promise<ClusterHome> 
     return { folder: await realpath(path), binaries: packagedBinaries() };
   }
   const user = found ? await ownerOf(path) : await unprivilegedUser();
-  if (!found?.isSymbolicLink()) await letPass(dataDir, user);
+  if (!found?.isSymbolicLink()) await allowPassage(dataDir, user);
   const folder = found ? await realpath(path) : await makeHome(path, user);
   return { folder, binaries: await reachableBinaries(user), user };
 }
@@ -66,7 +66,7 @@ async function makeHome(path: string, user: SystemUser): Promise<string> {
   return realpath(folder);
 }
 
-async function letPass(dataDir: string, user: SystemUser): Promise<void> {
+async function allowPassage(dataDir: string, user: SystemUser): Promise<void> {
   const { uid } = await stat(dataDir);
   await chown(dataDir, uid, user.gid);
   await chmod(dataDir, 0o710);

@@ -19,13 +19,13 @@ type FieldCode = ErrorCode<'invalid'>;
  * The problems of a request. However many there are, the response stays short and collecting them takes little time.
  */
 export class FieldProblems {
-  private readonly told: FieldProblem[] = [];
+  private readonly listed: FieldProblem[] = [];
   private total = 0;
   private primary: Primary | undefined;
 
   /** Whether further problems are only counted. */
   get isFull(): boolean {
-    return this.told.length >= maxProblemsListed;
+    return this.listed.length >= maxProblemsListed;
   }
 
   /**
@@ -35,22 +35,22 @@ export class FieldProblems {
   add(parent: string, key: string | number | undefined, message: string, code?: FieldCode): void {
     this.total++;
     if (this.isFull && (!code || this.primary?.code)) return;
-    this.tell({ pointer: key === undefined ? parent : pointerTo(parent, key), message }, code);
+    this.note({ pointer: key === undefined ? parent : pointerTo(parent, key), message }, code);
   }
 
   /** @param parameter of the query that is wrong */
   addParameter(parameter: string, message: string): void {
     this.total++;
-    if (!this.isFull) this.tell({ parameter: parameter.slice(0, maxKeyLength), message });
+    if (!this.isFull) this.note({ parameter: parameter.slice(0, maxKeyLength), message });
   }
 
   /** The first twenty, and the number of the others. */
   list(): FieldProblem[] {
-    const more = this.total - this.told.length;
-    return more === 0 ? this.told : [...this.told, { message: `and ${more} more` }];
+    const more = this.total - this.listed.length;
+    return more === 0 ? this.listed : [...this.listed, { message: `and ${more} more` }];
   }
 
-  /** The code of the problem that `sentence` tells; undefined if it has none of its own. */
+  /** The code of the problem that `sentence` names; undefined if it has none of its own. */
   get code(): FieldCode | undefined {
     return this.primary?.code;
   }
@@ -73,8 +73,8 @@ export class FieldProblems {
     if (this.total > 0) throw new UnprocessableError(code, this.sentence(), this.list());
   }
 
-  private tell(problem: FieldProblem, code?: FieldCode): void {
-    if (!this.isFull) this.told.push(problem);
+  private note(problem: FieldProblem, code?: FieldCode): void {
+    if (!this.isFull) this.listed.push(problem);
     if (!this.primary || (code && !this.primary.code)) this.primary = { problem, code };
   }
 }

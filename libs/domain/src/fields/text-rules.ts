@@ -78,7 +78,7 @@ export const urlPattern = '^https?://(?![^/?#]*:0+(?:[/?#]|$))';
 const uriCharacters = /^(?:[\w\-.~:/?#[\]@!$&'()*+,;=]|%[\da-f]{2})+$/i;
 
 /** The first character that a URI does not have. */
-function strangerIn(text: string): string {
+function forbiddenIn(text: string): string {
   for (const found of text.matchAll(/%[\da-f]{2}|./gisu)) if (!uriCharacters.test(found[0])) return found[0];
   return text;
 }
@@ -96,7 +96,7 @@ export function urlProblem(value: unknown, maxLength: number): string | undefine
   const isHost = host !== '' && !/[\s"<>\\^`{|}\p{C}]/u.test(host);
   if (!scheme || !isHost) return 'must be an absolute http or https URL';
   if (rest !== '' && !uriCharacters.test(rest))
-    return `must have ${shown(strangerIn(rest))} percent-encoded, as a URL has it`;
+    return `must have ${shown(forbiddenIn(rest))} percent-encoded, as a URL has it`;
   if (!URL.canParse(value)) return 'must be an absolute http or https URL, with a port up to 65535 if any';
   const url = new URL(value);
   if (url.port === '0') return 'must not have the port 0';
