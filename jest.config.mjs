@@ -19,28 +19,16 @@ const database = {
   globalTeardown: '<rootDir>/test/support/global-teardown.cjs',
 };
 
-/**
- * Spec files of `integration` and `e2e` that also run on Redis and S3, because they test jobs,
- * notifications or storage.
- */
+/** Spec files of `integration` and `e2e` that also run on Redis and S3: what wakes workers up, and what is stored. */
 const scaleOut = [
   'integration/backup',
-  'integration/collections-thumbnails',
   'integration/deletion',
-  'integration/events',
-  'integration/finetune-prompts',
   'integration/finetune-weights',
-  'integration/generations',
-  'integration/idempotency',
   'integration/inference',
   'integration/inference-health',
   'integration/inference-sweeper',
   'integration/observability',
   'integration/retention',
-  'integration/sandbox',
-  'integration/shutdown',
-  'integration/task-intake',
-  'integration/transactions',
   'e2e/story',
 ];
 

@@ -1,7 +1,6 @@
 import { Task } from '@app/domain';
 import { progressChannel, type StepMessage, Tasks } from '@app/tasks';
 import { DataSource, type Logger } from 'typeorm';
-import { describeOnce, itOnce } from '../support/back-ends';
 import { openEventClient } from '../support/event-client';
 import { startTestApi } from '../support/api';
 import { claimTask } from '../support/claim-task';
@@ -69,7 +68,7 @@ describe('Events', () => {
     stream.close();
   });
 
-  itOnce('send the record of a terminated task at once', async () => {
+  it('send the record of a terminated task at once', async () => {
     const id = await create();
     await api.request('POST', `/v1/sd/text-to-image/${id}/cancel`, { key });
     const stream = await open(id);
@@ -86,7 +85,7 @@ describe('Events', () => {
     expect(await stream.next()).toBeUndefined();
   });
 
-  itOnce('send an EventSource the end once, and make it stop', async () => {
+  it('send an EventSource the end once, and make it stop', async () => {
     const id = await create();
     const { source, events, statuses } = openEventClient(`${api.baseUrl}/v1/sd/text-to-image/${id}/events`, key.token);
     try {
@@ -109,21 +108,21 @@ describe('Events', () => {
     expect((await api.request('GET', path, { key, headers: { 'last-event-id': '0-end' } })).status).toBe(204);
   });
 
-  itOnce('ignore the id of an end event while the task is open', async () => {
+  it('ignore the id of an end event while the task is open', async () => {
     const id = await create();
     const stream = await open(id, { 'last-event-id': '1-end' });
     expect(await stream.next()).toMatchObject({ event: 'queued' });
     stream.close();
   });
 
-  itOnce('answer HEAD at once, with the headers of a stream', async () => {
+  it('answer HEAD at once, with the headers of a stream', async () => {
     const id = await create();
     const { status, headers, text } = await api.request('HEAD', `/v1/sd/text-to-image/${id}/events`, { key });
     expect([status, headers.get('content-type'), text]).toEqual([200, 'text/event-stream; charset=utf-8', '']);
     expect((await api.request('HEAD', `/v1/sd/text-to-image/${'a'.repeat(24)}/events`, { key })).status).toBe(404);
   });
 
-  describeOnce('of one key', () => {
+  describe('of one key', () => {
     const many = ofTest(() => api.createKey());
     let id: string;
     const path = () => `/v1/sd/text-to-image/${id}/events`;

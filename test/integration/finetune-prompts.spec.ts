@@ -2,7 +2,6 @@ import { Drawing, FinetunePrompt, Task } from '@app/domain';
 import { Client } from 'pg';
 import { Tasks, progressChannel, stopChannel } from '@app/tasks';
 import { Webhook } from 'standardwebhooks';
-import { itOnce } from '../support/back-ends';
 import { startTestApi, type TestApi } from '../support/api';
 import { claimTask } from '../support/claim-task';
 import { bundledDefaults } from '../support/bundled-defaults';
@@ -74,7 +73,7 @@ describe('Prompts', () => {
   const countPrompts = () => api.dataSource.manager.countBy(FinetunePrompt, { ownerId: key.id });
 
   describe('create', () => {
-    itOnce('fills in every default, with cfg and seed as strings', async () => {
+    it('fills in every default, with cfg and seed as strings', async () => {
       const { status, body } = await post([{ prompt: 'a robot' }, { prompt: 'a robot' }]);
       expect(status).toBe(201);
       const [{ id, seed, created_at, ...rest }, other] = body;
@@ -96,7 +95,7 @@ describe('Prompts', () => {
       });
     });
 
-    itOnce('returns what was sent; a later GET returns numbers and the word', async () => {
+    it('returns what was sent; a later GET returns numbers and the word', async () => {
       const sent = {
         prompt: 'Portrait of a ROBOT, rain',
         negative_prompt: '',
@@ -116,7 +115,7 @@ describe('Prompts', () => {
       expect(list.body).toEqual([body]);
     });
 
-    itOnce('makes as many queries for 100 Prompts as for two', async () => {
+    it('makes as many queries for 100 Prompts as for two', async () => {
       const count = async (length: number) => {
         const query = jest.spyOn(Client.prototype, 'query');
         const { status } = await post(Array.from({ length }, () => ({ prompt: 'robot' })));
@@ -151,21 +150,21 @@ describe('Prompts', () => {
       expect(await other).toMatchObject({ prompt: 'the ohwx tin robot', steps: 3 });
     });
 
-    itOnce('reports every text without the name and creates nothing', async () => {
+    it('reports every text without the name and creates nothing', async () => {
       const { status, body } = await post([{ prompt: 'a robot' }, { prompt: 'robots' }, { prompt: 'zwx' }]);
       expect([status, body.code]).toEqual([422, 'PromptDoesNotIncludeFineTuneName']);
       expect(body.errors?.map(({ pointer }) => pointer)).toEqual(['/1/prompt', '/2/prompt']);
       expect(await countPrompts()).toBe(0);
     });
 
-    itOnce('rejects a Fine-Tune whose model is no longer installed', async () => {
+    it('rejects a Fine-Tune whose model is no longer installed', async () => {
       await api.dataSource.query(`UPDATE finetunes SET model = 'gone' WHERE id = $1`, [finetuneId]);
       const { status, body } = await post([{ prompt: 'robot' }]);
       expect([status, body.code, body.errors]).toEqual([422, 'ModelNotInstalled', undefined]);
       expect(await countPrompts()).toBe(0);
     });
 
-    itOnce.each([
+    it.each([
       ['of hyphens and one letter', '- - - - - - - - x', 422],
       // A new Fine-Tune may not have such a name, but an older one may.
       ['of hyphens alone', '- - - - - - - - -', 201],
@@ -176,7 +175,7 @@ describe('Prompts', () => {
       if (expected === 422) expect(body.errors?.at(-1)).toEqual({ message: 'and 80 more' });
     });
 
-    itOnce('finds a name in any Unicode form, and keeps the text as it was sent', async () => {
+    it('finds a name in any Unicode form, and keeps the text as it was sent', async () => {
       await api.dataSource.query('UPDATE finetunes SET name = $2 WHERE id = $1', [finetuneId, 'caf\u00e9']);
       const [made] = await makePrompts(api, key, finetuneId, [{ prompt: 'a cafe\u0301 at night' }]);
       expect(made.prompt).toBe('a cafe\u0301 at night');
@@ -199,7 +198,7 @@ describe('Prompts', () => {
       expect(list.body[0]).toEqual(body);
     });
 
-    itOnce('says why it failed', async () => {
+    it('says why it failed', async () => {
       const [{ id }] = await makePrompts(api, key, finetuneId);
       await failTask(api, id, 'The weights do not fit the model.');
       expect((await get(id)).body).toMatchObject({ error_message: 'The weights do not fit the model.', images: [] });

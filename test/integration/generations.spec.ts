@@ -1,5 +1,4 @@
 import { DailyUsage, Task } from '@app/domain';
-import { describeOnce, itOnce } from '../support/back-ends';
 import { type Reply, startTestApi, type TestKey } from '../support/api';
 import { bundledDefaults } from '../support/bundled-defaults';
 import { drawTask, failTask, makeFinetune, makePrompts, type ProblemJson } from '../support/factories';
@@ -58,7 +57,7 @@ describe('Generations', () => {
       });
     });
 
-    itOnce('returns what was sent, with metadata keys in the same order', async () => {
+    it('returns what was sent, with metadata keys in the same order', async () => {
       const sent = {
         prompt: 'ein roter Kreis 🔴',
         negative_prompt: '',
@@ -83,7 +82,7 @@ describe('Generations', () => {
     });
   });
 
-  describeOnce('authentication', () => {
+  describe('authentication', () => {
     it.each([
       ['no header', undefined],
       ['another scheme', 'Basic dXNlcjpwYXNz'],
@@ -107,7 +106,7 @@ describe('Generations', () => {
     });
   });
 
-  describeOnce('list', () => {
+  describe('list', () => {
     it('names all parameters of a query that are wrong', async () => {
       const query = 'limit=x&order=y&status=done&created_after=today&created_before=2026-11-20&after=x&page=2';
       const { body } = await api.request<ProblemJson>('GET', `/v1/sd/text-to-image?${query}`, { key });

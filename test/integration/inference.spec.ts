@@ -72,13 +72,13 @@ describe('the inference worker', () => {
         index: 0,
         storageKey: `${id}/1/0.png`,
         contentType: 'image/png',
-        width: 512,
-        height: 512,
+        width: 256,
+        height: 256,
       }),
     ]);
     const file = await bytesOf(bench.storage, task.images[0].storageKey);
     const { data, info } = await sharp(file).raw().toBuffer({ resolveWithObject: true });
-    expect(info).toMatchObject({ width: 512, height: 512, channels: 3 });
+    expect(info).toMatchObject({ width: 256, height: 256, channels: 3 });
     expect(new Set(data).size).toBeGreaterThan(16);
     expect(await filesOf(task)).toEqual([`${id}/1/0.png`, `${id}/1/0.thumbnail.webp`]);
     // Steps are published asynchronously, and may arrive after the end.

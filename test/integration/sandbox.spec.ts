@@ -2,7 +2,6 @@ import { Task } from '@app/domain';
 import { fatalCount, Tasks } from '@app/tasks';
 import sharp from 'sharp';
 import { In } from 'typeorm';
-import { itOnce } from '../support/back-ends';
 import { startTestApi } from '../support/api';
 import { openEvents } from '../support/event-source';
 import { receiversOfSuite } from '../support/receiver';
@@ -53,14 +52,14 @@ describe('Sandbox keys', () => {
     expect(pictures[0].file.equals(pictures[1].file)).toBe(false);
   });
 
-  itOnce('get 4096 pixels for high resolution', async () => {
+  it('get 4096 pixels for high resolution', async () => {
     const { body } = await draw({ high_resolution: true, aspect_ratio: 'landscape' });
     const done = await terminated(body.id);
     const { width, height } = await sharp((await pictureAt(done.images[0])).file).metadata();
     expect([width, height]).toEqual([4096, 2731]);
   });
 
-  itOnce('fail on request, with the requested message and a real webhook', async () => {
+  it('fail on request, with the requested message and a real webhook', async () => {
     const receiver = await startReceiver();
     const { body } = await draw({ webhook: receiver.url, metadata: { sandbox: { fail: 'Out of paint.' } } });
     const delivered = JSON.parse((await receiver.next(1)).body) as Record;
@@ -79,7 +78,7 @@ describe('Sandbox keys', () => {
 
   const stepsOf = (id: string) => openEvents(`${api.baseUrl}/v1/sd/text-to-image/${id}/events`, key.token);
 
-  itOnce('send every step to the last, and the record at its end', async () => {
+  it('send every step to the last, and the record at its end', async () => {
     const { body } = await draw({ steps: 6, metadata: { sandbox: { delay_ms: 1_200 } } });
     const stream = await stepsOf(body.id);
     const steps: number[] = [];
@@ -94,7 +93,7 @@ describe('Sandbox keys', () => {
     expect(await api.dataSource.manager.findOneByOrFail(Task, { id: body.id })).toMatchObject({ deaths: 0 });
   });
 
-  itOnce('can be canceled between two steps, after which no step follows', async () => {
+  it('can be canceled between two steps, after which no step follows', async () => {
     const { body } = await draw({ steps: 50, metadata: { sandbox: { delay_ms: 60_000 } } });
     const stream = await stepsOf(body.id);
     await until(
@@ -109,7 +108,7 @@ describe('Sandbox keys', () => {
     expect(last).toMatchObject({ event: 'terminated', data: { id: body.id, status: 'canceled' } });
   });
 
-  itOnce('do not wait for another key’s slow tasks', async () => {
+  it('do not wait for another key’s slow tasks', async () => {
     const slow = await api.createKey({ sandbox: true });
     const order = { steps: 10, metadata: { sandbox: { delay_ms: 600_000 } } };
     const made = await Promise.all(Array.from({ length: 20 }, () => draw(order, slow)));
@@ -124,7 +123,7 @@ describe('Sandbox keys', () => {
     for (const id of ids) await api.request('POST', `/v1/sd/text-to-image/${id}/cancel`, { key: slow });
   });
 
-  itOnce.each([
+  it.each([
     [{ sandbox: true }, '/metadata/sandbox'],
     [{ sandbox: { fail: '' } }, '/metadata/sandbox/fail'],
     [{ sandbox: { fail: 3 } }, '/metadata/sandbox/fail'],
@@ -140,7 +139,7 @@ describe('Sandbox keys', () => {
     expect((await draw({ metadata }, plain)).status).toBe(201);
   });
 
-  itOnce('draw Prompts too', async () => {
+  it('draw Prompts too', async () => {
     const finetune = await api.request<Record>('POST', '/v1/finetunes', { key, body: { name: 'robot' } });
     const path = `/v1/finetunes/${finetune.body.id}/prompts`;
     const body = [{ prompt: 'a robot' }, { prompt: 'a robot', metadata: { sandbox: { fail: 'Rusty.' } } }];
@@ -185,7 +184,7 @@ describe('Sandbox keys', () => {
     );
   });
 
-  itOnce('fail a task that has had too many workers', async () => {
+  it('fail a task that has had too many workers', async () => {
     expect(await terminated(await loseWorker(2 * fatalCount))).toMatchObject({
       status: 'failed',
       error: expect.stringMatching(/its worker ended unexpectedly/) as string,

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { ApiKey, newApiKeySecret, newIdentifier, newWebhookSecret } from '@app/domain';
-import { describeOnce, itOnce, type RunningBackEnds, startBackEnds } from '../support/back-ends';
+import { type RunningBackEnds, startBackEnds } from '../support/back-ends';
 import { createTestDatabase, type TestDatabase } from '../support/database';
 import { ServiceProcess } from '../support/service-process';
 import { until } from '../support/until';
@@ -165,7 +165,7 @@ describe('An api that is asked to end', () => {
     expect(count).toBe(accepted.length);
   });
 
-  itOnce('has logged each request with its ids and no prompt', async () => {
+  it('has logged each request with its ids and no prompt', async () => {
     const { id } = JSON.parse((await ask(new Agent(), second.url)).body) as { id: string };
     const line = await until(
       async () => second.lines.find(({ created }) => Array.isArray(created) && created[0] === id),
@@ -183,7 +183,7 @@ describe('An api that is asked to end', () => {
     expect(JSON.stringify(second.lines)).not.toContain('secret star');
   });
 
-  describeOnce('meanwhile', () => {
+  describe('meanwhile', () => {
     let last: LastWords;
 
     beforeAll(async () => {

@@ -1,6 +1,5 @@
 import { Task, newIdentifier } from '@app/domain';
 import { StorageQuota, TaskIntake } from '@app/tasks';
-import { itOnce } from '../support/back-ends';
 import { createInferenceBench } from '../support/inference';
 import { newTask as task } from '../support/new-task';
 import { typicalMs } from '../support/typical-ms';
@@ -13,7 +12,7 @@ describe(TaskIntake.name, () => {
     intake.insert({ ownerId, maxQueued, tasks });
   const count = (ownerId: string) => bench.dataSource.manager.countBy(Task, { ownerId });
 
-  itOnce('writes every column of a task', async () => {
+  it('writes every column of a task', async () => {
     const given = task('a', {
       finetuneId: newIdentifier(),
       negativePrompt: 'a cat',
@@ -32,7 +31,7 @@ describe(TaskIntake.name, () => {
     expect(await bench.taskOf(given.id)).toMatchObject(given);
   });
 
-  itOnce('fails a bad request alone', async () => {
+  it('fails a bad request alone', async () => {
     const owner = newIdentifier();
     const twice = task(owner);
     await insert(owner, [twice]);
@@ -43,7 +42,7 @@ describe(TaskIntake.name, () => {
     expect((await insert(owner)).accepted).toBe(true);
   });
 
-  itOnce('delays nobody else when an owner’s row is locked', async () => {
+  it('delays nobody else when an owner’s row is locked', async () => {
     const [locked, other] = [newIdentifier(), newIdentifier()];
     await bench.dataSource.query('INSERT INTO fair_shares (owner_id) VALUES ($1)', [locked]);
     const holder = bench.dataSource.createQueryRunner();

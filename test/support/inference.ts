@@ -72,7 +72,10 @@ export class SteadyContact extends DatabaseContact {
   }
 }
 
-const quickDrawing = { prompt: 'a red circle on a blue background', steps: 3, seed: 42, scheduler: 'euler' };
+const quickDrawing = {
+  ...{ prompt: 'a red circle on a blue background', steps: 3, seed: 42, scheduler: 'euler' },
+  ...{ width: 256, height: 256 },
+} as const;
 
 /** Sets up everything that a worker needs except the worker itself. */
 export async function createInferenceBench(environment: Record<string, string> = {}): Promise<InferenceBench> {
