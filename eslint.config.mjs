@@ -4,9 +4,11 @@ import js from '@eslint/js';
 import { createNodeResolver, importX } from 'eslint-plugin-import-x';
 import regexp from 'eslint-plugin-regexp';
 import tseslint from 'typescript-eslint';
+import { directions as ofDiffusion } from './libs/diffusion/layers.mjs';
 
 /** Which folders beside it a folder may import. */
 const directions = {
+  'libs/diffusion/src': ofDiffusion,
   libs: {
     domain: [],
     diffusion: [],
@@ -194,14 +196,13 @@ const page = {
 export default tseslint.config(
   {
     ignores: [
-      'dist',
+      '**/dist',
       'node_modules',
       '.darkroom',
       '.cache',
       'models',
       'coverage',
       'try',
-      'packages/*/dist',
       'packages/client/src/schema.ts',
     ],
   },

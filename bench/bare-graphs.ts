@@ -1,5 +1,5 @@
-import { graphsOf, type PlacedGraph, readModelFolder } from '@app/diffusion';
-import { AdapterInputs, noAdapters } from '../libs/diffusion/src/pipelines/row-adapters';
+import { graphOfPart, type PlacedGraph, readModelFolder, type UnetFiles } from '@app/diffusion';
+import { AdapterInputs, noAdapters } from '../libs/diffusion/src/adapters/row-adapters';
 import { InferenceSession, Tensor } from '../libs/diffusion/src/sessions/onnx-runtime';
 import { someRequest } from './bench-engine';
 import { type BenchOptions, msOf } from './section';
@@ -19,7 +19,10 @@ export class BareGraphs {
   ) {}
 
   static async load({ model, threads }: BenchOptions, pixels = someRequest.width): Promise<BareGraphs> {
-    const { unet, vaeDecoder } = await graphsOf(await readModelFolder(model), { device: 'cpu' });
+    const { denoiser, autoencoder } = await readModelFolder(model);
+    const of = { device: 'cpu', onCuda: 'float32' } as const;
+    const unet = await graphOfPart(denoiser, (denoiser as UnetFiles).build, { ...of, isAdapted: true });
+    const vaeDecoder = await graphOfPart(autoencoder, autoencoder.decoder, { ...of, isAdapted: false });
     const open = ({ bytes, folder }: PlacedGraph) =>
       InferenceSession.create(bytes, {
         executionProviders: ['cpu'],

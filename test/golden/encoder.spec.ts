@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { Tensor } from 'onnxruntime-node';
 import { ModelSession, readModelFolder, StableDiffusionPipeline } from '@app/diffusion';
-import { autoencoderKlEncoder } from '../../libs/diffusion/src/architectures/autoencoder-kl';
 import { placeGraph } from '../../libs/diffusion/src/sessions/placed-graph';
 import type { RgbImage } from '../../libs/diffusion/src/tensor/planes';
 import { cpu } from '../support/cpu';
@@ -24,8 +23,8 @@ describe("The bundled model's encoder", () => {
   let pipeline: StableDiffusionPipeline;
   let encoder: ModelSession;
   beforeAll(async () => {
-    const { tensors, vae } = await readModelFolder(shapes);
-    const built = autoencoderKlEncoder({ tensors: tensors.get('vae')! }, vae);
+    const { autoencoder } = await readModelFolder(shapes);
+    const built = autoencoder.encoder({ tensors: autoencoder.tensors });
     encoder = await ModelSession.open(placeGraph(built.graph, shapes), cpu);
     pipeline = await StableDiffusionPipeline.load(shapes, cpu);
   });

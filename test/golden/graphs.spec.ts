@@ -12,7 +12,7 @@ import { placeGraph } from '../../libs/diffusion/src/sessions/placed-graph';
 import { conv, linear } from '../../libs/diffusion/src/graph/layers';
 import { type BuiltGraph, Module } from '../../libs/diffusion/src/graph/module';
 import { tokenizerOf } from '../../libs/diffusion/src/tokenizer/clip-tokenizer';
-import { chunkPrompt } from '../../libs/diffusion/src/tokenizer/prompt-chunks';
+import { chunkPrompt } from '../../libs/diffusion/src/conditioners/prompt-chunks';
 import { type NamedTensors, readValues } from '../../libs/diffusion/src/weights/named-tensor';
 import { type PartName, partsOfCheckpoint, withDiffusersNames } from '../../libs/diffusion/src/weights/original-names';
 import { readOnnx } from '../../libs/diffusion/src/weights/onnx-file';

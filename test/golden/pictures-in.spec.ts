@@ -14,7 +14,6 @@ import {
   StableDiffusionPipeline,
   type TextToImageRequest,
   type Trajectory,
-  VaeEncoder,
 } from '@app/diffusion';
 import { fromPlanes } from '../../libs/diffusion/src/tensor/planes';
 import { type NamedTensors, readValues } from '../../libs/diffusion/src/weights/named-tensor';
@@ -225,7 +224,8 @@ it.each(['sd15', 'sdxl', 'inpainting'])(
     const expected = await readSafetensors(join(root, 'expected.safetensors'));
     const values = (name: string) => readValues(expected.get(`vae.${name}`)!);
     const [rows, , height, width] = expected.get('vae.picture')!.shape;
-    const encoder = await VaeEncoder.load(await readModelFolder(join(root, 'model')), cpu);
+    const { autoencoder } = await readModelFolder(join(root, 'model'));
+    const encoder = await autoencoder.openEncoder(cpu);
     try {
       const first = (all: Float32Array): Float32Array => all.subarray(0, all.length / rows);
       const { mean, deviation } = await encoder.encodePlanes(first(await values('picture')), width, height);

@@ -110,11 +110,11 @@ describe('A prompt', () => {
   });
 
   it('is rejected beyond 32 rows, before anything is encoded', async () => {
-    const { textEncoder } = pipeline.spent;
+    const { conditioner } = pipeline.spent;
     await expect(draw(words(32 * 75 + 1))).rejects.toThrow(
       'The prompt takes 33 chunks of 75 tokens; at most 32 can be drawn.',
     );
-    expect(pipeline.spent.textEncoder).toEqual(textEncoder);
+    expect(pipeline.spent.conditioner).toEqual(conditioner);
   });
 
   it('with attention syntax is plain text unless weighting is on', async () => {

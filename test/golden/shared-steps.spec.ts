@@ -145,9 +145,9 @@ describe.each<Name>(['shapes', 'sd15', 'sdxl'])('Pictures that share steps, draw
         .map((request) => prepared({ ...request, adapters: [] })),
     );
     await pipeline.step([trajectories[0]]);
-    const { runs } = pipeline.spent.unet;
+    const { runs } = pipeline.spent.denoiser;
     await pipeline.step(trajectories);
-    expect(pipeline.spent.unet.runs - runs).toBe(1);
+    expect(pipeline.spent.denoiser.runs - runs).toBe(1);
   });
 
   it('are refused a step together if they differ in size, in the length of their prompts or in rank', async () => {

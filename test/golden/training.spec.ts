@@ -13,10 +13,10 @@ import {
   readAdapter,
   readModelFolder,
   StableDiffusionPipeline,
-  type Tensors,
   Trainer,
 } from '@app/diffusion';
 import { AdamW } from '../../libs/diffusion/src/training/adam-w';
+import { readTrainable } from '../../libs/diffusion/src/training/trainable';
 import { names, trainingGraph } from '../../libs/diffusion/src/training/training-graph';
 import { placeGraph } from '../../libs/diffusion/src/sessions/placed-graph';
 import { readValues } from '../../libs/diffusion/src/weights/named-tensor';
@@ -48,6 +48,8 @@ const cases: [string, string, Trained][] = [
 const computedAgain = ['sd15', 'sdxl-texts', 'sd21-word'];
 
 /** Inputs of torch, and its results. */
+type Tensors = Record<string, Tensor>;
+
 async function recordingOf(name: string): Promise<Tensors> {
   const file = join(folder, `${name}.safetensors`);
   writeFileSync(file, gunzipSync(readFileSync(join(__dirname, 'data/training', `${name}.safetensors.gz`))));
@@ -78,12 +80,12 @@ describe.each(cases)('Training of %s', (_, name, settings) => {
   });
 
   async function open(form: 'plain' | 'recomputed') {
-    const model = await readModelFolder(join(folder, family, 'model'));
+    const model = await readTrainable(join(folder, family, 'model'));
     const [batch, , height, width] = recorded.sample.dims;
     const [, tokens] = (recorded.encoder_hidden_states ?? recorded['text_encoder.input_ids']).dims;
     const whole = { rank, layers: 'attention', form, ...settings } as const;
     const { graph, trained } = trainingGraph(model, whole, { batch, height, width, tokens });
-    const session = await ModelSession.open(placeGraph(graph, model.files.get('unet')!), cpu);
+    const session = await ModelSession.open(placeGraph(graph, model.denoiser.file), cpu);
     const inputs = trained.map(({ name }) => name);
     const factors = inputs.map((name) => Float32Array.from(valuesOf(recorded[name])));
     const run = () =>

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { type ModelFacts, ModelSession, OutOfMemoryError, StableDiffusionPipeline } from '@app/diffusion';
+import { ModelSession, OutOfMemoryError, StableDiffusionPipeline } from '@app/diffusion';
 import { type DrawOptions, Engine } from '../../apps/inference/src/engine-client/engine';
 import { EngineBrokenError } from '../../apps/inference/src/engine-client/task-errors';
 import { EngineLoop } from '../../apps/inference/src/engine/engine-loop';
@@ -15,7 +15,6 @@ import type {
   Failure,
   ModelSource,
 } from '../../apps/inference/src/engine/engine-protocol';
-import { bytesPerRow, decodeBytes } from '../../apps/inference/src/engine/memory';
 import { drawPictures } from '../support/draw-pictures';
 import { unpackFamily } from '../support/families';
 import { faultyThread, threadFile } from '../support/inference';
@@ -270,7 +269,7 @@ describe('an engine whose memory does not suffice', () => {
 
 /** Printed by measure-memory.cjs. */
 interface Measured {
-  facts: ModelFacts;
+  bytes: { row: number; decoding: number };
   calls: number[];
   decoded: number;
 }
@@ -291,12 +290,10 @@ interface Measured {
     // Otherwise what loading has freed is kept by the C library, and used again without a trace.
     const env = { ...process.env, MALLOC_MMAP_THRESHOLD_: '131072', MALLOC_TRIM_THRESHOLD_: '131072' };
     const { stdout } = await promisify(execFile)(process.execPath, values, { env });
-    const { facts, calls, decoded } = JSON.parse(stdout) as Measured;
-    for (const [index, count] of rows.entries())
-      expect(calls[index]).toBeLessThan(ofJavaScript + count * bytesPerRow(facts.widths, { width, height }, 'cpu'));
-    expect(rows.at(-1)! * bytesPerRow(facts.widths, { width, height }, 'cpu')).toBeLessThan(6 * calls.at(-1)!);
-    const decoding = decodeBytes(facts.widths, { width, height });
-    expect(decoded).toBeLessThan(decoding);
-    expect(decoding).toBeLessThan(6 * decoded);
+    const { bytes, calls, decoded } = JSON.parse(stdout) as Measured;
+    for (const [index, count] of rows.entries()) expect(calls[index]).toBeLessThan(ofJavaScript + count * bytes.row);
+    expect(rows.at(-1)! * bytes.row).toBeLessThan(6 * calls.at(-1)!);
+    expect(decoded).toBeLessThan(bytes.decoding);
+    expect(bytes.decoding).toBeLessThan(6 * decoded);
   });
 });

@@ -1,6 +1,6 @@
 /**
- * Draws with a model folder in a process of its own, and prints as JSON by how many bytes its memory has grown since
- * the model was loaded: after calls of the U-Net with these numbers of rows, two of each, and after two pictures were
+ * Draws with a model folder in a process of its own, and prints as JSON the estimates, and by how many bytes its memory
+ * has grown since the model was loaded: after calls of the denoiser with these numbers of rows, two of each, and after two pictures were
  * decoded. node measure-memory.cjs FOLDER WIDTH HEIGHT ROWS…
  */
 const { readFileSync } = require('node:fs');
@@ -26,9 +26,10 @@ async function main([folder, width, height, ...rows]) {
     for (let call = 0; call < 2; call++) await pipeline.step(trajectories);
     calls.push(anonymousBytes() - before);
   }
+  const bytes = pipeline.bytesOf(trajectories[0].shape);
   const drawn = anonymousBytes();
   for (let call = 0; call < 2; call++) await pipeline.decode(trajectories[0]);
-  process.stdout.write(JSON.stringify({ facts: pipeline.facts, calls, decoded: anonymousBytes() - drawn }));
+  process.stdout.write(JSON.stringify({ bytes, calls, decoded: anonymousBytes() - drawn }));
   await pipeline.release();
 }
 

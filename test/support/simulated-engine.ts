@@ -83,7 +83,8 @@ export async function simulate(
 function pipelineOf({ callMs, decodeMs }: SimulatedDevice, pass: (ms: number) => void): StableDiffusionPipeline {
   const image: RgbImage = { width: 1, height: 1, data: new Uint8Array(3) };
   const pipeline = {
-    facts: { scheduler: 'euler', widths: { scale: 8, channels: 320, decoderChannels: 128, textEncoder: {} } },
+    facts: { scheduler: 'euler' },
+    bytesOf: () => ({ row: 2 ** 20, decoding: 2 ** 20 }),
     rowsOfCall: (rows: number) => rows,
     prepare: async (request: TextToImageRequest) => request.seeds.map(() => trajectoryOf(request)),
     step: async (trajectories: Trajectory[]) => {

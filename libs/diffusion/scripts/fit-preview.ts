@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { StableDiffusionPipeline } from '../src';
 
 import { readModelDefaults } from '../src/files';
-import { fitLatentRgbMap, type PreviewSample } from '../src/vae/fit-latent-preview';
+import { fitLatentRgbMap, type PreviewSample } from '../src/autoencoders/fit-latent-preview';
 
 /** Default prompts: a wide range of colours, in words that every model knows. */
 const defaultPrompts = [

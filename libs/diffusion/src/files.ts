@@ -1,7 +1,7 @@
 /** Reads a model's files without loading a runtime, for processes that do not draw. */
 export { cures, inOneLine, ModelFolderError } from './errors';
 export { type ControlFolder, describesControlNet, findControlFolder } from './families/control-folder';
-export type { FamilyName, ModelKind } from './families/family';
+export type { ModelKind } from './denoisers/denoiser';
 export {
   defaultsFile,
   defaultsRange,
@@ -9,12 +9,12 @@ export {
   problemsOfDefaults,
   readModelDefaults,
 } from './families/model-defaults';
-export { entriesBelow, isNoFile, isSpecial } from './families/model-files';
-export { hasEncoder, type ModelFolder, readModelFolder, readModelIndex } from './families/model-folder';
+export { entriesBelow, isNoFile, isSpecial } from './weights/folder-files';
+export { type ModelFolder, readModelFolder, readModelIndex } from './families/model-folder';
 export { vaeFile } from './families/model-parts';
 export { problemsOfSchedulers, type SchedulerProblems } from './families/model-scheduler';
 export { type AspectRatio, sizeOfPicture } from './families/sizes';
 export { schedulerNames } from './schedulers';
 export { tokenizerOf } from './tokenizer/clip-tokenizer';
 export type { ClipTokenizer, TaughtWord } from './tokenizer/clip-tokenizer';
-export { countChunks } from './tokenizer/prompt-chunks';
+export { countChunks } from './conditioners/prompt-chunks';

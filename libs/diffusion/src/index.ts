@@ -1,7 +1,7 @@
 export type { FittedAdapter } from './adapters/adapter';
 export { readAdapter } from './adapters/adapter-file';
 export { fitAdapter } from './adapters/fit-adapter';
-export { inspectWeights } from './adapters/inspect-weights';
+export { inspectWeights } from './families/inspect-weights';
 export { type MergedUse, writeMerged } from './adapters/merged-tensor';
 export { WeightsError } from './adapters/weights-error';
 export {
@@ -14,16 +14,16 @@ export {
   RequestError,
 } from './errors';
 export { type ControlFolder, readControlFolder } from './families/control-folder';
-export type { FamilyName, ModelKind } from './families/family';
-export { hasEncoder, type ModelFolder, readModelFolder } from './families/model-folder';
+export { type ModelKind, mostRowsOf } from './denoisers/denoiser';
+export { type ModelFolder, readModelFolder } from './families/model-folder';
 export type { TrainingDefaults } from './families/training-defaults';
 export { type AspectRatio, sizeOfPicture } from './families/sizes';
 export { identityModel } from './graph/graph';
-export { type AdapterUse, loadAdapter, type LoadedAdapter } from './pipelines/applied-adapters';
-export { type ModelFacts, modelWidths, type ModelWidths } from './pipelines/model-facts';
-export { graphsOf } from './pipelines/model-graphs';
+export { type AdapterUse, loadAdapter, type LoadedAdapter } from './adapters/applied-adapters';
+export type { ModelFacts } from './pipelines/loaded-model';
+export { graphOfPart } from './sessions/part-graph';
 export { kindOf } from './pipelines/renderer';
-export { ranksOf } from './pipelines/row-adapters';
+export { ranksOf } from './adapters/row-adapters';
 export { StableDiffusionPipeline } from './pipelines/stable-diffusion-pipeline';
 export type { ControlUse, Mask, TextToImageRequest } from './pipelines/text-to-image-request';
 export { Trajectory } from './pipelines/trajectory';
@@ -39,18 +39,12 @@ export {
   providerOf,
   spinning,
 } from './sessions/device';
-export {
-  asOutOfMemory,
-  type LoadOptions,
-  ModelSession,
-  mostWidenedBytes,
-  type Tensors,
-} from './sessions/model-session';
+export { asOutOfMemory, type LoadOptions, ModelSession, mostWidenedBytes } from './sessions/model-session';
 export { InferenceSession } from './sessions/onnx-runtime';
+export { type Tensors } from './sessions/tensor';
 export type { PlacedGraph } from './sessions/placed-graph';
 export { NotFiniteError, type RgbImage } from './tensor/planes';
 export { ClipTokenizer } from './tokenizer/clip-tokenizer';
-export { rowsOfTexts } from './tokenizer/prompt-chunks';
 export {
   assertTrainable,
   foreseenBytes,
@@ -68,8 +62,8 @@ export {
   trainingSettings,
   type TrainingStep,
 } from './training';
-export { ControlNet, problemOfFit } from './unet/control-net';
-export { hasCallsInPowersOfTwo, powerOfTwoFrom, powerOfTwoUpTo } from './unet/unet';
+export { ControlNet, problemOfFit } from './denoisers/control-net';
+export { hasCallsInPowersOfTwo, powerOfTwoFrom, powerOfTwoUpTo, type UnetFiles } from './denoisers/unet';
 export { TiledUpscaler, UpscalerError } from './upscaling/tiled-upscaler';
-export { type LatentDistribution, sampleLatents, VaeEncoder } from './vae/vae-encoder';
+export { type LatentDistribution, sampleLatents, VaeEncoder } from './autoencoders/vae-encoder';
 export { countOf } from './weights/named-tensor';

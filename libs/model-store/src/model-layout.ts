@@ -6,9 +6,7 @@ import {
   type ControlFolder,
   cures,
   entriesBelow,
-  type FamilyName,
   findControlFolder,
-  hasEncoder,
   isNoFile,
   isSpecial,
   type ModelDefaults,
@@ -23,7 +21,7 @@ import { explainRefusal, ModelStoreError } from './model-store-error';
 
 /** Facts about a model, from its files. */
 export interface ModelFacts {
-  family: FamilyName;
+  family: string;
   /** Its source; a ControlNet guides models of its family and draws nothing by itself. */
   kind: ModelKind | 'control';
   /** Edge in pixels of the square pictures that it was trained on; of a ControlNet, that its family was. */
@@ -105,7 +103,7 @@ function factsOf(model: ModelFolder): ModelFacts {
   const schedulerProblems = problemsOfSchedulers(model);
   return {
     ...{ family: family.name, kind, nativeSize, schedulerProblems, defaults },
-    hasEncoder: hasEncoder(model),
+    hasEncoder: model.autoencoder.hasEncoder,
     scheduler: String(schedulerJson._class_name),
   };
 }

@@ -63,7 +63,7 @@ export class ModelsService implements OnApplicationBootstrap {
       const devices = devicesFor(model, workers);
       return {
         name: model.name,
-        family: model.family ?? null,
+        family: (model.family ?? null) as ModelDto['family'],
         kind: model.kind ?? null,
         scheduler: model.scheduler ?? null,
         native_size: model.nativeSize ?? null,

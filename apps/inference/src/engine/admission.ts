@@ -190,7 +190,7 @@ export class Admission {
     const { models, times } = this.engine;
     const model = models.get<LoadedModel>(files.modelKey) ?? (await this.load(task, files));
     const controls = await this.controls.load(files.controls, files.folder);
-    const controlCallBytes = { unet: this.controls.callBytes(files.folder, task) };
+    const controlCallBytes = { denoiser: this.controls.callBytes(files.folder, task) };
     const calls = [
       [model, files.minCallBytes] as const,
       ...controls.map((control) => [control, controlCallBytes] as const),

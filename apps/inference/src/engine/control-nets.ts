@@ -3,15 +3,14 @@ import {
   ControlNet,
   type ModelFolder,
   ModelFolderError,
-  modelWidths,
-  providerOf,
+  mostRowsOf,
   readControlFolder,
   RequestError,
 } from '@app/diffusion';
 import { LRUCache } from 'lru-cache';
 import type { ModelSource, ThreadOptions } from './engine-protocol';
 import { withoutPaths } from './failure';
-import { bytesPerRow, controlRatio, controlWeightBytesOf, maxRowsPerPicture } from './memory';
+import { bytesPerRow, controlRatio, controlWeightBytesOf } from './memory';
 import type { LoadedControlNet, Models } from './models';
 import type { EngineTask } from './running-task';
 
@@ -48,9 +47,9 @@ export class ControlNets {
   /** Bytes that a task's ControlNets and their calls add to those in use. */
   bytesToAdd(controls: readonly ControlNetFiles[], guided: ModelFolder, task: EngineTask): number {
     const folders = new Map(controls.map(({ source, folder }) => [source.key, folder]));
-    const unet = this.callBytes(guided, task);
+    const denoiser = this.callBytes(guided, task);
     const bytesOf = (folder: ControlFolder): number => controlWeightBytesOf(folder, this.options.device);
-    return [...folders].reduce((sum, [key, each]) => sum + this.models.bytesToAdd(key, bytesOf(each), { unet }), 0);
+    return [...folders].reduce((sum, [key, each]) => sum + this.models.bytesToAdd(key, bytesOf(each), { denoiser }), 0);
   }
 
   /** Loads the ControlNets of a task. @throws RequestError if one does not fit the guided model */
@@ -62,8 +61,7 @@ export class ControlNets {
 
   /** Bytes of a ControlNet's call with the rows of one picture. */
   callBytes(guided: ModelFolder, { request }: EngineTask): number {
-    const rowBytes = bytesPerRow(modelWidths(guided), request, providerOf(this.options.device));
-    return controlRatio * maxRowsPerPicture(guided.kind) * rowBytes;
+    return controlRatio * mostRowsOf(guided.denoiser) * bytesPerRow(guided, request, this.options.device);
   }
 
   private async loadOne({ source, folder }: ControlNetFiles, guided: ModelFolder): Promise<LoadedControlNet> {

@@ -119,8 +119,8 @@ export class EngineLoop {
     const { model, callKey, pictures, controls, decodeBytes } = first;
     const rowBytes = Math.max(...denoising.filter((each) => each.callKey === callKey).map((each) => each.rowBytes));
     // Bytes that are kept for calls of its ControlNets count as in use, but this call may use them.
-    const kept = [...new Set(controls)].reduce((sum, { keptBytes }) => sum + (keptBytes.unet ?? 0), 0);
-    const bytes = this.models.bytesForUnet(model, { vaeDecoder: decodeBytes }) + kept;
+    const kept = [...new Set(controls)].reduce((sum, { keptBytes }) => sum + (keptBytes.denoiser ?? 0), 0);
+    const bytes = this.models.bytesForDenoiser(model, { vaeDecoder: decodeBytes }) + kept;
     const fitting = fittingRows(bytes, rowBytes * (1 + controlRatio * controls.length), this.options.device);
     return Math.min(fitting, this.times.cheapestRows(callKey, pictures[0].rows));
   }
@@ -130,11 +130,11 @@ export class EngineLoop {
     const { instance: pipeline } = first.model;
     const pictures = batch.flatMap((part) => part.pictures);
     const rows = rowsOf(pictures);
-    const unet = pipeline.rowsOfCall(rows) * Math.max(...batch.map(({ running }) => running.rowBytes));
-    const controls = first.controls.map((control) => [control, { unet: controlRatio * unet }] as const);
+    const denoiser = pipeline.rowsOfCall(rows) * Math.max(...batch.map(({ running }) => running.rowBytes));
+    const controls = first.controls.map((control) => [control, { denoiser: controlRatio * denoiser }] as const);
     const step = () => pipeline.step(pictures.map(({ trajectory }) => trajectory));
     const { ms, error } = await this.runAndCharge(batch, () =>
-      this.models.runCalls([[first.model, { unet }], ...controls], step),
+      this.models.runCalls([[first.model, { denoiser }], ...controls], step),
     );
     if (error !== undefined)
       return this.carryOut(await this.remedies.afterFailedCall(batch, error, this.running.length > 1), error);

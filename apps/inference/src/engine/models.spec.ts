@@ -47,20 +47,20 @@ describe(Models.name, () => {
   it('makes room for calls, which a model keeps until it is released', async () => {
     const a = await load('a', 40);
     await load('b', 40);
-    await models.keepForCalls(a, { unet: 20 });
+    await models.keepForCalls(a, { denoiser: 20 });
     expect(models.has('b')).toBe(true);
-    await models.keepForCalls(a, { unet: 10, vaeDecoder: 1 });
-    expect(a.keptBytes).toEqual({ unet: 20, vaeDecoder: 1 });
+    await models.keepForCalls(a, { denoiser: 10, vaeDecoder: 1 });
+    expect(a.keptBytes).toEqual({ denoiser: 20, vaeDecoder: 1 });
     expect(told).toEqual(['loaded a', 'loaded b', 'released b']);
   });
 
   it('keeps no memory for a call that had too little of it', async () => {
     const a = await load('a', 40);
-    const fails = (error: Error) => models.runCalls([[a, { unet: 20 }]], () => Promise.reject(error));
+    const fails = (error: Error) => models.runCalls([[a, { denoiser: 20 }]], () => Promise.reject(error));
     await expect(fails(new Error('Failed to allocate memory'))).rejects.toThrow('allocate');
     expect(a.keptBytes).toEqual({});
     await expect(fails(new Error('It fails on purpose.'))).rejects.toThrow('on purpose');
-    expect(a.keptBytes).toEqual({ unet: 20 });
+    expect(a.keptBytes).toEqual({ denoiser: 20 });
   });
 
   it('goes on where a model cannot be released', async () => {
@@ -88,17 +88,17 @@ describe(Models.name, () => {
 
   it('does not release a model for its own calls', async () => {
     const a = await load('a', 90);
-    await models.keepForCalls(a, { unet: 50 });
+    await models.keepForCalls(a, { denoiser: 50 });
     expect(models.has('a')).toBe(true);
   });
 
   it('counts what a model adds: all of it if it is idle, and the growth of its calls if it is in use', async () => {
-    expect(models.bytesToAdd('a', 60, { unet: 20 })).toBe(80);
-    await models.keepForCalls(await load('a', 60), { unet: 30 });
-    expect(models.bytesToAdd('a', 60, { unet: 20 })).toBe(90);
+    expect(models.bytesToAdd('a', 60, { denoiser: 20 })).toBe(80);
+    await models.keepForCalls(await load('a', 60), { denoiser: 30 });
+    expect(models.bytesToAdd('a', 60, { denoiser: 20 })).toBe(90);
     inUse.add('a');
-    expect(models.bytesToAdd('a', 60, { unet: 20 })).toBe(0);
-    expect(models.bytesToAdd('a', 60, { unet: 50 })).toBe(20);
+    expect(models.bytesToAdd('a', 60, { denoiser: 20 })).toBe(0);
+    expect(models.bytesToAdd('a', 60, { denoiser: 50 })).toBe(20);
   });
 
   it('has room beside models in use for what fits with its calls, and for anything where none is', async () => {
@@ -108,19 +108,19 @@ describe(Models.name, () => {
     await load('b', 60);
     expect(hasRoom('a', 1_000, {})).toBe(true);
     inUse.add('b');
-    expect(hasRoom('a', 30, { unet: 10 })).toBe(true);
-    expect(hasRoom('a', 30, { unet: 11 })).toBe(false);
-    expect(hasRoom('b', 0, { unet: 1_000 })).toBe(true);
+    expect(hasRoom('a', 30, { denoiser: 10 })).toBe(true);
+    expect(hasRoom('a', 30, { denoiser: 11 })).toBe(false);
+    expect(hasRoom('b', 0, { denoiser: 1_000 })).toBe(true);
   });
 
   it('leaves to a call what models in use, its own and its other calls do not take', async () => {
     const a = await load('a', 30);
     await load('b', 20);
-    expect(models.bytesForUnet(a, { vaeDecoder: 10 })).toBe(60);
+    expect(models.bytesForDenoiser(a, { vaeDecoder: 10 })).toBe(60);
     inUse.add('b');
-    expect(models.bytesForUnet(a, { vaeDecoder: 10 })).toBe(40);
-    await models.keepForCalls(a, { unet: 45 });
-    expect(models.bytesForUnet(a, { vaeDecoder: 10 })).toBe(45);
+    expect(models.bytesForDenoiser(a, { vaeDecoder: 10 })).toBe(40);
+    await models.keepForCalls(a, { denoiser: 45 });
+    expect(models.bytesForDenoiser(a, { vaeDecoder: 10 })).toBe(45);
   });
 
   it('does not try a model again for some minutes whose files were refused', async () => {

@@ -93,10 +93,10 @@ export class Models {
     return this.inUse().has(key) ? all - sumOf(keptBytes) : all + weightBytes;
   }
 
-  /** Bytes that a call of a model's U-Net may take. Room is left for these calls of its other parts. */
-  bytesForUnet({ key, weightBytes, keptBytes }: Loaded, otherCallBytes: CallBytes): number {
-    const kept = sumOf({ ...maxOfEach(keptBytes, otherCallBytes), unet: 0 });
-    return Math.max(keptBytes.unet ?? 0, this.budgetBytes - this.bytesInUse(key) - weightBytes - kept);
+  /** Bytes that a call of a model's denoiser may take. Room is left for these calls of its other parts. */
+  bytesForDenoiser({ key, weightBytes, keptBytes }: Loaded, otherCallBytes: CallBytes): number {
+    const kept = sumOf({ ...maxOfEach(keptBytes, otherCallBytes), denoiser: 0 });
+    return Math.max(keptBytes.denoiser ?? 0, this.budgetBytes - this.bytesInUse(key) - weightBytes - kept);
   }
 
   /**

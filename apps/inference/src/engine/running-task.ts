@@ -1,7 +1,7 @@
 import { kindOf, ranksOf, type TextToImageRequest, type Trajectory } from '@app/diffusion';
 import type { CallTimes } from './call-times';
 import { type DrawingProgress, type DrawRequest, type DrawTask, type RgbPicture, seedOf } from './engine-protocol';
-import { adapterBytesPerRow, bytesPerRow, decodeBytes } from './memory';
+import { adapterBytesPerRow } from './memory';
 import type { LoadedControlNet, LoadedModel } from './models';
 
 /** Pictures that the service asks for. The task runs once its model is loaded and its texts are encoded. */
@@ -75,9 +75,9 @@ export class RunningTask {
     this.pictures = trajectories.map((trajectory, index) => ({ index, trajectory, rows: trajectory.rows }));
     this.callKey = [model.key, kindOf(first), ...controls.map(({ key }) => key)].join(' ');
     this.adapterRanks = ranksOf(first.adapters);
-    const { facts, provider } = model.instance;
-    this.rowBytes = bytesPerRow(facts.widths, task.request, provider) + adapterBytesPerRow(first);
-    this.decodeBytes = decodeBytes(facts.widths, task.request);
+    const { row, decoding } = model.instance.bytesOf(first.shape);
+    this.rowBytes = row + adapterBytesPerRow(first);
+    this.decodeBytes = decoding;
     this.computeMs = this.begunAt - startedAt + (restarted?.computeMs ?? 0);
     this.reportedBefore = restarted?.reported ?? 0;
   }

@@ -1,26 +1,10 @@
-import {
-  hasEncoder,
-  type ModelFolder,
-  modelWidths,
-  providerOf,
-  readModelFolder,
-  RequestError,
-  rowsOfTexts,
-} from '@app/diffusion';
+import { type ModelFolder, mostRowsOf, readModelFolder, RequestError } from '@app/diffusion';
 import { LRUCache } from 'lru-cache';
 import type { AdaptedModel, Adapters } from './adapters';
 import type { ControlNets, ControlNetFiles } from './control-nets';
 import type { EngineTask } from './running-task';
 import type { ThreadOptions } from './engine-protocol';
-import {
-  bytesPerRow,
-  type CallBytes,
-  decodeBytes,
-  encodePictureBytes,
-  encodeTextBytes,
-  maxRowsPerPicture,
-  weightBytesOf,
-} from './memory';
+import { bytesPerRow, type CallBytes, encodePictureBytes, weightBytesOf } from './memory';
 import type { Models } from './models';
 
 /** Models whose headers are kept. */
@@ -52,17 +36,17 @@ export class TaskReader {
     const folder = this.folders.get(model.key) ?? (await readModelFolder(model.folder));
     this.folders.set(model.key, folder);
     // The model can still draw from texts alone, so the request is at fault and not the model.
-    if (request.image && !hasEncoder(folder))
+    if (request.image && !folder.autoencoder.hasEncoder)
       throw new RequestError(`The model ${model.name} has no encoder, so it cannot draw from \`image\`.`);
     const controls = await this.controls.read(task);
     const adapted = await this.adapters.adapt(model, folder, task.adapters);
     const { device } = this.options;
-    const widths = modelWidths(folder);
+    const { conditioner, denoiser, autoencoder } = folder;
     const minCallBytes = {
-      textEncoder: encodeTextBytes(widths, rowsOfTexts(request, folder.textEncoders[0].tokens)),
-      ...(request.image && { vaeEncoder: encodePictureBytes(folder, widths, request) }),
-      unet: maxRowsPerPicture(folder.kind) * bytesPerRow(widths, request, providerOf(device)),
-      vaeDecoder: decodeBytes(widths, request),
+      textEncoder: conditioner.callBytes(conditioner.rowsOf(request)),
+      ...(request.image && { vaeEncoder: encodePictureBytes(folder, request) }),
+      denoiser: mostRowsOf(denoiser) * bytesPerRow(folder, request, device),
+      vaeDecoder: autoencoder.callBytes(request),
     };
     const weightBytes = weightBytesOf(folder, device);
     // This comes last: if anything failed after it, the file would be left over.

@@ -4,8 +4,7 @@ import type { Factor } from './keys';
 import type { ScalingOf } from './scaling';
 
 /** The parts of a model that an adapter can change. */
-export const adaptedParts = ['unet', 'text_encoder', 'text_encoder_2'] as const satisfies readonly PartName[];
-export type AdaptedPart = (typeof adaptedParts)[number];
+export const adaptedParts: readonly PartName[] = ['unet', 'text_encoder', 'text_encoder_2'];
 
 export type AdapterKind = 'lora' | 'textual_inversion';
 
@@ -35,7 +34,7 @@ export interface AdapterWord {
   /** The word that the file names, if it does. */
   word?: string;
   /** [count, width] or [width]; of a file that does not name a text encoder there is one, without part. */
-  vectors: { tensor: NamedTensor; part?: AdaptedPart }[];
+  vectors: { tensor: NamedTensor; part?: PartName }[];
 }
 
 /** Factors of what a layer's weight gains, for its adapter inputs; they stay in their file until they are read. */
@@ -61,16 +60,16 @@ export interface LearnedWord {
   /** How many tokens it takes, in each text encoder. */
   count: number;
   /** [count, width] for each of the model's text encoders. */
-  vectors: ReadonlyMap<AdaptedPart, () => Promise<Float32Array>>;
+  vectors: ReadonlyMap<PartName, () => Promise<Float32Array>>;
 }
 
 /** An adapter's changes of one model. A text encoder's last layers may be among them even if clip skip leaves them out. */
 export interface FittedAdapter {
   kind: AdapterKind;
   /** By part and path of the layer: `down_blocks.0.attentions.0.proj_in`. */
-  layers: ReadonlyMap<AdaptedPart, ReadonlyMap<string, LowRankLayer>>;
+  layers: ReadonlyMap<PartName, ReadonlyMap<string, LowRankLayer>>;
   /** By part and name of the tensor: `down_blocks.0.attentions.0.proj_in.weight`. */
-  merged: ReadonlyMap<AdaptedPart, ReadonlyMap<string, MergedTensor>>;
+  merged: ReadonlyMap<PartName, ReadonlyMap<string, MergedTensor>>;
   /** One in a textual inversion; a LoRA may bring words along. */
   words: readonly LearnedWord[];
   /** A sentence for whoever uploaded it, where something was assumed. */

@@ -1,7 +1,7 @@
 import { countOf } from '../weights/named-tensor';
 import { quote } from '../safetensors/quote';
-import type { AdaptedPart, Adapter, AdapterLayer, FittedAdapter, LowRankLayer, MergedTensor } from './adapter';
-import type { PartTensors } from '../families/family';
+import type { Adapter, AdapterLayer, FittedAdapter, LowRankLayer, MergedTensor } from './adapter';
+import type { PartName, PartTensors } from '../weights/original-names';
 import { type Delta, deltasOf, type Pair } from './deltas';
 import { LayerNames, type Place } from './layer-names';
 import { magnitudeOf, mergedTensor } from './merged-tensor';
@@ -37,8 +37,8 @@ const assumption =
  */
 export function fitAdapter(adapter: Adapter, model: PartTensors): FittedAdapter {
   const names = new LayerNames(model);
-  const layers = new Map<AdaptedPart, Map<string, LowRankLayer>>();
-  const merged = new Map<AdaptedPart, Map<string, MergedTensor>>();
+  const layers = new Map<PartName, Map<string, LowRankLayer>>();
+  const merged = new Map<PartName, Map<string, MergedTensor>>();
   const owners = new Map<string, string>();
   const hint = hintOf(adapter, model);
   let multiplications = 0;
@@ -81,7 +81,7 @@ export function fitAdapter(adapter: Adapter, model: PartTensors): FittedAdapter 
   return { kind: adapter.kind, layers, merged, words, ...(isAssumed && { note: assumption }) };
 }
 
-function entriesOf<T>(parts: Map<AdaptedPart, Map<string, T>>, part: AdaptedPart): Map<string, T> {
+function entriesOf<T>(parts: Map<PartName, Map<string, T>>, part: PartName): Map<string, T> {
   const entries = parts.get(part) ?? new Map<string, T>();
   parts.set(part, entries);
   return entries;

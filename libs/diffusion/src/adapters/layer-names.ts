@@ -1,12 +1,11 @@
-import { diffusersUnetPath } from '../weights/original-names';
 import { quote } from '../safetensors/quote';
-import { type AdaptedPart, adaptedParts, canonicalName } from './adapter';
-import type { PartTensors } from '../families/family';
+import { adaptedParts, canonicalName } from './adapter';
+import { diffusersUnetPath, type PartName, type PartTensors } from '../weights/original-names';
 import { malformed, misfit, type WeightsError } from './weights-error';
 
 /** A layer of a model. */
 export interface Place {
-  part: AdaptedPart;
+  part: PartName;
   /** `down_blocks.0.attentions.0.proj_in` */
   path: string;
 }
@@ -15,7 +14,7 @@ export interface Place {
  * Prefixes, and the part that each says a layer belongs to. Every tool has its own, so that others, as `lycoris_` or
  * `base_model_model_`, say nothing, and do no harm.
  */
-const prefixes: readonly [RegExp, AdaptedPart | undefined][] = [
+const prefixes: readonly [RegExp, PartName | undefined][] = [
   [/control|first_stage|vae|prior|refiner|image_encoder/, undefined],
   [/unet|diffusion_model/, 'unet'],
   [/(?:^|_)(?:te_?2|text_encoders?_2|clip_g|embedders_1)(?:_|$)/, 'text_encoder_2'],
@@ -23,7 +22,7 @@ const prefixes: readonly [RegExp, AdaptedPart | undefined][] = [
 ];
 
 /** Marks of the part in the path itself. */
-const insides: readonly [RegExp, AdaptedPart][] = [
+const insides: readonly [RegExp, PartName][] = [
   [/(?:down|up|input|output)_blocks|mid(?:dle)?_block/, 'unet'],
   [/encoder_layers|resblocks|text_model/, 'text_encoder'],
 ];
@@ -48,7 +47,7 @@ const ofOtherFamilies =
 /** Finds the layers of a model by the names that files of adapters have for them. */
 export class LayerNames {
   /** Paths by canonical name, without a text encoder's first module, which some files leave out. */
-  private readonly paths = new Map<AdaptedPart, Map<string, string>>();
+  private readonly paths = new Map<PartName, Map<string, string>>();
   private readonly longest: number = 0;
   private readonly layersPerLevel: number;
 

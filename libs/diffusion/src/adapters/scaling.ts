@@ -1,5 +1,5 @@
+import type { PartName } from '../weights/original-names';
 import { quote } from '../safetensors/quote';
-import type { AdaptedPart } from './adapter';
 import { malformed, unsupported } from './weights-error';
 
 /** A layer's strength in metadata: its `alpha`, the `rank` to divide this by, or by the square root of. */
@@ -10,7 +10,7 @@ export interface Scaling {
   isRankStabilised: boolean;
 }
 
-export type ScalingOf = (part: AdaptedPart, path: string) => Scaling | undefined;
+export type ScalingOf = (part: PartName, path: string) => Scaling | undefined;
 
 /** peft lists every layer that it changes, which takes about ten kB. */
 const MAX_CONFIG_LENGTH = 256 * 1024;
@@ -29,12 +29,12 @@ export function readScaling(metadata: ReadonlyMap<string, string>): ScalingOf {
     ([key, text]) => /adapter_(?:metadata|config)|peft/.test(key) && /^\s*\{/.test(text),
   );
   const configs = [...texts.map(([key, text]) => parse(key, text)), Object.fromEntries(metadata)];
-  const field = (part: AdaptedPart, key: string): unknown =>
+  const field = (part: PartName, key: string): unknown =>
     configs
       .map((config) => config[`${part}.${key}`] ?? fieldsOf(config[part])[key] ?? config[key])
       .find((one) => one != null);
-  const patterns = new Map<AdaptedPart, [string, unknown][]>();
-  const patternsOf = (part: AdaptedPart): [string, unknown][] => {
+  const patterns = new Map<PartName, [string, unknown][]>();
+  const patternsOf = (part: PartName): [string, unknown][] => {
     const known = patterns.get(part) ?? Object.entries(fieldsOf(field(part, 'alpha_pattern')));
     if (known.length > MAX_PATTERNS)
       throw unsupported(`The metadata has ${known.length} patterns of alphas; at most ${MAX_PATTERNS} are accepted.`);

@@ -1,13 +1,13 @@
 import type { SafetensorsInfo } from '../safetensors/safetensors-header';
 import { type NamedTensor, readValues } from '../weights/named-tensor';
 import { quote } from '../safetensors/quote';
-import type { AdaptedPart, AdapterWord, LearnedWord } from './adapter';
-import type { PartTensors } from '../families/family';
+import type { AdapterWord, LearnedWord } from './adapter';
+import type { PartName, PartTensors } from '../weights/original-names';
 import { isAdapterKey } from './keys';
 import { malformed, misfit, shapeText, unsupported } from './weights-error';
 
 /** Names of an embedding's tensors that are no words, and of which text encoder they are where they say it. */
-const vectorNames: Readonly<Record<string, AdaptedPart | undefined>> = {
+const vectorNames: Readonly<Record<string, PartName | undefined>> = {
   emb_params: undefined,
   emp_params: undefined,
   'string_to_param.*': undefined,
@@ -68,7 +68,7 @@ export function readWords(keys: readonly string[], named: (key: string) => Named
 /** @throws WeightsError if a text encoder of the model has embeddings of another width, or none are there for it */
 export function fitWord({ word, vectors }: AdapterWord, model: PartTensors): LearnedWord {
   const encoders = (['text_encoder', 'text_encoder_2'] as const).filter((part) => model.has(part));
-  const fitted = new Map<AdaptedPart, () => Promise<Float32Array>>();
+  const fitted = new Map<PartName, () => Promise<Float32Array>>();
   const counts = new Set<number>();
   for (const { tensor, part = 'text_encoder' } of vectors) {
     const { name, shape } = tensor;

@@ -2,29 +2,23 @@ import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { UnsupportedConfigError } from '../architectures/config';
-import { unetConfigOf, type UNet2DConditionConfig } from '../architectures/unet-2d-condition-model';
+import { unetConfigOf } from '../architectures/unet-2d-condition-model';
+import type { ControlFiles } from '../denoisers/control-net';
 import { cures, ModelFolderError } from '../errors';
 import type { NamedTensors } from '../weights/named-tensor';
 import { partsOfCheckpoint, withDiffusersNames } from '../weights/original-names';
 import { readPart, readSafetensors } from '../weights/safetensors-file';
-import type { Family } from './family';
-import { readJsonFile } from './model-files';
+import { readJsonFile } from '../weights/folder-files';
 import { refusing } from './model-parts';
+import type { StableDiffusion } from './stable-diffusion';
 import { stableDiffusion1 } from './stable-diffusion-1';
 import { stableDiffusion2 } from './stable-diffusion-2';
 import { stableDiffusionXl } from './stable-diffusion-xl';
 
 /** A ControlNet without its weights: what it is, and where they are. */
-export interface ControlFolder {
+export interface ControlFolder extends ControlFiles {
   path: string;
-  /** The family whose models it guides. */
-  family: Family;
-  /** With diffusers' names. */
-  tensors: NamedTensors;
-  /** Path of the weights, for messages. */
-  file: string;
-  /** Values of its `config.json`; without one, those that no shape tells are as in the model that it guides. */
-  config: UNet2DConditionConfig | undefined;
+  family: StableDiffusion;
 }
 
 /** Files that are not one ControlNet for Stable Diffusion, though they are called so. */
@@ -75,7 +69,9 @@ export async function readControlFolder(path: string): Promise<ControlFolder> {
   const tensors = partsOfCheckpoint(all).get('controlnet') ?? withDiffusersNames('controlnet', all);
   if (!isControlNet(tensors)) throw new ModelFolderError(file, 'is no ControlNet', cures.otherControl);
   try {
-    return { path, family: familyOf(tensors), tensors, file, config: json && unetConfigOf(json) };
+    const family = familyOf(tensors);
+    const usualConfig = family.unetConfig(new Map([['unet', tensors]]));
+    return { part: 'controlnet', path, family, tensors, file, config: json && unetConfigOf(json), usualConfig };
   } catch (error) {
     if (!(error instanceof UnsupportedConfigError)) throw error;
     const reason = `describes another model: ${error.message.replace(/\.$/, '')}`;
@@ -88,7 +84,7 @@ export const isControlNet = (tensors: NamedTensors): boolean =>
   tensors.has('controlnet_mid_block.weight') && tensors.has('controlnet_cond_embedding.conv_in.weight');
 
 /** By what differs in shape: XL is told sizes, and 2.x projects tokens with linear layers. */
-function familyOf(tensors: NamedTensors): Family {
+function familyOf(tensors: NamedTensors): StableDiffusion {
   if (tensors.has('add_embedding.linear_1.weight')) return stableDiffusionXl;
   const projection = [...tensors].find(([name]) => name.endsWith('.proj_in.weight'));
   return projection?.[1].shape.length === 2 ? stableDiffusion2 : stableDiffusion1;

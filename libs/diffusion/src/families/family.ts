@@ -1,60 +1,60 @@
-import type { ClipTextConfig } from '../architectures/clip-text-model';
-import type { UNet2DConditionConfig } from '../architectures/unet-2d-condition-model';
+import type { AutoencoderFiles } from '../autoencoders/autoencoder';
+import type { ConditionerFiles } from '../conditioners/conditioner';
+import type { DenoiserFiles } from '../denoisers/denoiser';
 import type { SchedulerJson } from '../schedulers/scheduler-config';
-import type { NamedTensors } from '../weights/named-tensor';
-import type { PartName } from '../weights/original-names';
+import type { PartName, PartTensors } from '../weights/original-names';
+import type { JsonObject } from '../weights/folder-files';
+import type { ModelDefaults } from './model-defaults';
 
-/** The weights of a model by part, with diffusers' names. */
-export type PartTensors = ReadonlyMap<PartName, NamedTensors>;
-
-export type FamilyName = 'sd1' | 'sd2' | 'sdxl';
-
-/** Kind of model, by what it draws from. */
-export type ModelKind = 'text-to-image' | 'inpainting' | 'instruct-pix2pix';
-
-/** Edges of a picture in pixels. */
-export interface PictureSize {
-  width: number;
-  height: number;
+/** The weights of a model folder. */
+export interface ModelWeights {
+  tensors: PartTensors;
+  /** Path of each part's weights, for messages. */
+  files: ReadonlyMap<PartName, string>;
+  /** Whether they are one file in the names of the original programs, with nothing beside it that describes them. */
+  isCheckpoint: boolean;
+  /** Names of tensors without a part, by which a checkpoint says what it is. */
+  marks: ReadonlySet<string>;
 }
 
-/** A text encoder of a family, and what a model's files need not say of it. */
-export interface FamilyTextEncoder {
-  part: 'text_encoder' | 'text_encoder_2';
-  tokenizer: 'tokenizer' | 'tokenizer_2';
-  config: ClipTextConfig;
-  /** Token that pads in CLIP's own vocabulary. */
-  padToken: 'end' | 'zero';
-  /** Last layers that are left out: always, and of a checkpoint with original names, which has them all. */
-  skip: number;
-  skipOfCheckpoint: number;
-  /** Whether its states are normalised as the last one is. */
-  isNormed: boolean;
-  /** Whether the state of the text's end is taken too. */
-  isPooled: boolean;
+/** What was read of a model's folder, of which a family makes its parts. */
+export interface ReadFiles extends ModelWeights {
+  path: string;
+  /** The `model_index.json`. */
+  index: JsonObject | undefined;
+  /** The `config.json` of each part that has one. */
+  configs: ReadonlyMap<PartName, JsonObject>;
+  defaults: ModelDefaults;
 }
 
-/** Values that the models of a family have in common, where a model's own files do not say otherwise. */
+/** What a request may ask for, and not every model can do. */
+export type Ability = 'control' | 'negative_prompt' | 'prompt_weighting' | 'textual_inversion' | 'training';
+
+/**
+ * What the models of a family have in common. It names a denoiser, a conditioner, an autoencoder and a scheduler, each
+ * from what was read of a model's files, whose own values count more.
+ */
 export interface Family {
-  readonly name: FamilyName;
+  readonly name: string;
   /** Its name in sentences. */
   readonly title: string;
-  readonly textEncoders: readonly FamilyTextEncoder[];
-  readonly unet: (parts: PartTensors) => UNet2DConditionConfig;
-  readonly scalingFactor: number;
+  /** Parts that a model has, the denoiser first, and how each is called in sentences. */
+  readonly parts: Readonly<Record<PartName, string>>;
   /** Edge in pixels of the square pictures that it was trained on. */
   readonly nativeSize: number;
-  readonly scheduler: SchedulerJson;
-  /** Whether the U-Net is told the size of the picture. */
-  readonly hasTimeIds: boolean;
+  /** The scheduler of a model that comes without one, and values that count more than a model's own. */
+  readonly scheduler: { usual: SchedulerJson; fixed: SchedulerJson };
+  /** What its models cannot do, each with a sentence that says so. */
+  readonly cannot: Readonly<Partial<Record<Ability, string>>>;
+  /** Whether a model is one of it, by the names and shapes of its tensors. */
+  recognises(files: Pick<ReadFiles, 'tensors' | 'marks' | 'configs'>): boolean;
+  /** The parts of a model before they are loaded. @throws ModelFolderError */
+  partsOf(files: ReadFiles): Promise<ModelParts>;
 }
 
-/** The noise schedule that all of them were trained with. Source: their `scheduler_config.json`. */
-export const trainedNoise = {
-  num_train_timesteps: 1000,
-  beta_start: 0.00085,
-  beta_end: 0.012,
-  beta_schedule: 'scaled_linear',
-  steps_offset: 1,
-  clip_sample: false,
-} as const satisfies SchedulerJson;
+/** The roles that the parts of a model have. */
+export interface ModelParts {
+  denoiser: DenoiserFiles;
+  conditioner: ConditionerFiles;
+  autoencoder: AutoencoderFiles;
+}

@@ -3,7 +3,7 @@ import { type SchedulerName, schedulerNames } from '../schedulers';
 import type { PredictionType } from '../schedulers/scheduler-config';
 import { allOf, cures } from '../errors';
 import { problemsOfTraining, type TrainingDefaults } from './training-defaults';
-import { readJsonFile } from './model-files';
+import { readJsonFile } from '../weights/folder-files';
 
 /** Values of a model's `darkroom.json`; absent values are those of the service, or of the model's own files. */
 export interface ModelDefaults {

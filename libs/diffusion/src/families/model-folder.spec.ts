@@ -3,7 +3,10 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { encodeSafetensors } from '../../../../test/support/safetensors';
 import { ModelFolderError } from '../errors';
-import { readModelFolder } from './model-folder';
+import { createScheduler } from '../schedulers';
+import type { ClipConditionerFiles } from '../conditioners/clip-conditioner';
+import type { UnetFiles } from '../denoisers/unet';
+import { type ModelFolder, readModelFolder } from './model-folder';
 
 type Shapes = Record<string, number[]>;
 
@@ -20,6 +23,8 @@ const write = (name: string, content: string | Buffer): void => {
   writeFileSync(join(folder, name), content);
 };
 const json = (name: string, value: object): void => write(name, JSON.stringify(value));
+
+const encodersOf = ({ conditioner }: ModelFolder) => (conditioner as ClipConditionerFiles).encoders;
 
 /** Writes tensors that are all zeros. */
 const weights = (name: string, ...shapes: Shapes[]): void => {
@@ -70,8 +75,8 @@ describe(readModelFolder.name, () => {
       size: model.nativeSize,
       scheduler: model.schedulerJson._class_name,
       prediction: model.schedulerJson.prediction_type,
-      skips: model.textEncoders.map(({ skip }) => skip),
-      pads: model.textEncoders.map(({ padToken }) => padToken),
+      skips: encodersOf(model).map(({ use }) => use.skip),
+      pads: encodersOf(model).map(({ tokens }) => (tokens.frame([]).at(-1) === 0 ? 'zero' : 'end')),
     }).toMatchObject({ kind: 'text-to-image', ...expected });
   });
 
@@ -82,11 +87,23 @@ describe(readModelFolder.name, () => {
     json('vae/config.json', { scaling_factor: 0.5, shift_factor: null });
     json('scheduler/scheduler_config.json', { _class_name: 'EulerDiscreteScheduler', num_train_timesteps: 1000 });
     const model = await readModelFolder(folder);
-    expect(model).toMatchObject({ family: { name: 'sd2' }, nativeSize: 768, scaling: { factor: 0.5, shift: 0 } });
-    expect(model.unet.numAttentionHeads).toEqual([1]);
+    expect(model).toMatchObject({ family: { name: 'sd2' }, nativeSize: 768 });
+    expect(model.autoencoder.scaling).toEqual({ factor: 0.5, shift: 0 });
+    expect((model.denoiser as UnetFiles).config.numAttentionHeads).toEqual([1]);
     expect(model.schedulerJson).toMatchObject({ _class_name: 'EulerDiscreteScheduler' });
     // Its text encoder has no layer that is left out.
-    expect(model.textEncoders.map(({ skip }) => skip)).toEqual([0]);
+    expect(encodersOf(model).map(({ use }) => use.skip)).toEqual([0]);
+  });
+
+  it('starts at timestep 1 and does not clip latents, whatever its scheduler says', async () => {
+    diffusers();
+    const own = { _class_name: 'DDIMScheduler', clip_sample: true, steps_offset: 0 };
+    json('scheduler/scheduler_config.json', own);
+    const { schedulerJson } = await readModelFolder(folder);
+    const scheduler = createScheduler(undefined, schedulerJson);
+    scheduler.setTimesteps(2);
+    expect([...scheduler.timesteps]).toEqual([501, 1]);
+    expect(scheduler.step(Float32Array.of(-9), 501, Float32Array.of(9))[0]).toBeGreaterThan(9);
   });
 
   it('takes what darkroom.json says of a model before what its family does', async () => {
@@ -95,15 +112,15 @@ describe(readModelFolder.name, () => {
     const model = await readModelFolder(folder);
     expect(model).toMatchObject({ nativeSize: 512, defaults: { steps: 4 } });
     expect(model.schedulerJson.prediction_type).toBe('epsilon');
-    expect(model.textEncoders[0].skip).toBe(2);
+    expect(encodersOf(model)[0].use.skip).toBe(2);
   });
 
   it('takes the autoencoder beside a checkpoint, whichever names it has', async () => {
     weights('model.safetensors', unet(), vae, clip);
     weights('vae.safetensors', { 'decoder.conv_in.weight': [16, 4, 3, 3] });
-    const { tensors, files } = await readModelFolder(folder);
-    expect(tensors.get('vae')!.get('decoder.conv_in.weight')!.shape[0]).toBe(16);
-    expect(files.get('vae')).toBe(join(folder, 'vae.safetensors'));
+    const { autoencoder } = await readModelFolder(folder);
+    expect(autoencoder.tensors.get('decoder.conv_in.weight')!.shape[0]).toBe(16);
+    expect(autoencoder.file).toBe(join(folder, 'vae.safetensors'));
   });
 
   it('reads weights where a link leads, as in the cache of the hub', async () => {

@@ -3,36 +3,28 @@ import { readdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { cures, ModelFolderError } from '../errors';
 import { OnnxModelError } from '../onnx/onnx-model';
-import { rethrowPassing } from '../sessions/graph-fault';
 import { type NamedTensors, WeightsFileError } from '../weights/named-tensor';
 import { readOnnx } from '../weights/onnx-file';
 import { type PartName, partsOfCheckpoint, withDiffusersNames } from '../weights/original-names';
 import { readPart, readSafetensors } from '../weights/safetensors-file';
-import type { PartTensors } from './family';
-import { isPointer, isPointerFile, statFile } from './model-files';
+import { families } from '.';
+import type { ModelWeights } from './family';
+import { isPointer, isPointerFile, rethrowPassing, statFile } from '../weights/folder-files';
 import { otherWeights } from './other-weights';
 
 /** A safetensors file beside a checkpoint whose autoencoder takes the place of the checkpoint's. */
 export const vaeFile = 'vae.safetensors';
 
-/** The weights of a model folder. */
-export interface ModelWeights {
-  tensors: PartTensors;
-  /** Path of each part's weights, for messages. */
-  files: ReadonlyMap<PartName, string>;
-  /** Whether they are one file in the names of the original programs, with nothing beside it that describes them. */
-  isCheckpoint: boolean;
-  /** Names of tensors without a part, by which a checkpoint says what it is. */
-  marks: ReadonlySet<string>;
-}
+/** The parts of all families, and the folders that diffusers or an export has for each. */
+const partFolders = (): [PartName, readonly string[]][] =>
+  [...new Set(families.flatMap(({ parts }) => Object.keys(parts)))].map((part) => [
+    part,
+    [part, `${part}_decoder`, `${part}_encoder`],
+  ]);
 
-/** Parts, and the folders that an export has for them. */
-const partFolders: readonly [PartName, readonly string[]][] = [
-  ['unet', ['unet']],
-  ['vae', ['vae', 'vae_decoder', 'vae_encoder']],
-  ['text_encoder', ['text_encoder']],
-  ['text_encoder_2', ['text_encoder_2']],
-];
+/** Whether a folder has a part that predicts, so that it is no folder of one checkpoint. */
+const hasDenoiser = (names: readonly string[]): boolean =>
+  families.some(({ parts }) => names.includes(Object.keys(parts)[0]));
 
 /**
  * The weights of a model, of which only headers are read: a folder of diffusers with safetensors, an ONNX export whose
@@ -42,10 +34,10 @@ const partFolders: readonly [PartName, readonly string[]][] = [
 export async function readModelWeights(folder: string): Promise<ModelWeights> {
   const names = await readdir(folder);
   const files = names.filter((name) => name.endsWith('.safetensors') && name !== vaeFile);
-  if (!names.includes('unet') && files.length > 0) return readCheckpoint(folder, files);
+  if (!hasDenoiser(names) && files.length > 0) return readCheckpoint(folder, files);
   const tensors = new Map<PartName, NamedTensors>();
   const from = new Map<PartName, string>();
-  for (const [part, folders] of partFolders)
+  for (const [part, folders] of partFolders())
     for (const name of folders) {
       const at = join(folder, name);
       if (!existsSync(at) || (part === 'vae' && names.includes(vaeFile))) continue;

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { createScheduler, type SchedulerName, schedulerNames, stableDiffusionConfig } from '../schedulers';
+import { createScheduler, type SchedulerName, schedulerNames } from '../schedulers';
 import { alphasCumprod } from '../schedulers/noise-schedule';
 import {
   parseSchedulerJson,
@@ -9,8 +9,7 @@ import {
 } from '../schedulers/scheduler-config';
 import { cures, ModelFolderError } from '../errors';
 import type { Family } from './family';
-import { readOptionalFile } from './model-files';
-import type { ModelFolder } from './model-folder';
+import { readOptionalFile } from '../weights/folder-files';
 
 const fileOf = (folder: string): string => join(folder, 'scheduler', 'scheduler_config.json');
 
@@ -22,13 +21,13 @@ const fileOf = (folder: string): string => join(folder, 'scheduler', 'scheduler_
  */
 export async function readModelScheduler(
   folder: string,
-  family: Pick<Family, 'scheduler'>,
+  { usual, fixed }: Family['scheduler'],
   known: SchedulerJson = {},
 ): Promise<SchedulerJson> {
   const file = fileOf(folder);
   const text = await readOptionalFile(file);
   try {
-    const own = text === undefined ? family.scheduler : stableDiffusionConfig(parseSchedulerJson(text));
+    const own = text === undefined ? usual : { ...parseSchedulerJson(text), ...fixed };
     const json = { ...own, ...known };
     alphasCumprod(readSchedulerConfig(json, { rescale_betas_zero_snr: false }));
     return json;
@@ -50,7 +49,10 @@ export interface SchedulerProblems {
 export function problemsOfSchedulers({
   path,
   schedulerJson: json,
-}: Pick<ModelFolder, 'path' | 'schedulerJson'>): SchedulerProblems {
+}: {
+  path: string;
+  schedulerJson: SchedulerJson;
+}): SchedulerProblems {
   const own = problemOf(undefined, json);
   const named: SchedulerProblems['named'] = {};
   for (const name of schedulerNames) {

@@ -1,4 +1,8 @@
-import type { PictureSize } from './family';
+/** Edges of a picture in pixels. */
+export interface PictureSize {
+  width: number;
+  height: number;
+}
 
 export type AspectRatio = 'square' | 'portrait' | 'landscape';
 

@@ -1,8 +1,8 @@
 import { unetDefaults } from '../architectures/unet-2d-condition-model';
-import { type Family, trainedNoise } from './family';
+import { hasUnet, stableDiffusion, trainedNoise } from './stable-diffusion';
 
 /** Stable Diffusion 1.x: one CLIP text encoder, eight heads in all levels. */
-export const stableDiffusion1: Family = {
+export const stableDiffusion1 = stableDiffusion({
   name: 'sd1',
   title: 'Stable Diffusion 1.x',
   textEncoders: [
@@ -27,5 +27,6 @@ export const stableDiffusion1: Family = {
     skip_prk_steps: true,
     set_alpha_to_one: false,
   },
-  hasTimeIds: false,
-};
+  hasZerosForNoText: false,
+  recognises: hasUnet,
+});

@@ -1,11 +1,11 @@
 import { headsOfWidth, unetDefaults } from '../architectures/unet-2d-condition-model';
-import { type Family, trainedNoise } from './family';
+import { hasUnet, stableDiffusion, trainedNoise } from './stable-diffusion';
 
 /**
  * Stable Diffusion 2.x: OpenCLIP's text encoder without its last layer, heads of 64 channels. Whether a checkpoint
  * predicts noise or velocity its weights do not tell: most predict velocity.
  */
-export const stableDiffusion2: Family = {
+export const stableDiffusion2 = stableDiffusion({
   name: 'sd2',
   title: 'Stable Diffusion 2.x',
   textEncoders: [
@@ -29,5 +29,10 @@ export const stableDiffusion2: Family = {
     prediction_type: 'v_prediction',
     set_alpha_to_one: false,
   },
-  hasTimeIds: false,
-};
+  hasZerosForNoText: false,
+  recognises({ tensors, marks, configs }) {
+    const table = tensors.get('text_encoder')?.get('text_model.embeddings.token_embedding.weight');
+    const isOpenClip = marks.has('openclip') || configs.get('text_encoder')?.hidden_act === 'gelu';
+    return hasUnet({ tensors }) && (isOpenClip || (table?.shape[1] ?? 0) >= 1024);
+  },
+});

@@ -1,11 +1,12 @@
 import { headsOfWidth, unetDefaults } from '../architectures/unet-2d-condition-model';
-import { type Family, type PartTensors, trainedNoise } from './family';
+import type { PartTensors } from '../weights/original-names';
+import { stableDiffusion, trainedNoise } from './stable-diffusion';
 
 /**
  * Stable Diffusion XL: two text encoders, of which each gives the states before its last layer and the second one the
  * pooled text; the U-Net is told the picture's size.
  */
-export const stableDiffusionXl: Family = {
+export const stableDiffusionXl = stableDiffusion({
   name: 'sdxl',
   title: 'Stable Diffusion XL',
   textEncoders: [
@@ -45,8 +46,9 @@ export const stableDiffusionXl: Family = {
     interpolation_type: 'linear',
     use_karras_sigmas: false,
   },
-  hasTimeIds: true,
-};
+  hasZerosForNoText: true,
+  recognises: ({ tensors }) => tensors.get('unet')?.has('add_embedding.linear_1.weight') === true,
+});
 
 /** Width of the embedding of each of the six numbers that are told beside the pooled text. */
 function timeWidth(parts: PartTensors): number {

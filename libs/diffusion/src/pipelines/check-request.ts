@@ -1,6 +1,6 @@
 import { RequestError } from '../errors';
 import type { ModelFolder } from '../families/model-folder';
-import type { ModelFacts } from './model-facts';
+import type { ModelFacts } from './loaded-model';
 import { skippedSteps } from './starting-picture';
 import type { ControlUse, TextToImageRequest } from './text-to-image-request';
 

@@ -1,9 +1,7 @@
 import { assertFinite, type RgbImage } from '../tensor/planes';
-import type { Unet } from '../unet/unet';
-import type { UnetRow } from '../unet/unet-row';
-import type { VaeDecoder } from '../vae/vae-decoder';
-import type { ModelFacts } from './model-facts';
-import { ranksOf } from './row-adapters';
+import type { DenoiserRow } from '../denoisers/denoiser';
+import type { LoadedModel, ModelFacts } from './loaded-model';
+import { ranksOf } from '../adapters/row-adapters';
 import { overlaid } from './starting-picture';
 import type { Trajectory } from './trajectory';
 
@@ -16,29 +14,29 @@ export function kindOf({ shape, prompt }: Pick<Trajectory, 'shape' | 'prompt'>):
 }
 
 /** Told of a call's rows, and of what was predicted for each. */
-export type HearPredictions = (rows: readonly UnetRow[], predictions: readonly Float32Array[]) => void;
+export type HearPredictions = (rows: readonly DenoiserRow[], predictions: readonly Float32Array[]) => void;
 
 /**
- * Moves pictures on and decodes them, by one U-Net and one decoder. A picture may go from one renderer of a model to
+ * Moves pictures on and decodes them, by one denoiser and one decoder. A picture may go from one renderer of a model to
  * another between two steps.
  */
 export class Renderer {
   /** The call that is under way: the next one waits for it. */
   private running: Promise<void> = Promise.resolve();
 
-  constructor(
-    protected readonly unet: Unet,
-    protected readonly vaeDecoder: VaeDecoder,
-    readonly facts: ModelFacts,
-  ) {}
+  constructor(protected readonly model: LoadedModel) {}
 
-  /** Pictures with the same group may share a call of the U-Net: one size, one prompt length, and one rank. */
+  get facts(): ModelFacts {
+    return this.model.facts;
+  }
+
+  /** Pictures with the same group may share a call of the denoiser: one size, one prompt length, and one rank. */
   groupOf({ shape, prompt, adapters }: Pick<Trajectory, 'shape' | 'prompt' | 'adapters'>): string {
     return `${kindOf({ shape, prompt })} ${ranksOf(adapters)}`;
   }
 
   /**
-   * Moves pictures of one group on by one call of the U-Net, whichever requests they belong to. If the U-Net fails, none
+   * Moves pictures of one group on by one call of the denoiser, whichever requests they belong to. If it fails, none
    * has moved; if a scheduler fails, that picture is spoilt.
    */
   step(trajectories: readonly Trajectory[], hear?: HearPredictions): Promise<void> {
@@ -53,8 +51,8 @@ export class Renderer {
     shape,
     overlay,
   }: Pick<Trajectory, 'latents' | 'shape'> & Partial<Pick<Trajectory, 'overlay'>>): Promise<RgbImage> {
-    assertFinite(latents, 'U-Net');
-    const image = await this.vaeDecoder.decode(latents, shape);
+    assertFinite(latents, this.model.folder.denoiser.title);
+    const image = await this.model.decoder.decode(latents, shape);
     return overlay ? overlaid(image, overlay.original, overlay.mask) : image;
   }
 
@@ -64,7 +62,7 @@ export class Renderer {
     if (trajectories.some((trajectory) => trajectory.done || kindOf(trajectory) !== kind))
       throw new RangeError('Pictures share a step only while none is done, and with one size and prompt length.');
     const rows = trajectories.flatMap((trajectory) => trajectory.gather());
-    const predictions = await this.unet.predict(rows, first.shape);
+    const predictions = await this.model.denoiser.predict(rows, first.shape);
     hear?.(rows, predictions);
     let row = 0;
     for (const trajectory of trajectories) {

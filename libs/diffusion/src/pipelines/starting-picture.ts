@@ -4,11 +4,11 @@
  * The order of the generator's draws is theirs.
  */
 import { RequestError } from '../errors';
-import type { ModelKind } from '../families/family';
+import type { ModelKind } from '../denoisers/denoiser';
 import type { Generator } from '../random/generator';
 import type { Scheduler } from '../schedulers/scheduler';
 import { type LatentShape, type RgbImage, toPlanes } from '../tensor/planes';
-import { type LatentDistribution, sampleLatents, type VaeEncoder } from '../vae/vae-encoder';
+import { type LatentDistribution, sampleLatents, type VaeEncoder } from '../autoencoders/vae-encoder';
 import type { Mask, TextToImageRequest } from './text-to-image-request';
 
 /** From this value on a pixel of a mask is repainted. */
@@ -80,17 +80,15 @@ function maskOfLatents({ values, width }: Mask, [, rows, columns]: LatentShape, 
 
 /**
  * The start of a picture.
+ * @param latents how many there are, and their factor, undone for a model that changes pictures: it knows them unscaled
  * @param scheduler its steps are set; those before the request's strength are left out here
- * @param factor of the latents, undone for a model that changes pictures: it knows them unscaled
  */
 export function beginningOf(
   request: TextToImageRequest,
-  kind: ModelKind,
+  { kind, size, factor }: { kind: ModelKind; size: number; factor: number },
   start: StartingPicture | undefined,
-  size: number,
   scheduler: Scheduler,
   generator: Generator,
-  factor: number,
 ): Beginning {
   const fromNoise = (noise: Float32Array) => noise.map((value) => value * scheduler.initNoiseSigma);
   if (!start) return { latents: fromNoise(generator.randn(size)) };

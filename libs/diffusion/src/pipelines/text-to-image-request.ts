@@ -1,14 +1,11 @@
 import type { SchedulerName } from '../schedulers';
 import type { RgbImage } from '../tensor/planes';
-import type { ControlNet } from '../unet/control-net';
-import type { AdapterUse } from './applied-adapters';
-import type { Trajectory } from './trajectory';
+import type { ControlNet } from '../denoisers/control-net';
+import type { AdapterUse } from '../adapters/applied-adapters';
+import type { PictureTexts } from '../conditioners/conditioner';
 
 /** One prompt to be drawn once per seed. */
-export interface TextToImageRequest {
-  prompt: string;
-  /** Things that the picture should not show; without them it is the empty text, or zeros for XL. */
-  negativePrompt?: string | null;
+export interface TextToImageRequest extends PictureTexts {
   /** Pixels; multiples of the model's `vaeScaleFactor`. */
   width: number;
   height: number;
@@ -19,8 +16,6 @@ export interface TextToImageRequest {
   seeds: readonly number[];
   /** The model's own if not given. */
   scheduler?: SchedulerName;
-  /** Whether `(word:1.3)` and its kin are read as attention; plain text by default. */
-  promptWeighting?: boolean;
   /** Fine-Tunes of the model. */
   adapters?: readonly AdapterUse[];
   /**
@@ -37,7 +32,7 @@ export interface TextToImageRequest {
   mask?: Mask;
   /** Of a model that changes pictures: weight of `image` beside that of the prompt; 1.5 if not given, at least 1. */
   imageGuidanceScale?: number;
-  /** At most three. Their sum is added to what the U-Net passes from its way down to its way up. */
+  /** At most three. Their sum is added to what the denoiser passes from its way down to its way up. */
   control?: readonly ControlUse[];
 }
 
@@ -63,19 +58,4 @@ export interface ControlUse {
   /** The part of the drawn steps in which it has a say, from 0 to 1: all is from 0 to 1. */
   start: number;
   end: number;
-}
-
-export interface GenerateHooks {
-  /** After every step: how many calls of the U-Net are done, of how many. */
-  onStep?(step: number, total: number, trajectories: readonly Trajectory[]): void;
-  /** Read before every step. */
-  signal?: { readonly aborted: boolean };
-}
-
-export interface GeneratedImages {
-  images: RgbImage[];
-  /** Final latents of each image, before the VAE's scaling. */
-  latents: Float32Array[];
-  /** Rows that the prompt took; more than 1 says that it was longer than the model's text window. */
-  promptChunks: number;
 }

@@ -1,32 +1,16 @@
+import type { Conditioning } from '../conditioners/conditioner';
 import type { Generator } from '../random/generator';
 import type { Scheduler } from '../schedulers/scheduler';
 import type { LatentShape, RgbImage } from '../tensor/planes';
-import type { RowControl, UnetRow } from '../unet/unet-row';
-import { type LayerAdapters, noAdapters } from './row-adapters';
+import type { DenoiserRow, RowControl } from '../denoisers/denoiser';
+import { type LayerAdapters, noAdapters } from '../adapters/row-adapters';
 import { joined, keep, type KeptLatents } from './starting-picture';
 import type { Mask } from './text-to-image-request';
 
-/** The encoded texts of a request, shared by its pictures. */
-export interface PromptEmbedding {
-  /** Chunks of the tokenizer's length that the longer of prompt and negative prompt took. */
-  readonly chunks: number;
-  /** Tokens of a row: all chunks one after the other. */
-  readonly tokens: number;
-  /**
-   * [tokens, hidden width] of each row of a picture: the negative prompt and the prompt, or without
-   * guidance the prompt alone.
-   */
-  readonly rows: readonly Float32Array[];
-  /** Of XL: the pooled text of each row. */
-  readonly pooled?: readonly Float32Array[];
-}
-
 /** Conditions of a picture's rows beside the text. */
-export interface Conditioning {
-  /** Terms that its Fine-Tunes add to the U-Net's layers. */
+export interface PictureConditions {
+  /** Terms that its Fine-Tunes add to the denoiser's layers. */
   adapters?: LayerAdapters;
-  /** Of XL: height and width of the original, top and left of the crop, height and width of the picture. */
-  timeIds?: readonly number[];
   /** For each row, further channels behind the latents': of an inpainting model the mask and what it leaves. */
   furtherChannels?: readonly Float32Array[];
   /** The part of the picture that it starts from which is kept. */
@@ -46,12 +30,12 @@ export interface TimedControl extends RowControl {
 
 /**
  * One picture on its way from noise to latents. It has its own scheduler, generator, step and guidance, so it does not
- * matter which others share its calls of the U-Net, nor at which step they are.
+ * matter which others share its calls of the denoiser, nor at which step they are.
  */
 export class Trajectory {
   /** Steps done. */
   stepIndex = 0;
-  /** The last input of the U-Net for this picture, and the guided prediction it made: kept for previews. */
+  /** The last input of the denoiser for this picture, and the guided prediction it made: kept for previews. */
   seen: Float32Array;
   readonly predicted: Float32Array;
   /** The timestep of the last step done, if any. */
@@ -65,19 +49,19 @@ export class Trajectory {
     readonly seed: number,
     readonly shape: LatentShape,
     public latents: Float32Array,
-    readonly prompt: PromptEmbedding,
+    readonly prompt: Conditioning,
     /** Weight of the prompt against the negative prompt. */
     readonly guidanceScale: number,
     private readonly scheduler: Scheduler,
     private readonly generator: Generator,
-    private readonly conditioning: Conditioning = {},
+    private readonly conditions: PictureConditions = {},
   ) {
     this.seen = latents;
     this.firstCall = scheduler.firstCall;
     this.predicted = new Float32Array(latents.length);
   }
 
-  /** Calls of the U-Net in all; some schedulers make more of them than the request has steps. */
+  /** Calls of the denoiser in all; some schedulers make more of them than the request has steps. */
   get totalSteps(): number {
     return this.scheduler.timesteps.length - this.firstCall;
   }
@@ -98,7 +82,7 @@ export class Trajectory {
     return this.isMoving;
   }
 
-  /** Time, as the next call of the U-Net is told of it. */
+  /** Time, as the next call of the denoiser is told of it. */
   get timestep(): number {
     return this.scheduler.timesteps[this.firstCall + this.stepIndex];
   }
@@ -108,34 +92,34 @@ export class Trajectory {
     return this.prompt.rows.length;
   }
 
-  /** Terms that its Fine-Tunes add to the U-Net's layers. */
+  /** Terms that its Fine-Tunes add to the denoiser's layers. */
   get adapters(): LayerAdapters {
-    return this.conditioning.adapters ?? noAdapters;
+    return this.conditions.adapters ?? noAdapters;
   }
 
   /** The part of the decoded picture that is replaced by the one that it starts from. */
-  get overlay(): Conditioning['overlay'] {
-    return this.conditioning.overlay;
+  get overlay(): PictureConditions['overlay'] {
+    return this.conditions.overlay;
   }
 
   /** This picture's rows of the next call. */
-  gather(): UnetRow[] {
+  gather(): DenoiserRow[] {
     this.seen = this.scheduler.scaleModelInput(this.latents, this.timestep);
-    const { timestep, guidanceScale, adapters, prompt, conditioning } = this;
-    const { timeIds, furtherChannels } = conditioning;
+    const { timestep, guidanceScale, adapters, prompt } = this;
+    const { furtherChannels } = this.conditions;
     const controls = this.controls();
-    return prompt.rows.map((embedding, row) => {
+    return prompt.rows.map((conditioning, row) => {
       const sample = furtherChannels ? joined(this.seen, furtherChannels[row]) : this.seen;
-      return { sample, timestep, embedding, pooled: prompt.pooled?.[row], timeIds, guidanceScale, adapters, controls };
+      return { sample, timestep, conditioning, guidanceScale, adapters, controls };
     });
   }
 
-  /** Takes the U-Net's prediction for those rows and moves on by a step. */
+  /** Takes the predictions for those rows and moves on by a step. */
   scatter(predictions: readonly Float32Array[]): void {
     const { predicted, timestep } = this;
     this.isMoving = true;
     const [first, second, third] = predictions;
-    const { kept, imageGuidanceScale = 1 } = this.conditioning;
+    const { kept, imageGuidanceScale = 1 } = this.conditions;
     if (third) guideTwice(predicted, first, second, third, this.guidanceScale, imageGuidanceScale);
     else if (second) guide(predicted, first, second, this.guidanceScale);
     else predicted.set(first);
@@ -146,10 +130,17 @@ export class Trajectory {
     this.isMoving = false;
   }
 
+  /** The picture that the last prediction means (x0), in latents; the noise itself before the first step. */
+  expectedLatents(): Float32Array {
+    const { lastTimestep, latents, seen, predicted } = this;
+    if (this.done || lastTimestep === undefined) return latents;
+    return this.scheduler.expectedPicture(predicted, lastTimestep, seen);
+  }
+
   /** The ControlNets that have a say in the next call. Source: `controlnet_keep` of diffusers' pipelines. */
   private controls(): RowControl[] | undefined {
     const { stepIndex, totalSteps } = this;
-    return this.conditioning.controls?.filter(
+    return this.conditions.controls?.filter(
       ({ start, end, scale }) => scale !== 0 && !(stepIndex / totalSteps < start || (stepIndex + 1) / totalSteps > end),
     );
   }

@@ -1,5 +1,3 @@
-import { countOf } from '../weights/named-tensor';
-
 /** A tensor in memory. */
 export interface FloatTensor {
   shape: readonly number[];
@@ -31,7 +29,7 @@ export function safetensorsHeader(
   const header: Record<string, unknown> = { __metadata__: metadata };
   for (const [name, { shape }] of tensors) {
     const begin = end;
-    end += Float32Array.BYTES_PER_ELEMENT * countOf(shape);
+    end += Float32Array.BYTES_PER_ELEMENT * shape.reduce((count, length) => count * length, 1);
     header[name] = { dtype: 'F32', shape, data_offsets: [begin, end] };
   }
   const json = JSON.stringify(header);

@@ -1,5 +1,5 @@
 import { picture, predictedNoise } from './prediction';
-import { Scheduler } from './scheduler';
+import { DiscreteScheduler } from './discrete-scheduler';
 import { dynamicThresholding, type SchedulerParameters } from './scheduler-config';
 import { integerTimesteps } from './timesteps';
 
@@ -7,7 +7,7 @@ import { integerTimesteps } from './timesteps';
  * Denoising diffusion implicit models, without the fresh noise that the paper's eta adds.
  * Source: Song et al., "Denoising Diffusion Implicit Models" (2021), equation 12; diffusers' DDIMScheduler.
  */
-export class DdimScheduler extends Scheduler {
+export class DdimScheduler extends DiscreteScheduler {
   static readonly parameters: SchedulerParameters = {
     clip_sample: true,
     clip_sample_range: 1,

@@ -1,6 +1,7 @@
 import type { Generator } from '../random/generator';
 import { picture } from './prediction';
-import { addNoise, Scheduler } from './scheduler';
+import { DiscreteScheduler } from './discrete-scheduler';
+import { addNoise } from './scheduler';
 import {
   dynamicThresholding,
   type SchedulerConfig,
@@ -13,7 +14,7 @@ import { integerTimesteps } from './timesteps';
  * Denoising diffusion probabilistic models.
  * Source: Ho et al., "Denoising Diffusion Probabilistic Models" (2020), equation 7; diffusers' DDPMScheduler.
  */
-export class DdpmScheduler extends Scheduler {
+export class DdpmScheduler extends DiscreteScheduler {
   static readonly parameters: SchedulerParameters = {
     variance_type: 'fixed_small',
     clip_sample: true,

@@ -1,4 +1,4 @@
-import { Scheduler } from './scheduler';
+import { DiscreteScheduler } from './discrete-scheduler';
 import type { SchedulerParameters } from './scheduler-config';
 
 /** Parameters that every class for distilled models has. */
@@ -11,7 +11,7 @@ export const distilledParameters: SchedulerParameters = {
 };
 
 /** A scheduler of distilled models: few steps, evenly chosen from the timesteps that the model was distilled on. */
-export abstract class DistilledScheduler extends Scheduler {
+export abstract class DistilledScheduler extends DiscreteScheduler {
   protected override maxSteps(): number {
     return this.config.originalInferenceSteps;
   }

@@ -1,5 +1,6 @@
 import { weightedSum } from './prediction';
-import { Scheduler } from './scheduler';
+import { DiscreteScheduler } from './discrete-scheduler';
+import type { NoiseLevel } from './scheduler';
 import { type SchedulerConfig, SchedulerError, type SchedulerParameters } from './scheduler-config';
 import { karrasSigmas } from './sigmas';
 import { linspace } from './timesteps';
@@ -10,7 +11,7 @@ import { linspace } from './timesteps';
  * Source: Karras et al., "Elucidating the Design Space of Diffusion-Based Generative Models" (2022), algorithm 1
  * without correction and table 1; diffusers' EDMEulerScheduler.
  */
-export class EdmEulerScheduler extends Scheduler {
+export class EdmEulerScheduler extends DiscreteScheduler {
   static readonly parameters: SchedulerParameters = {
     sigma_min: 0.002,
     sigma_max: 80,
@@ -51,7 +52,7 @@ export class EdmEulerScheduler extends Scheduler {
     return Float64Array.from({ length: steps }, (_, i) => Math.fround(0.25 * Math.fround(Math.log(this.sigmas[i]))));
   }
 
-  protected override nextLevel(): { alpha: number; sigma: number } {
+  protected override nextLevel(): NoiseLevel {
     return { alpha: 1, sigma: this.sigmas[this.stepIndex] };
   }
 

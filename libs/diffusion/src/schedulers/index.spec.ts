@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { Generator } from '../random/generator';
-import { createScheduler, schedulerNameOf, schedulerNames, stableDiffusionConfig } from '.';
+import { createScheduler, schedulerNameOf, schedulerNames } from '.';
 import type { Scheduler } from './scheduler';
 import { SchedulerError, type SchedulerJson } from './scheduler-config';
 
@@ -214,16 +214,4 @@ describe(schedulerNameOf.name, () => {
     [{ _class_name: 'DPMSolverMultistepScheduler', algorithm_type: 'sde-dpmsolver++' }, undefined],
     [{ _class_name: 'DPMSolverMultistepScheduler', solver_order: 3 }, undefined],
   ])('names %j %s', (config, name) => expect(schedulerNameOf(config)).toBe(name));
-});
-
-describe(stableDiffusionConfig.name, () => {
-  it('starts at timestep 1 and does not clip latents', () => {
-    const scheduler = createScheduler(
-      undefined,
-      stableDiffusionConfig({ ...json, _class_name: 'DDIMScheduler', clip_sample: true, steps_offset: 0 }),
-    );
-    scheduler.setTimesteps(2);
-    expect([...scheduler.timesteps]).toEqual([501, 1]);
-    expect(scheduler.step(Float32Array.of(-9), 501, Float32Array.of(9))[0]).toBeGreaterThan(9);
-  });
 });

@@ -108,14 +108,6 @@ export function schedulerNameOf(config: SchedulerJson): SchedulerName | undefine
   );
 }
 
-/**
- * The configuration as diffusers' StableDiffusionPipeline corrects it when it loads a model: these models were trained
- * with timesteps starting at 1, and their latents are not limited to -1..1.
- */
-export function stableDiffusionConfig(config: SchedulerJson): SchedulerJson {
-  return { ...config, steps_offset: 1, clip_sample: false };
-}
-
 function preset(name: SchedulerName): SchedulerJson {
   if (!Object.hasOwn(named, name))
     throw new SchedulerError(`There is no scheduler "${name}"; there are ${schedulerNames.join(', ')}.`);

@@ -1,5 +1,5 @@
 import { predictedNoise, weightedSum } from './prediction';
-import { Scheduler } from './scheduler';
+import { DiscreteScheduler } from './discrete-scheduler';
 import { type SchedulerConfig, SchedulerError, type SchedulerParameters } from './scheduler-config';
 import { integerTimesteps } from './timesteps';
 
@@ -15,7 +15,7 @@ const rungeKutta = [1 / 6, 1 / 3, 1 / 3, 1 / 6];
  * Source: Liu et al., "Pseudo Numerical Methods for Diffusion Models on Manifolds" (2022), equations 9, 12 and 13;
  * diffusers' PNDMScheduler.
  */
-export class PndmScheduler extends Scheduler {
+export class PndmScheduler extends DiscreteScheduler {
   static readonly parameters: SchedulerParameters = {
     skip_prk_steps: false,
     set_alpha_to_one: false,

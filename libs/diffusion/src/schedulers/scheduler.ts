@@ -1,27 +1,26 @@
 import type { Generator } from '../random/generator';
-import { alphasCumprod } from './noise-schedule';
 import { weightedSum } from './prediction';
-import { type SchedulerConfig, SchedulerError } from './scheduler-config';
+import { SchedulerError } from './scheduler-config';
+
+/** Signal and noise of a sample: sample = alpha * x0 + sigma * noise. */
+export interface NoiseLevel {
+  alpha: number;
+  sigma: number;
+}
 
 /**
  * The denoising of one image, in diffusers' terms. A batch of n images has n schedulers, each with its own history and
  * generator, so a picture does not depend on its neighbours. Samples are flat arrays of any fixed length.
  */
 export abstract class Scheduler {
-  /** The U-Net's timesteps, one per call of `step`; some schedulers have more of them than steps. */
+  /** What the denoiser is told of the noise, one per call of `step`; some schedulers have more of them than steps. */
   timesteps: Float64Array = new Float64Array(0);
   /** Factor of the first sample, which is standard normal noise. */
   initNoiseSigma = 1;
-  /** Calls of the U-Net that a step takes; the last step may take one less. */
+  /** Calls of the denoiser that a step takes; the last step may take one less. */
   readonly order: number = 1;
   protected stepIndex = 0;
   protected beginIndex = 0;
-
-  /** @param alphas the share of signal at each training timestep */
-  constructor(
-    protected readonly config: SchedulerConfig,
-    protected readonly alphas = alphasCumprod(config),
-  ) {}
 
   /** Starts a run with this many steps. @throws SchedulerError for a number the scheduler does not support. */
   setTimesteps(numInferenceSteps: number): void {
@@ -44,16 +43,19 @@ export abstract class Scheduler {
     return this.beginIndex;
   }
 
-  /** A sample with as much noise as the U-Net expects at the next call; a new array. */
+  /** A sample with as much noise as the denoiser expects at the next call; a new array. */
   addNoise(sample: Float32Array, noise: Float32Array): Float32Array {
     const { alpha, sigma } = this.nextLevel();
     return weightedSum([alpha, sigma], [sample, noise]);
   }
 
-  /** The U-Net's input for `sample` at the current step; may be `sample` itself. */
+  /** The denoiser's input for `sample` at the current step; may be `sample` itself. */
   scaleModelInput(sample: Float32Array, _timestep: number): Float32Array {
     return sample;
   }
+
+  /** The picture (x0) that a prediction means. @param seen what `scaleModelInput` gave for it */
+  abstract expectedPicture(modelOutput: Float32Array, timestep: number, seen: Float32Array): Float32Array;
 
   /**
    * The previous (less noisy) sample, a new array. `timestep` must be the next one of `timesteps`. The caller may reuse
@@ -81,20 +83,10 @@ export abstract class Scheduler {
   /** The sample after the one at `stepIndex`. @param generator called only if noise is added */
   protected abstract advance(modelOutput: Float32Array, sample: Float32Array, generator: () => Generator): Float32Array;
 
-  protected maxSteps(): number {
-    return this.config.numTrainTimesteps;
-  }
+  protected abstract maxSteps(): number;
 
-  /** Signal and noise of the sample that the next call is for. */
-  protected nextLevel(): { alpha: number; sigma: number } {
-    return this.levelAt(this.timesteps[this.stepIndex]);
-  }
-
-  /** Signal and noise of a sample at a training timestep: sample = alpha * x0 + sigma * noise. */
-  protected levelAt(timestep: number): { alpha: number; sigma: number } {
-    const share = this.alphas[timestep];
-    return { alpha: Math.sqrt(share), sigma: Math.sqrt(1 - share) };
-  }
+  /** The level of the sample that the next call is for. */
+  protected abstract nextLevel(): NoiseLevel;
 }
 
 /** Adds fresh noise of this standard deviation to a sample, in place. */

@@ -1,5 +1,6 @@
 import { finiteAlphasCumprod, noiseLevels } from './noise-schedule';
-import { Scheduler } from './scheduler';
+import { DiscreteScheduler } from './discrete-scheduler';
+import type { NoiseLevel } from './scheduler';
 import { type SchedulerConfig, type SchedulerParameters, sigmaSpacing } from './scheduler-config';
 import { spacedSigmas } from './sigmas';
 
@@ -12,7 +13,7 @@ export interface SigmaSchedule {
 }
 
 /** A scheduler that goes from one noise level to the next and gives the U-Net a sample of unit variance. */
-export abstract class SigmaScheduler extends Scheduler {
+export abstract class SigmaScheduler extends DiscreteScheduler {
   /** The noise level at the start of each step of this run; the last one is that of the picture. */
   protected sigmas: Float32Array = new Float32Array(0);
   /** Noise levels of the training timesteps. */
@@ -43,7 +44,7 @@ export abstract class SigmaScheduler extends Scheduler {
     return { sigmas: Float32Array.of(...sigmas, end), timesteps: timesteps.map(Math.fround) };
   }
 
-  protected override nextLevel(): { alpha: number; sigma: number } {
+  protected override nextLevel(): NoiseLevel {
     return { alpha: 1, sigma: this.sigmas[this.stepIndex] };
   }
 
@@ -76,7 +77,7 @@ export abstract class TwoCallScheduler extends SigmaScheduler {
   }
 
   /** In the middle of a step diffusers adds the noise of its end. */
-  protected override nextLevel(): { alpha: number; sigma: number } {
+  protected override nextLevel(): NoiseLevel {
     return { alpha: 1, sigma: this.sigmas[(this.stepIndex + 1) >> 1] };
   }
 

@@ -1,5 +1,5 @@
 import { finiteAlphasCumprod, noiseLevels } from './noise-schedule';
-import { Scheduler } from './scheduler';
+import { DiscreteScheduler } from './discrete-scheduler';
 import {
   dynamicThresholding,
   type SchedulerConfig,
@@ -32,7 +32,7 @@ export const solverParameters: SchedulerParameters = {
 const fewSteps = 15;
 
 /** A solver of high order over lambda (DPM-Solver, DEIS, UniPC). Its timesteps are whole numbers. */
-export abstract class SolverScheduler extends Scheduler {
+export abstract class SolverScheduler extends DiscreteScheduler {
   /** The noise level at the start of each step, and that at the end of the run. */
   protected levels: Level[] = [];
   /** Predictions of the model for the last samples, pictures or noise, the newest first. */

@@ -1,6 +1,7 @@
 import { InferenceSession } from './onnx-runtime';
 import { ModelFolderError } from '../errors';
-import { isGraphFault, rethrowPassing } from './graph-fault';
+import { rethrowPassing } from '../weights/folder-files';
+import { isGraphFault } from './graph-fault';
 import { ModelSession } from './model-session';
 import type { PlacedGraph } from './placed-graph';
 

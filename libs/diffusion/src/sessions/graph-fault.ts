@@ -22,16 +22,3 @@ export function isGraphFault(error: unknown): boolean {
   const message = error.message.replace(/^Load model from .*? failed:(?:Load model .*? failed\.)? ?/, '');
   return !ofDevice.test(message) && !ofSystem.test(message) && ofGraph.test(message);
 }
-
-/**
- * Codes with which the operating system says that a file cannot be read now: too many are open, or the
- * disk or the network fails.
- */
-const passing = new Set(
-  'EAGAIN EBUSY EINTR EIO EMFILE ENFILE ENOBUFS ENODEV ENOMEM ENXIO EREMOTEIO ESTALE ETIMEDOUT'.split(' '),
-);
-
-/** Throws an error again if it says nothing about a file but that it cannot be read now. */
-export function rethrowPassing(error: unknown): void {
-  if (passing.has((error as NodeJS.ErrnoException).code ?? '')) throw error;
-}

@@ -1,9 +1,11 @@
+import { createRequire } from 'node:module';
 import { isNativeError } from 'node:util/types';
-import { env, InferenceSession, type Tensor } from './onnx-runtime';
+import type { InferenceSession, Tensor as OnnxTensor } from 'onnxruntime-node';
 import { cures, ModelFolderError, OutOfMemoryError, ProviderUnavailableError } from '../errors';
 import { defaultSpinUs, type Device, executionProviders, spinning } from './device';
 import { isGraphFault } from './graph-fault';
 import type { PlacedGraph } from './placed-graph';
+import type { Tensors } from './tensor';
 
 /** Where and how a model runs. */
 export interface LoadOptions {
@@ -26,11 +28,9 @@ export interface LoadOptions {
 /** An input or output of a graph; a name in place of a length says which lengths are equal. */
 export interface ValueFacts {
   name: string;
-  type: Tensor.Type;
+  type: string;
   shape: readonly (number | string)[];
 }
-
-export type Tensors = Record<string, Tensor>;
 
 /** The graph that a part of a model calls, loaded here or in another thread. */
 export interface GraphSession {
@@ -45,8 +45,15 @@ export interface GraphSession {
   release(): Promise<void>;
 }
 
-// Errors reach the caller as exceptions, so they need not be written to stderr as well.
-env.logLevel = 'fatal';
+type Runtime = typeof import('./onnx-runtime');
+
+/** ONNX Runtime, which is loaded with the first session: who only reads a model's files does without. */
+function loadRuntime(): Runtime {
+  const runtime = createRequire(__filename)('./onnx-runtime') as Runtime;
+  // Errors reach the caller as exceptions, so they need not be written to stderr as well.
+  runtime.env.logLevel = 'fatal';
+  return runtime;
+}
 
 /** One loaded graph. Calls block their thread. */
 export class ModelSession implements GraphSession {
@@ -58,6 +65,7 @@ export class ModelSession implements GraphSession {
   private constructor(
     readonly file: string,
     private readonly session: InferenceSession,
+    private readonly runtime: Runtime,
   ) {
     this.inputs = session.inputMetadata.map((value) => valueFacts(file, value));
     this.outputs = session.outputMetadata.map((value) => valueFacts(file, value));
@@ -71,8 +79,10 @@ export class ModelSession implements GraphSession {
    */
   static async open(graph: PlacedGraph, options: LoadOptions): Promise<ModelSession> {
     const { file, bytes } = graph;
+    const runtime = loadRuntime();
     try {
-      return new ModelSession(file, await InferenceSession.create(bytes, sessionOptions(options, graph)));
+      const session = await runtime.InferenceSession.create(bytes, sessionOptions(options, graph));
+      return new ModelSession(file, session, runtime);
     } catch (error) {
       if (error instanceof ModelFolderError) throw error;
       const reason = firstLine(error as Error);
@@ -89,20 +99,28 @@ export class ModelSession implements GraphSession {
    * @throws Error as ONNX Runtime does, ModelFolderError if it has other than tensors
    */
   static async openFile(file: string, options: InferenceSession.SessionOptions): Promise<ModelSession> {
-    const session = await InferenceSession.create(file, { ...options, logSeverityLevel: 4 });
+    const runtime = loadRuntime();
+    const session = await runtime.InferenceSession.create(file, { ...options, logSeverityLevel: 4 });
     try {
-      return new ModelSession(file, session);
+      return new ModelSession(file, session, runtime);
     } catch (error) {
       await session.release();
       throw error;
     }
   }
 
-  async run(feeds: Tensors): Promise<Tensors> {
+  async run(feeds: Tensors): Promise<Record<string, OnnxTensor>> {
     const start = performance.now();
-    const results = await this.session.run(feeds).catch((error: unknown) => {
-      throw asOutOfMemory(error);
-    });
+    const { Tensor } = this.runtime;
+    const given = Object.entries(feeds).map(([name, { type, data, dims }]) => [
+      name,
+      new Tensor(type as 'float32', data as Float32Array, dims),
+    ]);
+    const results = await this.session
+      .run(Object.fromEntries(given) as InferenceSession.FeedsType)
+      .catch((error: unknown) => {
+        throw asOutOfMemory(error);
+      });
     this.spent.runMs += performance.now() - start;
     this.spent.runs++;
     return { ...results };

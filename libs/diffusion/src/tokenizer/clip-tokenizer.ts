@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import * as tokenizers from '@huggingface/tokenizers';
 import { cures, ModelFolderError } from '../errors';
-import { type JsonObject, readJsonFile, statFile } from '../families/model-files';
+import { type JsonObject, readJsonFile, statFile } from '../weights/folder-files';
 import { AddedTokens, wordsWith } from './added-tokens';
 import { beginOfText, clipVocabulary, endOfText, readAddedTokens, readVocabulary, type Vocabulary } from './vocabulary';
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import { cures, ModelFolderError } from '../errors';
-import { type JsonObject, readJsonFile, readOptionalFile } from '../families/model-files';
+import { type JsonObject, readJsonFile, readOptionalFile } from '../weights/folder-files';
 
 export const beginOfText = '<|startoftext|>';
 export const endOfText = '<|endoftext|>';

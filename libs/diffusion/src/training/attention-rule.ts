@@ -1,6 +1,6 @@
 import type { Value } from '../graph/graph';
 import { intOf } from '../graph/shapes';
-import type { RuleContext } from './rules';
+import type { RuleContext } from './rule-context';
 
 /** Most numbers that the scores of a few heads may have at once: 64 MB. */
 const mostScores = 2 ** 24;

@@ -1,11 +1,10 @@
 import { RequestError } from '../errors';
-import { type ModelFolder, scaleOf } from '../families/model-folder';
+import type { TrainableModel } from './trainable';
 import type { HearPredictions } from '../pipelines/renderer';
 import { StableDiffusionPipeline } from '../pipelines/stable-diffusion-pipeline';
 import type { LoadOptions } from '../sessions/model-session';
 import { MersenneTwister } from '../random/generator';
 import { assertFinite, type LatentShape, type RgbImage } from '../tensor/planes';
-import { VaeEncoder } from '../vae/vae-encoder';
 import type { TrainingSettings } from './settings';
 import { readTexts, type TrainingText } from './texts';
 
@@ -72,16 +71,16 @@ export function checkPictures(pictures: readonly TrainingPicture[]): void {
 
 /** Encodes texts and pictures, and draws the prior ones: one part of the model after another, so that memory is small. */
 export async function encodeExamples(
-  folder: ModelFolder,
+  folder: TrainableModel,
   pictures: readonly TrainingPicture[],
   settings: TrainingSettings,
   load: LoadOptions,
 ): Promise<Examples> {
   const { priorPrompts, flips } = settings;
   const captions = pictures.map(({ caption }) => caption);
-  const texts = await readTexts(folder, [...captions, ...priorPrompts, ''], settings, load);
+  const texts = await readTexts(folder.conditioner, [...captions, ...priorPrompts, ''], settings, load);
   const given: Example[][] = [];
-  const encoder = await VaeEncoder.load(folder, load);
+  const encoder = await folder.autoencoder.openEncoder(load);
   try {
     for (const [i, { image }] of pictures.entries()) {
       load.signal?.throwIfAborted();
@@ -104,7 +103,7 @@ export async function encodeExamples(
     keptBack,
     keptPrior: priors.flatMap((rows, i) => (isKept(i) ? rows : [])),
     noText,
-    scale: scaleOf(folder.tensors.get('vae')!),
+    scale: folder.autoencoder.scale,
   };
 }
 
@@ -124,7 +123,7 @@ const [keptSteps, silentShare] = [6, 0.6];
  * pictures, so they are drawn in half of the model's steps.
  */
 async function drawPriors(
-  folder: ModelFolder,
+  folder: TrainableModel,
   { priorPrompts, seed, size }: TrainingSettings,
   texts: readonly TrainingText[],
   noText: TrainingText,
@@ -155,7 +154,7 @@ async function drawPriors(
         }
       };
       while (!trajectory.done) await pipeline.step([trajectory], keep);
-      assertFinite(trajectory.latents, 'U-Net');
+      assertFinite(trajectory.latents, folder.denoiser.title);
     }
   } finally {
     await pipeline.release();

@@ -1,7 +1,8 @@
-import { type ModelFolder, readModelFolder, scaleOf } from '../families/model-folder';
+import type { ModelFolder } from '../families/model-folder';
 import type { Graph, Value } from '../graph/graph';
 import { countOf } from '../weights/named-tensor';
 import { type TrainingSettings, trainingSettings } from './settings';
+import { readTrainable } from './trainable';
 import { heldWeightBytes, type TrainingGraph, trainingGraph } from './training-graph';
 
 /** Memory that a training takes, before it is opened. */
@@ -24,10 +25,10 @@ export async function foreseenBytes(
   folder: string | ModelFolder,
   settings: Partial<TrainingSettings> = {},
 ): Promise<ForeseenBytes> {
-  const model = typeof folder === 'string' ? await readModelFolder(folder) : folder;
+  const model = await readTrainable(folder);
   const { size, batch, ...others } = trainingSettings(model, 1, settings);
-  const edge = size / scaleOf(model.tensors.get('vae')!);
-  const tokens = model.textEncoders[0].tokens.maxLength;
+  const edge = size / model.autoencoder.scale;
+  const tokens = model.conditioner.rowTokens;
   const planned = trainingGraph(model, others, { batch, height: edge, width: edge, tokens });
   const { graph, shapeOf } = planned;
   return { weights: heldWeightBytes(graph), step: bytesOfStep(graph, shapeOf), planned };

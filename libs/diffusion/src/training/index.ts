@@ -7,5 +7,6 @@ export type { TrainingPicture } from './examples';
 export { foreseenBytes, type ForeseenBytes } from './foreseen-bytes';
 export { type GateFigures, type GateResult, judge } from './gate';
 export { type TrainingForm, type TrainingSettings, trainingSettings } from './settings';
-export { assertTrainable, Trainer, type TrainerLoad, type TrainingStep } from './trainer';
+export { assertTrainable } from './trainable';
+export { Trainer, type TrainerLoad, type TrainingStep } from './trainer';
 export type { TrainingGraph } from './training-graph';

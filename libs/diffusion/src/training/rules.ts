@@ -3,21 +3,7 @@ import { countOf } from '../weights/named-tensor';
 import { attentionGradients } from './attention-rule';
 import { axisOf, intOf, intsOf, slicesOf, UnknownOperatorError } from '../graph/shapes';
 import type { SizedGraph } from '../graph/sized-graph';
-
-/** Means of a rule to write the gradients of a node. */
-export interface RuleContext {
-  graph: SizedGraph;
-  node: Node;
-  /** Gradients of the node's outputs; missing where nothing depends on one. */
-  gradients: readonly (Value | undefined)[];
-  /** A value of the forward pass, perhaps computed again. */
-  read: (value: Value) => Value;
-  /** Whether the gradient of an input is asked for. */
-  wants: (input: number) => boolean;
-}
-
-/** Adds what the gradients of a node's inputs take from those of its outputs, as nodes. */
-type Rule = (context: RuleContext) => readonly (Value | undefined)[];
+import type { Rule, RuleContext } from './rule-context';
 
 /** A rule of a node with one output, one input, and its gradient. */
 const unary =

@@ -1,11 +1,11 @@
-import { Tensor } from '../sessions/onnx-runtime';
-import type { ModelFolder } from '../families/model-folder';
-import { type LoadOptions, ModelSession, type Tensors } from '../sessions/model-session';
+import { timeIdsOf } from '../denoisers/unet';
+import { type LoadOptions, ModelSession } from '../sessions/model-session';
 import { placeGraph } from '../sessions/placed-graph';
-import { packed } from '../unet/unet-row';
+import { float32, floatsOf, int64, packed, type Tensor } from '../sessions/tensor';
 import { sizeOf, type TrainingRow } from './batch';
 import type { TrainingSettings } from './settings';
 import type { EncodedText, TokenizedText } from './texts';
+import type { TrainableModel } from './trainable';
 import {
   isFor,
   mayCopyWeights,
@@ -36,7 +36,7 @@ export class StepGraphs {
    * @param planned of this model and these settings; one of others is not used
    */
   constructor(
-    private readonly folder: ModelFolder,
+    private readonly folder: TrainableModel,
     private readonly settings: TrainingSettings,
     private readonly load: LoadOptions,
     private readonly scale: number,
@@ -62,21 +62,18 @@ export class StepGraphs {
       },
       text_embeds: () => tensor((row) => encoded(row).pooled!, [encoded(rows[0]).pooled!.length]),
       [names.textScale]: () => tensor((row) => [tokenized(row).scale], []),
-      time_ids: () => {
-        const [height, width] = [shape[1] * this.scale, shape[2] * this.scale];
-        return tensor(() => [height, width, 0, 0, height, width], [6]);
-      },
+      time_ids: () => tensor(() => timeIdsOf(shape, this.scale), [6]),
     };
-    for (const [i, { part }] of this.folder.textEncoders.entries())
+    for (const [i, { part }] of this.folder.conditioner.encoders.entries())
       all[names.tokensOf(part)] = () => {
         const ids = rows.flatMap((row) => Array.from(tokenized(row).ids[i], BigInt));
-        return new Tensor('int64', ids, [rows.length, ids.length / rows.length]);
+        return int64(BigInt64Array.from(ids), [rows.length, ids.length / rows.length]);
       };
-    const feeds: Tensors = {};
+    const feeds: Record<string, Tensor> = {};
     for (const { name } of session.inputs) if (all[name]) feeds[name] = all[name]();
-    for (const [i, { name, shape: own }] of this.trained.entries()) feeds[name] = new Tensor('float32', values[i], own);
+    for (const [i, { name, shape: own }] of this.trained.entries()) feeds[name] = float32(values[i], own);
     const results = await session.run(feeds);
-    const of = (name: string): Float32Array => results[name].data as Float32Array;
+    const of = (name: string): Float32Array => floatsOf(results[name]);
     return {
       losses: of(names.loss),
       prediction: of(names.prediction),
@@ -95,11 +92,11 @@ export class StepGraphs {
     if (known) return known;
     const { folder, settings, planned } = this;
     const [, height, width] = row.shape;
-    const sizes = { batch: settings.batch, height, width, tokens: folder.textEncoders[0].tokens.maxLength };
+    const sizes = { batch: settings.batch, height, width, tokens: folder.conditioner.rowTokens };
     const { graph } =
       planned && isFor(planned, { ...settings, ...sizes }) ? planned : trainingGraph(folder, settings, sizes);
     this.planned = undefined;
-    const placed = placeGraph(graph, folder.files.get('unet')!);
+    const placed = placeGraph(graph, folder.denoiser.file);
     const session = await ModelSession.open(placed, { ...this.load, sparesMemory: !mayCopyWeights(graph) });
     this.sessions.set(size, session);
     return session;

@@ -1,12 +1,9 @@
 import { RequestError } from '../errors';
-import type { ModelFolder, TextEncoderOfModel } from '../families/model-folder';
-import { graphsOf } from '../pipelines/model-graphs';
-import { sideBySide } from '../pipelines/prompt-encoder';
-import { type LoadOptions, ModelSession } from '../sessions/model-session';
-import { ClipTextEncoder, type EncodedRow } from '../text-encoder/clip-text-encoder';
-import { chunkPrompt, type PromptChunk } from '../tokenizer/prompt-chunks';
-import type { NamedTensor } from '../weights/named-tensor';
-import type { PartName } from '../weights/original-names';
+import { type ClipConditionerFiles, type ClipEncoderFiles, conditioningOf } from '../conditioners/clip-conditioner';
+import type { EncodedRow } from '../conditioners/clip-text-encoder';
+import { chunkPrompt, type PromptChunk } from '../conditioners/prompt-chunks';
+import type { LoadOptions } from '../sessions/model-session';
+import { floatsOf } from '../sessions/tensor';
 import { takesTokens, type TrainingSettings } from './settings';
 
 export interface EncodedText {
@@ -28,18 +25,16 @@ export type TrainingText = EncodedText | TokenizedText;
 
 /** Texts of a training, in their order; the last one stands for no caption. */
 export async function readTexts(
-  folder: ModelFolder,
+  conditioner: ClipConditionerFiles,
   texts: readonly string[],
   settings: TrainingSettings,
   load: LoadOptions,
 ): Promise<TrainingText[]> {
-  const chunks = folder.textEncoders.map((encoder) =>
-    chunksOf(texts, encoder, tokenTableOf(folder, encoder.part), settings),
-  );
+  const chunks = conditioner.encoders.map((encoder) => chunksOf(texts, encoder, settings));
   const found: TrainingText[] = takesTokens(settings)
     ? texts.map((_, i) => ({ ids: chunks.map((own) => Float32Array.from(own[i].inputIds)), scale: 1 }))
-    : await encode(folder, chunks, load);
-  return folder.hasZerosForNoText ? [...found.slice(0, -1), silent(found.at(-1)!)] : found;
+    : await encode(conditioner, chunks, load);
+  return conditioner.hasZerosForNoText ? [...found.slice(0, -1), silent(found.at(-1)!)] : found;
 }
 
 /**
@@ -49,8 +44,7 @@ export async function readTexts(
  */
 function chunksOf(
   texts: readonly string[],
-  { tokens }: TextEncoderOfModel,
-  { shape: [vocabulary] }: NamedTensor,
+  { tokens, vocabulary }: ClipEncoderFiles,
   { kind, token = '', vectors = 1 }: TrainingSettings,
 ): PromptChunk[] {
   const isWord = kind === 'textual_inversion';
@@ -63,28 +57,25 @@ function chunksOf(
   });
 }
 
-/** The embeddings of a text encoder's vocabulary: [tokens, width]. */
-export const tokenTableOf = ({ tensors }: Pick<ModelFolder, 'tensors'>, part: PartName): NamedTensor =>
-  tensors.get(part)!.get('text_model.embeddings.token_embedding.weight')!;
-
 /** Each text by all text encoders, one of which is loaded at a time. */
-async function encode(folder: ModelFolder, chunks: PromptChunk[][], load: LoadOptions): Promise<EncodedText[]> {
-  const graphs = await graphsOf(folder, load);
+async function encode(
+  { encoders, rowTokens }: ClipConditionerFiles,
+  chunks: PromptChunk[][],
+  load: LoadOptions,
+): Promise<EncodedText[]> {
   const encoded: EncodedRow[][] = [];
   for (const [i, own] of chunks.entries()) {
-    load.signal?.throwIfAborted();
-    const session = await ModelSession.open(graphs.textEncoders[i], load);
+    const encoder = await encoders[i].open(load);
     try {
-      encoded.push(await new ClipTextEncoder(session).encode(own));
+      encoded.push(await encoder.encode(own));
     } finally {
-      await session.release();
+      await encoder.release();
     }
   }
-  return chunks[0].map(({ inputIds }, i) => {
-    const rows = encoded.map((ofEncoder) => ofEncoder[i]);
-    const pooled = rows.find((row) => row.pooled)?.pooled;
-    const parts = rows.map((row) => [row]);
-    return { states: sideBySide(parts, inputIds.length), ...(pooled && { pooled }) };
+  return chunks[0].map((_, i) => {
+    const rows = encoded.map((ofEncoder) => [ofEncoder[i]]);
+    const { encoder_hidden_states: states, text_embeds: pooled } = conditioningOf(rows, rowTokens);
+    return { states: floatsOf(states), ...(pooled && { pooled: floatsOf(pooled) }) };
   });
 }
 

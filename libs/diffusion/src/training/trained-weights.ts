@@ -1,12 +1,11 @@
-import type { AdaptedPart } from '../adapters/adapter';
-import type { ModelFolder } from '../families/model-folder';
-import type { LoadedAdapter } from '../pipelines/applied-adapters';
-import type { LowRank } from '../pipelines/row-adapters';
+import type { PartName } from '../weights/original-names';
+import type { ClipConditionerFiles } from '../conditioners/clip-conditioner';
+import type { LoadedAdapter } from '../adapters/applied-adapters';
+import type { LowRank } from '../adapters/row-adapters';
 import { Generator } from '../random/generator';
 import type { FloatTensor } from '../safetensors/write-safetensors';
 import { countOf, readValues, rowsOf } from '../weights/named-tensor';
 import type { TrainingSettings } from './settings';
-import { tokenTableOf } from './texts';
 import type { TrainedInput } from './training-graph';
 
 /** The beginnings of trained inputs, and what becomes of them. Values have the order of the inputs. */
@@ -20,18 +19,18 @@ export interface TrainedWeights {
 
 /** @param inputs of the training graph */
 export async function trainedWeights(
-  folder: ModelFolder,
+  conditioner: ClipConditionerFiles,
   settings: TrainingSettings,
   inputs: readonly TrainedInput[],
 ): Promise<TrainedWeights> {
-  return settings.kind === 'textual_inversion' ? trainedWord(folder, settings) : trainedLora(settings, inputs);
+  return settings.kind === 'textual_inversion' ? trainedWord(conditioner, settings) : trainedLora(settings, inputs);
 }
 
 /** Two factors of each layer. */
 function trainedLora({ seed, rank }: TrainingSettings, inputs: readonly TrainedInput[]): TrainedWeights {
   const layers = inputs.flatMap(({ name, shape: [, ...a] }, i) => {
     const [, part = 'unet', path] = /^(?:(text_encoder(?:_2)?)\.)?(.+)\.lora_A$/.exec(name) ?? [];
-    return path === undefined ? [] : [{ part: part as AdaptedPart, path, a, b: inputs[i + 1].shape.slice(1) }];
+    return path === undefined ? [] : [{ part: part, path, a, b: inputs[i + 1].shape.slice(1) }];
   });
   return {
     // The first factors are random and the second ones zero, so that the model is at first as it was.
@@ -43,7 +42,7 @@ function trainedLora({ seed, rank }: TrainingSettings, inputs: readonly TrainedI
       ]);
     },
     changes(values) {
-      const parts = new Map<AdaptedPart, Map<string, LowRank>>();
+      const parts = new Map<PartName, Map<string, LowRank>>();
       for (const [i, { part, path }] of layers.entries()) {
         const [a, b] = [values[2 * i], values[2 * i + 1]].map((own) => own.slice());
         parts.set(part, (parts.get(part) ?? new Map<string, LowRank>()).set(path, { rank, a, b }));
@@ -82,22 +81,21 @@ const plainWord = /^[<>\p{L}\p{N}-]+$/u;
 
 /** Embeddings of a word for each text encoder. They begin with the mean of what another word has. */
 async function trainedWord(
-  folder: ModelFolder,
+  { encoders }: ClipConditionerFiles,
   { token = '', initializerToken = '', vectors: count = 1 }: TrainingSettings,
 ): Promise<TrainedWeights> {
   const beginnings: Float32Array[] = [];
-  for (const { part, tokens } of folder.textEncoders) {
-    const table = tokenTableOf(folder, part);
+  for (const { tokens, table } of encoders) {
     const rows = tokens.tokenize(initializerToken).map((id) => readValues(rowsOf(table, id, id + 1)));
     const known = await Promise.all(rows);
     const mean = known[0].map((_, i) => known.reduce((sum, row) => sum + row[i], 0) / known.length);
     beginnings.push(Float32Array.from({ length: count * mean.length }, (_, i) => mean[i % mean.length]));
   }
-  const parts = folder.textEncoders.map(({ part }) => part);
+  const parts = encoders.map(({ part }) => part);
   return {
     begin: () => beginnings.map((values) => values.slice()),
     changes(values) {
-      const vectors = new Map<AdaptedPart, Float32Array>(parts.map((part, i) => [part, values[i].slice()]));
+      const vectors = new Map<PartName, Float32Array>(parts.map((part, i) => [part, values[i].slice()]));
       return { layers: new Map(), words: [{ word: token, count, vectors }] };
     },
     file(values) {

@@ -1,6 +1,5 @@
-import { RequestError } from '../errors';
-import { hasEncoder, type ModelFolder, readModelFolder } from '../families/model-folder';
-import type { LoadedAdapter } from '../pipelines/applied-adapters';
+import type { ModelFolder } from '../families/model-folder';
+import type { LoadedAdapter } from '../adapters/applied-adapters';
 import { writeSafetensors } from '../safetensors/write-safetensors';
 import type { LoadOptions } from '../sessions/model-session';
 import { NotFiniteError } from '../tensor/planes';
@@ -11,6 +10,7 @@ import { checkPictures, encodeExamples, type Examples, type TrainingPicture } fr
 import { driftOf, type GateResult, judge } from './gate';
 import { type TrainingForm, type TrainingSettings, trainingSettings } from './settings';
 import { StepGraphs } from './step-graphs';
+import { assertTrainable, readTrainable, type TrainableModel } from './trainable';
 import { type TrainedWeights, trainedWeights } from './trained-weights';
 import type { TrainingGraph } from './training-graph';
 
@@ -44,7 +44,7 @@ export class Trainer {
   private lossAtStart = NaN;
 
   private constructor(
-    folder: ModelFolder,
+    private readonly folder: TrainableModel,
     /** All settings, those that were left out too. */
     readonly settings: TrainingSettings,
     private readonly examples: Examples,
@@ -56,14 +56,20 @@ export class Trainer {
   }
 
   private static async of(
-    folder: ModelFolder,
+    folder: TrainableModel,
     settings: TrainingSettings,
     examples: Examples,
     load: LoadOptions,
     planned?: TrainingGraph,
   ): Promise<Trainer> {
     const graphs = new StepGraphs(folder, settings, load, examples.scale, planned);
-    return new Trainer(folder, settings, examples, graphs, await trainedWeights(folder, settings, graphs.trained));
+    return new Trainer(
+      folder,
+      settings,
+      examples,
+      graphs,
+      await trainedWeights(folder.conditioner, settings, graphs.trained),
+    );
   }
 
   /**
@@ -79,7 +85,7 @@ export class Trainer {
     settings: Partial<TrainingSettings> = {},
     { planned, ...load }: TrainerLoad = {},
   ): Promise<Trainer> {
-    const model = typeof folder === 'string' ? await readModelFolder(folder) : folder;
+    const model = await readTrainable(folder);
     assertTrainable(model);
     checkPictures(pictures);
     const complete = trainingSettings(model, pictures.length, settings);
@@ -106,7 +112,7 @@ export class Trainer {
     { planned, form, ...load }: TrainerLoad & { form?: TrainingForm | undefined } = {},
   ): Promise<Trainer> {
     const { settings: before, examples, step, rateFactor, lossAtStart, values } = readCheckpoint(checkpoint);
-    const model = typeof folder === 'string' ? await readModelFolder(folder) : folder;
+    const model = await readTrainable(folder);
     const settings = { ...before, ...(form && { form }) };
     const trainer = await Trainer.of(model, settings, examples, { device: 'cpu', ...load }, planned);
     for (const [name, array] of trainer.named()) array.set(values.get(name)!);
@@ -129,7 +135,7 @@ export class Trainer {
     const { settings, examples, schedule, steps } = this;
     const { losses, gradients } = await this.graphs.run(rowsOfStep(examples, schedule, settings, steps), this.values);
     const loss = mean(losses);
-    if (!Number.isFinite(loss)) throw new NotFiniteError('U-Net');
+    if (!Number.isFinite(loss)) throw new NotFiniteError(this.folder.denoiser.title);
     this.adam.update(gradients, this.rateFactor * rateOf(steps, settings));
     return { step: ++this.steps, loss };
   }
@@ -211,16 +217,6 @@ export class Trainer {
     }
     return judged;
   }
-}
-
-/** @throws RequestError for a model that reads no pictures, or learns in another way */
-export function assertTrainable(model: ModelFolder): void {
-  const { kind, tensors } = model;
-  if (kind !== 'text-to-image')
-    throw new RequestError('Only a model that draws from text alone can be trained; this one takes a picture too.');
-  if (tensors.get('unet')!.has('time_embedding.cond_proj.weight'))
-    throw new RequestError('This model was distilled to need few steps; train the model that it was made of.');
-  if (!hasEncoder(model)) throw new RequestError('This model has no encoder, so it cannot learn from pictures.');
 }
 
 const mean = (values: ArrayLike<number>): number =>

@@ -1,6 +1,6 @@
-import { clipTextModel } from '../architectures/clip-text-model';
 import { unet2DConditionModel } from '../architectures/unet-2d-condition-model';
-import type { ModelFolder } from '../families/model-folder';
+import type { ClipConditionerFiles } from '../conditioners/clip-conditioner';
+import type { UnetFiles } from '../denoisers/unet';
 import type { Graph, Node, Value, ValueInfo } from '../graph/graph';
 import { countOf } from '../weights/named-tensor';
 import { differentiate } from './differentiate';
@@ -33,7 +33,10 @@ const graphSettings = ['rank', 'layers', 'form', 'textEncoders', 'kind', 'vector
 type GraphSettings = Pick<TrainingSettings, (typeof graphSettings)[number]>;
 
 /** Facts of a model that its graph is made of. */
-type TrainedModel = Pick<ModelFolder, 'tensors' | 'unet' | 'textEncoders' | 'hasZerosForNoText'>;
+interface TrainedModel {
+  denoiser: Pick<UnetFiles, 'tensors' | 'config'>;
+  conditioner: ClipConditionerFiles;
+}
 
 export interface TrainingGraph {
   of: StepSizes & GraphSettings;
@@ -85,7 +88,7 @@ export function trainingGraph(folder: TrainedModel, settings: GraphSettings, siz
 
 /** The inputs that are trained, which do not depend on the size of a step. */
 export function trainedInputsOf(folder: TrainedModel, settings: GraphSettings): readonly TrainedInput[] {
-  const { maxLength: tokens } = folder.textEncoders[0].tokens;
+  const tokens = folder.conditioner.rowTokens;
   return sizedModel(folder, settings, { batch: 1, height: 64, width: 64, tokens }).trained;
 }
 
@@ -104,7 +107,7 @@ export const mayCopyWeights = (...graphs: Pick<Graph, 'initializers'>[]): boolea
 
 /** The model for steps of these sizes, and those of its inputs that are trained. */
 function sizedModel(
-  folder: TrainedModel,
+  { denoiser, conditioner }: TrainedModel,
   { rank, layers, textEncoders, kind, vectors = 0 }: Omit<GraphSettings, 'form'>,
   steps: StepSizes,
 ): { graph: SizedGraph; predicted: Value; trained: TrainedInput[] } {
@@ -112,16 +115,16 @@ function sizedModel(
   const sizes: Readonly<Record<string, number>> = { ...steps, adapters: 1, vectors };
   const shapeOf = ({ shape }: ValueInfo): number[] =>
     shape!.map((length) => (typeof length === 'number' ? length : (sizes[length] ?? rank)));
-  const options = { tensors: folder.tensors.get('unet')!, isAdapted: adapts(trainedLayers[layers]) };
-  const { graph: unet } = unet2DConditionModel(options, folder.unet);
-  const encoders = takesTokens({ textEncoders, kind }) ? folder.textEncoders : [];
-  const texts = encoders.map(({ part, config, skip, isNormed, isPooled }) => {
-    const options = { tensors: folder.tensors.get(part)!, isAdapted: adapts(trainedTextLayers) };
-    return { part, graph: clipTextModel(options, config, { skips: [skip], isNormed, isPooled }).graph };
-  });
+  const options = { tensors: denoiser.tensors, isAdapted: adapts(trainedLayers[layers]) };
+  const { graph: unet } = unet2DConditionModel(options, denoiser.config);
+  const encoders = takesTokens({ textEncoders, kind }) ? conditioner.encoders : [];
+  const texts = encoders.map(({ part, tensors, build }) => ({
+    part,
+    graph: build({ tensors, isAdapted: adapts(trainedTextLayers) }).graph,
+  }));
   const graph = new SizedGraph(mayCopyWeights(unet, ...texts.map((text) => text.graph)));
   for (const text of texts) graph.include(text.graph, shapeOf, `${text.part}.`);
-  if (texts.length > 0) withTexts(graph, texts, steps, folder.hasZerosForNoText);
+  if (texts.length > 0) withTexts(graph, texts, steps, conditioner.hasZerosForNoText);
   graph.include(unet, shapeOf);
   const trained = graph.graph.inputs.flatMap(({ name }) => {
     const shape = graph.shape(name);

@@ -4,8 +4,11 @@
  */
 import { type NamedTensor, type NamedTensors, rowsOf, tensorsBelow } from './named-tensor';
 
-/** The parts of a model, as its folders are called. */
-export type PartName = 'unet' | 'vae' | 'text_encoder' | 'text_encoder_2' | 'controlnet';
+/** A part of a model, as diffusers calls its folder: `unet`, `vae`, `text_encoder`. */
+export type PartName = string;
+
+/** The weights of a model by part, with diffusers' names. */
+export type PartTensors = ReadonlyMap<PartName, NamedTensors>;
 
 const checkpointParts: readonly [prefix: string, part: PartName][] = [
   ['model.diffusion_model.', 'unet'],

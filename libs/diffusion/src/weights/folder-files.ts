@@ -1,8 +1,20 @@
 import { closeSync, openSync, readSync, type Stats } from 'node:fs';
 import { opendir, readFile, realpath, stat } from 'node:fs/promises';
 import { type Cure, cures, ModelFolderError } from '../errors';
-import { rethrowPassing } from '../sessions/graph-fault';
 import { join, sep } from 'node:path';
+
+/**
+ * Codes with which the operating system says that a file cannot be read now: too many are open, or the
+ * disk or the network fails.
+ */
+const passing = new Set(
+  'EAGAIN EBUSY EINTR EIO EMFILE ENFILE ENOBUFS ENODEV ENOMEM ENXIO EREMOTEIO ESTALE ETIMEDOUT'.split(' '),
+);
+
+/** Throws an error again if it says nothing about a file but that it cannot be read now. */
+export function rethrowPassing(error: unknown): void {
+  if (passing.has((error as NodeJS.ErrnoException).code ?? '')) throw error;
+}
 
 /** Whether something is a pipe, a socket or a device. */
 export const isSpecial = (found: Stats): boolean => !found.isFile() && !found.isDirectory();

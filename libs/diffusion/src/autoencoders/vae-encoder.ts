@@ -1,9 +1,6 @@
-import { Tensor } from '../sessions/onnx-runtime';
-import { cures, ModelFolderError } from '../errors';
-import { hasEncoder, type ModelFolder } from '../families/model-folder';
-import { encoderGraphOf } from '../pipelines/model-graphs';
 import type { Generator } from '../random/generator';
-import { type GraphSession, type LoadOptions, ModelSession } from '../sessions/model-session';
+import type { GraphSession } from '../sessions/model-session';
+import { float32, floatsOf } from '../sessions/tensor';
 import { assertFinite, type LatentShape, type RgbImage, toPlanes } from '../tensor/planes';
 
 /** Distribution of a picture's latents, scaled as the U-Net has them: each normal, with its own mean and deviation. */
@@ -22,19 +19,8 @@ export class VaeEncoder {
   /** @param scaling the `scaling_factor` and `shift_factor` of the model's configuration, applied after encoding */
   constructor(
     private readonly session: GraphSession,
-    private readonly scaling: ModelFolder['scaling'],
+    private readonly scaling: { factor: number; shift: number },
   ) {}
-
-  /** Loads the encoder of a model. @throws ModelFolderError if it has none, as a file of a decoder alone */
-  static async load(folder: ModelFolder, options: LoadOptions): Promise<VaeEncoder> {
-    if (!hasEncoder(folder))
-      throw new ModelFolderError(
-        folder.files.get('vae')!,
-        'has no encoder, without which no picture can be read',
-        cures.ownVae,
-      );
-    return new VaeEncoder(await ModelSession.open(encoderGraphOf(folder, options.device), options), folder.scaling);
-  }
 
   /** Encodes a picture whose edges are multiples of the model's `vaeScaleFactor`. @throws NotFiniteError */
   async encode(image: RgbImage): Promise<LatentDistribution> {
@@ -44,11 +30,11 @@ export class VaeEncoder {
 
   /** The same of values from -1 to 1, [3, height, width]. */
   async encodePlanes(planes: Float32Array, width: number, height: number): Promise<LatentDistribution> {
-    const sample = new Tensor('float32', planes, [1, 3, height, width]);
+    const sample = float32(planes, [1, 3, height, width]);
     const results = await this.session.run({ sample });
     const isSure = 'latents' in results;
     const parameters = isSure ? results.latents : results.latent_parameters;
-    const values = parameters.data as Float32Array;
+    const values = floatsOf(parameters);
     assertFinite(values, 'VAE encoder');
     const { factor, shift } = this.scaling;
     const [, channels, ...edges] = parameters.dims;

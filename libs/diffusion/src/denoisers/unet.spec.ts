@@ -1,8 +1,8 @@
-import { Tensor } from '../sessions/onnx-runtime';
-import type { LayerAdapters } from '../pipelines/row-adapters';
-import type { GraphSession, Tensors, ValueFacts } from '../sessions/model-session';
+import type { LayerAdapters } from '../adapters/row-adapters';
+import type { GraphSession, ValueFacts } from '../sessions/model-session';
+import { float32, type Tensors } from '../sessions/tensor';
 import { guidanceEmbedding, Unet } from './unet';
-import type { UnetRow } from './unet-row';
+import type { DenoiserRow } from './denoiser';
 
 const [channels, edge, width] = [2, 4, 3];
 
@@ -23,21 +23,21 @@ function echo(further: readonly ValueFacts[] = []): { session: GraphSession; cal
   return { session, calls };
 }
 
-const row = (value: number, adapters: LayerAdapters = new Map()): UnetRow => ({
+const row = (value: number, adapters: LayerAdapters = new Map()): DenoiserRow => ({
   sample: new Float32Array(channels * edge * edge).fill(value),
   timestep: value,
-  embedding: new Float32Array(2 * width).fill(value),
+  conditioning: { encoder_hidden_states: float32(new Float32Array(2 * width).fill(value), [2, width]) },
   guidanceScale: 1,
   adapters,
 });
 
-const predict = (unet: Unet, rows: UnetRow[]) => unet.predict(rows, [channels, edge, edge]);
+const predict = (unet: Unet, rows: DenoiserRow[]) => unet.predict(rows, [channels, edge, edge]);
 
 describe(Unet.name, () => {
   it('gives each row its own prediction', async () => {
     const { session, calls } = echo();
     const predictions = await predict(
-      new Unet(session, 'cpu'),
+      new Unet(session, 'cpu', 8),
       [1, 2, 3].map((value) => row(value)),
     );
     expect(predictions.map((values) => new Set(values))).toEqual([new Set([1]), new Set([2]), new Set([3])]);
@@ -52,7 +52,7 @@ describe(Unet.name, () => {
   ])('fills a call of %d rows on a GPU up to %d', async (count, expected) => {
     const { session, calls } = echo();
     const predictions = await predict(
-      new Unet(session, 'webgpu'),
+      new Unet(session, 'webgpu', 8),
       Array.from({ length: count }, (_, i) => row(i)),
     );
     expect(calls[0].sample.dims[0]).toBe(expected);
@@ -64,7 +64,7 @@ describe(Unet.name, () => {
       { name: 'a.b.lora_A', type: 'float32', shape: ['batch', 'rank', 2] },
       { name: 'a.b.lora_B', type: 'float32', shape: ['batch', 3, 'rank'] },
     ]);
-    const unet = new Unet(session, 'cpu');
+    const unet = new Unet(session, 'cpu', 8);
     const adapters = new Map([['a.b', { rank: 1, a: Float32Array.of(1, 2), b: Float32Array.of(3, 4, 5) }]]);
     await predict(unet, [row(1), row(2, adapters)]);
     expect(calls[0]['a.b.lora_A']).toMatchObject({ dims: [2, 1, 2], data: Float32Array.of(0, 0, 1, 2) });
@@ -77,10 +77,8 @@ describe(Unet.name, () => {
 
   it('tells a distilled model the guidance scale', async () => {
     const { session, calls } = echo([{ name: 'timestep_cond', type: 'float32', shape: ['batch', 4] }]);
-    const unet = new Unet(session, 'cpu');
-    expect(unet.embedsGuidance).toBe(true);
+    const unet = new Unet(session, 'cpu', 8);
     await predict(unet, [{ ...row(1), guidanceScale: 8 }]);
-    expect(calls[0].timestep_cond).toBeInstanceOf(Tensor);
     expect(calls[0].timestep_cond.data).toEqual(guidanceEmbedding(8, 4));
   });
 });

@@ -1,9 +1,10 @@
-import { Tensor } from '../sessions/onnx-runtime';
-import type { Tensors, ValueFacts } from '../sessions/model-session';
+import type { ValueFacts } from '../sessions/model-session';
+import { float32, floatsOf, type Tensor, type Tensors } from '../sessions/tensor';
 import type { LatentShape } from '../tensor/planes';
 import { countOf } from '../weights/named-tensor';
-import type { ControlNet } from './control-net';
-import type { UnetRow } from './unet-row';
+import type { DenoiserRow, RowControl } from './denoiser';
+
+type ControlNet = RowControl['controlNet'];
 
 /**
  * Inputs of the U-Net for what the ControlNets of a call's rows add to its way down. A row without any beside others
@@ -16,12 +17,10 @@ export class ControlResiduals {
 
   constructor(inputs: readonly ValueFacts[]) {
     this.names = inputs.map(({ name }) => name).filter((name) => /^(?:down|mid)_block_additional_residual/.test(name));
-    this.none = Object.fromEntries(
-      this.names.map((name) => [name, new Tensor('float32', new Float32Array(0), [0, 0, 0, 0])]),
-    );
+    this.none = Object.fromEntries(this.names.map((name) => [name, float32(new Float32Array(0), [0, 0, 0, 0])]));
   }
 
-  async feeds(rows: readonly UnetRow[], shape: LatentShape): Promise<Tensors> {
+  async feeds(rows: readonly DenoiserRow[], shape: LatentShape): Promise<Tensors> {
     const nets = new Set(rows.flatMap(({ controls = [] }) => controls.map(({ controlNet }) => controlNet)));
     if (nets.size === 0) return this.none;
     const given = new Map<ControlNet, Tensors>();
@@ -36,7 +35,7 @@ export class ControlResiduals {
 }
 
 /** One input of the U-Net: for each row the sum of what its ControlNets give. */
-function sumOf(name: string, rows: readonly UnetRow[], given: ReadonlyMap<ControlNet, Tensors>): Tensor {
+function sumOf(name: string, rows: readonly DenoiserRow[], given: ReadonlyMap<ControlNet, Tensors>): Tensor {
   const [some] = given.values();
   const [, ...shape] = some[name].dims;
   const size = countOf(shape);
@@ -48,10 +47,10 @@ function sumOf(name: string, rows: readonly UnetRow[], given: ReadonlyMap<Contro
     for (const [k, { controlNet }] of controls.entries()) {
       const at = taken.get(controlNet) ?? 0;
       taken.set(controlNet, at + 1);
-      const own = (given.get(controlNet)![name].data as Float32Array).subarray(at * size, (at + 1) * size);
+      const own = floatsOf(given.get(controlNet)![name]).subarray(at * size, (at + 1) * size);
       if (k === 0) sum.set(own);
       else for (let j = 0; j < size; j++) sum[j] += own[j];
     }
   }
-  return new Tensor('float32', sums, [rows.length, ...shape]);
+  return float32(sums, [rows.length, ...shape]);
 }

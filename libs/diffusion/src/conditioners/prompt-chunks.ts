@@ -1,4 +1,4 @@
-import type { ClipTokenizer } from './clip-tokenizer';
+import type { ClipTokenizer } from '../tokenizer/clip-tokenizer';
 import { parsePromptWeights } from './prompt-weights';
 
 /** Most rows of a prompt. Memory and time of each step grow with them, and no model was trained with more. */
@@ -11,9 +11,9 @@ export interface PromptChunk {
 }
 
 /**
- * Splits a prompt into rows of `maxLength`, each between the begin and end tokens. A text of up to 75
- * tokens is one row, equal to `CLIPTokenizer`'s; a longer one continues in the next row, as in desktop
- * tools, so that no word is lost. Two tokenizers of one vocabulary give the same rows but for their padding.
+ * Splits a prompt into rows of `maxLength`, each between the begin and end tokens. A text that one row has
+ * room for is equal to `CLIPTokenizer`'s; a longer one continues in the next row, as in desktop tools, so that no word is
+ * lost. Two tokenizers of one vocabulary give the same rows but for their padding.
  * @param weighting whether the attention syntax and `BREAK`, which ends a row, are parsed; otherwise they are text
  */
 export function chunkPrompt(prompt: string, tokenizer: ClipTokenizer, weighting = false): PromptChunk[] {
@@ -50,22 +50,6 @@ function tokenizeParts(
   });
   if (tokenized.length > 1 && tokenized.at(-1)!.ids.length === 0) tokenized.pop();
   return tokenized;
-}
-
-/** The texts of a picture, and what decides how they are encoded. */
-export interface PictureTexts {
-  prompt: string;
-  negativePrompt?: string | null;
-  guidanceScale: number;
-  promptWeighting?: boolean;
-}
-
-/** Most rows that encoding the texts of a picture takes: those of prompt and negative prompt, with guidance. */
-export function rowsOfTexts(texts: PictureTexts, tokenizer: ClipTokenizer): number {
-  const { prompt, negativePrompt, guidanceScale, promptWeighting } = texts;
-  const encoded = guidanceScale > 1 ? [negativePrompt ?? '', prompt] : [prompt];
-  const chunks = encoded.map((text) => countChunks(text, tokenizer, promptWeighting));
-  return encoded.length * Math.min(maxChunks, Math.max(...chunks));
 }
 
 /** Appends empty chunks to a list, so that a prompt and its negative prompt have the same number. */

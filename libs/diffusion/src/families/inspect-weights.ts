@@ -1,7 +1,7 @@
-import { readModelWeights } from '../families/model-parts';
-import type { AdapterKind } from './adapter';
-import { assertFinite, withAdapter } from './adapter-file';
-import { fitAdapter } from './fit-adapter';
+import { readModelWeights } from './model-parts';
+import type { AdapterKind } from '../adapters/adapter';
+import { assertFinite, withAdapter } from '../adapters/adapter-file';
+import { fitAdapter } from '../adapters/fit-adapter';
 
 /** Properties of an accepted file of weights. */
 export interface WeightsSummary {

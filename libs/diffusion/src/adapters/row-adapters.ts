@@ -1,6 +1,6 @@
-import { Tensor } from '../sessions/onnx-runtime';
 import { groupRank } from '../graph/layers';
-import type { Tensors, ValueFacts } from '../sessions/model-session';
+import type { ValueFacts } from '../sessions/model-session';
+import { float32, type Tensor, type Tensors } from '../sessions/tensor';
 import { countOf } from '../weights/named-tensor';
 
 /** The term that an adapter adds to a layer: B A. */
@@ -92,7 +92,7 @@ export class AdapterInputs {
    * @throws RangeError if two rows have other ranks in one layer
    */
   feeds(adapters: readonly LayerAdapters[], isShared = true): Tensors {
-    const feeds: Tensors = {};
+    const feeds: Record<string, Tensor> = {};
     const rows = isShared && adapters.every((each) => each === adapters[0]) ? adapters.slice(0, 1) : adapters;
     for (const { path, into, out } of this.layers) {
       const own = rows.map((row) => row.get(path));
@@ -101,8 +101,8 @@ export class AdapterInputs {
       const size = countOf(into);
       const [single] = own;
       if (rows.length === 1 && single?.rank === rank) {
-        feeds[path + suffixes.a] = new Tensor('float32', single.a, [1, rank, ...into]);
-        feeds[path + suffixes.b] = new Tensor('float32', single.b, [1, out, rank]);
+        feeds[path + suffixes.a] = float32(single.a, [1, rank, ...into]);
+        feeds[path + suffixes.b] = float32(single.b, [1, out, rank]);
         continue;
       }
       const [a, b] = [new Float32Array(rows.length * rank * size), new Float32Array(rows.length * out * rank)];
@@ -113,8 +113,8 @@ export class AdapterInputs {
         if (given === rank) b.set(low.b, row * out * rank);
         else for (let i = 0; i < out; i++) b.set(low.b.subarray(i * given, (i + 1) * given), (row * out + i) * rank);
       }
-      feeds[path + suffixes.a] = new Tensor('float32', a, [rows.length, rank, ...into]);
-      feeds[path + suffixes.b] = new Tensor('float32', b, [rows.length, out, rank]);
+      feeds[path + suffixes.a] = float32(a, [rows.length, rank, ...into]);
+      feeds[path + suffixes.b] = float32(b, [rows.length, out, rank]);
     }
     return feeds;
   }

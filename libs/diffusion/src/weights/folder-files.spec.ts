@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { entriesBelow } from './model-files';
+import { entriesBelow } from './folder-files';
 
 describe(entriesBelow, () => {
   let scratch: string;

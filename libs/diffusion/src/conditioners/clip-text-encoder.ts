@@ -1,7 +1,8 @@
-import { Tensor } from '../sessions/onnx-runtime';
-import { AdapterInputs, type LayerAdapters, noAdapters } from '../pipelines/row-adapters';
+import type { TextAdapters } from '../adapters/applied-adapters';
+import { AdapterInputs, noAdapters } from '../adapters/row-adapters';
 import type { GraphSession } from '../sessions/model-session';
-import type { PromptChunk } from '../tokenizer/prompt-chunks';
+import { float32, floatsOf, int64 } from '../sessions/tensor';
+import type { PromptChunk } from './prompt-chunks';
 
 /** Number of cached rows: those of about thirty requests, 15 MB for the largest encoder of SD 1.x and 2.x. */
 const cachedRows = 64;
@@ -14,13 +15,6 @@ export interface EncodedRow {
   pooled?: Float32Array;
 }
 
-/** Changes of a text encoder by a request's adapters. */
-export interface TextAdapters {
-  layers: LayerAdapters;
-  /** Embeddings of the ids after the vocabulary's: [vectors, width]. */
-  vectors: Float32Array;
-}
-
 /** CLIP's text encoder: rows of token ids to embeddings. */
 export class ClipTextEncoder {
   private readonly cache = new EmbeddingCache(cachedRows);
@@ -31,6 +25,14 @@ export class ClipTextEncoder {
   constructor(private readonly session: GraphSession) {
     this.adapterInputs = new AdapterInputs(session.inputs);
     this.width = Number(session.inputs.find(({ name }) => name === 'token_vectors')!.shape[1]);
+  }
+
+  get spent(): GraphSession['spent'] {
+    return this.session.spent;
+  }
+
+  release(): Promise<void> {
+    return this.session.release();
   }
 
   /**
@@ -65,12 +67,12 @@ export class ClipTextEncoder {
     const ids = BigInt64Array.from(rows.flat(), BigInt);
     const vectors = adapters?.vectors ?? new Float32Array(0);
     const results = await this.session.run({
-      input_ids: new Tensor('int64', ids, [rows.length, length]),
-      token_vectors: new Tensor('float32', vectors, [vectors.length / this.width, this.width]),
+      input_ids: int64(ids, [rows.length, length]),
+      token_vectors: float32(vectors, [vectors.length / this.width, this.width]),
       ...this.adapterInputs.feeds(rows.map(() => adapters?.layers ?? noAdapters)),
     });
     const rowsOf = (name: string): Float32Array[] => {
-      const values = results[name].data as Float32Array;
+      const values = floatsOf(results[name]);
       const size = values.length / rows.length;
       return rows.map((_, row) => values.slice(row * size, (row + 1) * size));
     };

@@ -1,13 +1,19 @@
-import type { AdaptedPart, FittedAdapter } from '../adapters/adapter';
-import type { TextAdapters } from '../text-encoder/clip-text-encoder';
-import type { ClipTokenizer } from '../tokenizer/clip-tokenizer';
+import type { PartName } from '../weights/original-names';
+import type { FittedAdapter } from './adapter';
 import { type LayerAdapters, noAdapters, sideBySide } from './row-adapters';
 
 /** The adapter inputs of a Fine-Tune, in memory. */
 export interface LoadedAdapter {
-  layers: ReadonlyMap<AdaptedPart, LayerAdapters>;
-  words: readonly { word?: string; count: number; vectors: ReadonlyMap<AdaptedPart, Float32Array> }[];
+  layers: ReadonlyMap<PartName, LayerAdapters>;
+  words: readonly { word?: string; count: number; vectors: ReadonlyMap<PartName, Float32Array> }[];
   bytes: number;
+}
+
+/** Changes of a text encoder by a request's adapters. */
+export interface TextAdapters {
+  layers: LayerAdapters;
+  /** Embeddings of the ids after the vocabulary's: [vectors, width]. */
+  vectors: Float32Array;
 }
 
 /** An adapter of a request. */
@@ -21,7 +27,7 @@ export interface AdapterUse {
 
 /** Reads what of an adapter goes into a model's inputs. */
 export async function loadAdapter({ layers, words }: FittedAdapter): Promise<LoadedAdapter> {
-  const loaded = new Map<AdaptedPart, LayerAdapters>();
+  const loaded = new Map<PartName, LayerAdapters>();
   let bytes = 0;
   for (const [part, ofPart] of layers) {
     const own = new Map<string, { rank: number; a: Float32Array; b: Float32Array }>();
@@ -34,7 +40,7 @@ export async function loadAdapter({ layers, words }: FittedAdapter): Promise<Loa
   }
   const read: LoadedAdapter['words'][number][] = [];
   for (const { word, count, vectors } of words) {
-    const values = new Map<AdaptedPart, Float32Array>();
+    const values = new Map<PartName, Float32Array>();
     for (const [part, readVectors] of vectors) values.set(part, await readVectors());
     for (const { byteLength } of values.values()) bytes += byteLength;
     read.push({ ...(word !== undefined && { word }), count, vectors: values });
@@ -44,8 +50,8 @@ export async function loadAdapter({ layers, words }: FittedAdapter): Promise<Loa
 
 /** The adapters of one request together. */
 export class AppliedAdapters {
-  private readonly parts = new Map<AdaptedPart, LayerAdapters>();
-  private readonly words: LoadedAdapter['words'];
+  private readonly parts = new Map<PartName, LayerAdapters>();
+  private readonly taught: LoadedAdapter['words'];
 
   constructor(uses: readonly AdapterUse[]) {
     for (const part of new Set(uses.flatMap(({ adapter }) => [...adapter.layers.keys()])))
@@ -53,30 +59,29 @@ export class AppliedAdapters {
         part,
         sideBySide(uses.map(({ adapter, strength }) => ({ layers: adapter.layers.get(part) ?? noAdapters, strength }))),
       );
-    this.words = uses.flatMap(({ adapter, token }) =>
+    this.taught = uses.flatMap(({ adapter, token }) =>
       adapter.words.map((word) => (token === undefined ? word : { ...word, word: token })),
     );
   }
 
-  of(part: AdaptedPart): LayerAdapters {
+  of(part: PartName): LayerAdapters {
     return this.parts.get(part) ?? noAdapters;
   }
 
   /** @param width of the encoder's embeddings */
-  ofTextEncoder(part: AdaptedPart, width: number): TextAdapters {
-    const count = this.words.reduce((sum, word) => sum + word.count, 0);
+  ofTextEncoder(part: PartName, width: number): TextAdapters {
+    const count = this.taught.reduce((sum, word) => sum + word.count, 0);
     const vectors = new Float32Array(count * width);
     let at = 0;
-    for (const word of this.words) {
+    for (const word of this.taught) {
       vectors.set(word.vectors.get(part) ?? new Float32Array(0), at);
       at += word.count * width;
     }
     return { layers: this.of(part), vectors };
   }
 
-  /** The tokenizer with the words of these adapters. @param first the id of the first vector */
-  tokenizer(tokens: ClipTokenizer, first: number): ClipTokenizer {
-    const words = this.words.map(({ word = '', count }) => ({ word, vectors: count }));
-    return words.length > 0 ? tokens.withWords(words, first) : tokens;
+  /** What they teach a tokenizer. */
+  get words(): { word: string; vectors: number }[] {
+    return this.taught.map(({ word = '', count }) => ({ word, vectors: count }));
   }
 }

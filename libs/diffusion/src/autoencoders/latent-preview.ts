@@ -1,5 +1,5 @@
 import { cures, ModelFolderError } from '../errors';
-import { readJsonFile } from '../families/model-files';
+import { readJsonFile } from '../weights/folder-files';
 import { fromPlanes, type LatentShape, type RgbImage } from '../tensor/planes';
 
 /**

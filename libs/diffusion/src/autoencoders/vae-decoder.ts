@@ -1,6 +1,6 @@
-import { Tensor } from '../sessions/onnx-runtime';
 import { cures, ModelFolderError } from '../errors';
 import type { GraphSession } from '../sessions/model-session';
+import { float32, floatsOf } from '../sessions/tensor';
 import { assertFinite, fromPlanes, type LatentShape, type RgbImage } from '../tensor/planes';
 
 /** The decoder half of the variational autoencoder: turns one image's latents into a picture. */
@@ -11,6 +11,10 @@ export class VaeDecoder {
     private readonly scaling: { factor: number; shift: number },
   ) {}
 
+  get spent(): GraphSession['spent'] {
+    return this.session.spent;
+  }
+
   /** Channels of the latents. */
   get latentChannels(): number {
     return Number(this.session.inputs[0].shape[1]);
@@ -20,11 +24,11 @@ export class VaeDecoder {
   async decodePlanes(latents: Float32Array, shape: LatentShape) {
     const { factor, shift } = this.scaling;
     const unscaled = latents.map((value) => value / factor + shift);
-    const { sample } = await this.session.run({ latent_sample: new Tensor('float32', unscaled, [1, ...shape]) });
+    const { sample } = await this.session.run({ latent_sample: float32(unscaled, [1, ...shape]) });
     const [, channels, height, width] = sample.dims;
     if (channels !== 3)
       throw new ModelFolderError(this.session.file, `gives ${channels} channels in place of 3`, cures.otherModel);
-    return { planes: sample.data as Float32Array, width, height };
+    return { planes: floatsOf(sample), width, height };
   }
 
   /** Decodes latents [channels, height, width] to a picture. @throws NotFiniteError */
@@ -32,5 +36,9 @@ export class VaeDecoder {
     const { planes, width, height } = await this.decodePlanes(latents, shape);
     assertFinite(planes, 'VAE decoder');
     return fromPlanes(planes, width, height, (value) => (value / 2 + 0.5) * 255);
+  }
+
+  release(): Promise<void> {
+    return this.session.release();
   }
 }

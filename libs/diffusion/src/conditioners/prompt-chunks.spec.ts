@@ -1,5 +1,6 @@
-import type { ClipTokenizer } from './clip-tokenizer';
-import { chunkPrompt, countChunks, padChunks, rowsOfTexts } from './prompt-chunks';
+import type { ClipTokenizer } from '../tokenizer/clip-tokenizer';
+import { ClipConditionerFiles, type ClipEncoderFiles } from './clip-conditioner';
+import { chunkPrompt, countChunks, padChunks } from './prompt-chunks';
 
 /** One id per character, rows of six: begin, four ids, end. */
 const tokenizer = {
@@ -77,16 +78,17 @@ describe(padChunks.name, () => {
   });
 });
 
-describe(rowsOfTexts.name, () => {
+describe("The rows of a picture's texts", () => {
+  const files = new ClipConditionerFiles([{ tokens: tokenizer } as ClipEncoderFiles], false);
   const texts = { prompt: 'abcde', negativePrompt: null, guidanceScale: 7.5 };
 
   it('counts as many rows for the negative prompt as for the prompt, with guidance only', () => {
-    expect(rowsOfTexts(texts, tokenizer)).toBe(4);
-    expect(rowsOfTexts({ ...texts, negativePrompt: 'a'.repeat(9) }, tokenizer)).toBe(6);
-    expect(rowsOfTexts({ ...texts, guidanceScale: 1 }, tokenizer)).toBe(2);
+    expect(files.rowsOf(texts)).toBe(4);
+    expect(files.rowsOf({ ...texts, negativePrompt: 'a'.repeat(9) })).toBe(6);
+    expect(files.rowsOf({ ...texts, guidanceScale: 1 })).toBe(2);
   });
 
   it('counts no more rows than a prompt may take', () => {
-    expect(rowsOfTexts({ ...texts, prompt: 'a'.repeat(1_000) }, tokenizer)).toBe(2 * 32);
+    expect(files.rowsOf({ ...texts, prompt: 'a'.repeat(1_000) })).toBe(2 * 32);
   });
 });

@@ -1,0 +1,67 @@
+import type { LayerAdapters } from '../adapters/row-adapters';
+import type { Provider } from '../sessions/device';
+import type { GraphSession, LoadOptions, ValueFacts } from '../sessions/model-session';
+import type { PartFiles } from '../sessions/part-graph';
+import type { Tensors } from '../sessions/tensor';
+import type { LatentShape } from '../tensor/planes';
+
+/** One row of a call: a picture under one of its texts. */
+export interface DenoiserRow {
+  /** Latents as the denoiser sees them, [channels, height, width]; further channels stand behind them. */
+  sample: Float32Array;
+  timestep: number;
+  /** What a conditioner gives for the text, without the axis of rows: each is the denoiser's input of its name. */
+  conditioning: Tensors;
+  guidanceScale: number;
+  adapters: LayerAdapters;
+  /** The ControlNets that have a say in it. */
+  controls?: readonly RowControl[] | undefined;
+}
+
+/** A ControlNet, and the picture that a row follows by it. */
+export interface RowControl {
+  controlNet: { residuals(rows: readonly ControlledRow[], shape: LatentShape): Promise<Tensors> };
+  /** [3, height, width] of the picture, from 0 to 1. */
+  map: Float32Array;
+  scale: number;
+}
+
+/** A row as the denoiser sees it, and what it follows. */
+export interface ControlledRow extends Pick<RowControl, 'map' | 'scale'> {
+  row: DenoiserRow;
+}
+
+/** What predicts noise, velocity or the picture of rows; loaded. */
+export interface Denoiser extends Pick<GraphSession, 'inputs' | 'spent' | 'release'> {
+  /** Rows that a call has for `rows` of pictures. */
+  rowsOfCall(rows: number): number;
+  /** The prediction of each row, [channels, height, width], for rows of one size, length of text and rank. */
+  predict(rows: readonly DenoiserRow[], shape: LatentShape): Promise<Float32Array[]>;
+}
+
+/** Kind of model, by what it draws from. */
+export type ModelKind = 'text-to-image' | 'inpainting' | 'instruct-pix2pix';
+
+/** A denoiser before it is loaded: what its files tell. */
+export interface DenoiserFiles extends PartFiles {
+  /** Its name in sentences. */
+  readonly title: string;
+  readonly kind: ModelKind;
+  /** How it takes guidance: by a row without the prompt beside each, or as an input that it was distilled for. */
+  readonly guidance: 'rows' | 'input';
+  /** Edge in pixels of the square pictures that it was trained on, if its configuration tells. */
+  readonly nativeSize?: number | undefined;
+  /** An upper estimate of the bytes that a row of a call takes, without its adapters. */
+  rowBytes(latents: { height: number; width: number }, provider: Provider): number;
+  open(options: LoadOptions): Promise<Denoiser>;
+}
+
+/** Most rows that a picture has in a call: with and without the text, and with neither it nor the picture. */
+export const mostRowsOf = ({ kind, guidance }: Pick<DenoiserFiles, 'kind' | 'guidance'>): number =>
+  guidance === 'input' ? 1 : kind === 'instruct-pix2pix' ? 3 : 2;
+
+/** The axis of an input; undefined if there is no such input. */
+export function lengthOf(inputs: readonly ValueFacts[], name: string, axis: number): number | undefined {
+  const length = inputs.find((input) => input.name === name)?.shape[axis];
+  return length === undefined ? undefined : Number(length);
+}

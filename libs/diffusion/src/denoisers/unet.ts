@@ -1,0 +1,195 @@
+import { AdapterInputs, type LayerAdapters } from '../adapters/row-adapters';
+import { unet2DConditionModel, type UNet2DConditionConfig } from '../architectures/unet-2d-condition-model';
+import { cures, ModelFolderError } from '../errors';
+import type { BuiltGraph, ModuleOptions } from '../graph/module';
+import { type Device, type Provider, providerOf } from '../sessions/device';
+import type { GraphSession, LoadOptions } from '../sessions/model-session';
+import { openPart } from '../sessions/part-graph';
+import { floatsOf, packed, type Tensors } from '../sessions/tensor';
+import type { LatentShape } from '../tensor/planes';
+import type { NamedTensors } from '../weights/named-tensor';
+import { ControlResiduals } from './control-residuals';
+import { type Denoiser, type DenoiserFiles, type DenoiserRow, lengthOf, type ModelKind } from './denoiser';
+
+/** The largest power of two that is at most `rows`. */
+export function powerOfTwoUpTo(rows: number): number {
+  return 2 ** Math.floor(Math.log2(Math.max(1, rows)));
+}
+
+/** The smallest power of two that is at least `rows`. */
+export function powerOfTwoFrom(rows: number): number {
+  return 2 ** Math.ceil(Math.log2(Math.max(1, rows)));
+}
+
+/** A GPU plans each number of rows anew, so that there calls have a power of two of them. */
+export function hasCallsInPowersOfTwo(device: Device): boolean {
+  return providerOf(device) !== 'cpu';
+}
+
+/**
+ * Positions of the latents from which on rows may share an adapter's factors. In smaller ones the deepest level may be
+ * of a single token, and a product of such rows has other bits than that of one.
+ */
+const leastShared = 256;
+
+/*
+ * Factors of the estimates. A graph does not tell which values are in memory at the same time, so they count feature maps
+ * of the widest level; for the bundled model they are one to six times what is measured
+ * (`test/integration/inference-memory.spec.ts`).
+ */
+/** Feature maps of the largest level that are alive at once, skip connections included. */
+const liveMaps = 40;
+/** Attention scores for each pair of positions of the latents, on devices without fused attention. */
+const liveScores = 16;
+
+/** The U-Net of a model before it is loaded. */
+export class UnetFiles implements DenoiserFiles {
+  readonly part = 'unet';
+  readonly title = 'U-Net';
+  readonly kind: ModelKind;
+  readonly guidance: DenoiserFiles['guidance'];
+
+  /** @param scale pixels of the picture's edge for one of the latents' */
+  constructor(
+    readonly tensors: NamedTensors,
+    readonly file: string,
+    readonly config: UNet2DConditionConfig,
+    readonly scale: number,
+    readonly nativeSize?: number,
+  ) {
+    this.kind = kindOf(tensors, file);
+    this.guidance = tensors.has('time_embedding.cond_proj.weight') ? 'input' : 'rows';
+  }
+
+  rowBytes({ height, width }: { height: number; width: number }, provider: Provider): number {
+    const [positions, channels] = [height * width, this.tensors.get('conv_in.weight')?.shape[0] ?? 320];
+    const scores = provider === 'webgpu' ? liveScores * positions ** 2 : 0;
+    return (liveMaps * channels * positions + scores) * Float32Array.BYTES_PER_ELEMENT;
+  }
+
+  /** The graph for drawing, which takes what ControlNets give. */
+  build = (options: ModuleOptions): BuiltGraph => unet2DConditionModel(options, this.config, true);
+
+  async open(options: LoadOptions): Promise<Unet> {
+    const session = await openPart(this, this.build, options, { onCuda: 'float16', isAdapted: true });
+    return new Unet(session, options.device, this.scale);
+  }
+}
+
+function kindOf(tensors: NamedTensors, file: string): ModelKind {
+  const kinds: Readonly<Record<number, ModelKind>> = { 4: 'text-to-image', 8: 'instruct-pix2pix', 9: 'inpainting' };
+  const [out, into] = [tensors.get('conv_out.weight')?.shape[0] ?? 4, tensors.get('conv_in.weight')?.shape[1] ?? 4];
+  // Other autoencoders than those of Stable Diffusion have other numbers of channels.
+  const kind = into === out ? 'text-to-image' : kinds[into];
+  if (!kind) throw new ModelFolderError(file, `takes ${into} channels and gives ${out}`, cures.otherModel);
+  return kind;
+}
+
+/** Sizes that XL is told: height and width of the original, top and left of the crop, height and width of the picture. */
+export function timeIdsOf([, rows, columns]: LatentShape, scale: number): number[] {
+  const [height, width] = [rows * scale, columns * scale];
+  return [height, width, 0, 0, height, width];
+}
+
+/** The U-Net: predicts what a row's noise is. Rows may be at different timesteps, and of different Fine-Tunes. */
+export class Unet implements Denoiser {
+  private readonly adapterInputs: AdapterInputs;
+  private readonly residuals: ControlResiduals;
+  /** The adapters of the last call: the same rows mostly come again. */
+  private last: { rows: readonly LayerAdapters[]; feeds: Tensors } | undefined;
+
+  constructor(
+    private readonly session: GraphSession,
+    private readonly device: Device,
+    private readonly scale: number,
+  ) {
+    this.adapterInputs = new AdapterInputs(session.inputs);
+    this.residuals = new ControlResiduals(session.inputs);
+  }
+
+  get inputs(): GraphSession['inputs'] {
+    return this.session.inputs;
+  }
+
+  get spent(): GraphSession['spent'] {
+    return this.session.spent;
+  }
+
+  rowsOfCall(rows: number): number {
+    return hasCallsInPowersOfTwo(this.device) ? powerOfTwoFrom(rows) : rows;
+  }
+
+  async predict(rows: readonly DenoiserRow[], shape: LatentShape): Promise<Float32Array[]> {
+    const [, height, width] = shape;
+    const count = this.rowsOfCall(rows.length);
+    // Rows that only fill a call up are the last one again.
+    const all = Array.from({ length: count }, (_, i) => rows[Math.min(i, rows.length - 1)]);
+    const guidanceWidth = lengthOf(this.inputs, 'timestep_cond', 1);
+    const residuals = await this.residuals.feeds(all, shape);
+    const results = await this.session.run({
+      sample: packed(all, ({ sample }) => sample, [lengthOf(this.inputs, 'sample', 1)!, height, width]),
+      timestep: packed(all, ({ timestep }) => [timestep], []),
+      ...conditioningFeeds(all, shape, this.scale, this.inputs),
+      ...(guidanceWidth !== undefined && {
+        timestep_cond: packed(all, ({ guidanceScale }) => guidanceEmbedding(guidanceScale, guidanceWidth), [
+          guidanceWidth,
+        ]),
+      }),
+      ...this.adapterFeeds(
+        all.map(({ adapters }) => adapters),
+        height * width >= leastShared,
+      ),
+      ...residuals,
+    });
+    const values = floatsOf(results.out_sample);
+    const size = values.length / count;
+    return rows.map((_, row) => values.subarray(row * size, (row + 1) * size));
+  }
+
+  release(): Promise<void> {
+    return this.session.release();
+  }
+
+  private adapterFeeds(rows: readonly LayerAdapters[], isShared: boolean): Tensors {
+    const isSame = this.last?.rows.length === rows.length && rows.every((row, i) => row === this.last!.rows[i]);
+    if (!isSame) this.last = { rows, feeds: this.adapterInputs.feeds(rows, isShared) };
+    return this.last!.feeds;
+  }
+}
+
+/** The inputs of a U-Net or ControlNet that say what its rows show: those of the texts, and of XL the sizes. */
+export function conditioningFeeds(
+  rows: readonly Pick<DenoiserRow, 'conditioning'>[],
+  shape: LatentShape,
+  scale: number,
+  inputs: GraphSession['inputs'],
+): Tensors {
+  const feeds: Record<string, Tensors[string]> = {};
+  for (const [name, { dims }] of Object.entries(rows[0].conditioning))
+    if (lengthOf(inputs, name, 0) !== undefined)
+      feeds[name] = packed(rows, ({ conditioning }) => floatsOf(conditioning[name]), dims);
+  if (lengthOf(inputs, 'time_ids', 1) !== undefined) feeds.time_ids = packed(rows, () => timeIdsOf(shape, scale), [6]);
+  return feeds;
+}
+
+const { fround } = Math;
+
+/**
+ * The guidance scale as a distilled U-Net takes it (`timestep_cond`): sines and cosines of falling
+ * frequencies, in float32.
+ * Source: `get_guidance_scale_embedding` of diffusers' LatentConsistencyModelPipeline, which embeds the scale minus
+ * one; Luo et al., "Latent Consistency Models" (2023), section 4.2.
+ * @param width an even number of values, or an odd one whose last value is 0
+ */
+export function guidanceEmbedding(guidanceScale: number, width: number): Float32Array {
+  const half = Math.floor(width / 2);
+  const values = new Float32Array(width);
+  const scale = fround(fround(guidanceScale - 1) * 1000);
+  const falling = fround(fround(Math.log(10_000)) / (half - 1));
+  for (let i = 0; i < half; i++) {
+    const angle = fround(scale * fround(Math.exp(fround(-falling * i))));
+    values[i] = Math.sin(angle);
+    values[half + i] = Math.cos(angle);
+  }
+  return values;
+}

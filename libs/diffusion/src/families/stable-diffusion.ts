@@ -1,0 +1,145 @@
+import { join } from 'node:path';
+import { AutoencoderFiles, scaleOf } from '../autoencoders/autoencoder';
+import { autoencoderKlConfigOf } from '../architectures/autoencoder-kl';
+import { type ClipTextConfig, clipTextConfigOf } from '../architectures/clip-text-model';
+import { type ConfigJson, UnsupportedConfigError } from '../architectures/config';
+import { unetConfigOf, type UNet2DConditionConfig } from '../architectures/unet-2d-condition-model';
+import { ClipConditionerFiles, ClipEncoderFiles, type ClipEncoderUse } from '../conditioners/clip-conditioner';
+import { UnetFiles } from '../denoisers/unet';
+import { cures, ModelFolderError, resultsOf } from '../errors';
+import type { SchedulerJson } from '../schedulers/scheduler-config';
+import { tokenizerOf } from '../tokenizer/clip-tokenizer';
+import type { JsonObject } from '../weights/folder-files';
+import type { NamedTensors } from '../weights/named-tensor';
+import type { PartName, PartTensors } from '../weights/original-names';
+import type { Family, ModelParts, ReadFiles } from './family';
+
+/** A text encoder of a family, and what a model's files need not say of it. */
+interface FamilyTextEncoder extends ClipEncoderUse {
+  tokenizer: 'tokenizer' | 'tokenizer_2';
+  config: ClipTextConfig;
+  /** Token that pads in CLIP's own vocabulary. */
+  padToken: 'end' | 'zero';
+  /** Last layers that are left out of a checkpoint with original names, which has them all. */
+  skipOfCheckpoint: number;
+}
+
+/** In what Stable Diffusion 1.x, 2.x and XL differ. */
+interface Generation extends Pick<Family, 'name' | 'title' | 'nativeSize' | 'recognises'> {
+  textEncoders: readonly FamilyTextEncoder[];
+  unet: (parts: PartTensors) => UNet2DConditionConfig;
+  scalingFactor: number;
+  scheduler: SchedulerJson;
+  /** Whether a negative prompt that is not given is zeros. */
+  hasZerosForNoText: boolean;
+}
+
+/** A family of Stable Diffusion, and the values of its U-Net where neither shape nor `config.json` tells them. */
+export interface StableDiffusion extends Family {
+  readonly unetConfig: (parts: PartTensors) => UNet2DConditionConfig;
+}
+
+/** The noise schedule that all of them were trained with. Source: their `scheduler_config.json`. */
+export const trainedNoise = {
+  num_train_timesteps: 1000,
+  beta_start: 0.00085,
+  beta_end: 0.012,
+  beta_schedule: 'scaled_linear',
+  steps_offset: 1,
+  clip_sample: false,
+} as const satisfies SchedulerJson;
+
+const partTitles: Record<ClipEncoderUse['part'], string> = {
+  text_encoder: 'text encoder',
+  text_encoder_2: 'second text encoder',
+};
+
+export function stableDiffusion(generation: Generation): StableDiffusion {
+  const { name, title, nativeSize, recognises, textEncoders, unet } = generation;
+  return {
+    ...{ name, title, nativeSize, recognises, unetConfig: unet, cannot: {} },
+    parts: {
+      unet: 'U-Net',
+      ...Object.fromEntries(textEncoders.map(({ part }) => [part, partTitles[part]])),
+      vae: 'autoencoder',
+    },
+    // As diffusers' StableDiffusionPipeline: they were trained with timesteps that begin at 1 and with latents of any size.
+    scheduler: { usual: generation.scheduler, fixed: { steps_offset: 1, clip_sample: false } },
+    partsOf: (files) => partsOf(generation, files),
+  };
+}
+
+async function partsOf(generation: Generation, files: ReadFiles): Promise<ModelParts> {
+  const { tensors, files: from } = files;
+  const vae = tensors.get('vae')!;
+  const { unet, autoencoder, scaling } = await resultsOf({
+    unet: () => ofConfig(files, 'unet', unetConfigOf) ?? generation.unet(tensors),
+    autoencoder: () => ofConfig(files, 'vae', autoencoderKlConfigOf) ?? { normNumGroups: 32 },
+    scaling: () => scalingOf(files, generation.scalingFactor),
+  });
+  return resultsOf<ModelParts>({
+    denoiser: () =>
+      new UnetFiles(
+        tensors.get('unet')!,
+        from.get('unet')!,
+        unet,
+        scaleOf(vae),
+        sizeOf(files.configs.get('unet'), vae),
+      ),
+    conditioner: () => conditionerOf(generation, files),
+    autoencoder: () => new AutoencoderFiles(vae, from.get('vae')!, autoencoder, scaling),
+  });
+}
+
+async function conditionerOf(generation: Generation, files: ReadFiles): Promise<ClipConditionerFiles> {
+  const { path, tensors, files: from, isCheckpoint, index, defaults } = files;
+  const encoders: ClipEncoderFiles[] = [];
+  for (const encoder of generation.textEncoders) {
+    const { part, tokenizer, padToken } = encoder;
+    const config = ofConfig(files, part, clipTextConfigOf) ?? encoder.config;
+    const skip = (isCheckpoint ? encoder.skipOfCheckpoint : encoder.skip) + (defaults.clip_skip ?? 1) - 1;
+    const tokens = await tokenizerOf(join(path, tokenizer), { padToken });
+    encoders.push(new ClipEncoderFiles({ ...encoder, skip }, tensors.get(part)!, from.get(part)!, config, tokens));
+  }
+  const hasZeros = index?.force_zeros_for_empty_prompt !== false && generation.hasZerosForNoText;
+  return new ClipConditionerFiles(encoders, hasZeros);
+}
+
+/** A configuration in the architecture's words, if the part has one. */
+function ofConfig<T>({ path, configs }: ReadFiles, part: PartName, read: (json: ConfigJson) => T): T | undefined {
+  const json = configs.get(part);
+  if (!json) return undefined;
+  try {
+    return read(json);
+  } catch (error) {
+    if (!(error instanceof UnsupportedConfigError)) throw error;
+    const file = join(path, part, 'config.json');
+    throw new ModelFolderError(file, `describes another model: ${error.message.replace(/\.$/, '')}`, cures.otherModel);
+  }
+}
+
+/** The largest edge of latents or pictures that a configuration may name: far more than any model was trained on. */
+const largestSize = 4096;
+/** Smaller ones are of models for tests, which draw what is asked for. */
+const smallestSize = 32;
+
+/** The edge of pictures that a U-Net's configuration tells. */
+function sizeOf(unet: JsonObject | undefined, vae: NamedTensors): number | undefined {
+  const size = unet?.sample_size;
+  if (!Number.isInteger(size) || Number(size) < smallestSize || Number(size) > largestSize) return undefined;
+  return Number(size) * scaleOf(vae);
+}
+
+/** How the latents are scaled; diffusers leaves null what does not apply. */
+function scalingOf({ path, configs }: ReadFiles, usual: number): AutoencoderFiles['scaling'] {
+  const file = join(path, 'vae', 'config.json');
+  const { scaling_factor: factor = null, shift_factor: shift = null } = configs.get('vae') ?? {};
+  if (factor !== null && (!Number.isFinite(factor) || factor === 0))
+    throw new ModelFolderError(file, 'has a scaling_factor that is no number, infinite or 0', cures.correct);
+  if (shift !== null && !Number.isFinite(shift))
+    throw new ModelFolderError(file, 'has a shift_factor that is no number or infinite', cures.correct);
+  return { factor: Number(factor ?? usual), shift: Number(shift ?? 0) };
+}
+
+/** Whether a model draws with a U-Net, as all of these do. */
+export const hasUnet = ({ tensors }: { tensors: PartTensors }): boolean => tensors.has('unet');
