@@ -23,8 +23,8 @@ export class AutoencoderFiles implements PartFiles {
   constructor(
     readonly tensors: NamedTensors,
     readonly file: string,
-    readonly config: AutoencoderKlConfig,
     readonly scaling: { factor: number; shift: number },
+    readonly config: AutoencoderKlConfig = { normNumGroups: 32 },
   ) {}
 
   /** Pixels of the picture's edge for one of the latents'. */

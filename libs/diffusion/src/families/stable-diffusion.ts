@@ -74,7 +74,7 @@ async function partsOf(generation: Generation, files: ReadFiles): Promise<ModelP
   const vae = tensors.get('vae')!;
   const { unet, autoencoder, scaling } = await resultsOf({
     unet: () => ofConfig(files, 'unet', unetConfigOf) ?? generation.unet(tensors),
-    autoencoder: () => ofConfig(files, 'vae', autoencoderKlConfigOf) ?? { normNumGroups: 32 },
+    autoencoder: () => ofConfig(files, 'vae', autoencoderKlConfigOf),
     scaling: () => scalingOf(files, generation.scalingFactor),
   });
   return resultsOf<ModelParts>({
@@ -87,7 +87,7 @@ async function partsOf(generation: Generation, files: ReadFiles): Promise<ModelP
         sizeOf(files.configs.get('unet'), vae),
       ),
     conditioner: () => conditionerOf(generation, files),
-    autoencoder: () => new AutoencoderFiles(vae, from.get('vae')!, autoencoder, scaling),
+    autoencoder: () => new AutoencoderFiles(vae, from.get('vae')!, scaling, autoencoder),
   });
 }
 

@@ -34,7 +34,7 @@ export function partsOfCheckpoint(tensors: NamedTensors): Map<PartName, NamedTen
 export function withDiffusersNames(part: PartName, tensors: NamedTensors): NamedTensors {
   if (part === 'vae') return autoencoderTensors(tensors);
   if (part === 'unet' || part === 'controlnet') return unetTensors(tensors);
-  return textEncoderTensors(tensors);
+  return part.startsWith('text_encoder') ? textEncoderTensors(tensors) : tensors;
 }
 
 /** Weights with other names; those that get none are left out. */

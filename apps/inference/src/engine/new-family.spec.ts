@@ -1,0 +1,59 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { families } from '../../../../libs/diffusion/src/families';
+import { smallRequest } from '../../../../test/support/small-request';
+import { toyFamily, writeToyModel } from '../../../../test/support/toy-family';
+import { EngineLoop } from './engine-loop';
+import type { EngineMessage, RgbPicture } from './engine-protocol';
+
+const folder = mkdtempSync(join(tmpdir(), 'toy-model-'));
+beforeAll(() => {
+  // The one line that a family takes outside of its own file.
+  families.unshift(toyFamily);
+  writeToyModel(folder, { red: [1, -1, -1, 0], blue: [-1, -1, 1, 0] });
+});
+afterAll(() => {
+  families.shift();
+  rmSync(folder, { recursive: true });
+});
+
+/** Draws prompts side by side, each of an owner of its own. */
+async function draw(prompts: readonly string[]): Promise<RgbPicture[]> {
+  const pictures: RgbPicture[] = [];
+  let left = prompts.length;
+  let loop: EngineLoop;
+  await new Promise<void>((resolve, reject) => {
+    loop = new EngineLoop(
+      { device: 'cpu', intraOpNumThreads: 1, cacheDir: folder },
+      2 ** 30,
+      (message: EngineMessage) => {
+        if (message.type === 'failed') reject(new Error(message.message));
+        else if (message.type === 'picture') pictures[2 * message.id + message.index] = message.picture;
+        else if (message.type === 'done' && --left === 0) resolve();
+      },
+    );
+    for (const [id, prompt] of prompts.entries())
+      loop.add({
+        ...{ id, owner: `owner ${id}`, adapters: [], cancel: new SharedArrayBuffer(4) },
+        model: { key: 'toy', name: 'toy', folder, hash: '' },
+        request: { ...smallRequest, prompt, width: 64, height: 64, numInferenceSteps: 6, numImages: 2 },
+      });
+  });
+  await loop!.close();
+  return pictures;
+}
+
+describe('A family that nothing else knows of', () => {
+  it('draws what its words say, and the same beside others', async () => {
+    const [red, blue] = [await draw(['a red ball']), await draw(['a blue ball'])];
+    const meanOf = ({ data }: RgbPicture, colour: number): number =>
+      data.reduce((sum, byte, i) => sum + (i % 3 === colour ? byte : 0), 0) / (data.length / 3);
+    expect(red[0]).toMatchObject({ width: 64, height: 64 });
+    expect(red[1]).not.toEqual(red[0]);
+    // What is predicted as noise is taken away.
+    expect(meanOf(blue[0], 0)).toBeGreaterThan(meanOf(red[0], 0));
+    expect(meanOf(red[0], 2)).toBeGreaterThan(meanOf(blue[0], 2));
+    expect(await draw(['a red ball', 'a blue ball'])).toEqual([...red, ...blue]);
+  });
+});

@@ -1,0 +1,105 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { AutoencoderFiles } from '../../libs/diffusion/src/autoencoders/autoencoder';
+import type { Conditioner, ConditionerFiles, PictureTexts } from '../../libs/diffusion/src/conditioners/conditioner';
+import type { Denoiser, DenoiserFiles, DenoiserRow } from '../../libs/diffusion/src/denoisers/denoiser';
+import type { Family, ReadFiles } from '../../libs/diffusion/src/families/family';
+import { float32, floatsOf } from '../../libs/diffusion/src/sessions/tensor';
+import { type NamedTensors, readValues } from '../../libs/diffusion/src/weights/named-tensor';
+import { encodeSafetensors, type TensorToWrite } from './safetensors';
+
+/** Channels of the latents, and so of what a word means. */
+const channels = 4;
+const spent = { runs: 0, runMs: 0 };
+const release = async (): Promise<void> => undefined;
+
+/** A denoiser of one line: the noise is a part of what it sees, and of the mean of the words. */
+function linearDenoiser({ tensors, files }: ReadFiles): DenoiserFiles {
+  const own = tensors.get('transformer')!;
+  const open = async (): Promise<Denoiser> => {
+    const [gain] = await readValues(own.get('gain')!);
+    const predicted = ({ sample, conditioning }: DenoiserRow): Float32Array => {
+      const words = floatsOf(conditioning.words);
+      const meanOf = (channel: number): number =>
+        words.reduce((sum, value, i) => sum + (i % channels === channel ? value : 0), 0) / (words.length / channels);
+      const means = Array.from({ length: channels }, (_, channel) => meanOf(channel));
+      return sample.map((value, i) => gain * value + means[Math.floor(i / (sample.length / channels))]);
+    };
+    return {
+      ...{ spent, release },
+      inputs: [
+        { name: 'sample', type: 'float32', shape: ['batch', channels, 'height', 'width'] },
+        { name: 'words', type: 'float32', shape: ['batch', 'tokens', channels] },
+      ],
+      rowsOfCall: (rows) => rows,
+      predict: async (rows) => rows.map(predicted),
+    };
+  };
+  return {
+    ...{ part: 'transformer', tensors: own, file: files.get('transformer')!, title: 'linear denoiser' },
+    ...{ kind: 'text-to-image', guidance: 'rows', open },
+    rowBytes: ({ height, width }) => 8 * channels * height * width,
+  };
+}
+
+/** A conditioner that looks words up in a table, and knows no others. */
+function tableOfWords(table: NamedTensors): ConditionerFiles {
+  const wordsOf = (text: string): string[] => text.split(' ').filter((word) => table.has(word));
+  const chunkTokens = 8;
+  const open = async (): Promise<Conditioner> => ({
+    ...{ spent, release },
+    async encode({ prompt, negativePrompt }: PictureTexts, isGuided) {
+      const rows = (isGuided ? [negativePrompt ?? '', prompt] : [prompt]).map(async (text) => {
+        const values = new Float32Array(chunkTokens * channels);
+        for (const [i, word] of wordsOf(text).entries()) values.set(await readValues(table.get(word)!), i * channels);
+        return { words: float32(values, [chunkTokens, channels]) };
+      });
+      return { chunks: 1, tokens: chunkTokens, rows: await Promise.all(rows) };
+    },
+  });
+  return {
+    ...{ chunkTokens, mostChunks: 1, hasAddedWords: false, open },
+    countChunks: (text) => Math.max(1, Math.ceil(wordsOf(text).length / chunkTokens)),
+    rowsOf: ({ guidanceScale }) => (guidanceScale > 1 ? 2 : 1),
+    callBytes: (rows) => rows * 4 * chunkTokens * channels,
+  };
+}
+
+/** A family that nothing else knows of. */
+export const toyFamily: Family = {
+  name: 'toy',
+  title: 'the toy family',
+  parts: { transformer: 'linear denoiser', text_encoder: 'table of words', vae: 'autoencoder' },
+  nativeSize: 64,
+  scheduler: { usual: { _class_name: 'EulerDiscreteScheduler', beta_end: 0.012 }, fixed: {} },
+  cannot: { training: 'Models of the toy family cannot be trained.' },
+  recognises: ({ tensors }) => tensors.get('transformer')?.has('gain') === true,
+  partsOf: async (read) => ({
+    denoiser: linearDenoiser(read),
+    conditioner: tableOfWords(read.tensors.get('text_encoder')!),
+    autoencoder: new AutoencoderFiles(read.tensors.get('vae')!, read.files.get('vae')!, { factor: 1, shift: 0 }),
+  }),
+};
+
+/** Writes a model of it, whose words are these. */
+export function writeToyModel(folder: string, words: Readonly<Record<string, number[]>>): void {
+  const write = (name: string, tensors: Record<string, TensorToWrite>): void => {
+    mkdirSync(dirname(join(folder, name)), { recursive: true });
+    writeFileSync(join(folder, name), encodeSafetensors(tensors));
+  };
+  const convolution = (into: number): TensorToWrite => ({
+    shape: [3, into, 1, 1],
+    values: Float32Array.from({ length: 3 * into }, (_, i) => (i % into === Math.floor(i / into) ? 1 : 0)),
+  });
+  write('transformer/diffusion_pytorch_model.safetensors', { gain: { shape: [1], values: Float32Array.of(0.5) } });
+  const table = Object.entries(words).map(([word, values]) => [
+    word,
+    { shape: [channels], values: Float32Array.from(values) },
+  ]);
+  write('text_encoder/model.safetensors', Object.fromEntries(table) as Record<string, TensorToWrite>);
+  // A tiny autoencoder of two layers with weights, and between them three that double the size.
+  write('vae/diffusion_pytorch_model.safetensors', {
+    'decoder.layers.0.weight': convolution(channels),
+    'decoder.layers.5.weight': convolution(3),
+  });
+}
