@@ -100,7 +100,7 @@ describe('The files for a deployment', () => {
     // The overlay of the manifests' page, with the component for the Prometheus operator.
     const place = mkdtempSync(join(tmpdir(), 'darkroom-kubernetes-'));
     cpSync(join(docker, 'kubernetes'), place, { recursive: true });
-    const [, mine] = /```\n( +apiVersion: kustomize[^`]+)```/.exec(read('kubernetes/README.md'))!;
+    const [, mine] = /```yaml\n( +apiVersion: kustomize[^`]+)```/.exec(read('kubernetes/README.md'))!;
     mkdirSync(join(place, 'mine'));
     const overlay = `${mine.replaceAll(/^ {3}/gm, '')}components: [../monitoring]\n`;
     writeFileSync(join(place, 'mine', 'kustomization.yaml'), overlay);

@@ -3,9 +3,12 @@ import { join } from 'node:path';
 
 const docs = join(__dirname, '..', '..', 'docs');
 
+/** Languages of commands and files of an operator. They change the machine, or need one of their own, so no test runs them. */
+const shown = ['sh', 'yaml', 'ini'];
+
 /** A program of a page in `docs`. */
 export interface GuideBlock {
-  /** The first word after the fence. */
+  /** The first word after the fence. `bash` is run by a test, `sh` is not. */
   language: string;
   /** The second: `receiver` and `server` listen and go on, `browser` is for a page, none ends by itself. */
   role?: string;
@@ -27,15 +30,17 @@ export function blocksOf(page: string): GuideBlock[] {
   for (let at = 0; at < lines.length; at++) {
     const [, info] = /^```(\S.*)$/.exec(lines[at]) ?? [];
     if (info === undefined) continue;
+    const line = at + 1;
     const end = lines.indexOf('```', at);
-    if (end < 0) throw new Error(`${page}:${at + 1}: the block does not end.`);
-    const source = lines.slice(at + 1, end).join('\n');
+    if (end < 0) throw new Error(`${page}:${line}: the block does not end.`);
+    const source = lines.slice(line, end).join('\n');
     const [language, role] = info.split(' ');
+    at = end;
+    if (shown.includes(language)) continue;
     if (language !== 'text')
-      blocks.push({ language, role, source, line: at + 1, ...(role === 'receiver' && { prints: ofReceivers }) });
+      blocks.push({ language, role, source, line, ...(role === 'receiver' && { prints: ofReceivers }) });
     else if (role === 'receiver') ofReceivers = source;
     else blocks[blocks.length - 1].prints = source;
-    at = end;
   }
   return blocks;
 }
