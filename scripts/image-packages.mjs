@@ -1,10 +1,11 @@
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
  * Prints what an image is made of, as a bill of materials in CycloneDX's format: the packages of npm below
- * `node_modules`, those of the system, and Node. scripts/images.mjs runs it in each image, from standard input.
+ * `node_modules`, those of the system, the system itself and Node. It fails if a package has come without the text of
+ * its licence. scripts/images.mjs runs it in each image, from standard input.
  */
 const { name, version, license: licence } = JSON.parse(readFileSync('package.json', 'utf8'));
 
@@ -12,18 +13,36 @@ const found = new Map([
   [`pkg:generic/node@${process.versions.node}`, { name: 'node', version: process.versions.node }],
 ]);
 
+/** Published without a text. Both are tools of the development, and under MIT. */
+const withoutText = ['@pkgr/core', 'tr46'];
+const unlicensed = [];
+
 /** A package's own folder is below a `node_modules`, or below a scope in one. */
 const isPackage = /(^|\/)node_modules\/(@[^/]+\/)?[^/@]+$/;
 for (const { name: file, parentPath } of readdirSync('node_modules', { recursive: true, withFileTypes: true })) {
   if (file !== 'package.json' || !isPackage.test(parentPath)) continue;
   const { name, version, license } = JSON.parse(readFileSync(join(parentPath, file), 'utf8'));
+  const hasText = readdirSync(parentPath).some((beside) => /^(licen[cs]e|notice|copying|readme)/i.test(beside));
+  if (!hasText && !withoutText.includes(name)) unlicensed.push(`${name}@${version}`);
   const licenses = typeof license === 'string' ? [{ license: { name: license } }] : [];
   found.set(`pkg:npm/${name.replace('@', '%40')}@${version}`, { name, version, licenses });
 }
 
+if (unlicensed.length > 0) throw new Error(`These packages have no text of their licence: ${unlicensed.join(', ')}.`);
+
+/** Debian's in the images of processors, Ubuntu's in the one of CUDA. */
+const system = fieldsOf('/etc/os-release');
 for (const line of debianPackages()) {
   const [name, version, machine] = line.split('\t');
-  found.set(`pkg:deb/debian/${name}@${encodeURIComponent(version)}?arch=${machine}`, { name, version });
+  const purl = `pkg:deb/${system.ID}/${name}@${encodeURIComponent(version)}?arch=${machine}&distro=${system.ID}-${system.VERSION_ID}`;
+  found.set(purl, { name, version });
+}
+
+/** The `NAME=value` lines of a file; none if there is no such file. */
+function fieldsOf(file) {
+  if (!existsSync(file)) return {};
+  const lines = readFileSync(file, 'utf8').matchAll(/^(\w+)="?(.*?)"?$/gm);
+  return Object.fromEntries([...lines].map(([, name, value]) => [name, value]));
 }
 
 function debianPackages() {
@@ -44,6 +63,9 @@ console.log(
     metadata: {
       component: { type: 'application', name, version, licenses: [{ license: { id: licence } }] },
     },
-    components: [...found].map(([purl, component]) => ({ type: 'library', ...component, purl, 'bom-ref': purl })),
+    components: [
+      ...(system.ID ? [{ type: 'operating-system', name: system.ID, version: system.VERSION_ID }] : []),
+      ...[...found].map(([purl, component]) => ({ type: 'library', ...component, purl, 'bom-ref': purl })),
+    ],
   }),
 );

@@ -23,7 +23,14 @@ const image = process.argv[2];
 if (!unusedBy[image]) throw new Error(`There is no image ${image}: it is one of ${Object.keys(unusedBy).join(', ')}.`);
 for (const path of [...unused, ...unusedBy[image]]) rmSync(join(modules, path), { recursive: true });
 
-/** Types, maps and pages are for people; licences go along with what they are for. */
-const isUnread = (name) => /\.(map|md|markdown|d\.[mc]?ts)$/.test(name) && !/^(licen[cs]e|notice|copying)/i.test(name);
+const isLicence = (name) => /^(licen[cs]e|notice|copying)/i.test(name);
+/** Types, maps and pages are for people. */
+const isUnread = (name) => /\.(map|md|markdown|d\.[mc]?ts)$/.test(name) && !isLicence(name);
+/** Some packages have the text of their licence in their README alone. */
+const isOnlyLicence = ({ name, parentPath: folder }) => {
+  if (!/^readme/i.test(name)) return false;
+  const beside = readdirSync(folder);
+  return beside.includes('package.json') && !beside.some(isLicence);
+};
 for (const entry of readdirSync(modules, { recursive: true, withFileTypes: true }))
-  if (entry.isFile() && isUnread(entry.name)) rmSync(join(entry.parentPath, entry.name));
+  if (entry.isFile() && isUnread(entry.name) && !isOnlyLicence(entry)) rmSync(join(entry.parentPath, entry.name));
