@@ -43,10 +43,14 @@ USER 1000
 VOLUME /data
 EXPOSE 9100
 ARG VERSION=unknown
+ARG REVISION=unknown
+ARG SOURCE=unknown
 LABEL org.opencontainers.image.title="Darkroom inference" \
       org.opencontainers.image.description="Self-hosted text-to-image service: the worker that draws" \
       org.opencontainers.image.licenses="Apache-2.0" \
-      org.opencontainers.image.version="$VERSION"
+      org.opencontainers.image.version="$VERSION" \
+      org.opencontainers.image.revision="$REVISION" \
+      org.opencontainers.image.source="$SOURCE"
 # Docker itself only marks a hanging container as unhealthy. So the check kills a hanging process, and with a restart policy, as in
 # docker/compose.yaml, the container restarts. A container whose database is away counts as healthy, because a restart would not help;
 # /health/ready says whether it can serve.

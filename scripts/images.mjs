@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util';
 /**
  * `node scripts/images.mjs [names]`: builds the images of docker/ with Docker or Podman, tries them (each runs as its
  * user on a read-only file system), and writes what is in them to `.cache/<image>.cdx.json`. With --push <prefix> it
- * pushes them. Exits with 77 if there is no container engine.
+ * pushes them when all of them have been tried. Exits with 77 if there is no container engine.
  */
 const outOfReach = 77;
 const root = dirname(import.meta.dirname);
@@ -15,11 +15,17 @@ const all = readdirSync(join(root, 'docker')).flatMap((name) => /^(.*)\.Dockerfi
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { push: { type: 'string' }, 'build-option': { type: 'string', multiple: true }, help: { type: 'boolean' } },
+  options: {
+    push: { type: 'string' },
+    source: { type: 'string', default: 'unknown' },
+    'build-option': { type: 'string', multiple: true },
+    help: { type: 'boolean' },
+  },
 });
 if (values.help)
   console.log(`node scripts/images.mjs [${all.join('|')}]   builds and tries images; all but CUDA's by default
-  --push <prefix>           builds all, and pushes them as <prefix>darkroom-<name>:${version}
+  --push <prefix>           builds and tries all, then pushes them as <prefix>darkroom-<name>:${version}
+  --source <url>            where their source is, for their labels
   --build-option <option>   is passed on to the engine's build`);
 else buildImages();
 
@@ -33,22 +39,33 @@ function buildImages() {
   }
   // Manifests of Kubernetes name the one of CUDA, so it belongs to what is pushed.
   const usual = all.filter((name) => values.push || !name.includes('cuda'));
-  for (const image of positionals.length > 0 ? positionals : usual) {
-    const tag = `darkroom-${image}`;
+  const tags = (positionals.length > 0 ? positionals : usual).map((image) => {
+    // Compose's name of it.
+    const tag = `darkroom-${image}:${version}`;
     // OCI's own format, which is Podman's default, has no health checks.
     const format = engine === 'podman' ? ['--format=docker'] : [];
-    const options = [...format, `--build-arg=VERSION=${version}`, ...(values['build-option'] ?? [])];
+    const labels = { VERSION: version, REVISION: revision(), SOURCE: values.source };
+    const args = Object.entries(labels).map(([name, value]) => `--build-arg=${name}=${value}`);
+    const options = [...format, ...args, ...(values['build-option'] ?? [])];
     run(engine, ['build', ...options, '--file', `docker/${image}.Dockerfile`, '--tag', tag, '.']);
-    tryImage(engine, tag);
-    if (!values.push) continue;
-    const target = `${values.push}${tag}:${version}`;
-    run(engine, ['tag', tag, target]);
-    run(engine, ['push', target]);
+    tryImage(engine, image, tag);
+    return tag;
+  });
+  if (!values.push) return;
+  for (const tag of tags) {
+    run(engine, ['tag', tag, values.push + tag]);
+    run(engine, ['push', values.push + tag]);
   }
 }
 
+/** The commit, where the source is a clone of git. */
+function revision() {
+  const { status, stdout } = spawnSync('git', ['rev-parse', 'HEAD'], { cwd: root, encoding: 'utf8' });
+  return status === 0 ? stdout.trim() : 'unknown';
+}
+
 /** A database that is not there is the first thing that a whole image complains about. */
-function tryImage(engine, tag) {
+function tryImage(engine, image, tag) {
   // Podman 4 has no `uid` for a file system in memory.
   const limits = ['--read-only', '--tmpfs=/tmp', '--tmpfs=/data:mode=1777', '--cap-drop=ALL', '--network=none'];
   const run = (options, command, input) =>
@@ -62,7 +79,7 @@ function tryImage(engine, tag) {
   const alone = run(['--env=DATABASE_URL=postgres://nobody:x@127.0.0.1:9/none'], []);
   if (!/could not start: .*ECONNREFUSED/.test(alone.stderr))
     fail(`${tag} does not start: ${alone.stdout}${alone.stderr}`);
-  const list = join(root, '.cache', `${tag}.cdx.json`);
+  const list = join(root, '.cache', `darkroom-${image}.cdx.json`);
   const script = readFileSync(join(import.meta.dirname, 'image-packages.mjs'), 'utf8');
   const packages = run([], ['node', '--input-type=module', '-'], script);
   if (packages.status !== 0) fail(`${tag} does not say what is in it: ${packages.stderr}`);

@@ -55,6 +55,14 @@ describe('The files for a deployment', () => {
     expect([...new Set(named)].filter((name) => !settings.has(name) && !foreign.test(name))).toEqual([]);
   });
 
+  it('name images by the version of the source', () => {
+    const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
+    const named = ['compose.yaml', 'compose.gpu.yaml', 'kubernetes/README.md'].map((name) => [
+      ...read(name).matchAll(/(?:\bDARKROOM_VERSION:-|\bnewTag: '?|\/darkroom-[a-z-]+:)([\w.-]+)/g),
+    ]);
+    for (const tags of named) expect([...new Set(tags.map(([, tag]) => tag))]).toEqual([version]);
+  });
+
   it('name only files and programs that are there', () => {
     const missing = files.flatMap((name) => {
       const programs = [...read(name).matchAll(/dist\/((?:apps|scripts)\/[\w/-]+)\.js/g)].map(
