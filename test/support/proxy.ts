@@ -62,6 +62,7 @@ function nginx(place: string, port: number, host: string): string[] {
     // The one that leads to TLS.
     [/server \{\n {2}listen 80;[^}]*\}\n/, ''],
     [/listen 443 ssl http2;/, `listen 127.0.0.1:${port};`],
+    [/\n {2}listen \[::\]:443 .*/, ''],
     [/\n {2}ssl_certificate .*/, ''],
     [/\n {2}ssl_certificate_key .*/, ''],
   );

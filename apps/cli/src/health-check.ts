@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isAlive } from '@app/process';
@@ -20,9 +20,9 @@ interface State {
 }
 
 /**
- * `health-check <main file> <variable with the port>`: the HEALTHCHECK of the images. Docker only marks a container as
- * unhealthy and restarts a container that has ended. So this kills a process whose event loop hangs, and the restart
- * policy starts it again.
+ * `health-check <main file> <variable with the port>`: the HEALTHCHECK of the images, and what the unit darkroom-health@
+ * runs. Docker only marks a container as unhealthy and restarts a container that has ended. So this kills a process
+ * whose event loop hangs, and the restart policy starts it again.
  */
 async function main(mainFile: string, variable: string): Promise<number> {
   const pid = processOf(mainFile);
@@ -50,8 +50,9 @@ function processOf(mainFile: string): number | undefined {
   const found = pids.find((pid) => {
     try {
       const [program, ...words] = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
-      // Not its init process, which has the same command line.
-      return /(^|\/)node$/.test(program) && words.includes(mainFile);
+      // Neither its init process, which has the same command line, nor that of a container on this host.
+      const isOurs = statSync(`/proc/${pid}`).uid === process.getuid!();
+      return isOurs && /(^|\/)node$/.test(program) && words.includes(mainFile);
     } catch {
       return false;
     }
