@@ -4,7 +4,7 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, 
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { JsonLogger } from '@app/observability';
-import { parseAllDocuments } from 'yaml';
+import { parse, parseAllDocuments, stringify } from 'yaml';
 import { createInference } from '../../apps/inference/src/create-inference';
 import { dependentVariables, s3Variables, variables } from '../../libs/config/src/variables';
 import { startTestApi } from '../support/api';
@@ -24,9 +24,9 @@ const filesOf = (folder: string): string[] =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => /\.\w+$/.test(name));
 const read = (name: string): string => readFileSync(join(docker, name), 'utf8');
 const files = filesOf(docker);
-/** Of the programs around the service, not of its own configuration. */
+/** Of the programs around the service, not of its own configuration; END ends a file in a command. */
 const foreign =
-  /^(NODE_ENV|POSTGRES_\w+|MINIO_\w+|NVIDIA_\w+|PGPASSWORD|PATH|DARKROOM_(TAG|PORT|MODELS|DATA|IMAGE)\w*)$/;
+  /^(END|NODE_ENV|POSTGRES_\w+|MINIO_\w+|NVIDIA_\w+|PGPASSWORD|PATH|DARKROOM_(TAG|PORT|MODELS|DATA|IMAGE)\w*)$/;
 const settings = new Set(
   [variables, dependentVariables, s3Variables].flatMap((table) =>
     Object.values(table).map(([name]: readonly unknown[]) => name),
@@ -105,19 +105,32 @@ describe('The files for a deployment', () => {
   (runs('kubectl', '--help') ? it : it.skip)('are overlays that Kustomize accepts', () => {
     for (const overlay of ['base', 'cpu', 'gpu', 'autoscaled'])
       expect(spawnSync('kubectl', ['kustomize', join(docker, 'kubernetes', overlay)]).status).toBe(0);
-    // The overlay of the manifests' page, with the component for the Prometheus operator.
+    // The overlay of the manifests' page, with all components and with what the page adds to it.
     const place = mkdtempSync(join(tmpdir(), 'darkroom-kubernetes-'));
     cpSync(join(docker, 'kubernetes'), place, { recursive: true });
-    const [, mine] = /```yaml\n( +apiVersion: kustomize[^`]+)```/.exec(read('kubernetes/README.md'))!;
+    const blocks = [...read('kubernetes/README.md').matchAll(/^( +)```yaml\n([^`]+)```/gm)].map(([, indent, block]) =>
+      block.replaceAll(new RegExp(`^${indent}`, 'gm'), ''),
+    );
+    const [mine, ...additions] = blocks.map((block) => parse(block) as Record<string, unknown[]>);
+    expect(additions.map((addition) => Object.keys(addition))).toEqual([
+      ['replicas'],
+      ['patches'],
+      ['configMapGenerator', 'patches'],
+    ]);
+    for (const [name, list] of additions.flatMap((addition) => Object.entries(addition)))
+      mine[name] = [...(mine[name] ?? []), ...list];
+    mine.components = ['../monitoring', '../backup'];
     mkdirSync(join(place, 'mine'));
-    const overlay = `${mine.replaceAll(/^ {3}/gm, '')}components: [../monitoring]\n`;
-    writeFileSync(join(place, 'mine', 'kustomization.yaml'), overlay);
+    writeFileSync(join(place, 'mine', 'ca.crt'), 'a certificate');
+    writeFileSync(join(place, 'mine', 'kustomization.yaml'), stringify(mine));
     const { status, stdout, stderr } = spawnSync('kubectl', ['kustomize', join(place, 'mine')], { encoding: 'utf8' });
     rmSync(place, { recursive: true });
     expect([status, stderr]).toEqual([0, '']);
-    expect(stdout.match(/image: registry\.example\.com\/darkroom-api:/g)).toHaveLength(2);
+    expect(stdout.match(/image: registry\.example\.com\/darkroom-api:/g)).toHaveLength(3);
     expect(stdout.match(/name: darkroom-[0-9a-z]{10}$/gm)!.length).toBeGreaterThan(3);
     expect(stdout).toContain('kind: PodMonitor');
+    expect(stdout.match(/^ +name: darkroom-ca-[0-9a-z]{10}$/gm)).toHaveLength(3);
+    expect(stdout).toContain('kubernetes.io/metadata.name: minio');
   });
 
   (runs('promtool', '--version') ? it : it.skip)('are rules that Prometheus accepts, and fire when they should', () => {
