@@ -27,6 +27,8 @@ FROM debian:bookworm-slim
 # It passes signals on from the first moment and ends the processes that others leave.
 RUN apt-get update && apt-get install -y --no-install-recommends tini && rm -rf /var/lib/apt/lists /var/cache/apt
 RUN useradd --uid 1000 --create-home node && install -d -o 1000 -g 1000 /data /app/models
+# No program in here may become root.
+RUN find / -xdev -perm /6000 -type f -exec chmod a-s {} +
 COPY --from=build /usr/local/bin/node /usr/local/bin/
 ENV NODE_ENV=production \
     HOST=0.0.0.0 \

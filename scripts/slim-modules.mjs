@@ -25,7 +25,7 @@ for (const path of [...unused, ...unusedBy[image]]) rmSync(join(modules, path), 
 
 const isLicence = (name) => /^(licen[cs]e|notice|copying)/i.test(name);
 /** Types, maps and pages are for people. */
-const isUnread = (name) => /\.(map|md|markdown|d\.[mc]?ts)$/.test(name) && !isLicence(name);
+const isUnread = (name) => /\.(map|md|markdown|[mc]?ts)$/.test(name) && !isLicence(name);
 /** Some packages have the text of their licence in their README alone. */
 const isOnlyLicence = ({ name, parentPath: folder }) => {
   if (!/^readme/i.test(name)) return false;
