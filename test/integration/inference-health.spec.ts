@@ -81,6 +81,9 @@ describe('the health of a worker', () => {
     expect(valueOf('darkroom_batch_pictures_sum')).toBeGreaterThan(valueOf('darkroom_batch_pictures_count'));
     expect(valueOf('darkroom_model_loads_total')).toBeGreaterThanOrEqual(1);
     expect(valueOf('darkroom_drawings_total')).toBeGreaterThanOrEqual(3);
+    expect(text).toMatch(/^darkroom_drawings_total\{outcome="failed"\} 0$/m);
+    expect(text).toMatch(/^darkroom_ready\{check="engine"\} 1$/m);
+    expect(valueOf('darkroom_disk_free_bytes')).toBeGreaterThan(0);
     expect(valueOf('darkroom_compute_seconds_total')).toBeGreaterThan(0);
     expect(text).toMatch(/^process_resident_memory_bytes /m);
   });

@@ -59,25 +59,36 @@ describe('The observability of the api', () => {
     expect(valueOf('darkroom_queue_depth{queue="webhooks"}')).toBe(0);
     expect(valueOf('darkroom_queue_jobs{queue="images",state="waiting"}')).toBe(2);
     expect(valueOf('darkroom_tasks_processing{queue="drawing"}')).toBe(0);
+    expect(valueOf('darkroom_ready{check="database"}')).toBe(1);
+    expect(valueOf('darkroom_disk_free_bytes')).toBeGreaterThan(0);
     expect(valueOf('process_resident_memory_bytes')).toBeGreaterThan(0);
   });
 
-  itOnce('shows how long the oldest task waits that a worker may take, not one that none may', async () => {
-    const age = async () => (await read())('darkroom_takeable_oldest_seconds');
+  itOnce('shows how many tasks a worker may take and how long the oldest waits, not one that none may', async () => {
+    const of = async (metric: string, queue = 'drawing') =>
+      (await read())(`darkroom_takeable_${metric}{queue="${queue}"}`);
+    const age = () => of('oldest_seconds');
     const [held, waiting] = [await create(), await create()];
     const change = (set: string, id: string) => api.dataSource.query(`UPDATE tasks SET ${set} WHERE id = $1`, [id]);
     for (const id of [held, waiting]) await change(`created_at = now() - interval '90 seconds'`, id);
     expect(await age()).toBeGreaterThanOrEqual(90);
-    // The key has as much under way as it may.
+    expect([await of('tasks'), await of('tasks', 'training'), await of('oldest_seconds', 'training')]).toEqual([
+      2, 0, 0,
+    ]);
+    // Of two tasks of a key that may have one under way, one may be taken.
     await api.dataSource.query('UPDATE api_keys SET max_concurrent = 1 WHERE id = $1', [key.id]);
+    expect(await of('tasks')).toBe(1);
+    // The key has as much under way as it may.
     await change(`status = 'processing', place = 1, heartbeat_at = now()`, held);
-    expect(await age()).toBe(0);
+    expect([await age(), await of('tasks')]).toEqual([0, 0]);
     await change(`status = 'canceled', place = NULL`, held);
     expect(await age()).toBeGreaterThanOrEqual(90);
     for (const set of [`not_before = now() + interval '1 hour'`, 'not_before = NULL, sandbox = true']) {
       await change(set, waiting);
-      expect(await age()).toBe(0);
+      expect([await age(), await of('tasks')]).toEqual([0, 0]);
     }
+    await change(`sandbox = false, queue = 'training'`, waiting);
+    expect([await of('tasks'), await of('tasks', 'training')]).toEqual([0, 1]);
   });
 
   itOnce('counts webhook attempts by their outcome', async () => {
@@ -138,6 +149,7 @@ describe('The observability of the api', () => {
       await api.backEnds.storage.breakDown();
       const { headers } = await ready(503, 'The service is not ready: storage.');
       expect(headers.get('retry-after')).toBe('2');
+      expect((await read())('darkroom_ready{check="storage"}')).toBe(0);
     });
 
     itOnce('is false while the clock is wrong', async () => {

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Metrics } from './metrics';
 
 /** Health checks by name: a check fails if it rejects, returns false or takes too long. */
 export type HealthChecks = Readonly<Record<string, () => Promise<unknown>>>;
@@ -29,6 +30,27 @@ export async function readinessOf(checks: HealthChecks): Promise<Readiness> {
     checks: Object.fromEntries(names.map((name, i) => [name, results[i]])),
     missing,
   };
+}
+
+/**
+ * Shows Prometheus what `/health/ready` finds.
+ * @param freeBytes of the fullest disk of the data folder; undefined if none can be read
+ */
+export function measureHealth(
+  metrics: Metrics,
+  checks: HealthChecks,
+  freeBytes: () => Promise<number | undefined>,
+): void {
+  const help = 'Whether a check of /health/ready passes: 1 or 0.';
+  metrics.gauge('ready', { help, labels: ['check'] }, async (gauge) => {
+    const { checks: results } = await readinessOf(checks);
+    for (const [check, isPassed] of Object.entries(results)) gauge.set({ check }, Number(isPassed));
+  });
+  const diskHelp = 'Room on the disk of the data folder; of two disks, on the fuller one.';
+  metrics.gauge('disk_free_bytes', { help: diskHelp }, async (gauge) => {
+    const free = await freeBytes();
+    if (free !== undefined) gauge.set(free);
+  });
 }
 
 async function passes(check: () => Promise<unknown>): Promise<boolean> {

@@ -1,4 +1,4 @@
-export { cached, readinessOf } from './checks';
+export { cached, measureHealth, readinessOf } from './checks';
 export type { HealthChecks, Readiness } from './checks';
 export { JsonLogger } from './json-logger';
 export type { LogLevel } from './json-logger';

@@ -1,4 +1,6 @@
 import { statfs } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Config } from '@app/config';
 
 /** Kept free for the database and for pictures; on a disk of less than four times this, a quarter. */
 const reserveBytes = 2 ** 30;
@@ -13,6 +15,14 @@ export interface DiskRoom {
   reserve: number;
   /** Whether there is room for pictures and the database. */
   hasRoom: boolean;
+}
+
+/** The disks of the data folder, that with the least free bytes first. */
+export async function dataDisks({ dataDir, storage }: Pick<Config, 'dataDir' | 'storage'>): Promise<DiskRoom[]> {
+  const folders = storage === 'file' ? [dataDir, join(dataDir, 'images')] : [dataDir];
+  // A folder that does not exist yet will be on its parent's disk.
+  const found = await Promise.all(folders.map(diskRoom));
+  return found.filter((disk) => disk !== undefined).sort((a, b) => a.free - b.free);
 }
 
 /** The disk of a folder; undefined if it cannot be read, or is not there yet. */

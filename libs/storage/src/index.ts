@@ -1,4 +1,4 @@
-export { diskRoom, type DiskRoom } from './disk-room';
+export { dataDisks, type DiskRoom } from './disk-room';
 export { FileImageStorage } from './file-image-storage';
 export { StorageUnavailableError } from './image-storage';
 export type { ImageStorage, StoredObject } from './image-storage';

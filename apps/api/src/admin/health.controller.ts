@@ -2,7 +2,15 @@ import { ClockWatch, probeWrite } from '@app/database';
 import { ServiceUnavailableError } from '@app/domain';
 import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
 import { WakeUps } from '@app/queue';
-import { cached, type HealthChecks, JsonLogger, type Readiness, readinessOf } from '@app/observability';
+import {
+  cached,
+  type HealthChecks,
+  JsonLogger,
+  measureHealth,
+  Metrics,
+  type Readiness,
+  readinessOf,
+} from '@app/observability';
 import { Controller, Get, Inject } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import { DataSource } from 'typeorm';
@@ -30,6 +38,7 @@ export class HealthController {
     disk: DiskSpace,
     private readonly drain: Drain,
     logger: JsonLogger,
+    metrics: Metrics,
   ) {
     const checkStorage = (): Promise<void> =>
       storage.check().catch((error: Error) => {
@@ -43,6 +52,7 @@ export class HealthController {
       clock: async () => clock.agrees,
       disk: () => disk.hasRoom(),
     };
+    measureHealth(metrics, this.checks, async () => (await disk.fullest())?.free);
   }
 
   /** Needs only the event loop: if it does not answer, the process is killed. */

@@ -18,24 +18,30 @@ const waiting = `
   FROM webhook_deliveries WHERE status = 'pending' AND next_attempt_at <= now()`;
 
 /**
- * How long the oldest task has waited that a worker may claim now. Left out are tasks of sandbox keys and of keys that have
- * as many tasks under way as they may, those that wait for a training, and those whose next attempt is not due. $1: how
- * many tasks of a key may be drawn at once, $2: how many may be trained; 0: no limit.
+ * How many tasks a worker with room may take now, and how long the oldest of them has waited. Left out are tasks of
+ * sandbox keys and of keys that have as many tasks under way as they may, those that wait for a training, and those whose
+ * next attempt is not due. $1: how many tasks of a key may be drawn at once, $2: how many may be trained; 0: no limit.
  */
 const takeable = `
   WITH held AS (
-    SELECT owner_id, queue, count(*) AS count FROM tasks WHERE status = 'processing' GROUP BY owner_id, queue
+    SELECT owner_id, queue, count(*)::integer AS count FROM tasks WHERE status = 'processing' GROUP BY owner_id, queue
+  ), queued AS (
+    SELECT task.owner_id, task.queue, count(*)::integer AS count, min(task.created_at) AS oldest,
+      CASE task.queue WHEN 'training' THEN $2::integer ELSE coalesce(max(caller.max_concurrent), $1::integer) END AS most
+    FROM tasks task LEFT JOIN api_keys caller ON caller.id = task.owner_id
+    WHERE ${waitsForWorker('task')}
+      AND (task.not_before IS NULL OR task.not_before <= now())
+    GROUP BY task.owner_id, task.queue
+  ), takeable AS (
+    SELECT queued.queue, queued.oldest,
+      CASE queued.most WHEN 0 THEN queued.count ELSE least(queued.count, queued.most - coalesce(held.count, 0)) END AS count
+    FROM queued LEFT JOIN held ON held.owner_id = queued.owner_id AND held.queue = queued.queue
   )
-  SELECT coalesce(extract(epoch FROM now() - min(task.created_at)), 0)::float8 AS age
-  FROM tasks task
-  LEFT JOIN api_keys caller ON caller.id = task.owner_id
-  LEFT JOIN held ON held.owner_id = task.owner_id AND held.queue = task.queue
-  CROSS JOIN LATERAL (
-    SELECT CASE task.queue WHEN 'training' THEN $2::integer ELSE coalesce(caller.max_concurrent, $1::integer) END AS most
-  ) allowed
-  WHERE ${waitsForWorker('task')}
-    AND (task.not_before IS NULL OR task.not_before <= now())
-    AND (allowed.most = 0 OR coalesce(held.count, 0) < allowed.most)`;
+  SELECT queues.queue, coalesce(sum(takeable.count), 0)::integer AS count,
+    coalesce(extract(epoch FROM now() - min(takeable.oldest)), 0)::float8 AS age
+  FROM (VALUES ('drawing'), ('training')) AS queues (queue)
+  LEFT JOIN takeable ON takeable.queue = queues.queue AND takeable.count > 0
+  GROUP BY queues.queue`;
 
 const openTasks = `
   SELECT queues.queue, states.state, count(task.id)::integer AS count
@@ -62,6 +68,12 @@ interface Waiting {
   age: number;
 }
 
+interface Takeable {
+  queue: string;
+  count: number;
+  age: number;
+}
+
 /** How much waits, for how long, and what is being done; read from the database at each scrape. */
 @Injectable()
 export class QueueMetrics {
@@ -73,11 +85,15 @@ export class QueueMetrics {
     metrics.gauge('queue_oldest_seconds', { help: 'How long the oldest waits.', labels: ['queue'] }, async (gauge) => {
       for (const { queue, age } of await read()) gauge.set({ queue }, age);
     });
-    const takeableHelp = 'How long the oldest task waits that a worker may take now.';
-    metrics.gauge('takeable_oldest_seconds', { help: takeableHelp }, async (gauge) => {
-      const limits = [config.maxConcurrentPerKey, config.maxTrainingsPerKey];
-      const [{ age }] = await dataSource.query<{ age: number }[]>(takeable, limits);
-      gauge.set(age);
+    const limits = [config.maxConcurrentPerKey, config.maxTrainingsPerKey];
+    const readTakeable = (): Promise<Takeable[]> => dataSource.query<Takeable[]>(takeable, limits);
+    const countHelp = 'Tasks that a worker may take now.';
+    metrics.gauge('takeable_tasks', { help: countHelp, labels: ['queue'] }, async (gauge) => {
+      for (const { queue, count } of await readTakeable()) gauge.set({ queue }, count);
+    });
+    const ageHelp = 'How long the oldest task waits that a worker may take now.';
+    metrics.gauge('takeable_oldest_seconds', { help: ageHelp, labels: ['queue'] }, async (gauge) => {
+      for (const { queue, age } of await readTakeable()) gauge.set({ queue }, age);
     });
     const processingHelp = 'Tasks that workers have in hand: pictures that are drawn, and trainings.';
     metrics.gauge('tasks_processing', { help: processingHelp, labels: ['queue'] }, async (gauge) => {

@@ -38,9 +38,11 @@ export class WebhooksService {
     metrics: Metrics,
   ) {
     this.attempts = metrics.counter('webhook_tries_total', {
-      help: 'Webhook attempts by the status of their delivery afterwards; pending: another attempt follows.',
+      help: 'Webhook attempts by the status of their delivery afterwards. pending: another attempt follows; failed: it is given up.',
       labels: ['outcome'],
     });
+    // A counter that appears with its first failure has not risen by it.
+    for (const outcome of ['delivered', 'pending', 'failed']) this.attempts.inc({ outcome }, 0);
     this.seconds = metrics.histogram('webhook_try_seconds', {
       help: 'Time that receivers took to answer.',
       buckets: requestBuckets,
@@ -89,6 +91,7 @@ export class WebhooksService {
         ? { status: 'failed', nextAttemptAt: null, completedAt: () => 'now()' }
         : { nextAttemptAt: inTime(waitMs) }),
     });
+    if (fails) this.attempts.inc({ outcome: 'failed' });
   }
 
   /**

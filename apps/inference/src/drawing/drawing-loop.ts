@@ -105,11 +105,9 @@ export class DrawingLoop extends ClaimingLoop {
   }
 
   private draw(task: DrawingTask, slot: DrawingSlot, end: () => void): void {
-    let seconds: number | undefined;
-    const drawn = this.drawings.run(task, slot, this.shutdown.signal).then((taken) => (seconds = taken));
-    this.track(task, drawn, () => {
-      this.metrics.drawingEnded(seconds);
-      end();
-    });
+    const drawn = this.drawings
+      .run(task, slot, this.shutdown.signal)
+      .then(({ ending, seconds }) => this.metrics.drawingEnded(ending, seconds));
+    this.track(task, drawn, end);
   }
 }

@@ -6,6 +6,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { Engine } from '../engine-client/engine';
 import { TaskAbortedError } from '../engine-client/task-errors';
 import type { ModelSource, DrawRequest } from '../engine/engine-protocol';
+import type { Ending } from '../metrics/inference-metrics';
 import { PictureStore } from '../pictures/picture-store';
 import type { DrawingLock } from './drawing-lock';
 import type { Slot } from './engine-slots';
@@ -49,13 +50,13 @@ export class DrawingService {
   /**
    * Draws, stores and settles. A failure is settled too, or the task waits for another attempt.
    * @param shutdown aborted when the process has to end: the task is given back
-   * @returns compute seconds, if it has succeeded
+   * @returns how it ended, and the compute seconds if it has succeeded
    * @throws when the outcome cannot be written to the database
    */
-  async run(task: DrawingTask, slot: DrawingSlot, shutdown: AbortSignal): Promise<number | undefined> {
+  async run(task: DrawingTask, slot: DrawingSlot, shutdown: AbortSignal): Promise<{ ending: Ending; seconds: number }> {
     // A worker died while it drew this task or one beside it.
     const alone = task.deaths > 0;
-    let seconds: number | undefined;
+    let seconds = 0;
     let unlock = (): void => undefined;
     const work = async (hold: TaskHold): Promise<void> => {
       await this.tasks.assertStorable(task.ownerId, task.reservedBytes);
@@ -72,8 +73,10 @@ export class DrawingService {
       await this.succeed(task, drawn, hold);
       seconds = drawn.computeSeconds;
     };
-    await this.runner.run(task, shutdown, (hold) => work(hold).finally(() => slot.giveBack())).finally(() => unlock());
-    return seconds;
+    const ending = await this.runner
+      .run(task, shutdown, (hold) => work(hold).finally(() => slot.giveBack()))
+      .finally(() => unlock());
+    return { ending, seconds };
   }
 
   /** From here until it is settled or given back, its worker draws nothing else. */

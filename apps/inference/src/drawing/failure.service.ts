@@ -5,6 +5,7 @@ import { PictureError } from '@app/pictures';
 import { StorageUnavailableError } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
 import { EngineBrokenError, EngineLostError, TaskAbortedError, TaskRefusedError } from '../engine-client/task-errors';
+import type { Ending } from '../metrics/inference-metrics';
 import { StorageHealth } from '../pictures/storage-health';
 import { withRetries } from './with-retries';
 import type { TaskHold } from './task-hold';
@@ -29,7 +30,7 @@ export class FailureService {
     task: Task,
     error: unknown,
     { lost, signal, usedSeconds }: Pick<TaskHold, 'lost' | 'signal' | 'usedSeconds'>,
-  ): Promise<void> {
+  ): Promise<Exclude<Ending, 'succeeded'>> {
     const about = { taskId: task.id, attempt: task.attempt };
     if (lost) {
       this.logger.log('given up: canceled, deleted or taken over', about);
@@ -39,30 +40,37 @@ export class FailureService {
         .catch((failure: Error) =>
           this.logger.warn('what was used is not charged', about, { reason: failure.message }),
         );
-    } else if (isRefusal(error)) {
+      return 'canceled';
+    }
+    if (isRefusal(error)) {
       this.logger.warn('failed', about, { reason: error.message });
       await this.fail(task, error.message, usedSeconds);
-    } else if (error instanceof TaskAbortedError || signal.aborted) {
+      return 'failed';
+    }
+    if (error instanceof TaskAbortedError || signal.aborted) {
       await withRetries(() => this.tasks.release(task));
       this.logger.log('given back', { ...about, reason: error instanceof Error ? error.message : String(error) });
-    } else if (await this.storage.isAtFault(error)) {
+      return 'given_back';
+    }
+    if (await this.storage.isAtFault(error)) {
       // No fault of the task, however long it lasts.
       await withRetries(() => this.tasks.release(task, { delayMs: storageDelayMs }));
       this.logger.warn('given back: the storage takes no files', { ...about, reason: (error as Error).message });
-    } else {
-      // A lost engine may be another task's fault, so it counts as a death of the worker and not
-      // as this task's failure. The process of a training is its own.
-      const because = error instanceof EngineLostError && task.kind !== 'training' ? 'died' : 'failed';
-      const tries = because === 'died' ? deathsAfter(task) : task.failures + 1;
-      if (tries >= fatalCount) {
-        this.logger.error('failed for good', about, error);
-        await this.fail(task, publicMessage(error, task));
-      } else {
-        const delayMs = backOffMs(tries);
-        this.logger.error('failed, will be retried', { ...about, delayMs }, error);
-        await withRetries(() => this.tasks.release(task, { delayMs, because }));
-      }
+      return 'given_back';
     }
+    // A lost engine may be another task's fault, so it counts as a death of the worker and not
+    // as this task's failure. The process of a training is its own.
+    const because = error instanceof EngineLostError && task.kind !== 'training' ? 'died' : 'failed';
+    const tries = because === 'died' ? deathsAfter(task) : task.failures + 1;
+    if (tries >= fatalCount) {
+      this.logger.error('failed for good', about, error);
+      await this.fail(task, publicMessage(error, task));
+    } else {
+      const delayMs = backOffMs(tries);
+      this.logger.error('failed, will be retried', { ...about, delayMs }, error);
+      await withRetries(() => this.tasks.release(task, { delayMs, because }));
+    }
+    return 'failed';
   }
 
   private async fail(task: Attempt, error: string, computeSeconds = 0): Promise<void> {

@@ -3,6 +3,7 @@ import { JsonLogger } from '@app/observability';
 import { crashPoint } from '@app/process';
 import { Tasks } from '@app/tasks';
 import { Injectable } from '@nestjs/common';
+import type { Ending } from '../metrics/inference-metrics';
 import { FailureService } from './failure.service';
 import { StopListener } from './stop-listener';
 import { TaskHold } from './task-hold';
@@ -19,15 +20,17 @@ export class TaskRunner {
 
   /**
    * @param shutdown aborted when the process has to end: the task is given back
+   * @returns how it ended
    * @throws when the outcome cannot be written to the database
    */
-  async run(task: Task, shutdown: AbortSignal, work: (hold: TaskHold) => Promise<void>): Promise<void> {
+  async run(task: Task, shutdown: AbortSignal, work: (hold: TaskHold) => Promise<void>): Promise<Ending> {
     crashPoint('after-claim');
     const hold = new TaskHold(task, this.tasks, this.stops, shutdown, this.logger);
     try {
       await work(hold);
+      return 'succeeded';
     } catch (error) {
-      await this.failures.handle(task, error, hold);
+      return await this.failures.handle(task, error, hold);
     } finally {
       hold.end();
     }

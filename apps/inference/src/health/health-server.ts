@@ -3,10 +3,10 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type Config, CONFIG } from '@app/config';
 import { ClockWatch, probeWrite } from '@app/database';
-import { cached, mayReadMetrics, Metrics, readinessOf } from '@app/observability';
+import { cached, mayReadMetrics, measureHealth, Metrics, readinessOf } from '@app/observability';
 import { keepAliveMs, ListenError } from '@app/process';
 import { WakeUps } from '@app/queue';
-import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
+import { dataDisks, IMAGE_STORAGE, type ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Engines } from '../engine-client/engines';
@@ -44,6 +44,7 @@ export class HealthServer {
     private readonly metrics: Metrics,
     @Inject(CONFIG) private readonly config: Config,
   ) {
+    measureHealth(metrics, this.checks, async () => (await dataDisks(config)).at(0)?.free);
     this.server = createServer({ keepAliveTimeout: keepAliveMs }, (request, response) => {
       void this.answer(request).then(({ status, type, body }) => {
         response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' });

@@ -2,6 +2,10 @@ import { Metrics, stepBuckets } from '@app/observability';
 import { Injectable } from '@nestjs/common';
 import type { EngineStep, ModelLoaded } from '../engine/engine-protocol';
 
+const endings = ['succeeded', 'failed', 'canceled', 'given_back'] as const;
+/** How the work on a claimed task ended. */
+export type Ending = (typeof endings)[number];
+
 /** A worker's metrics of its drawing. */
 @Injectable()
 export class InferenceMetrics {
@@ -30,9 +34,11 @@ export class InferenceMetrics {
       labels: ['model', 'device'],
     });
     this.drawings = metrics.counter('drawings_total', {
-      help: 'Drawings that this process ended.',
+      help: 'Drawings that this process ended. failed: also those that are tried again; canceled: also deleted or taken over; given_back: the process ended, or the storage took no files.',
       labels: ['outcome'],
     });
+    // A counter that appears with its first failure has not risen by it.
+    for (const outcome of endings) this.drawings.inc({ outcome }, 0);
     this.computeSeconds = metrics.counter('compute_seconds_total', { help: 'Time of drawings that succeeded.' });
   }
 
@@ -46,9 +52,9 @@ export class InferenceMetrics {
     this.loadSeconds.inc({ model, device }, loadMs / 1000);
   }
 
-  /** @param computeSeconds of one that has succeeded; others failed, were canceled, or will be drawn again */
-  drawingEnded(computeSeconds?: number): void {
-    this.drawings.inc({ outcome: computeSeconds === undefined ? 'unfinished' : 'succeeded' });
-    this.computeSeconds.inc(computeSeconds ?? 0);
+  /** @param computeSeconds of one that has succeeded; 0 of others */
+  drawingEnded(outcome: Ending, computeSeconds: number): void {
+    this.drawings.inc({ outcome });
+    this.computeSeconds.inc(computeSeconds);
   }
 }
