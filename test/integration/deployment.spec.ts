@@ -91,6 +91,18 @@ describe('The files for a deployment', () => {
     expect(names.filter((name) => !fired.some(([, each]) => each === name))).toEqual([]);
   });
 
+  it('have for each alert an address that leads to what to do', () => {
+    const page = readFileSync(join(root, 'docs', 'monitoring.md'), 'utf8');
+    const rules = parseAllDocuments(read('monitoring/alerts.yaml'))[0].toJS() as {
+      groups: { rules: { alert: string; annotations: { runbook_url: string } }[] }[];
+    };
+    const alerts = rules.groups.flatMap((group) => group.rules);
+    for (const { alert, annotations } of alerts)
+      expect(annotations.runbook_url).toBe(`https://pictures.example.com/docs/monitoring#${alert.toLowerCase()}`);
+    const headings = [...page.matchAll(/^### (Darkroom\w+)$/gm)].map(([, name]) => name);
+    expect(headings).toEqual(alerts.map(({ alert }) => alert));
+  });
+
   (runs('systemd-analyze', '--version') ? it : it.skip)(
     'are units with few rights: exposure of at most 2 of 10',
     () => {
@@ -162,6 +174,22 @@ describe('The files for a deployment', () => {
   );
 });
 
+/** Name, type, labels and processes of each of our metrics, as the api and the worker print them. */
+function described(texts: string[]): string[][] {
+  const ofName = new Map<string, string[]>();
+  for (const [at, text] of texts.entries()) {
+    const lines = text.split('\n');
+    for (const line of lines.filter((each) => each.startsWith('# TYPE darkroom_'))) {
+      const [name, type] = line.split(' ').slice(2);
+      const sample = lines.find((each) => each.startsWith(`${name}{`) || each.startsWith(`${name}_count{`)) ?? '';
+      const labels = [...sample.matchAll(/[{,](\w+)="/g)].map(([, label]) => label).join();
+      const processes = [ofName.get(name)?.[3] ?? [], at === 0 ? 'api' : 'worker'].flat().join();
+      ofName.set(name, [name, type, labels, processes]);
+    }
+  }
+  return [...ofName.values()];
+}
+
 describe('Around a running service', () => {
   it('every metric that the dashboard, the alerts and the autoscaler read is printed, and every one of ours is read', async () => {
     const receiver = await startReceiver();
@@ -198,6 +226,10 @@ describe('Around a running service', () => {
         (name) => name.startsWith('darkroom_') && ![...readMetrics].some((metric) => metric.startsWith(name)),
       );
       expect(unread).toEqual([]);
+      const page = readFileSync(join(root, 'docs', 'monitoring.md'), 'utf8');
+      const rows = page.split('\n').filter((line) => line.startsWith('| `darkroom_'));
+      const told = rows.map((line) => line.replaceAll(/[`\s]/g, '').split('|').slice(1, 5));
+      expect(told.sort()).toEqual(described(await texts()).sort());
       const probes = new Set(
         [...read('kubernetes/cpu/inference.yaml').matchAll(/path: (\/health\/\w+)/g)].map(([, at]) => at),
       );
