@@ -12,7 +12,10 @@ export const { escapeHtml } = markdown.utils;
 const { rules } = markdown.renderer;
 const { fence } = rules;
 // Parts that scroll sideways must be reachable by the keyboard.
-rules.fence = (...parts) => `<div class="sample">${fence(...parts).replace('<pre>', '<pre tabindex="0">')}</div>`;
+rules.fence = (tokens, at, ...rest) => {
+  const sample = fence(tokens, at, ...rest).replace('<pre>', '<pre tabindex="0">');
+  return `<div class="sample"><div class="bar"><small>${escapeHtml(tokens[at].info)}</small></div>${sample}</div>`;
+};
 rules.table_open = () => '<div class="scroll" tabindex="0"><table>';
 rules.table_close = () => '</table></div>';
 /** A tag that a text uses; anything else in angle brackets, such as `<name>`, is meant as words. */
@@ -30,7 +33,13 @@ rules.link_close = (tokens, at, options, env, self) =>
   env.unserved === undefined
     ? self.renderToken(tokens, at, options)
     : ` (<code>${escapeHtml(env.unserved)}</code> among the sources)`;
-markdown.use(anchors, { slugifyWithState: (text, { env }) => env.slugger.slug(text), tabIndex: false });
+/** Each heading below the title is a link to itself, to be passed on. */
+const linkHeading = anchors.permalink.headerLink({ class: 'heading' });
+markdown.use(anchors, {
+  slugifyWithState: (text, { env }) => env.slugger.slug(text),
+  tabIndex: false,
+  permalink: (slug, options, state, at) => state.tokens[at].tag !== 'h1' && linkHeading(slug, options, state, at),
+});
 markdown.core.ruler.push('labels', ({ tokens }) => label(tokens));
 
 /** On a narrow screen the rows of a table are blocks, where each cell says what its column is. */

@@ -146,9 +146,9 @@ function htmlOf(shown, { groups, ordered, pages }) {
 `;
 }
 
-/** The sections of the pages for the search. */
+/** The sections of the pages for the search, without the list of all pages. */
 const indexOf = (pages) =>
-  pages.flatMap(({ title, path, tokens }) =>
+  pages.slice(1).flatMap(({ title, path, tokens }) =>
     sectionsOf(tokens).map(({ heading, id, text }, at) => {
       const place = `${path.replace('docs/', '')}#${id}`;
       return { id: place, page: title, heading: at === 0 ? title : heading, path: place, text, isWhole: at === 0 };
@@ -177,6 +177,6 @@ export function docsPages() {
     name: 'docs-pages',
     config: () => ({ build: { rollupOptions: { input: [join(folder, 'index.html'), ...files.keys()] } } }),
     resolveId: (id) => (files.has(id) ? id : id === searchIndex ? `\0${searchIndex}` : undefined),
-    load: (id) => (id === `\0${searchIndex}` ? `export default ${JSON.stringify(indexOf(guides))}` : files.get(id)),
+    load: (id) => (id === `\0${searchIndex}` ? `export default ${JSON.stringify(indexOf(pages))}` : files.get(id)),
   };
 }

@@ -49,6 +49,37 @@ describeInBrowser('The documentation in a browser', () => {
   });
 
   it.each([
+    ['readiness', 'monitoring'],
+    ['darkroom_queue_depth', 'monitoring'],
+    ['kubernetes backup', 'backup'],
+    ['delete pictures automatically', 'running'],
+  ])('finds a part of a guide for "%s"', async (words, name) => {
+    const page = await open(`/docs/limits?${new URLSearchParams({ q: words }).toString()}`);
+    await page.getByRole('heading', { name: `found for “${words}”` }).waitFor();
+    expect(await page.locator(`.result a[href*="docs/${name}"]`).count()).toBeGreaterThan(0);
+  });
+
+  it('leads from what is found to a part of the page, and back to what was found', async () => {
+    const page = await open('/docs/limits');
+    const found = page.getByRole('heading', { name: 'found for “webhook”' });
+    await page.keyboard.press('/');
+    await page.keyboard.type('webhook');
+    await found.waitFor();
+    await page.locator('.result a').first().click();
+    await page.waitForURL(/\/docs\/webhooks/);
+    await page.goBack();
+    await found.waitFor();
+    expect(await page.locator('article').isVisible()).toBe(false);
+    await page.getByRole('navigation', { name: 'On this page' }).getByRole('link').last().click();
+    expect(await page.locator('article :target').isVisible()).toBe(true);
+    await page.goBack();
+    await found.waitFor();
+    await page.keyboard.press('Escape');
+    await page.locator('article .heading').first().click();
+    await page.waitForURL(/\/docs\/limits#\w/);
+  });
+
+  it.each([
     ['the clipboard', ''],
     ['none, as without HTTPS', `Object.defineProperty(Navigator.prototype, 'clipboard', { value: undefined });`],
   ])('copies a sample as it is written, with %s', async (_name, script) => {

@@ -16,6 +16,18 @@ const contents = document.querySelector<HTMLElement>('.contents')!;
 const theme = document.querySelector<HTMLSelectElement>('.theme')!;
 const base = document.body.dataset.base!;
 
+/** Shows the query of the address, where Back finds it again, unless the address names a part of the page. */
+function readAddress(): void {
+  field.value = location.hash === '' ? (new URLSearchParams(location.search).get('q') ?? '') : '';
+  void show();
+}
+
+function search(query: string): void {
+  history.replaceState(null, '', query.trim() === '' ? location.pathname : `?${new URLSearchParams({ q: query })}`);
+  field.value = query;
+  void show();
+}
+
 /** Shows what is found in place of the page, and the page again when nothing is searched for. */
 async function show(): Promise<void> {
   const query = field.value.trim();
@@ -34,15 +46,14 @@ function heading(count: number, query: string): HTMLElement {
 function line({ page, heading: title, path, text }: Awaited<ReturnType<typeof searchIn>>[number]): HTMLElement {
   const link = element('a', title === page ? page : `${page}: ${title}`);
   link.setAttribute('href', `${base}${path}`);
-  link.addEventListener('click', () => {
-    field.value = '';
-    void show();
-  });
   const entry = element('div');
   entry.className = 'result';
-  entry.append(link, element('small', path.startsWith('reference') ? ' API reference' : ''), element('p', text));
+  entry.append(link, element('small', kindOf(path)), element('p', text));
   return entry;
 }
+
+const kindOf = (path: string): string =>
+  path.startsWith('reference') ? ' API reference' : path.startsWith('files/') ? ' file' : '';
 
 function element(name: string, text = ''): HTMLElement {
   const made = document.createElement(name);
@@ -50,7 +61,9 @@ function element(name: string, text = ''): HTMLElement {
   return made;
 }
 
-field.addEventListener('input', () => void show());
+field.addEventListener('input', () => search(field.value));
+addEventListener('popstate', readAddress);
+readAddress();
 form.addEventListener('submit', (event) => {
   event.preventDefault();
   found.querySelector('a')?.click();
@@ -59,10 +72,7 @@ document.addEventListener('keydown', (event) => {
   if (event.key === '/' && document.activeElement !== field) {
     event.preventDefault();
     field.focus();
-  } else if (event.key === 'Escape' && field.value !== '') {
-    field.value = '';
-    void show();
-  }
+  } else if (event.key === 'Escape' && field.value !== '') search('');
 });
 
 theme.value = chosenTheme();
@@ -77,7 +87,7 @@ for (const sample of document.querySelectorAll<HTMLElement>('.sample')) {
   const button = element('button', 'Copy');
   button.className = 'button copy';
   button.addEventListener('click', () => void copy(sample, button));
-  sample.append(button);
+  sample.querySelector('.bar')!.append(button);
 }
 
 /** The list of pages may be longer than the window, which on a narrow screen is opened above the page. */
@@ -87,6 +97,11 @@ function scrollToCurrent(): void {
 }
 scrollToCurrent();
 contents.addEventListener('toggle', scrollToCurrent);
-// A link to a part of this page loads nothing, so the outline would stay open over it.
+// A link to a part of this page loads nothing, so the outline would stay open over it, and results in its place.
 const outline = document.querySelector<HTMLElement>('.outline[popover]');
-outline?.addEventListener('click', () => outline.matches(':popover-open') && outline.hidePopover());
+outline?.addEventListener('click', ({ target }) => {
+  if (!(target instanceof HTMLAnchorElement)) return;
+  if (outline.matches(':popover-open')) outline.hidePopover();
+  field.value = '';
+  void show();
+});

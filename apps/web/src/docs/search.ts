@@ -20,9 +20,11 @@ const shownLength = 180;
 
 let index: Promise<MiniSearch<Section>> | undefined;
 
-/** The sections that have the words, or words that begin like them, or are written nearly like them; the best first. */
+/** The sections that have the words, or words that begin like them, or are written nearly like them; the best first. Where none has all words, those that have some. */
 export async function searchIn(query: string): Promise<Omit<Section, 'id' | 'isWhole'>[]> {
-  const found = (await (index ??= loadAgainAfterFailure())).search(query);
+  const sections = await (index ??= loadAgainAfterFailure());
+  const withAll = sections.search(query);
+  const found = withAll.length > 0 ? withAll : sections.search(query, { combineWith: 'OR' });
   return found.slice(0, maxResults).map(({ page, heading, path, text, terms }) => ({
     page: String(page),
     heading: String(heading),
@@ -41,7 +43,8 @@ async function loadAgainAfterFailure(): Promise<MiniSearch<Section>> {
   }
 }
 
-const boostOf = (path: string): number => (path.startsWith('reference') ? 2 : 12);
+/** Guides come before the reference, and that before files of the repository. */
+const boostOf = (path: string): number => (path.startsWith('reference') ? 2 : path.startsWith('files/') ? 1 : 12);
 
 /** Words and texts are loaded with the first search only. */
 async function load(): Promise<MiniSearch<Section>> {
