@@ -72,7 +72,7 @@ export const toyFamily: Family = {
   parts: { transformer: 'linear denoiser', text_encoder: 'table of words', vae: 'autoencoder' },
   nativeSize: 64,
   scheduler: { usual: { _class_name: 'EulerDiscreteScheduler', beta_end: 0.012 }, fixed: {} },
-  cannot: { training: 'Models of the toy family cannot be trained.' },
+  cannot: { prompt_weighting: 'A toy knows no weights of words.' },
   recognises: ({ tensors }) => tensors.get('transformer')?.has('gain') === true,
   partsOf: async (read) => ({
     denoiser: linearDenoiser(read),

@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative, sep } from 'node:path';
 import {
+  type Ability,
   type ControlFolder,
   cures,
   entriesBelow,
@@ -30,6 +31,8 @@ export interface ModelFacts {
   scheduler?: string;
   /** Whether it can read a picture, to draw from or to learn; some exports can only make one. */
   hasEncoder: boolean;
+  /** What it cannot do, each with a sentence that says so. */
+  cannot?: Readonly<Partial<Record<Ability, string>>>;
   /** Requests for schedulers without a problem can be drawn. */
   schedulerProblems: SchedulerProblems;
   /** Settings that it is drawn with where a request does not say. */
@@ -102,7 +105,7 @@ function factsOf(model: ModelFolder): ModelFacts {
   const { family, kind, nativeSize, schedulerJson, defaults } = model;
   const schedulerProblems = problemsOfSchedulers(model);
   return {
-    ...{ family: family.name, kind, nativeSize, schedulerProblems, defaults },
+    ...{ family: family.name, kind, nativeSize, schedulerProblems, defaults, cannot: family.cannot },
     hasEncoder: model.autoencoder.hasEncoder,
     scheduler: String(schedulerJson._class_name),
   };

@@ -20,6 +20,7 @@ import { findOwnPicture } from '@app/pictures';
 import { Transactions } from '@app/queue';
 import { Inject, Injectable } from '@nestjs/common';
 import type { CallerKey } from '../http/caller.decorator';
+import { assertAble } from '../models/assert-drawable';
 import { PromptLengths } from '../models/prompt-lengths.service';
 
 /** A new task as a request asks for it. */
@@ -107,6 +108,7 @@ export class AcceptanceService {
       if (sandbox) readSandboxOrder(metadata, `${pointerTo(index)}/metadata`, problems);
     }
     problems.throwIfAny();
+    assertAble(served, asked, pointerTo);
     await this.assertPicturesAllowed(ownerId, order);
     const chunks = await this.lengths.check(ownerId, served, asked, textPointerTo, finetunes);
     const tasks = asked.map((task, index) => ({ ...task, sandbox, promptChunks: chunks[index] }));

@@ -1,4 +1,4 @@
-import { UnprocessableError } from '@app/domain';
+import { FieldProblems, UnprocessableError } from '@app/domain';
 import { type InstalledModel, problemOfKind, workingSchedulers } from '@app/model-store';
 
 /** Fields of a request that say how it is drawn. */
@@ -31,6 +31,29 @@ export function assertDrawable(model: InstalledModel, { scheduler, image, mask, 
       { pointer: `${pointer}/mask`, message: 'cannot be used with this model' },
     ]);
   assertScheduler(model, scheduler);
+}
+
+/** What of a task not every family of models can do. */
+interface Wanted {
+  negativePrompt: string | null;
+  promptWeighting: boolean;
+  inputs: { control?: readonly unknown[] } | null;
+}
+
+/** @throws InvalidError with the sentence of each thing that the model's family cannot do */
+export function assertAble(
+  { cannot = {} }: InstalledModel,
+  tasks: readonly Wanted[],
+  at: (index: number) => string,
+): void {
+  const problems = new FieldProblems();
+  for (const [index, { negativePrompt, promptWeighting, inputs }] of tasks.entries()) {
+    const wanted = { negative_prompt: negativePrompt, prompt_weighting: promptWeighting, control: inputs?.control };
+    for (const [ability, value] of Object.entries(wanted) as [keyof typeof wanted, unknown][])
+      if (value && cannot[ability] !== undefined)
+        problems.add(at(index), ability, `cannot be used with this model. ${cannot[ability].replace(/\.$/, '')}`);
+  }
+  problems.throwIfAny();
 }
 
 /** @param pointers to the fields with pictures. @throws UnprocessableError `PictureUnsupported` */

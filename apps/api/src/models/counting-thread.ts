@@ -1,13 +1,12 @@
-import { join } from 'node:path';
 import { parentPort } from 'node:worker_threads';
-import { type ClipTokenizer, countChunks, type TaughtWord, tokenizerOf } from '@app/diffusion/files';
+import { type ConditionerFiles, readModelFolder, type TaughtWord } from '@app/diffusion/files';
 import { LRUCache } from 'lru-cache';
 
-/** Texts to count with the tokenizer of a model. */
+/** Texts to count in tokens of a model. */
 export interface CountingOrder {
   id: number;
   modelFolder: string;
-  /** Hash of the folder's content, which identifies the tokenizer. */
+  /** Hash of the folder's content, which identifies the model. */
   modelHash: string;
   texts: readonly string[];
   weighting: boolean;
@@ -15,26 +14,34 @@ export interface CountingOrder {
   words?: readonly TaughtWord[];
 }
 
-/** The thread's answer to a request: a number for each text, and the most bytes that always fit in one chunk. */
-export type Counted = { id: number; chunks: number[]; chunkBytes: number } | { id: number; error: string };
+/** How a model reads texts: a number for each, the most that it reads, and the most bytes that always fit in one. */
+export interface TextChunks {
+  chunks: number[];
+  mostChunks: number;
+  chunkBytes: number;
+}
+
+/** The thread's answer to a request. */
+export type Counted = ({ id: number } & TextChunks) | { id: number; error: string };
 
 /** A few megabytes each. */
-const tokenizers = new LRUCache<string, Promise<ClipTokenizer>>({ max: 8 });
+const conditioners = new LRUCache<string, Promise<ConditionerFiles>>({ max: 8 });
 
-function keptTokenizer({ modelFolder, modelHash }: CountingOrder): Promise<ClipTokenizer> {
-  const tokenizer = tokenizers.get(modelHash) ?? tokenizerOf(join(modelFolder, 'tokenizer'), { padToken: 'end' });
-  tokenizers.set(modelHash, tokenizer);
-  tokenizer.catch(() => tokenizers.delete(modelHash));
-  return tokenizer;
+function keptConditioner({ modelFolder, modelHash }: CountingOrder): Promise<ConditionerFiles> {
+  const read = (): Promise<ConditionerFiles> => readModelFolder(modelFolder).then(({ conditioner }) => conditioner);
+  const conditioner = conditioners.get(modelHash) ?? read();
+  conditioners.set(modelHash, conditioner);
+  conditioner.catch(() => conditioners.delete(modelHash));
+  return conditioner;
 }
 
 async function count(order: CountingOrder): Promise<Counted> {
   try {
-    const plain = await keptTokenizer(order);
-    const { id, words = [], texts, weighting } = order;
-    const tokenizer = words.length > 0 ? plain.withWords(words) : plain;
-    const chunks = texts.map((text) => countChunks(text, tokenizer, weighting));
-    return { id, chunks, chunkBytes: plain.hasAddedWords ? 0 : plain.maxLength - 2 };
+    const conditioner = await keptConditioner(order);
+    const { id, words, texts, weighting } = order;
+    const { mostChunks, chunkTokens, hasAddedWords } = conditioner;
+    const chunks = texts.map((text) => conditioner.countChunks(text, weighting, words));
+    return { id, chunks, mostChunks, chunkBytes: hasAddedWords ? 0 : chunkTokens };
   } catch (error) {
     return { id: order.id, error: (error as Error).message };
   }

@@ -1,3 +1,4 @@
+import type { TextChunks } from './counting-thread';
 import { PromptLengths } from './prompt-lengths.service';
 import type { TokenCounter } from './token-counter';
 
@@ -5,9 +6,9 @@ import type { TokenCounter } from './token-counter';
 class ThreeChunks {
   readonly texts: string[] = [];
 
-  count(_key: string, { texts }: { texts: readonly string[] }): Promise<{ chunks: number[]; chunkBytes: number }> {
+  count(_key: string, { texts }: { texts: readonly string[] }): Promise<TextChunks> {
     this.texts.push(...texts);
-    return Promise.resolve({ chunks: [3], chunkBytes: 75 });
+    return Promise.resolve({ chunks: [3], mostChunks: 32, chunkBytes: 75 });
   }
 }
 

@@ -1,5 +1,5 @@
 import type { TaughtWord } from '@app/diffusion/files';
-import { FieldProblems, type Finetune, limits } from '@app/domain';
+import { FieldProblems, type Finetune } from '@app/domain';
 import type { InstalledModel } from '@app/model-store';
 import { Injectable } from '@nestjs/common';
 import { loopTime } from '../defence/loop-time';
@@ -18,8 +18,8 @@ export type TaughtToken = Pick<Finetune, 'token' | 'weightsKind' | 'weightsVecto
 
 /** Models whose chunk lengths are remembered; far more than anyone installs. */
 const knownModels = 100;
-/** More vectors than all chunks hold need not be counted exactly. */
-const maxVectors = limits.promptChunks * 75 + 1;
+/** More vectors than any model reads need not be counted exactly. */
+const maxVectors = 4096;
 
 /** Counts the chunks of prompts, in tokens of the model that will draw them. */
 @Injectable()
@@ -44,7 +44,7 @@ export class PromptLengths {
     pointerTo: (index: number, field: 'prompt' | 'negative_prompt') => string,
     finetunes: readonly TaughtToken[] = [],
   ): Promise<number[]> {
-    const counted = await this.countAll(ownerId, model, tasks.flatMap(textsOf), finetunes.flatMap(addedWord));
+    const { counted, most } = await this.countAll(ownerId, model, tasks.flatMap(textsOf), finetunes.flatMap(addedWord));
     const problems = new FieldProblems();
     const longest = tasks.map((task, index) => {
       const [prompt, negative] = textsOf(task).map((text) => counted.get(keyOf(text)) ?? 1);
@@ -52,11 +52,11 @@ export class PromptLengths {
         ['prompt', prompt],
         ['negative_prompt', negative],
       ] as const)
-        if (chunks > limits.promptChunks)
+        if (chunks > most)
           problems.add(
             pointerTo(index, field),
             undefined,
-            `would take ${chunks} chunks of tokens; at most ${limits.promptChunks} can be drawn`,
+            `would take ${chunks} chunks of tokens; at most ${most} can be drawn`,
           );
       return isGuided(task) ? Math.max(prompt, negative) : prompt;
     });
@@ -74,7 +74,7 @@ export class PromptLengths {
     captions: readonly string[],
   ): Promise<void> {
     const texts = captions.map((text) => ({ text, weighting: false }));
-    const counted = await this.countAll(ownerId, model, texts, []);
+    const { counted } = await this.countAll(ownerId, model, texts, []);
     const problems = new FieldProblems();
     for (const [index, text] of texts.entries())
       if ((counted.get(keyOf(text)) ?? 1) > 1)
@@ -82,27 +82,29 @@ export class PromptLengths {
     problems.refuseIfAny('PromptTooLong');
   }
 
-  /** Chunks of each text, by key; the same text may be there several times. */
+  /** Chunks of each text, by key, and the most that the model reads; the same text may be there several times. */
   private async countAll(
     ownerId: string,
     { folder, hash = '' }: Pick<InstalledModel, 'folder' | 'hash'>,
     all: readonly Text[],
     words: readonly TaughtWord[],
-  ): Promise<ReadonlyMap<string, number>> {
+  ): Promise<{ counted: ReadonlyMap<string, number>; most: number }> {
     const texts = new Map(all.map((text) => [keyOf(text), text]));
     const tokens = new Map<string, number>();
     await loopTime.forEach(ownerId, [...texts], ([key, { text }]) => tokens.set(key, maxTokens(text, words)));
     const counted = new Map<string, number>();
+    let most = Infinity;
     for (const [key, { text, weighting }] of texts) {
       const mayBreak = weighting && text.includes('BREAK');
       if (!mayBreak && tokens.get(key)! <= (this.chunkBytes.get(hash) ?? 0)) continue;
       const order = { modelFolder: folder, modelHash: hash, texts: [text], weighting, words };
-      const { chunks, chunkBytes } = await this.counter.count(ownerId, order);
+      const { chunks, chunkBytes, mostChunks } = await this.counter.count(ownerId, order);
       if (this.chunkBytes.size >= knownModels) this.chunkBytes.clear();
       this.chunkBytes.set(hash, chunkBytes);
       counted.set(key, chunks[0]);
+      most = mostChunks;
     }
-    return counted;
+    return { counted, most };
   }
 }
 

@@ -5,7 +5,7 @@ import { families } from '../../../../libs/diffusion/src/families';
 import { smallRequest } from '../../../../test/support/small-request';
 import { toyFamily, writeToyModel } from '../../../../test/support/toy-family';
 import { EngineLoop } from './engine-loop';
-import type { EngineMessage, RgbPicture } from './engine-protocol';
+import type { DrawRequest, EngineMessage, RgbPicture } from './engine-protocol';
 
 const folder = mkdtempSync(join(tmpdir(), 'toy-model-'));
 beforeAll(() => {
@@ -19,7 +19,7 @@ afterAll(() => {
 });
 
 /** Draws prompts side by side, each of an owner of its own. */
-async function draw(prompts: readonly string[]): Promise<RgbPicture[]> {
+async function draw(prompts: readonly string[], more: Partial<DrawRequest> = {}): Promise<RgbPicture[]> {
   const pictures: RgbPicture[] = [];
   let left = prompts.length;
   let loop: EngineLoop;
@@ -37,7 +37,7 @@ async function draw(prompts: readonly string[]): Promise<RgbPicture[]> {
       loop.add({
         ...{ id, owner: `owner ${id}`, adapters: [], cancel: new SharedArrayBuffer(4) },
         model: { key: 'toy', name: 'toy', folder, hash: '' },
-        request: { ...smallRequest, prompt, width: 64, height: 64, numInferenceSteps: 6, numImages: 2 },
+        request: { ...smallRequest, prompt, width: 64, height: 64, numInferenceSteps: 6, numImages: 2, ...more },
       });
   });
   await loop!.close();
@@ -55,5 +55,9 @@ describe('A family that nothing else knows of', () => {
     expect(meanOf(blue[0], 0)).toBeGreaterThan(meanOf(red[0], 0));
     expect(meanOf(red[0], 2)).toBeGreaterThan(meanOf(blue[0], 2));
     expect(await draw(['a red ball', 'a blue ball'])).toEqual([...red, ...blue]);
+  });
+
+  it('refuses what it cannot do in its own words', async () => {
+    await expect(draw(['(red:2)'], { promptWeighting: true })).rejects.toThrow('A toy knows no weights of words.');
   });
 });

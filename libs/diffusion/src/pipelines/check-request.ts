@@ -1,4 +1,5 @@
 import { RequestError } from '../errors';
+import type { Ability } from '../families/family';
 import type { ModelFolder } from '../families/model-folder';
 import type { ModelFacts } from './loaded-model';
 import { skippedSteps } from './starting-picture';
@@ -21,10 +22,23 @@ export function checkRequest(
   if (!Number.isFinite(guidanceScale))
     throw new RequestError(`The guidance scale is ${guidanceScale}; a number is needed.`);
   if (seeds.length === 0) throw new RequestError('There are no seeds; one is needed for each image.');
+  checkAbilities(request, folder);
   checkPicture(request, folder);
   if (control.length > mostControls)
     throw new RequestError(`There are ${control.length} ControlNets; at most ${mostControls} can be used at once.`);
   for (const use of control) checkControl(use, request, vaeScaleFactor, folder);
+}
+
+/** What a request asks for, and the family of the model cannot do. */
+function checkAbilities(request: TextToImageRequest, { family: { cannot } }: ModelFolder): void {
+  const wanted: Partial<Record<Ability, boolean>> = {
+    negative_prompt: Boolean(request.negativePrompt),
+    prompt_weighting: request.promptWeighting === true,
+    control: (request.control ?? []).length > 0,
+    textual_inversion: (request.adapters ?? []).some(({ adapter }) => adapter.words.length > 0),
+  };
+  for (const [ability, sentence] of Object.entries(cannot) as [Ability, string][])
+    if (wanted[ability]) throw new RequestError(sentence);
 }
 
 function checkPicture(request: TextToImageRequest, { kind }: ModelFolder): void {

@@ -2,8 +2,6 @@
 export const limits = {
   bodyBytes: 1_000_000,
   promptLength: 2000,
-  /** Chunks of 75 tokens, including all vectors of an embedding. */
-  promptChunks: 32,
   nameLength: 200,
   arrayLength: 100,
   metadataBytes: 16 * 1024,

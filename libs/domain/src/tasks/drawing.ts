@@ -54,7 +54,7 @@ export class Drawing {
   /** The upscaler of a high-resolution picture. */
   @Column('varchar', { length: 128, nullable: true }) upscaler: string | null;
 
-  /** Number of 75-token chunks of the prompt: counted by the api first, then as actually drawn. */
+  /** Chunks of tokens in which the model reads the prompt: counted by the api first, then as actually drawn. */
   @Column('integer', { nullable: true }) promptChunks: number | null;
 }
 
