@@ -10,7 +10,10 @@ export class TurnsFullError extends Error {
 
 /** Limits of running and waiting work; by default none. */
 export interface TurnsOptions {
-  /** Work running at once, in total and per key. */
+  /**
+   * Work running at once, in total and per key. With fewer per key than in total, or one of both, a key whose work runs
+   * has its next turn behind the keys that have come meanwhile.
+   */
   concurrency?: number;
   keyConcurrency?: number;
   /** Waiting work per key, and in total. */

@@ -17,7 +17,7 @@ const residentMb = 1024;
  * One file at a time, keys in turn. A key has at most four uploads in progress, and this many
  * inspections may wait in total.
  */
-const turns = { concurrency: 1, perKey: 4, total: 200 };
+const turns = { concurrency: 1, keyConcurrency: 1, perKey: 4, total: 200 };
 const retryAfterSeconds = 10;
 
 /** Too many files wait for inspection. */

@@ -64,7 +64,7 @@ const pieceBytes = 64 * 1024;
  * One batch of the whole process is read at a time, so that lists use one connection of the pool, however many there
  * are; keys take turns between two batches.
  */
-const turns = new FairTurns({ concurrency: 1 });
+const turns = new FairTurns({ concurrency: 1, keyConcurrency: 1 });
 
 /** The requested part of a list, and who asks. */
 interface ListRequest {
