@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import { cpu } from '../support/cpu';
 import { hasCuda } from '../support/has-cuda';
 import { drawsGoldens, models, type PipelineCase } from '../support/pipeline-goldens';
@@ -19,15 +18,3 @@ describe('StableDiffusionPipeline on two threads', () => {
 (hasCuda() ? describe : describe.skip).each(models)('StableDiffusionPipeline on CUDA, $name', (golden) => {
   drawsGoldens({ ...golden, name: `${golden.name} on CUDA`, latents: Infinity, decibels: 40 }, { device: 'cuda:0' });
 });
-
-/** A software device takes a second for each step: one model, and one picture, which is wide and has guidance. */
-(hasWebgpu() ? describe : describe.skip)('StableDiffusionPipeline on WebGPU', () => {
-  const [, { name, ...golden }] = models;
-  const isChosen = ({ width, height, steps }: PipelineCase) => width > height && steps === 2;
-  drawsGoldens({ ...golden, name: `${name} on WebGPU` }, { ...cpu, device: 'webgpu' }, isChosen);
-});
-
-/** Whether Vulkan was given a device, real or in software, and its library: see `scripts/test.mjs`. */
-function hasWebgpu(): boolean {
-  return process.env.VK_ICD_FILENAMES !== undefined || existsSync('/dev/dri/renderD128');
-}

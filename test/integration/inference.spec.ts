@@ -222,6 +222,7 @@ describe('the inference worker', () => {
       steps: golden.steps,
       seed: golden.seed,
       scheduler: golden.scheduler,
+      ...{ width: 512, height: 512 },
     });
     const task = await bench.terminated(id);
     const hash = createHash('sha256').update(lora).digest('hex');

@@ -11,7 +11,6 @@ import { hyphens } from './neighbour/hyphens';
 import { lists } from './neighbour/lists';
 import { longPrompts } from './neighbour/long-prompts';
 import { pictures } from './neighbour/pictures';
-import { pipelining } from './neighbour/pipelining';
 import { randomShapes } from './neighbour/random-shapes';
 import { sandbox } from './neighbour/sandbox';
 import { streams } from './neighbour/streams';
@@ -52,7 +51,6 @@ export const rows: readonly Row[] = [
   longPrompts,
   weights,
   streams,
-  pipelining,
   uploadsThatTrickle,
   pictures,
   randomShapes,
