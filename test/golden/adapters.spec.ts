@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
@@ -38,32 +38,42 @@ async function draw(model: string, adapters: string, one: Case): Promise<Float32
   const { tensors } = await readModelFolder(model);
   const uses: AdapterUse[] = [];
   const merged: MergedUse[] = [];
-  let changedWeights: string | undefined;
   for (const { file, strength = 1, token } of one.adapters) {
     const fitted = fitAdapter(await readAdapter(join(adapters, file)), tensors);
     uses.push({ adapter: await loadAdapter(fitted), strength, token });
     if (fitted.merged.size > 0) merged.push({ adapter: fitted, strength });
   }
-  if (merged.length > 0) {
-    changedWeights = join(mkdtempSync(join(folder, 'merged-')), 'it.safetensors');
-    await writeMerged(merged, changedWeights);
-  }
-  const pipeline = await StableDiffusionPipeline.load(model, { ...cpu, changedWeights });
-  try {
-    const { latents } = await pipeline.generate({
-      prompt: one.prompt,
-      negativePrompt: one.negative_prompt,
-      width: one.width,
-      height: one.height,
-      numInferenceSteps: one.steps,
-      guidanceScale: one.cfg,
-      seeds: [one.seed],
-      adapters: uses,
-    });
-    return latents[0];
-  } finally {
-    await pipeline.release();
-  }
+  const pipeline = await (merged.length > 0 ? loadMerged(model, merged) : loadPlain(model));
+  const { latents } = await pipeline.generate({
+    prompt: one.prompt,
+    negativePrompt: one.negative_prompt,
+    width: one.width,
+    height: one.height,
+    numInferenceSteps: one.steps,
+    guidanceScale: one.cfg,
+    seeds: [one.seed],
+    adapters: uses,
+  });
+  if (merged.length > 0) await pipeline.release();
+  return latents[0];
+}
+
+async function loadMerged(model: string, merged: MergedUse[]): Promise<StableDiffusionPipeline> {
+  const changedWeights = join(mkdtempSync(join(folder, 'merged-')), 'it.safetensors');
+  await writeMerged(merged, changedWeights);
+  return StableDiffusionPipeline.load(model, { ...cpu, changedWeights });
+}
+
+let last: { model: string; pipeline: StableDiffusionPipeline } | undefined;
+afterAll(() => last?.pipeline.release());
+
+/** Cases that follow each other share a model: it takes a second to load. */
+async function loadPlain(model: string): Promise<StableDiffusionPipeline> {
+  if (last?.model === model) return last.pipeline;
+  await last?.pipeline.release();
+  const pipeline = await StableDiffusionPipeline.load(model, cpu);
+  last = { model, pipeline };
+  return pipeline;
 }
 
 const difference = (some: Float32Array, others: Float32Array): number =>
@@ -76,8 +86,8 @@ const cases = ['sd15', 'sd21', 'sd21-base', 'sdxl'].flatMap((family) => {
 });
 
 it.each(cases)('A model of %s draws what diffusers does with its %s', async (family, name, one) => {
-  const root = mkdtempSync(join(folder, `${family}-`));
-  await unpackFamily(family, root);
+  const root = join(folder, family);
+  if (!existsSync(root)) await unpackFamily(family, root);
   const expected = await readSafetensors(join(root, 'expected.safetensors'));
   const latents = await draw(join(root, 'model'), join(root, 'adapters'), one);
   expect(difference(latents, await readValues(expected.get(`${name}.latents`)!))).toBeLessThan(1e-4);
