@@ -4,12 +4,11 @@ import { TypeOrmModule } from '@nestjs/typeorm';
 import { AcceptanceModule } from '../generations/acceptance.module';
 import { FinetunesModule } from './finetunes.module';
 import { FinetunePromptsController } from './finetune-prompts.controller';
-import { PromptOrdersModule } from './prompt-orders.module';
 import { FinetunePromptsService } from './finetune-prompts.service';
 
 /** Prompts of Fine-Tunes. */
 @Module({
-  imports: [TypeOrmModule.forFeature([FinetunePrompt]), AcceptanceModule, FinetunesModule, PromptOrdersModule],
+  imports: [TypeOrmModule.forFeature([FinetunePrompt]), AcceptanceModule, FinetunesModule],
   controllers: [FinetunePromptsController],
   providers: [FinetunePromptsService],
   exports: [FinetunePromptsService],

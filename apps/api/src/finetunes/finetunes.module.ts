@@ -7,22 +7,23 @@ import { TextToImageModule } from '../generations/text-to-image.module';
 import { FinetuneWeightsService } from './finetune-weights.service';
 import { FinetunesController } from './finetunes.controller';
 import { FinetunesService } from './finetunes.service';
-import { PromptOrdersModule } from './prompt-orders.module';
+import { PromptOrders } from './prompt-orders.service';
 import { TrainingsService } from './trainings.service';
 import { WeightsInspector } from './weights-inspector';
 import { WeightsSweeper } from './weights.sweeper';
 
 /** Fine-Tunes of a caller, and their weights. */
 @Module({
-  imports: [
-    TypeOrmModule.forFeature([Finetune]),
-    AcceptanceModule,
-    ModelsModule,
-    PromptOrdersModule,
-    TextToImageModule,
-  ],
+  imports: [TypeOrmModule.forFeature([Finetune]), AcceptanceModule, ModelsModule, TextToImageModule],
   controllers: [FinetunesController],
-  providers: [FinetunesService, FinetuneWeightsService, TrainingsService, WeightsInspector, WeightsSweeper],
-  exports: [FinetunesService],
+  providers: [
+    FinetunesService,
+    FinetuneWeightsService,
+    PromptOrders,
+    TrainingsService,
+    WeightsInspector,
+    WeightsSweeper,
+  ],
+  exports: [FinetunesService, PromptOrders],
 })
 export class FinetunesModule {}
