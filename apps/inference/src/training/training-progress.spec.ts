@@ -29,7 +29,7 @@ describe(TrainingProgress.name, () => {
       },
     };
     const recorded: number[] = [];
-    const trainings = { advanced: async (_: unknown, { step }: { step: number }) => recorded.push(step) > 0 };
+    const trainings = { recordProgress: async (_: unknown, { step }: { step: number }) => recorded.push(step) > 0 };
     const progress = progressOf(trainings, store);
     const state = (step: number) => ({
       round: 0,
@@ -57,7 +57,7 @@ describe(TrainingProgress.name, () => {
       if (computeSeconds === 1) for (let n = 0; n < 5; n++) await new Promise(setImmediate);
       return written.push(computeSeconds) > 0;
     };
-    const progress = progressOf({ advanced: slowFirst });
+    const progress = progressOf({ recordProgress: slowFirst });
     progress.spend(1);
     await new Promise(setImmediate);
     for (const seconds of [2, 3]) progress.spend(seconds);
