@@ -80,13 +80,21 @@ const requestOf = (one: Case): TextToImageRequest => ({
   seeds: one.seeds ?? [one.seed!],
 });
 
-/** Draws a case with a model to which its own files are added. */
-async function draw(root: string, one: Case, load?: LoadOptions) {
+let last: { files: string; root: string; pipeline: StableDiffusionPipeline } | undefined;
+afterAll(() => last?.pipeline.release());
+
+/** A model with a case's own files; cases that follow each other share it, for it takes a second to load. */
+async function opened(family: string, one: Case) {
   const { clip_skip: skipped, scheduler_config: scheduler, scheduler: _class_name } = one;
+  const files = JSON.stringify([family, skipped, scheduler, scheduler && _class_name]);
+  if (last?.files === files) return last;
+  await last?.pipeline.release();
+  const root = await rootOf(family);
   const write = (name: string, json: object) => writeFileSync(join(root, 'model', name), JSON.stringify(json));
   if (skipped !== undefined) write('darkroom.json', { clip_skip: skipped + 1 });
   if (scheduler) write('scheduler/scheduler_config.json', { ...scheduler, _class_name });
-  return withModel(join(root, 'model'), (pipeline) => pipeline.generate(requestOf(one)), load);
+  last = { files, root, pipeline: await StableDiffusionPipeline.load(join(root, 'model'), cpu) };
+  return last;
 }
 
 const families = ['sd15', 'sd15-file', 'sd21', 'sd21-base', 'sd21-file', 'sdxl', 'sdxl-file', 'sdxl-turbo', 'lcm'];
@@ -97,8 +105,8 @@ const drawn = families.flatMap((family) =>
 );
 
 it.each(drawn)('A model of %s draws what diffusers does: %s', async (family, name, one) => {
-  const root = await rootOf(family);
-  const { latents, images } = await draw(root, one);
+  const { root, pipeline } = await opened(family, one);
+  const { latents, images } = await pipeline.generate(requestOf(one));
   const expected = await readSafetensors(join(root, 'expected.safetensors'));
   const right = await readValues(expected.get(`${name}.latents`)!);
   const all = Float32Array.from(latents.flatMap((each) => [...each]));
@@ -118,7 +126,8 @@ async function decibelsOf(image: RgbImage, expected: NamedTensors, { name, width
 (hasCuda() ? it : it.skip).each(families)('A model of %s draws on CUDA what diffusers does', async (family) => {
   const one = casesOf(family).find(({ name }) => name === 'plain')!;
   const root = await rootOf(family);
-  const { images } = await draw(root, one, { device: 'cuda:0' });
+  const draw = (pipeline: StableDiffusionPipeline) => pipeline.generate(requestOf(one));
+  const { images } = await withModel(join(root, 'model'), draw, { device: 'cuda:0' });
   const expected = await readSafetensors(join(root, 'expected.safetensors'));
   expect(await decibelsOf(images[0], expected, one)).toBeGreaterThan(45);
 });
