@@ -1,7 +1,8 @@
 /** transformers' `models/clip/modeling_clip.py`: the text encoders of Stable Diffusion 1.x, 2.x and XL. */
 import type { Value } from '../graph/graph';
 import { attend, gelu, layerNorm, linear } from '../graph/layers';
-import { type BuiltGraph, microsoft, Module, type ModuleOptions } from '../graph/module';
+import { microsoft } from '../graph/graph-builder';
+import { type BuiltGraph, Module, type ModuleOptions } from '../graph/module';
 import { assertKnown, type ConfigJson, numberOf } from './config';
 
 /** Values that no weight's shape tells, in the words of `config.json`. */

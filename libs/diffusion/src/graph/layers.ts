@@ -1,7 +1,8 @@
 /** Layers of PyTorch as nodes of a graph; `name` is the layer's below the module `m`. */
 import type { Value } from './graph';
 import { WeightsFileError } from '../weights/named-tensor';
-import { microsoft, type Module } from './module';
+import { microsoft } from './graph-builder';
+import type { Module } from './module';
 
 /** Columns of a product that ONNX Runtime never shares among threads. */
 export const groupRank = 16;

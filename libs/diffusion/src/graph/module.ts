@@ -1,5 +1,15 @@
 import { type NamedTensor, type NamedTensors, tensorTypes, WeightsFileError } from '../weights/named-tensor';
-import { type Attribute, type DataType, dataTypes, emptyGraph, type Graph, type Node, type Value } from './graph';
+import {
+  type Attribute,
+  type DataType,
+  dataTypes,
+  emptyGraph,
+  type Graph,
+  type Initializer,
+  type Node,
+  type Value,
+} from './graph';
+import { GraphBuilder, microsoft } from './graph-builder';
 
 export interface ModuleOptions {
   tensors: NamedTensors;
@@ -32,18 +42,17 @@ interface GraphState extends Required<ModuleOptions> {
   names: Map<string, number>;
 }
 
-/** The domain of ONNX Runtime's own operators. */
-export const microsoft = 'com.microsoft';
-
 /**
  * A module of a model, as PyTorch knows it: a path, and the weights below it. Its methods add nodes to the model's
  * graph, named by the path of the layer that they are of.
  */
-export class Module {
+export class Module extends GraphBuilder {
   private constructor(
     private readonly state: GraphState,
     readonly path: string,
-  ) {}
+  ) {
+    super();
+  }
 
   /** The module of a whole model, with an empty graph. */
   static of(options: ModuleOptions): Module {
@@ -112,7 +121,6 @@ export class Module {
     this.push(isHalf ? 'Cast' : 'Identity', [value], [name], isHalf ? { to: dataTypes.float32 } : {});
   }
 
-  /** Adds a node with one output. */
   op(opType: string, inputs: readonly Value[], attributes: Record<string, Attribute> = {}, domain = ''): Value {
     return this.ops(opType, 1, inputs, attributes, domain)[0];
   }
@@ -130,12 +138,6 @@ export class Module {
     return this.push(opType, inputs, outputs, attributes, domain);
   }
 
-  add = (x: Value, y: Value): Value => this.op('Add', [x, y]);
-  mul = (x: Value, y: Value): Value => this.op('Mul', [x, y]);
-  concat = (values: readonly Value[], axis: number): Value => this.op('Concat', values, { axis });
-  transpose = (x: Value, ...perm: number[]): Value => this.op('Transpose', [x], { perm });
-  /** 0 keeps a length, -1 is what remains. */
-  reshape = (x: Value, ...shape: number[]): Value => this.op('Reshape', [x, this.integers(shape)]);
   /** A float32 value in the type that is computed in. */
   inPrecision = (x: Value): Value => (this.state.precision === 'float32' ? x : this.cast(x));
   cast = (x: Value, type: DataType = this.state.precision): Value => this.op('Cast', [x], { to: dataTypes[type] });
@@ -143,26 +145,14 @@ export class Module {
   matmul = (x: Value, y: Value, isTransposed = false): Value =>
     isTransposed ? this.op('FusedMatMul', [x, y], { transB: 1 }, microsoft) : this.op('MatMul', [x, y]);
 
-  integers(values: readonly number[]): Value {
-    if (!values.every(Number.isInteger))
-      throw new WeightsFileError(`The weights of ${this.path} have shapes that do not fit each other.`);
-    const name = `integers(${values.join()})`;
-    const bytes = Buffer.from(BigInt64Array.from(values, BigInt).buffer);
-    this.state.graph.initializers.set(name, { type: 'int64', shape: [values.length], bytes });
-    return name;
+  override integers(values: readonly number[]): Value {
+    if (values.every(Number.isInteger)) return super.integers(values);
+    throw new WeightsFileError(`The weights of ${this.path} have shapes that do not fit each other.`);
   }
 
-  /** A constant in float32. */
-  exactly(name: string, values: readonly number[], shape: readonly number[] = [values.length]): Value {
-    const bytes = Buffer.from(Float32Array.from(values).buffer);
-    this.state.graph.initializers.set(name, { type: 'float32', shape, bytes });
-    return name;
+  floats(name: string, values: ArrayLike<number>, shape?: readonly number[]): Value {
+    return this.constantInPrecision(this.exactly(name, values, shape), 'F32');
   }
-
-  /** A constant in the type that is computed in. */
-  floats = (name: string, values: readonly number[], shape?: readonly number[]): Value =>
-    this.constantInPrecision(this.exactly(name, values, shape), 'F32');
-  number = (value: number): Value => this.floats(`number(${value})`, [value], []);
 
   /** A weight in the type that is computed in: half precision is read as it is and cast as the graph is loaded. */
   weight(name: string): Value {
@@ -209,6 +199,11 @@ export class Module {
       }
     };
     return this.op('If', [condition], { then_branch: graphOf(whenTrue), else_branch: graphOf(whenFalse) });
+  }
+
+  protected constant(name: Value, initializer: Initializer): Value {
+    this.state.graph.initializers.set(name, initializer);
+    return name;
   }
 
   private push(

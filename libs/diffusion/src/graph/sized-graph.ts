@@ -7,20 +7,22 @@ import {
   type Value,
   type ValueInfo,
 } from './graph';
-import { microsoft } from './module';
+import { GraphBuilder, microsoft } from './graph-builder';
 import { countOf } from '../weights/named-tensor';
 import { axisOf, inferences, type Sized, UnknownOperatorError } from './shapes';
 
 type Attributes = Record<string, Attribute>;
 
 /** A graph of fixed sizes, to which nodes are added: the shape of each value is known as soon as it is there. */
-export class SizedGraph {
+export class SizedGraph extends GraphBuilder {
   readonly graph: Graph = emptyGraph();
   private readonly sizes = new Map<Value, Sized>();
   private count = 0;
 
   /** @param mayCopyWeights whether weights may be held once more in another order, in which they are read faster */
-  constructor(readonly mayCopyWeights = true) {}
+  constructor(readonly mayCopyWeights = true) {
+    super();
+  }
 
   /**
    * Adds a graph with sizes for its inputs: branches are decided, shape arithmetic becomes constants, and normalisations
@@ -86,18 +88,17 @@ export class SizedGraph {
     return name;
   }
 
-  add = (x: Value, y: Value): Value => this.op('Add', [x, y]);
   sub = (x: Value, y: Value): Value => this.op('Sub', [x, y]);
-  mul = (x: Value, y: Value): Value => this.op('Mul', [x, y]);
   scale = (x: Value, factor: number): Value => (factor === 1 ? x : this.mul(x, this.number(factor)));
-  transpose = (x: Value, ...perm: number[]): Value => this.op('Transpose', [x], { perm });
-  concat = (values: readonly Value[], axis: number): Value =>
-    values.length === 1 ? values[0] : this.op('Concat', values, { axis });
   sum = (x: Value, axes: readonly number[]): Value => this.op('ReduceSum', [x, this.integers(axes)], { keepdims: 1 });
   mean = (x: Value, axes: readonly number[]): Value => this.op('ReduceMean', [x, this.integers(axes)], { keepdims: 1 });
 
-  reshape(x: Value, shape: readonly number[]): Value {
-    return this.shape(x).join() === shape.join() ? x : this.op('Reshape', [x, this.integers(shape)]);
+  override concat(values: readonly Value[], axis: number): Value {
+    return values.length === 1 ? values[0] : super.concat(values, axis);
+  }
+
+  override reshape(x: Value, ...shape: number[]): Value {
+    return this.shape(x).join() === shape.join() ? x : super.reshape(x, ...shape);
   }
 
   slice(x: Value, axis: number, begin: number, end: number): Value {
@@ -118,19 +119,12 @@ export class SizedGraph {
     const axes = from.flatMap((length, axis) =>
       axis < lead || (shape[axis - lead] === 1 && length !== 1) ? [axis] : [],
     );
-    return this.reshape(axes.length > 0 ? this.sum(gradient, axes) : gradient, shape);
+    return this.reshape(axes.length > 0 ? this.sum(gradient, axes) : gradient, ...shape);
   }
 
-  integers(values: readonly number[]): Value {
-    const bytes = Buffer.from(BigInt64Array.from(values, BigInt).buffer);
-    return this.constant(`integers(${values.join()})`, { type: 'int64', shape: [values.length], bytes });
+  floats(name: string, values: ArrayLike<number>, shape?: readonly number[]): Value {
+    return this.exactly(name, values, shape);
   }
-
-  floats(name: string, values: Float32Array, shape: readonly number[]): Value {
-    return this.constant(name, { type: 'float32', shape, bytes: Buffer.from(values.buffer) });
-  }
-
-  number = (value: number): Value => this.floats(`number(${value})`, Float32Array.of(value), []);
 
   /** The graph without what no output needs. */
   finish(): Graph {
@@ -185,7 +179,7 @@ export class SizedGraph {
     this.sizes.set(name, { shape: stored, ...('bytes' in initializer && valuesOf(initializer)) });
   }
 
-  private constant(name: Value, initializer: Exclude<Initializer, { file: string }>): Value {
+  protected constant(name: Value, initializer: Exclude<Initializer, { file: string }>): Value {
     if (!this.sizes.has(name)) this.initialize(name, initializer);
     return name;
   }

@@ -19,9 +19,9 @@ export function attentionGradients({ graph, node, gradients, read, wants }: Rule
   const each = width / heads;
   const scale = each ** -0.5;
   const ofHeads = (x: Value): Value =>
-    graph.transpose(graph.reshape(x, [rows, graph.shape(x)[1], heads, each]), 0, 2, 1, 3);
+    graph.transpose(graph.reshape(x, rows, graph.shape(x)[1], heads, each), 0, 2, 1, 3);
   const g = gradients[0]!;
-  const products = graph.reshape(graph.mul(g, read(node.outputs[0])), [rows, queries, heads, each]);
+  const products = graph.reshape(graph.mul(g, read(node.outputs[0])), rows, queries, heads, each);
   const sums = graph.transpose(graph.sum(products, [3]), 0, 2, 1, 3);
   const whole = [...node.inputs.slice(0, 3).map(read), g].map(ofHeads);
   const wanted = [0, 1, 2].filter(wants);
@@ -52,7 +52,7 @@ export function attentionGradients({ graph, node, gradients, read, wants }: Rule
     const begin = end;
     end += input === 0 ? queries : keys;
     const own = graph.slice(joined, 2, begin, end);
-    found[input] = graph.reshape(graph.transpose(own, 0, 2, 1, 3), graph.shape(node.inputs[input]));
+    found[input] = graph.reshape(graph.transpose(own, 0, 2, 1, 3), ...graph.shape(node.inputs[input]));
   }
   return found;
 }

@@ -78,6 +78,14 @@ function recomputing(graph: SizedGraph, forward: readonly Node[], active: Readon
 }
 
 function gateOf(graph: SizedGraph, gradient: Value): Value {
-  const first = graph.slice(graph.reshape(gradient, [graph.shape(gradient).reduce((x, y) => x * y, 1)]), 0, 0, 1);
+  const first = graph.slice(
+    graph.reshape(
+      gradient,
+      graph.shape(gradient).reduce((x, y) => x * y, 1),
+    ),
+    0,
+    0,
+    1,
+  );
   return graph.op('Greater', [first, graph.number(Infinity)]);
 }

@@ -1,7 +1,8 @@
 import { InferenceSession, Tensor } from '../sessions/onnx-runtime';
 import { encodeGraph, type Value } from '../graph/graph';
 import { attend, gelu, silu } from '../graph/layers';
-import { Module, microsoft } from '../graph/module';
+import { microsoft } from '../graph/graph-builder';
+import { Module } from '../graph/module';
 import { upsample2D } from '../architectures/blocks';
 import { differentiate } from './differentiate';
 import { rules } from './rules';

@@ -15,7 +15,7 @@ const linear =
   (rule: (graph: SizedGraph, g: Value, node: Node, shape: readonly number[]) => Value): Rule =>
   ({ graph, node, gradients: [g] }) => [rule(graph, g!, node, graph.shape(node.inputs[0]))];
 
-const reshaped = linear((graph, g, _, shape) => graph.reshape(g, shape));
+const reshaped = linear((graph, g, _, shape) => graph.reshape(g, ...shape));
 
 /** Of inputs that may have been repeated along some axes. */
 const repeated =
@@ -82,15 +82,15 @@ export const rules: Readonly<Record<string, Rule>> = {
     const [rows, ...rest] = graph.shape(table);
     if (intOf(node, 'axis') !== 0) throw new UnknownOperatorError(node, 'gradient along other axes');
     const count = countOf(graph.shape(places));
-    const isFrom = chosenPlaces(graph, graph.reshape(read(places), [1, count]), [rows, 1]);
-    const sums = graph.product(isFrom, graph.reshape(g!, [count, countOf(rest)]));
-    return [graph.reshape(sums, [rows, ...rest])];
+    const isFrom = chosenPlaces(graph, graph.reshape(read(places), 1, count), [rows, 1]);
+    const sums = graph.product(isFrom, graph.reshape(g!, count, countOf(rest)));
+    return [graph.reshape(sums, rows, ...rest)];
   },
   // One token of each text.
   GatherND: ({ graph, node, gradients: [g], read }) => {
     const [rows, tokens, width] = graph.shape(node.inputs[0]);
     const isTaken = chosenPlaces(graph, read(node.inputs[1]), [1, tokens]);
-    return [graph.mul(graph.reshape(isTaken, [rows, tokens, 1]), graph.reshape(g!, [rows, 1, width]))];
+    return [graph.mul(graph.reshape(isTaken, rows, tokens, 1), graph.reshape(g!, rows, 1, width))];
   },
   // To the nearest pixel: each gives its value to a block of pixels, whose gradients are added up.
   Resize: linear((graph, g, node, [, , height, width]) => {
@@ -149,7 +149,7 @@ export const rules: Readonly<Record<string, Rule>> = {
 /** 1 where a place is the number of a row or column, else 0. @param shape of those: one axis is 1 */
 function chosenPlaces(graph: SizedGraph, places: Value, shape: readonly number[]): Value {
   const numbers = graph.integers(Array.from({ length: countOf(shape) }, (_, i) => i));
-  const isThere = graph.op('Equal', [graph.reshape(numbers, shape), places]);
+  const isThere = graph.op('Equal', [graph.reshape(numbers, ...shape), places]);
   return graph.op('Where', [isThere, graph.number(1), graph.number(0)]);
 }
 
@@ -158,8 +158,8 @@ function turnedConvolution(graph: SizedGraph, g: Value, node: Node): Value {
   const weight = node.inputs[1];
   const [out, into, height, width] = graph.shape(weight);
   const places = graph.integers(Array.from({ length: height * width }, (_, place) => height * width - 1 - place));
-  const turned = graph.op('Gather', [graph.reshape(weight, [out, into, height * width]), places], { axis: 2 });
-  const kernel = graph.transpose(graph.reshape(turned, [out, into, height, width]), 1, 0, 2, 3);
+  const turned = graph.op('Gather', [graph.reshape(weight, out, into, height * width), places], { axis: 2 });
+  const kernel = graph.transpose(graph.reshape(turned, out, into, height, width), 1, 0, 2, 3);
   const pads = intsOf(node, 'pads').map((pad, side) => [height, width][side % 2] - 1 - pad);
   return graph.op('Conv', [g, kernel], { pads, strides: [1, 1], kernel_shape: [height, width] });
 }
@@ -175,7 +175,7 @@ function productGradients({ graph, node, gradients, read, wants }: RuleContext, 
     const isFull = countOf(shapes.x.slice(0, -2)) === countOf(shapes.g.slice(0, -2));
     // One product of all rows at once, where they share the second factor.
     const flat = (value: Value, shape: readonly number[]): Value =>
-      isShared && isFull ? graph.reshape(value, [countOf(shape.slice(0, -1)), shape.at(-1)!]) : value;
+      isShared && isFull ? graph.reshape(value, countOf(shape.slice(0, -1)), shape.at(-1)!) : value;
     const [left, right] = [flat(read(x), shapes.x), flat(g, shapes.g)];
     const [a, b] = isTransposed ? [right, left] : [left, right];
     return graph.reduceTo(graph.product(a, b, { transA: true }), shapes.y);

@@ -144,7 +144,7 @@ function withTexts(
   const pooled = outputs.find((name) => name.endsWith('.text_embeds'));
   const scale = hasZeros && graph.input(names.textScale, [batch]);
   const give = (name: Value, value: Value, axes: readonly number[]): Value =>
-    graph.op('Identity', [scale ? graph.mul(value, graph.reshape(scale, axes)) : value], {}, '', name);
+    graph.op('Identity', [scale ? graph.mul(value, graph.reshape(scale, ...axes)) : value], {}, '', name);
   const states = outputs.filter((name) => name !== pooled);
   give('encoder_hidden_states', graph.concat(states, 2), [batch, 1, 1]);
   if (pooled !== undefined) give('text_embeds', pooled, [batch, 1]);
@@ -157,7 +157,7 @@ function withLoss(graph: SizedGraph, prediction: Value): { loss: Value; seed: Va
   const [target, weight] = [graph.input(names.target, shape), graph.input(names.lossWeight, [batch])];
   const difference = graph.sub(prediction, target);
   const loss = graph.mean(graph.mul(difference, difference), [1, 2, 3]);
-  const factors = graph.scale(graph.reshape(weight, [batch, 1, 1, 1]), 2 / countOf(shape));
+  const factors = graph.scale(graph.reshape(weight, batch, 1, 1, 1), 2 / countOf(shape));
   return { loss, seed: graph.mul(difference, factors) };
 }
 
