@@ -69,6 +69,7 @@ function tableOfWords(table: NamedTensors): ConditionerFiles {
 export const toyFamily: Family = {
   name: 'toy',
   title: 'the toy family',
+  pipelines: /^ToyPipeline$/,
   parts: { transformer: 'linear denoiser', text_encoder: 'table of words', vae: 'autoencoder' },
   nativeSize: 64,
   scheduler: { usual: { _class_name: 'EulerDiscreteScheduler', beta_end: 0.012 }, fixed: {} },
@@ -91,6 +92,8 @@ export function writeToyModel(folder: string, words: Readonly<Record<string, num
     shape: [3, into, 1, 1],
     values: Float32Array.from({ length: 3 * into }, (_, i) => (i % into === Math.floor(i / into) ? 1 : 0)),
   });
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, 'model_index.json'), JSON.stringify({ _class_name: 'ToyPipeline' }));
   write('transformer/diffusion_pytorch_model.safetensors', { gain: { shape: [1], values: Float32Array.of(0.5) } });
   const table = Object.entries(words).map(([word, values]) => [
     word,

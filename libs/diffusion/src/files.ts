@@ -11,7 +11,7 @@ export {
 } from './families/model-defaults';
 export { entriesBelow, isNoFile, isSpecial } from './weights/folder-files';
 export { type ModelFolder, readModelFolder, readModelIndex } from './families/model-folder';
-export { vaeFile } from './families/model-parts';
+export { denoiserFolders, partFolders, vaeFile } from './families/model-parts';
 export { problemsOfSchedulers, type SchedulerProblems } from './families/model-scheduler';
 export { type AspectRatio, sizeOfPicture } from './families/sizes';
 export { schedulerNames } from './schedulers';

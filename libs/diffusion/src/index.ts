@@ -16,6 +16,7 @@ export {
 export { type ControlFolder, readControlFolder } from './families/control-folder';
 export { type ModelKind, mostRowsOf } from './denoisers/denoiser';
 export { type ModelFolder, readModelFolder } from './families/model-folder';
+export { partFolders } from './families/model-parts';
 export type { TrainingDefaults } from './families/training-defaults';
 export { type AspectRatio, sizeOfPicture } from './families/sizes';
 export { identityModel } from './graph/graph';

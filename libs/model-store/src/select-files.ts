@@ -1,4 +1,4 @@
-import { cures, defaultsFile, vaeFile } from '@app/diffusion/files';
+import { cures, defaultsFile, denoiserFolders, partFolders, vaeFile } from '@app/diffusion/files';
 import { ModelStoreError } from './model-store-error';
 
 /** Whether a path from a listing stays inside the folder it is joined to, on every platform. */
@@ -37,12 +37,12 @@ const variants = { asRead: ['', '.fp16', '.bf16', '.fp32'], smallFirst: ['.fp16'
 export function selectModelFiles(source: readonly string[], prefers: keyof typeof variants = 'asRead'): ModelFile[] {
   const placed = placeInModel(source);
   const paths = [...placed.keys()];
-  const hasUnet = paths.some((path) => path.startsWith('unet/'));
-  const inParts = paths.some((path) => usableUnet.test(path)) || (hasUnet && !paths.some(isCheckpoint));
+  const hasDenoiser = paths.some((path) => denoiserFolders().includes(path.split('/')[0]));
+  const inParts = paths.some((path) => usableDenoiser.test(path)) || (hasDenoiser && !paths.some(isCheckpoint));
   const found = paths.filter((path) => ofWholeModel.includes(path) || ofTokenizer.test(path)).map(unmoved);
   const faults: string[] = [];
   if (inParts)
-    for (const part of parts) {
+    for (const part of partFolders()) {
       const inside = paths.filter((path) => path.startsWith(`${part}/`)).map((path) => path.slice(part.length + 1));
       if (inside.length === 0) continue;
       const isReplaced = part.startsWith('vae') && placed.has(vaeFile);
@@ -57,9 +57,8 @@ export function selectModelFiles(source: readonly string[], prefers: keyof typeo
   return found.map(({ from, to }) => ({ from: placed.get(from)!, to })).sort((a, b) => (a.to < b.to ? -1 : 1));
 }
 
-/** Parts that have a folder, in diffusers and in exports. */
-const parts = ['unet', 'text_encoder', 'text_encoder_2', 'vae', 'vae_decoder', 'vae_encoder'];
-const usableUnet = /^unet\/[^/]+\.(onnx|safetensors)$/;
+const denoisers = denoiserFolders().join('|');
+const usableDenoiser = new RegExp(`^(?:${denoisers})/[^/]+\\.(onnx|safetensors)$`);
 const bareWeights = /^diffusion_pytorch_model.*\.safetensors$/;
 const unmoved = (path: string): ModelFile => ({ from: path, to: path });
 const isCheckpoint = (path: string): boolean => /^[^/.][^/]*\.safetensors$/.test(path) && path !== vaeFile;
@@ -146,7 +145,7 @@ const runsCode = /\.(ckpt|bin|pt|pth)$/i;
 const whyNot = 'which runs code when it is read';
 
 /** A part of a model, at the root or one folder below. */
-const partPath = /^([^/]+\/)?unet\/[^/]+\.(onnx|safetensors|bin)$/;
+const partPath = new RegExp(`^([^/]+/)?(?:${denoisers})/[^/]+\\.(onnx|safetensors|bin)$`);
 
 /** Entries that a model may have outside the folder of its graphs. */
 const shared =

@@ -4,7 +4,7 @@ import type { EngineMessage } from '../engine/engine-protocol';
 export interface EngineState {
   /** Tasks that it draws side by side. */
   tasks: number;
-  /** Pictures that the last call of the U-Net moved on, and its milliseconds; 0 and null while nothing is drawn. */
+  /** Pictures that the last call of the denoiser moved on, and its milliseconds; 0 and null while nothing is drawn. */
   pictures: number;
   stepMs: number | null;
   /** The loaded models, and the estimated bytes of each. */

@@ -18,7 +18,7 @@ import { type EngineState, EngineStateReader } from './engine-state';
 import { SilenceWatch } from './silence-watch';
 
 /**
- * Drawings in a row that break on a GPU, with no call of the U-Net between them, after which the GPU itself counts as
+ * Drawings in a row that break on a GPU, with no call of the denoiser between them, after which the GPU itself counts as
  * lost: after some errors every later call of the process fails. Fewer than the tries of a task, so that no task fails
  * for it.
  */
@@ -73,7 +73,7 @@ export class Engine {
   private isOver = false;
   /** Why it will never draw again. */
   private stall?: EngineLostError;
-  /** Tasks that broke since the last call of the U-Net. */
+  /** Tasks that broke since the last call of the denoiser. */
   private broken = 0;
   /** It is watched while it has something to draw. */
   private readonly watch: SilenceWatch;

@@ -37,9 +37,9 @@ export interface AdaptedModel {
 }
 
 /**
- * The adapters of a device. An adapter of low rank is an input of the U-Net, so one loaded model draws with any number
- * of them; they are cached, and the least recently used are evicted. Adapters that are not of low rank change weights
- * of the model, which is then loaded a second time, with these from a temporary file.
+ * The adapters of a device. An adapter of low rank is an input of the denoiser, so one loaded model draws with any
+ * number of them; they are cached, and the least recently used are evicted. Adapters that are not of low rank change
+ * weights of the model, which is then loaded a second time, with these from a temporary file.
  */
 export class Adapters {
   /** Adapters by the model's key and the file's hash, the least recently used first. */

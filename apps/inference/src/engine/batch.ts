@@ -1,7 +1,7 @@
 import type { DeviceTime } from './device-time';
 import type { Picture, RunningTask } from './running-task';
 
-/** The pictures of one call of the U-Net, grouped by task. The call does one step of each picture. */
+/** The pictures of one call of the denoiser, grouped by task. The call does one step of each picture. */
 export type Batch = readonly { running: RunningTask; pictures: readonly Picture[] }[];
 
 /** Lead in device time that an owner may have over another: a multiple of what the other's shortest task needs. */
@@ -51,7 +51,7 @@ function orderOf({ isSuspect, waitedMs, computeMs }: RunningTask, msLeft: number
 
 /**
  * The batch of the next call: pictures of the first task, and of the others that may share its call. Adapters are
- * inputs of the U-Net with values for each row, so pictures with different adapters share a call if the adapters have
+ * inputs of the denoiser with values for each row, so pictures with different adapters share a call if the adapters have
  * the same ranks; pictures without adapters share it with any.
  * @param tasks with pictures to denoise, in the order of `inOrderOfTurns`
  * @param maxRows of the call; one picture is taken in any case

@@ -27,7 +27,7 @@ interface TimesOfCalls {
   limit?: { rows: number; until: number };
 }
 
-/** Recent times of calls of the U-Net and of other work, and the best number of rows of a call. */
+/** Recent times of calls of the denoiser and of other work, and the best number of rows of a call. */
 export class CallTimes {
   private readonly byKey = new LRUCache<string, TimesOfCalls>({ max: maxKinds });
   private readonly means = new LRUCache<string, number>({ max: maxKinds });

@@ -20,7 +20,7 @@ import { decodingOf, type EngineTask, isCanceled, type Picture, rowsOf, type Run
  * 1. ends tasks that are canceled,
  * 2. begins tasks that have room (`Admission`),
  * 3. leaves memory to another process that asks for it (`MemoryReservation`), and
- * 4. does a piece of work for the task whose turn it is (`inOrderOfTurns`): a call of the U-Net, which other tasks
+ * 4. does a piece of work for the task whose turn it is (`inOrderOfTurns`): a call of the denoiser, which other tasks
  *    share where they can (`batchOf`), decoding of a picture, or upscaling of a tile.
  *
  * A cancel takes effect after the piece of work that is under way. Of failed work `Remedies` decides.

@@ -131,7 +131,7 @@ export interface DrawingProgress {
   preview?: RgbPicture;
 }
 
-/** A call of the U-Net: the numbers of drawings, pictures and rows in it, and how long it took. */
+/** A call of the denoiser: the numbers of drawings, pictures and rows in it, and how long it took. */
 export interface EngineStep {
   drawings: number;
   pictures: number;

@@ -5,6 +5,7 @@ import {
   ModelFolderError,
   NotFiniteError,
   OutOfMemoryError,
+  partFolders,
   RequestError,
   SafetensorsError,
   UpscalerError,
@@ -66,11 +67,12 @@ export function withoutPaths(
 /** An absolute path, which is no part of a URL. */
 const absolutePath = /(?<![\p{L}\p{N}_./~\])-])\/(?=[^\s/])[^\s"'`()]+/gu;
 
+/** Where a path goes into a folder of a model. */
+const folderOfModel = new RegExp(`/(?=(?:${partFolders().join('|')}|tokenizer(?:_2)?|scheduler)(?:/|$))`, 'g');
+
 /** Path of a model's file, relative to the model's folder. */
 function pathInside(path: string): string {
-  const inside = [
-    ...path.matchAll(/\/(?=(?:text_encoder(?:_2)?|unet|vae|vae_decoder|tokenizer(?:_2)?|scheduler)(?:\/|$))/g),
-  ].at(-1);
+  const inside = [...path.matchAll(folderOfModel)].at(-1);
   if (inside) return path.slice(inside.index + 1);
   return extname(path) === '' ? 'the folder' : basename(path);
 }

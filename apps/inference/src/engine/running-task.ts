@@ -17,7 +17,7 @@ const previewIntervalMs = 400;
 export interface Picture {
   index: number;
   trajectory: Trajectory;
-  /** Rows in a call of the U-Net: one, two with guidance, three for instruct-pix2pix. */
+  /** Rows in a call of the denoiser: one, two with guidance, three for instruct-pix2pix. */
   rows: number;
   decoded?: RgbPicture;
   /** The pixels that are reported: decoded, or upscaled if that is asked for. */
@@ -38,7 +38,7 @@ export class RunningTask {
   readonly callKey: string;
   /** Ranks of its adapters; empty without any. Tasks share a call if their ranks are equal or one's are empty. */
   readonly adapterRanks: string;
-  /** Bytes of a row in a call of the U-Net, adapters included. */
+  /** Bytes of a row in a call of the denoiser, adapters included. */
   readonly rowBytes: number;
   /** Bytes of decoding a picture. */
   readonly decodeBytes: number;
@@ -110,7 +110,7 @@ export class RunningTask {
     return this.finishedCount === this.pictures.length;
   }
 
-  /** Rows of the U-Net that it still needs, all steps together. */
+  /** Rows of the denoiser that it still needs, all steps together. */
   get rowsLeft(): number {
     return sum(this.pictures, ({ rows, trajectory }) => rows * trajectory.remainingSteps);
   }
@@ -157,7 +157,7 @@ export class RunningTask {
 /** Name under which the time of decoding a picture is noted. */
 export const decodingOf = (callKey: string): string => `decoding ${callKey}`;
 
-/** Rows that pictures have in a call of the U-Net. */
+/** Rows that pictures have in a call of the denoiser. */
 export const rowsOf = (pictures: readonly Pick<Picture, 'rows'>[]): number => sum(pictures, ({ rows }) => rows);
 
 /** Whether the service has canceled it. */

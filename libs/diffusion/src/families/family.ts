@@ -38,6 +38,8 @@ export interface Family {
   readonly name: string;
   /** Its name in sentences. */
   readonly title: string;
+  /** Pipelines of diffusers and optimum, by the `_class_name` of a `model_index.json`, whose parts these are. */
+  readonly pipelines: RegExp;
   /** Parts that a model has, the denoiser first, and how each is called in sentences. */
   readonly parts: Readonly<Record<PartName, string>>;
   /** Edge in pixels of the square pictures that it was trained on. */

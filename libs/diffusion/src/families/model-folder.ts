@@ -26,10 +26,6 @@ export interface ModelFolder extends ModelParts {
   preview: LatentRgbMap | undefined;
 }
 
-/** Pipelines of diffusers and optimum, old and new, whose parts these are. */
-const pipelineClasses =
-  /^(Onnx|ORT)?(StableDiffusion(XL)?|LatentConsistencyModel)(Onnx|ControlNet|Img2Img|Inpaint|InstructPix2Pix)*Pipeline(Legacy)?$/;
-
 /**
  * Reads a model: a folder of diffusers, an ONNX export, or a folder with one checkpoint in the original names. Only
  * headers of weights are read.
@@ -71,7 +67,7 @@ export async function readModelIndex(path: string): Promise<JsonObject | undefin
   const file = join(path, 'model_index.json');
   const index = await readJsonFile(file, { optional: true });
   const pipelineClass = index?._class_name;
-  if (typeof pipelineClass === 'string' && !pipelineClasses.test(pipelineClass))
+  if (typeof pipelineClass === 'string' && !families.some(({ pipelines }) => pipelines.test(pipelineClass)))
     throw new ModelFolderError(
       file,
       `describes a ${pipelineClass}, which is not Stable Diffusion 1.x, 2.x or XL`,

@@ -15,16 +15,16 @@ import { otherWeights } from './other-weights';
 /** A safetensors file beside a checkpoint whose autoencoder takes the place of the checkpoint's. */
 export const vaeFile = 'vae.safetensors';
 
-/** The parts of all families, and the folders that diffusers or an export has for each. */
-const partFolders = (): [PartName, readonly string[]][] =>
-  [...new Set(families.flatMap(({ parts }) => Object.keys(parts)))].map((part) => [
-    part,
-    [part, `${part}_decoder`, `${part}_encoder`],
-  ]);
+/** The folders that diffusers and exports have for a part. */
+const foldersOf = (part: PartName): readonly string[] => [part, `${part}_decoder`, `${part}_encoder`];
 
-/** Whether a folder has a part that predicts, so that it is no folder of one checkpoint. */
-const hasDenoiser = (names: readonly string[]): boolean =>
-  families.some(({ parts }) => names.includes(Object.keys(parts)[0]));
+const partNames = (): PartName[] => [...new Set(families.flatMap(({ parts }) => Object.keys(parts)))];
+
+/** The folders of all parts of all families. */
+export const partFolders = (): string[] => partNames().flatMap(foldersOf);
+
+/** The folders of what predicts: a folder without any holds a checkpoint, if anything. */
+export const denoiserFolders = (): string[] => [...new Set(families.map(({ parts }) => Object.keys(parts)[0]))];
 
 /**
  * The weights of a model, of which only headers are read: a folder of diffusers with safetensors, an ONNX export whose
@@ -34,15 +34,15 @@ const hasDenoiser = (names: readonly string[]): boolean =>
 export async function readModelWeights(folder: string): Promise<ModelWeights> {
   const names = await readdir(folder);
   const files = names.filter((name) => name.endsWith('.safetensors') && name !== vaeFile);
-  if (!hasDenoiser(names) && files.length > 0) return readCheckpoint(folder, files);
+  if (!denoiserFolders().some((name) => names.includes(name)) && files.length > 0) return readCheckpoint(folder, files);
   const tensors = new Map<PartName, NamedTensors>();
   const from = new Map<PartName, string>();
-  for (const [part, folders] of partFolders())
-    for (const name of folders) {
+  for (const part of partNames())
+    for (const name of foldersOf(part)) {
       const at = join(folder, name);
       if (!existsSync(at) || (part === 'vae' && names.includes(vaeFile))) continue;
       // The encoder of an export comes to its decoder; weights of diffusers have both.
-      if (name !== folders[0] && tensors.get(part)?.has('encoder.conv_in.weight')) continue;
+      if (name !== part && tensors.get(part)?.has('encoder.conv_in.weight')) continue;
       const read = await readPartFolder(part, at);
       tensors.set(part, new Map([...(tensors.get(part) ?? []), ...read.tensors]));
       from.set(part, from.get(part) ?? read.file);

@@ -49,6 +49,10 @@ export const trainedNoise = {
   clip_sample: false,
 } as const satisfies SchedulerJson;
 
+/** Old ones and new ones. */
+const pipelines =
+  /^(Onnx|ORT)?(StableDiffusion(XL)?|LatentConsistencyModel)(Onnx|ControlNet|Img2Img|Inpaint|InstructPix2Pix)*Pipeline(Legacy)?$/;
+
 const partTitles: Record<ClipEncoderUse['part'], string> = {
   text_encoder: 'text encoder',
   text_encoder_2: 'second text encoder',
@@ -57,7 +61,7 @@ const partTitles: Record<ClipEncoderUse['part'], string> = {
 export function stableDiffusion(generation: Generation): StableDiffusion {
   const { name, title, nativeSize, recognises, textEncoders, unet } = generation;
   return {
-    ...{ name, title, nativeSize, recognises, unetConfig: unet, cannot: {} },
+    ...{ name, title, nativeSize, recognises, unetConfig: unet, pipelines, cannot: {} },
     parts: {
       unet: 'U-Net',
       ...Object.fromEntries(textEncoders.map(({ part }) => [part, partTitles[part]])),
