@@ -102,7 +102,7 @@ describe('npm run demo', () => {
   it('takes empty variables as none, and reads the settings of the service on this machine', async () => {
     const { code, stderr } = await demo({ DARKROOM_URL: '', DARKROOM_API_KEY: '', PORT: 'none' }, 'a star');
     expect(stderr).toContain('PORT');
-    expect(code).toBe(2);
+    expect(code).toBe(78);
   });
 
   it('refuses an address that is none', async () => {

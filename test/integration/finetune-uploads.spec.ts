@@ -81,14 +81,14 @@ describe(receiveFile.name, () => {
 });
 
 describe(mapDiskErrors.name, () => {
-  it.each(['ENOSPC', 'EDQUOT'])('reports %s as an outage', async (code) => {
+  it.each(['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EIO'])('reports %s as an outage', async (code) => {
     await expect(mapDiskErrors(Promise.reject(Object.assign(new Error('full'), { code })))).rejects.toThrow(
       ServiceUnavailableError,
     );
   });
 
   it('passes every other failure through', async () => {
-    const error = Object.assign(new Error('no'), { code: 'EACCES' });
+    const error = Object.assign(new Error('no'), { code: 'EMFILE' });
     await expect(mapDiskErrors(Promise.reject(error))).rejects.toBe(error);
   });
 });

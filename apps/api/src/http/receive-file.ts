@@ -155,17 +155,19 @@ function readAll(
   });
 }
 
-/** Codes of a disk that is full, broken, read-only, not there or of another owner. */
-const diskCodes = ['ENOSPC', 'EDQUOT', 'EIO', 'EROFS', 'ENOENT', 'EACCES', 'EPERM'];
+const fullCodes = ['ENOSPC', 'EDQUOT'];
+/** Codes of a disk that is broken, read-only, not there or of another owner. */
+const unusableCodes = ['EIO', 'EROFS', 'ENOENT', 'EACCES', 'EPERM'];
 
 /** Awaits a write to this machine's disk. @throws ServiceUnavailableError when it takes nothing. */
 export async function mapDiskErrors<T>(write: Promise<T>): Promise<T> {
   try {
     return await write;
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (diskCodes.includes(code ?? ''))
-      throw new ServiceUnavailableError('There is no room for the file at the moment.', 60);
+    const { code = '' } = error as NodeJS.ErrnoException;
+    if (unusableCodes.includes(code))
+      throw new ServiceUnavailableError('The service cannot store files at the moment.', 60);
+    if (fullCodes.includes(code)) throw new ServiceUnavailableError('There is no room for the file at the moment.', 60);
     throw error;
   }
 }

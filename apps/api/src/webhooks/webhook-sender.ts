@@ -84,8 +84,9 @@ export class WebhookSender {
     });
     try {
       const headers = headersOf(message, new Date(started));
-      const sent = this.http.post<Readable>(url, Buffer.from(body), { ...agents, signal, headers });
-      const response = await firstValueFrom(sent);
+      // Named here too, because Nest's service ends every other request as soon as its response has begun.
+      const config = { ...agents, signal, headers, responseType: 'stream' } as const;
+      const response = await firstValueFrom(this.http.post<Readable>(url, Buffer.from(body), config));
       // The status decides; the body is read for the log, and so that the receiver can finish its response.
       const reply = await readSome(response.data);
       const ok = response.status >= 200 && response.status < 300;

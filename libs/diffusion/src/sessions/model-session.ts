@@ -49,10 +49,7 @@ type Runtime = typeof import('./onnx-runtime');
 
 /** ONNX Runtime, which is loaded with the first session: who only reads a model's files does without. */
 function loadRuntime(): Runtime {
-  const runtime = createRequire(__filename)('./onnx-runtime') as Runtime;
-  // Errors reach the caller as exceptions, so they need not be written to stderr as well.
-  runtime.env.logLevel = 'fatal';
-  return runtime;
+  return createRequire(__filename)('./onnx-runtime') as Runtime;
 }
 
 /** One loaded graph. Calls block their thread. */

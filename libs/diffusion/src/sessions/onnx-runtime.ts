@@ -1,4 +1,9 @@
 // Must stand first: the next line loads the library.
 import './no-telemetry';
 
-export { env, InferenceSession, Tensor } from 'onnxruntime-node';
+import { env } from 'onnxruntime-node';
+
+// Errors reach the caller as exceptions, so they need not be written to stderr as well.
+env.logLevel = 'fatal';
+
+export { InferenceSession, Tensor } from 'onnxruntime-node';
