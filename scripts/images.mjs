@@ -17,6 +17,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     push: { type: 'string' },
+    tag: { type: 'string', default: version },
     source: { type: 'string', default: 'unknown' },
     'build-option': { type: 'string', multiple: true },
     help: { type: 'boolean' },
@@ -25,6 +26,7 @@ const { values, positionals } = parseArgs({
 if (values.help)
   console.log(`node scripts/images.mjs [${all.join('|')}]   builds and tries images; all but CUDA's by default
   --push <prefix>           builds and tries all, then pushes them as <prefix>darkroom-<name>:${version}
+  --tag <tag>               in place of the version; a tag that was pushed before is not rolled out again
   --source <url>            where their source is, for their labels
   --build-option <option>   is passed on to the engine's build`);
 else buildImages();
@@ -41,7 +43,7 @@ function buildImages() {
   const usual = all.filter((name) => values.push || !name.includes('cuda'));
   const tags = (positionals.length > 0 ? positionals : usual).map((image) => {
     // Compose's name of it.
-    const tag = `darkroom-${image}:${version}`;
+    const tag = `darkroom-${image}:${values.tag}`;
     // OCI's own format, which is Podman's default, has no health checks.
     const format = engine === 'podman' ? ['--format=docker'] : [];
     const labels = { VERSION: version, REVISION: revision(), SOURCE: values.source };

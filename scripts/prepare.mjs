@@ -32,7 +32,8 @@ function installIfNeeded() {
   if (isInstalled()) return;
   console.log('Installing the packages …');
   // Development packages are needed to build, whatever NODE_ENV is.
-  const env = { ...process.env, NODE_ENV: 'development' };
+  // npm 10 does not know `allowScripts`: without this ONNX Runtime's package would download its CUDA provider.
+  const env = { ONNXRUNTIME_NODE_INSTALL: 'skip', ...process.env, NODE_ENV: 'development' };
   const npm = process.env.npm_execpath;
   const [command, ...rest] = npm ? [process.execPath, npm] : ['npm'];
   const { status } = spawnSync(command, [...rest, 'ci', '--no-audit', '--no-fund'], {
