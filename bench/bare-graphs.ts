@@ -7,7 +7,7 @@ import { type BenchOptions, msOf } from './section';
 /** Tokens of a prompt of one chunk, begin and end included. */
 const tokens = 77;
 
-/** U-Net and VAE decoder of a model as bare `session.run` on prepared inputs: what nobody can be faster than. */
+/** Denoiser and VAE decoder as bare `session.run` on prepared inputs: the lower bound of any engine's time. */
 export class BareGraphs {
   private readonly feeds = new Map<number, Record<string, Tensor>>();
 
@@ -39,7 +39,7 @@ export class BareGraphs {
     return new BareGraphs(unetSession, vaeSession, [channels, edge, edge]);
   }
 
-  /** Milliseconds of one call of the U-Net. */
+  /** Milliseconds of one call of the denoiser. */
   async unetMs(rows: number): Promise<number> {
     const feeds = this.feeds.get(rows) ?? this.unetFeeds(rows);
     this.feeds.set(rows, feeds);
@@ -58,7 +58,7 @@ export class BareGraphs {
     await this.vaeDecoder.release();
   }
 
-  /** Random values for what a picture has, nothing for the Fine-Tunes and ControlNets that it may have. */
+  /** Random values for a picture's inputs; nothing for Fine-Tunes and ControlNets. */
   private unetFeeds(rows: number): Record<string, Tensor> {
     const inputs = this.unet.inputMetadata.map((value) => ({
       ...value,
@@ -74,7 +74,7 @@ export class BareGraphs {
     };
     for (const { name, shape } of inputs) {
       const [, ...ofRow] = shape.map(Number);
-      // Terms of a ControlNet have no lengths of their own: without one they are empty.
+      // Terms of a ControlNet have no fixed shape: without one they are empty.
       feeds[name] ??= ofRow.some(Number.isNaN) ? random(shape.map(() => 0)) : random([rows, ...ofRow]);
     }
     return feeds;

@@ -9,10 +9,10 @@ import { type DrawOptions, Engine } from '../apps/inference/src/engine-client/en
 import type { DrawRequest, EngineStep, RgbPicture } from '../apps/inference/src/engine/engine-protocol';
 import { type BenchOptions, randomFrom } from './section';
 
-/** So long that no call at full size on a machine that does much else counts as hung. */
+/** Long enough that no call at full size on a busy machine counts as hung. */
 const stallMs = 3_600_000;
 
-/** A guided picture that every section may start from. */
+/** A guided picture that sections vary. */
 export const someRequest: DrawRequest = {
   prompt: 'a red circle on a blue background',
   negativePrompt: null,
@@ -25,9 +25,9 @@ export const someRequest: DrawRequest = {
   ...sizeOf.square,
 };
 
-/** The worker's own engine, in a thread of its own, with a cache folder of its own. */
+/** The worker's own engine, in its own thread, with its own cache folder. */
 export class BenchEngine {
-  /** The calls of the U-Net since it was last emptied. */
+  /** Calls of the denoiser since it was last emptied. */
   readonly steps: EngineStep[] = [];
   private readonly engine: Engine;
   private readonly model: DrawOptions['model'];
@@ -46,14 +46,14 @@ export class BenchEngine {
     });
   }
 
-  /** Starts an engine that has its model loaded, and drawn one picture. */
+  /** Resolves when the model is loaded and one picture is drawn. */
   static async start(options: BenchOptions): Promise<BenchEngine> {
     const engine = new BenchEngine(options, mkdtempSync(join(tmpdir(), 'darkroom-bench-')));
     await engine.draw({ numInferenceSteps: 1 });
     return engine;
   }
 
-  /** Draws; each drawing has an owner of its own, unless one is given. */
+  /** Each drawing has an owner of its own, unless one is given. */
   async draw(request: Partial<DrawRequest>, rest: Partial<DrawOptions> = {}): Promise<RgbPicture[]> {
     const pictures: RgbPicture[] = [];
     await this.engine.draw({
@@ -72,7 +72,7 @@ export class BenchEngine {
   }
 }
 
-/** @returns the time of a process from its start until its engine has drawn one picture of one step */
+/** @returns milliseconds from the start of a process until its engine has drawn one picture of one step */
 export async function firstPictureMs({ model, device, threads }: BenchOptions): Promise<number> {
   const startedAt = performance.now();
   const child = fork(join(__dirname, 'first-picture.js'), [model, device, String(threads)]);
@@ -83,13 +83,13 @@ export async function firstPictureMs({ model, device, threads }: BenchOptions): 
   return drawnAt - startedAt;
 }
 
-/** Differences of requests besides prompts, seeds and schedulers: fewest and most steps, and numbers of pictures. */
+/** Fewest and most steps, and numbers of pictures. Prompts, seeds and schedulers differ anyway. */
 export interface RequestMix {
   steps: readonly [number, number];
   pictures: readonly number[];
 }
 
-/** Requests with different prompts, seeds, schedulers, steps and numbers of pictures, the same for the same seed. */
+/** Mixed requests; the same seed gives the same ones. */
 export function mixedRequests(
   count: number,
   seed: number,

@@ -12,7 +12,7 @@ const [levels, decoderLevels, context] = [
 ];
 const timeWidth = 4 * levels[0];
 const latentChannels = 4;
-/** The values of `config.json` that are not those of diffusers' and transformers' classes. */
+/** Only what differs from the defaults of diffusers' and transformers' classes. */
 const configs = {
   unet: { _class_name: 'UNet2DConditionModel', sample_size: 64, cross_attention_dim: context.width },
   vae: {
@@ -28,10 +28,9 @@ const configs = {
     ...{ bos_token_id: context.words - 2, eos_token_id: context.words - 1, pad_token_id: context.words - 1 },
   },
 };
-/** Random values that are used again and again. */
+/** Random values, reused. */
 const keptValues = 1 << 20;
 
-/** Names and shapes of the tensors of a part. */
 class Shapes {
   readonly all = new Map<string, number[]>();
 
@@ -39,7 +38,7 @@ class Shapes {
     this.all.set(`${path}.weight`, shape);
   }
 
-  /** A layer with a bias. */
+  /** With a bias. */
   layer(path: string, ...shape: number[]): void {
     this.matrix(path, ...shape);
     this.all.set(`${path}.bias`, [shape[0]]);
@@ -151,8 +150,8 @@ function textEncoder(): Shapes {
 }
 
 /**
- * Makes a model folder of Stable Diffusion 1.5 at full size with random weights, 4.1 GB, with the tokenizer of another
- * one. Its pictures show nothing, but take the time and the memory of real ones.
+ * Makes a model folder of Stable Diffusion 1.5 at full size with random weights, 4.1 GB, and the tokenizer of another
+ * model. Its pictures show nothing, but take the time and the memory of real ones.
  */
 export async function makeFullSizeModel(folder: string, other: string): Promise<void> {
   const unfinished = `${folder}.unfinished`;
@@ -182,7 +181,7 @@ async function writePart(path: string, { all }: Shapes): Promise<void> {
   }
 }
 
-/** Values with which activations keep their size: norms change nothing, and layers sum up to about what they get. */
+/** Activations keep their size: norms change nothing, and a layer's output is about as large as its input. */
 function valuesOf(name: string, [length, ...rest]: readonly number[], random: Float32Array): Float32Array {
   const inputs = rest.reduce((product, size) => product * size, 1);
   const values = new Float32Array(length * inputs);

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 
-/** The parameters of one measurement. */
+/** Parameters of one measurement. */
 export interface Load {
   port: number;
   method: 'GET' | 'POST';
@@ -24,7 +24,7 @@ export interface LoadResult {
 
 /**
  * Sends requests over keep-alive connections, one at a time on each, for a given time. It writes prepared bytes and
- * only searches for the end of each response, so that it uses little of the CPU time that the servers need.
+ * only searches for the end of each response, to leave the processor to the servers.
  */
 async function run(load: Load): Promise<LoadResult> {
   const requests = prepare(load);
@@ -67,7 +67,7 @@ function prepare({ method, paths, tokens, body, port }: Load): Buffer[] {
   });
 }
 
-/** @returns the status of the response, once it is complete. */
+/** @returns the status, once the response is complete */
 function ask(socket: Socket, request: Buffer): Promise<number> {
   return new Promise((resolve, reject) => {
     let answer = '';

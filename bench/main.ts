@@ -92,7 +92,7 @@ function cellsOf({ name, ratios, goal, detail = '' }: Figure): string[] {
   ];
 }
 
-/** Replaces a section of the page; the others stay, unless the machine is another. */
+/** Replaces a section of the page. The others stay, unless they are of another machine. */
 function write(folder: string, { title }: Section, text: string): void {
   const head = `# Results
 

@@ -1,7 +1,7 @@
-/** A ratio of two things that were measured in one run, in turns. */
+/** A ratio of two things measured in one run, in turns. */
 export interface Figure {
   name: string;
-  /** One of each round. */
+  /** One per round. */
   ratios: number[];
   goal?: Goal;
   /** Times and rates of this machine. */
@@ -16,12 +16,12 @@ export interface Goal {
 
 /** Tools of every section. */
 export interface BenchOptions {
-  /** Folder of the model. */
+  /** Its folder. */
   model: string;
   device: 'cpu' | 'webgpu' | `cuda:${number}`;
-  /** Threads of one call on the CPU. */
+  /** Of one call on the CPU. */
   threads: number;
-  /** Folder of a model at full size, for the section of that name. */
+  /** Model folder for the section of that name. */
   fullSize?: string;
   /** An interpreter with torch, diffusers and transformers. */
   python?: string;
@@ -29,12 +29,12 @@ export interface BenchOptions {
 
 /** One thing that `npm run bench` measures. */
 export interface Section {
-  /** Name for `--only`. */
+  /** For `--only`. */
   name: string;
   title: string;
   /** Dividend and divisor, in Markdown. */
   about: string;
-  /** Rounds that count, unless others are asked for. */
+  /** Default number of rounds, without round 0. */
   rounds: number;
   measure(options: BenchOptions & { rounds: number }): Promise<Figure[]>;
 }
@@ -48,12 +48,12 @@ export function ratios(above: readonly number[], below: readonly number[]): numb
   return above.map((value, round) => value / below[round]);
 }
 
-/** The middle of some measurements; between the two middle ones where their number is even. */
+/** With an even number of values, the mean of the two middle ones. */
 export function median(values: readonly number[]): number {
   return quantile(values, 0.5);
 }
 
-/** The value below which this share (0 to 1) of the measurements lies, between two of them where none lies there. */
+/** The value below which this share (0 to 1) of the measurements lies, interpolated. */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   const place = (sorted.length - 1) * share;
@@ -62,9 +62,9 @@ export function quantile(values: readonly number[], share: number): number {
 }
 
 /**
- * Measures each side once a round, in the opposite order every other round, so that a machine that slows
- * down affects all of them. Round 0 warms up.
- * @returns what each side gave in each round, without round 0
+ * Measures each side once a round, in the opposite order every other round, so that a machine that slows down affects
+ * all of them. Round 0 warms up.
+ * @returns the results of each side, without round 0
  */
 export async function interleave<S extends Record<string, (round: number) => Promise<unknown>>>(
   sides: S,
@@ -81,14 +81,14 @@ export async function interleave<S extends Record<string, (round: number) => Pro
   return results as { [K in keyof S]: Awaited<ReturnType<S[K]>>[] };
 }
 
-/** Times of some work, in milliseconds. */
+/** In milliseconds. */
 export async function msOf(work: () => Promise<unknown>): Promise<number> {
   const startedAt = performance.now();
   await work();
   return performance.now() - startedAt;
 }
 
-/** Milliseconds of processors that some work takes in this process, whatever else the machine does. */
+/** Processor milliseconds of this process, whatever else the machine does. */
 export async function processorMs(work: () => Promise<unknown>): Promise<number> {
   const before = process.cpuUsage();
   await work();

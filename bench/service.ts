@@ -17,13 +17,13 @@ export interface LogLine {
 /** An embedded PostgreSQL, and processes beside it. */
 export interface Site {
   databaseUrl: string;
-  /** Tokens of API keys. */
+  /** Of API keys. */
   tokens: string[];
-  /** These end with the site. */
+  /** They end with the site. */
   children: ChildProcess[];
   /**
-   * Starts the api, and resolves with the line that says that it is ready. Its errors are shown.
-   * @throws Error if it ends before it is ready
+   * Resolves with the line that says that the api is ready. Its errors are shown.
+   * @throws Error if it ends before
    */
   startApi: (env: Record<string, string>) => Promise<LogLine>;
 }

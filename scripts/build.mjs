@@ -15,7 +15,7 @@ const stamp = join(dist, '.stamp');
 const folders = ['apps', 'libs', 'packages/client/src', 'bench', 'test/torture', 'test/support'].filter((folder) =>
   existsSync(join(root, folder)),
 );
-/** The page has a stamp of its own: Vite takes longer than all else, and its sources seldom change. */
+/** The page has a stamp of its own: Vite is slowest, and its sources seldom change. */
 const page = 'apps/web';
 const pageStamp = join(dist, page, '.stamp');
 const pageFolders = [
@@ -23,7 +23,7 @@ const pageFolders = [
   ...['docs', 'docker', 'CHANGELOG.md', 'SECURITY.md'],
 ];
 
-/** Paths of all files below a folder, relative to it and sorted. */
+/** Relative and sorted. */
 function filesBelow(folder) {
   return readdirSync(folder, { withFileTypes: true, recursive: true })
     .filter((entry) => entry.isFile())
@@ -32,8 +32,8 @@ function filesBelow(folder) {
 }
 
 /**
- * Changes whenever a source, the compiler's settings, or the installed packages change. It reads no file
- * contents, only their status.
+ * Changes whenever a source, the compiler's settings or the installed packages change. It reads the status of files,
+ * not their contents.
  */
 function fingerprint(paths) {
   const hash = createHash('sha256');
@@ -76,7 +76,7 @@ async function build() {
     if (!keepsPage) await buildPage(join(made, page));
     const isKept = (file) => existsSync(join(made, file)) || (keepsPage && file.startsWith(join(page, sep)));
     const outdated = filesBelow(dist).filter((file) => !isKept(file));
-    // The stamps come last: they say that all else is there.
+    // Stamps come last: they say that all else is there.
     const isStamp = (file) => Number(file.endsWith('.stamp'));
     for (const file of filesBelow(made).sort((a, b) => isStamp(a) - isStamp(b))) {
       mkdirSync(dirname(join(dist, file)), { recursive: true });
@@ -99,7 +99,7 @@ function compile(output) {
 async function buildPage(output) {
   const print = fingerprint(pageFolders);
   const { build } = await import('vite');
-  // The tests set another, with which Vite takes the editions of packages for development: they try what users get.
+  // Tests set another value, with which Vite takes development builds of packages; they should try what users get.
   process.env.NODE_ENV = 'production';
   const folder = join(root, page);
   const configFile = join(folder, 'vite.config.mjs');

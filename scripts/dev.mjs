@@ -29,14 +29,13 @@ function say(line) {
   console.log(`${colour('dim', time)} ${colour(nameColours[name] ?? 'green', name.padEnd(9))} ${colour(format, text)}`);
 }
 
-/** The service, from start to end. */
 class Service {
   startedFrom = builtFrom();
   isStopping = false;
 
   constructor(...args) {
-    // A session of its own keeps Ctrl-C away, because this process ends the service. The IPC channel shows the launcher
-    // when this process has ended.
+    // A process group of its own keeps Ctrl-C away, because this process ends the service. The IPC channel shows the
+    // launcher when this process has ended.
     this.child = spawn(process.execPath, ['--enable-source-maps', launcher, '--development', ...args], {
       cwd: root,
       detached: true,

@@ -3,9 +3,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * Prints what an image is made of, as a bill of materials in CycloneDX's format: the packages of npm below
- * `node_modules`, those of the system, the system itself and Node. It fails if a package has come without the text of
- * its licence. scripts/images.mjs runs it in each image, from standard input.
+ * Prints an image's bill of materials in CycloneDX's format: npm packages below `node_modules`, system packages, the
+ * system itself and Node. It fails if a package has no licence text. scripts/images.mjs pipes it into each image.
  */
 const { name, version, license: licence } = JSON.parse(readFileSync('package.json', 'utf8'));
 
@@ -13,7 +12,7 @@ const found = new Map([
   [`pkg:generic/node@${process.versions.node}`, { name: 'node', version: process.versions.node }],
 ]);
 
-/** Published without a text. Both are tools of the development, and under MIT. */
+/** Published without a text; both are development tools under MIT. */
 const withoutText = ['@pkgr/core', 'tr46'];
 const unlicensed = [];
 
@@ -30,7 +29,7 @@ for (const { name: file, parentPath } of readdirSync('node_modules', { recursive
 
 if (unlicensed.length > 0) throw new Error(`These packages have no text of their licence: ${unlicensed.join(', ')}.`);
 
-/** Debian's in the images of processors, Ubuntu's in the one of CUDA. */
+/** Debian's in the images for processors, Ubuntu's in the one for CUDA. */
 const system = fieldsOf('/etc/os-release');
 for (const line of debianPackages()) {
   const [name, version, machine] = line.split('\t');

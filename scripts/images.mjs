@@ -4,9 +4,9 @@ import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 
 /**
- * `node scripts/images.mjs [names]`: builds the images of docker/ with Docker or Podman, tries them (each runs as its
- * user on a read-only file system), and writes what is in them to `.cache/<image>.cdx.json`. With --push <prefix> it
- * pushes them when all of them have been tried. Exits with 77 if there is no container engine.
+ * `node scripts/images.mjs [names]`: builds the images of docker/ with Docker or Podman, tries each as its user on a
+ * read-only file system, and writes its contents to `.cache/<image>.cdx.json`. With --push <prefix> it pushes them when
+ * all have passed. Exits with 77 if there is no container engine.
  */
 const outOfReach = 77;
 const root = dirname(import.meta.dirname);
@@ -39,12 +39,12 @@ function buildImages() {
     console.error('No container engine runs here: install Docker or Podman, and start it.');
     process.exit(outOfReach);
   }
-  // Manifests of Kubernetes name the one of CUDA, so it belongs to what is pushed.
+  // The manifests for Kubernetes name the CUDA image, so it is pushed too.
   const usual = all.filter((name) => values.push || !name.includes('cuda'));
   const tags = (positionals.length > 0 ? positionals : usual).map((image) => {
-    // Compose's name of it.
+    // Named as by Compose.
     const tag = `darkroom-${image}:${values.tag}`;
-    // OCI's own format, which is Podman's default, has no health checks.
+    // OCI's own format, Podman's default, has no health checks.
     const format = engine === 'podman' ? ['--format=docker'] : [];
     const labels = { VERSION: version, REVISION: revision(), SOURCE: values.source };
     const args = Object.entries(labels).map(([name, value]) => `--build-arg=${name}=${value}`);
@@ -60,13 +60,13 @@ function buildImages() {
   }
 }
 
-/** The commit, where the source is a clone of git. */
+/** The commit; `unknown` outside a git clone. */
 function revision() {
   const { status, stdout } = spawnSync('git', ['rev-parse', 'HEAD'], { cwd: root, encoding: 'utf8' });
   return status === 0 ? stdout.trim() : 'unknown';
 }
 
-/** A database that is not there is the first thing that a whole image complains about. */
+/** A whole image gets as far as complaining about the missing database. */
 function tryImage(engine, image, tag) {
   // Podman 4 has no `uid` for a file system in memory.
   const limits = ['--read-only', '--tmpfs=/tmp', '--tmpfs=/data:mode=1777', '--cap-drop=ALL', '--network=none'];

@@ -7,10 +7,10 @@ import { root } from './build.mjs';
 const isWindows = process.platform === 'win32';
 
 /**
- * Makes a Python environment with packages for a test, in `.cache`, once. Ends the process with 77 if Python or PyPI is
- * out of reach. From the command line, `node python-environment.mjs <package==version> …` prints its folder of programs.
- * @param requirements as pip reads them; the first names the folder.
- * @returns the folder of programs.
+ * Makes a Python environment with packages for a test, in `.cache`, once. Exits with 77 if Python or PyPI is out of
+ * reach. From the command line, `node python-environment.mjs <package==version> …` prints its folder of programs.
+ * @param requirements as pip reads them; the first names the folder
+ * @returns the folder of programs
  */
 export function pythonEnvironment(requirements) {
   const home = join(root, '.cache', requirements[0].replace('==', '-'));

@@ -5,15 +5,15 @@ import { chromium } from 'playwright-core';
 import sharp from 'sharp';
 
 /**
- * Films the first picture of README.md: `node scripts/recording.mjs <address> [file]` opens the address that `npm start`
- * prints, types a prompt and draws. The service should have an empty DATA_DIR; CHROMIUM names the browser.
+ * Films the first picture of README.md: `node scripts/recording.mjs <address> [file]` opens the address that `npm
+ * start` prints, types a prompt and draws. The service should have an empty DATA_DIR; CHROMIUM names the browser.
  */
 const [address, file = join(dirname(import.meta.dirname), 'docs', 'screenshots', 'playground.webp')] =
   process.argv.slice(2);
 const size = { width: 960, height: 720 };
 /** A frame that is replaced sooner is not seen. */
 const shortestMs = 70;
-/** How long the last frame stays before the film begins again. */
+/** How long the last frame stays before the film repeats. */
 const lastMs = 3_000;
 const prompt = 'a yellow star on a gradient purple background';
 

@@ -17,7 +17,7 @@ if (command === 'run') {
   const { status } = spawnSync(
     join(bin, 'schemathesis'),
     [...config, 'run', `${url}/openapi.json`, '--url', url, ...args],
-    // It leaves a folder of its own where it runs.
+    // It leaves a folder where it runs.
     { cwd: join(bin, '..'), stdio: 'inherit', env: { ...process.env, ...hooks } },
   );
   process.exitCode = status ?? 1;

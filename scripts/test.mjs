@@ -11,13 +11,13 @@ import { prepare } from './prepare.mjs';
  * `--all` (`npm run test:all`) it leaves no project out.
  */
 
-/** Where Debian's package `chromium` keeps a software device of Vulkan, on which the tests of WebGPU run. */
+/** Where Debian's package `chromium` keeps a software device of Vulkan, for the tests of WebGPU. */
 const chromium = '/usr/lib/chromium';
 
 function environment() {
   const env = { ...process.env };
-  // Node 20 reads such a file whenever a process starts, which takes longer than all else of the start; no test asks a
-  // host whose certificate is in it.
+  // Node 20 reads such a file at the start of every process, which dominates the start; no test asks a host whose
+  // certificate is in it.
   delete env.NODE_EXTRA_CA_CERTS;
   const device = join(chromium, 'vk_swiftshader_icd.json');
   if (env.VK_ICD_FILENAMES === undefined && existsSync(device)) {
@@ -37,13 +37,13 @@ function reportOf(file) {
   }
 }
 
-/** A line for each failed test: its file, its name and how its message begins. */
+/** A line for each failed test: its file, its name and the beginning of its message. */
 function failuresOf({ testResults }) {
   const beginning = (text) => stripVTControlCharacters(text).trim().split('\n')[0];
   return testResults.flatMap(({ name, message, status, assertionResults }) => {
     const failed = assertionResults.filter((test) => test.status === 'failed');
     const lines = failed.map(({ fullName, failureMessages }) => `${fullName}: ${beginning(failureMessages[0])}`);
-    // What could not be loaded has a heading for its first line.
+    // A file that could not be loaded has a heading as its first line.
     if (status === 'failed' && lines.length === 0) lines.push(beginning(message.slice(message.indexOf('\n'))));
     return lines.map((line) => `FAILED ${relative(root, name)}: ${line}`);
   });

@@ -21,7 +21,7 @@ rules.table_close = () => '</table></div>';
 /** A tag that a text uses; anything else in angle brackets, such as `<name>`, is meant as words. */
 const isTag = ({ type, content }) => type === 'html_inline' && /^<\/?(?:a|br|small)\b/.test(content);
 rules.html_inline = (tokens, at) => (isTag(tokens[at]) ? tokens[at].content : escapeHtml(tokens[at].content));
-/** A file that is not served is named after the words of its link. */
+/** A link to a file that is not served becomes plain words. */
 rules.link_open = (tokens, at, options, env, self) => {
   const { address, file } = env.addressOf(tokens[at].attrGet('href'));
   env.unserved = address === undefined ? file : undefined;
@@ -42,7 +42,7 @@ markdown.use(anchors, {
 });
 markdown.core.ruler.push('labels', ({ tokens }) => label(tokens));
 
-/** On a narrow screen the rows of a table are blocks, where each cell says what its column is. */
+/** On a narrow screen table rows become blocks, in which each cell names its column. */
 function label(tokens) {
   let heads = [];
   let column = 0;
@@ -54,7 +54,7 @@ function label(tokens) {
   });
 }
 
-/** A text as tokens, of which the functions below read. */
+/** A text as tokens, for the functions below. */
 export const tokensOf = (text) => markdown.parse(text, { slugger: new GithubSlugger() });
 
 /** @param addressOf gives the file of the target of a link, and the address at which it is served, if it is */
@@ -74,7 +74,7 @@ export const headingsOf = (tokens) =>
       : [],
   );
 
-/** Targets of the links, as they are written. */
+/** Targets of the links, as written. */
 export const linksOf = (tokens) =>
   tokens.flatMap(({ children }) =>
     (children ?? []).flatMap((token) => (token.type === 'link_open' ? [token.attrGet('href')] : [])),

@@ -6,7 +6,6 @@ import { referencePages } from './reference.mjs';
 const { basename, dirname } = posix;
 const root = join(import.meta.dirname, '..', '..');
 const read = (file) => readFileSync(join(root, file), 'utf8');
-/** The module that the search looks through, which is made here. */
 const searchIndex = 'virtual:search-index';
 
 /**
@@ -19,7 +18,7 @@ const page = (title, path, folder, text) => ({ title, path, folder, tokens: toke
 /** `docs/train.md` is served at `docs/train`, `packages/client/README.md` at `docs/client`. */
 const pathOf = (file) => `docs/${basename(file) === 'README.md' ? basename(dirname(file)) : basename(file, '.md')}`;
 
-/** The groups of pages as `docs/README.md` lists them, and the reference. Each page has the file to which links lead. */
+/** The groups of pages as `docs/README.md` lists them, and the reference. Links lead to the page of a file. */
 function allGroups() {
   const guides = read('docs/README.md')
     .split(/^## /m)
@@ -39,13 +38,12 @@ function allGroups() {
 }
 
 /**
- * Whoever has only an image of the service reads what the guides point to, and copies it, from here. A folder is not
- * listed: an operator's own files may lie in it.
+ * Linked files are served from here for those who have only an image of the service. Folders are not listed: an
+ * operator's own files may lie in them.
  */
 const isServed = (file) =>
   /^(?:docker\/.+|CHANGELOG\.md|SECURITY\.md)$/.test(file) && !statSync(join(root, file)).isDirectory();
 
-/** The page of a file of the repository. */
 function filePage(file) {
   const text = read(file);
   const language = /\.(\w+)$/.exec(file)?.[1] ?? '';
@@ -53,13 +51,13 @@ function filePage(file) {
   return { file, ...page(file, `docs/files/${file}`, dirname(file), whole) };
 }
 
-/** The file of the repository that a link leads to, and the part of it; of other links no file. */
+/** The file of the repository that a link leads to, and the part of it; no file for other links. */
 function targetOf(folder, href) {
   const [, path, fragment] = /^(?!\w+:|#|\/)([^#]+)(#.*)?$/.exec(href) ?? [];
   return { file: path && posix.join(folder, path).replace(/\/$/, ''), fragment: fragment ?? '' };
 }
 
-/** The pages, followed by those of the files that are linked from them, and so on. */
+/** Adds the pages of linked files, and of the files linked from those, and so on. */
 function withFiles(pages) {
   const all = [...pages];
   const known = new Set(all.map(({ file }) => file));
@@ -85,7 +83,7 @@ const navigation = (groups, top, current) =>
     })
     .join('');
 
-/** The headings of a page that has several. */
+/** None for a page with a single heading. */
 function outlineOf(tokens) {
   const headings = headingsOf(tokens).filter(({ level }) => level === 2 || level === 3);
   if (headings.length < 2) return '';
@@ -95,7 +93,6 @@ function outlineOf(tokens) {
   return `<h2>On this page</h2>${list(links)}`;
 }
 
-/** Links to the page before and the page after one. */
 function turnsOf(pages, { path }, top) {
   const at = pages.findIndex((each) => each.path === path);
   if (at < 0) return '';
@@ -146,7 +143,7 @@ function htmlOf(shown, { groups, ordered, pages }) {
 `;
 }
 
-/** The sections of the pages for the search, without the list of all pages. */
+/** Without the list of all pages. */
 const indexOf = (pages) =>
   pages.slice(1).flatMap(({ title, path, tokens }) =>
     sectionsOf(tokens).map(({ heading, id, text }, at) => {

@@ -8,11 +8,9 @@ const { components, info, paths, servers, tags, webhooks } = document;
 const { schemas } = components;
 const schemasPage = 'reference/schemas';
 const pageOfTag = (tag) => `reference/${slug(tag)}`;
-/** Values of an enum that are listed where it is used; more stand at the schema alone. */
+/** Enums with more values are listed only at their schema. */
 const maxListed = 20;
-/** Headers that every answer has. */
 const usual = /^(?:X-Request-Id|RateLimit-.+)$/;
-/** The bounds of values, and their units. */
 const ranges = [
   ['minimum', 'maximum', ''],
   ['minLength', 'maxLength', ' characters'],
@@ -28,12 +26,12 @@ const row = (...cells) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|').r
 const table = (heads, rows) => [row(...heads), row(...heads.map(() => '---')), ...rows].join('\n');
 const withNotes = (text, notes) => (notes.length > 0 ? `${text}<br><small>${notes.join('; ')}</small>` : text);
 
-/** The row of a field, a parameter or a header. @param notes what stands below its name */
+/** @param notes shown below its name */
 const rowOf = (name, schema, description, ...notes) =>
   row(withNotes(code(name), notes), withNotes(typeOf(schema), [...new Set(limitsOf(schema))]), described(description));
 const tableOf = (head, rows) => table([head, 'Type and limits', 'Description'], rows);
 
-/** A description, whose codes of errors are links. */
+/** Codes of errors become links. */
 const described = (text = '') =>
   text
     .replace(/`([A-Z]\w+)`/g, (whole, name) =>
@@ -81,7 +79,7 @@ function rangeOf(schema, [least, most, unit]) {
   return from === to ? `${to}${unit.replace(/s$/, to === '1' ? '' : 's')}` : `${from} to ${to}${unit}`;
 }
 
-/** The table of the fields of an object. Those of an object inside it follow its own. */
+/** Fields of nested objects follow those of their object. */
 const fieldsOf = (schema) => tableOf('Field', fieldRows(schema, ''));
 
 function fieldRows({ properties, required = [] }, prefix) {
@@ -94,7 +92,7 @@ function fieldRows({ properties, required = [] }, prefix) {
 }
 
 /**
- * A value that fits a schema, made of the examples in it.
+ * A value that fits a schema, made of its examples.
  * @param isBrief leaves out what is not required
  */
 function exampleOf(schema, isBrief = false) {
@@ -110,7 +108,6 @@ function exampleOf(schema, isBrief = false) {
 }
 const plain = { boolean: false, integer: 1, number: 1, object: {}, string: 'text' };
 
-/** The request as a command of a shell, made of the examples. */
 function curlOf(method, path, { parameters = [], requestBody, responses }) {
   const filled = path.replace(/\{(\w+)\}/g, (_, name) => parameters.find((each) => each.name === name).schema.example);
   const isStreamed = Object.values(responses).some(({ content = {} }) => Object.keys(content).some(isStream));
@@ -131,7 +128,6 @@ function parametersText(parameters) {
   return `<h3>Parameters</h3>\n\n${tableOf('Name', rows)}`;
 }
 
-/** The body of a request, with the fields of the schema that is sent. */
 function bodyText({ content, required, description }) {
   const [[type, { schema }]] = Object.entries(content);
   const limits = schema.type === 'array' ? limitsOf(schema).join('; ') : '';
@@ -212,7 +208,6 @@ const answers = [...Object.values(paths).flatMap(Object.values), components].fla
 const headerRows = Object.entries(Object.assign({}, ...answers.map(({ headers }) => headers))).map(
   ([name, { schema, description }]) => rowOf(name, schema, description),
 );
-/** The parts of the service's address, which differ between services. */
 const addressRows = servers
   .flatMap(({ variables = {} }) => Object.entries(variables))
   .map(([name, { default: value, enum: values, description }]) =>

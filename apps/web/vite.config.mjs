@@ -4,8 +4,8 @@ import { defineConfig } from 'vite';
 import { docsPages } from './docs-pages.mjs';
 
 /**
- * Puts `head.js` at the head of each page. A module would run only after the page is drawn, and the policy forbids
- * a script inside the page.
+ * Puts `head.js` at the head of each page. A module would run only after the page is drawn, and the policy forbids an
+ * inline script.
  */
 const theme = () => ({
   name: 'theme',
@@ -29,7 +29,7 @@ export default defineConfig({
   plugins: [docsPages(), theme()],
   build: {
     target: 'es2022',
-    // No script of the page is loaded later, and a `data:` asset would need a wider policy.
+    // No script is loaded later, and a `data:` asset would need a wider policy.
     modulePreload: false,
     assetsInlineLimit: 0,
     reportCompressedSize: false,

@@ -23,15 +23,14 @@ export const rows: Section = {
   },
 };
 
-/** Requests that are there at once. */
 const concurrent = 8;
 
 /** One round of the engine with all requests at once, and the same work by the bare graphs right after it. */
 interface Shared {
   engineMs: number;
-  /** Time of the engine for its calls: packing, U-Net, guidance, schedulers. */
+  /** The engine's milliseconds for its calls: packing, denoiser, guidance, schedulers. */
   stepMs: number;
-  /** The row curve at the same calls. */
+  /** The bare denoiser at the same calls. */
   bareUnetMs: number;
   bareDecodeMs: number;
 }
@@ -74,7 +73,7 @@ export const engine: Section = {
   },
 };
 
-/** Draws some requests at once, and then runs the bare graphs with the rows of each call and for as many pictures. */
+/** Draws some requests at once, then runs the bare graphs for the same calls and pictures. */
 async function sharedCalls(
   bench: BenchEngine,
   graphs: BareGraphs,

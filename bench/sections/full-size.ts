@@ -38,7 +38,7 @@ export const fullSize: Section = {
 
 const secondsOf = (ms: readonly number[]): string => `${(median(ms) / 1000).toFixed(2)} s of a processor a row`;
 
-/** A device whose calls take what those of the next larger measured number of rows do for each row. */
+/** A call takes the time per row of the next larger measured number of rows. */
 function deviceOf(rowMs: ReadonlyMap<number, number>, decodeMs: number): SimulatedDevice {
   const callMs = (rows: number): number => rows * rowMs.get(counts.find((count) => count >= rows) ?? counts.at(-1)!)!;
   return { callMs, decodeMs };

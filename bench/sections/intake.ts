@@ -6,7 +6,6 @@ import type { Load, LoadResult } from '../load';
 import { type Figure, figure, interleave, median, ratios, type Section } from '../section';
 import { onSite } from '../service';
 
-/** One kind of requests. */
 interface Scenario {
   method: 'GET' | 'POST';
   connections: number;
@@ -18,7 +17,6 @@ const scenarios = (['POST', 'GET'] as const).flatMap((method) =>
 const nameOf = ({ method, connections, keys }: Scenario): string =>
   `${method}, ${connections} connection${connections > 1 ? 's' : ''}, ${keys} key${keys > 1 ? 's' : ''}`;
 const body = JSON.stringify({ prompt: 'a red circle on a blue background', steps: 20 });
-/** Records to GET. */
 const recordCount = 200;
 const ms = 1000;
 
@@ -76,7 +74,7 @@ function figuresOf(results: Record<string, LoadResult[]>): Figure[] {
   return [...figures, figure('POST of one key: 20 connections / 1 connection', ratios(many, one))];
 }
 
-/** @returns the paths of new records; record i belongs to key i modulo the number of keys. */
+/** @returns paths of new records; record i belongs to key i modulo the number of keys */
 async function createRecords(port: number, path: string, tokens: readonly string[]): Promise<string[]> {
   const create = async (i: number): Promise<string> => {
     const reply = await fetch(`http://127.0.0.1:${port}${path}`, {
@@ -93,7 +91,6 @@ async function createRecords(port: number, path: string, tokens: readonly string
   return paths;
 }
 
-/** Empties the tables before each measurement. */
 async function empty(databaseUrl: string): Promise<void> {
   const client = new Client({ connectionString: databaseUrl });
   await client.connect();

@@ -6,13 +6,13 @@ import { type BenchOptions, type Figure, figure, interleave, median, ratios, typ
 const prompt = 'a red circle on a blue background';
 const [steps, guidanceScale] = [20, 7.5];
 
-/** Milliseconds of the denoising loop, and of those the ones inside the U-Net. */
+/** Milliseconds of the denoising loop, and the part of them inside the denoiser. */
 interface LoopTime {
   loopMs: number;
   runMs: number;
 }
 
-/** The same from the prompt to decoded pictures, and the ones inside any session. */
+/** Milliseconds from the prompt to decoded pictures, and the part of them inside any session. */
 interface WholeTime extends LoopTime {
   wholeMs: number;
   wholeRunMs: number;
@@ -76,7 +76,7 @@ async function draw(pipeline: StableDiffusionPipeline, batch: number): Promise<W
   };
 }
 
-/** Starts `bench/python.py`, which runs one loop for each line it receives. @throws Error if it ends early */
+/** `bench/python.py` runs one loop for each line that it receives. @throws Error if it ends early */
 async function startPython(python: string, { model, threads }: BenchOptions, size: number) {
   const child = spawn(python, ['bench/python.py', model, String(threads)], {
     stdio: ['pipe', 'pipe', 'inherit'],

@@ -3,11 +3,11 @@ import type { DrawRequest } from '../../apps/inference/src/engine/engine-protoco
 import { BenchEngine, mixedRequests, type RequestMix } from '../bench-engine';
 import { figure, interleave, msOf, quantile, randomFrom, ratios, type Section } from '../section';
 
-/** Requests of one round: with fewer, most come before the queue is as long as it is in the mean. */
+/** In one round; of fewer, most come before the queue has its mean length. */
 const count = 120;
-/** Share of what the engine can draw one at a time. */
+/** Share of the rate at which the engine draws one request at a time. */
 export const load = 0.7;
-/** Requests by which that is measured before each round. */
+/** Requests that measure this rate before each round. */
 const probes = 15;
 /**
  * About what decoding a picture takes, in steps, and how many pictures of a request take as long as one: both only
@@ -59,7 +59,7 @@ export const poisson: Section = {
   },
 };
 
-/** Time of a request alone, in the mean: measured by some of them, and by how much work all of them are. */
+/** Mean milliseconds of a request alone: some are measured, and scaled to the work of all. */
 async function drawingMs(bench: BenchEngine, requests: readonly Request[]): Promise<number> {
   const some = requests.slice(0, probes);
   const ms = await msOf(async () => {
@@ -75,13 +75,13 @@ const workOf = (requests: readonly Request[]): number =>
     0,
   );
 
-/** Poisson arrivals of which the number in a time is given are spread evenly over it. */
+/** Poisson arrivals whose number in a time is given are spread evenly over it. */
 export function arrivals(round: number, spanMs: number, length = count): number[] {
   const random = randomFrom(1000 + round);
   return Array.from({ length }, () => random() * spanMs).sort((a, b) => a - b);
 }
 
-/** The latency of each request, in milliseconds, if they arrive at these times after the start. */
+/** Milliseconds of each request that arrives at its time after the start. */
 async function latencies(
   draw: (request: Request) => Promise<unknown>,
   requests: readonly Request[],

@@ -17,7 +17,7 @@ export const short: Section = {
   },
 };
 
-/** Begins the long ones, waits until all of them have moved, and gives them up when the short one is done. */
+/** Cancels the long ones when the short one is done. */
 async function behindLongOnes(bench: BenchEngine, draw: () => Promise<number>): Promise<number> {
   const enough = new AbortController();
   let ended: Promise<unknown> = Promise.resolve();

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import './schema.mjs';
 
 /**
- * Compiles the client twice, each with its types: CommonJS to `dist/cjs`, ES modules to `dist/esm`. It compiles to
- * another folder first, so that a failed build leaves the last one, and moves each file to its place, so that none is
- * missing at any time.
+ * Compiles the client twice, with types: CommonJS to `dist/cjs`, ES modules to `dist/esm`. It compiles to another
+ * folder first, so that a failed build leaves the last one, and then moves each file into place, so that none is ever
+ * missing.
  */
 const tsc = join(createRequire(import.meta.url).resolve('typescript'), '..', '..', 'bin', 'tsc');
 const fresh = mkdtempSync(join(import.meta.dirname, 'dist.part-'));

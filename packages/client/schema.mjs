@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import openapiTS, { astToString, COMMENT_HEADER } from 'openapi-typescript';
 
-/** Writes `src/schema.ts`, the types of the service's document. Whoever compiles or checks the client imports this first. */
+/** Writes `src/schema.ts`, the types of the service's document, before the client is compiled or checked. */
 const document = join(import.meta.dirname, '..', '..', 'openapi.json');
 const file = join(import.meta.dirname, 'src', 'schema.ts');
 const text = COMMENT_HEADER + astToString(await openapiTS(pathToFileURL(document)));

@@ -66,8 +66,8 @@ describe('The figures of the pages', () => {
     expect(waits).toEqual(Array.from({ length: maxAttempts - 1 }, (_, at) => nextWaitMs(at + 1, 0, 0.5)));
   });
 
-  it('has what the loop around the U-Net adds', () => {
-    const [, percent] = /takes (\d+) % more than\s+the U-Net itself/.exec(read('README.md')) ?? [];
+  it('has what the loop around the denoiser adds', () => {
+    const [, percent] = /takes (\d+) % more than\s+the denoiser itself/.exec(read('README.md')) ?? [];
     const loop = measured('The library’s own loop', '1 picture: loop / session.run');
     expect(Number(percent)).toBe(Math.round((loop - 1) * 100));
   });

@@ -30,14 +30,14 @@ export interface Reply<T> {
 
 export interface RequestOptions {
   key?: Pick<TestKey, 'token'>;
-  /** A body that is sent as JSON. */
+  /** Sent as JSON. */
   body?: unknown;
-  /** A body that is sent as it is. */
+  /** Sent as it is. */
   raw?: string | Uint8Array;
   headers?: Record<string, string>;
 }
 
-/** The real api on a database, a data folder and a port of its own. */
+/** The real api on its own database, data folder and port. */
 export interface TestApi {
   app: NestExpressApplication;
   baseUrl: string;
@@ -45,7 +45,7 @@ export interface TestApi {
   dataSource: DataSource;
   /** Its queue and its storage; another api on the same database gets their `env`. */
   backEnds: RunningBackEnds;
-  /** For the first sandbox key, what draws for sandbox keys is started too. */
+  /** The first sandbox key also starts what draws for sandbox keys. */
   createKey(overrides?: Partial<ApiKey>): Promise<TestKey>;
   request<T = Record<string, unknown>>(method: string, path: string, options?: RequestOptions): Promise<Reply<T>>;
   close(): Promise<void>;
@@ -53,7 +53,7 @@ export interface TestApi {
 
 /** Starts the api in this process. `env` overrides the test's variables. */
 export async function startTestApi(env: Record<string, string> = {}): Promise<TestApi> {
-  // Threads and processes run compiled code, which the global set-up of the integration tests builds.
+  // Threads and processes run compiled code, which the global set-up builds.
   TokenCounter.threadFile = join(process.cwd(), 'dist/apps/api/src/models/counting-thread.js');
   WeightsInspector.processFile = join(process.cwd(), 'dist/apps/api/src/finetunes/inspection-process.js');
   PictureDecoder.processFile = join(process.cwd(), 'dist/libs/pictures/src/decoding-process.js');
@@ -68,7 +68,6 @@ export async function startTestApi(env: Record<string, string> = {}): Promise<Te
     WEBHOOK_ALLOW_PRIVATE: 'true',
     LOG_LEVEL: 'silent',
     PORT: '0',
-    // Tests may make any number of requests by default.
     RATE_LIMIT_PER_MINUTE: '0',
     MAX_QUEUED_PER_KEY: '0',
     ...backEnds.env,

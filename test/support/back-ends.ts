@@ -5,15 +5,12 @@ import type { TestDatabase } from './database';
 import { startRedis } from './redis';
 import { startS3 } from './s3-server';
 
-/** Whether the tests of this process run on Redis and S3; scale-out.setup.ts sets the variable. */
+/** scale-out.setup.ts sets the variable. */
 const isScaledOut = (): boolean => process.env.TEST_SCALE_OUT === 'true';
 
 const leftOut = Object.assign(() => undefined, { each: () => leftOut }) as unknown as typeof it;
 
-/**
- * `it` of a test whose outcome does not depend on the queue or the storage: `scale-out` leaves it out, where it would
- * say the same again.
- */
+/** `it` of a test whose outcome does not depend on the queue or the storage: `scale-out` skips it. */
 export const itOnce = isScaledOut() ? leftOut : it;
 
 /** `describe` of such tests. */
@@ -21,34 +18,29 @@ export const describeOnce = isScaledOut() ? (leftOut as unknown as typeof descri
 
 /** The job queue of a test: in its PostgreSQL, or in a Redis of its own. */
 export interface RunningQueue {
-  /** Variables that make the service use it. */
+  /** Variables with which the service uses it. */
   env: Record<string, string>;
-  /** Loses every job, as a restart or an operator may. */
+  /** Loses every job. */
   loseJobs(): Promise<void>;
-  /** Makes it unusable. The returned function repairs it. */
+  /** @returns what repairs it */
   breakDown(): Promise<() => Promise<void>>;
   close(): Promise<void>;
 }
 
 /** The picture storage of a test: its data folder, or an S3 server of its own. */
 export interface RunningStorage {
-  /** Variables that make the service use it. */
+  /** Variables with which the service uses it. */
   env: Record<string, string>;
-  /**
-   * Everything under a prefix, or everything, sorted: keys, and on a disk also each empty folder, with a trailing
-   * slash.
-   */
+  /** Everything under a prefix, or at all, sorted: keys, and on a disk each empty folder, with a trailing slash. */
   contents(prefix?: string): Promise<string[]>;
-  /** Changes an object's age. */
   age(key: string, modifiedAt: Date): Promise<void>;
-  /** Makes it unusable. */
   breakDown(): Promise<void>;
   close(): Promise<void>;
 }
 
 /** Back ends that the processes of one service share besides the database. */
 export interface RunningBackEnds {
-  /** Variables that make the service use both. */
+  /** Variables with which the service uses both. */
   env: Record<string, string>;
   queue: RunningQueue;
   storage: RunningStorage;

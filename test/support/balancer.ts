@@ -1,7 +1,7 @@
 import { createServer, request } from 'node:http';
 import { onLoopback } from './loopback';
 
-/** A balancer in front of an api: it answers 504 when nothing has come for `silentMs`, and closes its connection to it. */
+/** A balancer before an api: after `silentMs` without a byte it answers 504 and closes its connection to the api. */
 export async function startBalancer(
   apiUrl: string,
   silentMs: number,

@@ -9,7 +9,6 @@ import {
 } from 'playwright-core';
 import { isExecutable, programFile } from './program-file';
 
-/** Names under which Chromium is installed. */
 const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
 
 /** The Chromium of this machine: `CHROMIUM`, or the first in `PATH`. */
@@ -17,8 +16,8 @@ export const chromiumFile: string | undefined =
   process.env.CHROMIUM && isExecutable(process.env.CHROMIUM) ? process.env.CHROMIUM : programFile(...names);
 
 /**
- * Work that a browser starts beside each page in a window of its own, and nobody sees without a screen: half of what a
- * context costs. The last list of such names counts, so those of Playwright's list that matter here are in it, too.
+ * Work that a browser starts beside each page and nobody sees without a screen: half of a context's cost. Only the last
+ * such list counts, so it repeats those of Playwright's list that matter here.
  */
 const disabledFeatures = [
   ...['PreloadTopChromeWebUI', 'WebUIOmniboxPopup', 'WebUIOmniboxAimPopup', 'SpareRendererForSitePerProcess'],
@@ -58,7 +57,7 @@ export class TestBrowser {
     return context;
   }
 
-  /** A page, signed in by the form. */
+  /** Signed in by the form. */
   async signedIn(token: string, context?: BrowserContext): Promise<Page> {
     const page = await (context ?? (await this.context())).newPage();
     await page.goto(this.baseUrl);
@@ -69,8 +68,8 @@ export class TestBrowser {
   }
 
   /**
-   * Closes all pages: one that stays open follows the service's events, and is drawn, during all later tests.
-   * @returns what they did that the page never may.
+   * Closes all pages: an open one goes on following events and rendering during later tests.
+   * @returns what they did that the page never may
    */
   async closePages(): Promise<string[]> {
     await Promise.all(this.browser.contexts().map((context) => context.close()));
@@ -84,7 +83,7 @@ export class TestBrowser {
   private watch(page: Page): void {
     page.on('pageerror', (error) => this.problems.push(String(error)));
     page.on('console', (message) => {
-      // The browser reports every response above 399, and every request that was not answered, as an error of the page.
+      // The browser reports every status above 399 and every unanswered request as an error of the page.
       if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
         this.problems.push(message.text());
     });
@@ -95,19 +94,18 @@ export class TestBrowser {
   }
 }
 
-/** Rules that a page may keep in one scheme of colours and break in the other. */
+/** Rules that one colour scheme may keep and the other break. */
 const rulesOfColours = ['color-contrast', 'link-in-text-block'];
 
-/** How closely a page is looked at. */
 interface Look {
-  /** Only at its colours: where the same elements are looked at whole in another scheme of colours. */
+  /** For elements that another colour scheme checks whole. */
   onlyColours?: boolean;
 }
 
 /** Faults that axe finds with a page as it is now: rule and place. */
 export async function violations(page: Page, { onlyColours = false }: Look = {}): Promise<string[]> {
   if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(axe.source);
-  // It need not write down what is right.
+  // What is right need not be listed.
   const options: axe.RunOptions = { resultTypes: ['violations'], ...(onlyColours && { runOnly: rulesOfColours }) };
   return page.evaluate(async (how) => {
     const { axe: loaded } = globalThis as unknown as { axe: typeof axe };
@@ -118,10 +116,7 @@ export async function violations(page: Page, { onlyColours = false }: Look = {})
   }, options);
 }
 
-/**
- * Elements that make a page wider than its window; none, if it does not scroll sideways. Scripts of the page are texts,
- * since this compiles without its types.
- */
+/** Elements that make a page wider than its window. Page scripts are texts: this compiles without the DOM's types. */
 export function tooWide(page: Page): Promise<string[]> {
   return page.evaluate<string[]>(`(() => {
     const { scrollWidth, clientWidth } = document.documentElement;
@@ -132,23 +127,21 @@ export function tooWide(page: Page): Promise<string[]> {
   })()`);
 }
 
-/**
- * Faults of a page as it is now, on a narrow and on a wide screen: what makes it too wide, and what axe finds.
- */
+/** Faults of a page as it is now, on a narrow and on a wide screen: what makes it too wide, and what axe finds. */
 export async function faults(page: Page, look?: Look): Promise<string[]> {
   return [...(await faultsAt(page, 360, look)), ...(await faultsAt(page, 1280, look))];
 }
 
-/** Faults of a page as it is now, on a screen of one width. */
+/** The same on a screen of one width. */
 export async function faultsAt(page: Page, width: number, look?: Look): Promise<string[]> {
   await page.setViewportSize({ width, height: 800 });
   return [...(await tooWide(page)), ...(await violations(page, look))];
 }
 
 /**
- * Keeps answers away from the page until it is told to let them come.
- * @param options.token of the requests whose answers are kept away; by default all are
- * @param options.answer the answer that comes in the end; by default it is the service's
+ * Holds answers back until released.
+ * @param options.token of the requests whose answers are held; by default all are
+ * @param options.answer the final answer; by default the service's
  */
 export async function hold(
   page: Page,

@@ -3,7 +3,7 @@ import { changeChannel } from '@app/tasks';
 import type { EntityManager } from 'typeorm';
 import { drawingOf } from './drawing-rows';
 
-/** Claims one given task, whoever's turn it is. */
+/** Claims one given task, whosever turn it is. */
 export async function claimTask(manager: EntityManager, id: string): Promise<DrawingTask> {
   const [[claimed]] = await manager.query<[{ id: string }[], number]>(
     `UPDATE tasks SET status = 'processing', attempt = attempt + 1, started_at = now(), heartbeat_at = now()

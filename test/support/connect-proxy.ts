@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import { once } from 'node:events';
 import { type AddressInfo, connect } from 'node:net';
 
-/** A proxy that tunnels by CONNECT, as those of companies do, and notes where to. */
+/** A proxy that tunnels by CONNECT, as those of companies do, and records the targets. */
 export async function startConnectProxy(): Promise<{ url: string; asked: string[]; close: () => Promise<void> }> {
   const asked: string[] = [];
   const server = createServer((_, response) => response.writeHead(405).end());

@@ -13,19 +13,19 @@ export const problemKeys = ['code', 'detail', 'instance', 'status', 'title', 'ty
 
 const weights = readFileSync(join(__dirname, '..', 'golden', 'models', 'lora', 'zwx-robot-diffusers.safetensors'));
 
-/** The body of an upload of weights that fit. */
+/** An upload of weights that fit. */
 export const upload: RequestOptions = { raw: weights, headers: { 'content-type': 'application/octet-stream' } };
 
 /** The operation of the committed document with an id. */
 export const operationOf = (id: string): Operation => operations.find((operation) => operation.id === id)!;
 
-/** Sends requests by the names that the document gives them, with a key that owns one resource of each kind. */
+/** Sends requests by the names of the document, with a key that owns one resource of each kind. */
 export class ContractCaller {
   private constructor(
     readonly api: TestApi,
     readonly key: TestKey,
     private readonly receiver: Receiver,
-    /** The resources of that key, for requests that change none, and a Fine-Tune with weights. */
+    /** For requests that change none of them; with a Fine-Tune that has weights. */
     readonly world: World & { tuned: string },
   ) {}
 
@@ -36,7 +36,7 @@ export class ContractCaller {
     return new ContractCaller(api, key, receiver, world);
   }
 
-  /** Other resources of the same key, for a request that changes them. */
+  /** For a request that changes them. */
   makeWorld(): Promise<World> {
     return makeWorld(this.api, this.key, this.receiver);
   }

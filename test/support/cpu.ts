@@ -1,7 +1,4 @@
 import type { LoadOptions } from '@app/diffusion';
 
-/**
- * Load options of tests: one thread each, because the cores have other spec files to run, and threads cost time to
- * divide the work.
- */
+/** One thread each: the cores have other spec files to run, and dividing the work costs time. */
 export const cpu: LoadOptions = { device: 'cpu', intraOpNumThreads: 1, spinUs: 0 };

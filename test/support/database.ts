@@ -6,16 +6,16 @@ import type { DataSource } from 'typeorm';
 /** A migrated, empty database for one spec file. */
 export interface TestDatabase {
   url: string;
-  /** A connected data source; `drop` closes it. */
+  /** Connected; `drop` closes it. */
   dataSource: DataSource;
-  /** Closes the data source and removes the database, even if others are still connected. */
+  /** Even if others are still connected. */
   drop(): Promise<void>;
 }
 
 /** Copies the migrated template of this run: takes tens of milliseconds, and is safe beside other spec files. */
 export async function createTestDatabase(): Promise<TestDatabase> {
   const name = `test_${randomBytes(6).toString('hex')}`;
-  // Files are copied in a fraction of the time that their pages take to be logged.
+  // Copying files takes a fraction of the time of logging their pages.
   await administrate(`CREATE DATABASE ${name} TEMPLATE ${environment('TEST_DATABASE_TEMPLATE')} STRATEGY FILE_COPY`);
   const address = new URL(environment('TEST_DATABASE_URL'));
   address.pathname = name;

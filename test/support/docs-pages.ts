@@ -4,7 +4,7 @@ import { join } from 'node:path';
 const root = join(__dirname, '..', '..');
 const { tags } = JSON.parse(readFileSync(join(root, 'openapi.json'), 'utf8')) as { tags: { name: string }[] };
 
-/** Paths of the pages that are made of the files of `docs/`, and of two that lie beside what they are about. */
+/** Paths of the pages made from `docs/`, and of two whose files lie beside their subject. */
 export const guides: readonly string[] = [
   ...readdirSync(join(root, 'docs')).flatMap((name) =>
     name.endsWith('.md') && name !== 'README.md' ? [name.slice(0, -3)] : [],

@@ -1,4 +1,4 @@
-/** Parts of the faults in `faulty-threads.cjs`: they start the engine thread of a worker, and see what it does. */
+/** Building blocks of the faults in `faulty-threads.cjs`: they start a worker's engine thread and observe it. */
 const { existsSync, mkdirSync, writeFileSync } = require('node:fs');
 const { join } = require('node:path');
 const { parentPort, workerData } = require('node:worker_threads');
@@ -8,13 +8,13 @@ const startEngine = () => built('apps/inference/src/engine/engine-thread.js');
 
 const sleep = (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 
-/** Throws outside of every promise, so that nobody catches it. */
+/** Outside every promise, so that nobody catches it. */
 const die = () =>
   process.nextTick(() => {
     throw new Error('The thread dies on purpose.');
   });
 
-/** @param told of each message of this thread when it is sent */
+/** @param told called with each message that this thread sends */
 function onMessage(told) {
   parentPort.postMessage = new Proxy(parentPort.postMessage, {
     apply(post, port, args) {
@@ -24,7 +24,7 @@ function onMessage(told) {
   });
 }
 
-/** Whether this is the first thread of the test that asks; a file of this name notes it. */
+/** Whether this is the first thread of the test that asks; a file of this name records it. */
 function isFirst(name) {
   const mark = join(workerData.cacheDir, name);
   if (existsSync(mark)) return false;
@@ -49,7 +49,7 @@ function crashOnKiller(fault) {
   onMessage(({ type, id, step }) => type === 'progress' && killers.has(id) && step >= 2 && fault());
 }
 
-/** Starts an engine thread that does `act` at each call of a graph, with what it is called with. */
+/** @param act called at each call of a graph, with its arguments */
 function onCalls(act) {
   const { ModelSession } = built('libs/diffusion/src/sessions/model-session.js');
   const { run } = ModelSession.prototype;

@@ -3,9 +3,9 @@ import { EventSource } from 'eventsource';
 /** Events that a browser's EventSource received. */
 export interface EventClient {
   source: EventSource;
-  /** Names of the events, in order. */
+  /** Names, in order. */
   events: string[];
-  /** Statuses of the responses to its requests, in order. */
+  /** Of the responses, in order. */
   statuses: number[];
 }
 

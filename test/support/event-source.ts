@@ -7,7 +7,7 @@ export interface ServerEvent {
 
 /** An open event stream. */
 export interface OpenEvents {
-  /** The next event; undefined when the server has ended the stream. */
+  /** Undefined when the server has ended the stream. */
   next: () => Promise<ServerEvent | undefined>;
   close: () => void;
 }
@@ -44,7 +44,7 @@ export async function openEvents(
   return { next, close: () => abort.abort() };
 }
 
-/** Comments and the retry hint are not events. */
+/** Comments and the retry hint are no events. */
 function parse(lines: readonly string[]): ServerEvent | undefined {
   const fields = new Map(lines.map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)]));
   const event = fields.get('event');

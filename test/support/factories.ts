@@ -62,7 +62,7 @@ export async function makePrompts(
   return reply.body;
 }
 
-/** Acts as a worker on a queued task: stores pictures of one colour, and a Prompt's thumbnail, and settles the task. */
+/** Settles a queued task as a worker does: stores pictures of one colour, and a Prompt's thumbnail. */
 export async function drawTask(api: TestApi, taskId: string, computeSeconds = 1): Promise<void> {
   const tasks = api.app.get(Tasks);
   const storage = api.app.get<ImageStorage>(IMAGE_STORAGE);
@@ -96,14 +96,14 @@ export async function drawTask(api: TestApi, taskId: string, computeSeconds = 1)
   await tasks.settle(task, { status: 'succeeded', images, computeSeconds });
 }
 
-/** Fails a queued task like a worker that could not draw it. */
+/** Fails a queued task as a worker does. */
 export async function failTask(api: TestApi, taskId: string, error: string): Promise<void> {
   const tasks = api.app.get(Tasks);
   const task = await claimTask(api.dataSource.manager, taskId);
   await tasks.settle(task, { status: 'failed', error });
 }
 
-/** Keys of everything in the storage, sorted. */
+/** Everything in the storage, sorted. */
 export async function storedKeys(api: TestApi): Promise<string[]> {
   return keysIn(api.app.get<ImageStorage>(IMAGE_STORAGE));
 }

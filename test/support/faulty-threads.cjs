@@ -13,31 +13,31 @@ const {
 const outOfMemory = 'Failed to allocate memory for requested buffer of size 536870912';
 
 /**
- * Faults of an engine thread, by name. Each function runs in such a thread; `faultyThread` of `inference.ts` makes the
- * entries of these threads.
+ * Faults of an engine thread, by name. Each function runs in such a thread; `faultyThread` of `inference.ts` makes
+ * their entries.
  */
 module.exports = {
   crashOnKiller,
 
-  /** It dies in the middle of its first drawing; the next thread works. */
+  /** Dies in its first drawing; the next thread works. */
   dyingEngine: () => breakEngineOnce('died', die),
 
-  /** It hangs for some seconds in the middle of its first drawing. */
+  /** Hangs for some seconds in its first drawing. */
   hangingEngine: () =>
     breakEngineOnce('hung', () => {
       sleep(6_000);
       process.exit();
     }),
 
-  /** It ends whenever it draws a prompt with the word "killer". */
+  /** Ends whenever it draws a prompt with the word "killer". */
   killer() {
     crashOnKiller(die);
     startEngine();
   },
 
   /**
-   * Its callers give up in the moment in which it says something: a drawing of the prompt "until step 5" at that step,
-   * one of "until a picture" at its first picture. From the main thread the word would come some steps later.
+   * Callers cancel at the very message: the prompt "until step 5" at that step, "until a picture" at the first picture.
+   * The main thread could cancel only some steps later.
    */
   givingUp() {
     const commands = new Map();
@@ -50,7 +50,7 @@ module.exports = {
     startEngine();
   },
 
-  /** A call with a picture of the prompt "faulty" fails, for whatever reason. */
+  /** Every call with a picture of the prompt "faulty" fails. */
   faultyPicture() {
     const { StableDiffusionPipeline } = built('libs/diffusion/src/pipelines/stable-diffusion-pipeline.js');
     const { prepare } = StableDiffusionPipeline.prototype;
@@ -66,13 +66,13 @@ module.exports = {
     startEngine();
   },
 
-  /** Its U-Nets have no memory for more than two rows, and none for a picture 192 pixels wide. */
+  /** Denoisers lack memory for more than two rows, and for any picture 192 pixels wide. */
   smallMemory: () =>
     onCalls(({ timestep, sample }) => {
       if (timestep && (sample.dims[0] > 2 || sample.dims[3] === 24)) throw new Error(outOfMemory);
     }),
 
-  /** Its decoder has no memory for the first picture 128 pixels wide, and for none 192 pixels wide. */
+  /** The decoder lacks memory for the first picture 128 pixels wide, and for any 192 pixels wide. */
   smallDecoder() {
     let left = 1;
     onCalls(({ latent_sample: latents }) => {
@@ -94,7 +94,7 @@ module.exports = {
     startEngine();
   },
 
-  /** A GPU whose context has died: it breaks every drawing, except those whose prompt is "sound". */
+  /** A GPU whose context has died: it fails every drawing, except those whose prompt is "sound". */
   deadGpu() {
     parentPort.postMessage({ type: 'ready', device: 'cuda:0', memoryBytes: 2 ** 30 });
     parentPort.on('message', ({ type, id, request }) => {
@@ -112,7 +112,7 @@ module.exports = {
     });
   },
 
-  /** It chooses a GPU, and ends with its first drawing; the next thread that asks for that GPU has none. */
+  /** A GPU that ends with its thread's first drawing; the next thread finds none. */
   vanishingGpu() {
     if (workerData.device !== 'auto')
       return parentPort.postMessage({ type: 'unavailable', reason: `there is no ${workerData.device}` });

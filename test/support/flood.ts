@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 
-/** Sends the same again and again, as fast as it is taken, past what Node writes for an answer. */
+/** Sends a text again and again, as fast as it is taken, after what Node writes for an answer. */
 export function flood({ socket }: ServerResponse, text: string): void {
   const block = Buffer.from(text.repeat(10_000));
   const more = (): void => {

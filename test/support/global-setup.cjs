@@ -6,13 +6,13 @@ const { join } = require('node:path');
 
 const root = join(__dirname, '..', '..');
 const template = 'template_darkroom';
-/** A socket's path has 103 characters at most on macOS, the fewest; PostgreSQL's name for it has 15 with the slash. */
+/** Paths of sockets have at most 103 characters (macOS, the fewest); PostgreSQL's file name takes 15 with the slash. */
 const longestSocketFolder = 103 - 15;
 
-/** A file system in memory, where Linux has one. */
+/** In memory, on Linux. */
 const shared = '/dev/shm';
 const prefix = 'darkroom-tests-';
-/** Three times what a run has in its temporary files at a time. */
+/** Three times the most that a run has in temporary files. */
 const neededThereBytes = 2 * 2 ** 30;
 const neededMemoryBytes = 6 * 2 ** 30;
 
@@ -33,7 +33,7 @@ module.exports = async function globalSetup() {
     synchronous_commit: 'off',
     full_page_writes: 'off',
     max_connections: '300',
-    // A run would fill the gigabyte that it is by default.
+    // With the default of one gigabyte a run would fill it.
     max_wal_size: '256MB',
   };
   const postgres = await EmbeddedPostgres.start(folder, { settings });
@@ -60,10 +60,7 @@ module.exports = async function globalSetup() {
   process.env.TEST_MODELS_DIR = models;
 };
 
-/**
- * Where PostgreSQL, which may run as another user, puts its socket; undefined on Windows, and in a folder of so long a
- * name that the socket's would be too long.
- */
+/** PostgreSQL may run as another user. Undefined on Windows, and where the socket's path would be too long. */
 function makeSocketFolder(folder) {
   const sockets = join(folder, 'sockets');
   if (process.platform === 'win32' || sockets.length > longestSocketFolder) return undefined;
@@ -72,10 +69,7 @@ function makeSocketFolder(folder) {
   return sockets;
 }
 
-/**
- * A statement takes a fifth less processor time through a Unix socket than through TCP, by which the launcher's tests
- * and the torture reach their database.
- */
+/** A Unix socket saves a fifth of a statement's processor time. The launcher's tests and the torture use TCP. */
 function throughSocket(url, sockets) {
   const address = new URL(url);
   if (sockets) address.searchParams.set('host', sockets);
@@ -83,8 +77,7 @@ function throughSocket(url, sockets) {
 }
 
 /**
- * Makes a folder in memory for the temporary files of a run: on some disks it takes ten times as long to make the files
- * of a database.
+ * A folder in memory for a run's temporary files: on some disks making a database's files takes ten times as long.
  * @returns undefined where there is no such place, or too little of it
  */
 function makeMemoryFolder() {
@@ -103,9 +96,7 @@ function isUsable() {
   }
 }
 
-/**
- * Containers often forbid it there; PostgreSQL's programs are copied to a temporary folder if the tests run as root.
- */
+/** Containers often forbid it there; if tests run as root, PostgreSQL's programs are copied to a temporary folder. */
 function allowsPrograms() {
   const mount = readFileSync('/proc/mounts', 'utf8')
     .split('\n')
@@ -113,7 +104,7 @@ function allowsPrograms() {
   return mount !== undefined && !mount.split(' ')[3].split(',').includes('noexec');
 }
 
-/** Folders of runs that were killed; one that cannot be removed, such as a mounted one, stays. */
+/** Of killed runs; what cannot be removed, such as a mounted folder, stays. */
 function removeLeftovers() {
   for (const name of readdirSync(shared)) {
     const pid = new RegExp(`^${prefix}(\\d+)-`).exec(name)?.[1];

@@ -15,7 +15,7 @@ export interface Golden {
   has(name: string): boolean;
 }
 
-/** The arrays of `test/golden/data/<name>.safetensors`; asking for a missing one, or for another type, throws. */
+/** The arrays of `test/golden/data/<name>.safetensors`; a missing one, or another type, throws. */
 export function loadGolden(name: string): Golden {
   const source = new BufferSource(readFileSync(join(folder, `${name}.safetensors`)));
   const { tensors } = readSafetensorsHeader(source);

@@ -3,22 +3,22 @@ import { join } from 'node:path';
 
 const docs = join(__dirname, '..', '..', 'docs');
 
-/** Languages of commands and files of an operator. They change the machine, or need one of their own, so no test runs them. */
+/** Commands and files of an operator. No test runs them: they change the machine, or need one of their own. */
 const shown = ['sh', 'yaml', 'ini'];
 
 /** A program of a page in `docs`. */
 export interface GuideBlock {
-  /** The first word after the fence. `bash` is run by a test, `sh` is not. */
+  /** The first word after the fence. Tests run `bash`, not `sh`. */
   language: string;
-  /** The second: `receiver` and `server` listen and go on, `browser` is for a page, none ends by itself. */
+  /** The second: `receiver` and `server` listen and keep running, `browser` is for a page. */
   role?: string;
   source: string;
   /**
-   * The block of text behind it: what it prints. `…` stands for anything. What every receiver prints is in one block
-   * before the first.
+   * Expected output, the text block after it; `…` stands for anything. What every receiver prints is one block before
+   * the first.
    */
   prints?: string;
-  /** Its line in the page. */
+  /** In the page. */
   line: number;
 }
 
@@ -45,7 +45,7 @@ export function blocksOf(page: string): GuideBlock[] {
   return blocks;
 }
 
-/** Whether an output is the expected one, in which `…` stands for anything. */
+/** `…` in the expected output stands for anything. */
 export function printed(expected: string): RegExp {
   const parts = expected.split('…').map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
   return new RegExp(`^${parts.join('[^]*?')}$`);

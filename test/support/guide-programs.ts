@@ -7,15 +7,13 @@ import type { GuideBlock } from './guide-blocks';
 import { until } from './until';
 
 interface Language {
-  /** The file of a program. */
   file: string;
-  /** The command that runs it. */
   command: (file: string, port: number) => string[];
-  /** A command that succeeds where it can run. */
+  /** Succeeds where the command can run. */
   probe: string[];
 }
 
-/** Variables, functions and the folder of a block are there in the next ones of its page, as in one terminal. */
+/** Blocks of a page share variables, functions and the folder, as in one terminal. */
 const goOn = 'state=$PWD/.state; set -a; if [ -f "$state" ]; then . "$state"; cd "$PWD"; fi; export PORT=$0';
 const keep = '{ export -p; declare -f; } > "$state"';
 
@@ -37,25 +35,23 @@ const languages: Readonly<Partial<Record<string, Language>>> = {
   java: { file: 'Program.java', command: (file) => ['java', file], probe: ['javac', '--version'] },
 };
 
-/** Why a block cannot run on this machine; undefined if it can. */
+/** Why a block cannot run here; undefined if it can. */
 export function whyNot({ language }: Pick<GuideBlock, 'language'>): string | undefined {
   const { probe } = languages[language] ?? {};
   if (!probe) throw new Error(`No program can be made of a block of ${language}.`);
   return spawnSync(probe[0], probe.slice(1)).status === 0 ? undefined : `${language} is not installed`;
 }
 
-/** A program that runs. */
+/** A running program. */
 export interface GuideProgram {
-  /** Its output so far. */
   output: () => string;
-  /** Its standard error so far. */
   errors: () => string;
-  /** Resolves with its exit code when it has ended. */
+  /** With its exit code. */
   ended: Promise<number | null>;
   end: () => Promise<void>;
 }
 
-/** Starts a block in a folder. @param port where it listens if it is a server. */
+/** @param port where it listens if it is a server */
 export function startProgram(
   { language, source }: GuideBlock,
   folder: string,
@@ -93,7 +89,7 @@ export function startProgram(
   };
 }
 
-/** Waits until a program listens at its port. @throws if it ends before. */
+/** @throws if the program ends before */
 export async function untilListening(program: GuideProgram, port: number): Promise<void> {
   let code: number | null | undefined;
   void program.ended.then((ended) => (code = ended));

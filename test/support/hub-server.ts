@@ -11,27 +11,27 @@ import { EventEmitter, once } from 'node:events';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** A wrong response that one request for a file, or for the `listing`, gets. */
+/** A fault of the response to one file, or to the `listing`. */
 export interface Fault {
-  /** Responds with this status and no body. */
+  /** Without a body. */
   status?: number;
   headers?: Record<string, string>;
-  /** Sends this many bytes of the body and breaks the connection. */
+  /** Breaks the connection after so many bytes of the body. */
   dropAfter?: number;
-  /** Sends this many bytes of the body, then nothing, and keeps the connection open. */
+  /** Stalls after so many bytes of the body, with the connection open. */
   stallAfter?: number;
-  /** Sends the whole file with 200, whatever range was requested. */
+  /** Answers 200 with the whole file to any range. */
   ignoreRange?: boolean;
   /** Flips a bit of the first byte. */
   corrupt?: boolean;
-  /** Sends this content instead, as the whole file. */
+  /** The whole file's content. */
   content?: Buffer;
 }
 
 /** A request as the server saw it. */
 export interface SeenRequest {
   host: 'hub' | 'store';
-  /** The file's path in the repository, or `listing`. */
+  /** Its path in the repository, or `listing`. */
   file: string;
   headers: IncomingHttpHeaders;
 }
@@ -39,14 +39,13 @@ export interface SeenRequest {
 interface StoredFile {
   content: Buffer;
   large: boolean;
-  /** Values in the listing that differ from the real ones. */
+  /** Listed instead of the real one. */
   size?: number;
 }
 
 /**
  * A local hub with the API that `models add` uses: listings, small files from the hub itself, and large ones by a
- * redirect to a second host, as on the real one. Emits `stalled` with a file's name when a stalling response has sent
- * its bytes.
+ * redirect to a second host, as on the real one. Emits `stalled` with a file's name after a stalling response's bytes.
  */
 export class HubServer extends EventEmitter {
   readonly requests: SeenRequest[] = [];
@@ -79,7 +78,7 @@ export class HubServer extends EventEmitter {
     return urlOf(this.store);
   }
 
-  /** Publishes a file; binary files go to the storage of large files. */
+  /** Large-file storage gets binary files. */
   publish(path: string, content: Buffer | string, listedSize?: number): void {
     const large = !/\.(json|txt|md)$/.test(path);
     this.files.set(path, {
@@ -102,12 +101,12 @@ export class HubServer extends EventEmitter {
     return this.files.get(path)!.content;
   }
 
-  /** Makes the next `times` requests for this file fail in this way, after any failures requested before. */
+  /** The next `times` requests for this file fail so, after failures requested before. */
   fail(file: string, fault: Fault, times = 1): void {
     this.faults.set(file, [...(this.faults.get(file) ?? []), { fault, times }]);
   }
 
-  /** The requests for a file's bytes, or for the listing. */
+  /** For a file's bytes, or for the listing. */
   requestsFor(file: string): SeenRequest[] {
     const host = this.files.get(file)?.large ? 'store' : 'hub';
     return this.requests.filter((request) => request.file === file && request.host === host);

@@ -18,7 +18,7 @@ import { until } from './until';
 
 const root = resolve(__dirname, '..', '..');
 
-/** The compiled entry of the engine threads; the global set-up of the integration tests builds it. */
+/** The compiled entry of engine threads; the global set-up builds it. */
 export const threadFile = join(root, 'dist', 'apps', 'inference', 'src', 'engine', 'engine-thread.js');
 
 /** The entry of engine threads with a fault of `faulty-threads.cjs`. */
@@ -42,17 +42,17 @@ export interface InferenceBench {
   sweep: TaskSweep;
   intake: TaskIntake;
   logger: JsonLogger;
-  /** The log lines, in order. */
+  /** In order. */
   logged: LoggedLine[];
   storage: ImageStorage;
   /** The queue and the picture storage. */
   backEnds: RunningBackEnds;
-  /** Inserts a task, by default a queued one. */
+  /** By default a queued one. */
   addTask(values?: DrawingValues): Promise<DrawingTask>;
   taskOf(id: string): Promise<DrawingTask>;
-  /** Waits until the task has a terminated status. */
+  /** Waits for a terminated status. */
   terminated(id: string): Promise<DrawingTask>;
-  /** The workers on it, which end with it. */
+  /** They end with the bench. */
   workers: { close(): Promise<void> }[];
   close(): Promise<void>;
 }
@@ -77,7 +77,7 @@ const quickDrawing = {
   ...{ width: 256, height: 256 },
 } as const;
 
-/** Sets up everything that a worker needs except the worker itself. */
+/** Everything that a worker needs, except the worker. */
 export async function createInferenceBench(environment: Record<string, string> = {}): Promise<InferenceBench> {
   PictureDecoder.processFile = join(root, 'dist', 'libs', 'pictures', 'src', 'decoding-process.js');
   const database = await createTestDatabase();

@@ -4,7 +4,7 @@ import { readModelFolder } from '@app/diffusion';
 import { encodeSafetensors, type TensorToWrite } from './safetensors';
 
 /**
- * Writes LoRAs of a model, of which each changes the attention of U-Net and text encoder in its own way.
+ * Writes LoRAs of a model, each with other changes to the attention of U-Net and text encoder.
  * @param ranks of each
  * @returns their files
  */

@@ -1,4 +1,4 @@
-/** Each an SQL expression, of parameters and of the number `i` from 1. */
+/** SQL expressions, of parameters and of the number `i` from 1. */
 interface Columns {
   id: string;
   owner: string;
@@ -10,7 +10,7 @@ interface Columns {
   prompt?: string;
 }
 
-/** SQL that inserts many tasks and what they draw, for WITH; `made` has their ids. */
+/** SQL for WITH that inserts many tasks with their drawings; `made` has their ids. */
 export const manyTasks = (count: number | string, columns: Columns): string => {
   const { id, owner, kind = `'generation'`, model = `'shapes'`, status = `'queued'`, createdAt = 'now()' } = columns;
   const { completedAt = 'NULL::timestamptz', prompt = `'a star'` } = columns;

@@ -1,7 +1,8 @@
 /**
- * Draws with a model folder in a process of its own, and prints as JSON the estimates, and by how many bytes its memory
- * has grown since the model was loaded: after calls of the denoiser with these numbers of rows, two of each, and after two pictures were
- * decoded. node measure-memory.cjs FOLDER WIDTH HEIGHT ROWS…
+ * Draws with a model folder in a process of its own. Prints as JSON the estimates, and how many bytes the memory has
+ * grown since the model was loaded: after two calls of the denoiser with each number of rows, and after decoding two
+ * pictures.
+ * node measure-memory.cjs FOLDER WIDTH HEIGHT ROWS…
  */
 const { readFileSync } = require('node:fs');
 const { join } = require('node:path');

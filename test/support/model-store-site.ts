@@ -9,7 +9,7 @@ import { HubServer } from './hub-server';
 const unpacked = mkdtempSync(join(tmpdir(), 'darkroom-hub-'));
 /** The model that the hub serves: Stable Diffusion XL of a megabyte, in half precision. */
 export const hubModel = join(unpacked, 'model');
-/** A file of it, of 389,832 bytes. */
+/** 389,832 bytes. */
 export const hubWeights = 'unet/diffusion_pytorch_model.fp16.safetensors';
 
 /** Writes a family of test/golden/families into a folder. @returns its own folder there */
@@ -18,14 +18,13 @@ export async function familyIn(folder: string, name: string): Promise<string> {
   return join(folder, name);
 }
 
-/** Tools of each test. */
 interface Site {
   folder: string;
   hub: HubServer;
   store: ModelStore;
 }
 
-/** Gives each test of a spec an empty folder, a hub with one model, and a store of both. */
+/** Each test gets an empty folder, a hub with one model, and a store of both. */
 export function eachWithModelStore(begin: (site: Site) => void) {
   let folder: string;
   let hub: HubServer;
@@ -51,9 +50,8 @@ export function eachWithModelStore(begin: (site: Site) => void) {
   return {
     storeWith,
     inModels,
-    /** Content of the models folder. */
     left: async (): Promise<string[]> => (await readdir(inModels())).sort(),
-    /** The expected hash of the model that the hub serves, computed without the hub. */
+    /** Computed without the hub. */
     wantedHash: async (): Promise<string> => {
       const other = new ModelStore(join(folder, 'other'));
       return (await other.add(hubModel, { as: 'wanted' })).hash!;

@@ -1,7 +1,7 @@
 import type { NamedTensor } from '../../libs/diffusion/src/weights/named-tensor';
 import type { PartName, PartTensors } from '../../libs/diffusion/src/weights/original-names';
 
-/** A model of which only names and shapes are known. */
+/** A model without values: only names and shapes. */
 export function modelTensors(parts: Record<PartName, Record<string, number[]>>): PartTensors {
   const named = ([name, shape]: [string, number[]]): [string, NamedTensor] => [
     name,

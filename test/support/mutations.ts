@@ -1,4 +1,4 @@
-/** Damaged copies of some bytes, the same ones each time: changed, flipped, truncated, repeated and removed pieces. */
+/** Damaged copies, the same each time: changed, flipped, truncated, repeated and removed pieces. */
 export function* mutations(bytes: Buffer, count: number): Generator<Buffer> {
   let state = 1;
   const random = (below: number) => {

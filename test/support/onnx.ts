@@ -32,13 +32,12 @@ export interface InitializerToWrite {
   external?: Record<string, string>;
 }
 
-/** Name and shape of an input or output: numbers are fixed, names are free. */
+/** Numbers in its shape are fixed, names are free. */
 interface Value {
   name: string;
   shape: readonly (number | string)[];
 }
 
-/** A message of the fields of several lists. */
 const message = (...fields: Buffer[][]): Buffer => Buffer.concat(fields.flat());
 const texts = (number: number, values: readonly string[]): Buffer[] => values.map((text) => bytesField(number, text));
 
@@ -56,7 +55,7 @@ export function encodeOnnx(graph: GraphToWrite): Buffer {
   return message([varintField(1, 8), bytesField(7, encoded), bytesField(8, varintField(2, 17))]);
 }
 
-/** The bytes of an ONNX model whose inputs and output have shapes. */
+/** With the shapes of inputs and output. */
 export const encodeGraph = (
   nodes: NodeToWrite[],
   initializers: InitializerToWrite[],
@@ -64,7 +63,7 @@ export const encodeGraph = (
   output: Value,
 ): Buffer => encodeOnnx({ nodes, initializers, inputs, outputs: [output] });
 
-/** One operation, with its integer attributes. */
+/** One operation, with integer attributes. */
 export const encodeNode = (
   op: string,
   inputs: string[],
@@ -73,7 +72,7 @@ export const encodeNode = (
   int: Record<string, number> = {},
 ): NodeToWrite => ({ op, inputs, outputs: [output], ints, int });
 
-/** The values of a tensor in float32. */
+/** In float32. */
 export function encodeWeights(name: string, dims: number[], valueOf: (index: number) => number): InitializerToWrite {
   const length = dims.reduce((product, dim) => product * dim, 1);
   const values = Float32Array.from({ length }, (_, index) => valueOf(index));

@@ -16,9 +16,9 @@ function npm(cwd: string, ...args: string[]): Promise<{ stdout: string }> {
 }
 
 /**
- * Packs the client as for a registry, and installs the tarball in an empty folder. What it depends on is copied there
- * from `node_modules` before, so that no registry is asked.
- * @returns the folder, and the files of the tarball.
+ * Packs the client as for a registry, and installs the tarball in an empty folder. Dependencies are copied there from
+ * `node_modules`, so that no registry is asked.
+ * @returns the folder, and the files of the tarball
  */
 export async function installPackedClient(): Promise<{ folder: string; files: string[] }> {
   const folder = mkdtempSync(join(tmpdir(), 'darkroom-client-'));
@@ -41,7 +41,7 @@ export async function installPackedClient(): Promise<{ folder: string; files: st
   return { folder, files: files.map(({ path }) => path) };
 }
 
-/** The folders of all packages that one needs, directly or not. */
+/** Direct and indirect. */
 function dependenciesOf(folder: string, found = new Set<string>()): string[] {
   const { dependencies = {} } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as {
     dependencies?: Record<string, string>;

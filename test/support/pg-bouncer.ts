@@ -19,8 +19,8 @@ export const pgBouncer = programs.find((program) => {
 });
 
 /**
- * PgBouncer in front of a database. It does not run as root, so root runs it as a user that every system has, in the
- * group that may enter the run's folder.
+ * PgBouncer before a database. It refuses root, so root runs it as a user of every system, in the group that may enter
+ * the run's folder.
  */
 export async function startPgBouncer(
   databaseUrl: string,

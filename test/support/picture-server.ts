@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { onLoopback } from './loopback';
 
-/** An HTTP server of a test on a loopback address, and the paths that it was asked for. */
+/** A test's HTTP server on a loopback address, with the requested paths. */
 export interface PictureServer {
   url: string;
   asked: string[];
@@ -10,7 +10,7 @@ export interface PictureServer {
 
 type Answer = (response: ServerResponse, request: IncomingMessage) => void;
 
-/** Serves each path by its function; all else is 404. */
+/** All other paths are 404. */
 export async function startPictureServer(paths: Record<string, Answer | Uint8Array>): Promise<PictureServer> {
   const asked: string[] = [];
   const server = createServer((request, response) => {

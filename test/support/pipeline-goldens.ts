@@ -30,20 +30,20 @@ export interface PipelineCase {
   seed: number;
   width: number;
   height: number;
-  /** Strength of the model's LoRA. */
+  /** Of the model's LoRA. */
   scale?: number;
-  /** Whether no picture was recorded: what the decoder makes of latents, the others tell. */
+  /** Without a picture: other cases test the decoder. */
   only_latents?: boolean;
 }
 
-/** Growth of a difference in rounding by guidance, beyond the guidance that models are usually drawn with. */
+/** How much guidance beyond the usual amplifies rounding. */
 const amplification = (cfg: number): number => Math.max(1, cfg / 7.5);
 
 const tiny = (name: string) => join(golden, 'models/tiny', name);
 
 /**
- * Tolerances: final latents of the bundled model within 1e-4 of diffusers', pictures at 55 dB or more; of the tiny
- * ones, whose random weights amplify rounding, 1e-3 and 45 dB. Those of latents are multiplied by `amplification`.
+ * Tolerances against diffusers: the bundled model's final latents 1e-4, its pictures 55 dB or more; for the tiny
+ * models, whose random weights amplify rounding, 1e-3 and 45 dB. Those of latents are multiplied by `amplification`.
  */
 export interface PipelineGolden {
   name: string;
@@ -51,7 +51,7 @@ export interface PipelineGolden {
   golden: string;
   latents: number;
   decibels: number;
-  /** File of a LoRA. */
+  /** Its file. */
   lora?: string;
 }
 const ofShapes = { folder: join(golden, '../../models/shapes'), latents: 1e-4, decibels: 55 };
@@ -63,7 +63,7 @@ export const models: PipelineGolden[] = [
   { name: 'shapes with a LoRA', ...ofShapes, golden: 'lora', lora: robot },
 ];
 
-/** Tests that draw the recorded requests that are chosen, and compare latents and pictures with what was recorded. */
+/** Draws the chosen recorded requests, and compares latents and pictures with the recording. */
 export function drawsGoldens(
   { name, folder, golden: recorded, lora, ...tolerance }: PipelineGolden,
   options: LoadOptions,
@@ -84,7 +84,7 @@ export function drawsGoldens(
     await pipeline.release();
     if (Number.isFinite(tolerance.latents))
       recordGolden(`${name} latents`, cases.length, worst.latents, tolerance.latents);
-    // The table stores errors; decibels are better when larger, so their sign is inverted.
+    // The table stores errors; decibels are negated, because larger is better.
     recordGolden(
       `${name} images (-dB)`,
       cases.filter(({ only_latents }) => !only_latents).length,
@@ -118,7 +118,7 @@ async function adapterOf(file: string, folder: string): Promise<LoadedAdapter> {
   return loadAdapter(fitAdapter(await readAdapter(file), tensors));
 }
 
-/** The result of a recorded request, before it is decoded. */
+/** Final latents, before decoding. */
 async function denoise(
   pipeline: StableDiffusionPipeline,
   one: PipelineCase,

@@ -1,8 +1,8 @@
 const { TestEnvironment } = require('jest-environment-node');
 
 /**
- * Jest gives each spec file globals of its own, as those of another window; here it gets those of the process, so that
- * packages and machine code, which are loaded once, know its arrays and errors.
+ * Jest gives each spec file globals of its own, like another window's; here it gets the process's, so that packages and
+ * native code, which are loaded once, know its arrays and errors.
  */
 module.exports = class ProcessEnvironment extends TestEnvironment {
   constructor(...args) {

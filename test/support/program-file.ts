@@ -1,10 +1,7 @@
 import { accessSync, constants } from 'node:fs';
 import { join } from 'node:path';
 
-/**
- * The first program of one of these names in `PATH`. Many spec files ask, and starting a process to find out would cost
- * each of them a tenth of a second.
- */
+/** The first of these programs in `PATH`; starting a process to find out would take a tenth of a second each time. */
 export function programFile(...names: readonly string[]): string | undefined {
   const folders = (process.env.PATH ?? '').split(':');
   return folders.flatMap((folder) => names.map((name) => join(folder, name))).find(isExecutable);

@@ -14,7 +14,7 @@ export async function insertFinetune(manager: EntityManager, ownerId: string): P
   return manager.findOneByOrFail(Finetune, { id });
 }
 
-/** Inserts a Prompt of a Fine-Tune and its task; by default a queued one. */
+/** Inserts a Prompt and its task, by default a queued one. */
 export async function insertPrompt(
   manager: EntityManager,
   finetune: Finetune,
@@ -29,7 +29,7 @@ export async function insertPrompt(
   return manager.findOneOrFail(FinetunePrompt, { where: { id }, relations: { drawing: { task: true } } });
 }
 
-/** Makes a Prompt succeeded with one picture and its thumbnail in the storage, of one color. */
+/** Makes a Prompt succeeded with one picture and its thumbnail in the storage, of one colour. */
 export async function insertPicture(
   manager: EntityManager,
   storage: ImageStorage,

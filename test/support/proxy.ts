@@ -13,7 +13,7 @@ const findProgram = (...paths: string[]): string | undefined =>
 /** The installed proxies. */
 export const proxies = { nginx: findProgram('nginx', '/usr/sbin/nginx'), caddy: findProgram('caddy') };
 
-/** Runs a proxy with our example, on a free port, without TLS, in front of an api. */
+/** Runs a proxy with our example before an api, on a free port, without TLS. */
 export async function startProxy(
   name: keyof typeof proxies,
   apiUrl: string,
@@ -44,7 +44,7 @@ export async function startProxy(
   };
 }
 
-/** @throws if the example lacks what is replaced. */
+/** @throws if the example lacks what is replaced */
 function replaced(file: string, ...replacements: (readonly [RegExp, string])[]): string {
   return replacements.reduce(
     (text, [pattern, by]) => {
@@ -59,7 +59,7 @@ function nginx(place: string, port: number, host: string): string[] {
   const site = replaced(
     'nginx.conf',
     [/server 127\.0\.0\.1:3000;/, `server ${host};`],
-    // The one that leads to TLS.
+    // The server that redirects to TLS.
     [/server \{\n {2}listen 80;[^}]*\}\n/, ''],
     [/listen 443 ssl http2;/, `listen 127.0.0.1:${port};`],
     [/\n {2}listen \[::\]:443 .*/, ''],

@@ -10,26 +10,24 @@ const bundled = resolve('models', 'shapes');
 const weights = 'diffusion_pytorch_model.safetensors';
 const vaeFile = join('vae', weights);
 const unetFile = join('unet', weights);
-/** Channels of each level of the quick decoder. */
 const quickChannels = 4;
-/** Channels of the latents and of a picture, which stay. */
+/** Channels of the latents and of a picture stay. */
 const keptChannels = [22, 3];
-/** Divisor of the channels of the small U-Net. */
 const narrower = 4;
 
-/** How the quick model is trained in a second or two: little of it, and without pictures that it would have to draw. */
+/** A training of a second or two, without pictures to draw. */
 const quickTraining = { steps: 50, size: 256, rank: 2, layers: 'attention', learning_rate: 0.001, batch: 1 };
 
-/** Folders of models in the one that `makeModelsFolder` makes. */
+/** Folders inside that of `makeModelsFolder`. */
 const [trainable, small] = ['.trainable', '.small'];
 
-/** Where the quick model is the only one. */
+/** The folder with only the quick model. */
 export const trainableModels = (): string => join(process.env.TEST_MODELS_DIR!, trainable);
 
-/** Where its only one is that with a U-Net of random weights, which is loaded and trained in a fraction of the time. */
+/** The folder with only the model whose U-Net is small and random: it loads and trains in a fraction of the time. */
 export const smallModels = (): string => join(process.env.TEST_MODELS_DIR!, small);
 
-/** A folder with copies of these models, whose `shapes` is trained with some other settings. */
+/** Copies of these models, with other training settings for `shapes`. */
 export function modelsTrainedWith(models: string, settings: object): { folder: string; close: () => Promise<void> } {
   const folder = mkdtempSync(join(tmpdir(), 'darkroom-models-'));
   cpSync(models, folder, { recursive: true });
@@ -40,13 +38,13 @@ export function modelsTrainedWith(models: string, settings: object): { folder: s
 }
 
 /**
- * Makes a folder of models for tests that look at tasks and not at pictures. `shapes` is the bundled model with a
- * decoder of random weights that takes a fraction of its time, and with little to train. `shapes-bundled` is the bundled
- * model, and not the first of the list, with which the page draws by default.
+ * Makes a folder of models for tests of tasks, not of pictures. `shapes` is the bundled model with a quick decoder of
+ * random weights and a short training. `shapes-bundled` is the bundled model, and not the first, which the page draws
+ * with by default.
  */
 export function makeModelsFolder(folder: string): void {
   cpSync(bundled, join(folder, 'shapes-bundled'), { recursive: true });
-  // Nothing lists an unfinished model.
+  // Unfinished models are not listed.
   const unfinished = join(folder, '.shapes');
   cpSync(bundled, unfinished, { recursive: true });
   replace(join(unfinished, vaeFile), (file) => encodeSafetensors(quickAutoencoder(file)));
@@ -63,7 +61,7 @@ function makeSmall(folder: string): void {
     block_out_channels: (channels as number[]).map((count) => count / narrower),
     norm_num_groups: (groups as number) / 2,
   }));
-  // Random weights learn as soon as they learn fast.
+  // Random weights learn only at a high rate.
   changeJson(join(folder, 'darkroom.json'), () => ({ training: { ...quickTraining, learning_rate: 0.1 } }));
 }
 
@@ -74,7 +72,6 @@ function replace(path: string, change: (file: Buffer) => string | Buffer): void 
   writeFileSync(path, change(file));
 }
 
-/** Replaces some values of a JSON file. */
 function changeJson(path: string, change: (json: Record<string, unknown>) => object): void {
   replace(path, (file) => {
     const json = JSON.parse(file.toString()) as Record<string, unknown>;
@@ -82,20 +79,20 @@ function changeJson(path: string, change: (json: Record<string, unknown>) => obj
   });
 }
 
-/** An autoencoder whose decoder has fewer channels. @param file of the whole one */
+/** @param file of the whole one */
 const quickAutoencoder = (file: Buffer): Record<string, TensorToWrite> =>
   withRandomWeights(file, /^(?:decoder|post_quant_conv)\./, () => quickChannels);
 
-/** A U-Net with fewer channels, which takes texts as the whole one does. @param file of the whole one */
+/** Takes texts as the whole one does. @param file of the whole one */
 const smallUnet = (file: Buffer): Record<string, TensorToWrite> =>
   withRandomWeights(file, /./, (length, name, axis) =>
     axis === 1 && /attn2\.to_[kv]\./.test(name) ? length : length / narrower,
   );
 
 /**
- * The tensors of a file, some of them with random values.
- * @param which have them, by their names
- * @param channels of an axis of these that has so many in the file
+ * A file's tensors, some with random values.
+ * @param which names of the random ones
+ * @param channels new length of an axis of these that has this length in the file
  */
 function withRandomWeights(
   file: Buffer,

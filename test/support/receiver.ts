@@ -14,7 +14,7 @@ type Answer = (request: Received, response: ServerResponse, count: number) => vo
 export interface Receiver {
   url: string;
   received: Received[];
-  /** Resolves with the n-th request (from 1) as soon as it arrives. */
+  /** Resolves with the n-th request (from 1) once it arrives. */
   next: (n: number) => Promise<Received>;
   close: () => Promise<void>;
 }

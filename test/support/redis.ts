@@ -8,7 +8,7 @@ import { freePort } from './free-port';
 import { programFile } from './program-file';
 import { until } from './until';
 
-/** How to run a server: Debian's RDB checker is the same program, and acts as a server under that name. */
+/** Debian's RDB checker is the same program, and acts as a server under that name. */
 interface Program {
   file: string;
   argv0: string;
@@ -22,7 +22,7 @@ function find(): Program | undefined {
 
 const installer = 'apt-get';
 
-/** Installs Debian's package, if this is Debian and we may; quietly, and with a time limit. */
+/** On Debian, with the rights to install; quiet, with a time limit. */
 function install(): void {
   if (process.getuid?.() !== 0 || !programFile(installer)) return;
   const options = ['-y', '-qq', '--no-install-recommends', '-o', 'DPkg::Lock::Timeout=45'];
@@ -35,10 +35,10 @@ function findOrInstall(): Program | undefined {
   return find();
 }
 
-// Many spec files call this; only the first process of a run looks for Redis, and installs it.
+// Many spec files call this; only the first process of a run looks for Redis and installs it.
 const program = process.env.TEST_WITHOUT_REDIS ? undefined : findOrInstall();
 
-/** Why there is no Redis for tests; undefined if there is one. */
+/** Why there is no Redis; undefined if there is one. */
 export const whyNoRedis = program
   ? undefined
   : 'no redis-server or valkey-server is on the PATH, and none could be installed';
@@ -46,10 +46,10 @@ export const whyNoRedis = program
 /** A real Redis for one spec file, with the settings that the service needs. */
 export interface RedisServer {
   url: string;
-  /** Deletes everything, as an operator's FLUSHALL does. */
+  /** Deletes everything, like an operator's FLUSHALL. */
   flush(): Promise<void>;
   kill(): Promise<void>;
-  /** Restarts on the same port, empty. */
+  /** On the same port, empty. */
   start(): Promise<void>;
   close(): Promise<void>;
 }
@@ -94,7 +94,7 @@ async function ask<T>(url: string, question: (redis: Redis) => Promise<T>): Prom
     await redis.connect();
     return await question(redis);
   } finally {
-    // A failed connection has already ended; quitting would wait for its timer of two seconds.
+    // A failed connection has ended; quitting would wait for its timer of two seconds.
     if (redis.status !== 'end') redis.disconnect();
   }
 }

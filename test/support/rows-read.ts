@@ -11,8 +11,8 @@ interface Plan {
 }
 
 /**
- * The number of rows of a table that PostgreSQL reads for the SELECTs of some work: they are recorded, and then
- * repeated by EXPLAIN (ANALYZE) with the same parameters. Statements that change rows are not counted.
+ * The number of a table's rows that PostgreSQL reads for the SELECTs of some work: they are recorded, then repeated by
+ * EXPLAIN (ANALYZE) with the same parameters. Statements that change rows are not counted.
  */
 export async function rowsRead(dataSource: DataSource, table: string, work: () => Promise<unknown>): Promise<number> {
   const queries: [string, unknown[] | undefined][] = [];
@@ -37,7 +37,7 @@ export async function rowsRead(dataSource: DataSource, table: string, work: () =
   return sum;
 }
 
-/** The number of rows of a table that PostgreSQL reads for one statement, which is executed. */
+/** The number of a table's rows that PostgreSQL reads for one statement, which is executed. */
 export async function rowsReadBy(
   dataSource: DataSource,
   table: string,

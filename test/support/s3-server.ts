@@ -17,8 +17,8 @@ const environment = {
 };
 
 /**
- * How the server misbehaves; `reset` drops the connection, `breakOff` does so after half of an object, `elsewhere` is
- * another server than a store, and `noToken` forgets to say how a list goes on.
+ * Misbehaviour: `reset` drops the connection, `breakOff` does so after half of an object, `elsewhere` is no store, and
+ * `noToken` omits where a list continues.
  */
 export type S3Trouble = 'deny' | 'unavailable' | 'silent' | 'reset' | 'breakOff' | 'elsewhere' | 'noToken';
 
@@ -29,17 +29,17 @@ interface S3Object {
 
 /** A small S3-compatible store that checks every signature and can be told to misbehave. */
 export interface S3Server {
-  /** Variables that make the service use it. */
+  /** Variables with which the service uses it. */
   env: Record<string, string>;
   objects: Map<string, S3Object>;
-  /** The current misbehaviour, and for how many more requests. */
+  /** How it misbehaves, and for how many more requests. */
   trouble(kind: S3Trouble | undefined, requests?: number): void;
-  /** Requests such as `PUT pictures/key`, in order of arrival. */
+  /** Such as `PUT pictures/key`, in order of arrival. */
   requests: string[];
   close(): Promise<void>;
 }
 
-/** Starts it on a free port with one empty bucket. */
+/** With one empty bucket. */
 export async function startS3(): Promise<S3Server> {
   const objects: S3Server['objects'] = new Map();
   const requests: string[] = [];
@@ -71,7 +71,7 @@ export async function startS3(): Promise<S3Server> {
   };
 
   const server = createServer((request, response) => {
-    // A client that disconnects before its response is not a failure of the test.
+    // A client that disconnects early is no failure of the test.
     answer(request, response).catch(() => response.destroy());
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -110,7 +110,7 @@ function send({ data, modifiedAt }: S3Object, response: ServerResponse, part: 'h
   else response.write(data.subarray(0, data.length / 2), () => response.destroy());
 }
 
-/** Older releases of MinIO and Ceph refuse it without this header, which the SDK does not send. */
+/** Older releases of MinIO and Ceph refuse requests without this header, which the SDK does not send. */
 function removeMany(
   objects: S3Server['objects'],
   { headers }: IncomingMessage,
@@ -137,7 +137,7 @@ function list(objects: S3Server['objects'], query: URLSearchParams, response: Se
   xml(response, `<ListBucketResult>${contents.join('')}${more}</ListBucketResult>`);
 }
 
-/** Recomputes and compares signature version 4 of the whole request. */
+/** Signature version 4 of the whole request. */
 function isSigned(request: IncomingMessage, url: URL, body: Buffer): boolean {
   const { authorization = '', 'x-amz-content-sha256': bodyHash = '', 'x-amz-date': date = '' } = request.headers;
   const match =

@@ -1,7 +1,7 @@
 import type { SafetensorsDtype } from '../../libs/diffusion/src/safetensors/safetensors-header';
 import { encodeFloat16 } from '../../libs/diffusion/src/tensor/half';
 
-/** A tensor to write; values are float32 numbers, whatever the type. */
+/** Values are float32 numbers, whatever the type. */
 export interface TensorToWrite {
   shape: number[];
   values: ArrayLike<number>;

@@ -5,10 +5,10 @@ import { resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { until } from './until';
 
-/** Options of Node for a process that lives for seconds beside other tests, and has no idle core to collect garbage on. */
+/** Node's options for a short process beside other tests, which has no idle core for collecting garbage. */
 export const quickCollection = ['--single-threaded-gc', '--no-memory-reducer'];
 
-/** It ends what never starts: several may start at once, on a machine that has much else to do. */
+/** Ends what never starts: several may start at once on a busy machine. */
 export const startTimeoutMs = 240_000;
 
 /** How each process says where it listens. */
@@ -18,19 +18,18 @@ const addresses = {
   launcher: /curl -s (http:\/\/[^/]+)\//,
 };
 
-/** A process of the service, built and started as it is in production. It ends with this one. */
+/** A process of the service, built and started as in production. It ends with this one. */
 export class ServiceProcess {
-  /** All that it has printed. */
   output = '';
-  /** Its address, when it was waited for. */
+  /** Set by `listening`. */
   url = '';
-  /** The exit code, or the signal that ended it, when all of its output is there. */
+  /** The exit code or the signal, once all output is there. */
   readonly ended: Promise<number | string>;
   private readonly child: ChildProcess;
 
   /**
    * Variables that are not given have their defaults.
-   * @param under a command that runs it in its own place
+   * @param under a command that runs it as its child
    */
   constructor(
     readonly name: keyof typeof addresses,
@@ -41,7 +40,7 @@ export class ServiceProcess {
     const main = resolve('dist', 'apps', name, 'src', 'main.js');
     const [command, ...args] = [...under, process.execPath, ...nodeOptions, main];
     this.child = spawn(command, args, {
-      // Pictures are compared, and those of a GPU differ. Two threads would spin while they wait for each other.
+      // Pictures are compared, and a GPU's differ. Two threads would spin while they wait for each other.
       env: { PATH: process.env.PATH, DEVICE: 'cpu', INFERENCE_THREADS: '1', ...env },
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });
@@ -58,13 +57,12 @@ export class ServiceProcess {
     return this.child.exitCode === null && this.child.signalCode === null;
   }
 
-  /** Its log so far. */
   get lines(): (Record<string, unknown> & { msg: string })[] {
     const whole = this.output.split('\n').filter((line) => line.startsWith('{') && line.endsWith('}'));
     return whole.map((line) => JSON.parse(line) as Record<string, unknown> & { msg: string });
   }
 
-  /** @returns its address, once it listens. @throws Error if it ends before */
+  /** @returns its address. @throws Error if it ends before it listens */
   async listening(): Promise<string> {
     const found = await until(
       async () => {
@@ -81,7 +79,7 @@ export class ServiceProcess {
     this.child.kill(name);
   }
 
-  /** Sends a signal and resolves with the exit code, or the signal that ended it. */
+  /** @returns the exit code, or the signal that ended it */
   async end(name: NodeJS.Signals): Promise<number | string> {
     if (!this.isRunning) return this.ended;
     const exited = this.after('exit');
@@ -89,13 +87,12 @@ export class ServiceProcess {
     return exited;
   }
 
-  /** Resident memory in bytes. */
   residentBytes(): number {
     const status = readFileSync(`/proc/${this.pid}/status`, 'utf8');
     return Number(/VmRSS:\s+(\d+)/.exec(status)![1]) * 1024;
   }
 
-  /** Resident memory after a garbage collection, when the freed pages were given back; needs `collect.cjs`. */
+  /** In bytes, after a garbage collection, when freed pages were returned; needs `collect.cjs`. */
   async heldBytes(): Promise<number> {
     this.signal('SIGUSR2');
     await delay(4_000);
@@ -108,7 +105,7 @@ export class ServiceProcess {
   }
 }
 
-/** The processes that use a folder: its path is in their command line or environment. */
+/** By a folder's path in their command line or environment. */
 export function processesOf(folder: string): { pid: number; command: string }[] {
   return readdirSync('/proc').flatMap((entry) => {
     if (!/^\d+$/.test(entry) || Number(entry) === process.pid) return [];

@@ -7,7 +7,7 @@ import { type RunningBackEnds, startBackEnds } from './back-ends';
 import { createTestDatabase } from './database';
 import { quickCollection, ServiceProcess } from './service-process';
 
-/** The api and workers as processes of their own, on a database, a queue and a storage of their own. */
+/** The api and workers as processes, on their own database, queue and storage. */
 export interface TestService {
   baseUrl: string;
   dataSource: DataSource;
@@ -16,14 +16,14 @@ export interface TestService {
   api: ServiceProcess;
   workers: ServiceProcess[];
   startWorker: (env?: Record<string, string>) => Promise<ServiceProcess>;
-  /** Another api process, for example after the first was killed. */
+  /** Such as after the first was killed. */
   startApi: () => Promise<ServiceProcess>;
   createKey: () => Promise<TestKey>;
   request: <T = Record<string, unknown>>(method: string, path: string, options?: RequestOptions) => Promise<Reply<T>>;
   close: () => Promise<void>;
 }
 
-/** Each process has a port of its own, on this machine, and refuses nobody. */
+/** A port of its own for each process, and no limits. */
 const openToAll = { RATE_LIMIT_PER_MINUTE: '0', MAX_QUEUED_PER_KEY: '0', PORT: '0', HOST: '127.0.0.1' };
 
 /** @param env for both apps; `workers` (1) workers are started at once. */
@@ -43,7 +43,7 @@ export async function startTestService({ env = {}, workers = 1 } = {}): Promise<
   };
   const started: ServiceProcess[] = [];
   const start = async (name: 'api' | 'inference', more: Record<string, string> = {}): Promise<ServiceProcess> => {
-    // Machines that share a remote store share no disk.
+    // Machines with a remote store share no disk.
     const own = backEnds.env.STORAGE === 's3' ? { DATA_DIR: await mkdtemp(`${dataDir}/${name}-`) } : {};
     const child = new ServiceProcess(name, { ...shared, ...own, ...more }, [
       '--enable-source-maps',

@@ -4,32 +4,32 @@ import { type RgbImage, StableDiffusionPipeline, type TextToImageRequest, type T
 import { EngineLoop } from '../../apps/inference/src/engine/engine-loop';
 import type { EngineTask } from '../../apps/inference/src/engine/running-task';
 
-/** A request that comes at a time. */
+/** A request at a time. */
 export interface Arrival {
   atMs: number;
   owner: string;
   steps: number;
   pictures?: number;
-  /** By default it is, so that a picture has two rows. */
+  /** By default true: a picture has two rows. */
   isGuided?: boolean;
-  /** Edge of its pictures in pixels; by default 256. */
+  /** Pixels; by default 256. */
   edge?: number;
 }
 
-/** Milliseconds that a device takes. */
+/** In milliseconds. */
 export interface SimulatedDevice {
   callMs: (rows: number) => number;
   decodeMs: number;
 }
 
 const folder = join('test', 'golden', 'models', 'tiny', 'sd15-diffusers');
-/** Requests by which the loop learns how long calls are, before the arrivals. */
+/** From these the loop learns how long calls take. */
 const warmUp = Array.from({ length: 8 }, (_, i): Arrival => ({ atMs: 0, owner: `before ${i}`, steps: 15 }));
 
 /**
- * Draws requests by the engine's own loop on a device that only lets time pass, by a clock of its own: hours of drawing
- * take seconds. A process can have one simulation at a time, whose clock is that of all.
- * @param isOneAtATime whether each begins when the one before it is done, as with a plain queue
+ * Draws requests by the engine's own loop on a device that only lets time pass: hours take seconds. The clock is the
+ * process's, so one simulation runs at a time.
+ * @param isOneAtATime whether each begins when the one before it is done, as in a plain queue
  * @returns for each arrival the milliseconds until it was done
  */
 export async function simulate(
@@ -79,7 +79,7 @@ export async function simulate(
   return latencies;
 }
 
-/** The part of a model that the loop uses, where only time passes. */
+/** What the loop uses of a model. */
 function pipelineOf({ callMs, decodeMs }: SimulatedDevice, pass: (ms: number) => void): StableDiffusionPipeline {
   const image: RgbImage = { width: 1, height: 1, data: new Uint8Array(3) };
   const pipeline = {

@@ -1,9 +1,6 @@
 import type { DrawRequest } from '../../apps/inference/src/engine/engine-protocol';
 
-/**
- * A picture of 64 x 64 pixels, with guidance: the tests of the engine look at calls, turns and stops more than at what
- * it shows.
- */
+/** 64 x 64 pixels with guidance, for tests of calls, turns and stops. */
 export const smallRequest: DrawRequest = {
   prompt: 'a red circle',
   negativePrompt: 'green',

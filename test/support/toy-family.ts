@@ -8,12 +8,12 @@ import { float32, floatsOf } from '../../libs/diffusion/src/sessions/tensor';
 import { type NamedTensors, readValues } from '../../libs/diffusion/src/weights/named-tensor';
 import { encodeSafetensors, type TensorToWrite } from './safetensors';
 
-/** Channels of the latents, and so of what a word means. */
+/** Of the latents, and so of a word's meaning. */
 const channels = 4;
 const spent = { runs: 0, runMs: 0 };
 const release = async (): Promise<void> => undefined;
 
-/** A denoiser of one line: the noise is a part of what it sees, and of the mean of the words. */
+/** Linear: the noise is a part of what the denoiser sees, and of the mean of the words. */
 function linearDenoiser({ tensors, files }: ReadFiles): DenoiserFiles {
   const own = tensors.get('transformer')!;
   const open = async (): Promise<Denoiser> => {
@@ -42,7 +42,7 @@ function linearDenoiser({ tensors, files }: ReadFiles): DenoiserFiles {
   };
 }
 
-/** A conditioner that looks words up in a table, and knows no others. */
+/** Knows only the words of its table. */
 function tableOfWords(table: NamedTensors): ConditionerFiles {
   const wordsOf = (text: string): string[] => text.split(' ').filter((word) => table.has(word));
   const chunkTokens = 8;
@@ -65,7 +65,7 @@ function tableOfWords(table: NamedTensors): ConditionerFiles {
   };
 }
 
-/** A family that nothing else knows of. */
+/** A family that nothing else knows. */
 export const toyFamily: Family = {
   name: 'toy',
   title: 'the toy family',
@@ -82,7 +82,7 @@ export const toyFamily: Family = {
   }),
 };
 
-/** Writes a model of it, whose words are these. */
+/** Writes a model with these words. */
 export function writeToyModel(folder: string, words: Readonly<Record<string, number[]>>): void {
   const write = (name: string, tensors: Record<string, TensorToWrite>): void => {
     mkdirSync(dirname(join(folder, name)), { recursive: true });
@@ -100,7 +100,7 @@ export function writeToyModel(folder: string, words: Readonly<Record<string, num
     { shape: [channels], values: Float32Array.from(values) },
   ]);
   write('text_encoder/model.safetensors', Object.fromEntries(table) as Record<string, TensorToWrite>);
-  // A tiny autoencoder of two layers with weights, and between them three that double the size.
+  // An autoencoder of two layers with weights, and three between them that double the size.
   write('vae/diffusion_pytorch_model.safetensors', {
     'decoder.layers.0.weight': convolution(channels),
     'decoder.layers.5.weight': convolution(3),

@@ -13,7 +13,7 @@ export interface TrainedJson extends FinetuneJson {
 
 const folder = resolve('docs', 'robot');
 
-/** The wait for a training, which has the lowest priority: beside other tests it takes many times as long as alone. */
+/** A training has the lowest priority: beside other tests it takes many times as long as alone. */
 const patienceMs = 540_000;
 
 /** Four pictures of a robot. */
@@ -23,7 +23,7 @@ export const robotPictures = (): Buffer[] =>
     .slice(0, 4)
     .map((name) => readFileSync(join(folder, name)));
 
-/** Uploads pictures. @returns their URLs */
+/** @returns their URLs */
 async function uploadAll(
   service: Pick<TestService, 'request'>,
   key: TestKey,
@@ -38,7 +38,7 @@ async function uploadAll(
   return urls;
 }
 
-/** Processes of a worker, or of all of them, that train. */
+/** Processes of one worker, or of all, that train. */
 export function trainingProcesses(worker?: number): number[] {
   return readdirSync('/proc').flatMap((entry) => {
     if (!/^\d+$/.test(entry)) return [];
@@ -54,7 +54,7 @@ export function trainingProcesses(worker?: number): number[] {
   });
 }
 
-/** The Fine-Tunes of a key, and what it does with them. */
+/** The Fine-Tunes of a key, and its requests. */
 export class Trainer {
   constructor(
     private readonly service: Pick<TestService, 'request' | 'baseUrl'>,
@@ -80,7 +80,7 @@ export class Trainer {
     return (await this.service.request<T>('POST', `/v1/finetunes/${id}/${more}`, { key: this.key, body })).body;
   }
 
-  /** The Fine-Tune once it has this status. */
+  /** Waits for the status. */
   has(id: string, status: string): Promise<TrainedJson> {
     return until(
       async () => {
@@ -94,7 +94,7 @@ export class Trainer {
     );
   }
 
-  /** The Fine-Tune once it has done so many steps. */
+  /** Waits for the step. */
   reached(id: string, step: number): Promise<TrainedJson> {
     return until(
       async () => {

@@ -1,4 +1,4 @@
-/** Median milliseconds of several consecutive calls, so that a single stall of the machine changes nothing. */
+/** Median milliseconds of consecutive calls, so that a single stall changes nothing. */
 export async function typicalMs(calls: number, call: () => Promise<unknown>): Promise<number> {
   const took: number[] = [];
   for (let n = 0; n < calls; n++) {

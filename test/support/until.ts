@@ -2,12 +2,10 @@ import { setTimeout } from 'node:timers/promises';
 
 const [firstPollMs, longestPollMs] = [10, 100];
 
-/** Until the next poll: the longer something has been waited for, the less a poll more or less matters. */
+/** Grows with the time waited, as the precision matters less. */
 const pauseAfter = (elapsedMs: number): number => Math.min(longestPollMs, Math.max(firstPollMs, elapsedMs / 10));
 
-/**
- * Polls until the result is neither undefined nor false. The time limit ends a wait for something that never happens.
- */
+/** Polls until the result is neither undefined nor false, or throws after the time limit. */
 export async function until<T>(
   ask: () => Promise<T | undefined | false>,
   what: string,
@@ -24,8 +22,8 @@ export async function until<T>(
 }
 
 /**
- * Polls until the result is true. A question asked later than `delayMs` from now must be true: however long an answer
- * takes on a busy machine, the time of its question counts.
+ * Polls until the result is true. A question asked later than `delayMs` from now must be true; the time of its question
+ * counts, not of its answer.
  */
 export async function untilAfter(delayMs: number, ask: () => Promise<boolean>, what: string): Promise<void> {
   const startedAt = performance.now();

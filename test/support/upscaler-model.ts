@@ -1,8 +1,8 @@
 import { encodeGraph, encodeNode, encodeWeights, type InitializerToWrite } from './onnx';
 
 /**
- * The bytes of an upscaler with the interface of ESRGAN: two 3 x 3 convolutions with fixed, random-looking weights, and
- * the channels of the second rearranged to twice the size.
+ * The bytes of an upscaler with ESRGAN's interface: two 3 x 3 convolutions with fixed, random-looking weights; the
+ * second's channels are rearranged to twice the size.
  * @param edge of the only tile size it accepts; any size if not given
  */
 export function encodeUpscaler(edge?: number): Buffer {
@@ -19,7 +19,7 @@ export function encodeUpscaler(edge?: number): Buffer {
   );
 }
 
-/** Weights around a mean that keeps the output near the input's range, from a small linear congruential generator. */
+/** Around a mean that keeps the output near the input's range, by a small linear congruential generator. */
 function randomWeights(name: string, shape: number[], seed: number): InitializerToWrite {
   const fanIn = shape.slice(1).reduce((product, dim) => product * dim, 1);
   let state = seed;

@@ -4,7 +4,7 @@ const { setTimeout: delay } = require('node:timers/promises');
 const { serveWork } = require(join(process.cwd(), 'dist', 'libs', 'process', 'src', 'serve-work.js'));
 
 const kept = [];
-/** The actions of a test's `WorkProcess` child, one word per job. */
+/** One word per job. */
 const deeds = {
   echo: (order) => ({ ...order, pid: process.pid, priority: getPriority() }),
   environment: () => process.env,
@@ -12,7 +12,7 @@ const deeds = {
     throw new Error('That does not work.');
   },
   sleep: () => delay(600_000),
-  // It blocks the process's event loop.
+  // It blocks the event loop.
   spin: () => {
     process.stderr.write('It spins.');
     for (;;);

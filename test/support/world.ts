@@ -16,7 +16,7 @@ export interface World {
   generation: string;
   delivery: string;
   upload: string;
-  /** A key that the caller did not make and may manage only with the scope `admin`. */
+  /** Made by another caller; manageable only with the scope `admin`. */
   apiKey: string;
 }
 
@@ -24,9 +24,9 @@ export interface World {
 export interface Operation {
   id: string;
   method: string;
-  /** The path as in the document, with `{id}` and the like. */
+  /** With `{id}` and the like. */
   path: string;
-  /** Names of the path's parameters, in order. */
+  /** In order. */
   parameters: string[];
 }
 
@@ -65,7 +65,7 @@ export function pathOf(
   return path.replace(/\{(\w+)\}/g, (_, parameter: string) => idOf(parameter));
 }
 
-/** A Fine-Tune whose weights nothing draws with: only its row says that it has some. */
+/** A Fine-Tune with weights only by its row: nothing can draw with them. */
 export async function makeTuned(api: TestApi, key: TestKey): Promise<string> {
   const { id } = await makeFinetune(api, key);
   await api.dataSource.manager.update(Finetune, { id }, { weightsKind: 'lora', weightsKey: `weights/${id}/none` });
@@ -104,7 +104,7 @@ export async function makeWorld(api: TestApi, key: TestKey, receiver: Receiver):
   };
 }
 
-/** Rows of all our tables, by table; each as JSON, without the time of a key's last use. */
+/** By table, as JSON, without the time of a key's last use. */
 export async function allRows(api: TestApi): Promise<Record<string, string[]>> {
   const tables = await api.dataSource.query<{ name: string }[]>(
     `SELECT table_name AS name FROM information_schema.tables

@@ -25,7 +25,7 @@ export async function createApi(config: Config): Promise<NestExpressApplication>
   for (const warning of warnings) app.get(JsonLogger).warn(warning);
   app.disable('x-powered-by');
   app.set('query parser', 'simple');
-  // No cache stores these responses, so hashing each of them would be wasted work.
+  // No cache stores these responses: hashing them would be wasted work.
   app.disable('etag');
   const observer = app.get(HttpObserver);
   app.get(Drain).of(adapter.connections);

@@ -11,7 +11,7 @@ async function main(): Promise<void> {
   keepDataPrivate(config.dataDir);
   const app = await createApi(config);
   const { port, host } = config;
-  // By itself, so that what fails there is not taken for a failure to listen.
+  // Separate from `listen`, whose failures are explained as such.
   await app.init();
   await app.listen(port, host).catch((error: Error) => {
     throw new ListenError(error, { variable: 'PORT', port, host, hostVariable: 'HOST' });

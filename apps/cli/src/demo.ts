@@ -33,8 +33,8 @@ const sheetFile = 'what-it-draws.png';
 const trainedFile = 'robot.png';
 
 /**
- * Draws one picture, or without a prompt a sheet of examples, and saves it; or has an object trained, and saves a picture
- * before and one after. When interrupted, it cancels the drawing or the training and stops what it started.
+ * Draws one picture, or without a prompt a sheet of examples, and saves it; or has an object trained, and saves a
+ * picture before and one after. When interrupted, it cancels the drawing or the training and stops what it started.
  */
 async function demo(prompt: string | undefined, options: DemoOptions): Promise<void> {
   const interruption = new AbortController();
@@ -107,7 +107,6 @@ async function saveSheet(drawn: readonly Drawn[], seconds: number, options: Demo
 const toJson = (result: { seconds: number } & Record<string, unknown>): string =>
   `${JSON.stringify({ ...result, seconds: Number(result.seconds.toFixed(3)) }, undefined, 2)}\n`;
 
-/** The examples, drawn by the bundled model unless the options say otherwise. */
 const examplesOf = (options: DemoOptions): NewGeneration[] =>
   examples.map(({ prompt, seed }) => bodyOf(prompt, { model: 'shapes', seed, ...options, out: undefined }));
 

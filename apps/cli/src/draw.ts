@@ -16,7 +16,7 @@ export interface Drawn {
 
 /**
  * Draws pictures, all at once, and shows their steps. If one fails or `signal` aborts, it cancels the others.
- * @throws CliError in a sentence or two, which names the invalid fields, if there are some
+ * @throws CliError in a sentence or two, with the names of invalid fields
  */
 export async function draw(
   service: { url: string; token: string },
@@ -34,7 +34,7 @@ export async function draw(
     return await Promise.all(
       created.map(async ({ id }, index) => {
         const onStep = (step: number): void => {
-          // A drawing that another worker begins again does not take the line back.
+          // A drawing that another worker starts again does not move the line back.
           done[index] = Math.max(done[index], step);
           bar.show(sum(done) / total, `step ${sum(done)} of ${total}`);
         };
@@ -68,7 +68,7 @@ async function create(client: Client, body: NewGeneration): Promise<Generation> 
   }
 }
 
-/** Follows a drawing to its end. @returns the terminated record */
+/** @returns the terminated record */
 async function follow(
   client: Client,
   id: string,

@@ -20,9 +20,9 @@ interface State {
 }
 
 /**
- * `health-check <main file> <variable with the port>`: the HEALTHCHECK of the images, and what the unit darkroom-health@
- * runs. Docker only marks a container as unhealthy and restarts a container that has ended. So this kills a process
- * whose event loop hangs, and the restart policy starts it again.
+ * `health-check <main file> <variable with the port>`: the HEALTHCHECK of the images, and what the unit
+ * darkroom-health@ runs. Docker only marks a container as unhealthy, and restarts one that has ended. So this kills a
+ * process whose event loop hangs, and the restart policy starts it again.
  */
 async function main(mainFile: string, variable: string): Promise<number> {
   const pid = processOf(mainFile);

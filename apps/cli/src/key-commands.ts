@@ -17,12 +17,11 @@ import { withDatabase } from './open-database';
 import { CliError, type Surroundings } from './run-program';
 import { textTable } from './text-table';
 
-/** Whether the command was asked for JSON, as every one of them may be. */
 interface Output {
   json?: true;
 }
 
-/** Finds a key by its id or by the public part of its token, `dr_<prefix>_…`. */
+/** By its id or by the public part of its token, `dr_<prefix>_…`. */
 async function find(keys: Repository<ApiKey>, name: string): Promise<ApiKey> {
   const key = await keys.findOneBy([{ id: name }, { prefix: name.replace(/^dr_/, '').split('_')[0] }]);
   if (!key) throw new CliError(`There is no API key "${name}"; "npm run keys -- list" shows them all.`);
@@ -32,7 +31,7 @@ async function find(keys: Repository<ApiKey>, name: string): Promise<ApiKey> {
 const cancelTasks = (keys: Repository<ApiKey>, id: string): Promise<number> =>
   cancelAll(new Transactions(keys.manager.connection), id);
 
-/** Limits that are given; a word stands for none. */
+/** A word stands for no limit. */
 type Limits = Partial<Record<'rate' | 'queued' | 'concurrent' | 'storage' | 'retention', number | string>> & {
   trainingUploads?: boolean;
 };
@@ -156,7 +155,6 @@ export class KeyCommands {
     this.report(output, { canceled }, canceledText(canceled));
   };
 
-  /** Opens the table of keys for one command. */
   private withKeys<T>(use: (keys: Repository<ApiKey>) => Promise<T>): Promise<T> {
     return withDatabase(loadConfig(this.surroundings.env), async (databaseUrl) => {
       const dataSource = await createDataSource(databaseUrl, { poolSize: 1 }).initialize();
@@ -168,19 +166,17 @@ export class KeyCommands {
     });
   }
 
-  /** Prints a result as JSON or as lines of text. */
   private report({ json }: Output, result: object, ...lines: string[]): void {
     if (json) this.print(JSON.stringify(result, undefined, 2));
     else this.print(...lines);
   }
 
-  /** A name from before control characters were refused is no command to the terminal. */
+  /** Names from before control characters were refused must not command the terminal. */
   private print(...lines: string[]): void {
     this.surroundings.stdout.write(`${lines.join('\n').replace(/[^\P{Cc}\n]/gu, '\uFFFD')}\n`);
   }
 }
 
-/** The limits of a key as lines of text. */
 function limitLines(key: ApiKey): string[] {
   const count = (value: number | null): string => (value === null ? 'default' : value === 0 ? 'no limit' : `${value}`);
   return [
@@ -193,9 +189,8 @@ function limitLines(key: ApiKey): string[] {
   ];
 }
 
-/** How many tasks were canceled. */
 const canceledText = (count: number): string =>
   count === 1 ? '1 Generation or Prompt was canceled.' : `${count} Generations and Prompts were canceled.`;
 
-/** A time in UTC, to the second. */
+/** In UTC, to the second. */
 const formatTime = (date: Date | null): string => (date ? date.toISOString().slice(0, 19).replace('T', ' ') : '-');

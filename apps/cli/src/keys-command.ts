@@ -3,9 +3,7 @@ import { type ApiKeyScope, apiKeyScopes, defaultScopes, graceEnd, isPrintable, k
 import { KeyCommands } from './key-commands';
 import { exitCodeOf, type Surroundings } from './run-program';
 
-/**
- * Runs `keys create | list | show | revoke | stop | limit | rotate | rotate-webhook-secret` and returns the exit code.
- */
+/** Runs `keys create | list | show | revoke | stop | limit | rotate | rotate-webhook-secret`. @returns the exit code */
 export function runKeys(args: readonly string[], surroundings: Surroundings): Promise<number> {
   const { stdout, stderr } = surroundings;
   const program = new Command('keys')
@@ -31,7 +29,6 @@ export function runKeys(args: readonly string[], surroundings: Surroundings): Pr
   return exitCodeOf(program, args, stderr);
 }
 
-/** The commands of one key, which is named by its id or prefix. */
 function defineOfOneKey(program: Command, commands: KeyCommands): void {
   const ofOneKey = (name: string, description: string): Command =>
     // An id may begin with a dash, which commander would read as an option.
@@ -66,7 +63,6 @@ function defineOfOneKey(program: Command, commands: KeyCommands): void {
     .action(commands.rotateSigning);
 }
 
-/** The name of a key. */
 function readName(text: string): string {
   const name = text.trim();
   if (!isPrintable(name)) throw new InvalidArgumentError('It must have no control character.');
@@ -74,7 +70,6 @@ function readName(text: string): string {
   throw new InvalidArgumentError(`It must have 1 to ${limits.nameLength} characters.`);
 }
 
-/** Comma-separated scopes. */
 function readScopes(text: string): ApiKeyScope[] {
   const words = text.split(',').map((word) => word.trim());
   const scopes = apiKeyScopes.filter((scope) => words.includes(scope));
@@ -82,13 +77,11 @@ function readScopes(text: string): ApiKeyScope[] {
   throw new InvalidArgumentError(`It must be one or more of ${apiKeyScopes.join(', ')}, with commas.`);
 }
 
-/** Whether uploads of trainings are kept. */
 function readKeeps(text: string): boolean {
   if (text === 'keep' || text === 'delete') return text === 'keep';
   throw new InvalidArgumentError('It must be "keep" or "delete".');
 }
 
-/** Reads an integer, or the word for none. */
 const integer =
   (least: number, most: number, none: string) =>
   (text: string): number | string => {
@@ -98,7 +91,6 @@ const integer =
     throw new InvalidArgumentError(`It must be an integer from ${least} to ${most}, or "${none}".`);
   };
 
-/** The end of a grace period given in hours. */
 function readGrace(text: string): Date {
   const hours = Number(text);
   if (/^\d+(\.\d+)?$/.test(text) && hours <= keyBounds.graceHours.max) return graceEnd(hours);

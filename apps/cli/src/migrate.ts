@@ -21,7 +21,7 @@ const program = new Command('migrate')
     process.stdout.write(`${text}\n`);
   });
 
-/** Tries again while the database does not answer, which it may begin to do: one that has just been started, say. */
+/** A database that was just started may not answer yet. */
 async function onceReachable<T>(seconds: number, use: () => Promise<T>): Promise<T> {
   const backOff = new BackOff(500, 5_000);
   for (const deadline = Date.now() + seconds * 1_000; ;) {

@@ -34,9 +34,9 @@ export function notesOn(model: InstalledModel): string[] {
 }
 
 /**
- * Loads a model on this machine's processor, which calls each of its parts once, and lets it go.
- * @returns undefined, or why it could not be tried, in one sentence: that says nothing about the model
- * @throws ModelFolderError if it cannot be drawn with
+ * Loads a model on this machine's processor, calls each of its parts once, and unloads it.
+ * @returns undefined, or in one sentence why it could not be tried, which says nothing about the model
+ * @throws ModelFolderError if it cannot draw
  */
 export async function tryModel(folder: string, signal: AbortSignal): Promise<string | undefined> {
   try {

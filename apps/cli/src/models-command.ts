@@ -22,9 +22,9 @@ export interface CommandContext {
   env: Readonly<Record<string, string | undefined>>;
   stdout: { write(text: string): unknown };
   stderr: ProgressOutput;
-  /** Asks a person a question that is answered with yes or no; absent where nobody sits there. */
+  /** Asks a yes-or-no question; absent where nobody can answer. */
   ask?: (question: string) => Promise<boolean>;
-  /** Aborts the current work; what was downloaded is kept. */
+  /** What was downloaded until it aborts is kept. */
   signal?: AbortSignal;
 }
 
@@ -51,16 +51,14 @@ export async function runModels(args: readonly string[], context: CommandContext
 
 const bundledQuestion = `${demoModel} comes with Darkroom and stands in for models that are not installed. Remove it?`;
 
-/** Tools of the subcommands. */
 interface Session {
   modelsDir: string;
   store: ModelStore;
-  /** Where relative paths begin: npm runs a script in the project's folder, wherever it was called. */
+  /** Base of relative paths: npm runs a script in the project's folder, wherever it was called. */
   calledFrom: string;
   progress: ProgressLine;
   watched: { onProgress: ProgressLine['report']; signal?: AbortSignal };
   print: (line: string) => unknown;
-  /** Prints beside the output. */
   warn: (line: string) => unknown;
   exitWith: (code: number) => void;
   ask: CommandContext['ask'];
@@ -82,7 +80,7 @@ function program({ env, stdout, stderr, signal, ask }: CommandContext, exitWith:
   return models;
 }
 
-/** Every model; tells on stderr which folders are passed over, and without `json` that there is none. */
+/** Says on stderr which folders are passed over and, without `json`, that there is no model. */
 async function installedModels({ modelsDir, store, print, warn }: Session, json?: true): Promise<InstalledModel[]> {
   const installed = await store.list();
   if (installed.length === 0 && !json)
@@ -104,7 +102,6 @@ function defineList(models: Command, session: Session): void {
     });
 }
 
-/** Values of the command line of `add`. */
 type AddArguments = GivenDefaults & {
   as: string;
   kind: 'model' | 'control';

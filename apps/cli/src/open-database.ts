@@ -9,9 +9,8 @@ const waitMs = 10_000;
 /**
  * Opens the service's database for `use`: the one of DATABASE_URL, the embedded one if it is running, or else the
  * embedded one started for this call.
- * @param makesFolder whether a data folder that is not there is made; otherwise a wrong DATA_DIR would look
- * like an empty service.
- * @param migrates whether the tables of a database that is started for this call are brought to this version.
+ * @param makesFolder whether a missing data folder is made; otherwise a wrong DATA_DIR would look like an empty service
+ * @param migrates whether a database that is started for this call is migrated to this version
  * @throws CliError where there is none
  */
 export async function withDatabase<T>(

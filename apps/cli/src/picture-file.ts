@@ -3,7 +3,6 @@ import { extname, join, parse } from 'node:path';
 
 const longestName = 60;
 
-/** Format of a picture by the ending of its file. */
 const formats = new Map<string, 'png' | 'jpeg' | 'webp'>([
   ['.png', 'png'],
   ['.jpg', 'jpeg'],

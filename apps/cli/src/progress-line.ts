@@ -9,7 +9,7 @@ export interface ProgressOutput {
 
 const width = 24;
 
-/** Shows progress: one redrawn line on a terminal, elsewhere a line for each of some parts. */
+/** Shows progress: one redrawn line on a terminal, elsewhere a line now and then. */
 export class ProgressLine {
   private drawn = false;
   private plainPart = -1;
@@ -22,7 +22,7 @@ export class ProgressLine {
   readonly report = (progress: ModelProgress): void =>
     this.show(percentOf(progress) / 100, describeProgress(progress), `  ${progress.file}`);
 
-  /** @param beside what only a terminal shows behind the text */
+  /** @param beside shown after the text, on a terminal only */
   show(done: number, text: string, beside = ''): void {
     if (this.output.isTTY) {
       const full = Math.round(done * width);

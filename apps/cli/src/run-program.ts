@@ -5,7 +5,7 @@ import { type Command, CommanderError } from 'commander';
 /** A mistake of the user, or a state of the service, explained in one line. */
 export class CliError extends Error {}
 
-/** Parts of its process that a program takes. */
+/** What a program uses of its process. */
 export interface Surroundings {
   env: Readonly<Record<string, string | undefined>>;
   stdout: Output;
@@ -21,7 +21,7 @@ export async function runProgram(program: Command): Promise<void> {
   process.exitCode = await exitCodeOf(program, process.argv.slice(2), process.stderr);
 }
 
-/** Runs a command-line program. @returns the exit code: 0 for success, 1 for failure, 2 for a usage error, 78 for a wrong setting. */
+/** Runs a program. @returns the exit code: 0 success, 1 failure, 2 usage error, 78 wrong setting */
 export async function exitCodeOf(program: Command, args: readonly string[], stderr: Output): Promise<number> {
   for (const command of [program, ...program.commands]) command.exitOverride();
   try {

@@ -43,8 +43,7 @@ function readAddress(text: string): string {
 
 /**
  * Finds a service.
- * @param address where it is; without one, or with an empty one, the service of the data folder is waited for if it is
- * starting, or started
+ * @param address without one, or with an empty one: the service of the data folder, which is started if it does not run
  */
 export async function useService(address: string | undefined, say: (line: string) => void): Promise<RunningService> {
   const apiKey = process.env.DARKROOM_API_KEY?.trim() || undefined;
@@ -91,7 +90,7 @@ async function findUrl(dataDir: string): Promise<string | undefined> {
   }
 }
 
-/** Starts it on a free port, because only this process uses it. It ends when this process does, in whatever way. */
+/** On a free port, because only this process uses it. It ends when this process does, however that ends. */
 function startLauncher(): ChildProcess {
   const main = join(__dirname, '..', '..', 'launcher', 'src', 'main.js');
   const launcher = fork(main, {

@@ -11,7 +11,7 @@ import { draw, type Drawn } from './draw';
 import { formatDuration, ProgressLine } from './progress-line';
 import { CliError } from './run-program';
 
-/** Ten pictures of a robot, with what each shows. */
+/** Ten pictures of a robot, each with its caption. */
 const folder = resolve(__dirname, '..', '..', '..', '..', 'docs', 'robot');
 
 /** An object that the bundled model does not know, in a colour of which there is no picture. */
@@ -26,8 +26,7 @@ export interface Trained {
 }
 
 /**
- * Has a Fine-Tune trained from the pictures of a robot, and shows its steps. If it fails or `signal` aborts, the training
- * is canceled.
+ * Trains a Fine-Tune from the pictures of a robot, and shows its steps. If it fails or `signal` aborts, it is canceled.
  * @throws CliError in a sentence
  */
 export async function train(

@@ -56,7 +56,9 @@ export interface InferenceOptions {
   now?: () => number;
 }
 
-/** The worker: claims tasks and draws or trains them, also those of sandbox keys, sweeps, and serves its health checks. */
+/**
+ * The worker: claims tasks, draws or trains them (also those of sandbox keys), sweeps, and serves its health checks.
+ */
 @Module({})
 export class InferenceModule implements BeforeApplicationShutdown, OnApplicationShutdown {
   static forRoot(options: InferenceOptions): DynamicModule {
@@ -126,7 +128,6 @@ export class InferenceModule implements BeforeApplicationShutdown, OnApplication
   }
 }
 
-/** The engines, each loaded and alive. */
 function engines({ config, logger, threadFile, onStall }: InferenceOptions): FactoryProvider<Engines> {
   return {
     provide: Engines,

@@ -9,16 +9,12 @@ export interface StoredKey {
   file: string;
   /** Undefined when the file is gone, or its key was revoked or belongs to another database. */
   token?: string;
-  /** Whether it was just made. */
   isNew: boolean;
   /** Signs the first browser in that sends it; there is one if there is a token. */
   signInCode?: string;
 }
 
-/**
- * Makes the first key of a database that has none and stores its token in `<dataDir>/api-key`,
- * readable only by its owner.
- */
+/** Makes the first key of a database without one; its token goes to `<dataDir>/api-key`, readable only by its owner. */
 export async function ensureFirstKey(databaseUrl: string, dataDir: string): Promise<StoredKey> {
   const file = join(dataDir, 'api-key');
   const dataSource = await createDataSource(databaseUrl, { poolSize: 1 }).initialize();

@@ -10,7 +10,6 @@ const lateMs = 3_000;
 
 /** The inputs of a detector. */
 export interface HangDetectorInputs {
-  /** Whether the process answers. */
   ask: (url: string) => Promise<boolean>;
   /** Monotonic milliseconds, which stop while the machine sleeps. */
   now: () => number;

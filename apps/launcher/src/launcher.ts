@@ -21,10 +21,7 @@ export interface Started {
   key: StoredKey;
 }
 
-/**
- * Runs the whole service on one machine: starts PostgreSQL, the api and the worker in this order
- * and ends them in reverse.
- */
+/** Runs the service on one machine: starts PostgreSQL, the api and the worker in this order, ends them in reverse. */
 export class Launcher {
   private lock?: FileLock;
   private postgres?: EmbeddedPostgres;
@@ -37,14 +34,12 @@ export class Launcher {
     private readonly say: (line: string) => void,
     /** Called when the service cannot continue. */
     private readonly fail: (error: Error) => void,
-    /** See `ProcessDescription`. */
     private readonly isDevelopment = false,
   ) {}
 
   /**
    * Resolves when the service accepts requests.
-   * @returns the local URL, the public URL, and the stored key.
-   * @throws AlreadyRunningError; StartError with the reason in one sentence.
+   * @throws AlreadyRunningError; StartError with the reason in one sentence
    */
   async start(): Promise<Started> {
     const { config, say } = this;
@@ -81,7 +76,7 @@ export class Launcher {
     return { url: local, publicUrl: env.PUBLIC_URL, key };
   }
 
-  /** Ends the api and the worker when they have finished their work, then PostgreSQL. */
+  /** Lets the api and the worker finish their work, then ends PostgreSQL. */
   async stop(): Promise<void> {
     if (this.isStopping) return this.forceStop.abort();
     this.isStopping = true;

@@ -38,7 +38,7 @@ export class LogFile {
   }
 }
 
-/** Levels of pino, the logger of the processes. */
+/** Level of a warning in pino, the logger of the processes. */
 const warning = 40;
 const names: Readonly<Record<number, string>> = { 40: 'warning: ', 50: 'error: ', 60: 'fatal: ' };
 /** Fields that matter in the file but not on the terminal. */

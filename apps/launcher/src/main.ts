@@ -25,7 +25,7 @@ async function main(): Promise<void> {
   let signalledAt = -Infinity;
   for (const signal of endSignals)
     process.on(signal, () => {
-      // npm passes on the Ctrl-C of a terminal, which this process has had from there.
+      // npm passes on a terminal's Ctrl-C, which this process has already received from the terminal.
       if (performance.now() - signalledAt < sameSignalMs) return;
       signalledAt = performance.now();
       say(leaving ? 'Stopping at once.' : 'Stopping: the api and the worker finish their work …');
@@ -60,8 +60,7 @@ main().catch((error: Error) => process.exit(sayFailure(error)));
 
 /**
  * The address to open, and commands to paste that draw the first picture. They read the key from its file, which keeps
- * it out of logs and shell history. The code stands behind a `#`, because a browser does not send that part, so no
- * server or proxy logs it.
+ * it out of logs and shell history. The code stands after a `#`: browsers do not send that part, so no server logs it.
  */
 function welcome({ url, publicUrl, key }: Started): string {
   const file = shortest(key.file);
@@ -95,13 +94,12 @@ function welcome({ url, publicUrl, key }: Started): string {
   ].join('\n');
 }
 
-/** A path relative to the folder in which the service was started. */
 function shortest(path: string): string {
   const fromHere = relative(process.cwd(), path);
   return fromHere.startsWith('..') ? path : fromHere;
 }
 
-/** A path quoted for the shell, also inside double quotes. */
+/** Also inside double quotes. */
 function quote(path: string): string {
   return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`;
 }

@@ -54,7 +54,6 @@ export async function requirePorts(
   };
 }
 
-/** Waits until a port is free. */
 async function requirePort(place: ListenPlace, waitMs: number): Promise<number> {
   for (const deadline = Date.now() + waitMs; ; await delay(50))
     try {

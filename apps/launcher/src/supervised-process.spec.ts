@@ -23,7 +23,6 @@ describe(SupervisedProcess.name, () => {
     rmSync(folder, { recursive: true });
   });
 
-  /** A process of this program, at whose address somebody answers. */
   const processOf = (program: string): SupervisedProcess => {
     const main = join(folder, 'main.cjs');
     writeFileSync(main, program);

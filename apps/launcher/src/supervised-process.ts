@@ -13,7 +13,6 @@ const stableMs = 60_000;
 /** After this many crashes before the process was ready, a restart does not help. */
 const maxCrashesBeforeReady = 3;
 const pollMs = 50;
-/** How often a start that takes long is said to be in progress. */
 const sayEveryMs = 10_000;
 
 const endedWith = (code: number | string | null | undefined): string => `exit code ${code}`;
@@ -22,7 +21,7 @@ const misconfigured = endedWith(misconfiguredExitCode);
 /** A process of the service, and how to reach it. */
 export interface ProcessDescription {
   name: string;
-  /** The compiled file to run. */
+  /** The compiled file. */
   main: string;
   env: NodeJS.ProcessEnv;
   /** Returns 200 when the process can do its work. */

@@ -68,7 +68,7 @@ function skip(event: Event): void {
   document.getElementById('content')?.focus();
 }
 
-/** After the service was away, reads what happened meanwhile. */
+/** Reads what happened while the service was away. */
 function catchUpWhenBack(): () => void {
   let wasReachable = true;
   return isReachable.subscribe((isThere) => {
@@ -123,7 +123,7 @@ function Header() {
   );
 }
 
-/** Trouble of the service at the moment; the region is always there, so that screen readers notice. */
+/** The region is always there, so that screen readers notice trouble of the service. */
 function Banner() {
   const text = !isReachable.value
     ? 'The service does not answer. Trying again … What you asked for is safe there.'

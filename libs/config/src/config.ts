@@ -32,9 +32,7 @@ export interface Config {
   inferenceThreads: number;
   /** The worker ends, to be restarted, when an engine that draws or loads a model is silent for this many seconds. */
   engineStallSeconds: number;
-  /**
-   * Megabytes that models and drawing may use on each device; undefined: half of the machine's memory, most of a GPU's.
-   */
+  /** Megabytes for models and drawing on each device; undefined: half of the machine's memory, most of a GPU's. */
   inferenceMemoryMb?: number;
   /** Whether the bundled demonstration model may stand in for a model that is not installed. */
   modelFallback: boolean;
@@ -45,9 +43,7 @@ export interface Config {
   corsOrigins: string[];
   /** Its holder may read `/metrics` from anywhere; without it only this machine may. */
   metricsToken?: string;
-  /**
-   * Requests per minute of one key. Here and in the next two fields 0 means no limit; a key may have limits of its own.
-   */
+  /** Requests per minute of one key. Here and in the next two fields 0 is no limit; a key may have its own limits. */
   rateLimitPerMinute: number;
   /** Waiting Generations and Prompts of one key. */
   maxQueuedPerKey: number;
@@ -55,7 +51,6 @@ export interface Config {
   maxConcurrentPerKey: number;
   /** Fine-Tunes of one key that may be trained at once; 0 means no limit. */
   maxTrainingsPerKey: number;
-  /** Kinds of tasks that a worker takes. */
   workerKinds: readonly WorkerKind[];
   /** Megabytes (10^6 bytes) of one key's pictures and weights, including uploads in progress; 0 means no limit. */
   storageMbPerKey: number;

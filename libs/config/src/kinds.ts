@@ -56,7 +56,7 @@ export const redisUrl: Kind<string> = (raw) => {
   );
 };
 
-/** The URL of a database, in whose password a sign may stand that ends it where nobody meant it to end. */
+/** A database's URL. A password may contain a character that would end it by mistake; such a URL is refused. */
 export const databaseUrl: Kind<string> = (raw) => {
   const found = url('postgres:', 'postgresql:')(raw);
   const [, authority = '', path = ''] = /^\w+:\/\/([^/?#]*)([^?]*)/.exec(raw) ?? [];

@@ -50,7 +50,7 @@ function readS3(env: Environment, problems: string[]): S3Config {
   return { ...(endpoint && { endpoint }), region, bucket, accessKeyId, secretAccessKey, forcePathStyle };
 }
 
-/** @returns a field for each variable that is set or has a default. Errors are added to `problems`. */
+/** @returns the fields whose variable is set or has a default; errors are added to `problems` */
 function read<T extends object>(table: Variables<T>, env: Environment, problems: string[]): T {
   const found: Partial<T> = {};
   for (const field of Object.keys(table) as (keyof T)[]) {
@@ -64,8 +64,8 @@ function read<T extends object>(table: Variables<T>, env: Environment, problems:
 }
 
 /**
- * The file that keeps a path from being a folder: the path itself, or one that it would be in. What cannot be looked at
- * counts as missing, for whoever uses the folder says so better.
+ * The file that keeps a path from being a folder: the path itself, or one of its parents. What cannot be looked at
+ * counts as missing, because whoever uses the folder reports that better.
  */
 function fileInTheWay(path: string): string | undefined {
   const found = lookAt(path);

@@ -15,7 +15,6 @@ import {
   url,
 } from './kinds';
 
-/** A variable of the environment: its name, its kind, and its default. */
 type Variable<T> = readonly [name: string, kind: Kind<Exclude<T, undefined>>, fallback?: T];
 
 /** One variable for each field. */

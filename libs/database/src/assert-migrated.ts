@@ -3,9 +3,9 @@ import { NotMigratedError } from './database-unusable-error';
 import { migrations } from './migrations';
 
 /**
- * Checks, before a queue or a repository is opened, that the database is usable and that all our migrations and the
- * queue's tables are there. Without them a consumer would retry in a tight loop.
- * @param warn gets a sentence where a newer version has added to the tables, which an older build may use.
+ * Checks, before a queue or a repository is opened, that the database is usable and has our migrations and the queue's
+ * tables: without them a consumer would retry in a tight loop.
+ * @param warn gets a sentence if a newer version has added to the tables in a way that this build tolerates.
  * @throws DatabaseUnusableError, or its subclass NotMigratedError
  */
 export async function assertMigrated(

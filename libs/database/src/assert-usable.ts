@@ -4,7 +4,7 @@ import { migrations } from './migrations';
 import { sessionSettings, SteadyClient } from './pool-options';
 
 const oldestVersion = 14;
-/** Number of statements that are used to detect a pooler which shares its connections. */
+/** Statements by which a pooler that shares its connections is detected. */
 const sessionChecks = 4;
 const sessionTimeoutMs = 10_000;
 
@@ -23,8 +23,8 @@ export async function withClient<T>(databaseUrl: string, use: (client: Client) =
 }
 
 /**
- * Checks what no migration can fix: the server's version, the database's encoding, a pooler in between,
- * tables that a newer version keeps for itself, or of one from before the baseline.
+ * Checks what no migration can fix: the server's version, the encoding, a pooler in between, and tables that are from
+ * before the baseline or too new for this build.
  * @throws DatabaseUnusableError
  */
 export async function assertUsable(databaseUrl: string): Promise<void> {
@@ -73,8 +73,8 @@ async function assertOwnSession(databaseUrl: string, client: Client): Promise<vo
 }
 
 /**
- * A pooler in statement mode rejects a transaction. One that has no second session to lend makes it wait
- * until the driver gives up.
+ * A pooler in statement mode rejects a transaction; one without a second session to lend lets it wait for the driver's
+ * timeout.
  */
 function isPoolerError({ message }: Error): boolean {
   return /statement pooling|Query read timeout|query_wait_timeout/i.test(message);
@@ -109,7 +109,7 @@ async function assertRightAge(client: Client): Promise<void> {
     );
 }
 
-/** Those that a newer version has applied. */
+/** The migrations that only a newer version knows. */
 export function unknownOf(names: readonly string[] = []): string[] {
   return names.filter((name) => !migrations.some((known) => known.name === name));
 }

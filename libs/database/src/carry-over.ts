@@ -5,10 +5,10 @@ import { inOrder } from './load-tables';
 import { migrate, takeMigrationLock } from './migrate';
 import { Baseline1796000000000, baselineSql } from './migrations/1796000000000-baseline';
 
-/** The last migration of the last version that had a table of image tasks. */
+/** The last migration of the last version with a table of image tasks. */
 const lastOfEarlier = 'BrokenModels1795800000000';
 
-/** Columns that were named otherwise, or are new. A column without an entry is copied, or gets its default. */
+/** Columns that are new or had another name. A column without an entry is copied, or gets its default. */
 const sources: Record<string, { table?: string; columns?: Record<string, string> }> = {
   tasks: {
     table: 'image_tasks',
@@ -27,7 +27,7 @@ const sources: Record<string, { table?: string; columns?: Record<string, string>
 /**
  * Brings the rows of a database with image tasks into the tables of this version, in one transaction: all or nothing.
  * No process of the service may run meanwhile.
- * @throws DatabaseUnusableError for a database that is not such a one
+ * @throws DatabaseUnusableError for any other database
  */
 export async function carryOver(databaseUrl: string): Promise<void> {
   await withClient(databaseUrl, async (client) => {

@@ -2,25 +2,23 @@ import type { DataSource } from 'typeorm';
 import { DatabaseContact } from './database-contact';
 
 /**
- * Beyond this difference between a machine's clock and the database's, the queue's times and the
- * claims of tasks are wrong.
+ * With a larger difference between this machine's clock and the database's, the queue's times and the claims go wrong.
  */
 export const maxSkewMs = 2_000;
 const intervalMs = 2_000;
 
 export interface ClockWatchOptions {
-  /** Milliseconds since the epoch as the database has it. */
+  /** Milliseconds since the epoch. */
   databaseNow: () => Promise<number>;
-  /** Called with one sentence when the clock becomes wrong, and when it is right again. */
+  /** Called with one sentence each time `agrees` changes. */
   report: (sentence: string, details: { agrees: boolean; skewMs: number }) => void;
-  /** This machine's clock. */
   now?: () => number;
 }
 
 /**
- * Compares this machine's clock with the database's at intervals. While they differ by more than `maxSkewMs`,
- * nothing is claimed here: the times that a process writes and compares would be wrong. If the database does not
- * answer, nothing changes.
+ * Compares this machine's clock with the database's at intervals. While they differ by more than `maxSkewMs`, nothing
+ * is claimed here: the times that this process writes and compares would be wrong. Without an answer from the database
+ * nothing changes.
  */
 export class ClockWatch {
   readonly contact = new DatabaseContact();
@@ -53,7 +51,7 @@ export class ClockWatch {
     clearInterval(this.timer);
   }
 
-  /** Compares now. @returns by how many milliseconds this machine is certainly ahead; negative when it is behind. */
+  /** @returns by how many milliseconds this machine is certainly ahead; negative when it is behind. */
   async check(): Promise<number> {
     const before = this.now();
     const databaseMs = await this.options.databaseNow().catch(() => undefined);

@@ -1,13 +1,13 @@
 /**
- * Without an answer for longer than this, the contact was broken. A shorter break takes no worker's task: at worst a
- * heartbeat was due when it began, so the last one came 2 s before it and the next one comes when it ends. That is a
+ * After a longer time without an answer, the contact was broken. A shorter break takes no worker's task: at worst a
+ * heartbeat was due when it began, so the last one came 2 s earlier and the next one comes at its end. That is a
  * silence of 6 s + 2 s, and a worker counts as dead after 10 s.
  */
 const breakMs = 6_000;
 
 /**
- * For how long this process has been hearing from the database, and the database's time. What others have not written
- * says nothing about them unless they could write: while the database was away, all of them were silent.
+ * Since when this process has been hearing from the database, and the database's time. What others have not written
+ * says nothing about them unless they could write: during an outage all are silent.
  */
 export class DatabaseContact {
   private since = 0;
@@ -34,7 +34,7 @@ export class DatabaseContact {
 
   /**
    * Whether the database's clock shows a break that ours does not: ours stops while the machine sleeps, and the
-   * database's may be set. Heartbeats look old after either.
+   * database's may be set. Either makes heartbeats look old.
    */
   private hasJumped(databaseMs: number): boolean {
     return databaseMs - this.databaseMs > breakMs;

@@ -10,9 +10,9 @@ export class NotMigratedError extends DatabaseUnusableError {
   }
 }
 
-/** What a network says where no database is, or none yet. */
+/** Network errors where no database is, or none yet. */
 const silent = ['ECONNREFUSED', 'ECONNRESET', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'ETIMEDOUT'];
-/** The same, and what a database answers that starts or ends. */
+/** Also what a database answers that starts or ends. */
 const passing = new Set([...silent, '57P01', '57P02', '57P03']);
 
 /** There is no connection to the database. A restart may help, also where a name is not known yet. */
@@ -26,7 +26,7 @@ export class DatabaseUnreachableError extends DatabaseUnusableError {
   }
 }
 
-/** Meaning of an error of the database's driver to whoever set DATABASE_URL; undefined for any other. */
+/** What an error of the database's driver means to whoever set DATABASE_URL; undefined for any other error. */
 export function explainDatabaseError(error: unknown): string | undefined {
   const { code, message } = error as Error & { code?: string };
   switch (code) {

@@ -5,9 +5,9 @@ import { appliedMigrations, assertUsable, withClient } from './assert-usable';
 import { NotMigratedError } from './database-unusable-error';
 import { takeMigrationLock } from './migrate';
 
-/** Facts that the rows of a dump are read with, beside the rows themselves. */
+/** What a dump's rows need to be read. */
 export interface DumpContents {
-  /** Names of the migrations that made the tables, in order. */
+  /** Of the migrations that made the tables, in order. */
   migrations: string[];
   tables: { name: string; columns: string[]; rows: number }[];
   /** Last value of each sequence that has been used. */
@@ -15,8 +15,7 @@ export interface DumpContents {
 }
 
 /**
- * Reads all our tables as they are at one moment, while the service runs. The tables of the queue are not among them:
- * its jobs only wake workers.
+ * Reads all our tables as of one moment, while the service runs, except the queue's: its jobs only wake workers.
  * @param write takes the rows of one table in PostgreSQL's text format of COPY
  * @throws DatabaseUnusableError
  */
@@ -45,7 +44,7 @@ export async function dumpTables(
 export const listOf = (table: string, columns: readonly string[]): string =>
   `public.${escapeIdentifier(table)} (${columns.map(escapeIdentifier).join(', ')})`;
 
-/** Our tables with their columns, except the one that lists the migrations: whoever loads a dump runs them. */
+/** Without the table of migrations: whoever loads a dump runs them. */
 async function tablesOf(client: Client): Promise<{ name: string; columns: string[] }[]> {
   const { rows } = await client.query<{ name: string; columns: string[] }>(
     `SELECT c.relname AS name, array_agg(a.attname::text ORDER BY a.attnum) AS columns
@@ -57,7 +56,7 @@ async function tablesOf(client: Client): Promise<{ name: string; columns: string
   return rows;
 }
 
-/** A sequence is outside of every transaction, so its value here is that of a table's last row, or a later one. */
+/** Sequences are outside of transactions: a value here may be later than the table's last row. */
 async function sequencesOf(client: Client): Promise<DumpContents['sequences']> {
   const { rows } = await client.query<{ name: string; value: string }>(
     `SELECT sequencename AS name, last_value AS value FROM pg_sequences

@@ -3,7 +3,7 @@ import { DataSource, type QueryRunner, type ReplicationMode } from 'typeorm';
 
 /** The transaction that encloses an asynchronous call, from its first write on. */
 export interface Enclosing {
-  /** The transaction's connection, once the transaction has begun. */
+  /** Undefined until the transaction has begun. */
   runner?: QueryRunner;
   begin(runner: QueryRunner): Promise<void>;
   afterCommit: (() => Promise<void>)[];

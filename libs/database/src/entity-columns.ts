@@ -2,8 +2,8 @@ import { type DataSource, type EntityTarget, type ObjectLiteral } from 'typeorm'
 import { type ColumnMetadata } from 'typeorm/metadata/ColumnMetadata.js';
 
 /**
- * The columns of an entity in hand-written SQL, where TypeORM's own reading costs more than all else of a request. Names
- * and conversions are those of the entity's metadata.
+ * The columns of an entity in hand-written SQL, for requests where TypeORM's own reading would be most of the cost.
+ * Names and conversions are those of the entity's metadata.
  */
 export class EntityColumns<T extends ObjectLiteral> {
   private readonly columns: ColumnMetadata[];
@@ -17,14 +17,12 @@ export class EntityColumns<T extends ObjectLiteral> {
     this.columns = dataSource.getMetadata(entity).columns;
   }
 
-  /** For SELECT. */
   get list(): string {
     return this.columns
       .map(({ databaseName, propertyName }) => `${this.alias}."${databaseName}" AS "${this.alias}.${propertyName}"`)
       .join(', ');
   }
 
-  /** The entity's part of a row. */
   read(row: Readonly<Record<string, unknown>>): T {
     const read = (column: ColumnMetadata): unknown => {
       const value = row[`${this.alias}.${column.propertyName}`];

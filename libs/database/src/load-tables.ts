@@ -10,7 +10,7 @@ import { type DumpContents, listOf } from './dump-tables';
 import { migrate } from './migrate';
 import { migrations } from './migrations';
 
-/** @throws DatabaseUnusableError if this version does not know the tables of a dump, because another one made it. */
+/** @throws DatabaseUnusableError if this version does not know a dump's tables, because another version made it. */
 export function assertKnown(contents: Pick<DumpContents, 'migrations'>): void {
   const known = new Set(migrations.map(({ name }) => name));
   const unknown = contents.migrations.find((name) => !known.has(name));
@@ -36,7 +36,7 @@ export async function assertEmpty(databaseUrl: string): Promise<void> {
 }
 
 /**
- * Makes the tables as they were when the dump was made, fills them in one transaction, and brings them to this version.
+ * Makes the tables as of the dump, fills them in one transaction, and migrates them to this version.
  * @param open the rows of a table, as `dumpTables` gave them
  */
 export async function loadTables(

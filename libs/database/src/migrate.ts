@@ -10,7 +10,7 @@ import { DatabaseUnusableError } from './database-unusable-error';
 const migrationLock = 0x4441524b;
 const lockPollMs = 100;
 
-/** Longest wait of a schema change for a table lock; meanwhile everyone else who wants the table waits behind it. */
+/** Longest wait of a schema change for a table lock: everyone else who wants the table waits behind it. */
 const lockTimeoutMs = 3_000;
 const tries = 5;
 
@@ -44,8 +44,8 @@ export async function migrate(databaseUrl: string, options: MigrateOptions = {})
 }
 
 /**
- * Keeps migrations out until the session ends. It polls the lock: a statement that waits for it would keep an index
- * from being built concurrently.
+ * Keeps migrations out until the session ends. It polls the lock: a waiting statement would block an index that is
+ * built concurrently.
  */
 export async function takeMigrationLock(session: Client): Promise<void> {
   for (;;) {
@@ -72,7 +72,6 @@ async function run(databaseUrl: string, session: Client, timeoutMs: number): Pro
 
 const lockNotAvailable = '55P03';
 
-/** Explains in one sentence the errors that an operator can fix. */
 function explained(error: unknown): unknown {
   switch (codeOf(error)) {
     case lockNotAvailable:

@@ -2,12 +2,12 @@ import { BackOff } from '@app/process';
 import { Client } from 'pg';
 import { sessionSettings } from './pool-options';
 
-/** A connection that lasted this long was healthy: the next reconnect starts with the shortest wait again. */
+/** After a connection of this length, the next reconnect starts with the shortest wait again. */
 const healthyMs = 30_000;
 
 /**
  * Receives PostgreSQL's notifications on a connection of its own, and reconnects when that drops. Notifications are
- * lost meanwhile, so whoever depends on a state also reads it from its row.
+ * lost meanwhile: whoever depends on a state also reads its row.
  */
 export class NotificationListener {
   private client?: Client;
@@ -18,7 +18,7 @@ export class NotificationListener {
   private readonly backOff = new BackOff(1_000, 30_000);
 
   /**
-   * @param handlers functions that receive the payload, by channel.
+   * @param handlers by channel; each receives the payload.
    * @param onDropped called each time the connection drops.
    */
   constructor(
@@ -46,8 +46,8 @@ export class NotificationListener {
   async close(): Promise<void> {
     this.closed = true;
     clearTimeout(this.retry);
-    // The driver never settles the promise of a connection that is ended while it opens. So we wait for the connection,
-    // which then ends itself.
+    // The driver never settles the promise of a connection that is ended while it opens. So this waits for the
+    // connection, which then ends itself.
     await this.opening?.catch(() => undefined);
     await this.client?.end();
   }

@@ -1,33 +1,28 @@
 import { Client, type ClientBase } from 'pg';
 
 /**
- * Longest time of one statement of the api or a worker: by then the caller has gone, and others
- * wait for the connection.
+ * Longest time of one statement of the api or a worker: by then the caller has gone, and others wait for the
+ * connection.
  */
 export const statementTimeoutMs = 30_000;
 /** A process that freezes inside a transaction must not keep its locks. */
 const idleInTransactionMs = 60_000;
 
 export interface SessionLimits {
-  /**
-   * Longest time of one statement; unlimited by default. The driver gives up a little later, in case
-   * the server never answers.
-   */
+  /** Unlimited by default. The driver gives up a little later, in case the server never answers. */
   statementTimeoutMs?: number;
   /** Longest wait of a statement for a lock; unlimited by default. */
   lockTimeoutMs?: number;
-  /** The schemas to look for tables in. */
   searchPath?: string;
   /** Longest wait of the driver for a response; by default a little longer than `statementTimeoutMs`. */
   queryTimeoutMs?: number;
 }
 
 /**
- * A client whose connection loss does not crash the process when nobody listens for the error; the next query
- * fails with the reason.
+ * A client whose connection loss does not crash the process when nobody listens for the error; the next query fails
+ * with the reason.
  */
 export class SteadyClient extends Client {
-  /** Whether the connection has been lost or ended. */
   isLost = false;
 
   override emit(event: string | symbol, ...values: unknown[]): boolean {
@@ -38,8 +33,8 @@ export class SteadyClient extends Client {
 }
 
 /**
- * Closes the connection when the driver has given up on a statement, because its response may still arrive: the next
- * user of the connection would wait behind it.
+ * Closes the connection when the driver has given up on a statement: its response may still arrive, and the next user
+ * would wait behind it.
  */
 class TimeoutClosingClient extends SteadyClient {
   override query = ((...parameters: unknown[]) => {
@@ -54,8 +49,8 @@ class TimeoutClosingClient extends SteadyClient {
 }
 
 /**
- * What our statements mean, and how the driver reads answers, must not depend on defaults that a database or a role may
- * have. Whether it may be written to is left to them.
+ * What our statements mean, and how the driver reads answers, must not depend on defaults of a database or a role. Only
+ * whether it may be written to is left to them.
  */
 const reliedOn = {
   client_encoding: 'UTF8',
@@ -72,8 +67,8 @@ const reliedOn = {
 };
 
 /**
- * Statements for a new connection, sent at once. They are no startup parameters: a pooler in session mode passes none on,
- * and rejects unknown ones before we can recognise it.
+ * Statements for a new connection, sent at once. Not startup parameters: a pooler in session mode passes none on, and
+ * rejects unknown ones before we can recognise it.
  */
 export function sessionSettings(limits: SessionLimits & { idleInTransactionMs?: number } = {}): string {
   const settings = {
@@ -86,7 +81,7 @@ export function sessionSettings(limits: SessionLimits & { idleInTransactionMs?: 
   const statements = Object.entries(settings).map(([name, value]) =>
     name === 'search_path' ? `SET search_path = ${value}` : `SET ${name} = '${value}'`,
   );
-  // Not every version knows these two.
+  // Not every version of PostgreSQL knows these two.
   return `${statements.join('; ')}; SELECT set_config(name, '0', false) FROM pg_settings
     WHERE name IN ('idle_session_timeout', 'transaction_timeout') AND setting <> '0'`;
 }

@@ -1,10 +1,10 @@
 import type { DataSource } from 'typeorm';
 
 /**
- * Does something in one process of all at a time, under an advisory lock of a session. It takes no transaction: what is
- * slow must not hold back the vacuum of every table.
+ * Runs `work` in one process at a time, under an advisory lock of a session. Not in a transaction: slow work must not
+ * hold back the vacuum of every table.
  * @param lock a number that nothing else locks.
- * @returns what `work` does; undefined at once while another process has the lock.
+ * @returns the result of `work`; undefined at once while another process has the lock.
  */
 export async function underSessionLock<T>(
   dataSource: DataSource,

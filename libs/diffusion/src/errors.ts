@@ -48,12 +48,11 @@ export class OutOfMemoryError extends Error {
   override readonly name = 'OutOfMemoryError';
 }
 
-/** A fault of a file of a model folder. */
 type ModelFault = Pick<ModelFolderError, 'file' | 'reason' | 'cure'>;
 
 /**
- * A model folder that cannot be drawn with. The message names the file and the reason, and says what to do, and so for
- * each further fault in a line of its own.
+ * A model folder that cannot be drawn with. The message names the file and the reason, and says what to do; each
+ * further fault has a line of its own.
  */
 export class ModelFolderError extends Error {
   override readonly name = 'ModelFolderError';

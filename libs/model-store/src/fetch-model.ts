@@ -9,16 +9,14 @@ import type { ModelSource } from './model-source';
 import { explainDiskErrors, withFaults } from './model-store-error';
 import { type PlacedFiles, placeFiles, type Watched } from './place-files';
 
-/** Tools to fetch a model, beside its source. */
 interface FetchOptions extends Watched {
   hub: HubOptions;
-  /** Whether the source is to be a ControlNet. */
   isControl: boolean;
   signal: AbortSignal;
 }
 
 /**
- * Puts the files of a model into the folder `part`, which of a download is left as it is when it breaks off.
+ * Puts the files of a model into the folder `part`. A download that breaks off leaves that as it is.
  * @param vae path of a file with another autoencoder
  * @throws ModelStoreError
  */

@@ -32,7 +32,6 @@ export function workingSchedulers({ schedulerProblems: { named } }: Pick<Install
   return working.length === 1 ? working[0] : `${working.slice(0, -1).join(', ')} or ${working.at(-1)}`;
 }
 
-/** Which pictures a request sends. */
 interface SentPictures {
   image?: unknown;
   mask?: unknown;

@@ -7,7 +7,6 @@ import { findFilesIn, layoutRules, type ModelFacts, type ModelLayout, readLayout
 import { ModelStoreError, systemCode } from './model-store-error';
 import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 
-/** The current content of a model folder. */
 interface FolderContent {
   /** Content hash, sha256 in hexadecimal. */
   hash: string;
@@ -85,7 +84,7 @@ export class ModelCatalog {
     return this.record(name, digests, layout, manifest.installed, now);
   }
 
-  /** Every caller may name a model, and to find out what is wrong with one blocks the process for a tenth of a second. */
+  /** Every caller may name a model, and to find out what is wrong with one blocks the process for 0.1 seconds. */
   private async layout(folder: string): Promise<ModelLayout> {
     const state = await stateOf(folder);
     const known = this.refusals.get(state);

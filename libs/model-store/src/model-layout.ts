@@ -76,7 +76,7 @@ export async function findFilesIn(folder: string): Promise<FoundFile[]> {
   throw new ModelStoreError('InvalidModel', sentences.join('\n'));
 }
 
-/** Counts the changes of what {@link readLayout} tells and refuses, so that folders which passed before are read again. */
+/** Counts the changes of what {@link readLayout} tells and refuses: folders which passed before are then read again. */
 export const layoutRules = 7;
 
 /**

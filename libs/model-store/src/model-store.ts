@@ -15,7 +15,7 @@ import { explainDiskErrors, explainRefusal, ModelStoreError } from './model-stor
 import { hashedBeside } from './place-files';
 import { verifyModel, type VerifyReport } from './verify-model';
 
-/** A folder of the models folder. What it is stands in it only if it can be read. */
+/** A folder of the models folder. The facts of its model are absent if it cannot be read. */
 export interface InstalledModel extends Partial<ModelFacts> {
   name: string;
   /** Absolute path. */
@@ -35,7 +35,6 @@ export interface InstalledModel extends Partial<ModelFacts> {
 }
 
 interface AddOptions {
-  /** The name of the installed model. */
   as: string;
   /** Path of a safetensors file with the autoencoder that it gets in place of its own. */
   vae?: string;
@@ -83,7 +82,6 @@ export class ModelStore {
     return explainPassedOver(this.modelsDir);
   }
 
-  /** The model of this name, or undefined. */
   async find(name: string): Promise<InstalledModel | undefined> {
     const folder = join(this.modelsDir, name);
     const found = isModelName(name) ? await stat(folder).catch(() => undefined) : undefined;

@@ -22,8 +22,8 @@ export interface Watched {
 
 /**
  * Puts files into a model's folder. Weights are hard links where the file system can, so that nothing is stored twice,
- * else copies, which share their blocks where it can do that. Small files are always copied, so that whoever edits one of
- * the source's does not change the model. Links in the source are followed.
+ * else copies, which share their blocks where it can do that. Small files are always copied, so that whoever edits one
+ * of the source's does not change the model. Links in the source are followed.
  * @param files absolute path of each, by its path in the model
  */
 export async function placeFiles(
@@ -97,7 +97,9 @@ export async function hashedBeside(
 
 const isSmall = (path: string): boolean => /\.(json|txt)$/.test(path);
 
-/** Makes a file without writing its bytes again: a hard link, or a copy that shares its blocks. @returns whether it did */
+/**
+ * Makes a file without writing its bytes again: a hard link, or a copy that shares its blocks. @returns whether it did
+ */
 async function withoutCopy(from: string, to: string): Promise<boolean> {
   const cloned = () => copyFile(from, to, constants.COPYFILE_FICLONE_FORCE);
   return link(from, to)

@@ -6,7 +6,6 @@ import { ModelStoreError } from './model-store-error';
 import { contentHash } from './content-hash';
 import { hashFiles, type Watched } from './place-files';
 
-/** A file that differs from what was installed. */
 interface FileDifference {
   path: string;
   reason: 'missing' | 'changed' | 'added';

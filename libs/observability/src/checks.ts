@@ -4,18 +4,16 @@ import type { Metrics } from './metrics';
 /** Health checks by name: a check fails if it rejects, returns false or takes too long. */
 export type HealthChecks = Readonly<Record<string, () => Promise<unknown>>>;
 
-/** Time limit of a check. */
 const timeoutMs = 3_000;
 
-/** Without the queue all works as before, only later by a second: workers look for tasks by themselves. */
+/** Without the queue all still works, a second later: workers look for tasks by themselves. */
 const spared: readonly string[] = ['queue'];
 
 export interface Readiness {
-  /** `degraded`: ready, but something is missing that it can do without. */
+  /** `degraded`: ready, but a check that it can do without has failed. */
   status: 'ok' | 'degraded' | 'unavailable';
-  /** The result of each check, by name. */
   checks: Record<string, boolean>;
-  /** Names of the failed checks without which it is not ready. */
+  /** Failed checks without which it is not ready. */
   missing: string[];
 }
 

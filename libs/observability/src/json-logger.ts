@@ -43,10 +43,7 @@ export class JsonLogger implements LoggerService {
     this.write('warn', message, rest);
   }
 
-  /**
-   * For warnings that may come a thousand times a second during an outage: repetitions are counted
-   * and logged as one line.
-   */
+  /** For warnings that may come a thousand times a second in an outage: repetitions become one line with a count. */
   warnSparingly(message: string, fields: LogFields & { reason: string }): void {
     this.writeSparingly('warn', message, fields);
   }

@@ -9,8 +9,8 @@ loopback.addAddress('::1', 'ipv6');
 const proxyHeaders = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip'];
 
 /**
- * Names of this machine. A page of another name that resolves to it would read as its visitor's
- * browser (DNS rebinding).
+ * Names of this machine. Under another name that resolves to it, a foreign page could read the metrics through its
+ * visitor's browser (DNS rebinding).
  */
 const localHost = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d+)?$/i;
 
@@ -28,7 +28,6 @@ export function mayReadMetrics(request: Pick<IncomingMessage, 'headers' | 'socke
   return remoteAddress !== '' && loopback.check(remoteAddress, remoteFamily === 'IPv6' ? 'ipv6' : 'ipv4');
 }
 
-/** Compares in constant time. */
 function isSame(one: string, other: string): boolean {
   const [first, second] = [one, other].map((text) => createHash('sha256').update(text).digest());
   return timingSafeEqual(first, second);

@@ -15,8 +15,8 @@ export class Metrics {
   private readonly registry = new Registry();
 
   /**
-   * Memory, processor and event loop of the process are measured once, in prom-client's own registry, however many apps
-   * a process starts: nothing ends what measures them.
+   * Memory, processor and event loop are measured once per process, in prom-client's own registry, however many apps it
+   * starts: nothing ends what measures them.
    */
   constructor() {
     if (register.getMetricsAsArray().length === 0) collectDefaultMetrics();

@@ -6,7 +6,7 @@ interface Part {
   whole: Buffer;
 }
 
-/** What says which pixels a PNG has and in which colours. Source: https://www.w3.org/TR/png-3/ */
+/** The chunks that define a PNG's pixels and colours. Source: https://www.w3.org/TR/png-3/ */
 const pngNames = new Set(['IHDR', 'PLTE', 'tRNS', 'iCCP', 'sRGB', 'gAMA', 'cHRM', 'cICP', 'IDAT', 'IEND']);
 /** The same of a WebP. Source: https://developers.google.com/speed/webp/docs/riff_container */
 const webpNames = new Set(['VP8X', 'ICCP', 'ALPH', 'VP8 ', 'VP8L']);
@@ -14,8 +14,7 @@ const webpNames = new Set(['VP8X', 'ICCP', 'ALPH', 'VP8 ', 'VP8L']);
 const webpMetadata = 0x0c;
 
 /**
- * The same picture without what is said about it: no EXIF, XMP, text or thumbnail; its pixels stay as they are encoded,
- * with their profile.
+ * The same picture without EXIF, XMP, text or thumbnail; pixels stay as they are encoded, with their profile.
  * @param file that its decoder has read to the end
  * @returns undefined where its parts cannot be told apart
  */
@@ -81,7 +80,7 @@ function bareJpeg(jpeg: Buffer): Buffer | undefined {
   return undefined;
 }
 
-/** Where a marker is next: in a scan 0xFF stands for itself before 0. */
+/** Where the next marker is: in a scan 0xFF before 0 stands for itself. */
 function endOfScan(jpeg: Buffer, from: number): number {
   for (let at = jpeg.indexOf(0xff, from); at !== -1; at = jpeg.indexOf(0xff, at + 1)) if (jpeg[at + 1] !== 0) return at;
   return jpeg.length;

@@ -1,6 +1,6 @@
 import type { Pixels } from './pixels';
 
-/** Gradients above `high` are edges, and so are those above `low` beside an edge: what ControlNets were trained with. */
+/** Gradients above `high` are edges, and those above `low` beside one: what ControlNets were trained with. */
 const thresholds = { low: 100, high: 200 };
 /** Tangents of 22.5 and 67.5 degrees, between the four directions of an edge. */
 const [flat, steep] = [Math.tan(Math.PI / 8), Math.tan((3 * Math.PI) / 8)];
@@ -45,7 +45,7 @@ interface Gradients {
   size: Int16Array;
 }
 
-/** Of each pixel; beyond the border a picture goes on as it ends. */
+/** Each pixel's; beyond the border the border's pixels repeat. */
 function sobel(width: number, height: number, data: Uint8Array): Gradients {
   const count = width * height;
   const found = { x: new Int16Array(count), y: new Int16Array(count), size: new Int16Array(count).fill(-1) };
@@ -70,7 +70,7 @@ function sobel(width: number, height: number, data: Uint8Array): Gradients {
   return found;
 }
 
-/** Whether a gradient is the largest across its edge. */
+/** Non-maximum suppression: whether a gradient is the largest across its edge. */
 function isLargest({ x: dx, y: dy, size }: Gradients, width: number, height: number, x: number, y: number): boolean {
   const at = y * width + x;
   const sizeAt = (u: number, v: number): number =>

@@ -10,43 +10,42 @@ import { LargePictureError, NoPictureError } from './picture-error';
 import { formatOf, type PictureFormat } from './picture-format';
 import { type Colours, nearestSize, type Pixels, type Size } from './pixels';
 
-/** Bounds of a picture: what decoding costs grows with its pixels and with its rows. */
+/** The cost of decoding grows with pixels and with rows. */
 interface PictureLimits {
   pixels: number;
   edge: number;
-  /** Of the longer edge to the shorter one. */
+  /** Longer edge divided by the shorter one. */
   ratio: number;
 }
 
 /** A file, in memory or on the disk, and what becomes of it. */
 export type DecodingOrder = { source: Uint8Array | string; most: PictureLimits } &
-  /** Of several sizes the one whose shape is nearest. With `canny` its edges, in white on black. */
+  /** Of several sizes the one of the nearest shape. With `canny` its edges, in white on black. */
   (
     | { to: 'rgb'; size?: Size | readonly Size[]; preprocess?: Preprocessor }
     /**
-     * The part that is repainted, in white: the white of the file, or its transparent parts. It is stretched onto a
-     * picture of the size `onto`, and cropped as that one is.
+     * The part to repaint, in white: the white of the file, or its transparent parts. It is stretched onto a picture of
+     * the size `onto`, and cropped like that one.
      */
     | { to: 'mask'; size?: Size; onto?: Size; of: 'white' | 'transparent' }
-    /** The file with nothing but its pixels: encoded as it came, or where it has to be turned upright as a PNG. */
+    /** Only the pixels: encoded as they came, or as a PNG where they have to be turned upright. */
     | { to: 'file'; path: string }
   );
 
 /** A decoded file. `width` and `height` are those of the whole picture, upright. */
 export interface Decoded extends Size {
-  /** Of the file as it came, in hexadecimal. */
+  /** Of the original file, in hexadecimal. */
   sha256: string;
   /** Of the new file, if there is one. */
   format: PictureFormat;
-  /** Whether a part of it is rather transparent than not, of a new file. */
+  /** Of a new file: whether a part of it is more transparent than opaque. */
   isTransparent?: boolean;
-  /** Of a picture or a mask. */
   pixels?: Pixels;
   /** Length of the new file. */
   bytes?: number;
 }
 
-// A file meets no other reader than these, whatever it claims to be.
+// No loader but these reads a file, whatever it claims to be.
 sharp.block({ operation: ['VipsForeignLoad'] });
 sharp.unblock({ operation: ['VipsForeignLoadPng', 'VipsForeignLoadJpeg', 'VipsForeignLoadWebp'] });
 sharp.cache(false);
@@ -60,7 +59,7 @@ export async function decodePicture(order: DecodingOrder): Promise<Decoded> {
   return decoded;
 }
 
-/** @returns besides what is decoded, the bytes of the new file. @throws NoPictureError */
+/** @returns also the bytes of the new file. @throws NoPictureError */
 async function read(order: DecodingOrder): Promise<Decoded & { made?: Buffer }> {
   const { source } = order;
   const file = typeof source === 'string' ? await readFile(source) : Buffer.from(source);
@@ -95,10 +94,12 @@ function assertSize({ width, height }: Size, { pixels, edge, ratio }: PictureLim
   if (width * height > pixels) refuse(`${pixels / 1e6} megapixels`, LargePictureError);
 }
 
-/** Code points of `cICP` that are those of sRGB: primaries of BT.709, the curve of it or of sRGB. Source: ITU-T H.273 */
+/**
+ * Code points of `cICP` that are those of sRGB: primaries of BT.709, the curve of it or of sRGB. Source: ITU-T H.273
+ */
 const plainCodes = new Set(['1 1', '1 6', '1 13']);
 
-/** The reader knows colours by their profile alone. @throws NoPictureError for code points of others in its place */
+/** libvips reads colours by their profile alone. @throws NoPictureError where code points say other colours */
 function assertColours(png: Buffer): void {
   const chunks = new Map<string, Buffer>();
   for (const { name, whole } of pngChunks(png)) {
@@ -111,18 +112,18 @@ function assertColours(png: Buffer): void {
 }
 
 /**
- * The reader takes 16 bits with a profile for Display P3, or for no profile at all where they are grey. Those of 8 bits
- * it converts by their profile.
+ * libvips mistakes the profile of 16-bit pictures for Display P3, and ignores it where they are grey. Pictures of 8
+ * bits it converts by their profile.
  */
 async function inEightBits(file: Buffer, { depth, icc, channels }: Metadata): Promise<Buffer> {
   if (depth !== 'ushort' || !icc) return file;
   const space = channels < 3 ? 'b-w' : 'srgb';
-  // Turned at once, it would lose its profile.
+  // If turned at once, it would lose its profile.
   const whole = sharp(file, reading).keepIccProfile().keepExif().toColourspace(space);
   return whole.png({ compressionLevel: 0 }).toBuffer();
 }
 
-/** Where a picture is cropped: its middle, in the shape of `wanted`. */
+/** The middle, in the shape of `wanted`. */
 function middle({ width, height }: Size, wanted: Size) {
   const scale = Math.min(width / wanted.width, height / wanted.height);
   const cut = {
@@ -134,11 +135,10 @@ function middle({ width, height }: Size, wanted: Size) {
 
 const scaling = { fit: 'fill', kernel: 'lanczos3', fastShrinkOnLoad: false } as const;
 
-/** A picture scaled to another size as far as that makes it smaller. One of that size stays as it is to the byte. */
+/** Never enlarges. A picture of that size stays the same, byte for byte. */
 const reduced = (picture: Sharp, size: Size, wanted: Size): Sharp =>
   picture.resize(Math.min(size.width, wanted.width), Math.min(size.height, wanted.height), scaling);
 
-/** A mask at the size that is wanted. */
 async function readMask(
   upright: Sharp,
   own: Size,
@@ -156,7 +156,7 @@ async function readMask(
   return mask;
 }
 
-/** Every picture of a caller becomes colours here. */
+/** Converts the picture of a caller to sRGB. */
 async function coloursOf(picture: Sharp): Promise<Colours> {
   const { data, info } = await picture.toColourspace('srgb').raw().toBuffer({ resolveWithObject: true });
   return { width: info.width, height: info.height, channels: info.channels, data };
@@ -170,7 +170,7 @@ function onWhite({ width, height, channels, data }: Colours): Pixels {
   return { width, height, data: flat };
 }
 
-/** All of a file is read in any case, so that none is stored that is broken. */
+/** All of the file is read in any case, so that no broken one is stored. */
 async function fileOf(file: Buffer, format: PictureFormat, metadata: Metadata) {
   const { hasAlpha, orientation = 1, pages = 1 } = metadata;
   const bare = orientation === 1 && pages === 1 ? bareFile(file, format) : undefined;
@@ -188,7 +188,7 @@ async function fileOf(file: Buffer, format: PictureFormat, metadata: Metadata) {
   return { format: 'png' as const, made, bytes: made.length, isTransparent };
 }
 
-/** The first line of what the reader says, without what is said of every file. */
+/** The first line of libvips' message, without what it says of every file. */
 function plain({ message }: Error): string {
   const [line] = message.replace(/^(?:Input (?:buffer|file)\s*)?/, '').split('\n');
   return line.replace(/\.$/, '');

@@ -2,7 +2,7 @@ import { serveWork } from '@app/process';
 import { type Decoded, decodePicture, type DecodingOrder } from './decode-picture';
 import { LargePictureError, NoPictureError } from './picture-error';
 
-/** A decoded file, or why it is no picture, or the code of the error with which the disk did not take the new file. */
+/** A decoded file, why it is no picture, or the code of the disk's error when the new file was written. */
 export type DecodingResult =
   | { outcome: 'decoded'; decoded: Decoded }
   | { outcome: 'refused'; reason: string; isLarge: boolean }

@@ -8,8 +8,8 @@ export interface Part extends Size {
 }
 
 /**
- * A picture or a mask at a size that is no smaller: Lanczos by the centres of pixels, as Pillow enlarges and so diffusers.
- * libvips would move it by a pixel to the right and down.
+ * Enlarges a picture or a mask: Lanczos by the centres of pixels, as Pillow and so diffusers do. libvips would shift it
+ * by a pixel to the right and down.
  * @param part of it; all of it if not given
  */
 export function enlarged(picture: Pixels, wanted: Size, part?: Part): Pixels {
@@ -39,7 +39,7 @@ function weighted(data: Uint8Array | Uint8ClampedArray, from: number, step: numb
   return sum;
 }
 
-/** So many pixels to each side count. */
+/** Pixels to each side that count. */
 const reach = 3;
 
 function lanczos(x: number): number {
@@ -48,7 +48,7 @@ function lanczos(x: number): number {
   return Math.abs(x) < reach ? (reach * Math.sin(t) * Math.sin(t / reach)) / (t * t) : 0;
 }
 
-/** For each of `count` pixels along a share of an edge: the pixels that it is made of, from `first` on. */
+/** For each of `count` pixels along a part of an edge: its source pixels from `first` on, and their weights. */
 function taps(edge: number, from: number, length: number, count: number): { first: number; shares: number[] }[] {
   return Array.from({ length: count }, (_, i) => {
     const centre = (from + (length * (i + 0.5)) / count) * edge;

@@ -1,11 +1,11 @@
 import { NoPictureError } from './picture-error';
 import type { Colours, Pixels } from './pixels';
 
-/** From this value on a pixel of a mask is repainted. */
+/** Pixels of a mask from this value on are repainted. */
 const repainted = 128;
 
 /**
- * The mask that a picture is: its brightness, or how transparent it is. Where nothing was painted, nothing is repainted.
+ * A picture as a mask: its brightness, or how transparent it is. Where nothing was painted, nothing is repainted.
  * Brightness is that of ITU-R BT.601, rounded as Pillow's `convert('L')` does, with which diffusers reads masks.
  */
 export function maskOf({ width, height, channels, data }: Colours, of: 'white' | 'transparent'): Pixels {

@@ -15,9 +15,9 @@ SELECT image.token, image.storage_key, image.width, image.height FROM images ima
 WHERE image.token = $1 AND task.owner_id = $2`;
 
 /**
- * The caller's picture at a URL. Its token tells, not the host: an api and its workers may know the service by different
- * names, and a CDN before it has another.
- * @returns undefined if the URL leads elsewhere, null if it leads here and to no picture of the caller's
+ * The caller's picture at a URL, told by its token and not by its host: an api, its workers and a CDN may use different
+ * hosts for the service.
+ * @returns undefined if the URL leads elsewhere, null if it leads here but to no picture of the caller's
  */
 export async function findOwnPicture(
   database: Pick<DataSource | EntityManager, 'query'>,

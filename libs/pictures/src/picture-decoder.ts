@@ -9,18 +9,17 @@ import type { DecodingResult } from './decoding-process';
 import { NoPictureError } from './picture-error';
 import { formatOf } from './picture-format';
 
-/** Bounds of the pictures that a pool decodes, and of its processes. */
 interface PoolLimits {
   most: DecodingOrder['most'];
   timeMs: number;
   residentMb: number;
 }
 
-/** For what most send, as large as a telephone's photographs: a picture that fits waits for no dearer one. */
+/** For most pictures, up to a telephone's photographs: they do not wait for costly ones. */
 const quick: PoolLimits = { most: { ...limits.sentPicture, pixels: 12.5e6 }, timeMs: 2_000, residentMb: 512 };
 /**
- * Several times what the dearest picture takes: 50 megapixels that are turned upright, five seconds of a processor. Enough
- * for two copies of them of four channels of 16 bits.
+ * Several times what the costliest picture takes: 50 megapixels to turn upright take five seconds of a processor. The
+ * memory holds two copies of them with four channels of 16 bits.
  */
 const patient: PoolLimits = { most: limits.sentPicture, timeMs: 30_000, residentMb: 1024 };
 const heapMb = 128;
@@ -50,7 +49,7 @@ export class PictureDecoder implements OnApplicationShutdown {
   }
 
   /**
-   * @param load reads the file when the owner's turn has come; of a dear picture, at each of its two turns.
+   * @param load reads the file when the owner's turn has come; for a costly picture, at each of its two turns.
    * @throws NoPictureError; an error with the disk's code, such as ENOSPC, if the new file cannot be written; WorkError
    * if no process can be started; what `load` throws
    */
@@ -66,7 +65,7 @@ export class PictureDecoder implements OnApplicationShutdown {
     return result.decoded;
   }
 
-  /** @returns undefined for a picture that is too dear for it. */
+  /** @returns undefined for a picture beyond the quick pool's limits */
   private async quickly(ownerId: string, load: () => Promise<Wanted>): Promise<DecodingResult | undefined> {
     try {
       const result = await this.quick.run(ownerId, load);
@@ -78,7 +77,6 @@ export class PictureDecoder implements OnApplicationShutdown {
   }
 }
 
-/** Processes that decode, for owners in turn. */
 class DecodingPool {
   private readonly turns = new FairTurns(turns);
   private readonly work: WorkProcess<DecodingOrder, DecodingResult>;
@@ -96,14 +94,14 @@ class DecodingPool {
   run(ownerId: string, load: () => Promise<Wanted>): Promise<DecodingResult> {
     return this.turns.run(ownerId, async () => {
       const order = await load();
-      // A file that is no picture at all costs no process.
+      // What is no picture at all costs no process.
       formatOf(await headOf(order.source));
       return this.work.run({ ...order, most: this.most });
     });
   }
 }
 
-/** As many of the first bytes as tell the format. */
+/** Enough of the first bytes to tell the format. */
 async function headOf(source: Uint8Array | string): Promise<Uint8Array> {
   if (typeof source !== 'string') return source;
   const file = await open(source);

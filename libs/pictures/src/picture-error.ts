@@ -15,10 +15,10 @@ export class PictureError extends Error {
   }
 }
 
-/** Why a file is no picture that is taken: the rest of a sentence that begins with its name. */
+/** Why a file is not accepted as a picture: the rest of a sentence that begins with its name. */
 export class NoPictureError extends Error {
   override readonly name = 'NoPictureError';
 }
 
-/** It has more pixels than are taken, or than are taken in the place where it was read. */
+/** It has more pixels than are accepted, at all or where it was read. */
 export class LargePictureError extends NoPictureError {}

@@ -9,7 +9,7 @@ const formats: readonly (readonly [beginning: RegExp, format: PictureFormat])[] 
   [/^RIFF....WEBP/s, 'webp'],
 ];
 /* eslint-disable no-control-regex -- first bytes of files have them */
-/** A brand of HEIF that both kinds share is told apart by those that follow it. */
+/** Kinds of HEIF share a brand; the brands after it tell them apart. */
 const others: readonly (readonly [beginning: RegExp, what: string])[] = [
   [/^GIF8/, 'a GIF'],
   [/^(?:II[*+]\0|MM\0[*+])/, 'a TIFF'],

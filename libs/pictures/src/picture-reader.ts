@@ -13,7 +13,6 @@ import { NoPictureError, PictureError } from './picture-error';
 import { formatOf } from './picture-format';
 import type { Pixels, Size } from './pixels';
 
-/** Files of one owner that are fetched at a time, how long one may take, and how often it may lead on. */
 const remoteLimits = { maxBytes: limits.sentPicture.bytes, timeMs: 30_000, maxRedirects: 3, perOwner: 4 };
 
 /** The owner of a picture, and the purpose that it is read for. */
@@ -23,20 +22,20 @@ export interface Reading {
   /** Of the request, for messages: `image`, `control[0].image`. */
   field: string;
   /**
-   * Of the result: the picture is cropped around its middle to this shape, and scaled; of several sizes, to the one
-   * whose shape is nearest. Else it stays as it is.
+   * The picture is cropped around its middle to this shape, and scaled; of several sizes, to the one of the nearest
+   * shape. Else it stays as it is.
    */
   size?: Size | readonly Size[];
   signal?: AbortSignal;
 }
 
-/** Facts about a picture. `width` and `height` are those of the whole of it, upright. */
+/** Facts about a picture. `width` and `height` are those of the whole picture, upright. */
 export interface SourcePicture extends Size {
   /** Of the file, in hexadecimal. */
   sha256: string;
 }
 
-/** A picture without transparency: that is on white. */
+/** A picture without transparency: it is put on white. */
 export interface ReadPicture extends SourcePicture {
   image: RgbImage;
 }
@@ -47,8 +46,8 @@ export interface ReadMask extends SourcePicture {
 }
 
 /**
- * Reads pictures that requests name by a URL: an upload or a picture of a record, both only of its owner, or one from
- * elsewhere. It is decoded in a process of its own. What cannot be read is a PictureError.
+ * Reads pictures that requests name by a URL: an upload or a record's picture, both only their owner's, or a remote
+ * one. Each is decoded in a process of its own. What cannot be read is a PictureError.
  */
 @Injectable()
 export class PictureReader {
@@ -78,8 +77,8 @@ export class PictureReader {
   }
 
   /**
-   * @param of what is repainted: what is white, as in `mask`, or what is transparent, as OpenAI's edits have it.
-   * @param onto size of the whole picture that it is for: the mask is stretched to it, and then cropped as the picture is.
+   * @param of what is repainted: what is white, as in `mask`, or what is transparent, as in OpenAI's edits
+   * @param onto size of the whole picture to repaint: the mask is stretched to it, and then cropped like the picture
    * @throws as `read` does
    */
   async readMask(
@@ -92,8 +91,8 @@ export class PictureReader {
   }
 
   /**
-   * The size of a picture that the service has; undefined for one from elsewhere, which is not fetched.
-   * @throws PictureError for one of this service that is not there or not the owner's.
+   * The size of a picture that the service has; undefined for a remote one, which is not fetched.
+   * @throws PictureError for one of this service that is missing or not the owner's
    */
   async shapeOf(url: string, { owner, field }: Pick<Reading, 'owner' | 'field'>): Promise<Size | undefined> {
     const own = await this.own(url, owner, field);
@@ -107,7 +106,7 @@ export class PictureReader {
   ): Promise<Omit<Decoded, 'format'>> {
     try {
       const own = await this.own(url, owner, field);
-      // A file that comes over the network must not hold the turn of others while it comes.
+      // A download must not hold the turn of others.
       const fetched = own ? undefined : await this.remote.get(owner, url, formatOf, signal);
       const { format: _format, ...decoded } = await this.decoder.decode(owner, async () => {
         signal?.throwIfAborted();

@@ -14,7 +14,7 @@ export interface Colours extends Pixels {
   channels: number;
 }
 
-/** Of some sizes the one whose shape is nearest to a picture's. */
+/** The size whose shape is nearest to a picture's. */
 export function nearestSize<S extends Size>(sizes: readonly S[], { width, height }: Size): S {
   const distance = (size: Size): number => Math.abs(Math.log((size.width * height) / (size.height * width)));
   return sizes.toSorted((a, b) => distance(a) - distance(b))[0];

@@ -1,7 +1,7 @@
 import { assertLearnable } from './training-pictures';
 
 const edge = 64;
-/** Pictures whose pixels are all of these values, as they are read for a training. */
+/** Pictures whose pixels all have one value, as a training reads them. */
 const pictures = (values: readonly number[], width = 100, height = 80) =>
   values.map((value, i) => ({
     field: `images_url[${i}]`,

@@ -10,9 +10,9 @@ export interface PictureToLearn {
 }
 
 /**
- * A picture that is scaled up many times shows nothing, and from one that is there four times nothing is learnt but
- * itself. Pictures are the same where they have the same pixels at the size of the training, whatever their files.
- * @throws PictureError for one that is too small, and for one that is there again where too few different ones are
+ * A picture that is scaled up many times teaches nothing, and one given four times teaches only itself. Pictures are
+ * the same where they have the same pixels at the size of the training, whatever their files.
+ * @throws PictureError for one that is too small, or is repeated where too few differ
  */
 export function assertLearnable(pictures: readonly PictureToLearn[]): void {
   const { trainingImages, trainingImageEdge: edge } = limits;

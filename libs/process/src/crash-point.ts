@@ -27,9 +27,7 @@ export function parseCrashPoint(text: string): Armed | undefined {
 
 const armed = parseCrashPoint(process.env.DARKROOM_CRASH_AT ?? '');
 
-/**
- * Ends this process as `kill -9` would, if `DARKROOM_CRASH_AT` names this point. For tests of recovery after a crash.
- */
+/** For tests of recovery: ends this process as `kill -9` would, if `DARKROOM_CRASH_AT` names this point. */
 export function crashPoint(name: CrashPoint): void {
   if (armed?.point === name && --armed.passes === 0) process.kill(process.pid, 'SIGKILL');
 }

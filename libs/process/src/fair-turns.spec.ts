@@ -41,7 +41,7 @@ describe(FairTurns.name, () => {
     const next = turns.take('a');
     end();
     (await next)();
-    // Who has a turn keeps it.
+    // A granted turn is kept.
     const served = new AbortController();
     const last = await turns.take('b', served.signal);
     served.abort();

@@ -31,7 +31,6 @@ export class FairTurns {
   private readonly lanes = new Map<string, Waiting[]>();
   /** Keys with as much running work as allowed. */
   private readonly held = new Map<string, Waiting[]>();
-  /** By key. */
   private readonly running = new Map<string, number>();
   private runningInAll = 0;
   private waiting = 0;

@@ -18,7 +18,7 @@ export interface LockHolder {
   pid: number;
   identity: string;
   host: string;
-  /** When the lock was taken, in ISO 8601. */
+  /** ISO 8601. */
   since: string;
   /** Unique for each time that a lock is taken. */
   key: string;
@@ -56,7 +56,7 @@ const beatMs = 5_000;
 /** A leased lock that was not touched for this long has no live holder, whatever its process id says. */
 const staleMs = 120_000;
 
-/** The state of a lock file; no holder if it cannot be read. */
+/** Without a holder if it cannot be read. */
 interface Found {
   holder?: LockHolder;
   isDead: boolean;
@@ -102,13 +102,12 @@ export class FileLock {
     }
   }
 
-  /** The live holder of a lock without a lease; undefined when it is free. */
+  /** Of a lock without a lease; undefined when it is free. */
   static holder(file: string): LockHolder | undefined {
     const found = inspect(file);
     return found?.isDead ? undefined : found?.holder;
   }
 
-  /** Publishes the address at which the holder serves. */
   publish(url: string): void {
     this.holder = { ...this.holder, url };
     // The address of a database contains its password.
@@ -196,14 +195,13 @@ function tryPlace(own: string, path: string): boolean {
   }
 }
 
-/** A lock without a lease whose holder cannot be read has none. */
 function inspect(path: string): Found | undefined {
   if (!statSync(path, { throwIfNoEntry: false })) return undefined;
   const holder = read(path);
   return { holder, isDead: !holder?.identity || processIdentity(holder.pid) !== holder.identity };
 }
 
-/** The processes of another machine are unknown here, as is the writer of an unreadable file: then time decides. */
+/** Processes of another machine are unknown here, as is the writer of an unreadable file: then the time decides. */
 function inspectLeased(path: string): Found | undefined {
   const status = statSync(path, { throwIfNoEntry: false });
   if (!status) return undefined;

@@ -1,7 +1,4 @@
-/**
- * Error codes of a connection that was accepted and closed: by a process that is out of
- * connections or file descriptors.
- */
+/** Codes of a connection that was accepted and closed, by a process that is out of connections or file descriptors. */
 const closedCodes: readonly unknown[] = ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'];
 
 /**

@@ -2,7 +2,6 @@
 export class KeyCounts {
   private readonly counts = new Map<string, number>();
 
-  /** How many keys have any. */
   get size(): number {
     return this.counts.size;
   }
@@ -11,12 +10,11 @@ export class KeyCounts {
     return this.counts.has(key);
   }
 
-  /** The keys that have any, each with how many. */
   entries(): [key: string, count: number][] {
     return [...this.counts];
   }
 
-  /** Counts one more. @returns what takes it away again; repeated calls have no effect */
+  /** @returns what takes it away again; repeated calls have no effect */
   add(key: string): () => void {
     this.counts.set(key, (this.counts.get(key) ?? 0) + 1);
     let isCounted = true;

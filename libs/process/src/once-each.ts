@@ -1,4 +1,4 @@
-/** The same sentence is passed on again after so many others. */
+/** A sentence is passed on again after so many others. */
 const mostRemembered = 1000;
 
 /** Passes each sentence on once, so that what goes wrong again and again does not fill the log. */

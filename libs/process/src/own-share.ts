@@ -2,19 +2,19 @@ import { readFileSync } from 'node:fs';
 import { availableParallelism, totalmem } from 'node:os';
 import { dirname, join } from 'node:path';
 
-/** What a container, a service of systemd or another control group may use of its machine; Infinity where it says nothing. */
+/** What a control group (a container, a systemd service) may use of its machine; Infinity where it says nothing. */
 export interface Share {
   cpus: number;
   memoryBytes: number;
 }
 
-/** Where control groups are mounted: those of version 2 in one tree, those of version 1 in one for each controller. */
+/** Where control groups are mounted: version 2 in one tree, version 1 in one for each controller. */
 const mounts = { unified: ['sys/fs/cgroup', 'sys/fs/cgroup/unified'], of: (name: string) => [`sys/fs/cgroup/${name}`] };
 
 /**
- * The limits of the control groups that this process is in, and of all above them: Node counts no quota of the processor,
- * and sees only the innermost limit of memory. A container that has its own root at the mount does not see the path that
- * the kernel tells; then the root says it.
+ * The limits of this process's control groups and of all above them: Node counts no quota of the processor and sees
+ * only the innermost limit of memory. A container with its own root at the mount does not see the path that the kernel
+ * tells; then the root says it.
  * Sources: https://docs.kernel.org/admin-guide/cgroup-v2.html and cgroup-v1, `cpu.max`, `cpu.cfs_quota_us`
  * @param root of the file system
  */
@@ -29,7 +29,7 @@ export function shareOf(root = '/'): Share {
   return share;
 }
 
-/** Cores that this process may keep busy: more threads than that are only stopped by the kernel for a part of the time. */
+/** Cores that this process may keep busy: the kernel would only stop further threads for a part of the time. */
 export function usableCores(share = shareOf()): number {
   return Math.min(availableParallelism(), Math.max(1, Math.floor(share.cpus)));
 }
@@ -56,7 +56,7 @@ function narrow(share: Share, folder: string): void {
   }
 }
 
-/** The text of a file; nothing if there is none. */
+/** Empty if there is no file. */
 function read(file: string): string {
   try {
     return readFileSync(file, 'utf8').trim();

@@ -1,12 +1,12 @@
 import { BackOff } from './back-off';
 
-/** How soon a loop polls by itself: so long costs a wake-up that is lost. */
+/** How soon a loop polls by itself: what a lost wake-up costs. */
 const intervalMs = 1_000;
 const longestRestMs = 5_000;
 
 /**
- * Polls as long as there is something to do and room for it; then it waits until it is woken, or a second has passed.
- * Polls run one after the other: several at a time would each see room.
+ * Polls while there is something to do and room for it; then waits until it is woken, or for a second. Polls run one
+ * after the other: several at a time would each see room.
  */
 export class PollLoop {
   private isDue = false;
@@ -16,7 +16,7 @@ export class PollLoop {
   private readonly work = new Set<Promise<void>>();
 
   /**
-   * @param poll looks for something to do and begins with it, without waiting for its end. False: there was nothing.
+   * @param poll starts what there is to do, without waiting for its end. False: there was nothing.
    * @param onError called for each failed poll; after each in a row the loop rests longer.
    */
   constructor(
@@ -34,7 +34,7 @@ export class PollLoop {
     this.endPause();
   }
 
-  /** Remembers work that a poll has begun until it ends; then there may be room. The work reports its own errors. */
+  /** Counts work of a poll until it ends; then there may be room. The work reports its own errors. */
   track(work: Promise<void>): void {
     const ended = work.finally(() => {
       this.work.delete(ended);
@@ -43,12 +43,10 @@ export class PollLoop {
     this.work.add(ended);
   }
 
-  /** How much work has not ended. */
   get tracked(): number {
     return this.work.size;
   }
 
-  /** Resolves when all work has ended. */
   async finished(): Promise<void> {
     await Promise.all(this.work);
   }

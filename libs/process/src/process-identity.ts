@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
 /**
- * Distinguishes processes that had the same process id one after another, by the start time and the boot.
- * @returns undefined when no such process runs.
+ * Tells apart processes that had the same id one after another, by the start time and the boot.
+ * @returns undefined when no such process runs
  */
 export function processIdentity(pid: number): string | undefined {
   if (!isRunning(pid)) return undefined;

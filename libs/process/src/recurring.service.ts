@@ -6,16 +6,12 @@ import { Recurring } from './recurring';
 interface Rounds {
   /** From the end of one round to the beginning of the next, on average. */
   intervalMs: number;
-  /** Words of the log for a round that failed. */
+  /** Log message of a failed round. */
   failure: string;
-  /** One round. */
   work: (signal: AbortSignal) => Promise<unknown>;
 }
 
-/**
- * A service that does something again and again, from the process's beginning until just before its
- * database connection ends.
- */
+/** Repeats work from the start of the process until just before its database connection ends. */
 export abstract class RecurringService implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly rounds: Recurring[] = [];
 
@@ -29,7 +25,7 @@ export abstract class RecurringService implements OnApplicationBootstrap, Before
     await Promise.all(this.rounds.map((rounds) => rounds.stop()));
   }
 
-  /** For the constructor: the first round comes an interval after the process's beginning. */
+  /** For the constructor: the first round comes an interval after the process's start. */
   protected repeat({ intervalMs, failure, work }: Rounds): void {
     const onError = ({ message }: Error): void => this.logger.warnSparingly(failure, { reason: message });
     this.rounds.push(new Recurring({ intervalMs, work, onError }));

@@ -5,7 +5,6 @@ describe(Recurring.name, () => {
   beforeEach(() => jest.useFakeTimers({ doNotFake: ['setImmediate'] }));
   afterEach(() => jest.useRealTimers());
 
-  /** Work whose rounds end when the test decides. */
   const slowWork = () => {
     const ends: (() => void)[] = [];
     let running = 0;

@@ -6,24 +6,23 @@ const stderrKept = 2_000;
 const passedVariables = ['PATH', 'LD_LIBRARY_PATH', 'DYLD_LIBRARY_PATH', 'SystemRoot', 'TMPDIR', 'TEMP', 'NODE_ENV'];
 
 interface ChildOptions {
-  /** Compiled file to run. */
+  /** The compiled file. */
   file: string;
   /** Added to the parent's nice value. */
   niceness: number;
   execArgv?: readonly string[];
-  /** Names of further variables that it gets of its parent's. */
+  /** Further variables of its parent's that it gets. */
   passed?: readonly string[];
-  /** Variables of its own. */
   env: Readonly<Record<string, string>>;
 }
 
-/** A child process, and the end of what it has written to stderr, or why it did not start. */
+/** A child process, and the end of its stderr, or why it did not start. */
 export interface Child {
   process: ChildProcess;
   stderr: () => string;
 }
 
-/** Starts a child process at lower priority, which gets messages, and no secret of its parent's. */
+/** Starts a child process at lower priority, with an IPC channel and no secret of its parent's. */
 export function startChild({ file, niceness, execArgv = [], passed = [], env }: ChildOptions): Child {
   const names = [...passedVariables, ...passed];
   const inherited = names.flatMap((key) => (process.env[key] === undefined ? [] : [[key, process.env[key]]]));
@@ -33,7 +32,7 @@ export function startChild({ file, niceness, execArgv = [], passed = [], env }: 
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     env: { ...(Object.fromEntries(inherited) as NodeJS.ProcessEnv), ...env },
   });
-  // Set now, before it has created its threads, which inherit it.
+  // Before it has created its threads, which inherit it.
   if (child.pid !== undefined) lowerPriority(child.pid, niceness);
   let stderr = '';
   child.stderr?.on('data', (chunk: Buffer) => (stderr = `${stderr}${chunk.toString()}`.slice(-stderrKept)));
@@ -45,6 +44,6 @@ function lowerPriority(pid: number, niceness: number): void {
   try {
     setPriority(pid, Math.min(getPriority() + niceness, 19));
   } catch {
-    // It has ended already, or the system does not allow it: it runs as it is.
+    // It has ended already, or the system does not allow it.
   }
 }

@@ -5,7 +5,7 @@ export const misconfiguredExitCode = 78;
 
 /** Why a process cannot start, in a line or a few for its operator. */
 export class StartError extends Error {
-  /** @param exitCode of this process, which says to whoever restarts it whether that may help */
+  /** @param exitCode tells whoever restarts the process whether that may help */
   constructor(
     message: string,
     readonly exitCode = 1,
@@ -34,8 +34,8 @@ export class DataFolderError extends StartError {
 }
 
 /**
- * Last words of a process that could not start, and its exit code. A known cause and an error of the operating
- * system are said plainly; any other, which may have a code too, is a fault of the program, whose stack is needed.
+ * Last words of a process that could not start, and its exit code. Known causes and errors of the operating system are
+ * said plainly; any other, which may have a code too, is a fault of the program, whose stack is needed.
  */
 export function failureToStart(error: NodeJS.ErrnoException): { text: string; exitCode: number } {
   const isPlain = error instanceof StartError || error.syscall !== undefined;

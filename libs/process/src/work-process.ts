@@ -25,20 +25,19 @@ export class WorkError extends Error {
   }
 }
 
-/** Limits of a child. */
 interface WorkOptions {
-  /** Compiled file to run; it calls `serveWork`. */
+  /** The compiled file; it calls `serveWork`. */
   file: string;
-  /** Time limit of one job, in milliseconds. */
+  /** Of one job. */
   timeMs: number;
-  /** Limits of V8's heap, and of the whole memory of the process. */
+  /** Of V8's heap; `residentMb` is of the whole process. */
   heapMb: number;
   residentMb: number;
   /** Called when a child ended unexpectedly. */
   onDeath?: (reason: string) => void;
 }
 
-/** Time for a child to start, on a busy machine. */
+/** On a busy machine. */
 const startMs = 60_000;
 /** Added to the parent's nice value: lower priority than requests, but not starved on a busy machine. */
 const niceness = 5;
@@ -95,7 +94,7 @@ export class WorkProcess<Order extends object, Result> {
         if ('error' in answer) reject(new WorkError('failed', answer.error));
         else resolve(answer.result as Result);
       });
-      // By then all its output has been read.
+      // At `close` all its output has been read.
       child.once('close', (code, signal) => {
         clearTimeout(timer);
         this.children.delete(child);

@@ -11,7 +11,7 @@ export interface QueueConnection {
   close(): Promise<void>;
 }
 
-/** One connection asks, and one listens. */
+/** One connection asks, one listens. */
 const poolSize = 3;
 const longestReconnectMs = 5_000;
 
@@ -36,8 +36,8 @@ export function openQueueConnection(
 }
 
 /**
- * Remembers the connections that BullMQ makes of this one: one that is between two tries to reach Redis again does not
- * end with BullMQ's worker.
+ * Remembers the connections that BullMQ duplicates from this one: one that waits to reconnect does not end with
+ * BullMQ's worker.
  */
 class ClosableRedis extends Redis {
   private readonly copies: Redis[] = [];

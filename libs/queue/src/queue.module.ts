@@ -10,7 +10,6 @@ import { openQueueConnection, type QueueConnection } from './queue-connection';
 import { Transactions } from './transactions';
 import { type LookQueue, queueName, queueOptions, WakeUps } from './wake-ups';
 
-/** Injects the connection to the queue's back end. */
 const QUEUE_CONNECTION = Symbol('QUEUE_CONNECTION');
 
 const reportTo =
@@ -36,7 +35,7 @@ class QueueConnectionModule {}
 @Global()
 @Module({})
 export class QueueModule implements BeforeApplicationShutdown {
-  /** @param now this machine's clock, in milliseconds since the epoch. */
+  /** @param now in milliseconds since the epoch. */
   static forRoot({ now }: { now?: () => number } = {}): DynamicModule {
     return {
       module: QueueModule,
@@ -47,7 +46,7 @@ export class QueueModule implements BeforeApplicationShutdown {
           imports: [QueueConnectionModule],
           inject: [QUEUE_CONNECTION],
           useFactory: ({ connection, factory }: QueueConnection) => {
-            // A queue of Nest's has no other way to be told its back end.
+            // Nest's queues have no other way to be given a back end.
             setDefaultBackendFactory(factory);
             return { connection, ...queueOptions };
           },

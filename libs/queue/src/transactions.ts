@@ -9,14 +9,14 @@ export interface Statement {
   values: unknown[];
 }
 
-/** Runs statements: a pool, or one connection. */
+/** A pool, or one connection. */
 interface StatementClient {
   query(statement: Statement): Promise<{ rows: unknown[] }>;
 }
 
 /** Hooks around the transaction that encloses a call. */
 export interface EnclosingSteps {
-  /** Awaited before a connection is taken; the function it returns is called when the connection was given back. */
+  /** Awaited before a connection is taken; the returned function is called when the connection was given back. */
   turn?: () => Promise<() => void>;
   /** Runs first in the transaction. */
   first?: (manager: EntityManager) => Promise<void>;
@@ -64,9 +64,9 @@ export class Transactions {
 
   /**
    * Makes everything that `work` writes through the data source, its repositories and `run` one transaction, committed
-   * when `work` is done. It begins with the first transaction or the first statement that is not a SELECT, and every
-   * later query is part of it. Until then `work` holds no connection, so slow steps come first. For sequential calls
-   * only: `work` must not query in parallel. After a deadlock it is repeated, as in `run`.
+   * when `work` is done. It begins with the first transaction or the first statement that is not a SELECT; until then
+   * `work` holds no connection, so slow steps come first. For sequential calls only: `work` must not query in parallel.
+   * After a deadlock it is repeated, as in `run`.
    */
   enclose<T>(work: () => Promise<T>, { turn, first }: EnclosingSteps = {}): Promise<T> {
     return repeatAfterDeadlock(async () => {
@@ -86,7 +86,7 @@ export class Transactions {
     });
   }
 
-  /** Runs work that is no part of the enclosing transaction: slow work, which must not hold it open, and its own writes. */
+  /** Runs work outside the enclosing transaction: slow work, which must not hold it open, and its own writes. */
   runOutside<T>(work: () => Promise<T>): Promise<T> {
     return enclosing.exit(work);
   }
@@ -96,9 +96,7 @@ function poolOf(dataSource: DataSource): StatementClient {
   return (dataSource.driver as unknown as { master: Pool }).master;
 }
 
-/**
- * After a deadlock PostgreSQL ends one of the transactions and lets the others continue, so a second run can succeed.
- */
+/** After a deadlock PostgreSQL ends one of the transactions and lets the others continue: a second run can succeed. */
 async function repeatAfterDeadlock<T>(transaction: () => Promise<T>): Promise<T> {
   for (let left = deadlockRepeats; ; left--)
     try {
@@ -108,7 +106,6 @@ async function repeatAfterDeadlock<T>(transaction: () => Promise<T>): Promise<T>
     }
 }
 
-/** Runs the work, and ends the transaction if one has begun. */
 async function ended<T>(outer: Enclosing, work: () => Promise<T>): Promise<T> {
   try {
     const result = await work();

@@ -7,13 +7,12 @@ export const queueName = 'tasks';
 const jobName = 'look';
 /** A job only says that there is something to do: nobody needs it afterwards. */
 const jobOptions: JobsOptions = { removeOnComplete: true, removeOnFail: true };
-/** Nobody waits for the back end to answer. */
+/** Nobody waits for the back end. */
 export const queueOptions = { skipWaitingForReady: true };
-/** How long nobody listens after an error: a worker of BullMQ would ask a lost back end thousands of times a second. */
+/** Pause after an error: a BullMQ worker would ask a lost back end thousands of times a second. */
 const restMs = 5_000;
-/** How long a back end that does not answer may hold up the end of the process. */
+/** How long a silent back end may hold up the end of the process. */
 const closeMs = 1_000;
-/** How long a check of the back end may take. */
 const checkMs = 2_000;
 
 type Listener = Worker<object, void, string, IQueueBackend>;
@@ -31,7 +30,7 @@ export class WakeUps {
   private isClosed = false;
   private readonly listeners = new Set<() => void>();
 
-  /** @param onError called for each error of the back end */
+  /** @param onError for each error of the back end */
   constructor(
     private readonly queue: LookQueue,
     private readonly connection: QueueConnection,
@@ -40,7 +39,7 @@ export class WakeUps {
     queue.on('error', onError);
   }
 
-  /** Asks a worker to look. While one job is being added, at most one more follows, however often it is called. */
+  /** Asks a worker to look. However often it is called, at most one job follows the one that is being added. */
   ask(): void {
     if (this.isClosed) return;
     if (this.asking) {
@@ -96,7 +95,7 @@ export class WakeUps {
     return worker;
   }
 
-  /** A worker is of no more use after an error of its back end. */
+  /** After an error of its back end a BullMQ worker is of no more use. */
   private async replace(worker: Listener): Promise<void> {
     this.worker = undefined;
     await inTime(worker.close(true));
@@ -116,7 +115,7 @@ export function openWakeUps(connection: QueueConnection, onError: (error: Error)
   return new WakeUps(queue, connection, onError);
 }
 
-/** Waits for the end of something, but not long, and whether it fails or not. */
+/** Waits for at most `closeMs`, and ignores failures. */
 async function inTime(work: Promise<unknown>): Promise<void> {
   await Promise.race([work.catch(() => undefined), delay(closeMs, undefined, { ref: false })]);
 }

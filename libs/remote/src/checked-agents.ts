@@ -13,7 +13,6 @@ export class AddressRefusedError extends Error {
   }
 }
 
-/** All addresses of a name. */
 type LookUpAll = (hostname: string, options: LookupAllOptions) => Promise<LookupAddress[]>;
 
 /** Connects only to a checked address: the look-up for the connection is the one that is checked. */
@@ -32,7 +31,6 @@ const lookupFunction =
     );
   };
 
-/** A host that is already an address is not looked up. */
 function checked<A extends HttpAgent>(agent: A, lookup: LookupFunction, allowPrivate: boolean): A {
   const connect = agent.createConnection.bind(agent);
   agent.createConnection = (options, callback) => {
@@ -47,10 +45,7 @@ function checked<A extends HttpAgent>(agent: A, lookup: LookupFunction, allowPri
   return agent;
 }
 
-/**
- * The agents of one request; unless `allowPrivate`, they do not connect to addresses for which
- * `isRefusedAddress` is true.
- */
+/** The agents of one request. Unless `allowPrivate`, they refuse addresses for which `isRefusedAddress` is true. */
 export function checkedAgents(
   allowPrivate: boolean,
   lookUp: LookUpAll,
@@ -65,7 +60,7 @@ export function checkedAgents(
 /** Informational answers (1xx) before the answer: servers send one or two. */
 const mostInformation = 16;
 
-/** A server sends informational answers without end: each costs time of the process. */
+/** A server sends informational answers without end, each of which costs time of the process. */
 export class InformationError extends Error {
   override readonly name = 'InformationError';
   readonly code = 'ERR_INFORMATION';
@@ -75,7 +70,6 @@ export class InformationError extends Error {
   }
 }
 
-/** Ends a request whose informational answers do not end. */
 const transport = {
   request(options: RequestOptions, answer: (response: IncomingMessage) => void): ClientRequest {
     const sent = (options.protocol === 'https:' ? requestHttps : request)(options, answer);
@@ -87,7 +81,7 @@ const transport = {
   },
 };
 
-/** Settings of axios with which nothing but these agents connects, and the answer is handed on as it comes. */
+/** Settings of axios: only these agents connect, and the answer is streamed as it comes. */
 export const plainRequest = {
   adapter: 'http',
   transport,

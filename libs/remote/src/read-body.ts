@@ -10,13 +10,13 @@ export class SmallPiecesError extends Error {
   }
 }
 
-/** Pieces that any answer may come in, and the mean size of further ones: each costs about a microsecond of everybody's time. */
+/** Any answer may have so many pieces, and further ones of a mean size: each costs the process about a microsecond. */
 const freePieces = 4_000;
 const meanBytes = 256;
 
 /**
- * Hands on each piece of a body as it comes, until it ends or `take` throws. An iterator would join small pieces, so that
- * nobody could count them.
+ * Passes on each piece of a body until it ends or `take` throws. An iterator would join small pieces, so that they
+ * could not be counted.
  * @throws SmallPiecesError; what `take` throws; an error of the connection
  */
 export async function readBody(body: Readable, take: (piece: Buffer) => void): Promise<void> {

@@ -6,25 +6,23 @@ import { AddressRefusedError, checkedAgents, InformationError, plainRequest } fr
 import { DnsLookUps } from './dns-look-ups';
 import { readBody, SmallPiecesError } from './read-body';
 
-/** Why a file was not fetched: the rest of a sentence that begins with its name. It has nothing of what was answered. */
+/** Why a file was not fetched: the rest of a sentence that begins with its name. It quotes nothing of the answer. */
 export class RemoteError extends Error {
   override readonly name = 'RemoteError';
 }
 
-/** Trouble of a server that may be over at the next try. */
+/** A retry may succeed. */
 class PassingError extends RemoteError {}
 
 interface RemoteLimits {
   maxBytes: number;
   /** From the beginning of the first request to the last byte. */
   timeMs: number;
-  /** How many times an answer may lead on. */
   maxRedirects: number;
-  /** Files of one owner at a time, so that a slow server takes no place of another owner's. */
+  /** Downloads of one owner at a time, so that a slow server takes nobody else's place. */
   perOwner: number;
 }
 
-/** Headers of every request: the name of the sender, and the formats that it takes. */
 const headers = { 'User-Agent': 'darkroom-pictures', Accept: 'image/png, image/jpeg, image/webp' };
 
 /**
@@ -43,9 +41,9 @@ export class RemoteFiles {
   }
 
   /**
-   * Asks for it again, in the same time, where its server has trouble that may pass.
-   * @param check gets the first bytes, and throws for a file that need not be read on.
-   * @throws RemoteError, what `check` throws, and the signal's reason.
+   * Retries within the same time where the server's trouble may pass.
+   * @param check gets the first bytes, and throws for a file that need not be read on
+   * @throws RemoteError, what `check` throws, and the signal's reason
    */
   get(ownerId: string, url: string, check: (head: Buffer) => void, signal?: AbortSignal): Promise<Buffer> {
     return this.turns.run(ownerId, async () => {
@@ -65,7 +63,7 @@ export class RemoteFiles {
     });
   }
 
-  /** Follows redirects. @returns the body of the answer that has the file. */
+  /** Follows redirects. @returns the body of the answer with the file */
   private async open(ownerId: string, url: string, signal: AbortSignal): Promise<Readable> {
     const agents = checkedAgents(this.allowPrivate, (hostname, options) =>
       this.lookUps.run(ownerId, hostname, options, signal),
@@ -128,25 +126,24 @@ export class RemoteFiles {
   }
 }
 
-/** Pauses before a file is asked for again. */
 const pausesMs = [1000, 4000];
 
-/** Errors of a connection that may be another one at the next try. */
+/** Errors of a connection that may pass. */
 const passingCodes = new Set(['ECONNRESET', 'ECONNREFUSED', 'EPIPE', 'ETIMEDOUT', 'EAI_AGAIN']);
 
-/** Enough to tell what a file is. */
+/** Enough to tell the format. */
 const headBytes = 32;
 
 /**
- * Bytes that are no ASCII, as Node hands them on in a header, in the form in which an address has them: a server may send
- * them raw. Source: https://url.spec.whatwg.org/#url-parsing on the bytes, as browsers do.
+ * Raw bytes beyond ASCII in a header, percent-encoded as in an address. Source:
+ * https://url.spec.whatwg.org/#url-parsing on the bytes, as browsers do.
  */
 const asPercents = (header: string): string =>
   header.replace(/[\x80-\xff]/g, (byte) => `%${byte.charCodeAt(0).toString(16).toUpperCase()}`);
 
 const tooLarge = (maxBytes: number): string => `has more than ${maxBytes / 1e6} MB`;
 
-/** Whether it comes from the network, and not from `check`. */
+/** Whether it comes from the network and not from `check`. */
 const isPlain = (error: unknown): error is Error =>
   isAxiosError(error) || error instanceof SmallPiecesError || typeof (error as NodeJS.ErrnoException).code === 'string';
 

@@ -4,10 +4,10 @@ import type { Config } from '@app/config';
 
 /** Kept free for the database and for pictures; on a disk of less than four times this, a quarter. */
 const reserveBytes = 2 ** 30;
-/** With less than this part of the reserve, the database may fail to write at any moment. */
+/** Below this part of the reserve the database may fail to write at any moment. */
 const fullPart = 1 / 16;
 
-/** A disk's bytes. */
+/** In bytes. */
 export interface DiskRoom {
   free: number;
   total: number;

@@ -25,7 +25,7 @@ export class FileImageStorage implements ImageStorage {
     const path = this.pathOf(key);
     const part = `${path}.${randomBytes(6).toString('hex')}${partSuffix}`;
     const source = data instanceof Readable ? data : Readable.from([data]);
-    // It may fail before it is read, which the pipeline tells then.
+    // It may fail before it is read; then the pipeline reports it.
     source.on('error', () => undefined);
     try {
       const file = await inFolder(dirname(path), () => open(part, 'w'));
@@ -39,11 +39,11 @@ export class FileImageStorage implements ImageStorage {
     }
   }
 
-  /** A move costs the event loop and the disk nothing, however large the file is; a copy is for another file system. */
+  /** A move costs nothing, however large the file is; another file system needs a copy. */
   async adopt(key: string, path: string): Promise<void> {
     const target = this.pathOf(key);
     await syncFile(path);
-    // An object's age begins now, for those who remove old ones that no row names.
+    // An object's age begins now; old ones that no row names are removed.
     const now = new Date();
     await utimes(path, now, now);
     try {
@@ -115,8 +115,8 @@ export class FileImageStorage implements ImageStorage {
 }
 
 /**
- * Puts a file into a folder, which is made for it. Whoever removes the last file of a folder removes the folder too,
- * and those above that are empty then, maybe while they are made here or right after.
+ * Puts a file into a folder, which is made if needed. Whoever removes the last file of a folder also removes the folder
+ * and its empty parents, maybe at the same time.
  */
 async function inFolder<T>(folder: string, put: () => Promise<T>): Promise<T> {
   for (let left = maxFolderTries - 1; ; left--) {
@@ -129,7 +129,6 @@ async function inFolder<T>(folder: string, put: () => Promise<T>): Promise<T> {
   }
 }
 
-/** @param path of a file or a folder */
 async function syncFile(path: string): Promise<void> {
   const handle = await open(path, 'r');
   try {

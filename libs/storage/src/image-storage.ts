@@ -7,26 +7,23 @@ export interface StoredObject {
   modifiedAt: Date;
 }
 
-/**
- * Storage of pictures and uploaded weights: the file system or an S3-compatible store. Keys are
- * relative paths with `/`.
- */
+/** Stores pictures and weights, in the file system or S3. Keys are relative paths with `/`. */
 export interface ImageStorage {
-  /** Writes an object atomically: no reader sees a part of it. */
+  /** Atomic: no reader sees a part of an object. */
   write(key: string, data: Uint8Array | Readable): Promise<void>;
-  /** Writes a file of this machine as an object, atomically too. It may be moved: its path is its owner's no more. */
+  /** Makes a local file an object, atomically. The file may be moved. */
   adopt(key: string, path: string): Promise<void>;
-  /** Opens an object; undefined if there is none. */
+  /** Undefined if there is no object. */
   read(key: string): Promise<{ stream: Readable; bytes: number } | undefined>;
-  /** Removes every object whose key starts with `prefix`. Missing ones are no error. */
+  /** Removes every object whose key starts with `prefix`; a missing one is no error. */
   removeAll(prefix: string): Promise<void>;
-  /** Every object under a prefix, unordered. */
+  /** Unordered. */
   list(prefix?: string): AsyncIterable<StoredObject>;
   /** A local path to the object's content; a remote object is fetched into a cache. */
   localPath(key: string): Promise<string>;
-  /** Whether it has room for more files, as far as that is known without writing one. */
+  /** As far as that is known without writing a file. */
   hasRoom(): Promise<boolean>;
-  /** Throws one plain sentence if the storage is not writable, or its disk is full. */
+  /** @throws one plain sentence if the storage is not writable, or its disk is full */
   check(): Promise<void>;
 }
 

@@ -14,13 +14,12 @@ const connectionTimeoutMs = 3_000;
 /** A request fails after this long without a byte. */
 const idleTimeoutMs = 20_000;
 const tries = 3;
-/** Objects that are deleted at a time. */
 const deletedAtOnce = 16;
 /** Cached files that were not used for this long are deleted when another is fetched. */
 const unusedMs = 7 * 24 * 3_600_000;
-/** And those that were used longest ago, while all of them together have more bytes than this. */
+/** Those used longest ago are deleted too, while all of them together have more bytes than this. */
 const maxCacheBytes = 5e9;
-/** One that was asked for so lately may be about to be opened. */
+/** One that was asked for this recently may be about to be opened. */
 const inUseMs = 15 * 60_000;
 /** Key that is written to test whether the bucket is writable. */
 const checkKey = 'health/writable';
@@ -78,7 +77,7 @@ export class S3ImageStorage implements ImageStorage {
     assertKey(root);
     const keys: string[] = [];
     for await (const { key } of this.listStarting(root)) if (key === root || key.startsWith(`${root}/`)) keys.push(key);
-    // One by one: stores differ in the checksum that they want of a request that names many, and some have none such.
+    // One by one: stores differ in the checksum that they want of a request that names many, or have no such request.
     for (let i = 0; i < keys.length; i += deletedAtOnce)
       await Promise.all(keys.slice(i, i + deletedAtOnce).map((key) => this.remove(key)));
   }
@@ -175,7 +174,7 @@ export class S3ImageStorage implements ImageStorage {
       );
       for (const { Key, Size, LastModified } of page.Contents ?? [])
         if (Key) yield { key: Key, bytes: Size ?? 0, modifiedAt: LastModified ?? new Date() };
-      // What the rest has would count as absent, and what has no row as deleted.
+      // Else objects of the remaining pages would count as absent, and those without a row as deleted.
       if (page.IsTruncated && [undefined, ContinuationToken].includes(page.NextContinuationToken))
         throw new StorageUnavailableError('the list of its objects breaks off', false);
       ContinuationToken = page.NextContinuationToken;
@@ -186,7 +185,7 @@ export class S3ImageStorage implements ImageStorage {
     await this.find(({ sdk, client }) => client.send(new sdk.DeleteObjectCommand(this.address(key))));
   }
 
-  /** Asks for an object; undefined if there is none. @throws StorageUnavailableError for every other failure */
+  /** Undefined if there is no object. @throws StorageUnavailableError for every other failure */
   private async find<T>(question: Question<T>): Promise<T | undefined> {
     try {
       return await this.ask(question);
@@ -197,7 +196,7 @@ export class S3ImageStorage implements ImageStorage {
     }
   }
 
-  /** Sends one request to the store. @throws StorageUnavailableError */
+  /** @throws StorageUnavailableError */
   private async ask<T>(question: Question<T>): Promise<T> {
     try {
       return await question(this.open());
@@ -214,7 +213,7 @@ export class S3ImageStorage implements ImageStorage {
   private open(): Opened {
     if (this.opened) return this.opened;
     const { endpoint, region, forcePathStyle, accessKeyId, secretAccessKey } = this.config;
-    // Which Node it runs on is no news for the log.
+    // The SDK's warning about the version of Node is not for the log.
     process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = 'true';
     const sdk = createRequire(__filename)('@aws-sdk/client-s3') as typeof Sdk;
     const client = new sdk.S3Client({
@@ -225,7 +224,7 @@ export class S3ImageStorage implements ImageStorage {
       requestChecksumCalculation: 'WHEN_REQUIRED',
       responseChecksumValidation: 'WHEN_REQUIRED',
       maxAttempts: tries,
-      // Errors are thrown, and whoever catches them logs them.
+      // Errors are thrown, and logged where they are caught.
       logger: silent,
       requestHandler: { connectionTimeout: connectionTimeoutMs, socketTimeout: idleTimeoutMs },
       ...(endpoint && { endpoint }),

@@ -1,9 +1,9 @@
 import type { Attempt } from '@app/domain';
 
-/** Beside the pictures, because a thumbnail outlives its Prompt as long as a Style made from it is there. */
+/** Not with the pictures: a thumbnail outlives its Prompt as long as a Style made from it is there. */
 const thumbnails = 'thumbnails';
 
-/** The folders of an attempt: of its pictures, or of its thumbnail for Styles. Weights and all else have other keys. */
+/** The folders of an attempt: of its pictures, or of its thumbnail for Styles. All other files have other keys. */
 const ofAttempt = new RegExp(`^(?<folder>(?:${thumbnails}/)?(?<id>[\\w-]{24})/(?<attempt>\\d+))/`);
 
 /** Where the storage has the pictures of one attempt. */
@@ -43,5 +43,5 @@ export function trainingFolder(finetuneId: string): string {
   return `${trainingsFolder}/${finetuneId}`;
 }
 
-/** Where the storage has pictures that came with an edit: they are uploads that are deleted with its Generation. */
+/** Where the storage has pictures that came with an edit: uploads that are deleted with its Generation. */
 export const editsFolder = 'uploads/edits';

@@ -3,14 +3,14 @@ import type { Transactions } from '@app/queue';
 import { terminate } from './settlement';
 import { addStored } from './storage-use';
 
-/** Tasks that one transaction cancels, and thus keeps locked until it commits. */
+/** One transaction keeps this many tasks locked until it commits. */
 const cancelBatchSize = 100;
 /** How far the clock of the api that made a task may be ahead of the database's. */
 const clockDifferenceMs = 5_000;
 
 /**
- * Cancels, in batches, everything an owner has waiting or being drawn. It ignores tasks that are created meanwhile,
- * so that it ends even if the owner continues. It is for a process that claims nothing.
+ * Cancels, in batches, everything an owner has waiting or in progress. Tasks created meanwhile are ignored, so that it
+ * ends even if the owner continues. For a process that claims nothing.
  * @returns how many tasks were canceled.
  */
 export async function cancelAll(transactions: Transactions, ownerId: string): Promise<number> {
@@ -19,8 +19,8 @@ export async function cancelAll(transactions: Transactions, ownerId: string): Pr
     [clockDifferenceMs],
   );
   let total = 0;
-  // Skips locked tasks first, so that several processes can cancel in parallel; tasks locked for
-  // another reason come last.
+  // Locked tasks are skipped first, so that several processes can cancel in parallel; tasks locked for another reason
+  // come last.
   for (const locked of ['skip', 'wait'] as const)
     for (let isMore = true; isMore;) {
       const canceled = await cancelBatch(transactions, { ownerId, before, locked });
@@ -30,12 +30,11 @@ export async function cancelAll(transactions: Transactions, ownerId: string): Pr
   return total;
 }
 
-/** Which of an owner's tasks to cancel. */
 interface Cancelable {
   ownerId: string;
   /** Only tasks that were created before this time. */
   before?: Date;
-  /** Whether tasks that another transaction has locked, perhaps to cancel them too, are skipped or waited for. */
+  /** What to do with tasks that another transaction has locked, perhaps to cancel them too. */
   locked: 'skip' | 'wait';
 }
 

@@ -24,9 +24,9 @@ export interface StepMessage {
   total: number;
   /** A small JPEG in base64, in some messages. */
   preview?: string;
-  /** Its place among all steps, where some are done again. */
+  /** Its place among all steps; some are done again. */
   order?: number;
-  /** Of a training: how far it is from what it learns. */
+  /** Training loss. */
   loss?: number;
 }
 

@@ -7,8 +7,8 @@ import { recordUsage } from './usage';
 export type LostTask = Task & Partial<Pick<DrawingTask, 'finetuneId'>>;
 
 /**
- * Charges what an attempt had used when its owner canceled or deleted its task. Of one that another worker has, nothing:
- * that is no fault of its owner.
+ * Charges what an attempt had used when its owner canceled or deleted its task. If another worker has the task,
+ * nothing: that is no fault of its owner.
  */
 export async function chargeLost(manager: EntityManager, task: LostTask, computeSeconds: number): Promise<void> {
   const row = await lockTask(manager, task.id);
@@ -18,7 +18,7 @@ export async function chargeLost(manager: EntityManager, task: LostTask, compute
   await recordUsage(manager, { ...task, finetuneId, steps: 0 }, 0, computeSeconds);
 }
 
-/** Charges a drawing that could not be kept: it was drawn all the same. */
+/** Charges a drawing that could not be stored: it was drawn all the same. */
 export async function chargeFailed(manager: EntityManager, task: Task, computeSeconds = 0): Promise<void> {
   if (task.sandbox || task.kind === 'training' || computeSeconds === 0) return;
   const { finetuneId } = await manager.findOneByOrFail(Drawing, { id: task.id });

@@ -5,21 +5,21 @@ import { claimStatement, taskForOtherModelsStatement } from './statements/claim'
 
 /** The tasks that a worker wants to draw, or to train, now. */
 export interface ClaimFilter {
-  /** By default that of drawings. */
+  /** By default `drawing`. */
   queue?: TaskQueue;
-  /** Whether it asks for tasks of sandbox keys; else for those of all others. */
+  /** Only tasks of sandbox keys; otherwise only those of all others. */
   sandbox?: boolean;
   /** Owners whose queued tasks are not wanted. */
   except?: readonly string[];
-  /** Models that it can draw; undefined: any. */
+  /** Those that it can draw; undefined: any. */
   models?: readonly string[];
-  /** Models that it has loaded: owners who need one of these go first, within bounds. */
+  /** Owners who need one of these go first, within bounds. */
   loaded?: readonly string[];
   /** Whether it takes tasks that no worker can draw, to fail them. */
   undrawable?: boolean;
 }
 
-/** How often a claim is repeated when another worker claimed for the same key at the same moment. */
+/** Tries when other workers claim for the same key at the same moment. */
 const claimTries = 5;
 const uniqueViolation = '23505';
 

@@ -7,10 +7,9 @@ export const fatalCount = 5;
 export const fatalDeathsOfTraining = 2 * fatalCount;
 
 /**
- * A task's deaths after its worker has fallen silent once more. The first is a suspicion, because any task
- * that was there may have caused it; from then on the task is drawn alone, and what happens before or after
- * that is not its fault. A training is never alone: drawings beside it may kill the worker, so all deaths count, and
- * more of them are fatal.
+ * A task's deaths after its worker has fallen silent once more. The first is a suspicion: any task beside it may have
+ * caused it. From then on the task is drawn alone, and only deaths while it is alone count. A training is never alone:
+ * drawings beside it may kill the worker, so all deaths count, and more of them are fatal.
  */
 export const deathsAfter = ({ kind, deaths, drawnAlone }: Pick<Task, 'kind' | 'deaths' | 'drawnAlone'>): number =>
   kind === 'training' || deaths === 0 || drawnAlone ? deaths + 1 : deaths;

@@ -5,24 +5,23 @@ import { keepStyleThumbnail } from './style-thumbnails';
 import { recordUsage } from './usage';
 
 /**
- * Compute seconds of one step of a picture of 512 x 512 on a typical GPU. The task's real cost replaces the
- * estimate when it ends.
+ * Compute seconds of one step of a picture of 512 x 512 on a typical GPU. The real cost replaces the estimate in the
+ * end.
  */
 const secondsPerStep = 0.05;
 /** Cost of the text encoder and the decoder, and of enlarging to high resolution, in steps. */
 const fixedSteps = 4;
 const enlargingSteps = 60;
 /**
- * Cost of each chunk of the prompt after the first: per step, and of its encoding, as fractions of a step; measured
+ * Cost of each chunk of the prompt after the first, as fractions of a step: per step, and of its encoding. Measured
  * with the bundled model.
  */
 const stepShareOfChunk = 0.05;
 const stepsPerChunk = 0.03;
 
-/** Cost of a ControlNet per step: it is half of a U-Net. */
+/** Cost of a ControlNet per step: it is half of a denoiser. */
 const stepShareOfControl = 0.4;
 
-/** Values that decide the cost of a drawing. */
 type Costly = Pick<Drawing, 'numImages' | 'width' | 'height' | 'steps' | 'highResolution' | 'promptChunks' | 'inputs'>;
 
 /** Estimated compute seconds of a drawing. */
@@ -49,7 +48,7 @@ export async function findDrawing(
 
 /**
  * Writes what came of a drawing that has succeeded, in the transaction that settles its task.
- * @returns bytes that Styles take more
+ * @returns how many bytes more Styles take
  */
 export async function writePictures(manager: EntityManager, task: Task, settlement: Settlement): Promise<number> {
   const { images = [], computeSeconds = 0, served, upscaler = null } = settlement;

@@ -3,9 +3,9 @@ import { headsOfWorkerQueues } from './statements/queue-heads';
 import { olderTasksStatement, ownersByTurnStatement } from './statements/queue-positions';
 
 /**
- * Raises the virtual time of an owner who comes anew to the lowest of those who have something to draw: idle time earns
- * no priority. What is still being drawn counts as not yet charged, because its estimate may be far too high.
- * Parameter: the owner.
+ * Raises the virtual time of an owner who comes anew to the lowest of those with something to draw: idle time earns no
+ * priority. Tasks in progress count as not yet charged, because their estimate may be far too high. Parameter: the
+ * owner.
  */
 export const levelNewcomerStatement = `
 WITH RECURSIVE ${headsOfWorkerQueues.statements},
@@ -23,9 +23,9 @@ ON CONFLICT (owner_id) DO UPDATE SET virtual_time = greatest(fair_shares.virtual
 export type Queryable = Pick<EntityManager, 'query'>;
 
 /**
- * How many tasks are likely to be drawn before each of these: the owner's older ones, and the same number of every
- * other owner's, as if all cost the same; one more of owners whose turn comes first. Two statements scan the queue
- * once, however many tasks are asked for; then each task takes as many additions as there are owners.
+ * How many tasks are likely to be drawn before each of these: the owner's older ones, and as many of every other
+ * owner's, as if all cost the same; one more of owners whose turn comes first. Two statements scan the queue once,
+ * however many tasks are asked for; then each task takes as many additions as there are owners.
  * @returns a position for each of them that is queued for a worker.
  */
 export async function queuePositions(database: Queryable, taskIds: readonly string[]): Promise<Map<string, number>> {
@@ -48,8 +48,8 @@ export async function queuePositions(database: Queryable, taskIds: readonly stri
 
 /**
  * Replaces the estimate that was charged for a claimed task by its real cost.
- * @param seconds of compute; undefined if nobody measured them: then the time since its attempt began
- * counts, up to the estimate.
+ * @param seconds of compute; undefined if nobody measured them: then the time since its attempt began counts, up to the
+ * estimate.
  */
 export async function correctCharge(database: Queryable, taskId: string, seconds: number | undefined): Promise<void> {
   await database.query(

@@ -1,9 +1,8 @@
 import type { EntityManager } from 'typeorm';
 
 /**
- * Removes records from stored replies. A reply that is an array keeps its other elements, so that a repeat
- * does not make them again; it is deleted with the last of them, or with a record of its path, such as a
- * Fine-Tune. Parameter: the ids.
+ * Removes records from stored replies. An array keeps its other elements, so that a repeat does not make them again;
+ * the reply is deleted with the last of them, or with a record of its path, such as a Fine-Tune. Parameter: the ids.
  */
 const forgetStatement = `
 WITH found AS (
@@ -30,7 +29,7 @@ WHERE reply.owner_id = found.owner_id AND reply.key = found.key
 
 /**
  * Removes these records from the replies stored under an Idempotency-Key, in the transaction that deletes the records
- * and after that statement, so that nothing of a deleted record remains.
+ * and after that statement: nothing of a deleted record remains.
  */
 export async function forgetReplies(manager: EntityManager, recordIds: readonly string[]): Promise<void> {
   if (recordIds.length > 0) await manager.query(forgetStatement, [recordIds]);

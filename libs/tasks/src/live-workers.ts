@@ -5,27 +5,25 @@ import { DataSource } from 'typeorm';
 /** Interval between the heartbeats of an inference process. */
 export const workerBeatMs = 5_000;
 
-/** How soon a change of its engines or its models is written between two heartbeats. */
+/** A change of engines or models is written this soon between two heartbeats. */
 const reportMs = 1_000;
 
-/** A process that is silent for this long counts as gone. */
 const workerGoneMs = 3 * workerBeatMs;
 
 /** Devices and models of an inference process. */
 export interface WorkerAbilities {
   /** The devices actually used, `cpu`, `webgpu` or `cuda:<n>`. */
   devices: readonly string[];
-  /** Names of the models that it can draw now. */
+  /** Those that it can draw now. */
   models: readonly string[];
-  /** State of its engines. */
   engines?: readonly EngineReport[];
-  /** Models that its engines have refused to draw with. */
+  /** Those that its engines have refused. */
   broken?: readonly BrokenModel[];
 }
 
 /** An inference process that is up. */
 export interface Presence {
-  /** Whether it has been up for longer than all other live processes: what one has to do for all falls to it. */
+  /** Whether it has been up longest of all live processes: one task for all falls to that one. */
   isEldest(): Promise<boolean>;
   leave(): Promise<void>;
 }
@@ -34,17 +32,17 @@ export interface Presence {
 export type LiveWorker = Pick<InferenceWorker, 'devices' | 'models' | 'broken'>;
 
 /**
- * Which inference processes are up and what they can draw. The database's clock decides, so the machines'
- * clocks need not agree.
+ * Which inference processes are up and what they can draw. The database's clock decides: the machines' clocks need not
+ * agree.
  */
 @Injectable()
 export class LiveWorkers {
   constructor(private readonly dataSource: DataSource) {}
 
   /**
-   * Sends a heartbeat now and every `workerBeatMs`, until `leave` is called, and between two of them what its engines
-   * are doing, if that has changed. A failed beat is reported and the next one still sent: a worker without
-   * heartbeats can still draw.
+   * Sends a heartbeat now and every `workerBeatMs` until `leave` is called, and in between the state of its engines if
+   * that has changed. A failed beat is reported and the next one still sent: a worker without heartbeats can still
+   * draw.
    * @param abilities asked for before each heartbeat
    */
   async join(abilities: () => WorkerAbilities, onError: (error: unknown) => void): Promise<Presence> {
@@ -75,7 +73,6 @@ export class LiveWorkers {
     };
   }
 
-  /** All live processes. */
   all(): Promise<LiveWorker[]> {
     return this.dataSource.query(
       `SELECT devices, models, broken FROM inference_workers WHERE heartbeat_at > now() - $1 * interval '1 ms'`,
@@ -83,7 +80,7 @@ export class LiveWorkers {
     );
   }
 
-  /** The live processes with all that they say of themselves, the newest first; at most `most`. */
+  /** The live processes with all that they say of themselves, the newest first. */
   reports(most: number): Promise<InferenceWorker[]> {
     return this.dataSource.manager
       .createQueryBuilder(InferenceWorker, 'worker')
@@ -135,7 +132,7 @@ export function devicesFor({ name }: { name: string }, workers: readonly LiveWor
   return [...new Set(able)].sort((a, b) => indexOf(a) - indexOf(b));
 }
 
-/** Why a model cannot be drawn with, if a live process has refused its files and none is left that can draw it. */
+/** Why a model cannot be drawn with: a live process has refused its files, and none is left that can draw it. */
 export function problemFor(
   { name, hash }: { name: string; hash: string | undefined },
   workers: readonly LiveWorker[],

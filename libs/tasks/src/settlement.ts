@@ -5,7 +5,7 @@ import { correctCharge } from './fair-queue';
 import { recordUsage } from './usage';
 import { insertDeliveries } from './webhook-deliveries';
 
-/** Which weights draw a task, and in how many chunks its prompt was encoded. */
+/** Which weights draw a task, and how many chunks its prompt was encoded in. */
 export interface Served {
   servedBy: string;
   promptChunks?: number;
@@ -22,7 +22,7 @@ export interface Settlement {
   status: TerminatedStatus;
   error?: string | null;
   upscaler?: string | null;
-  /** Written when drawing began; here again, because that write may have failed. */
+  /** Written when drawing began; repeated here, because that write may have failed. */
   served?: Served;
   computeSeconds?: number;
   images?: readonly DrawnPicture[];
@@ -58,9 +58,9 @@ export async function putBack(
 }
 
 /**
- * Terminates open tasks of one owner that the transaction has locked, all in the same way: charge, status, message
- * and webhook deliveries.
- * @returns bytes that were kept for their pictures, which the caller gives back last
+ * Terminates open tasks of one owner that the transaction has locked, all in the same way: charge, status, message and
+ * webhook deliveries.
+ * @returns bytes that were kept for their pictures; the caller gives them back last
  */
 export async function terminate(
   manager: EntityManager,
@@ -96,7 +96,6 @@ export async function terminate(
   return released;
 }
 
-/** The trainings among the tasks, with their tasks. */
 async function trainingsOf(
   manager: EntityManager,
   rows: readonly Pick<Task, 'id' | 'kind'>[],
@@ -108,7 +107,7 @@ async function trainingsOf(
 }
 
 /**
- * The Prompts that wait for the training are drawn, or fail with it; what was computed is used, however it ended.
+ * The Prompts that wait for the training are drawn, or fail with it. Its compute is recorded as usage however it ended.
  * @returns bytes that were kept for those that fail
  */
 async function endTraining(

@@ -2,20 +2,19 @@ import { type Drawing, highResolutionLongEdge, type OutputFormat } from '@app/do
 import type { NewTask } from './task-intake';
 import type { NewTraining } from './trainings';
 
-/** Bytes of a pixel of a photograph-like picture in its file. */
+/** Bytes per pixel in the file of a photograph-like picture. */
 const bytesPerPixel: Record<OutputFormat, number> = { png: 1.5, jpeg: 0.5, webp: 0.3 };
-/** Of a Prompt's thumbnail. */
 const thumbnailBytes = 64_000;
 
-/** Rows and entries of indexes of a task, its drawing, its record and its delivery, beside their texts. */
+/** Rows and index entries of a task, its drawing, its record and its delivery, without their texts. */
 const taskRowBytes = 2_000;
-/** A Fine-Tune with the largest metadata: it may be changed at any time. */
+/** With the largest metadata: it may be changed at any time. */
 export const finetuneRecordBytes = 20_000;
 export const collectionRecordBytes = 1_000;
-/** A Style without its texts and its thumbnail. */
+/** Without its texts and its thumbnail. */
 const styleRowBytes = 600;
 
-/** What a task takes of its owner's storage: for its pictures, about, until it ends, and for its rows. */
+/** What a task takes of its owner's storage: for its pictures, estimated, until it ends, and for its rows. */
 export interface TaskStorage {
   reservedBytes: number;
   recordBytes: number;
@@ -37,7 +36,7 @@ export function storageOfTraining({ training }: Pick<NewTraining, 'training'>): 
   return { reservedBytes: 0, recordBytes: taskRowBytes + Buffer.byteLength(JSON.stringify(training)) };
 }
 
-/** Bytes of a Style's row; its thumbnail is counted beside. */
+/** Bytes of a Style's row, without its thumbnail. */
 export const styleRecordBytes = (...texts: readonly (string | null)[]): number =>
   styleRowBytes + texts.reduce((sum, text) => sum + Buffer.byteLength(text ?? ''), 0);
 

@@ -5,7 +5,7 @@ import type { EntityManager } from 'typeorm';
 import type { TaskStorage } from './storage-estimates';
 import { addStored, type StoredBytes } from './storage-use';
 
-/** An upload whose process has sent no heartbeat for this long no longer counts, in SQL. */
+/** In SQL: an upload no longer counts when its process has sent no heartbeat for this long. */
 export const uploadLifeSql = `interval '2 minutes'`;
 
 /** A key's limit and use; `caller` and `stored` are its rows of `api_keys` and `storage_use`. */
@@ -18,14 +18,14 @@ export const storageColumns = `caller.max_storage_mb, coalesce(stored.picture_by
 /** The results of `storageColumns`; the driver returns large numbers as text. */
 export type StorageRow = StoredBytes & { max_storage_mb: number | null; upload_bytes: string };
 
-/** What there is of a caller is more than its key may store. The message is one plain sentence for the caller. */
+/** A caller has more than its key may store. The message is one plain sentence for the caller. */
 export class StorageFullError extends Error {
   override readonly name = 'StorageFullError';
 }
 
 const retryAfterSeconds = 10;
 
-/** The key's uploads in progress, and pictures that wait to be drawn, may take the rest of the space. */
+/** Uploads in progress, and pictures that wait to be drawn, may take the rest of the key's space. */
 export class RoomReservedError extends TooManyError {
   constructor(reservedBytes: number) {
     super(
@@ -37,25 +37,25 @@ export class RoomReservedError extends TooManyError {
 }
 
 /**
- * How much each key may store. What a request wants to store has to fit beside all that the key has, with what is kept
- * for its uploads in progress and its tasks; what a task has made only beside what is there, because its own part of what
- * is kept was an estimate.
+ * How much each key may store. A request's data has to fit beside all that the key has, including the space kept for
+ * its uploads in progress and its tasks; a task's results only beside what is stored, because the space kept for them
+ * was an estimate.
  */
 @Injectable()
 export class StorageQuota {
   constructor(@Inject(CONFIG) private readonly config: Pick<Config, 'storageMbPerKey'>) {}
 
-  /** Bytes that the key may still store; negative if it has more than it may. */
+  /** Negative if the key has more than it may. */
   bytesLeft(row: StorageRow): number {
     const cap = this.capOf(row);
     return cap === 0 ? Infinity : cap * 1e6 - usedBytes(row);
   }
 
   /**
-   * @param bytes of what is to be stored, if they are known
-   * @param replacedBytes of what it takes the place of, which do not count
+   * @param bytes to be stored, if known
+   * @param replacedBytes that will be replaced, which do not count
    * @throws UnprocessableError `StorageFull` naming the key's use, if there is no room for `bytes`, or for anything;
-   * RoomReservedError if there would be room once the uploads in progress have failed
+   * RoomReservedError if there would be room without the uploads in progress
    */
   assertRoom(row: StorageRow, { bytes = 0, replacedBytes = 0 } = {}): void {
     const wanted = Math.max(bytes, 1);
@@ -79,7 +79,7 @@ export class StorageQuota {
   }
 
   /**
-   * @param row counts that have what is added already
+   * @param row counts that already include what is added
    * @throws as `assertRoom` does
    */
   assertRoomAfter(row: StorageRow, { reservedBytes, recordBytes }: TaskStorage): void {
@@ -92,7 +92,7 @@ export class StorageQuota {
     this.assertRoom(before, { bytes: reservedBytes + recordBytes });
   }
 
-  /** @throws StorageFullError if so many bytes more do not fit beside what the key has stored */
+  /** @throws StorageFullError if so many more bytes do not fit beside what the key has stored */
   async assertStorable(manager: EntityManager, ownerId: string, bytes: number): Promise<void> {
     const row = await this.read(manager, ownerId);
     const cap = row && this.capOf(row);

@@ -14,9 +14,9 @@ export interface StoredChange {
 export type StoredBytes = Record<'picture_bytes' | 'weight_bytes' | 'reserved_bytes' | 'record_bytes', string>;
 
 /**
- * Changes a caller's counts, in the transaction that inserts or deletes the rows of the files. Call it last: its row
- * stays locked to the end.
- * @returns the counts then; undefined if nothing changes
+ * Changes a caller's counts, in the transaction that inserts or deletes the rows of the files. Call it last: the row of
+ * counts stays locked to the end.
+ * @returns the new counts; undefined if nothing changes
  */
 export async function addStored(
   database: Queryable,

@@ -2,7 +2,7 @@ import { FinetunePrompt } from '@app/domain';
 import type { EntityManager } from 'typeorm';
 
 /**
- * Makes Styles that are being made from this Prompt wait, so that each finds its thumbnail there or is found by
+ * Makes whoever makes Styles from this Prompt wait: each Style finds its thumbnail there, or is found by
  * `keepStyleThumbnail`. Call it before the task is locked: a deletion locks the two in this order.
  */
 export async function lockPrompt(manager: EntityManager, id: string): Promise<void> {
@@ -11,7 +11,7 @@ export async function lockPrompt(manager: EntityManager, id: string): Promise<vo
 
 /**
  * Gives the Prompt its thumbnail, and all Styles that were made from it before.
- * @returns by how much these Styles take more of their owner's storage: each counts it, as it outlives the Prompt
+ * @returns by how many bytes their owner's Styles grow: each counts the thumbnail, because it outlives the Prompt
  */
 export async function keepStyleThumbnail(
   manager: EntityManager,

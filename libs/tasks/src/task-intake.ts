@@ -22,7 +22,7 @@ import { addStored } from './storage-use';
 import { costOfTraining, type NewTraining } from './trainings';
 import { useUploads } from './uploads';
 
-/** Values that the intake and its worker add to a drawing. */
+/** What the intake and the worker add to a drawing. */
 type NotYet = 'id' | 'task' | 'weightsHash' | 'weightsScale' | 'servedBy' | 'upscaler';
 
 /** A new task, what it draws, and the record that owns it; only tests omit the record. */
@@ -35,18 +35,17 @@ export interface NewTask
 /** Everything one request inserts: all of it or nothing. */
 export interface NewTasks {
   ownerId: string;
-  /** How many tasks of this owner may wait; 0: no limit. */
+  /** Of this owner; 0: no limit. */
   maxQueued: number;
   tasks: readonly NewTask[];
-  /** Base of the URLs of pictures here: what a task is drawn from is kept as long as the task is. */
+  /** Base of the URLs of pictures here: a task's source pictures are kept as long as the task. */
   publicUrl?: string;
-  /** A Fine-Tune to be trained, whose Prompts the tasks are. */
   training?: NewTraining;
   /** What the owner's key has stored, if its limit counts. */
   storage?: StorageRow;
 }
 
-/** What all that a request inserts takes of its owner's storage. */
+/** The storage of everything that a request inserts. */
 export function storageOfAll({
   tasks,
   training,
@@ -58,15 +57,12 @@ export function storageOfAll({
   };
 }
 
-/**
- * Whether a request was inserted. If not, its owner's key is revoked, or its limit has no room beside the
- * `queued` tasks that wait.
- */
+/** If not accepted, the owner's key is revoked, or its limit has no room beside the `queued` tasks that wait. */
 export type InsertOutcome = { accepted: true } | { accepted: false; revoked: boolean; queued: number };
 
 /**
- * With fewer places left than this in a key's limit of waiting tasks, its requests are counted one after the other.
- * Otherwise they need not be: a key has fewer requests open at once, of one task each.
+ * When fewer places than this are left in a key's limit of waiting tasks, its requests are counted one after the other.
+ * Otherwise they need not be: a key has fewer open requests, of one task each.
  */
 const fewPlaces = 200;
 
@@ -92,9 +88,9 @@ export class TaskIntake {
   ) {}
 
   /**
-   * Resolves when everything is committed and a worker is about to be woken, or when there is no room for it.
-   * @throws UnprocessableError `PictureNotFound` for an upload that was deleted meanwhile, `FineTuneNotTrained` for a Prompt of a
-   * Fine-Tune whose training did not succeed; what `StorageQuota.assertRoom` throws
+   * Resolves when everything is committed and a worker is about to be woken, or when there is no room.
+   * @throws UnprocessableError `PictureNotFound` for an upload that was deleted meanwhile, `FineTuneNotTrained` for a
+   * Prompt of a Fine-Tune whose training did not succeed; what `StorageQuota.assertRoom` throws
    */
   async insert({ ownerId, maxQueued, tasks, publicUrl = '', training, storage }: NewTasks): Promise<InsertOutcome> {
     const count = tasks.length + (training ? 1 : 0);
@@ -103,7 +99,7 @@ export class TaskIntake {
       const room = (): number => maxQueued - queued - count;
       if (maxQueued > 0 && (count > 1 || room() < fewPlaces)) {
         await manager.query(`SELECT pg_advisory_xact_lock(hashtextextended('queue of ' || $1, 0))`, [ownerId]);
-        // A statement that follows the lock sees all that others have committed before it was had.
+        // A statement after the lock sees everything that was committed before it.
         ({ revoked, queued, present } = await look(manager, ownerId, maxQueued));
       }
       if (revoked || (maxQueued > 0 && room() < 0)) return { accepted: false, revoked, queued };
@@ -151,11 +147,12 @@ async function insertRows(manager: EntityManager, tasks: readonly NewTask[]): Pr
   if (prompts.length > 0) await manager.insert(FinetunePrompt, prompts as object[]);
 }
 
-/** With which weights a Prompt is drawn, and where it waits until then. */
 type Drawn = Pick<Drawing, 'weightsHash' | 'weightsScale'> & { queue: TaskQueue };
 const ofNoFinetune: Drawn = { weightsHash: null, weightsScale: null, queue: 'drawing' };
 
-/** Keeps the Fine-Tune's training from ending before the transaction: then it finds the Prompts that wait for it. */
+/**
+ * Keeps the Fine-Tune's training from ending before this transaction: its end then finds the Prompts that wait for it.
+ */
 async function drawnWith(manager: EntityManager, id: string): Promise<Drawn> {
   // A deletion locks the two in this order.
   const finetune = await manager.findOne(Finetune, { where: { id }, lock: { mode: 'for_key_share' } });

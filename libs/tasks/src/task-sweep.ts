@@ -12,12 +12,14 @@ const intervalMs = 2_000;
 /** Advisory lock that lets one process at a time sweep: "SWEP" in ASCII. */
 const sweepLock = 0x53574550;
 
-/** Claims after which a sandbox key's task is taken for the death of its workers; each end of a process costs one too. */
+/**
+ * Claims after which a sandbox key's task is blamed for the death of its workers; each end of a process costs one too.
+ */
 const mostSandboxAttempts = 2 * fatalCount;
 
 /**
- * Ends what is dead, in one process at a time of the api and the workers: a task whose worker is silent goes back into
- * the queue, or fails if its workers died too often.
+ * Ends what is dead, in one process at a time: a task whose worker is silent goes back into the queue, or fails if its
+ * workers died too often.
  */
 @Injectable()
 export class TaskSweep extends RecurringService {
@@ -30,12 +32,12 @@ export class TaskSweep extends RecurringService {
     this.repeat({ intervalMs, failure: 'the sweep of tasks failed', work: (signal) => this.sweep(signal) });
   }
 
-  /** Sweeps now, unless another process is at it. @returns whether it did */
+  /** @returns whether it swept: not while another process does */
   async sweep(signal?: AbortSignal): Promise<boolean> {
     const swept = await underSessionLock(this.dataSource, sweepLock, async () => {
       for (const task of await this.tasks.silent()) {
         if (signal?.aborted) break;
-        // A task that cannot be moved does not keep the others from it; the next sweep tries again.
+        // A task that cannot be moved does not hold up the others; the next sweep tries again.
         await this.end(task).catch((error: unknown) =>
           this.logger.error('could not be swept', { taskId: task.id }, error),
         );
@@ -54,7 +56,6 @@ export class TaskSweep extends RecurringService {
   }
 }
 
-/** Why a silent task is not drawn again. */
 function fatalError(task: Task): string | undefined {
   const isTraining = task.kind === 'training';
   const fatal = isTraining ? fatalDeathsOfTraining : fatalCount;

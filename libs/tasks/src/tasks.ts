@@ -23,19 +23,17 @@ export interface Release {
   because?: 'failed' | 'died';
 }
 
-/** Silent tasks per sweep; the next one finds the rest. */
 const silentBatchSize = 500;
 
 /**
- * The status changes of a task, except its insertion and `cancelAll` of a whole key. Each first makes sure, by its condition or by a lock, that the
- * row is as the caller last saw it. A worker's writes carry the attempt of its claim and do nothing once the row has
- * another attempt, so a task gets one terminated status and one set of images.
+ * The status changes of a task, except its insertion and `cancelAll` of a whole key. Each first makes sure, by its
+ * condition or by a lock, that the row is as the caller last saw it. A worker's writes carry the attempt of its claim
+ * and do nothing once the row has another attempt, so a task gets one terminated status and one set of images.
  */
 export class Tasks {
   /**
-   * @param contact with the database; it says whether workers that look silent are
-   * @param maxConcurrent tasks of one key that may be drawn at once, for keys without a limit of
-   * their own; 0: no limit.
+   * @param contact with the database; it decides whether workers that look silent are silent
+   * @param maxConcurrent tasks of one key in progress, for keys without a limit of their own; 0: no limit.
    */
   constructor(
     private readonly transactions: Transactions,
@@ -48,7 +46,7 @@ export class Tasks {
   async claim(wanted: ClaimFilter = {}): Promise<DrawingTask | undefined> {
     const { manager } = this.transactions;
     const claimed = await claimNext(manager, wanted, this.maxConcurrent);
-    // A claim that has been taken over meanwhile is another worker's: its attempt is not this one.
+    // A claim that has been taken over meanwhile has another attempt.
     return claimed && findDrawing(manager, { ...claimed, status: 'processing' });
   }
 
@@ -58,22 +56,19 @@ export class Tasks {
   }
 
   /**
-   * Records that the worker of this attempt is alive. False: the task is no longer its own
-   * (canceled, deleted, taken over).
+   * Records that the worker of this attempt is alive. False: the task is no longer its own (canceled, deleted, taken
+   * over).
    */
   heartbeat(task: Attempt): Promise<boolean> {
     return this.updateHeld(task, { heartbeatAt: () => 'now()' });
   }
 
-  /**
-   * Records that this task has a process or an engine to itself from now on, so that its death is this task's fault.
-   * False as for `heartbeat`.
-   */
+  /** Records that this task is drawn alone from now on, so that a death is its fault. False as for `heartbeat`. */
   markDrawnAlone(task: Attempt): Promise<boolean> {
     return this.updateHeld(task, { drawnAlone: true });
   }
 
-  /** Records the shape that the picture has which the task is drawn from. False as for `heartbeat`. */
+  /** Records the shape of the picture that the task is drawn from. False as for `heartbeat`. */
   recordShape({ id, attempt }: Attempt, shape: Pick<Drawing, 'aspectRatio' | 'width' | 'height'>): Promise<boolean> {
     return this.transactions.run(async (manager) => {
       const held = await manager.existsBy(Task, { id, attempt, status: 'processing' });
@@ -96,9 +91,9 @@ export class Tasks {
   /**
    * Writes the terminated status, the images, the usage and the pending webhook delivery in one transaction, only if
    * the row still carries this attempt.
-   * @returns whether this attempt has settled the task; if not, its files must be discarded. It may have settled it
-   * before: when the answer to its commit was lost and it asks again, the task has succeeded all the same.
-   * @throws StorageFullError if its owner has no room any more for the pictures; nothing is written
+   * @returns whether this attempt has settled the task; if not, its files must be discarded. Also true when it asks
+   * again because the answer to its first commit was lost.
+   * @throws StorageFullError if its owner has no room left for the pictures; nothing is written
    */
   settle(task: Attempt, settlement: Settlement): Promise<boolean> {
     const { status } = settlement;
@@ -112,18 +107,18 @@ export class Tasks {
       if (status === 'failed') await chargeFailed(manager, row, settlement.computeSeconds);
       const pictureBytes = bytesOf(settlement);
       await addStored(manager, row.ownerId, { pictureBytes, recordBytes, reservedBytes: -released });
-      // Its row is locked by now, so that of several tasks only those succeed that fit.
+      // Its owner's row is locked by now: of several tasks only those succeed that fit.
       if (pictureBytes > 0) await this.quota.assertStorable(manager, row.ownerId, 0);
       return true;
     });
   }
 
-  /** @throws StorageFullError if so many bytes more do not fit into what their owner may store */
+  /** @throws StorageFullError if so many more bytes do not fit into what the owner may store */
   assertStorable(ownerId: string, bytes: number): Promise<void> {
     return this.quota.assertStorable(this.transactions.manager, ownerId, bytes);
   }
 
-  /** Gives a claimed task back, so that any worker can draw it again. False as for `heartbeat`. */
+  /** Gives a claimed task back: any worker can draw it again. False as for `heartbeat`. */
   release(task: Attempt, { delayMs = 0, because }: Release = {}): Promise<boolean> {
     return this.transactions.run(async (manager) => {
       const row = await lockTask(manager, task.id);
@@ -136,8 +131,8 @@ export class Tasks {
   }
 
   /**
-   * Tasks whose workers have been silent for too long; none while this process cannot judge that, because the
-   * database was away.
+   * Tasks whose workers have been silent for too long; none while this process cannot judge that after an outage of the
+   * database.
    */
   silent(): Promise<Task[]> {
     return this.transactions.manager
@@ -149,8 +144,8 @@ export class Tasks {
   }
 
   /**
-   * Puts a silent task back into the queue, or fails it with this error. False if it has moved, or its worker has been
-   * heard again.
+   * Puts a silent task back into the queue, or fails it with this error. False if the row has changed, or its worker
+   * has been heard again.
    */
   endSilent(found: Task, error: string | undefined): Promise<boolean> {
     return this.transactions.run(async (manager) => {
@@ -160,7 +155,7 @@ export class Tasks {
         row.attempt === found.attempt &&
         row.heartbeatAt?.getTime() === found.heartbeatAt?.getTime();
       if (!isSame) return false;
-      // No engine draws sandbox tasks, so none can be the reason of their worker's death.
+      // No engine draws sandbox tasks, so none can have killed its worker.
       const deaths = row.sandbox ? row.deaths : deathsAfter(row);
       if (error === undefined) await putBack(manager, row, { deaths }, 0);
       else {
@@ -189,7 +184,7 @@ export class Tasks {
       await this.transactions.run((manager) => chargeLost(manager, task, computeSeconds));
   }
 
-  /** Cancels a batch of what an owner has waiting or being drawn, skipping locked tasks. @returns how many. */
+  /** Cancels a batch of an owner's open tasks, skipping locked ones. @returns how many. */
   cancelBatch(ownerId: string): Promise<number> {
     return cancelBatch(this.transactions, { ownerId, locked: 'skip' });
   }
@@ -222,7 +217,7 @@ export class Tasks {
     return { drawn: removed.filter(({ attempt }) => attempt > 0).map(({ id }) => id), uploads };
   }
 
-  /** Writes a worker's update of a task it holds. False: it no longer holds the task. */
+  /** False: the worker no longer holds the task. */
   private updateHeld({ id, attempt }: Attempt, values: Parameters<EntityManager['update']>[2]): Promise<boolean> {
     return this.transactions.run(async (manager) => {
       const { affected } = await manager.update(Task, { id, attempt, status: 'processing' }, values);

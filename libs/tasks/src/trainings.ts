@@ -6,7 +6,7 @@ import { addStored } from './storage-use';
 import { dropUploads } from './uploads';
 import { assignWeights, type NewWeights } from './weights';
 
-/** Compute seconds of a step of a training on a typical GPU. The real cost replaces the estimate when it ends. */
+/** Compute seconds of a training step on a typical GPU. The real cost replaces the estimate in the end. */
 const secondsPerStep = 0.3;
 
 /** Estimated compute seconds of a training. */
@@ -22,17 +22,16 @@ export interface NewTraining {
 /** How a training ended well. */
 export interface Trained {
   weights: NewWeights;
-  /** Of all its attempts. */
   computeSeconds: number;
   note: string | null;
 }
 
-/** How far a training is, and what it took, all attempts together. */
+/** All attempts together. */
 export type TrainingProgress = Pick<Training, 'step' | 'computeSeconds'>;
 
 /**
- * The status changes of trainings, as far as they are others than those of all tasks. A worker's writes carry the attempt of
- * its claim, as those in `Tasks`.
+ * The status changes that trainings have beside those of all tasks. A worker's writes carry the attempt of its claim,
+ * as those in `Tasks`.
  */
 export class Trainings {
   /** @param maxConcurrent Fine-Tunes of one key that may be trained at once; 0: no limit. */
@@ -46,7 +45,7 @@ export class Trainings {
     const { manager } = this.transactions;
     const claimed = await claimNext(manager, { ...wanted, queue: 'training' }, this.maxConcurrent);
     if (!claimed) return undefined;
-    // A claim that has been taken over meanwhile is another worker's.
+    // A claim that has been taken over meanwhile has another attempt.
     const where = { task: { ...claimed, status: 'processing' as const } };
     const training = await manager.findOne(Training, { where, relations: { task: true } });
     if (!training) return undefined;
@@ -56,7 +55,7 @@ export class Trainings {
 
   /**
    * Records how far a training is. False: the task is no longer this attempt's.
-   * @param isKept whether the next attempt goes on from there: then what ended earlier attempts does not count any more
+   * @param isKept whether the next attempt goes on from there: then the ends of earlier attempts no longer count
    */
   recordProgress({ id, attempt }: Attempt, progress: TrainingProgress, isKept: boolean): Promise<boolean> {
     return this.transactions.run(async (manager) => {
@@ -71,7 +70,7 @@ export class Trainings {
 
   /**
    * Deletes the uploads that only this training needed, if it has ended and its key does not keep them.
-   * @returns the keys of their files, which are removed next
+   * @returns the keys of their files, to be removed next
    */
   dropPictures(id: string): Promise<string[]> {
     return this.transactions.run(async (manager) => {

@@ -2,7 +2,7 @@ import { namedToken, pointerToField, UnprocessableError } from '@app/domain';
 import type { EntityManager } from 'typeorm';
 import { addStored } from './storage-use';
 
-/** A picture that a request names by its URL, and the field that does, such as `image` or `control[0].image`. */
+/** A picture that a request names by its URL, and its field, such as `image` or `control[0].image`. */
 export interface NamedPicture {
   url: string;
   field: string;
@@ -17,8 +17,8 @@ export interface NeededPictures {
 }
 
 /**
- * Keeps the uploads among these pictures as long as the task is there, in the transaction that inserts it. Pictures from
- * elsewhere are left alone.
+ * Keeps the uploads among these pictures as long as the task is there, in the transaction that inserts it. URLs of
+ * other servers are ignored.
  * @throws UnprocessableError `PictureNotFound` for a URL of this service that leads to no picture of the owner's
  */
 export async function useUploads(
@@ -31,7 +31,7 @@ export async function useUploads(
   });
   if (named.length === 0) return;
   const tokens = named.map(({ token }) => token);
-  // The lock keeps out whoever deletes it, until this transaction has ended.
+  // The lock prevents deletion until this transaction has ended.
   const uploads = await manager.query<{ id: string; token: string }[]>(
     'SELECT id, token FROM uploaded_pictures WHERE token = ANY($1) AND owner_id = $2 FOR KEY SHARE',
     [tokens, ownerId],
@@ -53,7 +53,7 @@ export async function useUploads(
 /**
  * Deletes the uploads that only this task needs, in the transaction that ends or deletes it. Call it late: the owner's
  * count of stored bytes stays locked to the end.
- * @returns the keys of their files, which are removed after the commit.
+ * @returns the keys of their files, to be removed after the commit.
  */
 export async function dropUploads(manager: EntityManager, ownerId: string, taskId: string): Promise<string[]> {
   await manager.query(

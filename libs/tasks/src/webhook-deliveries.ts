@@ -35,7 +35,7 @@ export async function insertDeliveries(
   );
 }
 
-/** As the records of drawings have it: with the owner. */
+/** In the shape of the records of drawings, with the owner. */
 async function trainingsWithWebhook(manager: EntityManager, ids: readonly string[]) {
   const where = { id: In(ids), webhook: Not(IsNull()) };
   const trainings = await manager.find(Training, { where, relations: { task: true } });

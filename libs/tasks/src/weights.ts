@@ -6,19 +6,19 @@ export interface NewWeights {
   kind: FinetuneWeightsKind;
   /** Embeddings of a textual inversion; null for a LoRA. */
   vectors: number | null;
-  /** A note on what was assumed, for people. */
+  /** On assumptions, for people. */
   note: string | null;
   hash: string;
   bytes: number;
   key: string;
   scale: number;
-  /** `<model>@<hash>` that it was checked against; null for those of a sandbox. */
+  /** `<model>@<hash>` that it was checked against; null in a sandbox. */
   base: string | null;
 }
 
 /**
- * Gives a Fine-Tune, which the transaction has locked, its weights in place of those it had.
- * @returns what is changed, and by how much its owner stores more, which the caller counts last.
+ * Gives a Fine-Tune, which the transaction has locked, these weights in place of earlier ones.
+ * @returns what is changed, and by how much its owner stores more; the caller counts that last.
  */
 export async function assignWeights(manager: EntityManager, finetune: Finetune, file: NewWeights) {
   const change = {

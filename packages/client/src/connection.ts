@@ -39,9 +39,9 @@ export interface RequestOptions {
 
 interface Message extends RequestOptions {
   query?: Readonly<Record<string, string | number | undefined>>;
-  /** A body that is sent as JSON. */
+  /** Sent as JSON. */
   json?: unknown;
-  /** A body that is sent as it is. */
+  /** Sent as they are. */
   bytes?: Uint8Array | Blob;
   headers?: Readonly<Record<string, string>>;
 }
@@ -53,18 +53,15 @@ interface Attempt<T> {
   headers: Readonly<Record<string, string>>;
   /** Reads the body of a success, or leaves it to the caller. */
   read: (response: Response) => Promise<T>;
-  /** Whether the time limit is one of the headers only. */
+  /** Whether the time limit ends with the headers. */
   isLong?: boolean;
 }
 
-/**
- * While the first attempt of a POST is still running, its repeat polls this long, whatever `retries`
- * says: the answer will come.
- */
+/** While the first attempt of a POST runs, its repeat polls this long, whatever `retries` says: an answer will come. */
 const inProgressTimeoutMs = 60_000;
 const inProgressPollMs = 1_000;
 
-/** Sends requests, and repeats them when that is safe. */
+/** Repeats requests when that is safe. */
 export class Connection {
   private readonly baseUrl: string;
   private readonly requestTimeoutMs: number;
@@ -81,7 +78,7 @@ export class Connection {
       throw new TypeError('apiKey has a character that no key has, such as a space or a line break.');
   }
 
-  /** Sends a request with an answer in JSON. It throws DarkroomError, or the reason of an aborted signal. */
+  /** @throws DarkroomError, or the reason of an aborted signal */
   send<T>(method: Method, path: string, message: Message = {}): Reply<T> {
     const headers = this.headersOf(method, message);
     const read = async (response: Response) => {
@@ -91,7 +88,7 @@ export class Connection {
     return new Reply(this.exchange({ method, path, message, headers, read }));
   }
 
-  /** Opens a stream of events; a 204 says that none will come. */
+  /** A 204 says that no events will come. */
   open(path: string, message: Message): Promise<WithResponse<undefined>> {
     const headers = { ...this.headersOf('GET', message), ...message.headers };
     const read = (response: Response) => {
@@ -101,14 +98,13 @@ export class Connection {
     return this.exchange<undefined>({ method: 'GET', path, message, headers, read, isLong: true });
   }
 
-  /** Reads a file of the key's. */
   file(path: string, message: Message = {}): Reply<Uint8Array<ArrayBuffer>> {
     const read = async (response: Response) => new Uint8Array(await response.arrayBuffer());
     const headers = this.headersOf('GET', message);
     return new Reply(this.exchange({ method: 'GET', path, message, headers, read, isLong: true }));
   }
 
-  /** Reads a file that needs no key; without headers, a browser asks no other origin for leave. */
+  /** Without a key: a browser makes no preflight request to another origin if there are no headers. */
   download(path: string, message: Message): Reply<Uint8Array<ArrayBuffer>> {
     const read = async (response: Response) => new Uint8Array(await response.arrayBuffer());
     const reads = this.exchange({ method: 'GET', path, message, headers: {}, read, isLong: true });
@@ -119,14 +115,13 @@ export class Connection {
     );
   }
 
-  /** Says where a picture was looked for: the address in its URL may be another one. */
+  /** Names the address that was asked: the one in the picture's URL may differ. */
   private notHere(path: string, error: DarkroomError): DarkroomError {
     const { message, status, code, errors, requestId } = error;
     const asked = `download() asks ${this.baseUrl} for ${path}, whatever address the picture's URL has.`;
     return new DarkroomError(`${message} ${asked}`, status, code, { errors, requestId, cause: error });
   }
 
-  /** The error of a request without an answer. */
   noAnswer(error: unknown): DarkroomError {
     return unreachable(this.baseUrl, error as Error, this.requestTimeoutMs);
   }
@@ -161,7 +156,7 @@ export class Connection {
     };
   }
 
-  /** @returns the success, the refusal, or the reason why there is no answer. */
+  /** @returns the success, the refusal, or the reason why there is no answer */
   private async attempt<T>(attempt: Attempt<T>): Promise<WithResponse<T> | Refusal | Error> {
     const { signal, bytes } = attempt.message;
     const limit = new TimeLimit();
@@ -201,7 +196,7 @@ export class Connection {
     });
   }
 
-  /** @throws DarkroomError if an answer is of another type. */
+  /** @throws DarkroomError if an answer is of another type */
   private expectType(response: Response, expected: string, name: string): void {
     const type = response.headers.get('content-type') ?? 'nothing';
     if (type.startsWith(expected)) return;
@@ -224,7 +219,7 @@ export class Connection {
 
 const another = 'Perhaps this is not a Darkroom server.';
 
-/** Reads the reason of a refusal. One that breaks off or never ends is none: the status is known all the same. */
+/** Undefined if it breaks off or never ends: the status is known anyway. */
 async function problemOf(response: Response): Promise<Problem | undefined> {
   if (/^application\/problem\+json/.test(response.headers.get('content-type') ?? ''))
     return (await response.json().catch(() => undefined)) as Problem | undefined;
@@ -236,7 +231,7 @@ function discard({ body }: Response): void {
   body?.cancel().catch(() => undefined);
 }
 
-/** A new Idempotency-Key. `randomUUID` is missing from pages without https. */
+/** `randomUUID` is missing from pages without https. */
 function randomKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }

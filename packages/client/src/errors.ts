@@ -1,6 +1,5 @@
 import type { Finetune, Generation, Problem, Prompt, PromptStatus } from './types.ts';
 
-/** Fields of a DarkroomError besides its message, status and code. */
 interface Details extends ErrorOptions {
   errors?: Problem['errors'];
   requestId?: string;
@@ -81,7 +80,6 @@ export class WebhookVerificationError extends Error {
   override name = 'WebhookVerificationError';
 }
 
-/** The end of a sentence about a record without a picture. */
 function endOf(status: string, reason: string | null | undefined): string {
   const ended = status === 'canceled' ? 'was canceled' : `has ${status}`;
   return reason ? `${ended}: ${reason}` : `${ended}.`;

@@ -8,7 +8,9 @@ export type TaskEvent<T> =
   | { event: 'queued'; data: { position: number } }
   /** A training has begun, or had when it was asked for: its pictures are read, or some steps are done. */
   | { event: 'started'; data: { step: number; total: number } }
-  /** `step` of `total` is done; `preview` is a small picture as a data: URL, now and then. A training's has its `loss`. */
+  /**
+   * `step` of `total` is done; `preview` is a small picture as a data: URL, now and then. A training's has its `loss`.
+   */
   | { event: 'progress'; data: { step: number; total: number; preview: string | null; loss?: number } }
   | { event: 'terminated'; data: T }
   | { event: 'deleted'; data: { id: string } };
@@ -29,10 +31,9 @@ const silenceMs = 45_000;
 /** How often in a row a stream may break without news. */
 const maxBrokenStreams = 5;
 
-/** A stream that lived for this long was ended by a proxy, as some end every stream: opening another is no burden. */
+/** A stream that lived for this long was ended by a proxy, as some end every stream; opening another is no burden. */
 const steadyMs = 10_000;
 
-/** How a stream ended. */
 interface End {
   error?: unknown;
   /** When it last sent something, in milliseconds since it was opened. */
@@ -40,9 +41,9 @@ interface End {
 }
 
 /**
- * Follows a record to its end, over as many streams as it takes: one that breaks goes on after the last event. It gives
- * up when one after the other breaks early without news; a place in the queue is news only if it has changed, since
- * each stream begins with it.
+ * Follows a record to its end over several streams: after a break the next one goes on after the last event. It gives
+ * up when streams break early in a row without news; a place in the queue is news only if it has changed, since each
+ * stream begins with it.
  * @throws DarkroomError, or the reason of an aborted signal.
  */
 export async function* follow<T>(
@@ -75,7 +76,7 @@ export async function* follow<T>(
   }
 }
 
-/** The events of one response; how it ends is written to `end`. */
+/** How the response ends is written to `end`. */
 async function* messagesOf({ body }: Response, end: End): AsyncGenerator<Message> {
   const reader = (body as ReadableStream<Uint8Array>).getReader();
   const openedAt = Date.now();

@@ -39,7 +39,7 @@ export function finetunesOf(verbs: Verbs) {
     },
     /** Waits until its training is over; its `status` says how. */
     wait,
-    /** Its place in the queue, the steps of its training with their loss, and its end; a stream that breaks is opened again. */
+    /** Its place in the queue, its steps with their loss, and its end; a stream that breaks is opened again. */
     events: (id: string, options?: EventOptions) => events<api.Finetune>(pathOf(finetunesPath, id, 'events'), options),
     cancel: (id: string, more?: RequestOptions) =>
       post<api.Finetune>(pathOf(finetunesPath, id, 'cancel'), undefined, more),

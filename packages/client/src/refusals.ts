@@ -7,11 +7,11 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 export interface Refusal {
   status: number;
   headers: Headers;
-  /** Undefined if it has none, or if that did not arrive whole. */
+  /** Undefined if there is none, or if it did not arrive whole. */
   problem: Problem | undefined;
 }
 
-/** Whether the service answered; an error has no status. A `fetch` of one's own may make errors of another realm. */
+/** Whether the service answered. Errors have no status; `instanceof` fails for those of another realm's `fetch`. */
 export const isRefusal = (outcome: Refusal | Error): outcome is Refusal => 'status' in outcome;
 
 /** The service was too busy or restarting, and did nothing. */
@@ -19,10 +19,7 @@ const undoneStatuses: ReadonlySet<number> = new Set([429, 503]);
 /** A proxy got no answer from the service, which may have executed the request. */
 const lostStatuses: ReadonlySet<number> = new Set([502, 504]);
 
-/**
- * A DELETE of which it is not known whether it was executed cannot be repeated; the other methods can be, a POST because
- * of its key.
- */
+/** It is unknown whether a DELETE was executed, so it is not repeated; other methods are, a POST because of its key. */
 export function mayRepeat(method: Method, outcome: Refusal | Error): boolean {
   if (isRefusal(outcome) && undoneStatuses.has(outcome.status)) return true;
   return method !== 'DELETE' && (!isRefusal(outcome) || lostStatuses.has(outcome.status));
@@ -41,7 +38,7 @@ export function retryAfterMs(outcome: Refusal | Error): number {
   return Number.isFinite(milliseconds) ? Math.max(0, milliseconds) : 0;
 }
 
-/** Causes of a request's failure on the way, by the code that Node and its like give; a browser gives none. */
+/** By the code that Node and its like give; a browser gives none. */
 const causes: Readonly<Record<string, (url: URL) => string>> = {
   ECONNREFUSED: ({ origin }) => `Nothing listens at ${origin}.`,
   ConnectionRefused: ({ origin }) => `Nothing listens at ${origin}.`,

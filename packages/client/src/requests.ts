@@ -6,8 +6,8 @@ import type { Deleted } from './types.ts';
 /**
  * A path below another.
  * @param segments ids and fixed names.
- * @throws TypeError if one is something else, such as the empty text, `..` or, from JavaScript, undefined, which would
- * make it the path of another request.
+ * @throws TypeError for anything else, such as the empty text, `..` or, from JavaScript, undefined: the request would
+ * go to another path.
  */
 export function pathOf(parent: string, ...segments: string[]): string {
   for (const segment of segments as unknown[])
@@ -16,7 +16,7 @@ export function pathOf(parent: string, ...segments: string[]): string {
   return [parent, ...segments].join('/');
 }
 
-/** A text in quotation marks; of anything else, what it is. */
+/** Quotes a text; of anything else says what it is. */
 function shown(value: unknown): string {
   if (typeof value === 'string') return `"${value}"`;
   return value === null || value === undefined ? String(value) : `A value of type ${typeof value}`;
@@ -39,7 +39,7 @@ export async function* pagesOf<T, Q extends { limit?: number; after?: string }>(
   } while (next !== undefined);
 }
 
-/** Where the next page begins; undefined on the last. */
+/** Undefined on the last page. */
 function nextOf(response: Response): string | undefined {
   const url = /<([^<>]+)>; ?rel="next"/.exec(response.headers.get('link') ?? '')?.[1];
   return url === undefined

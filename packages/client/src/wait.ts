@@ -10,7 +10,10 @@ export interface WaitOptions extends Pick<RequestOptions, 'signal'> {
 
 /** Options of making a record and waiting for it. */
 export interface MakeOptions<T> extends WaitOptions, RequestOptions {
-  /** Called with the record once it is made: the service works on it also when the wait is aborted, and its id cancels it. */
+  /**
+   * Called with the record once it is made: the service works on it also when the wait is aborted, and its id cancels
+   * it.
+   */
   onCreated?: (record: T) => void;
 }
 
@@ -18,7 +21,7 @@ const defaultTimeoutMs = 600_000;
 
 /**
  * Gives work a signal that aborts with the caller's, or when the time is over.
- * @param idOf the id of what is waited for; undefined as long as the service has not accepted it.
+ * @param idOf the awaited id; undefined until the service has accepted it
  * @throws WaitTimeoutError, the reason of an aborted signal, or what the work throws.
  */
 async function withinTime<T>(
@@ -90,7 +93,7 @@ interface Makers<T, B> {
   wait: (id: string, options: WaitOptions) => Promise<T>;
 }
 
-/** Whether the service itself says that there is no such record; an answer of a proxy has no code. */
+/** A proxy's answer has no code. */
 const isMissing = (error: unknown): error is DarkroomError =>
   error instanceof DarkroomError && error.status === 404 && error.code !== undefined;
 

@@ -29,7 +29,7 @@ export function verifyWebhook<T extends Generation | Prompt | Finetune = Generat
   }
 }
 
-/** @throws TypeError, since whoever writes the receiver gave something else, not whoever sent the request. */
+/** @throws TypeError: it is a mistake of the receiver's author, not of the sender */
 function textOf(body: string | Uint8Array | ArrayBuffer): string {
   if (typeof body === 'string') return body;
   if (ArrayBuffer.isView(body) || body instanceof ArrayBuffer) return new TextDecoder().decode(body);

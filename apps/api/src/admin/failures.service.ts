@@ -3,14 +3,14 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { type List, listByTime, type TimedRow } from '../http/list';
 
-/** Both walk `tasks_failed_idx`. */
+/** Both statements walk `tasks_failed_idx`. */
 const failed = (task: string): string => `${task}.status = 'failed' AND NOT ${task}.sandbox`;
 const rank = `(
   SELECT count(*)::integer FROM tasks twin
   WHERE ${failed('twin')} AND twin.completed_at = task.completed_at AND twin.id < task.id
 )`;
 
-/** Parameters: how many, the time and the rank that they are before. */
+/** Parameters: how many, and the time and the rank to start before. */
 const pageStatement = `
 SELECT task.id, task.kind, task.owner_id AS key_id, coalesce(caller.name, '') AS key_name, task.model, drawing.served_by,
   task.error, task.attempt AS attempts, task.deaths AS worker_deaths, task.created_at, task.completed_at AS at, ${rank} AS rank

@@ -20,7 +20,7 @@ import { DiskSpace } from '../files/disk-space';
 
 /** A write test of a remote store costs money. */
 const storageCheckMs = 15_000;
-/** However often health is requested, the database is written at most this often. */
+/** The database is written at most this often, however often health is requested. */
 const databaseCheckMs = 1_000;
 
 /** Whether the process is alive, and whether it can serve. */
@@ -55,7 +55,7 @@ export class HealthController {
     measureHealth(metrics, this.checks, async () => (await disk.fullest())?.free);
   }
 
-  /** Needs only the event loop: if it does not answer, the process is killed. */
+  /** Needs only the event loop: without an answer the process is killed. */
   @Get('live')
   live(): { status: 'ok' } {
     return { status: 'ok' };

@@ -4,7 +4,7 @@ import type { NextFunction, Request, Response } from 'express';
 
 declare module 'express-serve-static-core' {
   interface Request {
-    /** Ids of the records that the request made. */
+    /** Of the records that the request made. */
     createdIds?: readonly string[];
   }
 }
@@ -15,7 +15,7 @@ const shownCharacters = 6;
 /** Paths that machines poll. */
 const quiet = /^\/(health|metrics)(\/|$)/;
 
-/** Knowing a picture's name is enough to see it, so the log contains only the part that is needed to find it. */
+/** A picture's name is enough to see it: the log has only the part that finds its record. */
 function loggable({ file, ...params }: Request['params']): Request['params'] {
   return typeof file === 'string' ? { ...params, file: `${file.slice(0, shownCharacters)}…` } : params;
 }
@@ -41,7 +41,6 @@ export class HttpObserver {
     });
   }
 
-  /** Middleware. */
   observe(request: Request, response: Response, next: NextFunction): void {
     const startedAt = performance.now();
     response.once('close', () => this.note(request, response, performance.now() - startedAt));

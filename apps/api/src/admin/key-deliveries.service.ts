@@ -5,7 +5,7 @@ import { DataSource } from 'typeorm';
 import { type List, listByTime, type TimedRow } from '../http/list';
 import { DeliveriesService } from '../webhooks/deliveries.service';
 
-/** All of them, because the rank of a delivery must not depend on the filter or change with its status. */
+/** Counts all deliveries, because a rank must not depend on the filter or change with the status. */
 const rank = `(
   SELECT count(*)::integer FROM webhook_deliveries twin
   WHERE twin.status IN (${webhookDeliveryStatuses.map((status) => `'${status}'`).join()})
@@ -24,8 +24,8 @@ const joins = `JOIN tasks task ON task.id = delivery.task_id
   LEFT JOIN api_keys caller ON caller.id = delivery.owner_id`;
 
 /**
- * Each status has its part of `webhook_deliveries_status_idx`. Parameters: how many, the time and the rank that they
- * are before, the statuses.
+ * Each status has its part of `webhook_deliveries_status_idx`. Parameters: how many, the time and the rank to start
+ * before, the statuses.
  */
 const pageStatement = `
 SELECT ${columns}
@@ -55,7 +55,7 @@ export class KeyDeliveriesService {
     private readonly deliveries: DeliveriesService,
   ) {}
 
-  /** @param status of those that are wanted; all when left out */
+  /** @param status of the wanted ones; all when left out */
   list(status?: WebhookDeliveryStatus): List {
     const statuses = status ? [status] : webhookDeliveryStatuses;
     return listByTime<Row>(

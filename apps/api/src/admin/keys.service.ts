@@ -45,7 +45,7 @@ export class KeysService {
     return KeyDto.from(await this.find(id));
   }
 
-  /** Pictures that a key has drawn. @throws NotFoundError */
+  /** @throws NotFoundError */
   async usage(id: string, query: UsageQueryDto): Promise<UsageDto[]> {
     await this.find(id);
     return this.usages.findAll(id, query);
@@ -59,7 +59,7 @@ export class KeysService {
     return { ...KeyDto.from(key), token, webhook_secret: key.webhookSecret };
   }
 
-  /** Changes the name and the limits that the body has. @throws NotFoundError; ConflictError for a revoked key. */
+  /** Changes the settings that the body has. @throws NotFoundError; ConflictError for a revoked key. */
   async update(id: string, dto: UpdateKeyDto): Promise<KeyDto> {
     await this.find(id);
     const changes = { ...changesOf(dto), ...(dto.name !== undefined && { name: dto.name }) };
@@ -90,8 +90,8 @@ export class KeysService {
   }
 
   /**
-   * Revokes a key: its connections are closed and its tasks canceled. Nobody revokes the key that asks, so that there
-   * is always one left that can make others.
+   * Revokes a key: its connections are closed and its tasks canceled. A key cannot revoke itself, so that one is always
+   * left that can make others.
    * @throws NotFoundError, ConflictError
    */
   async revoke(callerId: string, id: string): Promise<void> {
@@ -111,7 +111,7 @@ export class KeysService {
   }
 }
 
-/** The columns of the limits that a body has. A word stands for null: the service's default, or for ever. */
+/** The changed columns. A word stands for null: the service's default, or for ever. */
 function changesOf(dto: UpdateKeyDto): Partial<KeySettings> {
   const given = {
     rateLimitPerMinute: dto.rate_limit_per_minute,

@@ -6,7 +6,6 @@ import type { Request, Response } from 'express';
 import { Public } from '../http/caller.decorator';
 import { HttpError } from '../http/http-errors';
 
-/** Metrics are not for everybody. */
 class MetricsRefusedError extends HttpError<'unauthorized'> {
   constructor() {
     super(

@@ -18,9 +18,9 @@ const waiting = `
   FROM webhook_deliveries WHERE status = 'pending' AND next_attempt_at <= now()`;
 
 /**
- * How many tasks a worker with room may take now, and how long the oldest of them has waited. Left out are tasks of
- * sandbox keys and of keys that have as many tasks under way as they may, those that wait for a training, and those whose
- * next attempt is not due. $1: how many tasks of a key may be drawn at once, $2: how many may be trained; 0: no limit.
+ * How many tasks a worker with room may take now, and how long the oldest of them has waited. Without tasks of sandbox
+ * keys, of keys at their limit of tasks in progress, those that wait for a training, and those whose next attempt is
+ * not due. $1: tasks of a key that may be drawn at once, $2: that may be trained; 0: no limit.
  */
 const takeable = `
   WITH held AS (

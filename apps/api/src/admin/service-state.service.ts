@@ -12,10 +12,10 @@ import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { DiskSpace } from '../files/disk-space';
 
-/** Elements of each list: more than an operator reads, and few enough to be sent every second. */
+/** Elements of each list: more than an operator reads, few enough to be sent every second. */
 const maxRows = 100;
 
-/** Since when a worker must have given a sign of life: without one it is gone, and its task waits for another. */
+/** A worker without a later sign of life is gone, and its task waits for another. */
 const aliveSince = `now() - ${heartbeatTimeoutMs} * interval '1 ms'`;
 const isDrawn = `task.status = 'processing' AND NOT task.sandbox AND task.heartbeat_at >= ${aliveSince}`;
 
@@ -48,7 +48,7 @@ FROM tasks task LEFT JOIN drawings drawing ON drawing.id = task.id LEFT JOIN tra
 WHERE ${isDrawn}
 ORDER BY drawn_since DESC, task.id DESC LIMIT ${maxRows}`;
 
-/** Large numbers come as text. */
+/** The driver returns large numbers as text. */
 const storageStatement = `
 SELECT caller.id AS key_id, caller.name AS key_name, caller.max_storage_mb, coalesce(stored.picture_bytes, 0) AS picture_bytes,
   coalesce(stored.weight_bytes, 0) AS weight_bytes, coalesce(stored.record_bytes, 0) AS record_bytes,
@@ -93,7 +93,7 @@ export class ServiceStateService {
     };
   }
 
-  /** The running workers, the newest first. */
+  /** Newest first. */
   async liveWorkers(): Promise<WorkerDto[]> {
     return (await this.workers.reports(maxRows)).map((worker) => WorkerDto.from(worker));
   }

@@ -4,7 +4,6 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
 
-/** SQL of each grouping, and its order: days newest first, the others by name. */
 const groups: Readonly<Record<UsageGroup, { column: string; order: 'ASC' | 'DESC' }>> = {
   day: { column: `to_char(usage.day, 'YYYY-MM-DD')`, order: 'DESC' },
   model: { column: 'usage.model', order: 'ASC' },

@@ -21,8 +21,8 @@ interface Applied {
 
 /**
  * The Styles that `POST /v1/finetunes/:id/styles` applies: for each id all Styles of a Collection in order, or the one
- * Style, of the caller's own or public ones. They are counted first, up to the allowed number, however many a
- * Collection has; their texts are read only if there are not too many.
+ * Style, of the caller's own or public ones. They are counted first, up to the allowed number; their texts are read
+ * only if there are not too many.
  * @param array pointer to it in the body
  * @throws UnprocessableError `StyleNotFound` with the pointer `/<index>/id` of each unknown id; `TooManyPrompts`.
  */
@@ -78,7 +78,7 @@ function refuseUnknown(ids: readonly string[], known: ReadonlyMap<string, unknow
   unknown.refuseIfAny('StyleNotFound');
 }
 
-/** An id as messages have it; it may be anything that was sent. */
+/** An id as messages show it; a caller may send any text. */
 function shownId(id: string): string {
   return id.slice(0, 40).toWellFormed();
 }

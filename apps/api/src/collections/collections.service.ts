@@ -10,7 +10,7 @@ import { type List, listOf } from '../http/list';
 import { StoredFiles } from '../files/stored-files';
 import { insertStyles, lockOwnCollection, templatesOf } from './new-styles';
 
-/** Thumbnail files that one request removes; a Collection may have any number of them. */
+/** Thumbnail files that one request removes: a Collection may have any number of them. */
 const thumbnailsAtOnce = 1000;
 
 /** A caller's Collections, and the public ones. */
@@ -42,7 +42,7 @@ export class CollectionsService {
     return listOf(query, (rows) => this.present(rows));
   }
 
-  /** @throws NotFoundError also for another caller's. */
+  /** @throws NotFoundError, also for another caller's. */
   async findOne(ownerId: string, id: string): Promise<CollectionDto> {
     const found = await findOwned(this.collections.manager, Collection, ownerId, id, { orPublic: true });
     const [dto] = await this.present([found]);
@@ -50,8 +50,8 @@ export class CollectionsService {
   }
 
   /**
-   * Deletes the rows of the Collection and its Styles together, then the thumbnails; if there are very many, the
-   * sweeper removes the last ones.
+   * Deletes the rows of the Collection and its Styles together, then the thumbnails; the sweeper removes those beyond
+   * `thumbnailsAtOnce`.
    */
   async remove(ownerId: string, id: string): Promise<void> {
     const sources = await this.collections.manager.transaction(async (manager) => {
@@ -78,9 +78,8 @@ export class CollectionsService {
 }
 
 /**
- * Deletes the Styles of a Collection.
- * @returns what they took of the storage, and the Prompts of the first of them, whose thumbnails may go after the commit;
- * the sweeper removes the others.
+ * @returns what they took of the storage, and the Prompts of the first of them, whose thumbnails may go after the
+ * commit; the sweeper removes the others.
  */
 async function removeStylesOf(manager: EntityManager, collectionId: string) {
   const first = await manager.query<{ source: string | null }[]>(

@@ -110,7 +110,7 @@ export async function insertStyles(
   return { ids: rows.map(({ id }) => id), bytes: rows.reduce((sum, { recordBytes }) => sum + recordBytes, 0) };
 }
 
-/** What the thumbnails of Prompts take, by the Prompts' ids: all that a Prompt's task has stored beside its pictures. */
+/** Bytes by the Prompts' ids: all that a Prompt's task has stored beside its pictures. */
 async function thumbnailBytesOf(manager: EntityManager, promptIds: readonly string[]): Promise<Map<string, number>> {
   const found = await manager.query<{ id: string; bytes: string }[]>(
     `SELECT task.id, task.picture_bytes - coalesce(sum(image.bytes + coalesce(image.thumbnail_bytes, 0)), 0) AS bytes
@@ -131,9 +131,9 @@ async function lockPrompts(
     .createQueryBuilder(FinetunePrompt, 'prompt')
     .innerJoinAndSelect('prompt.drawing', 'drawing')
     .where('prompt.owner_id = :ownerId AND prompt.id = ANY(:ids)', { ownerId, ids })
-    // All transactions that lock several rows use the same order, so that none deadlock.
+    // Transactions that lock several rows do it in the same order, so that none deadlock.
     .orderBy('prompt.id')
-    // A settlement that gives it a thumbnail is waited for, and one that comes later finds these Styles.
+    // A settlement that gives a Prompt a thumbnail is waited for; a later one finds these Styles.
     .setLock('pessimistic_read', undefined, ['prompt'])
     .getMany();
   return new Map(prompts.map((prompt) => [prompt.id, prompt]));

@@ -20,7 +20,10 @@ export class StylesService {
     private readonly quota: StorageQuota,
   ) {}
 
-  /** Adds Styles to one of the caller's Collections, all or none, and returns them in the order of the input. @throws UnprocessableError `StorageFull` */
+  /**
+   * Adds Styles to one of the caller's Collections, all or none; they are returned in the order of the input.
+   * @throws UnprocessableError `StorageFull`
+   */
   async create(ownerId: string, collectionId: string, dtos: readonly CreateStyleDto[]): Promise<StyleDto[]> {
     const templates = await templatesOf(this.styles.manager, ownerId, dtos);
     const ids = await this.styles.manager.transaction(async (manager) => {
@@ -49,7 +52,6 @@ export class StylesService {
     return this.present(await findOwned(manager, Style, ownerId, id, { within: { collectionId }, orPublic: true }));
   }
 
-  /** Deletes the row, and then the thumbnail. */
   async remove(ownerId: string, collectionId: string, id: string): Promise<void> {
     await this.findOne(ownerId, collectionId, id);
     const removed = await this.styles.manager.transaction(async (manager) => {

@@ -1,4 +1,4 @@
-// Attack: connections that send headers for ever, or bytes that are no HTTP, until no descriptor is left.
+// Attack: connections that send headers without end, or bytes that are no HTTP, until no descriptor is left.
 import { randomUUID } from 'node:crypto';
 import {
   createServer,
@@ -16,7 +16,7 @@ import { ExpressAdapter } from '@nestjs/platform-express';
 import { BoundedMessage, tooManyChunks } from './bounded-message';
 import { OpenConnections } from './open-connections';
 
-/** Codes of Node's parser for a header that is too large, and for the time limit of headers. */
+/** Codes of Node's parser for too large a header, and for the time limit of headers. */
 const statusOf: Readonly<Record<string, number>> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 };
 const detailOf: Readonly<Record<number, string>> = {
   400: 'The request cannot be read: its request line, a header or the length of its body is not valid HTTP.',
@@ -26,17 +26,17 @@ const detailOf: Readonly<Record<number, string>> = {
 };
 
 /**
- * Connections on which a request was refused here: what comes after it is not carried out, because
- * nobody would get its answer.
+ * Connections on which a request was refused here: later requests on them are not carried out, because nobody would get
+ * their answer.
  */
 const refused = new WeakSet<Duplex>();
 
 /**
- * Answers what is no HTTP request, or asks for what the service is not, with problem+json, as every other error is
- * answered. Node alone would send no body. It writes to no connection on which another answer is open.
+ * Answers what is no HTTP request, or asks for another service, with problem+json like every other error. Node alone
+ * would send no body. It writes to no connection on which another answer is open.
  */
 function answerUnreadable(server: Server, problemOf: ProblemOf): void {
-  // Answers that are not sent yet, by connection; one that is sent is forgotten, though its connection stays open.
+  // Unsent answers by connection. A sent one is forgotten, though its connection stays open.
   const answers = new WeakMap<Duplex, Set<ServerResponse>>();
   server.prependListener('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
     const open = answers.get(socket) ?? new Set();
@@ -49,7 +49,7 @@ function answerUnreadable(server: Server, problemOf: ProblemOf): void {
   };
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
     if (error.code === 'ECONNRESET') socket.destroy();
-    // A request whose body is broken gets the answer itself.
+    // An open request with a broken body gets this answer.
     else
       end(
         socket,
@@ -65,15 +65,15 @@ function answerUnreadable(server: Server, problemOf: ProblemOf): void {
     refuse(request, response, problemOf(417)),
   );
   server.on('connect', (_: IncomingMessage, socket: Duplex) => {
-    // Node listens to it no more.
+    // Node no longer listens to it.
     socket.on('error', () => undefined);
     end(socket, () => true, replyOf(problemOf(400, 'The service is no proxy.')));
   });
 }
 
 /**
- * Hands on all requests but those of HTTP/1.1 without a host, those for no path, and those behind a refused one. What
- * stands before the path in a request for a proxy is left out: nobody after this needs it, or could read all of it.
+ * Passes on all requests but those of HTTP/1.1 without a host, those without a path, and those behind a refused one.
+ * The scheme and host in a request for a proxy are cut off: nobody after this needs them, or could read all of them.
  */
 function readable(listener: RequestListener, problemOf: ProblemOf): RequestListener {
   return (request, response) => {
@@ -90,14 +90,14 @@ function readable(listener: RequestListener, problemOf: ProblemOf): RequestListe
   };
 }
 
-/** The path and query of a request's target, which may be an asterisk; undefined where it has none. */
+/** The path and query of a request's target; undefined for a target without a path, such as an asterisk. */
 function pathOf(target: string): string | undefined {
   if (target.startsWith('/') || target === '*') return target;
   const url = URL.parse(target);
   return url && /^https?:$/.test(url.protocol) ? url.pathname + url.search : undefined;
 }
 
-/** Answers in its turn, after the requests before it on the connection, which is then closed. */
+/** Answers after the earlier requests of the connection, which is then closed. */
 function refuse({ socket }: IncomingMessage, response: ServerResponse, { status, headers, body }: Refusal): void {
   refused.add(socket);
   response.writeHead(status, headers).end(body);
@@ -127,7 +127,7 @@ const problemsAt =
     return { status, headers, body };
   };
 
-/** As it goes onto a connection that has no request. */
+/** The bytes for a connection that has no request. */
 function replyOf({ status, headers, body }: Refusal): string {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
   return [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, '', body].join('\r\n');
@@ -135,12 +135,12 @@ function replyOf({ status, headers, body }: Refusal): string {
 
 /** A request's headers are a few kB; a slower sender would only hold a connection. */
 const headersTimeoutMs = 15_000;
-/** How often the server checks for such connections. */
+/** Interval of the server's checks for such connections. */
 const checkMs = 5_000;
 
 /** Express, on a server with bounds on what its connections may hold and for how long. */
 export class BoundedAdapter extends ExpressAdapter {
-  /** There is one as soon as the application is made. */
+  /** Set as soon as the application is made. */
   connections: OpenConnections;
 
   /** @param publicUrl address of the service as callers see it */
@@ -149,8 +149,8 @@ export class BoundedAdapter extends ExpressAdapter {
   }
 
   /**
-   * Node's own clock for a whole request would cut off an honest upload of an hour: bodies have their own, one of JSON
-   * for the whole of it and an upload for its progress.
+   * Node's own clock for a whole request would cut off an honest upload of an hour: a JSON body has a time limit of its
+   * own, and an upload one for its progress.
    */
   override initHttpServer(): void {
     const answer = this.getInstance<RequestListener>();
@@ -165,13 +165,13 @@ export class BoundedAdapter extends ExpressAdapter {
         // Node would answer without a body; `readable` answers with a problem.
         requireHostHeader: false,
       },
-      // Express would cost more than all else for each of thousands of requests that only wait.
+      // For thousands of requests that only wait, Express would cost more than all else.
       readable(
         (request, response) => this.connections.oneAtATime(request, response, () => void answer(request, response)),
         problemOf,
       ),
     );
-    // A sender with `Expect: 100-continue` gets its answer when the body is going to be read, see `sendContinue`.
+    // A sender with `Expect: 100-continue` is answered when its body is read, see `sendContinue`.
     server.on('checkContinue', (request, response) => server.emit('request', request, response));
     answerUnreadable(server, problemOf);
     this.connections = new OpenConnections(server, maxConnections());
@@ -180,15 +180,15 @@ export class BoundedAdapter extends ExpressAdapter {
 }
 
 /**
- * Half of the process's file descriptors; the others are for files, pictures and the database. A connection without a
- * descriptor could get no response at all.
+ * Half of the process's file descriptors; the rest is for files, pictures and the database. Without a descriptor a
+ * connection could not be answered at all.
  */
 function maxConnections(): number {
   const [, limit] = /^Max open files\s+(\d+)/m.exec(systemLimits()) ?? [];
   return limit === undefined ? Infinity : Math.floor(Number(limit) / 2);
 }
 
-/** Only Linux reports them. */
+/** Empty except on Linux. */
 function systemLimits(): string {
   try {
     return readFileSync('/proc/self/limits', 'utf8');

@@ -1,9 +1,9 @@
-// Attack: none: a number or a doubled key that `JSON.parse` would change in silence, in the one pass that is paid for anyway.
+// No attack: numbers and doubled keys that `JSON.parse` would change silently, found in a pass that is needed anyway.
 import { type FieldProblems, pointerTo } from '@app/domain';
 
 /**
- * A number of at most this many significant digits comes back from a double as it was written, where its magnitude is
- * far from the limits of a double: up to 10^300.
+ * A number of at most this many significant digits comes back from a double as it was written, unless its magnitude is
+ * near the limits of a double: up to 10^300.
  */
 const safeDigits = 15;
 const safeLength = 30;
@@ -15,17 +15,16 @@ const [quote, backslash, comma, minus, plus, point] = [0x22, 0x5c, 0x2c, 0x2d, 0
 const [openBracket, closeBracket, openBrace, closeBrace] = [0x5b, 0x5d, 0x7b, 0x7d];
 const [zero, nine, upperE, lowerE] = [0x30, 0x39, 0x45, 0x65];
 
-/** An open object or array, and where in it the scan is. */
 interface Level {
   /** Keys of an object so far; undefined for an array. */
   keys?: Set<string>;
-  /** The key or the index of the current value. */
+  /** Of the current value. */
   at: string | number;
 }
 
 /**
- * Finds what `JSON.parse` would change in silence: a number that a double does not hold as written, -0, and a key that
- * an object has twice. One pass over the text; the set of keys is bounded by the limits of `scanJson`.
+ * Finds what `JSON.parse` would change silently: a number that a double does not hold as written, -0, and a key that an
+ * object has twice. One pass over the text; the limits of `scanJson` bound the set of keys.
  * @param text valid JSON that `scanJson` has accepted.
  */
 export function findInexact(text: string, problems: FieldProblems): void {
@@ -61,7 +60,7 @@ export function findInexact(text: string, problems: FieldProblems): void {
   }
 }
 
-/** Adds a problem of the current value. The pointer of a value may be long, so it is written only if it is listed. */
+/** A pointer may be long: it is written only if the problem is listed. */
 function add(levels: readonly Level[], message: string, problems: FieldProblems): void {
   const listed = problems.isFull ? [] : levels;
   problems.add(
@@ -92,8 +91,8 @@ function endOfNumber(text: string, start: number): number {
 }
 
 /**
- * Whether a number is one of the many that a double surely holds: few digits, a small exponent, and not -0. It is
- * decided in one pass, because a body may have hundreds of thousands.
+ * Whether a double surely holds a number: few digits, a small exponent, and not -0. Decided in one pass, because a body
+ * may have hundreds of thousands.
  */
 function isHeld(text: string, start: number, end: number): boolean {
   if (end - start > safeLength) return false;
@@ -111,13 +110,13 @@ function isHeld(text: string, start: number, end: number): boolean {
   return digits <= safeDigits && exponent <= safeExponent && !(isNegative && digits === 0);
 }
 
-/** Whether the caller chooses the type of the current value: it is inside of metadata. */
+/** Whether the current value is inside metadata, where the caller chooses its type. */
 function isFree(levels: readonly Level[]): boolean {
   return levels.some(({ at }, depth) => at === 'metadata' && depth < levels.length - 1);
 }
 
 /**
- * The fault of a decimal number as it is written, if it has one.
+ * What is wrong with a decimal number as written; undefined if nothing is.
  * @param maybeText whether a string could be sent in its place.
  */
 export function inexactness(written: string, maybeText = false): string | undefined {
@@ -137,7 +136,7 @@ export function inexactness(written: string, maybeText = false): string | undefi
 /** The significant digits of a decimal number, and the power of ten of the last of them. */
 function decimalOf(written: string): [digits: string, exponent: number] {
   const [mantissa, power = '0'] = written.replace('-', '').toLowerCase().split('e');
-  // The sign of the exponent was the second one.
+  // `replace` may have removed the exponent's sign instead of the number's, so it is looked up in `written`.
   const sign = /e-/i.test(written) ? -1 : 1;
   const [whole, fraction = ''] = mantissa.split('.');
   const all = whole + fraction;

@@ -13,10 +13,9 @@ const methodsWithBody: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
 const decoder = new TextDecoder(utf8);
 const notJson = 'it is not valid JSON';
 
-// A thousand bytes that inflate to a million would cost their sender nothing.
+// Not inflated: a thousand bytes that become a million would cost their sender nothing.
 const readRaw = raw({ limit: limits.bodyBytes, type: () => true, inflate: false });
 
-/** The body is not JSON in UTF-8. */
 class UnsupportedMediaTypeError extends DomainError<'unsupportedType'> {
   constructor(got: string | undefined) {
     super(
@@ -27,7 +26,6 @@ class UnsupportedMediaTypeError extends DomainError<'unsupportedType'> {
   }
 }
 
-/** The body arrived too slowly. */
 class BodyTimeoutError extends DomainError<'timeout'> {
   constructor(timeoutMs: number) {
     super('timeout', 'BodyTimeout', `The body must come within ${timeoutMs / 1000} s.`);
@@ -41,7 +39,7 @@ export class JsonBody {
 
   /**
    * Whether a request has a JSON body to read.
-   * @throws UnsupportedMediaTypeError for another type, also for another charset; BodyTooLargeError
+   * @throws UnsupportedMediaTypeError for another type or charset; BodyTooLargeError
    */
   static isIn(request: Request): boolean {
     const { method, headers } = request;
@@ -55,8 +53,7 @@ export class JsonBody {
   }
 
   /**
-   * Reads the body's bytes, after the guards have admitted the caller, so that the body of a caller
-   * without a key is never read.
+   * Reads the body's bytes, after the guards have admitted the caller: without a key no body is read.
    * @throws UnsupportedMediaTypeError for a compressed one, BodyTooLargeError, BodyTimeoutError or MalformedBodyError
    */
   static read(request: Request, response: Response): Promise<Buffer> {
@@ -73,7 +70,7 @@ export class JsonBody {
         clearTimeout(timer);
         resolve(request.body as Buffer);
       });
-      // `readRaw` keeps no more of a body that is too large, but tells of it only at its end, which may never come.
+      // `readRaw` keeps no more of a body that is too large, but reports it only at its end, which may never come.
       let received = 0;
       request.on('data', ({ length }: Buffer) => {
         received += length;
@@ -84,8 +81,8 @@ export class JsonBody {
 
   /**
    * Parses the bytes; an empty body, which clients send by mistake, counts as `{}`.
-   * @throws MalformedBodyError; InvalidError for too many fields, levels or objects, and for what parsing
-   * would change in silence
+   * @throws MalformedBodyError; InvalidError for too many fields, levels or objects, and for what parsing would change
+   * silently
    */
   static parse(bytes: Buffer): unknown {
     if (bytes.length === 0) return {};
@@ -127,7 +124,7 @@ export function sendContinue(request: Request, response: Response): void {
   if (/^100-continue$/i.test(request.headers.expect ?? '') && !response.headersSent) response.writeContinue();
 }
 
-/** Results of `readRaw`; by then a body that is too large is refused. */
+/** Errors of `readRaw` as the caller gets them; a body that is too large has been refused before. */
 function toDomain(error: unknown, { headers }: Request): Error {
   const { type, message } = error as { type?: string; message: string };
   if (type === 'encoding.unsupported')

@@ -3,9 +3,12 @@ import { limits } from '@app/domain';
 
 /** Far deeper than any valid body, but not too deep for recursive code. */
 export const maxLevels = 1000;
-/** A member of an object takes at least this many bytes. */
+/** Bytes of an object's shortest member. */
 const shortestMember = '"k":0,'.length;
-/** Members of one object, in whole thousands: metadata has no more, and no other object in a body has free keys. */
+/**
+ * Members of one object, in whole thousands: no metadata within its limit has more, and no other object in a body has
+ * free keys.
+ */
 export const maxMembers = Math.ceil(limits.metadataBytes / shortestMember / 1000) * 1000;
 /**
  * Objects and arrays in a body: more take too long to parse. A body within all other limits can exceed this one, with a
@@ -14,7 +17,7 @@ export const maxMembers = Math.ceil(limits.metadataBytes / shortestMember / 1000
 export const maxContainers = 50_000;
 /**
  * Fields in a body: each new key costs the parser some microseconds. A hundred elements may have two hundred each; only
- * bodies that consist almost entirely of metadata can exceed this.
+ * bodies that are almost all metadata can exceed this.
  */
 export const maxFields = 20_000;
 
@@ -22,9 +25,9 @@ const [quote, backslash, colon] = [0x22, 0x5c, 0x3a];
 const [openBracket, closeBracket, openBrace, closeBrace] = [0x5b, 0x5d, 0x7b, 0x7d];
 
 /**
- * Scans a JSON body in UTF-8 before it is parsed: many fields, many levels and many objects cost far more to parse and
- * to check than their bytes do.
- * @returns what is wrong with it: it cannot be JSON, or it exceeds a limit; undefined if it may be parsed
+ * Scans a JSON body in UTF-8 before it is parsed: many fields, levels and objects cost far more to parse and to check
+ * than their bytes suggest.
+ * @returns `malformed` if it cannot be JSON, a message if it exceeds a limit; undefined if it may be parsed
  */
 export function scanJson(bytes: Uint8Array): 'malformed' | { message: string } | undefined {
   /** Members so far of each open object; zeros for arrays. */

@@ -1,7 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { LoopTime } from './loop-time';
 
-/** Takes the processor for a millisecond. */
 function busy(): void {
   const end = performance.now() + 1;
   while (performance.now() < end);

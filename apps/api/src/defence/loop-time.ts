@@ -2,12 +2,12 @@
 import { setImmediate } from 'node:timers/promises';
 import { FairTurns } from '@app/process';
 
-/** All this work together runs for this long, before the event loop gets its turn. */
+/** All work together runs for this long, before the event loop gets its turn. */
 const sliceMs = 4;
 
 /**
  * Work of many keys on the event loop itself: a few milliseconds per turn of the loop, however many requests have some,
- * and keys take turns. The open requests bound what waits.
+ * and keys take turns. The limit of open requests bounds what waits.
  */
 export class LoopTime {
   private readonly turns = new FairTurns({ concurrency: 1 });
@@ -35,7 +35,7 @@ export class LoopTime {
     }
   }
 
-  /** Work that was done goes on after a round of the loop; what comes next waits for the whole pause. */
+  /** The work just done goes on after a round of the loop; the next work waits for the whole pause. */
   private async pause(end: () => void): Promise<void> {
     const pauseMs = this.pauseFactor * this.spentMs;
     this.spentMs = 0;
@@ -45,5 +45,5 @@ export class LoopTime {
   }
 }
 
-/** All such work of this process, but for large bodies. */
+/** All such work of this process, except for large bodies. */
 export const loopTime = new LoopTime();

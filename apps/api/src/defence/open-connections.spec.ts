@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { OpenConnections } from './open-connections';
 
-/** A connection whose other side takes what the test says. */
+/** A connection whose other side reads only what the test says. */
 class FakeSocket extends EventEmitter {
   readonly closed = false;
   bytesWritten = 1_000_000;
@@ -25,7 +25,7 @@ describe(OpenConnections.name, () => {
   beforeEach(() => jest.useFakeTimers());
   afterEach(() => jest.useRealTimers());
 
-  /** A connection on which an answer of a megabyte is waiting for its reader. */
+  /** A connection with an unread answer of a megabyte. */
   function reading(connections: OpenConnections): FakeSocket {
     const socket = new FakeSocket();
     connections.oneAtATime(

@@ -3,13 +3,13 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
 
 /**
- * After an early response a sender may continue for this long and with this many bytes, so that it receives the
- * response and not a connection reset.
+ * After an early response a sender may continue for this long and with this many bytes: it then receives the response
+ * and not a connection reset.
  */
 const lingerMs = 5_000;
 const lingerBytes = 64 * 2 ** 20;
 
-/** Reads and drops what is left of a body when the answer has been sent, for no longer than `lingerMs`. */
+/** Reads and drops the rest of a body after the answer, for at most `lingerMs`. */
 export function discardRest(request: IncomingMessage): void {
   const { socket } = request;
   if (request.complete || socket.destroyed) return;
@@ -34,7 +34,7 @@ export function discardRest(request: IncomingMessage): void {
 
 /** A response of which the client reads nothing for this long is closed. Node itself only notices slow readers. */
 export const stallMs = 30_000;
-/** Bytes that a reader who has an answer waiting takes in that time, like the sender of an upload. */
+/** Bytes that a reader must take in that time while an answer waits, like the sender of an upload. */
 export const minTakenBytes = 64 * 1024;
 /**
  * More listeners than Node expects wait for the end of a response: its log line, its turn, its long request, the
@@ -44,33 +44,32 @@ const maxListeners = 20;
 /** When only this fraction of the connections is left, idle ones are closed. */
 const spare = 1 / 8;
 /**
- * Pipelined requests of one connection that may wait before reading stops; what was already read may
- * make it some hundred more.
+ * Pipelined requests of one connection that may wait before reading stops; data that was already read may add some
+ * hundred.
  */
 const maxWaiting = 4;
 /**
- * Pipelined requests that may wait on all connections together, some kilobytes each: one piece of data may bring a thousand.
- * Above this, a connection on which more than `maxWaiting` wait is closed.
+ * Pipelined requests that may wait on all connections together, some kilobytes each: one packet may bring a thousand.
+ * Beyond this, a connection with more than `maxWaiting` waiting ones is closed.
  */
 const maxWaitingInAll = 4_000;
 
 /**
- * The connections of a server. Where there are nearly as many as there may be, a new one takes the place of the oldest on
- * which no request has ever come, or else of the one whose last request ended first. A connection whose answer nobody
- * reads is closed. The requests of one connection are begun one after another.
+ * The connections of a server. When nearly all are taken, a new one takes the place of the oldest that never had a
+ * request, or else of the one whose last request ended first. A connection whose answer nobody reads is closed. The
+ * requests of one connection are handled one after another.
  */
 export class OpenConnections {
   /** Without a request so far, in order of arrival. */
   private readonly unused = new Set<Socket>();
   /** In the order in which their last request ended. */
   private readonly idle = new Set<Socket>();
-  /** By connection on which a request is being answered: the starts of the requests that wait behind it. */
+  /** By connection that is being answered: the starts of the requests that wait behind the current one. */
   private readonly lines = new Map<Socket, (() => void)[]>();
   /** Connections whose next request may begin: one in each round of the event loop, so that others are served too. */
   private readonly due = new Set<Socket>();
-  /** By connection whose reader is behind: the bytes that it had read when it last read enough, and the time. */
+  /** By connection whose reader is behind: the bytes read when it last read enough, and the time. */
   private readonly readers = new Map<Socket, { taken: number; at: number }>();
-  /** Requests in all lines. */
   private waiting = 0;
   private isEnding = false;
 
@@ -83,7 +82,7 @@ export class OpenConnections {
     server.maxConnections = most;
     server.timeout = stalledMs;
     server.on('connection', (socket: Socket) => this.open(socket));
-    // Before whoever answers it.
+    // Before any other listener.
     server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
       if (this.isEnding) response.setHeader('Connection', 'close');
       response.setMaxListeners(maxListeners).once('finish', () => discardRest(request));
@@ -101,15 +100,15 @@ export class OpenConnections {
     return this.unused.size + this.idle.size + this.lines.size;
   }
 
-  /** Requests that are being answered, or wait for one before them on their connection. */
+  /** Requests that are being answered, or wait behind another on their connection. */
   get answering(): number {
     return [...this.lines.values()].reduce((sum, line) => sum + 1 + line.length, 0);
   }
 
   /**
-   * Before all else: handles the pipelined requests of one connection one after the other, with other
-   * connections in between. Node would begin thousands at the same moment, and one that waits for another's response
-   * would never notice that its connection has closed.
+   * Comes before all else: handles the pipelined requests of one connection one after the other, with other connections
+   * in between. Node would begin thousands at once, and one that waits for another's response would never notice that
+   * its connection has closed.
    */
   readonly oneAtATime = ({ socket }: IncomingMessage, response: ServerResponse, next: () => void): void => {
     const begin = (): void => {
@@ -130,10 +129,10 @@ export class OpenConnections {
     begin();
   };
 
-  /** Takes no new connection, and asks the clients of those there are to leave. */
+  /** Takes no new connection, and asks the clients of open ones to leave. */
   refuseNew(): void {
     this.isEnding = true;
-    // The HTTP server's own way would close idle connections even if a request is in transit on them.
+    // The HTTP server's `close` would also close idle connections with a request in transit.
     if (this.server.listening) NetServer.prototype.close.call(this.server);
   }
 
@@ -150,7 +149,7 @@ export class OpenConnections {
     });
   }
 
-  /** Closes connections whose readers take too little: reading a few bytes now and then keeps the answer in memory. */
+  /** Closes connections whose readers take too little: a few bytes now and then would keep the answer in memory. */
   private cutSlowReaders(stalledMs: number): void {
     const now = performance.now();
     for (const socket of this.lines.keys()) {

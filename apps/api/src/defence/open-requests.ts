@@ -5,8 +5,8 @@ import { FairTurns, TurnsFullError } from '@app/process';
 import { Injectable } from '@nestjs/common';
 
 /**
- * How much work a request may cause: one record, from a small body if any, or anything up to a megabyte
- * or a thousand records.
+ * How much work a request may cause: one record, at most from a small body, or anything up to a megabyte or a thousand
+ * records.
  */
 export type RequestWeight = 'light' | 'heavy';
 
@@ -18,7 +18,7 @@ const readPerKey = 32;
 /** Requests of a key that may wait; a heavy one waits with its body in memory. */
 export const waitingPerKey: Readonly<Record<RequestWeight, number>> = { light: 500, heavy: 100 };
 
-/** Kinds of requests that may stay open for long. */
+/** Requests that may stay open for long. */
 type LongRequestKind = 'event stream' | 'complete list' | 'waiting answer' | 'upload';
 
 /** Most open requests per kind and key in one api process; uploads have a limit of their own. */
@@ -35,8 +35,8 @@ interface LongRequest {
 }
 
 /**
- * The open requests of each key in this process: a few are served at a time, and others wait or are refused; those that
- * stay open for long are counted by kind, and are ended when the key is revoked.
+ * The open requests of each key in this process: a few are served at a time, others wait or are refused. Long ones are
+ * counted by kind, and end when the key is revoked.
  */
 @Injectable()
 export class OpenRequests {
@@ -50,7 +50,7 @@ export class OpenRequests {
 
   /**
    * Resolves when the request may be served.
-   * @param answer to the request, by which `finish` knows it.
+   * @param answer identifies the request for `finish`.
    * @throws TooManyError
    */
   async begin(ownerId: string, answer: Writable, weight: RequestWeight): Promise<void> {
@@ -58,21 +58,21 @@ export class OpenRequests {
   }
 
   /**
-   * Reads a large body when few others of the key are being read.
+   * Reads a large body when few enough of the key are being read.
    * @throws TooManyError, and what `read` throws
    */
   read<T>(ownerId: string, read: () => Promise<T>): Promise<T> {
     return orRefuse(this.reading.run(ownerId, read), 'heavy');
   }
 
-  /** Call it for a request that is done, or that only stays open from now on: another of the key is served. */
+  /** Call it when a request is done, or only stays open from now on: another of the key is then served. */
   finish(answer: Writable): void {
     this.ends.get(answer)?.();
   }
 
   /**
-   * Counts a request as a long one until its answer is closed; it is served until `finish` all the same.
-   * @param end what ends it early.
+   * Counts a request as a long one until its answer is closed. It keeps its turn until `finish`.
+   * @param end ends it early.
    * @throws TooManyError
    */
   add(ownerId: string, answer: Writable, kind: LongRequestKind, end: () => void): void {
@@ -89,18 +89,17 @@ export class OpenRequests {
     });
   }
 
-  /** The same for a request that has nothing more to do than to stay open. */
+  /** `add`, for a request that from now on only stays open. */
   addAndFinish(ownerId: string, answer: Writable, kind: LongRequestKind, end: () => void): void {
     this.add(ownerId, answer, kind, end);
     this.finish(answer);
   }
 
-  /** Keys with long requests. */
   owners(): string[] {
     return [...this.long.keys()];
   }
 
-  /** Ends all of one key. @returns how many there were. */
+  /** @returns how many there were. */
   endAll(ownerId: string): number {
     const own = [...(this.long.get(ownerId) ?? [])];
     for (const { end } of own) end();

@@ -45,7 +45,6 @@ const tags: readonly (readonly [name: string, description: string])[] = [
   ['Operator', 'What the service is at, over all keys, for keys with the scope `admin`.'],
 ];
 
-/** The service as its operator serves it. */
 const anyServer = {
   url: '{scheme}://{host}',
   description: 'A Darkroom service, by default on this machine.',

@@ -29,7 +29,7 @@ export function errorsPage(): string {
   const named = new Set<string>();
   const sections = Object.values(errorTable).map(({ status, title, codes }) => {
     const rows = Object.entries(codes).map(([code, meaning]) => {
-      // A code of two kinds says the same twice, and a page has each anchor once.
+      // A code of two kinds comes twice, but a page has each anchor once.
       const anchor = named.has(code) ? '' : `<a id="${code}"></a>`;
       named.add(code);
       return `| ${anchor}\`${code}\` | ${meaning} |`;

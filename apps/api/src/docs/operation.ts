@@ -25,22 +25,20 @@ import { TakesBody, TakesQuery } from './takes';
 type Model = new () => object;
 
 interface Operation {
-  /** If there are several, any one of them. */
+  /** If several: any one of them. */
   body?: Model | readonly Model[];
-  /** Whether the request may have no body. */
   bodyIsOptional?: boolean;
-  /** Whether the body is an array of 1 to 100 of them. */
+  /** An array of 1 to 100 of them. */
   bodyIsArray?: boolean;
-  /** For a file as the body: its maximum size in bytes. */
+  /** Largest size, if the body is a file. */
   fileBytes?: number;
-  /** If there are several, any one of them. */
+  /** If several: any one of them. */
   reply: Model | readonly Model[];
   replyIsArray?: boolean;
-  /** Whether the response can be paged. */
   isList?: boolean;
-  /** Whether the response says where its record is. */
+  /** Whether the response has a `Location`. */
   isLocated?: boolean;
-  /** Statuses besides those that every route has. */
+  /** Besides those that every route has. */
   errors?: readonly number[];
   description: string;
 }

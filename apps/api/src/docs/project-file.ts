@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The text of a file in the project's root, whether the sources run or what was built of them. */
+/** The text of a file in the project's root, found both from the sources and from `dist`. */
 export function projectFile(name: string, folder = __dirname): string {
   try {
     return readFileSync(join(folder, name), 'utf8');

@@ -5,14 +5,14 @@ import { exampleUrl, ProblemDto } from './problem.dto';
 type HeadersObject = NonNullable<ApiResponseOptions['headers']>;
 
 interface ErrorText {
-  /** Meaning of the status here. */
+  /** Meaning of the status in this service. */
   description: string;
-  /** Text of the example, whose `code` is the first of the status. */
+  /** Text of the example; its `code` is the status's first one. */
   detail: string;
   headers?: HeadersObject;
 }
 
-/** Header of errors that pass. */
+/** On errors that pass. */
 const retryAfter: HeadersObject = {
   'Retry-After': {
     description: 'Seconds to wait before the next try.',

@@ -29,7 +29,7 @@ export function closed(schemas: Schemas = {}): Schemas {
   return Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, close(schema)]));
 }
 
-/** In OpenAPI 3.1 a reference may have a description beside it; the builder still wraps both, as 3.0 needed it. */
+/** OpenAPI 3.1 allows a description beside a reference; the builder still wraps both, as 3.0 needed it. */
 export function unwrapped<T>(value: T): T {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map(unwrapped) as T;
@@ -45,7 +45,7 @@ export type Responses = NonNullable<NonNullable<OpenAPIObject['components']>['re
 export type Operation = NonNullable<OpenAPIObject['paths'][string]['get']>;
 
 /**
- * The errors of a status are the same on all routes, and are documented once.
+ * Documents the errors of a status once, because they are the same on all routes.
  * @throws Error if two routes document a status differently
  */
 export function shareErrors({ operationId, responses }: Operation, shared: Responses): void {
@@ -65,8 +65,7 @@ const image = 'https://darkroom.example/images/Zk3vR8wq1TnYc5bLx0JdGm7s.png';
 const moment = '2026-11-20T09:21:33.123Z';
 
 /**
- * Examples by field name: fields with the same name mean the same in all schemas, except those
- * listed with their schema.
+ * Examples by field name: fields of the same name mean the same in all schemas, except those listed with their schema.
  */
 const examples: Readonly<Record<string, unknown>> = {
   id,

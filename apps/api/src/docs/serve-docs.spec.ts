@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Request, Response } from 'express';
 import { boundReaders } from './serve-docs';
 
-/** As a response of Node does, it tells of its end a turn of the event loop later. */
+/** Like a response of Node, it emits `close` a turn of the event loop later. */
 class FakeResponse extends EventEmitter {
   isDestroyed = false;
 

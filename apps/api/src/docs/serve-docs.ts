@@ -3,13 +3,13 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { OpenAPIObject } from '@nestjs/swagger';
 import { projectFile } from './project-file';
 
-/** Middleware that ends the first of too many responses, so that slow readers do not keep others out. */
+/** Middleware that ends the oldest response when there are too many, so that slow readers do not keep others out. */
 export function boundReaders(most: number): RequestHandler {
   const responses = new Set<Response>();
   return (_request, response, next) => {
     if (responses.size >= most) {
       const [first] = responses;
-      // Its `close` comes later, and until then the next one would end it again in place of another.
+      // Its `close` comes later; until then the next request would end it again instead of another.
       responses.delete(first);
       first.destroy();
     }
@@ -19,13 +19,13 @@ export function boundReaders(most: number): RequestHandler {
   };
 }
 
-/** Readers of the documentation at a time: each may be anybody. */
+/** Readers of the documentation at a time, who need no key. */
 export const maxReaders = 200;
 
 /**
- * Serves `/openapi.json`, which needs no key, and bounds the readers of `/docs`, whose pages the page's module
- * serves. The document is the committed one, which a test compares with the routes: to make it takes longer
- * than all else of a start.
+ * Serves `/openapi.json`, which needs no key, and bounds the readers of `/docs`, which the page's module serves. The
+ * document is the committed one, which a test compares with the routes: making it takes longer than the rest of a
+ * start.
  */
 export function serveDocs(app: NestExpressApplication, publicUrl: string): void {
   let text: Buffer | undefined;

@@ -15,16 +15,16 @@ type Properties = Record<string, object>;
 
 /** A stream's events that others do not have. */
 interface More {
-  /** Told in the description after `queued`. */
+  /** Added to the description, after `queued`. */
   sentence: string;
   events: object[];
-  /** Further data of `progress`. */
+  /** Of `progress`. */
   progress: Properties;
 }
 
 /**
- * One kind of event: `data` is JSON with the given schema. OpenAPI 3.1 cannot describe a stream; the schema
- * is that of each event.
+ * One kind of event: `data` is JSON with the given schema. OpenAPI 3.1 cannot describe a stream; the schema is that of
+ * each event.
  */
 function event(name: string, data: object, id?: string): object {
   const properties: Properties = {
@@ -44,7 +44,7 @@ const steps = (min: number) => ({
   total: { type: 'integer', minimum: 1, description: 'The `steps` of the record.' },
 });
 
-/** More in the streams of trainings. */
+/** What only the streams of trainings have. */
 export const ofTrainings: More = {
   sentence: '`started` when a worker has begun, or if it had before the stream was opened, ',
   events: [event('started', object(steps(0)), String.raw`^\d+-0$`)],

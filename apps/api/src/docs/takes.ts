@@ -7,7 +7,7 @@ const bodyKey = 'takesBody';
 
 type Dto = new () => object;
 
-/** Says, also in the document, that a route takes the query parameters of a DTO. There may be several. */
+/** Says, also in the document, that a route takes the query parameters of a DTO. It can be repeated. */
 export const TakesQuery = (dto: Dto): MethodDecorator =>
   applyDecorators(
     (_prototype: object, _name: string | symbol, { value: route }: PropertyDescriptor) =>

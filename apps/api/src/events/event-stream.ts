@@ -1,7 +1,7 @@
 import type { Writable } from 'node:stream';
 import type { StepMessage } from '@app/tasks';
 
-/** Sent when there is no event, so that no proxy closes an idle stream. */
+/** Sent while there is no event, so that no proxy closes an idle stream. */
 export const comment = ': still here\n\n';
 
 /** One event, ready to send. */
@@ -13,9 +13,9 @@ export function frame(event: string, data: unknown, id?: string): string {
 export interface StepFrames {
   attempt: number;
   step: number;
-  /** With its preview, if it has one. */
+  /** With its preview, if any. */
   whole: string;
-  /** Without it. */
+  /** Without its preview. */
   brief: string;
 }
 
@@ -45,9 +45,9 @@ export function endedAttempt(lastEventId: string | undefined): number | undefine
   return match ? Number(match[1]) : undefined;
 }
 
-/** Wait of a client before it reconnects. */
+/** A client waits for this long before it reconnects. */
 const retryMs = 2_000;
-/** A reader that is this far behind is cut off; the record contains what it missed. */
+/** Bytes: a reader that is further behind is cut off; the record has what it missed. */
 const maxUnread = 128 * 1024;
 
 /**
@@ -66,12 +66,12 @@ export class EventStream {
     this.sent = match ? [Number(match[1]), Number(match[2])] : [0, 0];
   }
 
-  /** Says when a client that loses the connection is to come back. */
+  /** Tells the client how long to wait before it reconnects. */
   start(): void {
     this.write(`retry: ${retryMs}\n\n`);
   }
 
-  /** Sends a step that is new to the client. */
+  /** Sends a step, unless the client has it. */
   step({ attempt, step, whole, brief }: StepFrames): void {
     const [lastAttempt, lastStep] = this.sent;
     if (attempt < lastAttempt || (attempt === lastAttempt && step <= lastStep)) return;
@@ -81,7 +81,7 @@ export class EventStream {
     this.write(this.answer.writableNeedDrain ? brief : whole);
   }
 
-  /** Says that an attempt has begun, to a client that knows nothing of it. */
+  /** Says that an attempt has begun, unless the client knows of it. */
   started(attempt: number, { step, total }: Advance): void {
     if (this.knows(attempt)) return;
     this.sent = [attempt, 0];
@@ -89,24 +89,22 @@ export class EventStream {
     this.write(frame('started', { step, total }, `${attempt}-0`));
   }
 
-  /** Whether its client has heard of an attempt. */
   knows(attempt: number): boolean {
     return this.sent[0] >= attempt;
   }
 
-  /** Sends a position in the queue that is new to the client. */
+  /** Sends a position in the queue, unless the client has it. */
   queued(position: number, frame: string): void {
     if (position === this.position) return;
     this.position = position;
     this.write(frame);
   }
 
-  /** Keeps the connection open. */
   beat(): void {
     if (!this.answer.writableNeedDrain) this.write(comment);
   }
 
-  /** Sends the last event, if there is one, and ends the response. */
+  /** Sends the last event, if any, and ends the response. */
   end(frame = ''): void {
     this.write(frame);
     if (!this.answer.closed) this.answer.end();

@@ -14,7 +14,7 @@ import { type FollowedTask, TaskFeed } from './task-feed';
 
 /**
  * For a route that returns a `FollowedTask`: the response is a stream of its events. The route takes `@Res()` without
- * using it, which tells Nest not to send a response itself.
+ * using it, so that Nest sends no response itself.
  */
 export const SendsEvents = () => UseInterceptors(EventsInterceptor);
 
@@ -35,8 +35,8 @@ class EventsInterceptor implements NestInterceptor {
   }
 
   /**
-   * Answers with a stream, or with 204 where its client has had the end: an EventSource then stops.
-   * @throws TooManyError; what reading the record throws, for what is unknown or another caller's.
+   * Answers with a stream, or with 204 to a client that has had the end: an EventSource then stops.
+   * @throws TooManyError; what reading the record throws, for one that is unknown or another caller's.
    */
   private async open(ownerId: string, task: FollowedTask, request: Request, response: Response): Promise<void> {
     const lastEventId = request.header('last-event-id');
@@ -63,7 +63,7 @@ class EventsInterceptor implements NestInterceptor {
   }
 }
 
-/** The headers of the response, which is all that a HEAD request gets. */
+/** A HEAD request gets only these. */
 function sendHead(response: Response): void {
   response.status(200).set({
     'Content-Type': 'text/event-stream; charset=utf-8',

@@ -3,12 +3,12 @@ import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Notifications } from '../http/notifications';
 
-/** Tasks whose last step is remembered: far more than are drawn at a time. */
+/** Far more than are drawn at a time. */
 const maxTasks = 5_000;
 
 /**
- * The last step of each task that is being drawn. Nothing depends on it: a process knows what it has
- * heard since it started.
+ * The last step of each task that is being drawn. Nothing depends on it: a process knows only what it has heard since
+ * it started.
  */
 @Injectable()
 export class LastSteps {

@@ -6,19 +6,20 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
 import { loopTime } from '../defence/loop-time';
 
-/** Shortest pause between two look-ups of positions, in milliseconds, and in times of the last look-up. */
+/**
+ * Shortest pause between two look-ups of positions, in milliseconds; and as a multiple of the last look-up's duration.
+ */
 const pauseMs = 1_000;
 const pausesPerLookUp = 20;
-/** Tasks per look-up. */
 const lookUpAtOnce = 200;
-/** How long a request waits for the next look-up. */
+/** A request waits at most this long for the next look-up. */
 const longestWaitMs = 2_000;
 
 /** Looks up the queue positions of all followed tasks together, after the queue has changed. */
 @Injectable()
 export class QueuePositions {
   private readonly followed = new Set<string>();
-  /** Requests that wait for the position of a task. There are no more than are served at once. */
+  /** Requests that wait for a task's position: no more than are served at once. */
   private readonly asked = new Map<string, Set<(position: number | null) => void>>();
   private report: (taskId: string, position: number) => void = () => undefined;
   private timer?: NodeJS.Timeout;
@@ -32,7 +33,6 @@ export class QueuePositions {
     private readonly logger: JsonLogger,
   ) {}
 
-  /** Sets the listener for positions. */
   onPosition(report: (taskId: string, position: number) => void): void {
     this.report = report;
   }
@@ -45,8 +45,8 @@ export class QueuePositions {
   }
 
   /**
-   * The position of a queued task: of the next look-up, so that any number of requests cost no more; null
-   * where that takes too long.
+   * The position of a queued task, from the next look-up: any number of requests cost no more. Null where that takes
+   * too long.
    */
   of({ id, sandbox }: Pick<Task, 'id' | 'sandbox'>): Promise<number | null> {
     if (sandbox) return Promise.resolve(0);
@@ -96,7 +96,7 @@ export class QueuePositions {
         });
       }
     } catch (error) {
-      // The rows are read again soon, and the positions with them.
+      // The rows are read again soon, and with them the positions.
       this.logger.debug('positions could not be looked up', { reason: (error as Error).message });
     } finally {
       const endedAt = performance.now();

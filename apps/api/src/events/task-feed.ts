@@ -17,7 +17,7 @@ export interface FollowedTask {
   id: string;
   /** The record as GET returns it. */
   readRecord: () => Promise<unknown>;
-  /** How far it is, where its first step may take long. */
+  /** How far it is; for tasks whose first step may take long. */
   readAdvance?: () => Promise<Advance>;
 }
 
@@ -49,8 +49,7 @@ export class TaskFeed implements OnApplicationBootstrap, BeforeApplicationShutdo
       readRows: (ids) => this.readRows(ids),
       failed: ({ message }) => logger.debug('followed tasks could not be read', { reason: message }),
     });
-    // A stream that ends is opened again by its client at another process; one that stays open would
-    // keep this process alive.
+    // The client of an ended stream opens it again at another process; an open one would keep this process alive.
     drain.onBegin(() => this.each((stream) => stream.end()));
     notifications.on(changeChannel, (id) => {
       this.positions.lookAgain();
@@ -74,7 +73,7 @@ export class TaskFeed implements OnApplicationBootstrap, BeforeApplicationShutdo
     this.positions.stop();
   }
 
-  /** Sends a task's events to a stream from now on. @returns a function that stops it. */
+  /** Sends a task's events to a stream. @returns a function that stops it. */
   follow(task: FollowedTask, stream: EventStream): () => void {
     const followed = this.tasks.get(task.id) ?? { ...task, streams: new Set() };
     followed.streams.add(stream);
@@ -87,10 +86,7 @@ export class TaskFeed implements OnApplicationBootstrap, BeforeApplicationShutdo
     };
   }
 
-  /**
-   * Whether a task has terminated in this attempt: a client that has received the end of that
-   * attempt has missed nothing.
-   */
+  /** Whether a task has terminated in this attempt: a client that has received that end has missed nothing. */
   async hasTerminated(id: string, attempt: number): Promise<boolean> {
     const task = await this.rows.findOne({ select: { status: true }, where: { id, attempt } });
     return task !== null && isTerminated(task.status);

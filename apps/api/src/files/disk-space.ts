@@ -6,8 +6,8 @@ import { Inject, Injectable } from '@nestjs/common';
 const retryAfterSeconds = 60;
 
 /**
- * The disks of this process's data folder. Uploads leave a reserve, so that a caller who fills the disk does
- * not affect the others.
+ * The disks of this process's data folder. Uploads leave a reserve, so that a caller who fills the disk does not affect
+ * the others.
  */
 @Injectable()
 export class DiskSpace {
@@ -20,7 +20,7 @@ export class DiskSpace {
         throw new ServiceUnavailableError('There is no room for the file at the moment.', retryAfterSeconds);
   }
 
-  /** Whether pictures and the database still have room. */
+  /** Whether there is room for pictures and the database. */
   async hasRoom(): Promise<boolean> {
     return (await dataDisks(this.config)).every(({ hasRoom }) => hasRoom);
   }

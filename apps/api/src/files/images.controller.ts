@@ -31,7 +31,7 @@ export class ImagesController {
       'Content-Type': contentType,
       'Content-Length': String(bytes),
       'Cache-Control': 'private, max-age=31536000, immutable',
-      // A URL has one picture for as long as it exists.
+      // A URL always has the same picture.
       ETag: etag,
       // Any page that knows a picture's URL may show it.
       'Cross-Origin-Resource-Policy': 'cross-origin',

@@ -7,7 +7,6 @@ import { Inject, Injectable } from '@nestjs/common';
 
 /** A picture, ready to send. */
 export interface StoredImage {
-  /** The owner of the picture. */
   ownerId: string;
   contentType: string;
   bytes: number;
@@ -29,12 +28,11 @@ UNION ALL
 SELECT thumbnail_token, thumbnail_key, 'image/png', coalesce(owner_id, 'public')
 FROM styles WHERE thumbnail_token = $1 AND thumbnail_key IS NOT NULL`;
 
-/** Pictures being opened and sent at a time, per owner and in total; and how many may wait. */
+/** Pictures that are opened and sent at a time, per owner and in total; and how many may wait. */
 const turns = { concurrency: 12, keyConcurrency: 6, perKey: 2_000 };
-/** A reader that takes longer loses its turn: it is slow, and causes little work. */
+/** A reader that takes longer loses its turn: it is slow, and so causes little work. */
 const turnMs = 100;
 
-/** Too many requests for one owner's pictures are waiting. */
 class TooManyPicturesError extends TooManyError {
   constructor(retryAfterSeconds = 1) {
     super(
@@ -55,10 +53,10 @@ export class ImagesService {
   ) {}
 
   /**
-   * Sends a picture, owners in turn, each a few at a time.
-   * @param file `<token>.<extension>`, or `<token>.thumbnail.webp` for the small one of a drawing's first picture.
+   * Sends a picture; owners take turns, each with a few at a time.
+   * @param file `<token>.<extension>`, or `<token>.thumbnail.webp` for the thumbnail of a drawing's first picture.
    * @param send resolves when everything has been sent.
-   * @returns false when no record has it any more.
+   * @returns false if no record has it.
    * @throws TooManyPicturesError
    */
   async serve(file: string, send: (image: StoredImage) => Promise<void>): Promise<boolean> {

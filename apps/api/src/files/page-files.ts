@@ -7,7 +7,7 @@ import { Injectable } from '@nestjs/common';
 
 const compressions = { br: promisify(brotliCompress), gzip: promisify(gzip) };
 export type Encoding = keyof typeof compressions;
-/** In the order of preference. */
+/** Most preferred first. */
 export const encodings = Object.keys(compressions) as Encoding[];
 
 const contentTypes: Readonly<Record<string, string>> = {
@@ -22,11 +22,11 @@ export interface PageFile {
   contentType: string;
   etag: string;
   bytes: Buffer;
-  /** Its bytes, compressed; made at the first request, because few are ever asked for in every encoding. */
+  /** Its bytes, compressed at the first request: few files are ever asked for in every encoding. */
   encoded: (encoding: Encoding) => Promise<Buffer>;
 }
 
-/** `dist/apps/web`, also when the sources run as they are. */
+/** `dist/apps/web`, also when the sources run directly. */
 const builtPage = __dirname.includes(`${sep}dist${sep}`)
   ? join(__dirname, '..', '..', '..', 'web')
   : join(__dirname, '..', '..', '..', '..', 'dist', 'apps', 'web');
@@ -37,12 +37,12 @@ export class PageFiles {
   private files?: Promise<ReadonlyMap<string, PageFile>>;
 
   /**
-   * @param path below the page's folder, such as `index.html`; looked up among the files that exist,
-   * so it may be anything.
+   * @param path below the page's folder, such as `index.html`; it may be any text, because only existing files are
+   * found.
    */
   async find(path: string): Promise<PageFile | undefined> {
     this.files ??= readAll(builtPage);
-    // A failed reading is not remembered.
+    // A failed read is not remembered.
     this.files.catch(() => (this.files = undefined));
     return (await this.files).get(path);
   }

@@ -20,7 +20,7 @@ const contentSecurityPolicy = [
   "frame-ancestors 'none'",
 ].join(';');
 
-/** Each link of the page of what is missing is as long as its path is deep, which is the caller's to choose. */
+/** The links of the page for missing paths are as long as the path is deep, which the caller chooses. */
 const deepestMissing = 10;
 
 /** The playground, which needs no key: its user types one in, or comes with a code. */
@@ -68,9 +68,7 @@ export class PageController {
     return { api_key: await this.signIn.exchange(code) };
   }
 
-  /**
-   * Sends a page, at the one path to which its own links are relative: with a slash behind it they would lead astray.
-   */
+  /** Sends a page at the one path to which its links are relative; a trailing slash would break them. */
   private async sendPage(path: string, response: Response): Promise<void> {
     const asked = response.req.path;
     let end = asked.length;
@@ -83,7 +81,7 @@ export class PageController {
   }
 
   /**
-   * A page for who follows a dead link, and the error for programs. The page's own links are relative to `/docs/`.
+   * A page for people who follow a dead link, and the error for programs. The page's links are relative to `/docs/`.
    * @throws RouteNotFoundError
    */
   private async sendMissing(response: Response): Promise<void> {

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 
-/** The resources of a reader: about 200 kB of buffers and two file descriptors, as long as it reads. */
+/** A reader holds about 200 kB of buffers and two file descriptors as long as it reads. */
 const defaults = { most: 500, graceMs: 5_000 };
 
 interface Reader {
@@ -11,8 +11,8 @@ interface Reader {
 }
 
 /**
- * Readers of pictures at this moment. When there are too many, the owner whose pictures have the most readers loses
- * one, so that readers of one owner's pictures keep nobody from another's.
+ * Open readers of pictures. When there are too many, the owner whose pictures have the most readers loses one: readers
+ * of one owner's pictures keep nobody from another's.
  */
 export class PictureReaders {
   private readonly owners = new Map<string, Set<Reader>>();
@@ -26,7 +26,7 @@ export class PictureReaders {
 
   /**
    * Watches a reader until its stream is closed.
-   * @param ownerId owner of the picture; its reader may be anybody who knows the URL.
+   * @param ownerId owner of the picture; the reader may be anybody who knows the URL.
    * @param cut ends it.
    */
   add(ownerId: string, stream: Readable, cut: () => void): void {
@@ -39,8 +39,8 @@ export class PictureReaders {
   }
 
   /**
-   * Cuts off the slowest reader of the owner with the most readers (the newcomer counts), or the first one
-   * if all have only begun.
+   * Cuts off the slowest reader of the owner with the most readers, the newcomer included; the first one if all have
+   * only begun.
    */
   private makeRoom(newcomer: string): void {
     let most = this.owners.get(newcomer) ?? new Set<Reader>();

@@ -9,7 +9,6 @@ import { replayHours } from '../http/idempotency.interceptor';
 import { StoredFiles } from './stored-files';
 
 const intervalMs = 10 * 60_000;
-/** Records per transaction. */
 const batchSize = 200;
 /** Advisory lock that lets one process at a time delete: "RETE" in ASCII. */
 export const retentionLock = 0x52455445;
@@ -22,7 +21,8 @@ export interface RetentionCounts {
 
 /**
  * Deletes expired data: terminated Generations and Prompts of keys with a retention, with pictures and deliveries,
- * Fine-Tunes whose training made no weights, and replies stored under an Idempotency-Key. A record whose webhook is still being delivered waits for that.
+ * Fine-Tunes whose training made no weights, and replies stored under an Idempotency-Key. A record whose webhook is
+ * still being delivered waits for that.
  */
 @Injectable()
 export class RetentionService extends RecurringService {
@@ -57,7 +57,7 @@ export class RetentionService extends RecurringService {
     const { ids, uploads } = await this.transactions.run(async (manager) => {
       const due = await lockDue(manager);
       const dueOf = (kind: string): string[] => due.filter((each) => each.kind === kind).map(({ id }) => id);
-      // Deleting a Prompt locks its row first and its task next, so a locked one is being deleted anyway.
+      // Deleting a Prompt locks its row first and its task next: a locked one is being deleted anyway.
       const prompts = await manager.query<{ id: string }[]>(
         'SELECT id FROM finetune_prompts WHERE id = ANY($1) FOR UPDATE SKIP LOCKED',
         [dueOf('prompt')],
@@ -85,17 +85,17 @@ export class RetentionService extends RecurringService {
   }
 }
 
-/** Condition in SQL: a Fine-Tune has neither weights nor Prompts. */
+/** In SQL: a Fine-Tune has neither weights nor Prompts. */
 const isUnused = `weights_key IS NULL
   AND NOT EXISTS (SELECT FROM finetune_prompts WHERE finetune_id = finetunes.id)`;
 
-/** The Fine-Tunes among these that are still unused, locked. One that is getting weights or a Prompt is left out. */
+/** Locks those that are still unused. One that is getting weights or a Prompt is left out. */
 async function lockUnused(manager: EntityManager, ids: readonly string[]): Promise<string[]> {
   if (ids.length === 0) return [];
   const idsOf = async (statement: string, of: readonly string[]): Promise<string[]> =>
     (await manager.query<{ id: string }[]>(statement, [of])).map(({ id }) => id);
   const locked = await idsOf('SELECT id FROM finetunes WHERE id = ANY($1) FOR UPDATE SKIP LOCKED', ids);
-  // Only a statement that begins after the lock sees what was written before it.
+  // Only a statement that begins after the lock sees earlier writes.
   return idsOf(`SELECT id FROM finetunes WHERE id = ANY($1) AND ${isUnused}`, locked);
 }
 
@@ -104,12 +104,11 @@ async function removeUnused(manager: EntityManager, ids: readonly string[]): Pro
     'DELETE FROM finetunes WHERE id = ANY($1) RETURNING owner_id AS owner',
     [ids],
   );
-  // In one order, for two that lock the same counts.
+  // In one order, because two rounds may lock the same counts.
   for (const { owner } of removed.sort((a, b) => (a.owner < b.owner ? -1 : 1)))
     await addStored(manager, owner, { recordBytes: -finetuneRecordBytes });
 }
 
-/** The oldest expired records. */
 function lockDue(manager: EntityManager): Promise<{ id: string; kind: string }[]> {
   return manager.query(
     `SELECT task.id, task.kind FROM tasks task JOIN api_keys caller ON caller.id = task.owner_id

@@ -2,10 +2,10 @@ import { hashOfSignInCode, openSealedToken, UnauthorizedError } from '@app/domai
 import { Transactions } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 
-/** Deletes what it finds, so that of all processes only one finds a code. */
+/** Deletes the row it finds: of all processes only one gets a code. */
 const takeStatement = `DELETE FROM sign_in_codes WHERE hash = $1 AND expires_at > now() RETURNING sealed_token`;
 
-/** Exchanges a code for the key that it stands for, once. */
+/** Exchanges a code for its key, once. */
 @Injectable()
 export class SignIn {
   constructor(private readonly transactions: Transactions) {}

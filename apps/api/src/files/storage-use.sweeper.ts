@@ -6,7 +6,7 @@ import { DataSource } from 'typeorm';
 import { UploadsService } from './uploads.service';
 
 const intervalMs = 10 * 60_000;
-/** Each key is compared once a day, and so many in one round. */
+/** Each key is recounted once in this time; the second number is how many in one round. */
 const recountHours = 24;
 const mostKeys = 500;
 
@@ -67,8 +67,8 @@ export class StorageUseSweeper extends RecurringService {
   }
 
   /**
-   * A transaction that adds or removes files changes the count last. So while the count is locked, the
-   * rows that others have committed are in it, and all others will be added to it.
+   * A transaction that adds or removes files changes the count last. So while the count is locked, committed rows are
+   * in it, and all others will be added to it.
    * @returns whether the count was wrong.
    */
   private recount(ownerId: string): Promise<boolean> {

@@ -6,12 +6,11 @@ import { DataSource } from 'typeorm';
 
 /** A newer file without a row may belong to an upload that is about to write it. */
 const strayFileAfterMs = 3_600_000;
-/** Files per query for their rows. */
 const batchSize = 500;
 
 /**
- * Removes the files of deleted rows, after the deletion is committed. It never fails the request: the sweepers remove
- * what a failure leaves behind.
+ * Removes the files of deleted rows, after the commit. It never fails the request: the sweepers remove what a failure
+ * leaves behind.
  */
 @Injectable()
 export class StoredFiles {
@@ -21,7 +20,7 @@ export class StoredFiles {
     private readonly logger: JsonLogger,
   ) {}
 
-  /** The files of a folder that no upload is about to name any more. */
+  /** The files of a folder that are too old for an upload that has yet to write its row. */
   async oldFilesIn(folder: string, now: number): Promise<string[]> {
     const old: string[] = [];
     for await (const { key, modifiedAt } of this.storage.list(folder))
@@ -29,7 +28,7 @@ export class StoredFiles {
     return old;
   }
 
-  /** Removes what a crash left behind in a folder: old files that no row names. @returns how many */
+  /** Removes what a crash left in a folder: old files that no row names. @returns how many */
   async removeStray(
     folder: string,
     { table, column, now, signal }: { table: string; column: string; now: number; signal?: AbortSignal | undefined },
@@ -62,9 +61,7 @@ export class StoredFiles {
     await this.removeStyleThumbnails(taskIds);
   }
 
-  /**
-   * Removes the thumbnails that nothing needs any more: of Prompts that are deleted, and all Styles made from them too.
-   */
+  /** Removes thumbnails of which the Prompt and all Styles made from it are deleted. */
   async removeStyleThumbnails(promptIds: readonly (string | null)[]): Promise<void> {
     const unneeded = await this.dataSource
       .query<{ id: string }[]>(

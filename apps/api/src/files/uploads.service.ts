@@ -20,12 +20,12 @@ import { OpenRequests } from '../defence/open-requests';
 import { mapDiskErrors, receiveFile, type SentFile } from '../http/receive-file';
 import { DiskSpace } from './disk-space';
 
-/** Parallel uploads of a key: enough for any client, but too few to hold much of the disk. */
+/** Parallel uploads of a key: enough for any client, too few to hold much of the disk. */
 export const uploadsPerKey = 4;
-/** Uploads of a key that wait at their senders for one of these to end, and how long: only a flood is refused. */
+/** Uploads of a key that wait at their senders for a place, and for how long: only a flood is refused. */
 const waitingPerKey = 32;
 const longestWaitMs = 20_000;
-/** How often it is looked whether one has ended that another api process received. */
+/** Interval of checks whether an upload at another api process has ended. */
 const lookMs = 500;
 /** A quarter of the time after which an upload counts as dead. */
 const renewMs = 30_000;
@@ -45,28 +45,26 @@ export class TooManyUploadsError extends TooManyError {
 /** An upload that has not grown for this long belongs to a dead process. */
 const abandonedMs = 3_600_000;
 
-/** Bounds and kind of a file. */
 interface UploadRule {
   maxBytes: number;
-  /** Bytes of the file that it takes the place of, which do not count. */
+  /** Bytes of the file that is replaced, which do not count. */
   replacedBytes?: number;
-  /** For who sends an empty one: `a safetensors file`. */
+  /** For the message about an empty file, such as `a safetensors file`. */
   kind: string;
 }
 
-/** The space for an upload. */
 interface Reservation {
   id: string;
-  /** Its maximum size in bytes. */
+  /** Of the file. */
   maxBytes: number;
-  /** Whether the limit is the key's remaining room, and not the general maximum. */
+  /** Whether `maxBytes` is the key's remaining room, and not the general maximum. */
   boundByQuota: boolean;
 }
 
 /** A file that has come. */
 export interface ReceivedFile {
   id: string;
-  /** Where it is for now; what is still there afterwards is removed. */
+  /** A temporary path: a file that is still there afterwards is removed. */
   path: string;
   /** SHA-256 in hexadecimal. */
   hash: string;
@@ -95,7 +93,7 @@ export class UploadsService implements OnApplicationBootstrap {
     this.folder = join(config.dataDir, 'uploads');
   }
 
-  /** Removes the rest of uploads whose process died. */
+  /** Removes the remains of uploads whose process died. */
   async onApplicationBootstrap(): Promise<void> {
     for (const name of await readdir(this.folder).catch(() => [])) {
       const path = join(this.folder, name);
@@ -136,7 +134,7 @@ export class UploadsService implements OnApplicationBootstrap {
     }
   }
 
-  /** Reserves the space when few enough others of the key are received, here and in other processes. */
+  /** Waits until few enough uploads of the key are in progress, here and in other processes. */
   private async inTurn(
     ownerId: string,
     { answer, declaredBytes }: SentFile,
@@ -167,7 +165,6 @@ export class UploadsService implements OnApplicationBootstrap {
     }
   }
 
-  /** Removes the uploads of dead processes. */
   async removeDead(): Promise<void> {
     await this.dataSource.query(`DELETE FROM uploads WHERE renewed_at < now() - ${uploadLifeSql}`);
   }
@@ -187,8 +184,8 @@ export class UploadsService implements OnApplicationBootstrap {
   }
 
   /**
-   * @param declaredBytes what the sender says of its size; one that says nothing is given the room there is.
-   * @returns undefined while as many are received as may be
+   * @param declaredBytes size as the sender declares it; without one it gets all the room there is.
+   * @returns undefined while the key has as many uploads as it may
    */
   private reserve(
     ownerId: string,
@@ -214,7 +211,7 @@ export class UploadsService implements OnApplicationBootstrap {
     return this.logFailure(this.dataSource.query('UPDATE uploads SET renewed_at = now() WHERE id = $1', [id]));
   }
 
-  /** A row that cannot be written now will be considered dead later, which is not the upload's fault. */
+  /** A row that cannot be written now will count as dead later, which is not the upload's fault. */
   private async logFailure(write: Promise<unknown>): Promise<void> {
     await write.catch((error: Error) => this.logger.warn('an upload could not be recorded', { reason: error.message }));
   }

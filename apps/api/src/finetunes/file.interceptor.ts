@@ -14,7 +14,7 @@ import { sendStored } from '../http/send-stored';
 
 /** A file of a record, ready to send. */
 export interface StoredFile {
-  /** Of the record, for people. */
+  /** The record's, for people. */
   name: string;
   /** SHA-256 of the file, in hexadecimal. */
   hash: string;
@@ -23,8 +23,8 @@ export interface StoredFile {
 }
 
 /**
- * For a route that returns a `StoredFile`: the response is that. The route takes `@Res()` without using it, which tells
- * Nest not to send a response itself.
+ * For a route that returns a `StoredFile`: the response is that file. The route takes `@Res()` without using it, so
+ * that Nest sends no response itself.
  */
 export const SendsFile = () => UseInterceptors(FileInterceptor);
 

@@ -21,8 +21,8 @@ export class FinetuneOrGenerationPipe implements PipeTransform {
   private readonly generation = new BodyPipe(CreateGenerationDto);
 
   /**
-   * @throws InvalidError naming every invalid field; `FineTuneNameMissing` or `PromptMissing` for
-   * a missing required one.
+   * @throws InvalidError naming every invalid field; `FineTuneNameMissing` or `PromptMissing` for a missing required
+   * one.
    */
   transform(body: unknown): CreateFinetuneDto | CreateGenerationDto {
     if (typeof body !== 'object' || body === null || Array.isArray(body))
@@ -37,7 +37,7 @@ export class FinetuneOrGenerationPipe implements PipeTransform {
   }
 }
 
-/** An error of a text-to-image request that says how its body would be a Fine-Tune. */
+/** Adds to an error of a text-to-image request how its body would be a Fine-Tune. */
 function inWordsOfBoth(error: InvalidError, hasPrompt: boolean): InvalidError {
   const pointers = hasPrompt ? finetuneFields.map((field) => `/${field}`) : ['/prompt'];
   const message = hasPrompt ? both : neither;
@@ -50,12 +50,12 @@ function inWordsOfBoth(error: InvalidError, hasPrompt: boolean): InvalidError {
   return new InvalidError(error.code, sentence, fields);
 }
 
-/** Whether a field is given: null means that it is not. */
+/** Null means that a field is not given. */
 function has(body: object, field: string): boolean {
   return Object.hasOwn(body, field) && (body as Record<string, unknown>)[field] !== null;
 }
 
-/** The body without those of some fields that are null. It has no more fields than a body may have. */
+/** The body without those of some fields that are null. */
 function without(body: object, fields: readonly string[]): object {
   const absent = fields.filter((field) => Object.hasOwn(body, field) && !has(body, field));
   if (absent.length === 0) return body;

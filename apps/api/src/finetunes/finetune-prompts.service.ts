@@ -63,7 +63,7 @@ export class FinetunePromptsService {
     const finetune = await this.finetunes.load(caller.id, finetuneId);
     const { served, asked } = await this.orders.ofStyles(caller, finetune, dtos);
     await this.insert(caller, finetune, { served, asked });
-    // The DTO contains exactly what was sent: an omitted field does not exist. A webhook is not part of the record.
+    // The DTO has exactly what was sent: an omitted field does not exist. A webhook is not part of the record.
     return asked.map(({ dto: { id: _styleId, webhook: _webhook, ...sent }, prompt: { id, createdAt } }) => ({
       id,
       error_message: null,

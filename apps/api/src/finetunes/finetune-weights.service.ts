@@ -15,7 +15,7 @@ import { FinetunesService, refuseScale } from './finetunes.service';
 import { refuseOtherFiles } from './refuse-other-files';
 import { WeightsInspector } from './weights-inspector';
 
-/** Uploaded weights: they are received, checked against the model and stored; only then does the Fine-Tune get them. */
+/** Uploaded weights: the Fine-Tune gets them only after they are received, checked against the model and stored. */
 @Injectable()
 export class FinetuneWeightsService {
   constructor(
@@ -29,9 +29,10 @@ export class FinetuneWeightsService {
   ) {}
 
   /**
-   * Takes a file as the weights of a Fine-Tune, in place of those it had. Whatever fails leaves it as it was.
+   * Takes a file as the weights of a Fine-Tune, in place of earlier ones. A failure leaves them as they were.
    * @param scale by which a LoRA is added to the model.
-   * @throws NotFoundError; ConflictError while it is being trained; UnprocessableError, and what `assertBare` and `UploadsService.receive` throw
+   * @throws NotFoundError; ConflictError while it is being trained; UnprocessableError, and what `assertBare` and
+   * `UploadsService.receive` throw
    */
   async replace(ownerId: string, id: string, file: SentFile, scale: number): Promise<FinetuneDto> {
     const { model, weightsBytes } = await this.finetunes.load(ownerId, id);
@@ -44,7 +45,7 @@ export class FinetuneWeightsService {
       const { kind, tokens: vectors = null, note = null } = await this.inspector.inspect(ownerId, path, base.folder);
       refuseScale(kind, scale, { parameter: 'scale' });
       signal.throwIfAborted();
-      // A file that is sent twice gets two keys, so that removing one never removes the other.
+      // A file that is sent twice gets two keys: removing one never removes the other.
       const key = `${weightsFolderOf(id)}/${uploadId}-${hash}.safetensors`;
       await mapDiskErrors(this.storage.adopt(key, path)).catch(async (error: unknown) => {
         // Deleting the Fine-Tune removes its folder, with a file that is being written there.
@@ -55,10 +56,7 @@ export class FinetuneWeightsService {
     });
   }
 
-  /**
-   * The stored file of a Fine-Tune's weights.
-   * @throws NotFoundError; DomainError if it has none
-   */
+  /** @throws NotFoundError; DomainError if it has no weights */
   async read(ownerId: string, id: string): Promise<StoredFile> {
     const { title, name, weightsKey, weightsHash } = await this.finetunes.load(ownerId, id);
     const object = weightsKey === null ? undefined : await this.storage.read(weightsKey);

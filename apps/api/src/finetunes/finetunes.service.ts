@@ -45,7 +45,7 @@ export class FinetunesService {
     });
   }
 
-  /** @throws NotFoundError also for another caller's. */
+  /** @throws NotFoundError, also for another caller's. */
   async findOne(ownerId: string, id: string): Promise<FinetuneDto> {
     const [finetune] = await this.present([await this.load(ownerId, id)]);
     return finetune;
@@ -56,10 +56,7 @@ export class FinetunesService {
     return listOf(query, (rows) => this.present(rows));
   }
 
-  /**
-   * Changes what the body has, and leaves the rest.
-   * @throws NotFoundError; UnprocessableError for a scale without weights, or of weights that have none.
-   */
+  /** @throws NotFoundError; UnprocessableError for a scale without weights, or of weights that have none. */
   async update(ownerId: string, id: string, { title, metadata, scale }: UpdateFinetuneDto): Promise<FinetuneDto> {
     await this.finetunes.manager.transaction(async (manager) => {
       const { weightsHash, weightsKind } = await findOwned(manager, Finetune, ownerId, id, {
@@ -85,7 +82,7 @@ export class FinetunesService {
     await this.load(ownerId, id);
     const { drawn, uploads } = await this.transactions.run(async (manager) => {
       const { weightsBytes } = await findOwned(manager, Finetune, ownerId, id, { lock: 'pessimistic_write' });
-      // All transactions that lock several rows use the same order, so that none deadlock.
+      // Transactions that lock several rows do it in the same order, so that none deadlock.
       const prompts: { id: string }[] = await manager.query(
         'SELECT id FROM finetune_prompts WHERE finetune_id = $1 ORDER BY id FOR UPDATE',
         [id],
@@ -102,7 +99,7 @@ export class FinetunesService {
     await this.files.removeAll([weightsFolderOf(id), trainingFolder(id), ...uploads]);
   }
 
-  /** Reads those again whose training has ended since they were read: its end and the weights are of one transaction. */
+  /** Reads those again whose training has ended since: its end and the weights are of one transaction. */
   private async withWeights(
     finetunes: readonly Finetune[],
     trainings: ReadonlyMap<string, Training>,
@@ -115,7 +112,6 @@ export class FinetunesService {
     return finetunes.map((finetune) => again.find(({ id }) => id === finetune.id) ?? finetune);
   }
 
-  /** As every route shows them. */
   async present(read: readonly Finetune[]): Promise<FinetuneDto[]> {
     const { manager } = this.finetunes;
     const where = { id: In(read.map(({ id }) => id)) };
@@ -123,7 +119,7 @@ export class FinetunesService {
       (await manager.find(Training, { where, relations: { task: true } })).map((training) => [training.id, training]),
     );
     const finetunes = await this.withWeights(read, trainings);
-    // Only of those with weights does it matter what draws them.
+    // Only for those with weights does it matter what draws them.
     const bases = await this.models.bases(finetunes.flatMap(({ weightsBase, model }) => (weightsBase ? model : [])));
     const asked = [...trainings.values()].flatMap(({ promptIds }) => promptIds);
     const found =
@@ -152,16 +148,16 @@ export class FinetunesService {
     return finetune ? (await this.present([finetune]))[0] : undefined;
   }
 
-  /** @throws NotFoundError also for another caller's. */
+  /** @throws NotFoundError, also for another caller's. */
   load(ownerId: string, id: string): Promise<Finetune> {
     return findOwned(this.finetunes.manager, Finetune, ownerId, id);
   }
 }
 
 /**
- * Refuses to scale what has no scale: the vectors of a textual inversion are what a word means, and are
- * not added to anything.
- * @param place where the request has the scale.
+ * Refuses a scale for weights that have none: the vectors of a textual inversion are a word's meaning, not added to
+ * anything.
+ * @param place of the scale in the request.
  * @throws UnprocessableError
  */
 export function refuseScale(

@@ -15,7 +15,6 @@ import type { CreatePromptDto } from '@app/domain/http';
 import { type DrawingOrder, resolvedOrder } from '../models/resolved-order';
 import { loopTime } from '../defence/loop-time';
 
-/** Fields that a Generation may choose and a Prompt may not. */
 const notInPrompts = { scheduler: undefined, outputFormat: undefined, promptWeighting: undefined };
 
 /** A requested Prompt; undefined and null fields get their defaults. No key may be left out, as in a DrawingOrder. */
@@ -28,7 +27,7 @@ export interface PromptOrder extends Omit<DrawingOrder, keyof typeof notInPrompt
 }
 
 /**
- * A new Prompt, all but what its key and its text decide, with every default resolved and the seed chosen.
+ * A new Prompt with every default resolved and the seed chosen; the key and the text add the rest.
  * @param served the model that will draw it
  */
 export function newPrompt(finetune: Finetune, order: PromptOrder, createdAt: Date, served: InstalledModel) {
@@ -52,8 +51,8 @@ export function newPrompt(finetune: Finetune, order: PromptOrder, createdAt: Dat
 export type NewPrompt = ReturnType<typeof newPrompt>;
 
 /**
- * The Style's text with the Fine-Tune's token and name. A template may contain its placeholder many times,
- * and the name may be long.
+ * The Style's text with the Fine-Tune's token and name. A template may contain its placeholder many times, and the name
+ * may be long.
  */
 export async function fillIn(styles: readonly Style[][], finetune: Finetune, array = ''): Promise<string[][]> {
   const problems = new FieldProblems();

@@ -10,14 +10,14 @@ import { assertDrawable } from '../models/assert-drawable';
 import { ModelsService } from '../models/models.service';
 import { fillIn, type NewPrompt, newPrompt, refuseWithoutName } from './new-prompt';
 
-/** Where a request has the elements that ask for Prompts: the body is the array, or has it in a field. */
+/** Where a request has its array of elements: the body itself, or a field. */
 export type ArrayPointer = '' | '/prompts' | '/styles';
 
 /** A Prompt to be made, and the part of the body that asked for it. */
 export interface AskedPrompt {
   prompt: NewPrompt;
   pointer: string;
-  /** To what its text is made of; left out, texts are fields of that part. */
+  /** Pointer to the source of its text; by default its texts are fields of that part. */
   textPointer?: string;
 }
 
@@ -27,7 +27,7 @@ export interface AskedPrompts<T extends AskedPrompt = AskedPrompt> {
   asked: readonly T[];
 }
 
-/** The part of an insertion that these Prompts are. */
+/** What `AcceptanceService.insert` needs of these Prompts. */
 export const requestOf = (asked: readonly AskedPrompt[]) => ({
   tasks: asked.map(({ prompt }) => prompt),
   pointerTo: (index: number): string => asked[index].pointer,
@@ -37,7 +37,7 @@ export const requestOf = (asked: readonly AskedPrompt[]) => ({
 
 type Served = Awaited<ReturnType<ModelsService['served']>>;
 
-/** Makes of the elements of a request the Prompts that they ask for, and checks them on the way. */
+/** Makes Prompts from the elements of a request, and checks them. */
 @Injectable()
 export class PromptOrders {
   constructor(
@@ -60,7 +60,7 @@ export class PromptOrders {
     await refuseWithoutName(finetune, dtos, array);
     const served = await this.models.served(finetune.model);
     const asked: AskedPrompt[] = [];
-    // One after the other: there are at most a hundred, and each may ask the database for its pictures.
+    // One after the other: at most a hundred, and each may query the database for its pictures.
     for (const [index, dto] of dtos.entries()) {
       const pointer = `${array}/${index}`;
       const order = {
@@ -109,7 +109,6 @@ function orderOf(dto: ApplyStyleDto, { negativePrompt, cfg, steps }: Style) {
   return { negativePrompt, cfg, steps, aspectRatio: aspectRatioOf(dto), inputs: {}, ...fieldsOfBothBodies(dto) };
 }
 
-/** The fields of a Prompt that either body has as they are. */
 function fieldsOfBothBodies({
   seed,
   high_resolution: highResolution,

@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises';
 import { UnprocessableError } from '@app/domain';
 
-/** Bytes at the beginning of files that are sent by mistake, and what such a file is. */
+/** First bytes of files that are sent by mistake. */
 const others: readonly (readonly [bytes: readonly number[], what: string])[] = [
   [[0x50, 0x4b, 0x03, 0x04], 'a zip archive, as .pt, .pth, .ckpt and .bin files of PyTorch are'],
   [[0x80, 0x02], 'a Python pickle, as old .pt, .ckpt and .bin files are'],
@@ -12,8 +12,7 @@ const others: readonly (readonly [bytes: readonly number[], what: string])[] = [
 ];
 
 /**
- * Recognises a file that is no safetensors file at all: its first eight bytes are a length, which in
- * safetensors is below 2^40.
+ * Recognises a file that is no safetensors file: that begins with a length in eight bytes, below 2^40.
  * @throws UnprocessableError `WeightsMalformed`
  */
 export async function refuseOtherFiles(path: string): Promise<void> {

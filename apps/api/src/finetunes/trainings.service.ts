@@ -21,7 +21,7 @@ import { StoredFiles } from '../files/stored-files';
 import { FinetunesService } from './finetunes.service';
 import { PromptOrders, requestOf } from './prompt-orders.service';
 
-/** The fields of a Fine-Tune's body that only a training has. */
+/** Fields of a Fine-Tune's body that only a training has. */
 const trainingFields = ['captions', 'steps', 'seed', 'webhook', 'prompts', 'styles'] as const;
 
 /** The trainings of a caller's Fine-Tunes. */
@@ -40,9 +40,8 @@ export class TrainingsService {
 
   /**
    * Registers a Fine-Tune, or has it trained if there are pictures. Its Prompts are made with it, or nothing is.
-   * @throws InvalidError for pictures or captions that are too few; UnprocessableError for a model that is not installed or reads no pictures,
-   * or captions that are too long;
-   * what `PromptOrders` and `AcceptanceService` throw
+   * @throws InvalidError for too few pictures or captions; UnprocessableError for a model that is not installed or
+   * reads no pictures, or for captions that are too long; what `PromptOrders` and `AcceptanceService` throw
    */
   async create(caller: CallerKey, dto: CreateFinetuneDto): Promise<FinetuneDto> {
     refuseIncomplete(dto);
@@ -72,7 +71,7 @@ export class TrainingsService {
       ...requestOf([...(prompts?.asked ?? []), ...(styles?.asked ?? [])]),
     });
     const made = await this.finetunes.findOne(caller.id, finetune.id);
-    // A worker may have begun since, and the answer says how it was made.
+    // A worker may have begun since; the answer shows the record as it was made.
     return made.status === 'training' ? { ...made, status: 'queued' } : made;
   }
 
@@ -107,7 +106,7 @@ function newFinetune(ownerId: string, dto: CreateFinetuneDto): Finetune {
   });
 }
 
-/** @throws InvalidError for pictures that are too few; UnprocessableError for fields that do not go together */
+/** @throws InvalidError for too few pictures; UnprocessableError for fields that do not go together */
 function refuseIncomplete(dto: CreateFinetuneDto): void {
   const { images_url: urls, captions } = dto;
   const { min } = limits.trainingImages;

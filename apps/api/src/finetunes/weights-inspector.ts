@@ -14,13 +14,12 @@ const timeMs = 30_000;
 const heapMb = 384;
 const residentMb = 1024;
 /**
- * One file at a time, keys in turn. A key has at most four uploads in progress, and this many
- * inspections may wait in total.
+ * One file at a time, keys in turn. A key has at most four uploads in progress; `total` bounds the inspections that
+ * wait.
  */
 const turns = { concurrency: 1, keyConcurrency: 1, perKey: 4, total: 200 };
 const retryAfterSeconds = 10;
 
-/** Too many files wait for inspection. */
 class InspectionsFullError extends TooManyError {
   constructor() {
     super('TooManyUploads', 'Too many files wait to be checked. Try again shortly.', retryAfterSeconds);
@@ -72,7 +71,7 @@ export class WeightsInspector implements OnApplicationShutdown {
   }
 }
 
-/** A file whose process dies twice is itself the cause, whatever ended the process. */
+/** A file whose process dies twice is itself the cause, however the process ended. */
 function outcomeOf(error: WorkError): Error {
   if (error.failure === 'closed') return new ServiceUnavailableError('The service is ending.');
   if (error.failure === 'not started')

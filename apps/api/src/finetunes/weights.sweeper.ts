@@ -9,7 +9,7 @@ import { StoredFiles } from '../files/stored-files';
 const intervalMs = 3_600_000;
 const batchSize = 500;
 
-/** Removes weights without a Fine-Tune, and what is left of trainings: a crash leaves these behind. */
+/** Removes weights without a Fine-Tune, and remains of trainings, both left by a crash. */
 @Injectable()
 export class WeightsSweeper extends RecurringService {
   constructor(
@@ -27,7 +27,7 @@ export class WeightsSweeper extends RecurringService {
   }
 
   /**
-   * @param at milliseconds since the epoch; the database's time unless given, for the machine's clock may be wrong.
+   * @param at milliseconds since the epoch; by default the database's time, because the machine's clock may be wrong.
    * @returns how many files were removed.
    */
   async sweep(at?: number, signal?: AbortSignal): Promise<number> {
@@ -56,7 +56,7 @@ export class WeightsSweeper extends RecurringService {
     return rows.length;
   }
 
-  /** @returns how many uploads that trainings needed were removed, where the end of these did not do it. */
+  /** Removes uploads that the ends of their trainings did not. @returns how many */
   private async removePicturesOfTrainings(signal?: AbortSignal): Promise<number> {
     const ended = await this.dataSource.query<{ id: string }[]>(
       `SELECT id FROM tasks WHERE kind = 'training' AND status IN ('succeeded', 'failed', 'canceled')

@@ -28,20 +28,17 @@ export type RequestedTask = Omit<NewTask, 'sandbox' | 'promptChunks'>;
 
 /** Content of one request. */
 export interface RequestedTasks<T extends RequestedTask> {
-  /** The model that draws. */
   served: InstalledModel;
   tasks: readonly T[];
-  /** JSON pointer to the part of the body that asks for a task. */
+  /** JSON pointer to the element of the body that asks for a task. */
   pointerTo: (index: number) => string;
-  /** To the field with a text of a task; beside the pointer if left out. */
+  /** To the field with a task's text; by default beside `pointerTo`. */
   textPointerTo?: (index: number, field: string) => string;
-  /** The Fine-Tunes whose tokens may stand in the texts. */
+  /** Their tokens may stand in the texts. */
   finetunes?: readonly Finetune[];
-  /** A Fine-Tune to be trained, whose Prompts the tasks are. */
   training?: Omit<NewTraining, 'sandbox'>;
 }
 
-/** The key has reached its limit of waiting tasks. */
 class QueueFullError extends TooManyError {
   constructor(max: number, queued: number, added: number, retryAfterSeconds = 10) {
     super(
@@ -70,7 +67,7 @@ export class AcceptanceService {
   }
 
   /**
-   * Refuses many tasks before work is done for them; `insert` decides.
+   * Refuses too many tasks before work is done for them; `insert` decides.
    * @throws UnprocessableError for more than may ever wait; QueueFullError for more than may wait now.
    */
   async assertQueueRoom({ id, maxQueued }: ApiKey, count: number): Promise<void> {

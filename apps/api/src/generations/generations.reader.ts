@@ -35,7 +35,7 @@ export class GenerationsReader {
     this.statement = { name: 'find-generation', text };
   }
 
-  /** Record, drawing, task and pictures in one prepared statement, as this is the most frequent request. */
+  /** Record, drawing, task and pictures in one prepared statement: this is the most frequent request. */
   async find(ownerId: string, id: string): Promise<GenerationDto | undefined> {
     const [row] = await this.transactions.query<Row | undefined>({ ...this.statement, values: [id, ownerId] });
     if (!row) return undefined;

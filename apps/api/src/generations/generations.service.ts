@@ -67,7 +67,7 @@ export class GenerationsService {
     return GenerationDto.from(asInserted(task), noPictures);
   }
 
-  /** @throws NotFoundError also for another caller's. */
+  /** @throws NotFoundError, also for another caller's. */
   async findOne(ownerId: string, id: string): Promise<GenerationDto> {
     const generation = isIdentifier(id) ? await this.reader.find(ownerId, id) : undefined;
     if (!generation) throw new NotFoundError('Generation');
@@ -113,10 +113,7 @@ export class GenerationsService {
   }
 }
 
-/**
- * The row of a new Generation's task, with every default resolved and the seed chosen.
- * @param served the model that will draw it
- */
+/** @param served the model that will draw it */
 function newGeneration(
   ownerId: string,
   dto: Omit<CreateGenerationDto, 'model'> & { model: string; aspectRatio?: AspectRatio; inputs: DrawingInputs },

@@ -8,11 +8,11 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
 import type { EndedWait, WaitedAnswer } from '../http/route.decorators';
 
-/** As long as OpenAI's own clients wait by default. */
+/** The default timeout of OpenAI's own clients. */
 const waitSeconds = 600;
 /**
- * Answers with pictures in base64 that are made at a time: each has up to eight pictures in
- * memory. A key has at most 20.
+ * Answers with pictures in base64 that are made at a time: each has up to eight pictures in memory. A key has at most
+ * 20.
  */
 const turns = { concurrency: 4, keyConcurrency: 1, perKey: 20 };
 

@@ -14,7 +14,7 @@ import { Unanswered } from './unanswered';
 
 /** Its clients send a list of pictures under the second name. */
 const imageNames = ['image', 'image[]'];
-/** The open part of a mask has nothing of the picture left. */
+/** Under the open part of a mask nothing of the picture is kept. */
 const maskedStrength = 1;
 
 /** Generations from forms in the shape of OpenAI's API. */
@@ -31,8 +31,8 @@ export class OpenaiEdits {
   ) {}
 
   /**
-   * Keeps the pictures as uploads, which go with the Generation, and repaints what is transparent: in the mask, or else
-   * in the picture; where the picture has no such part, the whole of it is drawn from.
+   * Keeps the pictures as uploads, which go with the Generation, and repaints the transparent part of the mask, or else
+   * of the picture; a picture without one is drawn from as a whole.
    * @throws InvalidError and what `SentForm`, `UploadedPicturesService` and `GenerationsService` throw; then no upload
    * is left
    */
@@ -71,7 +71,7 @@ export class OpenaiEdits {
     );
   }
 
-  /** A form has texts only: those of numbers are read as such. @throws InvalidError */
+  /** A form has only texts: those of numeric fields are parsed. @throws InvalidError */
   private read(texts: ReadonlyMap<string, string>): CreateImagesDto {
     const noFile = [...imageNames, 'mask'].find((name) => texts.has(name));
     if (noFile !== undefined) throw refusedField(noFile, 'must be a file: a part with a `filename`');

@@ -15,7 +15,7 @@ import { Injectable } from '@nestjs/common';
 import { assertDrawable } from '../models/assert-drawable';
 import { ModelsService } from '../models/models.service';
 
-/** Pictures that a body names to be drawn from. */
+/** The pictures of a body that are drawn from. */
 export interface SentPicturesBody {
   image?: string | null | undefined;
   strength?: number | null | undefined;
@@ -26,19 +26,17 @@ export interface SentPicturesBody {
   steps?: number | null | undefined;
 }
 
-/** Where a body asks, and what draws. */
 interface Asked {
   ownerId: string;
-  /** JSON pointer to the part of the body. */
   pointer: string;
-  /** Name of the model in the request. */
+  /** In the request. */
   model: string;
   served: InstalledModel;
   /** Absent where requests have no such field. */
   scheduler?: { name: string | undefined };
 }
 
-/** Checks what of the pictures of a request can be known before it is drawn. */
+/** Checks what can be known of a request's pictures before it is drawn. */
 @Injectable()
 export class SentPictures {
   constructor(
@@ -48,9 +46,9 @@ export class SentPictures {
 
   /**
    * The inputs of a drawing with every default resolved, and its shape: that of the body, or the word nearest to the
-   * picture's, which for a picture from elsewhere is found when it is drawn.
-   * @throws UnprocessableError for what the model cannot draw, for pictures and ControlNets that are not there, and for a
-   * strength that draws no step; InvalidError for a ControlNet that ends before it starts
+   * picture's; a picture from elsewhere has none until it is fetched.
+   * @throws UnprocessableError for what the model cannot draw, for pictures and ControlNets that are not there, and for
+   * a strength that draws no step; InvalidError for a ControlNet that ends before it starts
    */
   async check(sent: SentPicturesBody, asked: Asked): Promise<{ inputs: DrawingInputs; aspectRatio?: AspectRatio }> {
     const { pointer, model, served, scheduler } = asked;
@@ -78,7 +76,7 @@ export class SentPictures {
     return { inputs: { ...inputs, sizes: Object.fromEntries(byRatio) as DrawingInputs['sizes'] & object } };
   }
 
-  /** Sizes of the pictures that the service has, by field. @throws UnprocessableError `PictureNotFound` */
+  /** Sizes of the pictures that are stored here, by field. @throws UnprocessableError `PictureNotFound` */
   private async shapesOf(inputs: DrawingInputs, { ownerId, pointer }: Asked): Promise<ReadonlyMap<string, Size>> {
     const shapes = new Map<string, Size>();
     for (const { url, field } of picturesIn(inputs)) {
@@ -102,7 +100,7 @@ function assertImage({ image, mask, strength }: SentPicturesBody, pointer: strin
   throw new UnprocessableError('PictureMissing', `"${fields[0].pointer}" needs "${pointer}/image".`, fields);
 }
 
-/** A model of instruct-pix2pix draws all of its steps. */
+/** An instruct-pix2pix model draws all of its steps, whatever the strength. */
 function assertStrength({ strength = 1 }: DrawingInputs, steps: number, { pointer, served }: Asked): void {
   if (Math.trunc(steps * strength) > 0 || served.kind === 'instruct-pix2pix') return;
   const message = `draws none of ${steps} steps; with ${steps} it takes at least ${Math.ceil(100 / steps) / 100}`;

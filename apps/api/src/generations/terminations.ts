@@ -7,7 +7,7 @@ import { In, Not, Repository } from 'typeorm';
 import { ChangedTasks, Notifications } from '../http/notifications';
 import { Drain } from '../http/drain';
 
-/** Tells requests of this process when a task has terminated: one statement reads many tasks that may have. */
+/** Tells requests of this process when a task has terminated: one statement reads many candidates. */
 @Injectable()
 export class Terminations implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly waiting = new Map<string, Set<() => void>>();
@@ -28,7 +28,7 @@ export class Terminations implements OnApplicationBootstrap, BeforeApplicationSh
     notifications.on(changeChannel, (id) => {
       if (this.waiting.has(id)) this.changed.add([id]);
     });
-    // Callers that wait get their answer now, and may ask another process.
+    // Waiting callers get their answer now, and may ask another process.
     drain.onBegin(() => {
       this.isEnding = true;
       for (const id of [...this.waiting.keys()]) this.endWaits(id);
@@ -44,8 +44,8 @@ export class Terminations implements OnApplicationBootstrap, BeforeApplicationSh
   }
 
   /**
-   * Resolves when a task has terminated or is gone, when `signal` aborts, when the process begins to end, and at
-   * the latest after `ms`.
+   * Resolves when a task has terminated or is gone, when `signal` aborts, when the process begins to end, and after
+   * `ms` at the latest.
    */
   until(taskId: string, ms: number, signal: AbortSignal): Promise<void> {
     if (this.isEnding || signal.aborted) return Promise.resolve();
@@ -61,7 +61,7 @@ export class Terminations implements OnApplicationBootstrap, BeforeApplicationSh
       const timer = setTimeout(end, ms);
       signal.addEventListener('abort', end);
       this.waiting.set(taskId, own.add(end));
-      // It may have terminated before anybody waited.
+      // It may have terminated before this wait began.
       this.changed.add([taskId]);
     });
   }

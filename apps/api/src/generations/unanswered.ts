@@ -9,11 +9,14 @@ import { GenerationsService } from './generations.service';
 
 /** Clients that try again by themselves do so within 8 s. */
 const repeatMs = 15_000;
-/** How often is looked for those that nobody has asked for again, and how many rows at a time. */
+/** How often unclaimed Generations are looked for, and how many rows at a time. */
 const intervalMs = 2_000;
 const batchSize = 100;
 
-/** A row beside the kept replies, which are JSON; no `Idempotency-Key` has a space. Parameters: owner, key, fingerprint, id. */
+/**
+ * A row among the kept replies, whose bodies are JSON; its key has a space, as no `Idempotency-Key` has.
+ * Parameters: owner, key, fingerprint, id.
+ */
 const addStatement = `
 INSERT INTO idempotent_replies (owner_id, key, fingerprint, status, body, record_ids) VALUES ($1, $2, $3, 0, 'null', ARRAY[$4::varchar])
 ON CONFLICT (owner_id, key) DO UPDATE SET
@@ -28,7 +31,7 @@ WITH found AS (
 UPDATE idempotent_replies SET record_ids = found.record_ids[2:] FROM found WHERE owner_id = $1 AND key = $2
 RETURNING found.record_ids[1] AS id`;
 
-/** Rows whose ids nobody can take any more. Parameters: seconds, how many. */
+/** Rows that can no longer be taken. Parameters: seconds, how many. */
 const lateStatement = `
 SELECT owner_id AS "ownerId", key, record_ids AS ids FROM idempotent_replies
 WHERE status = 0 AND record_ids <> '{}' AND created_at <= now() - make_interval(secs => $1) ORDER BY created_at LIMIT $2`;
@@ -39,8 +42,8 @@ UPDATE idempotent_replies SET record_ids = array_remove(record_ids, $3::varchar)
 
 /**
  * Generations whose answer did not reach their caller: its balancer gave up, or its network broke. Official clients
- * repeat such a request by themselves, without an `Idempotency-Key`: the repeat gets the same Generation. One that
- * nobody asks for again is canceled, by whichever process finds its row.
+ * repeat such a request by themselves, without an `Idempotency-Key`: the repeat gets the same Generation. One without a
+ * repeat is canceled, by whichever process finds its row.
  */
 @Injectable()
 export class Unanswered extends RecurringService {
@@ -57,7 +60,7 @@ export class Unanswered extends RecurringService {
     this.repeat({ intervalMs, failure, work: (signal) => this.cancelLate(signal) });
   }
 
-  /** The Generation of an earlier request with the same content, if nobody waits for it; it counts as asked for then. */
+  /** The Generation of an earlier request with the same content, if nobody waits for it. The repeat claims it. */
   async take(ownerId: string, { hasKey, fingerprint }: Repeatable): Promise<GenerationDto | undefined> {
     if (hasKey) return undefined;
     const parameters = [ownerId, keyOf(fingerprint()), Unanswered.repeatMs / 1000];
@@ -89,7 +92,7 @@ export class Unanswered extends RecurringService {
 
 const keyOf = (fingerprint: string): string => `unanswered ${fingerprint}`;
 
-/** It is deleted, or has terminated. */
+/** Undefined for one that is deleted or has terminated; other errors are thrown. */
 function ifGone(error: unknown): undefined {
   if (!(error instanceof ConflictError || error instanceof NotFoundError)) throw error;
 }

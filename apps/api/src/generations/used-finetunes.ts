@@ -3,13 +3,12 @@ import type { FinetuneUseDto } from '@app/domain/http';
 import { type InstalledModel, weightsName } from '@app/model-store';
 import { type EntityManager, In } from 'typeorm';
 
-/** A Fine-Tune that a request names, and the scale of its weights. */
 type Use = UsedFinetune & { finetune: Finetune };
 
 /**
- * The Fine-Tunes that a request combines, in its order, of the caller's own.
- * @throws UnprocessableError naming each that is unknown, has no weights, or has a scale that it cannot have; or whose
- * token another of them has too
+ * The caller's Fine-Tunes that a request combines, in its order.
+ * @throws UnprocessableError naming each that is unknown, has no weights, has a scale that it cannot have, or shares
+ * its token with another of them
  */
 export async function findUsedFinetunes(
   manager: EntityManager,

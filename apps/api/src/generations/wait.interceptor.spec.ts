@@ -30,7 +30,7 @@ class Routes {
 }
 const { preferred, always } = new Routes();
 
-/** Parts of a response that the interceptor sets and listens to. */
+/** The parts of a response that the interceptor uses. */
 class OpenResponse extends EventEmitter {
   readonly closed = false;
   readonly headers = new Map<string, unknown>();

@@ -13,19 +13,19 @@ import { GenerationsService } from './generations.service';
 import { Terminations } from './terminations';
 import { Unanswered } from './unanswered';
 
-/** The longest time that an answer waits at its caller's wish. */
+/** The longest wait that a caller may prefer. */
 export const longestWaitSeconds = 60;
-/** Balancers close a connection on which nothing has come for 60 s, so the answer is sent some seconds before. */
+/** Balancers close a connection that is silent for 60 s, so the answer is sent some seconds before. */
 const longestWaitMs = 55_000;
 /**
- * How often an answer on a route that always waits sends white space, so that no balancer closes its connection: as late as
- * possible, because the status is 200 from then on.
+ * How often an answer on a route that always waits sends white space, so that no balancer closes its connection: as
+ * late as possible, because the status is 200 from then on.
  */
 const signOfLifeMs = 45_000;
 
 /**
  * The seconds of `wait` in a `Prefer` header (RFC 7240), at most `longestWaitSeconds`, which a bare `wait` means too;
- * undefined where it is absent or no number of seconds: a preference that cannot be understood is ignored.
+ * undefined where it is absent or no number: a preference that cannot be understood is ignored.
  */
 export function preferredWait(header: string | string[] | undefined): number | undefined {
   for (const preference of [header ?? []].flat().join().split(',')) {
@@ -38,19 +38,17 @@ export function preferredWait(header: string | string[] | undefined): number | u
   return undefined;
 }
 
-/** Answers of all keys together that may wait at each api process. */
+/** Waiting answers of all keys together, per api process. */
 const maxInAll = 1_000;
 
 /** Names the Generation in an answer whose body has no place for it. */
 export const generationIdHeader = 'X-Generation-Id';
 
-/** A request and its response. */
 interface Exchange {
   request: Request;
   response: Response;
 }
 
-/** Too many answers of all keys wait already. */
 class TooManyWaitingError extends TooManyError {
   constructor(retryAfterSeconds = 10) {
     super('TooManyWaiting', 'Too many requests wait for their pictures. Try again shortly.', retryAfterSeconds);
@@ -58,10 +56,9 @@ class TooManyWaitingError extends TooManyError {
 }
 
 /**
- * Lets the answer to a request that made a Generation wait until that has terminated: where the caller prefers it, as
- * long as it prefers and no longer than a minute, or where the route always does. It stands outside of everything
- * that has a transaction open. The answers that wait are counted per key and in all; where there are too many, a
- * preference is not applied.
+ * Lets the answer to a request that made a Generation wait until that has terminated: as long as the caller prefers, up
+ * to a minute, or always, by the route. It stands outside of everything that has a transaction open. Waiting answers
+ * are counted per key and in all; where there are too many, a preference is not applied.
  */
 @Injectable()
 export class WaitInterceptor implements NestInterceptor {
@@ -99,12 +96,12 @@ export class WaitInterceptor implements NestInterceptor {
         if (!ended) return record;
         response.setHeader('Preference-Applied', `wait=${seconds}`);
         const waitMs = Math.min(seconds * 1000, longestWaitMs);
-        // The Generation is stored: an error would make its caller request another one.
+        // The Generation is stored: after an error its caller would request another one.
         const waited = await this.wait(ownerId, record, waitMs, response, ended).catch(({ message }: Error) => {
           this.logger.debug('the record could not be read after the wait', { reason: message });
           return record;
         });
-        // As a GET answers: its caller has deleted it meanwhile.
+        // Deleted meanwhile: answered as a GET would be.
         if (!waited) throw new NotFoundError('Generation');
         if (!response.closed) await this.keep(ownerId, request, waited);
         return waited;
@@ -131,7 +128,7 @@ export class WaitInterceptor implements NestInterceptor {
           return body;
         } finally {
           clearInterval(signs);
-          // The caller has left, or has only white space and a part of an error: a repeat gets the same Generation.
+          // The caller has left, or has only white space and a part of an error: its repeat gets the same Generation.
           if (response.closed || (response.headersSent && !response.writableEnded))
             await this.unanswered.leave(ownerId, repeatableOf(request), record.id);
         }
@@ -158,8 +155,8 @@ export class WaitInterceptor implements NestInterceptor {
   }
 
   /**
-   * Counts an answer that waits until it is closed.
-   * @returns aborted when the wait ends early: the caller has gone, or its key is revoked.
+   * Counts a waiting answer until it is closed.
+   * @returns a signal that aborts when the wait ends early: the caller has gone, or its key is revoked.
    * @throws TooManyError
    */
   private hold(ownerId: string, response: Response): AbortSignal {
@@ -180,8 +177,8 @@ export class WaitInterceptor implements NestInterceptor {
   }
 
   /**
-   * Waits without a turn of the key, which making the Generation took.
-   * @returns the record as it is after that time; undefined if it has been deleted.
+   * Waits without the key's turn, which was taken to make the Generation.
+   * @returns the record after that time; undefined if it has been deleted.
    */
   private async wait(
     ownerId: string,
@@ -201,7 +198,7 @@ export class WaitInterceptor implements NestInterceptor {
   }
 }
 
-/** White space may stand before JSON. The status is 200 from then on. */
+/** White space may precede JSON. The status is 200 from then on. */
 function sendSignOfLife(response: Response): void {
   if (!response.headersSent) response.type('json');
   response.write(' ');
@@ -214,7 +211,7 @@ function endWith(response: Response, body: object): void {
 
 const ownerOf = ({ apiKey }: Request): string => apiKey?.id ?? '';
 
-/** The route of Generations answers with a Fine-Tune where the body has no prompt. */
+/** The route of Generations answers with a Fine-Tune if the body has no prompt. */
 function isGeneration(record: object): record is GenerationDto {
   return 'num_generations' in record;
 }

@@ -6,12 +6,12 @@ import { ApiKeysService } from './api-keys.service';
 import { isPublic, neededScope } from './caller.decorator';
 import { type Rate, RateLimiter } from './rate-limiter';
 
-/** Methods that change nothing; the scope `read` is enough for them. */
+/** These change nothing: the scope `read` is enough. */
 const readMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /**
- * Admits requests with a valid Bearer key that is within its rate and has the scope. Guards every route
- * except the public ones.
+ * Admits requests with a valid Bearer key that is within its rate and has the scope. Guards every route except the
+ * public ones.
  */
 @Injectable()
 export class ApiKeyGuard implements CanActivate {

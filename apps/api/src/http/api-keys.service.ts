@@ -7,7 +7,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
 import type { CallerKey } from './caller.decorator';
 
-/** `last_used_at` is written at most this often for a key. */
+/** Shortest interval between two writes of a key's `last_used_at`. */
 const lastUsedResolutionMs = 60_000;
 
 /** Finds the caller of a request. */

@@ -55,7 +55,7 @@ describe(BodyPipe.name, () => {
   });
 });
 
-/** Values that fill this many bytes of JSON, each in another way. */
+/** Values of this many bytes of JSON, each of another kind. */
 const fillers: Record<string, (bytes: number) => string> = {
   'a long string': (bytes) => `"${'x'.repeat(bytes)}"`,
   'surrogate pairs': (bytes) => `"${'𝒳'.repeat(bytes / 4)}"`,
@@ -101,7 +101,6 @@ const fields = [
   ...['aspect_ratio', 'seed', 'cfg', 'id', 'unknown'],
 ];
 
-/** The filler of a body, and its position: the whole body, a field of one object, or a field of each of many. */
 interface Recipe {
   filler: string;
   field: string;
@@ -116,7 +115,6 @@ const recipes: fc.Arbitrary<Recipe> = fc.record({
   place: fc.constantFrom('whole', 'field', 'elements', 'elements of styles'),
 });
 
-/** A body of the largest size. */
 function bodyOf({ filler, field, elements, place }: Recipe): string {
   const room = limits.bodyBytes - 1000;
   if (place === 'whole') return fillers[filler](room);
@@ -127,7 +125,7 @@ function bodyOf({ filler, field, elements, place }: Recipe): string {
   return place === 'elements' ? array : `{"name":"x","styles":${array}}`;
 }
 
-/** A body that counts what is read of it: a value, or a key of an object. */
+/** Counts every value and key that is read. */
 function countedBody(body: unknown): { body: unknown; reads: () => number } {
   let reads = 0;
   const proxies = new WeakMap<object, object>();

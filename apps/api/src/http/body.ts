@@ -6,7 +6,7 @@ import { takesBody } from '../docs/takes';
 
 type Dto = new () => object;
 
-/** The body as one checked object. @param options whether none counts as an empty one. */
+/** The body as one checked object. @param options whether an absent body counts as an empty one. */
 export const ValidBody = (dto: Dto, options: { isOptional?: boolean } = {}) => Body(new BodyPipe(dto, options));
 
 /** The body as an array of 1 to 100 checked objects; one invalid element rejects all. */
@@ -39,7 +39,7 @@ export class BodyPipe implements PipeTransform {
 }
 
 /**
- * Refuses a body with anything in it, of a POST that documents none.
+ * Refuses any content in the body of a POST that documents none.
  * @throws InvalidError
  */
 export function refuseBody(route: object, request: Request): void {

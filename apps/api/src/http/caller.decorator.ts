@@ -2,7 +2,7 @@ import { type ApiKey, type ApiKeyScope, UnauthorizedError } from '@app/domain';
 import type { StorageRow } from '@app/tasks';
 import { createParamDecorator, type ExecutionContext, SetMetadata } from '@nestjs/common';
 
-/** The key of a request, and its storage use when the request came; one row has both. */
+/** The key of a request, and its storage use at that time; one row has both. */
 export interface CallerKey extends ApiKey {
   readonly storage: StorageRow;
 }

@@ -3,7 +3,7 @@ import { CursorKey } from '@app/domain';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 
-/** A cursor is one block of AES: eight bytes of position, and eight that show which list it belongs to. */
+/** A cursor is one AES block: eight bytes of position, and eight that identify the list. */
 const blockBytes = 16;
 const positionBytes = 8;
 
@@ -13,8 +13,8 @@ interface Keys {
 }
 
 /**
- * Turns positions in lists into cursors and back. A position outlives its element, so a caller may delete what it
- * reads. It is encrypted, because it counts the records of all callers.
+ * Turns positions in lists into cursors and back. A position outlives its element: a caller may delete what it reads.
+ * It is encrypted, because it counts the records of all callers.
  */
 @Injectable()
 export class Cursors {
@@ -22,7 +22,7 @@ export class Cursors {
 
   constructor(private readonly dataSource: DataSource) {}
 
-  /** @param list what tells this list from all others, its owner included. */
+  /** @param list identifies the list among all others, its owner included. */
   async write(list: string, position: number): Promise<string> {
     const { cipher: key, lists } = await this.load();
     const block = Buffer.alloc(blockBytes);
@@ -32,7 +32,7 @@ export class Cursors {
     return Buffer.concat([cipher.update(block), cipher.final()]).toString('base64url');
   }
 
-  /** @returns undefined for what is no cursor of this list. */
+  /** @returns undefined for a text that is no cursor of this list. */
   async read(list: string, cursor: string): Promise<number | undefined> {
     const sent = Buffer.from(cursor, 'base64url');
     if (sent.length !== blockBytes) return undefined;

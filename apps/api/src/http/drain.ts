@@ -4,8 +4,7 @@ import { type BeforeApplicationShutdown, Injectable } from '@nestjs/common';
 import type { OpenConnections } from '../defence/open-connections';
 
 /**
- * How long keep-alive connections are still served after the last one was accepted, because a request may be in
- * transit on any of them.
+ * How long keep-alive connections are still served after the last one was accepted: a request may be in transit on any.
  */
 const graceMs = 1_500;
 /** Requests that have not ended by then are cut off. */
@@ -29,10 +28,7 @@ export class Drain implements BeforeApplicationShutdown {
     this.server = server;
   }
 
-  /**
-   * Registers a callback for the start of the drain, which ends work that does not end by itself;
-   * its promise is awaited.
-   */
+  /** Registers a callback for the start of the drain, for work that does not end by itself; its promise is awaited. */
   onBegin(end: () => unknown): void {
     this.enders.push(end);
   }

@@ -31,7 +31,6 @@ export const FileBody = createParamDecorator((_: unknown, context: ExecutionCont
   };
 });
 
-/** Wrapping of a file that did not come bare. */
 function wrappingOf(request: Request): 'a form that has it' | 'compressed' | undefined {
   if (request.is('multipart')) return 'a form that has it';
   return (request.headers['content-encoding'] ?? 'identity') === 'identity' ? undefined : 'compressed';

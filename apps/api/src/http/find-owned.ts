@@ -14,7 +14,6 @@ import { type EntityManager, IsNull, type ObjectLiteral } from 'typeorm';
 type Owned = Collection | Finetune | FinetunePrompt | Style | UploadedPicture | WebhookDelivery;
 type EntityClass<T> = new () => T;
 
-/** The name of a record in errors. */
 const names = new Map<EntityClass<Owned>, ResourceName>([
   [Collection, 'Collection'],
   [Finetune, 'FineTune'],
@@ -25,20 +24,18 @@ const names = new Map<EntityClass<Owned>, ResourceName>([
 ]);
 
 export interface FindOptions {
-  /** The record that it must belong to. */
   within?: { finetuneId: string } | { collectionId: string } | { taskId: string };
-  /** Also reads what draws it. */
   relations?: { drawing: { task: true } };
-  /** Locks it until the transaction ends: `for_key_share` prevents its deletion, `pessimistic_write` every change. */
+  /** Until the transaction ends: `for_key_share` prevents deletion, `pessimistic_write` every change. */
   lock?: 'for_key_share' | 'pessimistic_write';
-  /** Whether it may also be a public one, which has no owner. */
+  /** A public record has no owner. */
   orPublic?: boolean;
 }
 
 /**
  * A record of the caller's, or one that everybody may read.
- * @throws NotFoundError also for another caller's, and for a text that cannot be an id, which is not looked up: PostgreSQL
- * rejects some, such as one with a zero byte.
+ * @throws NotFoundError also for another caller's, and for a text that cannot be an id, which is not looked up:
+ * PostgreSQL rejects some, such as one with a zero byte.
  */
 export async function findOwned<T extends Owned>(
   manager: EntityManager,

@@ -6,16 +6,16 @@ import type { Request, Response } from 'express';
 import { sendContinue } from '../defence/json-body';
 import { uploadProgress } from './receive-file';
 
-/** Far more than a form of ours has. What is before, between and after its files has the bounds of a JSON body. */
+/** Far more than our forms have. The bytes around its files have the bounds of a JSON body. */
 const bounds = { files: 4, fields: 20, parts: 24, fieldSize: 16_000 };
 
 /** A form that a caller sends. */
 export interface SentForm {
-  /** Reads it: see `readForm`. */
+  /** See `readForm`. */
   read: (take: (file: FormFile) => Promise<void>) => Promise<Map<string, string>>;
-  /** Notes its texts and the hashes of its files: a repeat with the same Idempotency-Key has to bring the same. */
+  /** Notes its texts and the hashes of its files: a repeat with the same Idempotency-Key must have the same. */
   noteContent: (values: Readonly<Record<string, string>>) => void;
-  /** Its being closed tells that the caller is not there any more. */
+  /** Closed when the caller has gone. */
   answer: Writable;
 }
 
@@ -32,7 +32,7 @@ export const FormBody = createParamDecorator((_: unknown, context: ExecutionCont
   };
 });
 
-/** A file of a form, by the name of its field. */
+/** A file of a form. */
 export interface FormFile {
   name: string;
   content: Readable;
@@ -40,8 +40,8 @@ export interface FormFile {
 
 /**
  * Reads a form as it comes: its texts by name, and each file by `take`, one after the other; the form waits for it.
- * @throws DomainError for another body, one with too many parts, a text that is not UTF-8, and a form that breaks off or
- * comes too slowly; what `take` throws. By then nothing is being taken any more.
+ * @throws DomainError for another body, one with too many parts, a text that is not UTF-8, and a form that breaks off
+ * or comes too slowly; what `take` throws. By then nothing is being taken any more.
  */
 export async function readForm(
   request: Request,
@@ -57,7 +57,7 @@ export async function readForm(
   sendContinue(request, response);
   try {
     await new Promise<void>((resolve, reject) => {
-      // Files have a clock of their own, so this one is for what is before, between and after them.
+      // Files have a clock of their own; this one is for the bytes around them.
       const startClock = (): void => {
         clock = setTimeout(() => reject(new FormStalledError(windowMs)), windowMs);
       };
@@ -85,14 +85,13 @@ export async function readForm(
     return texts;
   } finally {
     request.unpipe(form);
-    // Whoever takes a file gets an error.
+    // The file that is being taken gets an error.
     form.destroy();
     await taking.catch(() => undefined);
     clearTimeout(clock);
   }
 }
 
-/** Bounds what is before, between and after the files. */
 function boundTexts(request: Request, isOutside: () => boolean, refuse: (error: Error) => void): void {
   let bytes = 0;
   request.on('data', ({ length }: Buffer) => {
@@ -113,7 +112,6 @@ function pipeInto(form: ReturnType<typeof openForm>, request: Request, fail: (re
   request.pipe(form);
 }
 
-/** The texts come too slowly. */
 class FormStalledError extends DomainError<'timeout'> {
   constructor(windowMs: number) {
     super('timeout', 'UploadStalled', `The texts of the form took more than ${windowMs / 1000} s. Send it again.`);
@@ -135,7 +133,7 @@ function tooLongText(name: string): Error {
   return new DomainError('tooLarge', 'BodyTooLarge', message, { fields });
 }
 
-/** @param value undefined where its part names an unknown encoding; of what cannot be read U+FFFD is left. */
+/** @param value undefined where its part names an unknown encoding; unreadable bytes have become U+FFFD. */
 function problemOfText(name: string, value: string | undefined, texts: ReadonlyMap<string, string>): Error | undefined {
   if (texts.has(name)) return refusedField(name, 'is there twice');
   if (value === undefined || value.includes('\uFFFD'))

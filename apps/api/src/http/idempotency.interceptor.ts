@@ -18,10 +18,7 @@ import { idsIn, takesFile, takesForm, withoutSecrets } from './route.decorators'
 export class KeptReplies {
   constructor(@InjectRepository(IdempotentReply) private readonly replies: Repository<IdempotentReply>) {}
 
-  /**
-   * Replaces the kept body of the request that made a record by what it got after it had waited; nothing is kept again
-   * that has been deleted.
-   */
+  /** Replaces the kept body by what the request got after its wait; a body that has been deleted is not kept again. */
   async renew(ownerId: string, key: string, body: { id: string }): Promise<void> {
     await this.replies.update({ ownerId, key, recordIds: ArrayContains([body.id]) }, { body: JSON.stringify(body) });
   }
@@ -31,16 +28,15 @@ export class KeptReplies {
 export const replayHours = 24;
 
 /**
- * Most such transactions, which may wait for one another, each with a connection of the pool of 20:
- * of all keys, and of one.
+ * These transactions may wait for one another, each with a connection of the pool of 20: most of all keys, and of one.
  */
 const atOnce = { concurrency: 8, keyConcurrency: 2 };
 
 /**
  * Executes a POST with an `Idempotency-Key` once: the reply is stored in the transaction of the work itself, which
- * begins with the first write, so that either both are committed or neither. A repeat gets the first reply; while
- * the first is running, 409; with another body, 422. A reply is deleted with its record. A failed request changes
- * nothing and may be repeated.
+ * begins with the first write: both are committed or neither. A repeat gets the first reply; while the first is
+ * running, 409; with another body, 422. A reply is deleted with its record. A failed request changes nothing and may be
+ * repeated.
  */
 @Injectable()
 export class IdempotencyInterceptor implements NestInterceptor {
@@ -64,7 +60,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
     const { manager } = this.transactions;
     const known = await findReply(manager, ownerId, key);
     if (known && isFresh(known)) {
-      // The file of the first request is not there any more; its hash is what is compared.
+      // The first request's file is no longer there; the hashes are compared.
       const handler = context.getHandler();
       if (takesForm(handler)) request.body = await hashOfForm(request, response);
       else if (takesFile(handler)) request.body = await hashOfFile(request, response);
@@ -92,7 +88,6 @@ export class IdempotencyInterceptor implements NestInterceptor {
   }
 }
 
-/** The first request with this Idempotency-Key is still running. */
 class KeyInUseError extends DomainError<'conflict'> {
   constructor(retryAfterSeconds = 1) {
     super('conflict', 'IdempotencyKeyInUse', 'A request with this Idempotency-Key is still running.', {
@@ -101,7 +96,7 @@ class KeyInUseError extends DomainError<'conflict'> {
   }
 }
 
-/** A reply without its body, which may be large: only a request with the same body gets it. */
+/** Without its body, which may be large: only a request with the same body gets it. */
 type KnownReply = Omit<IdempotentReply, 'body' | 'recordIds'>;
 
 function findReply(manager: EntityManager, ownerId: string, key: string): Promise<KnownReply | null> {
@@ -109,7 +104,7 @@ function findReply(manager: EntityManager, ownerId: string, key: string): Promis
   return manager.findOne(IdempotentReply, { select, where: { ownerId, key } });
 }
 
-/** Another request with the key finished after this one had checked. */
+/** Another request with the key finished after this one's check. */
 class AlreadyRepliedError extends Error {
   constructor(readonly reply: KnownReply) {
     super('The request has been answered.');
@@ -130,7 +125,7 @@ export function fingerprintOf(method: string, target: string, body: unknown): st
     .digest('hex');
 }
 
-/** Content of a form by which its route knows it again: its texts, and the hash of each file. */
+/** Identifies a form: its texts, and the hash of each file. */
 async function hashOfForm(request: Request, response: Response): Promise<Record<string, string>> {
   const hashes = new Map<string, string>();
   const texts = await readForm(request, response, async ({ name, content }) => {
@@ -139,7 +134,6 @@ async function hashOfForm(request: Request, response: Response): Promise<Record<
   return Object.fromEntries([...texts, ...hashes]);
 }
 
-/** Content of a file's body by which its route knows it again. */
 async function hashOfFile(request: Request, response: Response): Promise<{ sha256: string }> {
   sendContinue(request, response);
   return { sha256: await hashBody(request, limits.sentPicture.bytes) };
@@ -166,8 +160,8 @@ function checked(header: string | string[]): string {
 }
 
 /**
- * Ids in the reply, which is a record or an array of them, and in the path: records made under another
- * are deleted with it, too.
+ * Ids in the reply, which is a record or an array of them, and in the path: records made under another are deleted with
+ * it.
  */
 function recordsOf({ params }: Request, body: unknown): string[] {
   const ids = [...Object.values(params), ...idsIn(body)];

@@ -19,9 +19,8 @@ import type { List, ListElement } from './list';
 import { checkedQuery } from './query';
 
 /**
- * Writes a piece of an answer and waits until the reader has taken what was written before.
- * @returns false when there is nobody to write to any more: of a reader who takes nothing, `OpenConnections`
- * closes the connection.
+ * Writes a piece of an answer and waits until the reader has taken the earlier ones.
+ * @returns false when the reader has gone: `OpenConnections` closes the connection of one who takes nothing.
  */
 export function writePiece(response: Response, piece: string): Promise<boolean> {
   if (response.closed || response.destroyed) return Promise.resolve(false);
@@ -36,7 +35,7 @@ export function writePiece(response: Response, piece: string): Promise<boolean> 
   });
 }
 
-/** @throws InvalidError for an `after` that is nothing of this list */
+/** @throws InvalidError for an `after` that is not in this list */
 export function refuseAfter(): void {
   const problems = new FieldProblems();
   problems.addParameter('after', acceptedAfter);
@@ -50,9 +49,7 @@ export function linkNext(request: Request, response: Response, publicUrl: string
   response.setHeader('Link', `<${publicUrl}${url.pathname}${url.search}>; rel="next"`);
 }
 
-/**
- * Elements of the first batch: a list that is no longer than this is sent at once, whatever else the key has running.
- */
+/** Elements of the first batch: a list of at most this many is sent at once, whatever else the key has running. */
 const firstBatch = 32;
 /** Target size of a batch, and its most elements; an element has at most 60 kB. */
 const batchBytes = 512 * 1024;
@@ -61,12 +58,11 @@ const largestBatch = 200;
 const pieceBytes = 64 * 1024;
 
 /**
- * One batch of the whole process is read at a time, so that lists use one connection of the pool, however many there
- * are; keys take turns between two batches.
+ * The whole process reads one batch at a time: lists use one connection of the pool, however many there are; keys take
+ * turns between batches.
  */
 const turns = new FairTurns({ concurrency: 1, keyConcurrency: 1 });
 
-/** The requested part of a list, and who asks. */
 interface ListRequest {
   ownerId: string;
   request: Request;
@@ -76,13 +72,13 @@ interface ListRequest {
 
 /**
  * For a route that returns a `List`: the response is the requested page, or everything. The route takes `@Res()`
- * without using it, which tells Nest not to send a response itself.
+ * without using it, so that Nest sends no response itself.
  */
 export const SendsList = () => UseInterceptors(ListInterceptor);
 
 /**
- * Sends lists: pages at once, complete ones as a stream that keeps one batch in memory and no
- * connection while it waits.
+ * Sends lists: pages at once, complete ones as a stream that keeps one batch in memory, and no connection while it
+ * waits.
  */
 @Injectable()
 class ListInterceptor implements NestInterceptor {
@@ -101,15 +97,15 @@ class ListInterceptor implements NestInterceptor {
   }
 
   /**
-   * Sends a page, or what a request without `limit` asks for: all that follows `after`.
+   * Sends a page, or without `limit` all that follows `after`.
    * @throws InvalidError for an `after` that is not in the list; TooManyError while the key has a long one running.
    */
   private async send({ ownerId, request, response, page }: ListRequest, list: List): Promise<void> {
     const { limit, after } = page;
-    // Nothing is read for a caller who disconnected while waiting for its turn.
+    // Nothing is read for a caller who left while waiting for its turn.
     const read = (count: number, place?: number) =>
       turns.run(ownerId, async () => (response.closed ? [] : list.read(count, place)));
-    // A position in one list says nothing in another.
+    // A cursor is valid in one list only.
     const name = `${ownerId} ${request.path}`;
     const place =
       after === undefined
@@ -153,13 +149,13 @@ async function readPage(
   return found;
 }
 
-/** Number of elements of the next batch: at most twice as many, because later elements may be larger. */
+/** At most twice as many elements as before, because later ones may be larger. */
 function nextBatch(batch: ListElement[]): number {
   const bytes = batch.reduce((sum, { json }) => sum + json.length, 1);
   return Math.max(1, Math.min(largestBatch, 2 * batch.length, Math.floor((batchBytes * batch.length) / bytes)));
 }
 
-/** Writes batches until the list or its reader ends. An error is thrown, and the filter cuts off the response. */
+/** Writes batches until the list or its reader ends. At an error the filter cuts off the response. */
 async function stream(
   response: Response,
   first: ListElement[],

@@ -11,7 +11,7 @@ export interface ListElement {
 
 /** A caller's list, newest first, that can be read from any position. */
 export interface List {
-  /** Position of the element with this id; undefined if it is not in the list. */
+  /** Undefined if no element has this id. */
   seqOf(id: string): Promise<number | undefined>;
   /** The newest `count` elements, or those after the position `after`. */
   read(count: number, after?: number): Promise<ListElement[]>;
@@ -63,7 +63,7 @@ export function listOf<T extends Row>(
   };
 }
 
-/** JSON of a record. Inside strings quotation marks are escaped, so the placeholder occurs only once. */
+/** Strings escape quotation marks, so the placeholder occurs only once. */
 function written(record: object, metadata: string | null | undefined): string {
   if (metadata === undefined) return JSON.stringify(record);
   return JSON.stringify({ ...record, metadata: null }).replace(
@@ -72,7 +72,7 @@ function written(record: object, metadata: string | null | undefined): string {
   );
 }
 
-/** Rows of one millisecond that positions tell apart; later ones share the last position. */
+/** Positions tell this many rows of one millisecond apart; later ones share the last position. */
 const ranks = 1024;
 
 /** A row of a list by time: `rank` counts the rows of the same millisecond with a smaller id. */
@@ -83,8 +83,8 @@ export interface TimedRow {
 }
 
 /**
- * The part of a list that is wanted, for SQL: at most `count` rows, those before `at`, and of that
- * millisecond those below `rank`.
+ * The requested part of a list, for SQL: at most `count` rows, those before `at`, and of that millisecond those below
+ * `rank`.
  */
 export interface TimedPage {
   count: number;

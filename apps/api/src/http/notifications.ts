@@ -15,7 +15,7 @@ export class Notifications implements OnApplicationBootstrap, OnApplicationShutd
     );
   }
 
-  /** Call it from a constructor, because the channels are opened when the application starts. */
+  /** Call it from a constructor: the channels are opened when the application starts. */
   on(channel: string, handle: (payload: string) => void): void {
     const earlier = this.handlers[channel] as ((payload: string) => void) | undefined;
     this.handlers[channel] = (payload) => {
@@ -35,21 +35,20 @@ export class Notifications implements OnApplicationBootstrap, OnApplicationShutd
 
 /** The rows are read this often in case a notification was missed. */
 const rereadMs = 3_000;
-/** Rows that one statement reads. */
 const readAtOnce = 500;
 
 interface ChangedTasksInputs {
-  /** Ids of all tasks that anybody here wants to know of. */
+  /** Ids of all tasks that are watched in this process. */
   watched: () => Iterable<string>;
-  /** Reads the rows of some tasks, and tells whom they concern. */
+  /** Reads the rows of some tasks, and tells their watchers. */
   readRows: (ids: readonly string[]) => Promise<void>;
-  /** A read that failed: the next one of all rows finds what it missed. */
+  /** Called after a failed read: the next one of all rows finds what it missed. */
   failed: (error: Error) => void;
 }
 
 /**
- * Reads the rows of changed tasks in one statement at a time, together with all that change during the one before; and
- * all rows every few seconds.
+ * Reads the rows of changed tasks, one statement at a time, with all that change during the one before; and all rows
+ * every few seconds.
  */
 export class ChangedTasks {
   private readonly changed = new Set<string>();
@@ -66,7 +65,7 @@ export class ChangedTasks {
     clearInterval(this.timer);
   }
 
-  /** Has rows read: they have changed, or somebody wants to know of them from now on. */
+  /** Requests a read of rows that have changed or are newly watched. */
   add(ids: Iterable<string>): void {
     for (const id of ids) this.changed.add(id);
     if (this.isReading || this.changed.size === 0) return;

@@ -29,7 +29,7 @@ export interface Problem {
   errors?: readonly FieldProblem[];
 }
 
-/** The type of an error in OpenAI's API, by status; all others are the request's fault. */
+/** OpenAI's types of errors, by status; all others are the request's fault. */
 const types: Readonly<Record<number, string>> = {
   401: 'authentication_error',
   403: 'permission_error',
@@ -83,7 +83,6 @@ const brokenTransactions = [
   TransactionNotStartedError,
 ];
 
-/** The challenge to a caller whose key is missing or wrong. */
 const challenge = 'Bearer realm="darkroom"';
 
 /** Turns every error into problem+json; an unknown one into a 500 without detail, logged with the request's id. */
@@ -127,7 +126,6 @@ export class ProblemFilter implements ExceptionFilter {
     else response.status(status).type('application/problem+json').send(JSON.stringify(problem));
   }
 
-  /** The error that the caller gets for whatever was thrown. */
   private domainErrorOf(error: unknown, request: Request): DomainError {
     if (error instanceof DomainError) return error as DomainError;
     if (error instanceof HttpException && error.getStatus() === 404) return routeError(request);
@@ -147,13 +145,13 @@ export class ProblemFilter implements ExceptionFilter {
   }
 }
 
-/** People see what went wrong after white space; to a program the answer is broken, as it has to be. */
+/** After white space people see the error; to a program the answer is broken, as it has to be. */
 function cutOff(request: Request, response: Response, problem: Problem): void {
   if (!isOpenaiPath(request.path) || !response.writable) response.destroy();
   else response.write(JSON.stringify(openaiProblem(problem)), () => response.destroy());
 }
 
-/** The path has an escape that is no UTF-8; no route is found for it, and so no key is asked for. */
+/** An escape in the path is no UTF-8: no route is found, and no key is asked for. */
 function unreadablePath(): InvalidError {
   return new InvalidError(
     'BadRequest',
@@ -161,7 +159,7 @@ function unreadablePath(): InvalidError {
   );
 }
 
-/** If other methods have a route, the error is the method and not the path. */
+/** Where other methods have a route, the method is wrong and not the path. */
 function routeError(request: Request): DomainError {
   const allowed = allowedMethods(request);
   if (allowed.length > 0 && !allowed.includes(request.method))

@@ -8,12 +8,12 @@ type Dto<T extends object = object> = new () => T;
 
 declare module 'express-serve-static-core' {
   interface Request {
-    /** The checked query, by the DTOs that its route takes. */
+    /** By the DTOs that the route takes. */
     queries?: ReadonlyMap<Dto, object>;
   }
 }
 
-/** The query, checked, as the DTO that is the type of the parameter. It is documented as well. */
+/** The checked query, as the DTO that is the type of the parameter; it is documented too. */
 export const ValidQuery = (): ParameterDecorator => (prototype, name, index) => {
   const dto = (Reflect.getMetadata('design:paramtypes', prototype, name!) as Dto[])[index];
   TakesQuery(dto)(prototype, name!, Object.getOwnPropertyDescriptor(prototype, name!)!);
@@ -32,9 +32,9 @@ export function checkedQuery<T extends object>({ queries }: Request, dto: Dto<T>
 }
 
 /**
- * Reads the query of a request, once, as all that its route takes. The number of its parameters is bounded by Node,
- * which bounds the request line.
- * @throws InvalidError naming every parameter that the route does not document, or of which it does not take the value
+ * Reads the query of a request, once, for all DTOs of its route. Node bounds the request line, and so the number of
+ * parameters.
+ * @throws InvalidError naming every parameter that the route does not document, or whose value it does not take
  */
 export function readQuery(route: object, request: Request): void {
   const dtos = queriesOf(route);
@@ -47,7 +47,7 @@ export function readQuery(route: object, request: Request): void {
   problems.throwIfAny();
 }
 
-/** The sentence about a parameter that a route does not take. @param accepted those that it does */
+/** @param accepted parameters of the route */
 function unknownBeside(accepted: readonly string[]): string {
   if (accepted.length === 0) return 'is not known: this route takes none';
   return `is not known here; ${accepted.join(', ')} can be sent`;

@@ -23,12 +23,12 @@ RETURNING tokens, granted`;
 
 /** How a key stands after a request. */
 export interface Rate {
-  /** Requests that it may make in a minute. */
+  /** Requests a minute. */
   limit: number;
   /** How many of them are left, and how long until all are there again. */
   remaining: number;
   resetSeconds: number;
-  /** Why this request is not granted, if it is not. */
+  /** Undefined if the request is granted. */
   refusal?: TooManyError;
 }
 
@@ -40,7 +40,7 @@ export class RateLimiter {
     @Inject(CONFIG) private readonly config: Config,
   ) {}
 
-  /** Counts a request. @returns how many more there may be; undefined where there may be any number. */
+  /** Counts a request. @returns undefined for a key without a limit. */
   async take(key: ApiKey): Promise<Rate | undefined> {
     const limit = key.rateLimitPerMinute ?? this.config.rateLimitPerMinute;
     if (limit === 0) return undefined;

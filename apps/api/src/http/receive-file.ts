@@ -5,13 +5,13 @@ import { BodyTooLargeError, DomainError, MalformedBodyError, ServiceUnavailableE
 
 /**
  * An upload's only time limit is its progress: the slowest line that could send a file of weights in a day sends more
- * than this in that time; a slower one only holds a connection and disk space.
+ * than this; a slower one only holds a connection and disk space.
  */
 export const uploadProgress = { bytes: 64 * 1024, windowMs: 30_000 };
-/** How often the progress is checked in that time. */
+/** Checks of the progress in that time. */
 const looks = 10;
 /**
- * The disk space is checked once per this many bytes, and they are synced: what others sync, such as the database's
+ * The disk space is checked once per this many bytes, and they are synced: whoever else syncs, such as the database's
  * log, waits for no more than these.
  */
 const pieceBytes = 4 * 1024 * 1024;
@@ -25,14 +25,14 @@ export class UploadStalledError extends DomainError<'timeout'> {
 
 export interface ReceiveOptions {
   maxBytes: number;
-  /** Makes the error for a body with more bytes. */
+  /** The error for a larger body. */
   tooMany?: () => Error;
   /** Aborts the upload with its reason. */
   signal?: AbortSignal;
   /** Throws when the disk has no room for more. */
   assertRoom?: () => Promise<void>;
   progress?: typeof uploadProgress;
-  /** The right kind of body, for a sender of an empty one. */
+  /** The right kind of body, for the message about an empty one. */
   kind?: string;
 }
 
@@ -40,13 +40,13 @@ export interface ReceiveOptions {
 export interface SentFile {
   /** Tells the caller to start sending, and returns the stream. */
   begin: () => Readable;
-  /** Its size as the sender says, if it does. */
+  /** As the sender declares it. */
   declaredBytes?: number;
-  /** @throws DomainError for something else that has the file inside. */
+  /** @throws DomainError for a body that wraps the file. */
   assertBare: () => void;
-  /** Notes the SHA-256 of what came: a repeat with the same Idempotency-Key has to bring the same. */
+  /** Notes the SHA-256 of the file: a repeat with the same Idempotency-Key must have the same. */
   noteHash: (hash: string) => void;
-  /** Its being closed tells that the caller is not there any more. */
+  /** Closed when the caller has gone. */
   answer: Writable;
 }
 
@@ -62,7 +62,7 @@ export async function receiveFile(
   options: ReceiveOptions,
 ): Promise<{ hash: string; bytes: number }> {
   const { maxBytes, tooMany = () => new BodyTooLargeError(maxBytes), assertRoom, kind = 'a file' } = options;
-  // Its failure is handled where it is read; before that it would end the process.
+  // Its failure is handled where it is read; unhandled before that, it would end the process.
   body.on('error', () => undefined);
   await assertRoom?.();
   const hash = createHash('sha256');
@@ -101,8 +101,8 @@ export async function hashBody(body: Readable, maxBytes: number): Promise<string
 }
 
 /**
- * Processes what has come, piece by piece: many small chunks are one piece. A failure stops reading but leaves the
- * stream open, because the response uses its connection.
+ * Processes a body piece by piece: many small chunks are one piece. A failure stops reading but leaves the stream open,
+ * because the response uses its connection.
  */
 function readAll(
   body: Readable,

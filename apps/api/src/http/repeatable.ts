@@ -2,11 +2,11 @@ import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { Request } from 'express';
 import { fingerprintOf } from './idempotency.interceptor';
 
-/** A request that may be the repeat of one whose answer did not arrive. */
+/** A request that may repeat one whose answer did not arrive. */
 export interface Repeatable {
-  /** SHA-256 of its target and its content; call it when that has come. */
+  /** SHA-256 of its target and its content; call it when the body has arrived. */
   fingerprint: () => string;
-  /** Whether an `Idempotency-Key` tells already what is a repeat. */
+  /** Whether it has an `Idempotency-Key`, which already identifies repeats. */
   hasKey: boolean;
 }
 

@@ -9,22 +9,22 @@ import { idsIn, lightBytes, locationOf, takesFile, weightOf } from './route.deco
 import { readQuery } from './query';
 import { refuseBody } from './body';
 
-/** A body of this size is parsed in a fraction of a millisecond, whatever its content. */
+/** A body of at most this size is parsed in a fraction of a millisecond, whatever its content. */
 const tinyBytes = 1024;
 /**
- * After parsing a large body, the event loop is left to others for this many times as long; its checks take
- * as long as its parsing.
+ * After parsing a large body, the event loop is left to others for this many times as long; its checks take as long as
+ * its parsing.
  */
 const pauseFactor = 2;
 
-/** The parsing of large bodies, one at a time in the whole process. */
+/** Large bodies are parsed one at a time in the whole process. */
 const largeBodies = new LoopTime(pauseFactor);
 
 /**
  * Runs for every request between the guards and its route. It reads the body first, and then waits for the key's turn,
- * so that no slow sender occupies one. Queries and bodies that the route does not document are refused. Then
- * it parses the body, large ones one after the other with pauses in between. Afterwards it notes the records that the
- * request made, and says where they are. One interceptor for all this, because each one costs time per request.
+ * so that no slow sender occupies one. Queries and bodies that the route does not document are refused. Then it parses
+ * the body, large ones one after the other with pauses in between. Afterwards it notes the records that the request
+ * made, and says where they are. One interceptor for all this, because each one costs time per request.
  */
 @Injectable()
 export class RequestInterceptor implements NestInterceptor {
@@ -64,7 +64,7 @@ export class RequestInterceptor implements NestInterceptor {
     );
   }
 
-  /** A large response takes memory until it was read, so it keeps its key's turn until then. */
+  /** A large response takes memory until it is read: it keeps its key's turn until then. */
   private finish(response: Response, weight: RequestWeight): void {
     if (weight === 'heavy' && !response.closed) response.once('close', () => this.openRequests.finish(response));
     else this.openRequests.finish(response);

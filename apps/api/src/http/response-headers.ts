@@ -20,8 +20,7 @@ export function responseHeaders(publicUrl: string): RequestHandler {
     request.id = given && /^[A-Za-z0-9._-]{1,128}$/.test(given) ? given : randomUUID();
     response.setHeader('X-Request-Id', request.id);
     for (const [name, value] of securityHeaders) response.setHeader(name, value);
-    // Answers about a caller's records are kept by no cache, shared or the browser's own. Routes are found
-    // whatever the case of a path.
+    // No cache, shared or the browser's own, keeps answers about a caller's records. Routes ignore the case of a path.
     if (/^\/v1(?:\/|$)/i.test(request.path)) response.setHeader('Cache-Control', 'private, no-store');
     next();
   };
@@ -30,9 +29,9 @@ export function responseHeaders(publicUrl: string): RequestHandler {
 type HeaderList = readonly (readonly [name: string, value: string])[];
 
 /**
- * Headers that make a browser run and load only our own files; computed once, because they are the same
- * for every request. TLS is the proxy's business: only if `publicUrl` is https is a browser told to use
- * HTTPS, for this host alone.
+ * Headers that make a browser run and load only our own files; computed once, because they are the same for every
+ * request. TLS is the proxy's business: only if `publicUrl` is https is a browser told to use HTTPS, for this host
+ * alone.
  */
 function securityHeadersOf(publicUrl: string): HeaderList {
   const setHeaders = helmet({
@@ -78,8 +77,8 @@ const options = {
 };
 
 /**
- * Lets pages of these origins call the routes of `/v1` and read pictures; all others, and all else, are
- * as if nothing were set.
+ * Lets pages of these origins call the routes of `/v1` and read pictures. Everything else stays closed to other
+ * origins.
  */
 export function allowCrossOrigin(app: NestExpressApplication, origins: readonly string[]): void {
   if (origins.length === 0) return;
@@ -94,8 +93,8 @@ export function allowCrossOrigin(app: NestExpressApplication, origins: readonly 
 }
 
 /**
- * Those of ours, and those that a preflight asks for: clients send headers of their own, as OpenAI's do `x-stainless-*`,
- * and none of them lets anybody in.
+ * Ours, and those that a preflight asks for: clients send headers of their own, such as OpenAI's `x-stainless-*`, and
+ * none of them lets anybody in.
  */
 function allowedHeaders(request: Request): string[] {
   const asked = (request.header('access-control-request-headers') ?? '').split(',').map((name) => name.trim());
@@ -103,8 +102,8 @@ function allowedHeaders(request: Request): string[] {
 }
 
 /**
- * Whether an `If-None-Match` header names an ETag. Express heeds `Cache-Control: no-cache` as well, which every
- * `fetch` sends with it.
+ * Whether an `If-None-Match` header names an ETag. Express heeds `Cache-Control: no-cache` as well, which every `fetch`
+ * sends with it.
  */
 export function namesEtag(header: string | undefined, etag: string): boolean {
   const named = (header ?? '').split(',').map((each) => each.trim().replace(/^W\//, ''));

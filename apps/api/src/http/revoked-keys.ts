@@ -9,12 +9,12 @@ import { OpenRequests } from '../defence/open-requests';
 import { Notifications } from './notifications';
 
 /**
- * Ends the open requests of a revoked key in this process, and cancels its waiting tasks. A notification says when to
- * check, and one that is missed costs a second; the row decides.
+ * Ends the open requests of a revoked key in this process, and cancels its waiting tasks. A missed notification costs a
+ * second, because the rows are checked anyway.
  */
 @Injectable()
 export class RevokedKeys implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  /** Canceling many tasks of one key takes a while, and must not delay the end of others' requests. */
+  /** Two loops: canceling many tasks of one key takes a while, and must not delay the end of others' requests. */
   private readonly loops = [() => this.endRequests(), () => this.cancelTasks()].map(
     (check) =>
       new PollLoop(check, ({ message }) =>
@@ -54,8 +54,8 @@ export class RevokedKeys implements OnApplicationBootstrap, BeforeApplicationShu
   }
 
   /**
-   * Revoking a key cancels its tasks as well; here are only tasks that came at that moment, or after an interruption.
-   * Keys take turns, a batch at a time.
+   * Revoking a key cancels its tasks as well; left for this are tasks that came at that moment, or after an
+   * interruption. Keys take turns, a batch at a time.
    * @returns whether there may be more
    */
   private async cancelTasks(): Promise<boolean> {

@@ -14,7 +14,7 @@ export const lightBytes = 16 * 1024;
  */
 export const Weighs = (weight: RequestWeight) => SetMetadata(weightKey, weight);
 
-/** Weight of a request where its route does not say: a GET is heavy, and any other as its body is large. */
+/** Weight of a request whose route says none: a GET is heavy, any other by the size of its body. */
 export function weightOf(route: object, { method, headers }: Request): RequestWeight {
   const weight = Reflect.getMetadata(weightKey, route) as RequestWeight | undefined;
   if (weight !== undefined) return weight;
@@ -25,7 +25,7 @@ export function weightOf(route: object, { method, headers }: Request): RequestWe
 
 const fileKey = 'takesFile';
 
-/** For a route whose body is a file, which the route reads as a stream: no JSON is expected there. */
+/** For a route whose body is a file, which the route reads as a stream instead of JSON. */
 export const TakesFile = () => SetMetadata(fileKey, true);
 
 export function takesFile(route: object): boolean {
@@ -46,7 +46,6 @@ export function takesForm(route: object): boolean {
 
 const locationKey = 'location';
 
-/** A record in an answer, as far as its place is concerned. */
 type Located = Readonly<Record<string, unknown>>;
 
 /** Says under which path the record of a POST can be read: its `Location` is that path and its id. */
@@ -62,10 +61,7 @@ export function locationOf(route: object, body: unknown): string | undefined {
 
 const secretsKey = 'secrets';
 
-/**
- * Names the fields of a route's answer that are never stored, as answers under an `Idempotency-Key` are: a
- * replay has null there.
- */
+/** Names the fields of a route's answer that are never stored under an `Idempotency-Key`: a replay has null there. */
 export const AnswersSecrets = (...fields: string[]) => SetMetadata(secretsKey, fields);
 
 /** An answer as it may be stored. */
@@ -88,21 +84,20 @@ const waitKey = 'answersWhenDone';
 /** Facts of a wait at its end. */
 export interface EndedWait {
   ownerId: string;
-  /** `response_format` of the body, as it was sent and checked. */
+  /** `response_format` of the body, checked. */
   responseFormat: unknown;
-  /** The Generation has been deleted. */
   isDeleted: boolean;
 }
 
 /** The answer of a route that waits for its Generation. */
 export interface WaitedAnswer {
-  /** How long it may take, in seconds. */
+  /** In seconds. */
   readonly waitSeconds: number;
-  /** @param generation as it is after the wait, or as it was stored if it has been deleted. */
+  /** @param generation after the wait, or as it was stored if it has been deleted. */
   present(generation: GenerationDto, wait: EndedWait): Promise<object>;
 }
 
-/** How a route waits: as its caller prefers, or always, with an answer of its own. */
+/** As its caller prefers, or always, with an answer of its own. */
 type WaitRule = 'as preferred' | Type<WaitedAnswer>;
 
 /** For a route that makes a Generation, and whose answer may wait until that has terminated. */

@@ -3,20 +3,21 @@ import { pipeline } from 'node:stream/promises';
 import type { Response } from 'express';
 import { namesEtag } from './response-headers';
 
-/** A stored file that is sent. */
 interface Sent {
-  /** Of the file, not of who reads it. */
+  /** Owner of the file, not its reader. */
   ownerId: string;
   stream: Readable;
   etag: string;
 }
 
-/** Readers of this moment, of whom one may be cut off. */
+/** Open readers, of whom one may be cut off. */
 interface Readers {
   add(ownerId: string, stream: Readable, cut: () => void): void;
 }
 
-/** Sends a file for which the response's headers are set, unless the client has it or asks for these alone. */
+/**
+ * Sends a file for which the response's headers are set, except to a client that has it or asks for the headers alone.
+ */
 export async function sendStored(response: Response, { ownerId, stream, etag }: Sent, readers: Readers): Promise<void> {
   const { req: request } = response;
   const isKnown = namesEtag(request.headers['if-none-match'], etag);
@@ -27,6 +28,6 @@ export async function sendStored(response: Response, { ownerId, stream, etag }: 
     return;
   }
   readers.add(ownerId, stream, () => response.destroy());
-  // A client that disconnects is not an error; the headers are already sent, so no error response is possible either.
+  // A client's disconnect is not an error; the headers are already sent, so no error response is possible either.
   await pipeline(stream, response).catch(() => response.destroy());
 }

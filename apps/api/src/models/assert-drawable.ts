@@ -1,7 +1,6 @@
 import { FieldProblems, UnprocessableError } from '@app/domain';
 import { type InstalledModel, problemOfKind, workingSchedulers } from '@app/model-store';
 
-/** Fields of a request that say how it is drawn. */
 interface Asked {
   /** Absent where requests have no such field. */
   scheduler?: { name: string | undefined };
@@ -12,8 +11,8 @@ interface Asked {
 }
 
 /**
- * @throws UnprocessableError `ModelNeedsPicture`, `PictureUnsupported`, `MaskUnsupported` or `SchedulerUnsupported`, with
- * what the model takes
+ * @throws UnprocessableError `ModelNeedsPicture`, `PictureUnsupported`, `MaskUnsupported` or `SchedulerUnsupported`,
+ * with what the model takes
  */
 export function assertDrawable(model: InstalledModel, { scheduler, image, mask, pointer = '' }: Asked): void {
   const { name, kind } = model;
@@ -33,14 +32,14 @@ export function assertDrawable(model: InstalledModel, { scheduler, image, mask, 
   assertScheduler(model, scheduler);
 }
 
-/** What of a task not every family of models can do. */
+/** What only some families of models can do. */
 interface Wanted {
   negativePrompt: string | null;
   promptWeighting: boolean;
   inputs: { control?: readonly unknown[] } | null;
 }
 
-/** @throws InvalidError with the sentence of each thing that the model's family cannot do */
+/** @throws InvalidError with a sentence for each thing that the model's family cannot do */
 export function assertAble(
   { cannot = {} }: InstalledModel,
   tasks: readonly Wanted[],

@@ -6,7 +6,7 @@ import { LRUCache } from 'lru-cache';
 export interface CountingOrder {
   id: number;
   modelFolder: string;
-  /** Hash of the folder's content, which identifies the model. */
+  /** Of the folder's content; it identifies the model. */
   modelHash: string;
   texts: readonly string[];
   weighting: boolean;
@@ -14,7 +14,9 @@ export interface CountingOrder {
   words?: readonly TaughtWord[];
 }
 
-/** How a model reads texts: a number for each, the most that it reads, and the most bytes that always fit in one. */
+/**
+ * How a model reads texts: the chunks of each text, the most that it reads, and the most bytes that always fit in one.
+ */
 export interface TextChunks {
   chunks: number[];
   mostChunks: number;

@@ -24,15 +24,15 @@ import {
 import { JsonLogger } from '@app/observability';
 import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 
-/** The entry of a ControlNet in `GET /v1/models`. */
+/** As in `GET /v1/models`. */
 const controlKind: string = 'control';
-/** A model that was found complete is not checked again for this long, so that not every request reads its folder. */
+/** For this long a complete model is not checked again: not every request reads its folder. */
 const knownMs = 1_000;
 
 /** The models of this installation. */
 @Injectable()
 export class ModelsService implements OnApplicationBootstrap {
-  /** By requested name; only names of usable models, so that no caller makes it grow. */
+  /** By requested name; only usable models, so that no caller makes it grow. */
   private readonly known = new Map<string, { model: InstalledModel; foundAt: number }>();
 
   constructor(
@@ -43,8 +43,7 @@ export class ModelsService implements OnApplicationBootstrap {
   ) {}
 
   /**
-   * Logs which weights draw what. Not awaited, because a model that was put there by hand is hashed
-   * first, which takes seconds.
+   * Logs which weights draw what. Not awaited: a model that was put there by hand is hashed first, which takes seconds.
    */
   onApplicationBootstrap(): void {
     this.store
@@ -56,7 +55,6 @@ export class ModelsService implements OnApplicationBootstrap {
       .catch((error: Error) => this.logger.warn('the models folder cannot be read', { reason: error.message }));
   }
 
-  /** Every installed model, by name. */
   async findAll(): Promise<ModelDto[]> {
     const [models, workers] = await Promise.all([this.store.list(), this.workers.all()]);
     return models.map((model) => {
@@ -109,7 +107,7 @@ export class ModelsService implements OnApplicationBootstrap {
     return model;
   }
 
-  /** `<model>@<hash>` of what draws for each of some names; a name for which nothing draws is left out. */
+  /** `<model>@<hash>` of what draws for each name; a name for which nothing draws is left out. */
   async bases(names: Iterable<string>): Promise<ReadonlyMap<string, string>> {
     const found = new Map<string, string>();
     for (const name of new Set(names)) {

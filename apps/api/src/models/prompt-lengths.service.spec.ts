@@ -2,7 +2,7 @@ import type { TextChunks } from './counting-thread';
 import { PromptLengths } from './prompt-lengths.service';
 import type { TokenCounter } from './token-counter';
 
-/** Three chunks for any text, and a note of each that was counted. */
+/** Counts three chunks for any text, and notes each text. */
 class ThreeChunks {
   readonly texts: string[] = [];
 

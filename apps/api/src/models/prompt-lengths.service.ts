@@ -13,12 +13,12 @@ export interface TaskTexts {
   promptWeighting: boolean;
 }
 
-/** The properties of a Fine-Tune that decide how many tokens its word takes. */
+/** What decides how many tokens a Fine-Tune's word takes. */
 export type TaughtToken = Pick<Finetune, 'token' | 'weightsKind' | 'weightsVectors'>;
 
-/** Models whose chunk lengths are remembered; far more than anyone installs. */
+/** Far more than anyone installs. */
 const knownModels = 100;
-/** More vectors than any model reads need not be counted exactly. */
+/** No model reads this many: more need not be counted exactly. */
 const maxVectors = 4096;
 
 /** Counts the chunks of prompts, in tokens of the model that will draw them. */
@@ -30,9 +30,9 @@ export class PromptLengths {
   constructor(private readonly counter: TokenCounter) {}
 
   /**
-   * Chunks of each task: those of the longer of its texts. A text with fewer bytes than a chunk has tokens
-   * is one chunk, unless a `BREAK` may end it. Others are counted one after another, each once, so that a request with many texts does
-   * not delay one with few.
+   * Chunks of each task: those of the longer of its texts. A text with fewer bytes than a chunk has tokens is one
+   * chunk, unless a `BREAK` may end it. Others are counted one after another, each once, so that a request with many
+   * texts does not delay one with few.
    * @param ownerId whose turn it is to count.
    * @param pointerTo the field of a task's text in the body.
    * @throws UnprocessableError `PromptTooLong`; what `TokenCounter` throws
@@ -65,8 +65,8 @@ export class PromptLengths {
   }
 
   /**
-   * A caption is learnt whole, as one chunk.
-   * @throws UnprocessableError `PromptTooLong` for one that takes more; what `TokenCounter` throws
+   * A caption is learnt as one chunk.
+   * @throws UnprocessableError `PromptTooLong` for a longer one; what `TokenCounter` throws
    */
   async checkCaptions(
     ownerId: string,
@@ -82,7 +82,7 @@ export class PromptLengths {
     problems.refuseIfAny('PromptTooLong');
   }
 
-  /** Chunks of each text, by key, and the most that the model reads; the same text may be there several times. */
+  /** Chunks of each text, by key, and the most that the model reads. Equal texts are counted once. */
   private async countAll(
     ownerId: string,
     { folder, hash = '' }: Pick<InstalledModel, 'folder' | 'hash'>,
@@ -132,7 +132,7 @@ function addedWord({ token, weightsKind, weightsVectors }: TaughtToken): TaughtW
   return [{ word: token, vectors: Math.min(weightsVectors ?? 1, maxVectors) }];
 }
 
-/** An upper bound of a text's tokens: each takes at least one byte, except a word that stands for several tokens. */
+/** An upper bound: each token takes at least one byte, unless a word stands for several tokens. */
 function maxTokens(text: string, words: readonly TaughtWord[]): number {
   const normal = text.normalize('NFC').toLowerCase();
   const used = words.filter(({ word }) => normal.includes(word.toLowerCase()));

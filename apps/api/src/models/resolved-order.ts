@@ -3,8 +3,8 @@ import { type AspectRatio, defaults, type Drawing, limits } from '@app/domain';
 import { type InstalledModel, pictureSize } from '@app/model-store';
 
 /**
- * Fields with defaults, undefined or null where not given. No key may be left out, so that the compiler finds every
- * body that does not pass a new field on.
+ * Fields with defaults, undefined or null where not given. No key may be left out: the compiler then finds every body
+ * that does not pass on a new field.
  */
 export interface DrawingOrder {
   cfg: number | null | undefined;

@@ -52,7 +52,7 @@ describe(TokenCounter.name, () => {
     const hangs = counter.count('a', order('hang'));
     const next = counter.count('b', order('text'));
     await new Promise(setImmediate);
-    // It is read when an order begins, and the next one has to start a thread in it.
+    // The limit is read when an order begins, and the next order has to start a thread within it.
     TokenCounter.timeMs = timeMs;
     await expect(hangs).rejects.toThrow(ServiceUnavailableError);
     expect(await next).toMatchObject({ chunks: [4], chunkBytes: 75 });

@@ -5,7 +5,7 @@ import { FairTurns, TurnsFullError } from '@app/process';
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { Counted, CountingOrder, TextChunks } from './counting-thread';
 
-/** Jobs that may wait for their turn, one per request. */
+/** One job per request. */
 const waiting = { concurrency: 1, perKey: 100, total: 1000 };
 const retryAfterSeconds = 5;
 
@@ -17,15 +17,15 @@ interface Waiting {
 
 /**
  * Counts tokens in a thread: a text of 2,000 characters can take some hundredths of a second, and loading a model's
- * vocabulary takes tenths. One job at a time, and keys take turns.
+ * vocabulary tenths. One job at a time, and keys take turns.
  */
 @Injectable()
 export class TokenCounter implements OnApplicationShutdown {
   /** Compiled entry of the thread; tests name the one in `dist`. */
   static threadFile = join(__dirname, 'counting-thread.js');
   /**
-   * A hundred times what the longest texts and a vocabulary on a slow disk take; then the thread is
-   * terminated. Shorter in tests.
+   * Limit after which the thread is terminated: a hundred times what the longest texts and a vocabulary on a slow disk
+   * take. Shorter in tests.
    */
   static timeMs = 20_000;
 
@@ -39,8 +39,8 @@ export class TokenCounter implements OnApplicationShutdown {
   }
 
   /**
-   * @throws ServiceUnavailableError when the thread ends, takes too long or cannot read the model, or too much waits;
-   * TooManyError where that is the key's own.
+   * @throws ServiceUnavailableError when the thread ends, takes too long or cannot read the model, or too much waits in
+   * all; TooManyError when too much of the key's own waits.
    */
   async count(key: string, order: Omit<CountingOrder, 'id'>): Promise<TextChunks> {
     try {
@@ -69,7 +69,7 @@ export class TokenCounter implements OnApplicationShutdown {
 
   private start(): Worker {
     const thread = new Worker(TokenCounter.threadFile);
-    // A caller that waits holds a connection; the thread alone must not keep the process alive.
+    // A waiting caller holds a connection; the thread alone must not keep the process alive.
     thread.unref();
     thread.on('message', (counted: Counted) => {
       if (counted.id !== this.current?.id) return;

@@ -37,20 +37,23 @@ const rank = `(
 const columns = `id, token, storage_key AS "storageKey", content_type AS "contentType", width, height, bytes, created_at AS at, ${rank} AS rank,
   EXISTS (SELECT FROM picture_uses WHERE upload_id = upload.id) AS is_used`;
 
-/** Parameters: the owner, how many, the time and the rank that they are before. */
+/** Parameters: the owner, how many, and the time and the rank to start before. */
 const pageStatement = `
 SELECT ${columns} FROM uploaded_pictures upload
 WHERE ${own} AND created_at <= $3 AND (created_at < $3 OR ${rank} < $4)
 ORDER BY created_at DESC, id DESC LIMIT $2`;
 const findStatement = `SELECT ${columns} FROM uploaded_pictures upload WHERE ${own} AND id = $2`;
 
-/** An upload, and whether a part of it is rather transparent than not. */
+/** An upload, and whether a part of it is more transparent than opaque. */
 export interface StoredUpload {
   upload: UploadedPicture;
   isTransparent: boolean;
 }
 
-/** Uploaded pictures: each is received, read in a process of its own, stored upright and bare, and only then has a row. */
+/**
+ * Uploaded pictures. One has a row only after it is received, read in a process of its own, and stored upright and
+ * bare.
+ */
 @Injectable()
 export class UploadedPicturesService {
   constructor(
@@ -64,7 +67,7 @@ export class UploadedPicturesService {
   ) {}
 
   /**
-   * @throws UnprocessableError `PictureUnreadable`, or `StorageFull` when the file is too large as it is stored, and what
+   * @throws UnprocessableError `PictureUnreadable`, or `StorageFull` when the file is too large as stored, and what
    * `assertBare` and `UploadsService.receive` throw
    */
   async create(ownerId: string, file: SentFile): Promise<UploadDto> {
@@ -72,10 +75,13 @@ export class UploadedPicturesService {
     return UploadDto.from(upload, false, this.config.publicUrl);
   }
 
-  /** As `create`, and says whether a part of it is rather transparent than not. @param folder of the storage that it goes into */
+  /**
+   * As `create`, and says whether a part of it is more transparent than opaque.
+   * @param folder of the storage that it goes into
+   */
   async add(ownerId: string, file: SentFile, folder = uploadsFolder): Promise<StoredUpload> {
     file.assertBare();
-    // Its sender may be slow, and a transaction must not wait for that.
+    // A sender may be slow, and a transaction must not wait for that.
     const stored = await this.transactions.runOutside(() =>
       this.uploads.receive(ownerId, file, rule, (received) => this.store(ownerId, received, folder)),
     );
@@ -83,7 +89,7 @@ export class UploadedPicturesService {
     await this.transactions
       .run(async (manager) => {
         await manager.insert(UploadedPicture, upload);
-        // A file that was turned upright is encoded anew, and may be larger than the one that came.
+        // A file that was turned upright is encoded anew, and may have grown.
         this.quota.assertRoom(await this.quota.lock(manager, ownerId), { bytes: upload.bytes });
         await addStored(manager, ownerId, { pictureBytes: upload.bytes });
       })
@@ -94,7 +100,7 @@ export class UploadedPicturesService {
     return stored;
   }
 
-  /** Pictures of edits are not among them: they were not sent as uploads, and go with their Generation. */
+  /** Without pictures of edits: they were not sent as uploads, and go with their Generation. */
   list(ownerId: string): List {
     const { manager } = this.transactions;
     return listByTime<UploadRow>(
@@ -123,7 +129,7 @@ export class UploadedPicturesService {
     await this.files.removeAll([key]);
   }
 
-  /** Puts the picture into the storage. A file whose row is not written then is left for the sweeper. */
+  /** Puts the picture into the storage. If its row is not written then, the sweeper removes the file. */
   private async store(ownerId: string, { id, path, signal }: ReceivedFile, folder: string): Promise<StoredUpload> {
     const upright = `${path}-upright`;
     try {

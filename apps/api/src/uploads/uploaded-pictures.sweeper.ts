@@ -16,20 +16,20 @@ const uploadSweepLock = 0x53574555;
 
 const unused = 'NOT EXISTS (SELECT FROM picture_uses WHERE upload_id = upload.id)';
 
-/** Uploads whose time is over, and which no record uses. Parameter: the time that they are older than. */
+/** Expired uploads that no record uses. Parameter: the time that they are older than. */
 const lockStatement = `
 SELECT id FROM uploaded_pictures upload WHERE created_at < $1 AND ${unused}
 ORDER BY created_at FOR UPDATE SKIP LOCKED LIMIT ${batchSize}`;
 
-/** Where rows name their files. */
+/** The rows that name these files. */
 const named = { table: 'uploaded_pictures', column: 'storage_key' };
 
-/** One that was locked may have got a use just before. Parameter: the ids. */
+/** A locked one may have got a use just before. Parameter: the ids. */
 const deleteStatement = `
 DELETE FROM uploaded_pictures upload WHERE id = ANY($1) AND ${unused}
 RETURNING id, owner_id AS "ownerId", storage_key AS key, bytes`;
 
-/** Deletes uploads whose time is over, and files of uploads that a crash left without a row. */
+/** Deletes expired uploads, and files of uploads that a crash left without a row. */
 @Injectable()
 export class UploadedPicturesSweeper extends RecurringService {
   constructor(
@@ -43,7 +43,7 @@ export class UploadedPicturesSweeper extends RecurringService {
   }
 
   /**
-   * @param at milliseconds since the epoch; the database's time unless given, for the machine's clock may be wrong.
+   * @param at milliseconds since the epoch; by default the database's time, because the machine's clock may be wrong.
    * @returns how many uploads, and files without one, were removed; undefined while another process is doing it.
    */
   sweep(at?: number, signal?: AbortSignal): Promise<{ uploads: number; files: number } | undefined> {
@@ -86,7 +86,7 @@ async function removeBatch(manager: EntityManager, before: Date): Promise<Remove
   );
   const bytesOf = new Map<string, number>();
   for (const { ownerId, bytes } of removed) bytesOf.set(ownerId, (bytesOf.get(ownerId) ?? 0) + bytes);
-  // In one order, for two that lock the same counts.
+  // In one order, because two rounds may lock the same counts.
   for (const [ownerId, bytes] of [...bytesOf].sort(([a], [b]) => (a < b ? -1 : 1)))
     await addStored(manager, ownerId, { pictureBytes: -bytes });
   return removed;

@@ -16,7 +16,8 @@ export class DeliveriesService {
   ) {}
 
   /**
-   * Newest first; empty if no delivery is pending or done. @throws NotFoundError also for another caller's Generation.
+   * Newest first; empty if no delivery is pending or done.
+   * @throws NotFoundError, also for another caller's Generation.
    */
   async findAll(ownerId: string, generationId: string): Promise<WebhookDeliveryDto[]> {
     await this.generations.findOne(ownerId, generationId);
@@ -33,8 +34,7 @@ export class DeliveriesService {
   }
 
   /**
-   * Makes another attempt of a delivery now, under the same `webhook-id`, whatever its status; the
-   * remaining attempts stay.
+   * Makes another attempt of a delivery now, under the same `webhook-id`, whatever its status. Scheduled attempts stay.
    * @throws NotFoundError
    */
   async redeliver(ownerId: string, generationId: string, id: string): Promise<WebhookDeliveryDto> {
@@ -57,7 +57,7 @@ export class DeliveriesService {
   }
 }
 
-/** Makes a delivery that the transaction has locked due now, also while an attempt is being made. */
+/** Makes a locked delivery due now, also while an attempt is being made. */
 async function tryAgain(manager: EntityManager, id: string): Promise<void> {
   const now = () => 'now()';
   const due = { status: 'pending' as const, nextAttemptAt: now, dueSince: now, askedAt: now };

@@ -10,15 +10,14 @@ import { Notifications } from '../http/notifications';
 import { ownerConcurrency, ReceiverGate } from './receiver-gate';
 import { WebhooksService } from './webhooks.service';
 
-/** Attempts of this process at once. */
+/** Per process. */
 const concurrency = 50;
-/** For how long a claimed delivery is left alone by others: longer than an attempt takes, by far. */
+/** How long others leave a claimed delivery alone: far longer than an attempt takes. */
 const claimSeconds = 30;
 
 /**
- * Claims due deliveries: of each owner the ones that are due for longest, so that one with many delays nobody. The step
- * from owner to owner is one look into an index. Parameters: owners whose deliveries are not wanted, how many of one
- * owner, how many in all.
+ * Claims due deliveries, the longest due of each owner: an owner with many delays nobody. The step from owner to owner
+ * is one index look-up. Parameters: owners whose deliveries are not wanted, how many of one owner, how many in all.
  */
 const claimStatement = `
 WITH RECURSIVE owners (id) AS (
@@ -41,8 +40,8 @@ UPDATE webhook_deliveries SET claimed_until = now() + interval '${claimSeconds} 
 WHERE id IN (SELECT id FROM due) RETURNING id`;
 
 /**
- * Works off due deliveries. Their rows are all there is to know: a process that dies leaves its claims to the others,
- * and a lost notification costs a second.
+ * Attempts due deliveries. All state is in their rows: a process that dies leaves its claims to the others, and a lost
+ * notification costs a second.
  */
 @Injectable()
 export class DeliveryLoop implements OnApplicationBootstrap {
@@ -67,7 +66,7 @@ export class DeliveryLoop implements OnApplicationBootstrap {
     this.loop.start();
   }
 
-  /** Begins what is due, as far as there are places. @returns whether anything was */
+  /** Begins due deliveries while there are places. @returns whether there was one */
   private async claim(): Promise<boolean> {
     const free = concurrency - this.loop.tracked;
     if (free === 0) return false;

@@ -4,23 +4,23 @@ import { Injectable } from '@nestjs/common';
 export const hostConcurrency = 4;
 /** Attempts of one caller at once, however many hosts its webhooks name. */
 export const ownerConcurrency = 20;
-/** Consecutive failures of a caller's webhooks at a host after which they leave the host alone for a while. */
+/** After this many consecutive failures at a host, a caller's webhooks leave it alone for a while. */
 export const failuresToOpen = 5;
 
 const firstWaitMs = 10_000;
 const longestWaitMs = 5 * 60_000;
-/** A busy host is tried again after this at the latest. */
+/** A busy host is tried again after this long at the latest. */
 const longestQueueMs = 30_000;
 const shortestQueueMs = 250;
-/** Hosts of callers that are remembered; beyond that, those that are neither busy nor blocked are forgotten. */
+/** Remembered hosts of callers; beyond that, those that are neither busy nor blocked are forgotten. */
 const maxHosts = 10_000;
 
 /** Slots for attempts, and the return times of deliveries that found none. */
 class Slots {
   running = 0;
-  /** Recent duration of an attempt. */
+  /** Of recent attempts. */
   private typicalMs = 1_000;
-  /** Milliseconds since the epoch; up to this time the slots are promised to deliveries that were sent away. */
+  /** Milliseconds since the epoch; until then the slots are promised to deliveries that were sent away. */
   private promisedUntil = 0;
 
   constructor(private readonly count: number) {}
@@ -41,7 +41,7 @@ class Slots {
   }
 }
 
-/** A host as the webhooks of one caller find it. */
+/** A host, for the webhooks of one caller. */
 class Host extends Slots {
   /** Failures since the last response. */
   failures = 0;
@@ -49,7 +49,7 @@ class Host extends Slots {
   shutUntil = 0;
 }
 
-/** Evidence of an attempt about its host: it answered, it failed to, or it was never contacted. */
+/** What an attempt says about its host: it answered, it failed to, or it was never contacted. */
 export type ReceiverAnswer = 'answered' | 'failed' | 'not asked';
 
 /** Either a slot, to be released with the outcome, or how long to stay away. */
@@ -58,17 +58,16 @@ export type GateEntry = { leave: (answer: ReceiverAnswer) => void } | { waitMs: 
 /** One attempt that needs a slot. */
 export interface PlannedAttempt {
   host: string;
-  /** The owner of the webhook. */
   ownerId: string;
-  /** Whether a person requested this attempt: then even a blocked host is tried. */
+  /** A person requested this attempt: even a blocked host is tried. */
   isRedelivery?: boolean;
 }
 
 /**
  * Keeps slow or dead receivers from delaying others: each caller has a few slots, fewer at each host, and a host that
- * fails repeatedly is left alone for a growing time, after which a single attempt finds out whether it is back. Nothing
- * of this is shared by callers: many of them may have receivers at one host, and one that hangs is not everybody's. The
- * state is per process: it protects this process's own slots, and losing it costs a few attempts.
+ * fails repeatedly is left alone for a growing time, after which a single attempt finds out whether it is back. Callers
+ * share none of this: many may have receivers at one host, and one hanging receiver must not block them. The state is
+ * per process: it protects this process's own slots, and losing it costs a few attempts.
  */
 @Injectable()
 export class ReceiverGate {

@@ -23,7 +23,7 @@ export const maxAttempts = waitsMs.length + 1;
 
 /**
  * The wait after attempt number `made` (from 1) failed; undefined if it was the last.
- * @param retryAfterMs what the receiver asked for; honoured up to a day if it is longer than our own wait.
+ * @param retryAfterMs the receiver's request; honoured up to a day if it is longer than our own wait.
  * @param random from 0 to 1.
  */
 export function nextWaitMs(made: number, retryAfterMs = 0, random = Math.random()): number | undefined {

@@ -15,7 +15,7 @@ export const receiverTimeoutMs = 15_000;
 /** At most this much of a response's body is read, for at most this long; then the connection is closed. */
 const maxReplyBytes = 64 * 1024;
 const replyTimeoutMs = 1_000;
-/** Characters of a failed response that the log keeps. */
+/** Characters of a failed response in the log. */
 const excerptLength = 200;
 
 /** The outcome of one attempt. */
@@ -23,25 +23,24 @@ export interface Receipt {
   statusCode: number | null;
   error: string | null;
   durationMs: number;
-  /** The wait that it requested, in milliseconds. */
+  /** Requested by the receiver, in milliseconds. */
   retryAfterMs: number;
-  /** Its evidence about the receiver's host. */
+  /** For the receiver gate. */
   answer: ReceiverAnswer;
-  /** Whether nothing was sent because of its address. */
+  /** Whether its address was refused, so that nothing was sent. */
   isRefused?: boolean;
-  /** Whether every further attempt would end in the same way. */
+  /** Whether every further attempt would fail the same way. */
   isFinal?: boolean;
 }
 
 /** A signed message for a receiver. */
 export interface WebhookMessage {
   id: string;
-  /** The owner of the webhook. */
   ownerId: string;
   url: string;
-  /** The exact bytes to sign and send. */
+  /** Signed and sent byte for byte. */
   body: string;
-  /** Each secret signs, so that a receiver can move from one to the next. */
+  /** Each signs, so that a receiver can move from one to the next. */
   secrets: readonly string[];
 }
 
@@ -84,10 +83,10 @@ export class WebhookSender {
     });
     try {
       const headers = headersOf(message, new Date(started));
-      // Named here too, because Nest's service ends every other request as soon as its response has begun.
+      // Named here too: Nest's service ends every other request as soon as its response has begun.
       const config = { ...agents, signal, headers, responseType: 'stream' } as const;
       const response = await firstValueFrom(this.http.post<Readable>(url, Buffer.from(body), config));
-      // The status decides; the body is read for the log, and so that the receiver can finish its response.
+      // Only the status decides; the body is read for the log, and so that the receiver can finish its response.
       const reply = await readSome(response.data);
       const ok = response.status >= 200 && response.status < 300;
       return receipt(
@@ -99,7 +98,7 @@ export class WebhookSender {
     } catch (error) {
       const failure = receipt(null, reasonOf(error, isLookedUp), answerOf(error, isLookedUp));
       const isRefused = causeOf(error) instanceof AddressRefusedError;
-      // Other names may get another address.
+      // Any other name may get another address later.
       return { ...failure, isRefused, isFinal: isRefused && isLocalName(new URL(url).hostname) };
     }
   }
@@ -128,7 +127,7 @@ async function readSome(body: Readable): Promise<string> {
       if (bytes >= maxReplyBytes) body.destroy();
     });
   } catch {
-    // Text that came before it broke off is kept.
+    // Text that came before an interruption is kept.
   } finally {
     clearTimeout(timer);
     body.destroy();
@@ -155,13 +154,12 @@ function answerOf(error: unknown, isLookedUp: boolean): ReceiverAnswer {
   return isLookedUp && wasContacted(error) ? 'failed' : 'not asked';
 }
 
-/** False if it ended before any connection: the name has no address now, or one that is not allowed. */
+/** False if it ended before any connection: the name has no address, or a refused one. */
 function wasContacted(error: unknown): boolean {
   const cause = causeOf(error);
   return !(cause instanceof AddressRefusedError || (cause as { syscall?: string }).syscall === 'getaddrinfo');
 }
 
-/** The error inside axios's error. */
 function causeOf(error: unknown): unknown {
   return isAxiosError(error) ? (error.cause ?? error) : error;
 }

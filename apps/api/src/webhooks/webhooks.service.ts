@@ -13,10 +13,11 @@ import { type Receipt, WebhookSender } from './webhook-sender';
 
 /** 410 Gone: the receiver wants no more of these. */
 const gone = 410;
-/** A delivery that finds no place for so long fails: longer than any wait between two attempts. */
+/** A delivery fails if it finds no place for this long: longer than any wait between two attempts. */
 const longestWaitMs = 4 * 24 * 3_600_000;
 /**
- * A delivery that is late by this was due while the service was off: otherwise it looks for a place every few minutes.
+ * A delivery that is later than this became due while the service was off: otherwise it looks for a place every few
+ * minutes.
  */
 const lateMs = 3_600_000;
 
@@ -41,7 +42,7 @@ export class WebhooksService {
       help: 'Webhook attempts by the status of their delivery afterwards. pending: another attempt follows; failed: it is given up.',
       labels: ['outcome'],
     });
-    // A counter that appears with its first failure has not risen by it.
+    // Counters begin at 0: one that appears with its first failure would show no increase.
     for (const outcome of ['delivered', 'pending', 'failed']) this.attempts.inc({ outcome }, 0);
     this.seconds = metrics.histogram('webhook_try_seconds', {
       help: 'Time that receivers took to answer.',
@@ -49,7 +50,7 @@ export class WebhooksService {
     });
   }
 
-  /** Makes one attempt of a claimed delivery, or lets it wait where its receiver or its owner has no place. */
+  /** Makes one attempt of a claimed delivery, or lets it wait if its receiver or its owner has no place. */
   async attempt(delivery: WebhookDelivery): Promise<void> {
     const isRedelivery = delivery.askedAt !== null;
     const entry = this.gate.enter({ host: new URL(delivery.url).host, ownerId: delivery.ownerId, isRedelivery });
@@ -58,7 +59,7 @@ export class WebhooksService {
     try {
       const body = await this.bodyOf(delivery);
       const owner = await this.apiKeys.findOneBy({ id: delivery.ownerId });
-      // Deleted meanwhile, and its deliveries with it.
+      // Deleted meanwhile, with its deliveries.
       if (body === undefined || !owner) return;
       const startedAt = new Date();
       const receipt = await this.sender.send({
@@ -77,8 +78,8 @@ export class WebhooksService {
   }
 
   /**
-   * Lets a delivery wait for a place, or fail if it has looked for one for too long. The time in which the service was
-   * off does not count.
+   * Lets a delivery wait for a place, or fail if it has looked for one for too long; time in which the service was off
+   * does not count.
    */
   private async postpone(delivery: WebhookDelivery, waitMs: number): Promise<void> {
     const { nextAttemptAt, dueSince } = delivery;
@@ -95,8 +96,8 @@ export class WebhooksService {
   }
 
   /**
-   * The record as GET returns it at the first attempt, which keeps it for the later ones: receivers take the same
-   * `webhook-id` for the same message. Undefined when the record was deleted.
+   * The record as GET returns it at the first attempt; later attempts send the same body, because receivers take the
+   * same `webhook-id` for the same message. Undefined when the record was deleted.
    */
   private async bodyOf(delivery: WebhookDelivery): Promise<string | undefined> {
     const where = { id: delivery.id };
@@ -164,17 +165,17 @@ export class WebhooksService {
   }
 }
 
-/** Selects the row while nobody else has claimed it. */
+/** The row, unless somebody else has claimed it. */
 const claimOf = ({ id, claimedUntil }: WebhookDelivery) => ({
   id,
   status: 'pending' as const,
   claimedUntil: claimedUntil!,
 });
 
-/** A time by the database's clock, which decides what is due. */
+/** By the database's clock, which decides what is due. */
 const inTime = (ms: number) => () => `now() + ${Math.round(ms)} * interval '1 ms'`;
 
-/** The effect of an attempt on its delivery; `waitMs` before the next one, if there is one. */
+/** `waitMs` is undefined after the last attempt. */
 function outcomeOf({ error, statusCode, retryAfterMs, isFinal }: Receipt, made: number): Outcome {
   if (error === null) return { status: 'delivered' };
   const waitMs = statusCode === gone || isFinal ? undefined : nextWaitMs(made, retryAfterMs);

@@ -23,7 +23,6 @@ export const keyFile = 'api-key';
 export const tablesFolder = 'database';
 export const filesFolder = 'files';
 const format = 1;
-/** How many files are copied at a time. */
 export const atATime = { concurrency: 8 };
 
 /** A model of the backed-up service; its files are not part of the backup. */
@@ -39,7 +38,7 @@ export interface Manifest {
   format: number;
   /** ISO 8601: the moment whose state it has. */
   made_at: string;
-  /** All files but the manifest and the checksums. */
+  /** Without the manifest and the checksums. */
   files: number;
   database: DumpContents;
   models: BackedUpModel[];
@@ -58,7 +57,7 @@ export class NewBackup {
     return new NewBackup(folder);
   }
 
-  /** Writes a file, or replaces it. @param path relative, with `/` @returns its bytes. */
+  /** @param path relative, with `/` @returns its bytes */
   async write(path: string, source: Readable): Promise<number> {
     const target = join(this.folder, path);
     await mkdir(dirname(target), { recursive: true });
@@ -116,7 +115,6 @@ export class VerifiedBackup {
     return createReadStream(join(this.folder, path));
   }
 
-  /** Keys of the pictures and weights. */
   keys(): string[] {
     const prefix = `${filesFolder}/`;
     return [...this.paths].filter((path) => path.startsWith(prefix)).map((path) => path.slice(prefix.length));
@@ -156,7 +154,7 @@ async function digestOf(path: string): Promise<string | undefined> {
   }
 }
 
-/** The data of a stream, with its digest and length when all of it has been read. */
+/** The digest and the length are known once all data has been read. */
 function hashed(source: Readable): { data: AsyncIterable<Buffer>; digest: () => string; bytes: () => number } {
   const hash = createHash('sha256');
   let bytes = 0;

@@ -18,7 +18,7 @@ export interface RestoreReport {
   made_at: string;
   rows: number;
   files: number;
-  /** Models of the backed-up service that are not installed here, or have another content. */
+  /** Not installed here, or with another content. */
   missing_models: BackedUpModel[];
 }
 

@@ -50,7 +50,6 @@ export async function writeBackup(config: Config, databaseUrl: string, folder: s
 
 export const rowsOf = ({ tables }: DumpContents): number => tables.reduce((sum, { rows }) => sum + rows, 0);
 
-/** Pictures and weights in a backup. */
 class FileCopies {
   private readonly copied = new Map<string, { bytes: number; modifiedMs: number }>();
 
@@ -67,7 +66,6 @@ class FileCopies {
     return [...this.copied.values()].reduce((sum, { bytes }) => sum + bytes, 0);
   }
 
-  /** Copies what is new or has changed. */
   async update(): Promise<void> {
     await Readable.from(this.storage.list()).forEach(async ({ key, bytes, modifiedAt }: StoredObject) => {
       const before = this.copied.get(key);

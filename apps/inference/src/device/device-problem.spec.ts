@@ -8,7 +8,6 @@ const noAdapter = 'Failed to get a WebGPU adapter: No supported adapters.';
 const noLibrary = 'OrtSessionOptionsAppendExecutionProvider_Cuda: Failed to load shared library';
 const failure = (code: number) => `CUDA failure ${code}: something ; GPU=0 ; hostname=gpu ; file=cuda.cc`;
 
-/** A machine with an NVIDIA GPU and its driver. */
 const withNvidia = { 'dev/nvidia0': '' };
 const driver = (version: string) => ({
   'proc/driver/nvidia/version': `NVRM version: NVIDIA UNIX x86_64 Kernel Module  ${version}  Thu Nov  2 2023\n`,

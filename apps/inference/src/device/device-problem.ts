@@ -12,7 +12,7 @@ const cudaLibraries = [
 /** The first driver that CUDA 12 runs with. Source: NVIDIA's table of minor version compatibility. */
 const firstDriver = 525;
 
-/** The meaning of ONNX Runtime's message about a device for who operates this machine. */
+/** What ONNX Runtime's message about a device means for whoever operates this machine. */
 export async function problemOfDevice(device: Device, message: string, machine: GpuMachine): Promise<DeviceProblem> {
   const problem = device === 'webgpu' ? ofWebGpu(message, machine) : ofCuda(message, machine);
   return (

@@ -3,7 +3,6 @@ import { knownFaults } from '@app/process';
 import { Injectable } from '@nestjs/common';
 import { keyOf } from './weights-names';
 
-/** An installed model in the state of its files. */
 type Installed = Pick<BrokenModel, 'name' | 'hash'>;
 
 /**
@@ -18,7 +17,6 @@ export class BrokenModels {
     this.faults.set(`${keyOf(model)} ${device}`, { model, device });
   }
 
-  /** The devices that have refused this model. */
   refusedOn(model: Installed): string[] {
     return this.all.filter((fault) => keyOf(fault.model) === keyOf(model)).map(({ device }) => device);
   }
@@ -29,7 +27,6 @@ export class BrokenModels {
     return problems.every((problem) => problem !== undefined) ? problems[0] : undefined;
   }
 
-  /** Each model that a device has refused, once. */
   list(): BrokenModel[] {
     return [...new Map(this.all.map(({ model }) => [keyOf(model), model])).values()];
   }

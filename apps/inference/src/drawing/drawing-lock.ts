@@ -2,14 +2,12 @@ import { removeFrom } from '@app/process';
 import { TaskAbortedError } from '../engine-client/task-errors';
 
 /**
- * Lets tasks be drawn beside each other, but for one that may have ended a worker, which is drawn alone: a crash ends
- * all engines of the process, so what else is being drawn could be blamed for it, and could be to blame. It is a
- * readers-writer lock, first in, first out.
+ * A readers-writer lock, first in, first out: tasks are drawn beside each other, but one that may have ended a worker
+ * is drawn alone. A crash ends all engines of the process, so a task beside it could be blamed, or be to blame.
  */
 export class DrawingLock {
   private drawn = 0;
   private isDrawnAlone = false;
-  /** Tasks that are about to be drawn, in their order. */
   private readonly waiting: { alone: boolean; start: () => void }[] = [];
 
   /** Whether a task is drawn alone, or is about to be: until it has ended, no other may be claimed. */

@@ -40,7 +40,7 @@ export class DrawingLoop extends ClaimingLoop {
     this.queue = new SlotQueue(this.shares, () => this.loop.wake());
   }
 
-  /** Lets current drawings finish within the deadline, before it gives the others back. */
+  /** Lets current drawings finish within the deadline, and gives the others back after it. */
   override async beforeApplicationShutdown(): Promise<void> {
     await this.loop.stop();
     this.queue.stop();
@@ -97,7 +97,7 @@ export class DrawingLoop extends ClaimingLoop {
     });
   }
 
-  /** Reads its pictures without a slot, which a slow address would hold, and draws it when there is one again. */
+  /** Reads its pictures without a slot, which a slow address would hold, and draws it once a slot is free. */
   private beginLater(task: DrawingTask, claimedWith: Slot): void {
     claimedWith.giveBack();
     const queued = this.queue.enter(task.ownerId);

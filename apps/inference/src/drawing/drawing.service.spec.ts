@@ -21,7 +21,7 @@ const servedBy = 'shapes@0123456789ab';
 class FakeLifeCycle {
   readonly settled: Settlement[] = [];
   readonly released: unknown[] = [];
-  /** Of writes of what draws a task. */
+  /** Writes that fail before one succeeds. */
   failuresToCome = 0;
   readonly started: Served[] = [];
   onStarted: () => void = () => undefined;

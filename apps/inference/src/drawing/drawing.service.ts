@@ -26,7 +26,6 @@ export interface DrawingSlot extends Slot<Pick<Engine, 'device' | 'draw'>> {
   ready?: (signal: AbortSignal) => Promise<void>;
 }
 
-/** Results of a task that succeeds. */
 interface Drawn {
   images: DrawnPicture[];
   computeSeconds: number;
@@ -142,8 +141,8 @@ export class DrawingService {
   }
 
   /**
-   * After an error the database may have the pictures or not, so their files stay, and the sweeper removes those that
-   * it does not have; and what they took is not charged a second time.
+   * After an error nobody knows whether the database has the pictures. So their files stay, and the sweeper removes
+   * those that it lacks; their compute time is not charged a second time.
    * @throws TaskAbortedError if the task was given up meanwhile; StorageFullError
    */
   private async succeed(task: DrawingTask, drawn: Drawn, hold: TaskHold): Promise<void> {
@@ -201,7 +200,6 @@ function requestOf(task: DrawingTask): DrawRequest {
   };
 }
 
-/** Fields of a request that come from the pictures of its task. */
 function pictureRequest(
   { inputs }: DrawingTask,
   { image, mask, control }: ReadPictures,

@@ -16,9 +16,7 @@ export interface SlottedEngines<E> {
 
 /** Needs of a task, of the engine that draws it. */
 export interface SlotRequest {
-  /** Key of its model. */
   key: string;
-  /** Devices on which its model is known to be of no use. */
   refusedOn?: readonly string[];
 }
 
@@ -55,12 +53,10 @@ export class EngineSlots<E extends SlottedEngine = Engine> {
     this.slotsOfEngine = slotsOfEngine;
   }
 
-  /** Slots of all engines. */
   get count(): number {
     return this.engines.length * this.slotsOfEngine;
   }
 
-  /** Devices of the engines that have a slot free. */
   get freeDevices(): Device[] {
     return this.free.map(({ engine }) => engine.device!);
   }
@@ -101,13 +97,13 @@ export class EngineSlots<E extends SlottedEngine = Engine> {
   }
 
   /**
-   * The engine that has the model loaded, or is about to; else the one with most slots free. An idle one rather loads
-   * the model too than leave half of another's slots and more to it. The processor draws only what no GPU has a slot
-   * for, because it is many times slower.
+   * The engine that has the model loaded, or is about to; else the one with most slots free. An idle engine loads the
+   * model too if the one that has it is half full. The processor draws only what no GPU has a slot for, because it is
+   * many times slower.
    */
   private best({ key, refusedOn = [] }: SlotRequest): EngineTasks<E> | undefined {
     const isRefused = ({ engine }: EngineTasks<E>): boolean => refusedOn.includes(engine.device!);
-    // Where no engine can draw it, one has to say why.
+    // If all engines have refused its model, one gets the task all the same, to say why.
     const able = this.free.filter((each) => !isRefused(each) || this.engines.every(isRefused));
     const gpus = able.filter(({ engine }) => engine.device !== 'cpu');
     const [freest, ...others] = (gpus.length > 0 ? gpus : able).sort((a, b) => a.taken.length - b.taken.length);

@@ -25,7 +25,7 @@ export class FailureService {
     @Inject(StorageHealth) private readonly storage: Pick<StorageHealth, 'isAtFault'>,
   ) {}
 
-  /** What the attempt has used is charged if its owner has canceled or deleted the task, or has no room for its pictures. */
+  /** Charges what was used if the task's owner has canceled or deleted it, or has no room for its pictures. */
   async handle(
     task: Task,
     error: unknown,

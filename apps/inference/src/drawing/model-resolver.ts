@@ -16,30 +16,25 @@ type ResolvedTask = Pick<
   'model' | 'ownerId' | 'finetuneId' | 'weightsScale' | 'weightsHash' | 'inputs' | 'highResolution'
 >;
 
-/** A task, as far as it says which model it needs, and for what. */
 type TaskModel = Pick<Task, 'model'> & Partial<Pick<DrawingTask, 'inputs'>>;
 
 /** The weights that draw a task, and how its record names them. */
 export interface ResolvedModel {
   source: ModelSource;
-  /** The Fine-Tunes of its model. */
   adapters: readonly AdapterSource[];
-  /** The ControlNets that it follows. */
   controls?: readonly ModelSource[];
   /** Which layer of the text encoder counts, where it is not the last. */
   clipSkip?: number | undefined;
-  /** Of the weights in the storage, by the id of the Fine-Tune. */
+  /** Keys of the weights in the storage, by the id of the Fine-Tune. */
   weightsKeys?: ReadonlyMap<string, string>;
-  /** Enlarges the pictures of a task in high resolution, if one is installed, and what a record names where none does. */
+  /** For a task in high resolution: the installed upscaler, if there is one. */
   upscaler?: InstalledUpscaler | undefined;
   plainUpscaler: string;
   /** As `servedByOf`. */
   servedBy: string;
-  /** Devices that have refused its files. */
   refusedOn: readonly string[];
 }
 
-/** Weights of a Fine-Tune, and where the storage has them. */
 interface ResolvedWeights {
   finetuneId: string;
   key: string;

@@ -1,15 +1,15 @@
 import { KeyCounts } from '@app/process';
 
-/** How many times as many tasks as there are slots free an owner may have. */
+/** Tasks that an owner may have for each free slot. */
 const perFreeSlot = 2;
 
-/** Tasks, in parts of the slots, that a worker has at a time: the pictures of some are encoded while others are drawn. */
+/** Tasks of a worker, in parts of its slots: the pictures of some are encoded while others are drawn. */
 const tasksPerSlot = 4 / 3;
 
 /**
- * The tasks that a worker has of each owner, from their claim until their pictures are stored, and who may have more. An
- * owner has at most twice as many as slots are left: one alone gets two thirds of them, and however many tasks a few
- * owners have, who has none finds a slot. Source: Choudhury and Hahne, "Dynamic queue length thresholds for
+ * The tasks that a worker has of each owner, from their claim until their pictures are stored. An owner may have at
+ * most twice as many as slots are left: one owner alone gets two thirds of the slots, and an owner without tasks finds
+ * a slot however many a few others have. Source: Choudhury and Hahne, "Dynamic queue length thresholds for
  * shared-memory packet switches", 1998.
  */
 export class OwnerShares {
@@ -18,12 +18,11 @@ export class OwnerShares {
   /** @param slots for tasks that are worked on at once */
   constructor(private readonly slots: number) {}
 
-  /** Whether another task may be claimed. */
   get hasFree(): boolean {
     return this.count < Math.floor(this.slots * tasksPerSlot);
   }
 
-  /** Owners who may have no other task here now. Who has none is never among them. */
+  /** Owners who may have no further task here now. An owner without any is never among them. */
   get full(): string[] {
     const left = this.slots - this.count - 1;
     return this.taken.entries().flatMap(([owner, tasks]) => (tasks + 1 > perFreeSlot * left ? [owner] : []));

@@ -5,12 +5,9 @@ import type { ResolvedModel } from './model-resolver';
 import { serviceVersion } from '../service-version';
 import type { ReadPictures } from './source-pictures';
 
-/** Weights and settings that drew a picture. */
 interface DrawnBy extends Pick<ResolvedModel, 'source' | 'adapters' | 'clipSkip' | 'controls'> {
-  /** Pictures that it was drawn from. */
   pictures?: ReadPictures;
   scheduler: string;
-  /** The upscaler that enlarged it, if one did. */
   upscaler: string | null;
 }
 

@@ -12,7 +12,6 @@ const maxPreviewLength = 7_500;
 /** Longer edges of previews, in pixels. */
 const previewEdges = [256, 128, 64];
 
-/** A step of a training. */
 interface TrainingStep {
   /** Counts how often it was begun again. */
   round: number;
@@ -31,8 +30,8 @@ export class ProgressPublisher {
   ) {}
 
   /**
-   * A function that takes the engine's steps of one task and publishes some of them: the last, and one in every 100 ms.
-   * They are counted in the steps that were asked for: a scheduler may call the U-Net more often than that.
+   * Takes the engine's steps of one task and publishes some of them: the last, and one in every 100 ms. They are
+   * counted in the steps that were asked for: a scheduler may call the denoiser more often than that.
    */
   of({ id, attempt, steps }: Pick<DrawingTask, 'id' | 'attempt' | 'steps'>): (progress: DrawingProgress) => void {
     let publishedAt = -Infinity;

@@ -10,7 +10,7 @@ const perOwner = 4;
 export interface QueuedSlot extends Slot {
   /** Waits for a slot. @throws TaskAbortedError if `signal` aborts before, or the worker ends */
   ready: (signal: AbortSignal) => Promise<void>;
-  /** Its task has ended. */
+  /** To be called when its task has ended. */
   leave: () => void;
 }
 
@@ -22,7 +22,7 @@ interface Waiting {
 
 /**
  * The tasks whose pictures are read before they have a slot, so that no slow address holds one that others wait for.
- * When they are read they get the next slots, in their order, but for those of owners who may have no more now.
+ * Once read, they get the next slots in order, except tasks of owners who may have no more now.
  */
 export class SlotQueue {
   private readonly entered = new KeyCounts();
@@ -70,7 +70,6 @@ export class SlotQueue {
     return next !== undefined;
   }
 
-  /** No slots are given any more. */
   stop(): void {
     for (const each of [...this.waiting]) each.giveUp();
   }

@@ -7,7 +7,7 @@ import { Inject, Injectable } from '@nestjs/common';
 export interface ReadPictures {
   image?: ReadPicture;
   mask?: ReadMask;
-  /** Of each of its ControlNets. */
+  /** The picture of each of its ControlNets. */
   control: readonly ReadPicture[];
 }
 

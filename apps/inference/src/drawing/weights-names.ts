@@ -2,12 +2,11 @@ import { createHash } from 'node:crypto';
 import { type InstalledModel, shortHash, weightsName } from '@app/model-store';
 import type { AdapterSource } from '../engine/engine-protocol';
 
-/** An installed model in the state of its files. */
 type Named = Pick<InstalledModel, 'name'> & { hash: string };
 
 /**
- * By which an engine knows a model: `<model>@<hash>`, and what its `darkroom.json` changes of how it is read, which no
- * hash tells.
+ * The key by which an engine knows a model: `<model>@<hash>`, and what its `darkroom.json` changes of how it is read,
+ * which no hash tells.
  */
 export function keyOf({ name, hash, defaults = {} }: Named & Partial<Pick<InstalledModel, 'defaults'>>): string {
   const { clip_skip: clipSkip, prediction_type: predictionType } = defaults;
@@ -15,7 +14,7 @@ export function keyOf({ name, hash, defaults = {} }: Named & Partial<Pick<Instal
 }
 
 /**
- * By which a record names what draws it: `<model>@<hash>`, and `+<hash>` of each Fine-Tune's weights. Equal names are of
+ * The name in a record of what draws it: `<model>@<hash>`, and `+<hash>` of each Fine-Tune's weights. Equal names mean
  * equal weights.
  */
 export function servedByOf(

@@ -11,7 +11,6 @@ import { keyOf } from './weights-names';
 const shortestIntervalMs = 1_000;
 const unlisted = 'the models could not be listed';
 
-/** A name that can be drawn, and the installed model that draws it. */
 interface DrawableModel {
   name: string;
   weights: { name: string; hash: string; key: string };
@@ -65,7 +64,7 @@ export class WorkerModels extends RecurringService implements OnModuleInit {
       .finally(() => (this.refreshing = undefined)));
   }
 
-  /** Something waits that is not among these models: a new one, perhaps. Never throws. */
+  /** To be called when a task waits for none of these models: its model may be new. Never throws. */
   async refreshUnlessJustRead(): Promise<void> {
     if (performance.now() - this.readAt < shortestIntervalMs) return;
     await this.refresh().catch((error: Error) => this.warnUnlisted(error));

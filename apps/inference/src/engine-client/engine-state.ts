@@ -2,7 +2,6 @@ import type { EngineMessage } from '../engine/engine-protocol';
 
 /** The models and the work of an engine, as far as its thread has said. */
 export interface EngineState {
-  /** Tasks that it draws side by side. */
   tasks: number;
   /** Pictures that the last call of the denoiser moved on, and its milliseconds; 0 and null while nothing is drawn. */
   pictures: number;
@@ -19,7 +18,6 @@ export class EngineStateReader {
   private memoryBytes = 0;
   private last?: { pictures: number; stepMs: number };
 
-  /** Keys of the models that it has loaded. */
   get loadedKeys(): ReadonlySet<string> {
     return new Set(this.loaded.keys());
   }
@@ -31,7 +29,6 @@ export class EngineStateReader {
     else if (message.type === 'stepped') this.last = { pictures: message.pictures, stepMs: message.stepMs };
   }
 
-  /** Its thread has ended, with all that it had loaded. */
   clear(): void {
     this.loaded.clear();
     this.last = undefined;

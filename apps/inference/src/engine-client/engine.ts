@@ -18,9 +18,9 @@ import { type EngineState, EngineStateReader } from './engine-state';
 import { SilenceWatch } from './silence-watch';
 
 /**
- * Drawings in a row that break on a GPU, with no call of the denoiser between them, after which the GPU itself counts as
- * lost: after some errors every later call of the process fails. Fewer than the tries of a task, so that no task fails
- * for it.
+ * Drawings in a row that break on a GPU, with no call of the denoiser between them, after which the GPU itself counts
+ * as lost: after some errors every later call of the process fails. Fewer than the tries of a task, so that no task
+ * fails for it.
  */
 const mostBroken = 4;
 
@@ -50,10 +50,8 @@ export interface EngineOptions {
   onStall?: (error: Error) => void;
 }
 
-/** A task that the thread has been asked for. */
 interface Pending {
   options: DrawOptions;
-  /** Whether the thread has begun it. */
   isBegun?: boolean;
   resolve: (result: { computeMs: number }) => void;
   reject: (error: Error) => void;
@@ -89,19 +87,17 @@ export class Engine {
     return this.stall !== undefined;
   }
 
-  /** Keys of the models that it has loaded, as far as it has said. */
   get loadedKeys(): ReadonlySet<string> {
     return this.reader.loadedKeys;
   }
 
-  /** Its models and its work, as far as it has said. */
   get state(): EngineState {
     return this.reader.state(this.pending.size);
   }
 
   /**
-   * Leaves so many bytes of its memory to a process that trains, however often its thread starts again. Resolves when
-   * they are free, or all has ended that is drawn now.
+   * Leaves this many bytes of its memory to a process that trains, also after its thread has started again. Resolves
+   * when they are free, or when all current drawings have ended.
    */
   async reserve(bytes: number): Promise<void> {
     this.reservedBytes = bytes;

@@ -23,7 +23,10 @@ export interface EnginesOptions {
   onStall?: () => void;
 }
 
-/** Tasks that an engine has at once: more than share a call, so that a short one need not wait for a long one to end. */
+/**
+ * Tasks that an engine has at once: more than share a call, so that a short one need not wait for the end of a long
+ * one.
+ */
 export const slotsOfEngine = 12;
 
 /** One engine a device. */
@@ -33,7 +36,7 @@ export class Engines {
 
   private constructor(
     readonly all: readonly Engine[],
-    /** Of one call on the processor. */
+    /** Threads of one call on the processor. */
     readonly threads: number,
   ) {
     this.devices = all.map(({ device }) => device!);
@@ -44,7 +47,6 @@ export class Engines {
     return this.all.some((engine) => engine.isStalled);
   }
 
-  /** State of each engine: its models, and its work. */
   get states(): (EngineState & { device: Device })[] {
     return this.all.map((engine, index) => ({ device: this.devices[index], ...engine.state }));
   }
@@ -56,7 +58,7 @@ export class Engines {
 
   /**
    * Takes bytes of the first device's memory for a training.
-   * @returns what resolves when it may take them, which drawings under way may delay, and what gives them back
+   * @returns `reserved` resolves when it may take them, which current drawings may delay; `release` gives them back
    */
   reserve(bytes: number): { reserved: Promise<void>; release: () => void } {
     const [engine] = this.all;
@@ -120,7 +122,6 @@ export class Engines {
     await Promise.all(this.all.map((engine) => engine.start()));
   }
 
-  /** Ends every engine and aborts its drawing. */
   async close(): Promise<void> {
     await Promise.all(this.all.map((engine) => engine.close()));
   }

@@ -24,7 +24,6 @@ export class SilenceWatch {
     this.timer = undefined;
   }
 
-  /** A message has come. */
   reset(): void {
     this.lastAt = performance.now();
   }
@@ -32,7 +31,7 @@ export class SilenceWatch {
   private check(): void {
     const silentMs = performance.now() - this.lastAt;
     if (silentMs < this.longestMs) return;
-    // Where this whole process stood still, messages are read after this timer: only the next check decides.
+    // If the whole process stood still, this timer may run before waiting messages are read: a second check decides.
     if (this.silentSince === this.lastAt) this.onSilent(silentMs);
     else this.silentSince = this.lastAt;
   }

@@ -21,7 +21,6 @@ const minCountedBytes = 2 ** 20;
 /** Milliseconds after which a file of changed weights counts as left behind by a crash. */
 const staleAfterMs = 24 * 3_600_000;
 
-/** An adapter that has been read from its file. */
 interface ReadAdapter {
   fitted: FittedAdapter;
   loaded: LoadedAdapter;
@@ -53,7 +52,6 @@ export class Adapters {
     this.removeLeftovers().catch(() => undefined);
   }
 
-  /** Bytes of the cached adapters. */
   get bytes(): number {
     return [...this.cache.values()].reduce((sum, { bytes }) => sum + bytes, 0);
   }

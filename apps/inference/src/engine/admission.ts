@@ -16,7 +16,6 @@ export const watchMs = 100;
 /** Name under which the time of loading a model is noted. */
 const loading = 'loading';
 
-/** A task that waits to begin. */
 interface WaitingTask extends MemoryNeeder {
   /** State of the task when it ran before, if it is restarted. */
   restartState?: RestartState;
@@ -29,7 +28,6 @@ interface WaitingTask extends MemoryNeeder {
 /** What became of a task that waited. */
 export type Admitted = { begun: RunningTask } | { failed: EngineTask; error: unknown };
 
-/** Parts of the engine that admission works with. */
 interface EngineParts {
   adapters: Adapters;
   models: Models;
@@ -60,7 +58,6 @@ export class Admission {
     this.reader = new TaskReader(options, engine.models, engine.adapters, this.controls);
   }
 
-  /** Number of tasks that wait. */
   get size(): number {
     return this.waiting.length;
   }
@@ -142,7 +139,6 @@ export class Admission {
     if (!this.waiting.includes(waiting)) this.remove(waiting);
   }
 
-  /** Whether a task may begin beside those that run. */
   private hasRoom(task: EngineTask, files: TaskFiles): boolean {
     const { running, models } = this.engine;
     if (running.length === 0) return true;
@@ -230,5 +226,4 @@ export class Admission {
   }
 }
 
-/** Keys of the model and the ControlNets that a task is drawn with. */
 const keysOf = ({ modelKey, controls }: TaskFiles): string[] => [modelKey, ...controls.map(({ source }) => source.key)];

@@ -43,7 +43,6 @@ export function inOrderOfTurns(tasks: readonly RunningTask[], deviceTime: Pick<D
     .map(({ running }) => running);
 }
 
-/** Number by which tasks are sorted. */
 function orderOf({ isSuspect, waitedMs, computeMs }: RunningTask, msLeft: number): number {
   if (isSuspect) return -1;
   return waitedMs > maxWaitFactor * (computeMs + msLeft) ? 0 : msLeft;
@@ -51,8 +50,8 @@ function orderOf({ isSuspect, waitedMs, computeMs }: RunningTask, msLeft: number
 
 /**
  * The batch of the next call: pictures of the first task, and of the others that may share its call. Adapters are
- * inputs of the denoiser with values for each row, so pictures with different adapters share a call if the adapters have
- * the same ranks; pictures without adapters share it with any.
+ * inputs of the denoiser with values for each row, so pictures with different adapters share a call if the adapters
+ * have the same ranks; pictures without adapters share it with any.
  * @param tasks with pictures to denoise, in the order of `inOrderOfTurns`
  * @param maxRows of the call; one picture is taken in any case
  */

@@ -11,7 +11,6 @@ const minSamples = 3;
 const remeasureAfterCalls = 300;
 /** Share by which a row may take longer than the fastest one and still count as equally fast. */
 const tolerance = 0.05;
-/** Largest number of rows of a call. */
 const maxRowsOn = { cpu: 16, gpu: 64 };
 /** Calls after which a larger one is tried again: another process may have returned the memory that was lacking. */
 const retryAfterCalls = 1_000;
@@ -34,7 +33,6 @@ export class CallTimes {
 
   constructor(private readonly device: Device) {}
 
-  /** Notes the milliseconds of a call of tasks with this key. */
   recordCall(callKey: string, rows: number, ms: number): void {
     const times = this.timesOf(callKey);
     times.calls++;

@@ -11,7 +11,6 @@ export class DeviceTime {
   /** The largest device time, in milliseconds, that an owner had used when its turn began. */
   private virtualTime = 0;
 
-  /** An owner has one task more. */
   taskAdded(owner: string): void {
     const count = this.tasks.get(owner) ?? 0;
     if (count === 0) this.usedMs.set(owner, Math.max(this.usedMsOf(owner), this.virtualTime));
@@ -27,12 +26,10 @@ export class DeviceTime {
       if (!this.tasks.has(other) && (this.tasks.size === 0 || ms <= this.virtualTime)) this.usedMs.delete(other);
   }
 
-  /** The device now works for this owner. */
   turnBegan(owner: string): void {
     this.virtualTime = Math.max(this.virtualTime, this.usedMsOf(owner));
   }
 
-  /** Adds device time to what an owner has used. */
   charge(owner: string, ms: number): void {
     this.usedMs.set(owner, this.usedMsOf(owner) + ms);
   }

@@ -69,7 +69,6 @@ export class EngineLoop {
     this.rounds ??= this.run();
   }
 
-  /** Ends all tasks, and releases all models. */
   async close(): Promise<void> {
     this.isClosed = true;
     await this.rounds;
@@ -104,7 +103,6 @@ export class EngineLoop {
     }
   }
 
-  /** Does the next piece of work of the first of these tasks. */
   private async doNextPiece(ordered: readonly RunningTask[]): Promise<void> {
     const [first] = ordered;
     this.deviceTime.turnBegan(first.owner);

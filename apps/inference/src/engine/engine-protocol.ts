@@ -20,7 +20,6 @@ export interface ModelSource {
   /** Name of the folder and state of its files: a new key once a file has changed. */
   key: string;
   name: string;
-  /** Path of its folder on this machine. */
   folder: string;
   /** Content hash of the folder, in hex. */
   hash: string;
@@ -88,7 +87,6 @@ export interface DrawTask {
   /** Id of the API key that asks for it. Owners get equal shares of the device time. */
   owner: string;
   model: ModelSource;
-  /** Adapters of the model; often none. */
   adapters: readonly AdapterSource[];
   request: DrawRequest;
   upscaler?: UpscalerSource;
@@ -112,7 +110,6 @@ export interface Failure {
   message: string;
   /** Faults of the installed model, a line each, if no drawing with it can succeed. */
   problem?: string;
-  /** Whether memory ran out. */
   outOfMemory?: true;
   stack?: string;
 }
@@ -157,7 +154,6 @@ export type EngineMessage =
   /** The device of the settings cannot be used, and the thread ends. */
   | { type: 'unavailable'; reason: string }
   | ({ type: 'loaded' } & ModelLoaded)
-  /** A model was released to make room. */
   | { type: 'released'; key: string }
   /** The other process may take its memory: it is free, or all tasks that ran have ended. */
   | { type: 'reserved'; bytes: number }

@@ -20,7 +20,6 @@ export interface Loaded<T = { release(): Promise<void> }> {
   keptBytes: CallBytes;
 }
 
-/** The memory that a model needs to draw a task. */
 interface MemoryNeed {
   modelKey: string;
   weightBytes: number;
@@ -198,7 +197,6 @@ const sumOf = (calls: CallBytes): number => (Object.values(calls) as number[]).r
 
 const bytesOf = ({ weightBytes, keptBytes }: Loaded): number => weightBytes + sumOf(keptBytes);
 
-/** The larger call of each part. */
 function maxOfEach(one: CallBytes, other: CallBytes): CallBytes {
   const all = { ...one };
   for (const [part, bytes] of Object.entries(other) as [keyof CallBytes, number][])

@@ -18,7 +18,6 @@ export type Remedy = 'retry' | 'restartAlone' | 'fail';
 /** A task that waits or runs, as far as its lack of memory goes. */
 export interface MemoryNeeder {
   task: EngineTask;
-  /** Times that it has run out of memory. */
   timesOutOfMemory: number;
 }
 

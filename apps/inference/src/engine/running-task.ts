@@ -27,7 +27,6 @@ export interface Picture {
 /** State of a task that is kept when it is restarted. */
 export interface RestartState {
   computeMs: number;
-  /** Number of pictures that it has reported. */
   reported: number;
 }
 
@@ -40,7 +39,6 @@ export class RunningTask {
   readonly adapterRanks: string;
   /** Bytes of a row in a call of the denoiser, adapters included. */
   readonly rowBytes: number;
-  /** Bytes of decoding a picture. */
   readonly decodeBytes: number;
   /** Whether a shared call failed, after which its next call is its own. */
   isSuspect = false;
@@ -48,11 +46,9 @@ export class RunningTask {
   computeMs: number;
   /** Milliseconds of all work in which it had a part: shared calls count as a whole. */
   workedMs = 0;
-  /** Times that it has run out of memory. */
   timesOutOfMemory = 0;
   /** Number of pictures before the first that is not finished. */
   private finishedCount = 0;
-  /** Number of pictures that were reported before a restart. */
   private readonly reportedBefore: number;
   private readonly begunAt = performance.now();
   private previewedAt = this.begunAt;
@@ -86,17 +82,14 @@ export class RunningTask {
     return this.task.owner;
   }
 
-  /** State that is kept when it is restarted. */
   get restartState(): RestartState {
     return { computeMs: this.computeMs, reported: Math.max(this.finishedCount, this.reportedBefore) };
   }
 
-  /** Pictures that have steps left. */
   get denoising(): Picture[] {
     return this.pictures.filter(({ trajectory }) => !trajectory.done);
   }
 
-  /** The first picture that is denoised and not decoded. */
   get toDecode(): Picture | undefined {
     return this.pictures.find(({ trajectory, decoded }) => trajectory.done && !decoded);
   }

@@ -26,7 +26,6 @@ export class Upscaling {
     private readonly report: (message: EngineMessage) => void,
   ) {}
 
-  /** Key of the upscaler in use. */
   get upscaler(): string | undefined {
     return this.current?.upscaler.key;
   }

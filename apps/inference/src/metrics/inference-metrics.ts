@@ -37,7 +37,7 @@ export class InferenceMetrics {
       help: 'Drawings that this process ended. failed: also those that are tried again; canceled: also deleted or taken over; given_back: the process ended, or the storage took no files.',
       labels: ['outcome'],
     });
-    // A counter that appears with its first failure has not risen by it.
+    // A counter that first appears with a failure shows no rise: so all are there from the start, at 0.
     for (const outcome of endings) this.drawings.inc({ outcome }, 0);
     this.computeSeconds = metrics.counter('compute_seconds_total', { help: 'Time of drawings that succeeded.' });
   }

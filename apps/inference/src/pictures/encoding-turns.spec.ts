@@ -9,11 +9,10 @@ describe(EncodingTurns.name, () => {
     jest.useFakeTimers();
     order = [];
     turns = new EncodingTurns(1);
-    // Of the first nobody knows how long it takes.
+    // Nobody knows yet how long a large one takes.
     await until(large('first', 100));
     order = [];
   });
-  /** Encodes a large picture, which takes so long. */
   const large = (owner: string, ms = 100, givenUp = never) =>
     turns.large(owner, givenUp, async () => {
       await new Promise<void>((resolve) => setTimeout(resolve, ms));
@@ -26,7 +25,6 @@ describe(EncodingTurns.name, () => {
     void work.finally(() => (isDone = true));
     while (!isDone) await jest.advanceTimersToNextTimerAsync();
   };
-  /** How long this takes by the clock. */
   const took = async (work: Promise<unknown>): Promise<number> => {
     const startedAt = performance.now();
     await until(work);

@@ -4,8 +4,8 @@ import { FairTurns, KeyCounts, usableCores } from '@app/process';
 const encodingsAtOnce = Math.min(4, Math.max(1, Math.floor(usableCores() / 2)));
 
 /**
- * Turns of pictures at the processor. Owners take turns. A high-resolution picture takes seconds of a core, so it lets
- * what the processor draws for other owners go first, and one of ordinary size does not wait for it.
+ * Owners take turns at encoding pictures on the processor. A high-resolution picture takes seconds of a core, so it
+ * lets what the processor draws for other owners go first; one of ordinary size does not wait for it.
  */
 export class EncodingTurns {
   private readonly turns: Record<'ordinary' | 'large', FairTurns>;
@@ -53,7 +53,7 @@ export class EncodingTurns {
     }
   }
 
-  /** From the arrival of a picture on: twice as long as with equal shares, because others may draw without end. */
+  /** Counted from the arrival of a picture: twice as long as with equal shares, because others may draw without end. */
   private longestWaitMs(owner: string): number {
     const others = this.drawn.size - (this.drawn.has(owner) ? 1 : 0);
     return 2 * others * this.largeMs;

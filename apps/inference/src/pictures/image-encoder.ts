@@ -19,12 +19,9 @@ export interface PictureParameters {
   height: number;
   model: string;
   model_hash: string;
-  /** Hash of a Fine-Tune's merged weights. */
   weights_hash?: string;
   weights_scale?: number;
-  /** Fine-Tunes that a Generation combines. */
   finetunes?: { id: string; weights_hash?: string | undefined; weights_scale: number }[];
-  /** Hashes of the files of pictures that it was drawn from. */
   image_sha256?: string;
   strength?: number | undefined;
   mask_sha256?: string;

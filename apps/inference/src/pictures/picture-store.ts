@@ -10,8 +10,8 @@ import { StorageHealth } from './storage-health';
 import { encodePicture, encodeThumbnail, encodeStyleThumbnail, type PictureParameters } from './image-encoder';
 
 /**
- * Encodes pictures and stores their files under `<task id>/<attempt>/`, with a thumbnail of the first, and of a Prompt's
- * first one more for Styles.
+ * Encodes pictures and stores their files under `<task id>/<attempt>/`, with a thumbnail of the first, and of a
+ * Prompt's first one more for Styles.
  */
 @Injectable()
 export class PictureStore {
@@ -64,7 +64,6 @@ export class PictureStore {
     return device === 'cpu' ? this.turns.noteDrawing(owner) : () => undefined;
   }
 
-  /** Removes every file of an attempt. */
   async discard(task: Pick<DrawingTask, 'id' | 'attempt'>): Promise<void> {
     await this.storage.removeAll(attemptFolder(task));
     await this.storage.removeAll(styleThumbnailFolder(task));

@@ -7,8 +7,8 @@ import { Inject, Injectable } from '@nestjs/common';
 const [firstPauseMs, longestPauseMs] = [2_000, 60_000];
 
 /**
- * Whether the storage takes what tasks make. Where it does not, no task is claimed, as each would be drawn in vain, and
- * none fails for it: they wait until it takes files again.
+ * Whether the storage takes files. While it does not, no task is claimed, because each would be drawn in vain: tasks
+ * wait, and none fails for it.
  */
 @Injectable()
 export class StorageHealth {
@@ -36,7 +36,7 @@ export class StorageHealth {
     return false;
   }
 
-  /** Whether it is the storage for which a task could not be finished: then nothing is claimed for a while. */
+  /** Whether the storage is why a task could not be finished. If so, nothing is claimed for a while. */
   async isAtFault(error: unknown): Promise<boolean> {
     const reason = isFull(error) ? 'it is full' : isOfFiles(error) && (await reasonOf(this.storage.check()));
     if (!reason) return false;
@@ -44,7 +44,6 @@ export class StorageHealth {
     return true;
   }
 
-  /** A file was stored. */
   stored(): void {
     this.backOff.reset();
   }

@@ -17,7 +17,10 @@ import { SandboxTraining } from './sandbox-training';
 /** Tasks that are drawn, or wait as they asked, at once. Some are left for keys that have none yet. */
 const slots = 64;
 
-/** Draws, and pretends to train, the tasks of sandbox keys with the code that draws all others, beside the engines and without a slot there. */
+/**
+ * Draws, and pretends to train, the tasks of sandbox keys with the code for all others, but without a slot of an
+ * engine.
+ */
 @Injectable()
 export class SandboxLoop extends ClaimingLoop {
   private readonly lock = new DrawingLock();

@@ -33,8 +33,8 @@ export class Sweeper extends RecurringService {
   }
 
   /**
-   * Sweeps the files if this process has not tried to within the interval, and no worker has been up for longer: the
-   * eldest worker lists the storage when that falls to it, and then once in the interval.
+   * Sweeps the files if no worker has been up for longer and this process has not tried within the interval. So a
+   * worker that becomes the eldest sweeps at once.
    * @returns whether it did
    */
   async sweepFilesIfDue(signal?: AbortSignal): Promise<boolean> {

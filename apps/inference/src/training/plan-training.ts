@@ -31,9 +31,9 @@ const noteOf = (size: number, wanted: number): string | null =>
     : null;
 
 /**
- * The quickest way to train a model that fits into memory beside a drawing model: everything is kept of a step, or some
- * of it is computed again, or pictures are small. Where none does, the smallest one that fits alone. A training that goes
- * on keeps its size.
+ * The quickest way to train that fits into memory beside a drawing model: everything of a step is kept, or some of it
+ * is computed again, or pictures are small. If none fits, the smallest one that fits alone. A training that goes on
+ * keeps its size.
  * @throws RequestError with the numbers if nothing fits; ModelFolderError
  */
 export async function planTraining({

@@ -50,7 +50,9 @@ export class TrainingChild {
     if (signal.aborted) this.kill();
   }
 
-  /** @throws TaskRefusedError if the model cannot be trained here; EngineBrokenError; EngineLostError; TaskAbortedError */
+  /**
+   * @throws TaskRefusedError if the model cannot be trained here; EngineBrokenError, EngineLostError, TaskAbortedError
+   */
   async plan(command: Omit<Extract<TrainingCommand, { type: 'plan' }>, 'type'>): Promise<TrainingPlan> {
     await this.ready;
     this.send({ type: 'plan', ...command });

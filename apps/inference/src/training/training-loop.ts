@@ -9,14 +9,17 @@ import { WorkerModels } from '../drawing/worker-models';
 import { Engines } from '../engine-client/engines';
 import { TrainingService } from './training.service';
 
-/** Slots for trainings whose pictures are read, or that wait for the one that is trained: shares of three make four. */
+/**
+ * Slots for trainings whose pictures are read, or that wait for the one that is trained. `OwnerShares` makes four
+ * trainings of three slots.
+ */
 const slots = 3;
 /** If pictures take longer to read, the next training in turn is begun too, and may overtake. */
 const slowReadingMs = 5_000;
 
 /**
- * Claims the next training in turn, and trains it. A worker trains one at a time: two would only halve each other. Pictures
- * are read before a training has the lock, so that a slow server, or a picture that is slow to decode, holds up its own
+ * Claims the next training in turn, and trains it. A worker trains one at a time: two would only halve each other.
+ * Pictures are read before a training has the lock, so that a slow server or a picture slow to decode holds up its own
  * training alone.
  */
 @Injectable()

@@ -9,7 +9,6 @@ import type { TrainingProgress } from './training-progress';
 /** As many as are fetched of an owner at a time. */
 const atOnce = 4;
 
-/** A training that has its plan. */
 interface Planned {
   task: TrainingTask;
   finetune: Finetune;
@@ -24,8 +23,8 @@ export class TrainingPictures {
   constructor(@Inject(PictureReader) private readonly reader: Pick<PictureReader, 'read'>) {}
 
   /**
-   * The pictures, upright and cropped around their middle to the size of the training. Each is read once, however often it
-   * is named, and all of them within a time, which its owner is charged, also where it was in vain.
+   * The pictures, upright and cropped around their middle to the size of the training. Each is read once, however often
+   * it is named. All are read within a time limit, and their owner is charged for that time, even if it was in vain.
    * @throws PictureError, and what else `PictureReader` throws
    */
   async read({ task, finetune, plan, progress, signal }: Planned, limitMs: number = limits.trainingImages.ms) {

@@ -22,7 +22,6 @@ type Order = Extract<TrainingCommand, { type: 'train' | 'resume' }>;
 const send = (message: TrainingMessage): Promise<void> =>
   new Promise((resolve) => void (process.send ? process.send(message, () => resolve()) : resolve()));
 
-/** One training, from its pictures or a checkpoint to its weights. */
 class TrainingRun {
   private trainer!: Trainer;
   private round = 0;
@@ -107,7 +106,7 @@ class TrainingRun {
     return send({ type: 'kept', ...this.advance, checkpoint: this.trainer.checkpoint() });
   }
 
-  /** Samples are for eyes only, so an error of one ends no training: there are no more of them then. */
+  /** Samples are only to be looked at: after an error there are no more of them, and the training goes on. */
   private async trySample(): Promise<void> {
     try {
       await this.sample();

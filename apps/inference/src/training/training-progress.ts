@@ -10,7 +10,7 @@ import type { TrainingStore } from './training-store';
 /** Time between two steps that are written to the record. */
 const writtenEveryMs = 2_000;
 
-/** Passes on the messages of a training's process: to its event streams, to its record, and its states to the storage. */
+/** Passes on the messages of a training's process: to its event streams and record, and its states to the storage. */
 export class TrainingProgress {
   private readonly publish: (step: TrainingAdvance & { preview?: RgbPicture }) => void;
   private writtenAt = -Infinity;
@@ -53,7 +53,7 @@ export class TrainingProgress {
     return this.secondsAt(this.last?.computeMs ?? 0) - this.written;
   }
 
-  /** Counts time before the first step, for good. Several readers of pictures spend it, and the last write has it all. */
+  /** Counts time before the first step, for good. Several readers of pictures spend it; the last write has it all. */
   spend(seconds: number): void {
     this.task.trainedSeconds += seconds;
     this.then(() => this.record(this.task.step, this.task.trainedSeconds, false));
@@ -97,7 +97,9 @@ export class TrainingProgress {
     else this.hold.lose();
   }
 
-  /** A state or a step that cannot be written costs no more than a death before the next one would. */
+  /**
+   * A state or a step that cannot be written fails nothing: it costs no more than a death before the next one would.
+   */
   private then(work: () => Promise<void>): void {
     this.writing = this.writing
       .then(() => (this.hold.lost ? undefined : work()))

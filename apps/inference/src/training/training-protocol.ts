@@ -8,10 +8,8 @@ export type TrainingCommand =
       model: ModelSource;
       device: Device;
       intraOpNumThreads: number;
-      /** Pictures that it would be trained from. */
       pictures: number;
       settings: Partial<TrainingSettings>;
-      /** Bytes that it may take. */
       memoryBytes: number;
       /** Bytes of those that a drawing model takes, which are left to it where that is possible. */
       drawingBytes?: number;
@@ -28,7 +26,6 @@ export type TrainingCommand =
 export interface TrainingPlan {
   /** Edge in pixels of the pictures. */
   size: number;
-  /** Bytes that it takes. */
   bytes: number;
   /** Its differences from how the model would be trained with more memory, for people. */
   note: string | null;

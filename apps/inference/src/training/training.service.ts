@@ -25,7 +25,6 @@ import { type StoredState, TrainingStore } from './training-store';
 /** How long a training that has to end may take for its step and its checkpoint. */
 const stopMs = 5_000;
 
-/** A training that has begun. */
 interface Begun {
   task: TrainingTask;
   finetune: Finetune;
@@ -57,7 +56,8 @@ export class TrainingService {
 
   /**
    * @param lock which one training at a time has, once its pictures are read
-   * @param shutdown aborted when the process has to end: the training is given back, with a checkpoint if its step ends soon
+   * @param shutdown aborted when the process has to end: the training is given back, with a checkpoint if its step ends
+   * soon
    * @throws when the outcome cannot be written to the database
    */
   async run(task: TrainingTask, lock: Pick<DrawingLock, 'begin'>, shutdown: AbortSignal): Promise<void> {

@@ -127,19 +127,19 @@ async function applyStyles(finetuneId: string, id: string): Promise<void> {
   showNew(await wholePrompts(finetuneId, new Set(made.map((prompt) => prompt.id))));
 }
 
-/** The response has only parts of the Prompts; they are among the newest of the Fine-Tune. */
+/** The response has only parts of the Prompts; the whole ones are among the Fine-Tune's newest. */
 async function wholePrompts(finetuneId: string, ids: ReadonlySet<string>): Promise<Drawing[]> {
   const found: Drawing[] = [];
   for await (const page of client().prompts.pages(finetuneId)) {
     const ours = page.filter(({ id }) => ids.has(id));
     found.push(...ours.map((prompt) => drawingOfPrompt(prompt, finetuneId)));
-    // Behind a page that has none are older ones only.
+    // Pages after one that has none are older only.
     if (found.length === ids.size || (found.length > 0 && ours.length === 0)) break;
   }
   return found;
 }
 
-/** The picture of something whose name stands beside it. */
+/** Decorative: the name stands beside it. */
 export function Thumbnail({ url }: { url: string | null }) {
   return (
     <span class="thumbnail">

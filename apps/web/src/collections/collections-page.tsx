@@ -60,10 +60,8 @@ function Covers({ collections }: { collections: readonly Collection[] }) {
   );
 }
 
-/** Pictures to choose from. */
 const maxPictures = 24;
 
-/** Makes a Collection from pictures of Fine-Tunes. */
 function NewCollection() {
   const [picked, setPicked] = useState<readonly string[]>([]);
   const toggle = (id: string): void =>

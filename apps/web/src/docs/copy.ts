@@ -1,6 +1,6 @@
 /**
- * Puts the text of an element on the clipboard. A page without HTTPS has no clipboard of its own but on localhost, and
- * copies what is selected; if that fails too, the text stays selected for the user's own Ctrl+C.
+ * Copies the text of an element. Without HTTPS only localhost has a clipboard API, so the selection is copied; if that
+ * fails too, the text stays selected for the user's own Ctrl+C.
  */
 export async function copyFrom(element: HTMLElement): Promise<boolean> {
   try {

@@ -16,7 +16,7 @@ const contents = document.querySelector<HTMLElement>('.contents')!;
 const theme = document.querySelector<HTMLSelectElement>('.theme')!;
 const base = document.body.dataset.base!;
 
-/** Shows the query of the address, where Back finds it again, unless the address names a part of the page. */
+/** Shows the query of the address, so that Back finds it again, unless the address names a part of the page. */
 function readAddress(): void {
   field.value = location.hash === '' ? (new URLSearchParams(location.search).get('q') ?? '') : '';
   void show();
@@ -28,11 +28,11 @@ function search(query: string): void {
   void show();
 }
 
-/** Shows what is found in place of the page, and the page again when nothing is searched for. */
+/** Shows results in place of the page, or the page when nothing is searched for. */
 async function show(): Promise<void> {
   const query = field.value.trim();
   const results = query === '' ? [] : await searchIn(query);
-  // A later answer has taken its place.
+  // A later search has taken its place.
   if (field.value.trim() !== query) return;
   article.hidden = query !== '';
   found.replaceChildren(...(query === '' ? [] : [heading(results.length, query), ...results.map(line)]));
@@ -90,14 +90,14 @@ for (const sample of document.querySelectorAll<HTMLElement>('.sample')) {
   sample.querySelector('.bar')!.append(button);
 }
 
-/** The list of pages may be longer than the window, which on a narrow screen is opened above the page. */
+/** The list of pages may be longer than the window; on a narrow screen it opens above the page. */
 function scrollToCurrent(): void {
   const current = contents.querySelector<HTMLElement>('[aria-current]');
   if (current) contents.scrollTop = current.offsetTop - contents.clientHeight / 2;
 }
 scrollToCurrent();
 contents.addEventListener('toggle', scrollToCurrent);
-// A link to a part of this page loads nothing, so the outline would stay open over it, and results in its place.
+// A link to a part of this page loads nothing: the outline would stay open over it, or results in its place.
 const outline = document.querySelector<HTMLElement>('.outline[popover]');
 outline?.addEventListener('click', ({ target }) => {
   if (!(target instanceof HTMLAnchorElement)) return;

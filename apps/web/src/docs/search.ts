@@ -3,24 +3,24 @@ import type MiniSearch from 'minisearch';
 /** A part of a page, from one heading to the next. */
 export interface Section {
   id: string;
-  /** Title of its page. */
   page: string;
   heading: string;
   /** Below `/docs/`. */
   path: string;
   text: string;
-  /** Whether it is the beginning of its page, which stands for the page. */
+  /** Whether it is the beginning of its page. */
   isWhole: boolean;
 }
 
-/** Results that are shown. */
 const maxResults = 20;
-/** Characters of a section's text that a result shows. */
 const shownLength = 180;
 
 let index: Promise<MiniSearch<Section>> | undefined;
 
-/** The sections that have the words, or words that begin like them, or are written nearly like them; the best first. Where none has all words, those that have some. */
+/**
+ * Sections with the words, or with words that begin like them or are spelled nearly so, the best first; where none has
+ * all words, those with some.
+ */
 export async function searchIn(query: string): Promise<Omit<Section, 'id' | 'isWhole'>[]> {
   const sections = await (index ??= loadAgainAfterFailure());
   const withAll = sections.search(query);
@@ -58,7 +58,7 @@ async function load(): Promise<MiniSearch<Section>> {
     storeFields: ['page', 'heading', 'path', 'text', 'isWhole'],
     searchOptions: {
       ...{ boost: { heading: 3, page: 2 }, prefix: true, fuzzy: 0.2, combineWith: 'AND' },
-      // Where a title has the word, the whole page comes before parts of others, and a guide before the reference.
+      // If a title has the word, the whole page comes before parts of others, and a guide before the reference.
       boostDocument: (id, word, { isWhole, page } = {}) =>
         isWhole && `${String(page)} ${String(id)}`.toLowerCase().includes(word) ? boostOf(String(id)) : 1,
     },

@@ -3,10 +3,10 @@ import { sessionSignal } from '../session/session';
 import { say } from '../ui/notices';
 import { go } from '../ui/route';
 
-/** The part of the Draw page that comes into view as soon as no dialog covers it any more. */
+/** The part of the Draw page to scroll to once no dialog covers it. */
 export const asked = sessionSignal<'form' | 'stage' | undefined>(() => undefined);
 
-/** Goes to the form or to the picture that forms, from wherever one is, and says why. */
+/** Goes to the form or to the picture being drawn, from any page, and says why. */
 export function bringUp(part: 'form' | 'stage', text: string): void {
   viewed.value = undefined;
   asked.value = part;

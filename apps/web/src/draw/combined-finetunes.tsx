@@ -6,14 +6,12 @@ import { Options } from '../ui/fields';
 import { Range } from '../ui/range';
 import { change, draft, drawnBy, finetuneId } from './draft';
 
-/** Fine-Tunes that one picture takes. */
 const most = 4;
 
-/** The model that a Fine-Tune's weights are for. */
 const baseOf = ({ model }: Finetune): string => choiceOf(model)?.served.name ?? model;
 const isOfModel = (finetune: Finetune): boolean => baseOf(finetune) === drawnBy.value?.served.name;
 
-/** Several Fine-Tunes of one model that draw together, each as strongly as its slider says. */
+/** Several Fine-Tunes of one model that draw together, each with its own strength. */
 export function CombinedFinetunes() {
   const used = draft.value.finetunes;
   const free = finetunes.value.filter(

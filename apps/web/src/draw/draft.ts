@@ -12,7 +12,7 @@ import { seemsToLack } from './name-hint';
 export type Scheduler = components['schemas']['Scheduler'];
 type UsedFinetune = components['schemas']['UsedFinetune'];
 
-/** Settings that a picture is made of; undefined is the model's own default. */
+/** Settings of a picture; undefined is the model's own default. */
 export interface Settings {
   prompt: string;
   negative_prompt: string;
@@ -27,21 +27,17 @@ export interface Settings {
   prompt_weighting: boolean;
   /** A model; undefined is the first that is installed. */
   model?: string;
-  /** A picture that it starts from. */
   image?: SentPicture | undefined;
-  /** How much of that picture is drawn anew, up to 1. */
+  /** How much of that picture is redrawn, up to 1. */
   strength: number;
-  /** Which parts of that picture are repainted; all of it without one. */
+  /** Which parts of that picture are repainted; without it all. */
   mask?: Mask | undefined;
-  /** Pictures that it follows. */
   control: readonly Control[];
-  /** Fine-Tunes that draw together on the model. */
   finetunes: readonly UsedFinetune[];
 }
 
-/** Settings of the next drawing. */
 interface Draft extends Settings {
-  /** A Fine-Tune draws instead of a model. */
+  /** Draws in place of a model. */
   finetuneId?: string;
 }
 
@@ -70,7 +66,7 @@ export function change(part: Partial<Draft>): void {
 /** The Fine-Tune that draws, if one does. */
 export const drawnWith = computed(() => finetuneOf(draft.value.finetuneId));
 
-/** Its id, which is known before the list of Fine-Tunes is; one that was deleted draws no more. */
+/** The drawing Fine-Tune's id, known before the list is; undefined once it was deleted. */
 export const finetuneId = computed(() => (areFinetunesLoaded.value ? drawnWith.value?.id : draft.value.finetuneId));
 
 /** The model that draws, with its defaults. */
@@ -81,10 +77,7 @@ export const drawnBy = computed(
     modelChoices.value[0],
 );
 
-/**
- * The values for what the draft leaves to the model; the service's own where the model has none, as
- * docs/contract.md says.
- */
+/** The values for what the draft leaves to the model; the service's own where the model has none (docs/contract.md). */
 export const defaults = computed(() => {
   const { cfg = serviceDefaults.cfg, steps = serviceDefaults.steps } = drawnBy.value?.served.defaults ?? {};
   return { cfg, steps };
@@ -111,7 +104,7 @@ export function settingsOf(drawing: Drawing): Settings {
   };
 }
 
-/** Fills the form with settings, and keeps their seed. */
+/** Fills the form with settings, including their seed. */
 export function fill(settings: Draft): void {
   draft.value = settings;
   isSeedLocked.value = true;

@@ -20,7 +20,7 @@ import { Stage } from './stage';
 import { startDrawing } from './start-drawing';
 
 export function DrawPage() {
-  // An effect runs after the dialog that asked is gone, which gives the focus back to where it was opened.
+  // An effect runs after the dialog is gone, which returns the focus to where it was opened.
   useEffect(() => {
     if (asked.value) scrollToPart(asked.value);
     asked.value = undefined;
@@ -131,7 +131,6 @@ function LacksName() {
   );
 }
 
-/** Takes the settings of a chosen picture, as dropping it does. */
 function FromPng() {
   const input = useRef<HTMLInputElement>(null);
   return (
@@ -156,7 +155,7 @@ function FromPng() {
   );
 }
 
-/** The bundled demonstration model draws coloured shapes, and nothing else well. */
+/** The bundled model draws only coloured shapes well. */
 const demonstrationModel = 'shapes';
 
 const shapes = [
@@ -173,7 +172,6 @@ const photographs = [
   'a bowl of lemons on a blue table, still life',
 ];
 
-/** Prompts that suit what draws. */
 function ideas(): readonly string[] {
   const served = drawnBy.value?.served.name;
   const found = served === demonstrationModel || served === undefined ? shapes : photographs;
@@ -199,7 +197,7 @@ function Chips() {
   );
 }
 
-/** Values of the list: a model's name, or a Fine-Tune's id behind this. */
+/** Values of the list: a model's name, or a Fine-Tune's id after this. */
 const finetunePrefix = 'finetune:';
 
 function choose(value: string): void {

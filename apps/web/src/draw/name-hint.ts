@@ -1,4 +1,4 @@
-/** Form in which spelling differences that the service ignores are gone: case, Unicode form, spaces or hyphens. */
+/** Without spelling differences that the service ignores: case, Unicode form, spaces or hyphens. */
 const plain = (text: string): string =>
   text
     .normalize('NFC')
@@ -6,7 +6,7 @@ const plain = (text: string): string =>
     .replace(/[\s-]+/g, ' ')
     .trim();
 
-/** Whether a prompt seems to lack a Fine-Tune's name. Only a hint: the service, which compares whole words, decides. */
+/** Whether a prompt seems to lack a Fine-Tune's name. Only a hint: the service compares whole words and decides. */
 export function seemsToLack(prompt: string, name: string): boolean {
   return !plain(prompt).includes(plain(name));
 }

@@ -7,7 +7,7 @@ import { change, defaults, draft, drawnBy, isSeedLocked, newSeed, type Scheduler
 
 const aspects = ['square', 'portrait', 'landscape'] as const;
 
-/** On a narrow screen the picture comes first, and the settings are folded. */
+/** On a narrow screen the settings are folded, so that the picture comes first. */
 const hasRoom = matchMedia('(width >= 900px)').matches;
 
 export function Settings() {
@@ -54,7 +54,7 @@ export function Settings() {
 }
 
 interface CheckProps {
-  /** The field of the draft. */
+  /** Field of the draft. */
   name: 'high_resolution' | 'prompt_weighting';
   label: string;
   hint: string;
@@ -73,14 +73,13 @@ function Check({ name, label, hint, checked }: CheckProps) {
 }
 
 interface SliderFieldProps {
-  /** The field of the draft. */
+  /** Field of the draft. */
   name: 'steps' | 'cfg' | 'num_generations';
   label: string;
   bounds: { min: number; max: number };
   step?: number;
   /** Undefined is the model's default. */
   value: number | undefined;
-  /** The model's default. */
   standard?: number;
 }
 

@@ -6,7 +6,7 @@ import { DrawingFrame, ProgressLine } from '../gallery/drawing-frame';
 import { openViewer } from '../gallery/viewer-state';
 import { Button, Download } from '../ui/buttons';
 
-/** The drawing that is shown large: the one of this tab that is last, or else the newest there is. */
+/** The drawing that is shown large: this tab's last, else the newest of all. */
 function staged(): Drawing[] {
   const own = stageIds.value.flatMap((id) => drawings.value.get(id) ?? []);
   return own.length > 0 ? own : shown.value.filter(({ status }) => status === 'succeeded').slice(0, 1);
@@ -66,7 +66,7 @@ function Sheet({ drawing }: { drawing: Drawing }) {
   );
 }
 
-/** Actions on it, and how to get it again; they take as much room while it is drawn as afterwards. */
+/** Takes as much room while the picture is drawn as afterwards. */
 function Below({ drawing }: { drawing: Drawing }) {
   if (isOpen(drawing))
     return (

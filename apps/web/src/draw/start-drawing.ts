@@ -7,7 +7,7 @@ import type { NewPrompt } from '../service/client';
 import { client, forThisSession } from '../session/session';
 
 /**
- * Draws what the form shows: also a model that nobody has chosen, or that is there in place of one that is not.
+ * Draws what the form shows, with a model even if nobody chose one, or with the stand-in of one that is missing.
  * @throws DarkroomError
  */
 export async function startDrawing(): Promise<void> {
@@ -15,7 +15,7 @@ export async function startDrawing(): Promise<void> {
   await draw({ ...draft.value, model: drawnBy.value?.name ?? draft.value.model }, finetuneId.value);
 }
 
-/** Draws something that was drawn before with another seed. @throws DarkroomError */
+/** Draws the same with another seed. @throws DarkroomError */
 export const vary = (drawing: Drawing): Promise<void> =>
   draw({ ...settingsOf(drawing), seed: newSeed() }, drawing.finetuneId);
 
@@ -48,7 +48,7 @@ async function drawGeneration(wanted: Settings, shared: NewPrompt): Promise<Draw
   return [drawingOfGeneration(await client().generations.create(body))];
 }
 
-/** A Prompt has one picture, so several are several Prompts. */
+/** A Prompt has one picture, so several pictures are several Prompts. */
 async function drawPrompts(finetuneId: string, wanted: Settings, shared: NewPrompt): Promise<Drawing[]> {
   const bodies = Array.from({ length: wanted.num_generations }, (_, index) => ({
     ...shared,

@@ -21,17 +21,17 @@ export interface Drawing extends Pick<
   | 'mask'
   | 'control'
 > {
-  /** Its pictures as requests name them; `images` is where this page reads them. */
+  /** As requests name its pictures; `images` is where this page reads them. */
   publicUrls: readonly string[];
-  /** Where this page reads a small one of the first picture; null if there is none. */
+  /** Where this page reads the first picture's thumbnail; null if there is none. */
   thumbnail: string | null;
-  /** Of a Prompt: its Fine-Tune. */
+  /** A Prompt's only. */
   finetuneId?: string;
   scheduler: string | null;
   high_resolution: boolean;
   prompt_weighting: boolean;
   num_generations: number;
-  /** The model that was asked for; a Prompt's is its Fine-Tune's. */
+  /** As requested; a Prompt's is its Fine-Tune's. */
   model?: string;
   served_by: string | null;
   status: Status;
@@ -45,11 +45,11 @@ export interface Progress {
   total: number;
   /** A `data:` URL. */
   preview?: string;
-  /** How many are likely to be drawn before it. */
+  /** Drawings that are likely to come before it. */
   position?: number;
-  /** Whether it began anew, because what drew it before has ended. */
+  /** Whether it was restarted, because its worker has ended. */
   isAgain?: boolean;
-  /** Whether no step has come for longer than is usual. */
+  /** Whether no step has come for unusually long. */
   isSilent?: boolean;
 }
 

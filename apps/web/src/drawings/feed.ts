@@ -5,16 +5,16 @@ import type { Drawing, Status } from './drawing';
 import { pageSize, Source } from './source';
 import { drawings, forget, onOtherTabs, put, tellOtherTabs } from './store';
 
-/** Lists that are read at the same time; a browser opens only a few connections to a host. */
+/** A browser opens only a few connections to a host. */
 const maxReads = 3;
 const refreshMs = 5_000;
 /** Every sixth refresh reads the lists of all Fine-Tunes as well. */
 const deepEvery = 6;
 
 export const filter = signal<Status | undefined>();
-/** Ids of what the lists have given so far. */
+/** Ids that the lists have given so far. */
 const listed = sessionSignal<ReadonlySet<string>>(() => new Set());
-/** Ids of what was deleted in this tab: an answer that was on its way must not bring it back. */
+/** An answer that was on its way must not bring back what this tab deleted. */
 const deleted = sessionSignal<ReadonlySet<string>>(() => new Set());
 export const isLoading = signal(false);
 export const isAtEnd = signal(false);
@@ -22,7 +22,7 @@ export const loadError = signal<unknown>();
 let sources: Source[] = [];
 let generation = 0;
 
-/** Drawings of the gallery: newest first. */
+/** Newest first. */
 export const shown = computed<Drawing[]>(() => {
   const status = filter.value;
   const found = [...listed.value].flatMap((id) => drawings.value.get(id) ?? []);
@@ -31,7 +31,7 @@ export const shown = computed<Drawing[]>(() => {
     .sort((a, b) => (a.created_at === b.created_at ? (a.id < b.id ? 1 : -1) : a.created_at < b.created_at ? 1 : -1));
 });
 
-/** Begins anew, with another filter or another key. */
+/** Starts anew, with another filter or another key. */
 export async function restart(status: Status | undefined = filter.value): Promise<void> {
   generation++;
   batch(() => {
@@ -43,14 +43,14 @@ export async function restart(status: Status | undefined = filter.value): Promis
   });
   sources = [new Source(undefined, status)];
   const mine = generation;
-  // Without them the Generations are still there; the next refresh reads them again.
+  // Without Fine-Tunes the Generations are still shown; the next refresh reads again.
   await loadFinetunes().catch(() => undefined);
   if (mine !== generation) return;
   addSources();
   await loadMore();
 }
 
-/** Reads the next page of everything: the newest of what the lists have next. */
+/** Reads the next page: the newest of what the lists have next. */
 export async function loadMore(): Promise<void> {
   if (isLoading.value || isAtEnd.value || !session.value) return;
   const mine = generation;
@@ -132,8 +132,8 @@ export async function refresh(isDeep: boolean): Promise<void> {
 }
 
 /**
- * Removes what a page of the list would have if it still existed.
- * @param before the ids that were known when it was asked for
+ * Removes what the newest page would show if it still existed.
+ * @param before ids that were known when the page was requested
  */
 function dropMissing({ finetuneId }: Source, newest: readonly Drawing[], before: ReadonlySet<string>): void {
   const found = new Set(newest.map(({ id }) => id));
@@ -147,7 +147,7 @@ function dropMissing({ finetuneId }: Source, newest: readonly Drawing[], before:
   );
   const ids = gone.map(({ id }) => id);
   listed.value = new Set([...listed.value].filter((id) => !ids.includes(id)));
-  // With a filter it may only have another status by now.
+  // With a filter it may only have another status now.
   if (filter.value === undefined) forget(...ids);
 }
 
@@ -167,7 +167,7 @@ export function keepFresh(): () => void {
   document.addEventListener('visibilitychange', onVisible);
   const stop = onOtherTabs(() => again(true));
   return () => {
-    // Reads under way are nobody's any more.
+    // Drops answers that are still on their way.
     generation++;
     clearInterval(timer);
     document.removeEventListener('visibilitychange', onVisible);

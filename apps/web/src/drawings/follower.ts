@@ -6,19 +6,17 @@ import { type Drawing, drawingOfGeneration, drawingOfPrompt, isOpen } from './dr
 import { Silence } from './silence';
 import { drawings, forget, progress, put, putAsTold, setProgress } from './store';
 
-/** A browser opens six connections to a host, over all of its tabs, and everything else needs some too. */
+/** A browser opens six connections to a host, across all tabs, and other requests need some. */
 const maxStreams = 2;
 const pollMs = 1_500;
-/** Records that are read in each turn, so that a page with many open drawings leaves its key's rate limit to others. */
+/** Few, so that a page with many open drawings leaves most of its key's rate limit to others. */
 const readsPerTurn = 2;
 const reconnectMs = 1_000;
 
 const streams = new Map<string, AbortController>();
 const silence = new Silence();
 
-/**
- * Follows what is being drawn: the oldest by their event streams, which are the next in turn, and the others by asking.
- */
+/** Follows open drawings: the oldest, which are next in turn, by their event streams, the others by polling. */
 export function followOpenDrawings(): () => void {
   const stop = effect(() => {
     const isOn = session.value !== undefined && isReachable.value;
@@ -47,13 +45,13 @@ async function follow(drawing: Drawing): Promise<void> {
     for await (const event of eventsOf(drawing, signal)) receive(drawing, event);
   } catch (error) {
     forgetIfGone(drawing)(error);
-    // Otherwise it is followed anew below, if it is still open; the record has what was missed.
+    // Otherwise it is followed again below, if it is still open; the record has what was missed.
   }
   await read(drawing).catch(() => undefined);
   if (!isOpen(drawings.value.get(drawing.id) ?? { status: 'canceled' })) silence.forget(drawing.id);
   setTimeout(() => {
     streams.delete(drawing.id);
-    // The effect looks again.
+    // Runs the effect again.
     drawings.value = new Map(drawings.value);
   }, reconnectMs);
 }
@@ -89,20 +87,16 @@ function beginAgain(id: string): void {
   if (drawing && isOpen(drawing)) putAsTold({ ...drawing, status: 'queued' });
 }
 
-/**
- * A worker that was killed says nothing, so the page has to notice that. Away from the service it would hear
- * nothing of any worker.
- */
+/** A killed worker says nothing, so the page must notice. While the service is away no worker can be heard. */
 function noteSilence(): void {
   if (!isReachable.value) return;
   for (const id of silence.silent(performance.now())) {
     const { step, total, isSilent } = progress.value.get(id) ?? { step: 0, total: 0 };
-    // Work after the last step takes as long as it takes.
+    // Work after the last step may take any time.
     if (step < total && !isSilent) setProgress(id, { isSilent: true });
   }
 }
 
-/** Reads the record once. */
 async function read({ id, finetuneId }: Drawing): Promise<void> {
   if (!drawings.value.has(id) || !isReachable.value) return;
   if (finetuneId === undefined) return put(drawingOfGeneration(await client().generations.get(id)));
@@ -110,10 +104,9 @@ async function read({ id, finetuneId }: Drawing): Promise<void> {
 }
 
 let isPolling = false;
-/** Number of turns so far. */
 let turns = 0;
 
-/** Reads some of those that no stream follows: each turn the next few of them, one after the other. */
+/** Each turn reads the next few of those that no stream follows, one after the other. */
 async function pollOthers(): Promise<void> {
   if (isPolling || !session.value || !isReachable.value || document.hidden) return;
   const others = [...drawings.value.values()].filter((drawing) => isOpen(drawing) && !streams.has(drawing.id));
@@ -123,7 +116,7 @@ async function pollOthers(): Promise<void> {
   isPolling = false;
 }
 
-/** Meaning of a read that failed: 404 is a record that was deleted. */
+/** 404: the record was deleted. */
 const forgetIfGone =
   ({ id }: Drawing) =>
   (error: unknown): void => {

@@ -1,16 +1,16 @@
 /** Rules of the service that the page knows without asking; `service-rules.spec.ts` compares them with the service. */
 
-/** The largest seed; after it they wrap around. */
+/** The largest seed; seeds wrap around after it. */
 export const largestSeed = 2 ** 32 - 1;
 
 /** The seed of picture i of a drawing. */
 export const seedOf = ({ seed }: { seed: number }, index: number): number => (seed + index) % (largestSeed + 1);
 
-/** The most characters that texts may have; a negative prompt as many as a prompt. */
+/** Most characters of texts; a negative prompt has as many as a prompt. */
 export const lengths = { prompt: 2_000, name: 200, token: 64 };
 
 /** Bounds of a request. */
 export const bounds = { steps: { min: 1, max: 50 }, cfg: { min: 1, max: 20 }, numGenerations: { min: 1, max: 8 } };
 
-/** The service's own values for a model that has none. */
+/** The service's own values where a model has none. */
 export const serviceDefaults = { cfg: 7.5, steps: 30, strength: 0.8 };

@@ -4,14 +4,10 @@ import { type Drawing, drawingOfGeneration, drawingOfPrompt, type Status } from 
 /** Drawings of one page of a list. */
 export const pageSize = 24;
 
-/**
- * One of the lists that together are everything of a key, newest first: its Generations, or the
- * Prompts of one Fine-Tune.
- */
+/** One list of a key's records, newest first: its Generations, or the Prompts of one Fine-Tune. */
 export class Source {
   /** Read and not yet shown. */
   private readonly ahead: Drawing[] = [];
-  /** Ids of what was read. */
   private readonly known = new Set<string>();
   private pages?: AsyncGenerator<Drawing[], void, undefined>;
   private isComplete = false;
@@ -25,7 +21,7 @@ export class Source {
     return this.isComplete && this.ahead.length === 0;
   }
 
-  /** The next drawing; undefined at the end, or while it has to be read first. */
+  /** Undefined at the end, or while it has to be read first. */
   get next(): Drawing | undefined {
     return this.ahead[0];
   }
@@ -38,7 +34,7 @@ export class Source {
     return this.ahead.shift();
   }
 
-  /** Reads until something is there that it did not have, or the end. */
+  /** Reads on to something new, or to the end. */
   async readOn(): Promise<void> {
     while (this.mustRead) {
       const page = await this.nextPage();
@@ -49,7 +45,6 @@ export class Source {
     }
   }
 
-  /** The newest, as they are now. */
   async newest(): Promise<Drawing[]> {
     return (await this.open().next()).value ?? [];
   }
@@ -59,8 +54,7 @@ export class Source {
     try {
       return (await this.pages.next()).value ?? undefined;
     } catch (error) {
-      // A generator that has thrown is at its end. The next one begins at the beginning, also if what the list would
-      // go on after was deleted.
+      // A generator that has thrown is finished. The next starts at the beginning, even if the cursor was deleted.
       this.pages = undefined;
       throw error;
     }
@@ -74,7 +68,7 @@ export class Source {
       return;
     }
     for await (const page of client().prompts.pages(finetuneId, query))
-      // Only the list's own filter tells that a Prompt is being drawn or was canceled.
+      // Only the list's filter tells that a Prompt is being drawn or was canceled.
       yield page.map((prompt) => ({
         ...drawingOfPrompt(prompt, finetuneId),
         ...(status !== undefined && { status }),

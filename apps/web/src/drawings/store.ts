@@ -4,9 +4,9 @@ import { type Drawing, isOpen, type Progress } from './drawing';
 
 /** Everything of the key that the page has seen, by id. */
 export const drawings = sessionSignal<ReadonlyMap<string, Drawing>>(() => new Map());
-/** Of those that are being drawn, by id. */
+/** Of open drawings, by id. */
 export const progress = sessionSignal<ReadonlyMap<string, Progress>>(() => new Map());
-/** The newest that was made in this tab, which is shown large. */
+/** This tab's newest, shown large. */
 export const stageIds = sessionSignal<readonly string[]>(() => []);
 
 const channel = new BroadcastChannel('darkroom');
@@ -22,7 +22,7 @@ export const tellOtherTabs = (): void => channel.postMessage('changed');
 export function put(...found: readonly Drawing[]): void {
   if (found.length === 0) return;
   const next = new Map(drawings.value);
-  // A terminated drawing stays so: an answer that was on its way for longer than an event must not undo it.
+  // A terminated drawing stays so: an answer that was overtaken by an event must not undo it.
   for (const drawing of found) {
     const known = next.get(drawing.id);
     if (!known || isOpen(known) || !isOpen(drawing)) next.set(drawing.id, merged(drawing, known));
@@ -39,7 +39,7 @@ export function putAsTold(drawing: Drawing): void {
   drawings.value = new Map(drawings.value).set(drawing.id, drawing);
 }
 
-/** A list does not say of a Prompt whether it is being drawn; an event did. */
+/** A list does not say whether a Prompt is being drawn; an event does. */
 function merged(drawing: Drawing, known?: Drawing): Drawing {
   const isBehind = known?.status === 'processing' && drawing.status === 'queued' && drawing.finetuneId !== undefined;
   return isBehind ? { ...drawing, status: known.status } : drawing;

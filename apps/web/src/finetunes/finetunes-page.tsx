@@ -19,7 +19,7 @@ import { TrainingView } from './training-view';
 import { followTraining, isOfTraining } from './trainings';
 import { WeightsDrop } from './weights-drop';
 
-/** Reading it again takes a slider back that is being moved. */
+/** Long, because reading resets a slider that is being moved. */
 const refreshMs = 30_000;
 
 export function FinetunesPage() {

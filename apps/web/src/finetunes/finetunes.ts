@@ -3,7 +3,7 @@ import type { Finetune } from '../service/client';
 import { client, forThisSession, sessionSignal } from '../session/session';
 import { titlesOf } from './title';
 
-/** The Fine-Tunes of the key, newest first. */
+/** Newest first. */
 export const finetunes = sessionSignal<readonly Finetune[]>(() => []);
 export const areFinetunesLoaded = sessionSignal(() => false);
 
@@ -13,7 +13,7 @@ export const loadFinetunes = (): Promise<void> =>
     areFinetunesLoaded.value = true;
   });
 
-/** Whether it has something of its own to draw with: also while it is stale, or its training failed and others were uploaded. */
+/** Whether it has weights to draw with, even if they are stale or its training failed after an upload. */
 export const hasWeights = ({ weights }: Finetune): boolean => weights !== null;
 
 /** The Fine-Tunes that have weights. */
@@ -21,7 +21,7 @@ export const drawable = computed(() => finetunes.value.filter(hasWeights));
 
 const titles = computed(() => titlesOf(finetunes.value));
 
-/** Its title, which tells it from the others. */
+/** Unique among the Fine-Tunes. */
 export const titleOf = ({ id, name }: Finetune): string => titles.value.get(id) ?? name;
 
 export const finetuneOf = (id: string | undefined): Finetune | undefined =>

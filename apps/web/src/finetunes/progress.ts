@@ -1,14 +1,13 @@
-/** How far a training is, as its events have told since this page follows it. */
+/** How far a training is, by the events since this page follows it. */
 export interface TrainingProgress {
   step: number;
   total: number;
   /** Trainings and pictures that come before it. */
   position?: number;
-  /** Of each step that was told. */
   losses: readonly { step: number; loss: number }[];
-  /** Pictures that it has drawn meanwhile, as `data:` URLs. */
+  /** Pictures drawn during the training, as `data:` URLs. */
   samples: readonly { step: number; url: string }[];
-  /** When steps were done, in milliseconds; the last few. */
+  /** When the last few steps were done, in milliseconds. */
   marks: readonly { step: number; at: number }[];
 }
 
@@ -23,7 +22,7 @@ export interface Step {
   preview: string | null;
 }
 
-/** Progress that is known after another step. A training that goes on from a checkpoint does some of its steps again. */
+/** A training that resumes from a checkpoint repeats some steps. */
 export function withStep(known: TrainingProgress | undefined, told: Step, at: number): TrainingProgress {
   const { step, total, loss, preview } = told;
   const before = <T extends { step: number }>(list: readonly T[] = []): T[] => list.filter((each) => each.step < step);
@@ -37,7 +36,7 @@ export function withStep(known: TrainingProgress | undefined, told: Step, at: nu
   };
 }
 
-/** Milliseconds that are left at the pace of the last steps; undefined until that is known. */
+/** Milliseconds at the pace of the last steps; undefined until that is known. */
 export function timeLeft({ step, total, marks }: TrainingProgress): number | undefined {
   const [first] = marks;
   const last = marks.at(-1);
@@ -45,7 +44,7 @@ export function timeLeft({ step, total, marks }: TrainingProgress): number | und
   return ((last.at - first.at) / (last.step - first.step)) * (total - step);
 }
 
-/** Losses jump from step to step; each here is the mean of it and of those before it, which count less and less. */
+/** Losses jump from step to step; each here is an exponential moving average. */
 export function smoothed(losses: TrainingProgress['losses']): { step: number; loss: number }[] {
   const weight = 0.9;
   let [mean, share] = [0, 0];

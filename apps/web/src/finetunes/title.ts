@@ -1,4 +1,3 @@
-/** Titles that tell a Fine-Tune from others on the page. */
 interface Titled {
   id: string;
   name: string;
@@ -7,8 +6,8 @@ interface Titled {
 }
 
 /**
- * The title of each by its id: its own or its name; of several that are called alike, with the time at which it was
- * made; of several of one second, with its id too.
+ * The title of each by its id: its own or its name; where several are equal, with the time of creation; within one
+ * second, with the id too.
  */
 export function titlesOf(all: readonly Titled[]): ReadonlyMap<string, string> {
   const titles = new Map(all.map((each) => [each.id, each.title ?? each.name]));
@@ -17,7 +16,7 @@ export function titlesOf(all: readonly Titled[]): ReadonlyMap<string, string> {
   return titles;
 }
 
-/** Adds to the titles that several have what differs between these. */
+/** Adds to equal titles what differs. */
 function tellApart(all: readonly Titled[], titles: Map<string, string>, difference: (each: Titled) => string): void {
   const counts = new Map<string, number>();
   for (const title of titles.values()) counts.set(title, (counts.get(title) ?? 0) + 1);

@@ -4,7 +4,7 @@ import { explain } from '../ui/notices';
 
 /** How many photos a training takes. */
 export const photoBounds = { min: 4, max: 100 };
-/** Photos that are sent at a time: the service takes four of a key, and others may be sending too. */
+/** Fewer than the four that the service takes of a key, because others may be sending too. */
 const atATime = 2;
 
 /** A photo to train from. */
@@ -13,14 +13,14 @@ export interface Photo {
   name: string;
   /** Where this page reads it. */
   shownUrl: string;
-  /** When it was sent. */
+  /** Undefined until it was sent. */
   sent?: SentPicture;
   problem?: string;
 }
 
 let lastId = 0;
 
-/** Photos, which are sent as soon as they are chosen. */
+/** Photos are sent as soon as they are chosen. */
 export function usePhotos() {
   const [photos, setPhotos] = useState<readonly Photo[]>([]);
   const waiting = useRef<{ id: number; file: File }[]>([]);
@@ -61,7 +61,7 @@ export function usePhotos() {
   return { photos, add, remove, clear: () => setPhotos([]) };
 }
 
-/** Gives the memory of photos back that are shown no more. */
+/** Frees the memory of photos that are no longer shown. */
 function useReleased(photos: readonly Photo[]): void {
   const known = useRef(new Set<string>());
   useEffect(() => {

@@ -7,7 +7,7 @@ import { loadFinetunes, titleOf } from './finetunes';
 import { smoothed, timeLeft, type TrainingProgress } from './progress';
 import { trainings } from './trainings';
 
-/** How far a training is: its steps, its loss, what it draws meanwhile, and the time that is left. */
+/** A training's steps, loss, samples and remaining time. */
 export function TrainingView({ finetune }: { finetune: Finetune }) {
   const known = trainings.value.get(finetune.id);
   if (!finetune.training) return null;
@@ -46,7 +46,7 @@ function stepText(step: number, steps: number, known: TrainingProgress | undefin
   return `Step ${step} of ${steps}${left === undefined ? '' : `, about ${durationOf(left)} left`}`;
 }
 
-/** The loss of each step, paler, and over it its mean. */
+/** The loss of each step, paler, with its mean over it. */
 function LossLine({ progress: { losses }, steps }: { progress: TrainingProgress; steps: number }) {
   const mean = smoothed(losses);
   const top = Math.max(...losses.map(({ loss }) => loss));

@@ -5,19 +5,15 @@ import { client, session, sessionSignal } from '../session/session';
 import { finetunes, loadFinetunes } from './finetunes';
 import { type TrainingProgress, withStep } from './progress';
 
-/** A stream that breaks is opened again after this. */
 const reconnectMs = 2_000;
 
-/** Of those that are being trained, by id. */
+/** Of open trainings, by id. */
 export const trainings = sessionSignal<ReadonlyMap<string, TrainingProgress>>(() => new Map());
 
 export const isOfTraining = ({ status }: Pick<Finetune, 'status'>): boolean =>
   status === 'queued' || status === 'training';
 
-/**
- * Follows one training by its events, the one that is next to end: a browser opens few connections to a host, and
- * pictures need some too.
- */
+/** Follows the training that ends next by its events: a browser opens few connections, and pictures need some. */
 export function followTraining(): () => void {
   let followed: { id: string; controller: AbortController } | undefined;
   const stop = effect(() => {
@@ -46,7 +42,7 @@ async function follow(id: string, signal: AbortSignal): Promise<void> {
         }
         if (told.event === 'progress') note(id, withStep(trainings.value.get(id), told.data, performance.now()));
       }
-      // It has ended: the list says how.
+      // It has ended; the list has the result.
       return await loadFinetunes();
     } catch {
       await new Promise((resolve) => setTimeout(resolve, reconnectMs));

@@ -6,7 +6,7 @@ import { DropBox, Uploading } from '../ui/drop';
 import { explain, say } from '../ui/notices';
 import { loadFinetunes, titleOf } from './finetunes';
 
-/** A place to drop weights, which says how far the upload is, and what is wrong with them. */
+/** A drop zone for weights, with the upload's progress and errors. */
 export function WeightsDrop({ finetune }: { finetune: Finetune }) {
   const [part, setPart] = useState<number | undefined>();
   const [problem, setProblem] = useState('');

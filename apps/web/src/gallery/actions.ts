@@ -9,7 +9,7 @@ import { DarkroomError } from '../service/client';
 import { client } from '../session/session';
 import { attempt, say } from '../ui/notices';
 
-/** Stops a drawing. A Prompt has no route for it: deleting it stops it. */
+/** A Prompt has no route to cancel: deleting stops it. */
 export function cancel(drawing: Drawing): void {
   void attempt(async () => {
     if (drawing.finetuneId !== undefined) return remove(drawing);

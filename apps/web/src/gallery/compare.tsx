@@ -42,7 +42,6 @@ export function Compare() {
   );
 }
 
-/** Both pictures in the place of one. */
 function Overlaid({ pair }: { pair: readonly [Shot, Shot] }) {
   const [before, after] = pair.map(({ id, index }) => {
     const { images, prompt } = drawings.value.get(id)!;

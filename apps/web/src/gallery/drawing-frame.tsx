@@ -7,10 +7,7 @@ interface DrawingFrameProps {
   isLarge?: boolean;
 }
 
-/**
- * A picture, what is there of it so far, or why there is none. Its box has its final shape from the beginning,
- * so that nothing moves.
- */
+/** A picture, its preview, or why there is none. The box has its final shape from the start, so that nothing moves. */
 export function DrawingFrame({ drawing, index, isLarge = false }: DrawingFrameProps) {
   const small = isLarge || index > 0 ? null : drawing.thumbnail;
   const url = small ?? drawing.images[index];

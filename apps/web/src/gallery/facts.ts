@@ -8,13 +8,11 @@ interface PictureFact extends Fact {
   isLong?: boolean;
 }
 
-/** A Fine-Tune that it was drawn with, and how strongly. */
 function usedText({ id, scale }: Drawing['finetunes'][number]): string {
   const finetune = finetuneOf(id);
   return `${finetune ? titleOf(finetune) : id} (${scale})`;
 }
 
-/** A ControlNet, how strongly it was followed, and from where to where. */
 const controlText = ({ model, scale, start, end }: Drawing['control'][number]): string =>
   `${model} (${scale}, ${start} to ${end})`;
 

@@ -54,7 +54,6 @@ function Filter() {
   );
 }
 
-/** Loads the next page when it comes into view, and says what there is to say below the last picture. */
 function GalleryEnd() {
   const end = useRef<HTMLDivElement>(null);
   const count = shown.value.length;
@@ -155,10 +154,7 @@ function AskDelete({ drawing, onClose }: { drawing: Drawing; onClose: () => void
   );
 }
 
-/**
- * Moves the focus between tiles by the arrow keys, Home and End; up and down by the rows that the
- * grid has at its width.
- */
+/** Moves the focus between tiles by the arrow keys, Home and End; up and down by the grid's rows at its width. */
 function moveFocus(event: KeyboardEvent, list: HTMLElement | null): void {
   const tiles = [...(list?.querySelectorAll<HTMLElement>('[data-tile]') ?? [])];
   const at = tiles.findIndex((tile) => tile === document.activeElement);

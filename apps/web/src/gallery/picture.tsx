@@ -6,7 +6,7 @@ import { DrawingFrame, ProgressLine } from './drawing-frame';
 /** Multiples of the size that fits, which is the first. */
 const zooms = [1, 1.5, 2, 3, 4, 6] as const;
 
-/** CSS pixels of the picture where it just fits, and pixels that it has. */
+/** CSS pixels of the picture where it just fits, and its own pixels. */
 interface Width {
   fitting: number;
   own: number;
@@ -18,7 +18,7 @@ export interface PictureProps {
   index: number;
 }
 
-/** A picture that can be enlarged, by buttons or a double click, and moved by dragging or scrolling. */
+/** Enlarged by buttons or a double click, moved by dragging or scrolling. */
 export function Picture({ drawing, index }: PictureProps) {
   const [zoom, setZoomed] = useState(0);
   const [{ fitting, own }, setWidth] = useState<Width>({ fitting: 1, own: 1 });
@@ -62,7 +62,7 @@ export function Picture({ drawing, index }: PictureProps) {
   );
 }
 
-/** @param percent how large the picture is shown, 100 being its own pixels */
+/** @param percent shown size; 100 is one pixel for each of its own */
 function Zoom(props: { zoom: number; percent: number; onChange: (zoom: number) => void }) {
   const { zoom, percent, onChange } = props;
   return (
@@ -74,7 +74,7 @@ function Zoom(props: { zoom: number; percent: number; onChange: (zoom: number) =
   );
 }
 
-/** Scrolls an enlarged picture with the pointer. Touch scrolls by itself. */
+/** Touch scrolls by itself. */
 function startDrag(event: PointerEvent, pane: HTMLElement | null): void {
   if (!pane || event.pointerType !== 'mouse' || event.button !== 0) return;
   const { scrollLeft, scrollTop } = pane;

@@ -43,7 +43,7 @@ describe(snippetOf.name, () => {
   it('writes a curl command whose body a shell reads as it is', () => {
     const command = snippetOf('curl', drawing, 'http://localhost:3000');
     expect(command).toContain('http://localhost:3000/v1/sd/text-to-image');
-    // In place of curl, a program that prints its last argument.
+    // Replaces curl by a function that prints its last argument.
     const script = command.replace(/^curl/, `f() { for last; do :; done; printf '%s' "$last"; }; f`);
     expect(JSON.parse(execFileSync('sh', ['-c', script], { encoding: 'utf8' }))).toEqual(body);
   });

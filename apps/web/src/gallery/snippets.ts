@@ -1,6 +1,6 @@
 import type { Drawing } from '../drawings/drawing';
 
-/** Programs that draw something again. They read the key from the environment. */
+/** Languages of snippets, which read the key from the environment. */
 export const languages = ['curl', 'TypeScript', 'Python'] as const;
 export type Language = (typeof languages)[number];
 
@@ -11,7 +11,7 @@ export function snippetOf(language: Language, drawing: Drawing, url: string): st
   return language === 'TypeScript' ? typeScript(drawing, body, url) : python(drawing, body, url);
 }
 
-/** Fields that are undefined are left out of the JSON. */
+/** JSON leaves out fields that are undefined. */
 function bodyOf({ prompt, negative_prompt, aspect_ratio, steps, cfg, seed, ...drawing }: Drawing) {
   return {
     prompt,

@@ -26,7 +26,7 @@ export function openViewer(id: string, index: number): void {
   compared.value = [first, { id, index }];
 }
 
-/** Every picture of the gallery in its order; a drawing without pictures counts as one. */
+/** In the gallery's order; a drawing without pictures counts as one. */
 const shots = computed<Shot[]>(() => {
   const inGallery = shown.value.flatMap(({ id, images }) =>
     Array.from({ length: Math.max(1, images.length) }, (_, index) => ({ id, index })),
@@ -37,7 +37,7 @@ const shots = computed<Shot[]>(() => {
     : inGallery;
 });
 
-/** The picture that comes some places later; undefined past an end. */
+/** Undefined past an end. */
 export function neighbour(by: number): Shot | undefined {
   const open = viewed.value;
   const at = shots.value.findIndex(({ id, index }) => id === open?.id && index === open.index);

@@ -18,7 +18,7 @@ import { compareWith, neighbour, viewed } from './viewer-state';
 
 const close = (): void => void (viewed.value = undefined);
 
-/** A picture in full, with everything about it. */
+/** A picture in full, with its facts and actions. */
 export function Viewer() {
   const open = viewed.value;
   const drawing = open && drawings.value.get(open.id);

@@ -9,7 +9,7 @@ const refreshMs = 5_000;
 export const models = sessionSignal<readonly Model[]>(() => []);
 export const areModelsLoaded = sessionSignal(() => false);
 
-/** Whether models are there and no running worker can draw with any. */
+/** Whether models are installed but no running worker can draw with any. */
 export const isWorkerAway = computed(
   () => models.value.length > 0 && models.value.every(({ device }) => device === null),
 );
@@ -17,11 +17,11 @@ export const isWorkerAway = computed(
 /** A name to draw with. */
 export interface ModelChoice {
   name: string;
-  /** The model that draws for it; itself, or a stand-in. */
+  /** The model that draws for the name: itself, or a stand-in. */
   served: Model;
 }
 
-/** Every name that something installed draws for. */
+/** Every name that an installed model draws for. */
 export const modelChoices = computed<ModelChoice[]>(() =>
   models.value
     .filter(({ problem, kind }) => problem === null && kind !== 'control')
@@ -33,7 +33,7 @@ export const controlModels = computed(() =>
   models.value.filter(({ problem, kind }) => problem === null && kind === 'control'),
 );
 
-/** A name to draw with, and the model that draws for it if that is another one. */
+/** The name, and the stand-in if another model draws for it. */
 export const choiceText = ({ name, served }: ModelChoice): string =>
   name === served.name ? name : `${name} (drawn by ${served.name})`;
 
@@ -50,7 +50,7 @@ export const loadModels = (): Promise<void> =>
     areModelsLoaded.value = true;
   });
 
-/** Notes when workers come and go. */
+/** Rereads when workers come and go. */
 export function watchModels(): () => void {
   const timer = setInterval(() => {
     if (session.value && isReachable.value && !document.hidden) loadModels().catch(() => undefined);

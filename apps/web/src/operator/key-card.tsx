@@ -12,17 +12,17 @@ export interface Secrets {
   name: string;
   token?: string;
   webhookSecret?: string;
-  /** Until when the previous token, or else the previous secret, is in use. */
+  /** When the previous token, or else the previous secret, ends. */
   previousUntil?: string;
 }
 
 interface KeyCardProps {
   apiKey: Key;
-  /** Gets what is new, of a key that has a new token or a new secret. */
+  /** Called with new secrets after a rotation. */
   onChanged: (secrets?: Secrets) => void;
 }
 
-/** A key: what it may do, how much, and what it has drawn. */
+/** A key: its scopes, its limits and its usage. */
 export function KeyCard({ apiKey, onChanged }: KeyCardProps) {
   const { id, name, prefix, scopes, sandbox, created_at, last_used_at, revoked_at } = apiKey;
   const isOwn = id === currentKey.value?.id;
@@ -101,7 +101,7 @@ function Actions({ apiKey: { id, name }, isOwn, onChanged }: KeyCardProps & { is
   );
 }
 
-/** The limits: a field, its label, and what stands for an empty one. */
+/** A field, its label, and the placeholder of an empty one. */
 const limits = [
   ['rate_limit_per_minute', 'Requests a minute', 'default'],
   ['max_queued', 'Waiting tasks', 'default'],
@@ -110,7 +110,7 @@ const limits = [
   ['retention_days', 'Kept for (days)', 'keep'],
 ] as const;
 
-/** Only what the form changes: somebody else may have changed the rest since it was shown. */
+/** Only what the form changes: somebody else may have changed the rest meanwhile. */
 function changeIn(form: HTMLFormElement, apiKey: Key): KeyChange {
   const wanted = limits.map(([field, , empty]) => {
     const text = textIn(form, field);
@@ -120,7 +120,6 @@ function changeIn(form: HTMLFormElement, apiKey: Key): KeyChange {
   return Object.fromEntries(changed.map(({ field, number, empty }) => [field, number ?? empty]));
 }
 
-/** The limits of a key, which can be changed. */
 function KeyLimits({ apiKey, onChanged }: KeyCardProps) {
   const { id, name } = apiKey;
   const save = async (form: HTMLFormElement): Promise<void> => {

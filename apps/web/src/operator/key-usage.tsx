@@ -8,7 +8,7 @@ const days = 30;
 const dayMs = 86_400_000;
 /** The usage of a day changes slowly. */
 const refreshMs = 60_000;
-/** Of the drawing, in its own units: a bar and the gap behind it, and the height. */
+/** In the drawing's own units: a bar with the gap after it, the bar alone, and the height. */
 const [pitch, barWidth, height] = [10, 7, 56];
 
 interface Day extends Pick<Usage, 'images' | 'steps' | 'compute_seconds'> {
@@ -22,7 +22,7 @@ const columns: Column<Day>[] = [
   ['Seconds of drawing', ({ compute_seconds }) => compute_seconds.toFixed(1), 'number'],
 ];
 
-/** The last days, the oldest first, also those without any. */
+/** The oldest first, with days without any. */
 function everyDay(usage: readonly Usage[]): Day[] {
   const byDay = new Map(usage.map((each) => [each.day, each]));
   return Array.from({ length: days }, (_, index) => {
@@ -31,7 +31,7 @@ function everyDay(usage: readonly Usage[]): Day[] {
   });
 }
 
-/** Pictures of a key, by day: as bars, and as a table. */
+/** Pictures of a key by day, as bars and as a table. */
 export function KeyUsage({ id, name }: { id: string; name: string }) {
   const usage = usePolled(() => client().keys.usage(id), refreshMs);
   return (
@@ -86,7 +86,7 @@ function Plot({ name, all }: { name: string; all: readonly Day[] }) {
   );
 }
 
-/** A day with one picture is seen beside one with thousands, and one without any leaves a line. */
+/** One picture stays visible beside thousands, and none leaves a line. */
 function extent(images: number, most: number): { y: number; height: number } {
   const bar = images === 0 ? 1 : Math.max(3, (images / most) * height);
   return { y: height - bar, height: bar };

@@ -8,7 +8,7 @@ import { SelectField, submitting, TextField, textIn } from '../ui/fields';
 import { KeyCard, type Secrets } from './key-card';
 import { Listed, usePages } from '../ui/reading';
 
-/** Keys of a page; few, because each card asks for its usage. */
+/** Few, because each card asks for its usage. */
 const pageSize = 12;
 
 /** The keys with their limits and what they have drawn. */
@@ -42,7 +42,6 @@ const scopes = [
   ['admin', 'admin: operates'],
 ] as const;
 
-/** Makes a key, and hands on its secrets. */
 function NewKey({ onMade }: { onMade: (secrets: Secrets) => void }) {
   const create = async (form: HTMLFormElement): Promise<void> => {
     const [scope] = scopes.find(([each]) => each === textIn(form, 'scope')) ?? scopes[0];
@@ -68,7 +67,7 @@ function NewKey({ onMade }: { onMade: (secrets: Secrets) => void }) {
   );
 }
 
-/** New secrets, until the operator has them. They are in memory only. */
+/** Shown once, and kept in memory only. */
 function ShownSecrets({ secrets, onDone }: { secrets: Secrets; onDone: () => void }) {
   const { name, token, webhookSecret, previousUntil } = secrets;
   const panel = useRef<HTMLDivElement>(null);

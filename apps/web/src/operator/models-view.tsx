@@ -3,7 +3,7 @@ import type { Model } from '../service/client';
 import { Card, Facts, Part, StatusBadge } from '../ui/card';
 import { sizeOf } from '../ui/units';
 
-/** Installed models, and what each of them draws for; the page reads them again every few seconds anyway. */
+/** Installed models and the names they draw for; the page rereads them every few seconds anyway. */
 export function ModelsView() {
   return (
     <Part id="models" title="Models">
@@ -29,7 +29,7 @@ function StatusOf({ model: { problem, device } }: { model: Model }) {
 
 const familyText = { sd1: 'Stable Diffusion 1', sd2: 'Stable Diffusion 2', sdxl: 'Stable Diffusion XL' };
 
-/** Family, size, and kind where it is not the usual one. */
+/** Family, size, and kind unless it is the usual one. */
 function whatIs({ family, kind, native_size: size }: Model): string {
   if (family === null) return '–';
   const what = `${familyText[family]}, ${size} px`;

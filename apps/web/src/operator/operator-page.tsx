@@ -8,10 +8,10 @@ import { LiveView } from './live-view';
 import { ModelsView } from './models-view';
 import { StorageView } from './storage-view';
 
-/** Rights of a key seldom change. */
+/** Scopes of a key seldom change. */
 const refreshMs = 60_000;
 
-/** The parts by their routes. */
+/** By their routes. */
 const parts = [
   ['live', 'Live', LiveView],
   ['deliveries', 'Deliveries', DeliveriesView],
@@ -21,7 +21,7 @@ const parts = [
   ['failures', 'Failures', FailuresView],
 ] as const;
 
-/** State of the service, for keys with the scope `admin`; others are told that it is not for them. */
+/** State of the service, for keys with the scope `admin`; others are told so. */
 export function OperatorPage() {
   const [, part] = route.value;
   const [current, , View] = parts.find(([name]) => name === part) ?? parts[0];

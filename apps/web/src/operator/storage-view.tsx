@@ -19,7 +19,7 @@ const columns: Column<KeyStorage>[] = [
   ['Limit', ({ limit_bytes }) => (limit_bytes === null ? 'none' : sizeOf(limit_bytes)), 'number'],
 ];
 
-/** Room that files take, of which key, and the room that is left. */
+/** Bytes stored for each key, and free space. */
 export function StorageView() {
   const storage = usePolled(() => client().operator.storage(), refreshMs);
   return <Loaded of={storage}>{(found) => <Stored storage={found} />}</Loaded>;

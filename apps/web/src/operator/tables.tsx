@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { spanSince } from '../ui/units';
 
-/** A column: its head, what it shows of a row, and the class of its cells. */
+/** A column: its head, its cell for a row, and the class of its cells. */
 export type Column<T> = readonly [head: string, cell: (row: T) => ComponentChildren, kind?: 'number' | 'is-long'];
 
 interface TableProps<T> {
@@ -39,14 +39,11 @@ export function Table<T>({ columns, rows, keyOf }: TableProps<T>) {
 
 interface DataTableProps<T> extends TableProps<T> {
   label: string;
-  /** Stands in place of a table without rows. */
+  /** Shown in place of a table without rows. */
   empty: string;
 }
 
-/**
- * A table that scrolls in its own box where the window is narrow; the box takes the focus, so that
- * the keyboard scrolls it.
- */
+/** A table that scrolls in its own box on a narrow screen; the box takes the focus, so that the keyboard scrolls it. */
 export function DataTable<T>({ label, empty, ...table }: DataTableProps<T>) {
   if (table.rows.length === 0) return <p class="empty">{empty}</p>;
   return (
@@ -67,7 +64,7 @@ export function TaskName({ kind, id }: { kind: keyof typeof kindText; id: string
   );
 }
 
-/** How long ago something was; the exact time on pointing. */
+/** How long ago a moment was, with the exact time on hover. */
 export function Ago({ moment }: { moment: string }) {
   return (
     <time dateTime={moment} title={new Date(moment).toLocaleString()}>

@@ -9,10 +9,10 @@ interface CannyViewProps {
   aspect: AspectRatio;
 }
 
-/** Pixels of the shorter edge, as many as the smallest models draw. */
+/** Pixels, as many as the smallest models draw. */
 const shorterEdge = 512;
 
-/** The edges that are followed, over the part of the picture that is used, as the service finds them. */
+/** The edges that the service would find in the part of the picture that is used. */
 export function CannyView({ url, size, aspect }: CannyViewProps) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const box = cropOf(size, aspect);

@@ -8,10 +8,9 @@ import { CropView } from './crop-view';
 import { PictureDrop } from './picture-drop';
 import { type Control, useUpload } from './sent-picture';
 
-/** Pictures that one drawing follows. */
 const mostControls = 3;
 
-/** Pictures that a drawing follows, such as the edges of one, where a ControlNet for the model is installed. */
+/** Pictures that a drawing follows, where a ControlNet for the model is installed. */
 export function ControlInput() {
   const { control } = draft.value;
   const fitting = controlModels.value.filter(({ family }) => family === drawnBy.value?.served.family);

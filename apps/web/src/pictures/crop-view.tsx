@@ -6,14 +6,13 @@ import type { SentPicture } from './sent-picture';
 
 interface CropViewProps {
   picture: SentPicture;
-  /** Its purpose. */
   alt: string;
   aspect: AspectRatio;
-  /** Content over the picture, when its size is known. */
+  /** Content over the picture, once its size is known. */
   children?: (size: Size) => ComponentChildren;
 }
 
-/** A picture whose parts that are not used are dark. */
+/** A picture whose unused parts are dark. */
 export function CropView({ picture: { shownUrl }, alt, aspect, children }: CropViewProps) {
   const [size, setSize] = useState<Size | undefined>();
   const [isGone, setGone] = useState(false);

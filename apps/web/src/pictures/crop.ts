@@ -5,7 +5,7 @@ export interface Size {
   height: number;
 }
 
-/** Width over height of what is drawn; models of other native sizes come close to it. */
+/** Width divided by height; models of other native sizes come close to it. */
 export const ratioOf: Readonly<Record<AspectRatio, number>> = { square: 1, portrait: 2 / 3, landscape: 3 / 2 };
 
 /** A rectangle in a picture, in percent of its edges. */
@@ -16,14 +16,14 @@ export interface Box {
   height: number;
 }
 
-/** The middle of a picture that is left when it gets another shape. */
+/** The middle that is left of a picture in another shape. */
 export function cropOf({ width, height }: Size, aspect: AspectRatio): Box {
   const part = ratioOf[aspect] / (width / height);
   const [w, h] = part < 1 ? [100 * part, 100] : [100, 100 / part];
   return { left: (100 - w) / 2, top: (100 - h) / 2, width: w, height: h };
 }
 
-/** The shape of which a picture loses least. */
+/** The shape that crops the picture least. */
 export function nearestAspect({ width, height }: Size): AspectRatio {
   const shapes = Object.keys(ratioOf) as AspectRatio[];
   const kept = (aspect: AspectRatio): number => {

@@ -5,24 +5,24 @@ import { sessionSignal } from '../session/session';
 import { nearestAspect } from './crop';
 import { sentPicture, type Upload } from './sent-picture';
 
-/** Whether the dialog is open in which a part of the picture is chosen. */
+/** Whether the dialog is open in which a mask is painted. */
 export const isPainting = sessionSignal(() => false);
 
-/** Starts from a picture that was sent, in the shape that takes most of it. */
+/** Starts from a sent picture, in the shape that crops it least. */
 export function startFrom({ size, ...image }: Upload): void {
   change({ image, mask: undefined, aspect_ratio: nearestAspect(size) });
 }
 
 export const startFromNothing = (): void => change({ image: undefined, mask: undefined });
 
-/** Goes to the form to go on from a picture; with the part to repaint, if that is to be chosen. */
+/** Goes to the form to draw from a picture, or to its mask first. */
 export function drawOnAndShow(drawing: Drawing, index: number, isRepainted: boolean): void {
   drawOn(drawing, index);
   bringUp('form', isRepainted ? 'Mark the part to repaint.' : 'The picture is in the form, to draw on from it.');
   if (isRepainted) isPainting.value = true;
 }
 
-/** Puts a picture that was drawn into the form to go on from it, with the settings that it was drawn with. */
+/** Fills the form with a drawn picture and its settings. */
 function drawOn(drawing: Drawing, index: number): void {
   const { seed } = draft.value;
   change({

@@ -5,12 +5,12 @@ import { featherOf, maskSizeOf, paint, paintShape, type Shape } from './mask';
 
 interface MaskCanvasProps {
   canvas: RefObject<HTMLCanvasElement | null>;
-  /** Size of the picture. */
+  /** Of the picture. */
   whole: Size;
   shapes: readonly Shape[];
   /** How soft edges are, from 0 to 1. */
   feather: number;
-  /** Width of the brush, as a part of the longer edge. */
+  /** Width as a part of the longer edge. */
   brush: number;
   isErasing: boolean;
   onShape: (shape: Shape) => void;
@@ -18,7 +18,7 @@ interface MaskCanvasProps {
 
 type Stroke = Extract<Shape, { points: unknown }>;
 
-/** The part to repaint, over its picture; it is painted with a mouse, a pen or a finger. */
+/** The part to repaint, over its picture, painted with a mouse, a pen or a finger. */
 export function MaskCanvas({ canvas, whole, shapes, feather, brush, isErasing, onShape }: MaskCanvasProps) {
   const size = maskSizeOf(whole);
   const stroke = useRef<Stroke | undefined>(undefined);
@@ -50,7 +50,7 @@ export function MaskCanvas({ canvas, whole, shapes, feather, brush, isErasing, o
       style={{ filter: `blur(${(featherOf(feather, size) * shownWidth) / size.width}px)` }}
       role="img"
       aria-label={shapes.length === 0 ? 'Nothing is painted yet' : 'What is repainted'}
-      // Otherwise a stroke that ends quickly is a fling to the browser, which then swallows the next tap.
+      // Otherwise the browser takes a quick stroke for a fling, and swallows the next tap.
       onTouchStart={(event) => event.preventDefault()}
       onPointerDown={start}
       onPointerMove={move}
@@ -60,10 +60,10 @@ export function MaskCanvas({ canvas, whole, shapes, feather, brush, isErasing, o
   );
 }
 
-/** Paints on to where the pointer is: only what is new, so that a long stroke stays quick. */
+/** Paints only what is new, so that a long stroke stays quick. */
 function extend(canvas: HTMLCanvasElement, stroke: Stroke, event: PointerEvent): void {
   const { left, top, width, height } = canvas.getBoundingClientRect();
-  // A browser tells of several moves at once.
+  // A browser joins several moves in one event.
   const moves = event.getCoalescedEvents?.() ?? [];
   for (const { clientX, clientY } of moves.length > 0 ? moves : [event])
     stroke.points.push([((clientX - left) / width) * canvas.width, ((clientY - top) / height) * canvas.height]);

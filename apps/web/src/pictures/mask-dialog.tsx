@@ -15,17 +15,17 @@ import { type SentPicture, uploadPicture } from './sent-picture';
 interface MaskDialogProps {
   picture: SentPicture;
   aspect: AspectRatio;
-  /** The mask as it was painted before. */
+  /** As painted before. */
   mask: Mask | undefined;
   onMask: (mask: Mask) => void;
   onClose: () => void;
 }
 
 const tools = ['Brush', 'Eraser'] as const;
-/** The widest brush, as a part of the longer edge. */
+/** As a part of the longer edge. */
 const widest = 0.3;
 
-/** Tools that a mask is painted with; sizes are in percent. */
+/** Sizes are in percent. */
 interface Painter {
   tool: (typeof tools)[number];
   brush: number;
@@ -40,7 +40,7 @@ const firstPainter: Painter = {
   rectangle: { left: 25, top: 25, width: 50, height: 50 },
 };
 
-/** Where a picture is painted on to say what of it is drawn anew. */
+/** The dialog in which a mask is painted. */
 export function MaskDialog({ picture, aspect, mask, onMask, onClose }: MaskDialogProps) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const [shapes, setShapes] = useState<readonly Shape[]>(mask?.shapes ?? []);

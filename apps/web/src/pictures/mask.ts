@@ -3,20 +3,20 @@ import type { SentPicture } from './sent-picture';
 
 type Point = readonly [x: number, y: number];
 
-/** A mark that was painted at once, in pixels of the mask: a stroke of the brush, or a rectangle. */
+/** One stroke of the brush, or a rectangle, in pixels of the mask. */
 export type Shape = { isErasing: boolean } & ({ points: Point[]; width: number } | { rectangle: Box });
 
-/** Which parts of a picture are repainted, and how it was painted, so that one may go on with it. */
+/** A mask, with its shapes so that it can be edited further. */
 export interface Mask extends SentPicture {
   shapes?: readonly Shape[];
-  /** How soft its edges are, in percent. */
+  /** Softness of its edges, in percent. */
   feather?: number;
 }
 
-/** A mask needs no more pixels than what is drawn has. */
+/** A mask needs no more pixels than the drawn picture. */
 const longestEdge = 1536;
 
-/** The size of a mask for a picture: its own, or a smaller one of its shape. */
+/** The picture's own size, or a smaller one of its shape. */
 export function maskSizeOf({ width, height }: Size): Size {
   const scale = Math.min(1, longestEdge / Math.max(width, height));
   return { width: Math.max(1, Math.round(width * scale)), height: Math.max(1, Math.round(height * scale)) };
@@ -24,10 +24,9 @@ export function maskSizeOf({ width, height }: Size): Size {
 
 type Context = CanvasRenderingContext2D;
 
-/** Of what is painted, while it is shown over its picture. */
 const colour = '#ff4d2b';
 
-/** Paints what is repainted, on nothing. */
+/** Paints the shapes on a transparent ground. */
 export function paint(context: Context, shapes: readonly Shape[]): void {
   context.globalCompositeOperation = 'source-over';
   context.clearRect(0, 0, context.canvas.width, context.canvas.height);
@@ -49,22 +48,22 @@ export function paintShape(context: Context, shape: Shape): void {
   context.beginPath();
   const [[x, y], ...rest] = shape.points;
   context.moveTo(x, y);
-  // Without a length some browsers paint no dot.
+  // Some browsers paint no dot of length zero.
   context.lineTo(x + 0.01, y);
   for (const point of rest) context.lineTo(...point);
   context.stroke();
 }
 
-/** The softest edge, as a part of the longer edge. */
+/** As a part of the longer edge. */
 const softest = 0.05;
 
-/** How far an edge reaches, in pixels of the mask. @param feather from 0 to 1 */
+/** Width of a soft edge, in pixels of the mask. @param feather from 0 to 1 */
 export const featherOf = (feather: number, { width, height }: Size): number =>
   feather * softest * Math.max(width, height);
 
 /**
  * The finished mask as a PNG: white is repainted, black is kept, with a soft edge between them.
- * @param painted what is repainted, in any colour on nothing
+ * @param painted what is repainted, in any colour on a transparent ground
  */
 export function maskFile(painted: HTMLCanvasElement, feather: number): Promise<Blob | null> {
   const { width, height } = painted;
@@ -73,7 +72,7 @@ export function maskFile(painted: HTMLCanvasElement, feather: number): Promise<B
   const context = file.getContext('2d')!;
   context.fillStyle = '#000';
   context.fillRect(0, 0, width, height);
-  // The shadow of what lies beside the canvas: not every browser has a filter that blurs.
+  // Blurs by the shadow of a shape beside the canvas: not every browser has a blur filter.
   context.shadowColor = '#fff';
   context.shadowBlur = 2 * featherOf(feather, { width, height });
   context.shadowOffsetX = width;

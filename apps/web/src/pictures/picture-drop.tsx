@@ -1,7 +1,7 @@
 import { DropBox, Uploading } from '../ui/drop';
 import { pictureTypes, type UploadState } from './sent-picture';
 
-/** A place to drop or choose one picture, which is sent to the service. @param label of the button that chooses */
+/** A drop zone for one picture, which is sent to the service. @param label of the button */
 export function PictureDrop({ label, upload: { part, problem, send } }: { label: string; upload: UploadState }) {
   return (
     <DropBox

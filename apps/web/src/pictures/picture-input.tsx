@@ -8,7 +8,7 @@ import { MaskDialog } from './mask-dialog';
 import { PictureDrop } from './picture-drop';
 import type { SentPicture, UploadState } from './sent-picture';
 
-/** A picture to start from: one that is dropped, chosen or pasted, or that was drawn before. */
+/** A picture to start from: dropped, chosen, pasted, or drawn before. */
 export function PictureInput({ upload }: { upload: UploadState }) {
   const { image } = draft.value;
   useEffect(() => {
@@ -32,7 +32,7 @@ export function PictureInput({ upload }: { upload: UploadState }) {
   );
 }
 
-/** Where the chosen picture is painted on; it stands outside the form, whose keys are others. */
+/** The mask dialog; outside the form, whose keyboard shortcuts differ. */
 export function Painting() {
   const { image, aspect_ratio: aspect, mask } = draft.value;
   if (!image || !isPainting.value) return null;

@@ -8,7 +8,7 @@ interface RectangleFieldsProps {
   onAdd: (isErasing: boolean) => void;
 }
 
-/** A rectangle for those who do not paint: its edges are moved by the keyboard, and it is shown meanwhile. */
+/** A rectangle for those who do not paint: the keyboard moves its edges, and it is shown meanwhile. */
 export function RectangleFields({ rectangle, onChange, onAdd }: RectangleFieldsProps) {
   const { left, top, width, height } = rectangle;
   const edges = [

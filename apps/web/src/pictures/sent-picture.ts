@@ -10,11 +10,11 @@ import type { Size } from './crop';
 export interface SentPicture {
   /** As requests name it. */
   url: string;
-  /** Where this page reads it; undefined for one of another host, from which it may load nothing. */
+  /** Where this page reads it; undefined for another host, from which it may load nothing. */
   shownUrl?: string;
 }
 
-/** A picture that a drawing follows, with the ControlNet that reads it. */
+/** A picture that a drawing follows, with its ControlNet. */
 export interface Control extends Omit<components['schemas']['UsedControl'], 'image'> {
   image: SentPicture;
 }
@@ -24,10 +24,10 @@ export interface Upload extends SentPicture {
   size: Size;
 }
 
-/** Files that the service takes. */
+/** Media types that the service takes. */
 export const pictureTypes = 'image/png,image/jpeg,image/webp';
 
-/** Addresses of the service's own pictures, on whatever host. */
+/** The service's own pictures, on any host. */
 const ownPattern = /\/images\/[\w-]{24}\.\w+$/;
 
 export const sentPicture = (url: string): SentPicture => ({
@@ -59,7 +59,7 @@ export async function uploadPicture(file: Blob, onProgress?: (part: number) => v
   return { ...sentPicture(url), size: { width, height } };
 }
 
-/** The upload of one picture: how far it is, and why it did not work. */
+/** The upload of one picture: its progress, and why it failed. */
 export interface UploadState {
   part: number | undefined;
   problem: string;

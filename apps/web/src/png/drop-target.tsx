@@ -7,10 +7,10 @@ import { attempt, say } from '../ui/notices';
 import { go } from '../ui/route';
 import { readPngParameters } from './png-parameters';
 
-/** No picture of the service has more bytes: 4096 pixels square and uncompressed. */
+/** No picture of the service is larger: 4096 pixels square, uncompressed. */
 const largestBytes = 70_000_000;
 
-/** Puts the settings of a picture into the form, and says what of them is not there any more. */
+/** Puts the settings of a picture into the form, and names those that no longer exist here. */
 export async function restoreFrom(file: File): Promise<void> {
   const found = file.size > largestBytes ? undefined : readPngParameters(new Uint8Array(await file.arrayBuffer()));
   if (!found)
@@ -39,7 +39,7 @@ export async function restoreFrom(file: File): Promise<void> {
 }
 
 const hasFiles = (event: DragEvent): boolean => event.dataTransfer?.types.includes('Files') ?? false;
-/** Files for these have another meaning there. */
+/** These elements take files themselves. */
 const isElsewhere = (event: DragEvent): boolean =>
   event.target instanceof Element && event.target.closest(`[${takesFiles}]`) !== null;
 

@@ -3,19 +3,18 @@ import { largestSeed, lengths } from '../drawings/service-rules';
 
 type Fields = 'prompt' | 'negative_prompt' | 'aspect_ratio' | 'seed' | 'cfg' | 'steps' | 'high_resolution';
 
-/** Parameters of a picture of the service, as it tells them itself. */
+/** The parameters that the service writes into a picture. */
 export interface PictureParameters extends Pick<Drawing, Fields | 'prompt_weighting'> {
   model: string;
   scheduler: string;
-  /** Whether a Fine-Tune has drawn it. */
   isOfFinetune: boolean;
 }
 
 const signature = [137, 80, 78, 71, 13, 10, 26, 10];
 const keyword = 'parameters';
-/** A chunk with our text has fewer bytes, by far: the text is two prompts and a few short values. */
+/** Far more than our text, which is two prompts and a few short values. */
 const longestText = 100_000;
-/** No edge is longer: the long one of a high-resolution picture. */
+/** The long edge of a high-resolution picture. */
 const longestEdge = 4096;
 
 /**
@@ -26,7 +25,7 @@ const longestEdge = 4096;
 export function readPngParameters(file: Uint8Array): PictureParameters | undefined {
   if (signature.some((byte, index) => file[index] !== byte)) return undefined;
   const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
-  // Each turn goes on by at least the twelve bytes of a chunk's frame.
+  // Each turn advances by at least the twelve bytes of a chunk's frame.
   for (let at = signature.length; at + 12 <= file.length;) {
     const length = view.getUint32(at);
     const type = String.fromCharCode(...file.subarray(at + 4, at + 8));

@@ -1,4 +1,4 @@
-// By file and not by the client's index, which also has what checks webhooks.
+// Not the client's index, which also has the check of webhooks.
 export type { Client } from '../../../../packages/client/src/client';
 export { createClient } from '../../../../packages/client/src/client';
 export { DarkroomError } from '../../../../packages/client/src/errors';

@@ -10,8 +10,8 @@ export const reachingFetch: typeof fetch = async (input, init) => {
   try {
     const response = await fetch(input, init);
     const isAway = [502, 503, 504].includes(response.status);
-    // A proxy answers so for a service that is gone. The service itself says 503 while its database is gone, and for
-    // less: its health tells which.
+    // A proxy answers so when the service is gone. The service itself says 503 while its database is gone, and for
+    // lesser faults: its health tells which.
     if (isAway && isOfService(response)) void ask();
     else noteReachable(!isAway);
     return response;
@@ -47,12 +47,12 @@ async function ask(): Promise<void> {
 addEventListener('offline', () => noteReachable(false));
 addEventListener('online', () => void ask());
 
-/** Where the service is: this page is its root, also below a path of a proxy. */
+/** This page is its root, also below a path of a proxy. */
 export const serviceUrl = new URL('.', document.baseURI).href.replace(/\/$/, '');
 
 /**
- * The address of a picture on the host that this page came from. Records name it by the service's public address, which
- * may be another name of the same host, and the page may load nothing from elsewhere.
+ * A picture's address on the host of this page. Records use the service's public address, which may name the same host
+ * differently, and the page may load nothing from elsewhere.
  */
 export function pictureUrl(url: string): string {
   return `${serviceUrl}/images/${url.slice(url.lastIndexOf('/') + 1)}`;

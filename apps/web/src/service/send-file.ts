@@ -11,8 +11,8 @@ interface SentFile {
 }
 
 /**
- * Sends a file and tells how far it is, which `fetch` cannot.
- * @throws DarkroomError with the service's reason.
+ * Sends a file with progress, which `fetch` cannot report.
+ * @throws DarkroomError with the service's reason
  */
 export function sendFile<T>({ method, path, key, file, onProgress }: SentFile): Promise<T> {
   return new Promise((resolve, reject) => {
@@ -33,7 +33,7 @@ export function sendFile<T>({ method, path, key, file, onProgress }: SentFile): 
   });
 }
 
-/** The body of an answer; undefined for a proxy's page. */
+/** Undefined for a proxy's page. */
 function jsonIn(text: string): unknown {
   try {
     return JSON.parse(text);

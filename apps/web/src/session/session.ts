@@ -2,7 +2,7 @@ import { computed, effect, type Signal, signal } from '@preact/signals';
 import { reachingFetch, serviceUrl } from '../service/reach';
 import { type Client, createClient, DarkroomError, type Key } from '../service/client';
 
-/** A signed-in caller. The key is in memory, and where the user asks for it in the tab's session; nowhere else. */
+/** The key is in memory and, if the user asks, in the tab's session storage; nowhere else. */
 interface Session {
   key: string;
   client: Client;
@@ -10,7 +10,7 @@ interface Session {
 
 const storageName = 'darkroom.key';
 const codePattern = /^#code=([\w-]*)/;
-/** Requests that a browser waits for before it shows the form for a key. */
+/** A browser waits this long before it shows the form for a key. */
 const signInMs = 10_000;
 
 const current = signal<Session | undefined>();
@@ -28,20 +28,20 @@ export function client(): Client {
   return found.client;
 }
 
-/** @throws DarkroomError if the service does not accept the key, or does not answer. */
+/** @throws DarkroomError if the service does not accept the key, or does not answer */
 export async function signIn(key: string, keep: boolean): Promise<void> {
   const candidate = createClient({ baseUrl: serviceUrl, apiKey: key, fetch: reachingFetch, retries: 1 });
   await candidate.models.list();
   open(key, keep);
 }
 
-/** Tells tabs that were opened from one another, and so have the same key, that the user has signed out. */
+/** Tells tabs opened from one another, which share the key, that the user has signed out. */
 const channel = new BroadcastChannel('darkroom.session');
 channel.addEventListener('message', ({ data }: MessageEvent<unknown>) => {
   if (current.peek() && data === nameOf(current.peek()!.key)) leave();
 });
 
-/** The part of a key that is no secret: dr_ and 12 characters. */
+/** The part that is no secret: dr_ and 12 characters. */
 const nameOf = (key: string): string => key.slice(0, 15);
 
 export function signOut(): void {
@@ -55,7 +55,7 @@ function leave(reason?: 'revoked'): void {
   signInReason.value = reason;
 }
 
-/** Signs in with what the tab has: a code in the address, which is newer, or the key of its session. */
+/** Signs in with a code in the address, which is newer, or with the key of the tab's session. */
 export async function resume(): Promise<void> {
   const code = takeCode();
   const stored = sessionStorage.getItem(storageName);
@@ -66,24 +66,24 @@ export async function resume(): Promise<void> {
     signal: AbortSignal.timeout(signInMs),
   }).catch(() => undefined);
   if (!answer?.ok) {
-    // A key that the tab has still serves.
+    // A key that the tab has still works.
     if (stored) return open(stored, true);
     signInReason.value = answer ? 'code' : 'away';
-    // With the code in the address again a reload tries it once more.
+    // With the code in the address again, a reload retries it.
     if (!answer) history.replaceState(null, '', `#code=${code}`);
     return;
   }
   const { api_key: key } = (await answer.json()) as { api_key: string };
-  // A code works once, so without this a reload would end the session.
+  // A code works once: without this a reload would end the session.
   open(key, true);
 }
 
-/** Signs in with a code that is put into the address of a page that is open. */
+/** A code may be put into the address of a page that is open. */
 addEventListener('hashchange', () => {
   if (codePattern.test(location.hash)) void resume();
 });
 
-/** Takes the code out of the address and so out of the browser's history. */
+/** Also takes it out of the browser's history. */
 function takeCode(): string | undefined {
   const [, code] = codePattern.exec(location.hash) ?? [];
   if (code !== undefined) history.replaceState(null, '', `${location.pathname}${location.search}#/`);
@@ -94,7 +94,7 @@ function open(key: string, keep: boolean): void {
   if (keep) sessionStorage.setItem(storageName, key);
   isKept.value = keep;
   signInReason.value = undefined;
-  // A key that the service no longer accepts ends its session; an answer that comes late says nothing of the next one.
+  // A key that the service no longer accepts ends its session; a late answer says nothing about the next session.
   const checkedFetch: typeof fetch = async (input, init) => {
     const response = await reachingFetch(input, init);
     if (response.status === 401 && current.peek() === opened) leave('revoked');
@@ -104,7 +104,7 @@ function open(key: string, keep: boolean): void {
   current.value = opened;
 }
 
-/** Something that belongs to the caller who is signed in: it begins anew when another one is, or none. */
+/** A signal that starts anew when another caller signs in, or nobody is signed in. */
 export function sessionSignal<T>(initial: () => T): Signal<T> {
   const held = signal(initial());
   let owner = session.peek();
@@ -116,16 +116,14 @@ export function sessionSignal<T>(initial: () => T): Signal<T> {
   return held;
 }
 
-/**
- * Keeps what was read for the caller who asked for it: an answer that comes when another one is signed in is dropped.
- */
+/** Drops an answer that comes when another caller is signed in. */
 export async function forThisSession<T>(reading: Promise<T>, keep: (value: T) => void): Promise<void> {
   const mine = session.peek();
   const value = await reading;
   if (session.peek() === mine) keep(value);
 }
 
-/** The key that is signed in; undefined until the service has said what it may do. */
+/** Undefined until the service has said what the key may do. */
 export const currentKey = sessionSignal<Key | undefined>(() => undefined);
 
 /** Whether it may operate the service. */

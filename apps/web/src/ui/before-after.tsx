@@ -6,7 +6,7 @@ interface Side {
   alt: string;
 }
 
-/** Two pictures over each other with a line between them that is moved: the first is left of it, the second right. */
+/** Two pictures over each other, the first left and the second right of a line that can be moved. */
 export function BeforeAfter({ before, after }: { before: Side; after: Side }) {
   const [percent, setPercent] = useState(50);
   return (

@@ -24,7 +24,7 @@ const paths = {
 
 type IconName = keyof typeof paths;
 
-/** A picture beside a text, or in a button that has a label. */
+/** An icon beside a text, or in a labelled button. */
 export function Icon({ name }: { name: IconName }) {
   return (
     <svg class="icon" viewBox="0 0 24 24" aria-hidden="true" focusable="false">
@@ -34,7 +34,7 @@ export function Icon({ name }: { name: IconName }) {
 }
 
 interface ButtonProps extends ButtonHTMLAttributes {
-  /** How it looks: `is-quiet`, `is-primary`, `is-danger`. */
+  /** `is-quiet`, `is-primary` or `is-danger`. */
   kind?: string;
   icon?: IconName;
 }
@@ -60,7 +60,7 @@ export function Download({ url, kind = '' }: { url: string; kind?: string }) {
 
 interface IconButtonProps extends ButtonHTMLAttributes {
   icon: IconName;
-  /** Its effect, for people who do not see the icon. */
+  /** For people who do not see the icon. */
   label: string;
   /** More classes, such as `is-close`. */
   kind?: string;
@@ -80,15 +80,15 @@ interface ConfirmButtonProps {
   question: string;
   onConfirm: () => void;
   icon?: IconName;
-  /** Labels of the two answers; those of a deletion, if they are left out. */
+  /** By default those of a deletion. */
   answers?: { yes: string; no: string };
-  /** Words of screen readers in place of the label, where it stands several times on a page. */
+  /** For screen readers, where the label stands several times on a page. */
   fullLabel?: string;
-  /** Shows only the icon, and has the label for screen readers. */
+  /** Only the icon; the label is for screen readers. */
   isSmall?: boolean;
 }
 
-/** A button for what cannot be undone: it asks once, in its own place. */
+/** For what cannot be undone: it asks once, in its own place. */
 export function ConfirmButton({ label, question, onConfirm, isSmall = false, ...rest }: ConfirmButtonProps) {
   const { icon = 'trash', answers = { yes: 'Delete', no: 'Keep' }, fullLabel } = rest;
   const [isAsking, setAsking] = useState(false);

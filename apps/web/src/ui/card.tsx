@@ -4,7 +4,6 @@ interface PartProps {
   /** Of its heading. */
   id: string;
   title: string;
-  /** Beside the heading. */
   beside?: ComponentChildren;
   children: ComponentChildren;
 }
@@ -29,7 +28,6 @@ export function Part({ id, title, beside, children }: PartProps) {
 
 interface CardProps {
   title: ComponentChildren;
-  /** At the right of the title. */
   status: ComponentChildren;
   children: ComponentChildren;
 }
@@ -47,7 +45,7 @@ export function Card({ title, status, children }: CardProps) {
   );
 }
 
-/** A state in a word; `kind` is its class. */
+/** @param kind its class */
 export function StatusBadge({ kind, text }: { kind: string; text: string }) {
   return <span class={`status is-${kind}`}>{text}</span>;
 }
@@ -55,7 +53,7 @@ export function StatusBadge({ kind, text }: { kind: string; text: string }) {
 export interface Fact {
   name: string;
   value: string;
-  /** Whether what it is compared with has another value. */
+  /** Whether it differs from what it is compared with. */
   isOther?: boolean;
 }
 

@@ -2,10 +2,10 @@ import type { ComponentChildren } from 'preact';
 import { useId, useState } from 'preact/hooks';
 import { Icon } from './buttons';
 
-/** Marks an element that takes files itself: what is dropped elsewhere has another meaning. */
+/** Marks an element that takes files itself, so that the page does not. */
 export const takesFiles = 'data-takes-files';
 
-/** Lets files be dropped on an element, which gets the handlers. */
+/** Handlers for an element on which files are dropped. */
 export function useDrop(onFiles: (files: File[]) => void) {
   const [isOver, setOver] = useState(false);
   const handlers = {
@@ -30,14 +30,14 @@ export function useDrop(onFiles: (files: File[]) => void) {
 }
 
 interface DropBoxProps {
-  /** Things to be dropped, such as “a .safetensors file”. */
+  /** What to drop, such as “a .safetensors file”. */
   what: string;
   /** Of the button that chooses. */
   label: string;
   accept: string;
   isMany?: boolean;
   onFiles: (files: File[]) => void;
-  /** Stands in place of the invitation. */
+  /** Shown in place of the invitation. */
   busy?: ComponentChildren;
   problem?: string;
 }
@@ -75,7 +75,7 @@ export function DropBox({ what, label, accept, isMany = false, onFiles, busy, pr
   );
 }
 
-/** How far an upload is. @param part that was sent, from 0 to 1 */
+/** @param part that was sent, from 0 to 1 */
 export function Uploading({ part, then }: { part: number; then: string }) {
   return (
     <p role="status">

@@ -7,10 +7,10 @@ export function textIn(form: HTMLFormElement, name: string): string {
   return typeof value === 'string' ? value.trim() : '';
 }
 
-/** Forms that are being sent: a second click on their button does nothing. */
+/** A second click on the button of a form that is being sent does nothing. */
 const beingSent = new WeakSet<HTMLFormElement>();
 
-/** Work of a form when it is submitted; why it did not succeed is said at the edge of the page. */
+/** Runs work on submit; an error is shown as a notice. */
 export function submitting(work: (form: HTMLFormElement) => Promise<void>) {
   return (event: Event & { currentTarget: HTMLFormElement }): void => {
     event.preventDefault();
@@ -38,7 +38,7 @@ export function TextField({ id, label, hint, ...rest }: TextFieldProps) {
   );
 }
 
-/** Values and what they show, in their order. */
+/** In their order. */
 export type Choices = readonly (readonly [value: string, text: string])[];
 
 export function Options({ choices, value }: { choices: Choices; value?: string }) {
@@ -69,13 +69,12 @@ export function SelectField({ id, label, choices, children, ...rest }: SelectFie
 }
 
 interface SegmentsProps<T extends string> {
-  /** The name of the radio buttons, one for each group. */
+  /** Name of the radio buttons, unique for each group. */
   name: string;
   label: string;
   options: readonly T[];
   value: T;
   onChange: (option: T) => void;
-  /** Text of an option. */
   show: (option: T) => ComponentChildren;
   isSmall?: boolean;
 }

@@ -8,13 +8,13 @@ interface Notice {
 }
 
 const shownMs = 6_000;
-/** An error takes longer to read, and to act on. */
+/** An error takes longer to read and to act on. */
 const errorShownMs = 30_000;
 const maxNotices = 4;
 const notices = sessionSignal<readonly Notice[]>(() => []);
 let lastId = 0;
 
-/** Says something at the edge of the page, and to screen readers. */
+/** Shows a notice, also to screen readers. */
 export function say(text: string, isError = false): void {
   const id = ++lastId;
   notices.value = [...notices.value.filter((notice) => notice.text !== text), { id, text, isError }].slice(-maxNotices);
@@ -33,7 +33,7 @@ export function explain(error: unknown): string {
   return error.message || fields.join('. ') || 'Something went wrong.';
 }
 
-/** Runs something that the user asked for, and says why it did not work. */
+/** Runs an action of the user, and says why it failed. */
 export async function attempt(action: () => Promise<void>): Promise<void> {
   try {
     await action();

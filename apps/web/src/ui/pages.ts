@@ -1,7 +1,7 @@
 /** The pages of a list, one request each. */
 export type Pages<T> = AsyncGenerator<T[], void, undefined>;
 
-/** Reads the first pages of a list. @returns their rows, and whether there may be more. */
+/** Reads the first pages of a list. @returns their rows, and whether there may be more */
 export async function readPages<T>(
   pages: Pages<T>,
   count: number,

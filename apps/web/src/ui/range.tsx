@@ -6,7 +6,6 @@ interface RangeProps {
   max: number;
   step?: number;
   value: number;
-  /** Behind the value. */
   unit?: string;
   onChange: (value: number) => void;
 }

@@ -7,22 +7,21 @@ import { type Pages, readPages } from './pages';
 
 const refreshMs = 5_000;
 
-/** Something that is read: what was read last, and why it could not be read again. */
+/** What was read last, and why it could not be read again. */
 interface Read<T> {
   value?: T;
   error?: unknown;
 }
 
-/** Something that is read again and again. */
 interface Polled<T> extends Read<T> {
-  /** Reads it now; an answer that is still on its way is dropped. */
+  /** Reads now; an answer that is still on its way is dropped. */
   refresh: () => void;
 }
 
 /**
- * Reads something now and every so often, one request after the other, as long as the tab can be seen and the service
- * answers, and at once when the service is back.
- * @param subject what is read; it is read at once when this changes
+ * Reads something now and at intervals, one request at a time, while the tab is visible and the service answers, and at
+ * once when the service is back.
+ * @param subject what is read; a change reads at once
  */
 export function usePolled<T>(read: () => Promise<T>, intervalMs = refreshMs, subject?: unknown): Polled<T> {
   const [state, setState] = useState<Read<T>>({});
@@ -55,7 +54,7 @@ export function usePolled<T>(read: () => Promise<T>, intervalMs = refreshMs, sub
   return { ...state, refresh: () => setTurn((before) => before + 1) };
 }
 
-/** A list of which some pages are read, the newest first. */
+/** The newest first. */
 interface Paged<T> extends Polled<T[]> {
   hasMore: boolean;
   more: () => void;
@@ -73,7 +72,7 @@ interface LoadedProps<T> {
   children: (value: T) => ComponentChildren;
 }
 
-/** Something that is read: that it is being read, why it could not be, and what was read last. */
+/** What was read last, or that it is being read, or why it failed. */
 export function Loaded<T>({ of: { value, error }, children }: LoadedProps<T>) {
   return (
     <>
@@ -93,7 +92,7 @@ interface ListedProps<T> {
   children: (rows: readonly T[]) => ComponentChildren;
 }
 
-/** A list that is read in pages, with a button that reads on. */
+/** With a button that reads the next page. */
 export function Listed<T>({ of: list, children }: ListedProps<T>) {
   return (
     <>

@@ -1,6 +1,6 @@
 import { chooseTheme, chosenTheme } from './theme';
 
-/** Light or dark colours, or those of the system; the documentation has the same switch. */
+/** The documentation has the same switch. */
 export function ThemeSwitch() {
   return (
     <select

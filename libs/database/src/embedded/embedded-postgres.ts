@@ -17,7 +17,7 @@ export class EmbeddedPostgres {
   private constructor(
     /** Connection URL, password included. */
     readonly url: string,
-    /** Real path of the cluster. */
+    /** Of the cluster, without symbolic links. */
     readonly folder: string,
     private readonly server: ChildProcess,
     private readonly lock: FileLock,
@@ -54,13 +54,13 @@ export class EmbeddedPostgres {
     }
   }
 
-  /** The connection URL of a data folder's server, if a process is running one. */
+  /** The URL of a data folder's running server, whichever process runs it. */
   static runningUrl(dataDir: string): string | undefined {
     forgetOtherServers();
     return FileLock.holder(lockFile(dataDir))?.url;
   }
 
-  /** Calls back once when the server ends, whether it was told to or not. */
+  /** Calls back once when the server ends, for whatever reason. */
   onExit(listener: () => void): void {
     void this.exited.then(listener);
   }

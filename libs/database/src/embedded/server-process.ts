@@ -10,7 +10,7 @@ import type { ClusterHome } from './cluster-home';
 import { serverEnvironment } from './cluster';
 
 const startTimeoutMs = 60_000;
-/** Time for a server to end after it was told to. */
+/** How long a server may take to end. */
 export const stopTimeoutMs = 15_000;
 const pollMs = 10;
 /** A longer server log is renamed at startup. */
@@ -22,7 +22,7 @@ export interface EmbeddedPostgresOptions {
   settings?: Readonly<Record<string, string>>;
   /** Port to listen on; a free one by default. */
   port?: number;
-  /** How long to wait for another process that has the database open, in ms. Default 0. */
+  /** Wait for another process that has the database open, in ms. Default 0. */
   waitMs?: number;
 }
 
@@ -49,9 +49,8 @@ export async function endAbandonedServer(data: string): Promise<void> {
 }
 
 /**
- * @returns the port of a server that accepts connections, and the server.
- * @throws Error with the server's own message if it does
- * not start.
+ * @returns the server, and the port on which it accepts connections.
+ * @throws Error with the server's own message if it does not start.
  */
 export async function startServer(
   home: ClusterHome,
@@ -82,7 +81,7 @@ const settingsOf = (port: number, { settings }: EmbeddedPostgresOptions): Record
   port: String(port),
   unix_socket_directories: '',
   max_connections: '100',
-  // Nobody replicates from this server, so the log can contain less.
+  // Without replication the log can contain less.
   wal_level: 'minimal',
   max_wal_senders: '0',
   jit: 'off',
@@ -95,8 +94,8 @@ const settingsOf = (port: number, { settings }: EmbeddedPostgresOptions): Record
 
 /**
  * A shell in front starts a watcher, then becomes the server. The watcher stops the server when the pipe to this
- * process breaks, which also `kill -9` causes. The server has its own session, so that Ctrl-C does not reach it: the
- * server ends last, when told to.
+ * process breaks, which `kill -9` causes too. The server has its own session: Ctrl-C does not reach it, and it ends
+ * last, when told to.
  */
 function spawnServer(home: ClusterHome, data: string, logFile: string, settings: Record<string, string>): ChildProcess {
   const script = '( (read -r done <&3 || kill -INT $$) 2>/dev/null & ) >/dev/null 2>&1; exec "$0" "$@" 3<&-';

@@ -14,7 +14,6 @@ export interface Adapter {
   /** By the layer's name in the file, as `canonicalName` has it. */
   layers: ReadonlyMap<string, AdapterLayer>;
   words: readonly AdapterWord[];
-  /** A layer's strength in the metadata. */
   scalingOf: ScalingOf;
 }
 
@@ -63,7 +62,7 @@ export interface LearnedWord {
   vectors: ReadonlyMap<PartName, () => Promise<Float32Array>>;
 }
 
-/** An adapter's changes of one model. A text encoder's last layers may be among them even if clip skip leaves them out. */
+/** An adapter's changes of one model. They may include layers of a text encoder that clip skip leaves out. */
 export interface FittedAdapter {
   kind: AdapterKind;
   /** By part and path of the layer: `down_blocks.0.attentions.0.proj_in`. */

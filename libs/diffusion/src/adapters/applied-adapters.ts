@@ -80,7 +80,7 @@ export class AppliedAdapters {
     return { layers: this.of(part), vectors };
   }
 
-  /** What they teach a tokenizer. */
+  /** The words that a tokenizer has to learn, and how many vectors each has. */
   get words(): { word: string; vectors: number }[] {
     return this.taught.map(({ word = '', count }) => ({ word, vectors: count }));
   }

@@ -109,8 +109,8 @@ const product = ({ up, down, rank }: Pair): Delta => ({
 });
 
 /**
- * @param coreName a convolution's middle factor in Tucker form, [rank, rank, height, width]: then `up` and `down` have no
- * kernel, and LyCORIS stores the former as [rank, out], but for LoRA
+ * @param coreName a convolution's middle factor in Tucker form, [rank, rank, height, width]: then `up` and `down` have
+ * no kernel, and LyCORIS stores the former as [rank, out], but for LoRA
  */
 function pairOf(layer: AdapterLayer, upName: Factor, downName: Factor, coreName?: Factor): Pair {
   const [up, down, core] = [get(layer, upName), get(layer, downName), coreName && layer.factors.get(coreName)];

@@ -97,8 +97,8 @@ function siteOf(places: readonly Place[], deltas: ReturnType<typeof deltasOf>, m
 }
 
 /**
- * Whether a change is one of a weight: equal in shape, or a matrix of as many columns, or one of the two has a kernel of
- * 1 x 1 where the other has none, as published LoRAs do for `proj_in` and `proj_out`.
+ * Whether a change fits a weight: the shapes are equal, or it is a matrix of as many columns, or one of the two has a
+ * kernel of 1 x 1 where the other has none, as published LoRAs do for `proj_in` and `proj_out`.
  */
 function fits(shape: readonly number[], base: readonly number[]): boolean {
   const isPointwise = (axes: readonly number[]): boolean => axes.slice(2).every((length) => length === 1);

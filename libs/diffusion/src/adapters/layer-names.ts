@@ -11,8 +11,8 @@ export interface Place {
 }
 
 /**
- * Prefixes, and the part that each says a layer belongs to. Every tool has its own, so that others, as `lycoris_` or
- * `base_model_model_`, say nothing, and do no harm.
+ * Prefixes, and the part that each says a layer belongs to. Tools write others too, such as `lycoris_` or
+ * `base_model_model_`, which say nothing and do no harm.
  */
 const prefixes: readonly [RegExp, PartName | undefined][] = [
   [/control|first_stage|vae|prior|refiner|image_encoder/, undefined],
@@ -21,7 +21,7 @@ const prefixes: readonly [RegExp, PartName | undefined][] = [
   [/(?:^|_)(?:te_?1?|text_encoders?(?:_1)?|clip_l|embedders_0|cond_stage_model)(?:_|$)/, 'text_encoder'],
 ];
 
-/** Marks of the part in the path itself. */
+/** Pieces inside a path that tell the part. */
 const insides: readonly [RegExp, PartName][] = [
   [/(?:down|up|input|output)_blocks|mid(?:dle)?_block/, 'unet'],
   [/encoder_layers|resblocks|text_model/, 'text_encoder'],
@@ -40,7 +40,6 @@ const spellings: readonly [RegExp, string][] = [
 const ldmPath =
   /(?:^|_)((?:(?:in|out)put_blocks|middle_block|time_embed|label_emb)_\d.*|(?<=^|unet_|diffusion_model_)out_[02])$/;
 
-/** Names of layers of other families of models. */
 const ofOtherFamilies =
   /transformer_blocks_\d+_(?:attn_|ff_context)|(?:double|single|joint)_(?:transformer_)?blocks|^(?:lora_)?(?:transformer|prior)_/;
 

@@ -90,7 +90,6 @@ export async function writeMerged(uses: readonly MergedUse[], file: string): Pro
   }
 }
 
-/** A tensor with the changes of all that change it. */
 async function sumOfChanges(base: NamedTensor, reads: readonly (() => Promise<Float32Array>)[]): Promise<Float32Array> {
   const [first, ...others] = reads;
   const values = await first();

@@ -48,8 +48,8 @@ export function sideBySide(parts: readonly { layers: LayerAdapters; strength: nu
 }
 
 /**
- * Equal for rows that may share a call: a padded rank would change the last bits, so each layer has one. A row without
- * an adapter goes with any.
+ * Equal for rows that may share a call: those of equal ranks in each layer, because a padded rank would change the last
+ * bits. A row without an adapter goes with any.
  */
 export function ranksOf(adapters: LayerAdapters): string {
   const ranks = new Set([...adapters.values()].map(({ rank }) => rank));
@@ -60,7 +60,6 @@ export function ranksOf(adapters: LayerAdapters): string {
     .join();
 }
 
-/** A layer that a graph takes adapters for. */
 interface AdaptedLayer {
   path: string;
   /** Inputs of the layer, as its weight has them. */
@@ -87,7 +86,7 @@ export class AdapterInputs {
   }
 
   /**
-   * Where all rows have the same adapters, they are one row of the inputs, which all rows of a call take.
+   * If all rows have the same adapters, the inputs have one row of them, which all rows of a call take.
    * @param isShared whether that may be
    * @throws RangeError if two rows have other ranks in one layer
    */

@@ -70,7 +70,7 @@ function numberOf(value: unknown): number | undefined {
   return Number(value);
 }
 
-/** Whether a pattern names a layer: peft's are regular expressions of a path's end, of which only paths are known here. */
+/** Whether a pattern names a layer. peft's are regular expressions of a path's end; only plain paths are known here. */
 function isOf(path: string, pattern: string): boolean {
   const plain = pattern.replace(/^\^|\$$|\\(?=\.)/g, '');
   if (!/^[\w.-]*$/.test(plain)) throw unsupported(`The metadata's pattern ${quote(pattern)} is not a layer's path.`);

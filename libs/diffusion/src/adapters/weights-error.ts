@@ -1,4 +1,4 @@
-/** Why weights are rejected: malformed, made for another model, of a kind that is not known, or too expensive to merge. */
+/** Why weights are rejected: malformed, for another model, of a kind that is not known, or too expensive to merge. */
 export type WeightsErrorCode =
   'WeightsMalformed' | 'WeightsDoNotFitModel' | 'WeightsKindUnsupported' | 'WeightsTooComplex';
 

@@ -26,8 +26,8 @@ const bundled = /^bundle_emb\.([^.]+)\.(.+)$/;
 export const isBundledWord = (key: string): boolean => bundled.test(key);
 
 /**
- * Whether a file's tensors are embeddings and nothing else: those that a1111 or a tool for XL names, or one tensor, or
- * several, with words for names, as in diffusers.
+ * Whether a file's tensors are embeddings and nothing else: under the names of a1111 or of a tool for XL, or, as in
+ * diffusers, one or several tensors named by their words.
  */
 export function isTextualInversion(tensors: ReadonlyMap<string, SafetensorsInfo>): boolean {
   const areRows = [...tensors.values()].every(({ shape }) => shape.length === 1 || shape.length === 2);
@@ -41,7 +41,7 @@ export function isTextualInversion(tensors: ReadonlyMap<string, SafetensorsInfo>
 /** Words that a file may bring along: each takes a place in the texts of every picture that is drawn with it. */
 const maxWords = 32;
 
-/** The embeddings of a file, all of whose keys are of such. @throws WeightsError if a textual inversion has two words */
+/** The embeddings of a file that has nothing else. @throws WeightsError if a textual inversion has two words */
 export function readWords(keys: readonly string[], named: (key: string) => NamedTensor): AdapterWord[] {
   const words = new Map<string | undefined, AdapterWord>();
   for (const key of keys) {

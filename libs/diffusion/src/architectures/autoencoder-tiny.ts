@@ -1,4 +1,6 @@
-/** diffusers' `models/autoencoders/autoencoder_tiny.py` and `vae.py`: a small autoencoder, for quick looks at latents. */
+/**
+ * diffusers' `models/autoencoders/autoencoder_tiny.py` and `vae.py`: a small autoencoder, for quick looks at latents.
+ */
 import type { Value } from '../graph/graph';
 import { conv, relu } from '../graph/layers';
 import { type BuiltGraph, Module, type ModuleOptions } from '../graph/module';

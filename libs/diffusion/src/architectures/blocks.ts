@@ -1,7 +1,7 @@
 /**
  * Blocks that several architectures share, in the words of diffusers' `models/resnet.py`, `attention.py`,
- * `transformers/transformer_2d.py`, `downsampling.py` and `upsampling.py`. Pictures are [rows, channels, height, width],
- * tokens [rows, tokens, width].
+ * `transformers/transformer_2d.py`, `downsampling.py` and `upsampling.py`. Pictures are [rows, channels, height,
+ * width], tokens [rows, tokens, width].
  */
 import type { Value } from '../graph/graph';
 import { attend, conv, gelu, groupNorm, layerNorm, linear, silu } from '../graph/layers';

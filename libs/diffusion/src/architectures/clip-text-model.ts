@@ -26,7 +26,10 @@ export function clipTextConfigOf(json: ConfigJson): ClipTextConfig {
 
 /** Outputs of a graph: more outputs are other graphs, because each is computed whether it is asked for or not. */
 export interface ClipTextOutputs {
-  /** How many of the last layers each `hidden_states.<skip>` leaves out. Layers that none needs are not in the graph. */
+  /**
+   * How many of the last layers each `hidden_states.<skip>` leaves out. Layers that none needs are left out of the
+   * graph.
+   */
   skips: readonly number[];
   /** Whether these are normalised as the last one is. */
   isNormed: boolean;

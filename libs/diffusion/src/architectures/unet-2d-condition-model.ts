@@ -81,8 +81,9 @@ interface Encoded {
 }
 
 /**
- * Inputs: `sample` [batch, channels, height, width], `timestep` [batch], `encoder_hidden_states` [batch, tokens, width];
- * of a distilled model `timestep_cond` [batch, width]; of XL `text_embeds` [batch, width] and `time_ids` [batch, 6].
+ * Inputs: `sample` [batch, channels, height, width], `timestep` [batch], `encoder_hidden_states` [batch, tokens,
+ * width]; of a distilled model `timestep_cond` [batch, width]; of XL `text_embeds` [batch, width] and `time_ids`
+ * [batch, 6].
  * Output: `out_sample`.
  * @param hasResiduals whether it takes those of a ControlNet, which may be empty: `down_block_additional_residuals.<i>`
  * and `mid_block_additional_residual`

@@ -15,7 +15,6 @@ export class VaeDecoder {
     return this.session.spent;
   }
 
-  /** Channels of the latents. */
   get latentChannels(): number {
     return Number(this.session.inputs[0].shape[1]);
   }

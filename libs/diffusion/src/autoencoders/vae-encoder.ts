@@ -3,11 +3,13 @@ import type { GraphSession } from '../sessions/model-session';
 import { float32, floatsOf } from '../sessions/tensor';
 import { assertFinite, type LatentShape, type RgbImage, toPlanes } from '../tensor/planes';
 
-/** Distribution of a picture's latents, scaled as the U-Net has them: each normal, with its own mean and deviation. */
+/**
+ * Distribution of a picture's latents, scaled as the denoiser has them: each normal, with its own mean and deviation.
+ */
 export interface LatentDistribution {
   shape: LatentShape;
   mean: Float32Array;
-  /** Missing of the tiny autoencoder, which is sure. */
+  /** Absent for the tiny autoencoder, whose latents are certain. */
   deviation?: Float32Array;
 }
 

@@ -206,7 +206,7 @@ export function conditioningOf(encoders: readonly (readonly EncodedRow[])[], tok
   };
 }
 
-/** As many zeros. */
+/** Arrays of the same shapes, all zeros. */
 export const zerosOf = (row: Tensors): Tensors =>
   Object.fromEntries(
     Object.entries(row).map(([name, tensor]) => [

@@ -19,7 +19,6 @@ export interface EncodedRow {
 export class ClipTextEncoder {
   private readonly cache = new EmbeddingCache(cachedRows);
   private readonly adapterInputs: AdapterInputs;
-  /** Width of a token's embedding. */
   readonly width: number;
 
   constructor(private readonly session: GraphSession) {

@@ -28,7 +28,10 @@ export interface Conditioning {
 
 /** What texts become conditioning with; loaded. */
 export interface Conditioner extends Pick<GraphSession, 'spent' | 'release'> {
-  /** @param isGuided whether the negative prompt is encoded too, as the first row. @throws RequestError if a text is too long */
+  /**
+   * @param isGuided whether the negative prompt is encoded too, as the first row
+   * @throws RequestError if a text is too long
+   */
   encode(texts: PictureTexts, isGuided: boolean, adapters: AppliedAdapters): Promise<Conditioning>;
 }
 

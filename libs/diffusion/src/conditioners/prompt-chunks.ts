@@ -11,9 +11,9 @@ export interface PromptChunk {
 }
 
 /**
- * Splits a prompt into rows of `maxLength`, each between the begin and end tokens. A text that one row has
- * room for is equal to `CLIPTokenizer`'s; a longer one continues in the next row, as in desktop tools, so that no word is
- * lost. Two tokenizers of one vocabulary give the same rows but for their padding.
+ * Splits a prompt into rows of `maxLength`, each between the begin and end tokens. A text that one row has room for is
+ * equal to `CLIPTokenizer`'s; a longer one continues in the next row, as in desktop tools, so that no word is lost. Two
+ * tokenizers of one vocabulary give the same rows but for their padding.
  * @param weighting whether the attention syntax and `BREAK`, which ends a row, are parsed; otherwise they are text
  */
 export function chunkPrompt(prompt: string, tokenizer: ClipTokenizer, weighting = false): PromptChunk[] {

@@ -12,7 +12,6 @@ import { conditioningFeeds, type UnetFiles } from './unet';
 
 /** A ControlNet before it is loaded. */
 export interface ControlFiles extends PartFiles {
-  /** The family whose models it guides. */
   family: { name: string; title: string };
   /** Values of its `config.json`; without one, those that no shape tells are as in the model that it guides. */
   config: UNet2DConditionConfig | undefined;
@@ -20,7 +19,6 @@ export interface ControlFiles extends PartFiles {
   usualConfig: UNet2DConditionConfig;
 }
 
-/** What it guides. */
 interface GuidedModel {
   family: { name: string; title: string };
   denoiser: PartFiles;

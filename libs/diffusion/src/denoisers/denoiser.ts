@@ -14,7 +14,6 @@ export interface DenoiserRow {
   conditioning: Tensors;
   guidanceScale: number;
   adapters: LayerAdapters;
-  /** The ControlNets that have a say in it. */
   controls?: readonly RowControl[] | undefined;
 }
 

@@ -33,8 +33,8 @@ export function hasCallsInPowersOfTwo(device: Device): boolean {
 const leastShared = 256;
 
 /*
- * Factors of the estimates. A graph does not tell which values are in memory at the same time, so they count feature maps
- * of the widest level; for the bundled model they are one to six times what is measured
+ * Factors of the estimates. A graph does not tell which values are in memory at the same time, so they count feature
+ * maps of the widest level; for the bundled model they are one to six times what is measured
  * (`test/integration/inference-memory.spec.ts`).
  */
 /** Feature maps of the largest level that are alive at once, skip connections included. */
@@ -85,7 +85,9 @@ function kindOf(tensors: NamedTensors, file: string): ModelKind {
   return kind;
 }
 
-/** Sizes that XL is told: height and width of the original, top and left of the crop, height and width of the picture. */
+/**
+ * Sizes that XL is told: height and width of the original, top and left of the crop, height and width of the picture.
+ */
 export function timeIdsOf([, rows, columns]: LatentShape, scale: number): number[] {
   const [height, width] = [rows * scale, columns * scale];
   return [height, width, 0, 0, height, width];

@@ -38,7 +38,10 @@ export async function describesControlNet(path: string): Promise<boolean> {
   return typeof json?._class_name === 'string' && json._class_name.startsWith('ControlNet');
 }
 
-/** The ControlNet of a folder; undefined if it is none. @throws ModelFolderError for one that is damaged or of another kind */
+/**
+ * The ControlNet of a folder; undefined if it is none.
+ * @throws ModelFolderError for one that is damaged or of another kind
+ */
 export async function findControlFolder(path: string): Promise<ControlFolder | undefined> {
   if (await describesControlNet(path)) return readControlFolder(path);
   const names = await readdir(path);
@@ -49,8 +52,8 @@ export async function findControlFolder(path: string): Promise<ControlFolder | u
 }
 
 /**
- * Reads a ControlNet: a folder of diffusers, or one with a single file in diffusers' or the original names. Only headers
- * of weights are read.
+ * Reads a ControlNet: a folder of diffusers, or one with a single file in diffusers' or the original names. Only
+ * headers of weights are read.
  * @throws ModelFolderError naming the file that is missing or wrong
  */
 export async function readControlFolder(path: string): Promise<ControlFolder> {

@@ -20,7 +20,6 @@ export interface ModelWeights {
 /** What was read of a model's folder, of which a family makes its parts. */
 export interface ReadFiles extends ModelWeights {
   path: string;
-  /** The `model_index.json`. */
   index: JsonObject | undefined;
   /** The `config.json` of each part that has one. */
   configs: ReadonlyMap<PartName, JsonObject>;

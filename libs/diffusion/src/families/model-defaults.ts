@@ -17,9 +17,8 @@ export interface ModelDefaults {
   clip_skip?: number;
   /** Edge in pixels of square pictures. */
   size?: number;
-  /** Kind of the U-Net's prediction, where its weights do not tell. */
+  /** Kind of the denoiser's prediction, where its weights do not tell. */
   prediction_type?: PredictionType;
-  /** How an adapter of it is trained. */
   training?: TrainingDefaults;
 }
 

@@ -48,7 +48,6 @@ const second: Shapes = {
   'conditioner.embedders.1.model.token_embedding.weight': [4, 8],
 };
 
-/** A folder of diffusers. */
 function diffusers(): void {
   weights('unet/diffusion_pytorch_model.fp16.safetensors', {
     'conv_in.weight': [8, 4, 3, 3],

@@ -88,7 +88,6 @@ function refuseMissing(path: string, { tensors, files }: ModelWeights, { parts }
   );
 }
 
-/** The `config.json` of each part. */
 async function readConfigs(path: string, { tensors }: ModelWeights): Promise<Map<PartName, JsonObject>> {
   const read = async (part: PartName) => {
     for (const folder of [part, `${part}_decoder`]) {

@@ -14,8 +14,8 @@ import { readOptionalFile } from '../weights/folder-files';
 const fileOf = (folder: string): string => join(folder, 'scheduler', 'scheduler_config.json');
 
 /**
- * A model's scheduler: what its `scheduler_config.json` says, else that of its family, with the training parameters that
- * every scheduler needs checked. Whether it can draw is left open, because requests may name another.
+ * A model's scheduler: what its `scheduler_config.json` says, else that of its family, with the training parameters
+ * that every scheduler needs checked. Whether it can draw is left open, because requests may name another.
  * @param known values that count more
  * @throws ModelFolderError if no scheduler can draw with it
  */
@@ -39,9 +39,9 @@ export async function readModelScheduler(
 
 /** Why schedulers cannot draw with a model's configuration, a sentence each; those that can are left out. */
 export interface SchedulerProblems {
-  /** Of the model's own. */
+  /** Of the model's own scheduler. */
   own?: string;
-  /** Of those that a request can name. */
+  /** Of the schedulers that a request can name. */
   named: Partial<Record<SchedulerName, string>>;
 }
 

@@ -30,7 +30,6 @@ interface Generation extends Pick<Family, 'name' | 'title' | 'nativeSize' | 'rec
   unet: (parts: PartTensors) => UNet2DConditionConfig;
   scalingFactor: number;
   scheduler: SchedulerJson;
-  /** Whether a negative prompt that is not given is zeros. */
   hasZerosForNoText: boolean;
 }
 
@@ -49,7 +48,6 @@ export const trainedNoise = {
   clip_sample: false,
 } as const satisfies SchedulerJson;
 
-/** Old ones and new ones. */
 const pipelines =
   /^(Onnx|ORT)?(StableDiffusion(XL)?|LatentConsistencyModel)(Onnx|ControlNet|Img2Img|Inpaint|InstructPix2Pix)*Pipeline(Legacy)?$/;
 
@@ -67,7 +65,7 @@ export function stableDiffusion(generation: Generation): StableDiffusion {
       ...Object.fromEntries(textEncoders.map(({ part }) => [part, partTitles[part]])),
       vae: 'autoencoder',
     },
-    // As diffusers' StableDiffusionPipeline: they were trained with timesteps that begin at 1 and with latents of any size.
+    // As diffusers' StableDiffusionPipeline: trained with timesteps that begin at 1 and with latents of any size.
     scheduler: { usual: generation.scheduler, fixed: { steps_offset: 1, clip_sample: false } },
     partsOf: (files) => partsOf(generation, files),
   };

@@ -3,7 +3,6 @@ export interface TrainingDefaults {
   steps?: number;
   rank?: number;
   layers?: 'attention' | 'all';
-  /** Whether layers of the text encoders are trained too. */
   text_encoders?: boolean;
   kind?: 'lora' | 'textual_inversion';
   /** Embeddings of a textual inversion. */

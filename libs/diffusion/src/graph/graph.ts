@@ -25,7 +25,7 @@ export interface Node {
 export interface ValueInfo {
   name: Value;
   type: DataType;
-  /** Missing in what a branch gives. */
+  /** Absent for the outputs of a branch. */
   shape?: readonly (number | string)[];
 }
 

@@ -97,8 +97,8 @@ export function conv(m: Module, x: Value, name: string, { stride = 1, pads }: Co
 }
 
 /**
- * The sum of a layer and its adapter, whose factors are inputs with a row for each row of the batch: `lora_A`
- * [rows, rank, ...in] and `lora_B` [rows, out, rank], scaled; one row is for all. If they have rank 0, the layer is as without.
+ * The sum of a layer and its adapter, whose factors are inputs with a row for each row of the batch: `lora_A` [rows,
+ * rank, ...in] and `lora_B` [rows, out, rank], scaled; one row is for all. Rank 0 leaves the layer as it is.
  */
 function adapted(layer: Module, y: Value, into: number[], out: number, delta: (a: Value, b: Value) => Value): Value {
   if (!layer.isAdapted) return y;
@@ -113,9 +113,9 @@ function adapted(layer: Module, y: Value, into: number[], out: number, delta: (a
 }
 
 /**
- * x A of each row, [rows, tokens, in] to [rows, tokens, rank]. ONNX Runtime shares the columns of one row's product among
- * the threads that the other rows leave, and sums in an order that depends on the columns of a thread. So a steady product
- * is made for `groupRank` columns at a time, which one thread has.
+ * x A of each row, [rows, tokens, in] to [rows, tokens, rank]. ONNX Runtime shares the columns of one row's product
+ * among the threads that the other rows leave, and sums in an order that depends on the columns of a thread. So a
+ * steady product is made for `groupRank` columns at a time, which one thread has.
  */
 function lowRankLinear(m: Module, x: Value, a: Value, into: number): Value {
   if (!m.isSteady) return m.matmul(x, a, true);
@@ -123,7 +123,7 @@ function lowRankLinear(m: Module, x: Value, a: Value, into: number): Value {
   return m.reshape(m.transpose(products, 0, 2, 1, 3), 0, 0, -1);
 }
 
-/** Number of groups, as even as possible, that a rank has: one up to `groupRank`, of which a higher one is a multiple. */
+/** Number of groups, as even as possible, that a rank has: one up to `groupRank`; a higher rank is a multiple of it. */
 function groupsOf(m: Module, a: Value): Value {
   const rank = m.op('Shape', [a], { start: 1, end: 2 });
   return m.op('Div', [m.add(rank, m.integers([groupRank - 1])), m.integers([groupRank])]);

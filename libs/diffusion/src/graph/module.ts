@@ -29,7 +29,6 @@ export interface BuiltGraph {
   unused: string[];
 }
 
-/** State that the modules of one graph share. */
 interface GraphState extends Required<ModuleOptions> {
   graph: Graph;
   /** Where new nodes go: those of the graph, or of the branch that is being written. */
@@ -82,7 +81,6 @@ export class Module extends GraphBuilder {
     return found;
   }
 
-  /** The names of all weights below this module. */
   weightNames(): string[] {
     const prefix = this.path && `${this.path}.`;
     const names = [...this.state.tensors.keys()].filter((name) => name.startsWith(prefix));
@@ -97,7 +95,6 @@ export class Module extends GraphBuilder {
     return shape;
   }
 
-  /** The graph, once all nodes are there. */
   finish(): BuiltGraph {
     const { graph, casts, tensors, used } = this.state;
     return {
@@ -180,7 +177,6 @@ export class Module extends GraphBuilder {
     return this.state.isSteady;
   }
 
-  /** Whether the layer takes an adapter. */
   get isAdapted(): boolean {
     return this.state.isAdapted(this.path);
   }

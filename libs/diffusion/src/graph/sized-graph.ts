@@ -25,8 +25,9 @@ export class SizedGraph extends GraphBuilder {
   }
 
   /**
-   * Adds a graph with sizes for its inputs: branches are decided, shape arithmetic becomes constants, and normalisations
-   * give their mean and inverse deviation, which their gradients need. A value that is there already is no input.
+   * Adds a graph with sizes for its inputs: branches are decided, shape arithmetic becomes constants, and
+   * normalisations give their mean and inverse deviation, which their gradients need. A value that is there already is
+   * no input.
    * @param shapeOf the sizes of an input; an adapter's leading axis is 1, so that all rows share it
    * @param prefix of all its names, so that several graphs have a place
    */
@@ -55,8 +56,9 @@ export class SizedGraph extends GraphBuilder {
   }
 
   /**
-   * All numbers of a value in one row. ONNX Runtime computes nodes in the order of a search in depth that begins at the last
-   * node. It drops an `Identity`, and with it a place in this order; a change of shape stays, and costs nothing.
+   * All numbers of a value in one row. ONNX Runtime computes nodes in the order of a depth-first search that begins at
+   * the last node. It drops an `Identity`, and with it a place in this order; a change of shape stays, and costs
+   * nothing.
    */
   output(name: Value, value: Value): void {
     this.op('Reshape', [value, this.integers([countOf(this.shape(value)), 1])], {}, '', name);

@@ -29,7 +29,6 @@ export function checkRequest(
   for (const use of control) checkControl(use, request, vaeScaleFactor, folder);
 }
 
-/** What a request asks for, and the family of the model cannot do. */
 function checkAbilities(request: TextToImageRequest, { family: { cannot } }: ModelFolder): void {
   const wanted: Partial<Record<Ability, boolean>> = {
     negative_prompt: Boolean(request.negativePrompt),

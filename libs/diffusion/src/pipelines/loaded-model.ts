@@ -31,7 +31,7 @@ export interface LoadedModel {
   decoder: VaeDecoder;
 }
 
-/** Edge of the latents that a model is tried with: the smallest that a U-Net with three halvings can take. */
+/** Edge of the latents that a model is tried with: the smallest that a denoiser with three halvings can take. */
 const trialEdge = 8;
 
 /** Opens the folder's parts, tries each once on a small input, and releases all of it if anything is wrong. */

@@ -6,8 +6,8 @@ import { overlaid } from './starting-picture';
 import type { Trajectory } from './trajectory';
 
 /**
- * Equal for pictures of one size and prompt length, whose rows a call takes equally long for, and equal
- * memory, at any timestep.
+ * Equal for pictures of one size and prompt length: their rows take equally long in a call, and equal memory, at any
+ * timestep.
  */
 export function kindOf({ shape, prompt }: Pick<Trajectory, 'shape' | 'prompt'>): string {
   return [...shape, prompt.tokens].join('x');
@@ -45,7 +45,9 @@ export class Renderer {
     return step;
   }
 
-  /** The picture as it stands, with what a mask keeps of the one that it started from. @throws NotFiniteError if it is none */
+  /**
+   * The picture as it stands, with what a mask keeps of the one it started from. @throws NotFiniteError if it is none
+   */
   async decode({
     latents,
     shape,

@@ -32,9 +32,9 @@ export interface GeneratedImages {
 }
 
 /**
- * Text to image with a model of any family. `generate` draws a request from start to end; `prepare`, `step` and `decode`
- * are its parts, for callers that interleave requests. Source: `StableDiffusionPipeline` and `StableDiffusionXLPipeline`
- * of diffusers.
+ * Text to image with a model of any family. `generate` draws a request from start to end; `prepare`, `step` and
+ * `decode` are its parts, for callers that interleave requests. Source: `StableDiffusionPipeline` and
+ * `StableDiffusionXLPipeline` of diffusers.
  */
 export class StableDiffusionPipeline extends Renderer {
   /** Opened with the first picture that is drawn from. */
@@ -57,7 +57,6 @@ export class StableDiffusionPipeline extends Renderer {
     return new StableDiffusionPipeline(await loadModel(folder, loaded), loaded);
   }
 
-  /** Rows that a call of the denoiser has for `rows` of pictures. */
   rowsOfCall(rows: number): number {
     return this.model.denoiser.rowsOfCall(rows);
   }
@@ -166,7 +165,10 @@ export class StableDiffusionPipeline extends Renderer {
   }
 }
 
-/** The rows of a picture that is changed: the prompt, and for the picture alone and for neither the negative prompt. */
+/**
+ * The rows of a picture that is changed: one with the prompt, and two with the negative prompt, for the picture alone
+ * and for neither.
+ */
 function withPictureRow(prompt: Conditioning): Conditioning {
   const [negative, own] = prompt.rows;
   return { ...prompt, rows: prompt.rows.length === 1 ? [negative] : [own, negative, negative] };

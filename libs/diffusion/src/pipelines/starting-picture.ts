@@ -1,7 +1,7 @@
 /**
  * The picture that a request starts from. Source: `prepare_latents` and `prepare_mask_latents` of diffusers'
- * StableDiffusionImg2ImgPipeline, StableDiffusionInpaintPipeline, StableDiffusionInstructPix2PixPipeline and those of XL.
- * The order of the generator's draws is theirs.
+ * StableDiffusionImg2ImgPipeline, StableDiffusionInpaintPipeline, StableDiffusionInstructPix2PixPipeline and those of
+ * XL. The order of the generator's draws is theirs.
  */
 import { RequestError } from '../errors';
 import type { ModelKind } from '../denoisers/denoiser';

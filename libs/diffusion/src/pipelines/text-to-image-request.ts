@@ -16,7 +16,6 @@ export interface TextToImageRequest extends PictureTexts {
   seeds: readonly number[];
   /** The model's own if not given. */
   scheduler?: SchedulerName;
-  /** Fine-Tunes of the model. */
   adapters?: readonly AdapterUse[];
   /**
    * A picture to start from, of exactly `width` x `height`: whoever takes one in has cropped and scaled it. Plain data,
@@ -41,8 +40,8 @@ export interface Mask {
   width: number;
   height: number;
   /**
-   * A byte for each pixel, row by row: from 128 on it is repainted, else kept, as in diffusers. In the finished picture a
-   * kept pixel is that of `image`, to the byte where this is 0, and a grey mixes both pictures.
+   * A byte for each pixel, row by row: from 128 on it is repainted, else kept, as in diffusers. In the finished picture
+   * a kept pixel is that of `image`, to the byte where this is 0, and a grey mixes both pictures.
    */
   values: Uint8Array;
 }

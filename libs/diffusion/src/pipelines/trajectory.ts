@@ -16,7 +16,6 @@ export interface PictureConditions {
   /** The part of the picture that it starts from which is kept. */
   kept?: KeptLatents;
   controls?: readonly TimedControl[];
-  /** Weight of the picture that is changed beside that of the prompt. */
   imageGuidanceScale?: number;
   /** The part of the decoded picture that is replaced by the one that it starts from. */
   overlay?: { original: RgbImage; mask: Mask };
@@ -33,12 +32,10 @@ export interface TimedControl extends RowControl {
  * matter which others share its calls of the denoiser, nor at which step they are.
  */
 export class Trajectory {
-  /** Steps done. */
   stepIndex = 0;
   /** The last input of the denoiser for this picture, and the guided prediction it made: kept for previews. */
   seen: Float32Array;
   readonly predicted: Float32Array;
-  /** The timestep of the last step done, if any. */
   lastTimestep: number | undefined;
   private isMoving = false;
   /** Where its scheduler begins: a picture to start from stands for the steps before. */
@@ -50,7 +47,6 @@ export class Trajectory {
     readonly shape: LatentShape,
     public latents: Float32Array,
     readonly prompt: Conditioning,
-    /** Weight of the prompt against the negative prompt. */
     readonly guidanceScale: number,
     private readonly scheduler: Scheduler,
     private readonly generator: Generator,
@@ -92,12 +88,10 @@ export class Trajectory {
     return this.prompt.rows.length;
   }
 
-  /** Terms that its Fine-Tunes add to the denoiser's layers. */
   get adapters(): LayerAdapters {
     return this.conditions.adapters ?? noAdapters;
   }
 
-  /** The part of the decoded picture that is replaced by the one that it starts from. */
   get overlay(): PictureConditions['overlay'] {
     return this.conditions.overlay;
   }

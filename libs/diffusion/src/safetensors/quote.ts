@@ -1,4 +1,6 @@
-/** Quotes a value of an uploaded file: escaped, also where it turns the direction of a line, and never longer than one. */
+/**
+ * Quotes a value of an uploaded file: escaped, also what turns the direction of a line, and never longer than a line.
+ */
 export function quote(value: unknown): string {
   const text = JSON.stringify(value) ?? 'undefined';
   const escaped = text.replace(/\p{Cf}/gu, (mark) => `\\u{${mark.codePointAt(0)!.toString(16)}}`);

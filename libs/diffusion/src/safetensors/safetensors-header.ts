@@ -152,9 +152,7 @@ const MAX_LIST_LENGTH = 8;
 
 /** An object or list that is open at the current position. */
 interface Scope {
-  /** Keys of an object so far. */
   keys?: Set<string>;
-  /** Commas in a list so far. */
   commas: number;
 }
 

@@ -3,7 +3,6 @@ import { BufferSource } from '../tensor/byte-source';
 import { isFiniteTensor, readFloats } from './safetensors';
 import { readSafetensorsHeader, SafetensorsError } from './safetensors-header';
 
-/** A file with the given header text and number of data bytes. */
 function file(header: string, data: Uint8Array | number = 8): Buffer {
   const length = Buffer.alloc(8);
   length.writeBigUInt64LE(BigInt(Buffer.byteLength(header)));

@@ -6,10 +6,10 @@ import { type Level, SolverScheduler } from './solver-scheduler';
 
 /**
  * One step of a DPM solver: the exact solution of the linear part of the equation, and weights for the part that the
- * U-Net gives, as a polynomial in lambda through its outputs. The four forms of the equation differ in three numbers
+ * denoiser gives, as a polynomial in lambda through its outputs. The four forms of the equation differ in three numbers
  * only.
- * Source: Lu et al., "DPM-Solver" (2022), equations 3.4 and 3.7, and "DPM-Solver++" (2022), equations 8, 9 and
- * appendix B.
+ * Source: Lu et al., "DPM-Solver" (2022), equations 3.4 and 3.7, and "DPM-Solver++" (2022), equations 8, 9 and appendix
+ * B.
  */
 export interface ExponentialStep {
   /** Factor of the sample at the start of the step. */
@@ -26,7 +26,6 @@ export interface ExponentialStep {
 export abstract class DpmSolverScheduler extends SolverScheduler {
   /** Whether the solver integrates over predicted noise and not over pictures. */
   private readonly ofNoise: boolean;
-  /** Whether the equation is a stochastic one. */
   private readonly stochastic: boolean;
 
   constructor(config: SchedulerConfig, algorithmTypes: readonly string[]) {

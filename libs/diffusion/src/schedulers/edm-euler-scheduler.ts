@@ -6,8 +6,8 @@ import { karrasSigmas } from './sigmas';
 import { linspace } from './timesteps';
 
 /**
- * Euler's method for U-Nets that were trained with EDM's preconditioning: they are told a quarter of the noise level's
- * logarithm in place of a timestep.
+ * Euler's method for denoisers that were trained with EDM's preconditioning: they are told a quarter of the noise
+ * level's logarithm in place of a timestep.
  * Source: Karras et al., "Elucidating the Design Space of Diffusion-Based Generative Models" (2022), algorithm 1
  * without correction and table 1; diffusers' EDMEulerScheduler.
  */

@@ -7,7 +7,6 @@ import { roundHalfEven } from './timesteps';
 
 const { fround } = Math;
 
-/** The noise levels of a step. */
 interface MidpointStep {
   from: number;
   /** Where the second call is, geometrically half way; 0 for the last step, which has none. */

@@ -32,7 +32,7 @@ export class LmsDiscreteScheduler extends SigmaScheduler {
   /** The integral of Lagrange's basis polynomial k, at most cubic, for which two Gauss-Legendre points are exact. */
   private integratedWeight(k: number): number {
     const { sigmas, stepIndex: now } = this;
-    // A run that leaves out its first steps has fewer derivatives at first; diffusers puts zeros in place of the others.
+    // A run that leaves out its first steps has fewer derivatives at first; diffusers fills up with zeros.
     const places = Array.from({ length: Math.min(now + 1, maxOrder) }, (_, j) => sigmas[now - j]);
     const basis = (sigma: number) =>
       places.reduce((product, place, j) => (j === k ? product : (product * (sigma - place)) / (places[k] - place)), 1);

@@ -9,9 +9,9 @@ const multistep = [[1], [3 / 2, -1 / 2], [23 / 12, -16 / 12, 5 / 12], [55 / 24, 
 const rungeKutta = [1 / 6, 1 / 3, 1 / 3, 1 / 6];
 
 /**
- * Pseudo numerical methods: a linear multistep method, started by four-stage Runge-Kutta steps unless
- * `skip_prk_steps` is set. A run has one more U-Net evaluation than steps (its second timestep comes twice), or nine
- * more with Runge-Kutta.
+ * Pseudo numerical methods: a linear multistep method, started by four-stage Runge-Kutta steps unless `skip_prk_steps`
+ * is set. A run has one more call of the denoiser than steps (its second timestep comes twice), or nine more with
+ * Runge-Kutta.
  * Source: Liu et al., "Pseudo Numerical Methods for Diffusion Models on Manifolds" (2022), equations 9, 12 and 13;
  * diffusers' PNDMScheduler.
  */

@@ -2,7 +2,10 @@ import type { PredictionType, SchedulerConfig } from './scheduler-config';
 
 const { fround } = Math;
 
-/** (sample * `sample` + output * `output`) * `scale`, with one factor last so that a share of signal of 0 gives infinity. */
+/**
+ * (sample * `sample` + output * `output`) * `scale`. One factor comes last, so that a share of signal of 0 gives
+ * infinity.
+ */
 interface Blend {
   sample: number;
   output: number;
@@ -89,8 +92,8 @@ function quantileOf(values: Float32Array, ratio: number): number {
 }
 
 /**
- * d sample / d sigma of the probability flow, where sample = x0 + sigma * noise and the U-Net saw
- * sample / sqrt(sigma^2 + 1).
+ * d sample / d sigma of the probability flow, where sample = x0 + sigma * noise and the denoiser
+ * saw sample / sqrt(sigma^2 + 1).
  * Source: Karras et al., "Elucidating the Design Space of Diffusion-Based Generative Models" (2022), equation 3.
  *
  * It rounds to float32 wherever torch does: at a noise level of thousands (zero terminal SNR) or after a long step from

@@ -4,15 +4,15 @@ import type { NoiseLevel } from './scheduler';
 import { type SchedulerConfig, type SchedulerParameters, sigmaSpacing } from './scheduler-config';
 import { spacedSigmas } from './sigmas';
 
-/** The noise levels of a run, and what the U-Net is told of them. */
+/** The noise levels of a run, and what the denoiser is told of them. */
 export interface SigmaSchedule {
   /** float32, one per step and one for the end of the run. */
   sigmas: Float32Array;
-  /** One per call of the U-Net. */
+  /** One per call of the denoiser. */
   timesteps: Float64Array;
 }
 
-/** A scheduler that goes from one noise level to the next and gives the U-Net a sample of unit variance. */
+/** A scheduler that goes from one noise level to the next and gives the denoiser a sample of unit variance. */
 export abstract class SigmaScheduler extends DiscreteScheduler {
   /** The noise level at the start of each step of this run; the last one is that of the picture. */
   protected sigmas: Float32Array = new Float32Array(0);
@@ -24,7 +24,7 @@ export abstract class SigmaScheduler extends DiscreteScheduler {
     this.levels = noiseLevels(this.alphas);
   }
 
-  /** Scales the k-diffusion family's sample, x0 + sigma * noise, to the form that the U-Net expects. */
+  /** Scales the k-diffusion family's sample, x0 + sigma * noise, to the form that the denoiser expects. */
   override scaleModelInput(sample: Float32Array): Float32Array {
     const scale = 1 / Math.sqrt(this.currentSigma() ** 2 + 1);
     return sample.map((value) => value * scale);
@@ -48,7 +48,7 @@ export abstract class SigmaScheduler extends DiscreteScheduler {
     return { alpha: 1, sigma: this.sigmas[this.stepIndex] };
   }
 
-  /** The noise level of the sample that the U-Net sees next. */
+  /** The noise level of the sample that the denoiser sees next. */
   protected currentSigma(): number {
     return this.sigmas[this.stepIndex];
   }
@@ -58,8 +58,9 @@ export abstract class SigmaScheduler extends DiscreteScheduler {
 export const twoCallParameters: SchedulerParameters = { beta_start: 0.00085, beta_end: 0.012, ...sigmaSpacing };
 
 /**
- * A scheduler over noise levels whose steps take two calls of the U-Net each, except the last, which takes one: a run
- * of n steps has 2n - 1 timesteps. The second call is for a trial sample; the step then starts again from its origin.
+ * A scheduler over noise levels whose steps take two calls of the denoiser each, except the last, which takes one: a
+ * run of n steps has 2n - 1 timesteps. The second call is for a trial sample; the step then starts again from its
+ * origin.
  */
 export abstract class TwoCallScheduler extends SigmaScheduler {
   override readonly order = 2;
@@ -85,7 +86,6 @@ export abstract class TwoCallScheduler extends SigmaScheduler {
     return this.origin ? this.secondSigma(this.currentStep()) : this.sigmas[this.currentStep()];
   }
 
-  /** The noise level of the second call of a step. */
   protected abstract secondSigma(step: number): number;
 }
 

@@ -8,7 +8,7 @@ const denominator = [
 
 /**
  * `numpy.log` of float32 values, to the last bit, for normal numbers above zero. Its error of up to four units in the
- * last place is visible in the fractional timesteps that diffusers passes to the U-Net with Karras sigmas.
+ * last place is visible in the fractional timesteps that diffusers passes to the denoiser with Karras sigmas.
  * Source: numpy's vectorised float32 logarithm (loops_exponent_log), a rational approximation of degree 5.
  */
 export function logFloat32(values: Float32Array): Float32Array {

@@ -3,8 +3,8 @@ import type { SchedulerParameters } from './scheduler-config';
 import { solverParameters, SolverScheduler } from './solver-scheduler';
 
 /**
- * Unified predictor-corrector of order one to three, multistep. The corrector needs no U-Net evaluation of its own: it
- * repeats the previous step with the model's output at its end.
+ * Unified predictor-corrector of order one to three, multistep. The corrector needs no call of the denoiser of its own:
+ * it repeats the previous step with the model's output at its end.
  * Source: Zhao et al., "UniPC: A Unified Predictor-Corrector Framework for Fast Sampling of Diffusion Models" (2023),
  * equations 3, 8 and 9; diffusers' UniPCMultistepScheduler.
  */

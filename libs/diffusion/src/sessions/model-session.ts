@@ -41,7 +41,6 @@ export interface GraphSession {
   readonly spent: { runs: number; runMs: number };
   /** Runs the graph and returns all of its outputs. @throws OutOfMemoryError if it needs more than there is */
   run(feeds: Tensors): Promise<Tensors>;
-  /** Frees the graph's memory. */
   release(): Promise<void>;
 }
 
@@ -148,8 +147,8 @@ export function asOutOfMemory(error: unknown): unknown {
 
 /**
  * Weights in half precision that would take more than this in float32 stay in their mapped file on the processor, and
- * are widened in each call: those of XL's U-Net are 5.1 GB, and 10.3 in float32. Of Stable Diffusion 1.5's a step would
- * take 1.2 to 1.3 of the time.
+ * are widened in each call: those of XL's U-Net are 5.1 GB, and 10.3 in float32. With those of Stable Diffusion 1.5 a
+ * step would take 1.2 to 1.3 times as long.
  */
 export const mostWidenedBytes = 4 * 2 ** 30;
 

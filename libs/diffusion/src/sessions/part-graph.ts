@@ -24,7 +24,6 @@ export type BuildGraph = (options: ModuleOptions) => BuiltGraph;
 export interface PartOptions extends Pick<LoadOptions, 'device' | 'changedWeights'> {
   /** Type that CUDA computes in: some parts have values that half precision cannot hold. */
   onCuda: 'float16' | 'float32';
-  /** Whether its layers take adapters. */
   isAdapted: boolean;
 }
 

@@ -1,13 +1,10 @@
-/** An added word, in lower case. */
 interface AddedWord {
   text: string;
-  /** The ids of all its vectors. */
   ids: readonly number[];
   /** Whether a letter or digit beside it would make it part of another word. */
   needsEdge: { before: boolean; after: boolean };
 }
 
-/** Position of a word in a text. */
 interface FoundWord {
   start: number;
   end: number;

@@ -34,7 +34,6 @@ interface OwnPadToken {
   padToken: 'end' | 'zero';
 }
 
-/** Special tokens, and the length of an encoded text with them. */
 interface Special {
   bos: number;
   eos: number;

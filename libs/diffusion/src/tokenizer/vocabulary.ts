@@ -31,7 +31,7 @@ export async function clipVocabulary(): Promise<Vocabulary> {
   return { vocab: Object.fromEntries(tokens.map((token, id) => [token, id])), merges };
 }
 
-/** The characters that stand for bytes: those that can be printed for themselves come first, then one for each other. */
+/** The characters that stand for bytes: printable ones stand for themselves and come first, then one for each other. */
 function byteSymbols(): string[] {
   const all = Array.from({ length: 256 }, (_, byte) => byte);
   const printed = all.filter((byte) => (byte > 0x20 && byte < 0x7f) || (byte > 0xa0 && byte !== 0xad));
@@ -95,7 +95,6 @@ function refuseSharedIds(file: string, vocab: JsonObject): void {
   }
 }
 
-/** The merges of a `merges.txt`. */
 function mergesOf(file: string, text: string): [string, string][] {
   const lines = text.split(/\r?\n/).filter((line) => line !== '' && !line.startsWith('#version'));
   return lines.map((line) => checkMerge(file, line));

@@ -6,7 +6,6 @@ const [beta1, beta2, epsilon, weightDecay, mostNorm] = [0.9, 0.999, 1e-8, 1e-2, 
  * Source: Loshchilov and Hutter, "Decoupled Weight Decay Regularization" (2019), algorithm 2; `torch.optim.AdamW`.
  */
 export class AdamW {
-  /** Updates done. */
   step = 0;
   readonly firstMoments: readonly Float32Array[];
   readonly secondMoments: readonly Float32Array[];

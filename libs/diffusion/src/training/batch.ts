@@ -6,13 +6,13 @@ import type { LatentShape } from '../tensor/planes';
 import type { Example, Examples, PriorRow } from './examples';
 import type { TrainingSettings } from './settings';
 
-/** One picture at one time: what the U-Net sees, and what it should say. */
+/** One picture at one time: what the denoiser sees, and what it should say. */
 export interface TrainingRow extends PriorRow {
-  /** Of the loss. */
+  /** Weight of its loss. */
   weight: number;
 }
 
-/** How a model's noise grows, and what of it the U-Net predicts. */
+/** How a model's noise grows, and what of it the denoiser predicts. */
 export class NoiseSchedule {
   private readonly alphas: Float32Array;
   private readonly predictionType: PredictionType;

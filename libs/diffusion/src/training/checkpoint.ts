@@ -8,7 +8,6 @@ import type { TrainingSettings } from './settings';
 /** Where a training stands. */
 export interface TrainingState {
   settings: TrainingSettings;
-  /** Steps done. */
   step: number;
   /** Factor of the rate: less than 1 once a training has begun again. */
   rateFactor: number;

@@ -15,7 +15,7 @@ export interface TrainingPicture {
   caption: string;
 }
 
-/** A picture as the U-Net sees it, and its text. */
+/** A picture as the denoiser sees it, and its text. */
 export interface Example {
   shape: LatentShape;
   mean: Float32Array;
@@ -24,10 +24,10 @@ export interface Example {
   text: TrainingText;
 }
 
-/** A row of a call of the U-Net, and what the base predicts for it. */
+/** A row of a call of the denoiser, and what the base predicts for it. */
 export interface PriorRow {
   shape: LatentShape;
-  /** Noisy latents as the U-Net sees them. */
+  /** Noisy latents as the denoiser sees them. */
   sample: Float32Array;
   timestep: number;
   text: TrainingText;
@@ -69,7 +69,7 @@ export function checkPictures(pictures: readonly TrainingPicture[]): void {
       );
 }
 
-/** Encodes texts and pictures, and draws the prior ones: one part of the model after another, so that memory is small. */
+/** Encodes texts and pictures, and draws the prior ones: one part of the model after another, to spare memory. */
 export async function encodeExamples(
   folder: TrainableModel,
   pictures: readonly TrainingPicture[],

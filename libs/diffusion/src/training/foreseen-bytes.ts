@@ -43,7 +43,8 @@ const views = new Set(['Reshape', 'Squeeze', 'Unsqueeze', 'Identity']);
 const processBytes = 2 ** 27;
 /**
  * Of what is needed at one time, and of the columns that the largest convolution is laid out in: memory is asked for in
- * powers of two, and has gaps. So chosen that it is above what Stable Diffusion 1.5 was measured to take at 512 x 512: 2.7 GB, and 1.9 recomputed.
+ * powers of two, and has gaps. Chosen to be above what Stable Diffusion 1.5 was measured to take at 512 x 512: 2.7 GB,
+ * and 1.9 recomputed.
  */
 const [shareOfPeak, shareOfColumns] = [1.25, 10];
 

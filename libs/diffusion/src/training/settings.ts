@@ -5,7 +5,6 @@ export interface TrainingSettings {
   steps: number;
   /** All that is random follows from it and from the number of the step. */
   seed: number;
-  /** Rank of each layer's factors. */
   rank: number;
   /** Which layers of the U-Net are trained: those of attention, or all that a transformer or residual block has. */
   layers: 'attention' | 'all';
@@ -34,13 +33,16 @@ export interface TrainingSettings {
   minSnrGamma: number;
   /** Share of noise that all positions of a channel have in common; 0 is none. */
   offsetNoise: number;
-  /** Texts of pictures that the base draws itself: it goes on predicting what it predicted then, and so does not forget them. */
+  /**
+   * Texts of pictures that the base draws itself. It goes on predicting what it predicted then, so it does not forget
+   * them.
+   */
   priorPrompts: readonly string[];
   /** How often a row of such a picture is shown in place of a given one. */
   priorShare: number;
   /**
-   * Values of a step that are kept until its gradients are there: all of them, or the inputs of each block, which are then computed
-   * again. That takes a third longer, and far less memory.
+   * Values of a step that are kept until its gradients are there: all of them, or the inputs of each block, from which
+   * the others are computed again. That takes a third longer, and far less memory.
    */
   form: TrainingForm;
 }

@@ -9,7 +9,7 @@ import { takesTokens, type TrainingSettings } from './settings';
 export interface EncodedText {
   /** [tokens, width] */
   states: Float32Array;
-  /** Of XL. */
+  /** Only of XL. */
   pooled?: Float32Array;
 }
 
@@ -20,7 +20,7 @@ export interface TokenizedText {
   scale: number;
 }
 
-/** A text as the U-Net takes it, or as the text encoders do where they are a part of what is trained. */
+/** A text as the denoiser takes it, or as the text encoders do where they are a part of what is trained. */
 export type TrainingText = EncodedText | TokenizedText;
 
 /** Texts of a training, in their order; the last one stands for no caption. */
@@ -38,8 +38,8 @@ export async function readTexts(
 }
 
 /**
- * The texts as the tokens of an encoder. A word that is learnt has the ids after the vocabulary's, and stands in front of
- * a caption that lacks it, which would teach nothing.
+ * The texts as the tokens of an encoder. A word that is learnt has the ids after the vocabulary's, and stands in front
+ * of a caption that lacks it, which would teach nothing.
  * @throws RequestError if a text is longer than the text window
  */
 function chunksOf(

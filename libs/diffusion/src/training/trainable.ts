@@ -9,7 +9,10 @@ export interface TrainableModel extends ModelFolder {
   conditioner: ClipConditionerFiles;
 }
 
-/** @param folder of a model, or what was read of it. @throws ModelFolderError; RequestError for one of another family */
+/**
+ * @param folder of a model, or what was read of it
+ * @throws ModelFolderError; RequestError for one of another family
+ */
 export async function readTrainable(folder: string | ModelFolder): Promise<TrainableModel> {
   const model = typeof folder === 'string' ? await readModelFolder(folder) : folder;
   const { family, denoiser, conditioner } = model;

@@ -26,7 +26,6 @@ export async function trainedWeights(
   return settings.kind === 'textual_inversion' ? trainedWord(conditioner, settings) : trainedLora(settings, inputs);
 }
 
-/** Two factors of each layer. */
 function trainedLora({ seed, rank }: TrainingSettings, inputs: readonly TrainedInput[]): TrainedWeights {
   const layers = inputs.flatMap(({ name, shape: [, ...a] }, i) => {
     const [, part = 'unet', path] = /^(?:(text_encoder(?:_2)?)\.)?(.+)\.lora_A$/.exec(name) ?? [];

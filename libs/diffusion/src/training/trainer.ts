@@ -121,7 +121,6 @@ export class Trainer {
     return trainer;
   }
 
-  /** Steps done. */
   get stepIndex(): number {
     return this.steps;
   }
@@ -140,14 +139,14 @@ export class Trainer {
     return { step: ++this.steps, loss };
   }
 
-  /** A state that another process goes on from: a safetensors file, from some megabytes to over a hundred for an XL model. */
+  /** A state that another process goes on from: a safetensors file, from some megabytes to over a hundred for XL. */
   checkpoint(): Uint8Array {
     const { settings, steps, rateFactor, lossAtStart, examples } = this;
     const state: TrainingState = { settings, step: steps, rateFactor, lossAtStart, examples, values: this.named() };
     return writeCheckpoint(state);
   }
 
-  /** The mean loss of the picture kept back, or else of the first one, over times and noises that are always the same. */
+  /** The mean loss of the picture kept back, or else of the first one, over times and noises that never change. */
   async heldOutLoss(): Promise<number> {
     const example = this.examples.keptBack ?? this.examples.shown[0];
     const rows = await this.judged(rowsToJudge(example, this.schedule, timesToJudge));
@@ -202,7 +201,6 @@ export class Trainer {
     return new Map([...of('', this.values), ...of('first.', firstMoments), ...of('second.', secondMoments)]);
   }
 
-  /** The loss and the prediction of each row. */
   private async judged(rows: readonly TrainingRow[]): Promise<{ loss: number; prediction: Float32Array }[]> {
     const { batch } = this.settings;
     const judged: { loss: number; prediction: Float32Array }[] = [];

@@ -28,11 +28,9 @@ export const names = {
   gradientOf: (input: Value): Value => `gradient/${input}`,
 };
 
-/** Settings that a graph is built for. */
 const graphSettings = ['rank', 'layers', 'form', 'textEncoders', 'kind', 'vectors'] as const;
 type GraphSettings = Pick<TrainingSettings, (typeof graphSettings)[number]>;
 
-/** Facts of a model that its graph is made of. */
 interface TrainedModel {
   denoiser: Pick<UnetFiles, 'tensors' | 'config'>;
   conditioner: ClipConditionerFiles;
@@ -42,7 +40,6 @@ export interface TrainingGraph {
   of: StepSizes & GraphSettings;
   graph: Graph;
   trained: readonly TrainedInput[];
-  /** The sizes of a value of the graph. */
   shapeOf: (value: Value) => readonly number[];
 }
 
@@ -79,7 +76,7 @@ export function trainingGraph(folder: TrainedModel, settings: GraphSettings, siz
   const partOf = settings.form === 'recomputed' ? partsOf(graph.graph.nodes) : undefined;
   const gradients = differentiate(graph, new Map([[names.prediction, seed]]), leaves, partOf);
   graph.graph.outputs.push({ name: names.prediction, type: 'float32', shape: graph.shape(names.prediction) });
-  // With those of the last layers at the end, each gradient is computed as soon as it can be, and what it needs is freed.
+  // With those of the last layers at the end, each is computed as soon as it can be, and what it needs is freed.
   for (const leaf of leaves) graph.output(names.gradientOf(leaf), gradients.get(leaf)!);
   graph.output(names.loss, loss);
   const of = { ...settings, ...sizes };
@@ -162,8 +159,8 @@ function withLoss(graph: SizedGraph, prediction: Value): { loss: Value; seed: Va
 }
 
 /**
- * A residual block, an attention without its transformer blocks, each of these, or what changes the size; a layer of a
- * text encoder.
+ * What is computed again by itself: a residual block, an attention, a transformer block of one, a change of size, or a
+ * layer of a text encoder.
  */
 const ownPart =
   /^(?:(?:(?:down|up)_blocks\.\d+|mid_block)\.\w+\.\d+(?:\.transformer_blocks\.\d+)?|text_encoder(?:_2)?\.text_model\.encoder\.layers\.\d+)/;

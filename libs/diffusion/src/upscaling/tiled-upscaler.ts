@@ -79,7 +79,10 @@ export class TiledUpscaler {
   }
 }
 
-/** Where memory was short, or the device or the system failed, the error says nothing of a file that may be sound. */
+/**
+ * The error of a file that is no upscaler; the cause itself if memory, the device or the system failed, as the file may
+ * be sound.
+ */
 function problemOf(error: unknown, message: string): Error {
   const cause = asOutOfMemory(error) as Error;
   const isSound = cause instanceof OutOfMemoryError || cause instanceof UpscalerError || !isGraphFault(cause);

@@ -38,7 +38,6 @@ const beginning = 'version https://git-lfs.github.com/spec/';
 /** The end of a sentence about a file that a clone without Git LFS has in place of a large one. */
 export const isPointer = 'is only a pointer of Git LFS';
 
-/** Whether a text is such a pointer. */
 const isPointerText = (text: string): boolean => text.startsWith(beginning);
 
 /** Whether a file that can be read is such a pointer. */
@@ -62,7 +61,6 @@ export async function readTextFile(file: string): Promise<string> {
   return text;
 }
 
-/** A file that a folder need not have. */
 interface OptionalFile {
   optional: true;
   /** The cure if it holds no JSON object. */
@@ -111,7 +109,6 @@ export async function readOptionalFile(file: string): Promise<string | undefined
   }
 }
 
-/** A file or folder below a model's folder. */
 interface FolderEntry {
   /** Relative, with forward slashes. */
   path: string;
@@ -123,8 +120,8 @@ interface FolderEntry {
 const mostEntries = 10_000;
 
 /**
- * Everything below a folder, also behind links, level by level. Of a link to a folder that it lies in, only the link is
- * told: two of them would double what is found at each level.
+ * Everything below a folder, also behind links, level by level. A link to a folder that contains it is told, but not
+ * followed: two of them would double what is found at each level.
  * @throws ModelFolderError if there is more than a model can have, which links side by side bring about too
  */
 export async function entriesBelow(folder: string, most = mostEntries): Promise<FolderEntry[]> {

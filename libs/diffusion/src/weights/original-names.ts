@@ -1,6 +1,6 @@
 /**
- * Names of weights in the checkpoints of CompVis' latent-diffusion (LDM), Stability AI and OpenCLIP, brought to those of
- * diffusers and transformers. Source: `loaders/single_file_utils.py` of diffusers.
+ * Names of weights in the checkpoints of CompVis' latent-diffusion (LDM), Stability AI and OpenCLIP, brought to those
+ * of diffusers and transformers. Source: `loaders/single_file_utils.py` of diffusers.
  */
 import { type NamedTensor, type NamedTensors, rowsOf, tensorsBelow } from './named-tensor';
 
@@ -95,8 +95,8 @@ const outerNames: Readonly<Record<string, string>> = {
 };
 
 /**
- * The path of a layer of a U-Net or ControlNet as diffusers has it, of its path in LDM, which numbers blocks through. In
- * place of its dots there may be underscores, as in LoRAs; then some are left. Another path is returned as it is.
+ * The path of a layer of a U-Net or ControlNet as diffusers has it, of its path in LDM, which numbers blocks through.
+ * In place of its dots there may be underscores, as in LoRAs; then some are left. Another path is returned as it is.
  */
 export function diffusersUnetPath(path: string, layers = 2): string {
   const outer = path.replace(/_(?=\d)/g, '.').replace(/(?<=\d)_/g, '.');

@@ -12,8 +12,7 @@ export interface ApiKeySecret {
 const tokenPattern = /^dr_([0-9a-z]{12})_([A-Za-z0-9_-]{43})$/;
 
 /**
- * Makes a key `dr_<12 public characters>_<43 secret characters>` (256 random bits), or a new
- * secret for an existing key.
+ * Makes a key `dr_<12 public characters>_<43 secret characters>` (256 random bits), or an existing key's new secret.
  */
 export function newApiKeySecret(prefix = randomBytes(6).toString('hex')): ApiKeySecret {
   const secret = randomBytes(32).toString('base64url');
@@ -42,13 +41,10 @@ function hashOf(secret: string): Buffer {
 
 export const apiKeyScopes = ['read', 'write', 'admin'] as const;
 export type ApiKeyScope = (typeof apiKeyScopes)[number];
-/** Of a key that is made without any, by whatever way; `write` includes `read`. */
+/** The scopes of a key that is made without any; `write` includes `read`. */
 export const defaultScopes: readonly ApiKeyScope[] = ['write'];
 
-/**
- * A caller: the key owns everything made with it. Only the SHA-256 of the secret is stored; the
- * public prefix finds the row.
- */
+/** A caller: the key owns everything made with it. The public prefix finds the row. */
 @Entity('api_keys')
 @Unique('api_keys_prefix_key', ['prefix'])
 @Index('api_keys_seq_idx', ['seq'])
@@ -80,11 +76,7 @@ export class ApiKey {
 
   /** Requests per minute. Here and in the next limits: null means the service's default, 0 no limit. */
   @Column('integer', { nullable: true }) rateLimitPerMinute: number | null;
-
-  /** Tasks that may wait. */
   @Column('integer', { nullable: true }) maxQueued: number | null;
-
-  /** Tasks that may be drawn at once. */
   @Column('integer', { nullable: true }) maxConcurrent: number | null;
 
   /** Megabytes of pictures and weights, including uploads in progress. */

@@ -3,11 +3,10 @@ import { newIdentifier } from '../common/identifier';
 import { ConflictError } from '../errors/domain-error';
 import { ApiKey, type ApiKeyScope, newApiKeySecret, newWebhookSecret } from './api-key';
 
-/** Bounds of what changes a key, over HTTP and by the command, and the default of its grace period. */
+/** Bounds for changes of a key, over HTTP and by the command. */
 export const keyBounds = {
   /** Of each limit but the retention; 0 means no limit. */
   maxCount: 1_000_000,
-  /** A hundred years. */
   maxRetentionDays: 36_500,
   /** How long the previous token or secret stays valid. */
   graceHours: { default: 24, max: 8760 },
@@ -41,7 +40,7 @@ export function keyFacts(key: ApiKey) {
 export const keyChannel = 'darkroom_key';
 
 /**
- * Makes a key for a caller, with its own webhook secret. The caller of this function saves the row.
+ * Makes a key for a caller, with its own webhook secret. Whoever calls this saves the row.
  * @returns the row, and the token, which cannot be recovered later.
  */
 export function newApiKey(name: string, scopes: readonly ApiKeyScope[]): { apiKey: ApiKey; token: string } {
@@ -59,7 +58,7 @@ export function newApiKey(name: string, scopes: readonly ApiKeyScope[]): { apiKe
   return { apiKey, token };
 }
 
-/** The name and the limits of a key. Null: the service's default, or pictures that are kept for ever. */
+/** The name and the limits of a key. Null: the service's default; for the retention, kept for ever. */
 export type KeySettings = Pick<
   ApiKey,
   | 'name'
@@ -122,10 +121,7 @@ function withLockedKey<T>(
   });
 }
 
-/**
- * Revokes a key and notifies the api processes, which close what it has open and cancel its tasks. A
- * revoked key stays as it is.
- */
+/** Revokes a key and notifies the api processes, which close what it has open and cancel its tasks. Idempotent. */
 export async function revokeKey(database: Pick<EntityManager, 'query'>, keyId: string): Promise<void> {
   await database.query(
     `WITH revoked AS (UPDATE api_keys SET revoked_at = now() WHERE id = $1 AND revoked_at IS NULL RETURNING id)

@@ -11,15 +11,13 @@ export class RateBucket {
 
   /** Whether the last request for tokens got any. */
   @Column('boolean') granted: boolean;
-
-  /** How many tokens it got. */
   @Column('integer', { default: 0 }) taken: number;
   @Column({ type: 'timestamptz' }) updatedAt: Date;
 }
 
 /**
- * The storage use of a caller, updated in the transactions that insert and delete the rows of its files, so that no
- * request has to count rows.
+ * The storage use of a caller, updated in the transactions that insert and delete the rows of its files: no request has
+ * to count rows.
  */
 @Entity('storage_use')
 export class StorageUse {
@@ -30,7 +28,7 @@ export class StorageUse {
   /** Kept for pictures of tasks that have not ended. */
   @Column('bigint', { default: 0, transformer: bigintAsNumber }) reservedBytes: number;
 
-  /** Of the database, about, and thumbnails of Styles. */
+  /** Estimated: rows in the database, and thumbnails of Styles. */
   @Column('bigint', { default: 0, transformer: bigintAsNumber }) recordBytes: number;
 
   /** When it was last compared with the rows; null: never, and it may lack pictures of an older version. */
@@ -38,8 +36,8 @@ export class StorageUse {
 }
 
 /**
- * An upload in progress, and the space reserved for it. Its table is unlogged: a crash of the
- * database ends every upload.
+ * An upload in progress, and the space reserved for it. The table is unlogged: a crash of the database ends every
+ * upload.
  */
 @Entity('uploads')
 @Index('uploads_owner_idx', ['ownerId'])

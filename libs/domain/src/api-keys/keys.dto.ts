@@ -49,14 +49,12 @@ export function CountOrWordField({
   });
 }
 
-/** A limit of a key, as responses have it. */
 const shownLimit = (description: string): ApiPropertyOptions => ({
   type: 'integer',
   nullable: true,
   description: `${description}; 0: no limit, null: what the service has for all keys.`,
 });
 
-/** Description of what a key says of the pictures that its Fine-Tunes are trained with. */
 const keepsUploads =
   'Whether uploads that only a training needed stay until its Fine-Tune is deleted; otherwise they go as it ends';
 
@@ -136,7 +134,6 @@ const LimitField = (description: string) =>
     word: 'default',
   });
 
-/** For how long a key's finished records are kept, as requests have it. */
 const RetentionField = () =>
   CountOrWordField({
     description: 'Days after which finished records of the key are deleted; "keep": never.',
@@ -145,7 +142,6 @@ const RetentionField = () =>
     word: 'keep',
   });
 
-/** The limits and settings of a key, as requests have them. */
 class KeyLimits {
   @LimitField('Requests per minute') rate_limit_per_minute?: Limit;
   @LimitField('Generations and Prompts that may wait') max_queued?: Limit;

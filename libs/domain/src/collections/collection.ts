@@ -2,15 +2,11 @@ import { Column, Entity, Index, OneToMany, PrimaryColumn, type Relation } from '
 import { bigintAsNumber } from '../common/column';
 import { Style } from '../styles/style';
 
-/**
- * A named set of Styles. A Collection without an owner is public: everyone can read and apply it, nobody can change it.
- */
+/** A named set of Styles. Without an owner it is public: everyone can read and apply it, nobody can change it. */
 @Entity('collections')
 @Index('collections_owner_seq_idx', ['ownerId', 'seq'])
 export class Collection {
   @PrimaryColumn('varchar', { length: 24 }) id: string;
-
-  /** Null for a public Collection. */
   @Column('varchar', { length: 24, nullable: true }) ownerId: string | null;
   @Column('bigint', { generated: 'increment', transformer: bigintAsNumber }) seq: number;
   @Column('varchar', { length: 200 }) name: string;

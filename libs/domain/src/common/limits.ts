@@ -22,10 +22,8 @@ export const limits = {
   /** A picture that is drawn from or trained on. */
   sentPicture: { bytes: 20e6, pixels: 50e6, edge: 16_384, ratio: 100 },
   weightsScale: { min: 0, max: 2 },
-  /** Fine-Tunes that a Generation is drawn with. */
   usedFinetunes: 4,
   strength: { min: 0.01, max: 1 },
-  /** ControlNets that a Generation follows. */
   usedControls: 3,
   controlScale: { min: 0, max: 2 },
   controlSpan: { min: 0, max: 1 },

@@ -5,7 +5,6 @@ import type { ErrorCode, ErrorKind } from './error-table';
 export interface FieldProblem {
   /** RFC 6901 pointer into the body. */
   pointer?: string;
-  /** Name of the query parameter. */
   parameter?: string;
   message: string;
 }
@@ -49,7 +48,6 @@ export class NotFoundError extends DomainError<'notFound'> {
   }
 }
 
-/** The name of a resource as texts have it. */
 function inWords(resource: ResourceName): string {
   return resource === 'FineTune' ? 'Fine-Tune' : resource;
 }

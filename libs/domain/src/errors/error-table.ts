@@ -1,5 +1,4 @@
 interface ErrorRow {
-  /** HTTP status, and its usual title. */
   status: number;
   title: string;
   /** Stable error codes, which callers may rely on, and what each means, for `docs/errors.md`. */
@@ -7,9 +6,8 @@ interface ErrorRow {
 }
 
 /**
- * Every error that a caller can get. The error classes name a kind and one of its codes; the response and the
- * OpenAPI document take the rest from here. A code of two kinds says the same about the path (`notFound`) and the
- * body (`unprocessable`).
+ * Every error that a caller can get. The error classes name a kind and one of its codes; the response and the OpenAPI
+ * document take the rest from here. A code of two kinds is about the path (`notFound`) or the body (`unprocessable`).
  */
 export const errorTable = {
   invalid: {

@@ -5,11 +5,10 @@ import type { FieldProblems } from '../errors/field-problems';
 
 type Dto = new () => object;
 
-/** Statements of a decorator about the properties of DTOs. */
+/** What a decorator says about the properties of DTOs. */
 export class Declarations<T> {
-  /** By the prototype of the class that declares them. */
+  /** By the prototype of the declaring class. */
   private readonly own = new WeakMap<object, Map<string, T>>();
-  /** Fields of each DTO that has been read. */
   private readonly known = new WeakMap<Dto, ReadonlyMap<string, T>>();
 
   add(prototype: object, name: PropertyKey, declaration: T): void {
@@ -41,7 +40,7 @@ export class Declarations<T> {
 
 const counts = ['num_images', 'num_outputs', 'num_images_per_prompt', 'number_of_images', 'batch_size', 'samples'];
 
-/** Names of our fields in other services, or in other bodies of this one, by our name. */
+/** Names that other services, or other bodies here, have for our fields; by our name. */
 const namesElsewhere: Readonly<Record<string, readonly string[]>> = {
   prompt: ['text', 'text_prompt', 'text_prompts', 'inputs', 'caption'],
   negative_prompt: ['negative', 'negative_text', 'neg_prompt'],
@@ -81,7 +80,7 @@ const namesElsewhere: Readonly<Record<string, readonly string[]>> = {
   preprocess: ['module', 'preprocessor', 'processor'],
 };
 
-/** Advice in place of a field that a body does not have, by our name of it. */
+/** What to do instead of sending a field that a body does not have, by our name of it. */
 export type Advice = ReadonlyMap<string, string>;
 
 const ourNames = new Map<string, string[]>();
@@ -106,8 +105,8 @@ export function unknownField(name: string, known: ReadonlyMap<string, unknown>, 
 export type Check = (value: unknown) => string | undefined;
 
 /**
- * How a field of a request body is read: small values (`isSmall`) are checked by class-validator with `check`; a value
- * whose size the caller decides is read by `read` alone.
+ * How a field of a request body is read: class-validator applies `check` to small values (`isSmall`); a value whose
+ * size the caller decides is read by `read` alone.
  */
 export type FieldRule = {
   /** It may be left out, or be null, which means the same. */
@@ -122,7 +121,7 @@ export type FieldRule = {
     }
 );
 
-/** Said of a text without any character that can be seen. */
+/** For a text without any visible character. */
 export const emptyMessage = 'must not be empty';
 
 const rulesOfDtos = new Declarations<FieldRule>();
@@ -143,7 +142,7 @@ export function Field(rule: FieldRule): PropertyDecorator {
 
 const adviceOf = new WeakMap<object, Advice>();
 
-/** Advice for a body of the class in place of some fields that it does not have, by our names of them. */
+/** Advice for fields that a body of the class does not have, by our names of them. */
 export function Without(advice: Readonly<Record<string, string>>): ClassDecorator {
   return ({ prototype }) => void adviceOf.set(prototype as object, new Map(Object.entries(advice)));
 }

@@ -5,7 +5,7 @@ import { ApiProperty, type ApiPropertyOptions } from '@nestjs/swagger';
 type Schema = Record<string, unknown>;
 type FieldOfAnswer = (description?: string, more?: Schema) => PropertyDecorator;
 
-/** In the document the bounds of a value stand before what is said of it. */
+/** In the document the bounds of a value stand before its description. */
 function described(schema: Schema, description = '', { format, minimum, ...more }: Schema = {}): PropertyDecorator {
   return ApiProperty({
     ...schema,

@@ -5,8 +5,8 @@ import { field, type FieldOptions, textProblem } from './fields';
 import { shown, urlPattern, urlProblem } from './text-rules';
 
 /**
- * An array of at most `max` such URLs. `documentedMin` is only documented: for fewer, the service has an
- * error code of its own.
+ * An array of at most `max` URLs. `documentedMin` is only documented: for fewer, the service has an error code of its
+ * own.
  */
 export function UrlArrayField(options: FieldOptions & { documentedMin: number; max: number; maxLength: number }) {
   const { documentedMin, max, maxLength, ...rest } = options;
@@ -27,7 +27,7 @@ export function TextArrayField(options: FieldOptions & { max: number; maxLength:
   return field(rest, { type: 'array', items, maxItems: max }, { read });
 }
 
-/** Reads an array of at most `max` elements, and says what is wrong with each. @param what the elements are */
+/** @param what the elements are, for messages */
 const elementsOf =
   (what: string, max: number, problemOf: (element: unknown) => string | undefined) =>
   (value: unknown, pointer: string, problems: FieldProblems): unknown => {

@@ -5,7 +5,7 @@ import { Declarations } from './field-rule';
 /** The query of a request, by parameter: a text, or several of a parameter that is sent more than once. */
 export type Query = Readonly<Record<string, string | string[] | undefined>>;
 
-/** How a query parameter is documented and read. Each may be left out: the DTO keeps the value that it begins with. */
+/** A query parameter. Each may be left out: the DTO keeps its initial value. */
 interface Parameter<T = unknown> {
   description?: string;
   schema: Extract<ApiQueryOptions, { schema: unknown }>['schema'];
@@ -16,7 +16,7 @@ interface Parameter<T = unknown> {
   read: (sent: string, refuse: (message: string) => undefined, query: Query) => T | undefined;
 }
 
-/** The decorator of a property that can have a `T`. It exists for the compiler, which knows no type of the property. */
+/** The decorator of a property that can have a `T`: the compiler does not check that by itself. */
 type DecoratorOf<T> = <Dto extends object, Name extends keyof Dto>(
   prototype: Dto,
   name: Name & ([T] extends [Dto[Name]] ? unknown : never),

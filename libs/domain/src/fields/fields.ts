@@ -25,13 +25,12 @@ export interface FieldOptions {
   optional?: boolean;
   /** The error code when it is missing, null or empty, if it has one of its own. */
   missingCode?: ErrorCode<'invalid'>;
-  /** The value when it is left out. */
   default?: string | number | boolean;
 }
 
 /**
- * The document says a default in words: generators take the keyword for a value to send, which would overrule a model's
- * own default, or for a field that must be there.
+ * The document says a default in words: generators would send a `default` as a value, which overrules a model's own
+ * default, or take its field for one that must be there.
  */
 const withDefault = ({ description, default: value, ...rest }: FieldOptions) => ({
   description: value === undefined ? description : `${description} Default: ${value}.`,
@@ -42,7 +41,7 @@ const withDefault = ({ description, default: value, ...rest }: FieldOptions) => 
 const isScalar = (value: unknown, maxLength = 100): boolean =>
   typeof value === 'string' ? value.length <= maxLength : typeof value !== 'object';
 
-/** A field with one small value, checked as it was sent. */
+/** A field with one small value, checked without conversion. */
 export function smallField(
   options: FieldOptions,
   schema: ApiPropertyOptions,
@@ -89,8 +88,8 @@ const commonLetters = String.raw`[0-9A-Za-z\u00C0-\u00D6\u00D8-\u00F6\u00F8-\u02
 const printable = String.raw`[^\u0000-\u001F\u007F-\u009F]*`;
 
 /**
- * A string of `minLength` (1) to `maxLength` characters without NUL or lone surrogates; with `word` it must
- * contain a letter or a digit, and with `printable` as well no control character.
+ * A string of `minLength` (1) to `maxLength` characters without NUL or lone surrogates; with `word` it must contain a
+ * letter or a digit, and with `printable` no control character either.
  */
 export function TextField(
   options: FieldOptions & {
@@ -133,7 +132,7 @@ export function TextField(
 
 const unprintableMessage = 'must have no control character';
 
-/** The fault of a text of `minLength` (1) to `maxLength` characters. */
+/** What is wrong with a text of `minLength` (1) to `maxLength` characters. */
 export function textProblem(value: unknown, { minLength = 1, maxLength }: { minLength?: number; maxLength: number }) {
   if (typeof value !== 'string') return `must be a string, got ${shown(value)}`;
   // A character is one or two units: no more of a text is counted than can be right.
@@ -170,15 +169,14 @@ export function EnumField(options: FieldOptions & { values: readonly string[]; n
   );
 }
 
-/** The words of the picture shapes, with their sizes: other services take sizes or ratios. */
 const shapes = aspectRatios
   .map((shape) => `${shape} (${sizeOf[shape].width}x${sizeOf[shape].height})`)
   .join(', ')
   .replace(/, (?=[^,]*$)/, ' or ');
 
 /**
- * A picture shape: one of the three words, or an array with one of them. The DTO gets the word, or
- * with `asSent` either form.
+ * A picture shape: one of the three words, or an array with one of them. The DTO gets the word; with `asSent`, either
+ * form.
  */
 export function AspectRatioField({ asSent = false, ...options }: FieldOptions & { asSent?: boolean }) {
   const word = { type: 'string', enum: [...aspectRatios] };

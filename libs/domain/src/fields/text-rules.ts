@@ -18,7 +18,7 @@ export function isCleanText(value: string): boolean {
   return !value.includes('\0') && value.isWellFormed();
 }
 
-/** Whether a string is for a terminal and a log to show: no character of it is a command. */
+/** Whether a terminal or a log can show a string safely: it has no control character. */
 export function isPrintable(value: string): boolean {
   return !/\p{Cc}/u.test(value);
 }
@@ -71,19 +71,18 @@ export function metadataProblem(value: unknown, bounds: { bytes: number; depth: 
   return Buffer.byteLength(JSON.stringify(value)) > bounds.bytes ? tooLarge : undefined;
 }
 
-/** The document's words about a URL: http or https, and no port 0, to which nobody can connect. */
+/** The document's pattern of a URL: http or https, and no port 0, to which nobody can connect. */
 export const urlPattern = '^https?://(?![^/?#]*:0+(?:[/?#]|$))';
 
 /** Characters that RFC 3986 allows in a URI; `URL` accepts and encodes others. */
 const uriCharacters = /^(?:[\w\-.~:/?#[\]@!$&'()*+,;=]|%[\da-f]{2})+$/i;
 
-/** The first character that a URI does not have. */
 function forbiddenIn(text: string): string {
   for (const found of text.matchAll(/%[\da-f]{2}|./gisu)) if (!uriCharacters.test(found[0])) return found[0];
   return text;
 }
 
-/** The fault of an absolute http or https URL, as the end of a sentence. */
+/** What is wrong with an absolute http or https URL, as the end of a sentence. */
 export function urlProblem(value: unknown, maxLength: number): string | undefined {
   if (typeof value !== 'string') return `must be a string, got ${shown(value)}`;
   if (/^data:/i.test(value))

@@ -25,10 +25,10 @@ export class FinetunePrompt {
   /** The text as it was sent; the drawing has the text that is drawn. */
   @Column('text') prompt: string;
 
-  /** Where the Prompt is posted when it has terminated; in no response. */
+  /** Not in any response. */
   @Column('varchar', { length: 2048, nullable: true }) webhook: string | null;
   @Column('json', { nullable: true }) metadata: Metadata | null;
 
-  /** Where the storage has the small form of its first picture; null until that is drawn. */
+  /** Storage key of the thumbnail of its first picture; null until that is drawn. */
   @Column('varchar', { length: 256, nullable: true }) thumbnailKey: string | null;
 }

@@ -30,16 +30,13 @@ export type ShownPrompt = Pick<FinetunePrompt, 'id' | 'prompt' | 'metadata'> & {
   };
 };
 
-/** A Prompt has a fixed set of fields, and more only for what was sent. */
 const ofSent = (what: string): string => `${what}; absent where none was sent.`;
 
-/** Its pictures, as they were sent. */
 function sentPictures(inputs: DrawingInputs | null): Pick<PromptFields, 'image' | 'strength' | 'mask'> {
   const { image, strength, mask } = inputs ?? {};
   return { ...(image !== undefined && { image, strength: strength! }), ...(mask !== undefined && { mask }) };
 }
 
-/** Fields of both new and stored Prompts. */
 abstract class PromptFields {
   @Id() id: string;
   @Text('The text as it was sent.') prompt: string;
@@ -64,7 +61,7 @@ export class PromptDto extends PromptFields {
 
   /**
    * @param prompt with its drawing loaded.
-   * @param imageUrls of the task's images, in their order.
+   * @param imageUrls in the order of the task's images.
    */
   static from({ drawing, ...prompt }: ShownPrompt, imageUrls: string[]): PromptDto {
     return {
@@ -116,7 +113,6 @@ export class PartialPromptDto {
   @ApiPropertyOptional({ type: 'object', additionalProperties: true, nullable: true }) metadata?: Metadata | null;
 }
 
-/** Where a task is: its place in the queue, and its last step, as far as this process knows. */
 interface TaskPlace extends Pick<ShownPictures, 'thumbnail'> {
   queuePosition: number | null;
   step: number | null;
@@ -124,7 +120,7 @@ interface TaskPlace extends Pick<ShownPictures, 'thumbnail'> {
 
 type StatusDrawing = Pick<ShownDrawing, 'steps' | 'servedBy' | 'upscaler' | 'promptChunks' | 'task'>;
 
-/** Facts for which a Prompt has no fields. */
+/** Progress and other facts for which a Prompt has no fields. */
 export class PromptStatusDto {
   @Word(taskStatuses, 'GenerationStatus') status: TaskStatus;
   @IntegerOrNull('How many are likely to be drawn before it; null once it is drawn.', { minimum: 0, example: 2 })

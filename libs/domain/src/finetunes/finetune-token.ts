@@ -4,7 +4,7 @@ import type { FinetuneWords } from '../styles/style-template';
 
 /**
  * The text that is drawn for a Prompt: the token is inserted before each occurrence of the name that has no token
- * beside it. Once the text is as long as a Prompt may be, only the first occurrence gets it.
+ * beside it. Once the text has a Prompt's longest length, only the first occurrence gets it.
  */
 export function writeToken(text: string, { token, name }: FinetuneWords): string {
   const phrases = [`${token} ${name}`, `${name} ${token}`, name].map((phrase) => new Phrase(phrase));

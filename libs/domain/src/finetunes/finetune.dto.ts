@@ -63,7 +63,7 @@ export interface ShownWith {
   base: string | undefined;
   /** With its task; undefined if it was not trained here. */
   training?: Training | undefined;
-  /** Ids of the Prompts that were asked for with the training and are still there. */
+  /** Of the Prompts that were asked for with the training and still exist. */
   promptIds?: readonly string[];
 }
 
@@ -129,7 +129,7 @@ const statusOfTraining: Readonly<Record<TaskStatus, FinetuneStatus>> = {
   canceled: 'canceled',
 };
 
-/** Weights that were uploaded after a training count more than how that ended. */
+/** Weights uploaded after a training override its outcome. */
 function statusOf(finetune: Finetune, training: Training | undefined): FinetuneStatus {
   return finetune.weightsHash === null && training ? statusOfTraining[training.task.status] : finetune.status;
 }
@@ -145,15 +145,11 @@ function noteOf({ id, weightsHash, weightsNote }: Finetune, training: Training |
   return [training?.note, weightsNote].filter((note) => typeof note === 'string').join(' ') || null;
 }
 
-/** The note on a Fine-Tune without weights. */
 function noWeightsNote(id: string): string {
   return `It has no weights, so the model alone draws its Prompts. PUT /v1/finetunes/${id}/weights takes weights that were trained elsewhere.`;
 }
 
-/**
- * The note on a Fine-Tune whose base model was replaced, or is gone.
- * @param base `<model>@<hash>` that draws now, if there is one.
- */
+/** @param base `<model>@<hash>` that draws now, if there is one. */
 export function staleNote(
   { id, model, weightsBase }: Pick<Finetune, 'id' | 'model' | 'weightsBase'>,
   base: string | undefined,

@@ -22,17 +22,19 @@ export class Finetune {
   @Column('varchar', { length: 64 }) token: string;
   @Column('varchar', { length: 64 }) model: string;
 
-  /** Whether it has weights; what becomes of its training says its task. */
+  /** Whether it has weights; the state of its training is in its task. */
   @Column('varchar', { length: 16 }) status: 'registered' | 'ready';
   @Column('json', { nullable: true }) metadata: Metadata | null;
-  /** Always null: the error is that of its training's task. Processes of the version before select it. */
+  /**
+   * Always null: the error is that of its training's task. The previous version's processes still select the column.
+   */
   @Column('text', { nullable: true }) errorMessage: string | null;
   @Column('varchar', { length: 24, nullable: true }) weightsKind: FinetuneWeightsKind | null;
 
   /** SHA-256 of the file of weights, in hex. */
   @Column('varchar', { length: 64, nullable: true }) weightsHash: string | null;
 
-  /** Key of the file of weights in the storage. */
+  /** Key in the storage. */
   @Column('varchar', { length: 256, nullable: true }) weightsKey: string | null;
 
   /** Number of embeddings behind a textual inversion's token; each takes the place of one token. */
@@ -41,11 +43,9 @@ export class Finetune {
   @Column('double precision', { default: 1 }) weightsScale: number;
 
   /**
-   * `<model>@<hash>` of the base model that the weights were checked against; null for those from before it was stored.
+   * `<model>@<hash>` of the base model that the weights were checked against; null for weights older than this column.
    */
   @Column('varchar', { length: 128, nullable: true }) weightsBase: string | null;
-
-  /** Assumptions about the weights, for people. */
   @Column('text', { nullable: true }) weightsNote: string | null;
   @Column({ type: 'timestamptz', precision: 3 }) createdAt: Date;
 

@@ -2,7 +2,7 @@ import { Column, Entity, JoinColumn, OneToOne, PrimaryColumn, type Relation } fr
 import { bigintAsNumber } from '../common/column';
 import { Task } from '../tasks/task';
 
-/** The training of the task with the same id, which is that of its Fine-Tune, too. */
+/** A training; its task and its Fine-Tune have the same id. */
 @Entity('trainings')
 export class Training {
   @PrimaryColumn('varchar', { length: 24 }) id: string;
@@ -11,7 +11,6 @@ export class Training {
   @JoinColumn({ name: 'id', foreignKeyConstraintName: 'trainings_id_fkey' })
   task: Relation<Task>;
 
-  /** Where its pictures are. */
   @Column('text', { array: true }) imagesUrl: string[];
 
   /** Subject of each picture; null: the Fine-Tune's token and name. */
@@ -21,8 +20,6 @@ export class Training {
   /** Every random number of the training follows from it. */
   @Column('bigint', { transformer: bigintAsNumber }) seed: number;
   @Column('varchar', { length: 2048, nullable: true }) webhook: string | null;
-
-  /** The Prompts that were asked for with it. */
   @Column('varchar', { length: 24, array: true, default: () => `'{}'` }) promptIds: string[];
 
   /** Steps done, as its worker last wrote. */
@@ -31,7 +28,7 @@ export class Training {
   /** Compute seconds of all its attempts, as its worker last wrote. */
   @Column('double precision', { default: 0 }) computeSeconds: number;
 
-  /** Differences from what was asked, for people. */
+  /** Differences from the request, for people. */
   @Column('text', { nullable: true }) note: string | null;
 }
 

@@ -22,7 +22,7 @@ import {
   YesNo,
 } from '../fields/fields-of-answers';
 
-/** A drawing and its task as far as records show them. */
+/** The parts of a drawing and its task that are shown. */
 export type ShownDrawing = Omit<Drawing, 'id' | 'finetuneId' | 'weightsHash' | 'weightsScale' | 'task'> & {
   task: Pick<Task, 'model' | 'status' | 'error' | 'createdAt' | 'completedAt'>;
 };
@@ -34,11 +34,11 @@ export type GenerationRecord = Pick<Generation, 'id' | 'webhook' | 'metadata'> &
 export interface ShownPictures {
   /** In order of their seeds. */
   images: string[];
-  /** A small one of the first. */
+  /** That of the first. */
   thumbnail: string | null;
 }
 
-/** Pictures of what has not been drawn yet. */
+/** For what has not been drawn yet. */
 export const noPictures: ShownPictures = { images: [], thumbnail: null };
 
 /** A Generation in every route and in its webhook. */

@@ -6,33 +6,27 @@ export interface EngineReport {
   device: string;
   /** Tasks that it draws side by side. */
   tasks: number;
-  /**
-   * Pictures that its last call of the U-Net moved on, and the milliseconds of this call; 0 and null
-   * while nothing is drawn.
-   */
+  /** Pictures in the denoiser's last call, and its milliseconds; 0 and null while nothing is drawn. */
   pictures: number;
   stepMs: number | null;
-  /**
-   * The loaded models, `<model>@<hash>` with `+<kind>:<hash>` of a Fine-Tune's weights, and the
-   * estimated bytes of each.
-   */
+  /** `<model>@<hash>`, with `+<kind>:<hash>` of a Fine-Tune's weights; the bytes are estimated. */
   loaded: { name: string; bytes: number }[];
-  /** Bytes that models and drawing may take. */
+  /** What models and drawing may take. */
   memoryBytes: number;
 }
 
 /** An installed model that an engine has refused to draw with. */
 export interface BrokenModel {
   name: string;
-  /** Content hash of the files that were refused, sha256 in hexadecimal. */
+  /** SHA-256 of the refused files, in hexadecimal. */
   hash: string;
-  /** Its fault, in one sentence. */
+  /** In one sentence. */
   problem: string;
 }
 
 /**
- * A running inference process: its devices, its models and what its engines are doing. It sends heartbeats; a silent
- * process counts as gone.
+ * A running inference process: its devices, its models and the work of its engines. One without heartbeats counts as
+ * gone.
  */
 @Entity('inference_workers')
 @Index('inference_workers_heartbeat_idx', ['heartbeatAt'])
@@ -42,21 +36,20 @@ export class InferenceWorker {
   /** The devices actually used: `cpu`, `webgpu` or `cuda:<n>`. */
   @Column('text', { array: true }) devices: string[];
 
-  /** The models it can draw now, those that its stand-in stands in for included. */
+  /** Those that it can draw now, including those that its stand-in draws. */
   @Column('text', { array: true }) models: string[];
 
-  /** Its engines, one a device; null until they have reported. */
+  /** One a device; null until they have reported. */
   @Column('json', { nullable: true }) engines: EngineReport[] | null;
 
-  /** The models that its engines have refused; null until they have reported. */
+  /** Those that its engines have refused; null until they have reported. */
   @Column('json', { nullable: true }) broken: BrokenModel[] | null;
   @Column({ type: 'timestamptz', precision: 3 }) startedAt: Date;
   @Column({ type: 'timestamptz', precision: 3 }) heartbeatAt: Date;
 }
 
 /**
- * When a worker last said that it can draw this model. The row outlives the worker, so that its tasks
- * wait while it restarts.
+ * When a worker last said that it can draw this model. The row outlives the worker: its tasks wait while it restarts.
  */
 @Entity('drawable_models')
 export class DrawableModel {

@@ -103,7 +103,6 @@ export class WorkerDto {
   }
 }
 
-/** Room that files take. */
 class StoredBytes {
   @Integer('Pictures.') picture_bytes: number;
   @Integer('Weights of Fine-Tunes.') weight_bytes: number;

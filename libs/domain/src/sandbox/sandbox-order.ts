@@ -14,7 +14,7 @@ export const sandboxLimits = { failLength: 1000, delayMs: 600_000 } as const;
 
 /**
  * Reads `{"sandbox": {"fail": "message", "delay_ms": 2000}}`; every part is optional.
- * @param pointer of the metadata, for the problems.
+ * @param pointer of the metadata
  * @param problems receives what is wrong.
  */
 export function readSandboxOrder(

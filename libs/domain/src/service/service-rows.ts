@@ -1,8 +1,6 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 
-/**
- * The one row with the key that encrypts positions in lists, so that a cursor tells nobody how many records there are.
- */
+/** The one row with the key that encrypts positions in lists: a cursor must not tell how many records there are. */
 @Entity('cursor_keys')
 export class CursorKey {
   @PrimaryColumn('integer') id: number;
@@ -11,7 +9,7 @@ export class CursorKey {
   @Column('bytea') secret: Buffer;
 }
 
-/** The one row that readiness checks write, to test whether the database is writable. */
+/** The one row that readiness checks write, to test that the database is writable. */
 @Entity('readiness_probes')
 export class ReadinessProbe {
   @PrimaryColumn('integer') id: number;
@@ -19,8 +17,8 @@ export class ReadinessProbe {
 }
 
 /**
- * The one row that says which builds may run on these tables: those that know this migration. A migration after which an
- * older build would fail, or write what is wrong, writes the name of the one that it takes for granted, or its own.
+ * The one row that says which builds may run on these tables: those that know this migration. A migration after which
+ * an older build would fail, or write wrong rows, writes its own name here, or that of the one it presupposes.
  */
 @Entity('oldest_builds')
 export class OldestBuild {

@@ -11,15 +11,15 @@ const tagBytes = 16;
 export const signInCodeMs = 30 * 60_000;
 
 /**
- * A code that signs one browser in. It stands for a key, so the row has only its hash, and the key's token encrypted
- * with the code: who reads the table learns neither.
+ * A code that signs one browser in. The row has only its hash, and the key's token encrypted with the code: who reads
+ * the table learns neither.
  */
 @Entity('sign_in_codes')
 export class SignInCode {
   /** SHA-256 of the code: 32 bytes. The code is random, so no slow hash is needed. */
   @PrimaryColumn('bytea') hash: Buffer;
 
-  /** The token: its initialisation vector, its tag and its encrypted text. */
+  /** The encrypted token: initialisation vector, tag, text. */
   @Column('bytea') sealedToken: Buffer;
   @Column({ type: 'timestamptz' }) expiresAt: Date;
 }
@@ -43,14 +43,14 @@ export function hashOfSignInCode(code: string): Buffer | undefined {
   return codePattern.test(code) ? hash('sha256', code, 'buffer') : undefined;
 }
 
-/** @throws Error if the code is not the one that sealed it. */
+/** @throws Error if the code is not the one that the token was encrypted with. */
 export function openSealedToken(code: string, sealed: Buffer): string {
   const decipher = createDecipheriv('aes-256-gcm', keyOf(code), sealed.subarray(0, ivBytes));
   decipher.setAuthTag(sealed.subarray(ivBytes, ivBytes + tagBytes));
   return decipher.update(sealed.subarray(ivBytes + tagBytes), undefined, 'utf8') + decipher.final('utf8');
 }
 
-/** Not the hash that is stored. */
+/** Differs from the hash that is stored. */
 function keyOf(code: string): Buffer {
   return Buffer.from(hkdfSync('sha256', code, '', 'sealed token', 32));
 }

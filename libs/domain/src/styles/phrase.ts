@@ -29,11 +29,11 @@ function foldUnit(part: string): string {
 export interface FoundPhrase {
   start: number;
   end: number;
-  /** Index of the phrase in the list. */
+  /** In the list of phrases. */
   index: number;
 }
 
-/** Of a unit its base character counts: a space with a mark is a space. */
+/** The base character of a unit decides: a space with a mark is a space. */
 const wordCharacter = /^[\p{L}\p{M}\p{N}_]/u;
 const unspacedScripts = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}\p{sc=Lao}\p{sc=Khmer}\p{sc=Myanmar}]/u;
 const blank = /^\s$/u;
@@ -45,7 +45,7 @@ const gap = 0;
  * scripts that write no spaces between words, and may be separated by spaces or hyphens.
  */
 export class Phrase {
-  /** The number of each unit of the phrase, for quick comparisons; that of a gap is 0. */
+  /** A number for each distinct unit, for quick comparisons; that of a gap is 0. */
   private readonly numbers = new Map<string, number>();
   private readonly symbols: number[] = [];
   private readonly needsEdge: { before: boolean; after: boolean };
@@ -67,8 +67,8 @@ export class Phrase {
 
   /**
    * For each unit of a text, where the shortest match that begins there ends; 0 where none begins. Both texts come from
-   * callers, so nothing is tried twice: from the last symbol of the phrase to the first, the ends of what follows a
-   * symbol give those with it. The time is the product of the two lengths, whatever they hold.
+   * callers, so there is no backtracking: it goes from the last symbol of the phrase to the first, and the ends of what
+   * follows a symbol give those with it. The time is the product of the two lengths, whatever the texts.
    */
   ends({ units }: FoldedText): Uint16Array {
     const { before, after } = this.needsEdge;
@@ -90,8 +90,8 @@ export class Phrase {
 }
 
 /**
- * Matches of several phrases in a text, from the left and without overlap; if several begin at the same position, the
- * first in the list wins.
+ * Matches of several phrases, from the left and without overlap; of those that begin at the same position, the first in
+ * the list wins.
  */
 export function findPhrases(text: string, phrases: readonly Phrase[]): FoundPhrase[] {
   const folded = foldText(text);

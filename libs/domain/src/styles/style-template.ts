@@ -26,8 +26,7 @@ export function toTemplate(prompt: string, { token, name }: FinetuneWords): stri
 
 /**
  * The template's text with the Fine-Tune's token and name at each placeholder.
- * @param maxLength characters of the text; the result is undefined if it would be longer, because many placeholders may
- * each become a long name.
+ * @param maxLength in characters; a longer result is undefined: many placeholders may each become a long name.
  */
 export function applyTemplate(template: string, words: FinetuneWords): string;
 export function applyTemplate(template: string, words: FinetuneWords, maxLength: number): string | undefined;

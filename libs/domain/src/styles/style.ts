@@ -9,8 +9,6 @@ import { Collection } from '../collections/collection';
 @Unique('styles_thumbnail_token_key', ['thumbnailToken'])
 export class Style {
   @PrimaryColumn('varchar', { length: 24 }) id: string;
-
-  /** Null for a Style of a public Collection. */
   @Column('varchar', { length: 24, nullable: true }) ownerId: string | null;
   @Column('varchar', { length: 24 }) collectionId: string;
 
@@ -33,18 +31,18 @@ export class Style {
   @Column('integer', { nullable: true }) steps: number | null;
 
   /**
-   * The Prompt it was made from, whose thumbnail it shows. Not a foreign key, because the Style outlives the Prompt.
-   * Null for a Style of a public Collection.
+   * The Prompt it was made from, whose thumbnail it shows. Not a foreign key: the Style outlives the Prompt. Null in a
+   * public Collection.
    */
   @Column('varchar', { length: 24, nullable: true }) sourcePromptId: string | null;
 
   /** Secret part of the thumbnail's URL `<PUBLIC_URL>/images/<token>.png`. */
   @Column('varchar', { length: 24, nullable: true }) thumbnailToken: string | null;
 
-  /** Null until there is a picture. The file is the Prompt's and that of all its Styles: it goes with the last. */
+  /** Null until there is a picture. The Prompt and all its Styles share the file: it goes with the last of them. */
   @Column('varchar', { length: 256, nullable: true }) thumbnailKey: string | null;
 
-  /** What it takes of its owner's storage: its row, about, and its thumbnail. */
+  /** Bytes of its owner's storage: its row, estimated, and its thumbnail. */
   @Column('integer', { default: 0 }) recordBytes: number;
   @Column({ type: 'timestamptz', precision: 3 }) createdAt: Date;
 }

@@ -3,7 +3,6 @@ import type { AspectRatio } from '../common/sizes';
 /** A Fine-Tune that a Generation is drawn with. */
 export interface UsedFinetune {
   id: string;
-  /** By how much its weights change the model. */
   scale: number;
 }
 
@@ -15,7 +14,6 @@ export type Preprocessor = (typeof preprocessors)[number];
 export interface UsedControl {
   /** URL of its map, or of the picture that the map is made of. */
   image: string;
-  /** Name of the ControlNet. */
   model: string;
   scale: number;
   /** The part of the steps in which it is followed, from 0 to 1. */
@@ -24,21 +22,18 @@ export interface UsedControl {
   preprocess: Preprocessor | null;
 }
 
-/** Sources of a drawing besides its texts, with every default resolved. */
+/** What a drawing is made from besides its texts, with every default resolved. */
 export interface DrawingInputs {
   finetunes?: readonly UsedFinetune[];
   /** URL of the picture that it starts from. */
   image?: string;
   strength?: number;
-  /** URL of the picture that says what of `image` is repainted. */
+  /** URL of the picture that marks the part of `image` to repaint. */
   mask?: string;
   /** The part that the mask repaints, if not the white one. */
   maskOf?: 'transparent';
   control?: readonly UsedControl[];
-  /**
-   * The sizes among which the shape of `image` decides, once it has been fetched, because the request names no shape;
-   * until then the drawing is square.
-   */
+  /** By shape, when the request names none: the fetched `image` decides which; until then the drawing is square. */
   sizes?: Readonly<Record<AspectRatio, { width: number; height: number }>>;
 }
 
@@ -52,9 +47,9 @@ export function picturesIn(inputs: DrawingInputs | null): { url: string; field: 
   ];
 }
 
-/** The pictures that a Fine-Tune is trained on, likewise. */
+/** The pictures that a Fine-Tune is trained on, each with the field that names it. */
 export const picturesToLearn = (imagesUrl: readonly string[]): { url: string; field: string }[] =>
   imagesUrl.map((url, index) => ({ url, field: `images_url[${index}]` }));
 
-/** JSON pointer to such a field, below its body. */
+/** JSON pointer to a picture's field, below its body. */
 export const pointerToField = (field: string): string => `/${field.replace(/\[(\d+)\]/g, '/$1').replaceAll('.', '/')}`;

@@ -7,7 +7,7 @@ import { Task } from './task';
 export const outputFormats = ['png', 'jpeg', 'webp'] as const;
 export type OutputFormat = (typeof outputFormats)[number];
 
-/** The drawing of the task with the same id, for a Generation or a Fine-Tune's Prompt: all parameters of its pictures. */
+/** All parameters of the pictures of a Generation or a Fine-Tune's Prompt; its task has the same id. */
 @Entity('drawings')
 export class Drawing {
   @PrimaryColumn('varchar', { length: 24 }) id: string;
@@ -31,7 +31,7 @@ export class Drawing {
   @Column('varchar', { length: 32, nullable: true }) scheduler: string | null;
   @Column('varchar', { length: 16 }) aspectRatio: AspectRatio;
 
-  /** Size in pixels at which it is drawn. */
+  /** In pixels, before it is enlarged. */
   @Column('integer', { default: 512 }) width: number;
   @Column('integer', { default: 512 }) height: number;
   @Column('boolean') highResolution: boolean;
@@ -39,7 +39,7 @@ export class Drawing {
   @Column('boolean', { default: false }) promptWeighting: boolean;
   @Column('integer') numImages: number;
 
-  /** Sources of it besides its texts; null: these alone. */
+  /** Null if it is drawn from its texts alone. */
   @Column('json', { nullable: true }) inputs: DrawingInputs | null;
 
   /** Of the Fine-Tune's weights when the task was accepted; null without weights. */
@@ -50,8 +50,6 @@ export class Drawing {
 
   /** `<model>@<hash>` of the weights that draw it, once drawing has started. */
   @Column('varchar', { length: 256, nullable: true }) servedBy: string | null;
-
-  /** The upscaler of a high-resolution picture. */
   @Column('varchar', { length: 128, nullable: true }) upscaler: string | null;
 
   /** Chunks of tokens in which the model reads the prompt: counted by the api first, then as actually drawn. */

@@ -25,6 +25,6 @@ export class Image {
   @Column('integer') height: number;
   @Column('integer') bytes: number;
 
-  /** Of its thumbnail, which stands beside it in the storage; null for a picture that has none. */
+  /** Null for a picture without a thumbnail; otherwise its thumbnail stands beside it in the storage. */
   @Column('integer', { nullable: true }) thumbnailBytes: number | null;
 }

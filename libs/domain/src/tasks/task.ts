@@ -6,13 +6,13 @@ import type { TaskStatus } from './task-status';
 export const taskKinds = ['generation', 'prompt', 'training'] as const;
 export type TaskKind = (typeof taskKinds)[number];
 
-/** Where a queued task waits: for a worker that draws, for one that trains, or for the end of its Fine-Tune's training. */
+/** Where a queued task waits: for a worker that draws, for one that trains, or for its Fine-Tune's training to end. */
 export const taskQueues = ['drawing', 'training', 'waiting'] as const;
 export type TaskQueue = (typeof taskQueues)[number];
 
 /**
- * One piece of a worker's work, and its progress; the row of its kind, with the same id, says what is to be done.
- * Only the conditional updates of `libs/tasks` change the status.
+ * One piece of a worker's work, and its progress; a row with the same id says what to draw or train. Only the
+ * conditional updates of `libs/tasks` change the status.
  */
 @Entity('tasks')
 @Check('tasks_status_check', `"status" IN ('queued', 'processing', 'succeeded', 'failed', 'canceled')`)
@@ -31,13 +31,13 @@ export class Task {
   @Column('varchar', { length: 16, default: 'drawing' }) queue: TaskQueue;
   @Column('varchar', { length: 24 }) ownerId: string;
 
-  /** The model that it needs: a worker that has it loaded claims it sooner. */
+  /** A worker that has it loaded claims the task sooner. */
   @Column('varchar', { length: 64 }) model: string;
 
   /** Estimated compute seconds, which its owner is charged at the claim. */
   @Column('double precision') cost: number;
 
-  /** Whether it belongs to a sandbox key, so that no engine works on it. */
+  /** A sandbox key's: no engine works on it. */
   @Column('boolean', { default: false }) sandbox: boolean;
   @Column('varchar', { length: 16 }) status: TaskStatus;
 
@@ -48,38 +48,34 @@ export class Task {
   @Column('integer', { default: 0 }) failures: number;
 
   /**
-   * Number of claims that ended with the death or the silence of the worker. The first may be the fault of any task
-   * that was there; from then on the task is drawn alone, and only what happens then counts.
+   * Claims that ended with the death or the silence of the worker. The first may be the fault of any task beside it;
+   * from then on the task is drawn alone, and only what happens then counts.
    */
   @Column('integer', { default: 0 }) deaths: number;
 
-  /** Whether this attempt is drawn while its worker draws nothing else, so that a death is its fault. */
+  /** Whether its worker draws nothing else in this attempt, so that a death is its fault. */
   @Column('boolean', { default: false }) drawnAlone: boolean;
 
   /** Not to be claimed before this time: the wait after a failed attempt. */
   @Column({ type: 'timestamptz', precision: 3, nullable: true }) notBefore: Date | null;
 
   /**
-   * Which of its key's places it has while it is processed: from 1 of those that draw, from -1 down of those that train;
-   * null if the key has no limit.
+   * Its number among its key's tasks in progress: from 1 for drawings, from -1 down for trainings; null if the key has
+   * no limit.
    */
   @Column('integer', { nullable: true }) place: number | null;
 
   /** The charge to its owner at the last claim. */
   @Column('double precision', { default: 0 }) chargedSeconds: number;
-
-  /** Time of the last heartbeat of its worker. */
   @Column({ type: 'timestamptz', nullable: true }) heartbeatAt: Date | null;
   @Column('text', { nullable: true }) error: string | null;
   @Column('double precision', { nullable: true }) computeSeconds: number | null;
-
-  /** Storage used by its pictures. */
   @Column('bigint', { default: 0, transformer: bigintAsNumber }) pictureBytes: number;
 
-  /** Storage that is kept for its pictures until it ends. */
+  /** Bytes kept for its pictures until it ends. */
   @Column('bigint', { default: 0, transformer: bigintAsNumber }) reservedBytes: number;
 
-  /** What it takes of the database, about: with what it draws and the record that it is of. */
+  /** Estimated bytes in the database, with its drawing and its record. */
   @Column('integer', { default: 0 }) recordBytes: number;
   @Column({ type: 'timestamptz', precision: 3 }) createdAt: Date;
   @Column({ type: 'timestamptz', precision: 3, nullable: true }) startedAt: Date | null;
@@ -92,5 +88,5 @@ export class Task {
   images: Relation<Image>[];
 }
 
-/** A task as the worker holds it that has claimed it: the row moves on with another attempt. */
+/** A task as the worker that claimed it holds it: another claim makes it out of date. */
 export type Attempt = Pick<Task, 'id' | 'attempt'>;

@@ -1,23 +1,23 @@
 import { isIdentifier } from '../common/identifier';
 
-/** The public URL of a picture that the service has: only those who were given it know its token. */
+/** The public URL of a stored picture: only those who were given it know its token. */
 export function pictureUrl(publicUrl: string, { token, storageKey }: { token: string; storageKey: string }): string {
   return `${publicUrl}/images/${token}.${storageKey.slice(storageKey.lastIndexOf('.') + 1)}`;
 }
 
 const thumbnailEnd = '.thumbnail.webp';
 
-/** Where the storage has the thumbnail of a drawing's first picture. */
+/** Storage key of a picture's thumbnail. */
 export const thumbnailKeyOf = (storageKey: string): string => storageKey.replace(/\.\w+$/, thumbnailEnd);
 
 /** The public URL of a picture's thumbnail. */
 export const thumbnailUrl = (publicUrl: string, token: string): string => `${publicUrl}/images/${token}${thumbnailEnd}`;
 
-/** What a URL says of a picture that the service may have. */
+/** What a URL says about a picture that may be stored here. */
 export interface NamedToken {
   /** Empty where the URL leads to something else of this service. */
   token: string;
-  /** Whether the URL is below PUBLIC_URL. Else it may be another name of this service, which only the token's row tells. */
+  /** Whether the URL is below PUBLIC_URL. Otherwise it may lead here by another name: the token's row decides. */
   isHere: boolean;
 }
 

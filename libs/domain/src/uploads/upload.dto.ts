@@ -2,7 +2,7 @@ import { Id, Integer, Text, Time, TimeOrNull } from '../fields/fields-of-answers
 import { pictureUrl } from './picture-url';
 import { type UploadedPicture, uploadLifeHours } from './uploaded-picture';
 
-/** An uploaded picture, as it is kept: upright, with nothing but its pixels and their profile. */
+/** An uploaded picture as stored: upright, only its pixels and their profile. */
 export class UploadDto {
   @Id() id: string;
   @Text('Where it can be read by whoever knows this URL, and what requests name it by.') url: string;
@@ -13,7 +13,7 @@ export class UploadDto {
   @Time('When it had come.') created_at: string;
   @TimeOrNull('When it goes; null as long as a record uses it.') expires_at: string | null;
 
-  /** @param isUsed whether a record uses it. */
+  /** @param isUsed by a record */
   static from(upload: Omit<UploadedPicture, 'ownerId'>, isUsed: boolean, publicUrl: string): UploadDto {
     const { id, contentType, width, height, bytes, createdAt } = upload;
     const expiresAt = new Date(createdAt.getTime() + uploadLifeHours * 3_600_000);

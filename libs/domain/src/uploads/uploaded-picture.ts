@@ -25,14 +25,14 @@ export class UploadedPicture {
   @Column({ type: 'timestamptz', precision: 3 }) createdAt: Date;
 }
 
-/** That a task needs an uploaded picture, which is kept as long as the task is. It goes with either of them. */
+/** A task's need of an uploaded picture, which is kept as long as the task. The row goes with either of them. */
 @Entity('picture_uses')
 @Index('picture_uses_upload_idx', ['uploadId'])
 export class PictureUse {
   @PrimaryColumn('varchar', { length: 24 }) taskId: string;
   @PrimaryColumn('varchar', { length: 24 }) uploadId: string;
 
-  /** Checked at the end of the transaction, so that its statements may come in any order. */
+  /** Checked at the end of the transaction: its statements may come in any order. */
   @ManyToOne(() => Task, { onDelete: 'CASCADE', deferrable: 'INITIALLY DEFERRED' })
   @JoinColumn({ name: 'task_id', foreignKeyConstraintName: 'picture_uses_task_id_fkey' })
   task: Relation<Task>;

@@ -5,7 +5,7 @@ import { Decimal, Integer, Text, TextOrNull } from '../fields/fields-of-answers'
 export const usageGroups = ['day', 'model', 'finetune'] as const;
 export type UsageGroup = (typeof usageGroups)[number];
 
-/** A caller's usage; it has the one field of `day`, `model` and `finetune` that was asked for. */
+/** A caller's usage, with one of the fields `day`, `model` and `finetune`: the requested one. */
 export class UsageDto {
   @Text('UTC day.', { format: 'date', required: false }) day?: string;
   @Text('The model that was asked for.', { required: false }) model?: string;
@@ -34,7 +34,7 @@ export class UsageQueryDto {
   })
   group_by: UsageGroup = 'day';
 
-  /** The days that are meant, with the defaults. */
+  /** With the defaults. */
   get days(): { first: string; last: string } {
     const last = this.to ?? today();
     return { first: this.from ?? dayOf(Date.parse(last) - (defaultDays - 1) * dayMs), last };

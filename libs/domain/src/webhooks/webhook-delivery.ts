@@ -5,9 +5,7 @@ import { WebhookAttempt } from './webhook-attempt';
 export const webhookDeliveryStatuses = ['pending', 'delivered', 'failed'] as const;
 export type WebhookDeliveryStatus = (typeof webhookDeliveryStatuses)[number];
 
-/**
- * The delivery of one terminated Generation or Prompt to its webhook; inserted in the transaction that terminates it.
- */
+/** The delivery of a terminated record to its webhook; inserted in the transaction that terminates it. */
 @Entity('webhook_deliveries')
 @Check('webhook_deliveries_status_check', `"status" IN ('pending', 'delivered', 'failed')`)
 @Index('webhook_deliveries_task_idx', ['taskId', 'createdAt'])
@@ -27,23 +25,21 @@ export class WebhookDelivery {
 
   @Column('varchar', { length: 2048 }) url: string;
 
-  /** What is sent; null before the first attempt. A list of deliveries does not read it. */
+  /** Null before the first attempt. Lists of deliveries do not read it. */
   @Column('text', { nullable: true, select: false }) body: string | null;
 
   @Column('varchar', { length: 16 }) status: WebhookDeliveryStatus;
-
-  /** Attempts made so far. */
   @Column('integer', { name: 'attempts', default: 0 }) attemptCount: number;
   @Column({ type: 'timestamptz', precision: 3, nullable: true }) nextAttemptAt: Date | null;
 
-  /** Since when it is due, or will be: a wait for a place does not change it. */
+  /** When it became or becomes due: a wait for a place does not change it. */
   @Column({ type: 'timestamptz', precision: 3, nullable: true }) dueSince: Date | null;
 
   /** Until then the process that claimed it makes an attempt. */
   @Column({ type: 'timestamptz', precision: 3, nullable: true }) claimedUntil: Date | null;
   @Column({ type: 'timestamptz', precision: 3 }) createdAt: Date;
 
-  /** When somebody asked for another attempt that has not been made yet. */
+  /** When another attempt was asked for; null once it is made. */
   @Column({ type: 'timestamptz', precision: 3, nullable: true }) askedAt: Date | null;
   @Column({ type: 'timestamptz', precision: 3, nullable: true }) completedAt: Date | null;
 

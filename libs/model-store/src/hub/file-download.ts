@@ -15,8 +15,8 @@ const maxCorrupt = 2;
 type BytesListener = (bytes: number, found: boolean) => void;
 
 /**
- * Downloads one file of a repository to `target`, over as many connections as it takes. The bytes are kept beside it, so
- * that the next run can resume; the file gets its name when its checksum is right.
+ * Downloads one file of a repository to `target`, over as many connections as it takes. The bytes are kept beside it,
+ * so that the next run can resume; the file gets its name when its checksum is right.
  */
 export class FileDownload {
   private readonly incomplete: string;

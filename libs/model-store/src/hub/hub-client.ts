@@ -16,7 +16,6 @@ export interface HubOptions {
   retryDelayMs?: number;
   /** A connection that receives nothing for this long is closed. */
   idleTimeoutMs?: number;
-  /** Number of concurrent file downloads. */
   concurrency?: number;
 }
 

@@ -3,20 +3,19 @@ import { workerBeatMs } from '../live-workers';
 import { queueHeads, waitsIn } from './queue-heads';
 
 /**
- * Compute seconds by which an owner goes before its turn if the worker has its oldest task's model loaded: about what
- * loading takes. The owner is charged as always, so the others wait at most these seconds longer for each owner who goes
- * before.
+ * Compute seconds by which an owner is served early if the worker has its oldest task's model loaded: about what
+ * loading takes. The owner is charged as always, so the others wait at most this much longer for each such owner.
  */
 const affinitySeconds = 5;
 
 /**
- * A task is offered to every worker only if it has waited this long and no worker has had its model for this long: a
- * worker that restarts, and one that is about to find a new model, must not cost a picture.
+ * A task is offered to every worker only after it has waited this long and no worker has had its model for this long: a
+ * restart, or a model that is about to be found, must not cost a picture.
  */
 export const undrawableAfterMs = 15_000;
 
 /**
- * In SQL: whether a queued task is offered to a worker: it can draw the task's model, or no worker has had it for
+ * In SQL: whether a queued task is offered to a worker: it can draw the task's model, or no worker has had that for
  * `undrawableAfterMs`. A worker names its models every `workerBeatMs`.
  */
 const isOffered = `($4::text[] IS NULL OR head.model = ANY ($4) OR $5::boolean
@@ -26,12 +25,12 @@ const isOffered = `($4::text[] IS NULL OR head.model = ANY ($4) OR $5::boolean
     WHERE seen.name = head.model AND seen.drawable_at > now() - interval '${workerBeatMs + undrawableAfterMs} ms'
   ))`;
 
-/** A sandbox key has no limit: nothing of an engine is taken. PostgreSQL wants every parameter used. */
+/** A sandbox key has no limit, because it takes nothing of an engine. PostgreSQL wants every parameter used. */
 const noPlace = 'SELECT NULL::integer AS place WHERE $1::integer IS NOT NULL';
 
 /** A free place of the owner's key, in SQL; null if the key has no limit. */
 const freePlace = (queue: TaskQueue): string => {
-  // Places of trainings are negative, and a key has no number of its own of them.
+  // Places of trainings are negative, and no key has a limit of trainings of its own.
   const [sign, most] = queue === 'training' ? ['-', '$1::integer'] : ['', 'coalesce(caller.max_concurrent, $1)'];
   return `
     SELECT NULL::integer AS place WHERE ${most} = 0
@@ -49,10 +48,9 @@ const freePlace = (queue: TaskQueue): string => {
  * that approaches zero, which is start-time fair queuing (Goyal, Vin, Cheng 1996). Each owner's virtual time is the sum
  * of its charges; the charge is the estimate until the task ends. One statement, so that a worker that freezes holds no
  * lock. Rows locked by another claim are skipped. A key's limit is its number of places, and a unique index allows one
- * task in each.
- * Parameters: the limit of keys without their own, and of the trainings of any (0: none), the channel of changes, owners whose tasks are not
- * wanted, the models that can be drawn (null: any), whether what no worker can draw is wanted, the models that are
- * loaded.
+ * task in each. Parameters: the limit of keys without their own, and of the trainings of any (0: none), the channel of
+ * changes, owners whose tasks are not wanted, the models that can be drawn (null: any), whether what no worker can draw
+ * is wanted, the models that are loaded.
  */
 export const claimStatement = (sandbox: boolean, queue: TaskQueue = 'drawing'): string => `
 WITH RECURSIVE ${queueHeads(queue, sandbox)},
@@ -95,7 +93,7 @@ charged AS (
 )
 SELECT id, attempt, pg_notify($2, id) FROM claimed`;
 
-/** Whether a task in a queue is of none of the models $1. */
+/** Whether a task waits in a queue for a model that is not in $1. */
 export const taskForOtherModelsStatement = (queue: TaskQueue): string => `
 WITH RECURSIVE ${queueHeads(queue, false)}
 SELECT EXISTS (SELECT FROM queue_heads WHERE model <> ALL ($1)) AS waits`;

@@ -1,6 +1,6 @@
 import type { TaskQueue } from '@app/domain';
 
-/** The queues that workers claim from; tasks in the third one wait for a training. */
+/** Tasks in the third queue wait for a training, not for a worker. */
 const workerQueues = ['drawing', 'training'] as const satisfies readonly TaskQueue[];
 
 /**
@@ -16,8 +16,8 @@ export const waitsIn = (queues: readonly TaskQueue[], { task = 'tasks', sandbox 
 export const waitsForWorker = (task: string): string => waitsIn(workerQueues, { task });
 
 /**
- * The oldest task of each owner and model in a queue, for WITH RECURSIVE: one step down the index for each, however many
- * rows each has. The order is that of `tasks_queued_model_idx`, which contains only queued rows.
+ * The oldest task of each owner and model in a queue, for WITH RECURSIVE: one index step for each, however many rows
+ * there are. The order is that of `tasks_queued_model_idx`, which contains only queued rows.
  */
 export const queueHeads = (queue: TaskQueue, sandbox: boolean, name = 'queue_heads'): string => {
   const isQueued = waitsIn([queue], { sandbox });

@@ -8,7 +8,7 @@ WHERE ${waitsForWorker('task')}
 GROUP BY task.queue, task.owner_id, share.virtual_time
 ORDER BY coalesce(share.virtual_time, 0), task.owner_id`;
 
-/** For each task that waits for a worker, the number of its owner's older ones in the same queue. Parameter: the ids. */
+/** For each task that waits for a worker, how many older ones of its owner are in its queue. Parameter: the ids. */
 export const olderTasksStatement = `
 SELECT id, queue, owner_id AS owner, older FROM (
   SELECT task.id, task.queue, task.owner_id,

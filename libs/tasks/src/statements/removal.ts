@@ -10,14 +10,16 @@ export interface Removed {
 const ofEdits = `storage_key LIKE '${editsFolder}/%'`;
 
 /**
- * Keeps out whoever is about to use an upload of an edit that goes with its task: the deletion is the next statement and
- * sees all uses. The task is locked first, as everywhere. Parameter: the ids.
+ * Locks the uploads of edits that go with their task against new uses: the deletion is the next statement and sees all
+ * uses. The task is locked first, as everywhere. Parameter: the ids.
  */
 export const lockEditsStatement = `
 SELECT FROM tasks task JOIN picture_uses picture ON task_id = task.id JOIN uploaded_pictures upload ON upload.id = upload_id
 WHERE task.id = ANY($1) AND ${ofEdits} ORDER BY upload.id FOR UPDATE OF task, upload`;
 
-/** Counts what trainings that have not ended have computed so far: their end, which would, does not come. Parameter: the ids. */
+/**
+ * Counts the compute of trainings that are deleted before their end, which would have counted it. Parameter: the ids.
+ */
 export const chargeTrainingsStatement = `
 INSERT INTO daily_usage (owner_id, day, model, finetune_id, images, steps, compute_seconds)
 SELECT task.owner_id, (now() AT TIME ZONE 'UTC')::date, task.model, task.id, 0, 0, training.compute_seconds
@@ -28,9 +30,8 @@ ON CONFLICT (owner_id, day, model, finetune_id) DO UPDATE SET
   compute_seconds = daily_usage.compute_seconds + excluded.compute_seconds`;
 
 /**
- * Deletes tasks with the rows of their pictures, and subtracts these from the count. It uses an insert,
- * because an update would not see a count that was first inserted by a settlement for which the deletion
- * waited. Parameter: the ids.
+ * Deletes tasks with the rows of their pictures, and subtracts these from the count. It uses an insert: an update would
+ * not see a count first inserted by a settlement for which the deletion waited. Parameter: the ids.
  */
 export const removeStatement = `
 WITH removed AS (

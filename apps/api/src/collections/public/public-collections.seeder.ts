@@ -8,10 +8,10 @@ import { Inject, Injectable, type OnApplicationBootstrap, type OnApplicationShut
 import { DataSource, type EntityManager, In, IsNull, Not } from 'typeorm';
 import { StoredFiles } from '../../files/stored-files';
 
-/** A Style that is part of the service. It names no guidance and no steps, because they depend on the model. */
+/** A Style of the service's own. It has no guidance and no steps, because they depend on the model. */
 interface PublicStyle {
   id: string;
-  /** The token in the thumbnail's URL; other thumbnails' tokens are secret, this one is not. */
+  /** Token in the thumbnail's URL; unlike other thumbnails', it is no secret. */
   token: string;
   name: string;
   /** Text with `stylePlaceholder`, for any object. */
@@ -21,7 +21,7 @@ interface PublicStyle {
   thumbnail: { prompt: string; seed: number };
 }
 
-/** A Collection that is part of the service, with its Styles in order. */
+/** A Collection of the service's own, with its Styles in order. */
 export interface PublicCollection {
   id: string;
   name: string;
@@ -57,7 +57,7 @@ export class PublicCollectionsSeeder implements OnApplicationBootstrap, OnApplic
     private readonly logger: JsonLogger,
   ) {}
 
-  /** If the storage is not available yet, the public Collections are missing, but the service starts. */
+  /** Without the storage the public Collections are missing, but the service starts. */
   async onApplicationBootstrap(): Promise<void> {
     try {
       await this.seed(await readPublicCollections());
