@@ -123,7 +123,8 @@ describe('The files for a deployment', () => {
     const blocks = [...read('kubernetes/README.md').matchAll(/^( +)```yaml\n([^`]+)```/gm)].map(([, indent, block]) =>
       block.replaceAll(new RegExp(`^${indent}`, 'gm'), ''),
     );
-    const [mine, ...additions] = blocks.map((block) => parse(block) as Record<string, unknown[]>);
+    const [mine, ...parts] = blocks.map((block) => parse(block) as Record<string, unknown[]>);
+    const [objects, additions] = [true, false].map((isObject) => parts.filter((part) => 'kind' in part === isObject));
     expect(additions.map((addition) => Object.keys(addition))).toEqual([
       ['replicas'],
       ['patches'],
@@ -134,13 +135,16 @@ describe('The files for a deployment', () => {
     mine.components = ['../monitoring', '../backup'];
     mkdirSync(join(place, 'mine'));
     writeFileSync(join(place, 'mine', 'ca.crt'), 'a certificate');
+    mine.resources.push(...objects.map((_, index) => `object-${index}.yaml`));
+    for (const [index, object] of objects.entries())
+      writeFileSync(join(place, 'mine', `object-${index}.yaml`), stringify(object));
     writeFileSync(join(place, 'mine', 'kustomization.yaml'), stringify(mine));
     const { status, stdout, stderr } = spawnSync('kubectl', ['kustomize', join(place, 'mine')], { encoding: 'utf8' });
     rmSync(place, { recursive: true });
     expect([status, stderr]).toEqual([0, '']);
     expect(stdout.match(/image: registry\.example\.com\/darkroom-api:/g)).toHaveLength(3);
     expect(stdout.match(/name: darkroom-[0-9a-z]{10}$/gm)!.length).toBeGreaterThan(3);
-    expect(stdout).toContain('kind: PodMonitor');
+    for (const kind of ['PodMonitor', 'Ingress']) expect(stdout).toContain(`kind: ${kind}`);
     expect(stdout.match(/^ +name: darkroom-ca-[0-9a-z]{10}$/gm)).toHaveLength(3);
     expect(stdout).toContain('kubernetes.io/metadata.name: minio');
   });
