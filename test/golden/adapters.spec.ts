@@ -16,7 +16,7 @@ import { multiply, swapAxes } from '../../libs/diffusion/src/adapters/matrices';
 import { readValues, tensorsBelow } from '../../libs/diffusion/src/weights/named-tensor';
 import { readSafetensors } from '../../libs/diffusion/src/weights/safetensors-file';
 import { cpu } from '../support/cpu';
-import { unpackFamily, unpackFolder } from '../support/families';
+import { lastOpened, requestOf, unpackFamily, unpackFolder } from '../support/families';
 
 interface Case {
   name: string;
@@ -44,16 +44,7 @@ async function draw(model: string, adapters: string, one: Case): Promise<Float32
     if (fitted.merged.size > 0) merged.push({ adapter: fitted, strength });
   }
   const pipeline = await (merged.length > 0 ? loadMerged(model, merged) : loadPlain(model));
-  const { latents } = await pipeline.generate({
-    prompt: one.prompt,
-    negativePrompt: one.negative_prompt,
-    width: one.width,
-    height: one.height,
-    numInferenceSteps: one.steps,
-    guidanceScale: one.cfg,
-    seeds: [one.seed],
-    adapters: uses,
-  });
+  const { latents } = await pipeline.generate({ ...requestOf(one), adapters: uses });
   if (merged.length > 0) await pipeline.release();
   return latents[0];
 }
@@ -64,15 +55,10 @@ async function loadMerged(model: string, merged: MergedUse[]): Promise<StableDif
   return StableDiffusionPipeline.load(model, { ...cpu, changedWeights });
 }
 
-let last: { model: string; pipeline: StableDiffusionPipeline } | undefined;
-afterAll(() => last?.pipeline.release());
+const kept = lastOpened();
 
-/** Cases that follow each other share a model: it takes a second to load. */
 async function loadPlain(model: string): Promise<StableDiffusionPipeline> {
-  if (last?.model === model) return last.pipeline;
-  await last?.pipeline.release();
-  const pipeline = await StableDiffusionPipeline.load(model, cpu);
-  last = { model, pipeline };
+  const { pipeline } = await kept(model, async () => ({ pipeline: await StableDiffusionPipeline.load(model, cpu) }));
   return pipeline;
 }
 

@@ -6,7 +6,6 @@ import {
   RequestError,
   type RgbImage,
   StableDiffusionPipeline,
-  type TextToImageRequest,
   type Trajectory,
 } from '@app/diffusion';
 import { fromPlanes } from '../../libs/diffusion/src/tensor/planes';
@@ -19,7 +18,7 @@ import {
 import { partsOfCheckpoint } from '../../libs/diffusion/src/weights/original-names';
 import { readSafetensors } from '../../libs/diffusion/src/weights/safetensors-file';
 import { cpu } from '../support/cpu';
-import { unpackFamily } from '../support/families';
+import { lastOpened, requestOf, unpackFamily } from '../support/families';
 import { largestDifference } from '../support/golden';
 import { hasCuda } from '../support/has-cuda';
 import { psnr } from '../support/psnr';
@@ -70,31 +69,19 @@ async function withModel<T>(
   }
 }
 
-const requestOf = (one: Case): TextToImageRequest => ({
-  prompt: one.prompt,
-  negativePrompt: one.negative_prompt,
-  width: one.width,
-  height: one.height,
-  numInferenceSteps: one.steps,
-  guidanceScale: one.cfg,
-  seeds: one.seeds ?? [one.seed!],
-});
+const kept = lastOpened<{ root: string; pipeline: StableDiffusionPipeline }>();
 
-let last: { files: string; root: string; pipeline: StableDiffusionPipeline } | undefined;
-afterAll(() => last?.pipeline.release());
-
-/** A model with a case's own files; cases that follow each other share it, for it takes a second to load. */
-async function opened(family: string, one: Case) {
+/** A model with a case's own files. */
+function opened(family: string, one: Case) {
   const { clip_skip: skipped, scheduler_config: scheduler, scheduler: _class_name } = one;
   const files = JSON.stringify([family, skipped, scheduler, scheduler && _class_name]);
-  if (last?.files === files) return last;
-  await last?.pipeline.release();
-  const root = await rootOf(family);
-  const write = (name: string, json: object) => writeFileSync(join(root, 'model', name), JSON.stringify(json));
-  if (skipped !== undefined) write('darkroom.json', { clip_skip: skipped + 1 });
-  if (scheduler) write('scheduler/scheduler_config.json', { ...scheduler, _class_name });
-  last = { files, root, pipeline: await StableDiffusionPipeline.load(join(root, 'model'), cpu) };
-  return last;
+  return kept(files, async () => {
+    const root = await rootOf(family);
+    const write = (name: string, json: object) => writeFileSync(join(root, 'model', name), JSON.stringify(json));
+    if (skipped !== undefined) write('darkroom.json', { clip_skip: skipped + 1 });
+    if (scheduler) write('scheduler/scheduler_config.json', { ...scheduler, _class_name });
+    return { root, pipeline: await StableDiffusionPipeline.load(join(root, 'model'), cpu) };
+  });
 }
 
 const families = ['sd15', 'sd15-file', 'sd21', 'sd21-base', 'sd21-file', 'sdxl', 'sdxl-file', 'sdxl-turbo', 'lcm'];

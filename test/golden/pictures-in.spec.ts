@@ -19,7 +19,7 @@ import { fromPlanes } from '../../libs/diffusion/src/tensor/planes';
 import { type NamedTensors, readValues } from '../../libs/diffusion/src/weights/named-tensor';
 import { readSafetensors } from '../../libs/diffusion/src/weights/safetensors-file';
 import { cpu } from '../support/cpu';
-import { unpackFamily, unpackFolder } from '../support/families';
+import { requestOf, unpackFamily, unpackFolder } from '../support/families';
 import { largestDifference } from '../support/golden';
 import { psnr } from '../support/psnr';
 
@@ -90,7 +90,7 @@ async function bytesOf(name: string): Promise<Uint8Array> {
   return Uint8Array.from(await readValues(arrays.get(name)!));
 }
 
-async function requestOf(one: Case): Promise<TextToImageRequest> {
+async function requestWithPictures(one: Case): Promise<TextToImageRequest> {
   const { width, height, image, mask, strength, scheduler, image_guidance_scale: imageGuidanceScale } = one;
   const pictureOf = async (name: string): Promise<RgbImage> => ({ width, height, data: await bytesOf(name) });
   const control: ControlUse[] = [];
@@ -98,13 +98,7 @@ async function requestOf(one: Case): Promise<TextToImageRequest> {
     control.push({ controlNet: await netOf(net), image: await pictureOf(map), ...rest });
   const masked: Mask | undefined = mask === undefined ? undefined : { width, height, values: await bytesOf(mask) };
   return {
-    prompt: one.prompt,
-    negativePrompt: one.negative_prompt,
-    width,
-    height,
-    numInferenceSteps: one.steps,
-    guidanceScale: one.cfg,
-    seeds: [one.seed],
+    ...requestOf(one),
     ...(scheduler && { scheduler }),
     ...(image !== undefined && { image: await pictureOf(image) }),
     ...(strength !== undefined && { strength }),
@@ -118,7 +112,7 @@ const named = (name: string): Case => cases.find((one) => one.name === name)!;
 
 it.each(cases.map((one) => [one.name, one] as const))('diffusers draws the same: %s', async (name, one) => {
   const pipeline = await pipelineOf(one.family);
-  const request = await requestOf(one);
+  const request = await requestWithPictures(one);
   const { latents, images } = await pipeline.generate(request);
   const expected = await readValues(arrays.get(`${name}.latents`)!);
   // Random models blow latents up with some schedulers; then rounding is larger too.
@@ -135,7 +129,7 @@ it.each(cases.map((one) => [one.name, one] as const))('diffusers draws the same:
 
 it.each(['mask-ddim', 'inpainting-0.75'])('What a mask keeps is the original to the byte: %s', async (name) => {
   const one = named(name);
-  const request = await requestOf(one);
+  const request = await requestWithPictures(one);
   const { images } = await (await pipelineOf(one.family)).generate(request);
   const at = (i: number): number => request.mask!.values[Math.floor(i / 3)];
   const kept = (_: number, i: number): boolean => at(i) === 0;
@@ -149,10 +143,10 @@ it('Pictures of all kinds are the same bits alone and beside others', async () =
   const pipeline = await pipelineOf('sd15');
   const names = ['control', 'control-two', 'control-mask', 'mask-ddim'];
   const prepared = async (name: string): Promise<Trajectory> =>
-    (await pipeline.prepare({ ...(await requestOf(named(name))), numInferenceSteps: 4 }))[0];
+    (await pipeline.prepare({ ...(await requestWithPictures(named(name))), numInferenceSteps: 4 }))[0];
   const text: Trajectory = (
     await pipeline.prepare({
-      ...(await requestOf(named('control'))),
+      ...(await requestWithPictures(named('control'))),
       control: [],
       numInferenceSteps: 4,
       seeds: [3],
@@ -166,7 +160,12 @@ it('Pictures of all kinds are the same bits alone and beside others', async () =
   for (const name of names) alone.push(...(await run([await prepared(name)])));
   const [first] = await run([text]);
   const again = (
-    await pipeline.prepare({ ...(await requestOf(named('control'))), control: [], numInferenceSteps: 4, seeds: [3] })
+    await pipeline.prepare({
+      ...(await requestWithPictures(named('control'))),
+      control: [],
+      numInferenceSteps: 4,
+      seeds: [3],
+    })
   )[0];
   const together = await run([...(await Promise.all(names.map(prepared))), again]);
   expect(together).toStrictEqual([...alone, first]);
@@ -175,7 +174,7 @@ it('Pictures of all kinds are the same bits alone and beside others', async () =
 it('The same seed and picture give the same bytes', async () => {
   const one = named('image-ddim-0.75');
   const pipeline = await pipelineOf(one.family);
-  const request = await requestOf(one);
+  const request = await requestWithPictures(one);
   expect(await pipeline.generate(request)).toStrictEqual(await pipeline.generate(request));
 });
 

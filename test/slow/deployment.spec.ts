@@ -124,7 +124,8 @@ describe('The files for a deployment', () => {
       block.replaceAll(new RegExp(`^${indent}`, 'gm'), ''),
     );
     const [mine, ...parts] = blocks.map((block) => parse(block) as Record<string, unknown[]>);
-    const [objects, additions] = [true, false].map((isObject) => parts.filter((part) => 'kind' in part === isObject));
+    const objects = parts.filter((part) => 'kind' in part);
+    const additions = parts.filter((part) => !('kind' in part));
     expect(additions.map((addition) => Object.keys(addition))).toEqual([
       ['replicas'],
       ['patches'],

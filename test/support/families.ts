@@ -1,6 +1,7 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { gunzipSync } from 'node:zlib';
+import type { StableDiffusionPipeline, TextToImageRequest } from '@app/diffusion';
 
 const FAMILIES = join(__dirname, '..', 'golden', 'families');
 
@@ -19,4 +20,39 @@ export async function unpackFolder(from: string, to: string): Promise<void> {
     const data = await readFile(file);
     await writeFile(target, file.endsWith('.gz') ? gunzipSync(data) : data);
   }
+}
+
+/** What a recorded case asks for. */
+interface AskedCase {
+  prompt: string;
+  negative_prompt: string | null;
+  width: number;
+  height: number;
+  steps: number;
+  cfg: number;
+  seed?: number;
+  seeds?: number[];
+}
+
+/** The request of a recorded case; the arrays that go with it are read by the tests. */
+export const requestOf = (one: AskedCase): TextToImageRequest => ({
+  prompt: one.prompt,
+  negativePrompt: one.negative_prompt,
+  width: one.width,
+  height: one.height,
+  numInferenceSteps: one.steps,
+  guidanceScale: one.cfg,
+  seeds: one.seeds ?? [one.seed!],
+});
+
+/** Keeps the model of the last case: cases that follow each other share it, because it takes a second to load. */
+export function lastOpened<T extends { pipeline: StableDiffusionPipeline }>() {
+  let last: { key: string; opened: T } | undefined;
+  afterAll(() => last?.opened.pipeline.release());
+  return async (key: string, open: () => Promise<T>): Promise<T> => {
+    if (last?.key === key) return last.opened;
+    await last?.opened.pipeline.release();
+    last = { key, opened: await open() };
+    return last.opened;
+  };
 }
