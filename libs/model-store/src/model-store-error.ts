@@ -1,5 +1,6 @@
 import { sep } from 'node:path';
 import { ModelFolderError } from '@app/diffusion/files';
+import { isDiskFull } from '@app/process';
 import { statfs } from 'node:fs/promises';
 
 /** Faults, for code that reacts to them; the message is for a person: one line, or one for each fault of a model. */
@@ -72,8 +73,7 @@ export async function explainDiskErrors<T>(write: Promise<T>): Promise<T> {
   try {
     return await write;
   } catch (error) {
-    const code = systemCode(error);
-    if (code === 'ENOSPC' || code === 'EDQUOT')
+    if (isDiskFull(error))
       throw new ModelStoreError('NoSpace', 'The disk is full; what has arrived is kept.', { cause: error });
     throw new ModelStoreError('NotWritable', `The models folder cannot be written: ${(error as Error).message}.`, {
       cause: error,

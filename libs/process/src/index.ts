@@ -5,6 +5,7 @@ export { FairTurns, TurnsFullError } from './fair-turns';
 export { FileLock, LockContendedError, LockHeldError } from './file-lock';
 export type { LockHolder } from './file-lock';
 export { isAlive } from './is-alive';
+export { isDiskFull } from './is-disk-full';
 export { keepAliveMs } from './keep-alive';
 export { KeyCounts } from './key-counts';
 export { knownFaults } from './known-faults';

@@ -78,7 +78,7 @@ interface Takeable {
 @Injectable()
 export class QueueMetrics {
   constructor(metrics: Metrics, dataSource: DataSource, @Inject(CONFIG) config: Config) {
-    const read = (): Promise<Waiting[]> => dataSource.query<Waiting[]>(waiting);
+    const read = askedTogether(() => dataSource.query<Waiting[]>(waiting));
     metrics.gauge('queue_depth', { help: 'What is due and waits.', labels: ['queue'] }, async (gauge) => {
       for (const { queue, depth } of await read()) gauge.set({ queue }, depth);
     });
@@ -86,7 +86,7 @@ export class QueueMetrics {
       for (const { queue, age } of await read()) gauge.set({ queue }, age);
     });
     const limits = [config.maxConcurrentPerKey, config.maxTrainingsPerKey];
-    const readTakeable = (): Promise<Takeable[]> => dataSource.query<Takeable[]>(takeable, limits);
+    const readTakeable = askedTogether(() => dataSource.query<Takeable[]>(takeable, limits));
     const countHelp = 'Tasks that a worker may take now.';
     metrics.gauge('takeable_tasks', { help: countHelp, labels: ['queue'] }, async (gauge) => {
       for (const { queue, count } of await readTakeable()) gauge.set({ queue }, count);
@@ -105,4 +105,10 @@ export class QueueMetrics {
         gauge.set({ queue, state }, count);
     });
   }
+}
+
+/** One query for all who ask while it runs, as the gauges of a scrape do. */
+function askedTogether<T>(ask: () => Promise<T>): () => Promise<T> {
+  let asked: Promise<T> | undefined;
+  return () => (asked ??= ask().finally(() => (asked = undefined)));
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import type { Readable, Writable } from 'node:stream';
 import { BodyTooLargeError, DomainError, MalformedBodyError, ServiceUnavailableError } from '@app/domain';
+import { isDiskFull } from '@app/process';
 
 /**
  * An upload's only time limit is its progress: the slowest line that could send a file of weights in a day sends more
@@ -155,7 +156,6 @@ function readAll(
   });
 }
 
-const fullCodes = ['ENOSPC', 'EDQUOT'];
 /** Codes of a disk that is broken, read-only, not there or of another owner. */
 const unusableCodes = ['EIO', 'EROFS', 'ENOENT', 'EACCES', 'EPERM'];
 
@@ -167,7 +167,7 @@ export async function mapDiskErrors<T>(write: Promise<T>): Promise<T> {
     const { code = '' } = error as NodeJS.ErrnoException;
     if (unusableCodes.includes(code))
       throw new ServiceUnavailableError('The service cannot store files at the moment.', 60);
-    if (fullCodes.includes(code)) throw new ServiceUnavailableError('There is no room for the file at the moment.', 60);
+    if (isDiskFull(error)) throw new ServiceUnavailableError('There is no room for the file at the moment.', 60);
     throw error;
   }
 }

@@ -1,5 +1,5 @@
 import { JsonLogger } from '@app/observability';
-import { BackOff } from '@app/process';
+import { BackOff, isDiskFull } from '@app/process';
 import { IMAGE_STORAGE, type ImageStorage, StorageUnavailableError } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
 
@@ -59,13 +59,11 @@ export class StorageHealth {
   }
 }
 
-/** Codes and names of errors of disks and of stores that have no room. */
-const fullCodes = /^(?:ENOSPC|EDQUOT)$/;
+/** Errors of stores that have no room. */
 const fullNames = /\b507\b|StorageFull|QuotaExceeded|InsufficientStorage/i;
 
 function isFull(error: unknown): boolean {
-  const { code, message } = error as NodeJS.ErrnoException;
-  return fullCodes.test(code ?? '') || (error instanceof StorageUnavailableError && fullNames.test(message));
+  return isDiskFull(error) || (error instanceof StorageUnavailableError && fullNames.test(error.message));
 }
 
 /** Whether the error may be one of the storage: a store's, or a disk's, which may be read-only or of another owner. */

@@ -29,9 +29,8 @@ export function executionProviders(device: Device): InferenceSession.ExecutionPr
  */
 export const defaultSpinUs = 1000;
 
-/** Lets a session's idle threads spin for so many microseconds; as long as ONNX Runtime likes, by default. */
-export function spinning(spinUs?: number): Pick<InferenceSession.SessionOptions, 'extra'> {
-  if (spinUs === undefined) return {};
+/** Lets a session's idle threads spin for so many microseconds. */
+export function spinning(spinUs: number): Pick<InferenceSession.SessionOptions, 'extra'> {
   return {
     extra: { session: { intra_op: spinUs > 0 ? { spin_duration_us: String(spinUs) } : { allow_spinning: '0' } } },
   };
