@@ -10,7 +10,9 @@ export interface Tensor {
 export type Tensors = Readonly<Record<string, Tensor>>;
 
 export const float32 = (data: Float32Array, dims: readonly number[] = [data.length]): Tensor => ({
-  ...{ type: 'float32', data, dims },
+  type: 'float32',
+  data,
+  dims,
 });
 
 export const int64 = (data: BigInt64Array, dims: readonly number[]): Tensor => ({ type: 'int64', data, dims });
