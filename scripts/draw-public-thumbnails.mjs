@@ -19,10 +19,10 @@ const edge = 256;
 
 await buildIfNeeded();
 const diffusion = (file) => createRequire(import.meta.url)(join(root, 'dist', 'libs', 'diffusion', 'src', file));
-const { StableDiffusionPipeline } = diffusion('index.js');
+const { Pipeline } = diffusion('index.js');
 const { readModelDefaults } = diffusion('files.js');
 const model = join(root, 'models', 'shapes');
-const pipeline = await StableDiffusionPipeline.load(model, { device: 'cpu' });
+const pipeline = await Pipeline.load(model, { device: 'cpu' });
 const { steps, cfg, scheduler } = await readModelDefaults(model);
 for (const { name, styles } of collections)
   for (const style of styles) {

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import { StableDiffusionPipeline } from '@app/diffusion';
+import { Pipeline } from '@app/diffusion';
 import { type BenchOptions, type Figure, figure, interleave, median, ratios, type Section } from '../section';
 
 const prompt = 'a red circle on a blue background';
@@ -27,7 +27,7 @@ export const pipeline: Section = {
   rounds: 5,
   async measure(options) {
     const { model, device, threads, rounds } = options;
-    const ours = await StableDiffusionPipeline.load(model, { device, intraOpNumThreads: threads });
+    const ours = await Pipeline.load(model, { device, intraOpNumThreads: threads });
     const python = options.python ? await startPython(options.python, options, ours.facts.nativeSize) : undefined;
     const figures: Figure[] = [];
     for (const batch of [1, 4, 8]) {
@@ -57,7 +57,7 @@ function figuresOf(batch: number, ours: readonly WholeTime[], theirs?: readonly 
   return [own, { ...against, detail: `Python's loop ${middle(their)} ms` }];
 }
 
-async function draw(pipeline: StableDiffusionPipeline, batch: number): Promise<WholeTime> {
+async function draw(pipeline: Pipeline, batch: number): Promise<WholeTime> {
   const { nativeSize: size } = pipeline.facts;
   const seeds = Array.from({ length: batch }, (_, i) => i);
   const runMs = () => Object.values(pipeline.spent).reduce((sum, part) => sum + part.runMs, 0);

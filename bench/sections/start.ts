@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs';
-import { readModelFolder, StableDiffusionPipeline } from '@app/diffusion';
+import { readModelFolder, Pipeline } from '@app/diffusion';
 import { BenchEngine, firstPictureMs } from '../bench-engine';
 import { type BenchOptions, figure, interleave, msOf, ratios, type Section } from '../section';
 
@@ -35,7 +35,7 @@ async function readWeights({ model }: BenchOptions): Promise<void> {
 
 async function load({ model, device, threads }: BenchOptions): Promise<number> {
   const startedAt = performance.now();
-  const pipeline = await StableDiffusionPipeline.load(model, { device, intraOpNumThreads: threads });
+  const pipeline = await Pipeline.load(model, { device, intraOpNumThreads: threads });
   const ms = performance.now() - startedAt;
   await pipeline.release();
   return ms;

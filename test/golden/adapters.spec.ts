@@ -8,7 +8,7 @@ import {
   type MergedUse,
   readAdapter,
   readModelFolder,
-  StableDiffusionPipeline,
+  Pipeline,
   writeMerged,
 } from '@app/diffusion';
 import { adaptedParts } from '../../libs/diffusion/src/adapters/adapter';
@@ -49,16 +49,16 @@ async function draw(model: string, adapters: string, one: Case): Promise<Float32
   return latents[0];
 }
 
-async function loadMerged(model: string, merged: MergedUse[]): Promise<StableDiffusionPipeline> {
+async function loadMerged(model: string, merged: MergedUse[]): Promise<Pipeline> {
   const changedWeights = join(mkdtempSync(join(folder, 'merged-')), 'it.safetensors');
   await writeMerged(merged, changedWeights);
-  return StableDiffusionPipeline.load(model, { ...cpu, changedWeights });
+  return Pipeline.load(model, { ...cpu, changedWeights });
 }
 
 const kept = lastOpened();
 
-async function loadPlain(model: string): Promise<StableDiffusionPipeline> {
-  const { pipeline } = await kept(model, async () => ({ pipeline: await StableDiffusionPipeline.load(model, cpu) }));
+async function loadPlain(model: string): Promise<Pipeline> {
+  const { pipeline } = await kept(model, async () => ({ pipeline: await Pipeline.load(model, cpu) }));
   return pipeline;
 }
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { Tensor } from 'onnxruntime-node';
-import { ModelSession, readModelFolder, StableDiffusionPipeline } from '@app/diffusion';
+import { ModelSession, readModelFolder, Pipeline } from '@app/diffusion';
 import { placeGraph } from '../../libs/diffusion/src/sessions/placed-graph';
 import type { RgbImage } from '../../libs/diffusion/src/tensor/planes';
 import { cpu } from '../support/cpu';
@@ -20,13 +20,13 @@ function toTensor({ data, width, height }: RgbImage): Tensor {
 }
 
 describe("The bundled model's encoder", () => {
-  let pipeline: StableDiffusionPipeline;
+  let pipeline: Pipeline;
   let encoder: ModelSession;
   beforeAll(async () => {
     const { autoencoder } = await readModelFolder(shapes);
     const built = autoencoder.encoder({ tensors: autoencoder.tensors });
     encoder = await ModelSession.open(placeGraph(built.graph, shapes), cpu);
-    pipeline = await StableDiffusionPipeline.load(shapes, cpu);
+    pipeline = await Pipeline.load(shapes, cpu);
   });
   afterAll(() => Promise.all([encoder.release(), pipeline.release()]));
 

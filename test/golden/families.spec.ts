@@ -1,13 +1,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import {
-  type LoadOptions,
-  RequestError,
-  type RgbImage,
-  StableDiffusionPipeline,
-  type Trajectory,
-} from '@app/diffusion';
+import { type LoadOptions, RequestError, type RgbImage, Pipeline, type Trajectory } from '@app/diffusion';
 import { fromPlanes } from '../../libs/diffusion/src/tensor/planes';
 import {
   countOf,
@@ -58,10 +52,10 @@ async function rootOf(family: string): Promise<string> {
 
 async function withModel<T>(
   model: string,
-  use: (pipeline: StableDiffusionPipeline) => Promise<T>,
+  use: (pipeline: Pipeline) => Promise<T>,
   load: LoadOptions = cpu,
 ): Promise<T> {
-  const pipeline = await StableDiffusionPipeline.load(model, load);
+  const pipeline = await Pipeline.load(model, load);
   try {
     return await use(pipeline);
   } finally {
@@ -69,7 +63,7 @@ async function withModel<T>(
   }
 }
 
-const kept = lastOpened<{ root: string; pipeline: StableDiffusionPipeline }>();
+const kept = lastOpened<{ root: string; pipeline: Pipeline }>();
 
 /** A model with a case's own files. */
 function opened(family: string, one: Case) {
@@ -80,7 +74,7 @@ function opened(family: string, one: Case) {
     const write = (name: string, json: object) => writeFileSync(join(root, 'model', name), JSON.stringify(json));
     if (skipped !== undefined) write('darkroom.json', { clip_skip: skipped + 1 });
     if (scheduler) write('scheduler/scheduler_config.json', { ...scheduler, _class_name });
-    return { root, pipeline: await StableDiffusionPipeline.load(join(root, 'model'), cpu) };
+    return { root, pipeline: await Pipeline.load(join(root, 'model'), cpu) };
   });
 }
 
@@ -113,7 +107,7 @@ async function decibelsOf(image: RgbImage, expected: NamedTensors, { name, width
 (hasCuda() ? it : it.skip).each(families)('A model of %s draws on CUDA what diffusers does', async (family) => {
   const one = casesOf(family).find(({ name }) => name === 'plain')!;
   const root = await rootOf(family);
-  const draw = (pipeline: StableDiffusionPipeline) => pipeline.generate(requestOf(one));
+  const draw = (pipeline: Pipeline) => pipeline.generate(requestOf(one));
   const { images } = await withModel(join(root, 'model'), draw, { device: 'cuda:0' });
   const expected = await readSafetensors(join(root, 'expected.safetensors'));
   expect(await decibelsOf(images[0], expected, one)).toBeGreaterThan(45);
@@ -164,9 +158,9 @@ async function asStored(tensor: NamedTensor): Promise<TensorToWrite> {
 }
 
 describe.each(['sd15', 'sdxl', 'lcm'])('Pictures of several requests for %s', (family) => {
-  let pipeline: StableDiffusionPipeline;
+  let pipeline: Pipeline;
   beforeAll(async () => {
-    pipeline = await StableDiffusionPipeline.load(join(await rootOf(family), 'model'), cpu);
+    pipeline = await Pipeline.load(join(await rootOf(family), 'model'), cpu);
   });
   afterAll(() => pipeline.release());
 

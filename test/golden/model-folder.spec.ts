@@ -1,13 +1,7 @@
 import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import {
-  cures,
-  type ModelFacts,
-  ModelFolderError,
-  ProviderUnavailableError,
-  StableDiffusionPipeline,
-} from '@app/diffusion';
+import { cures, type ModelFacts, ModelFolderError, ProviderUnavailableError, Pipeline } from '@app/diffusion';
 import { InferenceSession } from 'onnxruntime-node';
 import { cpu } from '../support/cpu';
 import { unpackFamily } from '../support/families';
@@ -36,7 +30,7 @@ const edit = async (name: string, change: object) =>
   write(name, JSON.stringify({ ...(JSON.parse(await readFile(at(name), 'utf8')) as object), ...change }));
 
 const load = async (options = cpu): Promise<ModelFacts> => {
-  const pipeline = await StableDiffusionPipeline.load(folder, options);
+  const pipeline = await Pipeline.load(folder, options);
   await pipeline.release();
   return pipeline.facts;
 };
@@ -133,7 +127,7 @@ const misfits: Damage[] = [
   ]),
 ];
 
-describe('StableDiffusionPipeline.load', () => {
+describe('Pipeline.load', () => {
   const expectRefused = async (file: string, reason: RegExp): Promise<void> => {
     const error: unknown = await load().catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(ModelFolderError);
@@ -190,7 +184,7 @@ describe('StableDiffusionPipeline.load', () => {
   it("draws from a folder of links into the hub's cache", async () => {
     const request = { prompt: 'a', width: 32, height: 48, numInferenceSteps: 2, guidanceScale: 5, seeds: [1] };
     const draw = async () => {
-      const pipeline = await StableDiffusionPipeline.load(folder, cpu);
+      const pipeline = await Pipeline.load(folder, cpu);
       return pipeline.generate(request).finally(() => pipeline.release());
     };
     const expected = await draw();

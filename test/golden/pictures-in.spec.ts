@@ -11,7 +11,7 @@ import {
   RequestError,
   type RgbImage,
   type SchedulerName,
-  StableDiffusionPipeline,
+  Pipeline,
   type TextToImageRequest,
   type Trajectory,
 } from '@app/diffusion';
@@ -44,7 +44,7 @@ interface Case {
 
 const cases = JSON.parse(readFileSync('test/golden/pictures-in/cases.json', 'utf8')) as Case[];
 const folder = mkdtempSync(join(tmpdir(), 'pictures-in-'));
-const pipelines = new Map<string, StableDiffusionPipeline>();
+const pipelines = new Map<string, Pipeline>();
 const nets = new Map<string, ControlNet>();
 let arrays: NamedTensors;
 
@@ -63,9 +63,9 @@ async function rootOf(family: string): Promise<string> {
   return root;
 }
 
-async function pipelineOf(family: string): Promise<StableDiffusionPipeline> {
+async function pipelineOf(family: string): Promise<Pipeline> {
   const root = await rootOf(family);
-  const loaded = pipelines.get(family) ?? (await StableDiffusionPipeline.load(join(root, 'model'), cpu));
+  const loaded = pipelines.get(family) ?? (await Pipeline.load(join(root, 'model'), cpu));
   pipelines.set(family, loaded);
   return loaded;
 }

@@ -2,22 +2,16 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import {
-  AbortError,
-  NotFiniteError,
-  schedulerNames,
-  StableDiffusionPipeline,
-  type TextToImageRequest,
-} from '@app/diffusion';
+import { AbortError, NotFiniteError, schedulerNames, Pipeline, type TextToImageRequest } from '@app/diffusion';
 import { cpu } from '../support/cpu';
 import { unpackFamily } from '../support/families';
 
 const root = mkdtempSync(join(tmpdir(), 'requests-'));
 const model = join(root, 'model');
-let pipeline: StableDiffusionPipeline;
+let pipeline: Pipeline;
 beforeAll(async () => {
   await unpackFamily('sd15', root);
-  pipeline = await StableDiffusionPipeline.load(model, cpu);
+  pipeline = await Pipeline.load(model, cpu);
 });
 afterAll(async () => {
   await pipeline.release();
@@ -146,7 +140,7 @@ describe('A model whose arithmetic overflows', () => {
     const before = readFileSync(config, 'utf8');
     writeFileSync(config, JSON.stringify({ ...(JSON.parse(before) as object), scaling_factor: 1e-45 }));
     // Its trial run decodes zeros.
-    const other = await StableDiffusionPipeline.load(model, cpu);
+    const other = await Pipeline.load(model, cpu);
     writeFileSync(config, before);
     await expect(other.generate(small)).rejects.toThrow('not finite (from its VAE decoder)');
     await other.release();

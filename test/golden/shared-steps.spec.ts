@@ -9,7 +9,7 @@ import {
   readAdapter,
   readModelFolder,
   schedulerNames,
-  StableDiffusionPipeline,
+  Pipeline,
   type TextToImageRequest,
   type Trajectory,
 } from '@app/diffusion';
@@ -45,7 +45,7 @@ async function place(name: Name, root: string): Promise<{ model: string; files: 
 /** On the CPU a row of a call is the same to the last bit whatever stands beside it, so a picture is too. */
 describe.each<Name>(['shapes', 'sd15', 'sdxl'])('Pictures that share steps, drawn by %s', (name) => {
   const root = mkdtempSync(join(tmpdir(), 'shared-steps-'));
-  let pipeline: StableDiffusionPipeline;
+  let pipeline: Pipeline;
   /** None, Fine-Tunes of different ranks, one of them with another strength, and one beside a word. */
   const uses: AdapterUse[][] = [[]];
 
@@ -64,7 +64,7 @@ describe.each<Name>(['shapes', 'sd15', 'sdxl'])('Pictures that share steps, draw
         { adapter: first, strength: 0.5 },
         { adapter: word, strength: 1, token: 'zig' },
       ]);
-    pipeline = await StableDiffusionPipeline.load(model, cpu);
+    pipeline = await Pipeline.load(model, cpu);
   });
   afterAll(async () => {
     await pipeline.release();

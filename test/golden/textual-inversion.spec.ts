@@ -8,7 +8,7 @@ import {
   loadAdapter,
   readAdapter,
   readModelFolder,
-  StableDiffusionPipeline,
+  Pipeline,
 } from '@app/diffusion';
 import { readValues } from '../../libs/diffusion/src/weights/named-tensor';
 import { cpu } from '../support/cpu';
@@ -41,7 +41,7 @@ async function embeddingFile(base: string, key: string, words: string[]): Promis
 }
 
 async function latentsOf(base: string, texts: Record<string, AdapterUse[]>): Promise<Float32Array[]> {
-  const pipeline = await StableDiffusionPipeline.load(base, cpu);
+  const pipeline = await Pipeline.load(base, cpu);
   const size = pipeline.facts.vaeScaleFactor * 8;
   const drawn: Float32Array[] = [];
   for (const [prompt, adapters] of Object.entries(texts)) {

@@ -12,7 +12,7 @@ import {
   ModelSession,
   readAdapter,
   readModelFolder,
-  StableDiffusionPipeline,
+  Pipeline,
   Trainer,
 } from '@app/diffusion';
 import { AdamW } from '../../libs/diffusion/src/training/adam-w';
@@ -224,10 +224,10 @@ describe.each([
   const model = join(folder, family, 'model');
   const own = { ...settings, ...more, token: 'zwx', initializerToken: 'x' };
   const file = join(folder, 'trained.safetensors');
-  let pipeline: StableDiffusionPipeline;
+  let pipeline: Pipeline;
   beforeAll(async () => {
     await unpackFamily(family, join(folder, family));
-    pipeline = await StableDiffusionPipeline.load(model, cpu);
+    pipeline = await Pipeline.load(model, cpu);
   });
   afterAll(() => pipeline.release());
 

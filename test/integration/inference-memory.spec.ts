@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { ModelSession, OutOfMemoryError, StableDiffusionPipeline } from '@app/diffusion';
+import { ModelSession, OutOfMemoryError, Pipeline } from '@app/diffusion';
 import { type DrawOptions, Engine } from '../../apps/inference/src/engine-client/engine';
 import { EngineBrokenError } from '../../apps/inference/src/engine-client/task-errors';
 import { EngineLoop } from '../../apps/inference/src/engine/engine-loop';
@@ -128,12 +128,9 @@ describe('an engine whose memory does not suffice', () => {
   });
 
   it('begins a task with nothing beside it that found no memory beside others, also without the models that these leave', async () => {
-    const prepare = Reflect.get<StableDiffusionPipeline, 'prepare'>(StableDiffusionPipeline.prototype, 'prepare');
+    const prepare = Reflect.get<Pipeline, 'prepare'>(Pipeline.prototype, 'prepare');
     const loaded = new Set<string>();
-    jest.spyOn(StableDiffusionPipeline.prototype, 'prepare').mockImplementation(function (
-      this: StableDiffusionPipeline,
-      ...values
-    ) {
+    jest.spyOn(Pipeline.prototype, 'prepare').mockImplementation(function (this: Pipeline, ...values) {
       if (loaded.has('late') && loaded.size > 1) throw new OutOfMemoryError('out of memory');
       return prepare.apply(this, values);
     });
@@ -163,7 +160,7 @@ describe('an engine whose memory does not suffice', () => {
     /** Adds tasks to a loop that can prepare none, until all have failed. @returns keys of what was loaded, and failures */
     async function failAll(tasks: Pick<DrawTask, 'model' | 'request'>[]) {
       const fault = new RangeError('Array buffer allocation failed');
-      jest.spyOn(StableDiffusionPipeline.prototype, 'prepare').mockRejectedValue(fault);
+      jest.spyOn(Pipeline.prototype, 'prepare').mockRejectedValue(fault);
       const loaded: string[] = [];
       const failures: Failure[] = [];
       const loop = loopOf((message) => {

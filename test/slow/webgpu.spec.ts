@@ -3,7 +3,7 @@ import { cpu } from '../support/cpu';
 import { drawsGoldens, models, type PipelineCase } from '../support/pipeline-goldens';
 
 /** A software device takes a second for each step: one model, and one picture, which is wide and has guidance. */
-(hasWebgpu() ? describe : describe.skip)('StableDiffusionPipeline on WebGPU', () => {
+(hasWebgpu() ? describe : describe.skip)('Pipeline on WebGPU', () => {
   const [, { name, ...golden }] = models;
   const isChosen = ({ width, height, steps }: PipelineCase) => width > height && steps === 2;
   drawsGoldens({ ...golden, name: `${name} on WebGPU` }, { ...cpu, device: 'webgpu' }, isChosen);

@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import type { StableDiffusionPipeline, TextToImageRequest } from '@app/diffusion';
+import type { Pipeline, TextToImageRequest } from '@app/diffusion';
 
 const FAMILIES = join(__dirname, '..', 'golden', 'families');
 
@@ -46,7 +46,7 @@ export const requestOf = (one: AskedCase): TextToImageRequest => ({
 });
 
 /** Keeps the model of the last case: cases that follow each other share it, because it takes a second to load. */
-export function lastOpened<T extends { pipeline: StableDiffusionPipeline }>() {
+export function lastOpened<T extends { pipeline: Pipeline }>() {
   let last: { key: string; opened: T } | undefined;
   afterAll(() => last?.opened.pipeline.release());
   return async (key: string, open: () => Promise<T>): Promise<T> => {

@@ -10,7 +10,7 @@ import {
   readModelFolder,
   type RgbImage,
   type SchedulerName,
-  StableDiffusionPipeline,
+  Pipeline,
   type Trajectory,
 } from '@app/diffusion';
 import { fromPlanes } from '../../libs/diffusion/src/tensor/planes';
@@ -73,12 +73,12 @@ export function drawsGoldens(
   const arrays = loadGolden(`${recorded}/pipeline`);
   // Equal pictures have an infinite ratio; 100 dB is more than eight bits can show.
   const worst = { latents: 0, decibels: 100 };
-  let pipeline: StableDiffusionPipeline;
+  let pipeline: Pipeline;
   let adapters: AdapterUse[] = [];
 
   beforeAll(async () => {
     if (lora) adapters = [{ adapter: await adapterOf(lora, folder), strength: 1 }];
-    pipeline = await StableDiffusionPipeline.load(folder, options);
+    pipeline = await Pipeline.load(folder, options);
   });
   afterAll(async () => {
     await pipeline.release();
@@ -119,11 +119,7 @@ async function adapterOf(file: string, folder: string): Promise<LoadedAdapter> {
 }
 
 /** Final latents, before decoding. */
-async function denoise(
-  pipeline: StableDiffusionPipeline,
-  one: PipelineCase,
-  adapters: AdapterUse[],
-): Promise<Trajectory> {
+async function denoise(pipeline: Pipeline, one: PipelineCase, adapters: AdapterUse[]): Promise<Trajectory> {
   const { prompt, negative_prompt, scheduler, steps, cfg, seed, width, height } = one;
   const [trajectory] = await pipeline.prepare({
     prompt,

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { join } from 'node:path';
-import { type RgbImage, StableDiffusionPipeline, type TextToImageRequest, type Trajectory } from '@app/diffusion';
+import { type RgbImage, Pipeline, type TextToImageRequest, type Trajectory } from '@app/diffusion';
 import { EngineLoop } from '../../apps/inference/src/engine/engine-loop';
 import type { EngineTask } from '../../apps/inference/src/engine/running-task';
 
@@ -38,7 +38,7 @@ export async function simulate(
   isOneAtATime = false,
 ): Promise<number[]> {
   const now = Object.getOwnPropertyDescriptor(performance, 'now');
-  const load = Object.getOwnPropertyDescriptor(StableDiffusionPipeline, 'load')!;
+  const load = Object.getOwnPropertyDescriptor(Pipeline, 'load')!;
   const latencies: number[] = [];
   let [clock, startedAt, next, running] = [0, Infinity, 0, 0];
   const comeUntilNow = (): void => {
@@ -49,7 +49,7 @@ export async function simulate(
     comeUntilNow();
   });
   performance.now = () => clock;
-  StableDiffusionPipeline.load = async () => pipeline;
+  Pipeline.load = async () => pipeline;
   const loop = new EngineLoop({ device: 'cpu', intraOpNumThreads: 1, cacheDir: '/nowhere' }, 2 ** 36, (message) => {
     if (message.type === 'failed') throw new Error(message.message);
     if (message.type !== 'done') return;
@@ -75,12 +75,12 @@ export async function simulate(
   await loop.close();
   if (now) Object.defineProperty(performance, 'now', now);
   else Reflect.deleteProperty(performance, 'now');
-  Object.defineProperty(StableDiffusionPipeline, 'load', load);
+  Object.defineProperty(Pipeline, 'load', load);
   return latencies;
 }
 
 /** What the loop uses of a model. */
-function pipelineOf({ callMs, decodeMs }: SimulatedDevice, pass: (ms: number) => void): StableDiffusionPipeline {
+function pipelineOf({ callMs, decodeMs }: SimulatedDevice, pass: (ms: number) => void): Pipeline {
   const image: RgbImage = { width: 1, height: 1, data: new Uint8Array(3) };
   const pipeline = {
     facts: { scheduler: 'euler' },
@@ -95,7 +95,7 @@ function pipelineOf({ callMs, decodeMs }: SimulatedDevice, pass: (ms: number) =>
     preview: () => image,
     release: async () => undefined,
   };
-  return pipeline as unknown as StableDiffusionPipeline;
+  return pipeline as unknown as Pipeline;
 }
 
 function taskOf(id: number, { owner, steps, pictures = 1, isGuided = true, edge = 256 }: Arrival): EngineTask {

@@ -1,4 +1,4 @@
-import { ControlNet, OutOfMemoryError, StableDiffusionPipeline } from '@app/diffusion';
+import { ControlNet, OutOfMemoryError, Pipeline } from '@app/diffusion';
 import { findControlFolder } from '@app/diffusion/files';
 import { type InstalledModel, problemOfKind, problemOfOwnScheduler } from '@app/model-store';
 
@@ -43,7 +43,7 @@ export async function tryModel(folder: string, signal: AbortSignal): Promise<str
     const options = { device: 'cpu', spinUs: 0, signal } as const;
     const control = await findControlFolder(folder);
     if (control) await ControlNet.tryOut(control, options);
-    else await (await StableDiffusionPipeline.load(folder, options)).release();
+    else await (await Pipeline.load(folder, options)).release();
     return undefined;
   } catch (error) {
     if (error instanceof OutOfMemoryError)

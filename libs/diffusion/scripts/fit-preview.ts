@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { StableDiffusionPipeline } from '../src';
+import { Pipeline } from '../src';
 
 import { readModelDefaults } from '../src/files';
 import { fitLatentRgbMap, type PreviewSample } from '../src/autoencoders/fit-latent-preview';
@@ -20,7 +20,7 @@ async function main(args: string[]): Promise<void> {
   const products = args.includes('--products');
   const [folder, ...prompts] = args.filter((arg) => arg !== '--products');
   if (!folder) throw new Error('Usage: fit-preview [--products] <model folder> [prompt ...]');
-  const pipeline = await StableDiffusionPipeline.load(folder, { device: 'cpu' });
+  const pipeline = await Pipeline.load(folder, { device: 'cpu' });
   const { nativeSize } = pipeline.facts;
   const { steps = 20, cfg = 7.5, scheduler } = await readModelDefaults(folder);
   const samples: PreviewSample[] = [];

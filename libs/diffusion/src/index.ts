@@ -25,7 +25,7 @@ export type { ModelFacts } from './pipelines/loaded-model';
 export { graphOfPart } from './sessions/part-graph';
 export { kindOf } from './pipelines/renderer';
 export { ranksOf } from './adapters/row-adapters';
-export { StableDiffusionPipeline } from './pipelines/stable-diffusion-pipeline';
+export { Pipeline } from './pipelines/pipeline';
 export type { ControlUse, Mask, TextToImageRequest } from './pipelines/text-to-image-request';
 export { Trajectory } from './pipelines/trajectory';
 export { SafetensorsError } from './safetensors/safetensors-header';

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { asOutOfMemory, StableDiffusionPipeline } from '@app/diffusion';
+import { asOutOfMemory, Pipeline } from '@app/diffusion';
 import { removeFrom } from '@app/process';
 import type { Adapters } from './adapters';
 import { ControlNets } from './control-nets';
@@ -207,7 +207,7 @@ export class Admission {
     const startedAt = performance.now();
     const file = await mergedWeights?.();
     const options = { device, intraOpNumThreads, ...(file !== undefined && { changedWeights: file }) };
-    const open = () => StableDiffusionPipeline.load(model.folder, options);
+    const open = () => Pipeline.load(model.folder, options);
     const loaded = await models.load<LoadedModel>(key, weightBytes, open);
     times.recordWork(loading, performance.now() - startedAt);
     return loaded;

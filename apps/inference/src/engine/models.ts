@@ -3,7 +3,7 @@ import {
   type ControlNet,
   ModelFolderError,
   OutOfMemoryError,
-  type StableDiffusionPipeline,
+  type Pipeline,
   type TiledUpscaler,
   UpscalerError,
 } from '@app/diffusion';
@@ -28,7 +28,7 @@ interface MemoryNeed {
   controlBytes?: number;
 }
 
-export type LoadedModel = Loaded<StableDiffusionPipeline>;
+export type LoadedModel = Loaded<Pipeline>;
 export type LoadedControlNet = Loaded<ControlNet>;
 export type LoadedUpscaler = Loaded<TiledUpscaler>;
 

@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { inspectWeights, NotFiniteError, StableDiffusionPipeline, Trainer } from '@app/diffusion';
+import { inspectWeights, NotFiniteError, Pipeline, Trainer } from '@app/diffusion';
 import { exitWithParent } from '@app/process';
 import { failureOf } from '../engine/failure';
 import { type PlannedTraining, planTraining } from './plan-training';
@@ -31,7 +31,7 @@ class TrainingRun {
 
   private maySample: boolean;
   /** Loaded for the first sample, and kept for the others. */
-  private pipeline?: StableDiffusionPipeline;
+  private pipeline?: Pipeline;
 
   constructor(
     private readonly command: Plan,
@@ -120,7 +120,7 @@ class TrainingRun {
   /** Draws a prompt that is always the same. */
   private async sample(): Promise<void> {
     const { size, seed } = this.trainer.settings;
-    const pipeline = (this.pipeline ??= await StableDiffusionPipeline.load(this.command.model.folder, this.load));
+    const pipeline = (this.pipeline ??= await Pipeline.load(this.command.model.folder, this.load));
     const adapters = [{ adapter: this.trainer.adapter(), strength: 1 }];
     const request = { prompt: this.order.samplePrompt, guidanceScale: 5, seeds: [seed], adapters };
     const { images } = await this.timed(() =>

@@ -1,7 +1,7 @@
 import { RequestError } from '../errors';
 import type { TrainableModel } from './trainable';
 import type { HearPredictions } from '../pipelines/renderer';
-import { StableDiffusionPipeline } from '../pipelines/stable-diffusion-pipeline';
+import { Pipeline } from '../pipelines/pipeline';
 import type { LoadOptions } from '../sessions/model-session';
 import { MersenneTwister } from '../random/generator';
 import { assertFinite, type LatentShape, type RgbImage } from '../tensor/planes';
@@ -130,7 +130,7 @@ async function drawPriors(
   load: LoadOptions,
 ): Promise<PriorRow[][]> {
   const { steps = 25, cfg = 7.5, scheduler } = folder.defaults;
-  const pipeline = await StableDiffusionPipeline.load(folder.path, load);
+  const pipeline = await Pipeline.load(folder.path, load);
   const drawn: PriorRow[][] = [];
   const random = new MersenneTwister(seed);
   try {

@@ -11,7 +11,7 @@ import type { TrainedInput } from './training-graph';
 /** The beginnings of trained inputs, and what becomes of them. Values have the order of the inputs. */
 export interface TrainedWeights {
   begin(): Float32Array[];
-  /** Changes of the model, as a request of `StableDiffusionPipeline` takes them. */
+  /** Changes of the model, as a request of `Pipeline` takes them. */
   changes(values: readonly Float32Array[]): Omit<LoadedAdapter, 'bytes'>;
   /** The tensors of a file in diffusers' names, and what its metadata has to say. */
   file(values: readonly Float32Array[]): { tensors: Map<string, FloatTensor>; metadata?: Record<string, string> };

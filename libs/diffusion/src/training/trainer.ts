@@ -172,7 +172,7 @@ export class Trainer {
     this.begin();
   }
 
-  /** The weights as they are by now, for a request of `StableDiffusionPipeline`. */
+  /** The weights as they are by now, for a request of `Pipeline`. */
   adapter(): LoadedAdapter {
     const bytes = this.values.reduce((sum, { byteLength }) => sum + byteLength, 0);
     return { ...this.trained.changes(this.values), bytes };

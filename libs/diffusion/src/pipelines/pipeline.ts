@@ -33,10 +33,10 @@ export interface GeneratedImages {
 
 /**
  * Text to image with a model of any family. `generate` draws a request from start to end; `prepare`, `step` and
- * `decode` are its parts, for callers that interleave requests. Source: `StableDiffusionPipeline` and
- * `StableDiffusionXLPipeline` of diffusers.
+ * `decode` are its parts, for callers that interleave requests. Source: `StableDiffusionPipeline`,
+ * `StableDiffusionXLPipeline`, `Flux2KleinPipeline` and `ZImagePipeline` of diffusers.
  */
-export class StableDiffusionPipeline extends Renderer {
+export class Pipeline extends Renderer {
   /** Opened with the first picture that is drawn from. */
   private vaeEncoder: Promise<VaeEncoder> | undefined;
 
@@ -52,9 +52,9 @@ export class StableDiffusionPipeline extends Renderer {
    * @throws ModelFolderError if the folder is not a model that can be drawn with
    * @throws ProviderUnavailableError if the device has no execution provider here
    */
-  static async load(folder: string, options: Partial<LoadOptions> = {}): Promise<StableDiffusionPipeline> {
+  static async load(folder: string, options: Partial<LoadOptions> = {}): Promise<Pipeline> {
     const loaded: LoadOptions = { ...options, device: options.device ?? 'cpu' };
-    return new StableDiffusionPipeline(await loadModel(folder, loaded), loaded);
+    return new Pipeline(await loadModel(folder, loaded), loaded);
   }
 
   rowsOfCall(rows: number): number {
