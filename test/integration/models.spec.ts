@@ -49,6 +49,7 @@ describe('models', () => {
       {
         name: 'sd2.1',
         family: 'sd2',
+        family_title: 'Stable Diffusion 2.x',
         kind: 'text-to-image',
         scheduler: 'DDIMScheduler',
         native_size: 768,
@@ -56,6 +57,8 @@ describe('models', () => {
         hash: expect.stringMatching(/^[0-9a-f]{12}$/) as string,
         bytes: expect.any(Number) as number,
         defaults: { cfg: 7.5, steps: 30, scheduler: null },
+        schedulers: expect.arrayContaining(['ddim', 'euler', 'unipc']) as string[],
+        cannot: {},
         stands_in_for: [],
         problem: null,
       },
@@ -258,6 +261,9 @@ describe('models', () => {
       const { body: finetune } = await draw('/v1/finetunes', { name: 'robot', model: 'other' });
       const prompts = await draw(`/v1/finetunes/${String(finetune.id)}/prompts`, [{ prompt: 'a robot' }]);
       expect([prompts.status, prompts.body.code]).toEqual([422, 'ModelNeedsPicture']);
+      const pictures = Array.from({ length: 5 }, (_, i) => `https://pictures.example/${i}.png`);
+      const trained = await draw('/v1/finetunes', { name: 'robot', model: 'other', images_url: pictures });
+      expect([trained.status, trained.body.code]).toEqual([422, 'TrainingUnsupported']);
       const sent = { image: 'https://pictures.example/a.png' };
       const withPicture = await draw('/v1/sd/text-to-image', { ...asking('other'), ...sent });
       expect([withPicture.status, withPicture.body.code]).toEqual(

@@ -1,7 +1,12 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { AutoencoderFiles } from '../../libs/diffusion/src/autoencoders/autoencoder';
-import type { Conditioner, ConditionerFiles, PictureTexts } from '../../libs/diffusion/src/conditioners/conditioner';
+import type {
+  Conditioner,
+  ConditionerFiles,
+  Conditioning,
+  PictureTexts,
+} from '../../libs/diffusion/src/conditioners/conditioner';
 import type { Denoiser, DenoiserFiles, DenoiserRow } from '../../libs/diffusion/src/denoisers/denoiser';
 import type { Family, ReadFiles } from '../../libs/diffusion/src/families/family';
 import { float32, floatsOf } from '../../libs/diffusion/src/sessions/tensor';
@@ -46,22 +51,23 @@ function linearDenoiser({ tensors, files }: ReadFiles): DenoiserFiles {
 function tableOfWords(table: NamedTensors): ConditionerFiles {
   const wordsOf = (text: string): string[] => text.split(' ').filter((word) => table.has(word));
   const chunkTokens = 8;
-  const open = async (): Promise<Conditioner> => ({
-    ...{ spent, release },
-    async encode({ prompt, negativePrompt }: PictureTexts, isGuided) {
-      const rows = (isGuided ? [negativePrompt ?? '', prompt] : [prompt]).map(async (text) => {
-        const values = new Float32Array(chunkTokens * channels);
-        for (const [i, word] of wordsOf(text).entries()) values.set(await readValues(table.get(word)!), i * channels);
-        return { words: float32(values, [chunkTokens, channels]) };
-      });
-      return { chunks: 1, tokens: chunkTokens, rows: await Promise.all(rows) };
-    },
-  });
+  const encode = async ({ prompt, negativePrompt }: PictureTexts, isGuided: boolean): Promise<Conditioning> => {
+    const rows = (isGuided ? [negativePrompt ?? '', prompt] : [prompt]).map(async (text) => {
+      const values = new Float32Array(chunkTokens * channels);
+      for (const [i, word] of wordsOf(text).entries()) values.set(await readValues(table.get(word)!), i * channels);
+      return { words: float32(values, [chunkTokens, channels]) };
+    });
+    return { chunks: 1, lengths: rows.map(() => chunkTokens), rows: await Promise.all(rows) };
+  };
+  const encodeNothing = (): Promise<Conditioning> => encode({ prompt: '' }, false);
+  const open = async (): Promise<Conditioner> => ({ spent, release, encode, encodeNothing });
   return {
-    ...{ chunkTokens, mostChunks: 1, hasAddedWords: false, open },
-    countChunks: (text) => Math.max(1, Math.ceil(wordsOf(text).length / chunkTokens)),
-    rowsOf: ({ guidanceScale }) => (guidanceScale > 1 ? 2 : 1),
-    callBytes: (rows) => rows * 4 * chunkTokens * channels,
+    ...{ certainBytes: 0, open },
+    lengthOf: (text) => ({
+      chunks: 1,
+      ...(wordsOf(text).length > chunkTokens && { problem: `has more than ${chunkTokens} words` }),
+    }),
+    callBytes: (_, isGuided) => (isGuided ? 2 : 1) * 4 * chunkTokens * channels,
   };
 }
 
@@ -73,12 +79,12 @@ export const toyFamily: Family = {
   parts: { transformer: 'linear denoiser', text_encoder: 'table of words', vae: 'autoencoder' },
   nativeSize: 64,
   scheduler: { usual: { _class_name: 'EulerDiscreteScheduler', beta_end: 0.012 }, fixed: {} },
-  cannot: { prompt_weighting: 'A toy knows no weights of words.' },
   recognises: ({ tensors }) => tensors.get('transformer')?.has('gain') === true,
   partsOf: async (read) => ({
     denoiser: linearDenoiser(read),
     conditioner: tableOfWords(read.tensors.get('text_encoder')!),
     autoencoder: new AutoencoderFiles(read.tensors.get('vae')!, read.files.get('vae')!, { factor: 1, shift: 0 }),
+    cannot: { prompt_weighting: 'A toy knows no weights of words.' },
   }),
 };
 

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,7 +12,13 @@ describe(requireModel.name, () => {
   afterEach(() => rm(models, { recursive: true }));
 
   it('takes a model without the optional model_index.json for one', async () => {
-    await mkdir(join(models, 'sd1.5', 'unet'), { recursive: true });
+    await mkdir(join(models, 'sd1.5', 'vae'), { recursive: true });
+    expect(() => requireModel(models)).not.toThrow();
+  });
+
+  it('takes a checkpoint for a model', async () => {
+    await mkdir(join(models, 'other'));
+    await writeFile(join(models, 'other', 'model.safetensors'), '');
     expect(() => requireModel(models)).not.toThrow();
   });
 

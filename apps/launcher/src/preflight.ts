@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
@@ -25,10 +25,16 @@ export function prepareDataFolder(dataDir: string): void {
   }
 }
 
+/** Whether a folder has a model in one file. */
+const holdsCheckpoint = (folder: string): boolean =>
+  statSync(folder).isDirectory() && readdirSync(folder).some((name) => name.endsWith('.safetensors'));
+
 /** @throws StartError when no model is installed. */
 export function requireModel(modelsDir: string): void {
   const names = existsSync(modelsDir) ? readdirSync(modelsDir) : [];
-  if (!names.some((name) => existsSync(join(modelsDir, name, 'unet'))))
+  const isModel = (name: string): boolean =>
+    existsSync(join(modelsDir, name, 'vae')) || (name !== 'upscalers' && holdsCheckpoint(join(modelsDir, name)));
+  if (!names.some(isModel))
     throw new StartError(
       `There is no model in ${modelsDir}: restore the folder "shapes" that comes with Darkroom, install a model with "npm run models -- add", or set MODELS_DIR.`,
     );

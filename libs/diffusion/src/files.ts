@@ -15,6 +15,6 @@ export { denoiserFolders, partFolders, vaeFile } from './families/model-parts';
 export { problemsOfSchedulers, type SchedulerProblems } from './families/model-scheduler';
 export { type AspectRatio, sizeOfPicture } from './families/sizes';
 export { schedulerNames } from './schedulers';
-export type { ConditionerFiles } from './conditioners/conditioner';
+export type { ConditionerFiles, TextLength } from './conditioners/conditioner';
 export type { Ability } from './families/family';
 export type { TaughtWord } from './tokenizer/clip-tokenizer';

@@ -14,7 +14,7 @@ export {
   RequestError,
 } from './errors';
 export { type ControlFolder, readControlFolder } from './families/control-folder';
-export { type ModelKind, mostRowsOf } from './denoisers/denoiser';
+export { isGuided, type ModelKind, rowsOfPicture } from './denoisers/denoiser';
 export { type ModelFolder, readModelFolder } from './families/model-folder';
 export { partFolders } from './families/model-parts';
 export type { TrainingDefaults } from './families/training-defaults';

@@ -2,7 +2,7 @@ export { problemsOfDefaults, schedulerNames } from '@app/diffusion/files';
 export type { ModelDefaults } from '@app/diffusion/files';
 export { hashFile, shortHash, weightsName } from './content-hash';
 export { demoModel, findServing, replacedByDemo } from './demo-model';
-export { problemOfKind, problemOfOwnScheduler, workingSchedulers } from './installed-defaults';
+export { problemOfKind, problemOfOwnScheduler, schedulersOf, workingSchedulers } from './installed-defaults';
 export { upscalersFolder } from './model-names';
 export { pictureSize } from './picture-size';
 export type { ModelProgress } from './model-progress';

@@ -23,11 +23,16 @@ export async function writeDefaults(folder: string, given: ModelDefaults): Promi
   await writeFile(join(folder, defaultsFile), `${JSON.stringify(defaults, undefined, 2)}\n`);
 }
 
+/** Names for `scheduler` in a request that a model can be drawn with. */
+export function schedulersOf({ schedulerProblems, kind }: Pick<InstalledModel, 'schedulerProblems' | 'kind'>) {
+  return kind === 'control' ? [] : schedulerNames.filter((name) => schedulerProblems.named[name] === undefined);
+}
+
 /**
  * Names for `scheduler` in a request to a model, as the end of a sentence: all, or a list of those that can draw.
  */
-export function workingSchedulers({ schedulerProblems: { named } }: Pick<InstalledModel, 'schedulerProblems'>): string {
-  const working = schedulerNames.filter((name) => named[name] === undefined);
+export function workingSchedulers(model: Pick<InstalledModel, 'schedulerProblems' | 'kind'>): string {
+  const working = schedulersOf(model);
   if (working.length === schedulerNames.length) return `any scheduler, such as ${working[0]}`;
   return working.length === 1 ? working[0] : `${working.slice(0, -1).join(', ')} or ${working.at(-1)}`;
 }

@@ -23,6 +23,8 @@ import { explainRefusal, ModelStoreError } from './model-store-error';
 /** Facts about a model, from its files. */
 export interface ModelFacts {
   family: string;
+  /** Its name in sentences. */
+  familyTitle: string;
   /** Its source; a ControlNet guides models of its family and draws nothing by itself. */
   kind: ModelKind | 'control';
   /** Edge in pixels of the square pictures that it was trained on; of a ControlNet, that its family was. */
@@ -77,7 +79,7 @@ export async function findFilesIn(folder: string): Promise<FoundFile[]> {
 }
 
 /** Counts the changes of what {@link readLayout} tells and refuses: folders which passed before are then read again. */
-export const layoutRules = 7;
+export const layoutRules = 8;
 
 /**
  * Reads what a model is, of its weights only the headers.
@@ -102,19 +104,20 @@ export async function readLayout(folder: string): Promise<ModelLayout> {
 }
 
 function factsOf(model: ModelFolder): ModelFacts {
-  const { family, kind, nativeSize, schedulerJson, defaults } = model;
+  const { family, kind, nativeSize, schedulerJson, defaults, cannot } = model;
   const schedulerProblems = problemsOfSchedulers(model);
   return {
-    ...{ family: family.name, kind, nativeSize, schedulerProblems, defaults, cannot: family.cannot },
+    ...{ family: family.name, familyTitle: family.title, kind, nativeSize, schedulerProblems, defaults, cannot },
     hasEncoder: model.autoencoder.hasEncoder,
     scheduler: String(schedulerJson._class_name),
   };
 }
 
 function factsOfControl({ family }: ControlFolder): ModelFacts {
-  const { name, nativeSize } = family;
+  const { name, title, nativeSize } = family;
   return {
     family: name,
+    familyTitle: title,
     kind: 'control',
     nativeSize,
     hasEncoder: false,

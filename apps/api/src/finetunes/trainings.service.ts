@@ -14,7 +14,7 @@ import { Tasks, trainingFolder, Trainings } from '@app/tasks';
 import { Injectable } from '@nestjs/common';
 import { AcceptanceService } from '../generations/acceptance.service';
 import type { CallerKey } from '../http/caller.decorator';
-import { assertReadsPictures } from '../models/assert-drawable';
+import { assertReadsPictures, assertTrainable } from '../models/assert-drawable';
 import { ModelsService } from '../models/models.service';
 import { PromptLengths } from '../models/prompt-lengths.service';
 import { StoredFiles } from '../files/stored-files';
@@ -41,7 +41,7 @@ export class TrainingsService {
   /**
    * Registers a Fine-Tune, or has it trained if there are pictures. Its Prompts are made with it, or nothing is.
    * @throws InvalidError for too few pictures or captions; UnprocessableError for a model that is not installed or
-   * reads no pictures, or for captions that are too long; what `PromptOrders` and `AcceptanceService` throw
+   * cannot be trained, or for captions that are too long; what `PromptOrders` and `AcceptanceService` throw
    */
   async create(caller: CallerKey, dto: CreateFinetuneDto): Promise<FinetuneDto> {
     refuseIncomplete(dto);
@@ -53,6 +53,7 @@ export class TrainingsService {
       return this.finetunes.findOne(caller.id, finetune.id);
     }
     assertReadsPictures(served, ['/images_url']);
+    assertTrainable(served);
     this.acceptance.assertReceiversAllowed([{ webhook }], () => '');
     if (captions) await this.lengths.checkCaptions(caller.id, served, captions);
     const { createdAt } = finetune;

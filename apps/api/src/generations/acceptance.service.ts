@@ -105,7 +105,9 @@ export class AcceptanceService {
       if (sandbox) readSandboxOrder(metadata, `${pointerTo(index)}/metadata`, problems);
     }
     problems.throwIfAny();
-    assertAble(served, asked, pointerTo);
+    assertAble(served, asked, (index, field) =>
+      field === 'negative_prompt' ? textPointerTo(index, field) : `${pointerTo(index)}/${field}`,
+    );
     await this.assertPicturesAllowed(ownerId, order);
     const chunks = await this.lengths.check(ownerId, served, asked, textPointerTo, finetunes);
     const tasks = asked.map((task, index) => ({ ...task, sandbox, promptChunks: chunks[index] }));

@@ -7,7 +7,7 @@ describe(assertAble.name, () => {
     assertAble(
       model as InstalledModel,
       [{ negativePrompt: null, promptWeighting: false, inputs: null, ...values }],
-      (index) => `/${index}`,
+      (index, field) => `/${index}/${field}`,
     );
 
   it.each([

@@ -43,16 +43,30 @@ interface Wanted {
 export function assertAble(
   { cannot = {} }: InstalledModel,
   tasks: readonly Wanted[],
-  at: (index: number) => string,
+  pointerTo: (index: number, field: string) => string,
 ): void {
   const problems = new FieldProblems();
   for (const [index, { negativePrompt, promptWeighting, inputs }] of tasks.entries()) {
     const wanted = { negative_prompt: negativePrompt, prompt_weighting: promptWeighting, control: inputs?.control };
     for (const [ability, value] of Object.entries(wanted) as [keyof typeof wanted, unknown][])
       if (value && cannot[ability] !== undefined)
-        problems.add(at(index), ability, `cannot be used with this model. ${cannot[ability].replace(/\.$/, '')}`);
+        problems.add(
+          pointerTo(index, ability),
+          undefined,
+          `cannot be used with this model. ${cannot[ability].replace(/\.$/, '')}`,
+        );
   }
   problems.throwIfAny();
+}
+
+/** @throws UnprocessableError `TrainingUnsupported` */
+export function assertTrainable({ name, cannot = {} }: InstalledModel): void {
+  const { training } = cannot;
+  if (training === undefined) return;
+  const message = `cannot be trained here. ${training.replace(/\.$/, '')}`;
+  throw new UnprocessableError('TrainingUnsupported', `The model "${name}" ${message}.`, [
+    { pointer: '/model', message },
+  ]);
 }
 
 /** @param pointers to the fields with pictures. @throws UnprocessableError `PictureUnsupported` */

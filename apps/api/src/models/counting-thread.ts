@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads';
-import { type ConditionerFiles, readModelFolder, type TaughtWord } from '@app/diffusion/files';
+import { type ConditionerFiles, readModelFolder, type TaughtWord, type TextLength } from '@app/diffusion/files';
 import { LRUCache } from 'lru-cache';
 
 /** Texts to count in tokens of a model. */
@@ -14,17 +14,14 @@ export interface CountingOrder {
   words?: readonly TaughtWord[];
 }
 
-/**
- * How a model reads texts: the chunks of each text, the most that it reads, and the most bytes that always fit in one.
- */
-export interface TextChunks {
-  chunks: number[];
-  mostChunks: number;
-  chunkBytes: number;
+/** The length of each text, and the most bytes that certainly fit into one chunk. */
+export interface TextLengths {
+  lengths: TextLength[];
+  certainBytes: number;
 }
 
 /** The thread's answer to a request. */
-export type Counted = ({ id: number } & TextChunks) | { id: number; error: string };
+export type Counted = ({ id: number } & TextLengths) | { id: number; error: string };
 
 /** A few megabytes each. */
 const conditioners = new LRUCache<string, Promise<ConditionerFiles>>({ max: 8 });
@@ -41,9 +38,8 @@ async function count(order: CountingOrder): Promise<Counted> {
   try {
     const conditioner = await keptConditioner(order);
     const { id, words, texts, weighting } = order;
-    const { mostChunks, chunkTokens, hasAddedWords } = conditioner;
-    const chunks = texts.map((text) => conditioner.countChunks(text, weighting, words));
-    return { id, chunks, mostChunks, chunkBytes: hasAddedWords ? 0 : chunkTokens };
+    const lengths = texts.map((text) => conditioner.lengthOf(text, weighting, words));
+    return { id, lengths, certainBytes: conditioner.certainBytes };
   } catch (error) {
     return { id: order.id, error: (error as Error).message };
   }

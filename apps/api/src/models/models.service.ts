@@ -18,6 +18,7 @@ import {
   pictureSize,
   problemOfOwnScheduler,
   replacedByDemo,
+  schedulersOf,
   shortHash,
   weightsName,
 } from '@app/model-store';
@@ -61,7 +62,8 @@ export class ModelsService implements OnApplicationBootstrap {
       const devices = devicesFor(model, workers);
       return {
         name: model.name,
-        family: (model.family ?? null) as ModelDto['family'],
+        family: model.family ?? null,
+        family_title: model.familyTitle ?? null,
         kind: model.kind ?? null,
         scheduler: model.scheduler ?? null,
         native_size: model.nativeSize ?? null,
@@ -69,6 +71,8 @@ export class ModelsService implements OnApplicationBootstrap {
         hash: model.hash === undefined ? null : shortHash(model.hash),
         bytes: model.bytes,
         defaults: defaultsOf(model),
+        schedulers: model.hash === undefined ? [] : schedulersOf(model),
+        cannot: model.cannot ?? {},
         stands_in_for: this.replacedBy(model.name, models),
         problem: model.problem ?? problemFor(model, workers) ?? problemOfOwnScheduler(model) ?? null,
       };

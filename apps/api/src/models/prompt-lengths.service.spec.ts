@@ -1,4 +1,4 @@
-import type { TextChunks } from './counting-thread';
+import type { TextLengths } from './counting-thread';
 import { PromptLengths } from './prompt-lengths.service';
 import type { TokenCounter } from './token-counter';
 
@@ -6,9 +6,9 @@ import type { TokenCounter } from './token-counter';
 class ThreeChunks {
   readonly texts: string[] = [];
 
-  count(_key: string, { texts }: { texts: readonly string[] }): Promise<TextChunks> {
+  count(_key: string, { texts }: { texts: readonly string[] }): Promise<TextLengths> {
     this.texts.push(...texts);
-    return Promise.resolve({ chunks: [3], mostChunks: 32, chunkBytes: 75 });
+    return Promise.resolve({ lengths: [{ chunks: 3 }], certainBytes: 75 });
   }
 }
 

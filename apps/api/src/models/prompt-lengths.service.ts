@@ -1,4 +1,4 @@
-import type { TaughtWord } from '@app/diffusion/files';
+import type { TaughtWord, TextLength } from '@app/diffusion/files';
 import { FieldProblems, type Finetune } from '@app/domain';
 import type { InstalledModel } from '@app/model-store';
 import { Injectable } from '@nestjs/common';
@@ -24,8 +24,8 @@ const maxVectors = 4096;
 /** Counts the chunks of prompts, in tokens of the model that will draw them. */
 @Injectable()
 export class PromptLengths {
-  /** The most bytes of a text that always fit in one chunk, by the model's hash. */
-  private readonly chunkBytes = new Map<string, number>();
+  /** The most bytes of a text that certainly fit into one chunk, by the model's hash. */
+  private readonly certainBytes = new Map<string, number>();
 
   constructor(private readonly counter: TokenCounter) {}
 
@@ -44,21 +44,16 @@ export class PromptLengths {
     pointerTo: (index: number, field: 'prompt' | 'negative_prompt') => string,
     finetunes: readonly TaughtToken[] = [],
   ): Promise<number[]> {
-    const { counted, most } = await this.countAll(ownerId, model, tasks.flatMap(textsOf), finetunes.flatMap(addedWord));
+    const counted = await this.countAll(ownerId, model, tasks.flatMap(textsOf), finetunes.flatMap(addedWord));
     const problems = new FieldProblems();
     const longest = tasks.map((task, index) => {
-      const [prompt, negative] = textsOf(task).map((text) => counted.get(keyOf(text)) ?? 1);
-      for (const [field, chunks] of [
+      const [prompt, negative] = textsOf(task).map((text) => counted.get(keyOf(text)) ?? oneChunk);
+      for (const [field, { problem }] of [
         ['prompt', prompt],
         ['negative_prompt', negative],
       ] as const)
-        if (chunks > most)
-          problems.add(
-            pointerTo(index, field),
-            undefined,
-            `would take ${chunks} chunks of tokens; at most ${most} can be drawn`,
-          );
-      return isGuided(task) ? Math.max(prompt, negative) : prompt;
+        if (problem !== undefined) problems.add(pointerTo(index, field), undefined, problem);
+      return isGuided(task) ? Math.max(prompt.chunks, negative.chunks) : prompt.chunks;
     });
     problems.refuseIfAny('PromptTooLong');
     return longest;
@@ -74,39 +69,39 @@ export class PromptLengths {
     captions: readonly string[],
   ): Promise<void> {
     const texts = captions.map((text) => ({ text, weighting: false }));
-    const { counted } = await this.countAll(ownerId, model, texts, []);
+    const counted = await this.countAll(ownerId, model, texts, []);
     const problems = new FieldProblems();
     for (const [index, text] of texts.entries())
-      if ((counted.get(keyOf(text)) ?? 1) > 1)
+      if ((counted.get(keyOf(text)) ?? oneChunk).chunks > 1)
         problems.add(`/captions/${index}`, undefined, 'has more tokens than the model reads at once; use fewer words');
     problems.refuseIfAny('PromptTooLong');
   }
 
-  /** Chunks of each text, by key, and the most that the model reads. Equal texts are counted once. */
+  /** The length of each text, by key; one that is missing is certainly one chunk. Equal texts are counted once. */
   private async countAll(
     ownerId: string,
     { folder, hash = '' }: Pick<InstalledModel, 'folder' | 'hash'>,
     all: readonly Text[],
     words: readonly TaughtWord[],
-  ): Promise<{ counted: ReadonlyMap<string, number>; most: number }> {
+  ): Promise<ReadonlyMap<string, TextLength>> {
     const texts = new Map(all.map((text) => [keyOf(text), text]));
     const tokens = new Map<string, number>();
     await loopTime.forEach(ownerId, [...texts], ([key, { text }]) => tokens.set(key, maxTokens(text, words)));
-    const counted = new Map<string, number>();
-    let most = Infinity;
+    const counted = new Map<string, TextLength>();
     for (const [key, { text, weighting }] of texts) {
       const mayBreak = weighting && text.includes('BREAK');
-      if (!mayBreak && tokens.get(key)! <= (this.chunkBytes.get(hash) ?? 0)) continue;
+      if (!mayBreak && tokens.get(key)! <= (this.certainBytes.get(hash) ?? 0)) continue;
       const order = { modelFolder: folder, modelHash: hash, texts: [text], weighting, words };
-      const { chunks, chunkBytes, mostChunks } = await this.counter.count(ownerId, order);
-      if (this.chunkBytes.size >= knownModels) this.chunkBytes.clear();
-      this.chunkBytes.set(hash, chunkBytes);
-      counted.set(key, chunks[0]);
-      most = mostChunks;
+      const { lengths, certainBytes } = await this.counter.count(ownerId, order);
+      if (this.certainBytes.size >= knownModels) this.certainBytes.clear();
+      this.certainBytes.set(hash, certainBytes);
+      counted.set(key, lengths[0]);
     }
-    return { counted, most };
+    return counted;
   }
 }
+
+const oneChunk: TextLength = { chunks: 1 };
 
 /** Without guidance the negative prompt is not used. */
 const isGuided = ({ cfg }: TaskTexts): boolean => cfg > 1;

@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads';
 import { ServiceUnavailableError, TooManyError } from '@app/domain';
 import { FairTurns, TurnsFullError } from '@app/process';
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import type { Counted, CountingOrder, TextChunks } from './counting-thread';
+import type { Counted, CountingOrder, TextLengths } from './counting-thread';
 
 /** One job per request. */
 const waiting = { concurrency: 1, perKey: 100, total: 1000 };
@@ -11,7 +11,7 @@ const retryAfterSeconds = 5;
 
 interface Waiting {
   id: number;
-  resolve(counted: TextChunks): void;
+  resolve(counted: TextLengths): void;
   reject(error: Error): void;
 }
 
@@ -42,7 +42,7 @@ export class TokenCounter implements OnApplicationShutdown {
    * @throws ServiceUnavailableError when the thread ends, takes too long or cannot read the model, or too much waits in
    * all; TooManyError when too much of the key's own waits.
    */
-  async count(key: string, order: Omit<CountingOrder, 'id'>): Promise<TextChunks> {
+  async count(key: string, order: Omit<CountingOrder, 'id'>): Promise<TextLengths> {
     try {
       return await this.turns.run(key, () => this.countNow(order));
     } catch (error) {
@@ -53,7 +53,7 @@ export class TokenCounter implements OnApplicationShutdown {
     }
   }
 
-  private async countNow(order: Omit<CountingOrder, 'id'>): Promise<TextChunks> {
+  private async countNow(order: Omit<CountingOrder, 'id'>): Promise<TextLengths> {
     const thread = (this.thread ??= this.start());
     const id = ++this.last;
     const timer = setTimeout(() => void thread.terminate(), TokenCounter.timeMs);

@@ -3,9 +3,9 @@ import {
   ControlNet,
   type ModelFolder,
   ModelFolderError,
-  mostRowsOf,
   readControlFolder,
   RequestError,
+  rowsOfPicture,
 } from '@app/diffusion';
 import { LRUCache } from 'lru-cache';
 import type { ModelSource, ThreadOptions } from './engine-protocol';
@@ -61,7 +61,7 @@ export class ControlNets {
 
   /** Bytes of a ControlNet's call with the rows of one picture. */
   callBytes(guided: ModelFolder, { request }: EngineTask): number {
-    return controlRatio * mostRowsOf(guided.denoiser) * bytesPerRow(guided, request, this.options.device);
+    return controlRatio * rowsOfPicture(guided.denoiser, request) * bytesPerRow(guided, request, this.options.device);
   }
 
   private async loadOne({ source, folder }: ControlNetFiles, guided: ModelFolder): Promise<LoadedControlNet> {

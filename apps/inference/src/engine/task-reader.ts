@@ -1,4 +1,4 @@
-import { type ModelFolder, mostRowsOf, readModelFolder, RequestError } from '@app/diffusion';
+import { isGuided, type ModelFolder, readModelFolder, RequestError, rowsOfPicture } from '@app/diffusion';
 import { LRUCache } from 'lru-cache';
 import type { AdaptedModel, Adapters } from './adapters';
 import type { ControlNets, ControlNetFiles } from './control-nets';
@@ -43,9 +43,9 @@ export class TaskReader {
     const { device } = this.options;
     const { conditioner, denoiser, autoencoder } = folder;
     const minCallBytes = {
-      textEncoder: conditioner.callBytes(conditioner.rowsOf(request)),
+      textEncoder: conditioner.callBytes(request, isGuided(denoiser, request)),
       ...(request.image && { vaeEncoder: encodePictureBytes(folder, request) }),
-      denoiser: mostRowsOf(denoiser) * bytesPerRow(folder, request, device),
+      denoiser: rowsOfPicture(denoiser, request) * bytesPerRow(folder, request, device),
       vaeDecoder: autoencoder.callBytes(request),
     };
     const weightBytes = weightBytesOf(folder, device);

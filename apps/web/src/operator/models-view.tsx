@@ -27,12 +27,10 @@ function StatusOf({ model: { problem, device } }: { model: Model }) {
   return device === null ? <StatusBadge kind="waiting" text="No worker" /> : <StatusBadge kind="ready" text="Ready" />;
 }
 
-const familyText = { sd1: 'Stable Diffusion 1', sd2: 'Stable Diffusion 2', sdxl: 'Stable Diffusion XL' };
-
 /** Family, size, and kind unless it is the usual one. */
-function whatIs({ family, kind, native_size: size }: Model): string {
+function whatIs({ family_title: family, kind, native_size: size }: Model): string {
   if (family === null) return '–';
-  const what = `${familyText[family]}, ${size} px`;
+  const what = `${family}, ${size} px`;
   return kind === 'text-to-image' ? what : `${what}, ${kind}`;
 }
 

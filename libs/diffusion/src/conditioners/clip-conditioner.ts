@@ -1,4 +1,4 @@
-import type { AppliedAdapters } from '../adapters/applied-adapters';
+import { AppliedAdapters } from '../adapters/applied-adapters';
 import { clipTextModel, type ClipTextConfig } from '../architectures/clip-text-model';
 import { cures, ModelFolderError, RequestError } from '../errors';
 import type { BuiltGraph, ModuleOptions } from '../graph/module';
@@ -10,7 +10,7 @@ import { areFinite, notFinite } from '../tensor/planes';
 import type { ClipTokenizer, TaughtWord } from '../tokenizer/clip-tokenizer';
 import type { NamedTensor, NamedTensors } from '../weights/named-tensor';
 import { ClipTextEncoder, type EncodedRow } from './clip-text-encoder';
-import type { Conditioner, ConditionerFiles, Conditioning, PictureTexts } from './conditioner';
+import type { Conditioner, ConditionerFiles, Conditioning, PictureTexts, TextLength } from './conditioner';
 import { chunkPrompt, countChunks, maxChunks, padChunks } from './prompt-chunks';
 
 /** How a family uses a text encoder. */
@@ -67,8 +67,6 @@ export class ClipEncoderFiles implements PartFiles {
 
 /** One or two of CLIP's text encoders before they are loaded. Long texts are read in chunks, as desktop tools do. */
 export class ClipConditionerFiles implements ConditionerFiles {
-  readonly mostChunks = maxChunks;
-
   /** @param hasZerosForNoText whether a negative prompt that is not given is zeros, and not the empty text */
   constructor(
     readonly encoders: readonly ClipEncoderFiles[],
@@ -85,22 +83,22 @@ export class ClipConditionerFiles implements ConditionerFiles {
     return this.encoders[0].tokens.maxLength;
   }
 
-  get hasAddedWords(): boolean {
-    return this.encoders[0].tokens.hasAddedWords;
+  /** A token takes at least one byte, unless it is one of the words that the tokenizer has beside CLIP's. */
+  get certainBytes(): number {
+    return this.encoders[0].tokens.hasAddedWords ? 0 : this.chunkTokens;
   }
 
-  countChunks(text: string, weighting: boolean, words: readonly TaughtWord[] = []): number {
+  lengthOf(text: string, weighting: boolean, words: readonly TaughtWord[] = []): TextLength {
     const [{ tokens }] = this.encoders;
-    return countChunks(text, words.length > 0 ? tokens.withWords(words) : tokens, weighting);
+    const chunks = countChunks(text, words.length > 0 ? tokens.withWords(words) : tokens, weighting);
+    if (chunks <= maxChunks) return { chunks };
+    return { chunks, problem: `would take ${chunks} chunks of tokens; at most ${maxChunks} can be drawn` };
   }
 
-  rowsOf({ prompt, negativePrompt, guidanceScale, promptWeighting = false }: PictureTexts): number {
-    const encoded = guidanceScale > 1 ? [negativePrompt ?? '', prompt] : [prompt];
-    const chunks = encoded.map((text) => this.countChunks(text, promptWeighting));
-    return encoded.length * Math.min(maxChunks, Math.max(...chunks));
-  }
-
-  callBytes(rows: number): number {
+  callBytes({ prompt, negativePrompt, promptWeighting = false }: PictureTexts, isGuided: boolean): number {
+    const encoded = isGuided ? [negativePrompt ?? '', prompt] : [prompt];
+    const chunks = encoded.map((text) => this.lengthOf(text, promptWeighting).chunks);
+    const rows = encoded.length * Math.min(maxChunks, Math.max(...chunks));
     const width = this.encoders.reduce((sum, { liveWidth }) => sum + liveWidth, 0);
     return rows * liveValues * this.rowTokens * width * Float32Array.BYTES_PER_ELEMENT;
   }
@@ -180,7 +178,12 @@ export class ClipConditioner implements Conditioner {
         tokens,
       ),
     );
-    return { chunks, tokens, rows: isZero ? [zerosOf(rows[0]), ...rows] : rows };
+    const all = isZero ? [zerosOf(rows[0]), ...rows] : rows;
+    return { chunks, lengths: all.map(() => tokens), rows: all };
+  }
+
+  encodeNothing(): Promise<Conditioning> {
+    return this.encode({ prompt: '' }, false, new AppliedAdapters([]));
   }
 
   async release(): Promise<void> {

@@ -8,7 +8,6 @@ export interface PictureTexts {
   prompt: string;
   /** Without one it is the empty text, or zeros where the model was trained so. */
   negativePrompt?: string | null;
-  guidanceScale: number;
   /** Whether `(word:1.3)` and its kin are read as attention; plain text by default. */
   promptWeighting?: boolean;
 }
@@ -17,8 +16,8 @@ export interface PictureTexts {
 export interface Conditioning {
   /** Chunks that the longer of prompt and negative prompt took. */
   readonly chunks: number;
-  /** Tokens of a row: pictures share a call if they have equally many. */
-  readonly tokens: number;
+  /** Tokens of each row: pictures share a call if theirs are equal. */
+  readonly lengths: readonly number[];
   /**
    * Inputs of the denoiser for each row of a picture, without the axis of rows: the negative prompt and the prompt, or
    * without guidance the prompt alone.
@@ -33,21 +32,26 @@ export interface Conditioner extends Pick<GraphSession, 'spent' | 'release'> {
    * @throws RequestError if a text is too long
    */
   encode(texts: PictureTexts, isGuided: boolean, adapters: AppliedAdapters): Promise<Conditioning>;
+  /** The conditioning that a model is tried with: of no text, and as short as the denoiser takes it. */
+  encodeNothing(): Promise<Conditioning>;
+}
+
+/** How long a text is for a model. */
+export interface TextLength {
+  /** Chunks that it takes, in which long texts are read. */
+  chunks: number;
+  /** Why it is too long, as the end of a sentence. */
+  problem?: string;
 }
 
 /** A conditioner before it is loaded: what its files tell. */
 export interface ConditionerFiles {
-  /** Tokens of a text that one chunk has room for, and most chunks of a text. */
-  readonly chunkTokens: number;
-  readonly mostChunks: number;
-  /** Whether a text may have tokens that are not made of its bytes: then only counting tells how many. */
-  readonly hasAddedWords: boolean;
-  /** Chunks that a text takes. @param words that stand for several tokens */
-  countChunks(text: string, weighting: boolean, words?: readonly TaughtWord[]): number;
-  /** Most rows that encoding the texts of a picture takes. */
-  rowsOf(texts: PictureTexts): number;
-  /** An upper estimate of the bytes that encoding so many rows takes. */
-  callBytes(rows: number): number;
+  /** Most bytes of a text that certainly fit into one chunk; 0 where only counting tells. */
+  readonly certainBytes: number;
+  /** The length of a text. @param words that stand for several tokens */
+  lengthOf(text: string, weighting: boolean, words?: readonly TaughtWord[]): TextLength;
+  /** An upper estimate of the bytes that encoding the texts of a picture takes. */
+  callBytes(texts: PictureTexts, isGuided: boolean): number;
   /** Opens and tries it. */
   open(options: LoadOptions): Promise<Conditioner>;
 }

@@ -78,17 +78,18 @@ describe(padChunks.name, () => {
   });
 });
 
-describe("The rows of a picture's texts", () => {
-  const files = new ClipConditionerFiles([{ tokens: tokenizer } as ClipEncoderFiles], false);
-  const texts = { prompt: 'abcde', negativePrompt: null, guidanceScale: 7.5 };
+describe("The memory of a picture's texts", () => {
+  const files = new ClipConditionerFiles([{ tokens: tokenizer, liveWidth: 1 } as ClipEncoderFiles], false);
+  const texts = { prompt: 'abcde', negativePrompt: null };
+  const row = files.callBytes({ prompt: 'a' }, false);
 
-  it('counts as many rows for the negative prompt as for the prompt, with guidance only', () => {
-    expect(files.rowsOf(texts)).toBe(4);
-    expect(files.rowsOf({ ...texts, negativePrompt: 'a'.repeat(9) })).toBe(6);
-    expect(files.rowsOf({ ...texts, guidanceScale: 1 })).toBe(2);
+  it('is that of as many rows for the negative prompt as for the prompt, with guidance only', () => {
+    expect(files.callBytes(texts, true)).toBe(4 * row);
+    expect(files.callBytes({ ...texts, negativePrompt: 'a'.repeat(9) }, true)).toBe(6 * row);
+    expect(files.callBytes(texts, false)).toBe(2 * row);
   });
 
-  it('counts no more rows than a prompt may take', () => {
-    expect(files.rowsOf({ ...texts, prompt: 'a'.repeat(1_000) })).toBe(2 * 32);
+  it('is of no more rows than a prompt may take', () => {
+    expect(files.callBytes({ ...texts, prompt: 'a'.repeat(1_000) }, true)).toBe(2 * 32 * row);
   });
 });

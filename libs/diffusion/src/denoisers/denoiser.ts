@@ -46,8 +46,13 @@ export interface DenoiserFiles extends PartFiles {
   /** Its name in sentences. */
   readonly title: string;
   readonly kind: ModelKind;
-  /** How it takes guidance: by a row without the prompt beside each, or as an input that it was distilled for. */
-  readonly guidance: 'rows' | 'input';
+  /**
+   * How it takes guidance: by a row without the prompt beside each, as an input that it was distilled for, or not at
+   * all, because it was distilled to need none.
+   */
+  readonly guidance: 'rows' | 'input' | 'none';
+  /** Edge of the squares of latents that are a token of it; 1 by default. Latents are multiples of it. */
+  readonly patch?: number;
   /** Edge in pixels of the square pictures that it was trained on, if its configuration tells. */
   readonly nativeSize?: number | undefined;
   /** An upper estimate of the bytes that a row of a call takes, without its adapters. */
@@ -55,9 +60,28 @@ export interface DenoiserFiles extends PartFiles {
   open(options: LoadOptions): Promise<Denoiser>;
 }
 
-/** Most rows that a picture has in a call: with and without the text, and with neither it nor the picture. */
-export const mostRowsOf = ({ kind, guidance }: Pick<DenoiserFiles, 'kind' | 'guidance'>): number =>
-  guidance === 'input' ? 1 : kind === 'instruct-pix2pix' ? 3 : 2;
+/** How a request is guided. */
+export interface Guidance {
+  guidanceScale: number;
+  /** Of a model that changes pictures, how far the picture counts. */
+  imageGuidanceScale?: number;
+}
+
+export const defaultImageGuidanceScale = 1.5;
+
+/** Whether a picture has rows without the prompt too. */
+export function isGuided(
+  { kind, guidance }: Pick<DenoiserFiles, 'kind' | 'guidance'>,
+  { guidanceScale, imageGuidanceScale = defaultImageGuidanceScale }: Guidance,
+): boolean {
+  return guidance === 'rows' && guidanceScale > 1 && !(kind === 'instruct-pix2pix' && imageGuidanceScale < 1);
+}
+
+/** Rows that a picture has in a call: with and without the text, and with neither it nor the picture. */
+export function rowsOfPicture(files: Pick<DenoiserFiles, 'kind' | 'guidance'>, guidance: Guidance): number {
+  if (!isGuided(files, guidance)) return 1;
+  return files.kind === 'instruct-pix2pix' ? 3 : 2;
+}
 
 /** The axis of an input; undefined if there is no such input. */
 export function lengthOf(inputs: readonly ValueFacts[], name: string, axis: number): number | undefined {

@@ -45,17 +45,19 @@ export interface Family {
   readonly nativeSize: number;
   /** The scheduler of a model that comes without one, and values that count more than a model's own. */
   readonly scheduler: { usual: SchedulerJson; fixed: SchedulerJson };
-  /** What its models cannot do, each with a sentence that says so. */
-  readonly cannot: Readonly<Partial<Record<Ability, string>>>;
   /** Whether a model is one of it, by the names and shapes of its tensors. */
   recognises(files: Pick<ReadFiles, 'tensors' | 'marks' | 'configs'>): boolean;
   /** The parts of a model before they are loaded. @throws ModelFolderError */
   partsOf(files: ReadFiles): Promise<ModelParts>;
 }
 
-/** The roles that the parts of a model have. */
+/** The roles that the parts of a model have, and what follows from them. */
 export interface ModelParts {
   denoiser: DenoiserFiles;
   conditioner: ConditionerFiles;
   autoencoder: AutoencoderFiles;
+  /** What the model cannot do, each with a sentence that says so. */
+  cannot: Readonly<Partial<Record<Ability, string>>>;
+  /** Values that it is drawn with where neither a request nor its `darkroom.json` says. */
+  usual?: Pick<ModelDefaults, 'steps' | 'cfg'>;
 }

@@ -54,6 +54,7 @@ export async function readModelFolder(path: string): Promise<ModelFolder> {
   });
   return {
     ...{ path, family, ...read, ...parts, schedulerJson, tensors: weights.tensors },
+    defaults: { ...parts.usual, ...read.defaults },
     kind: parts.denoiser.kind,
     nativeSize: read.defaults.size ?? parts.denoiser.nativeSize ?? family.nativeSize,
   };

@@ -25,7 +25,7 @@ interface FamilyTextEncoder extends ClipEncoderUse {
 }
 
 /** In what Stable Diffusion 1.x, 2.x and XL differ. */
-interface Generation extends Pick<Family, 'name' | 'title' | 'nativeSize' | 'recognises'> {
+interface Version extends Pick<Family, 'name' | 'title' | 'nativeSize' | 'recognises'> {
   textEncoders: readonly FamilyTextEncoder[];
   unet: (parts: PartTensors) => UNet2DConditionConfig;
   scalingFactor: number;
@@ -56,30 +56,30 @@ const partTitles: Record<ClipEncoderUse['part'], string> = {
   text_encoder_2: 'second text encoder',
 };
 
-export function stableDiffusion(generation: Generation): StableDiffusion {
-  const { name, title, nativeSize, recognises, textEncoders, unet } = generation;
+export function stableDiffusion(version: Version): StableDiffusion {
+  const { name, title, nativeSize, recognises, textEncoders, unet } = version;
   return {
-    ...{ name, title, nativeSize, recognises, unetConfig: unet, pipelines, cannot: {} },
+    ...{ name, title, nativeSize, recognises, unetConfig: unet, pipelines },
     parts: {
       unet: 'U-Net',
       ...Object.fromEntries(textEncoders.map(({ part }) => [part, partTitles[part]])),
       vae: 'autoencoder',
     },
     // As diffusers' StableDiffusionPipeline: trained with timesteps that begin at 1 and with latents of any size.
-    scheduler: { usual: generation.scheduler, fixed: { steps_offset: 1, clip_sample: false } },
-    partsOf: (files) => partsOf(generation, files),
+    scheduler: { usual: version.scheduler, fixed: { steps_offset: 1, clip_sample: false } },
+    partsOf: (files) => partsOf(version, files),
   };
 }
 
-async function partsOf(generation: Generation, files: ReadFiles): Promise<ModelParts> {
+async function partsOf(version: Version, files: ReadFiles): Promise<ModelParts> {
   const { tensors, files: from } = files;
   const vae = tensors.get('vae')!;
   const { unet, autoencoder, scaling } = await resultsOf({
-    unet: () => ofConfig(files, 'unet', unetConfigOf) ?? generation.unet(tensors),
+    unet: () => ofConfig(files, 'unet', unetConfigOf) ?? version.unet(tensors),
     autoencoder: () => ofConfig(files, 'vae', autoencoderKlConfigOf),
-    scaling: () => scalingOf(files, generation.scalingFactor),
+    scaling: () => scalingOf(files, version.scalingFactor),
   });
-  return resultsOf<ModelParts>({
+  const parts = await resultsOf({
     denoiser: () =>
       new UnetFiles(
         tensors.get('unet')!,
@@ -88,22 +88,32 @@ async function partsOf(generation: Generation, files: ReadFiles): Promise<ModelP
         scaleOf(vae),
         sizeOf(files.configs.get('unet'), vae),
       ),
-    conditioner: () => conditionerOf(generation, files),
+    conditioner: () => conditionerOf(version, files),
     autoencoder: () => new AutoencoderFiles(vae, from.get('vae')!, scaling, autoencoder),
   });
+  const training = whyNotTrained(parts);
+  return { ...parts, cannot: training === undefined ? {} : { training } };
 }
 
-async function conditionerOf(generation: Generation, files: ReadFiles): Promise<ClipConditionerFiles> {
+function whyNotTrained({ denoiser, autoencoder }: Pick<ModelParts, 'denoiser' | 'autoencoder'>): string | undefined {
+  if (denoiser.kind !== 'text-to-image')
+    return 'Only a model that draws from text alone can be trained; this one takes a picture too.';
+  if (denoiser.guidance !== 'rows')
+    return 'This model was distilled to need few steps; train the model that it was made of.';
+  return autoencoder.hasEncoder ? undefined : 'This model has no encoder, so it cannot learn from pictures.';
+}
+
+async function conditionerOf(version: Version, files: ReadFiles): Promise<ClipConditionerFiles> {
   const { path, tensors, files: from, isCheckpoint, index, defaults } = files;
   const encoders: ClipEncoderFiles[] = [];
-  for (const encoder of generation.textEncoders) {
+  for (const encoder of version.textEncoders) {
     const { part, tokenizer, padToken } = encoder;
     const config = ofConfig(files, part, clipTextConfigOf) ?? encoder.config;
     const skip = (isCheckpoint ? encoder.skipOfCheckpoint : encoder.skip) + (defaults.clip_skip ?? 1) - 1;
     const tokens = await tokenizerOf(join(path, tokenizer), { padToken });
     encoders.push(new ClipEncoderFiles({ ...encoder, skip }, tensors.get(part)!, from.get(part)!, config, tokens));
   }
-  const hasZeros = index?.force_zeros_for_empty_prompt !== false && generation.hasZerosForNoText;
+  const hasZeros = index?.force_zeros_for_empty_prompt !== false && version.hasZerosForNoText;
   return new ClipConditionerFiles(encoders, hasZeros);
 }
 

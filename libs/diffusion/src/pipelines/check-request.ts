@@ -14,9 +14,10 @@ export function checkRequest(
   folder: ModelFolder,
 ): void {
   const { width, height, numInferenceSteps, guidanceScale, seeds, control = [] } = request;
+  const multiple = vaeScaleFactor * (folder.denoiser.patch ?? 1);
   for (const [name, size] of Object.entries({ width, height }))
-    if (!Number.isInteger(size) || size <= 0 || size % vaeScaleFactor !== 0)
-      throw new RequestError(`The ${name} is ${size}; this model draws multiples of ${vaeScaleFactor} pixels.`);
+    if (!Number.isInteger(size) || size <= 0 || size % multiple !== 0)
+      throw new RequestError(`The ${name} is ${size}; this model draws multiples of ${multiple} pixels.`);
   if (!Number.isInteger(numInferenceSteps) || numInferenceSteps < 1)
     throw new RequestError(`The number of steps is ${numInferenceSteps}; at least 1 is needed.`);
   if (!Number.isFinite(guidanceScale))
@@ -29,7 +30,7 @@ export function checkRequest(
   for (const use of control) checkControl(use, request, vaeScaleFactor, folder);
 }
 
-function checkAbilities(request: TextToImageRequest, { family: { cannot } }: ModelFolder): void {
+function checkAbilities(request: TextToImageRequest, { cannot }: ModelFolder): void {
   const wanted: Partial<Record<Ability, boolean>> = {
     negative_prompt: Boolean(request.negativePrompt),
     prompt_weighting: request.promptWeighting === true,

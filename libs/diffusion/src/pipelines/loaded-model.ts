@@ -1,4 +1,3 @@
-import { AppliedAdapters } from '../adapters/applied-adapters';
 import { noAdapters } from '../adapters/row-adapters';
 import { checkPreview } from '../autoencoders/latent-preview';
 import type { VaeDecoder } from '../autoencoders/vae-decoder';
@@ -48,8 +47,7 @@ export async function loadModel(path: string, options: LoadOptions): Promise<Loa
     const denoiser = await open(folder.denoiser.open(options));
     const decoder = await open(folder.autoencoder.openDecoder(options));
     const { latentChannels } = decoder;
-    const noText = { prompt: '', guidanceScale: 1 };
-    const conditioning = await conditioner.encode(noText, false, new AppliedAdapters([]));
+    const conditioning = await conditioner.encodeNothing();
     checkFit(folder, denoiser, conditioning);
     checkPreview(`${folder.path}/preview.json`, folder.preview, latentChannels);
     const shape: LatentShape = [latentChannels, trialEdge, trialEdge];

@@ -6,6 +6,7 @@ import { AbortError } from '../errors';
 import { Generator } from '../random/generator';
 import { createScheduler } from '../schedulers';
 import { providerOf } from '../sessions/device';
+import { defaultImageGuidanceScale, isGuided } from '../denoisers/denoiser';
 import type { GraphSession, LoadOptions } from '../sessions/model-session';
 import { assertFinite, type LatentShape, type RgbImage, toPlanes } from '../tensor/planes';
 import { countOf } from '../weights/named-tensor';
@@ -86,14 +87,12 @@ export class Pipeline extends Renderer {
     const { width, height, guidanceScale, seeds } = request;
     const { latentChannels, vaeScaleFactor } = this.facts;
     const { schedulerJson, kind, autoencoder, denoiser } = this.model.folder;
-    const { image, mask, imageGuidanceScale = 1.5 } = request;
+    const { image, mask, imageGuidanceScale = defaultImageGuidanceScale } = request;
     checkRequest(request, this.facts, this.model.folder);
     const shape: LatentShape = [latentChannels, height / vaeScaleFactor, width / vaeScaleFactor];
     const adapters = new AppliedAdapters(request.adapters ?? []);
-    const isChanging = kind === 'instruct-pix2pix';
-    const isGuided = guidanceScale > 1 && denoiser.guidance === 'rows' && !(isChanging && imageGuidanceScale < 1);
-    const encoded = await this.model.conditioner.encode(request, isGuided, adapters);
-    const prompt = isChanging ? withPictureRow(encoded) : encoded;
+    const encoded = await this.model.conditioner.encode(request, isGuided(denoiser, request), adapters);
+    const prompt = kind === 'instruct-pix2pix' ? withPictureRow(encoded) : encoded;
     const start = image && (await encodeStart(image, mask, kind, await this.encoder(), vaeScaleFactor));
     const conditions: PictureConditions = {
       adapters: adapters.of(denoiser.part),
@@ -170,8 +169,9 @@ export class Pipeline extends Renderer {
  * and for neither.
  */
 function withPictureRow(prompt: Conditioning): Conditioning {
-  const [negative, own] = prompt.rows;
-  return { ...prompt, rows: prompt.rows.length === 1 ? [negative] : [own, negative, negative] };
+  if (prompt.rows.length === 1) return prompt;
+  const order = [1, 0, 0];
+  return { ...prompt, rows: order.map((i) => prompt.rows[i]), lengths: order.map((i) => prompt.lengths[i]) };
 }
 
 function controlOf({ controlNet, image, scale, start, end }: ControlUse): TimedControl {

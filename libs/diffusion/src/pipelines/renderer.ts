@@ -10,7 +10,7 @@ import type { Trajectory } from './trajectory';
  * timestep.
  */
 export function kindOf({ shape, prompt }: Pick<Trajectory, 'shape' | 'prompt'>): string {
-  return [...shape, prompt.tokens].join('x');
+  return [...shape, ...prompt.lengths].join('x');
 }
 
 /** Told of a call's rows, and of what was predicted for each. */

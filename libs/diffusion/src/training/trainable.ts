@@ -15,18 +15,13 @@ export interface TrainableModel extends ModelFolder {
  */
 export async function readTrainable(folder: string | ModelFolder): Promise<TrainableModel> {
   const model = typeof folder === 'string' ? await readModelFolder(folder) : folder;
-  const { family, denoiser, conditioner } = model;
+  const { family, denoiser, conditioner, cannot } = model;
   if (denoiser instanceof UnetFiles && conditioner instanceof ClipConditionerFiles)
     return { ...model, denoiser, conditioner };
-  throw new RequestError(family.cannot.training ?? `Models of ${family.title} cannot be trained.`);
+  throw new RequestError(cannot.training ?? `Models of ${family.title} cannot be trained.`);
 }
 
 /** @throws RequestError for a model that reads no pictures, or learns in another way */
-export function assertTrainable({ kind, family, denoiser, autoencoder }: ModelFolder): void {
-  if (family.cannot.training !== undefined) throw new RequestError(family.cannot.training);
-  if (kind !== 'text-to-image')
-    throw new RequestError('Only a model that draws from text alone can be trained; this one takes a picture too.');
-  if (denoiser.guidance !== 'rows')
-    throw new RequestError('This model was distilled to need few steps; train the model that it was made of.');
-  if (!autoencoder.hasEncoder) throw new RequestError('This model has no encoder, so it cannot learn from pictures.');
+export function assertTrainable({ cannot }: ModelFolder): void {
+  if (cannot.training !== undefined) throw new RequestError(cannot.training);
 }

@@ -114,6 +114,7 @@ export const errorTable = {
       StrengthTooLow: 'So little of the picture is drawn anew that it takes no step. Raise `strength` or `steps`.',
       PictureUnsupported:
         'The model has no encoder, so it can neither draw from a picture nor learn one. Leave pictures out, or choose another model.',
+      TrainingUnsupported: 'The model cannot be trained here; the message says why. Choose another model.',
       MaskUnsupported: 'The model cannot repaint a part of a picture. Leave `mask` out, or choose another model.',
       ControlNotInstalled: 'No ControlNet of this name is installed. `GET /v1/models` lists those that are.',
       ControlDoesNotFitModel: 'The ControlNet is for models of another family. Choose one of the family of the model.',

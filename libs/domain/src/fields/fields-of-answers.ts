@@ -32,6 +32,8 @@ export const Id = of(id);
 export const Text = of(text);
 export const TextOrNull = of({ ...text, ...orNull });
 export const Texts = of({ ...text, isArray: true });
+/** Sentences by the names of what they are about. */
+export const TextByName = of({ type: 'object', additionalProperties: { type: 'string' } });
 export const Time = of(time);
 export const TimeOrNull = of({ ...time, ...orNull });
 export const Integer = of(integer);

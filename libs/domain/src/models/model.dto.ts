@@ -5,6 +5,7 @@ import {
   IntegerOrNull,
   Part,
   Text,
+  TextByName,
   TextOrNull,
   Texts,
   WordOrNull,
@@ -23,7 +24,6 @@ export class ModelDefaultsDto {
   scheduler: SchedulerName | null;
 }
 
-const modelFamilies = ['sd1', 'sd2', 'sdxl'] as const;
 const modelKinds = ['text-to-image', 'inpainting', 'instruct-pix2pix', 'control'] as const;
 
 /** An installed model. */
@@ -31,8 +31,10 @@ export class ModelDto {
   @Text('', { example: 'sd1.5' }) name: string;
   @TextOrNull("diffusers' name of its own sampling method.", { example: 'PNDMScheduler' }) scheduler: string | null;
 
-  @WordOrNull(modelFamilies, 'ModelFamily', 'Stable Diffusion 1.x, 2.x or XL; null for a model that cannot be read.')
-  family: (typeof modelFamilies)[number] | null;
+  @TextOrNull('Short name of its kind of model; null for one that cannot be read.', { example: 'sd1' })
+  family: string | null;
+
+  @TextOrNull('The same in words.', { example: 'Stable Diffusion 1.x' }) family_title: string | null;
 
   @WordOrNull(
     modelKinds,
@@ -57,6 +59,12 @@ export class ModelDto {
 
   @Integer() bytes: number;
   @Part(ModelDefaultsDto) defaults: ModelDefaultsDto;
+  @Texts('Values of `scheduler` that it can be drawn with.') schedulers: string[];
+
+  @TextByName('Fields of requests that it refuses, and `training`, each with the reason.', {
+    example: { control: 'This model takes no ControlNets.' },
+  })
+  cannot: Readonly<Record<string, string>>;
 
   @Texts('Names of models that are not installed and that it draws for.') stands_in_for: string[];
 
