@@ -4,10 +4,20 @@ import { gunzipSync } from 'node:zlib';
 import type { Pipeline, TextToImageRequest } from '@app/diffusion';
 
 const FAMILIES = join(__dirname, '..', 'golden', 'families');
+const MODELS = join(__dirname, '..', 'golden', 'models');
 
 /** Writes the files of a family of test/golden/families to a folder, uncompressed. */
 export function unpackFamily(name: string, folder: string): Promise<void> {
   return unpackFolder(join(FAMILIES, name), folder);
+}
+
+/** Tiny models with a transformer. Each consists of Qwen3 and of the folders whose names its own begins with. */
+const TRANSFORMER_MODELS = ['flux2-klein', 'flux2-klein-base', 'z-image', 'z-image-turbo'];
+
+/** Writes the files of a tiny model with a transformer to a folder, uncompressed. */
+export async function unpackTransformerModel(name: string, folder: string): Promise<void> {
+  const layers = ['qwen3', ...TRANSFORMER_MODELS.filter((base) => name.startsWith(base))];
+  for (const layer of layers) await unpackFolder(join(MODELS, layer), folder);
 }
 
 /** Writes the files of one folder to another, uncompressed. */
