@@ -26,3 +26,11 @@ export function numberOf<T>(json: ConfigJson, key: string, usual: T): number | T
     throw new UnsupportedConfigError(`"${key}" is ${JSON.stringify(value)}; accepted is a positive number.`);
   return value as number | T;
 }
+
+/** Positive numbers of a configuration, or the usual ones. @throws UnsupportedConfigError */
+export function numbersOf(json: ConfigJson, key: string, usual: readonly number[]): readonly number[] {
+  const values = json[key] ?? usual;
+  if (!Array.isArray(values) || !values.every((value) => Number.isFinite(value) && value > 0))
+    throw new UnsupportedConfigError(`"${key}" is ${JSON.stringify(values)}; accepted is a list of positive numbers.`);
+  return values as number[];
+}

@@ -26,6 +26,40 @@ export function layerNorm(m: Module, x: Value, name: string, epsilon = 1e-5): Va
   return layer.op('LayerNormalization', [x, layer.weight('weight'), layer.weight('bias')], { axis: 2, epsilon });
 }
 
+/** The same without weights, of tokens of this width. */
+export function plainLayerNorm(m: Module, x: Value, width: number, epsilon: number): Value {
+  const ones = m.floats(`ones(${width})`, Array<number>(width).fill(1));
+  return m.op('LayerNormalization', [x, ones], { axis: 2, epsilon });
+}
+
+/** torch.nn.RMSNorm over the last axis. */
+export function rmsNorm(m: Module, x: Value, name: string, epsilon: number): Value {
+  const layer = m.at(name);
+  return layer.op('SimplifiedLayerNormalization', [x, layer.weight('weight')], { epsilon });
+}
+
+/** The same over each head of tokens [rows, tokens, width]. */
+export function headsRmsNorm(m: Module, x: Value, name: string, epsilon: number): Value {
+  const [headDim] = m.shape(`${name}.weight`, 1);
+  return m.reshape(rmsNorm(m, m.reshape(x, 0, 0, -1, headDim), name, epsilon), 0, 0, -1);
+}
+
+/** The gated half of a feed-forward layer, "SwiGLU". */
+export const swiGlu = (m: Module, gate: Value, x: Value): Value => m.mul(silu(m, gate), x);
+
+/** Cosines and sines of all positions, each [positions, half of a head]. */
+export interface Rotary {
+  cos: Value;
+  sin: Value;
+  /** Whether the pairs that are turned are neighbours; else they stand in the two halves of a head. */
+  isInterleaved: boolean;
+}
+
+/** Turns each head of tokens [rows, tokens, width] by the angles of its position: "RoPE". */
+export function rotaryEmbedding(m: Module, x: Value, { cos, sin, isInterleaved }: Rotary): Value {
+  return m.op('RotaryEmbedding', [x, m.integers([0]), cos, sin], { interleaved: Number(isInterleaved) }, microsoft);
+}
+
 /** torch.nn.GroupNorm of [rows, channels, height, width]. */
 export function groupNorm(m: Module, x: Value, name: string, groups: number, epsilon: number): Value {
   const layer = m.at(name);
@@ -36,25 +70,31 @@ export function groupNorm(m: Module, x: Value, name: string, groups: number, eps
   return layer.add(layer.mul(y, weight), bias);
 }
 
-/** Attention of tokens [rows, tokens, width], without a matrix of all scores where the device can do that. */
+/**
+ * Attention of tokens [rows, tokens, width], without a matrix of all scores where the device can do that.
+ * @param keyMask int32 [rows, tokens]: 0 for a token to which none attends
+ */
 export function attend(
   m: Module,
   [query, key, value]: readonly Value[],
   width: number,
   heads: number,
   isCausal = false,
+  keyMask?: Value,
 ): Value {
   if (!Number.isInteger(heads) || width % heads !== 0)
     throw new WeightsFileError(`The attention of ${m.path} is ${width} wide, which is not for ${heads} heads.`);
   if (!m.isPlain) {
     const attributes = { num_heads: heads, ...(isCausal && { unidirectional: 1 }) };
-    return m.op('MultiHeadAttention', [query, key, value], attributes, microsoft);
+    const inputs = [query, key, value, ...(keyMask ? ['', keyMask] : [])];
+    return m.op('MultiHeadAttention', inputs, attributes, microsoft);
   }
   const ofHeads = (x: Value, ...perm: number[]): Value =>
     m.transpose(m.reshape(x, 0, 0, heads, width / heads), ...perm);
   const products = m.matmul(ofHeads(query, 0, 2, 1, 3), ofHeads(key, 0, 2, 3, 1));
   const scores = m.mul(products, m.number((width / heads) ** -0.5));
-  const weights = m.op('Softmax', [isCausal ? m.add(scores, laterTokens(m, query)) : scores], { axis: 3 });
+  const open = keyMask ? m.add(scores, maskedTokens(m, keyMask)) : scores;
+  const weights = m.op('Softmax', [isCausal ? m.add(open, laterTokens(m, query)) : open], { axis: 3 });
   return m.reshape(m.transpose(m.matmul(weights, ofHeads(value, 0, 2, 1, 3)), 0, 2, 1, 3), 0, 0, width);
 }
 
@@ -65,21 +105,36 @@ function laterTokens(m: Module, x: Value): Value {
   return m.op('Trilu', [all, m.integers([1])], { upper: 1 });
 }
 
+/** [rows, 1, 1, tokens]: a large negative number where the mask is 0, else 0. */
+function maskedTokens(m: Module, keyMask: Value): Value {
+  const isMasked = m.cast(m.op('Equal', [m.cast(keyMask, 'int64'), m.integers([0])]));
+  return m.mul(m.op('Unsqueeze', [isMasked, m.integers([1, 2])]), m.number(-1e4));
+}
+
 /**
  * torch.nn.Linear of [rows, tokens, in], with its adapter: x W + b + (x A) B.
  * @param isVector whether there is one token. Then the factors stand on the left: on the right, a pair that all rows
- * share would make one product of the rows, which gives a row other bits than alone
+ * share would make one product of the rows, which gives a row other bits than alone. The token stands twice in the
+ * product with a weight for the same reason: that of a single one is summed in another order
  */
 export function linear(m: Module, x: Value, name: string, isVector = false): Value {
   const layer = m.at(name);
   const [out, into] = layer.shape('weight', 2);
-  const y = layer.matmul(x, layer.weight('weight'), !layer.tensor('weight').isTransposed);
+  const isTwice = isVector && layer.isSteady;
+  const tokens = isTwice ? layer.concat([x, x], 1) : x;
+  const products = layer.matmul(tokens, layer.weight('weight'), !layer.tensor('weight').isTransposed);
+  const y = isTwice ? firstToken(layer, products) : products;
   const biased = layer.has('bias') ? layer.add(y, layer.weight('bias')) : y;
   return adapted(layer, biased, [into], out, (a, b) =>
     isVector
       ? layer.reshape(layer.matmul(b, layer.matmul(a, layer.reshape(x, 0, -1, 1))), 0, 1, -1)
       : layer.matmul(lowRankLinear(layer, x, a, into), b, true),
   );
+}
+
+function firstToken(m: Module, x: Value): Value {
+  const [zero, one] = [m.integers([0]), m.integers([1])];
+  return m.op('Slice', [x, zero, one, one]);
 }
 
 /** torch.nn.Conv2d, with its adapter: the first factor is a convolution of the same size to `rank` channels. */

@@ -16,7 +16,7 @@ export interface ModuleOptions {
   /** Whether the layer at a path takes an adapter; by default none does. */
   isAdapted?: (path: string) => boolean;
   /** Type to compute in; inputs and outputs are float32 in any case. */
-  precision?: 'float32' | 'float16';
+  precision?: 'float32' | 'float16' | 'bfloat16';
   /** Whether to do without what WebGPU gets wrong or may lack: fused attention, and tables in half precision. */
   isPlain?: boolean;
   /** Whether a row's adapter gives the same bits beside any other rows, on any number of threads of the processor. */
@@ -114,7 +114,7 @@ export class Module extends GraphBuilder {
 
   output(name: string, value: Value, shape: readonly (number | string)[]): void {
     this.state.graph.outputs.push({ name, type: 'float32', shape });
-    const isHalf = this.state.precision === 'float16';
+    const isHalf = this.state.precision !== 'float32';
     this.push(isHalf ? 'Cast' : 'Identity', [value], [name], isHalf ? { to: dataTypes.float32 } : {});
   }
 
@@ -141,6 +141,11 @@ export class Module extends GraphBuilder {
   /** x @ y, or x @ y transposed. */
   matmul = (x: Value, y: Value, isTransposed = false): Value =>
     isTransposed ? this.op('FusedMatMul', [x, y], { transB: 1 }, microsoft) : this.op('MatMul', [x, y]);
+
+  /** Parts of these widths of tokens [rows, tokens, width]. */
+  split(x: Value, ...widths: number[]): Value[] {
+    return this.ops('Split', widths.length, [x, this.integers(widths)], { axis: 2 });
+  }
 
   override integers(values: readonly number[]): Value {
     if (values.every(Number.isInteger)) return super.integers(values);

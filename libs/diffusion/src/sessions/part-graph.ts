@@ -23,7 +23,7 @@ export type BuildGraph = (options: ModuleOptions) => BuiltGraph;
 /** What decides how the graph of a part is written. */
 export interface PartOptions extends Pick<LoadOptions, 'device' | 'changedWeights'> {
   /** Type that CUDA computes in: some parts have values that half precision cannot hold. */
-  onCuda: 'float16' | 'float32';
+  onCuda: NonNullable<ModuleOptions['precision']>;
   isAdapted: boolean;
 }
 

@@ -17,6 +17,11 @@ export const float32 = (data: Float32Array, dims: readonly number[] = [data.leng
 
 export const int64 = (data: BigInt64Array, dims: readonly number[]): Tensor => ({ type: 'int64', data, dims });
 
+export const int32 = (data: Int32Array, dims: readonly number[]): Tensor => ({ type: 'int32', data, dims });
+
+/** @param data 1 for true, 0 for false */
+export const bool = (data: Uint8Array, dims: readonly number[]): Tensor => ({ type: 'bool', data, dims });
+
 /** The values of a tensor of float32. */
 export const floatsOf = ({ data }: Tensor): Float32Array => data as Float32Array;
 

@@ -1,0 +1,144 @@
+/** diffusers' `models/transformers/transformer_flux2.py`: what FLUX.2 predicts velocities with. */
+import type { Value } from '../graph/graph';
+import {
+  attend,
+  headsRmsNorm,
+  linear,
+  plainLayerNorm,
+  type Rotary,
+  rotaryEmbedding,
+  silu,
+  swiGlu,
+} from '../graph/layers';
+import { type BuiltGraph, Module, type ModuleOptions } from '../graph/module';
+import { timestepEmbedding } from './blocks';
+import { assertKnown, type ConfigJson, numberOf, numbersOf } from './config';
+import { range, type RotaryConfig, rotaryInputs, type RotaryPositions, rotaryPositions } from './rotary';
+
+/** Values that no weight's shape tells, in the words of `config.json`. */
+export interface Flux2TransformerConfig extends RotaryConfig {
+  eps: number;
+}
+
+/** The values of a transformer's `config.json`. @throws UnsupportedConfigError */
+export function flux2TransformerConfigOf(json: ConfigJson): Flux2TransformerConfig {
+  assertKnown(json, { patch_size: [1], guidance_embeds: [false] });
+  return {
+    axesDims: numbersOf(json, 'axes_dims_rope', [32, 32, 32, 32]),
+    ropeTheta: numberOf(json, 'rope_theta', 2000),
+    eps: numberOf(json, 'eps', 1e-6),
+  };
+}
+
+/** Positions of a text and then a picture, whose size is that of its latents. */
+export function flux2Positions(text: number, height: number, width: number, config: RotaryConfig): RotaryPositions {
+  const ofText = range(text).map((token) => [0, 0, 0, token]);
+  const ofPicture = range(height).flatMap((y) => range(width).map((x) => [0, y, x, 0]));
+  return rotaryPositions([...ofText, ...ofPicture], config);
+}
+
+/** What a token is scaled and shifted by before a layer, and its result is multiplied by: each [rows, 1, width]. */
+interface Modulation {
+  shift: Value;
+  /** Already with 1 added. */
+  scale: Value;
+  gate: Value;
+}
+
+/**
+ * Inputs: `sample` [rows, channels, height, width], `encoder_hidden_states` [rows, text, width], `timestep` [rows] from
+ * 0 to 1, and the positions of text and picture as `rotary_cos` and `rotary_sin` [positions, half of a head].
+ * Output: `out_sample`, the velocity, of the shape of `sample`.
+ */
+export function flux2Transformer2DModel(options: ModuleOptions, { eps }: Flux2TransformerConfig): BuiltGraph {
+  const m = Module.of(options);
+  const [width, channels] = m.shape('x_embedder.weight', 2);
+  const shape = ['rows', channels, 'height', 'width'];
+  const sample = m.input('sample', shape);
+  const states = m.input('encoder_hidden_states', ['rows', 'text', m.shape('context_embedder.weight', 2)[1]]);
+  const emb = timeEmbedding(m);
+  const rotary = rotaryInputs(m, m.shape('transformer_blocks.0.attn.norm_q.weight', 1)[0]);
+  const modulate = (x: Value, { shift, scale }: Omit<Modulation, 'gate'>): Value =>
+    m.add(m.mul(plainLayerNorm(m, x, width, eps), scale), shift);
+  const gated = (x: Value, { gate }: Modulation, y: Value): Value => m.add(x, m.mul(gate, y));
+
+  let picture = linear(m, m.transpose(m.reshape(sample, 0, channels, -1), 0, 2, 1), 'x_embedder');
+  let text = linear(m, states, 'context_embedder');
+  const lengths = m.concat(
+    [text, picture].map((x) => m.op('Shape', [x], { start: 1, end: 2 })),
+    0,
+  );
+  const parted = (x: Value): Value[] => m.ops('Split', 2, [x, lengths], { axis: 1 });
+
+  const [textAttention, textFeedForward] = modulations(m.at('double_stream_modulation_txt'), emb, 2);
+  const [pictureAttention, pictureFeedForward] = modulations(m.at('double_stream_modulation_img'), emb, 2);
+  for (const block of m.list('transformer_blocks')) {
+    const attn = block.at('attn');
+    const ofText = projected(attn, modulate(text, textAttention), addedNames, eps);
+    const ofPicture = projected(attn, modulate(picture, pictureAttention), ownNames, eps);
+    const joined = ofText.map((x, i) => attn.concat([x, ofPicture[i]], 1));
+    const [attendedText, attendedPicture] = parted(attendTurned(attn, joined, width, rotary));
+    text = gated(text, textAttention, linear(attn, attendedText, 'to_add_out'));
+    picture = gated(picture, pictureAttention, linear(attn, attendedPicture, 'to_out.0'));
+    text = gated(text, textFeedForward, feedForward(block.at('ff_context'), modulate(text, textFeedForward)));
+    picture = gated(picture, pictureFeedForward, feedForward(block.at('ff'), modulate(picture, pictureFeedForward)));
+  }
+
+  let x = m.concat([text, picture], 1);
+  const [modulation] = modulations(m.at('single_stream_modulation'), emb, 1);
+  for (const block of m.list('single_transformer_blocks'))
+    x = gated(x, modulation, parallelAttention(block.at('attn'), modulate(x, modulation), width, rotary, eps));
+
+  [, picture] = parted(x);
+  const [scale, shift] = m.split(linear(m, emb, 'norm_out.linear', true), width, width);
+  const y = linear(m, modulate(picture, { scale: m.add(scale, m.number(1)), shift }), 'proj_out');
+  m.output('out_sample', m.op('Reshape', [m.transpose(y, 0, 2, 1), m.op('Shape', [sample])]), shape);
+  return m.finish();
+}
+
+/** The embedding of the time after its activation: [rows, 1, width]. */
+function timeEmbedding(m: Module): Value {
+  const timestep = m.reshape(m.input('timestep', ['rows'], 'float32', true), 0, 1);
+  const embedder = m.at('time_guidance_embed.timestep_embedder');
+  const [, channels] = embedder.shape('linear_1.weight', 2);
+  const t = timestepEmbedding(m, m.mul(timestep, m.exactly('number(1000)', [1000], [])), channels, true, 0);
+  return silu(m, linear(embedder, silu(m, linear(embedder, t, 'linear_1', true)), 'linear_2', true));
+}
+
+function modulations(m: Module, emb: Value, count: number): Modulation[] {
+  const width = m.shape('linear.weight', 2)[0] / count / 3;
+  const parts = m.split(linear(m, emb, 'linear', true), ...Array<number>(3 * count).fill(width));
+  return range(count).map((i) => {
+    const [shift, scale, gate] = parts.slice(3 * i);
+    return { shift, scale: m.add(scale, m.number(1)), gate };
+  });
+}
+
+const ownNames = ['to_q', 'to_k', 'to_v', 'norm_q', 'norm_k'];
+const addedNames = ['add_q_proj', 'add_k_proj', 'add_v_proj', 'norm_added_q', 'norm_added_k'];
+
+/** Queries, keys and values of some tokens. */
+function projected(m: Module, x: Value, [query, key, value, ...norms]: readonly string[], eps: number): Value[] {
+  const normed = [query, key].map((name, i) => headsRmsNorm(m, linear(m, x, name), norms[i], eps));
+  return [...normed, linear(m, x, value)];
+}
+
+function attendTurned(m: Module, [query, key, value]: readonly Value[], width: number, rotary: Rotary): Value {
+  const heads = width / m.shape('norm_q.weight')[0];
+  return attend(m, [rotaryEmbedding(m, query, rotary), rotaryEmbedding(m, key, rotary), value], width, heads);
+}
+
+function feedForward(m: Module, x: Value): Value {
+  const [, inner] = m.shape('linear_out.weight', 2);
+  const [gate, hidden] = m.split(linear(m, x, 'linear_in'), inner, inner);
+  return linear(m, swiGlu(m, gate, hidden), 'linear_out');
+}
+
+/** Flux2ParallelSelfAttention: attention and a feed-forward layer side by side, between two layers. */
+function parallelAttention(m: Module, x: Value, width: number, rotary: Rotary, eps: number): Value {
+  const inner = m.shape('to_out.weight', 2)[1] - width;
+  const layer = linear(m, x, 'to_qkv_mlp_proj');
+  const [query, key, value, gate, hidden] = m.split(layer, width, width, width, inner, inner);
+  const normed = [headsRmsNorm(m, query, 'norm_q', eps), headsRmsNorm(m, key, 'norm_k', eps), value];
+  return linear(m, m.concat([attendTurned(m, normed, width, rotary), swiGlu(m, gate, hidden)], 2), 'to_out');
+}

@@ -1,0 +1,45 @@
+/** Angles by which transformers turn the heads of a token at its position. */
+import type { Value } from '../graph/graph';
+import type { Rotary } from '../graph/layers';
+import type { Module } from '../graph/module';
+
+/** Cosines and sines, each [positions, half of a head]: the inputs `rotary_cos` and `rotary_sin` of a graph. */
+export interface RotaryPositions {
+  cos: Float32Array;
+  sin: Float32Array;
+  positions: number;
+}
+
+/** Widths that each axis of a position has in a head, and the base of their frequencies. */
+export interface RotaryConfig {
+  axesDims: readonly number[];
+  ropeTheta: number;
+}
+
+/**
+ * Source: `get_1d_rotary_pos_embed` of diffusers' `models/embeddings.py`, in float64.
+ * @param ids the place of each position along each axis
+ */
+export function rotaryPositions(
+  ids: readonly (readonly number[])[],
+  { axesDims, ropeTheta }: RotaryConfig,
+): RotaryPositions {
+  const frequencies = axesDims.flatMap((dim, axis) =>
+    Array.from({ length: dim / 2 }, (_, i) => ({ axis, frequency: 1 / ropeTheta ** ((2 * i) / dim) })),
+  );
+  const angles = ids.flatMap((id) => frequencies.map(({ axis, frequency }) => id[axis] * frequency));
+  return {
+    cos: Float32Array.from(angles, Math.cos),
+    sin: Float32Array.from(angles, Math.sin),
+    positions: ids.length,
+  };
+}
+
+/** 0, 1 and so on. */
+export const range = (length: number): number[] => Array.from({ length }, (_, i) => i);
+
+/** The inputs for `rotaryPositions`, for heads of this width. */
+export function rotaryInputs(m: Module, headDim: number): Rotary {
+  const input = (name: string): Value => m.input(name, ['positions', headDim / 2]);
+  return { cos: input('rotary_cos'), sin: input('rotary_sin'), isInterleaved: true };
+}

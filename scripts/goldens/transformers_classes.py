@@ -1,0 +1,70 @@
+"""Makes tiny models of the classes of diffusion transformers, their text encoder and autoencoders, and what they give.
+
+python scripts/goldens/transformers_classes.py test/golden/transformers [class...]
+
+Each class has a file of weights and one of cases: `<case>.<input>` and `<case>.<output>`, integers as float32 too. Weights
+are random, of one magnitude in each tensor (a power of two, so bfloat16 holds them exactly) and of either sign, because
+such a file takes a tenth of its size when compressed. The rows of a case differ in all inputs.
+"""
+
+import gzip
+import sys
+from pathlib import Path
+
+import torch
+from diffusers import AutoencoderKLFlux2, Flux2Transformer2DModel, ZImageTransformer2DModel
+from families import coarse, generator, randomise
+from safetensors.torch import save
+from transformers import Qwen3Config, Qwen3ForCausalLM
+
+
+def grid(*axes):
+    return torch.cartesian_prod(*[torch.arange(n) for n in axes])
+
+
+def times(rows):
+    return torch.linspace(0.97, 0.13, rows)
+
+
+def flux2():
+    model = Flux2Transformer2DModel(
+        in_channels=16, num_layers=2, num_single_layers=2, attention_head_dim=16, num_attention_heads=2,
+        joint_attention_dim=24, axes_dims_rope=(4, 4, 4, 4), guidance_embeds=False)
+    yield randomise(model, 1)
+    for rows, height, width, text in ((1, 6, 6, 20), (2, 4, 8, 33), (3, 6, 6, 7)):
+        sample, states = coarse(rows, 16, height, width, seed=rows), coarse(rows, text, 24, seed=rows + 10)
+        y = model(
+            hidden_states=sample.flatten(2).mT, encoder_hidden_states=states, timestep=times(rows),
+            img_ids=grid(1, height, width, 1), txt_ids=grid(1, 1, 1, text), guidance=None, return_dict=False)[0]
+        yield {"sample": sample, "encoder_hidden_states": states, "timestep": times(rows), "out_sample": y.mT.reshape(sample.shape)}
+
+
+def qwen3():
+    config = Qwen3Config(
+        vocab_size=64, hidden_size=32, intermediate_size=48, num_hidden_layers=5, num_attention_heads=4,
+        num_key_value_heads=2, head_dim=16, rope_parameters={"rope_type": "default", "rope_theta": 1e6})
+    model = Qwen3ForCausalLM(config)
+    yield randomise(model.model, 2)
+    for rows, tokens in ((1, 20), (2, 40), (3, 16)):
+        ids = torch.randint(0, 64, (rows, tokens), generator=generator(rows))
+        mask = (torch.arange(tokens) < torch.tensor([[tokens - 3 * row] for row in range(rows)])).int()
+        states = model(input_ids=ids, attention_mask=mask, output_hidden_states=True, use_cache=False).hidden_states
+        yield {"input_ids": ids.int(), "attention_mask": mask, "hidden_states": torch.cat([states[k] for k in (0, 2, 4)], 2)}
+
+
+def write(folder, name, make):
+    model, *cases = make()
+    kept = {key: value.bfloat16() for key, value in model.state_dict().items() if value.is_floating_point()}
+    arrays = {f"{i}.{key}": value.float() for i, case in enumerate(cases) for key, value in case.items()}
+    for kind, tensors in (("weights", kept), ("cases", arrays)):
+        (folder / f"{name}.{kind}.safetensors.gz").write_bytes(gzip.compress(save({key: value.contiguous() for key, value in tensors.items()}), mtime=0))
+
+
+CLASSES = {each.__name__: each for each in (flux2, qwen3)}
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[1])
+    folder.mkdir(exist_ok=True)
+    with torch.no_grad():
+        for name in sys.argv[2:] or CLASSES:
+            write(folder, name, CLASSES[name])

@@ -1,0 +1,208 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Tensor } from 'onnxruntime-node';
+import { AdapterInputs, type LayerAdapters } from '../../libs/diffusion/src/adapters/row-adapters';
+import {
+  flux2Positions,
+  flux2Transformer2DModel,
+  flux2TransformerConfigOf,
+} from '../../libs/diffusion/src/architectures/flux2-transformer-2d-model';
+import { qwen3ConfigOf, qwen3Model } from '../../libs/diffusion/src/architectures/qwen3-model';
+import type { DataType, Graph, ValueInfo } from '../../libs/diffusion/src/graph/graph';
+import type { BuiltGraph, ModuleOptions } from '../../libs/diffusion/src/graph/module';
+import { ModelSession } from '../../libs/diffusion/src/sessions/model-session';
+import { placeGraph } from '../../libs/diffusion/src/sessions/placed-graph';
+import { type NamedTensors, readValues } from '../../libs/diffusion/src/weights/named-tensor';
+import { readSafetensors } from '../../libs/diffusion/src/weights/safetensors-file';
+import { randomFrom } from '../../bench/section';
+import { cpu } from '../support/cpu';
+import { unpackFolder } from '../support/families';
+
+type Tensors = Record<string, Tensor>;
+
+interface TransformerClass {
+  name: string;
+  build: (options: ModuleOptions) => BuiltGraph;
+  output: string;
+  /** Inputs that no case has, for those that it has. */
+  added?: (inputs: Tensors) => Tensors;
+  /** Weights of layers that nobody asks for. */
+  unused?: RegExp;
+}
+
+const flux2Config = flux2TransformerConfigOf({ axes_dims_rope: [4, 4, 4, 4] });
+
+const classes: TransformerClass[] = [
+  {
+    name: 'flux2',
+    build: (options) => flux2Transformer2DModel(options, flux2Config),
+    output: 'out_sample',
+    added: ({ sample, encoder_hidden_states: { dims } }) =>
+      rotaryOf(flux2Positions(dims[1], sample.dims[2], sample.dims[3], flux2Config)),
+  },
+  {
+    name: 'qwen3',
+    build: (options) => qwen3Model(options, qwen3ConfigOf({ rope_parameters: { rope_theta: 1e6 } }), [0, 2, 4]),
+    output: 'hidden_states',
+    unused: /^(?:model\.)?(?:layers\.4|norm)\b|^lm_head/,
+  },
+];
+
+function rotaryOf({ cos, sin, positions }: ReturnType<typeof flux2Positions>): Tensors {
+  const tensor = (values: Float32Array) => new Tensor('float32', values, [positions, values.length / positions]);
+  return { rotary_cos: tensor(cos), rotary_sin: tensor(sin) };
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'transformers-'));
+beforeAll(() => unpackFolder(join(__dirname, 'transformers'), folder));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const weightsOf = ({ name }: TransformerClass): Promise<NamedTensors> =>
+  readSafetensors(join(folder, `${name}.weights.safetensors`));
+
+/** Inputs and the output of each recorded call. */
+async function casesOf({ name, output, added }: TransformerClass, { graph }: BuiltGraph) {
+  const found: { inputs: Tensors; expected: Tensor }[] = [];
+  const recorded = await readSafetensors(join(folder, `${name}.cases.safetensors`));
+  const tensorOf = async (key: string, type: DataType = 'float32'): Promise<Tensor> => {
+    const { shape } = recorded.get(key)!;
+    const values = await readValues(recorded.get(key)!);
+    if (type === 'int64') return new Tensor('int64', BigInt64Array.from([...values], BigInt), shape);
+    if (type === 'int32') return new Tensor('int32', Int32Array.from(values), shape);
+    return type === 'bool' ? new Tensor('bool', Uint8Array.from(values), shape) : new Tensor('float32', values, shape);
+  };
+  for (let i = 0; recorded.has(`${i}.${output}`); i++) {
+    const inputs: Tensors = {};
+    for (const one of graph.inputs)
+      if (recorded.has(`${i}.${one.name}`)) inputs[one.name] = await tensorOf(`${i}.${one.name}`, one.type);
+    found.push({ inputs: { ...inputs, ...added?.(inputs) }, expected: await tensorOf(`${i}.${output}`) });
+  }
+  return found;
+}
+
+/** @param isKept whether weights in half precision are widened in each call, as those of large models are */
+function open({ graph }: BuiltGraph, threads = 1, isKept = false): Promise<ModelSession> {
+  const placed = placeGraph(graph, 'model');
+  return ModelSession.open(isKept ? { ...placed, widenedBytes: Infinity } : placed, {
+    ...cpu,
+    intraOpNumThreads: threads,
+  });
+}
+
+function relativeError(actual: Tensor, expected: Tensor): number {
+  expect(actual.dims).toEqual(expected.dims);
+  const [values, others] = [actual.data as Float32Array, expected.data as Float32Array];
+  return (
+    others.reduce((most, value, i) => Math.max(most, Math.abs(value - values[i])), 0) /
+    Math.max(...others.map(Math.abs))
+  );
+}
+
+const bytesOf = ({ data }: Tensor): Buffer => {
+  const { buffer, byteOffset, byteLength } = data as Float32Array;
+  return Buffer.from(buffer, byteOffset, byteLength);
+};
+
+/** One row of the inputs that have a row for each of the batch. */
+function rowOf(inputs: Tensors, rows: number, row: number): Tensors {
+  const own = Object.entries(inputs).map(([name, tensor]) => {
+    if (name.startsWith('rotary')) return [name, tensor];
+    const size = tensor.data.length / rows;
+    const data = (tensor.data as Float32Array).slice(row * size, (row + 1) * size);
+    return [name, new Tensor(tensor.type as 'float32', data, [1, ...tensor.dims.slice(1)])];
+  });
+  return Object.fromEntries(own) as Tensors;
+}
+
+/** Adapters of all layers of a graph: of a low rank, and of one that is computed in groups. */
+function adaptersOf(inputs: readonly ValueInfo[], seed: number): LayerAdapters {
+  const random = randomFrom(seed);
+  const values = (length: number) => Float32Array.from({ length }, () => (random() - 0.5) / 4);
+  const paths = inputs.flatMap(({ name }) => (name.endsWith('.lora_A') ? [name.slice(0, -'.lora_A'.length)] : []));
+  const lengthOf = (name: string, axis: number) => inputs.find((one) => one.name === name)!.shape![axis] as number;
+  return new Map(
+    paths.map((path, i) => {
+      const [rank, into, out] = [i % 2 ? 4 : 20, lengthOf(`${path}.lora_A`, 2), lengthOf(`${path}.lora_B`, 1)];
+      return [path, { rank, a: values(rank * into), b: values(out * rank) }];
+    }),
+  );
+}
+
+describe.each(classes)('The graph of $name', (one) => {
+  it('gives what its class does', async () => {
+    const tensors = await weightsOf(one);
+    for (const isPlain of [false, true]) {
+      const built = one.build({ tensors, isPlain });
+      expect(built.unused.filter((name) => !one.unused?.test(name))).toEqual([]);
+      const session = await open(built);
+      for (const { inputs, expected } of await casesOf(one, built))
+        expect(relativeError((await session.run(inputs))[one.output], expected)).toBeLessThan(1e-5);
+      await session.release();
+    }
+  });
+
+  it('has no node, input or weight that its output does not need', async () => {
+    const { graph } = one.build({ tensors: await weightsOf(one), isAdapted: () => true });
+    const needed = new Set(graph.outputs.map(({ name }) => name));
+    const visit = ({ nodes, outputs }: Graph): void => {
+      for (const { name } of outputs) needed.add(name);
+      for (const node of nodes.toReversed()) {
+        expect([node.name, node.outputs.some((name) => needed.has(name))]).toEqual([node.name, true]);
+        for (const name of node.inputs) needed.add(name);
+        for (const value of Object.values(node.attributes))
+          if (typeof value === 'object' && 'nodes' in value) visit(value);
+      }
+    };
+    visit(graph);
+    for (const name of [...graph.initializers.keys(), ...graph.inputs.map((input) => input.name)])
+      expect([name, needed.has(name)]).toEqual([name, true]);
+  });
+
+  it.each([
+    [1, false],
+    [2, false],
+    [1, true],
+    [2, true],
+  ])(
+    'gives each row the bits that it has alone: %d threads, weights widened in each call %s',
+    async (threads, isKept) => {
+      const built = one.build({ tensors: await weightsOf(one), isAdapted: () => true, isSteady: true });
+      const session = await open(built, threads, isKept);
+      const adapters = new AdapterInputs(session.inputs);
+      const [first, second] = [1, 2].map((seed) => adaptersOf(built.graph.inputs, seed));
+      const none: LayerAdapters = new Map();
+      for (const { inputs, expected } of await casesOf(one, built))
+        for (const all of [
+          [first, none, second],
+          [first, first, first],
+        ]) {
+          const rows = expected.dims[0];
+          const given = all.slice(0, rows);
+          const together = bytesOf((await session.run({ ...inputs, ...adapters.feeds(given) }))[one.output]);
+          for (const [row, own] of given.entries()) {
+            const feeds = { ...rowOf(inputs, rows, row), ...adapters.feeds([own]) };
+            const alone = bytesOf((await session.run(feeds))[one.output]);
+            expect(alone.equals(together.subarray(row * alone.length, (row + 1) * alone.length))).toBe(true);
+          }
+        }
+      await session.release();
+    },
+  );
+
+  it('is the same without adapters and with those of rank 0', async () => {
+    const tensors = await weightsOf(one);
+    const [plain, adapted] = [false, true].map((isAdapted) =>
+      one.build({ tensors, isAdapted: () => isAdapted, isSteady: true }),
+    );
+    const [without, session] = [await open(plain), await open(adapted)];
+    const adapters = new AdapterInputs(session.inputs);
+    for (const { inputs } of await casesOf(one, plain)) {
+      const { [one.output]: expected } = await without.run(inputs);
+      const { [one.output]: actual } = await session.run({ ...inputs, ...adapters.feeds([new Map()]) });
+      expect(bytesOf(actual).equals(bytesOf(expected))).toBe(true);
+    }
+    await without.release();
+    await session.release();
+  });
+});
