@@ -66,4 +66,5 @@ def main(folder, target, pad="<|endoftext|>"):
         json.dump({"tokenizer": "transformers CLIPTokenizer", "rows": rows}, file, ensure_ascii=False)
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])

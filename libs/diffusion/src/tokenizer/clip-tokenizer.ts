@@ -1,20 +1,17 @@
 import { join } from 'node:path';
-import * as tokenizers from '@huggingface/tokenizers';
 import { cures, ModelFolderError } from '../errors';
 import { type JsonObject, readJsonFile, statFile } from '../weights/folder-files';
 import { AddedTokens, wordsWith } from './added-tokens';
-import { beginOfText, clipVocabulary, endOfText, readAddedTokens, readVocabulary, type Vocabulary } from './vocabulary';
-
-/**
- * The package's own declarations import one another without extensions, which TypeScript's Node
- * resolution cannot follow.
- */
-interface BytePairTokenizer {
-  encode(text: string, options: { add_special_tokens: boolean }): { ids: number[] };
-}
-const { Tokenizer } = tokenizers as unknown as {
-  Tokenizer: new (tokenizer: object, config: object) => BytePairTokenizer;
-};
+import { type BytePairTokenizer, Tokenizer } from './byte-pair-tokenizer';
+import {
+  beginOfText,
+  clipVocabulary,
+  endOfText,
+  readAddedTokens,
+  readVocabulary,
+  tokenText,
+  type Vocabulary,
+} from './vocabulary';
 
 /**
  * Words, single digits and runs of other characters (`CLIPTokenizer`), without the alternatives for the special tokens.
@@ -188,10 +185,4 @@ function specialTokens(folder: string, { vocab }: Vocabulary, config: JsonObject
   const hasLength = typeof length === 'number' && length >= 3 && length <= largestMaxLength;
   const maxLength = hasLength ? Math.trunc(length) : defaultMaxLength;
   return { bos, eos, pad, maxLength, padWord: pad === bos || pad === eos ? {} : { [padToken]: pad } };
-}
-
-/** A token is written as text or as an object with `content`. */
-function tokenText(token: unknown): string | undefined {
-  const text = token !== null && typeof token === 'object' ? (token as JsonObject).content : token;
-  return typeof text === 'string' ? text : undefined;
 }

@@ -58,6 +58,14 @@ export async function readVocabulary(folder: string): Promise<Vocabulary> {
   const whole = await readJsonFile(file, { optional: true });
   if (!whole)
     throw new ModelFolderError(vocab ? mergesFile : join(folder, 'vocab.json'), 'is missing', cures.installAgain);
+  return vocabularyOf(file, whole);
+}
+
+/**
+ * The vocabulary of the content of a `tokenizer.json`.
+ * @throws ModelFolderError if there is none, or it is damaged
+ */
+export function vocabularyOf(file: string, whole: JsonObject): Vocabulary {
   const model = (whole.model ?? {}) as JsonObject;
   if (!Array.isArray(model.merges)) throw new ModelFolderError(file, 'holds no byte-pair merges', cures.installAgain);
   return checkComplete(file, {
@@ -132,4 +140,10 @@ function checkComplete(file: string, vocabulary: Vocabulary): Vocabulary {
     `is cut short: it has ${merges.length} merges, and the vocabulary needs ${merged}`,
     cures.installAgain,
   );
+}
+
+/** A token is written as text or as an object with `content`. */
+export function tokenText(token: unknown): string | undefined {
+  const text = token !== null && typeof token === 'object' ? (token as JsonObject).content : token;
+  return typeof text === 'string' ? text : undefined;
 }

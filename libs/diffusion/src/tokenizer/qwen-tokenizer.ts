@@ -1,0 +1,71 @@
+import { join } from 'node:path';
+import { cures, ModelFolderError } from '../errors';
+import { type JsonObject, readJsonFile } from '../weights/folder-files';
+import { type BytePairTokenizer, Tokenizer } from './byte-pair-tokenizer';
+import { endOfText, tokenText, vocabularyOf } from './vocabulary';
+
+const [beginOfTurn, endOfTurn] = ['<|im_start|>', '<|im_end|>'];
+
+/**
+ * A text as Qwen3's chat template writes it: the turn of the user, and the beginning of the answer. Without thinking the
+ * answer begins with no thoughts. Source: `chat_template` of Qwen3's `tokenizer_config.json`, with one message and
+ * `add_generation_prompt`.
+ */
+export function chatPrompt(text: string, { enableThinking }: { enableThinking: boolean }): string {
+  const answer = enableThinking ? '' : '<think>\n\n</think>\n\n';
+  return `${beginOfTurn}user\n${text}${endOfTurn}\n${beginOfTurn}assistant\n${answer}`;
+}
+
+/**
+ * The byte-pair tokenizer of Qwen2 and Qwen3, as the folder's own `tokenizer.json` describes it. A special token that
+ * is written out in a text becomes that token, as in transformers.
+ * Source: `Qwen2Tokenizer` of transformers.
+ */
+export class QwenTokenizer {
+  private constructor(
+    private readonly bytePairs: BytePairTokenizer,
+    private readonly pad: number,
+    /** One more than the largest id. */
+    readonly vocabularySize: number,
+  ) {}
+
+  /**
+   * Reads `tokenizer.json` and `tokenizer_config.json`.
+   * @throws ModelFolderError if they are missing or damaged, or describe another tokenizer
+   */
+  static async load(folder: string): Promise<QwenTokenizer> {
+    const file = join(folder, 'tokenizer.json');
+    const whole = await readJsonFile(file);
+    const config = await readJsonFile(join(folder, 'tokenizer_config.json'));
+    const { vocab, merges } = vocabularyOf(file, whole);
+    const added = addedTokensOf(file, whole);
+    const padToken = tokenText(config.pad_token) ?? endOfText;
+    for (const token of [beginOfTurn, endOfTurn, padToken])
+      if (!added.has(token)) throw new ModelFolderError(file, `has no special token ${token}`, cures.oneModel);
+    const size = [...Object.values(vocab), ...added.values()].reduce((most, id) => Math.max(most, id + 1), 0);
+    const model = { ...(whole.model as JsonObject), vocab, merges };
+    try {
+      return new QwenTokenizer(new Tokenizer({ ...whole, model }, config), added.get(padToken)!, size);
+    } catch (error) {
+      throw new ModelFolderError(file, `cannot be used (${(error as Error).message})`, cures.installAgain);
+    }
+  }
+
+  /** Ids of a text, which may be of any length; its work is linear in the length. */
+  tokenize(text: string): number[] {
+    return this.bytePairs.encode(text, { add_special_tokens: false }).ids;
+  }
+
+  /** The ids, padded on the right. */
+  padded(ids: readonly number[], length: number): number[] {
+    return [...ids, ...new Array<number>(length - ids.length).fill(this.pad)];
+  }
+}
+
+/** The added tokens of a `tokenizer.json` and their ids. */
+function addedTokensOf(file: string, { added_tokens: tokens }: JsonObject): Map<string, number> {
+  const isToken = (token: unknown): token is { content: string; id: number } =>
+    tokenText(token) !== undefined && Number.isSafeInteger((token as JsonObject).id);
+  if (Array.isArray(tokens) && tokens.every(isToken)) return new Map(tokens.map(({ content, id }) => [content, id]));
+  throw new ModelFolderError(file, 'has no list of added tokens', cures.installAgain);
+}
