@@ -13,7 +13,7 @@ from pathlib import Path
 
 import torch
 from diffusers import AutoencoderKLFlux2, Flux2Transformer2DModel, ZImageTransformer2DModel
-from families import coarse, generator, randomise
+from families import coarse, generator, picture, randomise
 from safetensors.torch import save
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
@@ -52,6 +52,29 @@ def qwen3():
         yield {"input_ids": ids.int(), "attention_mask": mask, "hidden_states": torch.cat([states[k] for k in (0, 2, 4)], 2)}
 
 
+def patchify(x):
+    rows, channels, height, width = x.shape
+    return x.reshape(rows, channels, height // 2, 2, width // 2, 2).permute(0, 1, 3, 5, 2, 4).reshape(rows, channels * 4, height // 2, width // 2)
+
+
+def flux2_autoencoder():
+    """The calls of Flux2KleinInpaintPipeline: latents are patches, normalised by the statistics of a batch norm."""
+    model = randomise(AutoencoderKLFlux2(
+        block_out_channels=(16, 32), down_block_types=["DownEncoderBlock2D"] * 2, up_block_types=["UpDecoderBlock2D"] * 2,
+        latent_channels=4, norm_num_groups=8, layers_per_block=1), 3)
+    signs = torch.randint(0, 2, (2, 16), generator=generator(3)) * 2.0 - 1
+    model.bn.running_mean.copy_(signs[0] / 4)
+    model.bn.running_var.copy_(1 + signs[1] / 2)
+    yield model
+    mean, std = model.bn.running_mean.view(1, -1, 1, 1), torch.sqrt(model.bn.running_var + model.config.batch_norm_eps).view(1, -1, 1, 1)
+    for rows, height, width in ((1, 4, 4), (2, 6, 4)):
+        latents, sample = coarse(rows, 16, height, width, seed=rows), picture(rows, (4 * height, 4 * width), rows) * 2 - 1
+        unpatched = (latents * std + mean).reshape(rows, 4, 2, 2, height, width).permute(0, 1, 4, 2, 5, 3).reshape(rows, 4, 2 * height, 2 * width)
+        yield {
+            "latent_sample": latents, "decoded": model.decode(unpatched).sample, "sample": sample,
+            "latents": (patchify(model.encode(sample).latent_dist.mode()) - mean) / std}
+
+
 def write(folder, name, make):
     model, *cases = make()
     kept = {key: value.bfloat16() for key, value in model.state_dict().items() if value.is_floating_point()}
@@ -60,7 +83,7 @@ def write(folder, name, make):
         (folder / f"{name}.{kind}.safetensors.gz").write_bytes(gzip.compress(save({key: value.contiguous() for key, value in tensors.items()}), mtime=0))
 
 
-CLASSES = {each.__name__: each for each in (flux2, qwen3)}
+CLASSES = {each.__name__: each for each in (flux2, qwen3, flux2_autoencoder)}
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1])

@@ -4,6 +4,11 @@ import { join } from 'node:path';
 import { Tensor } from 'onnxruntime-node';
 import { AdapterInputs, type LayerAdapters } from '../../libs/diffusion/src/adapters/row-adapters';
 import {
+  autoencoderKlFlux2ConfigOf,
+  autoencoderKlFlux2Decoder,
+  autoencoderKlFlux2Encoder,
+} from '../../libs/diffusion/src/architectures/autoencoder-kl-flux2';
+import {
   flux2Positions,
   flux2Transformer2DModel,
   flux2TransformerConfigOf,
@@ -21,10 +26,13 @@ import { unpackFolder } from '../support/families';
 
 type Tensors = Record<string, Tensor>;
 
-interface TransformerClass {
+interface RecordedClass {
+  /** Of its files. */
   name: string;
   build: (options: ModuleOptions) => BuiltGraph;
   output: string;
+  /** As the cases call it, where that is another name. */
+  recorded?: string;
   /** Inputs that no case has, for those that it has. */
   added?: (inputs: Tensors) => Tensors;
   /** Weights of layers that nobody asks for. */
@@ -33,7 +41,7 @@ interface TransformerClass {
 
 const flux2Config = flux2TransformerConfigOf({ axes_dims_rope: [4, 4, 4, 4] });
 
-const classes: TransformerClass[] = [
+const transformers: RecordedClass[] = [
   {
     name: 'flux2',
     build: (options) => flux2Transformer2DModel(options, flux2Config),
@@ -49,6 +57,24 @@ const classes: TransformerClass[] = [
   },
 ];
 
+const autoencoderConfig = autoencoderKlFlux2ConfigOf({ norm_num_groups: 8 });
+
+const autoencoders: RecordedClass[] = [
+  {
+    name: 'flux2_autoencoder',
+    build: (options) => autoencoderKlFlux2Decoder(options, autoencoderConfig),
+    output: 'sample',
+    recorded: 'decoded',
+    unused: /^(?:encoder|quant_conv)\b/,
+  },
+  {
+    name: 'flux2_autoencoder',
+    build: (options) => autoencoderKlFlux2Encoder(options, autoencoderConfig),
+    output: 'latents',
+    unused: /^(?:decoder|post_quant_conv)\b/,
+  },
+];
+
 function rotaryOf({ cos, sin, positions }: ReturnType<typeof flux2Positions>): Tensors {
   const tensor = (values: Float32Array) => new Tensor('float32', values, [positions, values.length / positions]);
   return { rotary_cos: tensor(cos), rotary_sin: tensor(sin) };
@@ -58,11 +84,11 @@ const folder = mkdtempSync(join(tmpdir(), 'transformers-'));
 beforeAll(() => unpackFolder(join(__dirname, 'transformers'), folder));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const weightsOf = ({ name }: TransformerClass): Promise<NamedTensors> =>
+const weightsOf = ({ name }: RecordedClass): Promise<NamedTensors> =>
   readSafetensors(join(folder, `${name}.weights.safetensors`));
 
 /** Inputs and the output of each recorded call. */
-async function casesOf({ name, output, added }: TransformerClass, { graph }: BuiltGraph) {
+async function casesOf({ name, output, recorded: key = output, added }: RecordedClass, { graph }: BuiltGraph) {
   const found: { inputs: Tensors; expected: Tensor }[] = [];
   const recorded = await readSafetensors(join(folder, `${name}.cases.safetensors`));
   const tensorOf = async (key: string, type: DataType = 'float32'): Promise<Tensor> => {
@@ -72,11 +98,11 @@ async function casesOf({ name, output, added }: TransformerClass, { graph }: Bui
     if (type === 'int32') return new Tensor('int32', Int32Array.from(values), shape);
     return type === 'bool' ? new Tensor('bool', Uint8Array.from(values), shape) : new Tensor('float32', values, shape);
   };
-  for (let i = 0; recorded.has(`${i}.${output}`); i++) {
+  for (let i = 0; recorded.has(`${i}.${key}`); i++) {
     const inputs: Tensors = {};
     for (const one of graph.inputs)
       if (recorded.has(`${i}.${one.name}`)) inputs[one.name] = await tensorOf(`${i}.${one.name}`, one.type);
-    found.push({ inputs: { ...inputs, ...added?.(inputs) }, expected: await tensorOf(`${i}.${output}`) });
+    found.push({ inputs: { ...inputs, ...added?.(inputs) }, expected: await tensorOf(`${i}.${key}`) });
   }
   return found;
 }
@@ -129,7 +155,7 @@ function adaptersOf(inputs: readonly ValueInfo[], seed: number): LayerAdapters {
   );
 }
 
-describe.each(classes)('The graph of $name', (one) => {
+describe.each([...transformers, ...autoencoders])('The graph of $name to $output', (one) => {
   it('gives what its class does', async () => {
     const tensors = await weightsOf(one);
     for (const isPlain of [false, true]) {
@@ -158,7 +184,9 @@ describe.each(classes)('The graph of $name', (one) => {
     for (const name of [...graph.initializers.keys(), ...graph.inputs.map((input) => input.name)])
       expect([name, needed.has(name)]).toEqual([name, true]);
   });
+});
 
+describe.each(transformers)('The graph of $name', (one) => {
   it.each([
     [1, false],
     [2, false],

@@ -24,22 +24,36 @@ const normOf = ({ normNumGroups }: AutoencoderKlConfig): NormConfig => ({ groups
 
 /** `latent_sample` [batch, channels, height, width], as the encoder gives it, to `sample`, from -1 to 1. */
 export function autoencoderKlDecoder(options: ModuleOptions, config: AutoencoderKlConfig): BuiltGraph {
-  const root = Module.of(options);
+  const m = Module.of(options);
+  const channels = m.shape('decoder.conv_in.weight', 4)[1];
+  const y = decoded(m, m.input('latent_sample', ['batch', channels, 'height', 'width']), config);
+  m.output('sample', y, ['batch', m.shape('decoder.conv_out.weight')[0], 'sample:2', 'sample:3']);
+  return m.finish();
+}
+
+/** `sample` [batch, 3, height, width] from -1 to 1 to `latent_parameters`: means, then logarithms of variances. */
+export function autoencoderKlEncoder(options: ModuleOptions, config: AutoencoderKlConfig): BuiltGraph {
+  const m = Module.of(options);
+  const y = encodedSample(m, config);
+  const channels = m.shape('encoder.conv_out.weight')[0];
+  m.output('latent_parameters', y, ['batch', channels, 'latent_parameters:2', 'latent_parameters:3']);
+  return m.finish();
+}
+
+export function decoded(root: Module, latents: Value, config: AutoencoderKlConfig): Value {
   const m = root.at('decoder');
   const norm = normOf(config);
-  const latents = root.input('latent_sample', ['batch', m.shape('conv_in.weight', 4)[1], 'height', 'width']);
   let x = root.has('post_quant_conv') ? conv(root, latents, 'post_quant_conv') : latents;
   x = middle(m.at('mid_block'), conv(m, x, 'conv_in'), norm);
   for (const block of m.list('up_blocks')) {
     for (const resnet of block.list('resnets')) x = resnetBlock2D(resnet, x, norm);
     if (block.has('upsamplers')) x = upsample2D(block.at('upsamplers', 0), x);
   }
-  return finish(m, x, 'sample', norm);
+  return last(m, x, norm);
 }
 
-/** `sample` [batch, 3, height, width] from -1 to 1 to `latent_parameters`: means, then logarithms of variances. */
-export function autoencoderKlEncoder(options: ModuleOptions, config: AutoencoderKlConfig): BuiltGraph {
-  const root = Module.of(options);
+/** Of the input `sample`, as `autoencoderKlEncoder` has it. */
+export function encodedSample(root: Module, config: AutoencoderKlConfig): Value {
   const m = root.at('encoder');
   const norm = normOf(config);
   let x = root.input('sample', ['batch', m.shape('conv_in.weight', 4)[1], 'height', 'width']);
@@ -48,8 +62,8 @@ export function autoencoderKlEncoder(options: ModuleOptions, config: Autoencoder
     for (const resnet of block.list('resnets')) x = resnetBlock2D(resnet, x, norm);
     if (block.has('downsamplers')) x = conv(block.at('downsamplers', 0), x, 'conv', { stride: 2, pads: [0, 0, 1, 1] });
   }
-  x = middle(m.at('mid_block'), x, norm);
-  return finish(m, x, 'latent_parameters', norm, root.has('quant_conv') ? root : undefined);
+  const y = last(m, middle(m.at('mid_block'), x, norm), norm);
+  return root.has('quant_conv') ? conv(root, y, 'quant_conv') : y;
 }
 
 function middle(m: Module, x: Value, norm: NormConfig): Value {
@@ -70,9 +84,6 @@ function pixelAttention(m: Module, x: Value, { groups, epsilon }: NormConfig): V
   return m.add(m.op('Reshape', [y, m.op('Shape', [x])]), x);
 }
 
-function finish(m: Module, x: Value, name: string, { groups, epsilon }: NormConfig, quantised?: Module): BuiltGraph {
-  let y = conv(m, silu(m, groupNorm(m, x, 'conv_norm_out', groups, epsilon)), 'conv_out');
-  if (quantised) y = conv(quantised, y, 'quant_conv');
-  m.output(name, y, ['batch', m.shape('conv_out.weight')[0], `${name}:2`, `${name}:3`]);
-  return m.finish();
+function last(m: Module, x: Value, { groups, epsilon }: NormConfig): Value {
+  return conv(m, silu(m, groupNorm(m, x, 'conv_norm_out', groups, epsilon)), 'conv_out');
 }
