@@ -5,12 +5,13 @@ import { encodeFloat16 } from '../../libs/diffusion/src/tensor/half';
 export interface TensorToWrite {
   shape: number[];
   values: ArrayLike<number>;
-  dtype?: Extract<SafetensorsDtype, 'F32' | 'F16' | 'I32' | 'I64'>;
+  dtype?: Extract<SafetensorsDtype, 'F32' | 'F16' | 'I8' | 'I32' | 'I64'>;
 }
 
 const encoders = {
   F32: (values: ArrayLike<number>) => Float32Array.from(values),
   F16: (values: ArrayLike<number>) => encodeFloat16(Float32Array.from(values)),
+  I8: (values: ArrayLike<number>) => Int8Array.from(values),
   I32: (values: ArrayLike<number>) => Int32Array.from(values),
   I64: (values: ArrayLike<number>) => BigInt64Array.from(Array.from(values), BigInt),
 };

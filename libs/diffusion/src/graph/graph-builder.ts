@@ -1,3 +1,4 @@
+import { countOf } from '../weights/named-tensor';
 import type { Attribute, Initializer, Value } from './graph';
 
 /** The domain of ONNX Runtime's own operators. */
@@ -38,6 +39,15 @@ export abstract class GraphBuilder {
   integers(values: readonly number[]): Value {
     const bytes = Buffer.from(BigInt64Array.from(values, BigInt).buffer);
     return this.constant(`integers(${values.join()})`, { type: 'int64', shape: [values.length], bytes });
+  }
+
+  /** A constant of equal bytes. */
+  bytes(type: 'uint8' | 'int8', value: number, shape: readonly number[]): Value {
+    return this.constant(`${type}(${value}, ${shape.join()})`, {
+      type,
+      shape,
+      bytes: Buffer.alloc(countOf(shape), value),
+    });
   }
 
   number(value: number): Value {

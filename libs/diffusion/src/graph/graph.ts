@@ -5,7 +5,16 @@ import { byteLength, type NamedTensor, tensorTypes } from '../weights/named-tens
 export type Value = string;
 
 /** TensorProto.DataType of what graphs compute with. */
-export const dataTypes = { float32: 1, int32: 6, int64: 7, bool: 9, float16: 10, bfloat16: 16 } as const;
+export const dataTypes = {
+  float32: 1,
+  uint8: 2,
+  int8: 3,
+  int32: 6,
+  int64: 7,
+  bool: 9,
+  float16: 10,
+  bfloat16: 16,
+} as const;
 export type DataType = keyof typeof dataTypes;
 
 /** A number is an integer, except in `floatAttributes`. */

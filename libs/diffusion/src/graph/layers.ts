@@ -2,6 +2,7 @@
 import type { Value } from './graph';
 import { WeightsFileError } from '../weights/named-tensor';
 import { microsoft } from './graph-builder';
+import { int8Product } from './int8';
 import type { Module } from './module';
 
 /** Columns of a product that ONNX Runtime never shares among threads. */
@@ -120,16 +121,22 @@ function maskedTokens(m: Module, keyMask: Value): Value {
 export function linear(m: Module, x: Value, name: string, isVector = false): Value {
   const layer = m.at(name);
   const [out, into] = layer.shape('weight', 2);
-  const isTwice = isVector && layer.isSteady;
-  const tokens = isTwice ? layer.concat([x, x], 1) : x;
-  const products = layer.matmul(tokens, layer.weight('weight'), !layer.tensor('weight').isTransposed);
-  const y = isTwice ? firstToken(layer, products) : products;
+  const y = product(layer, x, isVector);
   const biased = layer.has('bias') ? layer.add(y, layer.weight('bias')) : y;
   return adapted(layer, biased, [into], out, (a, b) =>
     isVector
       ? layer.reshape(layer.matmul(b, layer.matmul(a, layer.reshape(x, 0, -1, 1))), 0, 1, -1)
       : layer.matmul(lowRankLinear(layer, x, a, into), b, true),
   );
+}
+
+/** x W, by whichever form the weight has. */
+function product(layer: Module, x: Value, isVector: boolean): Value {
+  const { int8, isTransposed } = layer.tensor('weight');
+  if (int8 && layer.isSteady) return int8Product(layer, x, int8);
+  const isTwice = isVector && layer.isSteady;
+  const y = layer.matmul(isTwice ? layer.concat([x, x], 1) : x, layer.weight('weight'), !isTransposed);
+  return isTwice ? firstToken(layer, y) : y;
 }
 
 function firstToken(m: Module, x: Value): Value {

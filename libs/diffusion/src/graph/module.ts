@@ -10,6 +10,7 @@ import {
   type Value,
 } from './graph';
 import { GraphBuilder, microsoft } from './graph-builder';
+import { int8Weight } from './int8';
 
 export interface ModuleOptions {
   tensors: NamedTensors;
@@ -158,20 +159,26 @@ export class Module extends GraphBuilder {
 
   /** A weight in the type that is computed in: half precision is read as it is and cast as the graph is loaded. */
   weight(name: string): Value {
-    const tensor = this.tensor(name);
-    const value = this.at(name).path;
-    this.state.used.add(value);
-    this.state.graph.initializers.set(value, tensor);
-    return this.constantInPrecision(value, tensor.type);
+    const { int8, type } = this.tensor(name);
+    const value = this.stored(name);
+    return int8 ? int8Weight(this, name, int8) : this.constantInPrecision(value, type);
   }
 
   /** A weight of which few rows are used, as it is stored: `Gather` and then `cast` what it gives. */
   table(name: string): Value {
-    if (this.isPlain) return this.weight(name);
+    return this.isPlain || this.tensor(name).int8 ? this.weight(name) : this.stored(name);
+  }
+
+  /** A weight as it is stored. */
+  stored(name: string, tensor = this.tensor(name)): Value {
     const { path } = this.at(name);
     this.state.used.add(path);
-    this.state.graph.initializers.set(path, this.tensor(name));
-    return path;
+    return this.constant(path, tensor);
+  }
+
+  /** The list that new nodes go to: what one branch computes is not there for another. */
+  get scope(): object {
+    return this.state.nodes;
   }
 
   get isPlain(): boolean {

@@ -22,7 +22,7 @@ export function placeGraph(graph: Graph, file: string): PlacedGraph {
   const real = new Map([...new Set(weights)].map((path) => [path, realpathSync(path)]));
   const folder = commonFolder([...real.values()]) ?? dirname(file);
   const locations = [...real].map(([path, at]) => [path, relative(folder, at).replaceAll(sep, '/')] as const);
-  const widened = [...graph.initializers.values()].filter((one) => 'file' in one && one.type !== 'F32');
+  const widened = [...graph.initializers.values()].filter((one) => 'file' in one && !['F32', 'I8'].includes(one.type));
   const widenedBytes = widened.reduce((sum, { shape }) => sum + 4 * countOf(shape), 0);
   return { file, bytes: encodeGraph(graph, new Map(locations)), folder, widenedBytes };
 }

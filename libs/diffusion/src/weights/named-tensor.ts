@@ -1,4 +1,5 @@
 import { open } from 'node:fs/promises';
+import { rotate } from '../tensor/hadamard';
 import { decodeBfloat16, decodeE4m3, decodeFloat16 } from '../tensor/half';
 
 /** Element types of weights: bytes of an element and TensorProto.DataType. Other types are not read. */
@@ -9,6 +10,7 @@ export const tensorTypes = {
   BF16: { bytes: 2, onnx: 16 },
   F8_E4M3: { bytes: 1, onnx: 17 },
   F8_E5M2: { bytes: 1, onnx: 19 },
+  I8: { bytes: 1, onnx: 3 },
 } as const;
 
 export type TensorType = keyof typeof tensorTypes;
@@ -22,9 +24,19 @@ export interface NamedTensor {
   shape: readonly number[];
   /** Whether the two axes of a matrix are stored in the other order. */
   isTransposed?: boolean;
+  /** Of a linear layer in int8, which is stored for each output as whole numbers of -127 to 127. */
+  int8?: Int8Form;
   /** Path of the file, and where the little-endian values begin in it. */
   file: string;
   offset: number;
+}
+
+/** How the weight of a linear layer in int8 is to be read. */
+export interface Int8Form {
+  /** What the numbers of each output are multiplied with, [out] in float32. */
+  scale: NamedTensor;
+  /** Inputs of a block that is rotated, so that the layer's input has to be rotated too; 1 is none. */
+  rotation: number;
 }
 
 export type NamedTensors = ReadonlyMap<string, NamedTensor>;
@@ -50,7 +62,9 @@ export const byteLength = ({ type, shape }: NamedTensor): number => countOf(shap
 export function rowsOf(tensor: NamedTensor, begin: number, end: number): NamedTensor {
   const [, ...rest] = tensor.shape;
   const rowBytes = countOf(rest) * tensorTypes[tensor.type].bytes;
-  return { ...tensor, shape: [end - begin, ...rest], offset: tensor.offset + begin * rowBytes };
+  const int8 = tensor.int8 && { ...tensor.int8, scale: rowsOf(tensor.int8.scale, begin, end) };
+  const shape = [end - begin, ...rest];
+  return { ...tensor, shape, offset: tensor.offset + begin * rowBytes, ...(int8 && { int8 }) };
 }
 
 /** The tensors whose names begin with `prefix`, without it. */
@@ -74,7 +88,17 @@ export async function readValues(tensor: NamedTensor): Promise<Float32Array> {
   if (tensor.type === 'F64') return Float32Array.from(new Float64Array(buffer));
   if (tensor.type === 'F16') return decodeFloat16(new Uint16Array(buffer));
   if (tensor.type === 'BF16') return decodeBfloat16(new Uint16Array(buffer));
+  if (tensor.int8) return readInt8(new Int8Array(buffer), tensor, tensor.int8);
   // Numbers of five exponent bits are the upper halves of float16.
   if (tensor.type === 'F8_E5M2') return decodeFloat16(Uint16Array.from(bytes, (bits) => bits << 8));
   return Float32Array.from(bytes, decodeE4m3);
+}
+
+async function readInt8(stored: Int8Array, { shape }: NamedTensor, { scale, rotation }: Int8Form) {
+  const scales = await readValues(scale);
+  const values = Float32Array.from(stored);
+  const width = shape[1];
+  for (let i = 0; i < values.length; i++) values[i] *= scales[Math.floor(i / width)];
+  rotate(values, rotation);
+  return values;
 }

@@ -12,7 +12,9 @@ import {
   WeightsFileError,
 } from './named-tensor';
 
-const typeOf = new Map(Object.entries(tensorTypes).map(([type, { onnx }]) => [onnx as number, type as TensorType]));
+/** Whole numbers are other things in a graph than weights. */
+const { I8: _, ...floatTypes } = tensorTypes;
+const typeOf = new Map(Object.entries(floatTypes).map(([type, { onnx }]) => [onnx as number, type as TensorType]));
 
 /**
  * The weights of an exported graph with the names that they had in PyTorch. Exporters fold some away (a linear layer's

@@ -3,6 +3,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { readSafetensorsHeader, SafetensorsError } from '../safetensors/safetensors-header';
 import { withFile } from '../tensor/byte-source';
+import { rotationsOf } from './int8-form';
 import { type NamedTensor, type NamedTensors, type TensorType, tensorTypes, WeightsFileError } from './named-tensor';
 
 /** The tensors of a safetensors file, of which only the header is read. @throws WeightsFileError if it is malformed. */
@@ -10,13 +11,23 @@ export async function readSafetensors(file: string): Promise<NamedTensors> {
   // Opening a pipe waits for a writer that may never come.
   if (!(await stat(file)).isFile())
     throw new WeightsFileError('It is a folder, a pipe or a device, and no file.', file);
-  const { tensors } = await withFile(file, readSafetensorsHeader).catch((error: unknown) => {
+  const { tensors, rotations } = await withFile(file, (source) => {
+    const header = readSafetensorsHeader(source);
+    return { ...header, rotations: rotationsOf(header, source) };
+  }).catch((error: unknown) => {
     throw error instanceof SafetensorsError ? new WeightsFileError(error.message, file) : error;
   });
   const found = new Map<string, NamedTensor>();
   for (const [name, { dtype, shape, begin }] of tensors)
-    // Integers are counters and positions that no graph needs.
-    if (dtype in tensorTypes) found.set(name, { name, type: dtype as TensorType, shape, file, offset: begin });
+    // Other integers are counters and positions that no graph needs.
+    if (dtype in tensorTypes && (dtype !== 'I8' || rotations.has(name)))
+      found.set(name, { name, type: dtype as TensorType, shape, file, offset: begin });
+  for (const [name, rotation] of rotations) {
+    const tensor = found.get(name)!;
+    const scale = { ...found.get(`${name}_scale`)!, shape: tensor.shape.slice(0, 1) };
+    found.set(name, { ...tensor, int8: { scale, rotation } });
+    found.delete(`${name}_scale`);
+  }
   return found;
 }
 

@@ -1,0 +1,57 @@
+import { quote } from '../safetensors/quote';
+import { SafetensorsError, type SafetensorsHeader } from '../safetensors/safetensors-header';
+import type { ByteSource } from '../tensor/byte-source';
+import { countOf } from './named-tensor';
+
+/** The key of a file's metadata that says in which form its layers are, as ComfyUI writes it. */
+const metadataKey = '_quantization_metadata';
+
+/** The form of a layer: whole numbers with a scale for each output, or for each layer. */
+const format = 'int8_tensorwise';
+
+interface LayerForm {
+  format?: string;
+  /** Whether the inputs of its weight are rotated, and in blocks of how many. */
+  convrot?: boolean;
+  convrot_groupsize?: number;
+}
+
+/** The metadata of a file with layers in int8, each with the width of its rotation. */
+export function int8Metadata(rotations: ReadonlyMap<string, number>): Record<string, string> {
+  const formOf = (block: number): LayerForm => ({ format, convrot: block > 1, convrot_groupsize: block });
+  const layers = Object.fromEntries([...rotations].map(([layer, block]) => [layer, formOf(block)]));
+  return { [metadataKey]: JSON.stringify({ format_version: '1.0', layers }) };
+}
+
+/**
+ * The weights of linear layers that a file has in int8 with a scale for each output, each with the width of its rotation.
+ * Their forms stand in the metadata, or beside each as the text `<layer>.comfy_quant`.
+ * @throws SafetensorsError for a form that is not known
+ */
+export function rotationsOf({ tensors, metadata }: SafetensorsHeader, source: ByteSource): Map<string, number> {
+  const found = new Map<string, number>();
+  const { layers = {} } = parse<{ layers?: Record<string, LayerForm> }>(metadata.get(metadataKey) ?? '{}');
+  for (const [name, { dtype, shape }] of tensors) {
+    const scale = tensors.get(`${name}_scale`);
+    if (dtype !== 'I8' || shape.length !== 2 || scale?.dtype !== 'F32' || countOf(scale.shape) !== shape[0]) continue;
+    const layer = name.replace(/\.weight$/, '');
+    const beside = tensors.get(`${layer}.comfy_quant`);
+    const form = beside
+      ? parse<LayerForm>(source.text(beside.begin, Math.min(beside.end, beside.begin + 1000)))
+      : layers?.[layer];
+    const rotation = form?.convrot ? (form.convrot_groupsize ?? 256) : 1;
+    const isKnown = (form?.format ?? format) === format && [1, 4, 16, 64, 256].includes(rotation);
+    if (!isKnown || shape[1] % rotation !== 0)
+      throw new SafetensorsError(`The weight ${quote(name)} is in int8 in a form that is not known.`);
+    found.set(name, rotation);
+  }
+  return found;
+}
+
+function parse<T>(text: string): T {
+  try {
+    return (JSON.parse(text) ?? {}) as T;
+  } catch {
+    throw new SafetensorsError('What the file says of the form of its layers is not valid JSON.');
+  }
+}
