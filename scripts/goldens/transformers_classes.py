@@ -39,6 +39,21 @@ def flux2():
         yield {"sample": sample, "encoder_hidden_states": states, "timestep": times(rows), "out_sample": y.mT.reshape(sample.shape)}
 
 
+def z_image():
+    model = ZImageTransformer2DModel(
+        in_channels=4, dim=32, n_layers=2, n_refiner_layers=1, n_heads=2, n_kv_heads=2, cap_feat_dim=24,
+        axes_dims=[4, 6, 6], axes_lens=[256, 64, 64])
+    yield randomise(model, 4)
+    for height, width, texts in ((8, 8, (32,)), (12, 10, (20, 31)), (16, 16, (33, 64, 50))):
+        rows, text = len(texts), -(-max(texts) // 32) * 32
+        sample, states = coarse(rows, 4, height, width, seed=rows), coarse(rows, text, 24, seed=rows + 10)
+        y = model(list(sample[:, :, None]), times(rows), [states[row, :real] for row, real in enumerate(texts)], return_dict=False)[0]
+        is_padding = (torch.arange(text) >= torch.tensor(texts)[:, None])[:, :, None]
+        yield {
+            "sample": sample, "encoder_hidden_states": states, "is_padding": is_padding, "timestep": times(rows),
+            "out_sample": torch.stack(list(y))[:, :, 0]}
+
+
 def qwen3():
     config = Qwen3Config(
         vocab_size=64, hidden_size=32, intermediate_size=48, num_hidden_layers=5, num_attention_heads=4,
@@ -83,7 +98,7 @@ def write(folder, name, make):
         (folder / f"{name}.{kind}.safetensors.gz").write_bytes(gzip.compress(save({key: value.contiguous() for key, value in tensors.items()}), mtime=0))
 
 
-CLASSES = {each.__name__: each for each in (flux2, qwen3, flux2_autoencoder)}
+CLASSES = {each.__name__: each for each in (flux2, z_image, qwen3, flux2_autoencoder)}
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1])

@@ -14,6 +14,11 @@ import {
   flux2TransformerConfigOf,
 } from '../../libs/diffusion/src/architectures/flux2-transformer-2d-model';
 import { qwen3ConfigOf, qwen3Model } from '../../libs/diffusion/src/architectures/qwen3-model';
+import {
+  zImagePositions,
+  zImageTransformer2DModel,
+  zImageTransformerConfigOf,
+} from '../../libs/diffusion/src/architectures/z-image-transformer-2d-model';
 import type { DataType, Graph, ValueInfo } from '../../libs/diffusion/src/graph/graph';
 import type { BuiltGraph, ModuleOptions } from '../../libs/diffusion/src/graph/module';
 import { ModelSession } from '../../libs/diffusion/src/sessions/model-session';
@@ -41,6 +46,8 @@ interface RecordedClass {
 
 const flux2Config = flux2TransformerConfigOf({ axes_dims_rope: [4, 4, 4, 4] });
 
+const zImageConfig = zImageTransformerConfigOf({ axes_dims: [4, 6, 6] });
+
 const transformers: RecordedClass[] = [
   {
     name: 'flux2',
@@ -48,6 +55,13 @@ const transformers: RecordedClass[] = [
     output: 'out_sample',
     added: ({ sample, encoder_hidden_states: { dims } }) =>
       rotaryOf(flux2Positions(dims[1], sample.dims[2], sample.dims[3], flux2Config)),
+  },
+  {
+    name: 'z_image',
+    build: (options) => zImageTransformer2DModel(options, zImageConfig),
+    output: 'out_sample',
+    added: ({ sample, encoder_hidden_states: { dims } }) =>
+      rotaryOf(zImagePositions(dims[1], sample.dims[2], sample.dims[3], zImageConfig)),
   },
   {
     name: 'qwen3',

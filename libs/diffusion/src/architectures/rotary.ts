@@ -19,15 +19,17 @@ export interface RotaryConfig {
 /**
  * Source: `get_1d_rotary_pos_embed` of diffusers' `models/embeddings.py`, in float64.
  * @param ids the place of each position along each axis
+ * @param rounded an angle as the model has it
  */
 export function rotaryPositions(
   ids: readonly (readonly number[])[],
   { axesDims, ropeTheta }: RotaryConfig,
+  rounded = (angle: number): number => angle,
 ): RotaryPositions {
   const frequencies = axesDims.flatMap((dim, axis) =>
     Array.from({ length: dim / 2 }, (_, i) => ({ axis, frequency: 1 / ropeTheta ** ((2 * i) / dim) })),
   );
-  const angles = ids.flatMap((id) => frequencies.map(({ axis, frequency }) => id[axis] * frequency));
+  const angles = ids.flatMap((id) => frequencies.map(({ axis, frequency }) => rounded(id[axis] * frequency)));
   return {
     cos: Float32Array.from(angles, Math.cos),
     sin: Float32Array.from(angles, Math.sin),
