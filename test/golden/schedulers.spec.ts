@@ -1,5 +1,6 @@
 import { Generator } from '../../libs/diffusion/src/random/generator';
 import { createScheduler } from '../../libs/diffusion/src/schedulers';
+import { computeEmpiricalMu } from '../../libs/diffusion/src/schedulers/flow-sigmas';
 import type { SchedulerJson } from '../../libs/diffusion/src/schedulers/scheduler-config';
 import { largestDifference, loadGolden, loadGoldenTable, recordGolden } from '../support/golden';
 
@@ -81,3 +82,51 @@ describe.each(names)('$name', ({ name, golden, runs, exactTimesteps }) => {
     });
   });
 });
+
+interface FlowRun extends Pick<Run, 'key' | 'name' | 'class' | 'config' | 'steps' | 'noise_seed'> {
+  rule: 'line' | 'flux2' | null;
+  tokens: number;
+  begin: number;
+}
+
+const flowRuns = loadGoldenTable<FlowRun[]>('schedulers-flow');
+const flowGolden = loadGolden('schedulers-flow');
+
+describe.each([...new Set(flowRuns.map(({ name }) => name))])('%s', (name) => {
+  const cases = flowRuns.filter((run) => run.name === name);
+  let worst = 0;
+  const expectClose = (actual: Float32Array, expected: Float32Array) => {
+    const error = relativeError(actual, expected);
+    worst = Math.max(worst, error);
+    expect(error).toBeLessThanOrEqual(tolerance);
+  };
+
+  afterAll(() => recordGolden(`scheduler ${name}`, cases.length, worst, tolerance));
+
+  it.each(cases)('steps as diffusers does in $steps steps for $tokens tokens from step $begin', (run) => {
+    const scheduler = createScheduler(undefined, { ...run.config, _class_name: run.class });
+    const { tokens, rule } = run;
+    scheduler.setTimesteps(run.steps, { tokens, ...(rule === 'flux2' && { muOf: computeEmpiricalMu }) });
+    const expected = flowGolden.float64(`${run.key}.timesteps`);
+    expect(relativeError(scheduler.timesteps, expected)).toBeLessThanOrEqual(1e-6);
+
+    scheduler.beginAt(run.begin);
+    const [image, noise, start] = ['image', 'noise', 'start'].map((each) => flowGolden.float32(`${run.key}.${each}`));
+    if (run.begin > 0) expectClose(scheduler.addNoise(image, noise), start);
+    const generator = run.noise_seed === null ? undefined : new Generator(run.noise_seed);
+    const ofCall = (array: string, call: number) =>
+      flowGolden.float32(`${run.key}.${array}`).slice(call * start.length, (call + 1) * start.length);
+    let sample = start;
+    const timesteps = scheduler.timesteps.subarray(scheduler.firstCall);
+    for (const [call, timestep] of timesteps.entries()) {
+      sample = scheduler.step(ofCall('model_output', call), timestep, sample, generator);
+      expectClose(sample, ofCall('prev_sample', call));
+      if (call + 1 < timesteps.length) expectClose(scheduler.addNoise(image, noise), ofCall('noisy', call));
+    }
+  });
+});
+
+/** Relative to the largest value. */
+function relativeError(actual: ArrayLike<number>, expected: ArrayLike<number>): number {
+  return largestDifference(actual, expected) / Array.from(expected, Math.abs).reduce((a, b) => Math.max(a, b));
+}

@@ -13,6 +13,7 @@ describe('schedulers of models', () => {
     await install('unknown', { _class_name: 'FooScheduler' }, {});
     await install('mended', { _class_name: 'FooScheduler' }, { scheduler: 'ddim' });
     await install('karras', { use_karras_sigmas: 'yes' }, {});
+    await install('flow', { _class_name: 'FlowMatchEulerDiscreteScheduler', shift: 3 }, {});
     await install('broken', { beta_start: 'low' }, {});
     api = await startTestApi({ MODELS_DIR: modelsDir });
     key = await api.createKey();
@@ -70,6 +71,17 @@ describe('schedulers of models', () => {
     expect(body.detail).toMatch(
       /^The model "karras" cannot draw with the scheduler euler: use_karras_sigmas must be .*, but is "yes"\. Name ddim, ddpm, .*\.$/,
     );
+  });
+
+  it('are refused for a model of flow matching if they are for another kind of noise', async () => {
+    expect((await draw('flow')).status).toBe(201);
+    expect((await draw('flow', 'unipc')).status).toBe(201);
+    const { status, body } = await draw('flow', 'ddim');
+    expect([status, body.code, body.detail]).toEqual([
+      422,
+      'SchedulerUnsupported',
+      'The model "flow" cannot draw with the scheduler ddim: It does not draw by flow matching. Name euler, heun, dpmpp_2m, unipc or dpmpp_2s.',
+    ]);
   });
 
   it('are shown as the problem of a model whose own is not supported and that names no other', async () => {

@@ -7,6 +7,7 @@ import { createScheduler } from '../schedulers';
 import type { ClipConditionerFiles } from '../conditioners/clip-conditioner';
 import type { UnetFiles } from '../denoisers/unet';
 import { type ModelFolder, readModelFolder } from './model-folder';
+import { problemsOfSchedulers, readModelScheduler } from './model-scheduler';
 
 type Shapes = Record<string, number[]>;
 
@@ -92,6 +93,21 @@ describe(readModelFolder.name, () => {
     expect(model.schedulerJson).toMatchObject({ _class_name: 'EulerDiscreteScheduler' });
     // Its text encoder has no layer that is left out.
     expect(encodersOf(model).map(({ use }) => use.skip)).toEqual([0]);
+  });
+
+  it('takes the scheduler of a fine-tune by flow matching, which has no betas', async () => {
+    weights('model.safetensors', unet(), vae, clip);
+    json('scheduler/scheduler_config.json', { _class_name: 'FlowMatchEulerDiscreteScheduler', beta_start: 'none' });
+    const model = await readModelFolder(folder);
+    expect(problemsOfSchedulers(model).own).toBeUndefined();
+    expect(problemsOfSchedulers(model).named.ddim).toBe('It does not draw by flow matching.');
+  });
+
+  it('refuses a scheduler with betas where the family draws by flow matching', async () => {
+    const usual = { _class_name: 'FlowMatchEulerDiscreteScheduler' };
+    expect(await readModelScheduler(folder, { usual, fixed: {} })).toEqual(usual);
+    json('scheduler/scheduler_config.json', { _class_name: 'DDIMScheduler' });
+    await expect(readModelScheduler(folder, { usual, fixed: {} })).rejects.toThrow(/DDIMScheduler is not for flow/);
   });
 
   it('starts at timestep 1 and does not clip latents, whatever its scheduler says', async () => {

@@ -1,7 +1,8 @@
 import { join } from 'node:path';
-import { createScheduler, type SchedulerName, schedulerNames } from '../schedulers';
+import { createScheduler, type SchedulerName, schedulerNames, schedulerNamesFor } from '../schedulers';
 import { alphasCumprod } from '../schedulers/noise-schedule';
 import {
+  isOfFlow,
   parseSchedulerJson,
   readSchedulerConfig,
   SchedulerError,
@@ -29,7 +30,9 @@ export async function readModelScheduler(
   try {
     const own = text === undefined ? usual : { ...parseSchedulerJson(text), ...fixed };
     const json = { ...own, ...known };
-    alphasCumprod(readSchedulerConfig(json, { rescale_betas_zero_snr: false }));
+    if (isOfFlow(usual) && !isOfFlow(json))
+      throw new SchedulerError(`${String(json._class_name)} is not for flow matching.`);
+    if (!isOfFlow(json)) alphasCumprod(readSchedulerConfig(json, { rescale_betas_zero_snr: false }));
     return json;
   } catch (error) {
     if (!(error instanceof SchedulerError)) throw error;
@@ -55,8 +58,9 @@ export function problemsOfSchedulers({
 }): SchedulerProblems {
   const own = problemOf(undefined, json);
   const named: SchedulerProblems['named'] = {};
+  const fitting = new Set(schedulerNamesFor(json));
   for (const name of schedulerNames) {
-    const problem = problemOf(name, json);
+    const problem = fitting.has(name) ? problemOf(name, json) : 'It does not draw by flow matching.';
     if (problem !== undefined) named[name] = problem;
   }
   if (own !== undefined && Object.keys(named).length === schedulerNames.length)

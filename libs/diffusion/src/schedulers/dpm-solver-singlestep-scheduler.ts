@@ -1,6 +1,7 @@
 import type { Generator } from '../random/generator';
 import { DpmSolverScheduler, type ExponentialStep } from './dpm-solver-scheduler';
 import { weightedSum } from './prediction';
+import type { RunSize } from './scheduler';
 import type { SchedulerConfig, SchedulerParameters } from './scheduler-config';
 import { solverParameters } from './solver-scheduler';
 
@@ -29,9 +30,9 @@ export class DpmSolverSinglestepScheduler extends DpmSolverScheduler {
     super({ ...config, timestepSpacing: 'linspace' }, ['dpmsolver', 'dpmsolver++', 'sde-dpmsolver++']);
   }
 
-  protected override start(steps: number): Float64Array {
+  protected override start(steps: number, size?: RunSize): Float64Array {
     this.orders = this.ordersOf(steps);
-    return super.start(steps);
+    return super.start(steps, size);
   }
 
   protected advance(modelOutput: Float32Array, sample: Float32Array, generator: () => Generator): Float32Array {

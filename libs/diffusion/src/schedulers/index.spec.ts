@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { Generator } from '../random/generator';
-import { createScheduler, schedulerNameOf, schedulerNames } from '.';
+import { createScheduler, schedulerNameOf, schedulerNames, schedulerNamesFor } from '.';
+import { calculateShift, computeEmpiricalMu } from './flow-sigmas';
 import type { Scheduler } from './scheduler';
-import { SchedulerError, type SchedulerJson } from './scheduler-config';
+import { readSchedulerConfig, SchedulerError, type SchedulerJson } from './scheduler-config';
 
 const json: SchedulerJson = {
   _class_name: 'PNDMScheduler',
@@ -39,9 +40,29 @@ const noisySchedulerNames: ReadonlySet<string> = new Set([
   'dpm2_a',
 ]);
 
+/** As Z-Image's. */
+const flowJson: SchedulerJson = {
+  _class_name: 'FlowMatchEulerDiscreteScheduler',
+  num_train_timesteps: 1000,
+  use_dynamic_shifting: false,
+  shift: 3,
+};
+const solverJson: SchedulerJson = {
+  _class_name: 'DPMSolverMultistepScheduler',
+  use_flow_sigmas: true,
+  prediction_type: 'flow_prediction',
+  flow_shift: 3,
+};
+const flowNames = schedulerNamesFor(flowJson);
+
 const twofold = ['heun', 'dpm2', 'dpm2_a', 'dpmpp_sde'];
 const evaluations = (name: string, steps: number) =>
   twofold.includes(name) ? 2 * steps - 1 : name === 'pndm' && steps > 1 ? steps + 1 : steps;
+
+const all = [
+  ...schedulerNames.map((name) => [name, json] as const),
+  ...flowNames.map((name) => [name, flowJson] as const),
+];
 
 describe('every scheduler', () => {
   it('stays finite and gives the U-Net falling timesteps for any steps, spacing and prediction type', () => {
@@ -78,8 +99,8 @@ describe('every scheduler', () => {
     },
   );
 
-  it.each(schedulerNames)('%s draws the same after another setTimesteps, and does not modify its inputs', (name) => {
-    const scheduler = createScheduler(name, json);
+  it.each(all)('%s draws the same after another setTimesteps, and does not modify its inputs', (name, config) => {
+    const scheduler = createScheduler(name, config);
     const first = run(scheduler, 6, 32);
     expect(run(scheduler, 6, 32)).toEqual(first);
 
@@ -90,9 +111,9 @@ describe('every scheduler', () => {
     expect([output, sample]).toEqual(before);
   });
 
-  it.each(schedulerNames)('%s lets the caller reuse the array of the model output', (name) => {
-    const reusing = createScheduler(name, json);
-    const fresh = createScheduler(name, json);
+  it.each(all)('%s lets the caller reuse the array of the model output', (name, config) => {
+    const reusing = createScheduler(name, config);
+    const fresh = createScheduler(name, config);
     const shared = new Float32Array(32);
     const last = [reusing, fresh].map((scheduler) => {
       const generator = new Generator(1);
@@ -176,7 +197,12 @@ describe(createScheduler.name, () => {
 
   it.each<[SchedulerJson, RegExp]>([
     [{}, /names no class/],
-    [{ _class_name: 'FlowMatchEulerDiscreteScheduler' }, /class "FlowMatchEulerDiscreteScheduler" is not supported/],
+    [{ _class_name: 'FlowMatchLCMScheduler' }, /class "FlowMatchLCMScheduler" is not supported/],
+    [{ ...flowJson, stochastic_sampling: true }, /stochastic_sampling is not supported/],
+    [{ ...flowJson, _class_name: 'DDIMScheduler', use_flow_sigmas: true }, /not for flow matching/],
+    [{ ...solverJson, _class_name: 'DEISMultistepScheduler' }, /use_flow_sigmas needs/],
+    [{ ...solverJson, algorithm_type: 'dpmsolver', final_sigmas_type: 'sigma_min' }, /use_flow_sigmas needs/],
+    [{ ...solverJson, use_karras_sigmas: true }, /another spacing/],
     [{ _class_name: 'constructor' }, /"constructor" is not supported/],
     [{ _class_name: 'DDPMScheduler', variance_type: 'learned_range' }, /variance_type "learned_range"/],
     [{ _class_name: 'DPMSolverMultistepScheduler', algorithm_type: 'dpm' }, /algorithm_type "dpm" is not supported/],
@@ -201,6 +227,72 @@ describe(createScheduler.name, () => {
   });
 });
 
+describe('schedulers of flow matching', () => {
+  const started = (name: (typeof flowNames)[number] | undefined, config: SchedulerJson, tokens?: number) => {
+    const scheduler = createScheduler(name, config);
+    scheduler.setTimesteps(4, tokens === undefined ? undefined : { tokens });
+    return scheduler;
+  };
+
+  it.each(flowNames)('%s brings noise to the picture that a perfect model predicts', (name) => {
+    const scheduler = started(name, flowJson);
+    const [x0, noise] = [new Generator(1).randn(32), new Generator(2).randn(32)];
+    const velocity = noise.map((value, i) => value - x0[i]);
+    let sample: Float32Array = noise;
+    for (const timestep of scheduler.timesteps) {
+      const expected = scheduler.expectedPicture(velocity, timestep, sample);
+      // The whole timesteps of some lie up to a thousandth below their noise levels.
+      expected.forEach((value, i) => expect(value).toBeCloseTo(x0[i], 1));
+      sample = scheduler.step(velocity, timestep, sample);
+    }
+    sample.forEach((value, i) => expect(value).toBeCloseTo(x0[i], 2));
+  });
+
+  it.each(flowNames)('%s begins in the middle with a picture that has as much noise as it expects', (name) => {
+    const scheduler = started(name, flowJson);
+    scheduler.beginAt(2);
+    const sigma = scheduler.timesteps[scheduler.firstCall] / 1000;
+    const [sample] = scheduler.addNoise(Float32Array.of(1), Float32Array.of(-1));
+    expect(sample).toBeCloseTo(1 - 2 * sigma, 2);
+  });
+
+  it('are refused for models with betas, and others for models of flow matching, with those that fit', () => {
+    const fitting = /no scheduler "ddim" for flow matching; there are euler, heun, dpmpp_2m, unipc, dpmpp_2s\.$/;
+    expect(() => createScheduler('ddim', flowJson)).toThrow(fitting);
+    expect(() => createScheduler('ddim', solverJson)).toThrow(fitting);
+    expect(createScheduler('euler', json).constructor.name).toBe('EulerDiscreteScheduler');
+    expect(schedulerNamesFor(json)).toEqual(schedulerNames);
+  });
+
+  it("have the shift of the model's own, by whichever name", () => {
+    expect([...started('unipc', flowJson).timesteps]).toEqual([...started('unipc', solverJson).timesteps]);
+    expect([...started('euler', solverJson).timesteps]).toEqual([...started(undefined, flowJson).timesteps]);
+    expect([...started(undefined, flowJson).timesteps]).toEqual([1000, 900, 750, 500]);
+  });
+
+  it('shift by the size of the picture where the model asks for it', () => {
+    const dynamic = { ...flowJson, use_dynamic_shifting: true };
+    const [small, large] = [1024, 4096].map((tokens) => started('dpmpp_2m', dynamic, tokens).timesteps[2]);
+    expect(large).toBeGreaterThan(small);
+    expect(() => started('heun', dynamic)).toThrow(/needs the number of tokens/);
+    const empty = { ...dynamic, time_shift_type: 'linear', base_shift: 0, max_shift: 0 };
+    expect(() => started('euler', empty, 1024)).toThrow(/must be positive/);
+  });
+
+  it.each(flowNames)('%s stays finite for any number of steps, without noise of its own', (name) => {
+    for (const steps of [1, 2, 3, 17, 50])
+      expect(run(createScheduler(name, flowJson), steps, 4).every(Number.isFinite)).toBe(true);
+  });
+
+  it('know the lines of diffusers', () => {
+    const config = readSchedulerConfig(flowJson, { shift: 1 });
+    expect(calculateShift(256, config)).toBeCloseTo(0.5, 12);
+    expect(calculateShift(4096, config)).toBeCloseTo(1.15, 12);
+    expect(computeEmpiricalMu(1024, 4)).toBeCloseTo(2.0306897, 6);
+    expect(computeEmpiricalMu(4301, 4)).toBeCloseTo(1.1846969, 6);
+  });
+});
+
 describe(schedulerNameOf.name, () => {
   it.each<[SchedulerJson, string | undefined]>([
     [{ _class_name: 'PNDMScheduler' }, 'pndm'],
@@ -213,5 +305,10 @@ describe(schedulerNameOf.name, () => {
     ],
     [{ _class_name: 'DPMSolverMultistepScheduler', algorithm_type: 'sde-dpmsolver++' }, undefined],
     [{ _class_name: 'DPMSolverMultistepScheduler', solver_order: 3 }, undefined],
+    [flowJson, 'euler'],
+    [{ _class_name: 'FlowMatchHeunDiscreteScheduler' }, 'heun'],
+    [solverJson, 'dpmpp_2m'],
+    [{ ...solverJson, _class_name: 'UniPCMultistepScheduler' }, 'unipc'],
+    [{ ...solverJson, solver_order: 3 }, undefined],
   ])('names %j %s', (config, name) => expect(schedulerNameOf(config)).toBe(name));
 });

@@ -7,6 +7,8 @@ import { DpmSolverSinglestepScheduler } from './dpm-solver-singlestep-scheduler'
 import { EdmEulerScheduler } from './edm-euler-scheduler';
 import { EulerAncestralDiscreteScheduler } from './euler-ancestral-discrete-scheduler';
 import { EulerDiscreteScheduler } from './euler-discrete-scheduler';
+import { FlowMatchEulerDiscreteScheduler } from './flow-match-euler-discrete-scheduler';
+import { FlowMatchHeunDiscreteScheduler } from './flow-match-heun-discrete-scheduler';
 import { HeunDiscreteScheduler } from './heun-discrete-scheduler';
 import { Kdpm2AncestralDiscreteScheduler, Kdpm2DiscreteScheduler } from './kdpm2-discrete-scheduler';
 import { LcmScheduler } from './lcm-scheduler';
@@ -14,6 +16,7 @@ import { LmsDiscreteScheduler } from './lms-discrete-scheduler';
 import { PndmScheduler } from './pndm-scheduler';
 import type { Scheduler } from './scheduler';
 import {
+  isOfFlow,
   readSchedulerConfig,
   type SchedulerConfig,
   SchedulerError,
@@ -47,6 +50,8 @@ const classes: Readonly<Record<string, SchedulerClass>> = {
   EDMEulerScheduler: EdmEulerScheduler,
   LCMScheduler: LcmScheduler,
   TCDScheduler: TcdScheduler,
+  FlowMatchEulerDiscreteScheduler,
+  FlowMatchHeunDiscreteScheduler,
 };
 
 /** The properties that the names of the DPM solvers imply, whatever the model's own configuration says. */
@@ -60,7 +65,7 @@ const dpmpp2m = {
   use_lu_lambdas: false,
 };
 
-/** The schedulers that a request may name: what the name sets in the model's own configuration. */
+/** The schedulers that a request may name: what the name sets in the configuration of a model with betas. */
 const named = {
   ddim: { _class_name: 'DDIMScheduler' },
   ddpm: { _class_name: 'DDPMScheduler' },
@@ -86,14 +91,41 @@ export type SchedulerName = keyof typeof named;
 
 export const schedulerNames = Object.keys(named) as SchedulerName[];
 
+const flowSigmas = {
+  use_flow_sigmas: true,
+  prediction_type: 'flow_prediction',
+  use_karras_sigmas: false,
+  use_exponential_sigmas: false,
+  use_beta_sigmas: false,
+};
+
+/**
+ * The same for a model of flow matching. DEIS is none of them: diffusers' repeats the last of its flow sigmas, so that
+ * it ends with noise in the picture.
+ */
+const namedOfFlow: Readonly<Partial<Record<SchedulerName, SchedulerJson>>> = {
+  euler: { _class_name: 'FlowMatchEulerDiscreteScheduler' },
+  heun: { _class_name: 'FlowMatchHeunDiscreteScheduler' },
+  dpmpp_2m: { ...dpmpp2m, ...flowSigmas },
+  unipc: { ...named.unipc, ...flowSigmas },
+  dpmpp_2s: { ...named.dpmpp_2s, ...flowSigmas },
+};
+
+const namedFor = (config: SchedulerJson) => (isOfFlow(config) ? namedOfFlow : named);
+
+/** Names of the schedulers that are for a model's kind of noise. */
+export function schedulerNamesFor(config: SchedulerJson): SchedulerName[] {
+  return Object.keys(namedFor(config)) as SchedulerName[];
+}
+
 /**
  * A scheduler for one image of a model. With a name it is that scheduler with the model's own training
- * parameters (betas, prediction type, offsets), as diffusers' `X.from_config(pipe.scheduler.config)`; without a
+ * parameters (betas, prediction type, offsets, shift), as diffusers' `X.from_config(pipe.scheduler.config)`; without a
  * name it is the model's own.
- * @throws SchedulerError when the class is unknown or a value is wrong.
+ * @throws SchedulerError when the class is unknown or for another kind of noise, or a value is wrong.
  */
 export function createScheduler(name: SchedulerName | undefined, config: SchedulerJson): Scheduler {
-  const json = name === undefined ? config : { ...config, ...preset(name) };
+  const json = name === undefined ? config : { ...config, ...preset(name, config) };
   const Class = schedulerClass(json);
   return new Class(readSchedulerConfig(json, Class.parameters));
 }
@@ -103,15 +135,20 @@ export function schedulerNameOf(config: SchedulerJson): SchedulerName | undefine
   const { _class_name: className } = config;
   if (typeof className !== 'string' || !Object.hasOwn(classes, className)) return undefined;
   const parameters: Readonly<Record<string, unknown>> = classes[className].parameters;
-  return schedulerNames.find((name) =>
-    Object.entries(named[name]).every(([key, value]) => (config[key] ?? parameters[key]) === value),
+  return schedulerNamesFor(config).find((name) =>
+    Object.entries(namedFor(config)[name]!).every(([key, value]) => (config[key] ?? parameters[key]) === value),
   );
 }
 
-function preset(name: SchedulerName): SchedulerJson {
-  if (!Object.hasOwn(named, name))
-    throw new SchedulerError(`There is no scheduler "${name}"; there are ${schedulerNames.join(', ')}.`);
-  return named[name];
+function preset(name: SchedulerName, config: SchedulerJson): SchedulerJson {
+  const own = namedFor(config);
+  if (!Object.hasOwn(own, name)) {
+    const kind = isOfFlow(config) ? ' for flow matching' : '';
+    throw new SchedulerError(`There is no scheduler "${name}"${kind}; there are ${Object.keys(own).join(', ')}.`);
+  }
+  // Two classes call one thing by two names.
+  const shift = config.use_flow_sigmas === true ? config.flow_shift : config.shift;
+  return { ...own[name], shift, flow_shift: shift };
 }
 
 function schedulerClass({ _class_name: name }: SchedulerJson): SchedulerClass {

@@ -23,6 +23,11 @@ export function predictedData(type: PredictionType, alpha: number, sigma: number
   return { sample: 0, output: 1, scale: 1 };
 }
 
+/** The picture that the prediction of a model of flow matching implies, where sample = (1 - sigma) * x0 + sigma * noise. */
+export function flowPicture(modelOutput: Float32Array, sigma: number, sample: Float32Array): Float32Array {
+  return weightedSum([1, -sigma], [sample, modelOutput]);
+}
+
 /** The noise that the model's output implies; parameters as for {@link predictedData}. */
 export function predictedNoise(type: PredictionType, alpha: number, sigma: number): Blend {
   if (type === 'epsilon') return { sample: 0, output: 1, scale: 1 };
@@ -40,7 +45,9 @@ export function picture(
   modelOutput: Float32Array,
   sample: Float32Array,
 ): Float32Array {
-  const data = predictedData(config.predictionType, alpha, sigma);
+  const data = config.useFlowSigmas
+    ? { sample: 1, output: -sigma, scale: 1 }
+    : predictedData(config.predictionType, alpha, sigma);
   const values = new Float32Array(sample.length);
   for (let i = 0; i < values.length; i++)
     values[i] = (data.sample * sample[i] + data.output * modelOutput[i]) * data.scale;

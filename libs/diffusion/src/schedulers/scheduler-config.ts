@@ -59,9 +59,13 @@ function wrong(key: string, value: unknown, accepted: string): never {
   throw new SchedulerError(`${key} must be ${accepted}, but is ${shown}.`);
 }
 
+type Table = Record<string, [unknown, Reader<unknown>]>;
+
 /** The parameters of every diffusers class: the default, and what is accepted. */
-const common = {
-  num_train_timesteps: [1000, integer(2, () => 10_000)],
+const common = { num_train_timesteps: [1000, integer(2, () => 10_000)] } satisfies Table;
+
+/** Those of every class but for flow matching. */
+const ofBetas = {
   // In float32, a value closer to 1 than the lower bound is 1.
   beta_start: [0.0001, number(1e-7, 0.999)],
   beta_end: [0.02, number(1e-7, 0.999)],
@@ -70,14 +74,23 @@ const common = {
   prediction_type: ['epsilon', choice('epsilon', 'sample', 'v_prediction')],
   timestep_spacing: ['linspace', choice('leading', 'trailing', 'linspace')],
   steps_offset: [0, integer(0, (trainTimesteps) => trainTimesteps - 1)],
-} satisfies Record<string, [unknown, Reader<unknown>]>;
+} satisfies Table;
 
 /** The parameters of some classes only: the value that means absence, and what is accepted. */
 const own = {
-  use_flow_sigmas: [false, unsupported(false)],
-  use_dynamic_shifting: [false, unsupported(false)],
+  use_flow_sigmas: [false, flag],
+  flow_shift: [1, number(1e-3, 1e3)],
+  shift: [1, number(1e-3, 1e3)],
+  use_dynamic_shifting: [false, flag],
+  base_shift: [0.5, number(0, 100)],
+  max_shift: [1.15, number(0, 100)],
+  base_image_seq_len: [256, integer(1, () => 1e6)],
+  max_image_seq_len: [4096, integer(1, () => 1e6)],
+  time_shift_type: ['exponential', choice('exponential', 'linear')],
+  shift_terminal: [null, orNull(number(0, 0.999))],
+  invert_sigmas: [false, unsupported(false)],
+  stochastic_sampling: [false, unsupported(false)],
   solver_p: [null, unsupported(null)],
-  shift_terminal: [null, unsupported(null)],
   interpolation_type: ['linear', choice('linear')],
   timestep_type: ['discrete', choice('discrete')],
   rescale_betas_zero_snr: [false, flag],
@@ -111,9 +124,9 @@ const own = {
   sigma_data: [0.5, number(1e-6, 1e6)],
   rho: [7, number(1e-3, 1e3)],
   sigma_schedule: ['karras', choice('karras', 'exponential')],
-} satisfies Record<string, [unknown, Reader<unknown>]>;
+} satisfies Table;
 
-const all = { ...common, ...own };
+const all = { ...common, ...ofBetas, ...own };
 type Key = keyof typeof all;
 
 type CamelCase<S extends string> = S extends `${infer Head}_${infer Tail}`
@@ -142,15 +155,27 @@ export const sigmaSpacing: SchedulerParameters = {
   use_beta_sigmas: false,
 };
 
+/** Whether a configuration is of a model of flow matching; the noise of all others follows from betas. */
+export function isOfFlow(json: SchedulerJson): boolean {
+  const { _class_name: name, use_flow_sigmas: hasSigmas, prediction_type: prediction } = json;
+  return hasSigmas === true || prediction === 'flow_prediction' || String(name).startsWith('FlowMatch');
+}
+
 /**
  * Translates a `scheduler_config.json` once, as diffusers reads it: keys that the class does not have are ignored, keys
  * that are absent or null get its defaults.
  * @throws SchedulerError for a wrong or unsupported value.
  */
 export function readSchedulerConfig(json: SchedulerJson, parameters: SchedulerParameters): SchedulerConfig {
+  const isFlow = isOfFlow(json);
+  if (isFlow && !('shift' in parameters)) {
+    if (!('use_flow_sigmas' in parameters)) throw new SchedulerError('The scheduler is not for flow matching.');
+    if (json.use_flow_sigmas !== true || json.prediction_type !== 'flow_prediction')
+      throw new SchedulerError('use_flow_sigmas and the prediction_type "flow_prediction" need one another.');
+  }
   const values: Record<string, unknown> = {};
   for (const [key, [absence, reader]] of Object.entries<[unknown, Reader<unknown>]>(all)) {
-    const known = key in common || key in parameters;
+    const known = key in common || (key in ofBetas && !isFlow) || key in parameters;
     const value = (known && Object.hasOwn(json, key) ? json[key] : undefined) ?? parameters[key as Key] ?? absence;
     values[camelCase(key)] = reader(value, key, values.numTrainTimesteps as number);
   }
@@ -158,6 +183,8 @@ export function readSchedulerConfig(json: SchedulerJson, parameters: SchedulerPa
   const { useKarrasSigmas, useExponentialSigmas, useBetaSigmas, sigmaMin, sigmaMax } = config;
   if ([useKarrasSigmas, useExponentialSigmas, useBetaSigmas].filter(Boolean).length > 1)
     throw new SchedulerError('Only one of use_karras_sigmas, use_exponential_sigmas and use_beta_sigmas can be true.');
+  if (!isFlow && (config.useDynamicShifting || config.shiftTerminal !== undefined))
+    throw new SchedulerError('use_dynamic_shifting and shift_terminal need use_flow_sigmas.');
   if (sigmaMin !== undefined && sigmaMax !== undefined && sigmaMin >= sigmaMax)
     throw new SchedulerError(`sigma_min (${sigmaMin}) must be less than sigma_max (${sigmaMax}).`);
   return config;

@@ -8,6 +8,14 @@ export interface NoiseLevel {
   sigma: number;
 }
 
+/** Of what a dynamic shift of the noise levels depends on beside the number of steps. */
+export interface RunSize {
+  /** Positions of the latents that the denoiser attends to. */
+  tokens: number;
+  /** The shift's mu by a rule of the model's family; without one the scheduler's configuration has it. */
+  muOf?: (tokens: number, steps: number) => number;
+}
+
 /**
  * The denoising of one image, in diffusers' terms. A batch of n images has n schedulers, each with its own history and
  * generator, so a picture does not depend on its neighbours. Samples are flat arrays of any fixed length.
@@ -22,15 +30,19 @@ export abstract class Scheduler {
   protected stepIndex = 0;
   protected beginIndex = 0;
 
-  /** Starts a run with this many steps. @throws SchedulerError for a number the scheduler does not support. */
-  setTimesteps(numInferenceSteps: number): void {
+  /**
+   * Starts a run with this many steps.
+   * @param size needed where the configuration has `use_dynamic_shifting`
+   * @throws SchedulerError for a number the scheduler does not support
+   */
+  setTimesteps(numInferenceSteps: number, size?: RunSize): void {
     const most = this.maxSteps();
     if (!Number.isInteger(numInferenceSteps) || numInferenceSteps < 1 || numInferenceSteps > most)
       throw new SchedulerError(
         `The number of steps must be an integer from 1 to ${most}, but is ${numInferenceSteps}.`,
       );
     this.stepIndex = this.beginIndex = 0;
-    this.timesteps = this.start(numInferenceSteps);
+    this.timesteps = this.start(numInferenceSteps, size);
   }
 
   /** Leaves out the first steps of a run that has just been started: a picture is there to begin with. */
@@ -78,7 +90,7 @@ export abstract class Scheduler {
   }
 
   /** Clears the previous run and returns the timesteps of the new one. */
-  protected abstract start(steps: number): Float64Array;
+  protected abstract start(steps: number, size?: RunSize): Float64Array;
 
   /** The sample after the one at `stepIndex`. @param generator called only if noise is added */
   protected abstract advance(modelOutput: Float32Array, sample: Float32Array, generator: () => Generator): Float32Array;

@@ -1,5 +1,8 @@
+import { shiftSigmas } from './flow-sigmas';
 import { finiteAlphasCumprod, noiseLevels } from './noise-schedule';
 import { DiscreteScheduler } from './discrete-scheduler';
+import { flowPicture } from './prediction';
+import type { RunSize } from './scheduler';
 import {
   dynamicThresholding,
   type SchedulerConfig,
@@ -19,19 +22,30 @@ export interface Level {
   lambda: number;
 }
 
+/** Noise levels of a run, with that of its end, and timesteps. */
+interface SolverSchedule {
+  sigmas: Float32Array;
+  timesteps: Float64Array;
+}
+
 /** The parameters of every solver. */
 export const solverParameters: SchedulerParameters = {
   solver_order: 2,
   ...dynamicThresholding,
   ...sigmaSpacing,
   use_flow_sigmas: false,
+  flow_shift: 1,
   use_dynamic_shifting: false,
+  time_shift_type: 'exponential',
 };
 
 /** With fewer steps than this the last ones are of lower order, for stability. */
 const fewSteps = 15;
 
-/** A solver of high order over lambda (DPM-Solver, DEIS, UniPC). Its timesteps are whole numbers. */
+/**
+ * A solver of high order over lambda (DPM-Solver, DEIS, UniPC), for noise of betas or of flow matching. Its timesteps
+ * are whole numbers.
+ */
 export abstract class SolverScheduler extends DiscreteScheduler {
   /** The noise level at the start of each step, and that at the end of the run. */
   protected levels: Level[] = [];
@@ -43,17 +57,28 @@ export abstract class SolverScheduler extends DiscreteScheduler {
    * @param algorithmTypes that the solver has
    */
   constructor(config: SchedulerConfig, algorithmTypes?: readonly string[]) {
-    super(config, finiteAlphasCumprod(config));
+    // Flow matching has no betas.
+    super(config, config.useFlowSigmas ? new Float32Array(0) : finiteAlphasCumprod(config));
     const { algorithmType, solverType } = config;
+    if (config.useFlowSigmas) refuseBesideFlowSigmas(config);
     if (algorithmTypes && !algorithmTypes.includes(algorithmType))
       throw new SchedulerError(`algorithm_type "${algorithmType}" is not supported.`);
     if (!['midpoint', 'heun', 'logrho', 'bh1', 'bh2'].includes(solverType))
       throw new SchedulerError(`solver_type "${solverType}" is not supported.`);
   }
 
-  protected start(steps: number): Float64Array {
-    const { sigmas, timesteps } = this.schedule(noiseLevels(this.alphas), steps);
-    this.levels = Array.from(sigmas, levelOf);
+  override expectedPicture(modelOutput: Float32Array, timestep: number, seen: Float32Array): Float32Array {
+    const { useFlowSigmas, numTrainTimesteps } = this.config;
+    if (useFlowSigmas) return flowPicture(modelOutput, timestep / numTrainTimesteps, seen);
+    return super.expectedPicture(modelOutput, timestep, seen);
+  }
+
+  protected start(steps: number, size?: RunSize): Float64Array {
+    const { useFlowSigmas } = this.config;
+    const { sigmas, timesteps } = useFlowSigmas
+      ? this.flowSchedule(steps, size)
+      : this.schedule(noiseLevels(this.alphas), steps);
+    this.levels = Array.from(sigmas, useFlowSigmas ? flowLevelOf : levelOf);
     this.outputs = [];
     return timesteps;
   }
@@ -81,8 +106,23 @@ export abstract class SolverScheduler extends DiscreteScheduler {
     return this.config.lowerOrderFinal && this.timesteps.length < fewSteps;
   }
 
+  /** Noise levels of a run of flow matching, not yet shifted and without the end. */
+  protected flowSigmas(steps: number): Float64Array {
+    const signal = linspace(1, 1 / this.config.numTrainTimesteps, steps + 1).reverse();
+    return signal.slice(0, steps).map((share) => 1 - share);
+  }
+
+  private flowSchedule(steps: number, size: RunSize | undefined): SolverSchedule {
+    const { config } = this;
+    const sigmas = shiftSigmas(this.flowSigmas(steps), config.flowShift, config, size);
+    // diffusers leaves some signal, whose logarithm would be infinite.
+    if (Math.abs(sigmas[0] - 1) < 1e-6) sigmas[0] -= 1e-6;
+    const timesteps = sigmas.map((sigma) => Math.floor(sigma * config.numTrainTimesteps));
+    return { sigmas: Float32Array.of(...sigmas, 0), timesteps };
+  }
+
   /** @param levels noise levels of the training timesteps */
-  private schedule(levels: Float32Array, steps: number): { sigmas: Float32Array; timesteps: Float64Array } {
+  private schedule(levels: Float32Array, steps: number): SolverSchedule {
     const { config } = this;
     const [min, max] = [levels[0], levels[levels.length - 1]];
     const withEnd = (sigmas: Float64Array) =>
@@ -105,6 +145,20 @@ export abstract class SolverScheduler extends DiscreteScheduler {
 function luSigmas(max: number, min: number, steps: number): Float64Array {
   const [low, high] = logFloat32(Float32Array.of(min, max));
   return linspace(high, low, steps).map(Math.exp);
+}
+
+/** diffusers' solvers have no prediction of flow, or no end without noise, together with these. */
+function refuseBesideFlowSigmas(config: SchedulerConfig): void {
+  const { useKarrasSigmas, useExponentialSigmas, useBetaSigmas, useLuLambdas, finalSigmasType, predictX0 } = config;
+  if (useKarrasSigmas || useExponentialSigmas || useBetaSigmas || useLuLambdas)
+    throw new SchedulerError('use_flow_sigmas cannot be used with another spacing of the noise levels.');
+  if (finalSigmasType !== 'zero' || !predictX0)
+    throw new SchedulerError('use_flow_sigmas needs the final_sigmas_type "zero" and predict_x0.');
+}
+
+/** A noise level of flow matching, whose shares of signal and noise add up to 1. */
+function flowLevelOf(sigma: number): Level {
+  return { alpha: 1 - sigma, sigma, lambda: Math.log((1 - sigma) / sigma) };
 }
 
 /** Converts a noise level from the scaling of Karras et al., where alpha is 1. */

@@ -1,6 +1,8 @@
 import { noise, picture, weightedSum } from './prediction';
+import type { RunSize } from './scheduler';
 import type { SchedulerParameters } from './scheduler-config';
 import { solverParameters, SolverScheduler } from './solver-scheduler';
+import { linspace } from './timesteps';
 
 /**
  * Unified predictor-corrector of order one to three, multistep. The corrector needs no call of the denoiser of its own:
@@ -27,9 +29,13 @@ export class UniPcMultistepScheduler extends SolverScheduler {
   private origin: Float32Array | undefined;
   private originOrder = 1;
 
-  protected override start(steps: number): Float64Array {
+  protected override start(steps: number, size?: RunSize): Float64Array {
     this.origin = undefined;
-    return super.start(steps);
+    return super.start(steps, size);
+  }
+
+  protected override flowSigmas(steps: number): Float64Array {
+    return linspace(1, 1 / this.config.numTrainTimesteps, steps + 1).slice(0, steps);
   }
 
   protected advance(modelOutput: Float32Array, sample: Float32Array): Float32Array {
