@@ -19,15 +19,16 @@ import {
   zImageTransformer2DModel,
   zImageTransformerConfigOf,
 } from '../../libs/diffusion/src/architectures/z-image-transformer-2d-model';
-import type { DataType, Graph, ValueInfo } from '../../libs/diffusion/src/graph/graph';
+import { type DataType, dataTypes, type Graph, type ValueInfo } from '../../libs/diffusion/src/graph/graph';
 import type { BuiltGraph, ModuleOptions } from '../../libs/diffusion/src/graph/module';
 import { ModelSession } from '../../libs/diffusion/src/sessions/model-session';
 import { placeGraph } from '../../libs/diffusion/src/sessions/placed-graph';
-import { type NamedTensors, readValues } from '../../libs/diffusion/src/weights/named-tensor';
+import { type NamedTensors, readValues, tensorTypes } from '../../libs/diffusion/src/weights/named-tensor';
 import { readSafetensors } from '../../libs/diffusion/src/weights/safetensors-file';
 import { randomFrom } from '../../bench/section';
 import { cpu } from '../support/cpu';
 import { unpackFolder } from '../support/families';
+import { hasCuda } from '../support/has-cuda';
 
 type Tensors = Record<string, Tensor>;
 
@@ -169,6 +170,40 @@ function adaptersOf(inputs: readonly ValueInfo[], seed: number): LayerAdapters {
   );
 }
 
+/** Operators that have a kernel for bfloat16 in ONNX Runtime 1.30 on CUDA: of any type, and of this one. */
+const bfloat16Operators = [
+  ...['Concat', 'Expand', 'Gather', 'Identity', 'If', 'Reshape', 'Size', 'Shape', 'Slice', 'Split', 'Transpose'],
+  ...['Add', 'Cast', 'FusedMatMul', 'LayerNormalization', 'MatMul', 'Mul', 'MultiHeadAttention', 'QuickGelu'],
+  ...['RotaryEmbedding', 'SimplifiedLayerNormalization', 'Tanh', 'Unsqueeze', 'Where'],
+];
+
+/** Those that compute the embedding of the time, or angles. */
+const exactOperators = ['Cast', 'Concat', 'Cos', 'Mul', 'Reshape', 'Sin', 'Unsqueeze'];
+
+/**
+ * Finds the type of each value, and checks those that a node computes with.
+ * @returns the type of a value
+ */
+function typesOf(graph: Graph, outer: ReadonlyMap<string, number> = new Map()): (name: string) => number | undefined {
+  const { float32, bfloat16, int64, bool } = dataTypes;
+  const types = new Map(outer);
+  for (const [name, one] of graph.initializers)
+    types.set(name, 'file' in one ? tensorTypes[one.type].onnx : dataTypes[one.type]);
+  for (const { name, type } of graph.inputs) types.set(name, dataTypes[type]);
+  for (const { name, opType, inputs, outputs, attributes } of graph.nodes) {
+    const given = inputs.map((input) => types.get(input)).filter((type) => type === float32 || type === bfloat16);
+    expect([name, new Set(given).size]).toEqual([name, Math.min(1, given.length)]);
+    if (given.length > 0) expect(given[0] === bfloat16 ? bfloat16Operators : exactOperators).toContain(opType);
+    const [first, second] = inputs.map((input) => types.get(input)!);
+    const { to, then_branch: branch } = attributes as { to?: number; then_branch?: Graph };
+    const type =
+      opType === 'Where' ? second : /^(?:Shape|Size)$/.test(opType) ? int64 : opType === 'Less' ? bool : first;
+    const own = branch && typesOf(branch, types)(branch.outputs[0].name);
+    for (const output of outputs) types.set(output, to ?? own ?? type);
+  }
+  return (name) => types.get(name);
+}
+
 describe.each([...transformers, ...autoencoders])('The graph of $name to $output', (one) => {
   it('gives what its class does', async () => {
     const tensors = await weightsOf(one);
@@ -180,6 +215,13 @@ describe.each([...transformers, ...autoencoders])('The graph of $name to $output
         expect(relativeError((await session.run(inputs))[one.output], expected)).toBeLessThan(1e-5);
       await session.release();
     }
+  });
+
+  it('widens weights before all else, so that each is widened right before its use', async () => {
+    const { graph } = one.build({ tensors: await weightsOf(one) });
+    const isWidening = graph.nodes.map(({ opType, inputs }) => opType === 'Cast' && graph.initializers.has(inputs[0]));
+    expect(isWidening.indexOf(false)).toBe(isWidening.filter(Boolean).length);
+    expect(isWidening[0]).toBe(true);
   });
 
   it('has no node, input or weight that its output does not need', async () => {
@@ -231,6 +273,28 @@ describe.each(transformers)('The graph of $name', (one) => {
       await session.release();
     },
   );
+
+  it('computes in bfloat16 with operators that CUDA has for it, and exactly in the time and angles', async () => {
+    const built = one.build({ tensors: await weightsOf(one), isAdapted: () => true, precision: 'bfloat16' });
+    // ONNX Runtime checks all types before it looks for kernels, which the processor lacks.
+    await expect(open(built)).rejects.toThrow(/Could not find an implementation for \w+/);
+    const { graph } = built;
+    const typeOf = typesOf(graph);
+    for (const { name, type } of [...graph.inputs, ...graph.outputs]) expect(typeOf(name)).toBe(dataTypes[type]);
+    const products = graph.nodes.filter(({ opType }) => /MatMul|Attention/.test(opType));
+    for (const { name } of products) expect([name, typeOf(name)]).toEqual([name, dataTypes.bfloat16]);
+  });
+
+  (hasCuda() ? it : it.skip)('gives on CUDA, in bfloat16, what its class does', async () => {
+    const built = one.build({ tensors: await weightsOf(one), isAdapted: () => true, precision: 'bfloat16' });
+    const session = await ModelSession.open(placeGraph(built.graph, 'model'), { device: 'cuda:0' });
+    const adapters = new AdapterInputs(session.inputs);
+    for (const { inputs, expected } of await casesOf(one, built)) {
+      const { [one.output]: actual } = await session.run({ ...inputs, ...adapters.feeds([new Map()]) });
+      expect(relativeError(actual, expected)).toBeLessThan(5e-2);
+    }
+    await session.release();
+  });
 
   it('is the same without adapters and with those of rank 0', async () => {
     const tensors = await weightsOf(one);
