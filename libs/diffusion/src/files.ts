@@ -15,6 +15,8 @@ export { denoiserFolders, partFolders, vaeFile } from './families/model-parts';
 export { problemsOfSchedulers, type SchedulerProblems } from './families/model-scheduler';
 export { type AspectRatio, sizeOfPicture } from './families/sizes';
 export { schedulerNames } from './schedulers';
+export { isOfFlow } from './schedulers/scheduler-config';
+export { drawnSteps } from './schedulers/timesteps';
 export type { ConditionerFiles, TextLength } from './conditioners/conditioner';
 export type { Ability } from './families/family';
 export type { TaughtWord } from './tokenizer/clip-tokenizer';

@@ -59,4 +59,4 @@ export { ControlNet, problemOfFit } from './denoisers/control-net';
 export { hasCallsInPowersOfTwo, powerOfTwoFrom, powerOfTwoUpTo, type UnetFiles } from './denoisers/unet';
 export { TiledUpscaler, UpscalerError } from './upscaling/tiled-upscaler';
 export { type LatentDistribution, sampleLatents, VaeEncoder } from './autoencoders/vae-encoder';
-export { countOf } from './weights/named-tensor';
+export { countOf, type NamedTensor, type NamedTensors } from './weights/named-tensor';

@@ -9,6 +9,7 @@ import {
   entriesBelow,
   findControlFolder,
   isNoFile,
+  isOfFlow,
   isSpecial,
   type ModelDefaults,
   type ModelFolder,
@@ -35,6 +36,8 @@ export interface ModelFacts {
   hasEncoder: boolean;
   /** What it cannot do, each with a sentence that says so. */
   cannot?: Readonly<Partial<Record<Ability, string>>>;
+  /** Whether it draws by flow matching. */
+  isOfFlow?: boolean;
   /** Requests for schedulers without a problem can be drawn. */
   schedulerProblems: SchedulerProblems;
   /** Settings that it is drawn with where a request does not say. */
@@ -109,6 +112,7 @@ function factsOf(model: ModelFolder): ModelFacts {
   return {
     ...{ family: family.name, familyTitle: family.title, kind, nativeSize, schedulerProblems, defaults, cannot },
     hasEncoder: model.autoencoder.hasEncoder,
+    isOfFlow: isOfFlow(schedulerJson),
     scheduler: String(schedulerJson._class_name),
   };
 }

@@ -1,3 +1,4 @@
+import { drawnSteps } from '@app/diffusion/files';
 import {
   type AspectRatio,
   aspectRatios,
@@ -102,7 +103,7 @@ function assertImage({ image, mask, strength }: SentPicturesBody, pointer: strin
 
 /** An instruct-pix2pix model draws all of its steps, whatever the strength. */
 function assertStrength({ strength = 1 }: DrawingInputs, steps: number, { pointer, served }: Asked): void {
-  if (Math.trunc(steps * strength) > 0 || served.kind === 'instruct-pix2pix') return;
+  if (drawnSteps(steps, strength, served.isOfFlow === true) > 0 || served.kind === 'instruct-pix2pix') return;
   const message = `draws none of ${steps} steps; with ${steps} it takes at least ${Math.ceil(100 / steps) / 100}`;
   const at = `${pointer}/strength`;
   throw new UnprocessableError('StrengthTooLow', `"${at}" ${message}.`, [{ pointer: at, message }]);

@@ -5,6 +5,8 @@ import {
   hasCallsInPowersOfTwo,
   type ModelFolder,
   mostWidenedBytes,
+  type NamedTensor,
+  type NamedTensors,
   powerOfTwoUpTo,
   providerOf,
   type Trajectory,
@@ -35,21 +37,23 @@ const float32 = 4;
  * Bytes of a model's weights in memory. A CUDA device has float16 (except the VAE), all others float32; but on the
  * processor the weights of a large part stay in half precision if they are stored so.
  */
-export function weightBytesOf({ tensors, autoencoder }: Pick<ModelFolder, 'tensors' | 'autoencoder'>, device: Device) {
-  let bytes = sessionBytes;
-  for (const [part, ofPart] of tensors) {
-    const isExact = part === autoencoder.part;
-    const read = isExact ? autoencoder.weightsOf('decoder') : ofPart;
-    const sizes = [...read.values()].map(({ shape, type }) => ({
-      bytes: float32 * countOf(shape),
-      isHalf: type !== 'F32',
-    }));
-    const halves = sizes.reduce((sum, size) => sum + (size.isHalf ? size.bytes : 0), 0);
-    const all = sizes.reduce((sum, size) => sum + size.bytes, 0);
-    if (providerOf(device) === 'cuda' && !isExact) bytes += all / 2;
-    else bytes += device === 'cpu' && halves > mostWidenedBytes ? all - halves / 2 : all;
-  }
-  return bytes;
+export function weightBytesOf(
+  { denoiser, conditioner, autoencoder }: Pick<ModelFolder, 'denoiser' | 'conditioner' | 'autoencoder'>,
+  device: Device,
+): number {
+  const decoder = { tensors: autoencoder.weightsOf('decoder'), isExact: true };
+  const all = [denoiser, ...conditioner.encoders].map(({ tensors }) => ({ tensors, isExact: false }));
+  return [decoder, ...all].reduce((sum, part) => sum + partBytes(part, device), sessionBytes);
+}
+
+function partBytes({ tensors, isExact }: { tensors: NamedTensors; isExact: boolean }, device: Device): number {
+  const all = [...tensors.values()];
+  const sum = (bytesOf: (tensor: NamedTensor) => number): number =>
+    all.reduce((total, tensor) => total + bytesOf(tensor), 0);
+  const whole = sum(({ type, shape }) => (type === 'I8' ? 1 : float32) * countOf(shape));
+  const halves = sum(({ type, shape }) => (type === 'I8' || type === 'F32' ? 0 : float32 * countOf(shape)));
+  if (providerOf(device) === 'cuda' && !isExact) return whole / 2;
+  return device === 'cpu' && halves > mostWidenedBytes ? whole - halves / 2 : whole;
 }
 
 /** An upper estimate of the bytes that a row of a call of the denoiser takes, without its adapters. */

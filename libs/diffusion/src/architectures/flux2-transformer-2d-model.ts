@@ -13,7 +13,14 @@ import {
 import { type BuiltGraph, Module, type ModuleOptions } from '../graph/module';
 import { timestepEmbedding } from './blocks';
 import { assertKnown, type ConfigJson, numberOf, numbersOf } from './config';
-import { range, type RotaryConfig, rotaryInputs, type RotaryPositions, rotaryPositions } from './rotary';
+import {
+  type LatentSize,
+  range,
+  type RotaryConfig,
+  rotaryInputs,
+  type RotaryPositions,
+  rotaryPositions,
+} from './rotary';
 
 /** Values that no weight's shape tells, in the words of `config.json`. */
 export interface Flux2TransformerConfig extends RotaryConfig {
@@ -30,11 +37,21 @@ export function flux2TransformerConfigOf(json: ConfigJson): Flux2TransformerConf
   };
 }
 
-/** Positions of a text and then a picture, whose size is that of its latents. */
-export function flux2Positions(text: number, height: number, width: number, config: RotaryConfig): RotaryPositions {
+/** Between two pictures that are looked at, and before the first, in the place of time. */
+const referenceTime = 10;
+
+/** Positions of a text, a picture, and pictures that it looks at, whose sizes are those of their latents. */
+export function flux2Positions(
+  text: number,
+  size: LatentSize,
+  references: readonly LatentSize[],
+  config: RotaryConfig,
+): RotaryPositions {
   const ofText = range(text).map((token) => [0, 0, 0, token]);
-  const ofPicture = range(height).flatMap((y) => range(width).map((x) => [0, y, x, 0]));
-  return rotaryPositions([...ofText, ...ofPicture], config);
+  const ofPictures = [size, ...references].flatMap(({ height, width }, i) =>
+    range(height).flatMap((y) => range(width).map((x) => [referenceTime * i, y, x, 0])),
+  );
+  return rotaryPositions([...ofText, ...ofPictures], config);
 }
 
 /** What a token is scaled and shifted by before a layer, and its result is multiplied by: each [rows, 1, width]. */
@@ -46,8 +63,9 @@ interface Modulation {
 }
 
 /**
- * Inputs: `sample` [rows, channels, height, width], `encoder_hidden_states` [rows, text, width], `timestep` [rows] from
- * 0 to 1, and the positions of text and picture as `rotary_cos` and `rotary_sin` [positions, half of a head].
+ * Inputs: `sample` [rows, channels, height, width], `references` [rows, positions of the pictures that it looks at,
+ * channels], `encoder_hidden_states` [rows, text, width], `timestep` [rows] from 0 to 1, and the positions of text,
+ * picture and references as `rotary_cos` and `rotary_sin` [positions, half of a head].
  * Output: `out_sample`, the velocity, of the shape of `sample`.
  */
 export function flux2Transformer2DModel(options: ModuleOptions, { eps }: Flux2TransformerConfig): BuiltGraph {
@@ -62,7 +80,9 @@ export function flux2Transformer2DModel(options: ModuleOptions, { eps }: Flux2Tr
     m.add(m.mul(plainLayerNorm(m, x, width, eps), scale), shift);
   const gated = (x: Value, { gate }: Modulation, y: Value): Value => m.add(x, m.mul(gate, y));
 
-  let picture = linear(m, m.transpose(m.reshape(sample, 0, channels, -1), 0, 2, 1), 'x_embedder');
+  const tokens = m.transpose(m.reshape(sample, 0, channels, -1), 0, 2, 1);
+  const references = m.input('references', ['rows', 'looked at', channels]);
+  let picture = linear(m, m.concat([tokens, references], 1), 'x_embedder');
   let text = linear(m, states, 'context_embedder');
   const lengths = m.concat(
     [text, picture].map((x) => m.op('Shape', [x], { start: 1, end: 2 })),
@@ -90,6 +110,7 @@ export function flux2Transformer2DModel(options: ModuleOptions, { eps }: Flux2Tr
     x = gated(x, modulation, parallelAttention(block.at('attn'), modulate(x, modulation), width, rotary, eps));
 
   [, picture] = parted(x);
+  picture = m.op('Slice', [picture, m.integers([0]), m.op('Shape', [tokens], { start: 1, end: 2 }), m.integers([1])]);
   const [scale, shift] = m.split(linear(m, emb, 'norm_out.linear', true), width, width);
   const y = linear(m, modulate(picture, { scale: m.add(scale, m.number(1)), shift }), 'proj_out');
   m.output('out_sample', m.op('Reshape', [m.transpose(y, 0, 2, 1), m.op('Shape', [sample])]), shape);

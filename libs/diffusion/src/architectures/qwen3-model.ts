@@ -36,7 +36,7 @@ export function qwen3Model(options: ModuleOptions, config: Qwen3Config, layers: 
   const [, width] = m.shape('embed_tokens.weight', 2);
   const all = m.list('layers');
   const depth = Math.max(...layers);
-  if (depth >= all.length)
+  if (depth > all.length)
     throw new WeightsFileError(`The weights have ${all.length} layers; the states before layer ${depth} are needed.`);
   const rotary = positions(m, ids, m.shape('layers.0.self_attn.q_norm.weight', 1)[0], config.ropeTheta);
   const states = [m.cast(m.op('Gather', [m.table('embed_tokens.weight'), ids], { axis: 0 }))];

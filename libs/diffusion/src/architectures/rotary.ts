@@ -10,6 +10,12 @@ export interface RotaryPositions {
   positions: number;
 }
 
+/** Edges of a picture's latents. */
+export interface LatentSize {
+  height: number;
+  width: number;
+}
+
 /** Widths that each axis of a position has in a head, and the base of their frequencies. */
 export interface RotaryConfig {
   axesDims: readonly number[];

@@ -1,4 +1,9 @@
-import { autoencoderKlDecoder, autoencoderKlEncoder, type AutoencoderKlConfig } from '../architectures/autoencoder-kl';
+import { autoencoderKlDecoder, autoencoderKlEncoder } from '../architectures/autoencoder-kl';
+import {
+  type AutoencoderKlFlux2Config,
+  autoencoderKlFlux2Decoder,
+  autoencoderKlFlux2Encoder,
+} from '../architectures/autoencoder-kl-flux2';
 import { autoencoderTinyDecoder, autoencoderTinyEncoder } from '../architectures/autoencoder-tiny';
 import { cures, ModelFolderError } from '../errors';
 import type { BuiltGraph, ModuleOptions } from '../graph/module';
@@ -15,7 +20,7 @@ const encoderWeights = /^(?:encoder|quant_conv)\./;
 /** Half precision cannot hold what XL's decoder computes. */
 const exact = { onCuda: 'float32', isAdapted: false } as const;
 
-/** The autoencoder of a model before it is loaded: `AutoencoderKL`, or the tiny one. */
+/** The autoencoder of a model before it is loaded: `AutoencoderKL`, that of FLUX.2, or the tiny one. */
 export class AutoencoderFiles implements PartFiles {
   readonly part = 'vae';
 
@@ -24,7 +29,7 @@ export class AutoencoderFiles implements PartFiles {
     readonly tensors: NamedTensors,
     readonly file: string,
     readonly scaling: { factor: number; shift: number },
-    readonly config: AutoencoderKlConfig = { normNumGroups: 32 },
+    readonly config: AutoencoderKlFlux2Config = { normNumGroups: 32, batchNormEps: 1e-4 },
   ) {}
 
   /** Pixels of the picture's edge for one of the latents'. */
@@ -53,15 +58,19 @@ export class AutoencoderFiles implements PartFiles {
     return decodedMaps * channels * width * height * Float32Array.BYTES_PER_ELEMENT;
   }
 
-  decoder = (options: ModuleOptions): BuiltGraph =>
-    options.tensors.has('decoder.layers.0.weight')
-      ? autoencoderTinyDecoder(options)
+  decoder = (options: ModuleOptions): BuiltGraph => {
+    if (options.tensors.has('decoder.layers.0.weight')) return autoencoderTinyDecoder(options);
+    return hasPatches(options.tensors)
+      ? autoencoderKlFlux2Decoder(options, this.config)
       : autoencoderKlDecoder(options, this.config);
+  };
 
-  encoder = (options: ModuleOptions): BuiltGraph =>
-    options.tensors.has('encoder.layers.0.weight')
-      ? autoencoderTinyEncoder(options)
+  encoder = (options: ModuleOptions): BuiltGraph => {
+    if (options.tensors.has('encoder.layers.0.weight')) return autoencoderTinyEncoder(options);
+    return hasPatches(options.tensors)
+      ? autoencoderKlFlux2Encoder(options, this.config)
       : autoencoderKlEncoder(options, this.config);
+  };
 
   async openDecoder(options: LoadOptions): Promise<VaeDecoder> {
     return new VaeDecoder(await openPart(this, this.decoder, options, exact), this.scaling);
@@ -75,10 +84,13 @@ export class AutoencoderFiles implements PartFiles {
   }
 }
 
+/** Whether its latents are of 2 x 2 patches, as FLUX.2's are. */
+const hasPatches = (tensors: NamedTensors): boolean => tensors.has('bn.running_mean');
+
 /** Pixels of the picture's edge for one of the latents', by an autoencoder's weights. */
 export function scaleOf(tensors: NamedTensors): number {
   const levels = [...tensors.keys()].filter((name) =>
     /^decoder\.up_blocks\.\d+\.upsamplers\.0\.conv\.weight$/.test(name),
   );
-  return 2 ** (levels.length || 3);
+  return 2 ** (levels.length || 3) * (hasPatches(tensors) ? 2 : 1);
 }

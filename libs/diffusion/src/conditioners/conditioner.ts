@@ -1,5 +1,6 @@
 import type { AppliedAdapters } from '../adapters/applied-adapters';
 import type { GraphSession, LoadOptions } from '../sessions/model-session';
+import type { PartFiles } from '../sessions/part-graph';
 import type { Tensors } from '../sessions/tensor';
 import type { TaughtWord } from '../tokenizer/clip-tokenizer';
 
@@ -46,6 +47,8 @@ export interface TextLength {
 
 /** A conditioner before it is loaded: what its files tell. */
 export interface ConditionerFiles {
+  /** Its text encoders, with the weights that they use. */
+  readonly encoders: readonly PartFiles[];
   /** Most bytes of a text that certainly fit into one chunk; 0 where only counting tells. */
   readonly certainBytes: number;
   /** The length of a text. @param words that stand for several tokens */

@@ -15,6 +15,15 @@ export interface DenoiserRow {
   guidanceScale: number;
   adapters: LayerAdapters;
   controls?: readonly RowControl[] | undefined;
+  /** Pictures that it looks at, if it can. */
+  references?: readonly Reference[] | undefined;
+}
+
+/** The latents of a picture that is looked at. */
+export interface Reference {
+  /** [channels, height, width] */
+  latents: Float32Array;
+  shape: LatentShape;
 }
 
 /** A ControlNet, and the picture that a row follows by it. */
@@ -53,6 +62,8 @@ export interface DenoiserFiles extends PartFiles {
   readonly guidance: 'rows' | 'input' | 'none';
   /** Edge of the squares of latents that are a token of it; 1 by default. Latents are multiples of it. */
   readonly patch?: number;
+  /** Whether it looks at the picture that it draws from, as FLUX.2 does. */
+  readonly takesReferences?: boolean;
   /** Edge in pixels of the square pictures that it was trained on, if its configuration tells. */
   readonly nativeSize?: number | undefined;
   /** An upper estimate of the bytes that a row of a call takes, without its adapters. */

@@ -1,6 +1,7 @@
 import type { AutoencoderFiles } from '../autoencoders/autoencoder';
 import type { ConditionerFiles } from '../conditioners/conditioner';
 import type { DenoiserFiles } from '../denoisers/denoiser';
+import type { RunSize } from '../schedulers/scheduler';
 import type { SchedulerJson } from '../schedulers/scheduler-config';
 import type { PartName, PartTensors } from '../weights/original-names';
 import type { JsonObject } from '../weights/folder-files';
@@ -60,4 +61,6 @@ export interface ModelParts {
   cannot: Readonly<Partial<Record<Ability, string>>>;
   /** Values that it is drawn with where neither a request nor its `darkroom.json` says. */
   usual?: Pick<ModelDefaults, 'steps' | 'cfg'>;
+  /** How its noise levels are shifted for a picture, where its scheduler shifts them by size. */
+  muOf?: RunSize['muOf'];
 }

@@ -71,7 +71,7 @@ export async function readModelIndex(path: string): Promise<JsonObject | undefin
   if (typeof pipelineClass === 'string' && !families.some(({ pipelines }) => pipelines.test(pipelineClass)))
     throw new ModelFolderError(
       file,
-      `describes a ${pipelineClass}, which is not Stable Diffusion 1.x, 2.x or XL`,
+      `describes a ${pipelineClass}, which is none of ${families.map(({ title }) => title).join(', ')}`,
       cures.otherModel,
     );
   return index;

@@ -76,7 +76,7 @@ function barePart(file: string, all: NamedTensors): [PartName, NamedTensors] {
   const has = (beginning: string): boolean => [...all.keys()].some((name) => name.startsWith(beginning));
   if (has('input_blocks.') || has('down_blocks.')) return ['unet', withDiffusersNames('unet', all)];
   if (has('decoder.')) return ['vae', withDiffusersNames('vae', all)];
-  throw new ModelFolderError(file, 'has no weights of Stable Diffusion 1.x, 2.x or XL', cures.otherModel);
+  throw new ModelFolderError(file, 'has no weights of a model that is known', cures.otherModel);
 }
 
 async function replaceVae(

@@ -32,7 +32,7 @@ const others: readonly [name: RegExp, is: string, cure: Cure][] = [
   [/clip_txt_(pooled_)?mapper|effnet_mapper/, 'is Stable Cascade', cures.otherModel],
   [
     /^(model\.diffusion_model\.)?((transformer_|double_)?(blocks|layers)\.\d+\.|(x|img|pos)_embed)/,
-    'is a diffusion transformer, which no model of Stable Diffusion 1.x, 2.x or XL is',
+    'is a diffusion transformer in one file; only folders of diffusers are taken',
     cures.otherModel,
   ],
   [/^(conv_first|body\.0\.rdb1|model\.1\.sub)\./, 'is a model that enlarges pictures', cures.otherModel],

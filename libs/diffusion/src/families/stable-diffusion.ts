@@ -1,18 +1,18 @@
 import { join } from 'node:path';
 import { AutoencoderFiles, scaleOf } from '../autoencoders/autoencoder';
-import { autoencoderKlConfigOf } from '../architectures/autoencoder-kl';
+import { autoencoderKlFlux2ConfigOf } from '../architectures/autoencoder-kl-flux2';
 import { type ClipTextConfig, clipTextConfigOf } from '../architectures/clip-text-model';
-import { type ConfigJson, UnsupportedConfigError } from '../architectures/config';
 import { unetConfigOf, type UNet2DConditionConfig } from '../architectures/unet-2d-condition-model';
 import { ClipConditionerFiles, ClipEncoderFiles, type ClipEncoderUse } from '../conditioners/clip-conditioner';
 import { UnetFiles } from '../denoisers/unet';
-import { cures, ModelFolderError, resultsOf } from '../errors';
+import { resultsOf } from '../errors';
 import type { SchedulerJson } from '../schedulers/scheduler-config';
 import { tokenizerOf } from '../tokenizer/clip-tokenizer';
 import type { JsonObject } from '../weights/folder-files';
 import type { NamedTensors } from '../weights/named-tensor';
-import type { PartName, PartTensors } from '../weights/original-names';
+import type { PartTensors } from '../weights/original-names';
 import type { Family, ModelParts, ReadFiles } from './family';
+import { configOf, scalingOf } from './read-config';
 
 /** A text encoder of a family, and what a model's files need not say of it. */
 interface FamilyTextEncoder extends ClipEncoderUse {
@@ -75,9 +75,9 @@ async function partsOf(version: Version, files: ReadFiles): Promise<ModelParts> 
   const { tensors, files: from } = files;
   const vae = tensors.get('vae')!;
   const { unet, autoencoder, scaling } = await resultsOf({
-    unet: () => ofConfig(files, 'unet', unetConfigOf) ?? version.unet(tensors),
-    autoencoder: () => ofConfig(files, 'vae', autoencoderKlConfigOf),
-    scaling: () => scalingOf(files, version.scalingFactor),
+    unet: () => configOf(files, 'unet', unetConfigOf) ?? version.unet(tensors),
+    autoencoder: () => configOf(files, 'vae', autoencoderKlFlux2ConfigOf),
+    scaling: () => scalingOf(files, { factor: version.scalingFactor, shift: 0 }),
   });
   const parts = await resultsOf({
     denoiser: () =>
@@ -108,26 +108,13 @@ async function conditionerOf(version: Version, files: ReadFiles): Promise<ClipCo
   const encoders: ClipEncoderFiles[] = [];
   for (const encoder of version.textEncoders) {
     const { part, tokenizer, padToken } = encoder;
-    const config = ofConfig(files, part, clipTextConfigOf) ?? encoder.config;
+    const config = configOf(files, part, clipTextConfigOf) ?? encoder.config;
     const skip = (isCheckpoint ? encoder.skipOfCheckpoint : encoder.skip) + (defaults.clip_skip ?? 1) - 1;
     const tokens = await tokenizerOf(join(path, tokenizer), { padToken });
     encoders.push(new ClipEncoderFiles({ ...encoder, skip }, tensors.get(part)!, from.get(part)!, config, tokens));
   }
   const hasZeros = index?.force_zeros_for_empty_prompt !== false && version.hasZerosForNoText;
   return new ClipConditionerFiles(encoders, hasZeros);
-}
-
-/** A configuration in the architecture's words, if the part has one. */
-function ofConfig<T>({ path, configs }: ReadFiles, part: PartName, read: (json: ConfigJson) => T): T | undefined {
-  const json = configs.get(part);
-  if (!json) return undefined;
-  try {
-    return read(json);
-  } catch (error) {
-    if (!(error instanceof UnsupportedConfigError)) throw error;
-    const file = join(path, part, 'config.json');
-    throw new ModelFolderError(file, `describes another model: ${error.message.replace(/\.$/, '')}`, cures.otherModel);
-  }
 }
 
 /** The largest edge of latents or pictures that a configuration may name: far more than any model was trained on. */
@@ -140,17 +127,6 @@ function sizeOf(unet: JsonObject | undefined, vae: NamedTensors): number | undef
   const size = unet?.sample_size;
   if (!Number.isInteger(size) || Number(size) < smallestSize || Number(size) > largestSize) return undefined;
   return Number(size) * scaleOf(vae);
-}
-
-/** How the latents are scaled; diffusers leaves null what does not apply. */
-function scalingOf({ path, configs }: ReadFiles, usual: number): AutoencoderFiles['scaling'] {
-  const file = join(path, 'vae', 'config.json');
-  const { scaling_factor: factor = null, shift_factor: shift = null } = configs.get('vae') ?? {};
-  if (factor !== null && (!Number.isFinite(factor) || factor === 0))
-    throw new ModelFolderError(file, 'has a scaling_factor that is no number, infinite or 0', cures.correct);
-  if (shift !== null && !Number.isFinite(shift))
-    throw new ModelFolderError(file, 'has a shift_factor that is no number or infinite', cures.correct);
-  return { factor: Number(factor ?? usual), shift: Number(shift ?? 0) };
 }
 
 /** Whether a model draws with a U-Net, as all of these do. */

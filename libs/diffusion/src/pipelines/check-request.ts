@@ -2,6 +2,7 @@ import { RequestError } from '../errors';
 import type { Ability } from '../families/family';
 import type { ModelFolder } from '../families/model-folder';
 import type { ModelFacts } from './loaded-model';
+import { isOfFlow } from '../schedulers/scheduler-config';
 import { skippedSteps } from './starting-picture';
 import type { ControlUse, TextToImageRequest } from './text-to-image-request';
 
@@ -41,7 +42,7 @@ function checkAbilities(request: TextToImageRequest, { cannot }: ModelFolder): v
     if (wanted[ability]) throw new RequestError(sentence);
 }
 
-function checkPicture(request: TextToImageRequest, { kind }: ModelFolder): void {
+function checkPicture(request: TextToImageRequest, { kind, schedulerJson }: ModelFolder): void {
   const { image, mask, strength = 1, imageGuidanceScale = 1, numInferenceSteps: steps } = request;
   if (kind === 'inpainting' && !(image && mask))
     throw new RequestError(
@@ -56,7 +57,7 @@ function checkPicture(request: TextToImageRequest, { kind }: ModelFolder): void 
   if (mask) checkSize('mask', mask, mask.values.length, request);
   if (!(strength > 0 && strength <= 1))
     throw new RequestError(`The strength is ${strength}; it is above 0 and at most 1.`);
-  if (kind !== 'instruct-pix2pix' && skippedSteps(request) === steps)
+  if (kind !== 'instruct-pix2pix' && skippedSteps(request, isOfFlow(schedulerJson)) === steps)
     throw new RequestError(
       `A strength of ${strength} draws none of ${steps} steps; it takes at least ${Math.ceil(100 / steps) / 100}.`,
     );

@@ -5,6 +5,7 @@ import type { Conditioning } from '../conditioners/conditioner';
 import { AbortError } from '../errors';
 import { Generator } from '../random/generator';
 import { createScheduler } from '../schedulers';
+import { isOfFlow } from '../schedulers/scheduler-config';
 import { providerOf } from '../sessions/device';
 import { defaultImageGuidanceScale, isGuided } from '../denoisers/denoiser';
 import type { GraphSession, LoadOptions } from '../sessions/model-session';
@@ -86,25 +87,32 @@ export class Pipeline extends Renderer {
   async prepare(request: TextToImageRequest): Promise<Trajectory[]> {
     const { width, height, guidanceScale, seeds } = request;
     const { latentChannels, vaeScaleFactor } = this.facts;
-    const { schedulerJson, kind, autoencoder, denoiser } = this.model.folder;
+    const { schedulerJson, kind, autoencoder, denoiser, muOf } = this.model.folder;
     const { image, mask, imageGuidanceScale = defaultImageGuidanceScale } = request;
     checkRequest(request, this.facts, this.model.folder);
     const shape: LatentShape = [latentChannels, height / vaeScaleFactor, width / vaeScaleFactor];
     const adapters = new AppliedAdapters(request.adapters ?? []);
     const encoded = await this.model.conditioner.encode(request, isGuided(denoiser, request), adapters);
     const prompt = kind === 'instruct-pix2pix' ? withPictureRow(encoded) : encoded;
-    const start = image && (await encodeStart(image, mask, kind, await this.encoder(), vaeScaleFactor));
+    const start = image && (await encodeStart(image, mask, denoiser, await this.encoder(), vaeScaleFactor));
     const conditions: PictureConditions = {
       adapters: adapters.of(denoiser.part),
       ...(request.control && { controls: request.control.map(controlOf) }),
+      ...(start && denoiser.takesReferences && { references: [{ latents: start.image.mean, shape }] }),
       ...(image && mask && { overlay: { original: image, mask } }),
       imageGuidanceScale,
     };
-    const ofLatents = { kind, size: countOf(shape), factor: autoencoder.scaling.factor };
+    const size = { tokens: (shape[1] * shape[2]) / (denoiser.patch ?? 1) ** 2, ...(muOf && { muOf }) };
+    const ofLatents = {
+      kind,
+      size: countOf(shape),
+      factor: autoencoder.scaling.factor,
+      isOfFlow: isOfFlow(schedulerJson),
+    };
     return seeds.map((seed) => {
       const generator = new Generator(seed);
       const scheduler = createScheduler(request.scheduler, schedulerJson);
-      scheduler.setTimesteps(request.numInferenceSteps);
+      scheduler.setTimesteps(request.numInferenceSteps, size);
       const { latents, ...own } = beginningOf(request, ofLatents, start, scheduler, generator);
       const all = { ...conditions, ...own };
       return new Trajectory(seed, shape, latents, prompt, guidanceScale, scheduler, generator, all);

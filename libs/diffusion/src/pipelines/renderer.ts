@@ -6,11 +6,11 @@ import { overlaid } from './starting-picture';
 import type { Trajectory } from './trajectory';
 
 /**
- * Equal for pictures of one size and prompt length: their rows take equally long in a call, and equal memory, at any
+ * Equal for pictures of one size, prompt length and references: their rows take equally long in a call, and equal memory, at any
  * timestep.
  */
-export function kindOf({ shape, prompt }: Pick<Trajectory, 'shape' | 'prompt'>): string {
-  return [...shape, ...prompt.lengths].join('x');
+export function kindOf({ shape, prompt, references }: Pick<Trajectory, 'shape' | 'prompt' | 'references'>): string {
+  return [...shape, ...prompt.lengths, ...references.flatMap((each) => each.shape)].join('x');
 }
 
 /** Told of a call's rows, and of what was predicted for each. */
@@ -31,8 +31,8 @@ export class Renderer {
   }
 
   /** Pictures with the same group may share a call of the denoiser: one size, one prompt length, and one rank. */
-  groupOf({ shape, prompt, adapters }: Pick<Trajectory, 'shape' | 'prompt' | 'adapters'>): string {
-    return `${kindOf({ shape, prompt })} ${ranksOf(adapters)}`;
+  groupOf(trajectory: Pick<Trajectory, 'shape' | 'prompt' | 'references' | 'adapters'>): string {
+    return `${kindOf(trajectory)} ${ranksOf(trajectory.adapters)}`;
   }
 
   /**

@@ -1,10 +1,11 @@
 /**
  * The picture that a request starts from. Source: `prepare_latents` and `prepare_mask_latents` of diffusers'
  * StableDiffusionImg2ImgPipeline, StableDiffusionInpaintPipeline, StableDiffusionInstructPix2PixPipeline and those of
- * XL. The order of the generator's draws is theirs.
+ * XL, ZImageInpaintPipeline and Flux2KleinInpaintPipeline. The order of the generator's draws is theirs.
  */
 import { RequestError } from '../errors';
-import type { ModelKind } from '../denoisers/denoiser';
+import type { DenoiserFiles, ModelKind } from '../denoisers/denoiser';
+import { drawnSteps } from '../schedulers/timesteps';
 import type { Generator } from '../random/generator';
 import type { Scheduler } from '../schedulers/scheduler';
 import { type LatentShape, type RgbImage, toPlanes } from '../tensor/planes';
@@ -21,7 +22,7 @@ export interface StartingPicture {
   image: LatentDistribution;
   /** For a model of kind `inpainting`: the picture with grey in place of what is repainted. */
   masked?: LatentDistribution;
-  /** [height, width] of the latents: 1 where it is repainted, else 0. */
+  /** [height, width] of the latents: how far each is repainted, from 0 to 1. */
   mask?: Float32Array;
 }
 
@@ -29,7 +30,7 @@ export interface StartingPicture {
 export interface KeptLatents {
   image: Float32Array;
   noise: Float32Array;
-  /** [height, width]: 1 where it is repainted. */
+  /** [height, width]: how far each is repainted, from 0 to 1. */
   mask: Float32Array;
 }
 
@@ -41,23 +42,30 @@ export interface Beginning {
   kept?: KeptLatents;
 }
 
-/** Steps that a request leaves out: those before the share that its strength draws. */
-export function skippedSteps({ image, numInferenceSteps, strength = defaultStrength }: TextToImageRequest): number {
-  if (!image) return 0;
-  return Math.max(numInferenceSteps - Math.min(Math.trunc(numInferenceSteps * strength), numInferenceSteps), 0);
+/**
+ * Steps that a request leaves out: those before the share that its strength draws, which diffusers rounds down, and of
+ * flow matching up.
+ */
+export function skippedSteps(
+  { image, numInferenceSteps: steps, strength = defaultStrength }: TextToImageRequest,
+  isOfFlow: boolean,
+): number {
+  return image ? steps - drawnSteps(steps, strength, isOfFlow) : 0;
 }
 
 /** Encodes what a request starts from. @param scaleFactor pixels of the picture's edge for one of the latents' edge */
 export async function encodeStart(
   image: RgbImage,
   mask: Mask | undefined,
-  kind: ModelKind,
+  { kind, takesReferences = false }: Pick<DenoiserFiles, 'kind' | 'takesReferences'>,
   encoder: VaeEncoder,
   scaleFactor: number,
 ): Promise<StartingPicture> {
   const encoded = await encoder.encode(image);
   if (!mask) return { image: encoded };
-  const found: StartingPicture = { image: encoded, mask: maskOfLatents(mask, encoded.shape, scaleFactor) };
+  const { shape } = encoded;
+  const ofLatents = maskOfLatents(mask, shape, scaleFactor, takesReferences ? centreOf : firstOf);
+  const found: StartingPicture = { image: encoded, mask: ofLatents };
   if (kind !== 'inpainting') return found;
   const { width, height } = image;
   const planes = toPlanes(image, (byte) => Math.fround(byte / 255) * 2 - 1);
@@ -65,16 +73,31 @@ export async function encodeStart(
   return { ...found, masked: await encoder.encodePlanes(left, width, height) };
 }
 
+/** Offsets of the pixels that tell the mask of a position, along an edge of so many. */
+const firstOf = (): number[] => [0];
+/** Source: `prepare_mask_latents` of diffusers' Flux2KleinInpaintPipeline. */
+const centreOf = (scaleFactor: number): number[] => [scaleFactor / 2 - 1, scaleFactor / 2];
+
 /**
- * The mask at the positions of the latents: that of the first pixel of each.
+ * The mask at the positions of the latents: the mean of some pixels of each.
  * @throws RequestError where none of these is repainted
  */
-function maskOfLatents({ values, width }: Mask, [, rows, columns]: LatentShape, scaleFactor: number): Float32Array {
+function maskOfLatents(
+  { values, width }: Mask,
+  [, rows, columns]: LatentShape,
+  scaleFactor: number,
+  pixelsOf: (scaleFactor: number) => number[],
+): Float32Array {
+  const offsets = pixelsOf(scaleFactor);
   const at = (i: number): number => (Math.floor(i / columns) * width + (i % columns)) * scaleFactor;
-  const mask = Float32Array.from({ length: rows * columns }, (_, i) => (values[at(i)] < repainted ? 0 : 1));
-  if (mask.some((value) => value === 1)) return mask;
+  const all = offsets.flatMap((y) => offsets.map((x) => y * width + x));
+  const mask = Float32Array.from(
+    { length: rows * columns },
+    (_, i) => all.filter((offset) => values[at(i) + offset] >= repainted).length / all.length,
+  );
+  if (mask.some((value) => value > 0)) return mask;
   throw new RequestError(
-    `The mask marks nothing that this model repaints: it sees one pixel of each ${scaleFactor} x ${scaleFactor}; mark a larger part.`,
+    `The mask marks nothing that this model repaints: it sees ${all.length === 1 ? 'one pixel' : `${all.length} pixels`} of each ${scaleFactor} x ${scaleFactor}; mark a larger part.`,
   );
 }
 
@@ -85,7 +108,7 @@ function maskOfLatents({ values, width }: Mask, [, rows, columns]: LatentShape, 
  */
 export function beginningOf(
   request: TextToImageRequest,
-  { kind, size, factor }: { kind: ModelKind; size: number; factor: number },
+  { kind, size, factor, isOfFlow }: { kind: ModelKind; size: number; factor: number; isOfFlow: boolean },
   start: StartingPicture | undefined,
   scheduler: Scheduler,
   generator: Generator,
@@ -102,7 +125,7 @@ export function beginningOf(
   const isInpainting = kind === 'inpainting';
   const image = isInpainting && isWhole ? undefined : sampleLatents(start.image, generator);
   const noise = generator.randn(size);
-  scheduler.beginAt(skippedSteps(request));
+  scheduler.beginAt(skippedSteps(request, isOfFlow));
   const latents = isWhole ? fromNoise(noise) : scheduler.addNoise(image!, noise);
   if (!start.mask) return { latents };
   // diffusers encodes what the mask leaves in any case, and draws noise for it.
@@ -127,7 +150,10 @@ export function keep(
   scheduler: Scheduler | undefined,
 ): Float32Array {
   const original = scheduler ? scheduler.addNoise(image, noise) : image;
-  return latents.map((value, i) => (mask[i % mask.length] === 1 ? value : original[i]));
+  return latents.map((value, i) => {
+    const share = mask[i % mask.length];
+    return share === 1 ? value : share === 0 ? original[i] : (1 - share) * original[i] + share * value;
+  });
 }
 
 /** A decoded picture with what is kept in place of its own pixels; a grey of the mask mixes both. */

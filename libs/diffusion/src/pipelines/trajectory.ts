@@ -2,7 +2,7 @@ import type { Conditioning } from '../conditioners/conditioner';
 import type { Generator } from '../random/generator';
 import type { Scheduler } from '../schedulers/scheduler';
 import type { LatentShape, RgbImage } from '../tensor/planes';
-import type { DenoiserRow, RowControl } from '../denoisers/denoiser';
+import type { DenoiserRow, Reference, RowControl } from '../denoisers/denoiser';
 import { type LayerAdapters, noAdapters } from '../adapters/row-adapters';
 import { joined, keep, type KeptLatents } from './starting-picture';
 import type { Mask } from './text-to-image-request';
@@ -16,6 +16,8 @@ export interface PictureConditions {
   /** The part of the picture that it starts from which is kept. */
   kept?: KeptLatents;
   controls?: readonly TimedControl[];
+  /** Pictures that it looks at. */
+  references?: readonly Reference[];
   imageGuidanceScale?: number;
   /** The part of the decoded picture that is replaced by the one that it starts from. */
   overlay?: { original: RgbImage; mask: Mask };
@@ -92,6 +94,10 @@ export class Trajectory {
     return this.conditions.adapters ?? noAdapters;
   }
 
+  get references(): readonly Reference[] {
+    return this.conditions.references ?? [];
+  }
+
   get overlay(): PictureConditions['overlay'] {
     return this.conditions.overlay;
   }
@@ -99,12 +105,12 @@ export class Trajectory {
   /** This picture's rows of the next call. */
   gather(): DenoiserRow[] {
     this.seen = this.scheduler.scaleModelInput(this.latents, this.timestep);
-    const { timestep, guidanceScale, adapters, prompt } = this;
+    const { timestep, guidanceScale, adapters, prompt, references } = this;
     const { furtherChannels } = this.conditions;
     const controls = this.controls();
     return prompt.rows.map((conditioning, row) => {
       const sample = furtherChannels ? joined(this.seen, furtherChannels[row]) : this.seen;
-      return { sample, timestep, conditioning, guidanceScale, adapters, controls };
+      return { sample, timestep, conditioning, guidanceScale, adapters, controls, references };
     });
   }
 

@@ -51,3 +51,12 @@ export function roundHalfEven(value: number): number {
   const rest = value - floor;
   return rest > 0.5 || (rest === 0.5 && floor % 2 !== 0) ? floor + 1 : floor;
 }
+
+/**
+ * Steps that a picture of this strength is drawn anew in. Source: `get_timesteps` of diffusers' pipelines, whose older
+ * ones cut the steps that are drawn to a whole number, and those of flow matching the steps before them.
+ */
+export function drawnSteps(steps: number, strength: number, isOfFlow: boolean): number {
+  const drawn = Math.min(steps * strength, steps);
+  return isOfFlow ? steps - Math.trunc(steps - drawn) : Math.trunc(drawn);
+}

@@ -1,0 +1,68 @@
+import {
+  flux2Positions,
+  flux2Transformer2DModel,
+  flux2TransformerConfigOf,
+} from '../architectures/flux2-transformer-2d-model';
+import type { LatentSize } from '../architectures/rotary';
+import { maxTokens, type QwenUse, statesOf } from '../conditioners/qwen-conditioner';
+import { TransformerFiles } from '../denoisers/transformer';
+import { resultsOf } from '../errors';
+import type { ModuleOptions } from '../graph/module';
+import { computeEmpiricalMu } from '../schedulers/flow-sigmas';
+import type { Family, ModelParts, ReadFiles } from './family';
+import { configOf } from './read-config';
+import { autoencoderOf, cannotAll, parts, qwenOf } from './transformers';
+
+/** The states of three layers side by side, those of the padding too. Source: `Flux2KleinPipeline` of diffusers. */
+const reading: QwenUse = {
+  enableThinking: false,
+  layers: [9, 18, 27],
+  encodedTokens: () => maxTokens,
+  conditioningOf: (states, encoded) => ({ row: statesOf(states, encoded), length: encoded }),
+};
+
+/** FLUX.2 [klein], distilled or not: one text encoder, a transformer, latents of 2 x 2 patches. */
+export const flux2: Family = {
+  name: 'flux2',
+  title: 'FLUX.2 [klein]',
+  pipelines: /^Flux2Klein(Inpaint)?Pipeline$/,
+  parts,
+  nativeSize: 1024,
+  scheduler: {
+    usual: { _class_name: 'FlowMatchEulerDiscreteScheduler', shift: 3, use_dynamic_shifting: true },
+    fixed: {},
+  },
+  recognises: ({ tensors }) => tensors.get('transformer')?.has('double_stream_modulation_img.linear.weight') === true,
+  partsOf,
+};
+
+async function partsOf(files: ReadFiles): Promise<ModelParts> {
+  const { tensors, files: from, index } = files;
+  const own = tensors.get('transformer')!;
+  const isDistilled = index?.is_distilled === true;
+  const found = await resultsOf({
+    denoiser: () => {
+      const config = configOf(files, 'transformer', flux2TransformerConfigOf) ?? flux2TransformerConfigOf({});
+      const [width] = own.get('x_embedder.weight')!.shape;
+      const use = {
+        build: (options: ModuleOptions) => flux2Transformer2DModel(options, config),
+        positionsOf: (text: number, size: LatentSize, references: readonly LatentSize[]) =>
+          flux2Positions(text, size, references, config),
+        takesReferences: true,
+        timeOf: (timestep: number) => timestep / 1000,
+        sign: 1,
+        patch: 1,
+        tokenWidth: 9 * width,
+      } as const;
+      return new TransformerFiles(own, from.get('transformer')!, use, isDistilled ? 'none' : 'rows');
+    },
+    conditioner: () => qwenOf(files, () => reading),
+    autoencoder: () => autoencoderOf(files, { factor: 1, shift: 0 }),
+  });
+  return {
+    ...found,
+    cannot: { ...cannotAll, ...(isDistilled && { negative_prompt: 'It was distilled to draw without guidance.' }) },
+    muOf: computeEmpiricalMu,
+    usual: isDistilled ? { steps: 4, cfg: 1 } : { steps: 50, cfg: 4 },
+  };
+}

@@ -1,0 +1,79 @@
+import { join } from 'node:path';
+import {
+  zImageMultiple,
+  zImagePositions,
+  zImageTransformer2DModel,
+  zImageTransformerConfigOf,
+} from '../architectures/z-image-transformer-2d-model';
+import type { LatentSize } from '../architectures/rotary';
+import type { QwenUse } from '../conditioners/qwen-conditioner';
+import { TransformerFiles } from '../denoisers/transformer';
+import { resultsOf } from '../errors';
+import type { ModuleOptions } from '../graph/module';
+import { bool, float32 } from '../sessions/tensor';
+import { readJsonFile } from '../weights/folder-files';
+import type { Family, ModelParts, ReadFiles } from './family';
+import { configOf } from './read-config';
+import { autoencoderOf, cannotAll, parts, qwenOf } from './transformers';
+
+/**
+ * The states before the last layer, of the text's own tokens. The picture attends to their padding too, so that it goes up
+ * to the next multiple and never further. Source: `ZImagePipeline` of diffusers.
+ */
+const readingOf = (layers: number): QwenUse => ({
+  enableThinking: true,
+  layers: [layers - 1],
+  encodedTokens: (tokens) => tokens,
+  conditioningOf: (states, encoded) => {
+    const width = states.length / encoded;
+    const length = Math.ceil(encoded / zImageMultiple) * zImageMultiple;
+    const padded = new Float32Array(length * width);
+    padded.set(states);
+    const isPadding = Uint8Array.from({ length }, (_, token) => Number(token >= encoded));
+    const row = {
+      encoder_hidden_states: float32(padded, [length, width]),
+      is_padding: bool(isPadding, [length, 1]),
+    };
+    return { row, length };
+  },
+});
+
+/** Of the noise levels that Z-Image-Turbo was distilled for; Z-Image has 6. Nothing else in their files tells. */
+const turboShift = 3;
+
+/** Z-Image, turbo or not: one text encoder, a transformer, the 16 channels of FLUX.1's autoencoder. */
+export const zImage: Family = {
+  name: 'z-image',
+  title: 'Z-Image',
+  pipelines: /^ZImage(Img2Img|Inpaint)?Pipeline$/,
+  parts,
+  nativeSize: 1024,
+  scheduler: { usual: { _class_name: 'FlowMatchEulerDiscreteScheduler', shift: turboShift }, fixed: {} },
+  recognises: ({ tensors }) => tensors.get('transformer')?.has('cap_pad_token') === true,
+  partsOf,
+};
+
+async function partsOf(files: ReadFiles): Promise<ModelParts> {
+  const { tensors, files: from, path } = files;
+  const own = tensors.get('transformer')!;
+  const scheduler = await readJsonFile(join(path, 'scheduler', 'scheduler_config.json'), { optional: true });
+  const found = await resultsOf({
+    denoiser: () => {
+      const config = configOf(files, 'transformer', zImageTransformerConfigOf) ?? zImageTransformerConfigOf({});
+      const use = {
+        build: (options: ModuleOptions) => zImageTransformer2DModel(options, config),
+        positionsOf: (text: number, { height, width }: LatentSize) => zImagePositions(text, height, width, config),
+        takesReferences: false,
+        timeOf: (timestep: number) => (1000 - timestep) / 1000,
+        sign: -1,
+        patch: 2,
+        tokenWidth: 9 * own.get('cap_pad_token')!.shape[1],
+      } as const;
+      return new TransformerFiles(own, from.get('transformer')!, use, 'rows');
+    },
+    conditioner: () => qwenOf(files, readingOf),
+    autoencoder: () => autoencoderOf(files, { factor: 0.3611, shift: 0.1159 }),
+  });
+  const isTurbo = Number(scheduler?.shift ?? turboShift) <= turboShift;
+  return { ...found, cannot: cannotAll, usual: isTurbo ? { steps: 8, cfg: 1 } : { steps: 50, cfg: 5 } };
+}

@@ -1,0 +1,110 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Pipeline, type SchedulerName, type TextToImageRequest, type Trajectory } from '@app/diffusion';
+import { fromPlanes } from '../../libs/diffusion/src/tensor/planes';
+import { type NamedTensors, readValues } from '../../libs/diffusion/src/weights/named-tensor';
+import { readSafetensors } from '../../libs/diffusion/src/weights/safetensors-file';
+import { cpu } from '../support/cpu';
+import { requestOf, unpackFolder, unpackTransformerModel } from '../support/families';
+import { largestDifference } from '../support/golden';
+import { psnr } from '../support/psnr';
+
+/** Made by scripts/goldens/transformer_pictures.py. */
+interface Case {
+  name: string;
+  family: string;
+  prompt: string;
+  negative_prompt: string | null;
+  seed: number;
+  steps: number;
+  cfg: number;
+  height: number;
+  width: number;
+  scheduler: SchedulerName | null;
+  strength?: number;
+  image?: string;
+  mask?: string;
+}
+
+const cases = JSON.parse(readFileSync('test/golden/transformers/cases.json', 'utf8')) as Case[];
+const folder = mkdtempSync(join(tmpdir(), 'transformer-pictures-'));
+const pipelines = new Map<string, Pipeline>();
+let arrays: NamedTensors;
+
+beforeAll(async () => {
+  await unpackFolder('test/golden/transformers', folder);
+  arrays = await readSafetensors(join(folder, 'expected.safetensors'));
+});
+afterAll(async () => {
+  for (const loaded of pipelines.values()) await loaded.release();
+  rmSync(folder, { recursive: true });
+});
+
+async function pipelineOf(family: string): Promise<Pipeline> {
+  const path = join(folder, family);
+  if (!pipelines.has(family)) await unpackTransformerModel(family, path);
+  const loaded = pipelines.get(family) ?? (await Pipeline.load(path, cpu));
+  pipelines.set(family, loaded);
+  return loaded;
+}
+
+const bytesOf = async (name: string): Promise<Uint8Array> => Uint8Array.from(await readValues(arrays.get(name)!));
+
+async function requestFor(one: Case): Promise<TextToImageRequest> {
+  const { width, height, image, mask, strength, scheduler } = one;
+  return {
+    ...requestOf(one),
+    ...(scheduler && { scheduler }),
+    ...(image !== undefined && { image: { width, height, data: await bytesOf(image) } }),
+    ...(strength !== undefined && { strength }),
+    ...(mask !== undefined && { mask: { width, height, values: await bytesOf(mask) } }),
+  };
+}
+
+const named = (name: string): Case => cases.find((one) => one.name === name)!;
+
+it.each(cases.map((one) => [one.name, one] as const))('diffusers draws the same: %s', async (name, one) => {
+  const pipeline = await pipelineOf(one.family);
+  const request = await requestFor(one);
+  const { latents, images } = await pipeline.generate(request);
+  const expected = await readValues(arrays.get(`${name}.latents`)!);
+  expect(largestDifference(latents[0], expected)).toBeLessThan(1e-4);
+  const decoded = arrays.get(`${name}.decoded`);
+  if (!decoded) return;
+  const { width, height, mask, image } = request;
+  const drawn = fromPlanes(await readValues(decoded), width, height, (value) => (value / 2 + 0.5) * 255);
+  const data = drawn.data.map((byte, i) => (mask?.values[Math.floor(i / 3)] === 0 ? image!.data[i] : byte));
+  expect(psnr(images[0], { ...drawn, data })).toBeGreaterThan(60);
+});
+
+/** Takes pictures to their ends side by side. */
+async function run(pipeline: Pipeline, all: readonly Trajectory[]): Promise<Float32Array[]> {
+  const groupOf = (one: Trajectory): string => pipeline.groupOf(one);
+  for (let left = all; (left = left.filter(({ done }) => !done)).length > 0;)
+    await pipeline.step(left.filter((one) => groupOf(one) === groupOf(left[0])));
+  return all.map(({ latents }) => latents);
+}
+
+it.each([
+  ['flux2-klein-base', ['guided-short-negative', 'guided-long-negative', '64x64-4', 'scripts', '120-tokens']],
+  ['z-image', ['guided-short-negative', 'guided-long-negative', '64x64-4', '31-tokens', '33-tokens', '200-tokens']],
+])('Pictures of %s are the same bits alone and beside others', async (family, names) => {
+  const pipeline = await pipelineOf(family);
+  const prepared = async (name: string): Promise<Trajectory> =>
+    (await pipeline.prepare(await requestFor(named(`${family}-${name}`))))[0];
+  const alone: Float32Array[] = [];
+  for (const name of names) alone.push(...(await run(pipeline, [await prepared(name)])));
+  const together = await run(pipeline, await Promise.all([...names, ...names].map(prepared)));
+  expect(together).toStrictEqual([...alone, ...alone]);
+});
+
+it('A distilled model refuses a negative prompt with a sentence, and draws one row whatever the guidance', async () => {
+  const pipeline = await pipelineOf('flux2-klein');
+  const request = await requestFor(named('flux2-klein-64x64-2'));
+  await expect(pipeline.generate({ ...request, negativePrompt: 'grey' })).rejects.toThrow(
+    'It was distilled to draw without guidance.',
+  );
+  const [plain, guided] = [await pipeline.generate(request), await pipeline.generate({ ...request, guidanceScale: 7 })];
+  expect(guided.latents).toStrictEqual(plain.latents);
+});
