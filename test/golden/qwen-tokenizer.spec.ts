@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ModelFolderError } from '@app/diffusion';
 import { chatPrompt, QwenTokenizer } from '../../libs/diffusion/src/tokenizer/qwen-tokenizer';
-import { unpackFolder } from '../support/families';
+import { unpackTransformerModel } from '../support/families';
 import { loadGoldenTable } from '../support/golden';
 
 /** Made by scripts/goldens/qwen_tokens.py. */
@@ -14,15 +14,17 @@ interface TokenTable {
 }
 
 const { pad, templates, rows } = loadGoldenTable<TokenTable>('tokens-qwen');
+let model: string;
 let folder: string;
 let tokenizer: QwenTokenizer;
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'qwen-tokenizer-'));
-  await unpackFolder('test/golden/models/qwen3/tokenizer', folder);
+  model = await mkdtemp(join(tmpdir(), 'qwen-tokenizer-'));
+  await unpackTransformerModel('z-image-turbo', model);
+  folder = join(model, 'tokenizer');
   tokenizer = await QwenTokenizer.load(folder);
 });
-afterAll(() => rm(folder, { recursive: true }));
+afterAll(() => rm(model, { recursive: true }));
 
 /** Tolerance: none, every id is equal. */
 it.each(rows.map((row) => [row.text.slice(0, 40), row] as const))('transformers gives the ids of %j', (_, row) => {
