@@ -109,10 +109,12 @@ export function flux2Transformer2DModel(options: ModuleOptions, { eps }: Flux2Tr
   for (const block of m.list('single_transformer_blocks'))
     x = gated(x, modulation, parallelAttention(block.at('attn'), modulate(x, modulation), width, rotary, eps));
 
-  [, picture] = parted(x);
-  picture = m.op('Slice', [picture, m.integers([0]), m.op('Shape', [tokens], { start: 1, end: 2 }), m.integers([1])]);
   const [scale, shift] = m.split(linear(m, emb, 'norm_out.linear', true), width, width);
-  const y = linear(m, modulate(picture, { scale: m.add(scale, m.number(1)), shift }), 'proj_out');
+  // Of the text too: ONNX Runtime divides a product of fewer rows than columns in another way, with other bits.
+  const projections = linear(m, modulate(x, { scale: m.add(scale, m.number(1)), shift }), 'proj_out');
+  const [, ofPictures] = parted(projections);
+  const own = m.op('Shape', [tokens], { start: 1, end: 2 });
+  const y = m.op('Slice', [ofPictures, m.integers([0]), own, m.integers([1])]);
   m.output('out_sample', m.op('Reshape', [m.transpose(y, 0, 2, 1), m.op('Shape', [sample])]), shape);
   return m.finish();
 }
