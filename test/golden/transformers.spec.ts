@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Tensor } from 'onnxruntime-node';
 import { AdapterInputs, type LayerAdapters } from '../../libs/diffusion/src/adapters/row-adapters';
 import {
   autoencoderKlFlux2ConfigOf,
@@ -23,14 +22,21 @@ import { type DataType, dataTypes, type Graph, type ValueInfo } from '../../libs
 import type { BuiltGraph, ModuleOptions } from '../../libs/diffusion/src/graph/module';
 import { ModelSession } from '../../libs/diffusion/src/sessions/model-session';
 import { placeGraph } from '../../libs/diffusion/src/sessions/placed-graph';
+import {
+  bool,
+  float32,
+  floatsOf,
+  int32,
+  int64,
+  type Tensor,
+  type Tensors,
+} from '../../libs/diffusion/src/sessions/tensor';
 import { type NamedTensors, readValues, tensorTypes } from '../../libs/diffusion/src/weights/named-tensor';
 import { readSafetensors } from '../../libs/diffusion/src/weights/safetensors-file';
 import { randomFrom } from '../../bench/section';
 import { cpu } from '../support/cpu';
 import { unpackFolder } from '../support/families';
 import { hasCuda } from '../support/has-cuda';
-
-type Tensors = Record<string, Tensor>;
 
 interface RecordedClass {
   /** Of its files. */
@@ -96,7 +102,7 @@ const autoencoders: RecordedClass[] = [
 ];
 
 function rotaryOf({ cos, sin, positions }: ReturnType<typeof flux2Positions>): Tensors {
-  const tensor = (values: Float32Array) => new Tensor('float32', values, [positions, values.length / positions]);
+  const tensor = (values: Float32Array) => float32(values, [positions, values.length / positions]);
   return { rotary_cos: tensor(cos), rotary_sin: tensor(sin) };
 }
 
@@ -114,12 +120,12 @@ async function casesOf({ name, output, recorded: key = output, added }: Recorded
   const tensorOf = async (key: string, type: DataType = 'float32'): Promise<Tensor> => {
     const { shape } = recorded.get(key)!;
     const values = await readValues(recorded.get(key)!);
-    if (type === 'int64') return new Tensor('int64', BigInt64Array.from([...values], BigInt), shape);
-    if (type === 'int32') return new Tensor('int32', Int32Array.from(values), shape);
-    return type === 'bool' ? new Tensor('bool', Uint8Array.from(values), shape) : new Tensor('float32', values, shape);
+    if (type === 'int64') return int64(BigInt64Array.from([...values], BigInt), shape);
+    if (type === 'int32') return int32(Int32Array.from(values), shape);
+    return type === 'bool' ? bool(Uint8Array.from(values), shape) : float32(values, shape);
   };
   for (let i = 0; recorded.has(`${i}.${key}`); i++) {
-    const inputs: Tensors = {};
+    const inputs: Record<string, Tensor> = {};
     for (const one of graph.inputs)
       if (recorded.has(`${i}.${one.name}`)) inputs[one.name] = await tensorOf(`${i}.${one.name}`, one.type);
     found.push({ inputs: { ...inputs, ...added?.(inputs) }, expected: await tensorOf(`${i}.${key}`) });
@@ -138,15 +144,15 @@ function open({ graph }: BuiltGraph, threads = 1, isKept = false): Promise<Model
 
 function relativeError(actual: Tensor, expected: Tensor): number {
   expect(actual.dims).toEqual(expected.dims);
-  const [values, others] = [actual.data as Float32Array, expected.data as Float32Array];
+  const [values, others] = [floatsOf(actual), floatsOf(expected)];
   return (
     others.reduce((most, value, i) => Math.max(most, Math.abs(value - values[i])), 0) /
     Math.max(...others.map(Math.abs))
   );
 }
 
-const bytesOf = ({ data }: Tensor): Buffer => {
-  const { buffer, byteOffset, byteLength } = data as Float32Array;
+const bytesOf = (tensor: Tensor): Buffer => {
+  const { buffer, byteOffset, byteLength } = floatsOf(tensor);
   return Buffer.from(buffer, byteOffset, byteLength);
 };
 
@@ -154,9 +160,10 @@ const bytesOf = ({ data }: Tensor): Buffer => {
 function rowOf(inputs: Tensors, rows: number, row: number): Tensors {
   const own = Object.entries(inputs).map(([name, tensor]) => {
     if (name.startsWith('rotary')) return [name, tensor];
-    const size = tensor.data.length / rows;
-    const data = (tensor.data as Float32Array).slice(row * size, (row + 1) * size);
-    return [name, new Tensor(tensor.type as 'float32', data, [1, ...tensor.dims.slice(1)])];
+    const values = floatsOf(tensor);
+    const size = values.length / rows;
+    const dims = [1, ...tensor.dims.slice(1)];
+    return [name, { ...tensor, data: values.slice(row * size, (row + 1) * size), dims }];
   });
   return Object.fromEntries(own) as Tensors;
 }
@@ -190,19 +197,18 @@ const exactOperators = ['Cast', 'Concat', 'Cos', 'Mul', 'Reshape', 'Sin', 'Unsqu
  * @returns the type of a value
  */
 function typesOf(graph: Graph, outer: ReadonlyMap<string, number> = new Map()): (name: string) => number | undefined {
-  const { float32, bfloat16, int64, bool } = dataTypes;
+  const { bfloat16, int64, float32: exact } = dataTypes;
   const types = new Map(outer);
   for (const [name, one] of graph.initializers)
     types.set(name, 'file' in one ? tensorTypes[one.type].onnx : dataTypes[one.type]);
   for (const { name, type } of graph.inputs) types.set(name, dataTypes[type]);
   for (const { name, opType, inputs, outputs, attributes } of graph.nodes) {
-    const given = inputs.map((input) => types.get(input)).filter((type) => type === float32 || type === bfloat16);
+    const given = inputs.map((input) => types.get(input)).filter((type) => type === exact || type === bfloat16);
     expect([name, new Set(given).size]).toEqual([name, Math.min(1, given.length)]);
     if (given.length > 0) expect(given[0] === bfloat16 ? bfloat16Operators : exactOperators).toContain(opType);
     const [first, second] = inputs.map((input) => types.get(input)!);
     const { to, then_branch: branch } = attributes as { to?: number; then_branch?: Graph };
-    const type =
-      opType === 'Where' ? second : /^(?:Shape|Size)$/.test(opType) ? int64 : opType === 'Less' ? bool : first;
+    const type = opType === 'Where' ? second : /^(?:Shape|Size)$/.test(opType) ? int64 : first;
     const own = branch && typesOf(branch, types)(branch.outputs[0].name);
     for (const output of outputs) types.set(output, to ?? own ?? type);
   }
@@ -213,7 +219,7 @@ describe.each([...transformers, ...autoencoders])('The graph of $name to $output
   it('gives what its class does', async () => {
     const tensors = await weightsOf(one);
     for (const isPlain of [false, true]) {
-      const built = one.build({ tensors, isPlain });
+      const built = one.build({ tensors, isPlain, isSteady: !isPlain });
       expect(built.unused.filter((name) => !one.unused?.test(name))).toEqual([]);
       const session = await open(built);
       for (const { inputs, expected } of await casesOf(one, built))
