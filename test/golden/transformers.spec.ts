@@ -63,7 +63,7 @@ const transformers: RecordedClass[] = [
     added: ({ sample, encoder_hidden_states: { dims } }) => {
       const [rows, channels, height, width] = sample.dims;
       return {
-        references: new Tensor('float32', new Float32Array(0), [rows, 0, channels]),
+        references: float32(new Float32Array(0), [rows, 0, channels]),
         ...rotaryOf(flux2Positions(dims[1], { height, width }, [], flux2Config)),
       };
     },
