@@ -52,10 +52,10 @@ module.exports = {
 
   /** Every call with a picture of the prompt "faulty" fails. */
   faultyPicture() {
-    const { StableDiffusionPipeline } = built('libs/diffusion/src/pipelines/stable-diffusion-pipeline.js');
-    const { prepare } = StableDiffusionPipeline.prototype;
-    StableDiffusionPipeline.prototype.prepare = async function prepareFaulty(request) {
-      const trajectories = await prepare.call(this, request);
+    const { Pipeline } = built('libs/diffusion/src/pipelines/pipeline.js');
+    const { prepare } = Pipeline.prototype;
+    Pipeline.prototype.prepare = async function prepareFaulty(request, texts) {
+      const trajectories = await prepare.call(this, request, texts);
       if (request.prompt === 'faulty')
         for (const each of trajectories)
           each.gather = () => {

@@ -6,12 +6,12 @@
  */
 const { readFileSync } = require('node:fs');
 const { join } = require('node:path');
-const { StableDiffusionPipeline } = require(join(__dirname, '../../dist/libs/diffusion/src'));
+const { Pipeline } = require(join(__dirname, '../../dist/libs/diffusion/src'));
 
 const anonymousBytes = () => 1024 * Number(/RssAnon:\s+(\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))[1]);
 
 async function main([folder, width, height, ...rows]) {
-  const pipeline = await StableDiffusionPipeline.load(folder, { device: 'cpu', intraOpNumThreads: 2, spinUs: 0 });
+  const pipeline = await Pipeline.load(folder, { device: 'cpu', intraOpNumThreads: 2, spinUs: 0 });
   const size = { width: Number(width), height: Number(height) };
   const before = anonymousBytes();
   const calls = [];

@@ -38,7 +38,7 @@ export async function simulate(
   isOneAtATime = false,
 ): Promise<number[]> {
   const now = Object.getOwnPropertyDescriptor(performance, 'now');
-  const load = Object.getOwnPropertyDescriptor(Pipeline, 'load')!;
+  const load = Object.getOwnPropertyDescriptor(Pipeline, 'loadWithoutTexts')!;
   const latencies: number[] = [];
   let [clock, startedAt, next, running] = [0, Infinity, 0, 0];
   const comeUntilNow = (): void => {
@@ -49,7 +49,7 @@ export async function simulate(
     comeUntilNow();
   });
   performance.now = () => clock;
-  Pipeline.load = async () => pipeline;
+  Pipeline.loadWithoutTexts = async () => pipeline;
   const loop = new EngineLoop({ device: 'cpu', intraOpNumThreads: 1, cacheDir: '/nowhere' }, 2 ** 36, (message) => {
     if (message.type === 'failed') throw new Error(message.message);
     if (message.type !== 'done') return;
@@ -75,7 +75,7 @@ export async function simulate(
   await loop.close();
   if (now) Object.defineProperty(performance, 'now', now);
   else Reflect.deleteProperty(performance, 'now');
-  Object.defineProperty(Pipeline, 'load', load);
+  Object.defineProperty(Pipeline, 'loadWithoutTexts', load);
   return latencies;
 }
 
@@ -112,7 +112,7 @@ function taskOf(id: number, { owner, steps, pictures = 1, isGuided = true, edge 
 function trajectoryOf({ numInferenceSteps: totalSteps, guidanceScale, width, height }: TextToImageRequest): Trajectory {
   const [rows, shape] = [guidanceScale > 1 ? 2 : 1, [4, height / 8, width / 8]];
   const trajectory = {
-    ...{ rows, shape, prompt: { chunks: 1, tokens: 77 }, adapters: new Map(), isSpoilt: false },
+    ...{ rows, shape, prompt: { chunks: 1, lengths: [77] }, references: [], adapters: new Map(), isSpoilt: false },
     ...{ totalSteps, stepIndex: 0 },
     get remainingSteps(): number {
       return this.totalSteps - this.stepIndex;

@@ -1,20 +1,19 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { asOutOfMemory, Pipeline } from '@app/diffusion';
+import { asOutOfMemory, type Conditioning, encodeTexts } from '@app/diffusion';
 import { removeFrom } from '@app/process';
 import type { Adapters } from './adapters';
 import { ControlNets } from './control-nets';
 import type { CallTimes } from './call-times';
 import type { DeviceTime } from './device-time';
 import type { EngineMessage, ThreadOptions } from './engine-protocol';
-import type { LoadedModel, Models } from './models';
+import { loading, ModelLoader } from './model-loader';
+import type { Models } from './models';
 import type { MemoryNeeder, Remedies } from './remedies';
 import { type EngineTask, pipelineRequest, type RestartState, RunningTask } from './running-task';
 import { type TaskFiles, TaskReader } from './task-reader';
 
 /** Milliseconds between two checks for cancels while files are read. */
 export const watchMs = 100;
-/** Name under which the time of loading a model is noted. */
-const loading = 'loading';
 
 interface WaitingTask extends MemoryNeeder {
   /** State of the task when it ran before, if it is restarted. */
@@ -23,6 +22,8 @@ interface WaitingTask extends MemoryNeeder {
   /** Contents of its files, once they are read, or why they cannot be. */
   files?: TaskFiles;
   error?: unknown;
+  /** Its texts, once they are encoded. */
+  texts?: Conditioning;
 }
 
 /** What became of a task that waited. */
@@ -47,6 +48,7 @@ export class Admission {
   private readonly waiting: WaitingTask[] = [];
   private readonly controls: ControlNets;
   private readonly reader: TaskReader;
+  private readonly loader: ModelLoader;
   /** Keys of the model and the ControlNets of the task that is just beginning. None of them may be released. */
   keysBeingLoaded: readonly string[] = [];
 
@@ -55,6 +57,7 @@ export class Admission {
     private readonly engine: EngineParts,
   ) {
     this.controls = new ControlNets(options, engine.models);
+    this.loader = new ModelLoader(options, engine.models, engine.times);
     this.reader = new TaskReader(options, engine.models, engine.adapters, this.controls);
   }
 
@@ -100,7 +103,7 @@ export class Admission {
       const { files, error } = waiting;
       if (error !== undefined) yield this.failed(waiting, asOutOfMemory(error));
       if (!files) continue;
-      if (!this.hasRoom(waiting.task, files)) return;
+      if (!this.hasRoom(waiting, files)) return;
       if (this.shouldWaitForOthers(waiting, files)) continue;
       yield await this.begin(waiting, files);
       hasBegun = true;
@@ -139,12 +142,13 @@ export class Admission {
     if (!this.waiting.includes(waiting)) this.remove(waiting);
   }
 
-  private hasRoom(task: EngineTask, files: TaskFiles): boolean {
+  private hasRoom({ task, texts }: WaitingTask, files: TaskFiles): boolean {
     const { running, models } = this.engine;
     if (running.length === 0) return true;
     const isAlone = task.alone || running.some((other) => other.task.alone);
     return (
       !isAlone &&
+      (texts !== undefined || models.hasRoom(files.texts)) &&
       models.hasRoom({ ...files, controlBytes: this.controls.bytesToAdd(files.controls, files.folder, task) })
     );
   }
@@ -165,7 +169,6 @@ export class Admission {
     const { models, deviceTime, remedies, running, report } = this.engine;
     const startedAt = performance.now();
     const charge = (): void => deviceTime.charge(waiting.task.owner, performance.now() - startedAt);
-    this.keysBeingLoaded = keysOf(files);
     report({ type: 'busy', id: waiting.task.id });
     try {
       if (waiting.task.alone) await models.releaseIdle();
@@ -182,35 +185,35 @@ export class Admission {
     }
   }
 
-  private async prepare({ task, restartState }: WaitingTask, files: TaskFiles): Promise<RunningTask> {
+  private async prepare(waiting: WaitingTask, files: TaskFiles): Promise<RunningTask> {
+    const { task, restartState } = waiting;
     const { models, times } = this.engine;
-    const model = models.get<LoadedModel>(files.modelKey) ?? (await this.load(task, files));
+    const encodingAt = performance.now();
+    // A task that is begun again needs no text encoder any more.
+    const texts = (waiting.texts ??= await this.encode(task, files));
+    const encodingMs = performance.now() - encodingAt;
+    this.keysBeingLoaded = [files.modelKey, ...files.controls.map(({ source }) => source.key)];
+    const model = await this.loader.model(files, texts);
     const controls = await this.controls.load(files.controls, files.folder);
     const controlCallBytes = { denoiser: this.controls.callBytes(files.folder, task) };
     const calls = [
       [model, files.minCallBytes] as const,
       ...controls.map((control) => [control, controlCallBytes] as const),
     ];
-    const startedAt = performance.now();
-    const trajectories = await models.runCalls(calls, () =>
-      model.instance.prepare({ ...pipelineRequest(task.request, controls), adapters: files.uses }),
-    );
+    const startedAt = performance.now() - encodingMs;
+    const request = { ...pipelineRequest(task.request, controls), adapters: files.uses };
+    const trajectories = await models.runCalls(calls, () => model.instance.prepare(request, texts));
     return new RunningTask(task, model, controls, trajectories, times, startedAt, restartState);
   }
 
-  private async load(
-    { model }: EngineTask,
-    { modelKey: key, weightBytes, mergedWeights }: TaskFiles,
-  ): Promise<LoadedModel> {
-    const { models, times } = this.engine;
-    const { device, intraOpNumThreads } = this.options;
-    const startedAt = performance.now();
-    const file = await mergedWeights?.();
-    const options = { device, intraOpNumThreads, ...(file !== undefined && { changedWeights: file }) };
-    const open = () => Pipeline.load(model.folder, options);
-    const loaded = await models.load<LoadedModel>(key, weightBytes, open);
-    times.recordWork(loading, performance.now() - startedAt);
-    return loaded;
+  private async encode(task: EngineTask, files: TaskFiles): Promise<Conditioning> {
+    const { modelKey, minCallBytes } = files.texts;
+    this.keysBeingLoaded = [modelKey];
+    const conditioner = await this.loader.conditioner(files);
+    const request = { ...pipelineRequest({ ...task.request, control: [] }, []), adapters: files.uses };
+    return this.engine.models.runCalls([[conditioner, minCallBytes]], () =>
+      encodeTexts(files.folder, conditioner.instance, request),
+    );
   }
 
   private failed(waiting: WaitingTask, error: unknown): Admitted {
@@ -226,4 +229,7 @@ export class Admission {
   }
 }
 
-const keysOf = ({ modelKey, controls }: TaskFiles): string[] => [modelKey, ...controls.map(({ source }) => source.key)];
+const keysOf = ({ modelKey, texts, controls }: TaskFiles): string[] => [
+  ...[texts.modelKey, modelKey],
+  ...controls.map(({ source }) => source.key),
+];

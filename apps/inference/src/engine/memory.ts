@@ -20,7 +20,7 @@ interface Size {
 
 /** Bytes of the largest call of each part of a model. The runtime keeps this memory until the model is released. */
 export interface CallBytes {
-  textEncoder?: number;
+  conditioner?: number;
   vaeEncoder?: number;
   denoiser?: number;
   vaeDecoder?: number;
@@ -33,20 +33,24 @@ export const sessionBytes = 50 * 2 ** 20;
 const upscaled = { maps: 6, channels: 64 };
 const float32 = 4;
 
-/**
- * Bytes of a model's weights in memory. A CUDA device has float16 (except the VAE), all others float32; but on the
- * processor the weights of a large part stay in half precision if they are stored so.
- */
+/** Bytes of the weights in memory of what draws of a model. */
 export function weightBytesOf(
-  { denoiser, conditioner, autoencoder }: Pick<ModelFolder, 'denoiser' | 'conditioner' | 'autoencoder'>,
+  { denoiser, autoencoder }: Pick<ModelFolder, 'denoiser' | 'autoencoder'>,
   device: Device,
 ): number {
-  const decoder = { tensors: autoencoder.weightsOf('decoder'), isExact: true };
-  const all = [denoiser, ...conditioner.encoders].map(({ tensors }) => ({ tensors, isExact: false }));
-  return [decoder, ...all].reduce((sum, part) => sum + partBytes(part, device), sessionBytes);
+  return sessionBytes + partBytes(denoiser.tensors, device) + partBytes(autoencoder.weightsOf('decoder'), device, true);
 }
 
-function partBytes({ tensors, isExact }: { tensors: NamedTensors; isExact: boolean }, device: Device): number {
+/** Bytes of the weights in memory of what encodes texts. */
+export function textWeightBytesOf({ conditioner }: Pick<ModelFolder, 'conditioner'>, device: Device): number {
+  return conditioner.encoders.reduce((sum, { tensors }) => sum + partBytes(tensors, device), sessionBytes);
+}
+
+/**
+ * A CUDA device has half precision (except the VAE), all others float32; but on the processor the weights of a large part
+ * stay in half precision, and those in int8 stay so.
+ */
+function partBytes(tensors: NamedTensors, device: Device, isExact = false): number {
   const all = [...tensors.values()];
   const sum = (bytesOf: (tensor: NamedTensor) => number): number =>
     all.reduce((total, tensor) => total + bytesOf(tensor), 0);

@@ -1,5 +1,6 @@
 import {
   asOutOfMemory,
+  type Conditioner,
   type ControlNet,
   ModelFolderError,
   OutOfMemoryError,
@@ -29,11 +30,12 @@ interface MemoryNeed {
 }
 
 export type LoadedModel = Loaded<Pipeline>;
+export type LoadedConditioner = Loaded<Conditioner>;
 export type LoadedControlNet = Loaded<ControlNet>;
 export type LoadedUpscaler = Loaded<TiledUpscaler>;
 
 /**
- * The models, ControlNets and upscalers that a device has loaded. They stay loaded as long as all fit into a budget of
+ * The models, their conditioners, ControlNets and upscalers that a device has loaded. They stay loaded as long as all fit into a budget of
  * memory. To make room, those that are not in use are released, the least recently used first.
  */
 export class Models {

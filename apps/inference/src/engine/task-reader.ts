@@ -4,7 +4,7 @@ import type { AdaptedModel, Adapters } from './adapters';
 import type { ControlNets, ControlNetFiles } from './control-nets';
 import type { EngineTask } from './running-task';
 import type { ThreadOptions } from './engine-protocol';
-import { bytesPerRow, type CallBytes, encodePictureBytes, weightBytesOf } from './memory';
+import { bytesPerRow, type CallBytes, encodePictureBytes, textWeightBytesOf, weightBytesOf } from './memory';
 import type { Models } from './models';
 
 /** Models whose headers are kept. */
@@ -15,8 +15,10 @@ export interface TaskFiles extends AdaptedModel {
   folder: ModelFolder;
   controls: readonly ControlNetFiles[];
   weightBytes: number;
-  /** The smallest calls that suffice: all of its texts at once, and one picture at a time. */
+  /** The smallest calls that suffice: one picture at a time. */
   minCallBytes: CallBytes;
+  /** What encodes its texts, which is loaded apart: it may be as large as the model, and is needed only then. */
+  texts: { modelKey: string; weightBytes: number; minCallBytes: CallBytes };
 }
 
 /** Reads the files of tasks: headers of models and ControlNets, and adapters. */
@@ -43,14 +45,18 @@ export class TaskReader {
     const { device } = this.options;
     const { conditioner, denoiser, autoencoder } = folder;
     const minCallBytes = {
-      textEncoder: conditioner.callBytes(request, isGuided(denoiser, request)),
       ...(request.image && { vaeEncoder: encodePictureBytes(folder, request) }),
       denoiser: rowsOfPicture(denoiser, request) * bytesPerRow(folder, request, device),
       vaeDecoder: autoencoder.callBytes(request),
     };
     const weightBytes = weightBytesOf(folder, device);
+    const texts = {
+      modelKey: `${adapted.modelKey} texts`,
+      weightBytes: textWeightBytesOf(folder, device),
+      minCallBytes: { conditioner: conditioner.callBytes(request, isGuided(denoiser, request)) },
+    };
     // This comes last: if anything failed after it, the file would be left over.
     if (!this.models.has(adapted.modelKey)) await adapted.mergedWeights?.();
-    return { ...adapted, folder, controls, weightBytes, minCallBytes };
+    return { ...adapted, folder, controls, weightBytes, minCallBytes, texts };
   }
 }

@@ -1,10 +1,10 @@
 import { noAdapters } from '../adapters/row-adapters';
 import { checkPreview } from '../autoencoders/latent-preview';
 import type { VaeDecoder } from '../autoencoders/vae-decoder';
-import type { Conditioner, Conditioning } from '../conditioners/conditioner';
+import type { Conditioning } from '../conditioners/conditioner';
 import { type Denoiser, lengthOf } from '../denoisers/denoiser';
 import { cures, ModelFolderError } from '../errors';
-import { type ModelFolder, readModelFolder } from '../families/model-folder';
+import type { ModelFolder } from '../families/model-folder';
 import { schedulerNameOf } from '../schedulers';
 import type { LoadOptions } from '../sessions/model-session';
 import { tried } from '../sessions/tried';
@@ -21,11 +21,10 @@ export interface ModelFacts {
   nativeSize: number;
 }
 
-/** A loaded model, its parts known to fit one another. */
+/** What of a model draws, its parts known to fit one another. */
 export interface LoadedModel {
   folder: ModelFolder;
   facts: ModelFacts;
-  conditioner: Conditioner;
   denoiser: Denoiser;
   decoder: VaeDecoder;
 }
@@ -33,9 +32,15 @@ export interface LoadedModel {
 /** Edge of the latents that a model is tried with: the smallest that a denoiser with three halvings can take. */
 const trialEdge = 8;
 
-/** Opens the folder's parts, tries each once on a small input, and releases all of it if anything is wrong. */
-export async function loadModel(path: string, options: LoadOptions): Promise<LoadedModel> {
-  const folder = await readModelFolder(path);
+/**
+ * Opens what of a model draws, tries each part once on a small input, and releases all of it if anything is wrong.
+ * @param conditioning with which it is tried, of the model's own conditioner
+ */
+export async function loadModel(
+  folder: ModelFolder,
+  conditioning: Conditioning,
+  options: LoadOptions,
+): Promise<LoadedModel> {
   const opened: { release(): Promise<void> }[] = [];
   const open = async <T extends { release(): Promise<void> }>(opening: Promise<T>): Promise<T> => {
     const part = await opening;
@@ -43,11 +48,9 @@ export async function loadModel(path: string, options: LoadOptions): Promise<Loa
     return part;
   };
   try {
-    const conditioner = await open(folder.conditioner.open(options));
     const denoiser = await open(folder.denoiser.open(options));
     const decoder = await open(folder.autoencoder.openDecoder(options));
     const { latentChannels } = decoder;
-    const conditioning = await conditioner.encodeNothing();
     checkFit(folder, denoiser, conditioning);
     checkPreview(`${folder.path}/preview.json`, folder.preview, latentChannels);
     const shape: LatentShape = [latentChannels, trialEdge, trialEdge];
@@ -55,7 +58,7 @@ export async function loadModel(path: string, options: LoadOptions): Promise<Loa
     const vaeScaleFactor = await tryDecoder(folder.autoencoder.file, decoder, shape);
     const { schedulerJson, nativeSize } = folder;
     const scheduler = schedulerNameOf(schedulerJson) ?? String(schedulerJson._class_name);
-    return { folder, facts: { latentChannels, vaeScaleFactor, scheduler, nativeSize }, conditioner, denoiser, decoder };
+    return { folder, facts: { latentChannels, vaeScaleFactor, scheduler, nativeSize }, denoiser, decoder };
   } catch (error) {
     await Promise.all(opened.map((part) => part.release()));
     throw error;

@@ -1,7 +1,8 @@
 import { AppliedAdapters } from '../adapters/applied-adapters';
 import { previewLatents } from '../autoencoders/latent-preview';
 import type { VaeEncoder } from '../autoencoders/vae-encoder';
-import type { Conditioning } from '../conditioners/conditioner';
+import type { Conditioner, Conditioning } from '../conditioners/conditioner';
+import { type ModelFolder, readModelFolder } from '../families/model-folder';
 import { AbortError } from '../errors';
 import { Generator } from '../random/generator';
 import { createScheduler } from '../schedulers';
@@ -45,18 +46,39 @@ export class Pipeline extends Renderer {
   private constructor(
     model: LoadedModel,
     private readonly options: LoadOptions,
+    private readonly conditioner?: Conditioner,
   ) {
     super(model);
   }
 
   /**
-   * Loads a model; on the CPU unless `options` say otherwise.
+   * Loads a whole model; on the CPU unless `options` say otherwise.
    * @throws ModelFolderError if the folder is not a model that can be drawn with
    * @throws ProviderUnavailableError if the device has no execution provider here
    */
-  static async load(folder: string, options: Partial<LoadOptions> = {}): Promise<Pipeline> {
+  static async load(path: string, options: Partial<LoadOptions> = {}): Promise<Pipeline> {
     const loaded: LoadOptions = { ...options, device: options.device ?? 'cpu' };
-    return new Pipeline(await loadModel(folder, loaded), loaded);
+    const folder = await readModelFolder(path);
+    const conditioner = await folder.conditioner.open(loaded);
+    try {
+      return new Pipeline(await loadModel(folder, await conditioner.encodeNothing(), loaded), loaded, conditioner);
+    } catch (error) {
+      await conditioner.release();
+      throw error;
+    }
+  }
+
+  /**
+   * Loads what draws of a model whose texts are encoded elsewhere, by `encodeTexts`.
+   * @param conditioning with which the model is tried, of its own conditioner
+   * @throws as `load` does
+   */
+  static async loadWithoutTexts(
+    folder: ModelFolder,
+    conditioning: Conditioning,
+    options: LoadOptions,
+  ): Promise<Pipeline> {
+    return new Pipeline(await loadModel(folder, conditioning, options), options);
   }
 
   rowsOfCall(rows: number): number {
@@ -75,16 +97,18 @@ export class Pipeline extends Renderer {
 
   /** Calls of each part and milliseconds inside them, since the model was loaded. */
   get spent(): Record<'conditioner' | 'denoiser' | 'decoder', GraphSession['spent']> {
-    const { conditioner, denoiser, decoder } = this.model;
-    return { conditioner: conditioner.spent, denoiser: denoiser.spent, decoder: decoder.spent };
+    const { denoiser, decoder } = this.model;
+    const none = { runs: 0, runMs: 0 };
+    return { conditioner: this.conditioner?.spent ?? none, denoiser: denoiser.spent, decoder: decoder.spent };
   }
 
   /**
-   * Encodes the texts and the picture to start from, and draws the first noise.
+   * Encodes the picture to start from, and the texts unless they are, and draws the first noise.
+   * @param texts the request's, encoded by `encodeTexts`; needed where the texts are not of this pipeline
    * @returns a picture on its way for each seed
    * @throws RequestError if the request asks for what the model cannot draw
    */
-  async prepare(request: TextToImageRequest): Promise<Trajectory[]> {
+  async prepare(request: TextToImageRequest, texts?: Conditioning): Promise<Trajectory[]> {
     const { width, height, guidanceScale, seeds } = request;
     const { latentChannels, vaeScaleFactor } = this.facts;
     const { schedulerJson, kind, autoencoder, denoiser, muOf } = this.model.folder;
@@ -92,7 +116,7 @@ export class Pipeline extends Renderer {
     checkRequest(request, this.facts, this.model.folder);
     const shape: LatentShape = [latentChannels, height / vaeScaleFactor, width / vaeScaleFactor];
     const adapters = new AppliedAdapters(request.adapters ?? []);
-    const encoded = await this.model.conditioner.encode(request, isGuided(denoiser, request), adapters);
+    const encoded = texts ?? (await encodeTexts(this.model.folder, this.conditioner!, request));
     const prompt = kind === 'instruct-pix2pix' ? withPictureRow(encoded) : encoded;
     const start = image && (await encodeStart(image, mask, denoiser, await this.encoder(), vaeScaleFactor));
     const conditions: PictureConditions = {
@@ -157,9 +181,9 @@ export class Pipeline extends Renderer {
 
   /** Frees the model's memory; the pipeline is of no use afterwards. */
   async release(): Promise<void> {
-    const { conditioner, denoiser, decoder } = this.model;
+    const { denoiser, decoder } = this.model;
     const encoder = await this.vaeEncoder?.catch(() => undefined);
-    const all = [conditioner, denoiser, decoder, ...(encoder ? [encoder] : [])];
+    const all = [denoiser, decoder, encoder, this.conditioner].filter((part) => part !== undefined);
     await Promise.all(all.map((part) => part.release()));
   }
 
@@ -170,6 +194,15 @@ export class Pipeline extends Renderer {
     });
     return this.vaeEncoder;
   }
+}
+
+/** The texts of a request, encoded by the conditioner of a model. @throws RequestError if one is too long */
+export function encodeTexts(
+  { denoiser }: Pick<ModelFolder, 'denoiser'>,
+  conditioner: Conditioner,
+  request: TextToImageRequest,
+): Promise<Conditioning> {
+  return conditioner.encode(request, isGuided(denoiser, request), new AppliedAdapters(request.adapters ?? []));
 }
 
 /**
