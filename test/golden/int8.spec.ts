@@ -1,6 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type RgbImage, StableDiffusionPipeline } from '@app/diffusion';
 import type { Value } from '../../libs/diffusion/src/graph/graph';
 import { linear } from '../../libs/diffusion/src/graph/layers';
 import { Module } from '../../libs/diffusion/src/graph/module';
@@ -8,10 +10,12 @@ import { ModelSession } from '../../libs/diffusion/src/sessions/model-session';
 import { placeGraph } from '../../libs/diffusion/src/sessions/placed-graph';
 import { float32, type Tensor, type Tensors } from '../../libs/diffusion/src/sessions/tensor';
 import { rotate, rotationOf } from '../../libs/diffusion/src/tensor/hadamard';
+import { planConversion } from '../../libs/diffusion/src/weights/convert-weights';
 import { int8Metadata } from '../../libs/diffusion/src/weights/int8-form';
 import { readValues } from '../../libs/diffusion/src/weights/named-tensor';
 import { readSafetensors } from '../../libs/diffusion/src/weights/safetensors-file';
 import { randomFrom } from '../../bench/section';
+import { psnr } from '../support/psnr';
 import { encodeSafetensors, type TensorToWrite } from '../support/safetensors';
 
 const folder = mkdtempSync(join(tmpdir(), 'int8-'));
@@ -163,5 +167,25 @@ describe.each([1, 2, 4])('A linear layer in int8 with adapters of rows, on %d th
     const plain = await runData(bare, { x: float32(all[0], [rows, tokens, width]) });
     await bare.release();
     expect(Buffer.from(plain.buffer).equals(unadapted)).toBe(true);
+  });
+});
+
+describe('A model in int8', () => {
+  it('draws what it draws in float32', async () => {
+    const [shapes, small] = [join(__dirname, '../../models/shapes'), join(folder, 'shapes')];
+    await cp(shapes, small, { recursive: true });
+    for (const file of ['unet/diffusion_pytorch_model.safetensors', 'text_encoder/model.safetensors'])
+      await (await planConversion(await readSafetensors(join(shapes, file)), 'int8')).write(join(small, file));
+    const prompts = ['two green stars', 'three outlined pink moons', 'a red circle on a blue background'];
+    const pictures: RgbImage[] = [];
+    for (const path of [shapes, small]) {
+      const pipeline = await StableDiffusionPipeline.load(path, { device: 'cpu', intraOpNumThreads: 2 });
+      for (const [i, prompt] of prompts.entries()) {
+        const request = { prompt, width: 512, height: 512, numInferenceSteps: 25, guidanceScale: 3, seeds: [i + 1] };
+        pictures.push(...(await pipeline.generate(request)).images);
+      }
+      await pipeline.release();
+    }
+    for (const i of prompts.keys()) expect(psnr(pictures[i + prompts.length], pictures[i])).toBeGreaterThan(35);
   });
 });

@@ -1,3 +1,5 @@
+import { elementSizes, type SafetensorsDtype } from './safetensors-header';
+
 /** A tensor in memory. */
 export interface FloatTensor {
   shape: readonly number[];
@@ -20,17 +22,17 @@ export function writeSafetensors(
   ]);
 }
 
-/** The part of such a file before the values, which may be written one after the other. */
+/** The part of a file before the values, which may be written one after the other; by default in float32. */
 export function safetensorsHeader(
-  tensors: ReadonlyMap<string, Pick<FloatTensor, 'shape'>>,
+  tensors: ReadonlyMap<string, { shape: readonly number[]; type?: SafetensorsDtype }>,
   metadata: Readonly<Record<string, string>> = {},
 ): Buffer {
   let end = 0;
   const header: Record<string, unknown> = { __metadata__: metadata };
-  for (const [name, { shape }] of tensors) {
+  for (const [name, { shape, type: dtype = 'F32' }] of tensors) {
     const begin = end;
-    end += Float32Array.BYTES_PER_ELEMENT * shape.reduce((count, length) => count * length, 1);
-    header[name] = { dtype: 'F32', shape, data_offsets: [begin, end] };
+    end += elementSizes[dtype] * shape.reduce((count, length) => count * length, 1);
+    header[name] = { dtype, shape, data_offsets: [begin, end] };
   }
   const json = JSON.stringify(header);
   // Values begin at a multiple of eight bytes, of which there are more than letters in the text.

@@ -23,6 +23,16 @@ export function decodeBfloat16(bits: Uint16Array): Float32Array {
   return new Float32Array(words.buffer);
 }
 
+/** float32 to bfloat16 bits, rounded to nearest, ties to even. */
+export function encodeBfloat16(values: Float32Array): Uint16Array {
+  const words = new Uint32Array(values.buffer, values.byteOffset, values.length);
+  const bits = new Uint16Array(values.length);
+  for (let i = 0; i < words.length; i++)
+    // Rounding would make an infinity of some that are no number.
+    bits[i] = Number.isNaN(values[i]) ? 0x7fc0 : (words[i] + 0x7fff + ((words[i] >>> 16) & 1)) >>> 16;
+  return bits;
+}
+
 /** Eight bits with four of exponent and no infinity (`float8_e4m3fn`) as a number. */
 export function decodeE4m3(bits: number): number {
   const [sign, exponent, fraction] = [bits & 0x80 ? -1 : 1, (bits >> 3) & 15, bits & 7];

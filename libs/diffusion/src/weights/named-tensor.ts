@@ -73,16 +73,22 @@ export function tensorsBelow(tensors: NamedTensors, prefix: string): NamedTensor
   return new Map(below.map(([name, tensor]) => [name.slice(prefix.length), tensor]));
 }
 
-/** The values of a tensor as float32, in the order in which they are stored. */
-export async function readValues(tensor: NamedTensor): Promise<Float32Array> {
-  const bytes = new Uint8Array(byteLength(tensor));
-  const file = await open(tensor.file, 'r');
+/** Bytes `begin` to `end` of a tensor as they are stored. */
+export async function readBytes({ file: path, name, offset }: NamedTensor, begin: number, end: number) {
+  const bytes = new Uint8Array(end - begin);
+  const file = await open(path, 'r');
   try {
-    const { bytesRead } = await file.read(bytes, 0, bytes.length, tensor.offset);
-    if (bytesRead !== bytes.length) throw new WeightsFileError(`${tensor.file} ends inside the tensor ${tensor.name}.`);
+    const { bytesRead } = await file.read(bytes, 0, bytes.length, offset + begin);
+    if (bytesRead !== bytes.length) throw new WeightsFileError(`${path} ends inside the tensor ${name}.`);
   } finally {
     await file.close();
   }
+  return bytes;
+}
+
+/** The values of a tensor as float32, in the order in which they are stored. */
+export async function readValues(tensor: NamedTensor): Promise<Float32Array> {
+  const bytes = await readBytes(tensor, 0, byteLength(tensor));
   const { buffer } = bytes;
   if (tensor.type === 'F32') return new Float32Array(buffer);
   if (tensor.type === 'F64') return Float32Array.from(new Float64Array(buffer));

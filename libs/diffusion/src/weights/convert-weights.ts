@@ -1,0 +1,167 @@
+import { createHash } from 'node:crypto';
+import { type FileHandle, open, rename } from 'node:fs/promises';
+import { safetensorsHeader } from '../safetensors/write-safetensors';
+import { rotate, rotationOf } from '../tensor/hadamard';
+import { encodeBfloat16 } from '../tensor/half';
+import { int8Metadata } from './int8-form';
+import {
+  byteLength,
+  countOf,
+  type NamedTensor,
+  type NamedTensors,
+  readBytes,
+  readValues,
+  rowsOf,
+  tensorTypes,
+  type TensorType,
+} from './named-tensor';
+
+/** Precisions that weights can be brought to. */
+export type TargetPrecision = 'bfloat16' | 'int8';
+
+/** The file of weights in another precision, before it is written. */
+export interface Conversion {
+  /** Its length. */
+  bytes: number;
+  /**
+   * Writes it; it has its name once it is complete. Tensors that an earlier call wrote are kept.
+   * @param onBytes gets the length of what is written, at first of what was found
+   */
+  write(file: string, onBytes?: (bytes: number) => void, signal?: AbortSignal): Promise<void>;
+}
+
+/** What stays as it is: the first layers, the last, those of a single vector, where errors count most, and autoencoders. */
+const sensitive = /emb|modulation|norm|final_layer|lm_head|text_projection|^proj_(in|out)\b|^first_stage_model/;
+
+/**
+ * Plans to bring weights to another precision: linear layers to int8, or what is float32 to bfloat16. All else stays as
+ * it is.
+ */
+export async function planConversion(tensors: NamedTensors, precision: TargetPrecision): Promise<Conversion> {
+  const outputs = [...tensors].map(([name, tensor]): Output => {
+    const { type, shape } = tensor;
+    const isLinear = name.endsWith('.weight') && shape.length === 2 && shape[1] % 16 === 0;
+    if (precision === 'int8' && isLinear && !sensitive.test(name)) return { name, tensor, to: 'I8' };
+    return { name, tensor, to: precision === 'bfloat16' && type === 'F32' && shape.length > 1 ? 'BF16' : type };
+  });
+  // So values begin at a multiple of their size: the lengths of those in int8 are multiples of 16.
+  outputs.sort((a, b) => orderOf(a) - orderOf(b));
+  const layers = outputs.filter(({ to }) => to === 'I8');
+  const rotations = layers.map(
+    ({ name, tensor }) => [name.replace(/\.weight$/, ''), rotationOf(tensor.shape[1])] as const,
+  );
+  const metadata = { source: await digestOf(tensors), ...(layers.length > 0 && int8Metadata(new Map(rotations))) };
+  const header = safetensorsHeader(new Map(outputs.flatMap(entriesOf)), metadata);
+  const bytes = outputs.reduce((sum, output) => sum + lengthOf(output), header.length);
+  const write: Conversion['write'] = async (file, onBytes, signal) => {
+    const part = `${file}.part`;
+    // It may be there, of an earlier installation that ended later.
+    await rename(file, part).catch(() => undefined);
+    const handle = await open(part, 'a+');
+    try {
+      await writeOutputs(handle, header, outputs, onBytes, signal);
+    } finally {
+      await handle.close();
+    }
+    await rename(part, file);
+  };
+  return { bytes, write };
+}
+
+/** A tensor and the type that it is written in. */
+interface Output {
+  name: string;
+  tensor: NamedTensor;
+  to: TensorType;
+}
+
+const orderOf = ({ to }: Output): number => (to === 'I8' ? 0 : 1 / tensorTypes[to].bytes);
+
+/** What the file has of it: the scales of a weight in int8 follow it. */
+function entriesOf({
+  name,
+  tensor: { shape },
+  to,
+}: Output): [string, { shape: readonly number[]; type: TensorType }][] {
+  const scales = { shape: shape.slice(0, 1), type: 'F32' } as const;
+  return [[name, { shape, type: to }], ...(to === 'I8' ? [[`${name}_scale`, scales] as [string, typeof scales]] : [])];
+}
+
+const lengthOf = (output: Output): number =>
+  entriesOf(output).reduce((sum, [, { shape, type }]) => sum + countOf(shape) * tensorTypes[type].bytes, 0);
+
+/** The beginning of each tensor tells one model from another, and reading all of them would take minutes. */
+async function digestOf(tensors: NamedTensors): Promise<string> {
+  const hash = createHash('sha256');
+  for (const [name, tensor] of tensors) {
+    hash.update(JSON.stringify([name, tensor.type, tensor.shape]));
+    hash.update(await readBytes(tensor, 0, Math.min(byteLength(tensor), 4096)));
+  }
+  return hash.digest('hex');
+}
+
+async function writeOutputs(
+  file: FileHandle,
+  header: Buffer,
+  outputs: readonly Output[],
+  onBytes?: (bytes: number) => void,
+  signal?: AbortSignal,
+): Promise<void> {
+  const { size } = await file.stat();
+  const found = Buffer.alloc(header.length);
+  const { bytesRead } = await file.read(found, 0, found.length, 0);
+  const left = [...outputs];
+  let done = header.length;
+  if (bytesRead < header.length || !header.equals(found)) {
+    await file.truncate(0);
+    await file.appendFile(header);
+  } else {
+    // A tensor is on the disk once the next one has begun.
+    while (left.length > 0 && done + lengthOf(left[0]) < size) done += lengthOf(left.shift()!);
+    await file.truncate(done);
+  }
+  onBytes?.(done);
+  for (const output of left) {
+    for await (const bytes of piecesOf(output)) {
+      signal?.throwIfAborted();
+      await file.appendFile(bytes);
+      onBytes?.((done += bytes.length));
+    }
+    await file.sync();
+  }
+}
+
+/** Values that are in memory at once. */
+const pieceValues = 2 ** 22;
+
+async function* piecesOf({ tensor, to }: Output): AsyncGenerator<Uint8Array> {
+  const { shape, type } = tensor;
+  const width = countOf(shape.slice(1));
+  const scales = new Float32Array(shape[0] ?? 1);
+  const rows = Math.max(1, Math.floor(pieceValues / width));
+  for (let begin = 0; begin < scales.length; begin += rows) {
+    const part = shape.length > 0 ? rowsOf(tensor, begin, Math.min(begin + rows, scales.length)) : tensor;
+    if (to === 'I8') yield quantised(await readValues(part), width, scales.subarray(begin));
+    else if (to === type) yield await readBytes(part, 0, byteLength(part));
+    else yield bytesOf(encodeBfloat16(await readValues(part)));
+  }
+  if (to === 'I8') yield bytesOf(scales);
+}
+
+const bytesOf = ({ buffer, byteOffset, byteLength: length }: ArrayBufferView): Uint8Array =>
+  new Uint8Array(buffer, byteOffset, length);
+
+/** Rows of a weight as whole numbers of -127 to 127, after their rotation. @param scales get what they are to be multiplied with */
+function quantised(values: Float32Array, width: number, scales: Float32Array): Uint8Array {
+  rotate(values, rotationOf(width));
+  const numbers = new Int8Array(values.length);
+  for (let row = 0; row * width < values.length; row++) {
+    const [begin, end] = [row * width, (row + 1) * width];
+    let largest = 0;
+    for (let i = begin; i < end; i++) largest = Math.max(largest, Math.abs(values[i]));
+    scales[row] = largest / 127;
+    const factor = largest > 0 ? 127 / largest : 0;
+    for (let i = begin; i < end; i++) numbers[i] = Math.floor(values[i] * factor + 0.5);
+  }
+  return bytesOf(numbers);
+}

@@ -1,0 +1,26 @@
+import { countOf, type NamedTensors, type TensorType } from './named-tensor';
+
+/** How the weights of a model are stored. */
+export type Precision = 'float32' | 'float16' | 'bfloat16' | 'float8' | 'int8';
+
+const precisions: Record<TensorType, Precision> = {
+  F64: 'float32',
+  F32: 'float32',
+  F16: 'float16',
+  BF16: 'bfloat16',
+  F8_E4M3: 'float8',
+  F8_E5M2: 'float8',
+  I8: 'int8',
+};
+
+/** How most weights of a part are stored; int8 as soon as some are, which convolutions never are. */
+export function precisionOf(tensors: NamedTensors): Precision {
+  const counts = new Map<TensorType, number>();
+  for (const { type, shape } of tensors.values()) counts.set(type, (counts.get(type) ?? 0) + countOf(shape));
+  const [most] = [...counts].sort(([, a], [, b]) => b - a).map(([type]) => type);
+  return precisions[counts.has('I8') ? 'I8' : (most ?? 'F32')];
+}
+
+/** Why a model in int8 is not trained. */
+export const noTrainingInInt8 =
+  'The weights of this model are in int8, which cannot be trained. Install it in float32 to train it.';
