@@ -57,7 +57,9 @@ describe('models command', () => {
 
     const hash = /hash ([0-9a-f]{12})/.exec(added.stdout)![1];
     expect((await run('list')).stdout).toMatch(
-      new RegExp(`^NAME +FAMILY +EDGE +HASH .*\nsd1\\.5 +sd2 +768 px +${hash} +\\d+ kB +someone/tiny@`),
+      new RegExp(
+        `^NAME +FAMILY +EDGE +PRECISION +HASH .*\nsd1\\.5 +sd2 +768 px +float32 +${hash} +\\d+ kB +someone/tiny@`,
+      ),
     );
     const [listed] = JSON.parse((await run('list --json')).stdout) as { name: string; hash: string }[];
     expect(listed).toMatchObject({ name: 'sd1.5', hash: expect.stringMatching(`^${hash}`) as string });

@@ -57,6 +57,14 @@ export const kindOption = new Option('--kind <kind>', 'what it is: "control" for
   .choices(['model', 'control'])
   .default('model');
 
+export const precisions = ['int8', 'bfloat16', 'float32'] as const;
+
+/** Precision of the weights of a model. */
+export const precisionOption = new Option(
+  '--precision <precision>',
+  'how its weights are kept: "int8" is the fastest on a processor, "float32" leaves them as they are (default: "int8" for a transformer of more than a billion weights, else "float32")',
+).choices(precisions);
+
 /** The options as a model's `darkroom.json` has them; undefined if none was given. */
 export function defaultsOf({ clipSkip, prediction, ...given }: GivenDefaults): ModelDefaults | undefined {
   const defaults: ModelDefaults = {

@@ -15,6 +15,7 @@ export function modelFacts(model: InstalledModel) {
     family: model.family ?? null,
     kind: model.kind ?? null,
     native_size: model.nativeSize ?? null,
+    precision: model.precision ?? null,
     folder: model.folder,
     hash: model.hash ?? null,
     bytes: model.bytes,

@@ -13,7 +13,15 @@ import { ProgressLine, type ProgressOutput } from './progress-line';
 import { ConfigError, loadConfig } from '@app/config';
 import { cures, inOneLine } from '@app/diffusion/files';
 import { Command, CommanderError } from 'commander';
-import { defaultOptions, kindOption, defaultsOf, type GivenDefaults, knownModels } from './add-options';
+import {
+  defaultOptions,
+  kindOption,
+  defaultsOf,
+  type GivenDefaults,
+  knownModels,
+  precisionOption,
+  type precisions,
+} from './add-options';
 import { modelFacts, modelProblem, notesOn, tryModel } from './model-report';
 import { textTable } from './text-table';
 
@@ -106,6 +114,7 @@ type AddArguments = GivenDefaults & {
   as: string;
   kind: 'model' | 'control';
   vae?: string;
+  precision?: (typeof precisions)[number];
   revision?: string;
   trial: boolean;
   json?: true;
@@ -119,12 +128,13 @@ function defineAdd(models: Command, { store, calledFrom, progress, watched, prin
     .requiredOption('--as <name>', 'name to install under, such as sd1.5 or sd2.1')
     .addOption(kindOption)
     .option('--vae <file>', 'a .safetensors file with the autoencoder to use in place of its own')
+    .addOption(precisionOption)
     .option('--revision <revision>', 'branch, tag or commit of the repository')
     .option('--no-trial', 'do not load it on this machine first, which takes as much memory as drawing with it')
     .option('--json', 'as JSON')
     .addHelpText('after', knownModels)
     .action(async (source: string, options: AddArguments) => {
-      const { as, kind, vae, revision, trial, json, ...given } = options;
+      const { as, kind, vae, precision, revision, trial, json, ...given } = options;
       const defaults = defaultsOf(given);
       let untried: string | undefined;
       const tryOut = async (folder: string, stop: AbortSignal): Promise<void> => {
@@ -136,6 +146,7 @@ function defineAdd(models: Command, { store, calledFrom, progress, watched, prin
           isControl: kind === 'control',
           from: calledFrom,
           ...(vae && { vae }),
+          ...(precision && { precision }),
           ...(revision && { revision }),
           ...(defaults && { defaults }),
         },
@@ -205,14 +216,22 @@ function defineRemove(models: Command, { store, print, exitWith, ask }: Session)
 
 function table(models: readonly InstalledModel[]): string {
   const rows = models.map((model) => {
-    const { name, hash, bytes, family = '-', kind, nativeSize, source = 'found in place' } = model;
+    const { name, hash, bytes, family = '-', kind, nativeSize, precision = '-', source = 'found in place' } = model;
     const problem = inOneLine(modelProblem(model) ?? '');
-    if (hash === undefined) return [name, '-', '-', '-', '-', `cannot be used: ${problem}`];
+    if (hash === undefined) return [name, '-', '-', '-', '-', '-', `cannot be used: ${problem}`];
     const pixels = `${nativeSize} px`;
     const what = kind === 'control' ? `${family} control` : family;
-    return [name, what, pixels, shortHash(hash), formatBytes(bytes), problem ? `${source}. ${problem}` : source];
+    return [
+      name,
+      what,
+      pixels,
+      precision,
+      shortHash(hash),
+      formatBytes(bytes),
+      problem ? `${source}. ${problem}` : source,
+    ];
   });
-  return textTable([['NAME', 'FAMILY', 'EDGE', 'HASH', 'SIZE', 'SOURCE'], ...rows]).join('\n');
+  return textTable([['NAME', 'FAMILY', 'EDGE', 'PRECISION', 'HASH', 'SIZE', 'SOURCE'], ...rows]).join('\n');
 }
 
 function verdict({ name, recorded, hash, differences, problem }: VerifyReport): string {

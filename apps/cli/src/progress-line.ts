@@ -13,14 +13,18 @@ const width = 24;
 export class ProgressLine {
   private drawn = false;
   private plainPart = -1;
+  private phase: ModelProgress['phase'] | undefined;
 
   constructor(
     private readonly output: ProgressOutput,
     private readonly parts = 10,
   ) {}
 
-  readonly report = (progress: ModelProgress): void =>
+  readonly report = (progress: ModelProgress): void => {
+    if (progress.phase !== this.phase) this.plainPart = -1;
+    this.phase = progress.phase;
     this.show(percentOf(progress) / 100, describeProgress(progress), `  ${progress.file}`);
+  };
 
   /** @param beside shown after the text, on a terminal only */
   show(done: number, text: string, beside = ''): void {

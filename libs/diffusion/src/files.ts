@@ -20,3 +20,7 @@ export { drawnSteps } from './schedulers/timesteps';
 export type { ConditionerFiles, TextLength } from './conditioners/conditioner';
 export type { Ability } from './families/family';
 export type { TaughtWord } from './tokenizer/clip-tokenizer';
+export { type Conversion, planConversion, type TargetPrecision } from './weights/convert-weights';
+export { countOf, type NamedTensors } from './weights/named-tensor';
+export { type Precision, precisionOf } from './weights/precision';
+export { readPart, readSafetensors } from './weights/safetensors-file';

@@ -61,3 +61,4 @@ export { hasCallsInPowersOfTwo, powerOfTwoFrom, powerOfTwoUpTo, type UnetFiles }
 export { TiledUpscaler, UpscalerError } from './upscaling/tiled-upscaler';
 export { type LatentDistribution, sampleLatents, VaeEncoder } from './autoencoders/vae-encoder';
 export { countOf, type NamedTensor, type NamedTensors } from './weights/named-tensor';
+export { type Precision, precisionOf } from './weights/precision';

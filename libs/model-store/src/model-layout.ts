@@ -14,6 +14,8 @@ import {
   type ModelDefaults,
   type ModelFolder,
   type ModelKind,
+  type Precision,
+  precisionOf,
   problemsOfSchedulers,
   readModelFolder,
   type SchedulerProblems,
@@ -32,6 +34,8 @@ export interface ModelFacts {
   nativeSize: number;
   /** diffusers' class of its own scheduler; a ControlNet has none. */
   scheduler?: string;
+  /** How the weights of what predicts are stored. */
+  precision: Precision;
   /** Whether it can read a picture, to draw from or to learn; some exports can only make one. */
   hasEncoder: boolean;
   /** What it cannot do, each with a sentence that says so. */
@@ -109,21 +113,24 @@ export async function readLayout(folder: string): Promise<ModelLayout> {
 function factsOf(model: ModelFolder): ModelFacts {
   const { family, kind, nativeSize, schedulerJson, defaults, cannot } = model;
   const schedulerProblems = problemsOfSchedulers(model);
+  const precision = precisionOf(model.denoiser.tensors);
   return {
-    ...{ family: family.name, familyTitle: family.title, kind, nativeSize, schedulerProblems, defaults, cannot },
+    ...{ family: family.name, familyTitle: family.title, kind, nativeSize, precision, schedulerProblems },
+    ...{ defaults, cannot },
     hasEncoder: model.autoencoder.hasEncoder,
     isOfFlow: isOfFlow(schedulerJson),
     scheduler: String(schedulerJson._class_name),
   };
 }
 
-function factsOfControl({ family }: ControlFolder): ModelFacts {
+function factsOfControl({ family, tensors }: ControlFolder): ModelFacts {
   const { name, title, nativeSize } = family;
   return {
     family: name,
     familyTitle: title,
     kind: 'control',
     nativeSize,
+    precision: precisionOf(tensors),
     hasEncoder: false,
     schedulerProblems: { named: {} },
     defaults: {},

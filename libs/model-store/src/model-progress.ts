@@ -1,6 +1,6 @@
 /** Progress of an installation. */
 export interface ModelProgress {
-  phase: 'download' | 'copy' | 'check';
+  phase: 'download' | 'copy' | 'convert' | 'check';
   /** The file that changed last, relative to the model. */
   file: string;
   doneBytes: number;

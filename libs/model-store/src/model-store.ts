@@ -1,11 +1,12 @@
 import { lstat, rename, rm, stat, unlink } from 'node:fs/promises';
 import { join, sep } from 'node:path';
-import type { ModelDefaults } from '@app/diffusion/files';
+import type { ModelDefaults, TargetPrecision } from '@app/diffusion/files';
 import { fetchModel, refusalOf } from './fetch-model';
 import type { HubOptions } from './hub/hub-client';
 import { withModelLock } from './lock-model';
 import { manifestPath, ModelCatalog } from './model-catalog';
 import { checkDefaults, writeDefaults } from './installed-defaults';
+import { convertModel, usualPrecision } from './convert-model';
 import { besideParts } from './select-files';
 import { checkKind, listFolder, type ModelFacts } from './model-layout';
 import { checkModelName, explainPassedOver, isModelName, namesIn } from './model-names';
@@ -44,6 +45,8 @@ interface AddOptions {
   defaults?: ModelDefaults;
   /** Where relative paths begin; the working directory when none is given. */
   from?: string;
+  /** Precision of its weights, `float32` to leave them as they are; by default as {@link usualPrecision} says. */
+  precision?: TargetPrecision | 'float32';
   /** Branch, tag or commit of a repository; `main` when none is given. */
   revision?: string;
   /**
@@ -106,11 +109,12 @@ export class ModelStore {
    */
   async add(
     source: string,
-    { as: name, vae, isControl = false, from, revision, defaults, tryOut, onProgress, signal }: AddOptions,
+    { as: name, vae, isControl = false, precision, from, revision, defaults, tryOut, onProgress, signal }: AddOptions,
   ): Promise<InstalledModel & { isLinked: boolean }> {
     checkModelName(name);
     checkDefaults(defaults);
-    if (isControl && (vae !== undefined || defaults)) throw new ModelStoreError('InvalidDefaults', notOfControl);
+    if (isControl && (vae !== undefined || defaults || precision))
+      throw new ModelStoreError('InvalidDefaults', notOfControl);
     const parsed = await parseModelSource(source, revision, from);
     const vaePath = vae === undefined ? undefined : await checkpointAt(vae, from);
     const folder = join(this.modelsDir, name);
@@ -121,25 +125,32 @@ export class ModelStore {
         throw new ModelStoreError('ModelExists', `${name} is installed already; remove it first to replace it.`);
       const watched = { onProgress, signal: stop };
       const fetched = await fetchModel(parsed, vaePath, part, { hub: this.hub, isControl, ...watched });
-      ({ isLinked } = fetched);
       if (defaults) await explainRefusal(part, () => writeDefaults(part, defaults));
-      const layout = await checkKind(part, isControl);
-      const wanted = new Set([...layout.files, ...besideParts]);
+      const source = await checkKind(part, isControl);
+      const wanted = new Set([...source.files, ...besideParts]);
       for (const path of await listFolder(part)) if (!wanted.has(path)) await rm(join(part, path));
+      const target = precision ?? (isControl ? 'float32' : await usualPrecision(part));
+      const isConverted = target !== 'float32' && target !== source.facts.precision;
+      const ready = isConverted ? this.convertedPath(name) : part;
+      const written = isConverted ? await convertModel(part, ready, await listFolder(part), target, watched) : [];
+      for (const path of written) fetched.files.delete(path);
+      isLinked = fetched.isLinked && !isConverted;
+      const layout = isConverted ? await checkKind(ready, isControl) : source;
       // Linked files are not read yet, and reading them takes as long as trying the model.
       const unread = layout.files.filter((path) => !fetched.files.has(path));
-      const read = await hashedBeside(part, unread, { onProgress, signal: stop }, async () => {
-        if (tryOut) await explainRefusal(part, () => tryOut(part, stop));
+      const read = await hashedBeside(ready, unread, watched, async () => {
+        if (tryOut) await explainRefusal(ready, () => tryOut(ready, stop));
       });
       const digests = new Map(layout.files.map((path) => [path, fetched.files.get(path) ?? read.get(path)!]));
       stop.throwIfAborted();
-      await explainDiskErrors(rename(part, folder));
+      await explainDiskErrors(rename(ready, folder));
+      await rm(part, { recursive: true, force: true });
       const { origin } = fetched;
       const installed = { source: origin, addedAt: new Date().toISOString(), files: Object.fromEntries(digests) };
       await this.catalog.record(name, digests, layout, installed);
     }).catch(async (error: unknown) => {
       if (!(error instanceof ModelStoreError) || error.code !== 'InvalidModel') throw error;
-      await rm(part, { recursive: true, force: true });
+      for (const path of [part, this.convertedPath(name)]) await rm(path, { recursive: true, force: true });
       throw new ModelStoreError('InvalidModel', refusalOf(parsed, vaePath, error.message), { cause: error });
     });
     return { ...(await this.find(name))!, isLinked };
@@ -166,10 +177,15 @@ export class ModelStore {
       // A link to a folder elsewhere is only unlinked.
       if ((await lstat(folder).catch(() => undefined))?.isSymbolicLink()) await unlink(folder);
       else if (await exists(folder)) await explainDiskErrors(rename(folder, gone));
-      for (const path of [gone, part]) await rm(path, { recursive: true, force: true });
+      for (const path of [gone, part, this.convertedPath(name)]) await rm(path, { recursive: true, force: true });
       await rm(manifestPath(this.modelsDir, name), { force: true });
       this.catalog.forget(name);
     });
+  }
+
+  /** The folder that a model in another precision is written into. */
+  private convertedPath(name: string): string {
+    return join(this.modelsDir, `.${name}.converted`);
   }
 
   private async require(name: string): Promise<{ folder: string }> {
@@ -179,7 +195,8 @@ export class ModelStore {
   }
 }
 
-const notOfControl = 'A ControlNet has no autoencoder and no defaults: these are of the models that it guides.';
+const notOfControl =
+  'A ControlNet has no autoencoder, no precision and no defaults: these are of the models that it guides.';
 
 const notInstalled = (name: string): ModelStoreError =>
   new ModelStoreError('ModelNotInstalled', `There is no model ${name} here; "models list" shows what there is.`);

@@ -11,6 +11,7 @@ import { tokenizerOf } from '../tokenizer/clip-tokenizer';
 import type { JsonObject } from '../weights/folder-files';
 import type { NamedTensors } from '../weights/named-tensor';
 import type { PartTensors } from '../weights/original-names';
+import { precisionOf } from '../weights/precision';
 import type { Family, ModelParts, ReadFiles } from './family';
 import { configOf, scalingOf } from './read-config';
 
@@ -96,6 +97,8 @@ async function partsOf(version: Version, files: ReadFiles): Promise<ModelParts> 
 }
 
 function whyNotTrained({ denoiser, autoencoder }: Pick<ModelParts, 'denoiser' | 'autoencoder'>): string | undefined {
+  if (precisionOf(denoiser.tensors) === 'int8')
+    return 'The weights of this model are in int8, which cannot be trained. Install it in float32 to train it.';
   if (denoiser.kind !== 'text-to-image')
     return 'Only a model that draws from text alone can be trained; this one takes a picture too.';
   if (denoiser.guidance !== 'rows')

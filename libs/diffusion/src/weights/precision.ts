@@ -20,7 +20,3 @@ export function precisionOf(tensors: NamedTensors): Precision {
   const [most] = [...counts].sort(([, a], [, b]) => b - a).map(([type]) => type);
   return precisions[counts.has('I8') ? 'I8' : (most ?? 'F32')];
 }
-
-/** Why a model in int8 is not trained. */
-export const noTrainingInInt8 =
-  'The weights of this model are in int8, which cannot be trained. Install it in float32 to train it.';

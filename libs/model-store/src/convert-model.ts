@@ -1,0 +1,109 @@
+import { copyFile, link, mkdir, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import {
+  type Conversion,
+  countOf,
+  cures,
+  type NamedTensors,
+  partFolders,
+  planConversion,
+  precisionOf,
+  readModelFolder,
+  readPart,
+  readSafetensors,
+  type TargetPrecision,
+} from '@app/diffusion/files';
+import { isDiskFull } from '@app/process';
+import { listFolder } from './model-layout';
+import { ProgressMeter } from './model-progress';
+import { checkDiskSpace, explainDiskErrors, explainRefusal, ModelStoreError } from './model-store-error';
+import type { Watched } from './place-files';
+import { checkpointFile } from './select-files';
+
+/** A transformer of more weights than this would need more memory in float32 than most machines have. */
+const mostInFloat32 = 1e9;
+
+/** The precision that a model gets where nobody asks for one: `float32` leaves it as it is. */
+export async function usualPrecision(folder: string): Promise<'int8' | 'float32'> {
+  const { denoiser } = await explainRefusal(folder, () => readModelFolder(folder));
+  const weights = [...denoiser.tensors.values()].reduce((sum, { shape }) => sum + countOf(shape), 0);
+  return denoiser.part === 'transformer' && weights > mostInFloat32 ? 'int8' : 'float32';
+}
+
+/**
+ * Writes a model's weights in another precision, those of its autoencoder excepted, into a folder that gets links to its
+ * other files. A conversion that breaks off leaves that as it is, and the next one goes on with it.
+ * @param files of the model, relative to its folder `from`
+ * @returns the files that were written
+ * @throws ModelStoreError `InvalidModel` if it has no weights that can be converted, `NoSpace` before it begins
+ */
+export async function convertModel(
+  from: string,
+  to: string,
+  files: readonly string[],
+  precision: TargetPrecision,
+  { onProgress, signal }: Watched,
+): Promise<string[]> {
+  const { conversions, others } = await planModel(from, files, precision);
+  if (conversions.size === 0)
+    throw new ModelStoreError(
+      'InvalidModel',
+      `${files[0]} is of a model whose weights stay as they are. ${cures.plainWeights}`,
+    );
+  await explainDiskErrors(mkdir(to, { recursive: true }));
+  const isWanted = (path: string): boolean => conversions.has(path.replace(/\.part$/, ''));
+  for (const path of await listFolder(to)) if (!isWanted(path)) await rm(join(to, path));
+  for (const path of others) {
+    await explainDiskErrors(mkdir(dirname(join(to, path)), { recursive: true }));
+    await link(join(from, path), join(to, path)).catch(() =>
+      explainDiskErrors(copyFile(join(from, path), join(to, path))),
+    );
+  }
+  let [totalBytes, presentBytes] = [0, 0];
+  for (const [path, { bytes }] of conversions) {
+    totalBytes += bytes;
+    for (const name of [path, `${path}.part`])
+      presentBytes += await stat(join(to, name)).then(
+        ({ size }) => size,
+        () => 0,
+      );
+  }
+  await checkDiskSpace(to, totalBytes - presentBytes);
+  const meter = new ProgressMeter('convert', totalBytes, conversions.size, onProgress);
+  for (const [path, conversion] of conversions) {
+    await explainDiskErrors(mkdir(dirname(join(to, path)), { recursive: true }));
+    let isFound = true;
+    const onBytes = (bytes: number): void => {
+      meter.set(path, bytes, isFound);
+      isFound = false;
+    };
+    await conversion.write(join(to, path), onBytes, signal).catch((error: unknown) => {
+      throw isDiskFull(error) ? explainDiskErrors(Promise.reject(error as Error)) : error;
+    });
+    meter.finish(path);
+  }
+  return [...conversions.keys()];
+}
+
+/** The files of a model's weights in another precision, by their paths, and the files that stay as they are. */
+async function planModel(from: string, files: readonly string[], precision: TargetPrecision) {
+  const conversions = new Map<string, Conversion>();
+  const others = new Set(files);
+  const convert = async (sources: readonly string[], target: string, tensors: NamedTensors): Promise<void> => {
+    // What is in int8 has lost what another precision would need.
+    if ([precision, 'int8'].includes(precisionOf(tensors))) return;
+    conversions.set(target, await planConversion(tensors, precision));
+    for (const path of sources) others.delete(path);
+  };
+  for (const part of partFolders().filter((name) => !name.startsWith('vae'))) {
+    const sources = files.filter((path) => path.startsWith(`${part}/`) && ofWeights.test(path));
+    const stem = sources.some((path) => path.includes('/diffusion_')) ? 'diffusion_pytorch_model' : 'model';
+    if (sources.length > 0) await convert(sources, `${part}/${stem}.safetensors`, await readPart(join(from, part)));
+  }
+  if (others.has(checkpointFile))
+    await convert([checkpointFile], checkpointFile, await readSafetensors(join(from, checkpointFile)));
+  return { conversions, others };
+}
+
+/** Weights, or the index of several files with them. */
+const ofWeights = /\.safetensors(?:\.index.*\.json)?$/;
