@@ -2,7 +2,15 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { cp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type RgbImage, StableDiffusionPipeline } from '@app/diffusion';
+import {
+  fitAdapter,
+  loadAdapter,
+  readAdapter,
+  readModelFolder,
+  type RgbImage,
+  StableDiffusionPipeline,
+  writeMerged,
+} from '@app/diffusion';
 import type { Value } from '../../libs/diffusion/src/graph/graph';
 import { linear } from '../../libs/diffusion/src/graph/layers';
 import { Module } from '../../libs/diffusion/src/graph/module';
@@ -13,8 +21,10 @@ import { rotate, rotationOf } from '../../libs/diffusion/src/tensor/hadamard';
 import { planConversion } from '../../libs/diffusion/src/weights/convert-weights';
 import { int8Metadata } from '../../libs/diffusion/src/weights/int8-form';
 import { readValues } from '../../libs/diffusion/src/weights/named-tensor';
-import { readSafetensors } from '../../libs/diffusion/src/weights/safetensors-file';
+import { readPart, readSafetensors } from '../../libs/diffusion/src/weights/safetensors-file';
 import { randomFrom } from '../../bench/section';
+import { cpu } from '../support/cpu';
+import { unpackFamily } from '../support/families';
 import { psnr } from '../support/psnr';
 import { encodeSafetensors, type TensorToWrite } from '../support/safetensors';
 
@@ -170,16 +180,24 @@ describe.each([1, 2, 4])('A linear layer in int8 with adapters of rows, on %d th
   });
 });
 
+/** A copy of a model with its U-Net and text encoder in int8. */
+async function inInt8(model: string): Promise<string> {
+  const copy = mkdtempSync(join(folder, 'model-'));
+  await cp(model, copy, { recursive: true });
+  for (const part of ['unet', 'text_encoder']) {
+    const conversion = await planConversion(await readPart(join(model, part)), 'int8');
+    await conversion.write(join(copy, part, 'diffusion_pytorch_model.safetensors'));
+  }
+  return copy;
+}
+
 describe('A model in int8', () => {
   it('draws what it draws in float32', async () => {
-    const [shapes, small] = [join(__dirname, '../../models/shapes'), join(folder, 'shapes')];
-    await cp(shapes, small, { recursive: true });
-    for (const file of ['unet/diffusion_pytorch_model.safetensors', 'text_encoder/model.safetensors'])
-      await (await planConversion(await readSafetensors(join(shapes, file)), 'int8')).write(join(small, file));
+    const shapes = join(__dirname, '../../models/shapes');
     const prompts = ['two green stars', 'three outlined pink moons', 'a red circle on a blue background'];
     const pictures: RgbImage[] = [];
-    for (const path of [shapes, small]) {
-      const pipeline = await StableDiffusionPipeline.load(path, { device: 'cpu', intraOpNumThreads: 2 });
+    for (const path of [shapes, await inInt8(shapes)]) {
+      const pipeline = await StableDiffusionPipeline.load(path, cpu);
       for (const [i, prompt] of prompts.entries()) {
         const request = { prompt, width: 512, height: 512, numInferenceSteps: 25, guidanceScale: 3, seeds: [i + 1] };
         pictures.push(...(await pipeline.generate(request)).images);
@@ -187,5 +205,37 @@ describe('A model in int8', () => {
       await pipeline.release();
     }
     for (const i of prompts.keys()) expect(psnr(pictures[i + prompts.length], pictures[i])).toBeGreaterThan(35);
+  });
+
+  it('takes adapters as one in float32 does, and is without them what it was before', async () => {
+    await unpackFamily('sd15', join(folder, 'sd15'));
+    const model = join(folder, 'sd15/model');
+    const request = { prompt: 'a cat', width: 64, height: 64, numInferenceSteps: 4, guidanceScale: 5, seeds: [1] };
+    const adapters = ['lora-attention-peft', 'lora-linear-kohya', 'lokr', 'diff'];
+    const drawn: Float32Array[][] = [];
+    for (const path of [model, await inInt8(model)]) {
+      const { tensors } = await readModelFolder(path);
+      const plain = await StableDiffusionPipeline.load(path, cpu);
+      const latents = [(await plain.generate(request)).latents[0]];
+      for (const name of adapters) {
+        const fitted = fitAdapter(await readAdapter(join(folder, `sd15/adapters/${name}.safetensors`)), tensors);
+        const changedWeights = join(path, `${name}.merged`);
+        if (fitted.merged.size > 0) await writeMerged([{ adapter: fitted, strength: 1 }], changedWeights);
+        const pipeline =
+          fitted.merged.size > 0 ? await StableDiffusionPipeline.load(path, { ...cpu, changedWeights }) : plain;
+        const use = { adapter: await loadAdapter(fitted), strength: 1, token: undefined };
+        latents.push((await pipeline.generate({ ...request, adapters: [use] })).latents[0]);
+        if (pipeline !== plain) await pipeline.release();
+      }
+      latents.push((await plain.generate(request)).latents[0]);
+      await plain.release();
+      drawn.push(latents);
+    }
+    const [float, int8] = drawn;
+    for (const [i, latents] of float.entries()) {
+      expect(relativeError(int8[i], latents)).toBeLessThan(3e-2);
+      if (i % (float.length - 1) !== 0) expect(relativeError(latents, float[0])).toBeGreaterThan(5e-2);
+    }
+    expect(Buffer.from(int8.at(-1)!.buffer).equals(Buffer.from(int8[0].buffer))).toBe(true);
   });
 });

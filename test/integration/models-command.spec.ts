@@ -77,6 +77,13 @@ describe('models command', () => {
     });
   });
 
+  it('installs a model in the precision that is asked for', async () => {
+    expect(await run(`add ${diffusers} --as small --precision int8`)).toMatchObject({ code: 0 });
+    expect((await run('list')).stdout).toMatch(/^small +sd2 +768 px +int8 /m);
+    expect(JSON.parse((await run('list --json')).stdout)).toMatchObject([{ precision: 'int8' }]);
+    expect(await run(`add ${diffusers} --as smaller --precision int4`)).toMatchObject({ code: 2 });
+  });
+
   it('writes the defaults of a distilled model, and refuses those that no request could have', async () => {
     expect(await run(`add ${diffusers} --as fast --steps 4 --cfg 1 --scheduler lcm`)).toMatchObject({ code: 0 });
     const defaults = JSON.parse(await readFile(join(folder, 'models/fast/darkroom.json'), 'utf8')) as object;

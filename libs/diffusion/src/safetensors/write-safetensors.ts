@@ -24,12 +24,12 @@ export function writeSafetensors(
 
 /** The part of a file before the values, which may be written one after the other; by default in float32. */
 export function safetensorsHeader(
-  tensors: ReadonlyMap<string, { shape: readonly number[]; type?: SafetensorsDtype }>,
+  tensors: ReadonlyMap<string, { shape: readonly number[]; dtype?: SafetensorsDtype }>,
   metadata: Readonly<Record<string, string>> = {},
 ): Buffer {
   let end = 0;
   const header: Record<string, unknown> = { __metadata__: metadata };
-  for (const [name, { shape, type: dtype = 'F32' }] of tensors) {
+  for (const [name, { shape, dtype = 'F32' }] of tensors) {
     const begin = end;
     end += elementSizes[dtype] * shape.reduce((count, length) => count * length, 1);
     header[name] = { dtype, shape, data_offsets: [begin, end] };

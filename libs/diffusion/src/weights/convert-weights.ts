@@ -77,18 +77,20 @@ interface Output {
 
 const orderOf = ({ to }: Output): number => (to === 'I8' ? 0 : 1 / tensorTypes[to].bytes);
 
-/** What the file has of it: the scales of a weight in int8 follow it. */
-function entriesOf({
-  name,
-  tensor: { shape },
-  to,
-}: Output): [string, { shape: readonly number[]; type: TensorType }][] {
-  const scales = { shape: shape.slice(0, 1), type: 'F32' } as const;
-  return [[name, { shape, type: to }], ...(to === 'I8' ? [[`${name}_scale`, scales] as [string, typeof scales]] : [])];
+/** A tensor of the new file. */
+interface Entry {
+  shape: readonly number[];
+  dtype: TensorType;
+}
+
+/** What the file has of an output: the scales of a weight in int8 follow it. */
+function entriesOf({ name, tensor: { shape }, to }: Output): [string, Entry][] {
+  const own: [string, Entry] = [name, { shape, dtype: to }];
+  return to === 'I8' ? [own, [`${name}_scale`, { shape: shape.slice(0, 1), dtype: 'F32' }]] : [own];
 }
 
 const lengthOf = (output: Output): number =>
-  entriesOf(output).reduce((sum, [, { shape, type }]) => sum + countOf(shape) * tensorTypes[type].bytes, 0);
+  entriesOf(output).reduce((sum, [, { shape, dtype }]) => sum + countOf(shape) * tensorTypes[dtype].bytes, 0);
 
 /** The beginning of each tensor tells one model from another, and reading all of them would take minutes. */
 async function digestOf(tensors: NamedTensors): Promise<string> {
