@@ -8,7 +8,7 @@ import {
   readAdapter,
   readModelFolder,
   type RgbImage,
-  StableDiffusionPipeline,
+  Pipeline,
   writeMerged,
 } from '@app/diffusion';
 import type { Value } from '../../libs/diffusion/src/graph/graph';
@@ -197,7 +197,7 @@ describe('A model in int8', () => {
     const prompts = ['two green stars', 'three outlined pink moons', 'a red circle on a blue background'];
     const pictures: RgbImage[] = [];
     for (const path of [shapes, await inInt8(shapes)]) {
-      const pipeline = await StableDiffusionPipeline.load(path, cpu);
+      const pipeline = await Pipeline.load(path, cpu);
       for (const [i, prompt] of prompts.entries()) {
         const request = { prompt, width: 512, height: 512, numInferenceSteps: 25, guidanceScale: 3, seeds: [i + 1] };
         pictures.push(...(await pipeline.generate(request)).images);
@@ -215,14 +215,14 @@ describe('A model in int8', () => {
     const drawn: Float32Array[][] = [];
     for (const path of [model, await inInt8(model)]) {
       const { tensors } = await readModelFolder(path);
-      const plain = await StableDiffusionPipeline.load(path, cpu);
+      const plain = await Pipeline.load(path, cpu);
       const latents = [(await plain.generate(request)).latents[0]];
       for (const name of adapters) {
         const fitted = fitAdapter(await readAdapter(join(folder, `sd15/adapters/${name}.safetensors`)), tensors);
         const changedWeights = join(path, `${name}.merged`);
         if (fitted.merged.size > 0) await writeMerged([{ adapter: fitted, strength: 1 }], changedWeights);
         const pipeline =
-          fitted.merged.size > 0 ? await StableDiffusionPipeline.load(path, { ...cpu, changedWeights }) : plain;
+          fitted.merged.size > 0 ? await Pipeline.load(path, { ...cpu, changedWeights }) : plain;
         const use = { adapter: await loadAdapter(fitted), strength: 1, token: undefined };
         latents.push((await pipeline.generate({ ...request, adapters: [use] })).latents[0]);
         if (pipeline !== plain) await pipeline.release();
