@@ -11,7 +11,6 @@ import {
   Pipeline,
   writeMerged,
 } from '@app/diffusion';
-import { adaptedParts } from '../../libs/diffusion/src/adapters/adapter';
 import { multiply, swapAxes } from '../../libs/diffusion/src/adapters/matrices';
 import { readValues, tensorsBelow } from '../../libs/diffusion/src/weights/named-tensor';
 import { readSafetensors } from '../../libs/diffusion/src/weights/safetensors-file';
@@ -103,9 +102,9 @@ describe('An adapter of another tool', () => {
     await writeMerged(uses, file);
     const written = await readSafetensors(file);
     let shared = 0;
-    for (const part of adaptedParts)
+    for (const [part, ofPart] of tensors)
       for (const [name, tensor] of tensorsBelow(written, `${part}.`)) {
-        const stored = tensors.get(part)!.get(name)!;
+        const stored = ofPart.get(name)!;
         const values = await readValues(stored);
         const base = stored.isTransposed ? swapAxes(values, stored.shape[1], stored.shape[0]) : values;
         const changed = await Promise.all(

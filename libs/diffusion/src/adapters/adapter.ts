@@ -3,9 +3,6 @@ import type { PartName } from '../weights/original-names';
 import type { Factor } from './keys';
 import type { ScalingOf } from './scaling';
 
-/** The parts of a model that an adapter can change. */
-export const adaptedParts: readonly PartName[] = ['unet', 'text_encoder', 'text_encoder_2'];
-
 export type AdapterKind = 'lora' | 'textual_inversion';
 
 /** An uploaded file whose header was read; nothing says yet to which layers of a model its names belong. */

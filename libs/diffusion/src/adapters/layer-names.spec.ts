@@ -139,8 +139,55 @@ describe(LayerNames.name, () => {
     expect(sd1.problemOf(canonicalName(name), name, ', as told').message).toMatch(sentence),
   );
 
+  it.each([
+    ['transformer.transformer_blocks.0.attn.to_q', /another family of models/],
+    ['layers.0.feed_forward.w1', /another family of models/],
+  ])('of a U-Net says why it has no %s', (name, sentence) =>
+    expect(sd1.problemOf(canonicalName(name), name, '').message).toMatch(sentence),
+  );
+
   it('says that a part without names takes no LoRA', () => {
     const names = new LayerNames(modelTensors({ unet: { 'onnx::MatMul_7': [2, 2] } }));
     expect(names.problemOf('lora_unet_conv_in', 'key', '').message).toMatch(/without its layers' names/);
+  });
+});
+
+const transformer = [
+  'double_stream_modulation_img.linear',
+  'transformer_blocks.0.attn.to_q',
+  'transformer_blocks.0.attn.to_out.0',
+  'single_transformer_blocks.0.attn.to_out',
+  'noise_refiner.0.attention.to_k',
+  'layers.0.attention.to_k',
+  'layers.0.adaLN_modulation.0',
+  'all_final_layer.2-1.linear',
+];
+
+describe('The names of layers of a transformer', () => {
+  const names = new LayerNames(
+    modelTensors({ transformer: shapes(transformer), text_encoder: shapes(['model.layers.0.self_attn.q_proj']) }),
+  );
+
+  it.each(['', 'transformer.', 'base_model.model.', 'base_model.model.transformer.', 'transformer.base_model.model.'])(
+    'may begin with "%s"',
+    (prefix) => {
+      for (const path of transformer) expect(find(names, prefix + path)).toEqual([`transformer: ${path}`]);
+    },
+  );
+
+  it.each([
+    ['transformer.single_transformer_blocks.0.attn.to_q', /a layer that the base model's transformer does not have/],
+    ['transformer.transformer_blocks.0.attn.to_out', /a layer that the base model's transformer does not have/],
+    ['transformer.context_refiner.0.attention.to_k', /a layer that the base model's transformer does not have/],
+    ['something', /a layer that the base model's transformer does not have/],
+    ['text_encoder.model.layers.0.self_attn.q_proj', /the text_encoder; of the base model only the transformer takes/],
+    ['lora_te1_text_model_encoder_layers_0_mlp_fc1', /the text_encoder; of the base model only the transformer takes/],
+    ['lora_te2_text_model_encoder_layers_0_mlp_fc1', /a model with several text encoders/],
+    ['lora_unet_down_blocks_1_attentions_0_proj_in', /a unet, which the base model does not have/],
+    ['unet.mid_block.attentions.0.proj_in', /a unet, which the base model does not have/],
+  ])('have none for %s', (name, sentence) => {
+    expect(find(names, name)).toEqual([]);
+    expect(names.isCutOff(canonicalName(name))).toBe(false);
+    expect(names.problemOf(canonicalName(name), name, '').message).toMatch(sentence);
   });
 });

@@ -1,5 +1,5 @@
 import { quote } from '../safetensors/quote';
-import { adaptedParts, canonicalName } from './adapter';
+import { canonicalName } from './adapter';
 import { diffusersUnetPath, type PartName, type PartTensors } from '../weights/original-names';
 import { malformed, misfit, type WeightsError } from './weights-error';
 
@@ -10,22 +10,35 @@ export interface Place {
   path: string;
 }
 
-/**
- * Prefixes, and the part that each says a layer belongs to. Tools write others too, such as `lycoris_` or
- * `base_model_model_`, which say nothing and do no harm.
- */
-const prefixes: readonly [RegExp, PartName | undefined][] = [
-  [/control|first_stage|vae|prior|refiner|image_encoder/, undefined],
-  [/unet|diffusion_model/, 'unet'],
+/** What a name matches, and the part that this says it is for; undefined is none that an adapter can change. */
+type PartPattern = readonly [RegExp, PartName | undefined];
+
+/** How files of adapters write the names of a model's layers. All names are as `canonicalName` has them. */
+interface Naming {
+  /** Parts that an adapter can change. */
+  parts: readonly PartName[];
+  /** What stands before the path of a layer. */
+  prefixes: readonly PartPattern[];
+  /** What a name has somewhere, where no layer is found: for messages. */
+  pieces: readonly PartPattern[];
+  /** What a layer of this name may be called in the model, the likeliest first. */
+  spellingsOf: (name: string) => string[];
+}
+
+const textEncoderPrefixes: readonly PartPattern[] = [
   [/(?:^|_)(?:te_?2|text_encoders?_2|clip_g|embedders_1)(?:_|$)/, 'text_encoder_2'],
   [/(?:^|_)(?:te_?1?|text_encoders?(?:_1)?|clip_l|embedders_0|cond_stage_model)(?:_|$)/, 'text_encoder'],
 ];
 
-/** Pieces inside a path that tell the part. */
-const insides: readonly [RegExp, PartName][] = [
-  [/(?:down|up|input|output)_blocks|mid(?:dle)?_block/, 'unet'],
-  [/encoder_layers|resblocks|text_model/, 'text_encoder'],
+/** Tools write other prefixes too, such as `lycoris_` or `base_model_model_`, which say nothing and do no harm. */
+const unetPrefixes: readonly PartPattern[] = [
+  [/control|first_stage|vae|prior|refiner|image_encoder/, undefined],
+  [/unet|diffusion_model/, 'unet'],
+  ...textEncoderPrefixes,
 ];
+
+const unetPiece: PartPattern = [/(?:down|up|input|output)_blocks|mid(?:dle)?_block/, 'unet'];
+const textEncoderPiece: PartPattern = [/encoder_layers|resblocks|text_model/, 'text_encoder'];
 
 /** Other names of layers: those of diffusers before peft, and of OpenCLIP. */
 const spellings: readonly [RegExp, string][] = [
@@ -40,27 +53,57 @@ const spellings: readonly [RegExp, string][] = [
 const ldmPath =
   /(?:^|_)((?:(?:in|out)put_blocks|middle_block|time_embed|label_emb)_\d.*|(?<=^|unet_|diffusion_model_)out_[02])$/;
 
+/** The names of layers of a U-Net and of CLIP's text encoders. */
+function unetNaming(model: PartTensors): Naming {
+  const ofUnet = [...(model.get('unet')?.keys() ?? [])];
+  const layersPerLevel =
+    ofUnet.filter((name) => /^down_blocks\.0\.resnets\.\d+\.conv1\.weight$/.test(name)).length || 2;
+  const spellingsOf = (name: string): string[] => {
+    const [, ldm] = ldmPath.exec(name) ?? [];
+    if (ldm !== undefined) return [name.slice(0, -ldm.length) + canonicalName(diffusersUnetPath(ldm, layersPerLevel))];
+    return [name, ...spellings.flatMap(([from, to]) => (from.test(name) ? [name.replace(from, to)] : []))];
+  };
+  return {
+    parts: ['unet', 'text_encoder', 'text_encoder_2'],
+    prefixes: unetPrefixes,
+    pieces: [...unetPrefixes, unetPiece, textEncoderPiece],
+    spellingsOf,
+  };
+}
+
+/**
+ * The names that diffusers and peft have for layers of a transformer. A path is not looked for behind any other
+ * beginning: `transformer_blocks.0` is also the end of `single_transformer_blocks.0`, which may be of another model.
+ */
+const transformerNaming: Naming = {
+  parts: ['transformer'],
+  prefixes: [
+    [/^(?:(?:transformer|base_model_model)_)*$/, 'transformer'],
+    [/./, undefined],
+  ],
+  pieces: [unetPiece, ...textEncoderPrefixes, textEncoderPiece, [/./, 'transformer']],
+  spellingsOf: (name) => [name],
+};
+
 const ofOtherFamilies =
-  /transformer_blocks_\d+_(?:attn_|ff_context)|(?:double|single|joint)_(?:transformer_)?blocks|^(?:lora_)?(?:transformer|prior)_/;
+  /transformer_blocks_\d+_(?:attn_|ff_context)|(?:double|single|joint)_(?:transformer_)?blocks|layers_\d+_(?:attention|feed_forward)_|^(?:lora_)?(?:transformer|prior)_/;
 
 /** Finds the layers of a model by the names that files of adapters have for them. */
 export class LayerNames {
   /** Paths by canonical name, without a text encoder's first module, which some files leave out. */
   private readonly paths = new Map<PartName, Map<string, string>>();
   private readonly longest: number = 0;
-  private readonly layersPerLevel: number;
+  private readonly naming: Naming;
 
-  constructor(model: PartTensors) {
-    for (const part of adaptedParts) {
+  constructor(private readonly model: PartTensors) {
+    this.naming = model.has('transformer') ? transformerNaming : unetNaming(model);
+    for (const part of this.naming.parts) {
       const tensors = model.get(part);
       if (!tensors) continue;
       const own = [...tensors.keys()].map((name) => name.slice(0, name.lastIndexOf('.')));
       this.paths.set(part, new Map(own.map((path) => [canonicalName(path.replace(/^text_model\./, '')), path])));
       this.longest = own.reduce((most, { length }) => Math.max(most, length), this.longest);
     }
-    const ofUnet = [...(model.get('unet')?.keys() ?? [])];
-    this.layersPerLevel =
-      ofUnet.filter((name) => /^down_blocks\.0\.resnets\.\d+\.conv1\.weight$/.test(name)).length || 2;
   }
 
   /**
@@ -68,11 +111,7 @@ export class LayerNames {
    * model is looked for at the end of the name; what is before it says the part.
    */
   find(name: string): Place[] {
-    const [, ldm] = ldmPath.exec(name) ?? [];
-    const prefix = name.slice(0, name.length - (ldm?.length ?? 0));
-    const others = spellings.flatMap(([from, to]) => (from.test(name) ? [name.replace(from, to)] : []));
-    const names =
-      ldm === undefined ? [name, ...others] : [prefix + canonicalName(diffusersUnetPath(ldm, this.layersPerLevel))];
+    const names = this.naming.spellingsOf(name);
     return names.map((one) => this.endOf(one)).find((places) => places.length > 0) ?? [];
   }
 
@@ -83,7 +122,7 @@ export class LayerNames {
       const places = [...this.paths].flatMap(([part, paths]) =>
         paths.has(path) ? [{ part, path: paths.get(path)! }] : [],
       );
-      const said = prefixes.find(([pattern]) => pattern.test(name.slice(0, at)));
+      const said = this.naming.prefixes.find(([pattern]) => pattern.test(name.slice(0, at)));
       const found = places.filter(({ part }) => !said || part === said[1]);
       if (found.length > 0) return found;
     }
@@ -92,15 +131,21 @@ export class LayerNames {
 
   /** Whether it is a layer after the last one of a text encoder, which clip skip leaves out. */
   isCutOff(name: string): boolean {
-    return this.find(name.replace(/(encoder_layers|resblocks)_\d+(?=_)/, '$1_0')).some(({ part }) => part !== 'unet');
+    return this.find(name.replace(/(encoder_layers|resblocks)_\d+(?=_)/, '$1_0')).some(({ part }) =>
+      part.startsWith('text_encoder'),
+    );
   }
 
   /** Why there is no layer of a name. @param hint the end of a sentence, perhaps empty */
   problemOf(name: string, key: string, hint: string): WeightsError {
-    const [, said] = [...prefixes, ...insides].find(([pattern]) => pattern.test(name)) ?? [];
-    if (ofOtherFamilies.test(name)) return misfit(`The key ${quote(key)} is for another family of models.`);
+    const { parts, pieces } = this.naming;
+    const [, said] = pieces.find(([pattern]) => pattern.test(name)) ?? [];
+    if (parts.includes('unet') && ofOtherFamilies.test(name))
+      return misfit(`The key ${quote(key)} is for another family of models.`);
     if (said === undefined) return malformed(`The key ${quote(key)} belongs to no part of the model.`);
     const paths = this.paths.get(said);
+    if (!paths && this.model.has(said))
+      return misfit(`The key ${quote(key)} is for the ${said}; of the base model only the ${parts[0]} takes a LoRA.`);
     if (!paths)
       return misfit(
         said === 'text_encoder_2'
@@ -108,7 +153,7 @@ export class LayerNames {
           : `The key ${quote(key)} is for a ${said}, which the base model does not have.`,
       );
     // Exporters of PyTorch before 1.13 number nodes and weights, so nothing shows which layer a weight belongs to.
-    if (![...paths.keys()].some((path) => path.includes('attn')))
+    if (![...paths.keys()].some((path) => /attn|attention_/.test(path)))
       return misfit(
         `The base model's ${said} is quantised or was exported without its layers' names, so that it takes no LoRA.`,
       );

@@ -13,6 +13,11 @@ const unet = { 'conv_in.weight': [6, 4] };
 const sd1 = modelTensors({ unet, text_encoder: ofText(3) });
 const xl = modelTensors({ unet, text_encoder: ofText(3), text_encoder_2: ofText(5) });
 
+const flux2 = modelTensors({
+  transformer: { 'x_embedder.weight': [6, 4] },
+  text_encoder: { 'model.embed_tokens.weight': [50, 3] },
+});
+
 const ones = (...shape: number[]): TensorToWrite => ({
   shape,
   values: new Array<number>(shape.reduce((a, b) => a * b, 1)).fill(1),
@@ -70,6 +75,13 @@ describe('A textual inversion', () => {
     ],
     ['of an output', { 'bundle_emb.cat.clip_l_out': ones(1, 3) }, sd1, 'WeightsKindUnsupported', /output/],
     ['of XL', { clip_l: ones(1, 3), clip_g: ones(1, 5) }, sd1, 'WeightsDoNotFitModel', /several text encoders/],
+    [
+      'of a text encoder that takes none',
+      { '<cat>': ones(3) },
+      flux2,
+      'WeightsDoNotFitModel',
+      /text_encoder takes none/,
+    ],
     ['of one text encoder', { '<cat>': ones(3) }, xl, 'WeightsDoNotFitModel', /a model with one text encoder/],
     ['of another width', { emb_params: ones(1, 4) }, sd1, 'WeightsDoNotFitModel', /\[1, 4\]; .* are \[50, 3\]/],
     ['of too many vectors', { emb_params: ones(6, 3) }, sd1, 'WeightsDoNotFitModel', /room for 5/],

@@ -73,6 +73,8 @@ export function fitWord({ word, vectors }: AdapterWord, model: PartTensors): Lea
   for (const { tensor, part = 'text_encoder' } of vectors) {
     const { name, shape } = tensor;
     const table = model.get(part)?.get('text_model.embeddings.token_embedding.weight');
+    if (!table && model.has(part))
+      throw misfit(`The key ${quote(name)} is an embedding of a word; the base model's ${part} takes none.`);
     if (!table || fitted.has(part))
       throw misfit(`The embedding ${quote(name)} is for a model with several text encoders.`);
     const [count, width] = shape.length === 1 ? [1, shape[0]] : shape;
