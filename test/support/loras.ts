@@ -4,15 +4,19 @@ import { readModelFolder } from '@app/diffusion';
 import { encodeSafetensors, type TensorToWrite } from './safetensors';
 
 /**
- * Writes LoRAs of a model, each with other changes to the attention of U-Net and text encoder.
+ * Writes LoRAs of a model, each with other changes to the attention of U-Net and text encoder, or of the transformer and
+ * to its modulations.
  * @param ranks of each
  * @returns their files
  */
 export async function writeLoras(model: string, folder: string, ranks: readonly number[]): Promise<string[]> {
   const { tensors } = await readModelFolder(model);
-  const layers = (['unet', 'text_encoder'] as const).flatMap((part) =>
+  const parts = tensors.has('transformer') ? ['transformer'] : ['unet', 'text_encoder'];
+  const layers = parts.flatMap((part) =>
     [...tensors.get(part)!].flatMap(([name, { shape }]) => {
-      const path = /^(.*\.(?:to_q|to_k|to_v|q_proj|v_proj))\.weight$/.exec(name)?.[1];
+      const path = /^(.*\.(?:to_q|to_k|to_v|q_proj|v_proj|modulation_\w+\.linear|adaLN_modulation\.\d))\.weight$/.exec(
+        name,
+      )?.[1];
       return path === undefined ? [] : [{ path: `${part}.${path}`, out: shape[0], into: shape[1] }];
     }),
   );
