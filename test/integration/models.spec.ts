@@ -55,6 +55,7 @@ describe('models', () => {
         native_size: 768,
         device: null,
         hash: expect.stringMatching(/^[0-9a-f]{12}$/) as string,
+        precision: 'float32',
         bytes: expect.any(Number) as number,
         defaults: { cfg: 7.5, steps: 30, scheduler: null },
         schedulers: expect.arrayContaining(['ddim', 'euler', 'unipc']) as string[],

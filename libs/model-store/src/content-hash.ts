@@ -64,7 +64,13 @@ export function contentHash(files: ReadonlyMap<string, string>): string {
 /** The first 12 digits of a content hash, as in records and pictures. */
 export const shortHash = (hash: string): string => hash.slice(0, 12);
 
-/** `<model>@<hash>`, as in `served_by`. */
-export function weightsName({ name, hash = '' }: { name: string; hash?: string | undefined }): string {
-  return `${name}@${shortHash(hash)}`;
+interface NamedWeights {
+  name: string;
+  hash?: string | undefined;
+  precision?: string | undefined;
+}
+
+/** `<model>@<hash>`, as in `served_by`, and `-int8` behind it where its weights are so. */
+export function weightsName({ name, hash = '', precision }: NamedWeights): string {
+  return `${name}@${shortHash(hash)}${precision === 'int8' ? '-int8' : ''}`;
 }

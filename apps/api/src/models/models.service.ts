@@ -69,6 +69,7 @@ export class ModelsService implements OnApplicationBootstrap {
         native_size: model.nativeSize ?? null,
         device: model.hash !== undefined && devices.length > 0 ? devices.join(',') : null,
         hash: model.hash === undefined ? null : shortHash(model.hash),
+        precision: model.precision ?? null,
         bytes: model.bytes,
         defaults: defaultsOf(model),
         schedulers: model.hash === undefined ? [] : schedulersOf(model),

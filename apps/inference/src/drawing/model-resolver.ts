@@ -25,6 +25,8 @@ export interface ResolvedModel {
   controls?: readonly ModelSource[];
   /** Which layer of the text encoder counts, where it is not the last. */
   clipSkip?: number | undefined;
+  /** How its weights are stored. */
+  precision?: InstalledModel['precision'];
   /** Keys of the weights in the storage, by the id of the Fine-Tune. */
   weightsKeys?: ReadonlyMap<string, string>;
   /** For a task in high resolution: the installed upscaler, if there is one. */
@@ -67,7 +69,7 @@ export class ModelResolver {
 
   /** @throws TaskRefusedError when no installed weights may draw it */
   async resolve(task: ResolvedTask): Promise<ResolvedModel> {
-    const { name, folder, hash, defaults } = await this.modelOf(task);
+    const { name, folder, hash, defaults, precision } = await this.modelOf(task);
     const weights = await this.weightsOf(task);
     const adapters = weights.map(({ adapter }) => adapter);
     return {
@@ -77,9 +79,10 @@ export class ModelResolver {
       upscaler: task.highResolution ? await this.upscalers.find() : undefined,
       plainUpscaler,
       clipSkip: defaults.clip_skip,
+      precision,
       weightsKeys: new Map(weights.map(({ finetuneId, key }) => [finetuneId, key])),
       refusedOn: this.broken.refusedOn({ name, hash }),
-      servedBy: servedByOf({ name, hash }, adapters),
+      servedBy: servedByOf({ name, hash, precision }, adapters),
     };
   }
 

@@ -5,7 +5,7 @@ import type { ResolvedModel } from './model-resolver';
 import { serviceVersion } from '../service-version';
 import type { ReadPictures } from './source-pictures';
 
-interface DrawnBy extends Pick<ResolvedModel, 'source' | 'adapters' | 'clipSkip' | 'controls'> {
+interface DrawnBy extends Pick<ResolvedModel, 'source' | 'adapters' | 'clipSkip' | 'controls' | 'precision'> {
   pictures?: ReadPictures;
   scheduler: string;
   upscaler: string | null;
@@ -15,7 +15,7 @@ interface DrawnBy extends Pick<ResolvedModel, 'source' | 'adapters' | 'clipSkip'
 export function parametersOf(
   task: DrawingTask,
   index: number,
-  { scheduler, source, adapters, controls = [], pictures, clipSkip, upscaler }: DrawnBy,
+  { scheduler, source, adapters, controls = [], pictures, clipSkip, precision, upscaler }: DrawnBy,
 ): PictureParameters {
   const { finetunes } = task.inputs ?? {};
   const [weights] = finetunes ? [] : adapters;
@@ -31,6 +31,7 @@ export function parametersOf(
     height: task.height,
     model: source.name,
     model_hash: source.hash,
+    ...(precision === 'int8' && { precision }),
     ...(weights && { weights_hash: weights.hash, weights_scale: weights.scale }),
     ...(finetunes && {
       finetunes: finetunes.map(({ id, scale }, i) => ({ id, weights_hash: adapters[i]?.hash, weights_scale: scale })),

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { type InstalledModel, shortHash, weightsName } from '@app/model-store';
 import type { AdapterSource } from '../engine/engine-protocol';
 
-type Named = Pick<InstalledModel, 'name'> & { hash: string };
+type Named = Pick<InstalledModel, 'name' | 'precision'> & { hash: string };
 
 /**
  * The key by which an engine knows a model: `<model>@<hash>`, and what its `darkroom.json` changes of how it is read,

@@ -35,14 +35,14 @@ function whatIs({ family_title: family, kind, native_size: size }: Model): strin
 }
 
 function ModelCard({ model }: { model: Model }) {
-  const { name, hash, bytes, device, stands_in_for: drawsFor, defaults, scheduler, problem } = model;
+  const { name, hash, bytes, device, stands_in_for: drawsFor, defaults, scheduler, problem, precision } = model;
   const facts = [
     { name: 'What', value: whatIs(model) },
     { name: 'Draws for', value: drawsFor.join(', ') || 'only itself' },
     { name: 'Drawn on', value: device ?? 'no running worker has it' },
     { name: 'Defaults', value: `${defaults.steps} steps, guidance ${defaults.cfg}` },
     { name: 'Scheduler', value: defaults.scheduler ?? ownScheduler(scheduler) },
-    { name: 'On disk', value: sizeOf(bytes) },
+    { name: 'On disk', value: precision === null ? sizeOf(bytes) : `${sizeOf(bytes)} in ${precision}` },
     { name: 'Hash', value: hash ?? '–' },
   ];
   return (

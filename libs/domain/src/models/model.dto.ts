@@ -57,6 +57,9 @@ export class ModelDto {
   )
   hash: string | null;
 
+  @TextOrNull('How its weights are stored: float32, float16, bfloat16, float8 or int8.', { example: 'int8' })
+  precision: string | null;
+
   @Integer() bytes: number;
   @Part(ModelDefaultsDto) defaults: ModelDefaultsDto;
   @Texts('Values of `scheduler` that it can be drawn with.') schedulers: string[];
