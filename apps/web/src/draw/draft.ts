@@ -83,6 +83,22 @@ export const defaults = computed(() => {
   return { cfg, steps };
 });
 
+/** What the model that draws refuses, each with the reason. */
+export const cannot = computed(() => drawnBy.value?.served.cannot ?? {});
+
+/** What the form shows of the draft: without what the model that draws refuses. */
+export const shown = computed<Draft>(() => {
+  const { scheduler, ...rest } = draft.value;
+  const { schedulers: own = schedulers } = drawnBy.value?.served ?? {};
+  return {
+    ...rest,
+    ...(scheduler && own.includes(scheduler) && { scheduler }),
+    ...(cannot.value.negative_prompt !== undefined && { negative_prompt: '' }),
+    ...(cannot.value.prompt_weighting !== undefined && { prompt_weighting: false }),
+    ...(cannot.value.control !== undefined && { control: [] }),
+  };
+});
+
 /** Whether the prompt seems to lack the Fine-Tune's name, without which the service refuses it. */
 export const lacksName = computed(() => {
   const name = drawnWith.value?.name;

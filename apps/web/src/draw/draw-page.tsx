@@ -14,7 +14,7 @@ import { useUpload } from '../pictures/sent-picture';
 import { useDrop } from '../ui/drop';
 import { asked, scrollToPart } from './bring-up';
 import { CombinedFinetunes } from './combined-finetunes';
-import { change, draft, drawnBy, drawnWith, finetuneId, lacksName } from './draft';
+import { cannot, change, draft, drawnBy, drawnWith, finetuneId, lacksName, shown } from './draft';
 import { Settings } from './settings';
 import { Stage } from './stage';
 import { startDrawing } from './start-drawing';
@@ -75,7 +75,8 @@ function PromptForm() {
 }
 
 function Texts() {
-  const { prompt, negative_prompt } = draft.value;
+  const { prompt, negative_prompt } = shown.value;
+  const refusal = cannot.value.negative_prompt;
   return (
     <>
       <label for="prompt">Prompt</label>
@@ -95,7 +96,8 @@ function Texts() {
         id="negative"
         maxLength={lengths.prompt}
         autocomplete="off"
-        placeholder="What it should not show"
+        placeholder={refusal ?? 'What it should not show'}
+        disabled={refusal !== undefined}
         value={negative_prompt}
         onInput={(event) => change({ negative_prompt: event.currentTarget.value })}
       />

@@ -3,7 +3,18 @@ import { bounds, largestSeed } from '../drawings/service-rules';
 import { ownScheduler } from '../models/models';
 import { IconButton } from '../ui/buttons';
 import { Segments, SelectField } from '../ui/fields';
-import { change, defaults, draft, drawnBy, isSeedLocked, newSeed, type Scheduler, schedulers } from './draft';
+import {
+  cannot,
+  change,
+  defaults,
+  draft,
+  drawnBy,
+  isSeedLocked,
+  newSeed,
+  type Scheduler,
+  schedulers,
+  shown,
+} from './draft';
 
 const aspects = ['square', 'portrait', 'landscape'] as const;
 
@@ -41,7 +52,7 @@ export function Settings() {
       <SliderField name="num_generations" label="Pictures" bounds={bounds.numGenerations} value={num_generations} />
       <SchedulerField />
       <Check name="high_resolution" label="High resolution" hint="Long edge of 4096 pixels" checked={high_resolution} />
-      {finetuneId === undefined && (
+      {finetuneId === undefined && cannot.value.prompt_weighting === undefined && (
         <Check
           name="prompt_weighting"
           label="Weights in the prompt"
@@ -108,14 +119,15 @@ function SliderField({ name, label, bounds: { min, max }, step = 1, value, stand
 }
 
 function SchedulerField() {
-  const { scheduler, finetuneId } = draft.value;
+  const { scheduler, finetuneId } = shown.value;
+  const fitting = schedulers.filter((name) => drawnBy.value?.served.schedulers.includes(name) ?? true);
   const isOfFinetune = finetuneId !== undefined;
   const own = drawnBy.value?.served.defaults.scheduler ?? drawnBy.value?.served.scheduler;
   return (
     <SelectField
       id="scheduler"
       label="Scheduler"
-      choices={[['', ownScheduler(own)], ...schedulers.map((name) => [name, name] as const)]}
+      choices={[['', ownScheduler(own)], ...fitting.map((name) => [name, name] as const)]}
       value={isOfFinetune ? '' : (scheduler ?? '')}
       disabled={isOfFinetune}
       title={isOfFinetune ? 'A Fine-Tune draws with its model’s own.' : undefined}

@@ -1,4 +1,4 @@
-import { change, draft, drawnBy, finetuneId, isSeedLocked, newSeed, type Settings, settingsOf } from './draft';
+import { change, draft, drawnBy, finetuneId, isSeedLocked, newSeed, type Settings, settingsOf, shown } from './draft';
 import { type Drawing, drawingOfGeneration, drawingOfPrompt } from '../drawings/drawing';
 import { showNew } from '../drawings/feed';
 import { seedOf } from '../drawings/service-rules';
@@ -12,7 +12,7 @@ import { client, forThisSession } from '../session/session';
  */
 export async function startDrawing(): Promise<void> {
   if (!isSeedLocked.value) change({ seed: newSeed() });
-  await draw({ ...draft.value, model: drawnBy.value?.name ?? draft.value.model }, finetuneId.value);
+  await draw({ ...shown.value, model: drawnBy.value?.name ?? draft.value.model }, finetuneId.value);
 }
 
 /** Draws the same with another seed. @throws DarkroomError */
