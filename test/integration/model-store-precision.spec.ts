@@ -32,17 +32,18 @@ describe('ModelStore', () => {
     });
 
     it.each([
-      ['sdxl', hubWeights],
-      ['sdxl-file', 'model.safetensors'],
-    ])('leaves the files of a folder as they are: %s', async (name, weights) => {
-      const source = await familyIn(folder, name);
-      const path = name === 'sdxl' ? join(source, 'model') : join(source, 'model.safetensors');
-      const file = name === 'sdxl' ? join(path, weights) : path;
+      ['sdxl', `model/${hubWeights}`, 'float16'],
+      ['sd15', 'model/unet/diffusion_pytorch_model-00001-of-00003.safetensors', 'float32'],
+      ['sdxl-file', 'model.safetensors', 'float16'],
+    ])('leaves the files of a source as they are: %s', async (name, weights, stored) => {
+      const family = await familyIn(folder, name);
+      const file = join(family, weights);
+      const path = name.endsWith('-file') ? file : join(family, 'model');
       const before = await readFile(file);
       const plain = await store.add(path, { as: 'plain', precision: 'float32' });
       const usual = await store.add(path, { as: 'usual' });
       const small = await store.add(path, { as: 'small', precision: 'int8' });
-      expect([plain.precision, usual.hash, small.precision]).toEqual(['float16', plain.hash, 'int8']);
+      expect([plain.precision, usual.hash, small.precision]).toEqual([stored, plain.hash, 'int8']);
       expect(small.bytes).toBeLessThan(plain.bytes);
       expect((await readFile(file)).equals(before)).toBe(true);
       // A model in int8 stays one.

@@ -77,7 +77,7 @@ export async function convertModel(
       meter.set(path, bytes, isFound);
       isFound = false;
     };
-    await conversion.write(join(to, path), onBytes, signal).catch((error: unknown) => {
+    await conversion.write(join(to, path), { onBytes, signal }).catch((error: unknown) => {
       throw isDiskFull(error) ? explainDiskErrors(Promise.reject(error as Error)) : error;
     });
     meter.finish(path);

@@ -39,7 +39,7 @@ beforeAll(() => writeFileSync(source, encodeSafetensors(model)));
 
 async function convert(precision: TargetPrecision, onBytes?: (bytes: number) => void, signal?: AbortSignal) {
   const conversion = await planConversion(await readSafetensors(source), precision);
-  await conversion.write(file, onBytes, signal);
+  await conversion.write(file, { onBytes, signal, syncBytes: 1 });
   expect(readFileSync(file)).toHaveLength(conversion.bytes);
   return readSafetensors(file);
 }

@@ -23,11 +23,16 @@ export type TargetPrecision = 'bfloat16' | 'int8';
 export interface Conversion {
   /** Its length. */
   bytes: number;
-  /**
-   * Writes it; it has its name once it is complete. Tensors that an earlier call wrote are kept.
-   * @param onBytes gets the length of what is written, at first of what was found
-   */
-  write(file: string, onBytes?: (bytes: number) => void, signal?: AbortSignal): Promise<void>;
+  /** Writes it; it has its name once it is complete. Tensors that an earlier call wrote are kept. */
+  write(file: string, options?: WriteOptions): Promise<void>;
+}
+
+interface WriteOptions {
+  /** Gets the length of what is written, at first of what was found. */
+  onBytes?: ((bytes: number) => void) | undefined;
+  signal?: AbortSignal | undefined;
+  /** Bytes that may not have come to the disk yet: a later call writes twice as many again. */
+  syncBytes?: number;
 }
 
 /** What stays as it is: the first layers, the last, those of a single vector, where errors count most, and autoencoders. */
@@ -53,13 +58,13 @@ export async function planConversion(tensors: NamedTensors, precision: TargetPre
   const metadata = { source: await digestOf(tensors), ...(layers.length > 0 && int8Metadata(new Map(rotations))) };
   const header = safetensorsHeader(new Map(outputs.flatMap(entriesOf)), metadata);
   const bytes = outputs.reduce((sum, output) => sum + lengthOf(output), header.length);
-  const write: Conversion['write'] = async (file, onBytes, signal) => {
+  const write: Conversion['write'] = async (file, options = {}) => {
     const part = `${file}.part`;
     // It may be there, of an earlier installation that ended later.
     await rename(file, part).catch(() => undefined);
     const handle = await open(part, 'a+');
     try {
-      await writeOutputs(handle, header, outputs, onBytes, signal);
+      await writeOutputs(handle, header, outputs, options);
     } finally {
       await handle.close();
     }
@@ -106,31 +111,34 @@ async function writeOutputs(
   file: FileHandle,
   header: Buffer,
   outputs: readonly Output[],
-  onBytes?: (bytes: number) => void,
-  signal?: AbortSignal,
+  { onBytes, signal, syncBytes = 2 ** 26 }: WriteOptions,
 ): Promise<void> {
   const { size } = await file.stat();
   const found = Buffer.alloc(header.length);
-  const { bytesRead } = await file.read(found, 0, found.length, 0);
+  await file.read(found, 0, found.length, 0);
   const left = [...outputs];
-  let done = header.length;
-  if (bytesRead < header.length || !header.equals(found)) {
-    await file.truncate(0);
-    await file.appendFile(header);
-  } else {
-    // A tensor is on the disk once the next one has begun.
-    while (left.length > 0 && done + lengthOf(left[0]) < size) done += lengthOf(left.shift()!);
-    await file.truncate(done);
+  let done = 0;
+  if (header.equals(found)) {
+    done = header.length;
+    // What was written last may not have come to the disk.
+    const isKept = (output: Output): boolean => done + lengthOf(output) + 2 * syncBytes < size;
+    while (left.length > 0 && isKept(left[0])) done += lengthOf(left.shift()!);
   }
+  await file.truncate(done);
+  if (done === 0) await file.appendFile(header);
+  done ||= header.length;
   onBytes?.(done);
-  for (const output of left) {
+  let synced = done;
+  for (const output of left)
     for await (const bytes of piecesOf(output)) {
       signal?.throwIfAborted();
       await file.appendFile(bytes);
       onBytes?.((done += bytes.length));
+      if (done - synced < syncBytes) continue;
+      await file.sync();
+      synced = done;
     }
-    await file.sync();
-  }
+  await file.sync();
 }
 
 /** Values that are in memory at once. */
