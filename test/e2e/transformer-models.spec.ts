@@ -1,0 +1,129 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ModelStore } from '@app/model-store';
+import sharp from 'sharp';
+import { describeInBrowser, faults, TestBrowser } from '../support/browser';
+import { unpackTransformerModel } from '../support/families';
+import { ofSuite } from '../support/of-suite';
+import { startTestService } from '../support/service';
+
+jest.setTimeout(600_000);
+
+interface RecordJson {
+  status: string;
+  error: string | null;
+  images: string[];
+  served_by: string;
+  cfg: number;
+  steps: number;
+}
+
+const models = ofSuite(async () => {
+  const root = await mkdtemp(join(tmpdir(), 'darkroom-transformers-'));
+  const store = new ModelStore(join(root, 'models'));
+  const add = async (name: string, as: string, more: object = {}): Promise<void> => {
+    await unpackTransformerModel(name, join(root, name));
+    await store.add(join(root, name), { as, defaults: { size: 256 }, ...more });
+  };
+  await add('flux2-klein', 'klein');
+  await add('z-image', 'z-image');
+  await add('z-image-turbo', 'z-image-int8', { precision: 'int8' });
+  return { folder: join(root, 'models'), close: () => rm(root, { recursive: true }) };
+});
+const service = ofSuite(() =>
+  startTestService({ env: { MODELS_DIR: models.folder, PUBLIC_URL: 'https://darkroom.example' } }),
+);
+const key = ofSuite(() => service.createKey());
+
+const post = (body: object) =>
+  service.request<RecordJson & { code: string; errors: object[] }>('POST', '/v1/sd/text-to-image', {
+    key,
+    body: { seed: 7, ...body },
+    headers: { prefer: 'wait=100' },
+  });
+
+/** A picture to the byte. */
+async function draw(body: object): Promise<{ record: RecordJson; url: string; file: Buffer }> {
+  const { status, body: record } = await post(body);
+  expect([status, record.status, record.error]).toEqual([201, 'succeeded', null]);
+  const [url] = record.images;
+  return { record, url, file: Buffer.from(await (await fetch(service.baseUrl + new URL(url).pathname)).arrayBuffer()) };
+}
+
+const pixelsOf = async (file: Buffer): Promise<Buffer> => sharp(file).removeAlpha().raw().toBuffer();
+
+describe('FLUX.2 [klein]', () => {
+  it('draws with the steps and the guidance of its kind, from a picture and in a part of it too', async () => {
+    const { record, url, file } = await draw({ model: 'klein', prompt: 'a fox' });
+    expect(record).toMatchObject({
+      steps: 4,
+      cfg: 1,
+      served_by: expect.stringMatching(/^klein@[0-9a-f]{12}$/) as string,
+    });
+    const before = await pixelsOf(file);
+    const again = await draw({ model: 'klein', prompt: 'a hen', image: url, strength: 0.5 });
+    expect(await pixelsOf(again.file)).not.toEqual(before);
+    const half = { create: { width: 128, height: 256, channels: 3, background: '#fff' } } as const;
+    const mask = await sharp({ create: { width: 256, height: 256, channels: 3, background: '#000' } })
+      .composite([{ input: await sharp(half).png().toBuffer(), left: 0, top: 0 }])
+      .png()
+      .toBuffer();
+    const upload = await service.request<{ url: string }>('POST', '/v1/uploads', { key, raw: mask });
+    const body = { model: 'klein', prompt: 'a hen', image: url, mask: upload.body.url };
+    const painted = await pixelsOf((await draw(body)).file);
+    const isKept = (_: number, i: number): boolean => Math.floor(i / 3) % 256 >= 128;
+    expect(painted.filter(isKept)).toEqual(before.filter(isKept));
+    expect(painted).not.toEqual(before);
+  });
+
+  it.each([
+    [{ negative_prompt: 'a hen' }, 400, '/negative_prompt'],
+    [{ prompt_weighting: true }, 400, '/prompt_weighting'],
+    [{ scheduler: 'ddim' }, 422, '/scheduler'],
+    [{ prompt: 'a hen '.repeat(300) }, 422, '/prompt'],
+  ])('refuses what it cannot do with a sentence that names the field: %#', async (body, status, pointer) => {
+    const reply = await post({ model: 'klein', prompt: 'a fox', ...body });
+    expect([reply.status, reply.body.errors]).toMatchObject([status, [{ pointer }]]);
+  });
+});
+
+describe('Z-Image', () => {
+  it('draws three words beside two hundred as it does alone', async () => {
+    const short = { model: 'z-image', prompt: 'a red fox', steps: 4, negative_prompt: 'grey' };
+    const long = { ...short, prompt: 'a fox and a hen '.repeat(40), cfg: 1, negative_prompt: null };
+    const alone = [await draw(short), await draw(long)];
+    const together = await Promise.all([short, long, short, long].map((body) => draw(body)));
+    expect(together.map(({ file }) => file.equals(alone[0].file))).toEqual([true, false, true, false]);
+    expect(together.map(({ file }) => file.equals(alone[1].file))).toEqual([false, true, false, true]);
+  });
+
+  it('in int8 says so wherever it is named', async () => {
+    const { record, file } = await draw({ model: 'z-image-int8', prompt: 'a fox' });
+    expect(record).toMatchObject({ steps: 8, cfg: 1, served_by: expect.stringMatching(/-int8$/) as string });
+    expect(file.includes('"precision":"int8"')).toBe(true);
+    const { body } = await service.request<object[]>('GET', '/v1/models', { key });
+    expect(body).toContainEqual(
+      expect.objectContaining({ name: 'z-image-int8', family: 'z-image', precision: 'int8' }),
+    );
+  });
+});
+
+describeInBrowser('The form of the page, with a distilled model', () => {
+  it('leaves out what the model refuses', async () => {
+    const browser = await TestBrowser.start(service.baseUrl);
+    const page = await browser.signedIn(key.token);
+    await page.getByLabel('Model', { exact: true }).selectOption('z-image');
+    await page.getByLabel('Negative prompt').fill('a hen');
+    await page.getByLabel('Model', { exact: true }).selectOption('klein');
+    expect(await page.getByLabel('Negative prompt').isDisabled()).toBe(true);
+    expect(await page.getByLabel('Weights in the prompt').count()).toBe(0);
+    expect(await page.getByLabel('Scheduler').locator('option').count()).toBe(6);
+    await page.getByLabel('Prompt', { exact: true }).fill('a blue fox');
+    expect(await faults(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Draw', exact: true }).click();
+    await page.getByRole('button', { name: /^a blue fox \(/ }).waitFor();
+    expect(await browser.closePages()).toEqual([]);
+    await browser.close();
+  });
+});
