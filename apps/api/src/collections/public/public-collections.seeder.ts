@@ -17,7 +17,7 @@ interface PublicStyle {
   /** Text with `stylePlaceholder`, for any object. */
   template: string;
   negative_prompt: string | null;
-  /** Inputs of scripts/draw-public-thumbnails.mjs for the bundled model. */
+  /** What the bundled model drew it from, at 512 x 512 pixels and its own settings; then it was scaled to 256 x 256. */
   thumbnail: { prompt: string; seed: number };
 }
 
