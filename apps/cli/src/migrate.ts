@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { setTimeout as delay } from 'node:timers/promises';
 import { loadConfig } from '@app/config';
-import { carryOver, DatabaseUnreachableError, migrate } from '@app/database';
+import { DatabaseUnreachableError, migrate } from '@app/database';
 import { BackOff } from '@app/process';
 import { Command } from 'commander';
 import { withDatabase } from './open-database';
@@ -11,10 +11,8 @@ const program = new Command('migrate')
   .description('Brings the tables of the service and of its queue to the newest version.')
   .option('--json', 'as JSON')
   .option('--wait <seconds>', 'how long to wait for a database that does not answer yet', Number, 0)
-  .option('--carry-over', 'first bring over the rows of a version that had a table of image tasks')
-  .action(async ({ json, wait, carryOver: isEarlier }: { json?: true; wait: number; carryOver?: true }) => {
+  .action(async ({ json, wait }: { json?: true; wait: number }) => {
     const config = loadConfig(process.env);
-    if (isEarlier) await withDatabase(config, carryOver, { migrates: false });
     const applied = await onceReachable(wait, () => withDatabase(config, migrate, { makesFolder: true }));
     if (json) return void process.stdout.write(`${JSON.stringify({ applied })}\n`);
     const text = applied.length > 0 ? `Applied: ${applied.join(', ')}.` : 'The database is up to date.';

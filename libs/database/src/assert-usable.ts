@@ -98,7 +98,7 @@ async function assertRightAge(client: Client): Promise<void> {
   const applied = await appliedMigrations(client);
   if (applied?.includes('Initial1795200000000'))
     throw new DatabaseUnusableError(
-      'The database has the tables of an earlier version of Darkroom: make a backup with that version, stop it, and run "npm run migrate -- --carry-over". Nothing was changed.',
+      'The database has the tables of an earlier version of Darkroom, which this one cannot read: a build from before 28 November 2026 can carry it over ("npm run migrate -- --carry-over"). Nothing was changed.',
     );
   const [newest] = unknownOf(applied).slice(-1);
   if (!newest) return;

@@ -1,5 +1,4 @@
 export { assertMigrated } from './assert-migrated';
-export { carryOver } from './carry-over';
 export { ClockWatch, databaseNow } from './clock-watch';
 export { EntityColumns } from './entity-columns';
 export { DatabaseContact } from './database-contact';

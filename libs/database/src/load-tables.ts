@@ -84,7 +84,7 @@ async function fill(client: Client, table: DumpContents['tables'][number], rows:
 }
 
 /** Tables after those that their foreign keys point to. */
-export async function inOrder<T extends { name: string }>(client: Client, tables: readonly T[]): Promise<T[]> {
+async function inOrder<T extends { name: string }>(client: Client, tables: readonly T[]): Promise<T[]> {
   const { rows } = await client.query<{ from: string; to: string }>(
     `SELECT f.relname AS from, t.relname AS to FROM pg_constraint k
        JOIN pg_class f ON f.oid = k.conrelid JOIN pg_class t ON t.oid = k.confrelid

@@ -2,7 +2,7 @@ import type { QueryRunner } from 'typeorm';
 import { ForwardMigration } from './forward-migration';
 
 /** All tables as the entities describe them. Half of a page stays free for rows that are written again and again. */
-export const baselineSql = `
+const baselineSql = `
   CREATE TABLE api_keys (
     id varchar(24) NOT NULL,
     seq bigserial NOT NULL,
