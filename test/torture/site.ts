@@ -116,12 +116,12 @@ export class Site {
   }
 
   /** Makes a key, as the command line does. */
-  async newCaller(api: Pick<RunningApi, 'url'>, { sandbox = false } = {}): Promise<Caller> {
+  async newCaller(api: Pick<RunningApi, 'url'>): Promise<Caller> {
     const { token, prefix, secretHash } = newApiKeySecret();
     await this.query(
-      `INSERT INTO api_keys (id, name, prefix, secret_hash, webhook_secret, sandbox, created_at)
-       VALUES ($1, 'torture', $2, $3, $4, $5, now())`,
-      [newIdentifier(), prefix, secretHash, newWebhookSecret(), sandbox],
+      `INSERT INTO api_keys (id, name, prefix, secret_hash, webhook_secret, created_at)
+       VALUES ($1, 'torture', $2, $3, $4, now())`,
+      [newIdentifier(), prefix, secretHash, newWebhookSecret()],
     );
     return new Caller(api.url, token, this.ledger);
   }

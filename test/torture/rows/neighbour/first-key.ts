@@ -115,7 +115,7 @@ export function judge({ status, bytes, elapsedMs, text }: RawAnswer): string | u
 }
 
 /** A text of meaningless words. */
-export function plainText(length: number): string {
+function plainText(length: number): string {
   return 'lorem ipsum dolor sit amet '.repeat(Math.ceil(length / 27)).slice(0, length);
 }
 

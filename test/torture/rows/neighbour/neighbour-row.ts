@@ -45,8 +45,6 @@ export interface NeighbourRow {
   title: string;
   /** Variables for the api and the worker. */
   env?: Record<string, string>;
-  /** Whether the keys are sandbox keys. */
-  sandbox?: boolean;
   /** Runs before the api starts. @returns why the scenario must be skipped */
   before?: (site: Site) => Promise<string | undefined>;
   prepare: (place: Place) => Promise<Attack>;
@@ -62,7 +60,7 @@ export interface Place {
 }
 
 /** A scenario in which one key is hostile and another must not notice. */
-export function neighbourRow({ name, title, env = {}, sandbox, before, prepare }: NeighbourRow): Row {
+export function neighbourRow({ name, title, env = {}, before, prepare }: NeighbourRow): Row {
   const needsOwnService = before !== undefined || Object.keys(env).length > 0;
   return {
     name: `neighbour-${name}`,
@@ -74,9 +72,8 @@ export function neighbourRow({ name, title, env = {}, sandbox, before, prepare }
       if (skipped) return audit(site, { skipped });
       const api = await site.anyApi({ env, nodeOptions: preload('collect.cjs') });
       await site.anyWorkers(1, { env });
-      const hostileCaller = await site.newCaller(api, { sandbox });
+      const first = new FirstKey(api.url, await site.newCaller(api), site.ledger);
       const second = await site.newCaller(api);
-      const first = new FirstKey(api.url, hostileCaller, site.ledger);
       const neighbour = await SecondKey.start(site, api, second, size);
       const attack = await prepare({ site, size, api, first, second });
       const found = await measure(neighbour, attack, api, size);

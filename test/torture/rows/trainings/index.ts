@@ -11,9 +11,6 @@ import { startPictures, TrainingCaller, trainingProblems } from './training-site
 interface Place {
   site: Site;
   size: Size;
-  /** URLs of pictures, and of one that is none. */
-  good: string[];
-  bad: string;
   newCaller: () => Promise<TrainingCaller>;
   /** Ends with a picture of another key, which is drawn whatever trains. */
   picture: () => Promise<string[]>;
@@ -30,16 +27,16 @@ function trainingRow(
     group: 'training',
     title,
     async run(site, size) {
-      const { good, bad } = await startPictures(site);
+      const pictures = await startPictures(site);
       site.env.MAX_TRAININGS_PER_KEY = '1';
       const callers: TrainingCaller[] = [];
       const newCaller = async (): Promise<TrainingCaller> => {
-        const caller = new TrainingCaller(site, await site.newCaller(await site.anyApi()), good);
+        const caller = new TrainingCaller(site, await site.newCaller(await site.anyApi()), pictures);
         callers.push(caller);
         return caller;
       };
       const picture = async () => (await site.newCaller(await site.anyApi())).createMany(1);
-      const { problems, notes, skipped } = await fault({ site, size, good, bad, newCaller, picture });
+      const { problems, notes, skipped } = await fault({ site, size, newCaller, picture });
       problems.push(...(await comeToRest(site, 600_000)));
       await until(async () => trainingProcessesOf(site).length === 0, 'nothing trains any more').catch(
         ({ message }: Error) => problems.push(message),
@@ -110,27 +107,6 @@ const diskFull = trainingRow('disk-full', 'disk full while a Fine-Tune is traine
   return { problems };
 });
 
-/** A key's trainings have a hundred pictures each that are none, or of which the last is none. */
-const badPictures = trainingRow('bad-pictures', '100 bad pictures to train from', async (place) => {
-  const { site, size, good, bad, newCaller, picture } = place;
-  await site.anyWorkers(1);
-  const caller = await newCaller();
-  const hundred = (of: (i: number) => string): string[] => Array.from({ length: 100 }, (_, i) => of(i));
-  const late = size === 'long' ? 99 : 9;
-  const lists = [hundred((i) => `${bad}?${i}`), hundred((i) => (i === late ? bad : good[i % good.length]))];
-  const rounds = size === 'long' ? 10 : 1;
-  const made: [string, number][] = [];
-  for (let round = 0; round < rounds; round++)
-    for (const [i, images_url] of lists.entries()) made.push([await caller.train({ images_url }), i === 0 ? 0 : late]);
-  await picture();
-  const problems = await comeToRest(site);
-  for (const [id, index] of made) {
-    const { status, error_message: why } = await caller.get(id);
-    if (status !== 'failed' || !why?.includes(`images_url[${index}]`)) problems.push(`bad: ${status}, ${why}`);
-  }
-  return { problems };
-});
-
 /** Trainings are canceled and deleted while they wait, fetch, train, and afterwards. */
 const cancels = trainingRow('cancels', 'cancel or delete at each stage of a training', async (place) => {
   const { site, size, newCaller, picture } = place;
@@ -169,25 +145,5 @@ const cancels = trainingRow('cancels', 'cancel or delete at each stage of a trai
   return { problems, notes: counts };
 });
 
-/** A key has twenty trainings, and another one has its own in turn, and its picture. */
-const crowd = trainingRow('crowd', 'twenty trainings of one key beside one of another', async (place) => {
-  const { site, size, newCaller, picture } = place;
-  await site.anyWorkers(1);
-  const [many, one] = [await newCaller(), await newCaller()];
-  for (let i = 0; i < 20; i++) await many.train();
-  const id = await one.train();
-  await picture();
-  await one.reached(id, 50);
-  const problems: string[] = [];
-  const begun = await site.query(`SELECT FROM tasks WHERE kind = 'training' AND started_at IS NOT NULL`);
-  // The one that had begun, its own, and the one after.
-  if (begun.length > 3) problems.push(`${begun.length} trainings have begun before another key's only one was over`);
-  if (size === 'short') for (const each of many.ids) await many.end(each, 'canceled');
-  problems.push(...(await comeToRest(site, 600_000)));
-  const { status, error_message: why } = await one.get(id);
-  if (status !== 'ready') problems.push(`the other key's is ${status}: ${why}`);
-  return { problems };
-});
-
 /** Faults while Fine-Tunes are trained. */
-export const trainings: readonly Row[] = [kill, diskFull, badPictures, cancels, crowd];
+export const trainings: readonly Row[] = [kill, diskFull, cancels];

@@ -7,7 +7,7 @@ import { openImageStorage } from '@app/storage';
 import { Trainings } from '@app/tasks';
 import { StoredFiles } from '../../../../apps/api/src/files/stored-files';
 import { WeightsSweeper } from '../../../../apps/api/src/finetunes/weights.sweeper';
-import { type PictureServer, startPictureServer } from '../../../support/picture-server';
+import { startPictureServer } from '../../../support/picture-server';
 import { robotPictures, type TrainedJson } from '../../../support/trainings';
 import { until } from '../../../support/until';
 import type { Caller } from '../../caller';
@@ -16,14 +16,14 @@ import type { Site } from '../../site';
 /** Long enough for every file to be old. */
 const sweepAheadMs = 7_200_000;
 
-/** Pictures of a robot by their URLs, and `bad`, where there is none. */
-export async function startPictures(site: Site): Promise<PictureServer & { good: string[]; bad: string }> {
+/** Serves pictures of a robot. @returns their URLs */
+export async function startPictures(site: Site): Promise<string[]> {
   site.env.PICTURES_ALLOW_PRIVATE = 'on';
   const files = robotPictures();
   const served = files.map((file, i) => [`/${i}.png`, file] as const);
-  const server = await startPictureServer({ ...Object.fromEntries(served), '/bad.png': Buffer.from('no picture') });
+  const server = await startPictureServer(Object.fromEntries(served));
   site.finally(() => server.close());
-  return { ...server, good: served.map(([path]) => server.url + path), bad: `${server.url}/bad.png` };
+  return served.map(([path]) => server.url + path);
 }
 
 /** A caller who has Fine-Tunes trained. */
