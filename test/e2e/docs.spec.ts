@@ -1,6 +1,6 @@
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { startTestApi } from '../support/api';
-import { describeInBrowser, faultsAt, TestBrowser, tooWide, violations } from '../support/browser';
+import { browserOfSuite, describeInBrowser, faultsAt, tooWide, violations } from '../support/browser';
 import { guides, referencePages } from '../support/docs-pages';
 import { ofSuite } from '../support/of-suite';
 
@@ -12,15 +12,7 @@ jest.setTimeout(600_000);
 
 describeInBrowser('The documentation in a browser', () => {
   const api = ofSuite(() => startTestApi());
-  let browser: TestBrowser;
-
-  beforeAll(async () => {
-    browser = await TestBrowser.start(api.baseUrl);
-  });
-  afterEach(async () => expect(await browser.closePages()).toEqual([]));
-  afterAll(async () => {
-    await browser.close();
-  });
+  const browser = browserOfSuite(api);
 
   const open = async (path: string, options?: BrowserContextOptions): Promise<Page> => {
     const page = await (await browser.context(options)).newPage();

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ModelStore } from '@app/model-store';
 import sharp from 'sharp';
-import { describeInBrowser, faults, TestBrowser } from '../support/browser';
+import { browserOfSuite, describeInBrowser, faults } from '../support/browser';
 import { unpackFamily } from '../support/families';
 import { ofSuite } from '../support/of-suite';
 import { startTestService } from '../support/service';
@@ -23,9 +23,9 @@ describeInBrowser('The form of the page, where a ControlNet is installed', () =>
   const service = ofSuite(() =>
     startTestService({ env: { MODELS_DIR: models.folder, PUBLIC_URL: 'https://pictures.example' } }),
   );
+  const browser = browserOfSuite(service);
 
   it('follows the edges of a picture, which it shows, and brings them back', async () => {
-    const browser = await TestBrowser.start(service.baseUrl);
     const key = await service.createKey();
     const page = await browser.signedIn(key.token);
     const square = { create: { width: 120, height: 120, channels: 3 as const, background: '#fff' } };
@@ -55,8 +55,6 @@ describeInBrowser('The form of the page, where a ControlNet is installed', () =>
     await page.getByRole('button', { name: 'Reuse' }).click();
     expect(await page.getByLabel('How strongly').inputValue()).toBe('0.5');
     expect(await page.getByLabel('Follow its edges').isChecked()).toBe(true);
-    expect(await browser.closePages()).toEqual([]);
-    await browser.close();
   });
 });
 

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { insertKey, type TestKey } from '../support/api';
-import { describeInBrowser, faults, TestBrowser, violations } from '../support/browser';
-import { type Receiver, startReceiver } from '../support/receiver';
+import { browserOfSuite, describeInBrowser, faults, violations } from '../support/browser';
+import { startReceiver } from '../support/receiver';
 import { trainableModels } from '../support/quick-model';
 import { startTestService } from '../support/service';
 import { until } from '../support/until';
@@ -14,21 +14,14 @@ jest.setTimeout(600_000);
 describeInBrowser('The page of an operator', () => {
   // Content of the pictures does not matter.
   const service = ofSuite(() => startTestService({ env: { MODELS_DIR: trainableModels() } }));
-  let browser: TestBrowser;
-  let receiver: Receiver;
+  const browser = browserOfSuite(service);
   let answer = 500;
+  const receiver = ofSuite(() => startReceiver((_, response) => response.writeHead(answer).end()));
   let [admin, shop]: TestKey[] = [];
 
   beforeAll(async () => {
-    browser = await TestBrowser.start(service.baseUrl);
-    receiver = await startReceiver((_, response) => response.writeHead(answer).end());
     admin = await insertKey(service.dataSource, { name: 'operator', scopes: ['admin'] });
     shop = await insertKey(service.dataSource, { name: 'web shop', maxConcurrent: 1 });
-  });
-  afterEach(async () => expect(await browser.closePages()).toEqual([]));
-  afterAll(async () => {
-    await browser.close();
-    await receiver.close();
   });
 
   const draw = async (body: object = {}, key = shop): Promise<string> => {

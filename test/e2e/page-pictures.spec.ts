@@ -2,9 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import sharp from 'sharp';
-import type { TestKey } from '../support/api';
-import { describeInBrowser, dropFile, faults, TestBrowser, tooWide } from '../support/browser';
-import { ofSuite } from '../support/of-suite';
+import { browserOfSuite, describeInBrowser, dropFile, faults, tooWide } from '../support/browser';
+import { ofSuite, ofTest } from '../support/of-suite';
 import { startTestService } from '../support/service';
 import { until } from '../support/until';
 
@@ -25,19 +24,8 @@ jest.setTimeout(600_000);
 
 describeInBrowser('The form of the page', () => {
   const service = ofSuite(() => startTestService({ env: { PUBLIC_URL: 'https://pictures.example' } }));
-  let browser: TestBrowser;
-  let key: TestKey;
-
-  beforeAll(async () => {
-    browser = await TestBrowser.start(service.baseUrl);
-  });
-  beforeEach(async () => {
-    key = await service.createKey();
-  });
-  afterEach(async () => expect(await browser.closePages()).toEqual([]));
-  afterAll(async () => {
-    await browser.close();
-  });
+  const browser = browserOfSuite(service);
+  const key = ofTest(() => service.createKey());
 
   const list = async () => (await service.request<GenerationJson[]>('GET', '/v1/sd/text-to-image', { key })).body;
   const sent = async (page: Page, prompt: string): Promise<GenerationJson> => {

@@ -1,10 +1,9 @@
 import { newSignInCode, SignInCode } from '@app/domain';
 import type { Page } from 'playwright-core';
-import type { TestKey } from '../support/api';
-import { describeInBrowser, dropFile, faults, faultsAt, hold, TestBrowser } from '../support/browser';
+import { browserOfSuite, describeInBrowser, dropFile, faults, faultsAt, hold } from '../support/browser';
 import { guides, referencePages } from '../support/docs-pages';
 import { startTestService } from '../support/service';
-import { ofSuite } from '../support/of-suite';
+import { ofSuite, ofTest } from '../support/of-suite';
 
 /** Pages of the documentation that are looked at in both colours and both widths. */
 const looked: readonly string[] = ['/docs/contract', '/docs/webhooks', '/docs/reference/text-to-image'];
@@ -17,20 +16,9 @@ jest.setTimeout(600_000);
 describeInBrowser('The page', () => {
   // Content of the pictures does not matter.
   const service = ofSuite(() => startTestService({ env: { MODELS_DIR: process.env.TEST_MODELS_DIR! } }));
-  let browser: TestBrowser;
-  let key: TestKey;
+  const browser = browserOfSuite(service);
+  const key = ofTest(() => service.createKey());
   let page: Page;
-
-  beforeAll(async () => {
-    browser = await TestBrowser.start(service.baseUrl);
-  });
-  beforeEach(async () => {
-    key = await service.createKey();
-  });
-  afterEach(async () => expect(await browser.closePages()).toEqual([]));
-  afterAll(async () => {
-    await browser.close();
-  });
 
   describe.each(['dark', 'light'] as const)('wide and at 360 pixels, in %s colours', (colorScheme) => {
     const look = { onlyColours: colorScheme === 'light' };

@@ -1,7 +1,6 @@
 import { resolve } from 'node:path';
-import type { TestKey } from '../support/api';
-import { describeInBrowser, faults, TestBrowser, tooWide } from '../support/browser';
-import { ofSuite } from '../support/of-suite';
+import { browserOfSuite, describeInBrowser, faults, tooWide } from '../support/browser';
+import { ofSuite, ofTest } from '../support/of-suite';
 import { startPictureServer } from '../support/picture-server';
 import { modelsTrainedWith, trainableModels } from '../support/quick-model';
 import { startTestService } from '../support/service';
@@ -23,19 +22,8 @@ describeInBrowser('The page of Fine-Tunes', () => {
   );
   const paths = [1, 2, 3, 4].map((n) => `/silent-${n}.png`);
   const silent = ofSuite(() => startPictureServer(Object.fromEntries(paths.map((path) => [path, () => undefined]))));
-  let browser: TestBrowser;
-  let key: TestKey;
-
-  beforeAll(async () => {
-    browser = await TestBrowser.start(service.baseUrl);
-  });
-  beforeEach(async () => {
-    key = await service.createKey();
-  });
-  afterEach(async () => expect(await browser.closePages()).toEqual([]));
-  afterAll(async () => {
-    await browser.close();
-  });
+  const browser = browserOfSuite(service);
+  const key = ofTest(() => service.createKey());
 
   const silentPictures = () => paths.map((path) => silent.url + path);
   const list = async () =>

@@ -1,11 +1,10 @@
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
-import type { TestKey } from '../support/api';
-import { describeInBrowser, dropFile, faults, TestBrowser, tooWide, violations } from '../support/browser';
+import { browserOfSuite, describeInBrowser, dropFile, faults, tooWide, violations } from '../support/browser';
 import { trainableModels } from '../support/quick-model';
 import { startTestService } from '../support/service';
 import { until } from '../support/until';
-import { ofSuite } from '../support/of-suite';
+import { ofSuite, ofTest } from '../support/of-suite';
 
 interface GenerationJson {
   id: string;
@@ -27,19 +26,8 @@ jest.setTimeout(600_000);
 describeInBrowser('The page in a browser', () => {
   // Content of the pictures does not matter.
   const service = ofSuite(() => startTestService({ env: { MODELS_DIR: trainableModels() } }));
-  let browser: TestBrowser;
-  let key: TestKey;
-
-  beforeAll(async () => {
-    browser = await TestBrowser.start(service.baseUrl);
-  });
-  beforeEach(async () => {
-    key = await service.createKey();
-  });
-  afterEach(async () => expect(await browser.closePages()).toEqual([]));
-  afterAll(async () => {
-    await browser.close();
-  });
+  const browser = browserOfSuite(service);
+  const key = ofTest(() => service.createKey());
 
   const list = async () => (await service.request<GenerationJson[]>('GET', '/v1/sd/text-to-image', { key })).body;
   const draw = async (page: Page, prompt: string, steps = 4): Promise<void> => {

@@ -94,6 +94,15 @@ export class TestBrowser {
   }
 }
 
+/** One browser for all tests of the suite. A test fails whose pages did what the page never may. */
+export function browserOfSuite(service: { baseUrl: string }): TestBrowser {
+  const browser = Object.create(TestBrowser.prototype) as TestBrowser;
+  beforeAll(async () => void Object.assign(browser, await TestBrowser.start(service.baseUrl)));
+  afterEach(async () => expect(await browser.closePages()).toEqual([]));
+  afterAll(() => browser.close());
+  return browser;
+}
+
 /** Rules that one colour scheme may keep and the other break. */
 const rulesOfColours = ['color-contrast', 'link-in-text-block'];
 
