@@ -15,6 +15,7 @@ export { endSignals, exitWithParent, tellParentOfListening } from './parent';
 export { usableCores, usableMemoryBytes } from './own-share';
 export { PollLoop } from './poll-loop';
 export { processCommand } from './process-identity';
+export { projectFile, serviceVersion } from './project-file';
 export { Recurring } from './recurring';
 export { RecurringService } from './recurring.service';
 export { removeFrom } from './remove-from';

@@ -1,7 +1,7 @@
+import { serviceVersion } from '@app/process';
 import type { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import { closed, named, type Operation, type Responses, shareErrors, unwrapped, withExamples } from './schemas';
-import { projectFile } from './project-file';
 import { webhooks } from './webhooks';
 
 const description = `Draws pictures from text with Stable Diffusion.
@@ -60,7 +60,7 @@ export function createDocument(app: INestApplication): OpenAPIObject {
     .setOpenAPIVersion('3.1.0')
     .setTitle('Darkroom')
     .setDescription(description)
-    .setVersion((JSON.parse(projectFile('package.json')) as { version: string }).version)
+    .setVersion(serviceVersion)
     .addBearerAuth({ type: 'http', scheme: 'bearer', description: 'An API key: dr_<12 characters>_<43 characters>.' });
   for (const tag of tags) builder.addTag(...tag);
   const document = named(SwaggerModule.createDocument(app, builder.build()));

@@ -1,7 +1,7 @@
+import { projectFile } from '@app/process';
 import type { Express, RequestHandler, Response } from 'express';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { OpenAPIObject } from '@nestjs/swagger';
-import { projectFile } from './project-file';
 
 /** Middleware that ends the oldest response when there are too many, so that slow readers do not keep others out. */
 export function boundReaders(most: number): RequestHandler {

@@ -1,5 +1,5 @@
+import { serviceVersion } from '@app/process';
 import { drawingTask, type DrawingValues } from '../../../../test/support/drawing-rows';
-import { serviceVersion } from '../service-version';
 import { parametersOf } from './picture-parameters';
 
 const source = { key: 'shapes@abc', name: 'shapes', folder: 'models/shapes', hash: 'abc' };

@@ -1,8 +1,8 @@
 import type { DrawingTask } from '@app/domain';
+import { serviceVersion } from '@app/process';
 import { type ModelSource, seedOf } from '../engine/engine-protocol';
 import type { PictureParameters } from '../pictures/image-encoder';
 import type { ResolvedModel } from './model-resolver';
-import { serviceVersion } from '../service-version';
 import type { ReadPictures } from './source-pictures';
 
 interface DrawnBy extends Pick<ResolvedModel, 'source' | 'adapters' | 'clipSkip' | 'controls' | 'precision'> {

@@ -3,6 +3,7 @@ import { bounds, largestSeed } from '../drawings/service-rules';
 import { ownScheduler } from '../models/models';
 import { IconButton } from '../ui/buttons';
 import { Segments, SelectField } from '../ui/fields';
+import { Range } from '../ui/range';
 import {
   cannot,
   change,
@@ -95,26 +96,22 @@ interface SliderFieldProps {
 }
 
 function SliderField({ name, label, bounds: { min, max }, step = 1, value, standard }: SliderFieldProps) {
-  const shown = value ?? standard ?? min;
   const back = `${label}: back to the model’s default`;
   return (
-    <div class="slider">
-      <label for={name}>{label}</label>
-      <output for={name}>
-        {value === undefined && <small>model’s default</small>}
-        {value !== undefined && standard !== undefined && (
-          <IconButton icon="undo" label={back} title={back} onClick={() => change({ [name]: undefined })} />
-        )}
-        <b>{shown}</b>
-      </output>
-      <input
-        id={name}
-        type="range"
-        {...{ min, max, step }}
-        value={shown}
-        onInput={(event) => change({ [name]: Number(event.currentTarget.value) })}
-      />
-    </div>
+    <Range
+      {...{ label, min, max, step }}
+      value={value ?? standard ?? min}
+      beside={
+        value === undefined ? (
+          <small>model’s default</small>
+        ) : (
+          standard !== undefined && (
+            <IconButton icon="undo" label={back} title={back} onClick={() => change({ [name]: undefined })} />
+          )
+        )
+      }
+      onChange={(chosen) => change({ [name]: chosen })}
+    />
   );
 }
 

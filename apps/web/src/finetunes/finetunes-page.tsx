@@ -10,6 +10,7 @@ import { ConfirmButton, Button } from '../ui/buttons';
 import { Card, StatusBadge } from '../ui/card';
 import { SelectField, submitting, TextField, textIn } from '../ui/fields';
 import { attempt, say } from '../ui/notices';
+import { Range } from '../ui/range';
 import { Loaded, usePolled } from '../ui/reading';
 import { go } from '../ui/route';
 import { sizeOf } from '../ui/units';
@@ -154,21 +155,5 @@ function ScaleField({ id, scale }: { id: string; scale: number }) {
       await loadFinetunes();
       say('The strength was changed.');
     });
-  return (
-    <div class="slider">
-      <label for={`scale-${id}`}>Strength</label>
-      <output for={`scale-${id}`}>
-        <b>{scale}</b>
-      </output>
-      <input
-        id={`scale-${id}`}
-        type="range"
-        min={0}
-        max={2}
-        step={0.05}
-        value={scale}
-        onChange={(event) => save(Number(event.currentTarget.value))}
-      />
-    </div>
-  );
+  return <Range label="Strength" min={0} max={2} step={0.05} value={scale} onRelease={save} />;
 }

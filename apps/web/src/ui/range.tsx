@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { useId } from 'preact/hooks';
 
 interface RangeProps {
@@ -7,16 +8,22 @@ interface RangeProps {
   step?: number;
   value: number;
   unit?: string;
-  onChange: (value: number) => void;
+  /** Shown before the value. */
+  beside?: ComponentChildren;
+  /** Called while it moves. */
+  onChange?: (value: number) => void;
+  /** Called when it is let go. */
+  onRelease?: (value: number) => void;
 }
 
 /** A slider with its label and its value above. */
-export function Range({ label, min, max, step = 1, value, unit = '', onChange }: RangeProps) {
+export function Range({ label, min, max, step = 1, value, unit = '', beside, onChange, onRelease }: RangeProps) {
   const id = useId();
   return (
     <div class="slider">
       <label for={id}>{label}</label>
       <output for={id}>
+        {beside}
         <b>
           {value}
           {unit}
@@ -26,7 +33,8 @@ export function Range({ label, min, max, step = 1, value, unit = '', onChange }:
         id={id}
         type="range"
         {...{ min, max, step, value }}
-        onInput={({ currentTarget }) => onChange(Number(currentTarget.value))}
+        onInput={({ currentTarget }) => onChange?.(Number(currentTarget.value))}
+        onChange={({ currentTarget }) => onRelease?.(Number(currentTarget.value))}
       />
     </div>
   );

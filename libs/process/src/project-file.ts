@@ -10,3 +10,6 @@ export function projectFile(name: string, folder = __dirname): string {
     return projectFile(name, join(folder, '..'));
   }
 }
+
+/** Of the service, as its document and its pictures tell. */
+export const serviceVersion = (JSON.parse(projectFile('package.json')) as { version: string }).version;
