@@ -1,15 +1,10 @@
-import { execFile } from 'node:child_process';
 import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
 import sharp from 'sharp';
 import { type Client, type ClientOptions, createClient, DarkroomError } from '../../packages/client/src';
 import { startTestApi } from '../support/api';
 import { freePort } from '../support/free-port';
 import { ofSuite, ofTest } from '../support/of-suite';
-
-const keysCommand = join(__dirname, '..', '..', 'dist', 'apps', 'cli', 'src', 'keys.js');
 
 describe('@darkroom/client', () => {
   const api = ofSuite(() => startTestApi({ PUBLIC_URL: 'https://pictures.example/darkroom' }));
@@ -194,43 +189,5 @@ describe('@darkroom/client', () => {
       expect(() => clientOf({ apiKey: 'dr_secret\ndr_other' })).toThrow(/^(?!.*secret)apiKey has a character/s);
       expect(() => clientOf({ apiKey: `${key.token}\n` })).not.toThrow();
     });
-  });
-
-  it('throws when a Prompt that it waits for is canceled', async () => {
-    const finetune = await client.finetunes.create({ name: 'star' });
-    const slow = { prompt: 'a star', steps: 4, metadata: { sandbox: { delay_ms: 600_000 } } };
-    const [{ id }] = await client.prompts.create(finetune.id, [slow]);
-    const waiting = client.prompts.wait(finetune.id, id, { timeoutMs: 60_000 });
-    const env = { PATH: process.env.PATH, DATABASE_URL: api.config.databaseUrl };
-    await promisify(execFile)(process.execPath, [keysCommand, 'stop', key.id], { env });
-    const prompt = { id, images: [], error_message: null };
-    await expect(waiting).rejects.toMatchObject({ name: 'PromptFailedError', status: 'canceled', prompt });
-    expect(await client.prompts.status(finetune.id, id)).toMatchObject({ status: 'canceled' });
-  });
-
-  it('gives an answer its time limit up to the end of an error', async () => {
-    const server = createHttpServer((_, response) => {
-      response.writeHead(404, { 'content-type': 'application/problem+json' }).write('{');
-    });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const slow = clientOf({
-      baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-      requestTimeoutMs: 2_000,
-    });
-    const abort = new AbortController();
-    const late = failureOf(slow.models.list());
-    const aborted = failureOf(slow.models.list({ signal: abort.signal }));
-    setTimeout(() => abort.abort(new Error('enough')), 500);
-    expect([await late, await aborted]).toMatchObject([{ status: 404 }, { message: 'enough' }]);
-    server.closeAllConnections();
-    server.close();
-  });
-
-  it('waits for the answer of the first attempt with the same Idempotency-Key', async () => {
-    const [first, again] = await Promise.all(
-      [0, 1].map(() => client.generations.create({ prompt: 'a star' }, { idempotencyKey: 'one' })),
-    );
-    expect(again.id).toBe(first.id);
-    expect(await client.generations.list()).toHaveLength(1);
   });
 });

@@ -163,8 +163,6 @@ describe('models command', () => {
     const path = join(model, file);
     await writeFile(path, JSON.stringify({ ...(JSON.parse(await readFile(path, 'utf8')) as object), ...change }));
   };
-  const rewrite = (file: string, change: (graph: Buffer) => Buffer) => async (model: string) =>
-    writeFile(join(model, file), change(await readFile(join(model, file))));
 
   it('lists what keeps a model from drawing, and what it cannot draw', async () => {
     const [foo, wide] = ['foo', 'wide'].map((name) => join(folder, 'models', name));
@@ -188,16 +186,6 @@ describe('models command', () => {
           await cp(join(folder, 'other/model', name), join(model, name), { recursive: true });
       },
       `${weights} takes embeddings 16 wide, and the text encoders give 24. ${cures.oneModel}`,
-    ],
-    [
-      'a U-Net without some of its weights',
-      (model) => renameIn(join(model, weights), 'conv_out.weight', 'conv_out.weighs'),
-      `${weights} is not what its graph needs: The weights have no "conv_out.weight". `,
-    ],
-    [
-      'a U-Net of weights that are no numbers',
-      rewrite(weights, (bytes) => bytes.fill(0xff, bytes.length - 100_000)),
-      `${weights} gives numbers that are not finite, which are no picture: its weights are damaged or overflow.`,
     ],
     [
       'a beta_start that is no number',
@@ -289,10 +277,3 @@ describe('models command', () => {
     expect(stdout).toMatch(/stable-diffusion-xl-base-1\.0 +--as sdxl +6\.9 GB +CreativeML Open RAIL\+\+-M/);
   });
 });
-
-/** Renames a tensor; both names have the same length, so that the file stays valid. */
-async function renameIn(file: string, from: string, to: string): Promise<void> {
-  const bytes = await readFile(file);
-  bytes.write(to, bytes.indexOf(`"${from}"`) + 1);
-  await writeFile(file, bytes);
-}
