@@ -34,8 +34,6 @@ export interface AuditOptions {
   mayBeUnavailable?: boolean;
   /** Whether a webhook may come more than once, always with the same id. */
   mayRepeatWebhooks?: boolean;
-  /** Whether pictures may fail with an error that explains why. */
-  mayFail?: RegExp;
   /** Other findings of the scenario. */
   problems?: string[];
   notes?: Outcome['notes'];
@@ -106,7 +104,7 @@ export async function audit(site: Site, options: AuditOptions = {}): Promise<Out
     figures.duplicates += Math.abs(used - made);
   }
   const findings: Finding[] = [
-    ...recordFindings(entries, tasks, options),
+    ...recordFindings(entries, tasks),
     ...webhookFindings(site, tasks, options),
     ['files without a row after the sweep', 'leaked', leaked],
     ['pictures without their file', 'leaked', missing],
@@ -127,12 +125,12 @@ const isTerminated = (entry: Entry, tasks: Tasks): boolean =>
   !isKept(entry) || ['succeeded', 'failed', 'canceled'].includes(tasks.get(entry.id)?.status ?? '');
 
 /** Every promise has an end, each record's end is the right one, and what is promised by it is there. */
-function recordFindings(entries: readonly Entry[], tasks: Tasks, { mayFail }: AuditOptions): Finding[] {
+function recordFindings(entries: readonly Entry[], tasks: Tasks): Finding[] {
   const rows = [...tasks.values()];
   const entriesThat = (isWrong: (entry: Entry, row?: TaskRow) => boolean): string[] =>
     idsOf(entries.filter((entry) => isWrong(entry, tasks.get(entry.id))));
   const rowsThat = (isWrong: (row: TaskRow) => boolean): string[] => idsOf(rows.filter(isWrong));
-  const failed = rows.filter(({ status, error }) => status === 'failed' && !mayFail?.test(error ?? ''));
+  const failed = rows.filter(({ status }) => status === 'failed');
   return [
     ['acknowledged records without a row', 'lost', entriesThat((entry, row) => isKept(entry) && !row)],
     [

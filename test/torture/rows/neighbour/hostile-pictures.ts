@@ -88,32 +88,3 @@ export async function hostilePictures(random: Random, count: number): Promise<Ho
     return { name: `${kind} ${how}`, file: change(file, random) };
   });
 }
-
-/** URLs of a port of this machine, and of others that are nobody's business. */
-export function hostileUrls(random: Random, port: number, count: number): string[] {
-  const byte = (): number => random.integer(0, 255);
-  const hosts = [
-    ...[
-      '127.0.0.1',
-      '127.1',
-      '2130706433',
-      '0x7f000001',
-      '0177.0.0.1',
-      '0',
-      '[::1]',
-      '[::ffff:127.0.0.1]',
-      'localhost',
-    ],
-    ...['[64:ff9b::7f00:1]', '[::127.0.0.1]', '①②⑦.0.0.1', 'LOCALHOST.', '127.0.0.1.', 'user@127.0.0.1'],
-  ];
-  const forms: (() => string)[] = [
-    () => `http://${random.pick(hosts)}:${port}/secret.png`,
-    () => `http://127.${byte()}.${byte()}.${byte()}:${port}/secret.png`,
-    () => `http://10.${byte()}.${byte()}.${byte()}/secret.png`,
-    () => `http://169.254.169.254/latest/meta-data/${byte()}`,
-    () => `https://${random.pick(hosts)}:${port}/secret.png`,
-    () => `http://[fd00::${byte()}]/secret.png`,
-    () => `http://nobody-${byte()}.invalid/secret.png`,
-  ];
-  return Array.from({ length: count }, () => random.pick(forms)());
-}
