@@ -27,7 +27,7 @@ async function main([folder, width, height, ...rows]) {
     for (let call = 0; call < 2; call++) await pipeline.step(trajectories);
     calls.push(anonymousBytes() - before);
   }
-  const bytes = pipeline.bytesOf(trajectories[0].shape);
+  const bytes = pipeline.bytesOf(trajectories[0]);
   const drawn = anonymousBytes();
   for (let call = 0; call < 2; call++) await pipeline.decode(trajectories[0]);
   process.stdout.write(JSON.stringify({ bytes, calls, decoded: anonymousBytes() - drawn }));

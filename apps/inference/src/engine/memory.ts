@@ -63,10 +63,12 @@ function partBytes(tensors: NamedTensors, device: Device, isExact = false): numb
 /** An upper estimate of the bytes that a row of a call of the denoiser takes, without its adapters. */
 export function bytesPerRow(
   { denoiser, autoencoder: { scale } }: ModelFolder,
-  { width, height }: Size,
+  { width, height, image }: Size & { image?: unknown },
   device: Device,
 ) {
-  return denoiser.rowBytes({ height: height / scale, width: width / scale }, providerOf(device));
+  const latents = { height: height / scale, width: width / scale };
+  const lookedAt = image && denoiser.takesReferences ? latents.height * latents.width : 0;
+  return denoiser.rowBytes(latents, providerOf(device), lookedAt);
 }
 
 /** Rows of a call that fit into this many bytes, at least one; on a GPU a power of two. */

@@ -71,7 +71,7 @@ export class RunningTask {
     this.pictures = trajectories.map((trajectory, index) => ({ index, trajectory, rows: trajectory.rows }));
     this.callKey = [model.key, kindOf(first), ...controls.map(({ key }) => key)].join(' ');
     this.adapterRanks = ranksOf(first.adapters);
-    const { row, decoding } = model.instance.bytesOf(first.shape);
+    const { row, decoding } = model.instance.bytesOf(first);
     this.rowBytes = row + adapterBytesPerRow(first);
     this.decodeBytes = decoding;
     this.computeMs = this.begunAt - startedAt + (restarted?.computeMs ?? 0);

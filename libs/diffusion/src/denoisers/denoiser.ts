@@ -66,8 +66,11 @@ export interface DenoiserFiles extends PartFiles {
   readonly takesReferences?: boolean;
   /** Edge in pixels of the square pictures that it was trained on, if its configuration tells. */
   readonly nativeSize?: number | undefined;
-  /** An upper estimate of the bytes that a row of a call takes, without its adapters. */
-  rowBytes(latents: { height: number; width: number }, provider: Provider): number;
+  /**
+   * An upper estimate of the bytes that a row of a call takes, without its adapters.
+   * @param lookedAt positions of the latents of pictures that it looks at
+   */
+  rowBytes(latents: { height: number; width: number }, provider: Provider, lookedAt?: number): number;
   open(options: LoadOptions): Promise<Denoiser>;
 }
 

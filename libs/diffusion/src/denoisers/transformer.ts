@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { AdapterInputs, type LayerAdapters } from '../adapters/row-adapters';
 import type { LatentSize, RotaryPositions } from '../architectures/rotary';
 import type { BuiltGraph, ModuleOptions } from '../graph/module';
-import { type Device, providerOf } from '../sessions/device';
+import { type Device, type Provider, providerOf } from '../sessions/device';
 import type { GraphSession, LoadOptions } from '../sessions/model-session';
 import { openPart } from '../sessions/part-graph';
 import { bool, float32, floatsOf, packed, type Tensor, type Tensors } from '../sessions/tensor';
@@ -54,8 +54,8 @@ export class TransformerFiles implements DenoiserFiles {
     return this.use.takesReferences;
   }
 
-  rowBytes({ height, width }: { height: number; width: number }): number {
-    const tokens = (height * width) / this.use.patch ** 2 + textTokens;
+  rowBytes({ height, width }: { height: number; width: number }, _provider: Provider, lookedAt = 0): number {
+    const tokens = (height * width + lookedAt) / this.use.patch ** 2 + textTokens;
     return liveValues * this.use.tokenWidth * tokens * Float32Array.BYTES_PER_ELEMENT;
   }
 

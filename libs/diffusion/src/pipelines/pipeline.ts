@@ -86,11 +86,13 @@ export class Pipeline extends Renderer {
   }
 
   /** Upper estimates of the bytes that a picture takes: a row of it in a call, without adapters, and to decode it. */
-  bytesOf([, height, width]: LatentShape): { row: number; decoding: number } {
+  bytesOf({ shape, references }: Pick<Trajectory, 'shape' | 'references'>): { row: number; decoding: number } {
+    const [, height, width] = shape;
+    const lookedAt = references.reduce((sum, { shape: [, rows, columns] }) => sum + rows * columns, 0);
     const { denoiser, autoencoder } = this.model.folder;
     const { vaeScaleFactor: scale } = this.facts;
     return {
-      row: denoiser.rowBytes({ height, width }, providerOf(this.options.device)),
+      row: denoiser.rowBytes({ height, width }, providerOf(this.options.device), lookedAt),
       decoding: autoencoder.callBytes({ height: height * scale, width: width * scale }),
     };
   }
