@@ -1,7 +1,8 @@
 import { cpSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { safetensorsHeader } from '@app/diffusion';
+import { countOf, safetensorsHeader } from '@app/diffusion';
+import { encodeBfloat16 } from '../libs/diffusion/src/tensor/half';
 import { randomFrom } from './section';
 
 /** Widths of Stable Diffusion 1.5: of the U-Net's levels, of the decoder's, and of a text. */
@@ -13,14 +14,15 @@ const [levels, decoderLevels, context] = [
 const timeWidth = 4 * levels[0];
 const latentChannels = 4;
 /** Only what differs from the defaults of diffusers' and transformers' classes. */
+export const vaeConfig = {
+  ...{ sample_size: 512, layers_per_block: 2 },
+  block_out_channels: decoderLevels.toReversed(),
+  down_block_types: decoderLevels.map(() => 'DownEncoderBlock2D'),
+  up_block_types: decoderLevels.map(() => 'UpDecoderBlock2D'),
+};
 const configs = {
   unet: { _class_name: 'UNet2DConditionModel', sample_size: 64, cross_attention_dim: context.width },
-  vae: {
-    ...{ _class_name: 'AutoencoderKL', sample_size: 512, scaling_factor: 0.18215, layers_per_block: 2 },
-    block_out_channels: decoderLevels.toReversed(),
-    down_block_types: decoderLevels.map(() => 'DownEncoderBlock2D'),
-    up_block_types: decoderLevels.map(() => 'UpDecoderBlock2D'),
-  },
+  vae: { ...vaeConfig, _class_name: 'AutoencoderKL', scaling_factor: 0.18215 },
   text_encoder: {
     ...{ model_type: 'clip_text_model', hidden_act: 'quick_gelu', vocab_size: context.words },
     ...{ hidden_size: context.width, intermediate_size: context.inner, projection_dim: context.width },
@@ -28,10 +30,12 @@ const configs = {
     ...{ bos_token_id: context.words - 2, eos_token_id: context.words - 1, pad_token_id: context.words - 1 },
   },
 };
-/** Random values, reused. */
-const keptValues = 1 << 20;
+/** Random values, reused; no multiple of a width, so that the rows of a weight differ. */
+const keptValues = (1 << 20) - 3;
+const step = 10_007;
 
-class Shapes {
+/** Of a part's tensors, by their names. */
+export class Shapes {
   readonly all = new Map<string, number[]>();
 
   matrix(path: string, ...shape: number[]): void {
@@ -101,13 +105,14 @@ function unet(): Shapes {
   return shapes;
 }
 
-function vae(): Shapes {
+/** Of an AutoencoderKL with so many channels. */
+export function vae(latents: number): Shapes {
   const shapes = new Shapes();
-  const channels = 2 * latentChannels;
+  const channels = 2 * latents;
   shapes.layer('quant_conv', channels, channels, 1, 1);
-  shapes.layer('post_quant_conv', latentChannels, latentChannels, 1, 1);
+  shapes.layer('post_quant_conv', latents, latents, 1, 1);
   vaeSide(shapes, 'encoder', decoderLevels.toReversed(), [3, channels]);
-  vaeSide(shapes, 'decoder', decoderLevels, [latentChannels, 3]);
+  vaeSide(shapes, 'decoder', decoderLevels, [latents, 3]);
   return shapes;
 }
 
@@ -159,7 +164,7 @@ export async function makeFullSizeModel(folder: string, other: string): Promise<
   for (const name of ['tokenizer', 'scheduler', 'model_index.json'])
     cpSync(join(other, name), join(unfinished, name), { recursive: true });
   const files = { unet: 'diffusion_pytorch_model', vae: 'diffusion_pytorch_model', text_encoder: 'model' };
-  const shapes = { unet: unet(), vae: vae(), text_encoder: textEncoder() };
+  const shapes = { unet: unet(), vae: vae(latentChannels), text_encoder: textEncoder() };
   for (const part of ['unet', 'vae', 'text_encoder'] as const) {
     mkdirSync(join(unfinished, part));
     writeFileSync(join(unfinished, part, 'config.json'), JSON.stringify(configs[part]));
@@ -168,25 +173,33 @@ export async function makeFullSizeModel(folder: string, other: string): Promise<
   renameSync(unfinished, folder);
 }
 
-async function writePart(path: string, { all }: Shapes): Promise<void> {
+/** Writes random weights. Values are drawn once and repeated, as drawing takes much longer than writing. */
+export async function writePart(path: string, { all }: Shapes, dtype: 'F32' | 'BF16' = 'F32'): Promise<void> {
   const random = randomFrom(1);
-  const kept = Float32Array.from({ length: keptValues }, () => 2 * random() - 1);
+  // Bell-shaped, as trained weights are: how far int8 errs depends on it (Box and Muller).
+  const normal = (): number => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
+  const drawn = Float32Array.from({ length: keptValues }, normal);
   const file = await open(path, 'wx');
   try {
-    const shapes = new Map([...all].map(([name, shape]) => [name, { shape }]));
+    const shapes = new Map([...all].map(([name, shape]) => [name, { shape, dtype }]));
     await file.writeFile(safetensorsHeader(shapes, { format: 'pt' }));
-    for (const [name, shape] of all) await file.writeFile(Buffer.from(valuesOf(name, shape, kept).buffer));
+    for (const [i, [name, shape]] of [...all].entries()) {
+      // Each begins elsewhere, or queries and keys would be the same.
+      const from = i * step;
+      const values = scaled(name, shape, (at) => drawn[(from + at) % keptValues]);
+      const { buffer } = dtype === 'F32' ? values : encodeBfloat16(values);
+      const bytes = new Uint8Array(buffer);
+      const length = (countOf(shape) * bytes.length) / values.length;
+      for (let at = 0; at < length; at += bytes.length) await file.writeFile(bytes.subarray(0, length - at));
+    }
   } finally {
     await file.close();
   }
 }
 
 /** Activations keep their size: norms change nothing, and a layer's output is about as large as its input. */
-function valuesOf(name: string, [length, ...rest]: readonly number[], random: Float32Array): Float32Array {
-  const inputs = rest.reduce((product, size) => product * size, 1);
-  const values = new Float32Array(length * inputs);
-  if (rest.length === 0) return values.fill(name.includes('norm') && name.endsWith('.weight') ? 1 : 0);
-  const scale = Math.sqrt(3 / inputs);
-  for (let i = 0; i < values.length; i++) values[i] = scale * random[i % keptValues];
-  return values;
+function scaled(name: string, [length, ...rest]: readonly number[], random: (at: number) => number): Float32Array {
+  if (rest.length === 0) return new Float32Array(length).fill(/norm.*\.weight$|running_var$/.test(name) ? 1 : 0);
+  const scale = Math.sqrt(1 / countOf(rest));
+  return Float32Array.from({ length: keptValues }, (_, at) => scale * random(at));
 }

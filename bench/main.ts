@@ -12,15 +12,17 @@ import { pipeline } from './sections/pipeline';
 import { poisson } from './sections/poisson';
 import { short } from './sections/short';
 import { start } from './sections/start';
+import { today } from './sections/today';
 
-const sections = [fullSize, rows, engine, poisson, short, start, pipeline, intake];
+const sections = [fullSize, rows, engine, poisson, short, start, pipeline, intake, today];
 
 const usage = `npm run bench -- [options]: measures ratios, and prints tables of them.
 
   --only <names>      sections, separated by commas     ${sections.map(({ name }) => name).join(',')}
   --rounds <n>        rounds that count                 each section has its own number
   --model <folder>    of the model                      models/shapes
-  --full-size <folder>  of a model at full size, made if it is not there; without it that section is left out
+  --full-size <folder>  of a model at full size, made if it is not there; without it that section is left out,
+                        as today is unless --only names it, which also makes two folders of 14 and 9 GB beside it
   --device <name>     as in DEVICE                      cpu
   --threads <n>       of one call                       as many as there are cores
   --python <path>     of an interpreter with torch, diffusers and transformers
@@ -45,14 +47,15 @@ async function main(): Promise<void> {
   const names = options.only?.split(',');
   const unknown = names?.filter((name) => !sections.some((section) => section.name === name));
   if (unknown?.length) throw new Error(`There is no section ${unknown.join(', ')}.\n\n${usage}`);
-  const { model, python, 'full-size': folder } = options;
+  const { model, python } = options;
+  const folder = options['full-size'] ?? (names?.includes(today.name) ? '.cache/full-size' : undefined);
   if (!folder) console.log('No --full-size: that section is left out.\n');
   else if (!existsSync(folder)) await makeFullSizeModel(folder, model);
   const [threads, rounds] = [options.threads, options.rounds].map(Number);
   const device = options.device as BenchOptions['device'];
   const busy = Math.round((100 * loadavg()[0]) / availableParallelism());
   for (const section of sections.filter(
-    (each) => (names?.includes(each.name) ?? true) && (folder || each !== fullSize),
+    (each) => (names?.includes(each.name) ?? each !== today) && (folder || each !== fullSize),
   )) {
     const measuredOn = new Date().toISOString().slice(0, 10);
     const given = {
