@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { countOf } from '@app/diffusion';
 import { fullSizeKlein, sampleShape, textShape } from '../full-size-klein';
@@ -64,10 +64,12 @@ export const today: Section = {
 
 const run = promisify(execFile);
 
-/** What a process prints last. */
+/** What a process prints last; told at once, because all of them take long. */
 async function told(program: string, ...args: string[]): Promise<unknown> {
   const { stdout } = await run(program, args, { maxBuffer: 1 << 26 });
-  return JSON.parse(stdout.trim().split('\n').at(-1)!);
+  const taken = stdout.trim().split('\n').at(-1)!;
+  process.stderr.write(`${basename(program)} ${args.join(' ')}\n  ${taken}\n`);
+  return JSON.parse(taken);
 }
 
 const gigabytes = (bytes: number): string => `${(bytes / 1e9).toFixed(1)} GB`;
