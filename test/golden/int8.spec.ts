@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { cp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -141,6 +141,20 @@ describe('A linear layer in int8', () => {
     const types = m.finish().graph.nodes.map(({ opType }) => opType);
     expect(['QuantizeLinear', 'QGemm'].map((type) => types.filter((each) => each === type).length)).toEqual([1, 2]);
   });
+
+  it.each([1, 256])(
+    'is widened as it is loaded where whole numbers are not computed with, rotation %s',
+    async (rotation) => {
+      const x = float32(normal(tokens * width, 2), [1, tokens, width]);
+      const wanted = product(x.data as Float32Array, weight, out);
+      const file = int8File({ plain: weight }, out, rotation);
+      const session = await open(file, width, (m, v) => linear(m, v, 'plain'), 2, false);
+      writeFileSync(file, new Uint8Array(statSync(file).size), { flag: 'r+' });
+      const error = relativeError(await runData(session, { x }), wanted);
+      await session.release();
+      expect(error).toBeLessThan(1.3e-2);
+    },
+  );
 });
 
 describe.each([1, 2, 4])('A linear layer in int8 with adapters of rows, on %d threads', (threads) => {

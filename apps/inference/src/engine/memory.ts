@@ -47,17 +47,17 @@ export function textWeightBytesOf({ conditioner }: Pick<ModelFolder, 'conditione
 }
 
 /**
- * A CUDA device has half precision (except the VAE), all others float32; but on the processor the weights of a large part
- * stay in half precision, and those in int8 stay so.
+ * A CUDA device has half precision (except the VAE), all others float32; both widen int8. On the processor int8 stays so,
+ * and the weights of a large part stay in half precision.
  */
 function partBytes(tensors: NamedTensors, device: Device, isExact = false): number {
   const all = [...tensors.values()];
-  const sum = (bytesOf: (tensor: NamedTensor) => number): number =>
-    all.reduce((total, tensor) => total + bytesOf(tensor), 0);
-  const whole = sum(({ type, shape }) => (type === 'I8' ? 1 : float32) * countOf(shape));
-  const halves = sum(({ type, shape }) => (type === 'I8' || type === 'F32' ? 0 : float32 * countOf(shape)));
-  if (providerOf(device) === 'cuda' && !isExact) return whole / 2;
-  return device === 'cpu' && halves > mostWidenedBytes ? whole - halves / 2 : whole;
+  const sum = (types: (type: NamedTensor['type']) => boolean): number =>
+    all.reduce((total, { type, shape }) => (types(type) ? total + float32 * countOf(shape) : total), 0);
+  const whole = sum(() => true);
+  if (device !== 'cpu') return providerOf(device) === 'cuda' && !isExact ? whole / 2 : whole;
+  const halves = sum((type) => type !== 'I8' && type !== 'F32');
+  return whole - (sum((type) => type === 'I8') * 3) / 4 - (halves > mostWidenedBytes ? halves / 2 : 0);
 }
 
 /** An upper estimate of the bytes that a row of a call of the denoiser takes, without its adapters. */

@@ -176,6 +176,8 @@ function sessionOptions(options: LoadOptions, { folder, widenedBytes }: PlacedGr
       session: {
         ...session,
         ...(sparesMemory && { disable_prepacking: '1' }),
+        // Else weights in int8 that are not computed with as such would be widened in each call, and all at once.
+        disable_quant_qdq: '1',
         model_external_initializers_file_folder_path: folder,
       },
     },
