@@ -12,7 +12,7 @@ export abstract class GraphBuilder {
   /** A constant in the type that is computed in. */
   abstract floats(name: string, values: ArrayLike<number>, shape?: readonly number[]): Value;
 
-  /** A constant is there once for each name. */
+  /** A constant is there once for each name: that of the last call, so equal names have to mean equal constants. */
   protected abstract constant(name: Value, initializer: Exclude<Initializer, { file: string }>): Value;
 
   add(x: Value, y: Value): Value {
@@ -42,12 +42,8 @@ export abstract class GraphBuilder {
   }
 
   /** A constant of equal bytes. */
-  bytes(type: 'uint8' | 'int8', value: number, shape: readonly number[]): Value {
-    return this.constant(`${type}(${value}, ${shape.join()})`, {
-      type,
-      shape,
-      bytes: Buffer.alloc(countOf(shape), value),
-    });
+  bytes(type: 'uint8' | 'int8', value: number, shape: readonly number[], name = `${type}(${value}, ${shape.join()})`) {
+    return this.constant(name, { type, shape, bytes: Buffer.alloc(countOf(shape), value) });
   }
 
   number(value: number): Value {

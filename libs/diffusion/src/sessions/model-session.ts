@@ -178,6 +178,8 @@ function sessionOptions(options: LoadOptions, { folder, widenedBytes }: PlacedGr
         ...(sparesMemory && { disable_prepacking: '1' }),
         // Else weights in int8 that are not computed with as such would be widened in each call, and all at once.
         disable_quant_qdq: '1',
+        // Sums of products of uint8 and int8 overflow on x64 processors without VNNI: there the weights become uint8.
+        x64quantprecision: '1',
         model_external_initializers_file_folder_path: folder,
       },
     },
