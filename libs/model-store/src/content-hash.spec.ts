@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { contentHash, shortHash } from './content-hash';
+import { contentHash, modelKey, shortHash } from './content-hash';
 
 const digest = (text: string): string => createHash('sha256').update(text).digest('hex');
 
@@ -19,5 +19,15 @@ describe(contentHash.name, () => {
     expect(contentHash(new Map([...files].reverse()))).toBe(contentHash(files));
     expect(contentHash(new Map([...files, ['x', digest('')]]))).not.toBe(contentHash(files));
     expect(contentHash(new Map([...files, ['model_index.json', digest('c')]]))).not.toBe(contentHash(files));
+  });
+});
+
+describe(modelKey, () => {
+  const model = { name: 'sd1.5', hash: 'a'.repeat(64) };
+
+  it('tells apart what is read from the same files in another way, and nothing else', () => {
+    const keys = [{}, { clip_skip: 2 }, { clip_skip: 3 }, { prediction_type: 'v_prediction' as const }, { steps: 4 }];
+    expect(new Set(keys.map((defaults) => modelKey({ ...model, defaults }))).size).toBe(4);
+    expect(modelKey(model)).toBe(`sd1.5@${model.hash}`);
   });
 });

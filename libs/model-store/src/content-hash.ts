@@ -1,3 +1,4 @@
+import type { ModelDefaults } from '@app/diffusion/files';
 import { createHash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { Worker } from 'node:worker_threads';
@@ -73,4 +74,13 @@ interface NamedWeights {
 /** `<model>@<hash>`, as in `served_by`, and `-int8` behind it where its weights are so. */
 export function weightsName({ name, hash = '', precision }: NamedWeights): string {
   return `${name}@${shortHash(hash)}${precision === 'int8' ? '-int8' : ''}`;
+}
+
+/**
+ * The key of a model as it is loaded: `<model>@<hash>`, and what its `darkroom.json` changes of how it is read, which no
+ * hash tells.
+ */
+export function modelKey({ name, hash, defaults = {} }: NamedWeights & { defaults?: ModelDefaults }): string {
+  const { clip_skip: clipSkip, prediction_type: predictionType } = defaults;
+  return [`${name}@${hash}`, clipSkip && `clip_skip=${clipSkip}`, predictionType].filter(Boolean).join(',');
 }

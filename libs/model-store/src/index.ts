@@ -1,6 +1,6 @@
 export { problemsOfDefaults, schedulerNames } from '@app/diffusion/files';
 export type { ModelDefaults } from '@app/diffusion/files';
-export { hashFile, shortHash, weightsName } from './content-hash';
+export { hashFile, modelKey, shortHash, weightsName } from './content-hash';
 export { demoModel, findServing, replacedByDemo } from './demo-model';
 export { problemOfKind, problemOfOwnScheduler, schedulersOf, workingSchedulers } from './installed-defaults';
 export { upscalersFolder } from './model-names';

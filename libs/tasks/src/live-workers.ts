@@ -132,14 +132,17 @@ export function devicesFor({ name }: { name: string }, workers: readonly LiveWor
   return [...new Set(able)].sort((a, b) => indexOf(a) - indexOf(b));
 }
 
-/** Why a model cannot be drawn with: a live process has refused its files, and none is left that can draw it. */
+/**
+ * Why a model cannot be drawn with: a live process has refused its files, and none is left that can draw it.
+ * @param model `key` as `modelKey`
+ */
 export function problemFor(
-  { name, hash }: { name: string; hash: string | undefined },
+  { name, key }: { name: string; key: string },
   workers: readonly LiveWorker[],
 ): string | undefined {
   if (workers.some(({ models }) => models.includes(name))) return undefined;
   const refused = workers.flatMap(({ broken }) => broken ?? []);
-  return refused.find((model) => model.name === name && model.hash === hash)?.problem;
+  return refused.find((model) => model.key === key)?.problem;
 }
 
 function indexOf(device: string): number {

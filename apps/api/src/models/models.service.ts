@@ -14,6 +14,7 @@ import {
   demoModel,
   findServing,
   type InstalledModel,
+  modelKey,
   ModelStore,
   pictureSize,
   problemOfOwnScheduler,
@@ -75,7 +76,11 @@ export class ModelsService implements OnApplicationBootstrap {
         schedulers: model.hash === undefined ? [] : schedulersOf(model),
         cannot: model.cannot ?? {},
         stands_in_for: this.replacedBy(model.name, models),
-        problem: model.problem ?? problemFor(model, workers) ?? problemOfOwnScheduler(model) ?? null,
+        problem:
+          model.problem ??
+          problemFor({ name: model.name, key: modelKey(model) }, workers) ??
+          problemOfOwnScheduler(model) ??
+          null,
       };
     });
   }
@@ -101,7 +106,7 @@ export class ModelsService implements OnApplicationBootstrap {
     if (!model) throw refuse('ModelNotInstalled', 'is not installed');
     if (model.kind === controlKind)
       throw refuse('ModelIsControl', 'is a ControlNet, which guides another model and draws nothing alone');
-    const problem = model.problem ?? problemFor(model, workers);
+    const problem = model.problem ?? problemFor({ name: model.name, key: modelKey(model) }, workers);
     if (problem !== undefined)
       throw refuse(
         'ModelBroken',

@@ -1,7 +1,7 @@
 import { type Config, CONFIG } from '@app/config';
 import { type DrawingTask, Finetune, type Task } from '@app/domain';
 import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
-import { findServing, type InstalledModel, ModelStore, problemOfKind } from '@app/model-store';
+import { findServing, type InstalledModel, modelKey, ModelStore, problemOfKind } from '@app/model-store';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource, In } from 'typeorm';
 import type { AdapterSource, ModelSource } from '../engine/engine-protocol';
@@ -9,7 +9,7 @@ import { EngineBrokenError, ModelBrokenError, TaskAbortedError, TaskRefusedError
 import { Engines } from '../engine-client/engines';
 import { BrokenModels } from './broken-models';
 import { type InstalledUpscaler, plainUpscaler, Upscalers } from './upscalers';
-import { keyOf, servedByOf } from './weights-names';
+import { servedByOf } from './weights-names';
 
 type ResolvedTask = Pick<
   DrawingTask,
@@ -57,23 +57,24 @@ export class ModelResolver {
   ) {}
 
   /** The model of a task. @throws TaskRefusedError if it is not there, or cannot be drawn with */
-  async modelOf({ model: asked, inputs }: TaskModel): Promise<InstalledModel & { hash: string }> {
+  async modelOf({ model: asked, inputs }: TaskModel): Promise<InstalledModel & { hash: string; key: string }> {
     const model = await findServing(this.models, asked, this.config.modelFallback);
     if (!model) throw new TaskRefusedError(`The model ${asked} is not installed.`);
     const { name, hash, problem: unreadable = problemOfKind(model, inputs ?? {}) } = model;
-    const problem = unreadable ?? this.broken.problemOf({ name, hash: hash ?? '' }, this.engines.devices);
+    const key = modelKey(model);
+    const problem = unreadable ?? this.broken.problemOf(key, this.engines.devices);
     if (hash === undefined || problem !== undefined)
       throw new TaskRefusedError(`The model ${name} cannot be drawn with: ${problem}`);
-    return { ...model, hash };
+    return { ...model, hash, key };
   }
 
   /** @throws TaskRefusedError when no installed weights may draw it */
   async resolve(task: ResolvedTask): Promise<ResolvedModel> {
-    const { name, folder, hash, defaults, precision } = await this.modelOf(task);
+    const { name, folder, hash, key, defaults, precision } = await this.modelOf(task);
     const weights = await this.weightsOf(task);
     const adapters = weights.map(({ adapter }) => adapter);
     return {
-      source: { key: keyOf({ name, hash, defaults }), name, folder, hash },
+      source: { key, name, folder, hash },
       adapters,
       controls: await this.controlsOf(task),
       upscaler: task.highResolution ? await this.upscalers.find() : undefined,
@@ -81,7 +82,7 @@ export class ModelResolver {
       clipSkip: defaults.clip_skip,
       precision,
       weightsKeys: new Map(weights.map(({ finetuneId, key }) => [finetuneId, key])),
-      refusedOn: this.broken.refusedOn({ name, hash }),
+      refusedOn: this.broken.refusedOn(key),
       servedBy: servedByOf({ name, hash, precision }, adapters),
     };
   }
@@ -95,9 +96,9 @@ export class ModelResolver {
     if (error instanceof EngineBrokenError && (await this.areWeightsReplaced(model.weightsKeys)))
       return new TaskAbortedError('The weights of the Fine-Tune were replaced meanwhile.');
     if (!(error instanceof ModelBrokenError) || device === undefined) return error;
-    const { name, hash } = model.source;
-    this.broken.add({ name, hash, problem: error.problem }, device);
-    const isDrawnElsewhere = this.broken.problemOf({ name, hash }, this.engines.devices) === undefined;
+    const { key } = model.source;
+    this.broken.add({ key, problem: error.problem }, device);
+    const isDrawnElsewhere = this.broken.problemOf(key, this.engines.devices) === undefined;
     return isDrawnElsewhere ? new EngineBrokenError(`${device}: ${error.message}`) : error;
   }
 

@@ -1,4 +1,4 @@
-import { keyOf, servedByOf } from './weights-names';
+import { servedByOf } from './weights-names';
 
 const hash = 'b'.repeat(64);
 const model = { name: 'sd1.5', hash: 'a'.repeat(64) };
@@ -15,13 +15,5 @@ describe(servedByOf, () => {
   it('tells a LoRA apart from itself at another scale, and not a textual inversion, which has none', () => {
     expect(new Set([1, 0.5, 0.25].map((scale) => servedByOf(model, [lora(scale)]))).size).toBe(3);
     expect(servedByOf(model, [embedding(0.5)])).toBe(servedByOf(model, [embedding(1)]));
-  });
-});
-
-describe(keyOf, () => {
-  it('tells apart what is read from the same files in another way, and nothing else', () => {
-    const keys = [{}, { clip_skip: 2 }, { clip_skip: 3 }, { prediction_type: 'v_prediction' as const }, { steps: 4 }];
-    expect(new Set(keys.map((defaults) => keyOf({ ...model, defaults }))).size).toBe(4);
-    expect(keyOf(model)).toBe(`sd1.5@${model.hash}`);
   });
 });

@@ -5,15 +5,6 @@ import type { AdapterSource } from '../engine/engine-protocol';
 type Named = Pick<InstalledModel, 'name' | 'precision'> & { hash: string };
 
 /**
- * The key by which an engine knows a model: `<model>@<hash>`, and what its `darkroom.json` changes of how it is read,
- * which no hash tells.
- */
-export function keyOf({ name, hash, defaults = {} }: Named & Partial<Pick<InstalledModel, 'defaults'>>): string {
-  const { clip_skip: clipSkip, prediction_type: predictionType } = defaults;
-  return [`${name}@${hash}`, clipSkip && `clip_skip=${clipSkip}`, predictionType].filter(Boolean).join(',');
-}
-
-/**
  * The name in a record of what draws it: `<model>@<hash>`, and `+<hash>` of each Fine-Tune's weights. Equal names mean
  * equal weights.
  */

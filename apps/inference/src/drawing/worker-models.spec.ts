@@ -1,7 +1,6 @@
-import type { InstalledModel } from '@app/model-store';
+import { type InstalledModel, modelKey } from '@app/model-store';
 import { JsonLogger } from '@app/observability';
 import { BrokenModels } from './broken-models';
-import { keyOf } from './weights-names';
 import { WorkerModels } from './worker-models';
 
 const installed = (name: string, values: Partial<InstalledModel> = {}): InstalledModel => ({
@@ -44,7 +43,7 @@ describe(WorkerModels.name, () => {
 
   it('has the sound models that a device of the worker can draw', async () => {
     const half = installed('half');
-    broken.add({ name: 'half', hash: half.hash!, problem: 'It overflows.' }, 'cuda:0');
+    broken.add({ key: modelKey(half), problem: 'It overflows.' }, 'cuda:0');
     const cut = installed('broken', { hash: undefined, problem: 'It has no U-Net.' });
     const models = await modelsOf([cut, half, installed('small')]);
     expect(models.drawableOn(['cpu'])).toEqual(['half', 'small']);
@@ -57,8 +56,8 @@ describe(WorkerModels.name, () => {
     const shapes = installed('shapes');
     const skipping = installed('skipping', { defaults: { clip_skip: 2 } });
     const models = await modelsOf([shapes, skipping]);
-    expect(models.drawnWith(new Set([keyOf({ ...shapes, hash: shapes.hash! })]))).toEqual(['shapes', 'sd1.5', 'sd2.1']);
-    expect(models.drawnWith(new Set([keyOf({ ...skipping, hash: skipping.hash! })]))).toEqual(['skipping']);
+    expect(models.drawnWith(new Set([modelKey(shapes)]))).toEqual(['shapes', 'sd1.5', 'sd2.1']);
+    expect(models.drawnWith(new Set([modelKey(skipping)]))).toEqual(['skipping']);
     expect(models.drawnWith(new Set(['upscaler x4']))).toEqual([]);
   });
 
@@ -96,18 +95,19 @@ describe(WorkerModels.name, () => {
     expect((await modelsOf([installed('small')])).drawableOn(['cpu'])).toEqual(['small']);
   });
 
-  it('has no model that an engine has refused, nor what it stands in for, until its files have changed', async () => {
+  it('has no model that an engine has refused, nor what it stands in for, until its files or its darkroom.json have changed', async () => {
     const shapes = installed('shapes');
     const models = await modelsOf([shapes, installed('small')]);
-    const refused = { name: 'shapes', hash: shapes.hash!, problem: 'It is odd.' };
+    const refused = { key: modelKey(shapes), problem: 'It is odd.' };
     broken.add(refused, 'cuda:0');
     expect(models.drawableOn(['cuda:0'])).toEqual(['small']);
     // A model that one device refuses may be drawn by another.
     expect(models.drawableOn(['cpu', 'cuda:0'])).toContain('shapes');
     broken.add(refused, 'cpu');
     expect(models.drawableOn(['cpu', 'cuda:0'])).toEqual(['small']);
-    expect([broken.refusedOn(refused), broken.list()]).toEqual([['cuda:0', 'cpu'], [refused]]);
-    expect((await modelsOf([{ ...shapes, hash: 'b' }])).drawableOn(['cpu'])).toEqual(['shapes', 'sd1.5', 'sd2.1']);
+    expect([broken.refusedOn(refused.key), broken.list()]).toEqual([['cuda:0', 'cpu'], [refused]]);
+    for (const changed of [{ hash: 'b' }, { defaults: { clip_skip: 2 } }])
+      expect((await modelsOf([{ ...shapes, ...changed }])).drawableOn(['cpu'])).toEqual(['shapes', 'sd1.5', 'sd2.1']);
   });
 
   it('has a new model after it was missed, unless the folder was read a moment ago', async () => {

@@ -1,11 +1,10 @@
 import { type Config, CONFIG } from '@app/config';
 import { workerBeatMs } from '@app/tasks';
-import { demoModel, type InstalledModel, ModelStore, replacedByDemo } from '@app/model-store';
+import { demoModel, type InstalledModel, modelKey, ModelStore, replacedByDemo } from '@app/model-store';
 import { RecurringService } from '@app/process';
 import { JsonLogger } from '@app/observability';
 import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
 import { BrokenModels } from './broken-models';
-import { keyOf } from './weights-names';
 
 /** The models folder is read at most once in this time, however many claims miss a model. */
 const shortestIntervalMs = 1_000;
@@ -13,7 +12,8 @@ const unlisted = 'the models could not be listed';
 
 interface DrawableModel {
   name: string;
-  weights: { name: string; hash: string; key: string };
+  /** As `modelKey`, of what draws it. */
+  key: string;
 }
 
 /** The models that this worker can draw now, as the claim asks for them. */
@@ -47,14 +47,14 @@ export class WorkerModels extends RecurringService implements OnModuleInit {
 
   /** Names of what can be drawn on these devices, and of what the demonstration model stands in for. */
   drawableOn(devices: readonly string[]): string[] {
-    const isDrawable = ({ weights }: DrawableModel): boolean =>
-      devices.length > 0 && this.broken.problemOf(weights, devices) === undefined;
+    const isDrawable = ({ key }: DrawableModel): boolean =>
+      devices.length > 0 && this.broken.problemOf(key, devices) === undefined;
     return this.models.filter(isDrawable).map(({ name }) => name);
   }
 
   /** Names of what is drawn with models that engines know by these keys. */
   drawnWith(keys: ReadonlySet<string>): string[] {
-    return this.models.filter(({ weights }) => keys.has(weights.key)).map(({ name }) => name);
+    return this.models.filter(({ key }) => keys.has(key)).map(({ name }) => name);
   }
 
   /** Reads the models folder again. A call during another's reading gets that one's result. */
@@ -78,7 +78,7 @@ export class WorkerModels extends RecurringService implements OnModuleInit {
   private async read(): Promise<InstalledModel[]> {
     const installed = await this.store.list();
     const sound = installed.flatMap(({ name, hash, defaults }) =>
-      hash === undefined ? [] : [{ name, weights: { name, hash, key: keyOf({ name, hash, defaults }) } }],
+      hash === undefined ? [] : [{ name, key: modelKey({ name, hash, defaults }) }],
     );
     const demo = sound.find(({ name }) => name === demoModel);
     const names = this.config.modelFallback ? replacedByDemo(installed) : [];

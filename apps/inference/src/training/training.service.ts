@@ -13,7 +13,6 @@ import { ModelResolver } from '../drawing/model-resolver';
 import { ProgressPublisher } from '../drawing/progress-publisher';
 import type { TaskHold } from '../drawing/task-hold';
 import { TaskRunner } from '../drawing/task-runner';
-import { keyOf } from '../drawing/weights-names';
 import { withRetries } from '../drawing/with-retries';
 import { Engines } from '../engine-client/engines';
 import { TrainingChild } from './training-child';
@@ -28,7 +27,7 @@ const stopMs = 5_000;
 interface Begun {
   task: TrainingTask;
   finetune: Finetune;
-  model: InstalledModel & { hash: string };
+  model: InstalledModel & { hash: string; key: string };
   child: TrainingChild;
   plan: TrainingPlan;
   /** The state that it goes on from, if an earlier attempt has left one. */
@@ -120,7 +119,7 @@ export class TrainingService {
     const [device] = this.engines.devices;
     const state = await this.store.latest(task.id, model.hash);
     const plan = await child.plan({
-      model: { key: keyOf(model), name: model.name, folder: model.folder, hash: model.hash },
+      model: { key: model.key, name: model.name, folder: model.folder, hash: model.hash },
       device,
       intraOpNumThreads: this.engines.threads,
       pictures: task.imagesUrl.length,

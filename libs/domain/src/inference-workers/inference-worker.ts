@@ -17,9 +17,8 @@ export interface EngineReport {
 
 /** An installed model that an engine has refused to draw with. */
 export interface BrokenModel {
-  name: string;
-  /** SHA-256 of the refused files, in hexadecimal. */
-  hash: string;
+  /** As `modelKey`. */
+  key: string;
   /** In one sentence. */
   problem: string;
 }
