@@ -130,6 +130,21 @@ describe(readModelFolder.name, () => {
     expect(encodersOf(model)[0].use.skip).toBe(2);
   });
 
+  it('refuses a clip_skip that leaves out more layers than there are, as a fault of darkroom.json', async () => {
+    diffusers();
+    const layers = [0, 1, 2].map((layer) => ({ [`text_model.encoder.layers.${layer}.mlp.fc1.weight`]: [32, 8] }));
+    const embedding = { 'text_model.embeddings.token_embedding.weight': [4, 8] };
+    weights('text_encoder/model.safetensors', embedding, ...layers);
+    json('darkroom.json', { clip_skip: 4 });
+    expect(encodersOf(await readModelFolder(folder))[0].use.skip).toBe(3);
+    json('darkroom.json', { clip_skip: 5 });
+    const { file, reason } = (await readModelFolder(folder).catch(
+      (error: ModelFolderError) => error,
+    )) as ModelFolderError;
+    expect(file).toBe(join(folder, 'darkroom.json'));
+    expect(reason).toBe('has a clip_skip of 5, and a text encoder of 3 layers takes one of at most 4');
+  });
+
   it('takes the autoencoder beside a checkpoint, whichever names it has', async () => {
     weights('model.safetensors', unet(), vae, clip);
     weights('vae.safetensors', { 'decoder.conv_in.weight': [16, 4, 3, 3] });

@@ -5,7 +5,7 @@ import { type ClipTextConfig, clipTextConfigOf } from '../architectures/clip-tex
 import { unetConfigOf, type UNet2DConditionConfig } from '../architectures/unet-2d-condition-model';
 import { ClipConditionerFiles, ClipEncoderFiles, type ClipEncoderUse } from '../conditioners/clip-conditioner';
 import { UnetFiles } from '../denoisers/unet';
-import { resultsOf } from '../errors';
+import { cures, ModelFolderError, resultsOf } from '../errors';
 import type { SchedulerJson } from '../schedulers/scheduler-config';
 import { tokenizerOf } from '../tokenizer/clip-tokenizer';
 import type { JsonObject } from '../weights/folder-files';
@@ -13,6 +13,7 @@ import type { NamedTensors } from '../weights/named-tensor';
 import type { PartTensors } from '../weights/original-names';
 import { precisionOf } from '../weights/precision';
 import type { Family, ModelParts, ReadFiles } from './family';
+import { defaultsFile } from './model-defaults';
 import { configOf, scalingOf } from './read-config';
 
 /** A text encoder of a family, and what a model's files need not say of it. */
@@ -107,17 +108,39 @@ function whyNotTrained({ denoiser, autoencoder }: Pick<ModelParts, 'denoiser' | 
 }
 
 async function conditionerOf(version: Version, files: ReadFiles): Promise<ClipConditionerFiles> {
-  const { path, tensors, files: from, isCheckpoint, index, defaults } = files;
+  const { path, tensors, files: from, isCheckpoint, index } = files;
   const encoders: ClipEncoderFiles[] = [];
   for (const encoder of version.textEncoders) {
     const { part, tokenizer, padToken } = encoder;
     const config = configOf(files, part, clipTextConfigOf) ?? encoder.config;
-    const skip = (isCheckpoint ? encoder.skipOfCheckpoint : encoder.skip) + (defaults.clip_skip ?? 1) - 1;
+    const skip = isCheckpoint ? encoder.skipOfCheckpoint : encoder.skip;
+    const clipSkip = clipSkipOf(files, tensors.get(part)!, skip);
     const tokens = await tokenizerOf(join(path, tokenizer), { padToken });
-    encoders.push(new ClipEncoderFiles({ ...encoder, skip }, tensors.get(part)!, from.get(part)!, config, tokens));
+    encoders.push(
+      new ClipEncoderFiles(
+        { ...encoder, skip: skip + clipSkip - 1 },
+        tensors.get(part)!,
+        from.get(part)!,
+        config,
+        tokens,
+      ),
+    );
   }
   const hasZeros = index?.force_zeros_for_empty_prompt !== false && version.hasZerosForNoText;
   return new ClipConditionerFiles(encoders, hasZeros);
+}
+
+/**
+ * The model's `clip_skip`; 1 where it has none. @param skip layers of this text encoder that are left out in any case
+ * @throws ModelFolderError if there are not so many layers
+ */
+function clipSkipOf({ path, defaults: { clip_skip: clipSkip = 1 } }: ReadFiles, encoder: NamedTensors, skip: number) {
+  const names = [...encoder.keys()].flatMap((name) => /^text_model\.encoder\.layers\.\d+\./.exec(name) ?? []);
+  const layers = new Set(names).size;
+  const most = layers - skip + 1;
+  if (clipSkip === 1 || layers === 0 || clipSkip <= most) return clipSkip;
+  const reason = `has a clip_skip of ${clipSkip}, and a text encoder of ${layers} layers takes one of at most ${most}`;
+  throw new ModelFolderError(join(path, defaultsFile), reason, cures.correctOrRemove);
 }
 
 /** The largest edge of latents or pictures that a configuration may name: far more than any model was trained on. */
