@@ -1,4 +1,5 @@
 import { graphOfPart, type PlacedGraph, readModelFolder, type UnetFiles } from '@app/diffusion';
+import type { VaeFiles } from '../libs/diffusion/src/autoencoders/vae';
 import { AdapterInputs, noAdapters } from '../libs/diffusion/src/adapters/row-adapters';
 import { InferenceSession, Tensor } from '../libs/diffusion/src/sessions/onnx-runtime';
 import { someRequest } from './bench-engine';
@@ -22,7 +23,10 @@ export class BareGraphs {
     const { denoiser, autoencoder } = await readModelFolder(model);
     const of = { device: 'cpu', onCuda: 'float32' } as const;
     const unet = await graphOfPart(denoiser, (denoiser as UnetFiles).build, { ...of, isAdapted: true });
-    const vaeDecoder = await graphOfPart(autoencoder, autoencoder.decoder, { ...of, isAdapted: false });
+    const vaeDecoder = await graphOfPart(autoencoder, (autoencoder as VaeFiles).use.decoder, {
+      ...of,
+      isAdapted: false,
+    });
     const open = ({ bytes, folder }: PlacedGraph) =>
       InferenceSession.create(bytes, {
         executionProviders: ['cpu'],

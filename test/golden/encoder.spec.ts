@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { Tensor } from 'onnxruntime-node';
 import { ModelSession, readModelFolder, Pipeline } from '@app/diffusion';
+import type { VaeFiles } from '../../libs/diffusion/src/autoencoders/vae';
 import { placeGraph } from '../../libs/diffusion/src/sessions/placed-graph';
 import type { RgbImage } from '../../libs/diffusion/src/tensor/planes';
 import { cpu } from '../support/cpu';
@@ -24,7 +25,7 @@ describe("The bundled model's encoder", () => {
   let encoder: ModelSession;
   beforeAll(async () => {
     const { autoencoder } = await readModelFolder(shapes);
-    const built = autoencoder.encoder({ tensors: autoencoder.tensors });
+    const built = (autoencoder as VaeFiles).use.encoder({ tensors: autoencoder.tensors });
     encoder = await ModelSession.open(placeGraph(built.graph, shapes), cpu);
     pipeline = await Pipeline.load(shapes, cpu);
   });

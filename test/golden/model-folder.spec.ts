@@ -155,14 +155,14 @@ describe('Pipeline.load', () => {
     folder = shapes;
     expect(await load()).toMatchObject({
       latentChannels: 22,
-      vaeScaleFactor: 32,
+      scaleFactor: 32,
       scheduler: 'pndm',
       nativeSize: 512,
     });
   });
 
   it.each([
-    ['sd15-diffusers', { latentChannels: 4, vaeScaleFactor: 8, scheduler: 'pndm' }],
+    ['sd15-diffusers', { latentChannels: 4, scaleFactor: 8, scheduler: 'pndm' }],
     ['sd21-optimum', { scheduler: 'ddim', nativeSize: 512 }],
   ])("reads the weights of %s's graphs, whatever they are called", async (name, facts) => {
     folder = join(root, 'export');

@@ -227,7 +227,7 @@ it.each(['sd15', 'sdxl', 'inpainting'])(
     const encoder = await autoencoder.openEncoder(cpu);
     try {
       const first = (all: Float32Array): Float32Array => all.subarray(0, all.length / rows);
-      const { mean, deviation } = await encoder.encodePlanes(first(await values('picture')), width, height);
+      const { mean, deviation } = await encoder.encode({ planes: first(await values('picture')), width, height });
       const factor = family === 'sdxl' ? 0.13025 : 0.18215;
       const rightMean = first(await values('mean')).map((value) => value * factor);
       expect(largestDifference(mean, rightMean)).toBeLessThan(1e-5);

@@ -2,7 +2,8 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ModelFolderError } from '@app/diffusion';
-import { chatPrompt, QwenTokenizer } from '../../libs/diffusion/src/tokenizer/qwen-tokenizer';
+import { qwen3Prompt, qwen3Tokenizer } from '../../libs/diffusion/src/families/transformers';
+import type { LanguageModelTokenizer } from '../../libs/diffusion/src/tokenizer/language-model-tokenizer';
 import { unpackTransformerModel } from '../support/families';
 import { loadGoldenTable } from '../support/golden';
 
@@ -16,13 +17,13 @@ interface TokenTable {
 const { pad, templates, rows } = loadGoldenTable<TokenTable>('tokens-qwen');
 let model: string;
 let folder: string;
-let tokenizer: QwenTokenizer;
+let tokenizer: LanguageModelTokenizer;
 
 beforeAll(async () => {
   model = await mkdtemp(join(tmpdir(), 'qwen-tokenizer-'));
   await unpackTransformerModel('z-image-turbo', model);
   folder = join(model, 'tokenizer');
-  tokenizer = await QwenTokenizer.load(folder);
+  tokenizer = await qwen3Tokenizer(folder);
 });
 afterAll(() => rm(model, { recursive: true }));
 
@@ -32,8 +33,8 @@ it.each(rows.map((row) => [row.text.slice(0, 40), row] as const))('transformers 
 });
 
 it.each(templates)("Qwen3's chat template writes the same: $text", ({ text, ...expected }) => {
-  expect(chatPrompt(text, { enableThinking: false })).toBe(expected.flux2);
-  expect(chatPrompt(text, { enableThinking: true })).toBe(expected['z-image']);
+  expect(qwen3Prompt(text, { enableThinking: false })).toBe(expected.flux2);
+  expect(qwen3Prompt(text, { enableThinking: true })).toBe(expected['z-image']);
 });
 
 it('pads on the right with the pad token that the folder names', () => {
@@ -68,7 +69,7 @@ it.each<[string, string, (text: string) => string]>([
   const file = join(folder, name);
   const text = await readFile(file, 'utf8');
   await writeFile(file, change(text));
-  const loading = QwenTokenizer.load(folder);
+  const loading = qwen3Tokenizer(folder);
   await expect(loading).rejects.toThrow(ModelFolderError);
   await expect(loading).rejects.toThrow(reason);
   await writeFile(file, text);

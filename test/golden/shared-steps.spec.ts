@@ -76,7 +76,7 @@ describe.each<Name>(['shapes', 'sd15', 'sdxl'])('Pictures that share steps, draw
    * schedulers remember is the same for every model: the large one draws with every third.
    */
   function requests(): TextToImageRequest[] {
-    const edge = Math.max(64, 4 * pipeline.facts.vaeScaleFactor);
+    const edge = Math.max(64, 4 * pipeline.facts.scaleFactor);
     const chosen = [undefined, ...schedulerNames].filter((_, i) => name !== 'shapes' || i % 3 === 0);
     return chosen.flatMap((scheduler, i) =>
       [1, 7.5].map((guidanceScale, guided) => ({

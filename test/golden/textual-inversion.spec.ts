@@ -42,7 +42,7 @@ async function embeddingFile(base: string, key: string, words: string[]): Promis
 
 async function latentsOf(base: string, texts: Record<string, AdapterUse[]>): Promise<Float32Array[]> {
   const pipeline = await Pipeline.load(base, cpu);
-  const size = pipeline.facts.vaeScaleFactor * 8;
+  const size = pipeline.facts.scaleFactor * 8;
   const drawn: Float32Array[] = [];
   for (const [prompt, adapters] of Object.entries(texts)) {
     const request = { prompt, width: size, height: size, numInferenceSteps: 1, guidanceScale: 5, seeds: [3], adapters };

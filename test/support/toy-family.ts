@@ -1,6 +1,10 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { AutoencoderFiles } from '../../libs/diffusion/src/autoencoders/autoencoder';
+import type {
+  AutoencoderFiles,
+  LatentDistribution,
+  PicturePlanes,
+} from '../../libs/diffusion/src/autoencoders/autoencoder';
 import type {
   Conditioner,
   ConditionerFiles,
@@ -9,6 +13,7 @@ import type {
 } from '../../libs/diffusion/src/conditioners/conditioner';
 import type { Denoiser, DenoiserFiles, DenoiserRow } from '../../libs/diffusion/src/denoisers/denoiser';
 import type { Family, ReadFiles } from '../../libs/diffusion/src/families/family';
+import type { LatentShape } from '../../libs/diffusion/src/tensor/planes';
 import { float32, floatsOf } from '../../libs/diffusion/src/sessions/tensor';
 import { type NamedTensors, readValues } from '../../libs/diffusion/src/weights/named-tensor';
 import { encodeSafetensors, type TensorToWrite } from './safetensors';
@@ -42,7 +47,7 @@ function linearDenoiser({ tensors, files }: ReadFiles): DenoiserFiles {
   };
   return {
     ...{ part: 'transformer', tensors: own, file: files.get('transformer')!, title: 'linear denoiser' },
-    ...{ kind: 'text-to-image', guidance: 'rows', open },
+    ...{ kind: 'text-to-image', guidance: 'rows', patch: 2, open },
     rowBytes: ({ height, width }) => 8 * channels * height * width,
   };
 }
@@ -71,6 +76,41 @@ function tableOfWords(table: NamedTensors): ConditionerFiles {
   };
 }
 
+/** Pixels of a block that has one colour. */
+const block = 4;
+
+/** A colour for each block of pixels: the first channels of its latents, each by its own factor. */
+function blocksOfColour({ tensors, files }: ReadFiles): AutoencoderFiles {
+  const own = tensors.get('vae')!;
+  const factors = () => readValues(own.get('factors')!);
+  const decode = async (latents: Float32Array, [, rows, columns]: LatentShape): Promise<PicturePlanes> => {
+    const [width, height] = [columns * block, rows * block];
+    const of = await factors();
+    const planes = Float32Array.from({ length: 3 * width * height }, (_, i) => {
+      const [channel, y, x] = [Math.floor(i / width / height), Math.floor(i / width) % height, i % width];
+      const place = Math.floor(y / block) * columns + Math.floor(x / block);
+      return of[channel] * latents[channel * rows * columns + place];
+    });
+    return { planes, width, height };
+  };
+  const encode = async ({ planes, width, height }: PicturePlanes): Promise<LatentDistribution> => {
+    const [rows, columns] = [height / block, width / block];
+    const of = await factors();
+    const mean = Float32Array.from({ length: channels * rows * columns }, (_, i) => {
+      const [channel, y, x] = [Math.floor(i / rows / columns), Math.floor(i / columns) % rows, i % columns];
+      return channel < 3 ? planes[(channel * height + y * block) * width + x * block] / of[channel] : 0;
+    });
+    return { shape: [channels, rows, columns], mean };
+  };
+  return {
+    ...{ part: 'vae', tensors: own, file: files.get('vae')!, scaleFactor: block, hasEncoder: true },
+    weightsOf: () => own,
+    callBytes: ({ width, height }) => 12 * width * height,
+    openDecoder: async () => ({ spent, release, latentChannels: channels, decode }),
+    openEncoder: async () => ({ release, encode, unscaled: (latents) => latents }),
+  };
+}
+
 /** A family that nothing else knows. */
 export const toyFamily: Family = {
   name: 'toy',
@@ -83,7 +123,7 @@ export const toyFamily: Family = {
   partsOf: async (read) => ({
     denoiser: linearDenoiser(read),
     conditioner: tableOfWords(read.tensors.get('text_encoder')!),
-    autoencoder: new AutoencoderFiles(read.tensors.get('vae')!, read.files.get('vae')!, { factor: 1, shift: 0 }),
+    autoencoder: blocksOfColour(read),
     cannot: { prompt_weighting: 'A toy knows no weights of words.' },
   }),
 };
@@ -94,10 +134,6 @@ export function writeToyModel(folder: string, words: Readonly<Record<string, num
     mkdirSync(dirname(join(folder, name)), { recursive: true });
     writeFileSync(join(folder, name), encodeSafetensors(tensors));
   };
-  const convolution = (into: number): TensorToWrite => ({
-    shape: [3, into, 1, 1],
-    values: Float32Array.from({ length: 3 * into }, (_, i) => (i % into === Math.floor(i / into) ? 1 : 0)),
-  });
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, 'model_index.json'), JSON.stringify({ _class_name: 'ToyPipeline' }));
   write('transformer/diffusion_pytorch_model.safetensors', { gain: { shape: [1], values: Float32Array.of(0.5) } });
@@ -106,9 +142,6 @@ export function writeToyModel(folder: string, words: Readonly<Record<string, num
     { shape: [channels], values: Float32Array.from(values) },
   ]);
   write('text_encoder/model.safetensors', Object.fromEntries(table) as Record<string, TensorToWrite>);
-  // An autoencoder of two layers with weights, and three between them that double the size.
-  write('vae/diffusion_pytorch_model.safetensors', {
-    'decoder.layers.0.weight': convolution(channels),
-    'decoder.layers.5.weight': convolution(3),
-  });
+  const factors = Float32Array.of(1, 0.9, 0.8);
+  write('vae/diffusion_pytorch_model.safetensors', { factors: { shape: [3], values: factors } });
 }

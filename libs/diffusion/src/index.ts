@@ -59,6 +59,6 @@ export {
 export { ControlNet, problemOfFit } from './denoisers/control-net';
 export { hasCallsInPowersOfTwo, powerOfTwoFrom, powerOfTwoUpTo, type UnetFiles } from './denoisers/unet';
 export { TiledUpscaler, UpscalerError } from './upscaling/tiled-upscaler';
-export { type LatentDistribution, sampleLatents, VaeEncoder } from './autoencoders/vae-encoder';
+export { type LatentDistribution, sampleLatents } from './autoencoders/autoencoder';
 export { countOf, type NamedTensor, type NamedTensors } from './weights/named-tensor';
 export { type Precision, precisionOf } from './weights/precision';

@@ -62,11 +62,11 @@ function partBytes(tensors: NamedTensors, device: Device, isExact = false): numb
 
 /** An upper estimate of the bytes that a row of a call of the denoiser takes, without its adapters. */
 export function bytesPerRow(
-  { denoiser, autoencoder: { scale } }: ModelFolder,
+  { denoiser, autoencoder: { scaleFactor } }: ModelFolder,
   { width, height, image }: Size & { image?: unknown },
   device: Device,
 ) {
-  const latents = { height: height / scale, width: width / scale };
+  const latents = { height: height / scaleFactor, width: width / scaleFactor };
   const lookedAt = image && denoiser.takesReferences ? latents.height * latents.width : 0;
   return denoiser.rowBytes(latents, providerOf(device), lookedAt);
 }

@@ -44,17 +44,32 @@ async function draw(prompts: readonly string[], more: Partial<DrawRequest> = {})
   return pictures;
 }
 
+const meanOf = ({ data }: RgbPicture, colour: number): number =>
+  data.reduce((sum, byte, i) => sum + (i % 3 === colour ? byte : 0), 0) / (data.length / 3);
+
 describe('A family that nothing else knows of', () => {
   it('draws what its words say, and the same beside others', async () => {
     const [red, blue] = [await draw(['a red ball']), await draw(['a blue ball'])];
-    const meanOf = ({ data }: RgbPicture, colour: number): number =>
-      data.reduce((sum, byte, i) => sum + (i % 3 === colour ? byte : 0), 0) / (data.length / 3);
     expect(red[0]).toMatchObject({ width: 64, height: 64 });
     expect(red[1]).not.toEqual(red[0]);
     // What is predicted as noise is taken away.
     expect(meanOf(blue[0], 0)).toBeGreaterThan(meanOf(red[0], 0));
     expect(meanOf(red[0], 2)).toBeGreaterThan(meanOf(blue[0], 2));
     expect(await draw(['a red ball', 'a blue ball'])).toEqual([...red, ...blue]);
+  });
+
+  it('draws from a picture by its own autoencoder', async () => {
+    const image = { width: 64, height: 64, data: new Uint8Array(3 * 64 * 64).fill(255) };
+    const [[light], [dark]] = [
+      await draw(['a red ball'], { image, strength: 0.2 }),
+      await draw(['a red ball'], { image: { ...image, data: new Uint8Array(image.data.length) }, strength: 0.2 }),
+    ];
+    expect(meanOf(light, 1)).toBeGreaterThan(meanOf(dark, 1) + 100);
+  });
+
+  it('draws sizes of whole patches of its latents', async () => {
+    expect((await draw(['a red ball'], { width: 56 }))[0]).toMatchObject({ width: 56, height: 64 });
+    await expect(draw(['a red ball'], { width: 60 })).rejects.toThrow('this model draws multiples of 8 pixels');
   });
 
   it('refuses what it cannot do in its own words', async () => {

@@ -1,96 +1,72 @@
-import { autoencoderKlDecoder, autoencoderKlEncoder } from '../architectures/autoencoder-kl';
-import {
-  type AutoencoderKlFlux2Config,
-  autoencoderKlFlux2Decoder,
-  autoencoderKlFlux2Encoder,
-} from '../architectures/autoencoder-kl-flux2';
-import { autoencoderTinyDecoder, autoencoderTinyEncoder } from '../architectures/autoencoder-tiny';
-import { cures, ModelFolderError } from '../errors';
-import type { BuiltGraph, ModuleOptions } from '../graph/module';
-import type { LoadOptions } from '../sessions/model-session';
-import { openPart, type PartFiles } from '../sessions/part-graph';
+import type { Generator } from '../random/generator';
+import type { GraphSession, LoadOptions } from '../sessions/model-session';
+import type { PartFiles } from '../sessions/part-graph';
+import { assertFinite, fromPlanes, type LatentShape, type RgbImage, toPlanes } from '../tensor/planes';
 import type { NamedTensors } from '../weights/named-tensor';
-import { VaeDecoder } from './vae-decoder';
-import { VaeEncoder } from './vae-encoder';
 
-/** Feature maps of the size of the picture that the decoder has in memory at once, an upper estimate. */
-const decodedMaps = 8;
-/** Names of the weights of the encoder, which is loaded when it first has to encode a picture. */
-const encoderWeights = /^(?:encoder|quant_conv)\./;
-/** Half precision cannot hold what XL's decoder computes. */
-const exact = { onCuda: 'float32', isAdapted: false } as const;
-
-/** The autoencoder of a model before it is loaded: `AutoencoderKL`, that of FLUX.2, or the tiny one. */
-export class AutoencoderFiles implements PartFiles {
-  readonly part = 'vae';
-
-  /** @param scaling the `scaling_factor` and `shift_factor` of its configuration: how its latents are scaled */
-  constructor(
-    readonly tensors: NamedTensors,
-    readonly file: string,
-    readonly scaling: { factor: number; shift: number },
-    readonly config: AutoencoderKlFlux2Config = { normNumGroups: 32, batchNormEps: 1e-4 },
-  ) {}
-
-  /** Pixels of the picture's edge for one of the latents'. */
-  get scale(): number {
-    return scaleOf(this.tensors);
-  }
-
-  /** Whether it has what latents of a picture are made with; some exports have a decoder only. */
-  get hasEncoder(): boolean {
-    return this.tensors.has('encoder.conv_out.weight') || this.tensors.has('encoder.layers.0.weight');
-  }
-
-  /** The weights that are loaded with the model, or those of the encoder alone. */
-  weightsOf(side: 'encoder' | 'decoder'): NamedTensors {
-    return new Map([...this.tensors].filter(([name]) => encoderWeights.test(name) === (side === 'encoder')));
-  }
-
-  /** An upper estimate of the bytes that decoding or encoding a picture takes. */
-  callBytes({ width, height }: { width: number; height: number }): number {
-    const channelsOf = (name: string, axis: number): number | undefined => this.tensors.get(name)?.shape[axis];
-    // The level below is enlarged before its channels become fewer.
-    const channels = Math.max(
-      channelsOf('decoder.conv_out.weight', 1) ?? 128,
-      channelsOf('decoder.up_blocks.3.resnets.0.conv1.weight', 1) ?? 0,
-    );
-    return decodedMaps * channels * width * height * Float32Array.BYTES_PER_ELEMENT;
-  }
-
-  decoder = (options: ModuleOptions): BuiltGraph => {
-    if (options.tensors.has('decoder.layers.0.weight')) return autoencoderTinyDecoder(options);
-    return hasPatches(options.tensors)
-      ? autoencoderKlFlux2Decoder(options, this.config)
-      : autoencoderKlDecoder(options, this.config);
-  };
-
-  encoder = (options: ModuleOptions): BuiltGraph => {
-    if (options.tensors.has('encoder.layers.0.weight')) return autoencoderTinyEncoder(options);
-    return hasPatches(options.tensors)
-      ? autoencoderKlFlux2Encoder(options, this.config)
-      : autoencoderKlEncoder(options, this.config);
-  };
-
-  async openDecoder(options: LoadOptions): Promise<VaeDecoder> {
-    return new VaeDecoder(await openPart(this, this.decoder, options, exact), this.scaling);
-  }
-
-  /** @throws ModelFolderError if it has no encoder, as a file of a decoder alone */
-  async openEncoder({ changedWeights: _, ...options }: LoadOptions): Promise<VaeEncoder> {
-    if (!this.hasEncoder)
-      throw new ModelFolderError(this.file, 'has no encoder, without which no picture can be read', cures.ownVae);
-    return new VaeEncoder(await openPart(this, this.encoder, options, exact), this.scaling);
-  }
+/** A picture as values from -1 to 1. */
+export interface PicturePlanes {
+  /** [3, height, width] */
+  planes: Float32Array;
+  width: number;
+  height: number;
 }
 
-/** Whether its latents are of 2 x 2 patches, as FLUX.2's are. */
-const hasPatches = (tensors: NamedTensors): boolean => tensors.has('bn.running_mean');
+/**
+ * Distribution of a picture's latents, scaled as the denoiser has them: each normal, with its own mean and deviation.
+ */
+export interface LatentDistribution {
+  shape: LatentShape;
+  mean: Float32Array;
+  /** Absent for autoencoders whose latents are certain. */
+  deviation?: Float32Array;
+}
 
-/** Pixels of the picture's edge for one of the latents', by an autoencoder's weights. */
-export function scaleOf(tensors: NamedTensors): number {
-  const levels = [...tensors.keys()].filter((name) =>
-    /^decoder\.up_blocks\.\d+\.upsamplers\.0\.conv\.weight$/.test(name),
-  );
-  return 2 ** (levels.length || 3) * (hasPatches(tensors) ? 2 : 1);
+/** What turns latents into a picture; loaded. */
+export interface LatentDecoder extends Pick<GraphSession, 'spent' | 'release'> {
+  readonly latentChannels: number;
+  /** @param latents [channels, height, width], scaled as the denoiser has them */
+  decode(latents: Float32Array, shape: LatentShape): Promise<PicturePlanes>;
+}
+
+/** What turns a picture into latents; loaded. */
+export interface LatentEncoder extends Pick<GraphSession, 'release'> {
+  /** @throws NotFiniteError */
+  encode(picture: PicturePlanes): Promise<LatentDistribution>;
+  /** Latents without their scaling, as models that change pictures are told them. */
+  unscaled(latents: Float32Array): Float32Array;
+}
+
+/** An autoencoder before it is loaded: what its files tell. */
+export interface AutoencoderFiles extends PartFiles {
+  /** Pixels of the picture's edge for one of the latents'. */
+  readonly scaleFactor: number;
+  /** Whether it has what latents of a picture are made with; some exports have a decoder only. */
+  readonly hasEncoder: boolean;
+  /** The weights that are loaded with the model, or those of the encoder alone. */
+  weightsOf(side: 'encoder' | 'decoder'): NamedTensors;
+  /** An upper estimate of the bytes that decoding or encoding a picture takes. */
+  callBytes(size: { width: number; height: number }): number;
+  openDecoder(options: LoadOptions): Promise<LatentDecoder>;
+  /** It is loaded when it first has to encode a picture. @throws ModelFolderError if there is none */
+  openEncoder(options: LoadOptions): Promise<LatentEncoder>;
+}
+
+/** The picture of decoded values. @throws NotFiniteError */
+export function pictureOf({ planes, width, height }: PicturePlanes): RgbImage {
+  assertFinite(planes, 'VAE decoder');
+  return fromPlanes(planes, width, height, (value) => (value / 2 + 0.5) * 255);
+}
+
+/** A picture as an encoder takes it. */
+export const planesOf = (image: RgbImage): PicturePlanes => ({
+  ...{ width: image.width, height: image.height },
+  planes: toPlanes(image, (byte) => Math.fround(byte / 255) * 2 - 1),
+});
+
+/** Latents of a distribution, with one draw of noise unless it is sure. */
+export function sampleLatents({ mean, deviation }: LatentDistribution, generator: Generator): Float32Array {
+  if (!deviation) return mean;
+  const noise = generator.randn(mean.length);
+  return mean.map((value, i) => value + deviation[i] * noise[i]);
 }

@@ -22,14 +22,14 @@ export interface TransformerUse {
   sign: 1 | -1;
   patch: number;
   takesReferences: boolean;
+  /** Most tokens of a text, which stand beside the picture's. */
+  textTokens: number;
   /** Values of the widest layer for each token. */
   tokenWidth: number;
 }
 
 /** Values of a token in memory at once, as a multiple of the widest layer. */
 const liveValues = 3;
-/** Most tokens of a text, which stand beside the picture's. */
-const textTokens = 512;
 /** Sizes of pictures whose positions are kept: 2 MB each at 1024 x 1024. */
 const keptPositions = 8;
 
@@ -55,7 +55,7 @@ export class TransformerFiles implements DenoiserFiles {
   }
 
   rowBytes({ height, width }: { height: number; width: number }, _provider: Provider, lookedAt = 0): number {
-    const tokens = (height * width + lookedAt) / this.use.patch ** 2 + textTokens;
+    const tokens = (height * width + lookedAt) / this.use.patch ** 2 + this.use.textTokens;
     return liveValues * this.use.tokenWidth * tokens * Float32Array.BYTES_PER_ELEMENT;
   }
 

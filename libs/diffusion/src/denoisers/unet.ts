@@ -49,12 +49,12 @@ export class UnetFiles implements DenoiserFiles {
   readonly kind: ModelKind;
   readonly guidance: DenoiserFiles['guidance'];
 
-  /** @param scale pixels of the picture's edge for one of the latents' */
+  /** @param scaleFactor pixels of the picture's edge for one of the latents' */
   constructor(
     readonly tensors: NamedTensors,
     readonly file: string,
     readonly config: UNet2DConditionConfig,
-    readonly scale: number,
+    readonly scaleFactor: number,
     readonly nativeSize?: number,
   ) {
     this.kind = kindOf(tensors, file);
@@ -72,7 +72,7 @@ export class UnetFiles implements DenoiserFiles {
 
   async open(options: LoadOptions): Promise<Unet> {
     const session = await openPart(this, this.build, options, { onCuda: 'float16', isAdapted: true });
-    return new Unet(session, options.device, this.scale);
+    return new Unet(session, options.device, this.scaleFactor);
   }
 }
 
@@ -88,8 +88,8 @@ function kindOf(tensors: NamedTensors, file: string): ModelKind {
 /**
  * Sizes that XL is told: height and width of the original, top and left of the crop, height and width of the picture.
  */
-export function timeIdsOf([, rows, columns]: LatentShape, scale: number): number[] {
-  const [height, width] = [rows * scale, columns * scale];
+export function timeIdsOf([, rows, columns]: LatentShape, scaleFactor: number): number[] {
+  const [height, width] = [rows * scaleFactor, columns * scaleFactor];
   return [height, width, 0, 0, height, width];
 }
 
@@ -103,7 +103,7 @@ export class Unet implements Denoiser {
   constructor(
     private readonly session: GraphSession,
     private readonly device: Device,
-    private readonly scale: number,
+    private readonly scaleFactor: number,
   ) {
     this.adapterInputs = new AdapterInputs(session.inputs);
     this.residuals = new ControlResiduals(session.inputs);
@@ -131,7 +131,7 @@ export class Unet implements Denoiser {
     const results = await this.session.run({
       sample: packed(all, ({ sample }) => sample, [lengthOf(this.inputs, 'sample', 1)!, height, width]),
       timestep: packed(all, ({ timestep }) => [timestep], []),
-      ...conditioningFeeds(all, shape, this.scale, this.inputs),
+      ...conditioningFeeds(all, shape, this.scaleFactor, this.inputs),
       ...(guidanceWidth !== undefined && {
         timestep_cond: packed(all, ({ guidanceScale }) => guidanceEmbedding(guidanceScale, guidanceWidth), [
           guidanceWidth,
@@ -163,14 +163,15 @@ export class Unet implements Denoiser {
 export function conditioningFeeds(
   rows: readonly Pick<DenoiserRow, 'conditioning'>[],
   shape: LatentShape,
-  scale: number,
+  scaleFactor: number,
   inputs: GraphSession['inputs'],
 ): Tensors {
   const feeds: Record<string, Tensors[string]> = {};
   for (const [name, { dims }] of Object.entries(rows[0].conditioning))
     if (lengthOf(inputs, name, 0) !== undefined)
       feeds[name] = packed(rows, ({ conditioning }) => floatsOf(conditioning[name]), dims);
-  if (lengthOf(inputs, 'time_ids', 1) !== undefined) feeds.time_ids = packed(rows, () => timeIdsOf(shape, scale), [6]);
+  if (lengthOf(inputs, 'time_ids', 1) !== undefined)
+    feeds.time_ids = packed(rows, () => timeIdsOf(shape, scaleFactor), [6]);
   return feeds;
 }
 

@@ -4,18 +4,22 @@ import {
   flux2TransformerConfigOf,
 } from '../architectures/flux2-transformer-2d-model';
 import type { LatentSize } from '../architectures/rotary';
-import { maxTokens, type QwenUse, statesOf } from '../conditioners/qwen-conditioner';
+import { statesOf } from '../conditioners/language-model-conditioner';
 import { TransformerFiles } from '../denoisers/transformer';
 import { resultsOf } from '../errors';
 import type { ModuleOptions } from '../graph/module';
 import { computeEmpiricalMu } from '../schedulers/flow-sigmas';
+import { autoencoderKlFlux2 } from './autoencoders';
 import type { Family, ModelParts, ReadFiles } from './family';
 import { configOf } from './read-config';
-import { autoencoderOf, cannotAll, parts, qwenOf } from './transformers';
+import { cannotAll, parts, qwen3Of, qwen3Prompt, type Qwen3Reading } from './transformers';
+
+const maxTokens = 512;
 
 /** The states of three layers side by side, those of the padding too. Source: `Flux2KleinPipeline` of diffusers. */
-const reading: QwenUse = {
-  enableThinking: false,
+const reading: Qwen3Reading = {
+  promptOf: (text) => qwen3Prompt(text, { enableThinking: false }),
+  maxTokens,
   layers: [9, 18, 27],
   encodedTokens: () => maxTokens,
   conditioningOf: (states, encoded) => ({ row: statesOf(states, encoded), length: encoded }),
@@ -52,12 +56,13 @@ async function partsOf(files: ReadFiles): Promise<ModelParts> {
         timeOf: (timestep: number) => timestep / 1000,
         sign: 1,
         patch: 1,
+        textTokens: maxTokens,
         tokenWidth: 9 * width,
       } as const;
       return new TransformerFiles(own, from.get('transformer')!, use, isDistilled ? 'none' : 'rows');
     },
-    conditioner: () => qwenOf(files, () => reading),
-    autoencoder: () => autoencoderOf(files, { factor: 1, shift: 0 }),
+    conditioner: () => qwen3Of(files, () => reading),
+    autoencoder: () => autoencoderKlFlux2(files),
   });
   return {
     ...found,

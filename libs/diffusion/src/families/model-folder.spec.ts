@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { encodeSafetensors } from '../../../../test/support/safetensors';
 import { ModelFolderError } from '../errors';
 import { createScheduler } from '../schedulers';
+import type { VaeFiles } from '../autoencoders/vae';
 import type { ClipConditionerFiles } from '../conditioners/clip-conditioner';
 import type { UnetFiles } from '../denoisers/unet';
 import { type ModelFolder, readModelFolder } from './model-folder';
@@ -88,7 +89,7 @@ describe(readModelFolder.name, () => {
     json('scheduler/scheduler_config.json', { _class_name: 'EulerDiscreteScheduler', num_train_timesteps: 1000 });
     const model = await readModelFolder(folder);
     expect(model).toMatchObject({ family: { name: 'sd2' }, nativeSize: 768 });
-    expect(model.autoencoder.scaling).toEqual({ factor: 0.5, shift: 0 });
+    expect((model.autoencoder as VaeFiles).use.scaling).toEqual({ factor: 0.5, shift: 0 });
     expect((model.denoiser as UnetFiles).config.numAttentionHeads).toEqual([1]);
     expect(model.schedulerJson).toMatchObject({ _class_name: 'EulerDiscreteScheduler' });
     // Its text encoder has no layer that is left out.

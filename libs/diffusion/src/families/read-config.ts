@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import { type ConfigJson, UnsupportedConfigError } from '../architectures/config';
-import type { AutoencoderFiles } from '../autoencoders/autoencoder';
 import { cures, ModelFolderError } from '../errors';
 import type { PartName } from '../weights/original-names';
 import type { ReadFiles } from './family';
@@ -20,18 +19,4 @@ export function configOf<T>(
     const file = join(path, part, 'config.json');
     throw new ModelFolderError(file, `describes another model: ${error.message.replace(/\.$/, '')}`, cures.otherModel);
   }
-}
-
-/** How the latents are scaled; diffusers leaves null what does not apply. @throws ModelFolderError */
-export function scalingOf(
-  { path, configs }: ReadFiles,
-  usual: AutoencoderFiles['scaling'],
-): AutoencoderFiles['scaling'] {
-  const file = join(path, 'vae', 'config.json');
-  const { scaling_factor: factor = null, shift_factor: shift = null } = configs.get('vae') ?? {};
-  if (factor !== null && (!Number.isFinite(factor) || factor === 0))
-    throw new ModelFolderError(file, 'has a scaling_factor that is no number, infinite or 0', cures.correct);
-  if (shift !== null && !Number.isFinite(shift))
-    throw new ModelFolderError(file, 'has a shift_factor that is no number or infinite', cures.correct);
-  return { factor: Number(factor ?? usual.factor), shift: Number(shift ?? usual.shift) };
 }

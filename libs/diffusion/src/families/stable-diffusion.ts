@@ -1,6 +1,4 @@
 import { join } from 'node:path';
-import { AutoencoderFiles, scaleOf } from '../autoencoders/autoencoder';
-import { autoencoderKlFlux2ConfigOf } from '../architectures/autoencoder-kl-flux2';
 import { type ClipTextConfig, clipTextConfigOf } from '../architectures/clip-text-model';
 import { unetConfigOf, type UNet2DConditionConfig } from '../architectures/unet-2d-condition-model';
 import { ClipConditionerFiles, ClipEncoderFiles, type ClipEncoderUse } from '../conditioners/clip-conditioner';
@@ -9,12 +7,12 @@ import { cures, ModelFolderError, resultsOf } from '../errors';
 import type { SchedulerJson } from '../schedulers/scheduler-config';
 import { tokenizerOf } from '../tokenizer/clip-tokenizer';
 import type { JsonObject } from '../weights/folder-files';
-import type { NamedTensors } from '../weights/named-tensor';
 import type { PartTensors } from '../weights/original-names';
 import { precisionOf } from '../weights/precision';
+import { autoencoderKl, scaleFactorOf } from './autoencoders';
 import type { Family, ModelParts, ReadFiles } from './family';
 import { defaultsFile } from './model-defaults';
-import { configOf, scalingOf } from './read-config';
+import { configOf } from './read-config';
 
 /** A text encoder of a family, and what a model's files need not say of it. */
 interface FamilyTextEncoder extends ClipEncoderUse {
@@ -75,23 +73,15 @@ export function stableDiffusion(version: Version): StableDiffusion {
 
 async function partsOf(version: Version, files: ReadFiles): Promise<ModelParts> {
   const { tensors, files: from } = files;
-  const vae = tensors.get('vae')!;
-  const { unet, autoencoder, scaling } = await resultsOf({
-    unet: () => configOf(files, 'unet', unetConfigOf) ?? version.unet(tensors),
-    autoencoder: () => configOf(files, 'vae', autoencoderKlFlux2ConfigOf),
-    scaling: () => scalingOf(files, { factor: version.scalingFactor, shift: 0 }),
-  });
+  const scaleFactor = scaleFactorOf(tensors.get('vae')!);
   const parts = await resultsOf({
-    denoiser: () =>
-      new UnetFiles(
-        tensors.get('unet')!,
-        from.get('unet')!,
-        unet,
-        scaleOf(vae),
-        sizeOf(files.configs.get('unet'), vae),
-      ),
+    denoiser: () => {
+      const config = configOf(files, 'unet', unetConfigOf) ?? version.unet(tensors);
+      const size = sizeOf(files.configs.get('unet'), scaleFactor);
+      return new UnetFiles(tensors.get('unet')!, from.get('unet')!, config, scaleFactor, size);
+    },
     conditioner: () => conditionerOf(version, files),
-    autoencoder: () => new AutoencoderFiles(vae, from.get('vae')!, scaling, autoencoder),
+    autoencoder: () => autoencoderKl(files, { factor: version.scalingFactor, shift: 0 }),
   });
   const training = whyNotTrained(parts);
   return { ...parts, cannot: training === undefined ? {} : { training } };
@@ -149,10 +139,10 @@ const largestSize = 4096;
 const smallestSize = 32;
 
 /** The edge of pictures that a U-Net's configuration tells. */
-function sizeOf(unet: JsonObject | undefined, vae: NamedTensors): number | undefined {
+function sizeOf(unet: JsonObject | undefined, scaleFactor: number): number | undefined {
   const size = unet?.sample_size;
   if (!Number.isInteger(size) || Number(size) < smallestSize || Number(size) > largestSize) return undefined;
-  return Number(size) * scaleOf(vae);
+  return Number(size) * scaleFactor;
 }
 
 /** Whether a model draws with a U-Net, as all of these do. */

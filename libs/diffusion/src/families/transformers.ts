@@ -1,13 +1,11 @@
 import { join } from 'node:path';
-import { autoencoderKlFlux2ConfigOf } from '../architectures/autoencoder-kl-flux2';
-import { qwen3ConfigOf } from '../architectures/qwen3-model';
-import { AutoencoderFiles } from '../autoencoders/autoencoder';
+import { qwen3ConfigOf, qwen3Model } from '../architectures/qwen3-model';
 import { cures, ModelFolderError } from '../errors';
-import { QwenConditionerFiles, type QwenUse } from '../conditioners/qwen-conditioner';
-import { QwenTokenizer } from '../tokenizer/qwen-tokenizer';
+import { LanguageModelConditionerFiles, type TextReading } from '../conditioners/language-model-conditioner';
+import { LanguageModelTokenizer } from '../tokenizer/language-model-tokenizer';
 import type { NamedTensors } from '../weights/named-tensor';
 import type { ReadFiles } from './family';
-import { configOf, scalingOf } from './read-config';
+import { configOf } from './read-config';
 
 /** What the families of transformers have in common. */
 export const parts = { transformer: 'transformer', text_encoder: 'text encoder', vae: 'autoencoder' };
@@ -20,29 +18,59 @@ export const cannotAll = {
   training: 'Models of this kind cannot be trained here yet.',
 };
 
+/** How a family reads texts with Qwen3. */
+export interface Qwen3Reading extends TextReading {
+  /** Layers of which the incoming states are given side by side. */
+  layers: readonly number[];
+}
+
+const [beginOfTurn, endOfTurn] = ['<|im_start|>', '<|im_end|>'];
+
+/**
+ * A text as Qwen3's chat template writes it: the turn of the user, and the beginning of the answer. Without thinking the
+ * answer begins with no thoughts. Source: `chat_template` of Qwen3's `tokenizer_config.json`, with one message and
+ * `add_generation_prompt`.
+ */
+export function qwen3Prompt(text: string, { enableThinking }: { enableThinking: boolean }): string {
+  const answer = enableThinking ? '' : '<think>\n\n</think>\n\n';
+  return `${beginOfTurn}user\n${text}${endOfTurn}\n${beginOfTurn}assistant\n${answer}`;
+}
+
+/** The tokenizer of a Qwen3. */
+export const qwen3Tokenizer = (folder: string): Promise<LanguageModelTokenizer> =>
+  LanguageModelTokenizer.load(folder, [beginOfTurn, endOfTurn]);
+
+/** Values of a token that are in memory at once, as a multiple of the widths of a layer. */
+const liveValues = 3;
+
 /** Qwen3 as a family reads it; what it does not use of the encoder is left out. */
-export async function qwenOf(files: ReadFiles, readingOf: (layers: number) => QwenUse): Promise<QwenConditionerFiles> {
+export async function qwen3Of(
+  files: ReadFiles,
+  readingOf: (layers: number) => Qwen3Reading,
+): Promise<LanguageModelConditionerFiles> {
   const config = configOf(files, 'text_encoder', qwen3ConfigOf) ?? qwen3ConfigOf({});
-  const tokenizer = await QwenTokenizer.load(join(files.path, 'tokenizer'));
+  const tokenizer = await qwen3Tokenizer(join(files.path, 'tokenizer'));
   const all = files.tensors.get('text_encoder')!;
   const layerOf = (name: string): number => Number(/(?:^|\.)layers\.(\d+)\./.exec(name)?.[1] ?? -1);
   const file = files.files.get('text_encoder')!;
-  const layers = 1 + Math.max(...[...all.keys()].map(layerOf));
-  const use = readingOf(layers);
-  const depth = Math.max(...use.layers);
+  const count = 1 + Math.max(...[...all.keys()].map(layerOf));
+  const { layers, ...reading } = readingOf(count);
+  const depth = Math.max(...layers);
   // Behind the last layer the states are normalised, which nothing here wants.
-  if (depth >= layers || depth < 1)
-    throw new ModelFolderError(file, `has ${layers} layers, and more than ${depth} are needed`, cures.oneModel);
+  if (depth >= count || depth < 1)
+    throw new ModelFolderError(file, `has ${count} layers, and more than ${depth} are needed`, cures.oneModel);
   const isUsed = (name: string): boolean => {
     const layer = layerOf(name);
     return layer < 0 ? name.endsWith('embed_tokens.weight') : layer < depth;
   };
   const used: NamedTensors = new Map([...all].filter(([name]) => isUsed(name)));
-  return new QwenConditionerFiles(used, file, config, tokenizer, use);
-}
-
-/** @param usual how its latents are scaled where its configuration does not say */
-export function autoencoderOf(files: ReadFiles, usual: AutoencoderFiles['scaling']): AutoencoderFiles {
-  const config = configOf(files, 'vae', autoencoderKlFlux2ConfigOf);
-  return new AutoencoderFiles(files.tensors.get('vae')!, files.files.get('vae')!, scalingOf(files, usual), config);
+  const shapeOf = (name: string) => (used.get(`model.${name}`) ?? used.get(name))?.shape ?? [0, 0];
+  const [inner, width] = shapeOf('layers.0.mlp.gate_proj.weight');
+  const [heads] = shapeOf('layers.0.self_attn.q_proj.weight');
+  return new LanguageModelConditionerFiles(used, file, tokenizer, {
+    ...reading,
+    build: (options) => qwen3Model(options, config, layers),
+    vocabularySize: shapeOf('embed_tokens.weight')[0],
+    tokenWidth: liveValues * (2 * inner + 3 * heads + 2 * width) + 2 * layers.length * width,
+  });
 }

@@ -6,22 +6,25 @@ import {
   zImageTransformerConfigOf,
 } from '../architectures/z-image-transformer-2d-model';
 import type { LatentSize } from '../architectures/rotary';
-import type { QwenUse } from '../conditioners/qwen-conditioner';
 import { TransformerFiles } from '../denoisers/transformer';
 import { resultsOf } from '../errors';
 import type { ModuleOptions } from '../graph/module';
 import { bool, float32 } from '../sessions/tensor';
 import { readJsonFile } from '../weights/folder-files';
+import { autoencoderKl } from './autoencoders';
 import type { Family, ModelParts, ReadFiles } from './family';
 import { configOf } from './read-config';
-import { autoencoderOf, cannotAll, parts, qwenOf } from './transformers';
+import { cannotAll, parts, qwen3Of, qwen3Prompt, type Qwen3Reading } from './transformers';
+
+const maxTokens = 512;
 
 /**
  * The states before the last layer, of the text's own tokens. The picture attends to their padding too, so that it goes up
  * to the next multiple and never further. Source: `ZImagePipeline` of diffusers.
  */
-const readingOf = (layers: number): QwenUse => ({
-  enableThinking: true,
+const readingOf = (layers: number): Qwen3Reading => ({
+  promptOf: (text) => qwen3Prompt(text, { enableThinking: true }),
+  maxTokens,
   layers: [layers - 1],
   encodedTokens: (tokens) => tokens,
   conditioningOf: (states, encoded) => {
@@ -67,12 +70,13 @@ async function partsOf(files: ReadFiles): Promise<ModelParts> {
         timeOf: (timestep: number) => (1000 - timestep) / 1000,
         sign: -1,
         patch: 2,
+        textTokens: maxTokens,
         tokenWidth: 9 * own.get('cap_pad_token')!.shape[1],
       } as const;
       return new TransformerFiles(own, from.get('transformer')!, use, 'rows');
     },
-    conditioner: () => qwenOf(files, readingOf),
-    autoencoder: () => autoencoderOf(files, { factor: 0.3611, shift: 0.1159 }),
+    conditioner: () => qwen3Of(files, readingOf),
+    autoencoder: () => autoencoderKl(files, { factor: 0.3611, shift: 0.1159 }),
   });
   const isTurbo = Number(scheduler?.shift ?? turboShift) <= turboShift;
   return { ...found, cannot: cannotAll, usual: isTurbo ? { steps: 8, cfg: 1 } : { steps: 50, cfg: 5 } };

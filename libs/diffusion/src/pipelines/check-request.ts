@@ -11,11 +11,11 @@ const mostControls = 3;
 /** @throws RequestError naming the value and what is accepted */
 export function checkRequest(
   request: TextToImageRequest,
-  { vaeScaleFactor }: Pick<ModelFacts, 'vaeScaleFactor'>,
+  { scaleFactor }: Pick<ModelFacts, 'scaleFactor'>,
   folder: ModelFolder,
 ): void {
   const { width, height, numInferenceSteps, guidanceScale, seeds, control = [] } = request;
-  const multiple = vaeScaleFactor * (folder.denoiser.patch ?? 1);
+  const multiple = scaleFactor * (folder.denoiser.patch ?? 1);
   for (const [name, size] of Object.entries({ width, height }))
     if (!Number.isInteger(size) || size <= 0 || size % multiple !== 0)
       throw new RequestError(`The ${name} is ${size}; this model draws multiples of ${multiple} pixels.`);
@@ -28,7 +28,7 @@ export function checkRequest(
   checkPicture(request, folder);
   if (control.length > mostControls)
     throw new RequestError(`There are ${control.length} ControlNets; at most ${mostControls} can be used at once.`);
-  for (const use of control) checkControl(use, request, vaeScaleFactor, folder);
+  for (const use of control) checkControl(use, request, scaleFactor, folder);
 }
 
 function checkAbilities(request: TextToImageRequest, { cannot }: ModelFolder): void {
@@ -68,14 +68,14 @@ function checkPicture(request: TextToImageRequest, { kind, schedulerJson }: Mode
 function checkControl(
   { controlNet, image, scale, start, end }: ControlUse,
   request: TextToImageRequest,
-  vaeScaleFactor: number,
+  scaleFactor: number,
   folder: ModelFolder,
 ): void {
   const problem = controlNet.problemFor(folder);
   if (problem !== undefined) throw new RequestError(problem);
-  if (controlNet.scaleFactor !== vaeScaleFactor)
+  if (controlNet.scaleFactor !== scaleFactor)
     throw new RequestError(
-      `This ControlNet takes maps of ${controlNet.scaleFactor} pixels for each of the latents, and the model draws ${vaeScaleFactor}.`,
+      `This ControlNet takes maps of ${controlNet.scaleFactor} pixels for each of the latents, and the model draws ${scaleFactor}.`,
     );
   checkSize('map of a ControlNet', image, image.data.length / 3, request);
   if (!Number.isFinite(scale)) throw new RequestError(`The scale of a ControlNet is ${scale}; a number is needed.`);

@@ -1,6 +1,6 @@
 import { noAdapters } from '../adapters/row-adapters';
 import { checkPreview } from '../autoencoders/latent-preview';
-import type { VaeDecoder } from '../autoencoders/vae-decoder';
+import type { LatentDecoder } from '../autoencoders/autoencoder';
 import type { Conditioning } from '../conditioners/conditioner';
 import { type Denoiser, lengthOf } from '../denoisers/denoiser';
 import { cures, ModelFolderError } from '../errors';
@@ -14,7 +14,7 @@ import { areFinite, type LatentShape, notFinite } from '../tensor/planes';
 export interface ModelFacts {
   latentChannels: number;
   /** Pixels of the picture's edge for one of the latents' edge. */
-  vaeScaleFactor: number;
+  scaleFactor: number;
   /** The model's own scheduler: the name that a request would choose it by, diffusers' class name where none fits. */
   scheduler: string;
   /** Edge in pixels of the square pictures that the model was trained on. */
@@ -26,7 +26,7 @@ export interface LoadedModel {
   folder: ModelFolder;
   facts: ModelFacts;
   denoiser: Denoiser;
-  decoder: VaeDecoder;
+  decoder: LatentDecoder;
 }
 
 /** Edge of the latents that a model is tried with: the smallest that a denoiser with three halvings can take. */
@@ -55,10 +55,10 @@ export async function loadModel(
     checkPreview(`${folder.path}/preview.json`, folder.preview, latentChannels);
     const shape: LatentShape = [latentChannels, trialEdge, trialEdge];
     await tryDenoiser(folder.denoiser.file, denoiser, conditioning, shape);
-    const vaeScaleFactor = await tryDecoder(folder.autoencoder.file, decoder, shape);
+    const scaleFactor = await tryDecoder(folder.autoencoder.file, decoder, shape);
     const { schedulerJson, nativeSize } = folder;
     const scheduler = schedulerNameOf(schedulerJson) ?? String(schedulerJson._class_name);
-    return { folder, facts: { latentChannels, vaeScaleFactor, scheduler, nativeSize }, denoiser, decoder };
+    return { folder, facts: { latentChannels, scaleFactor, scheduler, nativeSize }, denoiser, decoder };
   } catch (error) {
     await Promise.all(opened.map((part) => part.release()));
     throw error;
@@ -99,10 +99,10 @@ async function tryDenoiser(
 }
 
 /** @returns pixels of the picture's edge for one of the latents' */
-async function tryDecoder(file: string, decoder: VaeDecoder, shape: LatentShape): Promise<number> {
+async function tryDecoder(file: string, decoder: LatentDecoder, shape: LatentShape): Promise<number> {
   const [channels] = shape;
   const latents = new Float32Array(channels * trialEdge ** 2);
-  const { planes, height } = await tried(file, () => decoder.decodePlanes(latents, shape));
+  const { planes, height } = await tried(file, () => decoder.decode(latents, shape));
   if (!areFinite(planes)) throw new ModelFolderError(file, notFinite, cures.otherWeights);
   return height / trialEdge;
 }

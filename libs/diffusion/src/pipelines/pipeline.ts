@@ -1,6 +1,6 @@
 import { AppliedAdapters } from '../adapters/applied-adapters';
 import { previewLatents } from '../autoencoders/latent-preview';
-import type { VaeEncoder } from '../autoencoders/vae-encoder';
+import type { LatentEncoder } from '../autoencoders/autoencoder';
 import type { Conditioner, Conditioning } from '../conditioners/conditioner';
 import { type ModelFolder, readModelFolder } from '../families/model-folder';
 import { AbortError } from '../errors';
@@ -41,7 +41,7 @@ export interface GeneratedImages {
  */
 export class Pipeline extends Renderer {
   /** Opened with the first picture that is drawn from. */
-  private vaeEncoder: Promise<VaeEncoder> | undefined;
+  private vaeEncoder: Promise<LatentEncoder> | undefined;
 
   private constructor(
     model: LoadedModel,
@@ -90,7 +90,7 @@ export class Pipeline extends Renderer {
     const [, height, width] = shape;
     const lookedAt = references.reduce((sum, { shape: [, rows, columns] }) => sum + rows * columns, 0);
     const { denoiser, autoencoder } = this.model.folder;
-    const { vaeScaleFactor: scale } = this.facts;
+    const { scaleFactor: scale } = this.facts;
     return {
       row: denoiser.rowBytes({ height, width }, providerOf(this.options.device), lookedAt),
       decoding: autoencoder.callBytes({ height: height * scale, width: width * scale }),
@@ -112,15 +112,15 @@ export class Pipeline extends Renderer {
    */
   async prepare(request: TextToImageRequest, texts?: Conditioning): Promise<Trajectory[]> {
     const { width, height, guidanceScale, seeds } = request;
-    const { latentChannels, vaeScaleFactor } = this.facts;
-    const { schedulerJson, kind, autoencoder, denoiser, muOf } = this.model.folder;
+    const { latentChannels, scaleFactor } = this.facts;
+    const { schedulerJson, kind, denoiser, muOf } = this.model.folder;
     const { image, mask, imageGuidanceScale = defaultImageGuidanceScale } = request;
     checkRequest(request, this.facts, this.model.folder);
-    const shape: LatentShape = [latentChannels, height / vaeScaleFactor, width / vaeScaleFactor];
+    const shape: LatentShape = [latentChannels, height / scaleFactor, width / scaleFactor];
     const adapters = new AppliedAdapters(request.adapters ?? []);
     const encoded = texts ?? (await encodeTexts(this.model.folder, this.conditioner!, request));
     const prompt = kind === 'instruct-pix2pix' ? withPictureRow(encoded) : encoded;
-    const start = image && (await encodeStart(image, mask, denoiser, await this.encoder(), vaeScaleFactor));
+    const start = image && (await encodeStart(image, mask, denoiser, await this.encoder(), scaleFactor));
     const conditions: PictureConditions = {
       adapters: adapters.of(denoiser.part),
       ...(request.control && { controls: request.control.map(controlOf) }),
@@ -129,12 +129,7 @@ export class Pipeline extends Renderer {
       imageGuidanceScale,
     };
     const size = { tokens: (shape[1] * shape[2]) / (denoiser.patch ?? 1) ** 2, ...(muOf && { muOf }) };
-    const ofLatents = {
-      kind,
-      size: countOf(shape),
-      factor: autoencoder.scaling.factor,
-      isOfFlow: isOfFlow(schedulerJson),
-    };
+    const ofLatents = { kind, size: countOf(shape), isOfFlow: isOfFlow(schedulerJson) };
     return seeds.map((seed) => {
       const generator = new Generator(seed);
       const scheduler = createScheduler(request.scheduler, schedulerJson);
@@ -189,7 +184,7 @@ export class Pipeline extends Renderer {
     await Promise.all(all.map((part) => part.release()));
   }
 
-  private encoder(): Promise<VaeEncoder> {
+  private encoder(): Promise<LatentEncoder> {
     this.vaeEncoder ??= this.model.folder.autoencoder.openEncoder(this.options).catch((error: unknown) => {
       this.vaeEncoder = undefined;
       throw error;

@@ -1,3 +1,4 @@
+import { pictureOf } from '../autoencoders/autoencoder';
 import { assertFinite, type RgbImage } from '../tensor/planes';
 import type { DenoiserRow } from '../denoisers/denoiser';
 import type { LoadedModel, ModelFacts } from './loaded-model';
@@ -54,7 +55,7 @@ export class Renderer {
     overlay,
   }: Pick<Trajectory, 'latents' | 'shape'> & Partial<Pick<Trajectory, 'overlay'>>): Promise<RgbImage> {
     assertFinite(latents, this.model.folder.denoiser.title);
-    const image = await this.model.decoder.decode(latents, shape);
+    const image = pictureOf(await this.model.decoder.decode(latents, shape));
     return overlay ? overlaid(image, overlay.original, overlay.mask) : image;
   }
 

@@ -8,8 +8,8 @@ import type { DenoiserFiles, ModelKind } from '../denoisers/denoiser';
 import { drawnSteps } from '../schedulers/timesteps';
 import type { Generator } from '../random/generator';
 import type { Scheduler } from '../schedulers/scheduler';
-import { type LatentShape, type RgbImage, toPlanes } from '../tensor/planes';
-import { type LatentDistribution, sampleLatents, type VaeEncoder } from '../autoencoders/vae-encoder';
+import type { LatentShape, RgbImage } from '../tensor/planes';
+import { type LatentDistribution, type LatentEncoder, planesOf, sampleLatents } from '../autoencoders/autoencoder';
 import type { Mask, TextToImageRequest } from './text-to-image-request';
 
 /** From this value on a pixel of a mask is repainted. */
@@ -19,6 +19,7 @@ const defaultStrength = 0.8;
 
 /** A picture to start from, encoded: what the pictures of a request have in common. */
 export interface StartingPicture {
+  /** For a model that changes pictures its latents are not scaled. */
   image: LatentDistribution;
   /** For a model of kind `inpainting`: the picture with grey in place of what is repainted. */
   masked?: LatentDistribution;
@@ -58,19 +59,20 @@ export async function encodeStart(
   image: RgbImage,
   mask: Mask | undefined,
   { kind, takesReferences = false }: Pick<DenoiserFiles, 'kind' | 'takesReferences'>,
-  encoder: VaeEncoder,
+  encoder: LatentEncoder,
   scaleFactor: number,
 ): Promise<StartingPicture> {
-  const encoded = await encoder.encode(image);
+  const picture = planesOf(image);
+  const encoded = await encoder.encode(picture);
+  if (kind === 'instruct-pix2pix') return { image: { ...encoded, mean: encoder.unscaled(encoded.mean) } };
   if (!mask) return { image: encoded };
   const { shape } = encoded;
   const ofLatents = maskOfLatents(mask, shape, scaleFactor, takesReferences ? centreOf : firstOf);
   const found: StartingPicture = { image: encoded, mask: ofLatents };
   if (kind !== 'inpainting') return found;
-  const { width, height } = image;
-  const planes = toPlanes(image, (byte) => Math.fround(byte / 255) * 2 - 1);
-  const left = planes.map((value, i) => (mask.values[i % (width * height)] < repainted ? value : 0));
-  return { ...found, masked: await encoder.encodePlanes(left, width, height) };
+  const size = image.width * image.height;
+  const planes = picture.planes.map((value, i) => (mask.values[i % size] < repainted ? value : 0));
+  return { ...found, masked: await encoder.encode({ ...picture, planes }) };
 }
 
 /** Offsets of the pixels that tell the mask of a position, along an edge of so many. */
@@ -103,12 +105,12 @@ function maskOfLatents(
 
 /**
  * The start of a picture.
- * @param latents how many there are, and their factor, undone for a model that changes pictures: it knows them unscaled
+ * @param latents how many there are, and of which kind of model
  * @param scheduler its steps are set; those before the request's strength are left out here
  */
 export function beginningOf(
   request: TextToImageRequest,
-  { kind, size, factor, isOfFlow }: { kind: ModelKind; size: number; factor: number; isOfFlow: boolean },
+  { kind, size, isOfFlow }: { kind: ModelKind; size: number; isOfFlow: boolean },
   start: StartingPicture | undefined,
   scheduler: Scheduler,
   generator: Generator,
@@ -116,7 +118,7 @@ export function beginningOf(
   const fromNoise = (noise: Float32Array) => noise.map((value) => value * scheduler.initNoiseSigma);
   if (!start) return { latents: fromNoise(generator.randn(size)) };
   if (kind === 'instruct-pix2pix') {
-    const image = start.image.mean.map((value) => value / factor);
+    const image = start.image.mean;
     // Rows of the prompt, of the picture without it, and of neither.
     const furtherChannels = [image, image, new Float32Array(size)];
     return { latents: fromNoise(generator.randn(size)), furtherChannels };

@@ -6,7 +6,7 @@ import type { PictureTexts } from '../conditioners/conditioner';
 
 /** One prompt to be drawn once per seed. */
 export interface TextToImageRequest extends PictureTexts {
-  /** Pixels; multiples of the model's `vaeScaleFactor`. */
+  /** Pixels; multiples of the model's `scaleFactor`. */
   width: number;
   height: number;
   numInferenceSteps: number;

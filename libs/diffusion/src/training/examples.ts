@@ -1,3 +1,4 @@
+import { planesOf } from '../autoencoders/autoencoder';
 import { RequestError } from '../errors';
 import type { TrainableModel } from './trainable';
 import type { HearPredictions } from '../pipelines/renderer';
@@ -86,7 +87,7 @@ export async function encodeExamples(
       load.signal?.throwIfAborted();
       const both = flips ? [image, mirrored(image)] : [image];
       given.push([]);
-      for (const each of both) given[i].push({ ...(await encoder.encode(each)), text: texts[i] });
+      for (const each of both) given[i].push({ ...(await encoder.encode(planesOf(each))), text: texts[i] });
     }
   } finally {
     await encoder.release();
@@ -103,7 +104,7 @@ export async function encodeExamples(
     keptBack,
     keptPrior: priors.flatMap((rows, i) => (isKept(i) ? rows : [])),
     noText,
-    scale: folder.autoencoder.scale,
+    scale: folder.autoencoder.scaleFactor,
   };
 }
 

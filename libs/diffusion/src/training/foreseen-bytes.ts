@@ -27,7 +27,7 @@ export async function foreseenBytes(
 ): Promise<ForeseenBytes> {
   const model = await readTrainable(folder);
   const { size, batch, ...others } = trainingSettings(model, 1, settings);
-  const edge = size / model.autoencoder.scale;
+  const edge = size / model.autoencoder.scaleFactor;
   const tokens = model.conditioner.rowTokens;
   const planned = trainingGraph(model, others, { batch, height: edge, width: edge, tokens });
   const { graph, shapeOf } = planned;

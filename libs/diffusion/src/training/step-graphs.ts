@@ -32,14 +32,14 @@ export class StepGraphs {
   readonly trained: readonly TrainedInput[];
 
   /**
-   * @param scale pixels of the picture's edge for one of the latents'
+   * @param scaleFactor pixels of the picture's edge for one of the latents'
    * @param planned of this model and these settings; one of others is not used
    */
   constructor(
     private readonly folder: TrainableModel,
     private readonly settings: TrainingSettings,
     private readonly load: LoadOptions,
-    private readonly scale: number,
+    private readonly scaleFactor: number,
     private planned?: TrainingGraph,
   ) {
     this.trained = trainedInputsOf(folder, settings);
@@ -62,7 +62,7 @@ export class StepGraphs {
       },
       text_embeds: () => tensor((row) => encoded(row).pooled!, [encoded(rows[0]).pooled!.length]),
       [names.textScale]: () => tensor((row) => [tokenized(row).scale], []),
-      time_ids: () => tensor(() => timeIdsOf(shape, this.scale), [6]),
+      time_ids: () => tensor(() => timeIdsOf(shape, this.scaleFactor), [6]),
     };
     for (const [i, { part }] of this.folder.conditioner.encoders.entries())
       all[names.tokensOf(part)] = () => {

@@ -4,24 +4,12 @@ import { type JsonObject, readJsonFile } from '../weights/folder-files';
 import { type BytePairTokenizer, Tokenizer } from './byte-pair-tokenizer';
 import { endOfText, tokenText, vocabularyOf } from './vocabulary';
 
-const [beginOfTurn, endOfTurn] = ['<|im_start|>', '<|im_end|>'];
-
 /**
- * A text as Qwen3's chat template writes it: the turn of the user, and the beginning of the answer. Without thinking the
- * answer begins with no thoughts. Source: `chat_template` of Qwen3's `tokenizer_config.json`, with one message and
- * `add_generation_prompt`.
- */
-export function chatPrompt(text: string, { enableThinking }: { enableThinking: boolean }): string {
-  const answer = enableThinking ? '' : '<think>\n\n</think>\n\n';
-  return `${beginOfTurn}user\n${text}${endOfTurn}\n${beginOfTurn}assistant\n${answer}`;
-}
-
-/**
- * The byte-pair tokenizer of Qwen2 and Qwen3, as the folder's own `tokenizer.json` describes it. A special token that
+ * The byte-pair tokenizer of a language model, as the folder's own `tokenizer.json` describes it. A special token that
  * is written out in a text becomes that token, as in transformers.
  * Source: `Qwen2Tokenizer` of transformers.
  */
-export class QwenTokenizer {
+export class LanguageModelTokenizer {
   private constructor(
     private readonly bytePairs: BytePairTokenizer,
     private readonly pad: number,
@@ -31,21 +19,22 @@ export class QwenTokenizer {
 
   /**
    * Reads `tokenizer.json` and `tokenizer_config.json`.
+   * @param special tokens that it must know beside the one that pads
    * @throws ModelFolderError if they are missing or damaged, or describe another tokenizer
    */
-  static async load(folder: string): Promise<QwenTokenizer> {
+  static async load(folder: string, special: readonly string[]): Promise<LanguageModelTokenizer> {
     const file = join(folder, 'tokenizer.json');
     const whole = await readJsonFile(file);
     const config = await readJsonFile(join(folder, 'tokenizer_config.json'));
     const { vocab, merges } = vocabularyOf(file, whole);
     const added = addedTokensOf(file, whole);
     const padToken = tokenText(config.pad_token) ?? endOfText;
-    for (const token of [beginOfTurn, endOfTurn, padToken])
+    for (const token of [...special, padToken])
       if (!added.has(token)) throw new ModelFolderError(file, `has no special token ${token}`, cures.oneModel);
     const size = [...Object.values(vocab), ...added.values()].reduce((most, id) => Math.max(most, id + 1), 0);
     const model = { ...(whole.model as JsonObject), vocab, merges };
     try {
-      return new QwenTokenizer(new Tokenizer({ ...whole, model }, config), added.get(padToken)!, size);
+      return new LanguageModelTokenizer(new Tokenizer({ ...whole, model }, config), added.get(padToken)!, size);
     } catch (error) {
       throw new ModelFolderError(file, `cannot be used (${(error as Error).message})`, cures.installAgain);
     }

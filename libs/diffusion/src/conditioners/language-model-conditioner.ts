@@ -1,26 +1,34 @@
 import { LRUCache } from 'lru-cache';
-import { qwen3Model, type Qwen3Config } from '../architectures/qwen3-model';
 import { cures, ModelFolderError, RequestError } from '../errors';
-import type { BuiltGraph, ModuleOptions } from '../graph/module';
 import type { GraphSession, LoadOptions } from '../sessions/model-session';
-import { openPart, type PartFiles } from '../sessions/part-graph';
+import { type BuildGraph, openPart, type PartFiles } from '../sessions/part-graph';
 import { float32, floatsOf, int32, int64, type Tensors } from '../sessions/tensor';
 import { tried } from '../sessions/tried';
 import { areFinite, notFinite } from '../tensor/planes';
-import { chatPrompt, type QwenTokenizer } from '../tokenizer/qwen-tokenizer';
+import type { LanguageModelTokenizer } from '../tokenizer/language-model-tokenizer';
 import type { NamedTensors } from '../weights/named-tensor';
 import type { Conditioner, ConditionerFiles, Conditioning, PictureTexts, TextLength } from './conditioner';
 
-/** How a family reads texts with Qwen3. */
-export interface QwenUse {
-  /** Whether its chat template leaves room for thoughts. */
-  enableThinking: boolean;
-  /** Layers of which the incoming states are given side by side. */
-  layers: readonly number[];
+/** How a family reads texts with a language model. */
+export interface TextReading {
+  /** A text in the template that the model reads it in. */
+  promptOf: (text: string) => string;
+  /** Tokens of a text, its template included, that the models' pipelines read. */
+  maxTokens: number;
   /** Tokens that are encoded of a text with so many; the others are padding. */
   encodedTokens: (tokens: number) => number;
   /** The denoiser's inputs for the states of so many encoded tokens. */
   conditioningOf: (states: Float32Array, encoded: number) => EncodedText;
+}
+
+/** A language model whose hidden states condition, as a family uses it. */
+export interface LanguageModelUse extends TextReading {
+  /** From `input_ids` and `attention_mask`, [rows, tokens], to `hidden_states`, [rows, tokens, width]. */
+  build: BuildGraph;
+  /** Tokens that its table has. */
+  vocabularySize: number;
+  /** Values of a token that are in memory at once. */
+  tokenWidth: number;
 }
 
 /** The inputs of the denoiser for a text, and how many tokens they have. */
@@ -29,76 +37,59 @@ export interface EncodedText {
   length: number;
 }
 
-/** Tokens of a text, its template included, that the models' pipelines read. */
-export const maxTokens = 512;
-
 /** Bytes of encoded texts that are kept for requests with the same text: of FLUX.2 one takes 16 MB. */
 const keptBytes = 256 * 2 ** 20;
-/** Values of a token that are in memory at once, as a multiple of the widths of a layer. */
-const liveValues = 3;
 /** The text that the encoder is tried with; with all of the padding it would take as long as a picture's. */
 const trialTokens = 8;
 
-/** Qwen3 before it is loaded, and its tokenizer. */
-export class QwenConditionerFiles implements ConditionerFiles, PartFiles {
+/** A language model before it is loaded, and its tokenizer. */
+export class LanguageModelConditionerFiles implements ConditionerFiles, PartFiles {
   readonly part = 'text_encoder';
   readonly encoders = [this];
 
   constructor(
     readonly tensors: NamedTensors,
     readonly file: string,
-    private readonly config: Qwen3Config,
-    readonly tokenizer: QwenTokenizer,
-    readonly use: QwenUse,
+    readonly tokenizer: LanguageModelTokenizer,
+    readonly use: LanguageModelUse,
   ) {}
 
   /** A token takes at least one byte. */
   get certainBytes(): number {
-    return maxTokens - this.tokensOf('').length;
+    return this.use.maxTokens - this.tokensOf('').length;
   }
 
   /** Ids of a text in its template. */
   tokensOf(text: string): number[] {
-    return this.tokenizer.tokenize(chatPrompt(text, this.use));
+    return this.tokenizer.tokenize(this.use.promptOf(text));
   }
 
   lengthOf(text: string): TextLength {
+    const { maxTokens } = this.use;
     const { length } = this.tokensOf(text);
     if (length <= maxTokens) return { chunks: 1 };
     return { chunks: 1, problem: `takes ${length} tokens of this model; it reads at most ${maxTokens}` };
   }
 
   callBytes(): number {
-    const shapeOf = (name: string): number[] => [...(this.weight(name)?.shape ?? [0, 0])];
-    const [inner, width] = shapeOf('layers.0.mlp.gate_proj.weight');
-    const [heads] = shapeOf('layers.0.self_attn.q_proj.weight');
-    const kept = this.use.layers.length * width;
-    return maxTokens * (liveValues * (2 * inner + 3 * heads + 2 * width) + 2 * kept) * Float32Array.BYTES_PER_ELEMENT;
+    return this.use.maxTokens * this.use.tokenWidth * Float32Array.BYTES_PER_ELEMENT;
   }
 
-  build = (options: ModuleOptions): BuiltGraph => qwen3Model(options, this.config, this.use.layers);
-
-  async open(options: LoadOptions): Promise<QwenConditioner> {
-    const vocabulary = this.weight('embed_tokens.weight')?.shape[0] ?? 0;
-    if (this.tokenizer.vocabularySize > vocabulary)
+  async open(options: LoadOptions): Promise<LanguageModelConditioner> {
+    const { build, vocabularySize } = this.use;
+    if (this.tokenizer.vocabularySize > vocabularySize)
       throw new ModelFolderError(
         this.file,
-        `knows ${vocabulary} tokens, and its tokenizer has ${this.tokenizer.vocabularySize}`,
+        `knows ${vocabularySize} tokens, and its tokenizer has ${this.tokenizer.vocabularySize}`,
         cures.oneModel,
       );
-    return new QwenConditioner(
-      this,
-      await openPart(this, this.build, options, { onCuda: 'bfloat16', isAdapted: false }),
-    );
-  }
-
-  private weight(name: string) {
-    return this.tensors.get(`model.${name}`) ?? this.tensors.get(name);
+    const session = await openPart(this, build, options, { onCuda: 'bfloat16', isAdapted: false });
+    return new LanguageModelConditioner(this, session);
   }
 }
 
-/** The texts of requests, encoded by Qwen3, each by itself: so a text has the same bits whatever stands beside it. */
-export class QwenConditioner implements Conditioner {
+/** The texts of requests, each encoded by itself: so a text has the same bits whatever stands beside it. */
+export class LanguageModelConditioner implements Conditioner {
   private readonly cache = new LRUCache<string, EncodedText>({
     maxSize: keptBytes,
     sizeCalculation: ({ row }) =>
@@ -106,7 +97,7 @@ export class QwenConditioner implements Conditioner {
   });
 
   constructor(
-    private readonly files: QwenConditionerFiles,
+    private readonly files: LanguageModelConditionerFiles,
     private readonly session: GraphSession,
   ) {}
 
@@ -136,10 +127,10 @@ export class QwenConditioner implements Conditioner {
   private async encodeText(text: string): Promise<EncodedText> {
     const known = this.cache.get(text);
     if (known) return known;
+    const { maxTokens, encodedTokens, conditioningOf } = this.files.use;
     const ids = this.files.tokensOf(text);
     if (ids.length > maxTokens)
       throw new RequestError(`The prompt takes ${ids.length} tokens of this model; it reads at most ${maxTokens}.`);
-    const { encodedTokens, conditioningOf } = this.files.use;
     const tokens = encodedTokens(ids.length);
     const encoded = conditioningOf(await this.run(ids, tokens), tokens);
     this.cache.set(text, encoded);
