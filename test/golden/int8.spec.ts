@@ -18,6 +18,7 @@ import { ModelSession } from '../../libs/diffusion/src/sessions/model-session';
 import { placeGraph } from '../../libs/diffusion/src/sessions/placed-graph';
 import { float32, type Tensor, type Tensors } from '../../libs/diffusion/src/sessions/tensor';
 import { rotate, rotationOf } from '../../libs/diffusion/src/tensor/hadamard';
+import { stableDiffusion1 } from '../../libs/diffusion/src/families/stable-diffusion-1';
 import { planConversion } from '../../libs/diffusion/src/weights/convert-weights';
 import { int8Metadata } from '../../libs/diffusion/src/weights/int8-form';
 import { readValues } from '../../libs/diffusion/src/weights/named-tensor';
@@ -199,7 +200,7 @@ async function inInt8(model: string): Promise<string> {
   const copy = mkdtempSync(join(folder, 'model-'));
   await cp(model, copy, { recursive: true });
   for (const part of ['unet', 'text_encoder']) {
-    const conversion = await planConversion(await readPart(join(model, part)), 'int8');
+    const conversion = await planConversion(await readPart(join(model, part)), 'int8', stableDiffusion1.keptInFloat);
     await conversion.write(join(copy, part, 'diffusion_pytorch_model.safetensors'));
   }
   return copy;

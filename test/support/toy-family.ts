@@ -23,17 +23,46 @@ const channels = 4;
 const spent = { runs: 0, runMs: 0 };
 const release = async (): Promise<void> => undefined;
 
-/** Linear: the noise is a part of what the denoiser sees, and of the mean of the words. */
+/** Edge of the squares of latents that are one token. */
+const patch = 2;
+const tokenWidth = channels * patch ** 2;
+
+/** Where the values of each token stand in the latents. */
+function tokensOf([, rows, columns]: LatentShape): number[][] {
+  const across = columns / patch;
+  return Array.from({ length: (rows * columns) / patch ** 2 }, (_, token) => {
+    const [top, left] = [patch * Math.floor(token / across), patch * (token % across)];
+    const placeOf = (i: number): number =>
+      (Math.floor(i / 4) * rows + top + (Math.floor(i / 2) % 2)) * columns + left + (i % 2);
+    return Array.from({ length: tokenWidth }, (__, i) => placeOf(i));
+  });
+}
+
+const product = (matrix: Float32Array, vector: Float32Array): Float32Array =>
+  vector.map((_, i) => vector.reduce((sum, value, j) => sum + matrix[i * tokenWidth + j] * value, 0));
+
+/** Linear: the noise is a part of each token, and of the mean of the words. */
 function linearDenoiser({ tensors, files }: ReadFiles): DenoiserFiles {
   const own = tensors.get('transformer')!;
   const open = async (): Promise<Denoiser> => {
-    const [gain] = await readValues(own.get('gain')!);
-    const predicted = ({ sample, conditioning }: DenoiserRow): Float32Array => {
+    const [mix, meaning] = [await readValues(own.get('mix.weight')!), await readValues(own.get('meaning.weight')!)];
+    const predicted = ({ sample, conditioning }: DenoiserRow, shape: LatentShape): Float32Array => {
       const words = floatsOf(conditioning.words);
       const meanOf = (channel: number): number =>
         words.reduce((sum, value, i) => sum + (i % channels === channel ? value : 0), 0) / (words.length / channels);
-      const means = Array.from({ length: channels }, (_, channel) => meanOf(channel));
-      return sample.map((value, i) => gain * value + means[Math.floor(i / (sample.length / channels))]);
+      const meant = product(
+        meaning,
+        Float32Array.from({ length: tokenWidth }, (_, i) => meanOf(Math.floor(i / patch ** 2))),
+      );
+      const noise = new Float32Array(sample.length);
+      for (const places of tokensOf(shape)) {
+        const mixed = product(
+          mix,
+          Float32Array.from(places, (place) => sample[place]),
+        );
+        for (const [i, place] of places.entries()) noise[place] = mixed[i] + meant[i];
+      }
+      return noise;
     };
     return {
       ...{ spent, release },
@@ -42,12 +71,12 @@ function linearDenoiser({ tensors, files }: ReadFiles): DenoiserFiles {
         { name: 'words', type: 'float32', shape: ['batch', 'tokens', channels] },
       ],
       rowsOfCall: (rows) => rows,
-      predict: async (rows) => rows.map(predicted),
+      predict: async (rows, shape) => rows.map((row) => predicted(row, shape)),
     };
   };
   return {
     ...{ part: 'transformer', tensors: own, file: files.get('transformer')!, title: 'linear denoiser' },
-    ...{ kind: 'text-to-image', guidance: 'rows', patch: 2, open },
+    ...{ kind: 'text-to-image', guidance: 'rows', patch, open },
     rowBytes: ({ height, width }) => 8 * channels * height * width,
   };
 }
@@ -119,7 +148,8 @@ export const toyFamily: Family = {
   parts: { transformer: 'linear denoiser', text_encoder: 'table of words', vae: 'autoencoder' },
   nativeSize: 64,
   scheduler: { usual: { _class_name: 'EulerDiscreteScheduler', beta_end: 0.012 }, fixed: {} },
-  recognises: ({ tensors }) => tensors.get('transformer')?.has('gain') === true,
+  keptInFloat: /^meaning/,
+  recognises: ({ tensors }) => tensors.get('transformer')?.has('mix.weight') === true,
   partsOf: async (read) => ({
     denoiser: linearDenoiser(read),
     conditioner: tableOfWords(read.tensors.get('text_encoder')!),
@@ -136,7 +166,11 @@ export function writeToyModel(folder: string, words: Readonly<Record<string, num
   };
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, 'model_index.json'), JSON.stringify({ _class_name: 'ToyPipeline' }));
-  write('transformer/diffusion_pytorch_model.safetensors', { gain: { shape: [1], values: Float32Array.of(0.5) } });
+  const scaled = (by: number): TensorToWrite => ({
+    shape: [tokenWidth, tokenWidth],
+    values: Float32Array.from({ length: tokenWidth ** 2 }, (_, i) => (i % (tokenWidth + 1) === 0 ? by : 0)),
+  });
+  write('transformer/diffusion_pytorch_model.safetensors', { 'mix.weight': scaled(0.5), 'meaning.weight': scaled(1) });
   const table = Object.entries(words).map(([word, values]) => [
     word,
     { shape: [channels], values: Float32Array.from(values) },

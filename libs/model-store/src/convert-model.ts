@@ -87,12 +87,13 @@ export async function convertModel(
 
 /** The files of a model's weights in another precision, by their paths, and the files that stay as they are. */
 async function planModel(from: string, files: readonly string[], precision: TargetPrecision) {
+  const { keptInFloat } = (await readModelFolder(from)).family;
   const conversions = new Map<string, Conversion>();
   const others = new Set(files);
   const convert = async (sources: readonly string[], target: string, tensors: NamedTensors): Promise<void> => {
     // What is in int8 has lost what another precision would need.
     if ([precision, 'int8'].includes(precisionOf(tensors))) return;
-    conversions.set(target, await planConversion(tensors, precision));
+    conversions.set(target, await planConversion(tensors, precision, keptInFloat));
     for (const path of sources) others.delete(path);
   };
   for (const part of partFolders().filter((name) => !name.startsWith('vae'))) {

@@ -1,6 +1,9 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { readModelFolder } from '@app/diffusion';
+import { convertModel } from '../../../../libs/model-store/src/convert-model';
+import { listFolder } from '../../../../libs/model-store/src/model-layout';
 import { families } from '../../../../libs/diffusion/src/families';
 import { smallRequest } from '../../../../test/support/small-request';
 import { toyFamily, writeToyModel } from '../../../../test/support/toy-family';
@@ -19,7 +22,11 @@ afterAll(() => {
 });
 
 /** Draws prompts side by side, each of an owner of its own. */
-async function draw(prompts: readonly string[], more: Partial<DrawRequest> = {}): Promise<RgbPicture[]> {
+async function draw(
+  prompts: readonly string[],
+  more: Partial<DrawRequest> = {},
+  model = folder,
+): Promise<RgbPicture[]> {
   const pictures: RgbPicture[] = [];
   let left = prompts.length;
   let loop: EngineLoop;
@@ -36,7 +43,7 @@ async function draw(prompts: readonly string[], more: Partial<DrawRequest> = {})
     for (const [id, prompt] of prompts.entries())
       loop.add({
         ...{ id, owner: `owner ${id}`, adapters: [], cancel: new SharedArrayBuffer(4) },
-        model: { key: 'toy', name: 'toy', folder, hash: '' },
+        model: { key: 'toy', name: 'toy', folder: model, hash: '' },
         request: { ...smallRequest, prompt, width: 64, height: 64, numInferenceSteps: 6, numImages: 2, ...more },
       });
   });
@@ -70,6 +77,17 @@ describe('A family that nothing else knows of', () => {
   it('draws sizes of whole patches of its latents', async () => {
     expect((await draw(['a red ball'], { width: 56 }))[0]).toMatchObject({ width: 56, height: 64 });
     await expect(draw(['a red ball'], { width: 60 })).rejects.toThrow('this model draws multiples of 8 pixels');
+  });
+
+  it('draws the same in int8, and keeps in float what it says', async () => {
+    const small = join(folder, 'int8');
+    const noted = { onProgress: undefined, signal: undefined };
+    await convertModel(folder, small, await listFolder(folder), 'int8', noted);
+    const { denoiser } = await readModelFolder(small);
+    const typeOf = (name: string): string | undefined => denoiser.tensors.get(name)?.type;
+    expect([typeOf('mix.weight'), typeOf('meaning.weight')]).toEqual(['I8', 'F32']);
+    const [[one], [other]] = [await draw(['a red ball']), await draw(['a red ball'], {}, small)];
+    for (const colour of [0, 1, 2]) expect(Math.abs(meanOf(one, colour) - meanOf(other, colour))).toBeLessThan(2);
   });
 
   it('refuses what it cannot do in its own words', async () => {

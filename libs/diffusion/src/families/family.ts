@@ -46,6 +46,11 @@ export interface Family {
   readonly nativeSize: number;
   /** The scheduler of a model that comes without one, and values that count more than a model's own. */
   readonly scheduler: { usual: SchedulerJson; fixed: SchedulerJson };
+  /**
+   * Names of weights that a model in int8 has in float, where errors count most: of the first layers, the last, and those
+   * of a single vector.
+   */
+  readonly keptInFloat: RegExp;
   /** Whether a model is one of it, by the names and shapes of its tensors. */
   recognises(files: Pick<ReadFiles, 'tensors' | 'marks' | 'configs'>): boolean;
   /** The parts of a model before they are loaded. @throws ModelFolderError */

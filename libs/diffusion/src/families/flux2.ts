@@ -36,6 +36,7 @@ export const flux2: Family = {
     usual: { _class_name: 'FlowMatchEulerDiscreteScheduler', shift: 3, use_dynamic_shifting: true },
     fixed: {},
   },
+  keptInFloat: /emb|modulation|norm|lm_head|^proj_out\b/,
   recognises: ({ tensors }) => tensors.get('transformer')?.has('double_stream_modulation_img.linear.weight') === true,
   partsOf,
 };

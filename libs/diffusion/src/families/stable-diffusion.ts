@@ -67,6 +67,8 @@ export function stableDiffusion(version: Version): StableDiffusion {
     },
     // As diffusers' StableDiffusionPipeline: trained with timesteps that begin at 1 and with latents of any size.
     scheduler: { usual: version.scheduler, fixed: { steps_offset: 1, clip_sample: false } },
+    // The last are names of a checkpoint's autoencoder.
+    keptInFloat: /emb|norm|text_projection|^first_stage_model/,
     partsOf: (files) => partsOf(version, files),
   };
 }

@@ -52,6 +52,7 @@ export const zImage: Family = {
   parts,
   nativeSize: 1024,
   scheduler: { usual: { _class_name: 'FlowMatchEulerDiscreteScheduler', shift: turboShift }, fixed: {} },
+  keptInFloat: /emb|modulation|norm|lm_head|final_layer/,
   recognises: ({ tensors }) => tensors.get('transformer')?.has('cap_pad_token') === true,
   partsOf,
 };

@@ -35,18 +35,20 @@ interface WriteOptions {
   syncBytes?: number;
 }
 
-/** What stays as it is: the first layers, the last, those of a single vector, where errors count most, and autoencoders. */
-const sensitive = /emb|modulation|norm|final_layer|lm_head|text_projection|^proj_(in|out)\b|^first_stage_model/;
-
 /**
  * Plans to bring weights to another precision: linear layers to int8, or what is float32 to bfloat16. All else stays as
  * it is.
+ * @param keptInFloat names of weights that do not become int8
  */
-export async function planConversion(tensors: NamedTensors, precision: TargetPrecision): Promise<Conversion> {
+export async function planConversion(
+  tensors: NamedTensors,
+  precision: TargetPrecision,
+  keptInFloat: RegExp,
+): Promise<Conversion> {
   const outputs = [...tensors].map(([name, tensor]): Output => {
     const { type, shape } = tensor;
     const isLinear = name.endsWith('.weight') && shape.length === 2 && shape[1] % 16 === 0;
-    if (precision === 'int8' && isLinear && !sensitive.test(name)) return { name, tensor, to: 'I8' };
+    if (precision === 'int8' && isLinear && !keptInFloat.test(name)) return { name, tensor, to: 'I8' };
     return { name, tensor, to: precision === 'bfloat16' && type === 'F32' && shape.length > 1 ? 'BF16' : type };
   });
   // So values begin at a multiple of their size: the lengths of those in int8 are multiples of 16.
