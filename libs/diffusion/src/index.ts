@@ -57,7 +57,8 @@ export {
   type TrainingStep,
 } from './training';
 export { ControlNet, problemOfFit } from './denoisers/control-net';
-export { hasCallsInPowersOfTwo, powerOfTwoFrom, powerOfTwoUpTo, type UnetFiles } from './denoisers/unet';
+export { hasCallsInPowersOfTwo, powerOfTwoFrom, powerOfTwoUpTo } from './denoisers/session-denoiser';
+export type { UnetFiles } from './denoisers/unet';
 export { TiledUpscaler, UpscalerError } from './upscaling/tiled-upscaler';
 export { type LatentDistribution, sampleLatents } from './autoencoders/autoencoder';
 export { countOf, type NamedTensor, type NamedTensors } from './weights/named-tensor';

@@ -8,7 +8,7 @@ import { openPart, type PartFiles } from '../sessions/part-graph';
 import { float32, floatsOf, packed, type Tensors } from '../sessions/tensor';
 import { areFinite, type LatentShape, notFinite } from '../tensor/planes';
 import { type ControlledRow, lengthOf } from './denoiser';
-import { conditioningFeeds, type UnetFiles } from './unet';
+import { conditioningFeeds } from './unet';
 
 /** A ControlNet before it is loaded. */
 export interface ControlFiles extends PartFiles {
@@ -21,7 +21,8 @@ export interface ControlFiles extends PartFiles {
 
 interface GuidedModel {
   family: { name: string; title: string };
-  denoiser: PartFiles;
+  /** With the values of its `config.json`, if it is a U-Net. */
+  denoiser: PartFiles & { config?: UNet2DConditionConfig };
 }
 
 /** Edge of the latents that it is tried with, as a model is. */
@@ -48,8 +49,7 @@ export class ControlNet {
   static async open(files: ControlFiles, model: GuidedModel, options: LoadOptions): Promise<ControlNet> {
     const problem = problemOfFit(files, model);
     if (problem !== undefined) throw new RequestError(problem);
-    const { config } = model.denoiser as UnetFiles;
-    return ControlNet.openWith(files, files.config ?? config, options);
+    return ControlNet.openWith(files, files.config ?? model.denoiser.config ?? files.usualConfig, options);
   }
 
   /**

@@ -1,15 +1,14 @@
 import { LRUCache } from 'lru-cache';
-import { AdapterInputs, type LayerAdapters } from '../adapters/row-adapters';
 import type { LatentSize, RotaryPositions } from '../architectures/rotary';
 import type { BuiltGraph, ModuleOptions } from '../graph/module';
-import { type Device, type Provider, providerOf } from '../sessions/device';
+import type { Device, Provider } from '../sessions/device';
 import type { GraphSession, LoadOptions } from '../sessions/model-session';
 import { openPart } from '../sessions/part-graph';
 import { bool, float32, floatsOf, packed, type Tensor, type Tensors } from '../sessions/tensor';
 import type { LatentShape } from '../tensor/planes';
 import type { NamedTensors } from '../weights/named-tensor';
-import type { Denoiser, DenoiserFiles, DenoiserRow } from './denoiser';
-import { powerOfTwoFrom } from './unet';
+import type { DenoiserFiles, DenoiserRow } from './denoiser';
+import { firstRows, SessionDenoiser } from './session-denoiser';
 
 /** In what diffusion transformers differ. */
 export interface TransformerUse {
@@ -65,31 +64,16 @@ export class TransformerFiles implements DenoiserFiles {
   }
 }
 
-/** A diffusion transformer: predicts the velocity of rows, which may be at different times and of different Fine-Tunes. */
-export class Transformer implements Denoiser {
-  private readonly adapterInputs: AdapterInputs;
+/** A diffusion transformer: predicts the velocity of rows. */
+export class Transformer extends SessionDenoiser {
   private readonly positions = new LRUCache<string, Tensors>({ max: keptPositions });
-  /** The adapters of the last call: the same rows mostly come again. */
-  private last: { rows: readonly LayerAdapters[]; feeds: Tensors } | undefined;
 
   constructor(
-    private readonly session: GraphSession,
-    private readonly device: Device,
+    session: GraphSession,
+    device: Device,
     private readonly use: TransformerUse,
   ) {
-    this.adapterInputs = new AdapterInputs(session.inputs);
-  }
-
-  get inputs(): GraphSession['inputs'] {
-    return this.session.inputs;
-  }
-
-  get spent(): GraphSession['spent'] {
-    return this.session.spent;
-  }
-
-  rowsOfCall(rows: number): number {
-    return providerOf(this.device) === 'cpu' ? rows : powerOfTwoFrom(rows);
+    super(session, device);
   }
 
   /** Rows whose positions are equal share a call: those of one length of text, and of references of one size. */
@@ -98,19 +82,17 @@ export class Transformer implements Denoiser {
     for (const layout of new Set(rows.map(layoutOf))) {
       const alike = rows.filter((row) => layoutOf(row) === layout);
       const values = await this.predictAlike(alike, shape, layout);
-      const size = values.length / this.rowsOfCall(alike.length);
-      for (const [i, row] of alike.entries()) predicted.set(row, values.subarray(i * size, (i + 1) * size));
+      for (const [i, row] of alike.entries()) predicted.set(row, values[i]);
     }
     return rows.map((row) => predicted.get(row)!);
   }
 
-  release(): Promise<void> {
-    return this.session.release();
-  }
-
-  private async predictAlike(rows: readonly DenoiserRow[], shape: LatentShape, layout: string): Promise<Float32Array> {
-    // Rows that only fill a call up are the last one again.
-    const all = Array.from({ length: this.rowsOfCall(rows.length) }, (_, i) => rows[Math.min(i, rows.length - 1)]);
+  private async predictAlike(
+    rows: readonly DenoiserRow[],
+    shape: LatentShape,
+    layout: string,
+  ): Promise<Float32Array[]> {
+    const all = this.filled(rows);
     const { out_sample: output } = await this.session.run({
       sample: packed(all, ({ sample }) => sample, shape),
       timestep: packed(all, ({ timestep }) => [this.use.timeOf(timestep)], []),
@@ -122,10 +104,11 @@ export class Transformer implements Denoiser {
       ),
       ...(this.use.takesReferences && { references: referencesOf(all, shape[0]) }),
       ...this.positionFeeds(all[0], shape, layout),
-      ...this.adapterFeeds(all.map(({ adapters }) => adapters)),
+      ...this.adapterFeeds(all),
     });
     const values = floatsOf(output);
-    return this.use.sign === 1 ? values : values.map((value) => -value);
+    const signed = this.use.sign === 1 ? values : values.map((value) => -value);
+    return firstRows(signed, rows.length, all.length);
   }
 
   private positionFeeds(row: DenoiserRow, shape: LatentShape, layout: string): Tensors {
@@ -138,12 +121,6 @@ export class Transformer implements Denoiser {
     const feeds = { rotary_cos: float32(cos, dims), rotary_sin: float32(sin, dims) };
     this.positions.set(key, feeds);
     return feeds;
-  }
-
-  private adapterFeeds(rows: readonly LayerAdapters[]): Tensors {
-    const isSame = this.last?.rows.length === rows.length && rows.every((row, i) => row === this.last!.rows[i]);
-    if (!isSame) this.last = { rows, feeds: this.adapterInputs.feeds(rows) };
-    return this.last!.feeds;
   }
 }
 

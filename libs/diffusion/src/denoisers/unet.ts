@@ -1,30 +1,15 @@
-import { AdapterInputs, type LayerAdapters } from '../adapters/row-adapters';
 import { unet2DConditionModel, type UNet2DConditionConfig } from '../architectures/unet-2d-condition-model';
 import { cures, ModelFolderError } from '../errors';
 import type { BuiltGraph, ModuleOptions } from '../graph/module';
-import { type Device, type Provider, providerOf } from '../sessions/device';
+import type { Device, Provider } from '../sessions/device';
 import type { GraphSession, LoadOptions } from '../sessions/model-session';
 import { openPart } from '../sessions/part-graph';
 import { floatsOf, packed, type Tensors } from '../sessions/tensor';
 import type { LatentShape } from '../tensor/planes';
 import type { NamedTensors } from '../weights/named-tensor';
 import { ControlResiduals } from './control-residuals';
-import { type Denoiser, type DenoiserFiles, type DenoiserRow, lengthOf, type ModelKind } from './denoiser';
-
-/** The largest power of two that is at most `rows`. */
-export function powerOfTwoUpTo(rows: number): number {
-  return 2 ** Math.floor(Math.log2(Math.max(1, rows)));
-}
-
-/** The smallest power of two that is at least `rows`. */
-export function powerOfTwoFrom(rows: number): number {
-  return 2 ** Math.ceil(Math.log2(Math.max(1, rows)));
-}
-
-/** A GPU plans each number of rows anew, so that there calls have a power of two of them. */
-export function hasCallsInPowersOfTwo(device: Device): boolean {
-  return providerOf(device) !== 'cpu';
-}
+import { type DenoiserFiles, type DenoiserRow, lengthOf, type ModelKind } from './denoiser';
+import { firstRows, SessionDenoiser } from './session-denoiser';
 
 /**
  * Positions of the latents from which on rows may share an adapter's factors. In smaller ones the deepest level may be
@@ -93,39 +78,22 @@ export function timeIdsOf([, rows, columns]: LatentShape, scaleFactor: number): 
   return [height, width, 0, 0, height, width];
 }
 
-/** The U-Net: predicts what a row's noise is. Rows may be at different timesteps, and of different Fine-Tunes. */
-export class Unet implements Denoiser {
-  private readonly adapterInputs: AdapterInputs;
+/** The U-Net: predicts what a row's noise is. */
+export class Unet extends SessionDenoiser {
   private readonly residuals: ControlResiduals;
-  /** The adapters of the last call: the same rows mostly come again. */
-  private last: { rows: readonly LayerAdapters[]; feeds: Tensors } | undefined;
 
   constructor(
-    private readonly session: GraphSession,
-    private readonly device: Device,
+    session: GraphSession,
+    device: Device,
     private readonly scaleFactor: number,
   ) {
-    this.adapterInputs = new AdapterInputs(session.inputs);
+    super(session, device);
     this.residuals = new ControlResiduals(session.inputs);
-  }
-
-  get inputs(): GraphSession['inputs'] {
-    return this.session.inputs;
-  }
-
-  get spent(): GraphSession['spent'] {
-    return this.session.spent;
-  }
-
-  rowsOfCall(rows: number): number {
-    return hasCallsInPowersOfTwo(this.device) ? powerOfTwoFrom(rows) : rows;
   }
 
   async predict(rows: readonly DenoiserRow[], shape: LatentShape): Promise<Float32Array[]> {
     const [, height, width] = shape;
-    const count = this.rowsOfCall(rows.length);
-    // Rows that only fill a call up are the last one again.
-    const all = Array.from({ length: count }, (_, i) => rows[Math.min(i, rows.length - 1)]);
+    const all = this.filled(rows);
     const guidanceWidth = lengthOf(this.inputs, 'timestep_cond', 1);
     const residuals = await this.residuals.feeds(all, shape);
     const results = await this.session.run({
@@ -137,25 +105,10 @@ export class Unet implements Denoiser {
           guidanceWidth,
         ]),
       }),
-      ...this.adapterFeeds(
-        all.map(({ adapters }) => adapters),
-        height * width >= leastShared,
-      ),
+      ...this.adapterFeeds(all, height * width >= leastShared),
       ...residuals,
     });
-    const values = floatsOf(results.out_sample);
-    const size = values.length / count;
-    return rows.map((_, row) => values.subarray(row * size, (row + 1) * size));
-  }
-
-  release(): Promise<void> {
-    return this.session.release();
-  }
-
-  private adapterFeeds(rows: readonly LayerAdapters[], isShared: boolean): Tensors {
-    const isSame = this.last?.rows.length === rows.length && rows.every((row, i) => row === this.last!.rows[i]);
-    if (!isSame) this.last = { rows, feeds: this.adapterInputs.feeds(rows, isShared) };
-    return this.last!.feeds;
+    return firstRows(floatsOf(results.out_sample), rows.length, all.length);
   }
 }
 
