@@ -17,6 +17,8 @@ describe('Fine-Tunes of one model', () => {
   let engine: Engine;
   /** Models beside the plain one that a test has had loaded. */
   const loaded: string[] = [];
+  /** What encodes texts, the plain one too. */
+  const loadedTexts: string[] = [];
 
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'darkroom-finetunes-'));
@@ -25,7 +27,7 @@ describe('Fine-Tunes of one model', () => {
     engine = new Engine({
       settings: { device: 'cpu', intraOpNumThreads: 1, cacheDir: join(folder, 'cache') },
       ...{ stallMs: 60_000, threadFile },
-      onLoaded: ({ key }) => !/^model$| texts$/.test(key) && loaded.push(key),
+      onLoaded: ({ key }) => (key.endsWith(' texts') ? loadedTexts : key === 'model' ? [] : loaded).push(key),
     });
   });
   beforeEach(() => void (loaded.length = 0));
@@ -108,6 +110,18 @@ describe('Fine-Tunes of one model', () => {
     expect(await draw([lokr(1)])).toEqual(tuned[0]);
     expect(loaded).toHaveLength(2);
     expect(changedWeights()).toEqual([]);
+  });
+
+  it('that are not of low rank share the text encoder of the model unless they change it', async () => {
+    await draw([]);
+    loadedTexts.length = 0;
+    const ofUnet = (scale: number) => weights('dora-peft', { scale });
+    const [whole, half] = [await draw([ofUnet(1)]), await draw([ofUnet(0.5)])];
+    expect(whole).not.toEqual(half);
+    expect(loaded).toEqual(['model+lora:dora-peft:1', 'model+lora:dora-peft:0.5']);
+    expect(loadedTexts).toEqual([]);
+    await draw([ofUnet(1), weights('lokr', { scale: 0.6 })]);
+    expect(loadedTexts).toEqual(['model+lora:lokr:0.6 texts']);
   });
 
   it('that are not of low rank are drawn together', async () => {

@@ -30,9 +30,11 @@ interface ReadAdapter {
 export interface AdaptedModel {
   /** Key of the model to load; tasks with the same key are drawn with the same loaded model. */
   modelKey: string;
+  /** The same of what encodes its texts: that of the model itself, unless adapters change weights of a text encoder. */
+  textsKey: string;
   uses: readonly AdapterUse[];
   /** Writes the changed weights of the model, if adapters are not of low rank. Resolves with the file's path. */
-  mergedWeights?: () => Promise<string>;
+  mergedWeights?: (() => Promise<string>) | undefined;
 }
 
 /**
@@ -62,21 +64,23 @@ export class Adapters {
    */
   async adapt(
     { key }: ModelSource,
-    { tensors }: Pick<ModelFolder, 'tensors'>,
+    { tensors, conditioner }: Pick<ModelFolder, 'tensors' | 'conditioner'>,
     sources: readonly AdapterSource[],
   ): Promise<AdaptedModel> {
     const uses: AdapterUse[] = [];
     const merges: MergedUse[] = [];
-    let mergedKey = key;
+    let [modelKey, textsKey] = [key, key];
     for (const { kind, hash, file, scale, token } of sources) {
       const { fitted, loaded } = await this.read(`${key} ${hash}`, file, tensors);
       uses.push({ adapter: loaded, strength: scale, ...(kind === 'textual_inversion' && { token }) });
       if (fitted.merged.size === 0 || scale === 0) continue;
       merges.push({ adapter: fitted, strength: scale });
-      mergedKey += `+${kind}:${hash}:${scale}`;
+      const merge = `+${kind}:${hash}:${scale}`;
+      modelKey += merge;
+      if (conditioner.encoders.some(({ part }) => fitted.merged.has(part))) textsKey += merge;
     }
-    if (merges.length === 0) return { modelKey: key, uses };
-    return { modelKey: mergedKey, uses, mergedWeights: () => this.write(mergedKey, merges) };
+    if (merges.length === 0) return { modelKey, textsKey, uses };
+    return { modelKey, textsKey, uses, mergedWeights: () => this.write(modelKey, merges) };
   }
 
   /** Deletes the temporary file of this key. No waiting task may need it any more. */

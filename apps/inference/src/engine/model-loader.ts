@@ -19,8 +19,8 @@ export class ModelLoader {
   ) {}
 
   /** @throws what `ConditionerFiles.open` does */
-  async conditioner({ folder, texts, mergedWeights }: TaskFiles): Promise<LoadedConditioner> {
-    const { modelKey: key, weightBytes } = texts;
+  async conditioner({ folder, texts }: TaskFiles): Promise<LoadedConditioner> {
+    const { modelKey: key, weightBytes, mergedWeights } = texts;
     const known = this.models.get<LoadedConditioner>(key);
     if (known) return known;
     const options = await this.loadOptions(mergedWeights);

@@ -18,7 +18,7 @@ export interface TaskFiles extends AdaptedModel {
   /** The smallest calls that suffice: one picture at a time. */
   minCallBytes: CallBytes;
   /** What encodes its texts, which is loaded apart: it may be as large as the model, and is needed only then. */
-  texts: { modelKey: string; weightBytes: number; minCallBytes: CallBytes };
+  texts: Pick<AdaptedModel, 'modelKey' | 'mergedWeights'> & { weightBytes: number; minCallBytes: CallBytes };
 }
 
 /** Reads the files of tasks: headers of models and ControlNets, and adapters. */
@@ -51,7 +51,8 @@ export class TaskReader {
     };
     const weightBytes = weightBytesOf(folder, device);
     const texts = {
-      modelKey: `${adapted.modelKey} texts`,
+      modelKey: `${adapted.textsKey} texts`,
+      mergedWeights: adapted.textsKey === model.key ? undefined : adapted.mergedWeights,
       weightBytes: textWeightBytesOf(folder, device),
       minCallBytes: { conditioner: conditioner.callBytes(request, isGuided(denoiser, request)) },
     };
