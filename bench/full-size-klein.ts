@@ -87,7 +87,10 @@ function autoencoder(): Shapes {
   return shapes;
 }
 
-/** Makes a folder of FLUX.2 [klein] 4B at full size with random weights in bfloat16, 14 GB; its text encoder ends after the layers that are used. */
+/**
+ * Makes a folder of FLUX.2 [klein] 4B at full size with random weights in bfloat16, 14 GB; its text encoder ends after
+ * the layers that are used.
+ */
 async function makeKlein(folder: string): Promise<void> {
   const unfinished = `${folder}.unfinished`;
   rmSync(unfinished, { recursive: true, force: true });

@@ -6,6 +6,7 @@ import {
   fitAdapter,
   kindOf,
   loadAdapter,
+  ranksOf,
   readAdapter,
   readModelFolder,
   schedulerNames,
@@ -103,7 +104,7 @@ describe.each<Name>(['shapes', 'sd15', 'sdxl'])('Pictures that share steps, draw
 
   /** Pictures of one rank share calls, and those without a Fine-Tune go with any of their size. */
   const mayJoin = (one: Trajectory, group: Trajectory): boolean =>
-    pipeline.groupOf(one) === pipeline.groupOf(group) || (one.adapters.size === 0 && kindOf(one) === kindOf(group));
+    kindOf(one) === kindOf(group) && ['', ranksOf(group.adapters)].includes(ranksOf(one.adapters));
 
   it('equal to the last bit those drawn alone, whoever joins and leaves beside them', async () => {
     const random = numbers(name.length);

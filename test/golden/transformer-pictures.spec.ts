@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Pipeline, type SchedulerName, type TextToImageRequest, type Trajectory } from '@app/diffusion';
+import { kindOf, Pipeline, type SchedulerName, type TextToImageRequest, type Trajectory } from '@app/diffusion';
 import { fromPlanes } from '../../libs/diffusion/src/tensor/planes';
 import { type NamedTensors, readValues } from '../../libs/diffusion/src/weights/named-tensor';
 import { readSafetensors } from '../../libs/diffusion/src/weights/safetensors-file';
@@ -80,9 +80,8 @@ it.each(cases.map((one) => [one.name, one] as const))('diffusers draws the same:
 
 /** Takes pictures to their ends side by side. */
 async function run(pipeline: Pipeline, all: readonly Trajectory[]): Promise<Float32Array[]> {
-  const groupOf = (one: Trajectory): string => pipeline.groupOf(one);
   for (let left = all; (left = left.filter(({ done }) => !done)).length > 0;)
-    await pipeline.step(left.filter((one) => groupOf(one) === groupOf(left[0])));
+    await pipeline.step(left.filter((one) => kindOf(one) === kindOf(left[0])));
   return all.map(({ latents }) => latents);
 }
 

@@ -159,7 +159,10 @@ describe('an engine whose memory does not suffice', () => {
   describe('fails what cannot begin for want of memory', () => {
     afterEach(() => jest.restoreAllMocks());
 
-    /** Adds tasks to a loop that can prepare none, until all have failed. @returns keys of what was loaded, and failures */
+    /**
+     * Adds tasks to a loop that can prepare none, until all have failed.
+     * @returns keys of what was loaded, and failures
+     */
     async function failAll(tasks: Pick<DrawTask, 'model' | 'request'>[]) {
       const fault = new RangeError('Array buffer allocation failed');
       jest.spyOn(Pipeline.prototype, 'prepare').mockRejectedValue(fault);

@@ -4,8 +4,8 @@ import { readModelFolder } from '@app/diffusion';
 import { encodeSafetensors, type TensorToWrite } from './safetensors';
 
 /**
- * Writes LoRAs of a model, each with other changes to the attention of U-Net and text encoder, or of the transformer and
- * to its modulations.
+ * Writes LoRAs of a model, each with other changes to the attention of U-Net and text encoder, or of the transformer
+ * and to its modulations.
  * @param ranks of each
  * @returns their files
  */

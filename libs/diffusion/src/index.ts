@@ -32,6 +32,7 @@ export { Trajectory } from './pipelines/trajectory';
 export { SafetensorsError } from './safetensors/safetensors-header';
 export { safetensorsHeader, writeSafetensors } from './safetensors/write-safetensors';
 export { type SchedulerName, schedulerNames } from './schedulers';
+export { SchedulerError } from './schedulers/scheduler-config';
 export { type Device, executionProviders, gpuIndex, type Provider, providerOf } from './sessions/device';
 export { asOutOfMemory, type LoadOptions, ModelSession, mostWidenedBytes } from './sessions/model-session';
 export { InferenceSession } from './sessions/onnx-runtime';

@@ -77,8 +77,8 @@ export function weightsName({ name, hash = '', precision }: NamedWeights): strin
 }
 
 /**
- * The key of a model as it is loaded: `<model>@<hash>`, and what its `darkroom.json` changes of how it is read, which no
- * hash tells.
+ * The key of a model as it is loaded: `<model>@<hash>`, and what its `darkroom.json` changes of how it is read, which
+ * no hash tells.
  */
 export function modelKey({ name, hash, defaults = {} }: NamedWeights & { defaults?: ModelDefaults }): string {
   const { clip_skip: clipSkip, prediction_type: predictionType } = defaults;

@@ -31,8 +31,8 @@ export async function usualPrecision(folder: string): Promise<'int8' | 'float32'
 }
 
 /**
- * Writes a model's weights in another precision, those of its autoencoder excepted, into a folder that gets links to its
- * other files. A conversion that breaks off leaves that as it is, and the next one goes on with it.
+ * Writes a model's weights in another precision, those of its autoencoder excepted, into a folder that gets links to
+ * its other files. A conversion that breaks off leaves that as it is, and the next one goes on with it.
  * @param files of the model, relative to its folder `from`
  * @returns the files that were written
  * @throws ModelStoreError `InvalidModel` if it has no weights that can be converted, `NoSpace` before it begins

@@ -19,7 +19,7 @@ const enlargingSteps = 60;
 const stepShareOfChunk = 0.05;
 const stepsPerChunk = 0.03;
 
-/** Cost of a ControlNet per step: it is half of a denoiser. */
+/** Cost of a ControlNet per step, as a fraction of one: it has a U-Net's way down, the smaller half of the work. */
 const stepShareOfControl = 0.4;
 
 type Costly = Pick<Drawing, 'numImages' | 'width' | 'height' | 'steps' | 'highResolution' | 'promptChunks' | 'inputs'>;

@@ -203,7 +203,7 @@ export class Admission {
     const startedAt = performance.now() - encodingMs;
     const request = { ...pipelineRequest(task.request, controls), adapters: files.uses };
     const trajectories = await models.runCalls(calls, () => model.instance.prepare(request, texts));
-    return new RunningTask(task, model, controls, trajectories, times, startedAt, restartState);
+    return new RunningTask({ task, model, controls, trajectories, times, startedAt, restartState });
   }
 
   private async encode(task: EngineTask, files: TaskFiles): Promise<Conditioning> {

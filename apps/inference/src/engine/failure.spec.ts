@@ -4,6 +4,7 @@ import {
   ModelFolderError,
   NotFiniteError,
   RequestError,
+  SchedulerError,
   UpscalerError,
   WeightsError,
 } from '@app/diffusion';
@@ -84,12 +85,10 @@ describe(failureOf.name, () => {
     });
   });
 
-  it('refuses a request out of range with the message of the pipeline', () => {
-    expect(failureOf(new RequestError('The width is 500.'), plain)).toMatchObject({
-      failure: 'refused',
-      message: 'The width is 500.',
-    });
-  });
+  it.each([new RequestError('The width is 500.'), new SchedulerError('The steps are 500.')])(
+    'refuses a request out of range with the message of the pipeline: %s',
+    (error) => expect(failureOf(error, plain)).toMatchObject({ failure: 'refused', message: error.message }),
+  );
 
   it('takes an error of the JavaScript engine for nobody’s fault', () => {
     for (const message of ['Array buffer allocation failed', 'offset is out of bounds'])

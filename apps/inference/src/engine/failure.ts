@@ -8,6 +8,7 @@ import {
   partFolders,
   RequestError,
   SafetensorsError,
+  SchedulerError,
   UpscalerError,
   WeightsError,
 } from '@app/diffusion';
@@ -38,9 +39,9 @@ export function failureOf(error: unknown, task: Pick<DrawTask, 'model' | 'adapte
     return refused(error.message + (isAdapted ? ' So may a lower scale of the weights of the Fine-Tune.' : ''));
   if (error instanceof UpscalerError && upscaler)
     return refused(`The upscaler ${upscaler.name} cannot be used: ${error.message}`);
-  const { name, message, stack } = error instanceof Error ? error : new Error(String(error));
+  const { message, stack } = error instanceof Error ? error : new Error(String(error));
   // These messages are for callers. A plain RangeError comes from V8: a defect of the engine, or a lack of memory.
-  if (error instanceof RequestError || name === 'SchedulerError') return refused(message);
+  if (error instanceof RequestError || error instanceof SchedulerError) return refused(message);
   const outOfMemory = error instanceof OutOfMemoryError && ({ outOfMemory: true } as const);
   return { failure: 'broken', message, ...outOfMemory, ...(stack && { stack }) };
 }

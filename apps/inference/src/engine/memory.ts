@@ -47,8 +47,8 @@ export function textWeightBytesOf({ conditioner }: Pick<ModelFolder, 'conditione
 }
 
 /**
- * A CUDA device has half precision (except the VAE), all others float32; both widen int8. On the processor int8 stays so,
- * and the weights of a large part stay in half precision.
+ * A CUDA device has half precision (except the VAE), all others float32; both widen int8. On the processor int8 stays
+ * so, and the weights of a large part stay in half precision.
  */
 function partBytes(tensors: NamedTensors, device: Device, isExact = false): number {
   const all = [...tensors.values()];

@@ -35,8 +35,8 @@ export type LoadedControlNet = Loaded<ControlNet>;
 export type LoadedUpscaler = Loaded<TiledUpscaler>;
 
 /**
- * The models, their conditioners, ControlNets and upscalers that a device has loaded. They stay loaded as long as all fit into a budget of
- * memory. To make room, those that are not in use are released, the least recently used first.
+ * The models, their conditioners, ControlNets and upscalers that a device has loaded. They stay loaded as long as all
+ * fit into a budget of memory. To make room, those that are not in use are released, the least recently used first.
  */
 export class Models {
   /** By key, the least recently used first. */

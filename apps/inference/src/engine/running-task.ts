@@ -30,8 +30,22 @@ export interface RestartState {
   reported: number;
 }
 
+/** What a task begins with. */
+interface TaskStart extends Pick<RunningTask, 'task' | 'model' | 'controls'> {
+  /** Of its pictures, from `pipeline.prepare`. */
+  trajectories: readonly Trajectory[];
+  times: CallTimes;
+  /** Time before that call, in milliseconds of `performance.now`. */
+  startedAt: number;
+  restartState?: RestartState | undefined;
+}
+
 /** A task that has begun: its pictures, and the device time that it has used and still needs. */
 export class RunningTask {
+  readonly task: EngineTask;
+  readonly model: LoadedModel;
+  /** ControlNets that it follows. */
+  readonly controls: readonly LoadedControlNet[];
   readonly pictures: readonly Picture[];
   /** Key of its calls: model, size, length of text and ControlNets. Only tasks with the same key share a call. */
   readonly callKey: string;
@@ -49,24 +63,16 @@ export class RunningTask {
   timesOutOfMemory = 0;
   /** Number of pictures before the first that is not finished. */
   private finishedCount = 0;
+  private readonly times: CallTimes;
   private readonly reportedBefore: number;
   private readonly begunAt = performance.now();
   private previewedAt = this.begunAt;
 
-  /**
-   * @param controls ControlNets that it follows
-   * @param trajectories of its pictures, from `pipeline.prepare`
-   * @param startedAt time before that call, in milliseconds of `performance.now`
-   */
-  constructor(
-    readonly task: EngineTask,
-    readonly model: LoadedModel,
-    readonly controls: readonly LoadedControlNet[],
-    trajectories: readonly Trajectory[],
-    private readonly times: CallTimes,
-    startedAt: number,
-    restarted?: RestartState,
-  ) {
+  constructor({ task, model, controls, trajectories, times, startedAt, restartState }: TaskStart) {
+    this.task = task;
+    this.model = model;
+    this.controls = controls;
+    this.times = times;
     const [first] = trajectories;
     this.pictures = trajectories.map((trajectory, index) => ({ index, trajectory, rows: trajectory.rows }));
     this.callKey = [model.key, kindOf(first), ...controls.map(({ key }) => key)].join(' ');
@@ -74,8 +80,8 @@ export class RunningTask {
     const { row, decoding } = model.instance.bytesOf(first);
     this.rowBytes = row + adapterBytesPerRow(first);
     this.decodeBytes = decoding;
-    this.computeMs = this.begunAt - startedAt + (restarted?.computeMs ?? 0);
-    this.reportedBefore = restarted?.reported ?? 0;
+    this.computeMs = this.begunAt - startedAt + (restartState?.computeMs ?? 0);
+    this.reportedBefore = restartState?.reported ?? 0;
   }
 
   get owner(): string {

@@ -64,7 +64,7 @@ export class TransformerFiles implements DenoiserFiles {
   }
 }
 
-/** A diffusion transformer: predicts the velocity of rows. */
+/** A diffusion transformer: predicts the velocity of rows, which may differ in time and in Fine-Tunes. */
 export class Transformer extends SessionDenoiser {
   private readonly positions = new LRUCache<string, Tensors>({ max: keptPositions });
 

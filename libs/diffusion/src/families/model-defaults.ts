@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { type SchedulerName, schedulerNames } from '../schedulers';
 import type { PredictionType } from '../schedulers/scheduler-config';
 import { allOf, cures } from '../errors';
-import { problemsOfTraining, type TrainingDefaults } from './training-defaults';
+import { isInteger, isOneOf, problemsOfTraining, type TrainingDefaults } from './training-defaults';
 import { readJsonFile } from '../weights/folder-files';
 
 /** Values of a model's `darkroom.json`; absent values are those of the service, or of the model's own files. */
@@ -42,15 +42,6 @@ export async function readModelDefaults(folder: string): Promise<ModelDefaults> 
 /** Further keys are told once these are gone. */
 const unknownKeysTold = 8;
 
-const isInteger =
-  (min: number, max: number, multipleOf = 1) =>
-  (value: unknown): boolean =>
-    Number.isInteger(value) && Number(value) >= min && Number(value) <= max && Number(value) % multipleOf === 0;
-const isOneOf =
-  (values: readonly string[]) =>
-  (value: unknown): boolean =>
-    values.includes(value as string);
-
 const { steps, cfg } = defaultsRange;
 const predictionTypes = ['epsilon', 'sample', 'v_prediction'];
 
@@ -61,10 +52,10 @@ const rules: Record<Exclude<keyof ModelDefaults, 'training'>, [(value: unknown) 
     (value) => typeof value === 'number' && value >= cfg.min && value <= cfg.max,
     `a cfg that is no number from ${cfg.min} to ${cfg.max}`,
   ],
-  scheduler: [isOneOf(schedulerNames), `a scheduler that is none of ${schedulerNames.join(', ')}`],
+  scheduler: [isOneOf(...schedulerNames), `a scheduler that is none of ${schedulerNames.join(', ')}`],
   clip_skip: [isInteger(1, 12), 'a clip_skip that is no integer from 1 to 12'],
   size: [isInteger(256, 2048, 64), 'a size that is no multiple of 64 from 256 to 2048'],
-  prediction_type: [isOneOf(predictionTypes), `a prediction_type that is none of ${predictionTypes.join(', ')}`],
+  prediction_type: [isOneOf(...predictionTypes), `a prediction_type that is none of ${predictionTypes.join(', ')}`],
 };
 
 const keys = Object.keys(rules) as (keyof typeof rules)[];

@@ -20,10 +20,15 @@ export interface TrainingDefaults {
   min_snr_gamma?: number;
 }
 
-const isInteger =
+/** Rules of a value, which may be of any type. */
+export const isInteger =
   (min: number, max: number, multipleOf = 1) =>
   (value: unknown): boolean =>
     Number.isInteger(value) && Number(value) >= min && Number(value) <= max && Number(value) % multipleOf === 0;
+export const isOneOf =
+  (...values: unknown[]) =>
+  (value: unknown): boolean =>
+    values.includes(value);
 const isFrom0To =
   (max: number) =>
   (value: unknown): boolean =>
@@ -36,11 +41,6 @@ const isPrompts = (value: unknown): boolean =>
   Array.isArray(value) &&
   value.length <= mostPrompts &&
   value.every((text) => typeof text === 'string' && text.length <= longestPrompt);
-
-const isOneOf =
-  (...values: unknown[]) =>
-  (value: unknown): boolean =>
-    values.includes(value);
 
 /** Whether a value is accepted, and the end of the sentence if it is not. */
 const rules: Record<keyof TrainingDefaults, [(value: unknown) => boolean, string]> = {

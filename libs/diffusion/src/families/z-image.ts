@@ -19,8 +19,8 @@ import { cannotAll, parts, qwen3Of, qwen3Prompt, type Qwen3Reading } from './tra
 const maxTokens = 512;
 
 /**
- * The states before the last layer, of the text's own tokens. The picture attends to their padding too, so that it goes up
- * to the next multiple and never further. Source: `ZImagePipeline` of diffusers.
+ * The states before the last layer, of the text's own tokens. The picture attends to their padding too, so that it goes
+ * up to the next multiple and never further. Source: `ZImagePipeline` of diffusers.
  */
 const readingOf = (layers: number): Qwen3Reading => ({
   promptOf: (text) => qwen3Prompt(text, { enableThinking: true }),

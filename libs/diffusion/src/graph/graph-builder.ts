@@ -12,7 +12,7 @@ export abstract class GraphBuilder {
   /** A constant in the type that is computed in. */
   abstract floats(name: string, values: ArrayLike<number>, shape?: readonly number[]): Value;
 
-  /** A constant is there once for each name: that of the last call, so equal names have to mean equal constants. */
+  /** Adds a constant. One of the same name is replaced, so equal names have to mean equal values. */
   protected abstract constant(name: Value, initializer: Exclude<Initializer, { file: string }>): Value;
 
   add(x: Value, y: Value): Value {

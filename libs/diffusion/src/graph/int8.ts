@@ -18,7 +18,8 @@ const quantised = new WeakMap<object, Map<string, Quantised>>();
 
 /**
  * x W of a weight in int8, where each token becomes uint8 with a scale of its own, so that the bits of a token do
- * not depend on the tokens beside it. ONNX Runtime's product of uint8 and int8 is several times as fast as those of other pairs of signs.
+ * not depend on the tokens beside it. ONNX Runtime's product of uint8 and int8 is several times as fast as those of
+ * other pairs of signs.
  */
 export function int8Product(layer: Module, x: Value, { scale, rotation }: Int8Form): Value {
   const [out, into] = layer.shape('weight', 2);

@@ -153,7 +153,7 @@ export function conv(m: Module, x: Value, name: string, { stride = 1, pads }: Co
   const attributes = { kernel_shape: [size, size], strides: [stride, stride], pads: padding };
   const y = layer.op('Conv', [x, ...weights], attributes);
   return adapted(layer, y, [into, size, size], out, (a, b) => {
-    const low = lowRankConv(layer, x, a, into, size, stride, padding);
+    const low = lowRankConv(layer, x, a, { stride, pads: padding });
     return layer.op('Reshape', [layer.matmul(b, low), layer.op('Shape', [y])]);
   });
 }
@@ -197,18 +197,16 @@ function inGroups(m: Module, factors: Value, groups: Value, into: number): Value
 }
 
 /**
- * The convolution of each row with its own kernel [rows, rank, in, size, size], to [rows, rank, pixels]. No operator
+ * The convolution of each row by a layer with its own kernel [rows, rank, in, size, size], to [rows, rank, pixels]. No operator
  * does that, so it is a product to `rank` channels for each place of the kernel, and their sum at the places' offsets.
  */
 function lowRankConv(
   m: Module,
   x: Value,
   kernels: Value,
-  into: number,
-  size: number,
-  stride: number,
-  [top, left, bottom, right]: readonly number[],
+  { stride, pads: [top, left, bottom, right] }: Required<ConvOptions>,
 ): Value {
+  const [, into, size] = m.shape('weight', 4);
   const places = size * size;
   // [rows, places, rank, in]
   const factors = m.transpose(m.reshape(kernels, 0, 0, into, places), 0, 3, 1, 2);

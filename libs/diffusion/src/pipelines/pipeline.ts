@@ -122,6 +122,8 @@ export class Pipeline extends Renderer {
     const prompt = kind === 'instruct-pix2pix' ? withPictureRow(encoded) : encoded;
     const start = image && (await encodeStart(image, mask, denoiser, await this.encoder(), scaleFactor));
     const conditions: PictureConditions = {
+      prompt,
+      guidanceScale,
       adapters: adapters.of(denoiser.part),
       ...(request.control && { controls: request.control.map(controlOf) }),
       ...(start && denoiser.takesReferences && { references: [{ latents: start.image.mean, shape }] }),
@@ -135,8 +137,7 @@ export class Pipeline extends Renderer {
       const scheduler = createScheduler(request.scheduler, schedulerJson);
       scheduler.setTimesteps(request.numInferenceSteps, size);
       const { latents, ...own } = beginningOf(request, ofLatents, start, scheduler, generator);
-      const all = { ...conditions, ...own };
-      return new Trajectory(seed, shape, latents, prompt, guidanceScale, scheduler, generator, all);
+      return new Trajectory(shape, latents, scheduler, generator, { ...conditions, ...own });
     });
   }
 

@@ -2,13 +2,12 @@ import { pictureOf } from '../autoencoders/autoencoder';
 import { assertFinite, type RgbImage } from '../tensor/planes';
 import type { DenoiserRow } from '../denoisers/denoiser';
 import type { LoadedModel, ModelFacts } from './loaded-model';
-import { ranksOf } from '../adapters/row-adapters';
 import { overlaid } from './starting-picture';
 import type { Trajectory } from './trajectory';
 
 /**
- * Equal for pictures of one size, prompt length and references: their rows take equally long in a call, and equal memory, at any
- * timestep.
+ * Equal for pictures of one size, prompt length and references: their rows take equally long in a call, and equal
+ * memory, at any timestep.
  */
 export function kindOf({ shape, prompt, references }: Pick<Trajectory, 'shape' | 'prompt' | 'references'>): string {
   return [...shape, ...prompt.lengths, ...references.flatMap((each) => each.shape)].join('x');
@@ -31,13 +30,8 @@ export class Renderer {
     return this.model.facts;
   }
 
-  /** Pictures with the same group may share a call of the denoiser: one size, one prompt length, and one rank. */
-  groupOf(trajectory: Pick<Trajectory, 'shape' | 'prompt' | 'references' | 'adapters'>): string {
-    return `${kindOf(trajectory)} ${ranksOf(trajectory.adapters)}`;
-  }
-
   /**
-   * Moves pictures of one group on by one call of the denoiser, whichever requests they belong to. If it fails, none
+   * Moves pictures of one kind and rank on by one call of the denoiser, whichever requests they belong to. If it fails, none
    * has moved; if a scheduler fails, that picture is spoilt.
    */
   step(trajectories: readonly Trajectory[], hear?: HearPredictions): Promise<void> {

@@ -24,7 +24,8 @@ export interface TextToImageRequest extends PictureTexts {
   image?: RgbImage;
   /**
    * Share of the steps that is drawn from `image`, above 0 and at most 1; 0.8 if not given. Of 20 steps 0.3 draws the
-   * last 6: `int(steps * strength)`, as diffusers counts. A model of `instruct-pix2pix` takes all steps in any case.
+   * last 6. Parts of a step are left out, and by models of flow matching drawn (`drawnSteps`). A model of
+   * `instruct-pix2pix` takes all steps in any case.
    */
   strength?: number;
   /** The part of `image` that is repainted; needs it, and a model of kind `inpainting` needs both. */
@@ -54,7 +55,7 @@ export interface ControlUse {
   image: RgbImage;
   /** By how much it is followed; 1 is as it was trained. */
   scale: number;
-  /** The part of the drawn steps in which it has a say, from 0 to 1: all is from 0 to 1. */
+  /** The part of the drawn steps that it guides: all is from 0 to 1. */
   start: number;
   end: number;
 }

@@ -7,8 +7,10 @@ import { type LayerAdapters, noAdapters } from '../adapters/row-adapters';
 import { joined, keep, type KeptLatents } from './starting-picture';
 import type { Mask } from './text-to-image-request';
 
-/** Conditions of a picture's rows beside the text. */
+/** Conditions of a picture's rows. */
 export interface PictureConditions {
+  prompt: Conditioning;
+  guidanceScale: number;
   /** Terms that its Fine-Tunes add to the denoiser's layers. */
   adapters?: LayerAdapters;
   /** For each row, further channels behind the latents': of an inpainting model the mask and what it leaves. */
@@ -23,7 +25,7 @@ export interface PictureConditions {
   overlay?: { original: RgbImage; mask: Mask };
 }
 
-/** A ControlNet that has its say in a part of the steps, from 0 to 1 of them. */
+/** A ControlNet that guides a part of the steps, from 0 to 1 of them. */
 export interface TimedControl extends RowControl {
   start: number;
   end: number;
@@ -45,14 +47,11 @@ export class Trajectory {
 
   /** @param latents [channels, height, width], scaled as the scheduler wants them; every step replaces them. */
   constructor(
-    readonly seed: number,
     readonly shape: LatentShape,
     public latents: Float32Array,
-    readonly prompt: Conditioning,
-    readonly guidanceScale: number,
     private readonly scheduler: Scheduler,
     private readonly generator: Generator,
-    private readonly conditions: PictureConditions = {},
+    private readonly conditions: PictureConditions,
   ) {
     this.seen = latents;
     this.firstCall = scheduler.firstCall;
@@ -85,9 +84,13 @@ export class Trajectory {
     return this.scheduler.timesteps[this.firstCall + this.stepIndex];
   }
 
-  /** Rows of a call that this picture takes: two with guidance, side by side, else one. */
+  /** Rows of a call that this picture takes: one; two with guidance; three where guidance is by a picture too. */
   get rows(): number {
     return this.prompt.rows.length;
+  }
+
+  get prompt(): Conditioning {
+    return this.conditions.prompt;
   }
 
   get adapters(): LayerAdapters {
@@ -105,8 +108,8 @@ export class Trajectory {
   /** This picture's rows of the next call. */
   gather(): DenoiserRow[] {
     this.seen = this.scheduler.scaleModelInput(this.latents, this.timestep);
-    const { timestep, guidanceScale, adapters, prompt, references } = this;
-    const { furtherChannels } = this.conditions;
+    const { timestep, adapters, prompt, references } = this;
+    const { guidanceScale, furtherChannels } = this.conditions;
     const controls = this.controls();
     return prompt.rows.map((conditioning, row) => {
       const sample = furtherChannels ? joined(this.seen, furtherChannels[row]) : this.seen;
@@ -119,9 +122,9 @@ export class Trajectory {
     const { predicted, timestep } = this;
     this.isMoving = true;
     const [first, second, third] = predictions;
-    const { kept, imageGuidanceScale = 1 } = this.conditions;
-    if (third) guideTwice(predicted, first, second, third, this.guidanceScale, imageGuidanceScale);
-    else if (second) guide(predicted, first, second, this.guidanceScale);
+    const { guidanceScale, kept, imageGuidanceScale = 1 } = this.conditions;
+    if (third) guideTwice(predicted, first, second, third, guidanceScale, imageGuidanceScale);
+    else if (second) guide(predicted, first, second, guidanceScale);
     else predicted.set(first);
     this.latents = this.scheduler.step(predicted, timestep, this.latents, this.generator);
     this.lastTimestep = timestep;
@@ -137,7 +140,7 @@ export class Trajectory {
     return this.scheduler.expectedPicture(predicted, lastTimestep, seen);
   }
 
-  /** The ControlNets that have a say in the next call. Source: `controlnet_keep` of diffusers' pipelines. */
+  /** The ControlNets that guide the next call. Source: `controlnet_keep` of diffusers' pipelines. */
   private controls(): RowControl[] | undefined {
     const { stepIndex, totalSteps } = this;
     return this.conditions.controls?.filter(

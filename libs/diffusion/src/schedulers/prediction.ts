@@ -23,7 +23,9 @@ export function predictedData(type: PredictionType, alpha: number, sigma: number
   return { sample: 0, output: 1, scale: 1 };
 }
 
-/** The picture that the prediction of a model of flow matching implies, where sample = (1 - sigma) * x0 + sigma * noise. */
+/**
+ * The picture that the prediction of a model of flow matching implies, where sample = (1 - sigma) * x0 + sigma * noise.
+ */
 export function flowPicture(modelOutput: Float32Array, sigma: number, sample: Float32Array): Float32Array {
   return weightedSum([1, -sigma], [sample, modelOutput]);
 }

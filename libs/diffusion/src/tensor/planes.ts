@@ -41,7 +41,7 @@ export function toPlanes({ data, width, height }: RgbImage, toValue: (byte: numb
 export class NotFiniteError extends Error {
   override readonly name = 'NotFiniteError';
 
-  /** @param part whose output it is: `U-Net`, `VAE decoder` or `VAE encoder` */
+  /** @param part whose output it is: the title of a denoiser, `VAE decoder` or `VAE encoder` */
   constructor(part: string) {
     super(
       `The model gave numbers that are not finite (from its ${part}), which are no picture: another cfg or scheduler, or the model in a higher precision, may help.`,

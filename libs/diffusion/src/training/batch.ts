@@ -1,3 +1,4 @@
+import { sampleLatents } from '../autoencoders/vae-encoder';
 import type { ModelFolder } from '../families/model-folder';
 import { Generator, MersenneTwister } from '../random/generator';
 import { alphasCumprod } from '../schedulers/noise-schedule';
@@ -75,7 +76,7 @@ export function rowsOfStep(
     const timestep = Math.floor(random.uniform() * schedule.timesteps);
     const noise = generator.randn(example.mean.length);
     if (offsetNoise > 0) addOffset(noise, generator.randn(example.shape[0]), offsetNoise);
-    const latents = sampled(example, generator);
+    const latents = sampleLatents(example, generator);
     const text = isSilent ? noText : example.text;
     return schedule.row({ ...example, text }, latents, noise, timestep, minSnrGamma);
   });
@@ -90,12 +91,6 @@ export function rowsToJudge(example: Example, schedule: NoiseSchedule, times: nu
 }
 
 export const sizeOf = ({ shape: [, height, width] }: { shape: LatentShape }): string => `${height}x${width}`;
-
-function sampled({ mean, deviation }: Example, generator: Generator): Float32Array {
-  if (!deviation) return mean;
-  const noise = generator.randn(mean.length);
-  return mean.map((value, i) => value + deviation[i] * noise[i]);
-}
 
 function addOffset(noise: Float32Array, offsets: Float32Array, share: number): void {
   const positions = noise.length / offsets.length;

@@ -163,7 +163,10 @@ async function* piecesOf({ tensor, to }: Output): AsyncGenerator<Uint8Array> {
 const bytesOf = ({ buffer, byteOffset, byteLength: length }: ArrayBufferView): Uint8Array =>
   new Uint8Array(buffer, byteOffset, length);
 
-/** Rows of a weight as whole numbers of -127 to 127, after their rotation. @param scales get what they are to be multiplied with */
+/**
+ * Rows of a weight as whole numbers of -127 to 127, after their rotation.
+ * @param scales get what they are to be multiplied with
+ */
 function quantised(values: Float32Array, width: number, scales: Float32Array): Uint8Array {
   rotate(values, rotationOf(width));
   const numbers = new Int8Array(values.length);

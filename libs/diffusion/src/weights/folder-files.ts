@@ -91,7 +91,10 @@ export async function readJsonFile(file: string, options?: OptionalFile): Promis
   return value as JsonObject;
 }
 
-/** A tokenizer's JSON has some four megabytes, that of Qwen3 eleven; what is far longer would keep everything else waiting. */
+/**
+ * A tokenizer's JSON has some four megabytes, that of Qwen3 eleven; what is far longer would keep everything else
+ * waiting.
+ */
 const largestText = 16 * 2 ** 20;
 
 /** @throws ModelFolderError if the file is there and cannot be read */

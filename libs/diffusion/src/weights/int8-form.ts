@@ -24,8 +24,8 @@ export function int8Metadata(rotations: ReadonlyMap<string, number>): Record<str
 }
 
 /**
- * The weights of linear layers that a file has in int8 with a scale for each output, each with the width of its rotation.
- * Their forms stand in the metadata, or beside each as the text `<layer>.comfy_quant`.
+ * The weights of linear layers that a file has in int8 with a scale for each output, each with the width of its
+ * rotation. Their forms stand in the metadata, or beside each as the text `<layer>.comfy_quant`.
  * @throws SafetensorsError for a form that is not known
  */
 export function rotationsOf({ tensors, metadata }: SafetensorsHeader, source: ByteSource): Map<string, number> {

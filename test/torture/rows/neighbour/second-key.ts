@@ -9,7 +9,9 @@ import type { RunningApi, Site } from '../../site';
 /** The short form runs beside other tests. */
 const pace = {
   long: {
-    /** Between two GETs of the record; those of the picture are half as often. They do not wait for earlier responses. */
+    /**
+     * Between two GETs of the record; those of the picture are half as often. They do not wait for earlier responses.
+     */
     everyMs: 40,
     /** A response that takes longer is a time-out. */
     patienceMs: 10_000,
