@@ -78,8 +78,8 @@ describe('FLUX.2 [klein]', () => {
   });
 
   it.each([
-    [{ negative_prompt: 'a hen' }, 400, '/negative_prompt'],
-    [{ prompt_weighting: true }, 400, '/prompt_weighting'],
+    [{ negative_prompt: 'a hen' }, 422, '/negative_prompt'],
+    [{ prompt_weighting: true }, 422, '/prompt_weighting'],
     [{ scheduler: 'ddim' }, 422, '/scheduler'],
     [{ prompt: 'a hen '.repeat(300) }, 422, '/prompt'],
   ])('refuses what it cannot do with a sentence that names the field: %#', async (body, status, pointer) => {

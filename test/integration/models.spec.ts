@@ -291,9 +291,10 @@ describe('models', () => {
       api.request('POST', '/v1/sd/text-to-image', { key, body: { prompt: 'x', ...(model && { model }) } });
     expect((await draw('shapes')).status).toBe(201);
     const reply = await draw();
-    expect([reply.status, reply.body.code, reply.body.errors]).toEqual([
+    expect([reply.status, reply.body.code, reply.body.detail, reply.body.errors]).toEqual([
       422,
       'ModelNotInstalled',
+      'The model "sd1.5" is not installed; GET /v1/models lists shapes.',
       [{ pointer: '/model', message: 'names "sd1.5", which is not installed' }],
     ]);
   });

@@ -63,7 +63,7 @@ const errorTexts: Readonly<Record<number, ErrorText>> = {
   },
   422: {
     description: 'Well-formed, but impossible.',
-    detail: 'The model "sdxl" is not installed; GET /v1/models says which can be drawn with.',
+    detail: 'The model "sdxl" is not installed; GET /v1/models lists sd1.5, klein.',
   },
   429: {
     description:

@@ -98,14 +98,16 @@ export class PromptOrders {
         dto,
         pointer: `${array}/${index}`,
         textPointer: `${array}/${index}/id`,
-        prompt: newPrompt(finetune, { ...orderOf(dto, style), prompt: texts[index][at] }, createdAt, served),
+        prompt: newPrompt(finetune, { ...orderOf(dto, style, served), prompt: texts[index][at] }, createdAt, served),
       })),
     );
     return { served, asked };
   }
 }
 
-function orderOf(dto: ApplyStyleDto, { negativePrompt, cfg, steps }: Style) {
+/** A Style is for every model: its negative prompt is left out where the model draws with none. */
+function orderOf(dto: ApplyStyleDto, { negativePrompt: own, cfg, steps }: Style, { cannot }: Served) {
+  const negativePrompt = cannot?.negative_prompt === undefined ? own : null;
   return { negativePrompt, cfg, steps, aspectRatio: aspectRatioOf(dto), inputs: {}, ...fieldsOfBothBodies(dto) };
 }
 

@@ -20,7 +20,6 @@ import { findOwnPicture } from '@app/pictures';
 import { Transactions } from '@app/queue';
 import { Inject, Injectable } from '@nestjs/common';
 import type { CallerKey } from '../http/caller.decorator';
-import { assertAble } from '../models/assert-drawable';
 import { PromptLengths } from '../models/prompt-lengths.service';
 
 /** A new task as a request asks for it. */
@@ -105,9 +104,6 @@ export class AcceptanceService {
       if (sandbox) readSandboxOrder(metadata, `${pointerTo(index)}/metadata`, problems);
     }
     problems.throwIfAny();
-    assertAble(served, asked, (index, field) =>
-      field === 'negative_prompt' ? textPointerTo(index, field) : `${pointerTo(index)}/${field}`,
-    );
     await this.assertPicturesAllowed(ownerId, order);
     const chunks = await this.lengths.check(ownerId, served, asked, textPointerTo, finetunes);
     const tasks = asked.map((task, index) => ({ ...task, sandbox, promptChunks: chunks[index] }));

@@ -16,8 +16,10 @@ import { Injectable } from '@nestjs/common';
 import { assertDrawable } from '../models/assert-drawable';
 import { ModelsService } from '../models/models.service';
 
-/** The pictures of a body that are drawn from. */
+/** The pictures of a body that are drawn from, and what not every model takes beside them. */
 export interface SentPicturesBody {
+  negative_prompt?: string | null | undefined;
+  prompt_weighting?: boolean | null | undefined;
   image?: string | null | undefined;
   strength?: number | null | undefined;
   mask?: string | null | undefined;
@@ -55,7 +57,7 @@ export class SentPictures {
     const { pointer, model, served, scheduler } = asked;
     const { image, mask, strength, maskOf, aspect_ratio: aspectRatio } = sent;
     assertImage(sent, pointer);
-    assertDrawable(served, { image, mask, pointer, ...(scheduler && { scheduler }) });
+    assertDrawable(served, { ...sent, pointer, scheduler });
     const control = (sent.control ?? []).map(resolvedControl);
     for (const [index, use] of control.entries()) {
       const at = `${pointer}/control/${index}`;

@@ -1,23 +1,37 @@
 import type { InstalledModel } from '@app/model-store';
-import { assertAble } from './assert-drawable';
+import { assertDrawable } from './assert-drawable';
 
-describe(assertAble.name, () => {
-  const model = { cannot: { negative_prompt: 'It reads none.', control: 'There is none for it.' } };
+describe(assertDrawable.name, () => {
+  const cannot = { negative_prompt: 'It was distilled.', control: 'There are none for it.' };
+  const model = { name: 'klein', cannot, hasEncoder: true, defaults: {}, schedulerProblems: { named: {} } };
   const check = (values: object) =>
-    assertAble(
-      model as InstalledModel,
-      [{ negativePrompt: null, promptWeighting: false, inputs: null, ...values }],
-      (index, field) => `/${index}/${field}`,
-    );
+    assertDrawable(model as unknown as InstalledModel, { ...values, pointer: '/prompts/3' });
 
   it.each([
-    [{ negativePrompt: 'green' }, '/0/negative_prompt', 'It reads none.'],
-    [{ inputs: { control: [{}] } }, '/0/control', 'There is none for it.'],
-  ])('refuses %j with the sentence of the family', (values, pointer, sentence) => {
-    expect(() => check(values)).toThrow(`"${pointer}" cannot be used with this model. ${sentence}`);
+    [
+      { negative_prompt: 'green' },
+      'The model "klein" takes no negative prompt: it was distilled. Leave it out, or draw with a base model.',
+      ['negative_prompt'],
+    ],
+    [
+      { control: [{}], negative_prompt: 'green' },
+      'The model "klein" takes no negative prompt: it was distilled. Leave it out, or draw with a base model.',
+      ['negative_prompt', 'control'],
+    ],
+    [
+      { control: [{}] },
+      'The model "klein" takes no ControlNet: there are none for it. Leave it out, or choose another model.',
+      ['control'],
+    ],
+  ])('refuses %j with the name of the model, the sentence of its family and what to do', (values, message, fields) => {
+    const error = expect.objectContaining({
+      ...{ code: 'UnsupportedByModel', kind: 'unprocessable', message },
+      fields: fields.map((field) => expect.objectContaining({ pointer: `/prompts/3/${field}` }) as object),
+    }) as Error;
+    expect(() => check(values)).toThrow(error);
   });
 
-  it.each([{}, { negativePrompt: '' }, { promptWeighting: true }, { inputs: { control: undefined } }])(
+  it.each([{}, { negative_prompt: '' }, { negative_prompt: null }, { prompt_weighting: true }, { control: [] }])(
     'lets %j through',
     (values) => expect(() => check(values)).not.toThrow(),
   );

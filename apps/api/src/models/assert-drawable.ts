@@ -1,9 +1,16 @@
-import { FieldProblems, UnprocessableError } from '@app/domain';
+import { UnprocessableError } from '@app/domain';
 import { type InstalledModel, problemOfKind, workingSchedulers } from '@app/model-store';
 
-interface Asked {
+/** What only some families of models can do, as a body asks for it. */
+interface Wanted {
+  negative_prompt?: string | null | undefined;
+  prompt_weighting?: boolean | null | undefined;
+  control?: readonly unknown[] | null | undefined;
+}
+
+interface Asked extends Wanted {
   /** Absent where requests have no such field. */
-  scheduler?: { name: string | undefined };
+  scheduler?: { name: string | undefined } | undefined;
   image?: string | null | undefined;
   mask?: string | null | undefined;
   /** JSON pointer to the part of the body that asks. */
@@ -11,11 +18,13 @@ interface Asked {
 }
 
 /**
- * @throws UnprocessableError `ModelNeedsPicture`, `PictureUnsupported`, `MaskUnsupported` or `SchedulerUnsupported`,
- * with what the model takes
+ * @throws UnprocessableError `UnsupportedByModel`, `ModelNeedsPicture`, `PictureUnsupported`, `MaskUnsupported` or
+ * `SchedulerUnsupported`, with what the model takes
  */
-export function assertDrawable(model: InstalledModel, { scheduler, image, mask, pointer = '' }: Asked): void {
+export function assertDrawable(model: InstalledModel, asked: Asked): void {
+  const { scheduler, image, mask, pointer = '' } = asked;
   const { name, kind } = model;
+  assertAble(model, asked, pointer);
   const problemOfModel = problemOfKind(model, { image, mask });
   if (problemOfModel !== undefined)
     throw new UnprocessableError('ModelNeedsPicture', `The model "${name}" cannot draw this. ${problemOfModel}`, [
@@ -32,31 +41,29 @@ export function assertDrawable(model: InstalledModel, { scheduler, image, mask, 
   assertScheduler(model, scheduler);
 }
 
-/** What only some families of models can do. */
-interface Wanted {
-  negativePrompt: string | null;
-  promptWeighting: boolean;
-  inputs: { control?: readonly unknown[] } | null;
-}
+/** What a model that cannot does not take, and what to do instead. */
+const abilities: Readonly<Record<keyof Wanted, [what: string, instead: string]>> = {
+  negative_prompt: ['negative prompt', 'draw with a base model'],
+  prompt_weighting: ['weights of words', 'choose another model'],
+  control: ['ControlNet', 'choose another model'],
+};
 
-/** @throws InvalidError with a sentence for each thing that the model's family cannot do */
-export function assertAble(
-  { cannot = {} }: InstalledModel,
-  tasks: readonly Wanted[],
-  pointerTo: (index: number, field: string) => string,
-): void {
-  const problems = new FieldProblems();
-  for (const [index, { negativePrompt, promptWeighting, inputs }] of tasks.entries()) {
-    const wanted = { negative_prompt: negativePrompt, prompt_weighting: promptWeighting, control: inputs?.control };
-    for (const [ability, value] of Object.entries(wanted) as [keyof typeof wanted, unknown][])
-      if (value && cannot[ability] !== undefined)
-        problems.add(
-          pointerTo(index, ability),
-          undefined,
-          `cannot be used with this model. ${cannot[ability].replace(/\.$/, '')}`,
-        );
-  }
-  problems.throwIfAny();
+function assertAble({ name, cannot = {} }: InstalledModel, asked: Asked, pointer: string): void {
+  const refused = (Object.keys(abilities) as (keyof Wanted)[]).filter((field) => {
+    const value = asked[field];
+    return cannot[field] !== undefined && (Array.isArray(value) ? value.length > 0 : value);
+  });
+  if (refused.length === 0) return;
+  const [what, instead] = abilities[refused[0]];
+  const reason = cannot[refused[0]]!.replace(/^./, (first) => first.toLowerCase());
+  throw new UnprocessableError(
+    'UnsupportedByModel',
+    `The model "${name}" takes no ${what}: ${reason} Leave it out, or ${instead}.`,
+    refused.map((field) => ({
+      pointer: `${pointer}/${field}`,
+      message: `cannot be used with this model. ${cannot[field]!.replace(/\.$/, '')}`,
+    })),
+  );
 }
 
 /** @throws UnprocessableError `TrainingUnsupported` */

@@ -28,6 +28,8 @@ import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common'
 
 /** As in `GET /v1/models`. */
 const controlKind: string = 'control';
+/** More than these are left to that list. */
+const namesTold = 10;
 /** For this long a complete model is not checked again: not every request reads its folder. */
 const knownMs = 1_000;
 
@@ -97,13 +99,13 @@ export class ModelsService implements OnApplicationBootstrap {
       findServing(this.store, name, this.config.modelFallback),
       this.workers.all(),
     ]);
-    const refuse = (code: ErrorCode<'unprocessable'>, message: string, more = '') =>
+    const refuse = (code: ErrorCode<'unprocessable'>, message: string, more = '', which = '') =>
       new UnprocessableError(
         code,
-        `The model "${name}" ${message}${more}; GET /v1/models says which can be drawn with.`,
+        `The model "${name}" ${message}${more}; ${which || 'GET /v1/models says which can be drawn with'}.`,
         pointer === undefined ? undefined : [{ pointer, message: `names "${name}", which ${message}` }],
       );
-    if (!model) throw refuse('ModelNotInstalled', 'is not installed');
+    if (!model) throw refuse('ModelNotInstalled', 'is not installed', '', await this.drawable());
     if (model.kind === controlKind)
       throw refuse('ModelIsControl', 'is a ControlNet, which guides another model and draws nothing alone');
     const problem = model.problem ?? problemFor({ name: model.name, key: modelKey(model) }, workers);
@@ -115,6 +117,15 @@ export class ModelsService implements OnApplicationBootstrap {
       );
     this.known.set(name, { model, foundAt: performance.now() });
     return model;
+  }
+
+  /** Names that can be drawn with, as the end of a sentence; empty if there are none. */
+  private async drawable(): Promise<string> {
+    const models = await this.findAll();
+    const names = models.flatMap(({ name, kind, problem, stands_in_for: others }) =>
+      problem === null && kind !== controlKind ? [name, ...others] : [],
+    );
+    return names.length > 0 ? `GET /v1/models lists ${names.slice(0, namesTold).join(', ')}` : '';
   }
 
   /** `<model>@<hash>` of what draws for each name; a name for which nothing draws is left out. */

@@ -109,6 +109,8 @@ export const errorTable = {
         'The model is installed and cannot be drawn with; `GET /v1/models` says why. Its operator has to mend it.',
       SchedulerUnsupported:
         'The model cannot draw with this scheduler, or with its own where none is named. `detail` says which it can draw with.',
+      UnsupportedByModel:
+        'The model cannot do what a field asks for: a negative prompt, weights of words or a ControlNet. `detail` says why, and `cannot` in `GET /v1/models` lists it. Leave the field out, or choose another model.',
       ModelNeedsPicture: 'The model draws from a picture. Send `image`, or `image` and `mask`, as `detail` says.',
       PictureMissing: 'What was sent says how to draw from a picture, and there is none. Send `image` too.',
       StrengthTooLow: 'So little of the picture is drawn anew that it takes no step. Raise `strength` or `steps`.',

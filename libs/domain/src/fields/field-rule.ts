@@ -80,6 +80,11 @@ const namesElsewhere: Readonly<Record<string, readonly string[]>> = {
   preprocess: ['module', 'preprocessor', 'processor'],
 };
 
+/** What is otherwise about a value that is sent under another name. */
+const otherwise: Readonly<Record<string, string>> = {
+  guidance_scale: ', where 1 is no guidance; for Z-Image, whose guidance_scale counts from 0, add 1',
+};
+
 /** What to do instead of sending a field that a body does not have, by our name of it. */
 export type Advice = ReadonlyMap<string, string>;
 
@@ -96,7 +101,7 @@ export function unknownField(name: string, known: ReadonlyMap<string, unknown>, 
     return 'is not a known field; what it holds is sent beside it here, not in it';
   const names = ourNames.get(name.toLowerCase()) ?? [];
   const ours = names.find((each) => known.has(each));
-  if (ours) return `is not a known field; it is called "${ours}" here`;
+  if (ours) return `is not a known field; it is called "${ours}" here${otherwise[name.toLowerCase()] ?? ''}`;
   const advised = [name, ...names].find((each) => advice?.has(each));
   return advised ? `is not a known field; ${advice?.get(advised)}` : 'is not a known field';
 }

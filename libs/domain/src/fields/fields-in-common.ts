@@ -6,7 +6,8 @@ import { AspectRatioField, BooleanField, MetadataField, NumberField, TextField, 
 /** The text that guidance leads away from. */
 export const NegativePromptField = () =>
   TextField({
-    description: 'What the picture must not show.',
+    description:
+      'What the picture must not show. It counts with a `cfg` of more than 1; a model that was distilled to draw without guidance refuses it.',
     minLength: 0,
     maxLength: limits.promptLength,
     optional: true,
@@ -26,20 +27,23 @@ export const ModelField = (description: string) =>
 /** How closely the picture follows the prompt. */
 export const CfgField = () =>
   NumberField({
-    description: "Guidance scale: how closely the picture follows the prompt. A model's own default comes first.",
+    description:
+      "Guidance scale: how closely the picture follows the prompt; 1 is none. The model's own when left out, which `defaults` in `GET /v1/models` says.",
     ...limits.cfg,
+    note: '; 1 is no guidance',
     optional: true,
-    default: defaults.cfg,
+    example: 7.5,
   });
 
 /** How many steps the picture is drawn in. */
 export const StepsField = () =>
   NumberField({
-    description: "Denoising steps. A model's own default comes first.",
+    description:
+      "Denoising steps. The model's own number when left out, which `defaults` in `GET /v1/models` says: 1 to 50.",
     integer: true,
     ...limits.steps,
     optional: true,
-    default: defaults.steps,
+    example: 30,
   });
 
 /** @param whose the picture that is drawn with it, as in "Seed of the picture". */

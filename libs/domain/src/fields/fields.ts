@@ -1,7 +1,7 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiProperty, type ApiPropertyOptions } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
-import { type AspectRatio, aspectRatios, sizeOf } from '../common/sizes';
+import { type AspectRatio, aspectRatios } from '../common/sizes';
 import { limits } from '../common/limits';
 import type { ErrorCode } from '../errors/error-table';
 import { type Check, emptyMessage, Field, type FieldRule } from './field-rule';
@@ -142,13 +142,13 @@ export function textProblem(value: unknown, { minLength = 1, maxLength }: { minL
   return isCleanText(value) ? undefined : 'must not contain a NUL or a lone surrogate';
 }
 
-/** A finite number from `min` to `max`; an integer with `integer`. */
-export function NumberField(options: FieldOptions & { min: number; max: number; integer?: boolean }) {
-  const { min, max, integer, ...rest } = options;
+/** A finite number from `min` to `max`; an integer with `integer`. @param options `note`: said where one is outside */
+export function NumberField(options: FieldOptions & { min: number; max: number; integer?: boolean; note?: string }) {
+  const { min, max, integer, note = '', ...rest } = options;
   return smallField(rest, { type: integer ? 'integer' : 'number', minimum: min, maximum: max }, (value) => {
     const isOfKind = typeof value === 'number' && (integer ? Number.isInteger(value) : Number.isFinite(value));
     if (!isOfKind) return `must be ${integer ? 'an integer' : 'a number'}, got ${shown(value)}`;
-    return value < min || value > max ? `must be from ${min} to ${max}, got ${value}` : undefined;
+    return value < min || value > max ? `must be from ${min} to ${max}, got ${value}${note}` : undefined;
   });
 }
 
@@ -159,20 +159,18 @@ export function BooleanField(options: FieldOptions) {
   );
 }
 
-/** One of some words. */
-export function EnumField(options: FieldOptions & { values: readonly string[]; name: string }) {
-  const { values, name, ...rest } = options;
-  return smallField(rest, { enum: [...values], enumName: name }, (value) =>
-    typeof value === 'string' && values.includes(value)
-      ? undefined
-      : `must be one of ${values.join(', ')}, got ${shown(value)}`,
-  );
+/** One of some words. @param options `elsewhere`: what others call a word */
+export function EnumField(
+  options: FieldOptions & { values: readonly string[]; name: string; elsewhere?: (name: string) => string | undefined },
+) {
+  const { values, name, elsewhere, ...rest } = options;
+  return smallField(rest, { enum: [...values], enumName: name }, (value) => {
+    if (typeof value === 'string' && values.includes(value)) return undefined;
+    const ours = typeof value === 'string' ? elsewhere?.(value) : undefined;
+    if (ours !== undefined) return `is called "${ours}" here, got ${shown(value)}`;
+    return `must be one of ${values.join(', ')}, got ${shown(value)}`;
+  });
 }
-
-const shapes = aspectRatios
-  .map((shape) => `${shape} (${sizeOf[shape].width}x${sizeOf[shape].height})`)
-  .join(', ')
-  .replace(/, (?=[^,]*$)/, ' or ');
 
 /**
  * A picture shape: one of the three words, or an array with one of them. The DTO gets the word; with `asSent`, either
@@ -184,7 +182,7 @@ export function AspectRatioField({ asSent = false, ...options }: FieldOptions & 
   const check: Check = (value) =>
     aspectRatios.includes(onlyElement(value) as AspectRatio)
       ? undefined
-      : `must be ${shapes}, or an array holding one of these words, got ${shown(value)}`;
+      : `must be ${aspectRatios.slice(0, -1).join(', ')} or ${aspectRatios.at(-1)}, or an array holding one of these words, got ${shown(value)}`;
   return applyDecorators(
     ...(asSent ? [] : [Transform(({ value }: { value: unknown }) => onlyElement(value))]),
     smallField(options, schema, check, (value) => isScalar(onlyElement(value))),

@@ -1,7 +1,7 @@
 import type { AspectRatio } from '../common/sizes';
 import { defaults, limits } from '../common/limits';
 import type { Metadata } from '../common/column';
-import { schedulerNames } from '../common/schedulers';
+import { schedulerNames, schedulerOfClass } from '../common/schedulers';
 import { ArrayField } from '../fields/fields-of-arrays';
 import { BooleanField, EnumField, NumberField, TextField } from '../fields/fields';
 import {
@@ -53,6 +53,7 @@ export class CreateGenerationDto {
   @EnumField({
     description: "Sampling method; the model's own when left out.",
     values: schedulerNames,
+    elsewhere: schedulerOfClass,
     name: 'Scheduler',
     optional: true,
   })
@@ -70,7 +71,8 @@ export class CreateGenerationDto {
   output_format?: OutputFormat;
 
   @BooleanField({
-    description: 'Whether `(word:1.3)` and `[word]` in the texts weigh words, and `BREAK` ends a chunk of 75 tokens.',
+    description:
+      'Whether `(word:1.3)` and `[word]` in the texts weigh words, and `BREAK` ends a chunk of 75 tokens. Not every model can; `cannot` in `GET /v1/models` says so.',
     optional: true,
     default: defaults.promptWeighting,
   })

@@ -13,8 +13,15 @@ import {
 
 /** Settings that a model is drawn with where a request does not say. */
 export class ModelDefaultsDto {
-  @Decimal("From the model's darkroom.json, else 7.5.", { example: 7.5 }) cfg: number;
-  @Integer("From the model's darkroom.json, else 30.", { example: 30 }) steps: number;
+  @Decimal("From the model's darkroom.json, else what its family is drawn with: 7.5 for Stable Diffusion.", {
+    example: 7.5,
+  })
+  cfg: number;
+
+  @Integer("From the model's darkroom.json, else what its family is drawn with: 30 for Stable Diffusion.", {
+    example: 30,
+  })
+  steps: number;
 
   @WordOrNull(
     schedulerNames,
@@ -31,7 +38,10 @@ export class ModelDto {
   @Text('', { example: 'sd1.5' }) name: string;
   @TextOrNull("diffusers' name of its own sampling method.", { example: 'PNDMScheduler' }) scheduler: string | null;
 
-  @TextOrNull('Short name of its kind of model; null for one that cannot be read.', { example: 'sd1' })
+  @TextOrNull(
+    'Short name of its kind of model: `sd1`, `sd2`, `sdxl`, `flux2` or `z-image`; null for one that cannot be read.',
+    { example: 'sd1' },
+  )
   family: string | null;
 
   @TextOrNull('The same in words.', { example: 'Stable Diffusion 1.x' }) family_title: string | null;
@@ -64,9 +74,12 @@ export class ModelDto {
   @Part(ModelDefaultsDto) defaults: ModelDefaultsDto;
   @Texts('Values of `scheduler` that it can be drawn with.') schedulers: string[];
 
-  @TextByName('Fields of requests that it refuses, and `training`, each with the reason.', {
-    example: { control: 'This model takes no ControlNets.' },
-  })
+  @TextByName(
+    'What it refuses, each with the reason: the fields `negative_prompt`, `prompt_weighting` and `control` of a request, `textual_inversion` as weights of a Fine-Tune, and `training`.',
+    {
+      example: { control: 'This model takes no ControlNets.' },
+    },
+  )
   cannot: Readonly<Record<string, string>>;
 
   @Texts('Names of models that are not installed and that it draws for.') stands_in_for: string[];
