@@ -7,6 +7,7 @@ import { cures, ModelFolderError, resultsOf } from '../errors';
 import type { SchedulerJson } from '../schedulers/scheduler-config';
 import { tokenizerOf } from '../tokenizer/clip-tokenizer';
 import type { JsonObject } from '../weights/folder-files';
+import type { NamedTensors } from '../weights/named-tensor';
 import type { PartTensors } from '../weights/original-names';
 import { precisionOf } from '../weights/precision';
 import { autoencoderKl, scaleFactorOf } from './autoencoders';

@@ -1,4 +1,4 @@
-import { sampleLatents } from '../autoencoders/vae-encoder';
+import { sampleLatents } from '../autoencoders/autoencoder';
 import type { ModelFolder } from '../families/model-folder';
 import { Generator, MersenneTwister } from '../random/generator';
 import { alphasCumprod } from '../schedulers/noise-schedule';
