@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { TextAdapters } from '../adapters/applied-adapters';
 import { AdapterInputs, noAdapters } from '../adapters/row-adapters';
 import type { GraphSession } from '../sessions/model-session';
@@ -17,7 +18,7 @@ export interface EncodedRow {
 
 /** CLIP's text encoder: rows of token ids to embeddings. */
 export class ClipTextEncoder {
-  private readonly cache = new EmbeddingCache(cachedRows);
+  private readonly cache = new LRUCache<string, EncodedRow>({ max: cachedRows });
   private readonly adapterInputs: AdapterInputs;
   readonly width: number;
 
@@ -40,19 +41,21 @@ export class ClipTextEncoder {
    */
   async encode(chunks: readonly PromptChunk[], adapters?: TextAdapters): Promise<EncodedRow[]> {
     const isPlain = !adapters || (adapters.layers.size === 0 && adapters.vectors.length === 0);
-    const cache = isPlain ? this.cache : new EmbeddingCache(Infinity);
+    const cache = isPlain ? this.cache : new Map<string, EncodedRow>();
     const known = new Map<string, EncodedRow>();
     const missing = new Map<string, readonly number[]>();
     for (const { inputIds } of chunks) {
-      const cached = cache.get(inputIds);
-      if (cached) known.set(inputIds.join(), cached);
-      else missing.set(inputIds.join(), inputIds);
+      const key = inputIds.join();
+      const cached = cache.get(key);
+      if (cached) known.set(key, cached);
+      else missing.set(key, inputIds);
     }
     if (missing.size > 0) {
       const rows = [...missing.values()];
       for (const [i, row] of (await this.run(rows, isPlain ? undefined : adapters)).entries()) {
-        cache.set(rows[i], row);
-        known.set(rows[i].join(), row);
+        const key = rows[i].join();
+        cache.set(key, row);
+        known.set(key, row);
       }
     }
     return chunks.map(({ inputIds, weights }) => {
@@ -94,26 +97,4 @@ export function weigh(embedding: Float32Array, weights: readonly number[]): Floa
 
 function mean(values: Float32Array): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
-}
-
-/** A cache of encoded rows that drops the least recently used one. */
-export class EmbeddingCache {
-  private readonly entries = new Map<string, EncodedRow>();
-
-  constructor(private readonly capacity: number) {}
-
-  get(inputIds: readonly number[]): EncodedRow | undefined {
-    const key = inputIds.join();
-    const found = this.entries.get(key);
-    if (found) {
-      this.entries.delete(key);
-      this.entries.set(key, found);
-    }
-    return found;
-  }
-
-  set(inputIds: readonly number[], row: EncodedRow): void {
-    this.entries.set(inputIds.join(), row);
-    if (this.entries.size > this.capacity) this.entries.delete(this.entries.keys().next().value!);
-  }
 }
