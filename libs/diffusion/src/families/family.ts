@@ -25,6 +25,8 @@ export interface ReadFiles extends ModelWeights {
   /** The `config.json` of each part that has one. */
   configs: ReadonlyMap<PartName, JsonObject>;
   defaults: ModelDefaults;
+  /** Its own, else that of the family. */
+  schedulerJson: SchedulerJson;
 }
 
 /** What a request may ask for, and not every model can do. */
@@ -40,8 +42,10 @@ export interface Family {
   readonly title: string;
   /** Pipelines of diffusers and optimum, by the `_class_name` of a `model_index.json`, whose parts these are. */
   readonly pipelines: RegExp;
-  /** Parts that a model has, the denoiser first, and how each is called in sentences. */
+  /** Parts that a model has, and how each is called in sentences. */
   readonly parts: Readonly<Record<PartName, string>>;
+  /** The part that predicts. */
+  readonly denoiserPart: PartName;
   /** Edge in pixels of the square pictures that it was trained on. */
   readonly nativeSize: number;
   /** The scheduler of a model that comes without one, and values that count more than a model's own. */

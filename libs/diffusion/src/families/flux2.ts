@@ -30,6 +30,7 @@ export const flux2: Family = {
   name: 'flux2',
   title: 'FLUX.2 [klein]',
   pipelines: /^Flux2Klein(Inpaint)?Pipeline$/,
+  denoiserPart: 'transformer',
   parts,
   nativeSize: 1024,
   scheduler: {

@@ -41,19 +41,22 @@ export async function readModelFolder(path: string): Promise<ModelFolder> {
   const family = families.find((each) => each.recognises({ ...weights, configs })) ?? families.at(-1)!;
   refuseMissing(path, weights, family);
   const defaults = readModelDefaults(path);
-  const { parts, ...read } = await resultsOf({
-    // Faults of the parts are told beside those of the defaults.
-    parts: async () => family.partsOf({ ...weights, path, index, configs, defaults: await defaults.catch(() => ({})) }),
-    defaults: () => defaults,
-    preview: () => readPreview(join(path, 'preview.json')),
-  });
-  const schedulerJson = await readModelScheduler(path, family.scheduler, {
+  // Faults of the parts are told beside those of the defaults and of the scheduler.
+  const known = await defaults.catch((): ModelDefaults => ({}));
+  const scheduler = readModelScheduler(path, family.scheduler, {
     ...(weights.marks.has('v_pred') && { prediction_type: 'v_prediction' }),
     ...(weights.marks.has('ztsnr') && { rescale_betas_zero_snr: true }),
-    ...(read.defaults.prediction_type && { prediction_type: read.defaults.prediction_type }),
+    ...(known.prediction_type && { prediction_type: known.prediction_type }),
+  });
+  const schedulerJson = await scheduler.catch(() => family.scheduler.usual);
+  const { parts, ...read } = await resultsOf({
+    parts: () => family.partsOf({ ...weights, path, index, configs, defaults: known, schedulerJson }),
+    defaults: () => defaults,
+    preview: () => readPreview(join(path, 'preview.json')),
+    schedulerJson: () => scheduler,
   });
   return {
-    ...{ path, family, ...read, ...parts, schedulerJson, tensors: weights.tensors },
+    ...{ path, family, ...read, ...parts, tensors: weights.tensors },
     defaults: { ...parts.usual, ...read.defaults },
     kind: parts.denoiser.kind,
     nativeSize: read.defaults.size ?? parts.denoiser.nativeSize ?? family.nativeSize,

@@ -24,7 +24,7 @@ const partNames = (): PartName[] => [...new Set(families.flatMap(({ parts }) => 
 export const partFolders = (): string[] => partNames().flatMap(foldersOf);
 
 /** The folders of what predicts: a folder without any holds a checkpoint, if anything. */
-export const denoiserFolders = (): string[] => [...new Set(families.map(({ parts }) => Object.keys(parts)[0]))];
+export const denoiserFolders = (): string[] => [...new Set(families.map(({ denoiserPart }) => denoiserPart))];
 
 /**
  * The weights of a model, of which only headers are read: a folder of diffusers with safetensors, an ONNX export whose

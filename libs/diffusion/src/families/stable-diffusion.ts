@@ -61,6 +61,7 @@ export function stableDiffusion(version: Version): StableDiffusion {
   const { name, title, nativeSize, recognises, textEncoders, unet } = version;
   return {
     ...{ name, title, nativeSize, recognises, unetConfig: unet, pipelines },
+    denoiserPart: 'unet',
     parts: {
       unet: 'U-Net',
       ...Object.fromEntries(textEncoders.map(({ part }) => [part, partTitles[part]])),

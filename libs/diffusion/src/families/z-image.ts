@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import {
   zImageMultiple,
   zImagePositions,
@@ -10,7 +9,6 @@ import { TransformerFiles } from '../denoisers/transformer';
 import { resultsOf } from '../errors';
 import type { ModuleOptions } from '../graph/module';
 import { bool, float32 } from '../sessions/tensor';
-import { readJsonFile } from '../weights/folder-files';
 import { autoencoderKl } from './autoencoders';
 import type { Family, ModelParts, ReadFiles } from './family';
 import { configOf } from './read-config';
@@ -49,6 +47,7 @@ export const zImage: Family = {
   name: 'z-image',
   title: 'Z-Image',
   pipelines: /^ZImage(Img2Img|Inpaint)?Pipeline$/,
+  denoiserPart: 'transformer',
   parts,
   nativeSize: 1024,
   scheduler: { usual: { _class_name: 'FlowMatchEulerDiscreteScheduler', shift: turboShift }, fixed: {} },
@@ -58,9 +57,8 @@ export const zImage: Family = {
 };
 
 async function partsOf(files: ReadFiles): Promise<ModelParts> {
-  const { tensors, files: from, path } = files;
+  const { tensors, files: from, schedulerJson } = files;
   const own = tensors.get('transformer')!;
-  const scheduler = await readJsonFile(join(path, 'scheduler', 'scheduler_config.json'), { optional: true });
   const found = await resultsOf({
     denoiser: () => {
       const config = configOf(files, 'transformer', zImageTransformerConfigOf) ?? zImageTransformerConfigOf({});
@@ -79,6 +77,6 @@ async function partsOf(files: ReadFiles): Promise<ModelParts> {
     conditioner: () => qwen3Of(files, readingOf),
     autoencoder: () => autoencoderKl(files, { factor: 0.3611, shift: 0.1159 }),
   });
-  const isTurbo = Number(scheduler?.shift ?? turboShift) <= turboShift;
+  const isTurbo = Number(schedulerJson.shift ?? turboShift) <= turboShift;
   return { ...found, cannot: cannotAll, usual: isTurbo ? { steps: 8, cfg: 1 } : { steps: 50, cfg: 5 } };
 }
