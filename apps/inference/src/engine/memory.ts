@@ -67,8 +67,8 @@ export function bytesPerRow(
   device: Device,
 ) {
   const latents = { height: height / scaleFactor, width: width / scaleFactor };
-  const lookedAt = image && denoiser.takesReferences ? latents.height * latents.width : 0;
-  return denoiser.rowBytes(latents, providerOf(device), lookedAt);
+  const referencePositions = image && denoiser.takesReferences ? latents.height * latents.width : 0;
+  return denoiser.rowBytes(latents, providerOf(device), referencePositions);
 }
 
 /** Rows of a call that fit into this many bytes, at least one; on a GPU a power of two. */
@@ -92,7 +92,7 @@ export const controlRatio = 1 / 2;
 
 /** Bytes of a ControlNet's weights in memory. */
 export function controlWeightBytesOf({ tensors }: Pick<ControlFolder, 'tensors'>, device: Device): number {
-  return sessionBytes + (providerOf(device) === 'cuda' ? float32 / 2 : float32) * valuesIn([...tensors]);
+  return sessionBytes + partBytes(tensors, device);
 }
 
 const valuesIn = (tensors: readonly [name: string, tensor: { shape: readonly number[] }][]): number =>
