@@ -1,7 +1,7 @@
 import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { cures, type ModelFacts, ModelFolderError, ProviderUnavailableError, Pipeline } from '@app/diffusion';
+import { cures, type PipelineFacts, ModelFolderError, ProviderUnavailableError, Pipeline } from '@app/diffusion';
 import { InferenceSession } from 'onnxruntime-node';
 import { cpu } from '../support/cpu';
 import { unpackFamily } from '../support/families';
@@ -29,7 +29,7 @@ const write = (name: string, text: string) => writeFile(at(name), text);
 const edit = async (name: string, change: object) =>
   write(name, JSON.stringify({ ...(JSON.parse(await readFile(at(name), 'utf8')) as object), ...change }));
 
-const load = async (options = cpu): Promise<ModelFacts> => {
+const load = async (options = cpu): Promise<PipelineFacts> => {
   const pipeline = await Pipeline.load(folder, options);
   await pipeline.release();
   return pipeline.facts;

@@ -21,7 +21,7 @@ export type { TrainingDefaults } from './families/training-defaults';
 export { type AspectRatio, sizeOfPicture } from './families/sizes';
 export { identityModel } from './graph/graph';
 export { type AdapterUse, loadAdapter, type LoadedAdapter } from './adapters/applied-adapters';
-export type { ModelFacts } from './pipelines/loaded-model';
+export type { PipelineFacts } from './pipelines/loaded-parts';
 export { graphOfPart } from './sessions/part-graph';
 export { kindOf } from './pipelines/renderer';
 export { ranksOf } from './adapters/row-adapters';

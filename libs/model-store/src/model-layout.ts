@@ -161,7 +161,7 @@ export async function checkKind(folder: string, isControl: boolean): Promise<Mod
   const layout = await readLayout(folder);
   if ((layout.facts.kind === 'control') === isControl) return layout;
   const weights = layout.files.find((path) => path.endsWith('.safetensors')) ?? layout.files[0];
-  if (!isControl) throw isControlNet(weights);
+  if (!isControl) throw controlNetRefusal(weights);
   throw new ModelStoreError(
     'InvalidModel',
     `${weights} is of a model to draw with, and no ControlNet. ${cures.asModel}`,
@@ -169,7 +169,7 @@ export async function checkKind(folder: string, isControl: boolean): Promise<Mod
 }
 
 /** @param file by which that is known */
-export const isControlNet = (file: string): ModelStoreError =>
+export const controlNetRefusal = (file: string): ModelStoreError =>
   new ModelStoreError(
     'InvalidModel',
     `${file} is a ControlNet, which guides a model and draws nothing by itself. ${cures.asControl}`,

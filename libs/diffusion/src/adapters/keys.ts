@@ -64,10 +64,11 @@ const otherFiles: Kinds = [
   [/^(?:text_encoder\.)?(?:text_model|embeddings|encoder\.layers)\./, 'a text encoder'],
 ];
 
-const kindOf = (key: string, kinds: Kinds): string | undefined => kinds.find(([pattern]) => pattern.test(key))?.[1];
+const otherKindOf = (key: string, kinds: Kinds): string | undefined =>
+  kinds.find(([pattern]) => pattern.test(key))?.[1];
 
 /** Whether a key is one of an adapter, be it of a kind that is not known. */
-export const isAdapterKey = (key: string): boolean => (parseKey(key) ?? kindOf(key, relatives)) !== undefined;
+export const isAdapterKey = (key: string): boolean => (parseKey(key) ?? otherKindOf(key, relatives)) !== undefined;
 
 /** @throws WeightsError with what the file is, if it is no adapter of a known kind */
 export function refuseOtherFiles(keys: readonly string[]): void {
@@ -78,10 +79,10 @@ export function refuseOtherFiles(keys: readonly string[]): void {
     [unknown, otherFiles, 'file'],
   ];
   for (const [among, kinds, what] of checks) {
-    const key = among.find((one) => kindOf(one, kinds));
+    const key = among.find((one) => otherKindOf(one, kinds));
     if (key !== undefined)
       throw unsupported(
-        `The ${what} is ${kindOf(key, kinds)}, as its key ${quote(key)} says; accepted are LoRA, LoCon, LoHa, LoKr, DoRA, full differences and textual inversion.`,
+        `The ${what} is ${otherKindOf(key, kinds)}, as its key ${quote(key)} says; accepted are LoRA, LoCon, LoHa, LoKr, DoRA, full differences and textual inversion.`,
       );
   }
   if (unknown.length > 0) throw malformed(`The key ${quote(unknown[0])} is none that a LoRA has.`);

@@ -68,9 +68,9 @@ export interface DenoiserFiles extends PartFiles {
   readonly nativeSize?: number | undefined;
   /**
    * An upper estimate of the bytes that a row of a call takes, without its adapters.
-   * @param lookedAt positions of the latents of pictures that it looks at
+   * @param referencePositions positions of the latents of pictures that it looks at
    */
-  rowBytes(latents: { height: number; width: number }, provider: Provider, lookedAt?: number): number;
+  rowBytes(latents: { height: number; width: number }, provider: Provider, referencePositions?: number): number;
   open(options: LoadOptions): Promise<Denoiser>;
 }
 

@@ -53,8 +53,8 @@ export class TransformerFiles implements DenoiserFiles {
     return this.use.takesReferences;
   }
 
-  rowBytes({ height, width }: { height: number; width: number }, _provider: Provider, lookedAt = 0): number {
-    const tokens = (height * width + lookedAt) / this.use.patch ** 2 + this.use.textTokens;
+  rowBytes({ height, width }: { height: number; width: number }, _provider: Provider, referencePositions = 0): number {
+    const tokens = (height * width + referencePositions) / this.use.patch ** 2 + this.use.textTokens;
     return liveValues * this.use.tokenWidth * tokens * Float32Array.BYTES_PER_ELEMENT;
   }
 

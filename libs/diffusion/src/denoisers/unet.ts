@@ -42,7 +42,7 @@ export class UnetFiles implements DenoiserFiles {
     readonly scaleFactor: number,
     readonly nativeSize?: number,
   ) {
-    this.kind = kindOf(tensors, file);
+    this.kind = modelKindOf(tensors, file);
     this.guidance = tensors.has('time_embedding.cond_proj.weight') ? 'input' : 'rows';
   }
 
@@ -61,7 +61,7 @@ export class UnetFiles implements DenoiserFiles {
   }
 }
 
-function kindOf(tensors: NamedTensors, file: string): ModelKind {
+function modelKindOf(tensors: NamedTensors, file: string): ModelKind {
   const kinds: Readonly<Record<number, ModelKind>> = { 4: 'text-to-image', 8: 'instruct-pix2pix', 9: 'inpainting' };
   const [out, into] = [tensors.get('conv_out.weight')?.shape[0] ?? 4, tensors.get('conv_in.weight')?.shape[1] ?? 4];
   // Other autoencoders than those of Stable Diffusion have other numbers of channels.

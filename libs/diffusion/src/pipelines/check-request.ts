@@ -1,7 +1,7 @@
 import { RequestError } from '../errors';
 import type { Ability } from '../families/family';
 import type { ModelFolder } from '../families/model-folder';
-import type { ModelFacts } from './loaded-model';
+import type { PipelineFacts } from './loaded-parts';
 import { isOfFlow } from '../schedulers/scheduler-config';
 import { skippedSteps } from './starting-picture';
 import type { ControlUse, TextToImageRequest } from './text-to-image-request';
@@ -11,7 +11,7 @@ const mostControls = 3;
 /** @throws RequestError naming the value and what is accepted */
 export function checkRequest(
   request: TextToImageRequest,
-  { scaleFactor }: Pick<ModelFacts, 'scaleFactor'>,
+  { scaleFactor }: Pick<PipelineFacts, 'scaleFactor'>,
   folder: ModelFolder,
 ): void {
   const { width, height, numInferenceSteps, guidanceScale, seeds, control = [] } = request;

@@ -13,7 +13,7 @@ import type { GraphSession, LoadOptions } from '../sessions/model-session';
 import { assertFinite, type LatentShape, type RgbImage, toPlanes } from '../tensor/planes';
 import { countOf } from '../weights/named-tensor';
 import { checkRequest } from './check-request';
-import { type LoadedModel, loadModel } from './loaded-model';
+import { type LoadedParts, loadParts } from './loaded-parts';
 import { Renderer } from './renderer';
 import { beginningOf, encodeStart } from './starting-picture';
 import type { ControlUse, TextToImageRequest } from './text-to-image-request';
@@ -44,7 +44,7 @@ export class Pipeline extends Renderer {
   private vaeEncoder: Promise<LatentEncoder> | undefined;
 
   private constructor(
-    model: LoadedModel,
+    model: LoadedParts,
     private readonly options: LoadOptions,
     private readonly conditioner?: Conditioner,
   ) {
@@ -61,7 +61,7 @@ export class Pipeline extends Renderer {
     const folder = await readModelFolder(path);
     const conditioner = await folder.conditioner.open(loaded);
     try {
-      return new Pipeline(await loadModel(folder, await conditioner.encodeNothing(), loaded), loaded, conditioner);
+      return new Pipeline(await loadParts(folder, await conditioner.encodeNothing(), loaded), loaded, conditioner);
     } catch (error) {
       await conditioner.release();
       throw error;
@@ -78,7 +78,7 @@ export class Pipeline extends Renderer {
     conditioning: Conditioning,
     options: LoadOptions,
   ): Promise<Pipeline> {
-    return new Pipeline(await loadModel(folder, conditioning, options), options);
+    return new Pipeline(await loadParts(folder, conditioning, options), options);
   }
 
   rowsOfCall(rows: number): number {
@@ -88,11 +88,11 @@ export class Pipeline extends Renderer {
   /** Upper estimates of the bytes that a picture takes: a row of it in a call, without adapters, and to decode it. */
   bytesOf({ shape, references }: Pick<Trajectory, 'shape' | 'references'>): { row: number; decoding: number } {
     const [, height, width] = shape;
-    const lookedAt = references.reduce((sum, { shape: [, rows, columns] }) => sum + rows * columns, 0);
+    const referencePositions = references.reduce((sum, { shape: [, rows, columns] }) => sum + rows * columns, 0);
     const { denoiser, autoencoder } = this.model.folder;
     const { scaleFactor: scale } = this.facts;
     return {
-      row: denoiser.rowBytes({ height, width }, providerOf(this.options.device), lookedAt),
+      row: denoiser.rowBytes({ height, width }, providerOf(this.options.device), referencePositions),
       decoding: autoencoder.callBytes({ height: height * scale, width: width * scale }),
     };
   }

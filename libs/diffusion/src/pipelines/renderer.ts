@@ -1,7 +1,7 @@
 import { pictureOf } from '../autoencoders/autoencoder';
 import { assertFinite, type RgbImage } from '../tensor/planes';
 import type { DenoiserRow } from '../denoisers/denoiser';
-import type { LoadedModel, ModelFacts } from './loaded-model';
+import type { LoadedParts, PipelineFacts } from './loaded-parts';
 import { overlaid } from './starting-picture';
 import type { Trajectory } from './trajectory';
 
@@ -24,9 +24,9 @@ export class Renderer {
   /** The call that is under way: the next one waits for it. */
   private running: Promise<void> = Promise.resolve();
 
-  constructor(protected readonly model: LoadedModel) {}
+  constructor(protected readonly model: LoadedParts) {}
 
-  get facts(): ModelFacts {
+  get facts(): PipelineFacts {
     return this.model.facts;
   }
 

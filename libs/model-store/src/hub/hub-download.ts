@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describesControlNet, readModelIndex } from '@app/diffusion/files';
 import { checkDiskSpace, explainRefusal, ModelStoreError } from '../model-store-error';
 import { checkpointFile, selectModelFiles } from '../select-files';
-import { isControlNet } from '../model-layout';
+import { controlNetRefusal } from '../model-layout';
 import type { Watched } from '../place-files';
 import { FileDownload, incompletePath } from './file-download';
 
@@ -59,7 +59,7 @@ export async function downloadModel(
   const isIndex = ({ to }: (typeof chosen)[number]): boolean => to === 'model_index.json' || to === 'config.json';
   for (const index of chosen.filter(isIndex)) await download(index, signal);
   await explainRefusal(folder, () => readModelIndex(folder));
-  if (!isControl && (await describesControlNet(folder))) throw isControlNet('config.json');
+  if (!isControl && (await describesControlNet(folder))) throw controlNetRefusal('config.json');
   const rest = chosen.filter((one) => !isIndex(one));
   await forEachConcurrently(rest, client.options.concurrency, signal, download);
   return { commit: listing.commit, files };

@@ -11,7 +11,7 @@ import { tried } from '../sessions/tried';
 import { areFinite, type LatentShape, notFinite } from '../tensor/planes';
 
 /** Facts about a model, from its own files; nothing here is known in advance. */
-export interface ModelFacts {
+export interface PipelineFacts {
   latentChannels: number;
   /** Pixels of the picture's edge for one of the latents' edge. */
   scaleFactor: number;
@@ -22,9 +22,9 @@ export interface ModelFacts {
 }
 
 /** What of a model draws, its parts known to fit one another. */
-export interface LoadedModel {
+export interface LoadedParts {
   folder: ModelFolder;
-  facts: ModelFacts;
+  facts: PipelineFacts;
   denoiser: Denoiser;
   decoder: LatentDecoder;
 }
@@ -36,11 +36,11 @@ const trialEdge = 8;
  * Opens what of a model draws, tries each part once on a small input, and releases all of it if anything is wrong.
  * @param conditioning with which it is tried, of the model's own conditioner
  */
-export async function loadModel(
+export async function loadParts(
   folder: ModelFolder,
   conditioning: Conditioning,
   options: LoadOptions,
-): Promise<LoadedModel> {
+): Promise<LoadedParts> {
   const opened: { release(): Promise<void> }[] = [];
   const open = async <T extends { release(): Promise<void> }>(opening: Promise<T>): Promise<T> => {
     const part = await opening;
