@@ -6,7 +6,7 @@ import { basename, join, resolve } from 'node:path';
 import { schedulerNames } from '@app/diffusion';
 import { sizeOf } from '@app/domain';
 import { type DrawOptions, Engine } from '../apps/inference/src/engine-client/engine';
-import type { DrawRequest, EngineStep, RgbPicture } from '../apps/inference/src/engine/engine-protocol';
+import type { DrawRequest, EngineStep, RgbImage } from '../apps/inference/src/engine/engine-protocol';
 import { type BenchOptions, randomFrom } from './section';
 
 /** Long enough that no call at full size on a busy machine counts as hung. */
@@ -54,8 +54,8 @@ export class BenchEngine {
   }
 
   /** Each drawing has an owner of its own, unless one is given. */
-  async draw(request: Partial<DrawRequest>, rest: Partial<DrawOptions> = {}): Promise<RgbPicture[]> {
-    const pictures: RgbPicture[] = [];
+  async draw(request: Partial<DrawRequest>, rest: Partial<DrawOptions> = {}): Promise<RgbImage[]> {
+    const pictures: RgbImage[] = [];
     await this.engine.draw({
       owner: `owner ${this.next++}`,
       model: this.model,

@@ -37,10 +37,10 @@ async function draw(model: string, adapters: string, one: Case): Promise<Float32
   const { tensors } = await readModelFolder(model);
   const uses: AdapterUse[] = [];
   const merged: MergedUse[] = [];
-  for (const { file, strength = 1, token } of one.adapters) {
+  for (const { file, strength: scale = 1, token } of one.adapters) {
     const fitted = fitAdapter(await readAdapter(join(adapters, file)), tensors);
-    uses.push({ adapter: await loadAdapter(fitted), strength, token });
-    if (fitted.merged.size > 0) merged.push({ adapter: fitted, strength });
+    uses.push({ adapter: await loadAdapter(fitted), scale, token });
+    if (fitted.merged.size > 0) merged.push({ adapter: fitted, scale });
   }
   const pipeline = await (merged.length > 0 ? loadMerged(model, merged) : loadPlain(model));
   const { latents } = await pipeline.generate({ ...requestOf(one), adapters: uses });
@@ -95,8 +95,8 @@ describe('An adapter of another tool', () => {
     const fitted = async (name: string) =>
       fitAdapter(await readAdapter(join(own, name, 'weights.safetensors')), tensors);
     const uses = [
-      { adapter: await fitted('loha'), strength: 1 },
-      { adapter: await fitted('lokr'), strength: 0.5 },
+      { adapter: await fitted('loha'), scale: 1 },
+      { adapter: await fitted('lokr'), scale: 0.5 },
     ];
     const file = join(folder, 'both.safetensors');
     await writeMerged(uses, file);
@@ -108,7 +108,7 @@ describe('An adapter of another tool', () => {
         const values = await readValues(stored);
         const base = stored.isTransposed ? swapAxes(values, stored.shape[1], stored.shape[0]) : values;
         const changed = await Promise.all(
-          uses.flatMap(({ adapter, strength }) => adapter.merged.get(part)?.get(name)?.read(strength) ?? []),
+          uses.flatMap(({ adapter, scale }) => adapter.merged.get(part)?.get(name)?.read(scale) ?? []),
         );
         if (changed.length > 1) shared++;
         const expected = base.map((value, i) => changed.reduce((sum, one) => sum + one[i] - value, value));

@@ -235,9 +235,9 @@ describe('A model in int8', () => {
       for (const name of adapters) {
         const fitted = fitAdapter(await readAdapter(join(folder, `sd15/adapters/${name}.safetensors`)), tensors);
         const changedWeights = join(path, `${name}.merged`);
-        if (fitted.merged.size > 0) await writeMerged([{ adapter: fitted, strength: 1 }], changedWeights);
+        if (fitted.merged.size > 0) await writeMerged([{ adapter: fitted, scale: 1 }], changedWeights);
         const pipeline = fitted.merged.size > 0 ? await Pipeline.load(path, { ...cpu, changedWeights }) : plain;
-        const use = { adapter: await loadAdapter(fitted), strength: 1, token: undefined };
+        const use = { adapter: await loadAdapter(fitted), scale: 1, token: undefined };
         latents.push((await pipeline.generate({ ...request, adapters: [use] })).latents[0]);
         if (pipeline !== plain) await pipeline.release();
       }

@@ -47,7 +47,7 @@ async function place(name: Name, root: string): Promise<{ model: string; files: 
 describe.each<Name>(['shapes', 'sd15', 'sdxl'])('Pictures that share steps, drawn by %s', (name) => {
   const root = mkdtempSync(join(tmpdir(), 'shared-steps-'));
   let pipeline: Pipeline;
-  /** None, Fine-Tunes of different ranks, one of them with another strength, and one beside a word. */
+  /** None, Fine-Tunes of different ranks, one of them at another scale, and one beside a word. */
   const uses: AdapterUse[][] = [[]];
 
   beforeAll(async () => {
@@ -55,15 +55,11 @@ describe.each<Name>(['shapes', 'sd15', 'sdxl'])('Pictures that share steps, draw
     const { tensors } = await readModelFolder(model);
     const load = async (file: string) => loadAdapter(fitAdapter(await readAdapter(file), tensors));
     const [first, second, word] = await Promise.all(files.map(load));
-    uses.push(
-      [{ adapter: first, strength: 1 }],
-      [{ adapter: second, strength: 0.5 }],
-      [{ adapter: first, strength: 0.25 }],
-    );
+    uses.push([{ adapter: first, scale: 1 }], [{ adapter: second, scale: 0.5 }], [{ adapter: first, scale: 0.25 }]);
     if (word)
       uses.push([
-        { adapter: first, strength: 0.5 },
-        { adapter: word, strength: 1, token: 'zig' },
+        { adapter: first, scale: 0.5 },
+        { adapter: word, scale: 1, token: 'zig' },
       ]);
     pipeline = await Pipeline.load(model, cpu);
   });
@@ -134,7 +130,7 @@ describe.each<Name>(['shapes', 'sd15', 'sdxl'])('Pictures that share steps, draw
   it('are drawn without a Fine-Tune as if there were none', async () => {
     const [request] = requests();
     const plain = { ...request, adapters: [] };
-    const unused = uses[1].map((use) => ({ ...use, strength: 0 }));
+    const unused = uses[1].map((use) => ({ ...use, scale: 0 }));
     expect(await alone({ ...plain, adapters: unused })).toStrictEqual(await alone(plain));
     expect(await alone({ ...plain, adapters: uses[1] })).not.toStrictEqual(await alone(plain));
   });

@@ -56,7 +56,7 @@ async function latentsOf(base: string, texts: Record<string, AdapterUse[]>): Pro
 
 const use = async (base: string, file: string, token?: string): Promise<AdapterUse> => {
   const adapter = await loadAdapter(fitAdapter(await readAdapter(file), (await readModelFolder(base)).tensors));
-  return { adapter, strength: 1, ...(token !== undefined && { token }) };
+  return { adapter, scale: 1, ...(token !== undefined && { token }) };
 };
 
 describe('A textual inversion', () => {

@@ -232,7 +232,7 @@ describe.each([
   afterAll(() => pipeline.release());
 
   async function draw(prompt: string, adapter?: LoadedAdapter) {
-    const adapters = adapter ? [{ adapter, strength: 1, token: 'zwx' }] : [];
+    const adapters = adapter ? [{ adapter, scale: 1, token: 'zwx' }] : [];
     const request = { prompt, width: 64, height: 64, numInferenceSteps: 2, guidanceScale: 3, seeds: [1], adapters };
     return (await pipeline.generate(request)).images[0].data;
   }

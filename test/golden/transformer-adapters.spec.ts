@@ -49,9 +49,9 @@ describe.each([
   const recorded = at('recorded', 'weights.safetensors');
   const read = async (file: string, precision = 'float32') =>
     fitAdapter(await readAdapter(file), (await readModelFolder(at(precision))).tensors);
-  const use = async (file: string, strength = 1): Promise<AdapterUse> => ({
+  const use = async (file: string, scale = 1): Promise<AdapterUse> => ({
     adapter: await loadAdapter(await read(file)),
-    strength,
+    scale,
   });
   let others: string[];
 
@@ -115,7 +115,7 @@ describe.each([
 
     it('gives a picture the bits of alone beside those of other LoRAs', async () => {
       const first = await use(recorded);
-      const uses = [[first], [], [await use(others[0])], [{ ...first, strength: 0.5 }]];
+      const uses = [[first], [], [await use(others[0])], [{ ...first, scale: 0.5 }]];
       const prepared = () =>
         Promise.all(uses.map(async (adapters, i) => (await pipeline.prepare({ ...request, adapters, seeds: [i] }))[0]));
       const [alone, together] = [await prepared(), await prepared()];
@@ -137,7 +137,7 @@ describe.each([
       };
       writeFileSync(at('lokr'), encodeSafetensors(adapter));
       const changedWeights = at(`${precision}-changed`);
-      await writeMerged([{ adapter: await read(at('lokr'), precision), strength: 1 }], changedWeights);
+      await writeMerged([{ adapter: await read(at('lokr'), precision), scale: 1 }], changedWeights);
       const merged = await Pipeline.load(at(precision), { ...cpu, changedWeights });
       const drawn = await latentsOf(merged);
       await merged.release();

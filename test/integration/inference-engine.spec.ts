@@ -9,7 +9,7 @@ import type {
   DrawRequest,
   EngineSettings,
   ModelLoaded,
-  RgbPicture,
+  RgbImage,
 } from '../../apps/inference/src/engine/engine-protocol';
 import { faultyThread, threadFile } from '../support/inference';
 import { psnr } from '../support/psnr';
@@ -60,8 +60,8 @@ describe(Engine.name, () => {
     values: Partial<DrawRequest> = {},
     rest: Partial<DrawOptions> = {},
     by = engine,
-  ): Promise<RgbPicture[]> {
-    const pictures: RgbPicture[] = [];
+  ): Promise<RgbImage[]> {
+    const pictures: RgbImage[] = [];
     await by.draw({
       owner: 'somebody',
       model: shapes,

@@ -7,7 +7,7 @@ import {
   TaskRefusedError,
   EngineBrokenError,
 } from '../../apps/inference/src/engine-client/task-errors';
-import type { AdapterSource, RgbPicture } from '../../apps/inference/src/engine/engine-protocol';
+import type { AdapterSource, RgbImage } from '../../apps/inference/src/engine/engine-protocol';
 import { unpackFamily } from '../support/families';
 import { threadFile } from '../support/inference';
 import { smallRequest } from '../support/small-request';
@@ -51,8 +51,8 @@ describe('Fine-Tunes of one model', () => {
     adapters: AdapterSource[],
     rest: Partial<DrawOptions> = {},
     prompt = 'a red circle',
-  ): Promise<RgbPicture> {
-    let drawn: RgbPicture | undefined;
+  ): Promise<RgbImage> {
+    let drawn: RgbImage | undefined;
     await engine.draw({
       owner: 'somebody',
       model: { key: 'model', name: 'model', folder: join(folder, 'model'), hash: 'a'.repeat(64) },

@@ -8,7 +8,7 @@ import type {
   DrawRequest,
   EngineStep,
   ModelSource,
-  RgbPicture,
+  RgbImage,
 } from '../../apps/inference/src/engine/engine-protocol';
 import { faultyThread, threadFile } from '../support/inference';
 import { writeLoras } from '../support/loras';
@@ -49,12 +49,8 @@ describe('requests that one engine draws side by side', () => {
     });
   }
 
-  async function draw(
-    values: Partial<DrawRequest>,
-    rest: Partial<DrawOptions> = {},
-    by = engine,
-  ): Promise<RgbPicture[]> {
-    const pictures: RgbPicture[] = [];
+  async function draw(values: Partial<DrawRequest>, rest: Partial<DrawOptions> = {}, by = engine): Promise<RgbImage[]> {
+    const pictures: RgbImage[] = [];
     await by.draw({
       owner: 'somebody',
       model: diffusers,
@@ -191,7 +187,7 @@ describe('requests that one engine draws side by side', () => {
       return { adapters: [{ kind: 'lora', file, hash: `random ${i}`, scale: 1, token: '' }] };
     });
     const tuned = (i: number): Partial<DrawOptions> => adapted[i % 3] ?? {};
-    const expected: RgbPicture[][] = [];
+    const expected: RgbImage[][] = [];
     for (const [i, values] of kinds.entries()) expected.push(await draw(values, tuned(i)));
     const one = async (i: number): Promise<void> => {
       const owner = `owner ${i % 5}`;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import sharp from 'sharp';
 import { sizeOfPicture, TiledUpscaler, UpscalerError } from '@app/diffusion';
-import type { RgbPicture } from '../../apps/inference/src/engine/engine-protocol';
+import type { RgbImage } from '../../apps/inference/src/engine/engine-protocol';
 import { createInferenceBench } from '../support/inference';
 import { ofSuite } from '../support/of-suite';
 import { bytesOf } from '../support/stored-objects';
@@ -15,7 +15,7 @@ const root = join(__dirname, '..', '..');
 const options: InferenceSession.SessionOptions = { executionProviders: ['cpu'], intraOpNumThreads: 1 };
 
 /** Enlarges as often as the long edge allows. @returns the picture, and its number of tiles */
-async function enlarge(upscaler: TiledUpscaler, source: RgbPicture, maxLongEdge: number) {
+async function enlarge(upscaler: TiledUpscaler, source: RgbImage, maxLongEdge: number) {
   const enlarging = upscaler.enlarge(source, maxLongEdge);
   for (let tiles = 0; ; tiles++) {
     const { done, value } = await enlarging.next();
@@ -24,7 +24,7 @@ async function enlarge(upscaler: TiledUpscaler, source: RgbPicture, maxLongEdge:
 }
 
 /** Smooth shapes with some noise, so that a shift or a visible seam would be detected. */
-function picture(width: number, height: number): RgbPicture {
+function picture(width: number, height: number): RgbImage {
   const data = new Uint8Array(width * height * 3);
   for (let i = 0; i < data.length; i++) {
     const [x, y] = [(i / 3) % width, Math.floor(i / 3 / width)];
@@ -34,7 +34,7 @@ function picture(width: number, height: number): RgbPicture {
 }
 
 /** The whole picture in one run. */
-async function untiled(file: string, { width, height, data }: RgbPicture): Promise<Uint8Array> {
+async function untiled(file: string, { width, height, data }: RgbImage): Promise<Uint8Array> {
   const size = width * height;
   const planes = Float32Array.from({ length: 3 * size }, (_, i) => data[(i % size) * 3 + Math.floor(i / size)] / 255);
   const session = await InferenceSession.create(file, options);

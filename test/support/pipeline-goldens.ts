@@ -77,7 +77,7 @@ export function drawsGoldens(
   let adapters: AdapterUse[] = [];
 
   beforeAll(async () => {
-    if (lora) adapters = [{ adapter: await adapterOf(lora, folder), strength: 1 }];
+    if (lora) adapters = [{ adapter: await adapterOf(lora, folder), scale: 1 }];
     pipeline = await Pipeline.load(folder, options);
   });
   afterAll(async () => {
@@ -97,7 +97,7 @@ export function drawsGoldens(
     'draws %s',
     async (_, one) => {
       const { index, cfg, width, height } = one;
-      const used = adapters.map((use) => ({ ...use, strength: one.scale ?? 1 }));
+      const used = adapters.map((use) => ({ ...use, scale: one.scale ?? 1 }));
       const trajectory = await denoise(pipeline, one, used);
       const error = largestDifference(trajectory.latents, arrays.float32(`${index}.latents`)) / amplification(cfg);
       worst.latents = Math.max(worst.latents, error);

@@ -5,7 +5,7 @@ import { HubClient, type HubOptions } from './hub/hub-client';
 import { downloadModel } from './hub/hub-download';
 import { checkpointFile } from './select-files';
 import { checkSource, findFilesIn, listFolder } from './model-layout';
-import type { ModelSource } from './model-source';
+import type { ModelOrigin } from './model-source';
 import { explainDiskErrors, withFaults } from './model-store-error';
 import { type PlacedFiles, placeFiles, type Watched } from './place-files';
 
@@ -21,7 +21,7 @@ interface FetchOptions extends Watched {
  * @throws ModelStoreError
  */
 export async function fetchModel(
-  source: ModelSource,
+  source: ModelOrigin,
   vae: string | undefined,
   part: string,
   { hub, isControl, ...watched }: FetchOptions,
@@ -49,7 +49,7 @@ export async function fetchModel(
   }
 }
 
-type LocalSource = Exclude<ModelSource, { kind: 'hub' }>;
+type LocalSource = Exclude<ModelOrigin, { kind: 'hub' }>;
 
 const pathOf = (source: LocalSource): string => (source.kind === 'file' ? source.file : source.folder);
 
@@ -69,7 +69,7 @@ async function removeOthers(folder: string, files: readonly string[]): Promise<v
 }
 
 /** Why a source is no model, with its files called as they are there. */
-export function refusalOf(source: ModelSource, vae: string | undefined, faults: string): string {
+export function refusalOf(source: ModelOrigin, vae: string | undefined, faults: string): string {
   const named = (file: string, path: string, text: string): string =>
     text.replaceAll(new RegExp(`^${file.replaceAll('.', '\\.')}(?= )`, 'gm'), path);
   const ofVae = named(vaeFile, vae ?? vaeFile, faults);

@@ -6,7 +6,7 @@ import { problemOfFile } from './select-files';
 import { ModelStoreError } from './model-store-error';
 
 /** The source of a model to add. */
-export type ModelSource =
+export type ModelOrigin =
   { kind: 'folder'; folder: string } | { kind: 'file'; file: string } | ({ kind: 'hub' } & HubSource);
 
 const name = '[A-Za-z0-9][\\w.-]{0,95}';
@@ -19,7 +19,7 @@ const revisionPattern = /^[A-Za-z0-9][\w./+-]{0,199}$/;
  * @param from where a relative path begins
  * @throws ModelStoreError `InvalidSource` naming what is accepted.
  */
-export async function parseModelSource(text: string, revision?: string, from = ''): Promise<ModelSource> {
+export async function parseModelOrigin(text: string, revision?: string, from = ''): Promise<ModelOrigin> {
   const path = resolve(from, text);
   const found = await stat(path).catch(() => undefined);
   if (found?.isDirectory()) return { kind: 'folder', folder: path };

@@ -11,7 +11,7 @@ import { besideParts } from './select-files';
 import { checkKind, listFolder, type ModelFacts } from './model-layout';
 import { checkModelName, explainPassedOver, isModelName, namesIn } from './model-names';
 import type { ModelProgress } from './model-progress';
-import { checkpointAt, parseModelSource } from './model-source';
+import { checkpointAt, parseModelOrigin } from './model-source';
 import { explainDiskErrors, explainRefusal, ModelStoreError } from './model-store-error';
 import { hashedBeside } from './place-files';
 import { verifyModel, type VerifyReport } from './verify-model';
@@ -115,7 +115,7 @@ export class ModelStore {
     checkDefaults(defaults);
     if (isControl && (vae !== undefined || defaults || precision))
       throw new ModelStoreError('InvalidDefaults', notOfControl);
-    const parsed = await parseModelSource(source, revision, from);
+    const parsed = await parseModelOrigin(source, revision, from);
     const vaePath = vae === undefined ? undefined : await checkpointAt(vae, from);
     const folder = join(this.modelsDir, name);
     const part = join(this.modelsDir, `.${name}.part`);

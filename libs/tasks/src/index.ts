@@ -33,7 +33,7 @@ export { countQueued, storageOfAll, TaskIntake } from './task-intake';
 export { TaskSweep } from './task-sweep';
 export { Tasks } from './tasks';
 export { Trainings } from './trainings';
-export type { NewTraining, Trained, TrainingProgress } from './trainings';
+export type { NewTraining, Trained, TrainedSteps } from './trainings';
 export { TasksModule } from './tasks.module';
 export { dropUploads, useUploads } from './uploads';
 export type { NamedPicture, NeededPictures } from './uploads';

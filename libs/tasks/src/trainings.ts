@@ -27,7 +27,7 @@ export interface Trained {
 }
 
 /** All attempts together. */
-export type TrainingProgress = Pick<Training, 'step' | 'computeSeconds'>;
+export type TrainedSteps = Pick<Training, 'step' | 'computeSeconds'>;
 
 /**
  * The status changes that trainings have beside those of all tasks. A worker's writes carry the attempt of its claim,
@@ -57,7 +57,7 @@ export class Trainings {
    * Records how far a training is. False: the task is no longer this attempt's.
    * @param isKept whether the next attempt goes on from there: then the ends of earlier attempts no longer count
    */
-  recordProgress({ id, attempt }: Attempt, progress: TrainingProgress, isKept: boolean): Promise<boolean> {
+  recordProgress({ id, attempt }: Attempt, progress: TrainedSteps, isKept: boolean): Promise<boolean> {
     return this.transactions.run(async (manager) => {
       const lock = { mode: 'for_no_key_update' } as const;
       const held = await manager.findOne(Task, { where: { id, attempt, status: 'processing' }, lock });

@@ -67,7 +67,7 @@ function assertAble({ name, cannot = {} }: InstalledModel, asked: Asked, pointer
 }
 
 /** @throws UnprocessableError `TrainingUnsupported` */
-export function assertTrainable({ name, cannot = {} }: InstalledModel): void {
+export function assertTrains({ name, cannot = {} }: InstalledModel): void {
   const { training } = cannot;
   if (training === undefined) return;
   const message = `cannot be trained here. ${training.replace(/\.$/, '')}`;

@@ -11,7 +11,7 @@ import { makeFolder } from '@app/process';
 import { openImageStorage } from '@app/storage';
 import { CliError } from '../run-program';
 import { atATime, type BackedUpModel, filesFolder, keyFile, tablesFolder, type VerifiedBackup } from './backup-folder';
-import { isKept, rowsOf } from './write-backup';
+import { isKept, rowCount } from './write-backup';
 
 /** Content of the backup that was restored, and what the user has to do. */
 export interface RestoreReport {
@@ -73,7 +73,7 @@ export async function restoreBackup(
   }
   return {
     made_at: manifest.made_at,
-    rows: rowsOf(manifest.database),
+    rows: rowCount(manifest.database),
     files: keys.length,
     missing_models: await missingModels(config, manifest.models),
   };

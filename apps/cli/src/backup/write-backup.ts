@@ -41,14 +41,14 @@ export async function writeBackup(config: Config, databaseUrl: string, folder: s
   return {
     folder,
     made_at: madeAt,
-    rows: rowsOf(database),
+    rows: rowCount(database),
     files: copies.count,
     bytes: copies.bytes,
     models: models.length,
   };
 }
 
-export const rowsOf = ({ tables }: DumpContents): number => tables.reduce((sum, { rows }) => sum + rows, 0);
+export const rowCount = ({ tables }: DumpContents): number => tables.reduce((sum, { rows }) => sum + rows, 0);
 
 class FileCopies {
   private readonly copied = new Map<string, { bytes: number; modifiedMs: number }>();

@@ -4,7 +4,7 @@ import { JsonLogger } from '@app/observability';
 import { Injectable } from '@nestjs/common';
 import sharp from 'sharp';
 import { DataSource } from 'typeorm';
-import type { DrawingProgress, RgbPicture } from '../engine/engine-protocol';
+import type { DrawingProgress, RgbImage } from '../engine/engine-protocol';
 
 const intervalMs = 100;
 /** PostgreSQL rejects a notification of 8000 bytes. */
@@ -18,7 +18,7 @@ interface TrainingStep {
   step: number;
   steps: number;
   loss: number;
-  preview?: RgbPicture;
+  preview?: RgbImage;
 }
 
 /** Publishes the progress of drawings and trainings. Nothing depends on it: messages may be lost. */
@@ -36,7 +36,7 @@ export class ProgressPublisher {
   of({ id, attempt, steps }: Pick<DrawingTask, 'id' | 'attempt' | 'steps'>): (progress: DrawingProgress) => void {
     let publishedAt = -Infinity;
     let published = 0;
-    let preview: RgbPicture | undefined;
+    let preview: RgbImage | undefined;
     return ({ step, total, preview: newest }) => {
       preview = newest ?? preview;
       const now = performance.now();
@@ -61,7 +61,7 @@ export class ProgressPublisher {
     };
   }
 
-  private async publish(message: StepMessage, preview: RgbPicture | undefined): Promise<void> {
+  private async publish(message: StepMessage, preview: RgbImage | undefined): Promise<void> {
     try {
       const jpeg = preview && (await encodePreview(preview));
       const payload = JSON.stringify({ ...message, ...(jpeg && { preview: jpeg }) });
@@ -73,7 +73,7 @@ export class ProgressPublisher {
 }
 
 /** A JPEG in base64 that fits into a notification: as large as it may be. */
-async function encodePreview({ data, width, height }: RgbPicture): Promise<string | undefined> {
+async function encodePreview({ data, width, height }: RgbImage): Promise<string | undefined> {
   for (const edge of previewEdges) {
     const image = sharp(data, { raw: { width, height, channels: 3 } });
     const small = image.resize({ width: edge, height: edge, fit: 'inside', withoutEnlargement: true });

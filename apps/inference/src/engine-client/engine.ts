@@ -12,7 +12,7 @@ import type {
   EngineSettings,
   EngineStep,
   ModelLoaded,
-  RgbPicture,
+  RgbImage,
 } from '../engine/engine-protocol';
 import { type EngineState, EngineStateReader } from './engine-state';
 import { SilenceWatch } from './silence-watch';
@@ -31,7 +31,7 @@ export interface DrawOptions extends Pick<DrawTask, 'owner' | 'model' | 'request
   onStarted?: (started: DrawingStarted) => void;
   onProgress?: (progress: DrawingProgress) => void;
   /** Called once for each picture, in order. */
-  onPicture: (index: number, picture: RgbPicture, upscaled: boolean) => void;
+  onPicture: (index: number, picture: RgbImage, upscaled: boolean) => void;
   signal?: AbortSignal;
 }
 

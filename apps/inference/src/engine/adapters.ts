@@ -72,9 +72,9 @@ export class Adapters {
     let [modelKey, textsKey] = [key, key];
     for (const { kind, hash, file, scale, token } of sources) {
       const { fitted, loaded } = await this.read(`${key} ${hash}`, file, tensors);
-      uses.push({ adapter: loaded, strength: scale, ...(kind === 'textual_inversion' && { token }) });
+      uses.push({ adapter: loaded, scale, ...(kind === 'textual_inversion' && { token }) });
       if (fitted.merged.size === 0 || scale === 0) continue;
-      merges.push({ adapter: fitted, strength: scale });
+      merges.push({ adapter: fitted, scale });
       const merge = `+${kind}:${hash}:${scale}`;
       modelKey += merge;
       if (conditioner.encoders.some(({ part }) => fitted.merged.has(part))) textsKey += merge;

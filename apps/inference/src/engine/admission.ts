@@ -10,7 +10,7 @@ import { loading, ModelLoader } from './model-loader';
 import type { Models } from './models';
 import type { MemoryNeeder, Remedies } from './remedies';
 import { type EngineTask, pipelineRequest, type RestartState, RunningTask } from './running-task';
-import { type TaskFiles, TaskReader } from './task-reader';
+import { type TaskNeeds, TaskReader } from './task-reader';
 
 /** Milliseconds between two checks for cancels while files are read. */
 export const watchMs = 100;
@@ -20,7 +20,7 @@ interface WaitingTask extends MemoryNeeder {
   restartState?: RestartState;
   reading?: Promise<void>;
   /** Contents of its files, once they are read, or why they cannot be. */
-  files?: TaskFiles;
+  needs?: TaskNeeds;
   error?: unknown;
   /** Its texts, once they are encoded. */
   texts?: Conditioning;
@@ -100,12 +100,12 @@ export class Admission {
       if (!this.waiting.includes(waiting)) continue;
       yield* this.readUntil(until, waiting);
       if (!this.waiting.includes(waiting)) continue;
-      const { files, error } = waiting;
+      const { needs, error } = waiting;
       if (error !== undefined) yield this.failed(waiting, asOutOfMemory(error));
-      if (!files) continue;
-      if (!this.hasRoom(waiting, files)) return;
-      if (this.shouldWaitForOthers(waiting, files)) continue;
-      yield await this.begin(waiting, files);
+      if (!needs) continue;
+      if (!this.hasRoom(waiting, needs)) return;
+      if (this.shouldWaitForOthers(waiting, needs)) continue;
+      yield await this.begin(waiting, needs);
       hasBegun = true;
     }
   }
@@ -119,7 +119,7 @@ export class Admission {
 
   /** Reads the files of a task. If that is not done by `until`, it goes on meanwhile, and a later call waits for it. */
   private async *readUntil(until: number, waiting: WaitingTask): AsyncGenerator<undefined> {
-    const isRead = (): boolean => waiting.files !== undefined || waiting.error !== undefined;
+    const isRead = (): boolean => waiting.needs !== undefined || waiting.error !== undefined;
     if (isRead()) return;
     const startedAt = performance.now();
     waiting.reading ??= this.readFiles(waiting);
@@ -134,7 +134,7 @@ export class Admission {
 
   private async readFiles(waiting: WaitingTask): Promise<void> {
     try {
-      waiting.files = await this.reader.read(waiting.task);
+      waiting.needs = await this.reader.read(waiting.task);
     } catch (error) {
       waiting.error = error;
     }
@@ -142,14 +142,14 @@ export class Admission {
     if (!this.waiting.includes(waiting)) this.remove(waiting);
   }
 
-  private hasRoom({ task, texts }: WaitingTask, files: TaskFiles): boolean {
+  private hasRoom({ task, texts }: WaitingTask, needs: TaskNeeds): boolean {
     const { running, models } = this.engine;
     if (running.length === 0) return true;
     const isAlone = task.alone || running.some((other) => other.task.alone);
     return (
       !isAlone &&
-      (texts !== undefined || models.hasRoom(files.texts)) &&
-      models.hasRoom({ ...files, controlBytes: this.controls.bytesToAdd(files.controls, files.folder, task) })
+      (texts !== undefined || models.hasRoom(needs.texts)) &&
+      models.hasRoom({ ...needs, controlBytes: this.controls.bytesToAdd(needs.controls, needs.folder, task) })
     );
   }
 
@@ -158,21 +158,21 @@ export class Admission {
    * for one whose owner, at the end of it, will have used less device time than the task's owner after the loading. So
    * it waits for the time of loading its model at most, however many tasks other owners send.
    */
-  private shouldWaitForOthers({ task, restartState }: WaitingTask, files: TaskFiles): boolean {
+  private shouldWaitForOthers({ task, restartState }: WaitingTask, needs: TaskNeeds): boolean {
     const { models, deviceTime, times, running } = this.engine;
-    if (restartState || keysOf(files).every((key) => models.has(key))) return false;
+    if (restartState || keysOf(needs).every((key) => models.has(key))) return false;
     const usedMs = deviceTime.usedMsOf(task.owner) + times.meanMs(loading);
     return running.some(({ owner, msLeft }) => owner !== task.owner && deviceTime.usedMsOf(owner) + msLeft < usedMs);
   }
 
-  private async begin(waiting: WaitingTask, files: TaskFiles): Promise<Admitted | undefined> {
+  private async begin(waiting: WaitingTask, needs: TaskNeeds): Promise<Admitted | undefined> {
     const { models, deviceTime, remedies, running, report } = this.engine;
     const startedAt = performance.now();
     const charge = (): void => deviceTime.charge(waiting.task.owner, performance.now() - startedAt);
     report({ type: 'busy', id: waiting.task.id });
     try {
       if (waiting.task.alone) await models.releaseIdle();
-      const begun = await this.prepare(waiting, files).finally(charge);
+      const begun = await this.prepare(waiting, needs).finally(charge);
       this.remove(waiting);
       return { begun };
     } catch (thrown) {
@@ -185,34 +185,34 @@ export class Admission {
     }
   }
 
-  private async prepare(waiting: WaitingTask, files: TaskFiles): Promise<RunningTask> {
+  private async prepare(waiting: WaitingTask, needs: TaskNeeds): Promise<RunningTask> {
     const { task, restartState } = waiting;
     const { models, times } = this.engine;
     const encodingAt = performance.now();
     // A task that is begun again needs no text encoder any more.
-    const texts = (waiting.texts ??= await this.encode(task, files));
+    const texts = (waiting.texts ??= await this.encode(task, needs));
     const encodingMs = performance.now() - encodingAt;
-    this.keysBeingLoaded = [files.modelKey, ...files.controls.map(({ source }) => source.key)];
-    const model = await this.loader.model(files, texts);
-    const controls = await this.controls.load(files.controls, files.folder);
-    const controlCallBytes = { denoiser: this.controls.callBytes(files.folder, task) };
+    this.keysBeingLoaded = [needs.modelKey, ...needs.controls.map(({ source }) => source.key)];
+    const model = await this.loader.model(needs, texts);
+    const controls = await this.controls.load(needs.controls, needs.folder);
+    const controlCallBytes = { denoiser: this.controls.callBytes(needs.folder, task) };
     const calls = [
-      [model, files.minCallBytes] as const,
+      [model, needs.minCallBytes] as const,
       ...controls.map((control) => [control, controlCallBytes] as const),
     ];
     const startedAt = performance.now() - encodingMs;
-    const request = { ...pipelineRequest(task.request, controls), adapters: files.uses };
+    const request = { ...pipelineRequest(task.request, controls), adapters: needs.uses };
     const trajectories = await models.runCalls(calls, () => model.instance.prepare(request, texts));
     return new RunningTask({ task, model, controls, trajectories, times, startedAt, restartState });
   }
 
-  private async encode(task: EngineTask, files: TaskFiles): Promise<Conditioning> {
-    const { modelKey, minCallBytes } = files.texts;
+  private async encode(task: EngineTask, needs: TaskNeeds): Promise<Conditioning> {
+    const { modelKey, minCallBytes } = needs.texts;
     this.keysBeingLoaded = [modelKey];
-    const conditioner = await this.loader.conditioner(files);
-    const request = { ...pipelineRequest({ ...task.request, control: [] }, []), adapters: files.uses };
+    const conditioner = await this.loader.conditioner(needs);
+    const request = { ...pipelineRequest({ ...task.request, control: [] }, []), adapters: needs.uses };
     return this.engine.models.runCalls([[conditioner, minCallBytes]], () =>
-      encodeTexts(files.folder, conditioner.instance, request),
+      encodeTexts(needs.folder, conditioner.instance, request),
     );
   }
 
@@ -222,14 +222,14 @@ export class Admission {
   }
 
   private remove(waiting: WaitingTask): void {
-    const key = waiting.files?.modelKey;
+    const key = waiting.needs?.modelKey;
     removeFrom(this.waiting, waiting);
-    if (key !== undefined && this.waiting.every(({ files }) => files?.modelKey !== key))
+    if (key !== undefined && this.waiting.every(({ needs }) => needs?.modelKey !== key))
       this.engine.adapters.discard(key);
   }
 }
 
-const keysOf = ({ modelKey, texts, controls }: TaskFiles): string[] => [
+const keysOf = ({ modelKey, texts, controls }: TaskNeeds): string[] => [
   ...[texts.modelKey, modelKey],
   ...controls.map(({ source }) => source.key),
 ];

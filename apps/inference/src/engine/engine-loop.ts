@@ -13,7 +13,7 @@ import { controlRatio, fittingRows } from './memory';
 import { MemoryReservation } from './memory-reservation';
 import { Models } from './models';
 import { Remedies, type Verdict } from './remedies';
-import { decodingOf, type EngineTask, isCanceled, type Picture, rowsOf, type RunningTask } from './running-task';
+import { decodingOf, type EngineTask, isCanceled, type Picture, rowsTogether, type RunningTask } from './running-task';
 
 /**
  * Draws the tasks of a device side by side. Each round of the loop
@@ -127,7 +127,7 @@ export class EngineLoop {
     const [{ running: first }] = batch;
     const { instance: pipeline } = first.model;
     const pictures = batch.flatMap((part) => part.pictures);
-    const rows = rowsOf(pictures);
+    const rows = rowsTogether(pictures);
     const denoiser = pipeline.rowsOfCall(rows) * Math.max(...batch.map(({ running }) => running.rowBytes));
     const controls = first.controls.map((control) => [control, { denoiser: controlRatio * denoiser }] as const);
     const step = () => pipeline.step(pictures.map(({ trajectory }) => trajectory));
@@ -170,9 +170,9 @@ export class EngineLoop {
     const error: unknown = await work().catch(asOutOfMemory);
     const ms = performance.now() - startedAt;
     this.lastPieceMs = ms;
-    const rows = rowsOf(batch.flatMap(({ pictures }) => pictures));
+    const rows = rowsTogether(batch.flatMap(({ pictures }) => pictures));
     for (const { running, pictures } of batch) {
-      const part = (ms * rowsOf(pictures)) / rows;
+      const part = (ms * rowsTogether(pictures)) / rows;
       this.deviceTime.charge(running.owner, part);
       running.workedMs += ms;
       if (error === undefined) running.computeMs += part;

@@ -1,6 +1,6 @@
-import type { Device, RgbImage as RgbPicture } from '@app/diffusion';
+import type { Device, RgbImage } from '@app/diffusion';
 
-export type { RgbPicture };
+export type { RgbImage };
 
 /** An adapter that a model is drawn with: the weights of a Fine-Tune. */
 export interface AdapterSource {
@@ -50,7 +50,7 @@ export interface DrawRequest {
   height: number;
   promptWeighting: boolean;
   /** Picture to start from, of the size of the drawing. */
-  image?: RgbPicture;
+  image?: RgbImage;
   /** Share of the steps that are drawn from `image`: 0 to 1. */
   strength?: number;
   /** Mask of the size of `image`: a byte for each pixel. Pixels of 128 and more are repainted. */
@@ -61,7 +61,7 @@ export interface DrawRequest {
 /** A ControlNet, the picture that it follows, its weight, and the part of the steps that it guides (from 0 to 1). */
 export interface ControlRequest {
   controlNet: ModelSource;
-  image: RgbPicture;
+  image: RgbImage;
   scale: number;
   start: number;
   end: number;
@@ -125,7 +125,7 @@ export interface DrawingProgress {
   step: number;
   total: number;
   /** Preview of its first picture that has steps left, sent now and then: a pixel for each position of the latents. */
-  preview?: RgbPicture;
+  preview?: RgbImage;
 }
 
 /** A call of the denoiser: the numbers of drawings, pictures and rows in it, and how long it took. */
@@ -162,7 +162,7 @@ export type EngineMessage =
   | ({ type: 'progress'; id: number } & DrawingProgress)
   /** A task is being worked on. It is sent because the service takes a long silence for a hung thread. */
   | { type: 'busy'; id: number }
-  | { type: 'picture'; id: number; index: number; picture: RgbPicture; upscaled: boolean }
+  | { type: 'picture'; id: number; index: number; picture: RgbImage; upscaled: boolean }
   | { type: 'done'; id: number; computeMs: number }
   /** `computeMs`: what it had used until it was canceled. */
   | ({ type: 'failed'; id: number; computeMs?: number } & Failure);

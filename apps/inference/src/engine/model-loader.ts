@@ -2,7 +2,7 @@ import { type Conditioning, type LoadOptions, Pipeline } from '@app/diffusion';
 import type { CallTimes } from './call-times';
 import type { ThreadOptions } from './engine-protocol';
 import type { LoadedConditioner, LoadedModel, Models } from './models';
-import type { TaskFiles } from './task-reader';
+import type { TaskNeeds } from './task-reader';
 
 /** Name under which the time of loading a model is noted. */
 export const loading = 'loading';
@@ -19,7 +19,7 @@ export class ModelLoader {
   ) {}
 
   /** @throws what `ConditionerFiles.open` does */
-  async conditioner({ folder, texts }: TaskFiles): Promise<LoadedConditioner> {
+  async conditioner({ folder, texts }: TaskNeeds): Promise<LoadedConditioner> {
     const { modelKey: key, weightBytes, mergedWeights } = texts;
     const known = this.models.get<LoadedConditioner>(key);
     if (known) return known;
@@ -31,13 +31,13 @@ export class ModelLoader {
    * @param texts with which it is tried if there is nothing shorter
    * @throws what `Pipeline.load` does
    */
-  async model(files: TaskFiles, texts: Conditioning): Promise<LoadedModel> {
-    const { modelKey: key, weightBytes, mergedWeights, folder } = files;
+  async model(needs: TaskNeeds, texts: Conditioning): Promise<LoadedModel> {
+    const { modelKey: key, weightBytes, mergedWeights, folder } = needs;
     const known = this.models.get<LoadedModel>(key);
     if (known) return known;
     const startedAt = performance.now();
     const options = await this.loadOptions(mergedWeights);
-    const conditioner = this.models.get<LoadedConditioner>(files.texts.modelKey);
+    const conditioner = this.models.get<LoadedConditioner>(needs.texts.modelKey);
     const conditioning = (await conditioner?.instance.encodeNothing()) ?? texts;
     const open = () => Pipeline.loadWithoutTexts(folder, conditioning, options);
     const loaded = await this.models.load<LoadedModel>(key, weightBytes, open);
@@ -45,7 +45,7 @@ export class ModelLoader {
     return loaded;
   }
 
-  private async loadOptions(mergedWeights: TaskFiles['mergedWeights']): Promise<LoadOptions> {
+  private async loadOptions(mergedWeights: TaskNeeds['mergedWeights']): Promise<LoadOptions> {
     const { device, intraOpNumThreads } = this.options;
     const file = await mergedWeights?.();
     return {

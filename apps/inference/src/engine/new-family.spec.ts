@@ -8,7 +8,7 @@ import { families } from '../../../../libs/diffusion/src/families';
 import { smallRequest } from '../../../../test/support/small-request';
 import { toyFamily, writeToyModel } from '../../../../test/support/toy-family';
 import { EngineLoop } from './engine-loop';
-import type { DrawRequest, EngineMessage, RgbPicture } from './engine-protocol';
+import type { DrawRequest, EngineMessage, RgbImage } from './engine-protocol';
 
 const folder = mkdtempSync(join(tmpdir(), 'toy-model-'));
 beforeAll(() => {
@@ -26,8 +26,8 @@ async function draw(
   prompts: readonly string[],
   more: Partial<DrawRequest> = {},
   model = folder,
-): Promise<RgbPicture[]> {
-  const pictures: RgbPicture[] = [];
+): Promise<RgbImage[]> {
+  const pictures: RgbImage[] = [];
   let left = prompts.length;
   let loop: EngineLoop;
   await new Promise<void>((resolve, reject) => {
@@ -51,7 +51,7 @@ async function draw(
   return pictures;
 }
 
-const meanOf = ({ data }: RgbPicture, colour: number): number =>
+const meanOf = ({ data }: RgbImage, colour: number): number =>
   data.reduce((sum, byte, i) => sum + (i % 3 === colour ? byte : 0), 0) / (data.length / 3);
 
 describe('A family that nothing else knows of', () => {

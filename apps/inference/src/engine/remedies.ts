@@ -1,7 +1,7 @@
 import { OutOfMemoryError } from '@app/diffusion';
 import type { Batch } from './batch';
 import type { CallTimes } from './call-times';
-import { type EngineTask, type RunningTask, rowsOf } from './running-task';
+import { type EngineTask, type RunningTask, rowsTogether } from './running-task';
 import type { Models } from './models';
 
 /** Times that a task may run out of memory until it has to be alone. Two could release each other's models for ever. */
@@ -50,7 +50,7 @@ export class Remedies {
     const [{ running: first }] = batch;
     const pictures = batch.flatMap((part) => part.pictures);
     const isOutOfMemory = error instanceof OutOfMemoryError;
-    const isHalved = isOutOfMemory && this.times.halve(first.callKey, rowsOf(pictures), pictures[0].rows);
+    const isHalved = isOutOfMemory && this.times.halve(first.callKey, rowsTogether(pictures), pictures[0].rows);
     const spoilt = batch.filter(({ running }) => running.pictures.some(({ trajectory }) => trajectory.isSpoilt));
     if (spoilt.length > 0) {
       const hasMadeRoom = isHalved || (isOutOfMemory && (await this.models.releaseIdle()));

@@ -1,6 +1,6 @@
 import { kindOf, ranksOf, type TextToImageRequest, type Trajectory } from '@app/diffusion';
 import type { CallTimes } from './call-times';
-import { type DrawingProgress, type DrawRequest, type DrawTask, type RgbPicture, seedOf } from './engine-protocol';
+import { type DrawingProgress, type DrawRequest, type DrawTask, type RgbImage, seedOf } from './engine-protocol';
 import { adapterBytesPerRow } from './memory';
 import type { LoadedControlNet, LoadedModel } from './models';
 
@@ -19,9 +19,9 @@ export interface Picture {
   trajectory: Trajectory;
   /** Rows in a call of the denoiser: one, two with guidance, three for instruct-pix2pix. */
   rows: number;
-  decoded?: RgbPicture;
+  decoded?: RgbImage;
   /** The pixels that are reported: decoded, or upscaled if that is asked for. */
-  finished?: RgbPicture;
+  finished?: RgbImage;
 }
 
 /** State of a task that is kept when it is restarted. */
@@ -139,7 +139,7 @@ export class RunningTask {
   }
 
   /** A preview of its first picture that has steps left, if one is due. @throws NotFiniteError */
-  preview(now: number): RgbPicture | undefined {
+  preview(now: number): RgbImage | undefined {
     if (now < this.previewedAt + previewIntervalMs || this.denoising.length === 0) return undefined;
     this.previewedAt = now;
     return this.model.instance.preview(this.denoising[0].trajectory);
@@ -157,7 +157,7 @@ export class RunningTask {
 export const decodingOf = (callKey: string): string => `decoding ${callKey}`;
 
 /** Rows that pictures have in a call of the denoiser. */
-export const rowsOf = (pictures: readonly Pick<Picture, 'rows'>[]): number => sum(pictures, ({ rows }) => rows);
+export const rowsTogether = (pictures: readonly Pick<Picture, 'rows'>[]): number => sum(pictures, ({ rows }) => rows);
 
 /** Whether the service has canceled it. */
 export function isCanceled({ cancel }: Pick<EngineTask, 'cancel'>): boolean {

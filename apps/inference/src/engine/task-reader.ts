@@ -11,7 +11,7 @@ import type { Models } from './models';
 const maxCachedFolders = 8;
 
 /** Contents of the files that a task is drawn with, and the memory that it needs. */
-export interface TaskFiles extends AdaptedModel {
+export interface TaskNeeds extends AdaptedModel {
   folder: ModelFolder;
   controls: readonly ControlNetFiles[];
   weightBytes: number;
@@ -33,7 +33,7 @@ export class TaskReader {
   ) {}
 
   /** @throws ModelFolderError, WeightsError or RequestError, depending on what is at fault */
-  async read(task: EngineTask): Promise<TaskFiles> {
+  async read(task: EngineTask): Promise<TaskNeeds> {
     const { model, request } = task;
     const folder = this.folders.get(model.key) ?? (await readModelFolder(model.folder));
     this.folders.set(model.key, folder);

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { executionProviders, TiledUpscaler } from '@app/diffusion';
 import type { CallTimes } from './call-times';
 import type { RunningTask, Picture } from './running-task';
-import type { EngineMessage, RgbPicture, ThreadOptions, UpscalerSource } from './engine-protocol';
+import type { EngineMessage, RgbImage, ThreadOptions, UpscalerSource } from './engine-protocol';
 import { sessionBytes, tileBytes } from './memory';
 import type { LoadedUpscaler, Models } from './models';
 
@@ -11,7 +11,7 @@ interface PictureToUpscale {
   running: RunningTask;
   picture: Picture;
   upscaler: UpscalerSource;
-  tiles?: AsyncGenerator<void, RgbPicture> | undefined;
+  tiles?: AsyncGenerator<void, RgbImage> | undefined;
   ms: number;
 }
 

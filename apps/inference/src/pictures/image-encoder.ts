@@ -1,6 +1,6 @@
 import type { OutputFormat } from '@app/domain';
 import sharp from 'sharp';
-import type { RgbPicture } from '../engine/engine-protocol';
+import type { RgbImage } from '../engine/engine-protocol';
 import { withPngText } from './png-text';
 
 /** The metadata of a picture: everything needed to draw it again. */
@@ -68,7 +68,7 @@ const keyword = 'parameters';
  * comment in a JPEG or WebP. A picture of another size than `size` is resampled to it with a Lanczos kernel.
  */
 export async function encodePicture(
-  picture: RgbPicture,
+  picture: RgbImage,
   format: OutputFormat,
   parameters: PictureParameters,
   size: { width: number; height: number } = picture,
@@ -85,7 +85,7 @@ export async function encodePicture(
 }
 
 /** A Style's thumbnail: a PNG of the most interesting square of a picture, without its parameters. */
-export function encodeStyleThumbnail({ data, width, height }: RgbPicture): Promise<Uint8Array> {
+export function encodeStyleThumbnail({ data, width, height }: RgbImage): Promise<Uint8Array> {
   return sharp(data, { raw: { width, height, channels: 3 } })
     .resize(styleThumbnailEdge, styleThumbnailEdge, { fit: 'cover', position: sharp.strategy.attention })
     .png({ compressionLevel: 9 })
@@ -93,7 +93,7 @@ export function encodeStyleThumbnail({ data, width, height }: RgbPicture): Promi
 }
 
 /** A record's thumbnail: a small WebP of a picture, in its shape, without its parameters. */
-export function encodeThumbnail({ data, width, height }: RgbPicture): Promise<Uint8Array> {
+export function encodeThumbnail({ data, width, height }: RgbImage): Promise<Uint8Array> {
   return sharp(data, { raw: { width, height, channels: 3 } })
     .resize(thumbnailEdge, thumbnailEdge, { fit: 'inside', withoutEnlargement: true })
     .webp({ quality: 80 })

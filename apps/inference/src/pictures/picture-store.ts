@@ -4,7 +4,7 @@ import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
 import { attemptFolder, type DrawnPicture, styleThumbnailFolder } from '@app/tasks';
 import { Inject, Injectable, Optional } from '@nestjs/common';
 import { TaskAbortedError } from '../engine-client/task-errors';
-import type { RgbPicture } from '../engine/engine-protocol';
+import type { RgbImage } from '../engine/engine-protocol';
 import { EncodingTurns } from './encoding-turns';
 import { StorageHealth } from './storage-health';
 import { encodePicture, encodeThumbnail, encodeStyleThumbnail, type PictureParameters } from './image-encoder';
@@ -28,7 +28,7 @@ export class PictureStore {
   async save(
     task: Pick<DrawingTask, 'id' | 'kind' | 'attempt' | 'ownerId' | 'outputFormat' | 'highResolution'>,
     index: number,
-    picture: RgbPicture,
+    picture: RgbImage,
     parameters: PictureParameters,
     givenUp: AbortSignal,
   ): Promise<DrawnPicture> {
@@ -71,7 +71,7 @@ export class PictureStore {
 }
 
 /** The size with the same aspect ratio whose long edge is that of high resolution. */
-function enlargedSize({ width, height }: RgbPicture): { width: number; height: number } {
+function enlargedSize({ width, height }: RgbImage): { width: number; height: number } {
   const scale = highResolutionLongEdge / Math.max(width, height);
   return { width: Math.round(width * scale), height: Math.round(height * scale) };
 }

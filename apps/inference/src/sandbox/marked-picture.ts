@@ -1,4 +1,4 @@
-import type { RgbPicture } from '../engine/engine-protocol';
+import type { RgbImage } from '../engine/engine-protocol';
 import { dotsOf, widthOf } from './block-letters';
 
 /** Letters per line of the prompt, and number of lines. */
@@ -17,7 +17,7 @@ const dark: Color = [0x22, 0x22, 0x22];
 export function markedPicture(
   { prompt, width, height }: { prompt: string; width: number; height: number },
   seed: number,
-): RgbPicture {
+): RgbImage {
   const data = new Uint8Array(width * height * 3);
   const hue = (seed * 137) % 360;
   const stripes = [colorOf(hue, 0.76), colorOf(hue, 0.82)];

@@ -1,4 +1,4 @@
-import type { RgbPicture } from '../engine/engine-protocol';
+import type { RgbImage } from '../engine/engine-protocol';
 import { type SandboxDrawing, SandboxEngine } from './sandbox-engine';
 
 describe(SandboxEngine.name, () => {
@@ -20,7 +20,7 @@ describe(SandboxEngine.name, () => {
   async function draw(asked: Partial<SandboxDrawing> = {}) {
     const createdAt = new Date();
     const steps: { step: number; ms: number }[] = [];
-    const pictures: RgbPicture[] = [];
+    const pictures: RgbImage[] = [];
     await new SandboxEngine({ createdAt, delayMs: 0, promptChunks: 1, ...asked }).draw({
       owner: 'somebody',
       model,
@@ -30,7 +30,7 @@ describe(SandboxEngine.name, () => {
     });
     return { steps, pictures };
   }
-  const pixel = ({ data, width }: RgbPicture, x: number, y: number) => [
+  const pixel = ({ data, width }: RgbImage, x: number, y: number) => [
     ...data.subarray((y * width + x) * 3).slice(0, 3),
   ];
 

@@ -121,7 +121,7 @@ class TrainingRun {
   private async sample(): Promise<void> {
     const { size, seed } = this.trainer.settings;
     const pipeline = (this.pipeline ??= await Pipeline.load(this.command.model.folder, this.load));
-    const adapters = [{ adapter: this.trainer.adapter(), strength: 1 }];
+    const adapters = [{ adapter: this.trainer.adapter(), scale: 1 }];
     const request = { prompt: this.order.samplePrompt, guidanceScale: 5, seeds: [seed], adapters };
     const { images } = await this.timed(() =>
       pipeline.generate({ ...request, numInferenceSteps: sampleSteps, width: size, height: size }),

@@ -3,7 +3,7 @@ import type { JsonLogger } from '@app/observability';
 import type { Trainings } from '@app/tasks';
 import type { ProgressPublisher } from '../drawing/progress-publisher';
 import type { TaskHold } from '../drawing/task-hold';
-import type { RgbPicture } from '../engine/engine-protocol';
+import type { RgbImage } from '../engine/engine-protocol';
 import type { TrainingAdvance, TrainingMessage, TrainingState } from './training-protocol';
 import type { TrainingStore } from './training-store';
 
@@ -12,12 +12,12 @@ const writtenEveryMs = 2_000;
 
 /** Passes on the messages of a training's process: to its event streams and record, and its states to the storage. */
 export class TrainingProgress {
-  private readonly publish: (step: TrainingAdvance & { preview?: RgbPicture }) => void;
+  private readonly publish: (step: TrainingAdvance & { preview?: RgbImage }) => void;
   private writtenAt = -Infinity;
   private last?: TrainingAdvance;
   /** Compute seconds of all attempts, as the record has them. */
   private written: number;
-  private sample?: RgbPicture;
+  private sample?: RgbImage;
   /** Waits to be stored. A newer one replaces it: each has tens of megabytes, and the storage may be slow. */
   private state?: TrainingState | undefined;
   /** One write after the other. */

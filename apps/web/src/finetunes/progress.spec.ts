@@ -1,7 +1,7 @@
-import { smoothed, timeLeft, type TrainingProgress, withStep } from './progress';
+import { smoothed, timeLeft, type TrainingCourse, withStep } from './progress';
 
-const after = (steps: readonly [step: number, at: number][]): TrainingProgress => {
-  const told = steps.reduce<TrainingProgress | undefined>(
+const after = (steps: readonly [step: number, at: number][]): TrainingCourse => {
+  const told = steps.reduce<TrainingCourse | undefined>(
     (known, [step, at]) => withStep(known, { step, total: 100, loss: step, preview: null }, at),
     undefined,
   );
@@ -39,7 +39,7 @@ describe('a training that goes on from a checkpoint', () => {
 });
 
 it('keeps samples with their steps, the newest last', () => {
-  let known: TrainingProgress | undefined;
+  let known: TrainingCourse | undefined;
   for (let step = 1; step <= 40; step++) known = withStep(known, { step, total: 40, preview: `data:${step}` }, step);
   expect(known!.samples).toHaveLength(12);
   expect(known!.samples.at(-1)).toEqual({ step: 40, url: 'data:40' });

@@ -1,5 +1,5 @@
 /** How far a training is, by the events since this page follows it. */
-export interface TrainingProgress {
+export interface TrainingCourse {
   step: number;
   total: number;
   /** Trainings and pictures that come before it. */
@@ -23,7 +23,7 @@ export interface Step {
 }
 
 /** A training that resumes from a checkpoint repeats some steps. */
-export function withStep(known: TrainingProgress | undefined, told: Step, at: number): TrainingProgress {
+export function withStep(known: TrainingCourse | undefined, told: Step, at: number): TrainingCourse {
   const { step, total, loss, preview } = told;
   const before = <T extends { step: number }>(list: readonly T[] = []): T[] => list.filter((each) => each.step < step);
   return {
@@ -37,7 +37,7 @@ export function withStep(known: TrainingProgress | undefined, told: Step, at: nu
 }
 
 /** Milliseconds at the pace of the last steps; undefined until that is known. */
-export function timeLeft({ step, total, marks }: TrainingProgress): number | undefined {
+export function timeLeft({ step, total, marks }: TrainingCourse): number | undefined {
   const [first] = marks;
   const last = marks.at(-1);
   if (!first || !last || last.step === first.step) return undefined;
@@ -45,7 +45,7 @@ export function timeLeft({ step, total, marks }: TrainingProgress): number | und
 }
 
 /** Losses jump from step to step; each here is an exponential moving average. */
-export function smoothed(losses: TrainingProgress['losses']): { step: number; loss: number }[] {
+export function smoothed(losses: TrainingCourse['losses']): { step: number; loss: number }[] {
   const weight = 0.9;
   let [mean, share] = [0, 0];
   return losses.map(({ step, loss }) => {

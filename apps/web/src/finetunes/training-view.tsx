@@ -4,7 +4,7 @@ import { ConfirmButton } from '../ui/buttons';
 import { attempt, say } from '../ui/notices';
 import { durationOf } from '../ui/units';
 import { loadFinetunes, titleOf } from './finetunes';
-import { smoothed, timeLeft, type TrainingProgress } from './progress';
+import { smoothed, timeLeft, type TrainingCourse } from './progress';
 import { trainings } from './trainings';
 
 /** A training's steps, loss, samples and remaining time. */
@@ -41,17 +41,17 @@ function waitingText({ status }: Finetune, position: number | undefined): string
   return position === 0 ? 'Next in the queue' : `${position} before it in the queue`;
 }
 
-function stepText(step: number, steps: number, known: TrainingProgress | undefined): string {
+function stepText(step: number, steps: number, known: TrainingCourse | undefined): string {
   const left = known && timeLeft(known);
   return `Step ${step} of ${steps}${left === undefined ? '' : `, about ${durationOf(left)} left`}`;
 }
 
 /** The loss of each step, paler, with its mean over it. */
-function LossLine({ progress: { losses }, steps }: { progress: TrainingProgress; steps: number }) {
+function LossLine({ progress: { losses }, steps }: { progress: TrainingCourse; steps: number }) {
   const mean = smoothed(losses);
   const top = Math.max(...losses.map(({ loss }) => loss));
   const [first, last] = [mean[0], mean[mean.length - 1]].map(({ loss }) => loss.toPrecision(2));
-  const line = (points: TrainingProgress['losses']): string =>
+  const line = (points: TrainingCourse['losses']): string =>
     points.map(({ step, loss }) => `${(100 * step) / steps},${40 - (38 * loss) / (top || 1)}`).join(' ');
   return (
     <figure class="loss">
@@ -64,7 +64,7 @@ function LossLine({ progress: { losses }, steps }: { progress: TrainingProgress;
   );
 }
 
-function Samples({ samples }: { samples: TrainingProgress['samples'] }) {
+function Samples({ samples }: { samples: TrainingCourse['samples'] }) {
   return (
     <ul class="samples" aria-label="Samples">
       {samples.map(({ step, url }) => (

@@ -3,12 +3,12 @@ import { isReachable } from '../service/reach';
 import type { Finetune } from '../service/client';
 import { client, session, sessionSignal } from '../session/session';
 import { finetunes, loadFinetunes } from './finetunes';
-import { type TrainingProgress, withStep } from './progress';
+import { type TrainingCourse, withStep } from './progress';
 
 const reconnectMs = 2_000;
 
 /** Of open trainings, by id. */
-export const trainings = sessionSignal<ReadonlyMap<string, TrainingProgress>>(() => new Map());
+export const trainings = sessionSignal<ReadonlyMap<string, TrainingCourse>>(() => new Map());
 
 export const isOfTraining = ({ status }: Pick<Finetune, 'status'>): boolean =>
   status === 'queued' || status === 'training';
@@ -50,8 +50,8 @@ async function follow(id: string, signal: AbortSignal): Promise<void> {
   }
 }
 
-const empty: TrainingProgress = { step: 0, total: 1, losses: [], samples: [], marks: [] };
+const empty: TrainingCourse = { step: 0, total: 1, losses: [], samples: [], marks: [] };
 
-function note(id: string, progress: TrainingProgress): void {
+function note(id: string, progress: TrainingCourse): void {
   trainings.value = new Map(trainings.value).set(id, progress);
 }

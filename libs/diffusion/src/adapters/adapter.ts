@@ -38,15 +38,15 @@ export interface LowRankLayer {
   rank: number;
   /** [rank, in], or [rank, in, height, width] of a convolution: the axes after the first are those of the weight. */
   aShape: readonly number[];
-  /** `a` of `aShape`, and `b` [out, rank], which is multiplied by alpha / rank and not by the caller's strength. */
+  /** `a` of `aShape`, and `b` [out, rank], which is multiplied by alpha / rank and not by the caller's scale. */
   read(): Promise<{ a: Float32Array; b: Float32Array }>;
 }
 
 /** A tensor that an adapter changes by what is not of low rank. */
 export interface MergedTensor {
   base: NamedTensor;
-  /** All values at a strength, in the order of `base.shape`. */
-  read(strength: number): Promise<Float32Array>;
+  /** All values at a scale, in the order of `base.shape`. */
+  read(scale: number): Promise<Float32Array>;
 }
 
 /** Learned embeddings that stand for one word of a text. */

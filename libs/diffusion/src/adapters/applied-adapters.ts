@@ -20,7 +20,7 @@ export interface TextAdapters {
 export interface AdapterUse {
   adapter: LoadedAdapter;
   /** By how much it changes the layers; 1 is as it was trained. */
-  strength: number;
+  scale: number;
   /** The word that stands for its vectors, where that is not the one that its file names. */
   token?: string;
 }
@@ -57,7 +57,7 @@ export class AppliedAdapters {
     for (const part of new Set(uses.flatMap(({ adapter }) => [...adapter.layers.keys()])))
       this.parts.set(
         part,
-        sideBySide(uses.map(({ adapter, strength }) => ({ layers: adapter.layers.get(part) ?? noAdapters, strength }))),
+        sideBySide(uses.map(({ adapter, scale }) => ({ layers: adapter.layers.get(part) ?? noAdapters, scale }))),
       );
     this.taught = uses.flatMap(({ adapter, token }) =>
       adapter.words.map((word) => (token === undefined ? word : { ...word, word: token })),

@@ -18,7 +18,7 @@ export interface Pair {
   rank: number;
 }
 
-/** Values that a tensor gains, before alpha and strength. */
+/** Values that a tensor gains, before alpha and scale. */
 export interface Delta extends Matrix {
   /** Divisor of alpha: of a LoKr of whole factors what the metadata says; a full difference has none. */
   rank?: number | 'told';

@@ -27,16 +27,16 @@ export function magnitudeOf({ key, factors }: AdapterLayer, shape: readonly numb
   return { tensor, isOfOutputs };
 }
 
-/** A tensor that gains `scale` times what is added, and of a DoRA its lengths. */
-export function mergedTensor(base: NamedTensor, added: Delta, scale: number, magnitude?: Magnitude): MergedTensor {
-  const read = async (strength: number): Promise<Float32Array> => {
+/** A tensor that gains `factor` times what is added, and of a DoRA its lengths. */
+export function mergedTensor(base: NamedTensor, added: Delta, factor: number, magnitude?: Magnitude): MergedTensor {
+  const read = async (scale: number): Promise<Float32Array> => {
     const values = await valuesOf(base);
     const delta = await added.read();
-    if (!magnitude) return values.map((value, i) => value + strength * scale * delta[i]);
-    const changed = values.map((value, i) => value + scale * delta[i]);
+    if (!magnitude) return values.map((value, i) => value + scale * factor * delta[i]);
+    const changed = values.map((value, i) => value + factor * delta[i]);
     const lengths = await readValues(magnitude.tensor);
     decompose(changed, base.shape, lengths, magnitude.isOfOutputs);
-    return values.map((value, i) => value + strength * (changed[i] - value));
+    return values.map((value, i) => value + scale * (changed[i] - value));
   };
   return { base, read };
 }
@@ -55,25 +55,25 @@ function decompose(weight: Float32Array, shape: readonly number[], lengths: Floa
   for (let i = 0; i < weight.length; i++) weight[i] *= factors[lineOf(i)];
 }
 
-/** An adapter that changes weights, and the strength at which it does. */
+/** An adapter that changes weights, and its scale. */
 export interface MergedUse {
   adapter: Pick<FittedAdapter, 'merged'>;
-  strength: number;
+  scale: number;
 }
 
 /**
- * Writes the tensors that adapters change, merged at their strengths, as safetensors in float32. Changes of several
+ * Writes the tensors that adapters change, merged at their scales, as safetensors in float32. Changes of several
  * adapters are added.
  * @param file path of the file, which must not exist. Its tensors have the names of the model's, after their part:
  * `unet.conv_in.weight`
  */
 export async function writeMerged(uses: readonly MergedUse[], file: string): Promise<void> {
   const tensors = new Map<string, { base: NamedTensor; reads: (() => Promise<Float32Array>)[] }>();
-  for (const { adapter, strength } of uses)
+  for (const { adapter, scale } of uses)
     for (const [part, ofPart] of adapter.merged)
       for (const [name, tensor] of ofPart) {
         const known = tensors.get(`${part}.${name}`) ?? { base: tensor.base, reads: [] };
-        known.reads.push(() => tensor.read(strength));
+        known.reads.push(() => tensor.read(scale));
         tensors.set(`${part}.${name}`, known);
       }
   const header = safetensorsHeader(new Map([...tensors].map(([name, { base }]) => [name, base])));

@@ -17,18 +17,18 @@ export type LayerAdapters = ReadonlyMap<string, LowRank>;
 
 export const noAdapters: LayerAdapters = new Map();
 
-/** Several adapters of one row as one: their ranks stand side by side, each with its strength. */
-export function sideBySide(parts: readonly { layers: LayerAdapters; strength: number }[]): LayerAdapters {
+/** Several adapters of one row as one: their ranks stand side by side, each with its scale. */
+export function sideBySide(parts: readonly { layers: LayerAdapters; scale: number }[]): LayerAdapters {
   const found = new Map<string, LowRank>();
   for (const path of new Set(parts.flatMap(({ layers }) => [...layers.keys()]))) {
-    const own = parts.flatMap(({ layers, strength }) => {
+    const own = parts.flatMap(({ layers, scale }) => {
       const low = layers.get(path);
-      return low && strength !== 0 ? [{ low, strength }] : [];
+      return low && scale !== 0 ? [{ low, scale }] : [];
     });
     if (own.length === 0) continue;
     if (own.length === 1) {
-      const [{ low, strength }] = own;
-      found.set(path, strength === 1 ? low : { ...low, b: low.b.map((value) => strength * value) });
+      const [{ low, scale }] = own;
+      found.set(path, scale === 1 ? low : { ...low, b: low.b.map((value) => scale * value) });
       continue;
     }
     const rank = own.reduce((sum, { low }) => sum + low.rank, 0);
@@ -36,10 +36,10 @@ export function sideBySide(parts: readonly { layers: LayerAdapters; strength: nu
     const out = own[0].low.b.length / own[0].low.rank;
     const b = new Float32Array(out * rank);
     let first = 0;
-    for (const { low, strength } of own) {
+    for (const { low, scale } of own) {
       a.set(low.a, (a.length / rank) * first);
       for (let row = 0; row < out; row++)
-        for (let r = 0; r < low.rank; r++) b[row * rank + first + r] = strength * low.b[row * low.rank + r];
+        for (let r = 0; r < low.rank; r++) b[row * rank + first + r] = scale * low.b[row * low.rank + r];
       first += low.rank;
     }
     found.set(path, { rank, a, b });

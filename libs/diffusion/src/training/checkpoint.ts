@@ -6,7 +6,7 @@ import type { Examples } from './examples';
 import type { TrainingSettings } from './settings';
 
 /** Where a training stands. */
-export interface TrainingState {
+export interface TrainerState {
   settings: TrainingSettings;
   step: number;
   /** Factor of the rate: less than 1 once a training has begun again. */
@@ -19,7 +19,7 @@ export interface TrainingState {
 }
 
 /** A training in one file: arrays that several pictures share stand there once. */
-export function writeCheckpoint({ values, examples, ...facts }: TrainingState): Buffer {
+export function writeCheckpoint({ values, examples, ...facts }: TrainerState): Buffer {
   const tensors = new Map<string, FloatTensor>();
   for (const [name, own] of values) tensors.set(name, { shape: [own.length], values: own });
   const places = new Map<Float32Array, number>();
@@ -34,7 +34,7 @@ export function writeCheckpoint({ values, examples, ...facts }: TrainingState): 
   return writeSafetensors(tensors, { training: JSON.stringify(facts), examples: toldExamples });
 }
 
-type CheckpointFacts = Pick<TrainingState, 'settings' | 'step' | 'rateFactor' | 'lossAtStart'>;
+type CheckpointFacts = Pick<TrainerState, 'settings' | 'step' | 'rateFactor' | 'lossAtStart'>;
 
 function open(bytes: Uint8Array) {
   const source = new BufferSource(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
@@ -48,7 +48,7 @@ export function settingsOfCheckpoint(bytes: Uint8Array): TrainingSettings {
 }
 
 /** @throws SafetensorsError if it is none */
-export function readCheckpoint(bytes: Uint8Array): TrainingState {
+export function readCheckpoint(bytes: Uint8Array): TrainerState {
   const { source, tensors, metadata, facts } = open(bytes);
   const arrays = new Map([...tensors].map(([name, info]) => [name, readFloats(source, info)]));
   const examples = JSON.parse(metadata.get('examples')!, (_, value: unknown) => {

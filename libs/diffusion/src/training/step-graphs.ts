@@ -4,7 +4,7 @@ import { placeGraph } from '../sessions/placed-graph';
 import { float32, floatsOf, int64, packed, type Tensor } from '../sessions/tensor';
 import { sizeOf, type TrainingRow } from './batch';
 import type { TrainingSettings } from './settings';
-import type { EncodedText, TokenizedText } from './texts';
+import type { TextStates, TokenizedText } from './texts';
 import type { TrainableModel } from './trainable';
 import {
   isFor,
@@ -103,5 +103,5 @@ export class StepGraphs {
   }
 }
 
-const encoded = ({ text }: TrainingRow): EncodedText => text as EncodedText;
+const encoded = ({ text }: TrainingRow): TextStates => text as TextStates;
 const tokenized = ({ text }: TrainingRow): TokenizedText => text as TokenizedText;

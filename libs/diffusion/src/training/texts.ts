@@ -6,7 +6,7 @@ import type { LoadOptions } from '../sessions/model-session';
 import { floatsOf } from '../sessions/tensor';
 import { takesTokens, type TrainingSettings } from './settings';
 
-export interface EncodedText {
+export interface TextStates {
   /** [tokens, width] */
   states: Float32Array;
   /** Only of XL. */
@@ -21,7 +21,7 @@ export interface TokenizedText {
 }
 
 /** A text as the denoiser takes it, or as the text encoders do where they are a part of what is trained. */
-export type TrainingText = EncodedText | TokenizedText;
+export type TrainingText = TextStates | TokenizedText;
 
 /** Texts of a training, in their order; the last one stands for no caption. */
 export async function readTexts(
@@ -62,7 +62,7 @@ async function encode(
   { encoders, rowTokens }: ClipConditionerFiles,
   chunks: PromptChunk[][],
   load: LoadOptions,
-): Promise<EncodedText[]> {
+): Promise<TextStates[]> {
   const encoded: EncodedRow[][] = [];
   for (const [i, own] of chunks.entries()) {
     const encoder = await encoders[i].open(load);

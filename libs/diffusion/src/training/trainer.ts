@@ -5,7 +5,7 @@ import type { LoadOptions } from '../sessions/model-session';
 import { NotFiniteError } from '../tensor/planes';
 import { AdamW, rateOf } from './adam-w';
 import { NoiseSchedule, rowsOfStep, rowsToJudge, type TrainingRow } from './batch';
-import { readCheckpoint, type TrainingState, writeCheckpoint } from './checkpoint';
+import { readCheckpoint, type TrainerState, writeCheckpoint } from './checkpoint';
 import { checkPictures, encodeExamples, type Examples, type TrainingPicture } from './examples';
 import { driftOf, type GateResult, judge } from './gate';
 import { type TrainingForm, type TrainingSettings, trainingSettings } from './settings';
@@ -142,7 +142,7 @@ export class Trainer {
   /** A state that another process goes on from: a safetensors file, from some megabytes to over a hundred for XL. */
   checkpoint(): Uint8Array {
     const { settings, steps, rateFactor, lossAtStart, examples } = this;
-    const state: TrainingState = { settings, step: steps, rateFactor, lossAtStart, examples, values: this.named() };
+    const state: TrainerState = { settings, step: steps, rateFactor, lossAtStart, examples, values: this.named() };
     return writeCheckpoint(state);
   }
 
