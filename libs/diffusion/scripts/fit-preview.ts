@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Pipeline } from '../src';
 
 import { readModelDefaults } from '../src/files';
-import { fitLatentRgbMap, type PreviewSample } from '../src/autoencoders/fit-latent-preview';
+import { fitLatentRgbMap, type PreviewSample } from './fit-latent-preview';
 
 /** Default prompts: a wide range of colours, in words that every model knows. */
 const defaultPrompts = [

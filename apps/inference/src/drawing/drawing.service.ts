@@ -12,7 +12,6 @@ import type { DrawingLock } from './drawing-lock';
 import type { Slot } from './engine-slots';
 import { ModelResolver } from './model-resolver';
 import { parametersOf } from './picture-parameters';
-import { PictureSequence } from './picture-sequence';
 import { ProgressPublisher } from './progress-publisher';
 import { type ReadPictures, SourcePictures } from './source-pictures';
 import type { TaskHold } from './task-hold';
@@ -24,6 +23,27 @@ export interface DrawingSlot extends Slot<Pick<Engine, 'device' | 'draw'>> {
   lock: DrawingLock;
   /** Waits for the slot, where there is none yet. @throws TaskAbortedError if `signal` aborts before */
   ready?: (signal: AbortSignal) => Promise<void>;
+}
+
+/** The pictures of a drawing, stored one after the other, because encoding a high-resolution one takes much memory. */
+class PictureSequence {
+  private readonly controller = new AbortController();
+  private stored: Promise<DrawnPicture[]> = Promise.resolve([]);
+
+  /** Aborts, with the error as its reason, at the first picture that cannot be stored: the others are of no use. */
+  get failed(): AbortSignal {
+    return this.controller.signal;
+  }
+
+  add(store: () => Promise<DrawnPicture>): void {
+    this.stored = this.stored.then(async (before) => [...before, await store()]);
+    this.stored.catch((error) => this.controller.abort(error));
+  }
+
+  /** @throws the error of the first picture that cannot be stored */
+  all(): Promise<DrawnPicture[]> {
+    return this.stored;
+  }
 }
 
 interface Drawn {

@@ -1,10 +1,13 @@
+import type { Device } from '@app/diffusion';
+import type { EngineReport } from '@app/domain';
+import { shortHash, weightsName } from '@app/model-store';
 import { LiveWorkers, type Presence } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import { type BeforeApplicationShutdown, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { BrokenModels } from '../drawing/broken-models';
 import { WorkerModels } from '../drawing/worker-models';
+import type { EngineState } from '../engine-client/engine-state';
 import { Engines } from '../engine-client/engines';
-import { reportOf } from './engine-report';
 
 /** Announces to the api processes that this worker is up, and what it can draw. */
 @Injectable()
@@ -41,4 +44,20 @@ export class WorkerPresence implements OnApplicationBootstrap, BeforeApplication
   async beforeApplicationShutdown(): Promise<void> {
     await this.presence?.leave().catch(() => undefined);
   }
+}
+
+/**
+ * The report of a worker about an engine. The key of a model tells its weights in full; people compare
+ * the beginnings of hashes.
+ */
+export function reportOf({ loaded, ...state }: EngineState & { device: Device }): EngineReport {
+  return { ...state, loaded: loaded.map(({ key, bytes }) => ({ name: nameOf(key), bytes })) };
+}
+
+/** `<model>@<hash>`, and `+<kind>:<hash>:<scale>` of a Fine-Tune that has changed its weights. */
+function nameOf(key: string): string {
+  const [base, changed] = key.split('+');
+  const [name, hash] = base.split('@');
+  const [kind, weights, scale] = changed?.split(':') ?? [];
+  return `${weightsName({ name, hash })}${changed === undefined ? '' : `+${kind}:${shortHash(weights)}:${scale}`}`;
 }

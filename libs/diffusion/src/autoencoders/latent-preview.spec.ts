@@ -1,5 +1,5 @@
 import type { LatentShape } from '../tensor/planes';
-import { fitLatentRgbMap } from './fit-latent-preview';
+import { fitLatentRgbMap } from '../../scripts/fit-latent-preview';
 import { previewLatents } from './latent-preview';
 
 describe(previewLatents.name, () => {

@@ -1,5 +1,5 @@
-import type { LatentShape, RgbImage } from '../tensor/planes';
-import { type LatentRgbMap, previewTerms, withProducts } from './latent-preview';
+import type { LatentShape, RgbImage } from '../src/tensor/planes';
+import { type LatentRgbMap, previewTerms, withProducts } from '../src/autoencoders/latent-preview';
 
 /** Final latents and the picture that the VAE decoded from them. */
 export interface PreviewSample {

@@ -1,5 +1,5 @@
 import { EngineStateReader } from '../engine-client/engine-state';
-import { reportOf } from './engine-report';
+import { reportOf } from './worker-presence';
 
 describe(reportOf.name, () => {
   const hash = '0123456789abcdef'.repeat(4);
