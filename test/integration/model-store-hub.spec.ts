@@ -1,5 +1,5 @@
 import { type ModelProgress, type ModelStore } from '@app/model-store';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, statfs } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { cures } from '@app/diffusion/files';
 import { startConnectProxy } from '../support/connect-proxy';
@@ -222,6 +222,26 @@ describe('ModelStore', () => {
         });
       },
     );
+
+    it('checks before the download that the disk also has room for what is made of it', async () => {
+      const { bavail, bsize } = await statfs(folder);
+      const weights = 'unet/diffusion_pytorch_model.fp16-00001-of-00002.safetensors';
+      hub.publish(weights, 'tiny', Math.floor(bavail * bsize * 0.8));
+      await expect(store.add(hub.repository, { as: 'x', precision: 'int8' })).rejects.toMatchObject({
+        code: 'NoSpace',
+      });
+      expect(hub.requests.map(({ file }) => file)).toEqual(['listing']);
+    });
+
+    it.each([
+      [{ license: 'apache-2.0' }, 'apache-2.0'],
+      [{ license: 'other', license_name: 'flux-non-commercial-license' }, 'flux-non-commercial-license'],
+      [{ license: ['mit'] }, undefined],
+      [{ license: 'a\u001b[31m' }, undefined],
+    ])('tells the licence that the page of a repository states: %j', async (cardData, licence) => {
+      hub.cardData = cardData;
+      expect((await store.add(hub.repository, { as: 'x' })).licence).toBe(licence);
+    });
 
     it('checks the disk space first', async () => {
       hub.publish('unet/diffusion_pytorch_model.fp16-00001-of-00002.safetensors', 'tiny', 10 ** 15);

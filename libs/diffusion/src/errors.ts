@@ -17,7 +17,7 @@ export const cures = {
   /** A checkpoint that has some of a model's parts. */
   wholeModel: 'Take a checkpoint or a folder that has all parts; an autoencoder of its own is given with "--vae".',
   /** A file that is given as an autoencoder, and is none. */
-  ownVae: 'Give "--vae" the .safetensors file of an autoencoder of Stable Diffusion.',
+  ownVae: 'Give "--vae" the .safetensors file of an autoencoder of the same family.',
   /** A file that runs code when it is read. */
   safetensors: 'Take the .safetensors file of the same model.',
   /** A graph whose weights are quantised, fused or have lost their names. */

@@ -23,6 +23,26 @@ import { checkpointFile } from './select-files';
 /** A transformer of more weights than this would need more memory in float32 than most machines have. */
 const mostInFloat32 = 1e9;
 
+/** What a model may be installed in: `float32` leaves its weights as they are. */
+export type WantedPrecision = TargetPrecision | 'float32';
+
+/**
+ * About how many bytes a model's weights take in int8 beside those that they are made of, before these are there to
+ * tell; 0 where they stay as they are. Weights on the hub have two bytes.
+ * @param precision undefined: what {@link usualPrecision} says
+ */
+export function bytesOfConversion(
+  files: readonly { path: string; size: number }[],
+  precision: WantedPrecision | undefined,
+): number {
+  const bytesOf = (isMeant: (part: string) => boolean): number =>
+    files
+      .filter(({ path }) => path.endsWith('.safetensors') && isMeant(path.split('/')[0]))
+      .reduce((sum, { size }) => sum + size, 0);
+  const usual = bytesOf((part) => part === 'transformer') / 2 > mostInFloat32 ? 'int8' : 'float32';
+  return (precision ?? usual) === 'int8' ? bytesOf((part) => !part.startsWith('vae')) / 2 : 0;
+}
+
 /** The precision that a model gets where nobody asks for one: `float32` leaves it as it is. */
 export async function usualPrecision(folder: string): Promise<'int8' | 'float32'> {
   const { denoiser } = await explainRefusal(folder, () => readModelFolder(folder));

@@ -1,6 +1,7 @@
 import { mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { defaultsFile, vaeFile } from '@app/diffusion/files';
+import type { WantedPrecision } from './convert-model';
 import { HubClient, type HubOptions } from './hub/hub-client';
 import { downloadModel } from './hub/hub-download';
 import { checkpointFile } from './select-files';
@@ -12,6 +13,7 @@ import { type PlacedFiles, placeFiles, type Watched } from './place-files';
 interface FetchOptions extends Watched {
   hub: HubOptions;
   isControl: boolean;
+  precision: WantedPrecision | undefined;
   signal: AbortSignal;
 }
 
@@ -24,18 +26,20 @@ export async function fetchModel(
   source: ModelOrigin,
   vae: string | undefined,
   part: string,
-  { hub, isControl, ...watched }: FetchOptions,
-): Promise<PlacedFiles & { origin: string }> {
+  { hub, isControl, precision, ...watched }: FetchOptions,
+): Promise<PlacedFiles & { origin: string; licence?: string }> {
   const beside = new Map(vae === undefined ? [] : [[vaeFile, vae]]);
   if (source.kind === 'hub') {
     await explainDiskErrors(mkdir(part, { recursive: true }));
     for (const path of [vaeFile, defaultsFile]) await rm(join(part, path), { force: true });
-    const { commit, files } = await downloadModel(new HubClient(hub), source, part, isControl, watched);
+    const client = new HubClient(hub);
+    const { files, commit, licence } = await downloadModel(client, source, part, isControl, { ...watched, precision });
     await removeOthers(part, [...files.keys()]);
     const placed = await placeFiles(beside, part, watched);
     const { repository, file } = source;
     const origin = `${repository}${file ? `/${file}` : ''}@${commit}`;
-    return { origin, files: new Map([...files, ...placed.files]), isLinked: false };
+    const all = new Map([...files, ...placed.files]);
+    return { origin, files: all, isLinked: false, ...(licence && { licence }) };
   }
   const files = new Map([...(await filesOf(source)), ...beside]);
   await checkSource(files, isControl);

@@ -1,11 +1,13 @@
 import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import {
   defaultsFile,
   type ModelDefaults,
+  ModelFolderError,
   problemsOfDefaults,
   readModelDefaults,
   schedulerNames,
+  vaeFile,
 } from '@app/diffusion/files';
 import { ModelStoreError } from './model-store-error';
 import type { InstalledModel } from './model-store';
@@ -15,6 +17,27 @@ export function checkDefaults(defaults: ModelDefaults | undefined): void {
   const problems = problemsOfDefaults({ ...defaults });
   if (problems.length > 0)
     throw new ModelStoreError('InvalidDefaults', `What was given ${problems.join(', and it ')}.`);
+}
+
+/** The refusal of a model because of its `darkroom.json`, as one of the values that were given; undefined for another. */
+export function refusalOfDefaults(error: unknown): ModelStoreError | undefined {
+  const faults = faultsOf(error).filter(({ file }) => basename(file) === defaultsFile);
+  if (faults.length === 0) return undefined;
+  const reasons = faults.map(({ reason }) => reason);
+  return new ModelStoreError('InvalidDefaults', `What was given ${reasons.join(', and it ')}.`, {
+    cause: (error as Error).cause,
+  });
+}
+
+/** Whether a model is refused for nothing but what was given beside its source. */
+export function isOfOptions(error: unknown): boolean {
+  const faults = faultsOf(error);
+  return faults.length > 0 && faults.every(({ file }) => [defaultsFile, vaeFile].includes(basename(file)));
+}
+
+function faultsOf(error: unknown): readonly Pick<ModelFolderError, 'file' | 'reason'>[] {
+  const { cause } = error as Error;
+  return cause instanceof ModelFolderError ? [cause, ...cause.others] : [];
 }
 
 /** Writes the given defaults into the folder's `darkroom.json`, over those that it has. */

@@ -1,12 +1,12 @@
 import { lstat, rename, rm, stat, unlink } from 'node:fs/promises';
 import { join, sep } from 'node:path';
-import type { ModelDefaults, TargetPrecision } from '@app/diffusion/files';
+import type { ModelDefaults } from '@app/diffusion/files';
 import { fetchModel, refusalOf } from './fetch-model';
 import type { HubOptions } from './hub/hub-client';
 import { withModelLock } from './lock-model';
 import { manifestPath, ModelCatalog } from './model-catalog';
-import { checkDefaults, writeDefaults } from './installed-defaults';
-import { convertModel, usualPrecision } from './convert-model';
+import { checkDefaults, isOfOptions, refusalOfDefaults, writeDefaults } from './installed-defaults';
+import { convertModel, usualPrecision, type WantedPrecision } from './convert-model';
 import { besideParts } from './select-files';
 import { checkKind, listFolder, type ModelFacts } from './model-layout';
 import { checkModelName, explainPassedOver, isModelName, namesIn } from './model-names';
@@ -46,7 +46,7 @@ interface AddOptions {
   /** Where relative paths begin; the working directory when none is given. */
   from?: string;
   /** Precision of its weights, `float32` to leave them as they are; by default as {@link usualPrecision} says. */
-  precision?: TargetPrecision | 'float32';
+  precision?: WantedPrecision;
   /** Branch, tag or commit of a repository; `main` when none is given. */
   revision?: string;
   /**
@@ -104,13 +104,14 @@ export class ModelStore {
    * Installs a model from a checkpoint or a folder, or from a repository of the hub as `owner/name` or
    * `owner/name@revision`. It appears under its name completely or not at all; the next call resumes an interrupted
    * download.
-   * @returns also whether its weights are the files of the source themselves, and take no space of their own
+   * @returns also whether its weights are the files of the source themselves, and take no space of their own, and the
+   * licence that its repository states
    * @throws ModelStoreError with any code
    */
   async add(
     source: string,
     { as: name, vae, isControl = false, precision, from, revision, defaults, tryOut, onProgress, signal }: AddOptions,
-  ): Promise<InstalledModel & { isLinked: boolean }> {
+  ): Promise<InstalledModel & { isLinked: boolean; licence?: string }> {
     checkModelName(name);
     checkDefaults(defaults);
     if (isControl && (vae !== undefined || defaults || precision))
@@ -119,14 +120,16 @@ export class ModelStore {
     const vaePath = vae === undefined ? undefined : await checkpointAt(vae, from);
     const folder = join(this.modelsDir, name);
     const part = join(this.modelsDir, `.${name}.part`);
-    let isLinked = false;
+    let more: { isLinked: boolean; licence?: string } = { isLinked: false };
     await withModelLock(this.modelsDir, name, signal, async (stop) => {
       if (await exists(folder))
         throw new ModelStoreError('ModelExists', `${name} is installed already; remove it first to replace it.`);
       const watched = { onProgress, signal: stop };
-      const fetched = await fetchModel(parsed, vaePath, part, { hub: this.hub, isControl, ...watched });
+      const fetched = await fetchModel(parsed, vaePath, part, { hub: this.hub, isControl, precision, ...watched });
       if (defaults) await explainRefusal(part, () => writeDefaults(part, defaults));
-      const source = await checkKind(part, isControl);
+      const source = await checkKind(part, isControl).catch((error: unknown) => {
+        throw (defaults && refusalOfDefaults(error)) ?? error;
+      });
       const wanted = new Set([...source.files, ...besideParts]);
       for (const path of await listFolder(part)) if (!wanted.has(path)) await rm(join(part, path));
       const target = precision ?? (isControl ? 'float32' : await usualPrecision(part));
@@ -134,7 +137,8 @@ export class ModelStore {
       const ready = isConverted ? this.convertedPath(name) : part;
       const written = isConverted ? await convertModel(part, ready, await listFolder(part), target, watched) : [];
       for (const path of written) fetched.files.delete(path);
-      isLinked = fetched.isLinked && !isConverted;
+      const { licence } = fetched;
+      more = { isLinked: fetched.isLinked && !isConverted, ...(licence && { licence }) };
       const layout = isConverted ? await checkKind(ready, isControl) : source;
       // Linked files are not read yet, and reading them takes as long as trying the model.
       const unread = layout.files.filter((path) => !fetched.files.has(path));
@@ -149,11 +153,14 @@ export class ModelStore {
       const installed = { source: origin, addedAt: new Date().toISOString(), files: Object.fromEntries(digests) };
       await this.catalog.record(name, digests, layout, installed);
     }).catch(async (error: unknown) => {
-      if (!(error instanceof ModelStoreError) || error.code !== 'InvalidModel') throw error;
-      for (const path of [part, this.convertedPath(name)]) await rm(path, { recursive: true, force: true });
+      if (!(error instanceof ModelStoreError) || !['InvalidModel', 'InvalidDefaults'].includes(error.code)) throw error;
+      // What was downloaded may be right beside other options.
+      if (parsed.kind !== 'hub' || !isOfOptions(error))
+        for (const path of [part, this.convertedPath(name)]) await rm(path, { recursive: true, force: true });
+      if (error.code === 'InvalidDefaults') throw error;
       throw new ModelStoreError('InvalidModel', refusalOf(parsed, vaePath, error.message), { cause: error });
     });
-    return { ...(await this.find(name))!, isLinked };
+    return { ...(await this.find(name))!, ...more };
   }
 
   /**

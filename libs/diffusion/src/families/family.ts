@@ -48,6 +48,8 @@ export interface Family {
   readonly denoiserPart: PartName;
   /** Edge in pixels of the square pictures that it was trained on. */
   readonly nativeSize: number;
+  /** Channels of the latents that a model predicts, which its autoencoder has to have too; by its weights. */
+  readonly latentChannels?: (tensors: PartTensors) => number | undefined;
   /** The scheduler of a model that comes without one, and values that count more than a model's own. */
   readonly scheduler: { usual: SchedulerJson; fixed: SchedulerJson };
   /**

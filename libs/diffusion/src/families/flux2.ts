@@ -33,6 +33,7 @@ export const flux2: Family = {
   denoiserPart: 'transformer',
   parts,
   nativeSize: 1024,
+  latentChannels: (tensors) => tensors.get('transformer')!.get('x_embedder.weight')?.shape[1],
   scheduler: {
     usual: { _class_name: 'FlowMatchEulerDiscreteScheduler', shift: 3, use_dynamic_shifting: true },
     fixed: {},

@@ -11,6 +11,7 @@ import type { Family, ModelParts, ModelWeights } from './family';
 import { type ModelDefaults, readModelDefaults } from './model-defaults';
 import { readModelWeights } from './model-parts';
 import { readModelScheduler } from './model-scheduler';
+import { refuseUnfit } from './refuse-unfit';
 
 /** A model without its weights: what it is, and where they are. */
 export interface ModelFolder extends ModelParts {
@@ -55,6 +56,7 @@ export async function readModelFolder(path: string): Promise<ModelFolder> {
     preview: () => readPreview(join(path, 'preview.json')),
     schedulerJson: () => scheduler,
   });
+  refuseUnfit({ path, family, ...weights, ...parts, schedulerJson }, read.defaults);
   return {
     ...{ path, family, ...read, ...parts, tensors: weights.tensors },
     defaults: { ...parts.usual, ...read.defaults },

@@ -67,6 +67,14 @@ export function stableDiffusion(version: Version): StableDiffusion {
       ...Object.fromEntries(textEncoders.map(({ part }) => [part, partTitles[part]])),
       vae: 'autoencoder',
     },
+    latentChannels: (tensors) => {
+      const [taken, predicted] = [
+        tensors.get('unet')!.get('conv_in.weight')?.shape[1],
+        tensors.get('unet')!.get('conv_out.weight')?.shape[0],
+      ];
+      // Inpainting and its kin take further channels.
+      return taken && predicted && Math.min(taken, predicted);
+    },
     // As diffusers' StableDiffusionPipeline: trained with timesteps that begin at 1 and with latents of any size.
     scheduler: { usual: version.scheduler, fixed: { steps_offset: 1, clip_sample: false } },
     // The last are names of a checkpoint's autoencoder.

@@ -50,6 +50,8 @@ export const zImage: Family = {
   denoiserPart: 'transformer',
   parts,
   nativeSize: 1024,
+  // A token is of 2 x 2 latents.
+  latentChannels: (tensors) => tensors.get('transformer')!.get('all_x_embedder.2-1.weight')!.shape[1] / 4,
   scheduler: { usual: { _class_name: 'FlowMatchEulerDiscreteScheduler', shift: turboShift }, fixed: {} },
   keptInFloat: /emb|modulation|norm|lm_head|final_layer/,
   recognises: ({ tensors }) => tensors.get('transformer')?.has('cap_pad_token') === true,

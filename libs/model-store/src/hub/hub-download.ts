@@ -7,6 +7,7 @@ import { describesControlNet, readModelIndex } from '@app/diffusion/files';
 import { checkDiskSpace, explainRefusal, ModelStoreError } from '../model-store-error';
 import { checkpointFile, selectModelFiles } from '../select-files';
 import { controlNetRefusal } from '../model-layout';
+import { bytesOfConversion, type WantedPrecision } from '../convert-model';
 import type { Watched } from '../place-files';
 import { FileDownload, incompletePath } from './file-download';
 
@@ -22,7 +23,8 @@ export interface HubSource {
 
 /**
  * Downloads the files of a model into `folder`, several at a time, and resumes what an earlier run left there.
- * @returns the commit of the revision, and the sha256 of each file by its path in the model
+ * @param precision that its weights will be written in, which takes room beside them
+ * @returns the commit of the revision, its licence, and the sha256 of each file by its path in the model
  * @throws ModelStoreError; the downloaded bytes stay in the folder
  */
 export async function downloadModel(
@@ -30,8 +32,8 @@ export async function downloadModel(
   source: HubSource,
   folder: string,
   isControl: boolean,
-  { onProgress, signal }: Watched & { signal: AbortSignal },
-): Promise<{ commit: string; files: Map<string, string> }> {
+  { onProgress, signal, precision }: Watched & { signal: AbortSignal; precision?: WantedPrecision | undefined },
+): Promise<{ commit: string; licence?: string; files: Map<string, string> }> {
   const { repository, file: checkpoint } = source;
   const listing = await listingOf(client, source, signal);
   const byPath = new Map(listing.files.map((file) => [file.path, file]));
@@ -46,7 +48,10 @@ export async function downloadModel(
   chosen.sort((a, b) => b.file.size - a.file.size);
 
   const totalBytes = chosen.reduce((sum, { file }) => sum + file.size, 0);
-  await checkDiskSpace(folder, totalBytes - (await presentBytes(folder, chosen)));
+  const missingBytes = totalBytes - (await presentBytes(folder, chosen));
+  const sizes = chosen.map(({ file, to }) => ({ path: to, size: file.size }));
+  // Once all is there, the conversion itself knows better what it needs.
+  await checkDiskSpace(folder, missingBytes && missingBytes + bytesOfConversion(sizes, precision));
   const meter = new ProgressMeter('download', totalBytes, chosen.length, onProgress);
   const files = new Map<string, string>();
   const download = async ({ file, to }: (typeof chosen)[number], stop: AbortSignal): Promise<void> => {
@@ -62,7 +67,8 @@ export async function downloadModel(
   if (!isControl && (await describesControlNet(folder))) throw controlNetRefusal('config.json');
   const rest = chosen.filter((one) => !isIndex(one));
   await forEachConcurrently(rest, client.options.concurrency, signal, download);
-  return { commit: listing.commit, files };
+  const { commit, licence } = listing;
+  return { commit, files, ...(licence && { licence }) };
 }
 
 async function listingOf(client: HubClient, source: HubSource, signal: AbortSignal): Promise<HubListing> {

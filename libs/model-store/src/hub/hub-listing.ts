@@ -17,6 +17,8 @@ export interface HubFile {
 export interface HubListing {
   commit: string;
   files: HubFile[];
+  /** As the repository's page states it. */
+  licence?: string;
 }
 
 const maxListingBytes = 32 * 2 ** 20;
@@ -30,6 +32,7 @@ interface Sibling {
 
 interface Listing {
   sha?: unknown;
+  cardData?: { license?: unknown; license_name?: unknown } | null;
   siblings?: (Sibling | null)[];
 }
 
@@ -46,7 +49,7 @@ export function parseListing(text: string, repository: string): HubListing {
   } catch {
     throw wrong('is not JSON');
   }
-  const { sha, siblings } = listing ?? {};
+  const { sha, siblings, cardData } = listing ?? {};
   if (typeof sha !== 'string' || !/^[0-9a-f]{40,64}$/.test(sha) || !Array.isArray(siblings))
     throw wrong('names no commit or no files');
   const hex = (value: unknown, digits: number): value is string =>
@@ -61,7 +64,9 @@ export function parseListing(text: string, repository: string): HubListing {
     if (hex(blobId, 40)) return { path, size, blobId };
     throw wrong(`gives no checksum for ${path}`);
   });
-  return { commit: sha, files };
+  // "other" stands before the name of a licence that the hub does not know.
+  const licence = [cardData?.license_name, cardData?.license].find((name) => typeof name === 'string');
+  return { commit: sha, files, ...(licence && /^[\w .+-]{1,80}$/.test(licence) && { licence }) };
 }
 
 /** The body of a response as text. @throws TransientError when the connection breaks. */
