@@ -149,7 +149,7 @@ const program = new Command('demo')
   .option('--seed <n>', 'the same seed draws the same picture', readNumber)
   .option('--steps <n>', 'steps of denoising', readNumber)
   .option('--cfg <n>', 'how closely it follows the prompt', readNumber)
-  .option('--model <name>', 'sd1.5, sd2.1 or another installed model')
+  .option('--model <name>', 'an installed model; the first one where sd1.5 is not installed')
   .addOption(
     new Option('--scheduler <name>', "the sampling method; without it the model's own").choices(schedulerNames),
   )

@@ -55,13 +55,17 @@ export async function draw(
 
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
+/** Where the service's default is not installed, a request that names no model is drawn by the first that can. */
 async function create(client: Client, body: NewGeneration): Promise<Generation> {
   try {
     return await client.generations.create(body);
   } catch (error) {
     if (!(error instanceof DarkroomError) || error.code !== 'ModelNotInstalled') throw error;
     const models = await client.models.list();
-    const drawable = models.flatMap((model) => (model.problem === null ? [model.name, ...model.stands_in_for] : []));
+    const able = models.filter(({ problem, kind }) => problem === null && kind !== 'control');
+    const first = able.find(({ kind }) => kind === 'text-to-image');
+    if (body.model === undefined && first) return client.generations.create({ ...body, model: first.name });
+    const drawable = able.flatMap((model) => [model.name, ...model.stands_in_for]);
     throw new CliError(
       `The request ${error.errors[0].message}. Name one of these with --model: ${drawable.join(', ')}.`,
     );

@@ -4,7 +4,7 @@ import { EmbeddedPostgres, migrate } from '@app/database';
 import { FileLock, keepDataPrivate, LockHeldError, StartError } from '@app/process';
 import { ensureFirstKey, type StoredKey } from './first-key';
 import { LogFile } from './log';
-import { prepareDataFolder, requireModel, requirePorts } from './preflight';
+import { modelToName, prepareDataFolder, requireModel, requirePorts } from './preflight';
 import { SupervisedProcess } from './supervised-process';
 
 /** Time for a process to finish its work after it was asked to end. */
@@ -19,6 +19,8 @@ export interface Started {
   url: string;
   publicUrl: string;
   key: StoredKey;
+  /** That a first request has to name. */
+  model: string | undefined;
 }
 
 /** Runs the service on one machine: starts PostgreSQL, the api and the worker in this order, ends them in reverse. */
@@ -46,7 +48,7 @@ export class Launcher {
     prepareDataFolder(config.dataDir);
     this.lock = acquire(join(config.dataDir, 'launcher.lock'));
     keepDataPrivate(config.dataDir);
-    requireModel(config.modelsDir);
+    const models = requireModel(config.modelsDir);
     const { port, healthPort } = await requirePorts(config, this.lock.takenOver ? leftoverMs : 0);
     const databaseUrl = config.databaseUrl ?? (await this.startPostgres());
     const applied = await migrate(databaseUrl);
@@ -73,7 +75,8 @@ export class Launcher {
     await Promise.all(this.processes.map((process) => process.start()));
     if (this.isStopping) throw new StartError('It was stopped while it was starting.');
     this.lock.publish(local);
-    return { url: local, publicUrl: env.PUBLIC_URL, key };
+    const model = modelToName(models, config.modelFallback);
+    return { url: local, publicUrl: env.PUBLIC_URL, key, model };
   }
 
   /** Lets the api and the worker finish their work, then ends PostgreSQL. */

@@ -62,9 +62,10 @@ main().catch((error: Error) => process.exit(sayFailure(error)));
  * The address to open, and commands to paste that draw the first picture. They read the key from its file, which keeps
  * it out of logs and shell history. The code stands after a `#`: browsers do not send that part, so no server logs it.
  */
-function welcome({ url, publicUrl, key }: Started): string {
+function welcome({ url, publicUrl, key, model }: Started): string {
   const file = shortest(key.file);
   const token = key.token ? `$(cat ${quote(file)})` : '<your key>';
+  const body = JSON.stringify({ prompt: 'a red circle on a blue background', ...(model && { model }) });
   const authorization = `-H "Authorization: Bearer ${token}"`;
   return [
     `Darkroom is ready at ${publicUrl}   (documentation: ${publicUrl}/docs)`,
@@ -83,13 +84,13 @@ function welcome({ url, publicUrl, key }: Started): string {
     '',
     'Draw a picture:',
     `  curl -s ${url}/v1/sd/text-to-image ${authorization} \\`,
-    `    -H 'Content-Type: application/json' -d '{"prompt": "a red circle on a blue background"}'`,
+    `    -H 'Content-Type: application/json' -d '${body}'`,
     '',
     'Its address is in "images" once "status" is "succeeded". The newest one, saved as picture.png:',
     `  curl -s "${url}/v1/sd/text-to-image?limit=1" ${authorization} \\`,
     `    | grep -o '"images":\\["[^"]*' | cut -d '"' -f 4 | xargs curl -s -o picture.png`,
     '',
-    'Or in one go:  npm run demo -- "a red circle on a blue background"',
+    `Or in one go:  npm run demo -- "a red circle on a blue background"${model ? ` --model ${model}` : ''}`,
     'Ctrl-C stops it.',
   ].join('\n');
 }

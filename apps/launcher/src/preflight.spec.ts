@@ -4,7 +4,7 @@ import { type AddressInfo, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { misconfiguredExitCode } from '@app/process';
-import { requireModel, requirePorts } from './preflight';
+import { modelToName, requireModel, requirePorts } from './preflight';
 
 describe(requireModel.name, () => {
   let models: string;
@@ -13,7 +13,7 @@ describe(requireModel.name, () => {
 
   it('takes a model without the optional model_index.json for one', async () => {
     await mkdir(join(models, 'sd1.5', 'vae'), { recursive: true });
-    expect(() => requireModel(models)).not.toThrow();
+    expect(requireModel(models)).toEqual(['sd1.5']);
   });
 
   it('takes a checkpoint for a model', async () => {
@@ -26,6 +26,17 @@ describe(requireModel.name, () => {
     await mkdir(join(models, 'upscalers'));
     expect(() => requireModel(models)).toThrow(`There is no model in ${models}`);
   });
+});
+
+describe(modelToName.name, () => {
+  it.each([
+    [['sd1.5'], false, undefined],
+    [['shapes'], true, undefined],
+    [['shapes'], false, 'shapes'],
+    [['klein', 'z-image'], true, 'klein'],
+  ])('of %j with a stand-in allowed: %s, is %s', (models, modelFallback, name) =>
+    expect(modelToName(models, modelFallback)).toBe(name),
+  );
 });
 
 describe(requirePorts.name, () => {

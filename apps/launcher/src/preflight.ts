@@ -4,6 +4,8 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Config, healthHostOf } from '@app/config';
+import { defaults } from '@app/domain';
+import { demoModel } from '@app/model-store';
 import {
   DataFolderError,
   ListenError,
@@ -29,15 +31,28 @@ export function prepareDataFolder(dataDir: string): void {
 const holdsCheckpoint = (folder: string): boolean =>
   statSync(folder).isDirectory() && readdirSync(folder).some((name) => name.endsWith('.safetensors'));
 
-/** @throws StartError when no model is installed. */
-export function requireModel(modelsDir: string): void {
-  const names = existsSync(modelsDir) ? readdirSync(modelsDir) : [];
-  const isModel = (name: string): boolean =>
-    existsSync(join(modelsDir, name, 'vae')) || (name !== 'upscalers' && holdsCheckpoint(join(modelsDir, name)));
-  if (!names.some(isModel))
+/**
+ * @returns the models' names, as their folders tell, of which no file is read; first those that certainly draw
+ * @throws StartError when no model is installed
+ */
+export function requireModel(modelsDir: string): string[] {
+  const names = existsSync(modelsDir) ? readdirSync(modelsDir).sort() : [];
+  const hasParts = (name: string): boolean => existsSync(join(modelsDir, name, 'vae'));
+  const isFile = (name: string): boolean => name !== 'upscalers' && holdsCheckpoint(join(modelsDir, name));
+  // A checkpoint may be a ControlNet, which draws nothing alone.
+  const models = [...names.filter(hasParts), ...names.filter((name) => !hasParts(name) && isFile(name))];
+  if (models.length === 0)
     throw new StartError(
       `There is no model in ${modelsDir}: restore the folder "shapes" that comes with Darkroom, install a model with "npm run models -- add", or set MODELS_DIR.`,
     );
+  return models;
+}
+
+/** The model that a first request has to name; undefined where one that names none is drawn. */
+export function modelToName(models: readonly string[], modelFallback: boolean): string | undefined {
+  const isServed = models.includes(defaults.model) || (modelFallback && models.includes(demoModel));
+  if (isServed) return undefined;
+  return models.includes(demoModel) ? demoModel : models[0];
 }
 
 /**
