@@ -10,7 +10,7 @@ import type { Trajectory } from './trajectory';
  * memory, at any timestep.
  */
 export function kindOf({ shape, prompt, references }: Pick<Trajectory, 'shape' | 'prompt' | 'references'>): string {
-  return [...shape, ...prompt.lengths, ...references.flatMap((each) => each.shape)].join('x');
+  return [...shape, ...new Set(prompt.lengths), ...references.flatMap((each) => each.shape)].join('x');
 }
 
 /** Told of a call's rows, and of what was predicted for each. */
