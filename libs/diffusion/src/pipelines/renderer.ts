@@ -7,7 +7,7 @@ import type { Trajectory } from './trajectory';
 
 /**
  * Equal for pictures of one size, prompt length and references: their rows take equally long in a call, and equal
- * memory, at any timestep.
+ * memory, at any timestep. A picture with guidance has two rows of a length where one without has one.
  */
 export function kindOf({ shape, prompt, references }: Pick<Trajectory, 'shape' | 'prompt' | 'references'>): string {
   return [...shape, ...new Set(prompt.lengths), ...references.flatMap((each) => each.shape)].join('x');
@@ -31,8 +31,8 @@ export class Renderer {
   }
 
   /**
-   * Moves pictures of one kind and rank on by one call of the denoiser, whichever requests they belong to. If it fails, none
-   * has moved; if a scheduler fails, that picture is spoilt.
+   * Moves pictures of one kind and rank on by one call of the denoiser, whichever requests they belong to. If it fails,
+   * none has moved; if a scheduler fails, that picture is spoilt.
    */
   step(trajectories: readonly Trajectory[], hear?: HearPredictions): Promise<void> {
     const step = this.running.then(() => this.advance(trajectories, hear));
