@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Pipeline, readModelFolder } from '@app/diffusion';
+import { encodeTexts, type LoadOptions, Pipeline, readModelFolder } from '@app/diffusion';
 import { noAdapters } from '../libs/diffusion/src/adapters/row-adapters';
 import { TransformerFiles } from '../libs/diffusion/src/denoisers/transformer';
 import { float32 } from '../libs/diffusion/src/sessions/tensor';
@@ -23,14 +23,22 @@ export interface StepTask {
   depth?: [number, number];
 }
 
-/** A whole picture. */
+/** A whole picture of 512 x 512. */
 export interface PictureTask {
   /** Its folder. */
   model: string;
   steps: number;
   guidanceScale: number;
-  /** Whether a second is drawn, and one of 1024 x 1024 with one step. */
-  isAllTold: boolean;
+  /** Whether another is drawn after it, whose time is told. */
+  isWarm: boolean;
+}
+
+/** The memory that a picture takes whose texts are encoded first, by a text encoder that is then let go. */
+export interface MemoryTask {
+  /** Its folder. */
+  model: string;
+  /** Edge in pixels. */
+  size: number;
 }
 
 /** What a process took, in processor milliseconds and bytes. */
@@ -45,8 +53,6 @@ export interface Taken {
 export interface PicturesTaken extends Taken {
   /** Loading and the first picture. */
   firstMs: number;
-  /** Peak with the large picture. */
-  largePeakBytes: number;
 }
 
 async function step({ model, threads, data, side, depth }: StepTask & Threads): Promise<Taken> {
@@ -68,27 +74,34 @@ async function step({ model, threads, data, side, depth }: StepTask & Threads): 
   return { ms, ...memory() };
 }
 
-async function pictures({ model, threads, steps, guidanceScale, isAllTold }: PictureTask & Threads) {
-  const request = {
-    numInferenceSteps: steps,
-    guidanceScale,
-    negativePrompt: null,
-    width: 512,
-    height: 512,
-    seeds: [1],
-  };
+const request = { prompt: 'a lighthouse in a storm', negativePrompt: null, width: 512, height: 512, seeds: [1] };
+
+async function pictures({ model, threads, steps, guidanceScale, isWarm }: PictureTask & Threads) {
   let pipeline: Pipeline | undefined;
   const loadMs = await processorMs(async () => {
     pipeline = await Pipeline.load(model, { device: 'cpu', intraOpNumThreads: threads });
   });
-  const draw = (prompt: string, rest = {}) => processorMs(() => pipeline!.generate({ ...request, prompt, ...rest }));
-  const ms = await draw('a lighthouse in a storm');
-  if (!isAllTold) return { ms, ...memory() };
-  const firstMs = loadMs + ms;
+  const draw = (rest = {}) =>
+    processorMs(() => pipeline!.generate({ ...request, numInferenceSteps: steps, guidanceScale, ...rest }));
+  const ms = await draw();
   // Another text, or it would not be encoded again.
-  const taken = { ms: await draw('a red circle on a blue background'), firstMs, ...memory() };
-  await draw('a cat', { width: 1024, height: 1024, numInferenceSteps: 1 });
-  return { ...taken, largePeakBytes: memory().peakBytes };
+  return isWarm
+    ? { ms: await draw({ prompt: 'a red circle on blue' }), firstMs: loadMs + ms, ...memory() }
+    : { ms, ...memory() };
+}
+
+async function memoryOf({ model, threads, size }: MemoryTask & Threads): Promise<Omit<Taken, 'ms'>> {
+  const options: LoadOptions = { device: 'cpu', intraOpNumThreads: threads };
+  const folder = await readModelFolder(model);
+  const conditioner = await folder.conditioner.open(options);
+  const asked = { ...request, width: size, height: size, numInferenceSteps: 1, guidanceScale: 1 };
+  const texts = await encodeTexts(folder, conditioner, asked);
+  await conditioner.release();
+  const pipeline = await Pipeline.loadWithoutTexts(folder, texts, options);
+  const trajectories = await pipeline.prepare(asked, texts);
+  await pipeline.step(trajectories);
+  await pipeline.decode(trajectories[0]);
+  return memory();
 }
 
 function memory(): Omit<Taken, 'ms'> {
@@ -99,8 +112,8 @@ function memory(): Omit<Taken, 'ms'> {
 }
 
 async function main(): Promise<void> {
-  const task = JSON.parse(process.argv[2]) as (StepTask | PictureTask) & Threads;
-  const taken = await ('data' in task ? step(task) : pictures(task));
+  const task = JSON.parse(process.argv[2]) as (StepTask | PictureTask | MemoryTask) & Threads;
+  const taken = await ('data' in task ? step(task) : 'size' in task ? memoryOf(task) : pictures(task));
   process.stdout.write(JSON.stringify(taken));
 }
 

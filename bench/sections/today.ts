@@ -5,14 +5,17 @@ import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { countOf } from '@app/diffusion';
 import { fullSizeKlein, sampleShape, textShape } from '../full-size-klein';
-import type { PicturesTaken, PictureTask, StepTask, Taken } from '../klein-process';
+import type { MemoryTask, PicturesTaken, PictureTask, StepTask, Taken } from '../klein-process';
 import { type Figure, figure, type Goal, interleave, median, randomFrom, ratios, type Section } from '../section';
 
 /** Blocks of either kind of which float32 has room in memory, and is not widened in each call. */
 const depth: [number, number] = [1, 4];
 
 type Sides = Record<'int8' | 'mapped' | 'partInt8' | 'partFloat32', Taken[]> &
-  Partial<Record<'torch' | 'openVino', Taken[]>> & { klein: PicturesTaken[]; sd: Taken[] };
+  Partial<Record<'torch' | 'openVino', Taken[]>> & { klein: PicturesTaken[]; sd: Taken[] } & Record<
+    'memory' | 'largeMemory',
+    Omit<Taken, 'ms'>[]
+  >;
 
 export const today: Section = {
   name: 'today',
@@ -31,7 +34,7 @@ export const today: Section = {
         Float32Array.from({ length: countOf(shape) }, () => 2 * (random() + random() + random() - 1.5)),
       );
     const child = join(__dirname, '..', 'klein-process.js');
-    const ours = (task: Omit<StepTask, 'data'> | PictureTask) => () =>
+    const ours = (task: Omit<StepTask, 'data'> | PictureTask | MemoryTask) => () =>
       told(process.execPath, child, JSON.stringify({ ...('side' in task && { data }), ...task, threads }));
     const theirs =
       (side: string, blocks: number[] = []) =>
@@ -46,8 +49,10 @@ export const today: Section = {
         partInt8: ours({ model: klein.int8, side: 'part-int8', depth }),
         partFloat32: ours({ model: klein.bfloat16, side: 'part-float32', depth }),
         ...(hasOpenVino && { openVino: theirs('openvino-int8', depth) }),
-        klein: ours({ model: klein.int8, steps: 4, guidanceScale: 1, isAllTold: true }),
-        sd: ours({ model: fullSize!, steps: 25, guidanceScale: 7.5, isAllTold: false }),
+        klein: ours({ model: klein.int8, steps: 4, guidanceScale: 1, isWarm: true }),
+        sd: ours({ model: fullSize!, steps: 25, guidanceScale: 7.5, isWarm: false }),
+        memory: ours({ model: klein.int8, size: 512 }),
+        largeMemory: ours({ model: klein.int8, size: 1024 }),
       },
       rounds,
       { warmUp: false },
@@ -107,13 +112,14 @@ function errorsOf(data: string, hasOpenVino: boolean): Figure[] {
   return [{ ...figure('error of a part: int8 / OpenVINO in int8', [own / their], { atMost: 1 / 3 }), detail }];
 }
 
-function picturesOf({ klein, sd }: Sides): Figure[] {
+function picturesOf({ klein, sd, memory, largeMemory }: Sides): Figure[] {
   const firsts = klein.map(({ firstMs }) => firstMs);
   const warm = klein.map(({ ms }) => ms);
-  const memoryOf = (gb: number, bytes: (taken: PicturesTaken) => number) => ({
-    ratios: klein.map((taken) => bytes(taken) / (gb * 1e9)),
+  const memoryFigure = (name: string, gb: number, taken: Sides['memory']): Figure => ({
+    name: `${name} / ${gb} GB`,
+    ratios: taken.map(({ peakBytes }) => peakBytes / (gb * 1e9)),
     goal: { atMost: 1 },
-    detail: gigabytes(median(klein.map(bytes))),
+    detail: gigabytes(median(taken.map(({ peakBytes }) => peakBytes))),
   });
   return [
     compared('a picture: 4 steps in int8 / Stable Diffusion 1.5, 25 guided steps', klein, sd, { atMost: 0.5 }),
@@ -121,7 +127,7 @@ function picturesOf({ klein, sd }: Sides): Figure[] {
       ...figure('loading and the first picture / the next one', ratios(firsts, warm), { atMost: 1.6 }),
       detail: `${(median(firsts) / 1000).toFixed(0)} s / ${(median(warm) / 1000).toFixed(0)} s`,
     },
-    { name: 'peak of memory / 9 GB', ...memoryOf(9, ({ peakBytes }) => peakBytes) },
-    { name: 'peak of memory with 1024 x 1024 / 11 GB', ...memoryOf(11, ({ largePeakBytes }) => largePeakBytes) },
+    memoryFigure('peak of memory, the text encoder let go', 9, memory),
+    memoryFigure('the same with 1024 x 1024', 11, largeMemory),
   ];
 }
