@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path';
 import { schedulerNames } from '@app/domain';
 import sharp from 'sharp';
 import { startTestApi, type TestKey } from '../support/api';
+import { unpackTransformerModel } from '../support/families';
 import { ofSuite } from '../support/of-suite';
 
 const main = resolve(__dirname, '..', '..', 'dist', 'apps', 'cli', 'src', 'demo.js');
@@ -97,6 +98,17 @@ describe('npm run demo', () => {
     const { code, stderr } = await demo(service, 'a star', option, value);
     expect([code, stderr]).toEqual([1, expect.stringMatching(/^[^\n]+\.\n$/)]);
     expect(stderr).toContain(sentence);
+  });
+
+  it('draws with the first model that can where nobody names one and sd1.5 is not installed', async () => {
+    const models = join(folder, 'models');
+    await unpackTransformerModel('flux2-klein', join(models, 'klein'));
+    const other = await startTestApi({ MODELS_DIR: models, PUBLIC_URL: 'https://darkroom.example' });
+    const { token } = await other.createKey({ sandbox: true });
+    const service = { DARKROOM_URL: other.baseUrl, DARKROOM_API_KEY: token };
+    const { stdout } = await demo(service, 'a star', '--json', '--out', join(folder, 'other.png'));
+    await other.close();
+    expect(JSON.parse(stdout)).toMatchObject({ generation: { model: 'klein', steps: 4, cfg: 1 } });
   });
 
   it('takes empty variables as none, and reads the settings of the service on this machine', async () => {

@@ -11,7 +11,7 @@ import { besideParts } from './select-files';
 import { checkKind, listFolder, type ModelFacts } from './model-layout';
 import { checkModelName, explainPassedOver, isModelName, namesIn } from './model-names';
 import type { ModelProgress } from './model-progress';
-import { checkpointAt, parseModelOrigin } from './model-source';
+import { checkpointAt, type ModelOrigin, parseModelOrigin } from './model-source';
 import { explainDiskErrors, explainRefusal, ModelStoreError } from './model-store-error';
 import { hashedBeside } from './place-files';
 import { verifyModel, type VerifyReport } from './verify-model';
@@ -153,12 +153,7 @@ export class ModelStore {
       const installed = { source: origin, addedAt: new Date().toISOString(), files: Object.fromEntries(digests) };
       await this.catalog.record(name, digests, layout, installed);
     }).catch(async (error: unknown) => {
-      if (!(error instanceof ModelStoreError) || !['InvalidModel', 'InvalidDefaults'].includes(error.code)) throw error;
-      // What was downloaded may be right beside other options.
-      if (parsed.kind !== 'hub' || !isOfOptions(error))
-        for (const path of [part, this.convertedPath(name)]) await rm(path, { recursive: true, force: true });
-      if (error.code === 'InvalidDefaults') throw error;
-      throw new ModelStoreError('InvalidModel', refusalOf(parsed, vaePath, error.message), { cause: error });
+      throw await this.refusal(error, name, parsed, vaePath);
     });
     return { ...(await this.find(name))!, ...more };
   }
@@ -188,6 +183,17 @@ export class ModelStore {
       await rm(manifestPath(this.modelsDir, name), { force: true });
       this.catalog.forget(name);
     });
+  }
+
+  /** What `add` throws for what it was refused with; it removes what nobody can use. */
+  private async refusal(error: unknown, name: string, source: ModelOrigin, vae: string | undefined): Promise<unknown> {
+    if (!(error instanceof ModelStoreError) || !['InvalidModel', 'InvalidDefaults'].includes(error.code)) return error;
+    // What was downloaded may be right beside other options.
+    if (source.kind !== 'hub' || !isOfOptions(error))
+      for (const path of [join(this.modelsDir, `.${name}.part`), this.convertedPath(name)])
+        await rm(path, { recursive: true, force: true });
+    if (error.code === 'InvalidDefaults') return error;
+    return new ModelStoreError('InvalidModel', refusalOf(source, vae, error.message), { cause: error });
   }
 
   /** The folder that a model in another precision is written into. */
