@@ -117,12 +117,21 @@ describeInBrowser('The form of the page, with a distilled model', () => {
     await page.getByLabel('Negative prompt').fill('a hen');
     await page.getByLabel('Model', { exact: true }).selectOption('klein');
     expect(await page.getByLabel('Negative prompt').isDisabled()).toBe(true);
+    await page.getByText('It is off. It was distilled to draw without guidance.').waitFor();
+    expect(await page.getByLabel('Guidance (cfg)').isDisabled()).toBe(true);
+    const named = page.getByLabel('Model', { exact: true }).locator('option');
+    expect(await named.allTextContents()).toContain('z-image-int8 (Z-Image, int8)');
     expect(await page.getByLabel('Weights in the prompt').count()).toBe(0);
     expect(await page.getByLabel('Scheduler').locator('option').count()).toBe(6);
     await page.getByLabel('Prompt', { exact: true }).fill('a blue fox');
     expect(await faults(page)).toEqual([]);
     await page.getByRole('button', { name: 'Draw', exact: true }).click();
     await page.getByRole('button', { name: /^a blue fox \(/ }).waitFor();
+    await page.getByRole('link', { name: 'Fine-Tunes' }).click();
+    const untrained = page.getByLabel('Model that learns it').locator('option:disabled');
+    expect(await untrained.allTextContents()).toContain(
+      'z-image (Z-Image): Models of this kind cannot be trained here yet.',
+    );
     expect(await browser.closePages()).toEqual([]);
     await browser.close();
   });

@@ -88,12 +88,13 @@ export const cannot = computed(() => drawnBy.value?.served.cannot ?? {});
 
 /** What the form shows of the draft: without what the model that draws refuses. */
 export const shown = computed<Draft>(() => {
-  const { scheduler, ...rest } = draft.value;
+  // What draws without guidance takes neither a negative prompt nor a scale.
+  const { scheduler, cfg, ...rest } = draft.value;
   const { schedulers: own = schedulers } = drawnBy.value?.served ?? {};
   return {
     ...rest,
     ...(scheduler && own.includes(scheduler) && { scheduler }),
-    ...(cannot.value.negative_prompt !== undefined && { negative_prompt: '' }),
+    ...(cannot.value.negative_prompt === undefined ? cfg !== undefined && { cfg } : { negative_prompt: '' }),
     ...(cannot.value.prompt_weighting !== undefined && { prompt_weighting: false }),
     ...(cannot.value.control !== undefined && { control: [] }),
   };

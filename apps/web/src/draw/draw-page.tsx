@@ -14,7 +14,7 @@ import { useUpload } from '../pictures/sent-picture';
 import { useDrop } from '../ui/drop';
 import { asked, scrollToPart } from './bring-up';
 import { CombinedFinetunes } from './combined-finetunes';
-import { cannot, change, draft, drawnBy, drawnWith, finetuneId, lacksName, shown } from './draft';
+import { cannot, change, defaults, draft, drawnBy, drawnWith, finetuneId, lacksName, shown } from './draft';
 import { Settings } from './settings';
 import { Stage } from './stage';
 import { startDrawing } from './start-drawing';
@@ -75,8 +75,10 @@ function PromptForm() {
 }
 
 function Texts() {
-  const { prompt, negative_prompt } = shown.value;
+  const { prompt, negative_prompt, cfg = defaults.value.cfg } = shown.value;
   const refusal = cannot.value.negative_prompt;
+  const remark = refusal === undefined ? 'With a guidance of 1 it does nothing.' : `It is off. ${refusal}`;
+  const hasRemark = refusal !== undefined || (cfg === 1 && negative_prompt !== '');
   return (
     <>
       <label for="prompt">Prompt</label>
@@ -96,11 +98,17 @@ function Texts() {
         id="negative"
         maxLength={lengths.prompt}
         autocomplete="off"
-        placeholder={refusal ?? 'What it should not show'}
+        placeholder={refusal === undefined ? 'What it should not show' : ''}
         disabled={refusal !== undefined}
+        aria-describedby={hasRemark ? 'negative-remark' : undefined}
         value={negative_prompt}
         onInput={(event) => change({ negative_prompt: event.currentTarget.value })}
       />
+      {hasRemark && (
+        <p class="hint" id="negative-remark">
+          {remark}
+        </p>
+      )}
     </>
   );
 }

@@ -48,6 +48,7 @@ export function Settings() {
         step={0.5}
         value={cfg}
         standard={defaults.value.cfg}
+        refusal={cannot.value.negative_prompt}
       />
       <SeedField />
       <SliderField name="num_generations" label="Pictures" bounds={bounds.numGenerations} value={num_generations} />
@@ -93,9 +94,15 @@ interface SliderFieldProps {
   /** Undefined is the model's default. */
   value: number | undefined;
   standard?: number;
+  /** Why it changes nothing with the model that draws. */
+  refusal?: string | undefined;
 }
 
-function SliderField({ name, label, bounds: { min, max }, step = 1, value, standard }: SliderFieldProps) {
+function SliderField({ name, label, bounds: { min, max }, step = 1, value, standard, refusal }: SliderFieldProps) {
+  if (refusal !== undefined)
+    return (
+      <Range {...{ label, min, max, step }} value={standard ?? min} disabled beside={<small>off. {refusal}</small>} />
+    );
   const back = `${label}: back to the model’s default`;
   return (
     <Range

@@ -1,5 +1,5 @@
 import { lengths } from '../drawings/service-rules';
-import { choiceText, modelChoices } from '../models/models';
+import { trainingChoices } from '../models/models';
 import { pictureTypes } from '../pictures/sent-picture';
 import { client } from '../session/session';
 import { IconButton } from '../ui/buttons';
@@ -61,12 +61,7 @@ function TrainFields() {
         required
         maxLength={lengths.name}
       />
-      <SelectField
-        id="train-model"
-        label="Model that learns it"
-        name="model"
-        choices={modelChoices.value.map((choice) => [choice.name, choiceText(choice)])}
-      />
+      <SelectField id="train-model" label="Model that learns it" name="model" choices={trainingChoices.value} />
     </>
   );
 }

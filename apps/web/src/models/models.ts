@@ -1,4 +1,5 @@
 import { computed } from '@preact/signals';
+import type { Choices } from '../ui/fields';
 import type { Model } from '../service/client';
 import { isReachable } from '../service/reach';
 import { client, forThisSession, session, sessionSignal } from '../session/session';
@@ -33,9 +34,22 @@ export const controlModels = computed(() =>
   models.value.filter(({ problem, kind }) => problem === null && kind === 'control'),
 );
 
-/** The name, and the stand-in if another model draws for it. */
-export const choiceText = ({ name, served }: ModelChoice): string =>
-  name === served.name ? name : `${name} (drawn by ${served.name})`;
+/** The name, and which model that is: what draws for it, its family, and a precision that is not the usual one. */
+export function choiceText({ name, served }: ModelChoice): string {
+  const drawer = name === served.name ? [] : [`drawn by ${served.name}`];
+  const precision = served.precision === 'int8' ? ['int8'] : [];
+  const facts = [...drawer, served.family_title, ...precision].filter((fact) => fact !== null);
+  return facts.length > 0 ? `${name} (${facts.join(', ')})` : name;
+}
+
+/** The models that can be trained, and with the reason those that cannot. */
+export const trainingChoices = computed<Choices>(() =>
+  modelChoices.value.map((choice) => {
+    const refusal = choice.served.cannot.training;
+    const text = choiceText(choice);
+    return refusal === undefined ? [choice.name, text] : [choice.name, `${text}: ${refusal}`, 'disabled'];
+  }),
+);
 
 /** A model's own scheduler, by the name that the model has for it. */
 export const ownScheduler = (name: string | null | undefined): string =>

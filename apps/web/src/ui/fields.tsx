@@ -38,14 +38,19 @@ export function TextField({ id, label, hint, ...rest }: TextFieldProps) {
   );
 }
 
-/** In their order. */
-export type Choices = readonly (readonly [value: string, text: string])[];
+/** In their order; one that is disabled cannot be chosen. */
+export type Choices = readonly (readonly [value: string, text: string, disabled?: 'disabled'])[];
 
 export function Options({ choices, value }: { choices: Choices; value?: string }) {
   return (
     <>
-      {choices.map(([each, text]) => (
-        <option key={each} value={each} selected={value === undefined ? undefined : value === each}>
+      {choices.map(([each, text, disabled]) => (
+        <option
+          key={each}
+          value={each}
+          selected={value === undefined ? undefined : value === each}
+          disabled={disabled !== undefined}
+        >
           {text}
         </option>
       ))}

@@ -8,6 +8,7 @@ interface RangeProps {
   step?: number;
   value: number;
   unit?: string;
+  disabled?: boolean;
   /** Shown before the value. */
   beside?: ComponentChildren;
   /** Called while it moves. */
@@ -17,7 +18,18 @@ interface RangeProps {
 }
 
 /** A slider with its label and its value above. */
-export function Range({ label, min, max, step = 1, value, unit = '', beside, onChange, onRelease }: RangeProps) {
+export function Range({
+  label,
+  min,
+  max,
+  step = 1,
+  value,
+  unit = '',
+  disabled,
+  beside,
+  onChange,
+  onRelease,
+}: RangeProps) {
   const id = useId();
   return (
     <div class="slider">
@@ -32,7 +44,7 @@ export function Range({ label, min, max, step = 1, value, unit = '', beside, onC
       <input
         id={id}
         type="range"
-        {...{ min, max, step, value }}
+        {...{ min, max, step, value, disabled }}
         onInput={({ currentTarget }) => onChange?.(Number(currentTarget.value))}
         onChange={({ currentTarget }) => onRelease?.(Number(currentTarget.value))}
       />
