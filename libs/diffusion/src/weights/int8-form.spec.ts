@@ -25,7 +25,7 @@ const text = (json: object): TensorToWrite => {
 
 describe('A weight in int8', () => {
   it('is multiplied by the scale of its output, and belongs to it', async () => {
-    const tensors = await read({ 'to_q.weight_scale': scale });
+    const tensors = await read({ 'to_q.weight_scale': scale }, int8Metadata(new Map([['to_q', 1]])));
     expect([...tensors.keys()]).toEqual(['to_q.weight']);
     expect([...(await readValues(tensors.get('to_q.weight')!))]).toEqual([0.5, 1, 1.5, 2, -8, 0, 0, 0]);
     expect([...(await readValues(rowsOf(tensors.get('to_q.weight')!, 1, 2)))]).toEqual([-8, 0, 0, 0]);
@@ -46,6 +46,18 @@ describe('A weight in int8', () => {
   ])('is refused if it is %s', async (_, form) => {
     const reading = read({ 'to_q.weight_scale': scale, 'to_q.comfy_quant': text(form) });
     await expect(reading).rejects.toThrow(WeightsFileError);
+  });
+
+  it.each<[string, Record<string, string>]>([
+    ['no metadata', {}],
+    ['metadata of no layers', { _quantization_metadata: '{"layers":5}' }],
+    ['metadata that is null', { _quantization_metadata: 'null' }],
+    ['a form without values', { _quantization_metadata: '{"layers":{"to_q":5}}' }],
+    ['the form of another layer', int8Metadata(new Map([['to_k', 4]]))],
+  ])('is refused beside %s, where it may be rotated or not', async (_, metadata) => {
+    await expect(read({ 'to_q.weight_scale': scale }, metadata)).rejects.toThrow(
+      'The weight "to_q.weight" is in int8, and nothing in the file tells in which form.',
+    );
   });
 
   it('is no weight without a scale for each output', async () => {

@@ -39,8 +39,12 @@ export function rotationsOf({ tensors, metadata }: SafetensorsHeader, source: By
     const form = beside
       ? parse<LayerForm>(source.text(beside.begin, Math.min(beside.end, beside.begin + 1000)))
       : layers?.[layer];
-    const rotation = form?.convrot ? (form.convrot_groupsize ?? 256) : 1;
-    const isKnown = (form?.format ?? format) === format && [1, 4, 16, 64, 256].includes(rotation);
+    const { format: own = format, convrot, convrot_groupsize: width = 256 } = form ?? {};
+    // Nothing but the form tells a rotated weight from another, and each read as the other makes another model.
+    if (form?.format === undefined && convrot === undefined)
+      throw new SafetensorsError(`The weight ${quote(name)} is in int8, and nothing in the file tells in which form.`);
+    const rotation = convrot ? width : 1;
+    const isKnown = own === format && typeof (convrot ?? false) === 'boolean' && [1, 4, 16, 64, 256].includes(rotation);
     if (!isKnown || shape[1] % rotation !== 0)
       throw new SafetensorsError(`The weight ${quote(name)} is in int8 in a form that is not known.`);
     found.set(name, rotation);
