@@ -25,9 +25,18 @@ export function shiftSigmas(
 function dynamicShift(config: SchedulerConfig, steps: number, size: RunSize | undefined): number {
   if (!size) throw new SchedulerError('use_dynamic_shifting needs the number of tokens of the picture.');
   const mu = size.muOf?.(size.tokens, steps) ?? calculateShift(size.tokens, config);
-  const factor = config.timeShiftType === 'linear' ? mu : Math.exp(mu);
+  return shiftOf(mu, size.tokens, config);
+}
+
+function shiftOf(mu: number, tokens: number, { timeShiftType }: SchedulerConfig): number {
+  const factor = timeShiftType === 'linear' ? mu : Math.exp(mu);
   if (factor > 0 && factor < Infinity) return factor;
-  throw new SchedulerError(`The shift for ${size.tokens} tokens must be positive and finite, but is ${factor}.`);
+  throw new SchedulerError(`The shift for ${tokens} tokens must be positive and finite, but is ${factor}.`);
+}
+
+/** @throws SchedulerError for a line whose shifts of small pictures, or of large ones, no noise level can have */
+export function assertShifts(config: SchedulerConfig): void {
+  for (const tokens of [4, 2 ** 16]) shiftOf(calculateShift(tokens, config), tokens, config);
 }
 
 /** Mu on a line through those of two numbers of tokens. Source: `calculate_shift` of diffusers' pipelines. */

@@ -279,6 +279,17 @@ describe('schedulers of flow matching', () => {
     expect(() => started('euler', empty, 1024)).toThrow(/must be positive/);
   });
 
+  it.each([
+    { base_image_seq_len: 256, max_image_seq_len: 256 },
+    { base_image_seq_len: 256, max_image_seq_len: 257, max_shift: 100 },
+    { base_image_seq_len: 4096, max_image_seq_len: 256, time_shift_type: 'linear' },
+  ])('refuse %j before anything is drawn', (line) => {
+    expect(() => createScheduler(undefined, { ...flowJson, use_dynamic_shifting: true, ...line })).toThrow(
+      /^The shift for \d+ tokens must be positive and finite/,
+    );
+    expect(() => createScheduler(undefined, { ...flowJson, ...line })).not.toThrow();
+  });
+
   it.each(flowNames)('%s stays finite for any number of steps, without noise of its own', (name) => {
     for (const steps of [1, 2, 3, 17, 50])
       expect(run(createScheduler(name, flowJson), steps, 4).every(Number.isFinite)).toBe(true);

@@ -9,6 +9,7 @@ import { EulerAncestralDiscreteScheduler } from './euler-ancestral-discrete-sche
 import { EulerDiscreteScheduler } from './euler-discrete-scheduler';
 import { FlowMatchEulerDiscreteScheduler } from './flow-match-euler-discrete-scheduler';
 import { FlowMatchHeunDiscreteScheduler } from './flow-match-heun-discrete-scheduler';
+import { assertShifts } from './flow-sigmas';
 import { HeunDiscreteScheduler } from './heun-discrete-scheduler';
 import { Kdpm2AncestralDiscreteScheduler, Kdpm2DiscreteScheduler } from './kdpm2-discrete-scheduler';
 import { LcmScheduler } from './lcm-scheduler';
@@ -127,7 +128,9 @@ export function schedulerNamesFor(config: SchedulerJson): SchedulerName[] {
 export function createScheduler(name: SchedulerName | undefined, config: SchedulerJson): Scheduler {
   const json = name === undefined ? config : { ...config, ...preset(name, config) };
   const Class = schedulerClass(json);
-  return new Class(readSchedulerConfig(json, Class.parameters));
+  const own = readSchedulerConfig(json, Class.parameters);
+  if (own.useDynamicShifting) assertShifts(own);
+  return new Class(own);
 }
 
 /** The request name of this configuration's scheduler; undefined if it has none. */

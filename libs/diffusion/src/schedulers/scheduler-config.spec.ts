@@ -23,6 +23,13 @@ describe(readSchedulerConfig.name, () => {
     expect(config).toMatchObject({ useKarrasSigmas: false, clipSample: false });
   });
 
+  it('bounds by the number of training timesteps only what the class has', () => {
+    expect(readSchedulerConfig({ num_train_timesteps: 2 }, {}).originalInferenceSteps).toBe(50);
+    expect(() => readSchedulerConfig({ num_train_timesteps: 2 }, { original_inference_steps: 50 })).toThrow(
+      'original_inference_steps must be an integer from 1 to 2, but is 50.',
+    );
+  });
+
   it.each([
     [
       { beta_schedule: 'sigmoid' },

@@ -177,7 +177,8 @@ export function readSchedulerConfig(json: SchedulerJson, parameters: SchedulerPa
   for (const [key, [absence, reader]] of Object.entries<[unknown, Reader<unknown>]>(all)) {
     const known = key in common || (key in ofBetas && !isFlow) || key in parameters;
     const value = (known && Object.hasOwn(json, key) ? json[key] : undefined) ?? parameters[key as Key] ?? absence;
-    values[camelCase(key)] = reader(value, key, values.numTrainTimesteps as number);
+    // What the class does not have is not bounded by what the file says.
+    values[camelCase(key)] = reader(value, key, known ? (values.numTrainTimesteps as number) : Infinity);
   }
   const config = values as SchedulerConfig;
   const { useKarrasSigmas, useExponentialSigmas, useBetaSigmas, sigmaMin, sigmaMax } = config;
