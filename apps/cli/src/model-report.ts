@@ -28,9 +28,14 @@ export function modelFacts(model: InstalledModel) {
   };
 }
 
-/** Remarks about a model that was installed, a sentence each; none about most. */
+/** Remarks about a model that was installed, a sentence each: distilled models and others differ in steps and cfg. */
 export function notesOn(model: InstalledModel): string[] {
-  const notes = [problemOfKind(model), problemOfOwnScheduler(model)];
+  const { familyTitle, defaults } = model;
+  const usual =
+    defaults.steps !== undefined && defaults.cfg !== undefined
+      ? `It is taken as ${familyTitle} that draws in ${defaults.steps} steps with a cfg of ${defaults.cfg}.`
+      : undefined;
+  const notes = [usual, problemOfKind(model), problemOfOwnScheduler(model)];
   return notes.filter((note) => note !== undefined);
 }
 
