@@ -41,7 +41,7 @@ describe('ModelStore', () => {
     it('takes another autoencoder, and what its tensors cannot tell', async () => {
       const file = join(await familyIn(folder, 'sd15-file'), 'model.safetensors');
       const plain = await store.add(file, { as: 'plain' });
-      const vae = join(await familyIn(folder, 'inpainting'), 'model/vae/diffusion_pytorch_model.safetensors');
+      const vae = join(await familyIn(folder, 'sd21-file'), 'model.safetensors');
       const defaults = { clip_skip: 2, size: 768, prediction_type: 'v_prediction' } as const;
       const model = await store.add(file, { as: 'x', vae, defaults, tryOut });
       expect(model).toMatchObject({ nativeSize: 768, defaults });

@@ -40,6 +40,11 @@ export const cures = {
   nameOne: 'Name the one that is meant.',
 } as const;
 
+/** A `config.json` says something that the graphs here do not know; the message is one plain sentence. */
+export class UnsupportedConfigError extends Error {
+  override readonly name = 'UnsupportedConfigError';
+}
+
 /** One of {@link cures}. */
 export type Cure = (typeof cures)[keyof typeof cures];
 

@@ -5,7 +5,8 @@
 import type { Value } from '../graph/graph';
 import { type BuiltGraph, Module, type ModuleOptions } from '../graph/module';
 import { type AutoencoderKlConfig, autoencoderKlConfigOf, decoded, encodedSample } from './autoencoder-kl';
-import { assertKnown, type ConfigJson, numberOf } from './config';
+import { assertKnown, type ConfigJson, epsilons, numberOf } from './config';
+import { WeightsFileError } from '../weights/named-tensor';
 
 /** Values that no weight's shape tells, in the words of `config.json`. */
 export interface AutoencoderKlFlux2Config extends AutoencoderKlConfig {
@@ -15,7 +16,7 @@ export interface AutoencoderKlFlux2Config extends AutoencoderKlConfig {
 /** The values of an autoencoder's `config.json`. @throws UnsupportedConfigError */
 export function autoencoderKlFlux2ConfigOf(json: ConfigJson): AutoencoderKlFlux2Config {
   assertKnown(json, { patch_size: [2] });
-  return { ...autoencoderKlConfigOf(json), batchNormEps: numberOf(json, 'batch_norm_eps', 1e-4) };
+  return { ...autoencoderKlConfigOf(json), batchNormEps: numberOf(json, 'batch_norm_eps', 1e-4, epsilons) };
 }
 
 /** `latent_sample` [batch, channels, height, width], as the denoiser has it, to `sample`, from -1 to 1. */
@@ -45,6 +46,9 @@ export function autoencoderKlFlux2Encoder(options: ModuleOptions, config: Autoen
 /** Of each channel, [channels, 1, 1]. */
 function statistics(m: Module, { batchNormEps }: AutoencoderKlFlux2Config) {
   const [channels] = m.shape('bn.running_mean', 1);
+  const pixels = m.shape('decoder.conv_in.weight', 4)[1];
+  if (channels !== 4 * pixels)
+    throw new WeightsFileError(`The statistics are of ${channels} channels, and 2 x 2 pixels have ${4 * pixels}.`);
   const column = (name: string): Value => m.reshape(m.weight(name), -1, 1, 1);
   const variance = m.add(column('bn.running_var'), m.number(batchNormEps));
   return { channels, mean: column('bn.running_mean'), deviation: m.op('Sqrt', [variance]) };

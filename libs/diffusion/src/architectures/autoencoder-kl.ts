@@ -2,12 +2,15 @@
 import type { Value } from '../graph/graph';
 import { attend, conv, groupNorm, linear, silu } from '../graph/layers';
 import { type BuiltGraph, Module, type ModuleOptions } from '../graph/module';
-import { assertKnown, type ConfigJson, numberOf } from './config';
+import { UnsupportedConfigError } from '../errors';
+import { assertKnown, assertStated, type ConfigJson, counts, numberOf } from './config';
 import { type NormConfig, resnetBlock2D, upsample2D } from './blocks';
 
 /** Values that no weight's shape tells, in the words of `config.json`. */
 export interface AutoencoderKlConfig {
   normNumGroups: number;
+  /** All of it: of what the weights' shapes tell it says the same. */
+  stated: ConfigJson;
 }
 
 /** The values of an autoencoder's `config.json`. @throws UnsupportedConfigError */
@@ -17,7 +20,7 @@ export function autoencoderKlConfigOf(json: ConfigJson): AutoencoderKlConfig {
     up_block_types: ['UpDecoderBlock2D'],
     act_fn: ['silu'],
   });
-  return { normNumGroups: numberOf(json, 'norm_num_groups', 32) };
+  return { normNumGroups: numberOf(json, 'norm_num_groups', 32, counts), stated: json };
 }
 
 const normOf = ({ normNumGroups }: AutoencoderKlConfig): NormConfig => ({ groups: normNumGroups, epsilon: 1e-6 });
@@ -45,7 +48,9 @@ export function decoded(root: Module, latents: Value, config: AutoencoderKlConfi
   const norm = normOf(config);
   let x = root.has('post_quant_conv') ? conv(root, latents, 'post_quant_conv') : latents;
   x = middle(m.at('mid_block'), conv(m, x, 'conv_in'), norm);
-  for (const block of m.list('up_blocks')) {
+  const blocks = m.list('up_blocks');
+  assertBlocks(config.stated, blocks, 1);
+  for (const block of blocks) {
     for (const resnet of block.list('resnets')) x = resnetBlock2D(resnet, x, norm);
     if (block.has('upsamplers')) x = upsample2D(block.at('upsamplers', 0), x);
   }
@@ -58,12 +63,27 @@ export function encodedSample(root: Module, config: AutoencoderKlConfig): Value 
   const norm = normOf(config);
   let x = root.input('sample', ['batch', m.shape('conv_in.weight', 4)[1], 'height', 'width']);
   x = conv(m, x, 'conv_in');
-  for (const block of m.list('down_blocks')) {
+  const blocks = m.list('down_blocks');
+  assertBlocks(config.stated, blocks, 0);
+  for (const block of blocks) {
     for (const resnet of block.list('resnets')) x = resnetBlock2D(resnet, x, norm);
     if (block.has('downsamplers')) x = conv(block.at('downsamplers', 0), x, 'conv', { stride: 2, pads: [0, 0, 1, 1] });
   }
   const y = last(m, middle(m.at('mid_block'), x, norm), norm);
   return root.has('quant_conv') ? conv(root, y, 'quant_conv') : y;
+}
+
+/**
+ * Refuses weights that lack a block, or layers of one.
+ * @param more layers of each block than the configuration says
+ */
+function assertBlocks({ layers_per_block, block_out_channels: widths }: ConfigJson, blocks: Module[], more: number) {
+  if (Array.isArray(widths) && widths.length !== blocks.length)
+    throw new UnsupportedConfigError(
+      `"block_out_channels" is for ${widths.length} blocks, and the weights have ${blocks.length}.`,
+    );
+  for (const block of blocks)
+    assertStated({ layers_per_block }, { layers_per_block: block.list('resnets').length - more });
 }
 
 function middle(m: Module, x: Value, norm: NormConfig): Value {

@@ -4,6 +4,7 @@
 import type { Value } from '../graph/graph';
 import { conv, relu } from '../graph/layers';
 import { type BuiltGraph, Module, type ModuleOptions } from '../graph/module';
+import { WeightsFileError } from '../weights/named-tensor';
 import { upsample2D } from './blocks';
 
 /** `latent_sample` [batch, channels, height, width], as the encoder gives it, to `sample`, from -1 to 1. */
@@ -31,6 +32,9 @@ export function autoencoderTinyEncoder(options: ModuleOptions): BuiltGraph {
 /** The layers one after another; `bare` is what those without weights do. */
 function run(layers: Module, x: Value, bare: (x: Value, i: number) => Value): Value {
   const last = Math.max(...layers.weightNames().map((name) => Number(/^(\d+)\./.exec(name)?.[1] ?? 0)));
+  // Beside each layer without weights stands one that has some.
+  if (last >= 2 * layers.weightNames().length)
+    throw new WeightsFileError(`The weights have ${layers.path}.${last}, and not what stands before it.`);
   for (let i = 0; i <= last; i++) {
     const layer = layers.at(i);
     if (layer.has('conv')) x = autoencoderTinyBlock(layer, x);

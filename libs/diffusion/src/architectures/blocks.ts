@@ -6,6 +6,7 @@
 import type { Value } from '../graph/graph';
 import { attend, conv, gelu, groupNorm, layerNorm, linear, silu } from '../graph/layers';
 import type { Module } from '../graph/module';
+import { UnsupportedConfigError } from '../errors';
 
 /** Values of normalisation over groups of channels that no weight's shape tells. */
 export interface NormConfig {
@@ -48,10 +49,13 @@ export function resnetBlock2D(m: Module, x: Value, { groups, epsilon }: NormConf
   return m.add(m.has('conv_shortcut') ? conv(m, x, 'conv_shortcut') : x, y);
 }
 
-/** Attention of tokens `x` to `context`. */
+/** Attention of tokens `x` to `context`. @throws UnsupportedConfigError for heads of which it has not so many */
 export function attention(m: Module, x: Value, context: Value, heads: number): Value {
+  const [width] = m.shape('to_q.weight', 2);
+  if (width % heads !== 0)
+    throw new UnsupportedConfigError(`"attention_head_dim" is ${heads}, and ${m.path} is ${width} wide.`);
   const projected = [linear(m, x, 'to_q'), linear(m, context, 'to_k'), linear(m, context, 'to_v')];
-  return linear(m, attend(m, projected, m.shape('to_q.weight')[0], heads), 'to_out.0');
+  return linear(m, attend(m, projected, width, heads), 'to_out.0');
 }
 
 function basicTransformerBlock(m: Module, x: Value, context: Value, heads: number): Value {

@@ -3,12 +3,15 @@ import type { Value } from '../graph/graph';
 import { attend, gelu, layerNorm, linear } from '../graph/layers';
 import { microsoft } from '../graph/graph-builder';
 import { type BuiltGraph, Module, type ModuleOptions } from '../graph/module';
-import { assertKnown, type ConfigJson, numberOf } from './config';
+import { assertKnown, type ConfigJson, counts, numberOf } from './config';
+import { UnsupportedConfigError } from '../errors';
 
 /** Values that no weight's shape tells, in the words of `config.json`. */
 export interface ClipTextConfig {
   /** By default one for each 64 channels. */
   numAttentionHeads?: number;
+  /** The weights may have more, which are read too. */
+  numHiddenLayers?: number;
   hiddenAct: 'quick_gelu' | 'gelu';
   /** Token whose hidden state stands for the text; 2 stands for the largest id, as in configurations before 2023. */
   eosTokenId: number;
@@ -18,9 +21,10 @@ export interface ClipTextConfig {
 export function clipTextConfigOf(json: ConfigJson): ClipTextConfig {
   assertKnown(json, { hidden_act: ['quick_gelu', 'gelu'], layer_norm_eps: [1e-5] });
   return {
-    numAttentionHeads: numberOf(json, 'num_attention_heads', undefined),
+    numAttentionHeads: numberOf(json, 'num_attention_heads', undefined, counts),
+    numHiddenLayers: numberOf(json, 'num_hidden_layers', undefined, counts),
     hiddenAct: (json.hidden_act as ClipTextConfig['hiddenAct'] | undefined) ?? 'quick_gelu',
-    eosTokenId: numberOf(json, 'eos_token_id', 2),
+    eosTokenId: numberOf(json, 'eos_token_id', 2, { ...counts, least: 0 }),
   };
 }
 
@@ -53,6 +57,13 @@ export function clipTextModel(
   const [vocabulary, width] = m.shape('embeddings.token_embedding.weight', 2);
   const heads = config.numAttentionHeads ?? width / 64;
   const layers = m.list('encoder.layers');
+  const { numHiddenLayers = layers.length } = config;
+  if (width % heads !== 0)
+    throw new UnsupportedConfigError(`"num_attention_heads" is ${heads}, and by the weights a token is ${width} wide.`);
+  if (layers.length < numHiddenLayers)
+    throw new UnsupportedConfigError(
+      `"num_hidden_layers" is ${numHiddenLayers}, and the weights have ${layers.length} layers.`,
+    );
   const depth = isPooled ? layers.length : layers.length - Math.min(...skips);
   let x = m.add(tokenEmbedding(m, ids, vocabulary, width), positions(m, ids));
   const normed = (state: Value): Value => layerNorm(m, state, 'final_layer_norm');

@@ -12,7 +12,7 @@ import {
 } from '../graph/layers';
 import { type BuiltGraph, Module, type ModuleOptions } from '../graph/module';
 import { timestepEmbedding } from './blocks';
-import { assertKnown, type ConfigJson, numberOf, numbersOf } from './config';
+import { assertKnown, assertStated, type ConfigJson, epsilons, evenNumbersOf, numberOf, thetas } from './config';
 import {
   type LatentSize,
   range,
@@ -25,15 +25,18 @@ import {
 /** Values that no weight's shape tells, in the words of `config.json`. */
 export interface Flux2TransformerConfig extends RotaryConfig {
   eps: number;
+  /** All of it: of what the weights' shapes tell it says the same. */
+  stated: ConfigJson;
 }
 
 /** The values of a transformer's `config.json`. @throws UnsupportedConfigError */
 export function flux2TransformerConfigOf(json: ConfigJson): Flux2TransformerConfig {
   assertKnown(json, { patch_size: [1], guidance_embeds: [false] });
   return {
-    axesDims: numbersOf(json, 'axes_dims_rope', [32, 32, 32, 32]),
-    ropeTheta: numberOf(json, 'rope_theta', 2000),
-    eps: numberOf(json, 'eps', 1e-6),
+    axesDims: evenNumbersOf(json, 'axes_dims_rope', [32, 32, 32, 32]),
+    ropeTheta: numberOf(json, 'rope_theta', 2000, thetas),
+    eps: numberOf(json, 'eps', 1e-6, epsilons),
+    stated: json,
   };
 }
 
@@ -68,14 +71,15 @@ interface Modulation {
  * picture and references as `rotary_cos` and `rotary_sin` [positions, half of a head].
  * Output: `out_sample`, the velocity, of the shape of `sample`.
  */
-export function flux2Transformer2DModel(options: ModuleOptions, { eps }: Flux2TransformerConfig): BuiltGraph {
+export function flux2Transformer2DModel(options: ModuleOptions, config: Flux2TransformerConfig): BuiltGraph {
   const m = Module.of(options);
+  const { eps } = config;
   const [width, channels] = m.shape('x_embedder.weight', 2);
   const shape = ['rows', channels, 'height', 'width'];
   const sample = m.input('sample', shape);
   const states = m.input('encoder_hidden_states', ['rows', 'text', m.shape('context_embedder.weight', 2)[1]]);
   const emb = timeEmbedding(m);
-  const rotary = rotaryInputs(m, m.shape('transformer_blocks.0.attn.norm_q.weight', 1)[0]);
+  const rotary = checkedRotary(m, config);
   const modulate = (x: Value, { shift, scale }: Omit<Modulation, 'gate'>): Value =>
     m.add(m.mul(plainLayerNorm(m, x, width, eps), scale), shift);
   const gated = (x: Value, { gate }: Modulation, y: Value): Value => m.add(x, m.mul(gate, y));
@@ -117,6 +121,21 @@ export function flux2Transformer2DModel(options: ModuleOptions, { eps }: Flux2Tr
   const y = m.op('Slice', [ofPictures, m.integers([0]), own, m.integers([1])]);
   m.output('out_sample', m.op('Reshape', [m.transpose(y, 0, 2, 1), m.op('Shape', [sample])]), shape);
   return m.finish();
+}
+
+/** The inputs of positions, once it is known that the configuration is of these weights. @throws UnsupportedConfigError */
+function checkedRotary(m: Module, config: Flux2TransformerConfig): Rotary {
+  const [width, channels] = m.shape('x_embedder.weight', 2);
+  const [headDim] = m.shape('transformer_blocks.0.attn.norm_q.weight', 1);
+  assertStated(config.stated, {
+    num_layers: m.list('transformer_blocks').length,
+    num_single_layers: m.list('single_transformer_blocks').length,
+    in_channels: channels,
+    attention_head_dim: headDim,
+    num_attention_heads: width / headDim,
+    joint_attention_dim: m.shape('context_embedder.weight', 2)[1],
+  });
+  return rotaryInputs(m, headDim, config, 'axes_dims_rope');
 }
 
 /** The embedding of the time after its activation: [rows, 1, width]. */

@@ -3,13 +3,16 @@ import type { Value } from '../graph/graph';
 import { attend, headsRmsNorm, linear, rmsNorm, type Rotary, rotaryEmbedding, swiGlu } from '../graph/layers';
 import { type BuiltGraph, Module, type ModuleOptions } from '../graph/module';
 import { WeightsFileError } from '../weights/named-tensor';
-import { assertKnown, type ConfigJson, numberOf } from './config';
+import { assertKnown, assertStated, type ConfigJson, counts, epsilons, numberOf, thetas } from './config';
 import { range } from './rotary';
 
 /** Values that no weight's shape tells, in the words of `config.json`. */
 export interface Qwen3Config {
   rmsNormEps: number;
   ropeTheta: number;
+  numHiddenLayers?: number;
+  /** All of it: of what the weights' shapes tell it says the same. */
+  stated: ConfigJson;
 }
 
 /** The values of a text encoder's `config.json`. @throws UnsupportedConfigError */
@@ -18,8 +21,10 @@ export function qwen3ConfigOf(json: ConfigJson): Qwen3Config {
   const rope = (json.rope_parameters ?? {}) as ConfigJson;
   assertKnown(rope, { rope_type: ['default'] });
   return {
-    rmsNormEps: numberOf(json, 'rms_norm_eps', 1e-6),
-    ropeTheta: numberOf(rope, 'rope_theta', numberOf(json, 'rope_theta', 1e6)),
+    rmsNormEps: numberOf(json, 'rms_norm_eps', 1e-6, epsilons),
+    ropeTheta: numberOf(rope, 'rope_theta', numberOf(json, 'rope_theta', 1e6, thetas), thetas),
+    numHiddenLayers: numberOf(json, 'num_hidden_layers', undefined, counts),
+    stated: json,
   };
 }
 
@@ -33,12 +38,17 @@ export function qwen3Model(options: ModuleOptions, config: Qwen3Config, layers: 
   const m = root.has('model') ? root.at('model') : root;
   const ids = m.input('input_ids', ['rows', 'tokens'], 'int64');
   const mask = m.input('attention_mask', ['rows', 'tokens'], 'int32');
-  const [, width] = m.shape('embed_tokens.weight', 2);
+  const [vocabulary, width] = m.shape('embed_tokens.weight', 2);
   const all = m.list('layers');
   const depth = Math.max(...layers);
   if (depth > all.length)
     throw new WeightsFileError(`The weights have ${all.length} layers; the states before layer ${depth} are needed.`);
-  const rotary = positions(m, ids, m.shape('layers.0.self_attn.q_norm.weight', 1)[0], config.ropeTheta);
+  const attn = m.at('layers.0.self_attn');
+  const [headDim] = attn.shape('q_norm.weight', 1);
+  const [heads, ofKeys] = ['q', 'k'].map((name) => attn.shape(`${name}_proj.weight`, 2)[0] / headDim);
+  assertStated(config.stated, { hidden_size: width, vocab_size: vocabulary, head_dim: headDim });
+  assertStated(config.stated, { num_attention_heads: heads, num_key_value_heads: ofKeys });
+  const rotary = positions(m, ids, headDim, config.ropeTheta);
   const states = [m.cast(m.op('Gather', [m.table('embed_tokens.weight'), ids], { axis: 0 }))];
   for (const layer of all.slice(0, depth)) states.push(decoderLayer(layer, states.at(-1)!, mask, rotary, config));
   const given = layers.map((layer) => states[layer]);

@@ -2,6 +2,7 @@
 import type { Value } from '../graph/graph';
 import type { Rotary } from '../graph/layers';
 import type { Module } from '../graph/module';
+import { UnsupportedConfigError } from '../errors';
 
 /** Cosines and sines, each [positions, half of a head]: the inputs `rotary_cos` and `rotary_sin` of a graph. */
 export interface RotaryPositions {
@@ -46,8 +47,14 @@ export function rotaryPositions(
 /** 0, 1 and so on. */
 export const range = (length: number): number[] => Array.from({ length }, (_, i) => i);
 
-/** The inputs for `rotaryPositions`, for heads of this width. */
-export function rotaryInputs(m: Module, headDim: number): Rotary {
+/**
+ * The inputs for `rotaryPositions`, for heads of this width.
+ * @param key of the axes, in `config.json`
+ * @throws UnsupportedConfigError for axes that make other heads
+ */
+export function rotaryInputs(m: Module, headDim: number, { axesDims }: RotaryConfig, key: string): Rotary {
+  if (axesDims.reduce((sum, dim) => sum + dim, 0) !== headDim)
+    throw new UnsupportedConfigError(`"${key}" is [${axesDims.join()}], and a head of the weights is ${headDim} wide.`);
   const input = (name: string): Value => m.input(name, ['positions', headDim / 2]);
   return { cos: input('rotary_cos'), sin: input('rotary_sin'), isInterleaved: true };
 }

@@ -2,8 +2,9 @@
 import type { Value } from '../graph/graph';
 import { conv, groupNorm, linear, silu } from '../graph/layers';
 import { type BuiltGraph, Module, type ModuleOptions } from '../graph/module';
-import type { NamedTensors } from '../weights/named-tensor';
-import { assertKnown, type ConfigJson, numberOf, UnsupportedConfigError } from './config';
+import { type NamedTensors, WeightsFileError } from '../weights/named-tensor';
+import { UnsupportedConfigError } from '../errors';
+import { assertKnown, assertStated, type ConfigJson, counts, epsilons, numberOf } from './config';
 import { downsample2D, resnetBlock2D, timestepEmbedding, transformer2DModel, upsample2D } from './blocks';
 
 /** Values that no weight's shape tells, in the words of `config.json`. */
@@ -16,6 +17,8 @@ export interface UNet2DConditionConfig {
   freqShift: number;
   /** Width of the embedding of each of XL's `time_ids`. */
   additionTimeEmbedDim: number;
+  /** All of it: of what the weights' shapes tell it says the same. */
+  stated?: ConfigJson;
 }
 
 /** Values of Stable Diffusion, where a `config.json` does not say otherwise. */
@@ -48,11 +51,12 @@ export function unetConfigOf(json: ConfigJson): UNet2DConditionConfig {
     throw new UnsupportedConfigError(`"attention_head_dim" is ${JSON.stringify(heads)}; accepted is a whole number.`);
   return {
     numAttentionHeads: heads as number | number[],
-    normNumGroups: numberOf(json, 'norm_num_groups', unetDefaults.normNumGroups),
-    normEps: numberOf(json, 'norm_eps', unetDefaults.normEps),
+    normNumGroups: numberOf(json, 'norm_num_groups', unetDefaults.normNumGroups, counts),
+    normEps: numberOf(json, 'norm_eps', unetDefaults.normEps, epsilons),
     flipSinToCos: json.flip_sin_to_cos !== false,
-    freqShift: numberOf(json, 'freq_shift', 0),
-    additionTimeEmbedDim: numberOf(json, 'addition_time_embed_dim', unetDefaults.additionTimeEmbedDim),
+    freqShift: numberOf(json, 'freq_shift', 0, { least: 0, most: 1 }),
+    additionTimeEmbedDim: numberOf(json, 'addition_time_embed_dim', unetDefaults.additionTimeEmbedDim, counts),
+    stated: json,
   };
 }
 
@@ -106,8 +110,8 @@ export function unet2DConditionModel(
       )
     : encoded;
   for (const [i, block] of m.list('up_blocks').entries()) {
-    const attentions = block.list('attentions');
-    for (const [j, resnet] of block.list('resnets').entries()) {
+    const { resnets, attentions } = layersOf(block);
+    for (const [j, resnet] of resnets.entries()) {
       const [skip, added] = [skips.pop()!, residuals.pop()];
       const inner = x;
       const plain = (): Value => block.concat([inner, skip], 1);
@@ -120,6 +124,30 @@ export function unet2DConditionModel(
   x = conv(m, silu(m, groupNorm(m, x, 'conv_norm_out', groups, epsilon)), 'conv_out');
   m.output('out_sample', x, ['batch', m.shape('conv_out.weight')[0], 'height', 'width']);
   return m.finish();
+}
+
+/** All layers of a level have attention, or none. @throws WeightsFileError */
+function layersOf(block: Module): Record<'resnets' | 'attentions', Module[]> {
+  const [resnets, attentions] = [block.list('resnets'), block.list('attentions')];
+  if (attentions.length > 0 && attentions.length !== resnets.length)
+    throw new WeightsFileError(`${block.path} has ${resnets.length} resnets, and ${attentions.length} attentions.`);
+  return { resnets, attentions };
+}
+
+/** @throws UnsupportedConfigError for a configuration of another number of levels, or of other ones */
+function assertLevels(
+  { numAttentionHeads: heads, stated = {} }: UNet2DConditionConfig,
+  blocks: readonly Module[],
+): void {
+  const { block_out_channels: widths, layers_per_block: layers } = stated;
+  for (const [key, list] of Object.entries({ attention_head_dim: heads, block_out_channels: widths }))
+    if (Array.isArray(list) && list.length !== blocks.length)
+      throw new UnsupportedConfigError(`"${key}" is for ${list.length} levels, and the weights have ${blocks.length}.`);
+  for (const [i, block] of blocks.entries())
+    assertStated(
+      { layers_per_block: Array.isArray(layers) ? (layers as unknown[])[i] : layers },
+      { layers_per_block: block.list('resnets').length },
+    );
 }
 
 const residual = (m: Module, name: string): Value =>
@@ -144,9 +172,11 @@ export function encodeSample(m: Module, config: UNet2DConditionConfig, hint?: (x
   let x = conv(m, sample, 'conv_in');
   if (hint) x = hint(x);
   const skips = [x];
-  for (const [i, block] of m.list('down_blocks').entries()) {
-    const attentions = block.list('attentions');
-    for (const [j, resnet] of block.list('resnets').entries()) {
+  const blocks = m.list('down_blocks');
+  assertLevels(config, blocks);
+  for (const [i, block] of blocks.entries()) {
+    const { resnets, attentions } = layersOf(block);
+    for (const [j, resnet] of resnets.entries()) {
       x = resnetBlock2D(resnet, x, { groups, epsilon }, emb);
       if (attentions[j]) x = transformer2DModel(attentions[j], x, context, headsOf(config, i), groups);
       skips.push(x);
@@ -183,6 +213,10 @@ function timeEmbedding(m: Module, { flipSinToCos, freqShift, additionTimeEmbedDi
   if (m.has('add_embedding')) {
     const added = m.at('add_embedding');
     const pooledWidth = added.shape('linear_1.weight')[1] - 6 * additionTimeEmbedDim;
+    if (pooledWidth < 1 || additionTimeEmbedDim % 2 !== 0)
+      throw new UnsupportedConfigError(
+        `"addition_time_embed_dim" is ${additionTimeEmbedDim}, which the weights are not for.`,
+      );
     const pooled = m.reshape(m.input('text_embeds', ['batch', pooledWidth]), 0, 1, -1);
     const sizes = embed(m.input('time_ids', ['batch', 6], 'float32', true), additionTimeEmbedDim);
     emb = m.add(emb, mlp(added, m.concat([pooled, sizes], 2)));

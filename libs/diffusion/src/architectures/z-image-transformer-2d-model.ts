@@ -13,23 +13,26 @@ import {
 } from '../graph/layers';
 import { type BuiltGraph, Module, type ModuleOptions } from '../graph/module';
 import { timestepEmbedding } from './blocks';
-import { assertKnown, type ConfigJson, numberOf, numbersOf } from './config';
+import { assertKnown, assertStated, type ConfigJson, epsilons, evenNumbersOf, numberOf, thetas } from './config';
 import { range, type RotaryConfig, rotaryInputs, type RotaryPositions, rotaryPositions } from './rotary';
 
 /** Values that no weight's shape tells, in the words of `config.json`. */
 export interface ZImageTransformerConfig extends RotaryConfig {
   normEps: number;
   tScale: number;
+  /** All of it: of what the weights' shapes tell it says the same. */
+  stated: ConfigJson;
 }
 
 /** The values of a transformer's `config.json`. @throws UnsupportedConfigError */
 export function zImageTransformerConfigOf(json: ConfigJson): ZImageTransformerConfig {
   assertKnown(json, { all_patch_size: [2], all_f_patch_size: [1], qk_norm: [true], siglip_feat_dim: [] });
   return {
-    axesDims: numbersOf(json, 'axes_dims', [32, 48, 48]),
-    ropeTheta: numberOf(json, 'rope_theta', 256),
-    normEps: numberOf(json, 'norm_eps', 1e-5),
-    tScale: numberOf(json, 't_scale', 1000),
+    axesDims: evenNumbersOf(json, 'axes_dims', [32, 48, 48]),
+    ropeTheta: numberOf(json, 'rope_theta', 256, thetas),
+    normEps: numberOf(json, 'norm_eps', 1e-5, epsilons),
+    tScale: numberOf(json, 't_scale', 1000, { least: 1, most: 1e6 }),
+    stated: json,
   };
 }
 
@@ -63,8 +66,14 @@ export function zImageTransformer2DModel(options: ModuleOptions, config: ZImageT
   const [contextWidth] = m.shape('cap_embedder.0.weight', 1);
   const states = m.input('encoder_hidden_states', ['rows', 'text', contextWidth]);
   const isPadding = m.input('is_padding', ['rows', 'text', 1], 'bool');
+  for (const name of ['cap_pad_token', 'x_pad_token']) m.shape(name, 2);
   const emb = timeEmbedding(m, config);
-  const rotary = rotaryInputs(m, m.shape('layers.0.attention.norm_q.weight', 1)[0]);
+  const [headDim] = m.shape('layers.0.attention.norm_q.weight', 1);
+  const [layers, ofPictureAlone, ofTextAlone] = ['layers', 'noise_refiner', 'context_refiner'].map((n) => m.list(n));
+  assertStated(config.stated, { n_layers: layers.length, n_refiner_layers: ofPictureAlone.length });
+  assertStated(config.stated, { n_refiner_layers: ofTextAlone.length, in_channels: patch / 4 });
+  assertStated(config.stated, { dim: width, n_heads: width / headDim, cap_feat_dim: contextWidth });
+  const rotary = rotaryInputs(m, headDim, config, 'axes_dims');
 
   const patches = patched(m, sample);
   const embedded = linear(m, m.reshape(patches, 0, -1, patch), 'all_x_embedder.2-1');
@@ -77,11 +86,10 @@ export function zImageTransformer2DModel(options: ModuleOptions, config: ZImageT
   const lengths = m.concat([padded, ofText], 0);
   const [cos, sin] = [rotary.cos, rotary.sin].map((x) => m.ops('Split', 2, [x, lengths], { axis: 0 }));
   const [rotaryOfPicture, rotaryOfText] = [0, 1].map((i) => ({ ...rotary, cos: cos[i], sin: sin[i] }));
-  for (const block of m.list('noise_refiner'))
-    picture = transformerBlock(block, picture, rotaryOfPicture, normEps, emb);
-  for (const block of m.list('context_refiner')) text = transformerBlock(block, text, rotaryOfText, normEps);
+  for (const block of ofPictureAlone) picture = transformerBlock(block, picture, rotaryOfPicture, normEps, emb);
+  for (const block of ofTextAlone) text = transformerBlock(block, text, rotaryOfText, normEps);
   let x = m.concat([picture, text], 1);
-  for (const block of m.list('layers')) x = transformerBlock(block, x, rotary, normEps, emb);
+  for (const block of layers) x = transformerBlock(block, x, rotary, normEps, emb);
 
   const last = m.at('all_final_layer.2-1');
   const scale = linear(last, silu(last, emb), 'adaLN_modulation.1', true);

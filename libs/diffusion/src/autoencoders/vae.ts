@@ -41,6 +41,10 @@ export class VaeFiles implements AutoencoderFiles {
     readonly use: VaeUse,
   ) {}
 
+  get graphs(): readonly BuildGraph[] {
+    return [this.use.decoder, ...(this.hasEncoder ? [this.use.encoder] : [])];
+  }
+
   get scaleFactor(): number {
     return this.use.scaleFactor;
   }

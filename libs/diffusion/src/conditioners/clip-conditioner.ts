@@ -59,6 +59,7 @@ export class ClipEncoderFiles implements PartFiles {
     const { skip, isNormed, isPooled } = this.use;
     return clipTextModel(options, this.config, { skips: [skip], isNormed, isPooled });
   };
+  readonly graphs = [this.build];
 
   async open(options: LoadOptions): Promise<ClipTextEncoder> {
     return new ClipTextEncoder(await openPart(this, this.build, options, { onCuda: 'float16', isAdapted: true }));

@@ -54,6 +54,10 @@ export class LanguageModelConditionerFiles implements ConditionerFiles, PartFile
     readonly use: LanguageModelUse,
   ) {}
 
+  get graphs(): readonly BuildGraph[] {
+    return [this.use.build];
+  }
+
   /** A token takes at least one byte. */
   get certainBytes(): number {
     return this.use.maxTokens - this.tokensOf('').length;

@@ -1,9 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import type { LatentSize, RotaryPositions } from '../architectures/rotary';
-import type { BuiltGraph, ModuleOptions } from '../graph/module';
 import type { Device, Provider } from '../sessions/device';
 import type { GraphSession, LoadOptions } from '../sessions/model-session';
-import { openPart } from '../sessions/part-graph';
+import { type BuildGraph, openPart } from '../sessions/part-graph';
 import { bool, float32, floatsOf, packed, type Tensor, type Tensors } from '../sessions/tensor';
 import type { LatentShape } from '../tensor/planes';
 import type { NamedTensors } from '../weights/named-tensor';
@@ -12,7 +11,7 @@ import { firstRows, SessionDenoiser } from './session-denoiser';
 
 /** In what diffusion transformers differ. */
 export interface TransformerUse {
-  build: (options: ModuleOptions) => BuiltGraph;
+  build: BuildGraph;
   /** Angles of all positions, in the order of the transformer's tokens. */
   positionsOf: (textTokens: number, size: LatentSize, references: readonly LatentSize[]) => RotaryPositions;
   /** Time as it is told of it, for a timestep from 1000 to 0. */
@@ -44,6 +43,10 @@ export class TransformerFiles implements DenoiserFiles {
     readonly use: TransformerUse,
     readonly guidance: 'rows' | 'none',
   ) {}
+
+  get graphs(): readonly BuildGraph[] {
+    return [this.use.build];
+  }
 
   get patch(): number {
     return this.use.patch;

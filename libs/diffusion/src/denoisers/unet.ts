@@ -54,6 +54,7 @@ export class UnetFiles implements DenoiserFiles {
 
   /** The graph for drawing, which takes what ControlNets give. */
   build = (options: ModuleOptions): BuiltGraph => unet2DConditionModel(options, this.config, true);
+  readonly graphs = [this.build];
 
   async open(options: LoadOptions): Promise<Unet> {
     const session = await openPart(this, this.build, options, { onCuda: 'float16', isAdapted: true });

@@ -32,11 +32,12 @@ export async function autoencoderKl(files: ReadFiles, usual: Scaling): Promise<V
 
 /** `AutoencoderKLFlux2`, whose graphs scale each channel by the statistics of a batch norm. */
 export function autoencoderKlFlux2(files: ReadFiles): VaeFiles {
+  const tensors = files.tensors.get('vae')!;
   const config = configOf(files, 'vae', autoencoderKlFlux2ConfigOf) ?? autoencoderKlFlux2ConfigOf({});
   return vaeOf(files, {
     decoder: (options) => autoencoderKlFlux2Decoder(options, config),
     encoder: (options) => autoencoderKlFlux2Encoder(options, config),
-    scaleFactor: 2 * scaleFactorOf(files.tensors.get('vae')!),
+    scaleFactor: 2 * scaleFactorOf(tensors),
   });
 }
 

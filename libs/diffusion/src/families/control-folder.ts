@@ -1,11 +1,12 @@
 import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { UnsupportedConfigError } from '../architectures/config';
+import { controlNetModel } from '../architectures/control-net-model';
 import { unetConfigOf } from '../architectures/unet-2d-condition-model';
 import type { ControlFiles } from '../denoisers/control-net';
-import { cures, ModelFolderError } from '../errors';
-import type { NamedTensors } from '../weights/named-tensor';
+import { cures, ModelFolderError, UnsupportedConfigError } from '../errors';
+import { misfit } from '../sessions/part-graph';
+import { type NamedTensors, WeightsFileError } from '../weights/named-tensor';
 import { partsOfCheckpoint, withDiffusersNames } from '../weights/original-names';
 import { readPart, readSafetensors } from '../weights/safetensors-file';
 import { readJsonFile } from '../weights/folder-files';
@@ -74,8 +75,12 @@ export async function readControlFolder(path: string): Promise<ControlFolder> {
   try {
     const family = familyOf(tensors);
     const usualConfig = family.unetConfig(new Map([['unet', tensors]]));
-    return { part: 'controlnet', path, family, tensors, file, config: json && unetConfigOf(json), usualConfig };
+    const config = json && unetConfigOf(json);
+    // Without one, what no shape tells is as in the model that it guides.
+    if (config) controlNetModel({ tensors }, config);
+    return { part: 'controlnet', path, family, tensors, file, config, usualConfig };
   } catch (error) {
+    if (error instanceof WeightsFileError) throw misfit(file, error);
     if (!(error instanceof UnsupportedConfigError)) throw error;
     const reason = `describes another model: ${error.message.replace(/\.$/, '')}`;
     throw new ModelFolderError(join(path, 'config.json'), reason, cures.otherControl);

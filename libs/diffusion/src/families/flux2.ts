@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import {
   flux2Positions,
   flux2Transformer2DModel,
@@ -6,7 +7,7 @@ import {
 import type { LatentSize } from '../architectures/rotary';
 import { statesOf } from '../conditioners/language-model-conditioner';
 import { TransformerFiles } from '../denoisers/transformer';
-import { resultsOf } from '../errors';
+import { cures, ModelFolderError, resultsOf } from '../errors';
 import type { ModuleOptions } from '../graph/module';
 import { computeEmpiricalMu } from '../schedulers/flow-sigmas';
 import { autoencoderKlFlux2 } from './autoencoders';
@@ -43,14 +44,25 @@ export const flux2: Family = {
   partsOf,
 };
 
+/** Without a word of it a model is not distilled, as in `Flux2KleinPipeline` of diffusers. @throws ModelFolderError */
+function isDistilledBy({ path, index }: ReadFiles): boolean {
+  const value = index?.is_distilled ?? false;
+  if (typeof value === 'boolean') return value;
+  throw new ModelFolderError(
+    join(path, 'model_index.json'),
+    'has an is_distilled that is neither true nor false',
+    cures.correct,
+  );
+}
+
 async function partsOf(files: ReadFiles): Promise<ModelParts> {
-  const { tensors, files: from, index } = files;
+  const { tensors, files: from } = files;
   const own = tensors.get('transformer')!;
-  const isDistilled = index?.is_distilled === true;
+  const isDistilled = isDistilledBy(files);
   const found = await resultsOf({
     denoiser: () => {
       const config = configOf(files, 'transformer', flux2TransformerConfigOf) ?? flux2TransformerConfigOf({});
-      const [width] = own.get('x_embedder.weight')!.shape;
+      const [width] = own.get('x_embedder.weight')?.shape ?? [0];
       const use = {
         build: (options: ModuleOptions) => flux2Transformer2DModel(options, config),
         positionsOf: (text: number, size: LatentSize, references: readonly LatentSize[]) =>

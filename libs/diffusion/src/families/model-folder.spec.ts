@@ -7,7 +7,7 @@ import { createScheduler } from '../schedulers';
 import type { VaeFiles } from '../autoencoders/vae';
 import type { ClipConditionerFiles } from '../conditioners/clip-conditioner';
 import type { UnetFiles } from '../denoisers/unet';
-import { type ModelFolder, readModelFolder } from './model-folder';
+import { type ModelFolder, readModelParts } from './model-folder';
 import { problemsOfSchedulers, readModelScheduler } from './model-scheduler';
 
 type Shapes = Record<string, number[]>;
@@ -59,7 +59,7 @@ function diffusers(): void {
   weights('text_encoder/model.safetensors', { 'text_model.embeddings.token_embedding.weight': [4, 8] });
 }
 
-describe(readModelFolder.name, () => {
+describe(readModelParts.name, () => {
   it.each<[string, Shapes[], object]>([
     ['1.x', [unet(), vae, clip], { family: 'sd1', size: 512, scheduler: 'PNDMScheduler', prediction: 'epsilon' }],
     ['2.x', [unet(), vae, openClip], { family: 'sd2', size: 768, scheduler: 'DDIMScheduler', skips: [1] }],
@@ -69,7 +69,7 @@ describe(readModelFolder.name, () => {
     ['1.x that changes pictures', [unet(8), vae, clip], { family: 'sd1', kind: 'instruct-pix2pix' }],
   ])('recognises a checkpoint of %s by its tensors', async (_, shapes, expected) => {
     weights('any-name.safetensors', ...shapes);
-    const model = await readModelFolder(folder);
+    const model = await readModelParts(folder);
     expect({
       family: model.family.name,
       kind: model.kind,
@@ -87,7 +87,7 @@ describe(readModelFolder.name, () => {
     json('unet/config.json', { sample_size: 96, attention_head_dim: [1] });
     json('vae/config.json', { scaling_factor: 0.5, shift_factor: null });
     json('scheduler/scheduler_config.json', { _class_name: 'EulerDiscreteScheduler', num_train_timesteps: 1000 });
-    const model = await readModelFolder(folder);
+    const model = await readModelParts(folder);
     expect(model).toMatchObject({ family: { name: 'sd2' }, nativeSize: 768 });
     expect((model.autoencoder as VaeFiles).use.scaling).toEqual({ factor: 0.5, shift: 0 });
     expect((model.denoiser as UnetFiles).config.numAttentionHeads).toEqual([1]);
@@ -99,7 +99,7 @@ describe(readModelFolder.name, () => {
   it('takes the scheduler of a fine-tune by flow matching, which has no betas', async () => {
     weights('model.safetensors', unet(), vae, clip);
     json('scheduler/scheduler_config.json', { _class_name: 'FlowMatchEulerDiscreteScheduler', beta_start: 'none' });
-    const model = await readModelFolder(folder);
+    const model = await readModelParts(folder);
     expect(problemsOfSchedulers(model).own).toBeUndefined();
     expect(problemsOfSchedulers(model).named.ddim).toBe('It does not draw by flow matching.');
   });
@@ -115,7 +115,7 @@ describe(readModelFolder.name, () => {
     diffusers();
     const own = { _class_name: 'DDIMScheduler', clip_sample: true, steps_offset: 0 };
     json('scheduler/scheduler_config.json', own);
-    const { schedulerJson } = await readModelFolder(folder);
+    const { schedulerJson } = await readModelParts(folder);
     const scheduler = createScheduler(undefined, schedulerJson);
     scheduler.setTimesteps(2);
     expect([...scheduler.timesteps]).toEqual([501, 1]);
@@ -125,7 +125,7 @@ describe(readModelFolder.name, () => {
   it('takes what darkroom.json says of a model before what its family does', async () => {
     weights('model.safetensors', unet(), vae, openClip);
     json('darkroom.json', { size: 512, prediction_type: 'epsilon', clip_skip: 2, steps: 4 });
-    const model = await readModelFolder(folder);
+    const model = await readModelParts(folder);
     expect(model).toMatchObject({ nativeSize: 512, defaults: { steps: 4 } });
     expect(model.schedulerJson.prediction_type).toBe('epsilon');
     expect(encodersOf(model)[0].use.skip).toBe(2);
@@ -137,9 +137,9 @@ describe(readModelFolder.name, () => {
     const embedding = { 'text_model.embeddings.token_embedding.weight': [4, 8] };
     weights('text_encoder/model.safetensors', embedding, ...layers);
     json('darkroom.json', { clip_skip: 4 });
-    expect(encodersOf(await readModelFolder(folder))[0].use.skip).toBe(3);
+    expect(encodersOf(await readModelParts(folder))[0].use.skip).toBe(3);
     json('darkroom.json', { clip_skip: 5 });
-    const { file, reason } = (await readModelFolder(folder).catch(
+    const { file, reason } = (await readModelParts(folder).catch(
       (error: ModelFolderError) => error,
     )) as ModelFolderError;
     expect(file).toBe(join(folder, 'darkroom.json'));
@@ -149,7 +149,7 @@ describe(readModelFolder.name, () => {
   it('takes the autoencoder beside a checkpoint, whichever names it has', async () => {
     weights('model.safetensors', unet(), vae, clip);
     weights('vae.safetensors', { 'decoder.conv_in.weight': [16, 4, 3, 3] });
-    const { autoencoder } = await readModelFolder(folder);
+    const { autoencoder } = await readModelParts(folder);
     expect(autoencoder.tensors.get('decoder.conv_in.weight')!.shape[0]).toBe(16);
     expect(autoencoder.file).toBe(join(folder, 'vae.safetensors'));
   });
@@ -159,7 +159,7 @@ describe(readModelFolder.name, () => {
     const blob = join(root, 'blob');
     renameSync(join(folder, 'model.safetensors'), blob);
     symlinkSync('../blob', join(folder, 'model.safetensors'));
-    await expect(readModelFolder(folder)).resolves.toMatchObject({ family: { name: 'sd1' } });
+    await expect(readModelParts(folder)).resolves.toMatchObject({ family: { name: 'sd1' } });
   });
 
   it.each<[string, () => void, RegExp]>([
@@ -225,7 +225,7 @@ describe(readModelFolder.name, () => {
     ],
   ])('refuses a folder with %s', async (_, make, sentence) => {
     make();
-    const read = readModelFolder(folder);
+    const read = readModelParts(folder);
     await expect(read).rejects.toThrow(ModelFolderError);
     await expect(read).rejects.toThrow(sentence);
   });
@@ -234,7 +234,7 @@ describe(readModelFolder.name, () => {
     diffusers();
     json('darkroom.json', { steps: 0 });
     json('vae/config.json', { scaling_factor: 'x' });
-    const error: unknown = await readModelFolder(folder).catch((thrown: unknown) => thrown);
+    const error: unknown = await readModelParts(folder).catch((thrown: unknown) => thrown);
     expect((error as Error).message.split('\n')).toEqual([
       expect.stringContaining('vae/config.json has a scaling_factor'),
       expect.stringContaining('darkroom.json has steps'),

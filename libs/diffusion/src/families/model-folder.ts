@@ -7,6 +7,7 @@ import type { SchedulerJson } from '../schedulers/scheduler-config';
 import { type JsonObject, readJsonFile, rethrowPassing } from '../weights/folder-files';
 import type { PartName, PartTensors } from '../weights/original-names';
 import { families } from '.';
+import { checkParts } from './check-parts';
 import type { Family, ModelParts, ModelWeights } from './family';
 import { type ModelDefaults, readModelDefaults } from './model-defaults';
 import { readModelWeights } from './model-parts';
@@ -33,6 +34,13 @@ export interface ModelFolder extends ModelParts {
  * @throws ModelFolderError naming each file that is missing or wrong
  */
 export async function readModelFolder(path: string): Promise<ModelFolder> {
+  const model = await readModelParts(path);
+  await checkParts(path, model);
+  return model;
+}
+
+/** The same, before it is known whether its parts have all weights and fit one another. */
+export async function readModelParts(path: string): Promise<ModelFolder> {
   const found = await stat(path).catch(rethrowPassing);
   if (!found) throw new ModelFolderError(path, 'does not exist', cures.installAgain);
   if (!found.isDirectory()) throw new ModelFolderError(path, 'is not a folder', cures.installAgain);

@@ -32,6 +32,9 @@ export async function readModelScheduler(
     const json = { ...own, ...known };
     if (isOfFlow(usual) && !isOfFlow(json))
       throw new SchedulerError(`${String(json._class_name)} is not for flow matching.`);
+    // The transformers are told times in thousandths of it, as in the pipelines of diffusers.
+    if (isOfFlow(usual) && (json.num_train_timesteps ?? 1000) !== 1000)
+      throw new SchedulerError(`num_train_timesteps must be 1000, but is ${JSON.stringify(json.num_train_timesteps)}.`);
     if (!isOfFlow(json)) alphasCumprod(readSchedulerConfig(json, { rescale_betas_zero_snr: false }));
     return json;
   } catch (error) {

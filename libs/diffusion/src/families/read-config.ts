@@ -1,6 +1,7 @@
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { type ConfigJson, UnsupportedConfigError } from '../architectures/config';
-import { cures, ModelFolderError } from '../errors';
+import type { ConfigJson } from '../architectures/config';
+import { cures, ModelFolderError, UnsupportedConfigError } from '../errors';
 import type { PartName } from '../weights/original-names';
 import type { ReadFiles } from './family';
 
@@ -11,12 +12,23 @@ export function configOf<T>(
   read: (json: ConfigJson) => T,
 ): T | undefined {
   const json = configs.get(part);
-  if (!json) return undefined;
+  return json && blamingConfig(path, part, () => read(json));
+}
+
+/**
+ * Tells that a part's configuration does not fit its weights, or is missing where a folder should have it.
+ * @throws ModelFolderError; UnsupportedConfigError for weights that come without one
+ */
+export function blamingConfig<T>(path: string, part: PartName, run: () => T): T {
   try {
-    return read(json);
+    return run();
   } catch (error) {
     if (!(error instanceof UnsupportedConfigError)) throw error;
-    const file = join(path, part, 'config.json');
-    throw new ModelFolderError(file, `describes another model: ${error.message.replace(/\.$/, '')}`, cures.otherModel);
+    const files = [part, `${part}_decoder`].map((folder) => join(path, folder, 'config.json'));
+    const file = files.find((each) => existsSync(each));
+    const reason = error.message.replace(/\.$/, '');
+    if (file) throw new ModelFolderError(file, `describes another model: ${reason}`, cures.otherModel);
+    if (!existsSync(join(path, part))) throw error;
+    throw new ModelFolderError(files[0], `is missing, and what is usual does not fit: ${reason}`, cures.installAgain);
   }
 }

@@ -53,12 +53,16 @@ export async function qwen3Of(
   const all = files.tensors.get('text_encoder')!;
   const layerOf = (name: string): number => Number(/(?:^|\.)layers\.(\d+)\./.exec(name)?.[1] ?? -1);
   const file = files.files.get('text_encoder')!;
-  const count = 1 + Math.max(...[...all.keys()].map(layerOf));
+  const found = 1 + Math.max(...[...all.keys()].map(layerOf));
+  // Those behind the last one that is used may be left out.
+  const { numHiddenLayers: count = found } = config;
   const { layers, ...reading } = readingOf(count);
   const depth = Math.max(...layers);
   // Behind the last layer the states are normalised, which nothing here wants.
   if (depth >= count || depth < 1)
     throw new ModelFolderError(file, `has ${count} layers, and more than ${depth} are needed`, cures.oneModel);
+  if (found > count)
+    throw new ModelFolderError(file, `has ${found} layers, and its config.json says ${count}`, cures.oneModel);
   const isUsed = (name: string): boolean => {
     const layer = layerOf(name);
     return layer < 0 ? name.endsWith('embed_tokens.weight') : layer < depth;

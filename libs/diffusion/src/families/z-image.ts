@@ -51,7 +51,10 @@ export const zImage: Family = {
   parts,
   nativeSize: 1024,
   // A token is of 2 x 2 latents.
-  latentChannels: (tensors) => tensors.get('transformer')!.get('all_x_embedder.2-1.weight')!.shape[1] / 4,
+  latentChannels: (tensors) => {
+    const patch = tensors.get('transformer')!.get('all_x_embedder.2-1.weight')?.shape[1];
+    return patch && patch / 4;
+  },
   scheduler: { usual: { _class_name: 'FlowMatchEulerDiscreteScheduler', shift: turboShift }, fixed: {} },
   keptInFloat: /emb|modulation|norm|lm_head|final_layer/,
   recognises: ({ tensors }) => tensors.get('transformer')?.has('cap_pad_token') === true,
@@ -72,7 +75,7 @@ async function partsOf(files: ReadFiles): Promise<ModelParts> {
         sign: -1,
         patch: 2,
         textTokens: maxTokens,
-        tokenWidth: 9 * own.get('cap_pad_token')!.shape[1],
+        tokenWidth: 9 * (own.get('cap_pad_token')!.shape.at(-1) ?? 0),
       } as const;
       return new TransformerFiles(own, from.get('transformer')!, use, 'rows');
     },

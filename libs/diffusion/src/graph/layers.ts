@@ -1,5 +1,6 @@
 /** Layers of PyTorch as nodes of a graph; `name` is the layer's below the module `m`. */
 import type { Value } from './graph';
+import { UnsupportedConfigError } from '../errors';
 import { WeightsFileError } from '../weights/named-tensor';
 import { microsoft } from './graph-builder';
 import { int8Product } from './int8';
@@ -61,9 +62,12 @@ export function rotaryEmbedding(m: Module, x: Value, { cos, sin, isInterleaved }
   return m.op('RotaryEmbedding', [x, m.integers([0]), cos, sin], { interleaved: Number(isInterleaved) }, microsoft);
 }
 
-/** torch.nn.GroupNorm of [rows, channels, height, width]. */
+/** torch.nn.GroupNorm of [rows, channels, height, width]. @throws UnsupportedConfigError */
 export function groupNorm(m: Module, x: Value, name: string, groups: number, epsilon: number): Value {
   const layer = m.at(name);
+  const [channels] = layer.shape('weight', 1);
+  if (channels % groups !== 0)
+    throw new UnsupportedConfigError(`"norm_num_groups" is ${groups}, and ${layer.path} has ${channels} channels.`);
   const [ones, zeros] = [1, 0].map((v) => layer.floats(`groups(${groups}, ${v})`, Array<number>(groups).fill(v)));
   const flat = layer.op('InstanceNormalization', [layer.reshape(x, 0, groups, -1), ones, zeros], { epsilon });
   const y = layer.op('Reshape', [flat, layer.op('Shape', [x])]);

@@ -75,17 +75,19 @@ export class Module extends GraphBuilder {
     return this.state.paths.has(this.at(...names).path);
   }
 
-  /** The modules `name.0`, `name.1` and so on. */
+  /** The modules `name.0`, `name.1` and so on. @throws WeightsFileError if one is missing between others */
   list(name: string): Module[] {
     const found: Module[] = [];
     while (this.has(name, found.length)) found.push(this.at(name, found.length));
+    const { path } = this.at(name, found.length);
+    const isLater = (weight: string): boolean => Number(weight.split('.')[0]) > found.length;
+    if (this.at(name).weightNames().some(isLater)) throw new WeightsFileError(`The weights lack ${path}.`);
     return found;
   }
 
   weightNames(): string[] {
     const prefix = this.path && `${this.path}.`;
-    const names = [...this.state.tensors.keys()].filter((name) => name.startsWith(prefix));
-    return names.map((name) => name.slice(prefix.length));
+    return [...this.state.tensors.keys()].flatMap((name) => (name.startsWith(prefix) ? name.slice(prefix.length) : []));
   }
 
   /** The shape of a weight. @throws WeightsFileError if there is none of this name, or with so many axes */
@@ -144,9 +146,8 @@ export class Module extends GraphBuilder {
     isTransposed ? this.op('FusedMatMul', [x, y], { transB: 1 }, microsoft) : this.op('MatMul', [x, y]);
 
   /** Parts of these widths of tokens [rows, tokens, width]. */
-  split(x: Value, ...widths: number[]): Value[] {
-    return this.ops('Split', widths.length, [x, this.integers(widths)], { axis: 2 });
-  }
+  split = (x: Value, ...widths: number[]): Value[] =>
+    this.ops('Split', widths.length, [x, this.integers(widths)], { axis: 2 });
 
   override integers(values: readonly number[]): Value {
     if (values.every(Number.isInteger)) return super.integers(values);

@@ -1,5 +1,4 @@
-import { UnsupportedConfigError } from '../architectures/config';
-import { cures, ModelFolderError } from '../errors';
+import { cures, ModelFolderError, UnsupportedConfigError } from '../errors';
 import type { BuiltGraph, ModuleOptions } from '../graph/module';
 import { type NamedTensors, tensorsBelow, WeightsFileError } from '../weights/named-tensor';
 import type { PartName } from '../weights/original-names';
@@ -15,6 +14,8 @@ export interface PartFiles {
   readonly tensors: NamedTensors;
   /** Path of the weights, for messages. */
   readonly file: string;
+  /** The graphs that read its weights, the one that draws first. */
+  readonly graphs?: readonly BuildGraph[];
 }
 
 /** Writes a part's graph. */
@@ -27,7 +28,7 @@ export interface PartOptions extends Pick<LoadOptions, 'device' | 'changedWeight
   isAdapted: boolean;
 }
 
-/** Writes the graph of a part for a device. @throws ModelFolderError if it lacks weights */
+/** Writes the graph of a part for a device. @throws ModelFolderError if its weights are not what it needs */
 export async function graphOfPart(
   { part, tensors: own, file }: PartFiles,
   build: BuildGraph,
@@ -45,12 +46,14 @@ export async function graphOfPart(
   try {
     return placeGraph(build(options).graph, file);
   } catch (error) {
-    const isKnown = error instanceof WeightsFileError || error instanceof UnsupportedConfigError;
-    if (!isKnown) throw error;
-    const reason = `is not what its graph needs: ${error.message.replace(/\.$/, '')}`;
-    throw new ModelFolderError(file, reason, cures.plainWeights);
+    if (error instanceof WeightsFileError || error instanceof UnsupportedConfigError) throw misfit(file, error);
+    throw error;
   }
 }
+
+/** @param error that the part's weights are not what its graph needs */
+export const misfit = (file: string, { message }: Error): ModelFolderError =>
+  new ModelFolderError(file, `is not what its graph needs: ${message.replace(/\.$/, '')}`, cures.plainWeights);
 
 /** Opens a part. @throws ModelFolderError, OutOfMemoryError and others as `ModelSession.open` does */
 export async function openPart(
