@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ModelFolderError, readModelFolder } from '@app/diffusion';
 import { unpackFamily, unpackFolder, unpackTransformerModel } from '../support/families';
+import { cpu } from '../support/cpu';
 import { encodeSafetensors } from '../support/safetensors';
 
 type Name = 'flux2-klein' | 'z-image' | 'sdxl';
@@ -140,6 +141,14 @@ const cases: [what: string, name: Name, change: Change, file: string, reason: Re
   ['a yes', 'flux2-klein', config('model_index.json', { is_distilled: 'yes' }), 'model_index.json', /true nor false/],
   ['other times', 'flux2-klein', config(scheduler, { num_train_timesteps: 2 }), scheduler, /num_train_timesteps must/],
 ];
+
+describe('A model whose files are deleted while it is drawn with', () => {
+  it('lacks a file, whichever way that is noticed', async () => {
+    const { denoiser } = await readModelFolder(await unpacked('z-image'));
+    await rm(join(folder, transformer));
+    await expect(denoiser.open(cpu)).rejects.toThrow(`${join(folder, transformer)} is missing. `);
+  });
+});
 
 describe(readModelFolder.name, () => {
   it.each(cases)('refuses %s (%s), and names the file', async (_, name, change, file, reason) => {

@@ -163,11 +163,20 @@ describe(readModelParts.name, () => {
   });
 
   it.each<[string, () => void, RegExp]>([
-    ['nothing in it', () => undefined, /lacks the U-Net \(unet\) and the text encoder .* and the autoencoder/],
+    ['nothing in it', () => undefined, /has no model in it/],
     [
       'a U-Net alone',
       () => weights('model.safetensors', { 'input_blocks.0.0.weight': [8, 4, 3, 3] }),
       /lacks the text encoder \(text_encoder\) and the autoencoder \(vae\) and has only the U-Net \(unet\)/,
+    ],
+    [
+      'a FLUX.2 without its transformer',
+      () => {
+        diffusers();
+        rmSync(join(folder, 'unet'), { recursive: true });
+        json('model_index.json', { _class_name: 'Flux2KleinPipeline' });
+      },
+      /lacks the transformer \(transformer\) and has only the text encoder \(text_encoder\), autoencoder \(vae\)/,
     ],
     [
       'an XL without its second text encoder',

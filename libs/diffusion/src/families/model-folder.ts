@@ -47,7 +47,8 @@ export async function readModelParts(path: string): Promise<ModelFolder> {
   const index = await readModelIndex(path);
   const weights = await readModelWeights(path);
   const configs = await readConfigs(path, weights);
-  const family = families.find((each) => each.recognises({ ...weights, configs })) ?? families.at(-1)!;
+  const recognised = families.find((each) => each.recognises({ ...weights, configs }));
+  const family = recognised ?? familyOfIndex(index) ?? families.at(-1)!;
   refuseMissing(path, weights, family);
   const defaults = readModelDefaults(path);
   // Faults of the parts are told beside those of the defaults and of the scheduler.
@@ -90,9 +91,15 @@ export async function readModelIndex(path: string): Promise<JsonObject | undefin
   return index;
 }
 
+/** The family that a folder is to be of, whose weights are not there or not what tells it. */
+function familyOfIndex(index: JsonObject | undefined): Family | undefined {
+  return families.findLast(({ pipelines }) => pipelines.test(String(index?._class_name)));
+}
+
 function refuseMissing(path: string, { tensors, files }: ModelWeights, { parts }: Family): void {
   const missing = Object.keys(parts).filter((part) => !tensors.has(part));
   if (missing.length === 0) return;
+  if (tensors.size === 0) throw new ModelFolderError(path, 'has no model in it', cures.installAgain);
   const titleOf = (part: PartName): string => `${parts[part] ?? 'part'} (${part})`;
   const has = [...tensors.keys()].map(titleOf).join(', ');
   throw new ModelFolderError(

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { cures, ModelFolderError, UnsupportedConfigError } from '../errors';
 import type { BuiltGraph, ModuleOptions } from '../graph/module';
 import { type NamedTensors, tensorsBelow, WeightsFileError } from '../weights/named-tensor';
@@ -47,9 +48,12 @@ export async function graphOfPart(
     return placeGraph(build(options).graph, file);
   } catch (error) {
     if (error instanceof WeightsFileError || error instanceof UnsupportedConfigError) throw misfit(file, error);
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw isMissing(file);
     throw error;
   }
 }
+
+const isMissing = (file: string): ModelFolderError => new ModelFolderError(file, 'is missing', cures.installAgain);
 
 /** @param error that the part's weights are not what its graph needs */
 export const misfit = (file: string, { message }: Error): ModelFolderError =>
@@ -63,5 +67,9 @@ export async function openPart(
   { onCuda, isAdapted }: Pick<PartOptions, 'onCuda' | 'isAdapted'>,
 ): Promise<ModelSession> {
   options.signal?.throwIfAborted();
-  return ModelSession.open(await graphOfPart(files, build, { ...options, onCuda, isAdapted }), options);
+  const graph = await graphOfPart(files, build, { ...options, onCuda, isAdapted });
+  return ModelSession.open(graph, options).catch((error: unknown) => {
+    // Whoever deletes a model while it is drawn with takes its files from under ONNX Runtime.
+    throw existsSync(files.file) ? error : isMissing(files.file);
+  });
 }
