@@ -97,9 +97,9 @@ export async function convertModel(
       meter.set(path, bytes, isFound);
       isFound = false;
     };
-    await conversion.write(join(to, path), { onBytes, signal }).catch((error: unknown) => {
-      throw isDiskFull(error) ? explainDiskErrors(Promise.reject(error as Error)) : error;
-    });
+    const written = conversion.write(join(to, path), { onBytes, signal });
+    // Other faults may be of the files that are read.
+    await written.catch((error: unknown) => (isDiskFull(error) ? explainDiskErrors(written) : written));
     meter.finish(path);
   }
   return [...conversions.keys()];

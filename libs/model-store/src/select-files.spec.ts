@@ -100,7 +100,11 @@ describe(selectModelFiles.name, () => {
       'it holds several models, in b/ and a/. Name the one',
     ],
     ['two checkpoints', ['a.safetensors', 'b.safetensors'], 'it holds several checkpoints, a.safetensors, b.safetens'],
-    ['checkpoints below', ['x/a.safetensors'], 'it has no unet/, and below it are x/a.safetensors. Name the one'],
+    [
+      'checkpoints below',
+      ['x/a.safetensors'],
+      'it has neither transformer/ nor unet/, and below it are x/a.safetensors. Name the one',
+    ],
     [
       'a repository in the cache of the hub',
       ['refs/main', ...weights.map((path) => `snapshots/0a1b/${path}`)],
@@ -114,7 +118,7 @@ describe(selectModelFiles.name, () => {
     ],
     ['a part without weights', [...base, 'unet/config.json'], 'unet/ holds no weights.'],
     ['quantised weights', ['flux-Q4_0.gguf'], 'it has flux-Q4_0.gguf, which is quantised.'],
-    ['anything else', ['README.md'], 'it holds neither a unet/ nor a .safetensors file.'],
+    ['anything else', ['README.md'], 'it holds no transformer/, no unet/ and no .safetensors file.'],
     [
       'several graphs',
       [...base, ...graphs.slice(0, 2), 'vae_decoder/a.onnx', 'vae_decoder/b.onnx'],

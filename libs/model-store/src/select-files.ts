@@ -180,8 +180,9 @@ function otherLayout(paths: readonly string[]): string {
   const quantised = paths.find((path) => path.endsWith('.gguf'));
   if (quantised !== undefined) return `it has ${quantised}, which is quantised. ${cures.plainWeights}`;
   const below = paths.filter((path) => path.endsWith('.safetensors') && path.split('/').length === 2);
-  if (below.length > 0) return `it has no unet/, and below it are ${below.slice(0, 8).join(', ')}. ${cures.nameOne}`;
-  return `it holds neither a unet/ nor a .safetensors file. ${cures.installAgain}`;
+  if (below.length > 0)
+    return `it has neither ${denoiserFolders().join('/ nor ')}/, and below it are ${below.slice(0, 8).join(', ')}. ${cures.nameOne}`;
+  return `it holds no ${denoiserFolders().join('/, no ')}/ and no .safetensors file. ${cures.installAgain}`;
 }
 
 /** Why a file cannot be a model, by its name; undefined for what is to be read. */

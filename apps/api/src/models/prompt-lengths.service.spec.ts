@@ -28,4 +28,10 @@ describe(PromptLengths.name, () => {
     expect(await check('a BREAK b', true)).toEqual([3]);
     expect(counter.texts).toEqual(['a BREAK b']);
   });
+
+  it('counts a text that is short only in small letters', async () => {
+    await check('a'.repeat(100), false);
+    // Three bytes each, and two as a small letter.
+    expect(await check('\u2c62'.repeat(26), false)).toEqual([3]);
+  });
 });

@@ -127,9 +127,14 @@ function addedWord({ token, weightsKind, weightsVectors }: TaughtToken): TaughtW
   return [{ word: token, vectors: Math.min(weightsVectors ?? 1, maxVectors) }];
 }
 
-/** An upper bound: each token takes at least one byte, unless a word stands for several tokens. */
+/**
+ * An upper bound: each token takes at least one byte, unless a word stands for several tokens. Some models read the text
+ * in small letters, which may take fewer bytes.
+ */
 function maxTokens(text: string, words: readonly TaughtWord[]): number {
-  const normal = text.normalize('NFC').toLowerCase();
-  const used = words.filter(({ word }) => normal.includes(word.toLowerCase()));
-  return Buffer.byteLength(normal) * Math.max(1, ...used.map(({ vectors }) => vectors));
+  const normal = text.normalize('NFC');
+  const small = normal.toLowerCase();
+  const used = words.filter(({ word }) => small.includes(word.toLowerCase()));
+  const bytes = Math.max(...[normal, small].map((each) => Buffer.byteLength(each)));
+  return bytes * Math.max(1, ...used.map(({ vectors }) => vectors));
 }

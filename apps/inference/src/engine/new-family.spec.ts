@@ -22,11 +22,7 @@ afterAll(() => {
 });
 
 /** Draws prompts side by side, each of an owner of its own. */
-async function draw(
-  prompts: readonly string[],
-  more: Partial<DrawRequest> = {},
-  model = folder,
-): Promise<RgbImage[]> {
+async function draw(prompts: readonly string[], more: Partial<DrawRequest> = {}, model = folder): Promise<RgbImage[]> {
   const pictures: RgbImage[] = [];
   let left = prompts.length;
   let loop: EngineLoop;

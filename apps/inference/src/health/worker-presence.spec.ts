@@ -16,13 +16,13 @@ describe(reportOf.name, () => {
 
   it('names what is loaded, with the beginnings of its hashes', () => {
     load(`shapes@${hash}`, 100);
-    load(`sd1.5@${hash},clip_skip=2+lora:${hash}:0.8`, 200);
+    load(`sd1.5@${hash},clip_skip=2+lora:${hash}:0.8+dora:${hash}:1 texts`, 200);
     load('upscaler x4@0123456789ab', 300);
     expect(report(0)).toEqual({
       ...idle,
       loaded: [
         { name: 'shapes@0123456789ab', bytes: 100 },
-        { name: 'sd1.5@0123456789ab+lora:0123456789ab:0.8', bytes: 200 },
+        { name: 'sd1.5@0123456789ab+lora:0123456789ab:0.8+dora:0123456789ab:1 texts', bytes: 200 },
         { name: 'upscaler x4@0123456789ab', bytes: 300 },
       ],
     });

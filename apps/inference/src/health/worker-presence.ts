@@ -54,10 +54,17 @@ export function reportOf({ loaded, ...state }: EngineState & { device: Device })
   return { ...state, loaded: loaded.map(({ key, bytes }) => ({ name: nameOf(key), bytes })) };
 }
 
-/** `<model>@<hash>`, and `+<kind>:<hash>:<scale>` of a Fine-Tune that has changed its weights. */
+/**
+ * `<model>@<hash>`, and `+<kind>:<hash>:<scale>` of each Fine-Tune that has changed its weights; ` texts` behind it is the
+ * part that reads texts.
+ */
 function nameOf(key: string): string {
-  const [base, changed] = key.split('+');
+  const part = / texts$/.exec(key)?.[0] ?? '';
+  const [base, ...changes] = key.slice(0, key.length - part.length).split('+');
   const [name, hash] = base.split('@');
-  const [kind, weights, scale] = changed?.split(':') ?? [];
-  return `${weightsName({ name, hash })}${changed === undefined ? '' : `+${kind}:${shortHash(weights)}:${scale}`}`;
+  const changed = changes.map((change) => {
+    const [kind, weights, scale] = change.split(':');
+    return `+${kind}:${shortHash(weights)}:${scale}`;
+  });
+  return `${weightsName({ name, hash })}${changed.join('')}${part}`;
 }

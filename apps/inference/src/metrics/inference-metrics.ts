@@ -18,11 +18,11 @@ export class InferenceMetrics {
 
   constructor(metrics: Metrics) {
     this.steps = metrics.histogram('step_seconds', {
-      help: 'Time of one call of the U-Net, which moves several pictures on by a step.',
+      help: 'Time of one call of what predicts, which moves several pictures on by a step.',
       buckets: stepBuckets,
     });
     this.batches = metrics.histogram('batch_pictures', {
-      help: 'Pictures that one call of the U-Net moves on, whichever requests they belong to.',
+      help: 'Pictures that one call of what predicts moves on, whichever requests they belong to.',
       buckets: [1, 2, 3, 4, 6, 8, 12, 16],
     });
     this.loads = metrics.counter('model_loads_total', {

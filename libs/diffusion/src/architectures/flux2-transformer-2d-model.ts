@@ -115,8 +115,7 @@ export function flux2Transformer2DModel(options: ModuleOptions, config: Flux2Tra
 
   const [scale, shift] = m.split(linear(m, emb, 'norm_out.linear', true), width, width);
   // Of the text too: ONNX Runtime divides a product of fewer rows than columns in another way, with other bits.
-  const projections = linear(m, modulate(x, { scale: m.add(scale, m.number(1)), shift }), 'proj_out');
-  const [, ofPictures] = parted(projections);
+  const [, ofPictures] = parted(linear(m, modulate(x, { scale: m.add(scale, m.number(1)), shift }), 'proj_out'));
   const own = m.op('Shape', [tokens], { start: 1, end: 2 });
   const y = m.op('Slice', [ofPictures, m.integers([0]), own, m.integers([1])]);
   m.output('out_sample', m.op('Reshape', [m.transpose(y, 0, 2, 1), m.op('Shape', [sample])]), shape);

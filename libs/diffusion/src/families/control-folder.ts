@@ -67,7 +67,7 @@ export async function readControlFolder(path: string): Promise<ControlFolder> {
     const isPart = existsSync(join(path, 'diffusion_pytorch_model.safetensors.index.json')) || files.length !== 1;
     return isPart ? readPart(path) : readSafetensors(join(path, files[0]));
   });
-  const [{ file }] = all.values();
+  const file = all.values().next().value?.file ?? path;
   const other = others.find(([pattern]) => [...all.keys()].some((each) => pattern.test(each)));
   if (other) throw new ModelFolderError(file, other[1], cures.otherControl);
   const tensors = partsOfCheckpoint(all).get('controlnet') ?? withDiffusersNames('controlnet', all);
