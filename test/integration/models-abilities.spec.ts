@@ -27,6 +27,11 @@ describe('What a model cannot do', () => {
       'The model "klein" takes no negative prompt: it was distilled to draw without guidance. Leave it out, or draw with a base model.',
     ],
     [
+      { cfg: 4 },
+      '/cfg',
+      'The model "klein" takes no guidance: it was distilled to draw without guidance. Leave it out, or draw with a base model.',
+    ],
+    [
       { prompt_weighting: true },
       '/prompt_weighting',
       'The model "klein" takes no weights of words: it reads whole sentences, and knows no weights of words. Leave it out, or choose another model.',
@@ -53,14 +58,16 @@ describe('What a model cannot do', () => {
     const { body: collections } = await api.request<{ id: string }[]>('GET', '/v1/prompts/collections?scope=public', {
       key,
     });
-    const negativesOf = async (model: string) => {
+    const takenOf = async (model: string) => {
       const { id } = await makeFinetune(api, key, { model });
       const { status } = await post(`/finetunes/${id}/styles`, [{ id: collections[0].id }]);
       const { body } = await api.request<PromptJson[]>('GET', `/v1/finetunes/${id}/prompts`, { key });
-      return { status, negatives: new Set(body.map(({ negative_prompt }) => typeof negative_prompt)) };
+      const isGuided = body.some(({ cfg }) => cfg !== 1);
+      return { status, isGuided, negatives: new Set(body.map(({ negative_prompt }) => typeof negative_prompt)) };
     };
-    expect(await negativesOf('klein')).toEqual({ status: 201, negatives: new Set(['object']) });
-    expect((await negativesOf('z-image')).negatives).toContain('string');
+    expect(await takenOf('klein')).toEqual({ status: 201, isGuided: false, negatives: new Set(['object']) });
+    const { isGuided, negatives } = await takenOf('z-image');
+    expect([isGuided, negatives.has('string')]).toEqual([true, true]);
   });
 });
 

@@ -66,7 +66,7 @@ export const precisions = ['int8', 'bfloat16', 'float32'] as const;
 /** Precision of the weights of a model. */
 export const precisionOption = new Option(
   '--precision <precision>',
-  'how its weights are kept: "int8" is the fastest on a processor, "bfloat16" is for a GPU, "float32" leaves them as they are in the files, which may be float16 or bfloat16 (default: "int8" for a transformer of more than a billion weights, else "float32")',
+  'how its weights are kept: "int8" is the fastest on a processor, "bfloat16" is for a GPU, "float32" leaves them as they are in the files, which may be float16 or bfloat16 (default: "int8" for a transformer of more than a billion weights, unless DEVICE names a GPU; else "float32")',
 ).choices(precisions);
 
 /** The options as a model's `darkroom.json` has them; undefined if none was given. */

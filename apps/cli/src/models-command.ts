@@ -62,6 +62,8 @@ const bundledQuestion = `${demoModel} comes with Darkroom and stands in for mode
 interface Session {
   modelsDir: string;
   store: ModelStore;
+  /** Whether DEVICE names GPUs alone, where weights in int8 are widened again. */
+  isForGpus: boolean;
   /** Base of relative paths: npm runs a script in the project's folder, wherever it was called. */
   calledFrom: string;
   progress: ProgressLine;
@@ -73,7 +75,8 @@ interface Session {
 }
 
 function program({ env, stdout, stderr, signal, ask }: CommandContext, exitWith: (code: number) => void): Command {
-  const { modelsDir, hubEndpoint: endpoint, hubToken: token } = loadConfig(env);
+  const { modelsDir, devices, hubEndpoint: endpoint, hubToken: token } = loadConfig(env);
+  const isForGpus = devices !== 'auto' && !devices.includes('cpu');
   const store = new ModelStore(modelsDir, { endpoint, ...(token && { token }) });
   const print = (line: string): unknown => stdout.write(`${line}\n`);
   const warn = (line: string): unknown => stderr.write(`${line}\n`);
@@ -83,7 +86,8 @@ function program({ env, stdout, stderr, signal, ask }: CommandContext, exitWith:
     .description('The models that pictures are drawn with, in the folder MODELS_DIR.')
     .configureOutput({ writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text) })
     .exitOverride();
-  const session = { modelsDir, store, calledFrom: env.INIT_CWD ?? '', progress, watched, print, warn, exitWith, ask };
+  const calledFrom = env.INIT_CWD ?? '';
+  const session = { modelsDir, store, isForGpus, calledFrom, progress, watched, print, warn, exitWith, ask };
   for (const define of [defineList, defineAdd, defineVerify, defineRemove]) define(models, session);
   return models;
 }
@@ -120,7 +124,7 @@ type AddArguments = GivenDefaults & {
   json?: true;
 };
 
-function defineAdd(models: Command, { store, calledFrom, progress, watched, print }: Session): void {
+function defineAdd(models: Command, { store, isForGpus, calledFrom, progress, watched, print }: Session): void {
   const add = models
     .command('add')
     .description('install a model: a .safetensors file, a folder, or a repository of the Hugging Face hub')
@@ -134,22 +138,20 @@ function defineAdd(models: Command, { store, calledFrom, progress, watched, prin
     .option('--json', 'as JSON')
     .addHelpText('after', knownModels)
     .action(async (source: string, options: AddArguments) => {
-      const { as, kind, vae, precision, revision, trial, json, ...given } = options;
+      const { as, kind, vae, precision: asked, revision, trial, json, ...given } = options;
+      const isControl = kind === 'control';
+      const precision = asked ?? (isForGpus && !isControl ? 'float32' : undefined);
       const defaults = defaultsOf(given);
       let untried: string | undefined;
       const tryOut = async (folder: string, stop: AbortSignal): Promise<void> => {
         untried = await tryModel(folder, stop);
       };
       const adding = store.add(source, {
-        ...{
-          as,
-          isControl: kind === 'control',
-          from: calledFrom,
-          ...(vae && { vae }),
-          ...(precision && { precision }),
-          ...(revision && { revision }),
-          ...(defaults && { defaults }),
-        },
+        ...{ as, isControl, from: calledFrom },
+        ...(vae && { vae }),
+        ...(precision && { precision }),
+        ...(revision && { revision }),
+        ...(defaults && { defaults }),
         ...watched,
         ...(trial && { tryOut }),
       });

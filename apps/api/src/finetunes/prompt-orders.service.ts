@@ -105,10 +105,18 @@ export class PromptOrders {
   }
 }
 
-/** A Style is for every model: its negative prompt is left out where the model draws with none. */
-function orderOf(dto: ApplyStyleDto, { negativePrompt: own, cfg, steps }: Style, { cannot }: Served) {
-  const negativePrompt = cannot?.negative_prompt === undefined ? own : null;
-  return { negativePrompt, cfg, steps, aspectRatio: aspectRatioOf(dto), inputs: {}, ...fieldsOfBothBodies(dto) };
+/** A Style is for every model: its guidance and negative prompt are left out where the model draws without. */
+function orderOf(dto: ApplyStyleDto, style: Style, { cannot }: Served) {
+  const negativePrompt = cannot?.negative_prompt === undefined ? style.negativePrompt : null;
+  const cfg = cannot?.cfg === undefined ? style.cfg : undefined;
+  return {
+    negativePrompt,
+    cfg,
+    steps: style.steps,
+    aspectRatio: aspectRatioOf(dto),
+    inputs: {},
+    ...fieldsOfBothBodies(dto),
+  };
 }
 
 function fieldsOfBothBodies({

@@ -18,6 +18,7 @@ import { ModelsService } from '../models/models.service';
 
 /** The pictures of a body that are drawn from, and what not every model takes beside them. */
 export interface SentPicturesBody {
+  cfg?: number | null | undefined;
   negative_prompt?: string | null | undefined;
   prompt_weighting?: boolean | null | undefined;
   image?: string | null | undefined;

@@ -2,12 +2,17 @@ import type { InstalledModel } from '@app/model-store';
 import { assertDrawable } from './assert-drawable';
 
 describe(assertDrawable.name, () => {
-  const cannot = { negative_prompt: 'It was distilled.', control: 'There are none for it.' };
+  const cannot = { cfg: 'It was distilled.', negative_prompt: 'It was distilled.', control: 'There are none for it.' };
   const model = { name: 'klein', cannot, hasEncoder: true, defaults: {}, schedulerProblems: { named: {} } };
   const check = (values: object) =>
     assertDrawable(model as unknown as InstalledModel, { ...values, pointer: '/prompts/3' });
 
   it.each([
+    [
+      { cfg: 4 },
+      'The model "klein" takes no guidance: it was distilled. Leave it out, or draw with a base model.',
+      ['cfg'],
+    ],
     [
       { negative_prompt: 'green' },
       'The model "klein" takes no negative prompt: it was distilled. Leave it out, or draw with a base model.',
@@ -31,8 +36,13 @@ describe(assertDrawable.name, () => {
     expect(() => check(values)).toThrow(error);
   });
 
-  it.each([{}, { negative_prompt: '' }, { negative_prompt: null }, { prompt_weighting: true }, { control: [] }])(
-    'lets %j through',
-    (values) => expect(() => check(values)).not.toThrow(),
-  );
+  it.each([
+    {},
+    { cfg: null },
+    { cfg: 1 },
+    { negative_prompt: '' },
+    { negative_prompt: null },
+    { prompt_weighting: true },
+    { control: [] },
+  ])('lets %j through', (values) => expect(() => check(values)).not.toThrow());
 });

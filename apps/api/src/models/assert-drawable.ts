@@ -3,6 +3,8 @@ import { type InstalledModel, problemOfKind, workingSchedulers } from '@app/mode
 
 /** What only some families of models can do, as a body asks for it. */
 interface Wanted {
+  /** 1 is no guidance, which every model draws with. */
+  cfg?: number | null | undefined;
   negative_prompt?: string | null | undefined;
   prompt_weighting?: boolean | null | undefined;
   control?: readonly unknown[] | null | undefined;
@@ -43,6 +45,7 @@ export function assertDrawable(model: InstalledModel, asked: Asked): void {
 
 /** What a model that cannot does not take, and what to do instead. */
 const abilities: Readonly<Record<keyof Wanted, [what: string, instead: string]>> = {
+  cfg: ['guidance', 'draw with a base model'],
   negative_prompt: ['negative prompt', 'draw with a base model'],
   prompt_weighting: ['weights of words', 'choose another model'],
   control: ['ControlNet', 'choose another model'],
@@ -51,7 +54,8 @@ const abilities: Readonly<Record<keyof Wanted, [what: string, instead: string]>>
 function assertAble({ name, cannot = {} }: InstalledModel, asked: Asked, pointer: string): void {
   const refused = (Object.keys(abilities) as (keyof Wanted)[]).filter((field) => {
     const value = asked[field];
-    return cannot[field] !== undefined && (Array.isArray(value) ? value.length > 0 : value);
+    const isWanted = Array.isArray(value) ? value.length > 0 : field === 'cfg' ? (value ?? 1) !== 1 : value;
+    return cannot[field] !== undefined && isWanted;
   });
   if (refused.length === 0) return;
   const [what, instead] = abilities[refused[0]];

@@ -94,7 +94,8 @@ export const shown = computed<Draft>(() => {
   return {
     ...rest,
     ...(scheduler && own.includes(scheduler) && { scheduler }),
-    ...(cannot.value.negative_prompt === undefined ? cfg !== undefined && { cfg } : { negative_prompt: '' }),
+    ...(cannot.value.cfg === undefined && cfg !== undefined && { cfg }),
+    ...(cannot.value.negative_prompt !== undefined && { negative_prompt: '' }),
     ...(cannot.value.prompt_weighting !== undefined && { prompt_weighting: false }),
     ...(cannot.value.control !== undefined && { control: [] }),
   };

@@ -48,7 +48,7 @@ export function Settings() {
         step={0.5}
         value={cfg}
         standard={defaults.value.cfg}
-        refusal={cannot.value.negative_prompt}
+        refusal={cannot.value.cfg}
       />
       <SeedField />
       <SliderField name="num_generations" label="Pictures" bounds={bounds.numGenerations} value={num_generations} />

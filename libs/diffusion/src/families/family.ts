@@ -30,7 +30,7 @@ export interface ReadFiles extends ModelWeights {
 }
 
 /** What a request may ask for, and not every model can do. */
-export type Ability = 'control' | 'negative_prompt' | 'prompt_weighting' | 'textual_inversion' | 'training';
+export type Ability = 'cfg' | 'control' | 'negative_prompt' | 'prompt_weighting' | 'textual_inversion' | 'training';
 
 /**
  * What the models of a family have in common. It names a denoiser, a conditioner, an autoencoder and a scheduler, each

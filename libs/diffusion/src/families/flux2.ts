@@ -26,6 +26,8 @@ const reading: Qwen3Reading = {
   conditioningOf: (states, encoded) => ({ row: statesOf(states, encoded), length: encoded }),
 };
 
+const noGuidance = 'It was distilled to draw without guidance.';
+
 /** FLUX.2 [klein], distilled or not: one text encoder, a transformer, latents of 2 x 2 patches. */
 export const flux2: Family = {
   name: 'flux2',
@@ -81,7 +83,7 @@ async function partsOf(files: ReadFiles): Promise<ModelParts> {
   });
   return {
     ...found,
-    cannot: { ...cannotAll, ...(isDistilled && { negative_prompt: 'It was distilled to draw without guidance.' }) },
+    cannot: { ...cannotAll, ...(isDistilled && { cfg: noGuidance, negative_prompt: noGuidance }) },
     muOf: computeEmpiricalMu,
     usual: isDistilled ? { steps: 4, cfg: 1 } : { steps: 50, cfg: 4 },
   };
