@@ -85,7 +85,7 @@ describe('ModelStore', () => {
       const header = JSON.parse(weights.subarray(8, end).toString()) as Record<string, object>;
       const length = weights.length - end;
       const bytes = 2 * 40_000 * 30_000;
-      header.more = { dtype: 'BF16', shape: [40_000, 30_000], data_offsets: [length, length + bytes] };
+      header['proj_out.bias'] = { dtype: 'BF16', shape: [bytes / 2], data_offsets: [length, length + bytes] };
       const text = Buffer.from(JSON.stringify(header));
       const count = Buffer.alloc(8);
       count.writeBigUInt64LE(BigInt(text.length));
