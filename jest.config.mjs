@@ -51,8 +51,8 @@ export default {
     ),
   ],
   testSequencer: '<rootDir>/test/support/longest-first.cjs',
-  // Two more than the cores of a small machine: many tests wait for other processes, for locks and for time to pass.
-  maxWorkers: 4,
+  // One more than the cores of a small machine: many tests wait for other processes, for locks and for time to pass.
+  maxWorkers: 3,
   // Ten times what the longest takes on an idle machine: it ends what hangs, and judges nobody's speed.
   testTimeout: 300_000,
 };

@@ -65,7 +65,7 @@ describe('@darkroom/client', () => {
       }
       return names;
     };
-    const slow = { prompt: 'a star', steps: 4, metadata: { sandbox: { delay_ms: 1200 } } };
+    const slow = { prompt: 'a star', steps: 4, metadata: { sandbox: { delay_ms: 3000 } } };
 
     it('come one by one, and end with the record', async () => {
       const { id } = await client.generations.create(slow);

@@ -275,7 +275,7 @@ describe('the inference worker', () => {
       until(async () => bench.logged.find((line) => line.taskId === task.id && msg.test(line.msg)), `${msg} is logged`);
 
     it('stops long before its end when the task is canceled, and leaves no file', async () => {
-      const task = await bench.addTask(long);
+      const task = await bench.addTask({ ...long, steps: 150 });
       await stepOf(task, 3);
       await bench.tasks.cancel(task.id);
       await said(task, /given up/);
