@@ -41,6 +41,8 @@ export interface LatentEncoder extends Pick<GraphSession, 'release'> {
 export interface AutoencoderFiles extends PartFiles {
   /** Pixels of the picture's edge for one of the latents'. */
   readonly scaleFactor: number;
+  /** Of its latents, as the denoiser has them; undefined where no weight tells. */
+  readonly latentChannels?: number | undefined;
   /** Whether it has what latents of a picture are made with; some exports have a decoder only. */
   readonly hasEncoder: boolean;
   /** The weights that are loaded with the model, or those of the encoder alone. */

@@ -12,6 +12,7 @@ export interface VaeUse {
   encoder: BuildGraph;
   /** Pixels of the picture's edge for one of the latents'. */
   scaleFactor: number;
+  latentChannels: number | undefined;
   /** Applied to latents of the encoder, and undone before the decoder, where their graphs do not. */
   scaling?: Scaling;
 }
@@ -47,6 +48,10 @@ export class VaeFiles implements AutoencoderFiles {
 
   get scaleFactor(): number {
     return this.use.scaleFactor;
+  }
+
+  get latentChannels(): number | undefined {
+    return this.use.latentChannels;
   }
 
   get hasEncoder(): boolean {

@@ -68,6 +68,7 @@ export class ClipEncoderFiles implements PartFiles {
 
 /** One or two of CLIP's text encoders before they are loaded. Long texts are read in chunks, as desktop tools do. */
 export class ClipConditionerFiles implements ConditionerFiles {
+  readonly takesClipSkip = true;
   /** @param hasZerosForNoText whether a negative prompt that is not given is zeros, and not the empty text */
   constructor(
     readonly encoders: readonly ClipEncoderFiles[],

@@ -51,6 +51,8 @@ export interface ConditionerFiles {
   readonly encoders: readonly PartFiles[];
   /** Most bytes of a text that certainly fit into one chunk; 0 where only counting tells. */
   readonly certainBytes: number;
+  /** Whether `clip_skip` says how many of its last layers are left out. */
+  readonly takesClipSkip?: true;
   /** The length of a text. @param words that stand for several tokens */
   lengthOf(text: string, weighting: boolean, words?: readonly TaughtWord[]): TextLength;
   /** An upper estimate of the bytes that encoding the texts of a picture takes. */

@@ -20,13 +20,13 @@ export async function autoencoderKl(files: ReadFiles, usual: Scaling): Promise<V
     scaling: () => scalingOf(files, usual),
   });
   const tensors = files.tensors.get('vae')!;
-  const scaleFactor = scaleFactorOf(tensors);
+  const use = { scaleFactor: scaleFactorOf(tensors), latentChannels: latentChannelsOf(tensors), scaling };
   if (tensors.has('decoder.layers.0.weight'))
-    return vaeOf(files, { decoder: autoencoderTinyDecoder, encoder: autoencoderTinyEncoder, scaleFactor, scaling });
+    return vaeOf(files, { decoder: autoencoderTinyDecoder, encoder: autoencoderTinyEncoder, ...use });
   return vaeOf(files, {
     decoder: (options: ModuleOptions) => autoencoderKlDecoder(options, config),
     encoder: (options: ModuleOptions) => autoencoderKlEncoder(options, config),
-    ...{ scaleFactor, scaling },
+    ...use,
   });
 }
 
@@ -38,11 +38,15 @@ export function autoencoderKlFlux2(files: ReadFiles): VaeFiles {
     decoder: (options) => autoencoderKlFlux2Decoder(options, config),
     encoder: (options) => autoencoderKlFlux2Encoder(options, config),
     scaleFactor: 2 * scaleFactorOf(tensors),
+    latentChannels: tensors.get('bn.running_mean')?.shape[0] ?? latentChannelsOf(tensors),
   });
 }
 
 const vaeOf = ({ tensors, files }: ReadFiles, use: VaeUse): VaeFiles =>
   new VaeFiles(tensors.get('vae')!, files.get('vae')!, use);
+
+const latentChannelsOf = (vae: NamedTensors): number | undefined =>
+  (vae.get('decoder.conv_in.weight') ?? vae.get('decoder.layers.0.weight'))?.shape[1];
 
 /** Pixels of the picture's edge for one of those that the decoder begins with. */
 export function scaleFactorOf(vae: NamedTensors): number {

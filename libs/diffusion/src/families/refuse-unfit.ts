@@ -1,14 +1,13 @@
 import { basename, join } from 'node:path';
-import { ClipConditionerFiles } from '../conditioners/clip-conditioner';
 import { allOf, cures } from '../errors';
 import { isOfFlow, type SchedulerJson } from '../schedulers/scheduler-config';
-import type { NamedTensors } from '../weights/named-tensor';
 import type { Family, ModelParts, ModelWeights } from './family';
 import { defaultsFile, type ModelDefaults } from './model-defaults';
 import { vaeFile } from './model-parts';
 import { problemsOfSchedulers } from './model-scheduler';
 
-interface ReadModel extends Pick<ModelParts, 'denoiser' | 'conditioner'>, Pick<ModelWeights, 'tensors' | 'files'> {
+interface ReadModel
+  extends Pick<ModelParts, 'denoiser' | 'conditioner' | 'autoencoder'>, Pick<ModelWeights, 'tensors' | 'files'> {
   path: string;
   family: Family;
   schedulerJson: SchedulerJson;
@@ -27,18 +26,13 @@ export function refuseUnfit(model: ReadModel, defaults: ModelDefaults): void {
   if (faults.length > 0) throw allOf(faults);
 }
 
-function unfitAutoencoder({ family, tensors, files }: ReadModel) {
-  const [found, needed] = [channelsOf(tensors.get('vae')!), family.latentChannels?.(tensors)];
+function unfitAutoencoder({ family, tensors, files, autoencoder: { latentChannels: found } }: ReadModel) {
+  const needed = family.latentChannels?.(tensors);
   if (found === undefined || needed === undefined || found === needed) return [];
   const file = files.get('vae')!;
   const reason = `is no autoencoder of ${family.title}: its latents have ${found} channels, and ${needed} are needed`;
   return [{ file, reason, cure: basename(file) === vaeFile ? cures.ownVae : cures.oneModel }];
 }
-
-/** Channels of latents as the denoiser has them; FLUX.2 has statistics of each, which others have not. */
-const channelsOf = (vae: NamedTensors): number | undefined =>
-  vae.get('bn.running_mean')?.shape[0] ??
-  (vae.get('decoder.conv_in.weight') ?? vae.get('decoder.layers.0.weight'))?.shape[1];
 
 function unfitDefaults(model: ReadModel, { scheduler, cfg, clip_skip, prediction_type }: ModelDefaults): string[] {
   const reasons: string[] = [];
@@ -49,7 +43,7 @@ function unfitDefaults(model: ReadModel, { scheduler, cfg, clip_skip, prediction
   }
   if (cfg !== undefined && cfg !== 1 && model.denoiser.guidance === 'none')
     reasons.push(`has a cfg of ${cfg}, and the model was distilled to draw without guidance, which is a cfg of 1`);
-  if (clip_skip !== undefined && !(model.conditioner instanceof ClipConditionerFiles))
+  if (clip_skip !== undefined && !model.conditioner.takesClipSkip)
     reasons.push('has a clip_skip, and the text encoder of the model is no CLIP');
   if (prediction_type !== undefined && isOfFlow(model.schedulerJson))
     reasons.push('has a prediction_type, and a model of flow matching can predict one thing only');
