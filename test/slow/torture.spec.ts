@@ -2,7 +2,7 @@ import { Bench, type Report } from '../torture/bench';
 import { rows } from '../torture/rows';
 
 // Scenarios mostly wait for locks to expire, so several run at once.
-const atOnce = 4;
+const atOnce = 2;
 jest.setTimeout(1_800_000);
 
 describe('the job contract holds when there is', () => {

@@ -5,7 +5,8 @@
  */
 export function exitWithParent(): void {
   if (!process.channel) return;
-  process.once('disconnect', () => process.exit(1));
+  // A regular exit waits for other threads, and one that draws may never end.
+  process.once('disconnect', () => process.kill(process.pid, 'SIGKILL'));
   // The channel alone must not keep the process alive.
   process.channel.unref();
 }
