@@ -51,8 +51,8 @@ export default {
     ),
   ],
   testSequencer: '<rootDir>/test/support/longest-first.cjs',
-  // One more than the cores of a small machine: many tests wait for other processes, for locks and for time to pass.
-  maxWorkers: 3,
+  // As many as the cores of a small machine: each file has processes of its own beside it, which draw and train.
+  maxWorkers: 2,
   // Ten times what the longest takes on an idle machine: it ends what hangs, and judges nobody's speed.
   testTimeout: 300_000,
 };
