@@ -127,7 +127,7 @@ const cases: [what: string, name: Name, change: Change, file: string, reason: Re
   ],
   ['no conv', 'flux2-klein', renamed(transformer, 'x_embedder', 'y_embedder'), transformer, /no "x_embedder.weight"/],
   ["Z-Image's autoencoder", 'flux2-klein', vaeOf('z-image'), vae, /is no autoencoder of FLUX\.2 .* 16 channels/],
-  ["FLUX.2's autoencoder", 'z-image', vaeOf('flux2-klein'), vae, /is no autoencoder of Z-Image: its latents have 128/],
+  ["FLUX.2's autoencoder", 'z-image', vaeOf('flux2-klein'), vae, /is no autoencoder of Z-Image: its latents have 32/],
   [
     'an autoencoder of other channels',
     'flux2-klein',
