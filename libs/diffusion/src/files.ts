@@ -10,7 +10,7 @@ export {
   readModelDefaults,
 } from './families/model-defaults';
 export { entriesBelow, isNoFile, isSpecial } from './weights/folder-files';
-export { type ModelFolder, readModelFolder, readModelIndex } from './families/model-folder';
+export { type ModelFolder, readModelFolder, readModelIndex, readModelParts } from './families/model-folder';
 export { denoiserFolders, partFolders, vaeFile } from './families/model-parts';
 export { problemsOfSchedulers, type SchedulerProblems } from './families/model-scheduler';
 export { type AspectRatio, sizeOfPicture } from './families/sizes';

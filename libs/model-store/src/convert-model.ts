@@ -8,7 +8,7 @@ import {
   partFolders,
   planConversion,
   precisionOf,
-  readModelFolder,
+  readModelParts,
   readPart,
   readSafetensors,
   type TargetPrecision,
@@ -43,9 +43,12 @@ export function bytesOfConversion(
   return (precision ?? usual) === 'int8' ? bytesOf((part) => !part.startsWith('vae')) / 2 : 0;
 }
 
-/** The precision that a model gets where nobody asks for one: `float32` leaves it as it is. */
+/**
+ * The precision that a model gets where nobody asks for one: `float32` leaves it as it is.
+ * @param folder of a model that has been checked
+ */
 export async function usualPrecision(folder: string): Promise<'int8' | 'float32'> {
-  const { denoiser } = await explainRefusal(folder, () => readModelFolder(folder));
+  const { denoiser } = await explainRefusal(folder, () => readModelParts(folder));
   const weights = [...denoiser.tensors.values()].reduce((sum, { shape }) => sum + countOf(shape), 0);
   return denoiser.part === 'transformer' && weights > mostInFloat32 ? 'int8' : 'float32';
 }
@@ -53,7 +56,7 @@ export async function usualPrecision(folder: string): Promise<'int8' | 'float32'
 /**
  * Writes a model's weights in another precision, those of its autoencoder excepted, into a folder that gets links to
  * its other files. A conversion that breaks off leaves that as it is, and the next one goes on with it.
- * @param files of the model, relative to its folder `from`
+ * @param files of a model that has been checked, relative to its folder `from`
  * @returns the files that were written
  * @throws ModelStoreError `InvalidModel` if it has no weights that can be converted, `NoSpace` before it begins
  */
@@ -107,7 +110,7 @@ export async function convertModel(
 
 /** The files of a model's weights in another precision, by their paths, and the files that stay as they are. */
 async function planModel(from: string, files: readonly string[], precision: TargetPrecision) {
-  const { keptInFloat } = (await readModelFolder(from)).family;
+  const { keptInFloat } = (await readModelParts(from)).family;
   const conversions = new Map<string, Conversion>();
   const others = new Set(files);
   const convert = async (sources: readonly string[], target: string, tensors: NamedTensors): Promise<void> => {

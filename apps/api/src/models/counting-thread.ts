@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads';
-import { type ConditionerFiles, readModelFolder, type TaughtWord, type TextLength } from '@app/diffusion/files';
+import { type ConditionerFiles, readModelParts, type TaughtWord, type TextLength } from '@app/diffusion/files';
 import { LRUCache } from 'lru-cache';
 
 /** Texts to count in tokens of a model. */
@@ -27,7 +27,8 @@ export type Counted = ({ id: number } & TextLengths) | { id: number; error: stri
 const conditioners = new LRUCache<string, Promise<ConditionerFiles>>({ max: 8 });
 
 function keptConditioner({ modelFolder, modelHash }: CountingOrder): Promise<ConditionerFiles> {
-  const read = (): Promise<ConditionerFiles> => readModelFolder(modelFolder).then(({ conditioner }) => conditioner);
+  // A model that is served has been checked.
+  const read = (): Promise<ConditionerFiles> => readModelParts(modelFolder).then(({ conditioner }) => conditioner);
   const conditioner = conditioners.get(modelHash) ?? read();
   conditioners.set(modelHash, conditioner);
   conditioner.catch(() => conditioners.delete(modelHash));
