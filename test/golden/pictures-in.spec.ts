@@ -5,39 +5,23 @@ import { join } from 'node:path';
 import {
   ControlNet,
   type ControlUse,
-  type Mask,
   readControlFolder,
   readModelFolder,
   RequestError,
   type RgbImage,
-  type SchedulerName,
   Pipeline,
   type TextToImageRequest,
   type Trajectory,
 } from '@app/diffusion';
-import { fromPlanes } from '../../libs/diffusion/src/tensor/planes';
 import { type NamedTensors, readValues } from '../../libs/diffusion/src/weights/named-tensor';
 import { readSafetensors } from '../../libs/diffusion/src/weights/safetensors-file';
 import { cpu } from '../support/cpu';
-import { requestOf, unpackFamily, unpackFolder } from '../support/families';
+import { unpackFamily, unpackFolder } from '../support/families';
 import { largestDifference } from '../support/golden';
-import { psnr } from '../support/psnr';
+import { bytesOf, expectRecorded, type PictureCase, pictureRequestOf } from '../support/picture-goldens';
 
 /** Made by scripts/goldens/pictures_in.py; arrays are named by what a case calls for. */
-interface Case {
-  name: string;
-  family: string;
-  prompt: string;
-  negative_prompt: string | null;
-  seed: number;
-  steps: number;
-  cfg: number;
-  height: number;
-  width: number;
-  scheduler: SchedulerName | null;
-  strength?: number;
-  image?: string;
-  mask?: string;
+interface Case extends PictureCase {
   image_guidance_scale?: number;
   control?: { net: string; image: string; scale: number; start: number; end: number }[];
 }
@@ -86,23 +70,13 @@ async function netOf(name: string): Promise<ControlNet> {
   return net;
 }
 
-async function bytesOf(name: string): Promise<Uint8Array> {
-  return Uint8Array.from(await readValues(arrays.get(name)!));
-}
-
 async function requestWithPictures(one: Case): Promise<TextToImageRequest> {
-  const { width, height, image, mask, strength, scheduler, image_guidance_scale: imageGuidanceScale } = one;
-  const pictureOf = async (name: string): Promise<RgbImage> => ({ width, height, data: await bytesOf(name) });
+  const { width, height, image_guidance_scale: imageGuidanceScale } = one;
   const control: ControlUse[] = [];
   for (const { net, image: map, ...rest } of one.control ?? [])
-    control.push({ controlNet: await netOf(net), image: await pictureOf(map), ...rest });
-  const masked: Mask | undefined = mask === undefined ? undefined : { width, height, values: await bytesOf(mask) };
+    control.push({ controlNet: await netOf(net), image: { width, height, data: await bytesOf(arrays, map) }, ...rest });
   return {
-    ...requestOf(one),
-    ...(scheduler && { scheduler }),
-    ...(image !== undefined && { image: await pictureOf(image) }),
-    ...(strength !== undefined && { strength }),
-    ...(masked && { mask: masked }),
+    ...(await pictureRequestOf(one, arrays)),
     ...(imageGuidanceScale !== undefined && { imageGuidanceScale }),
     ...(control.length > 0 && { control }),
   };
@@ -118,13 +92,7 @@ it.each(cases.map((one) => [one.name, one] as const))('diffusers draws the same:
   // Random models blow latents up with some schedulers; then rounding is larger too.
   const largest = expected.reduce((most, value) => Math.max(most, Math.abs(value)), 1);
   expect(largestDifference(latents[0], expected) / largest).toBeLessThan(1e-4);
-  const decoded = arrays.get(`${name}.decoded`);
-  if (!decoded) return;
-  const { width, height, mask, image } = request;
-  const drawn = fromPlanes(await readValues(decoded), width, height, (value) => (value / 2 + 0.5) * 255);
-  // The kept part of the mask is the original.
-  const data = drawn.data.map((byte, i) => (mask?.values[Math.floor(i / 3)] === 0 ? image!.data[i] : byte));
-  expect(psnr(images[0], { ...drawn, data })).toBeGreaterThan(60);
+  await expectRecorded(name, request, { images }, arrays);
 });
 
 it.each(['mask-ddim', 'inpainting-0.75'])('What a mask keeps is the original to the byte: %s', async (name) => {

@@ -1,33 +1,16 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { kindOf, Pipeline, type SchedulerName, type TextToImageRequest, type Trajectory } from '@app/diffusion';
-import { fromPlanes } from '../../libs/diffusion/src/tensor/planes';
+import { kindOf, Pipeline, type TextToImageRequest, type Trajectory } from '@app/diffusion';
 import { type NamedTensors, readValues } from '../../libs/diffusion/src/weights/named-tensor';
 import { readSafetensors } from '../../libs/diffusion/src/weights/safetensors-file';
 import { cpu } from '../support/cpu';
-import { requestOf, unpackFolder, unpackTransformerModel } from '../support/families';
+import { unpackFolder, unpackTransformerModel } from '../support/families';
 import { largestDifference } from '../support/golden';
-import { psnr } from '../support/psnr';
+import { expectRecorded, type PictureCase, pictureRequestOf } from '../support/picture-goldens';
 
 /** Made by scripts/goldens/transformer_pictures.py. */
-interface Case {
-  name: string;
-  family: string;
-  prompt: string;
-  negative_prompt: string | null;
-  seed: number;
-  steps: number;
-  cfg: number;
-  height: number;
-  width: number;
-  scheduler: SchedulerName | null;
-  strength?: number;
-  image?: string;
-  mask?: string;
-}
-
-const cases = JSON.parse(readFileSync('test/golden/transformers/cases.json', 'utf8')) as Case[];
+const cases = JSON.parse(readFileSync('test/golden/transformers/cases.json', 'utf8')) as PictureCase[];
 const folder = mkdtempSync(join(tmpdir(), 'transformer-pictures-'));
 const pipelines = new Map<string, Pipeline>();
 let arrays: NamedTensors;
@@ -49,20 +32,9 @@ async function pipelineOf(family: string): Promise<Pipeline> {
   return loaded;
 }
 
-const bytesOf = async (name: string): Promise<Uint8Array> => Uint8Array.from(await readValues(arrays.get(name)!));
+const requestFor = (one: PictureCase): Promise<TextToImageRequest> => pictureRequestOf(one, arrays);
 
-async function requestFor(one: Case): Promise<TextToImageRequest> {
-  const { width, height, image, mask, strength, scheduler } = one;
-  return {
-    ...requestOf(one),
-    ...(scheduler && { scheduler }),
-    ...(image !== undefined && { image: { width, height, data: await bytesOf(image) } }),
-    ...(strength !== undefined && { strength }),
-    ...(mask !== undefined && { mask: { width, height, values: await bytesOf(mask) } }),
-  };
-}
-
-const named = (name: string): Case => cases.find((one) => one.name === name)!;
+const named = (name: string): PictureCase => cases.find((one) => one.name === name)!;
 
 it.each(cases.map((one) => [one.name, one] as const))('diffusers draws the same: %s', async (name, one) => {
   const pipeline = await pipelineOf(one.family);
@@ -70,12 +42,7 @@ it.each(cases.map((one) => [one.name, one] as const))('diffusers draws the same:
   const { latents, images } = await pipeline.generate(request);
   const expected = await readValues(arrays.get(`${name}.latents`)!);
   expect(largestDifference(latents[0], expected)).toBeLessThan(1e-4);
-  const decoded = arrays.get(`${name}.decoded`);
-  if (!decoded) return;
-  const { width, height, mask, image } = request;
-  const drawn = fromPlanes(await readValues(decoded), width, height, (value) => (value / 2 + 0.5) * 255);
-  const data = drawn.data.map((byte, i) => (mask?.values[Math.floor(i / 3)] === 0 ? image!.data[i] : byte));
-  expect(psnr(images[0], { ...drawn, data })).toBeGreaterThan(60);
+  await expectRecorded(name, request, { images }, arrays);
 });
 
 /** Takes pictures to their ends side by side. */

@@ -33,7 +33,7 @@ export async function unpackFolder(from: string, to: string): Promise<void> {
 }
 
 /** What a recorded case asks for. */
-interface AskedCase {
+export interface RecordedCase {
   prompt: string;
   negative_prompt: string | null;
   width: number;
@@ -45,7 +45,7 @@ interface AskedCase {
 }
 
 /** The request of a recorded case; the arrays that go with it are read by the tests. */
-export const requestOf = (one: AskedCase): TextToImageRequest => ({
+export const requestOf = (one: RecordedCase): TextToImageRequest => ({
   prompt: one.prompt,
   negativePrompt: one.negative_prompt,
   width: one.width,
