@@ -12,10 +12,10 @@ import sys
 from pathlib import Path
 
 import torch
-from diffusers import AutoencoderKLFlux2, Flux2Transformer2DModel, ZImageTransformer2DModel
+from diffusers import AutoencoderKLFlux2, ErnieImageTransformer2DModel, Flux2Transformer2DModel, ZImageTransformer2DModel
 from families import coarse, generator, picture, randomise
 from safetensors.torch import save
-from transformers import Qwen3Config, Qwen3ForCausalLM
+from transformers import MistralConfig, MistralModel, Qwen3Config, Qwen3ForCausalLM
 
 
 def grid(*axes):
@@ -54,12 +54,40 @@ def z_image():
             "out_sample": torch.stack(list(y))[:, :, 0]}
 
 
+def ernie_image():
+    """The rows of a case have texts of one length, as those of a call."""
+    model = ErnieImageTransformer2DModel(
+        hidden_size=32, num_attention_heads=2, num_layers=3, ffn_hidden_size=48, in_channels=16, out_channels=16,
+        text_in_dim=24, rope_axes_dim=(4, 6, 6))
+    yield randomise(model, 6)
+    for rows, height, width, text in ((1, 6, 6, 20), (2, 4, 8, 33), (3, 6, 6, 1)):
+        sample, states = coarse(rows, 16, height, width, seed=rows), coarse(rows, text, 24, seed=rows + 10)
+        y = model(sample, 1000 * times(rows), states, torch.full((rows,), text), return_dict=False)[0]
+        yield {"sample": sample, "encoder_hidden_states": states, "timestep": 1000 * times(rows), "out_sample": y}
+
+
+def mistral():
+    """As ERNIE-Image's configuration has it: positions of YaRN."""
+    rope = {
+        "rope_type": "yarn", "rope_theta": 1e6, "factor": 16.0, "original_max_position_embeddings": 16384,
+        "beta_fast": 32.0, "beta_slow": 1.0, "mscale": 1.0, "mscale_all_dim": 1.0}
+    model = MistralModel(MistralConfig(
+        vocab_size=64, hidden_size=32, intermediate_size=48, num_hidden_layers=5, num_attention_heads=4,
+        num_key_value_heads=2, head_dim=16, rms_norm_eps=1e-5, sliding_window=None, rope_parameters=rope))
+    yield randomise(model, 7)
+    yield from states_of(model)
+
+
 def qwen3():
     config = Qwen3Config(
         vocab_size=64, hidden_size=32, intermediate_size=48, num_hidden_layers=5, num_attention_heads=4,
         num_key_value_heads=2, head_dim=16, rope_parameters={"rope_type": "default", "rope_theta": 1e6})
     model = Qwen3ForCausalLM(config)
     yield randomise(model.model, 2)
+    yield from states_of(model)
+
+
+def states_of(model):
     for rows, tokens in ((1, 20), (2, 40), (3, 16)):
         ids = torch.randint(0, 64, (rows, tokens), generator=generator(rows))
         mask = (torch.arange(tokens) < torch.tensor([[tokens - 3 * row] for row in range(rows)])).int()
@@ -98,7 +126,7 @@ def write(folder, name, make):
         (folder / f"{name}.{kind}.safetensors.gz").write_bytes(gzip.compress(save({key: value.contiguous() for key, value in tensors.items()}), mtime=0))
 
 
-CLASSES = {each.__name__: each for each in (flux2, z_image, qwen3, flux2_autoencoder)}
+CLASSES = {each.__name__: each for each in (flux2, z_image, ernie_image, mistral, qwen3, flux2_autoencoder)}
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1])

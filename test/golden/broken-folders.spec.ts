@@ -6,7 +6,7 @@ import { unpackFamily, unpackFolder, unpackTransformerModel } from '../support/f
 import { cpu } from '../support/cpu';
 import { encodeSafetensors } from '../support/safetensors';
 
-type Name = 'flux2-klein' | 'z-image' | 'sdxl';
+type Name = 'ernie-image' | 'flux2-klein' | 'z-image' | 'sdxl';
 
 let folder: string;
 beforeEach(async () => {
@@ -68,6 +68,9 @@ const cases: [what: string, name: Name, change: Change, file: string, reason: Re
     /"axes_dims_rope" is .*(4 even whole numbers|and a head of the weights is 32 wide)/,
   ]),
   ['axes of other heads', 'z-image', config(ofTransformer, { axes_dims: [16, 24, 32] }), ofTransformer, /64 wide/],
+  ['axes of other heads', 'ernie-image', config(ofTransformer, { rope_axes_dim: [8, 8, 8] }), ofTransformer, /32 wide/],
+  ['another text encoder', 'ernie-image', config(ofText, { model_type: 'mistral4' }), ofText, /accepted is "mistral3"/],
+  ['no eyes and no text', 'ernie-image', renamed(text, 'language_model.', 'other_language.'), text, /embed_tokens|layers/],
   ['no configuration', 'flux2-klein', without(ofTransformer), ofTransformer, /is missing, and .*"axes_dims_rope"/],
   ['no configuration', 'z-image', without(ofTransformer), ofTransformer, /is missing, and .*"axes_dims"/],
   ...[

@@ -2,22 +2,26 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { kindOf, Pipeline, type TextToImageRequest, type Trajectory } from '@app/diffusion';
-import { type NamedTensors, readValues } from '../../libs/diffusion/src/weights/named-tensor';
+import { type NamedTensor, readValues } from '../../libs/diffusion/src/weights/named-tensor';
 import { readSafetensors } from '../../libs/diffusion/src/weights/safetensors-file';
 import { cpu } from '../support/cpu';
 import { unpackFolder, unpackTransformerModel } from '../support/families';
 import { largestDifference } from '../support/golden';
 import { expectRecorded, type PictureCase, pictureRequestOf } from '../support/picture-goldens';
 
-/** Made by scripts/goldens/transformer_pictures.py. */
-const cases = JSON.parse(readFileSync('test/golden/transformers/cases.json', 'utf8')) as PictureCase[];
+/** Made by scripts/goldens/transformer_pictures.py and ernie_pictures.py. */
+const recorded = ['transformers', 'ernie-image'].map((name) => join('test/golden', name));
+const cases = recorded.flatMap((from) => JSON.parse(readFileSync(join(from, 'cases.json'), 'utf8')) as PictureCase[]);
 const folder = mkdtempSync(join(tmpdir(), 'transformer-pictures-'));
 const pipelines = new Map<string, Pipeline>();
-let arrays: NamedTensors;
+const arrays = new Map<string, NamedTensor>();
 
 beforeAll(async () => {
-  await unpackFolder('test/golden/transformers', folder);
-  arrays = await readSafetensors(join(folder, 'expected.safetensors'));
+  for (const from of recorded) {
+    await unpackFolder(from, join(folder, from));
+    for (const [name, array] of await readSafetensors(join(folder, from, 'expected.safetensors')))
+      arrays.set(name, array);
+  }
 });
 afterAll(async () => {
   for (const loaded of pipelines.values()) await loaded.release();
@@ -54,6 +58,7 @@ async function run(pipeline: Pipeline, all: readonly Trajectory[]): Promise<Floa
 
 it.each([
   ['flux2-klein-base', ['guided-short-negative', 'guided-long-negative', '64x64-4', 'scripts', '120-tokens']],
+  ['ernie-image', ['guided', 'guided-no-negative', 'nothing', '96x64-8', 'long', 'scripts']],
   ['z-image', ['guided-short-negative', 'guided-long-negative', '64x64-4', '31-tokens', '33-tokens', '200-tokens']],
 ])('Pictures of %s are the same bits alone and beside others', async (family, names) => {
   const pipeline = await pipelineOf(family);

@@ -7,12 +7,19 @@ import {
   autoencoderKlFlux2Decoder,
   autoencoderKlFlux2Encoder,
 } from '../../libs/diffusion/src/architectures/autoencoder-kl-flux2';
+import { decoderModel } from '../../libs/diffusion/src/architectures/decoder-model';
+import {
+  ernieImagePositions,
+  ernieImageTransformer2DModel,
+  ernieImageTransformerConfigOf,
+} from '../../libs/diffusion/src/architectures/ernie-image-transformer-2d-model';
 import {
   flux2Positions,
   flux2Transformer2DModel,
   flux2TransformerConfigOf,
 } from '../../libs/diffusion/src/architectures/flux2-transformer-2d-model';
-import { qwen3ConfigOf, qwen3Model } from '../../libs/diffusion/src/architectures/qwen3-model';
+import { mistralConfigOf } from '../../libs/diffusion/src/architectures/mistral-model';
+import { qwen3ConfigOf } from '../../libs/diffusion/src/architectures/qwen3-model';
 import {
   zImagePositions,
   zImageTransformer2DModel,
@@ -55,6 +62,8 @@ const flux2Config = flux2TransformerConfigOf({ axes_dims_rope: [4, 4, 4, 4] });
 
 const zImageConfig = zImageTransformerConfigOf({ axes_dims: [4, 6, 6] });
 
+const ernieImageConfig = ernieImageTransformerConfigOf({ rope_axes_dim: [4, 6, 6] });
+
 const transformers: RecordedClass[] = [
   {
     name: 'flux2',
@@ -76,8 +85,21 @@ const transformers: RecordedClass[] = [
       rotaryOf(zImagePositions(dims[1], sample.dims[2], sample.dims[3], zImageConfig)),
   },
   {
+    name: 'ernie_image',
+    build: (options) => ernieImageTransformer2DModel(options, ernieImageConfig),
+    output: 'out_sample',
+    added: ({ sample, encoder_hidden_states: { dims } }) =>
+      rotaryOf(ernieImagePositions(dims[1], { height: sample.dims[2], width: sample.dims[3] }, ernieImageConfig)),
+  },
+  {
+    name: 'mistral',
+    build: (options) => decoderModel(options, mistralConfigOf({ text_config: { head_dim: 16 } }), [0, 2, 4]),
+    output: 'hidden_states',
+    unused: /^(?:layers\.4|norm)\b/,
+  },
+  {
     name: 'qwen3',
-    build: (options) => qwen3Model(options, qwen3ConfigOf({ rope_parameters: { rope_theta: 1e6 } }), [0, 2, 4]),
+    build: (options) => decoderModel(options, qwen3ConfigOf({ rope_parameters: { rope_theta: 1e6 } }), [0, 2, 4]),
     output: 'hidden_states',
     unused: /^(?:model\.)?(?:layers\.4|norm)\b|^lm_head/,
   },
@@ -185,7 +207,7 @@ function adaptersOf(inputs: readonly ValueInfo[], seed: number): LayerAdapters {
 /** Operators that have a kernel for bfloat16 in ONNX Runtime 1.30 on CUDA: of any type, and of this one. */
 const bfloat16Operators = [
   ...['Concat', 'Expand', 'Gather', 'Identity', 'If', 'Reshape', 'Size', 'Shape', 'Slice', 'Split', 'Transpose'],
-  ...['Add', 'Cast', 'FusedMatMul', 'LayerNormalization', 'MatMul', 'Mul', 'MultiHeadAttention', 'QuickGelu'],
+  ...['Add', 'Cast', 'FusedMatMul', 'Gelu', 'LayerNormalization', 'MatMul', 'Mul', 'MultiHeadAttention', 'QuickGelu'],
   ...['RotaryEmbedding', 'SimplifiedLayerNormalization', 'Tanh', 'Unsqueeze', 'Where'],
 ];
 

@@ -303,7 +303,7 @@ describe('ModelStore', () => {
       hub.publish('model_index.json', '{"_class_name": "FluxPipeline"}');
       await expect(store.add(hub.repository, { as: 'x' })).rejects.toMatchObject({
         code: 'InvalidModel',
-        message: `${hub.repository}@main is no model to draw with: model_index.json describes a FluxPipeline, which is none of FLUX.2 [klein], Z-Image, Stable Diffusion XL, Stable Diffusion 2.x, Stable Diffusion 1.x. ${cures.otherModel}`,
+        message: `${hub.repository}@main is no model to draw with: model_index.json describes a FluxPipeline, which is none of FLUX.2 [klein], Z-Image, ERNIE-Image, Stable Diffusion XL, Stable Diffusion 2.x, Stable Diffusion 1.x. ${cures.otherModel}`,
       });
       expect(hub.requests.map(({ file }) => file)).toEqual(['listing', 'model_index.json']);
       expect(await left()).toEqual([]);

@@ -11,12 +11,13 @@ export function unpackFamily(name: string, folder: string): Promise<void> {
   return unpackFolder(join(FAMILIES, name), folder);
 }
 
-/** Tiny models with a transformer. Each consists of Qwen3 and of the folders whose names its own begins with. */
-const TRANSFORMER_MODELS = ['flux2-klein', 'flux2-klein-base', 'z-image', 'z-image-turbo'];
+/** Tiny models with a transformer. Each consists of the folders whose names its own begins with, and mostly of Qwen3. */
+const TRANSFORMER_MODELS = ['ernie-image', 'flux2-klein', 'flux2-klein-base', 'z-image', 'z-image-turbo'];
 
 /** Writes the files of a tiny model with a transformer to a folder, uncompressed. */
 export async function unpackTransformerModel(name: string, folder: string): Promise<void> {
-  const layers = ['qwen3', ...TRANSFORMER_MODELS.filter((base) => name.startsWith(base))];
+  const own = TRANSFORMER_MODELS.filter((base) => name.startsWith(base));
+  const layers = name === 'ernie-image' ? own : ['qwen3', ...own];
   for (const layer of layers) await unpackFolder(join(MODELS, layer), folder);
 }
 

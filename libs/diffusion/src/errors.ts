@@ -29,7 +29,8 @@ export const cures = {
   /** A model, where a ControlNet was asked for. */
   asModel: 'Install it without "--kind control".',
   /** It draws in a way that nothing here knows. */
-  otherModel: 'Install a model that draws from text, of Stable Diffusion 1.x, 2.x or XL, FLUX.2 [klein] or Z-Image.',
+  otherModel:
+    'Install a model that draws from text, of Stable Diffusion 1.x, 2.x or XL, FLUX.2 [klein], Z-Image or ERNIE-Image.',
   /** It is called a ControlNet, and nothing here knows its kind. */
   otherControl: 'Install a ControlNet of Stable Diffusion 1.x, 2.x or XL.',
   /** Weights are damaged, or too large for float16. */

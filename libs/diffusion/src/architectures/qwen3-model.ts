@@ -1,93 +1,19 @@
-/** transformers' `models/qwen3/modeling_qwen3.py`: the text encoder of FLUX.2 klein and of Z-Image. */
-import type { Value } from '../graph/graph';
-import { attend, headsRmsNorm, linear, rmsNorm, type Rotary, rotaryEmbedding, swiGlu } from '../graph/layers';
-import { type BuiltGraph, Module, type ModuleOptions } from '../graph/module';
-import { WeightsFileError } from '../weights/named-tensor';
-import { assertKnown, assertStated, type ConfigJson, counts, epsilons, numberOf, thetas } from './config';
+/** transformers' `models/qwen3/configuration_qwen3.py`: the text encoder of FLUX.2 klein and of Z-Image. */
+import { assertKnown, type ConfigJson, counts, epsilons, numberOf, thetas } from './config';
+import type { DecoderConfig } from './decoder-model';
 import { range } from './rotary';
 
-/** Values that no weight's shape tells, in the words of `config.json`. */
-export interface Qwen3Config {
-  rmsNormEps: number;
-  ropeTheta: number;
-  numHiddenLayers?: number;
-  /** All of it: of what the weights' shapes tell it says the same. */
-  stated: ConfigJson;
-}
-
 /** The values of a text encoder's `config.json`. @throws UnsupportedConfigError */
-export function qwen3ConfigOf(json: ConfigJson): Qwen3Config {
+export function qwen3ConfigOf(json: ConfigJson): DecoderConfig {
   assertKnown(json, { model_type: ['qwen3'], hidden_act: ['silu'], use_sliding_window: [false], rope_scaling: [] });
   const rope = (json.rope_parameters ?? {}) as ConfigJson;
   assertKnown(rope, { rope_type: ['default'] });
+  const theta = numberOf(rope, 'rope_theta', numberOf(json, 'rope_theta', 1e6, thetas), thetas);
   return {
     rmsNormEps: numberOf(json, 'rms_norm_eps', 1e-6, epsilons),
-    ropeTheta: numberOf(rope, 'rope_theta', numberOf(json, 'rope_theta', 1e6, thetas), thetas),
+    headDim: 128,
+    frequenciesOf: (headDim) => range(headDim / 2).map((i) => 1 / Math.fround(theta ** ((2 * i) / headDim))),
     numHiddenLayers: numberOf(json, 'num_hidden_layers', undefined, counts),
     stated: json,
   };
-}
-
-/**
- * Inputs: `input_ids` [rows, tokens], `attention_mask` [rows, tokens]: 0 for padding, which stands at the end.
- * Output: `hidden_states` [rows, tokens, width of all layers].
- * @param layers whose inputs are given side by side; what comes after them is not in the graph
- */
-export function qwen3Model(options: ModuleOptions, config: Qwen3Config, layers: readonly number[]): BuiltGraph {
-  const root = Module.of(options);
-  const m = root.has('model') ? root.at('model') : root;
-  const ids = m.input('input_ids', ['rows', 'tokens'], 'int64');
-  const mask = m.input('attention_mask', ['rows', 'tokens'], 'int32');
-  const [vocabulary, width] = m.shape('embed_tokens.weight', 2);
-  const all = m.list('layers');
-  const depth = Math.max(...layers);
-  if (depth > all.length)
-    throw new WeightsFileError(`The weights have ${all.length} layers; the states before layer ${depth} are needed.`);
-  const attn = m.at('layers.0.self_attn');
-  const [headDim] = attn.shape('q_norm.weight', 1);
-  const [heads, ofKeys] = ['q', 'k'].map((name) => attn.shape(`${name}_proj.weight`, 2)[0] / headDim);
-  assertStated(config.stated, { hidden_size: width, vocab_size: vocabulary, head_dim: headDim });
-  assertStated(config.stated, { num_attention_heads: heads, num_key_value_heads: ofKeys });
-  const rotary = positions(m, ids, headDim, config.ropeTheta);
-  const states = [m.cast(m.op('Gather', [m.table('embed_tokens.weight'), ids], { axis: 0 }))];
-  for (const layer of all.slice(0, depth)) states.push(decoderLayer(layer, states.at(-1)!, mask, rotary, config));
-  const given = layers.map((layer) => states[layer]);
-  const y = given.length > 1 ? m.concat(given, 2) : given[0];
-  m.output('hidden_states', y, ['rows', 'tokens', width * layers.length]);
-  return m.finish();
-}
-
-/** Cosines and sines of 0 to the number of tokens. */
-function positions(m: Module, ids: Value, headDim: number, ropeTheta: number): Rotary {
-  const frequencies = range(headDim / 2).map((i) => 1 / Math.fround(ropeTheta ** ((2 * i) / headDim)));
-  const scalar = (x: Value): Value => m.op('Squeeze', [x, m.integers([0])]);
-  const limits = [m.integers([0]), m.op('Shape', [ids], { start: 1 }), m.integers([1])];
-  const places = m.op('Range', limits.map(scalar));
-  const column = m.op('Unsqueeze', [m.cast(places, 'float32'), m.integers([1])]);
-  const angles = m.mul(column, m.exactly(`frequencies(${headDim})`, frequencies));
-  return { cos: m.inPrecision(m.op('Cos', [angles])), sin: m.inPrecision(m.op('Sin', [angles])), isInterleaved: false };
-}
-
-function decoderLayer(m: Module, x: Value, mask: Value, rotary: Rotary, { rmsNormEps }: Qwen3Config): Value {
-  const attended = attention(m.at('self_attn'), rmsNorm(m, x, 'input_layernorm', rmsNormEps), mask, rotary, rmsNormEps);
-  const y = m.add(x, attended);
-  const mlp = m.at('mlp');
-  const normed = rmsNorm(m, y, 'post_attention_layernorm', rmsNormEps);
-  const inner = swiGlu(mlp, linear(mlp, normed, 'gate_proj'), linear(mlp, normed, 'up_proj'));
-  return m.add(y, linear(mlp, inner, 'down_proj'));
-}
-
-function attention(m: Module, x: Value, mask: Value, rotary: Rotary, eps: number): Value {
-  const [[width], [ofKeys], [headDim]] = ['q_proj', 'k_proj', 'q_norm'].map((name) => m.shape(`${name}.weight`));
-  const [query, key] = ['q', 'k'].map((name) =>
-    rotaryEmbedding(m, headsRmsNorm(m, linear(m, x, `${name}_proj`), `${name}_norm`, eps), rotary),
-  );
-  const [keys, values] = [key, linear(m, x, 'v_proj')].map((each) => repeated(m, each, headDim, width / ofKeys));
-  return linear(m, attend(m, [query, keys, values], width, width / headDim, true, mask), 'o_proj');
-}
-
-/** Each head so many times beside itself: a head of keys and values serves several of queries. */
-function repeated(m: Module, x: Value, headDim: number, times: number): Value {
-  const heads = m.reshape(x, 0, 0, -1, 1, headDim);
-  return m.reshape(m.op('Expand', [heads, m.integers([1, 1, 1, times, 1])]), 0, 0, -1);
 }

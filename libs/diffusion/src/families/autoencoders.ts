@@ -30,10 +30,14 @@ export async function autoencoderKl(files: ReadFiles, usual: Scaling): Promise<V
   });
 }
 
-/** `AutoencoderKLFlux2`, whose graphs scale each channel by the statistics of a batch norm. */
-export function autoencoderKlFlux2(files: ReadFiles): VaeFiles {
+/**
+ * `AutoencoderKLFlux2`, whose graphs scale each channel by the statistics of a batch norm.
+ * @param batchNormEps what counts more than the file's own
+ */
+export function autoencoderKlFlux2(files: ReadFiles, batchNormEps?: number): VaeFiles {
   const tensors = files.tensors.get('vae')!;
-  const config = configOf(files, 'vae', autoencoderKlFlux2ConfigOf) ?? autoencoderKlFlux2ConfigOf({});
+  const own = configOf(files, 'vae', autoencoderKlFlux2ConfigOf) ?? autoencoderKlFlux2ConfigOf({});
+  const config = { ...own, batchNormEps: batchNormEps ?? own.batchNormEps };
   return vaeOf(files, {
     decoder: (options) => autoencoderKlFlux2Decoder(options, config),
     encoder: (options) => autoencoderKlFlux2Encoder(options, config),

@@ -13,12 +13,12 @@ import { computeEmpiricalMu } from '../schedulers/flow-sigmas';
 import { autoencoderKlFlux2 } from './autoencoders';
 import type { Family, ModelParts, ReadFiles } from './family';
 import { configOf } from './read-config';
-import { cannotAll, parts, qwen3Of, qwen3Prompt, type Qwen3Reading } from './transformers';
+import { cannotAll, parts, type LayersReading, qwen3Of, qwen3Prompt } from './transformers';
 
 const maxTokens = 512;
 
 /** The states of three layers side by side, those of the padding too. Source: `Flux2KleinPipeline` of diffusers. */
-const reading: Qwen3Reading = {
+const reading: LayersReading = {
   promptOf: (text) => qwen3Prompt(text, { enableThinking: false }),
   maxTokens,
   layers: [9, 18, 27],

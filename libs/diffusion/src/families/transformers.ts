@@ -1,9 +1,11 @@
 import { join } from 'node:path';
-import { qwen3ConfigOf, qwen3Model } from '../architectures/qwen3-model';
+import type { ConfigJson } from '../architectures/config';
+import { decoderModel, type DecoderConfig } from '../architectures/decoder-model';
+import { qwen3ConfigOf } from '../architectures/qwen3-model';
 import { cures, ModelFolderError } from '../errors';
 import { LanguageModelConditionerFiles, type TextReading } from '../conditioners/language-model-conditioner';
 import { LanguageModelTokenizer } from '../tokenizer/language-model-tokenizer';
-import type { NamedTensors } from '../weights/named-tensor';
+import { type NamedTensors, tensorsBelow } from '../weights/named-tensor';
 import type { ReadFiles } from './family';
 import { configOf } from './read-config';
 
@@ -18,8 +20,8 @@ export const cannotAll = {
   training: 'Models of this kind cannot be trained here yet.',
 };
 
-/** How a family reads texts with Qwen3. */
-export interface Qwen3Reading extends TextReading {
+/** How a family reads texts with a language model. */
+export interface LayersReading extends TextReading {
   /** Layers of which the incoming states are given side by side. */
   layers: readonly number[];
 }
@@ -43,14 +45,31 @@ export const qwen3Tokenizer = (folder: string): Promise<LanguageModelTokenizer> 
 /** Values of a token that are in memory at once, as a multiple of the widths of a layer. */
 const liveValues = 3;
 
-/** Qwen3 as a family reads it; what it does not use of the encoder is left out. */
-export async function qwen3Of(
+/** A kind of language model. */
+export interface LanguageModel {
+  configOf: (json: ConfigJson) => DecoderConfig;
+  tokenizerOf: (folder: string) => Promise<LanguageModelTokenizer>;
+  /** What the names of its weights begin with, where the file has others too. */
+  prefix?: string;
+}
+
+const qwen3: LanguageModel = { configOf: qwen3ConfigOf, tokenizerOf: qwen3Tokenizer };
+
+/** Qwen3 as a family reads it. */
+export const qwen3Of = (
   files: ReadFiles,
-  readingOf: (layers: number) => Qwen3Reading,
+  readingOf: (layers: number) => LayersReading,
+): Promise<LanguageModelConditionerFiles> => languageModelOf(files, qwen3, readingOf);
+
+/** A language model as a family reads it; what it does not use of the encoder is left out. */
+export async function languageModelOf(
+  files: ReadFiles,
+  model: LanguageModel,
+  readingOf: (layers: number) => LayersReading,
 ): Promise<LanguageModelConditionerFiles> {
-  const config = configOf(files, 'text_encoder', qwen3ConfigOf) ?? qwen3ConfigOf({});
-  const tokenizer = await qwen3Tokenizer(join(files.path, 'tokenizer'));
-  const all = files.tensors.get('text_encoder')!;
+  const config = configOf(files, 'text_encoder', model.configOf) ?? model.configOf({});
+  const tokenizer = await model.tokenizerOf(join(files.path, 'tokenizer'));
+  const all = tensorsBelow(files.tensors.get('text_encoder')!, model.prefix ?? '');
   const layerOf = (name: string): number => Number(/(?:^|\.)layers\.(\d+)\./.exec(name)?.[1] ?? -1);
   const file = files.files.get('text_encoder')!;
   const found = 1 + Math.max(...[...all.keys()].map(layerOf));
@@ -73,7 +92,7 @@ export async function qwen3Of(
   const [heads] = shapeOf('layers.0.self_attn.q_proj.weight');
   return new LanguageModelConditionerFiles(used, file, tokenizer, {
     ...reading,
-    build: (options) => qwen3Model(options, config, layers),
+    build: (options) => decoderModel(options, config, layers),
     vocabularySize: shapeOf('embed_tokens.weight')[0],
     tokenWidth: liveValues * (2 * inner + 3 * heads + 2 * width) + 2 * layers.length * width,
   });

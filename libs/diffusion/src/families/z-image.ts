@@ -12,7 +12,7 @@ import { bool, float32 } from '../sessions/tensor';
 import { autoencoderKl } from './autoencoders';
 import type { Family, ModelParts, ReadFiles } from './family';
 import { configOf } from './read-config';
-import { cannotAll, parts, qwen3Of, qwen3Prompt, type Qwen3Reading } from './transformers';
+import { cannotAll, parts, type LayersReading, qwen3Of, qwen3Prompt } from './transformers';
 
 const maxTokens = 512;
 
@@ -20,7 +20,7 @@ const maxTokens = 512;
  * The states before the last layer, of the text's own tokens. The picture attends to their padding too, so that it goes
  * up to the next multiple and never further. Source: `ZImagePipeline` of diffusers.
  */
-const readingOf = (layers: number): Qwen3Reading => ({
+const readingOf = (layers: number): LayersReading => ({
   promptOf: (text) => qwen3Prompt(text, { enableThinking: true }),
   maxTokens,
   layers: [layers - 1],

@@ -137,7 +137,7 @@ export class PromptStatusDto {
   @TextOrNull('Name and hash of the weights that draw it, once drawing has started.') served_by: string | null;
   @TextOrNull('What enlarged a high-resolution picture.') upscaler: string | null;
   @IntegerOrNull(
-    'Chunks in which the longer of prompt and negative prompt is read: of 75 tokens with Stable Diffusion; always 1 with FLUX.2 and Z-Image, which read a text at once.',
+    'Chunks in which the longer of prompt and negative prompt is read: of 75 tokens with Stable Diffusion; always 1 with FLUX.2, Z-Image and ERNIE-Image, which read a text at once.',
   )
   prompt_chunks: number | null;
   @Time('When the request was accepted.') started_at: string;

@@ -79,7 +79,7 @@ export class GenerationDto {
   @Parts(UsedControlDto, 'The ControlNets that it follows.') control: UsedControlDto[];
 
   @IntegerOrNull(
-    'Chunks in which the longer of prompt and negative prompt is read: of 75 tokens with Stable Diffusion; always 1 with FLUX.2 and Z-Image, which read a text at once; null for what was asked for before they were counted.',
+    'Chunks in which the longer of prompt and negative prompt is read: of 75 tokens with Stable Diffusion; always 1 with FLUX.2, Z-Image and ERNIE-Image, which read a text at once; null for what was asked for before they were counted.',
   )
   prompt_chunks: number | null;
 

@@ -39,7 +39,7 @@ export class ModelDto {
   @TextOrNull("diffusers' name of its own sampling method.", { example: 'PNDMScheduler' }) scheduler: string | null;
 
   @TextOrNull(
-    'Short name of its kind of model: `sd1`, `sd2`, `sdxl`, `flux2` or `z-image`; null for one that cannot be read.',
+    'Short name of its kind of model: `sd1`, `sd2`, `sdxl`, `flux2`, `z-image` or `ernie-image`; null for one that cannot be read.',
     { example: 'sd1' },
   )
   family: string | null;

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ModelFolderError } from '@app/diffusion';
 import { qwen3Prompt, qwen3Tokenizer } from '../../libs/diffusion/src/families/transformers';
-import type { LanguageModelTokenizer } from '../../libs/diffusion/src/tokenizer/language-model-tokenizer';
+import { LanguageModelTokenizer } from '../../libs/diffusion/src/tokenizer/language-model-tokenizer';
 import { unpackTransformerModel } from '../support/families';
 import { loadGoldenTable } from '../support/golden';
 
-/** Made by scripts/goldens/qwen_tokens.py. */
+/** Made by scripts/goldens/qwen_tokens.py and ernie_pictures.py. */
 interface TokenTable {
   pad: number;
   templates: { text: string; flux2: string; 'z-image': string }[];
@@ -30,6 +30,15 @@ afterAll(() => rm(model, { recursive: true }));
 /** Tolerance: none, every id is equal. */
 it.each(rows.map((row) => [row.text.slice(0, 40), row] as const))('transformers gives the ids of %j', (_, row) => {
   expect(tokenizer.tokenize(row.text)).toEqual(row.input_ids);
+});
+
+it("transformers gives the ids of all texts with Mistral's, behind the token that begins one", async () => {
+  const { rows: others } = loadGoldenTable<Pick<TokenTable, 'rows'>>('tokens-mistral');
+  const ernie = join(model, 'ernie-image');
+  await unpackTransformerModel('ernie-image', ernie);
+  const mistral = await LanguageModelTokenizer.load(join(ernie, 'tokenizer'), ['<s>']);
+  expect(others.length).toBeGreaterThan(80);
+  for (const { text, input_ids: ids } of others) expect([text, mistral.tokenize(`<s>${text}`)]).toEqual([text, ids]);
 });
 
 it.each(templates)("Qwen3's chat template writes the same: $text", ({ text, ...expected }) => {
