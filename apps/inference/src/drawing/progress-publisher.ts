@@ -5,6 +5,7 @@ import { Injectable } from '@nestjs/common';
 import sharp from 'sharp';
 import { DataSource } from 'typeorm';
 import type { DrawingProgress, RgbImage } from '../engine/engine-protocol';
+import { type DigitalSourceType, sourceTypeOf, xmpOf } from '../pictures/source-type';
 
 const intervalMs = 100;
 /** PostgreSQL rejects a notification of 8000 bytes. */
@@ -33,7 +34,13 @@ export class ProgressPublisher {
    * Takes the engine's steps of one task and publishes some of them: the last, and one in every 100 ms. They are
    * counted in the steps that were asked for: a scheduler may call the denoiser more often than that.
    */
-  of({ id, attempt, steps }: Pick<DrawingTask, 'id' | 'attempt' | 'steps'>): (progress: DrawingProgress) => void {
+  of({
+    id,
+    attempt,
+    steps,
+    inputs,
+  }: Pick<DrawingTask, 'id' | 'attempt' | 'steps' | 'inputs'>): (progress: DrawingProgress) => void {
+    const type = sourceTypeOf(Boolean(inputs?.image));
     let publishedAt = -Infinity;
     let published = 0;
     let preview: RgbImage | undefined;
@@ -44,7 +51,7 @@ export class ProgressPublisher {
       if (done <= published || (done < steps && now - publishedAt < intervalMs)) return;
       publishedAt = now;
       published = done;
-      void this.publish({ id, attempt, step: done, total: steps } satisfies StepMessage, preview);
+      void this.publish({ id, attempt, step: done, total: steps } satisfies StepMessage, type, preview);
       preview = undefined;
     };
   }
@@ -57,13 +64,13 @@ export class ProgressPublisher {
       if (step < total && !preview && now - publishedAt < intervalMs) return;
       publishedAt = now;
       // A client gets only what comes after what it has.
-      void this.publish({ id, attempt, step, total, loss, order: round * total + step }, preview);
+      void this.publish({ id, attempt, step, total, loss, order: round * total + step }, sourceTypeOf(false), preview);
     };
   }
 
-  private async publish(message: StepMessage, preview: RgbImage | undefined): Promise<void> {
+  private async publish(message: StepMessage, type: DigitalSourceType, preview?: RgbImage): Promise<void> {
     try {
-      const jpeg = preview && (await encodePreview(preview));
+      const jpeg = preview && (await encodePreview(preview, type));
       const payload = JSON.stringify({ ...message, ...(jpeg && { preview: jpeg }) });
       await this.dataSource.query('SELECT pg_notify($1, $2)', [progressChannel, payload]);
     } catch (error) {
@@ -73,11 +80,11 @@ export class ProgressPublisher {
 }
 
 /** A JPEG in base64 that fits into a notification: as large as it may be. */
-async function encodePreview({ data, width, height }: RgbImage): Promise<string | undefined> {
+async function encodePreview({ data, width, height }: RgbImage, type: DigitalSourceType): Promise<string | undefined> {
   for (const edge of previewEdges) {
     const image = sharp(data, { raw: { width, height, channels: 3 } });
     const small = image.resize({ width: edge, height: edge, fit: 'inside', withoutEnlargement: true });
-    const text = (await small.jpeg({ quality: 80 }).toBuffer()).toString('base64');
+    const text = (await small.withXmp(xmpOf(type)).jpeg({ quality: 80 }).toBuffer()).toString('base64');
     if (text.length <= maxPreviewLength) return text;
   }
   return undefined;

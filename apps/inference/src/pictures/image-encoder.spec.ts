@@ -1,6 +1,12 @@
 import { crc32 } from 'node:zlib';
 import sharp from 'sharp';
-import { type EncodedPicture, encodePicture, encodeStyleThumbnail, type PictureParameters } from './image-encoder';
+import {
+  type EncodedPicture,
+  encodePicture,
+  encodeStyleThumbnail,
+  encodeThumbnail,
+  type PictureParameters,
+} from './image-encoder';
 
 const parameters: PictureParameters = {
   prompt: 'ein roter Kreis – 赤い円 🔴 "quoted"',
@@ -23,6 +29,8 @@ const picture = {
   data: Uint8Array.from({ length: 24 * 16 * 3 }, (_, i) => (i * 7) % 256),
 };
 
+const composite = 'compositeWithTrainedAlgorithmicMedia';
+
 const join = (file: EncodedPicture): Buffer => Buffer.concat(file.parts);
 
 function* chunksOf(png: Buffer): Generator<{ type: string; data: Buffer }> {
@@ -44,10 +52,13 @@ describe('encodePicture', () => {
     expect(file).toMatchObject({ contentType: 'image/png', extension: 'png', bytes: join(file).length });
   });
 
-  it('keeps the parameters of a PNG in one valid iTXt chunk behind the header', async () => {
+  it('keeps the parameters of a PNG in a valid iTXt chunk behind the header', async () => {
     const chunks = [...chunksOf(join(await encodePicture(picture, 'png', parameters)))];
     expect(chunks.map(({ type }) => type).slice(0, 2)).toEqual(['IHDR', 'iTXt']);
-    expect(chunks.filter(({ type }) => type === 'iTXt')).toHaveLength(1);
+    const keywords = chunks.flatMap(({ type, data }) =>
+      type === 'iTXt' ? [data.toString('latin1').split('\0')[0]] : [],
+    );
+    expect(keywords).toEqual(['parameters', 'XML:com.adobe.xmp']);
     const text = chunks[1].data;
     const end = text.indexOf(0);
     expect(text.toString('latin1', 0, end)).toBe('parameters');
@@ -76,12 +87,30 @@ describe(encodeStyleThumbnail.name, () => {
     [512, 768],
     [768, 512],
     [64, 64],
-  ])('makes a PNG of 256 x 256 pixels, and no metadata, of %i x %i', async (width, height) => {
+  ])('makes a PNG of 256 x 256 pixels, without parameters, of %i x %i', async (width, height) => {
     const data = new Uint8Array(width * height * 3).map((_, i) => [0x20, 0x40, 0x60][i % 3]);
-    const file = sharp(await encodeStyleThumbnail({ data, width, height }));
+    const file = sharp(await encodeStyleThumbnail({ data, width, height }, 'trainedAlgorithmicMedia'));
     const { exif, comments, ...metadata } = await file.metadata();
     expect(metadata).toMatchObject({ width: 256, height: 256, format: 'png' });
     expect([exif, comments]).toEqual([undefined, undefined]);
     expect((await file.stats()).channels.map(({ mean }) => Math.round(mean))).toEqual([0x20, 0x40, 0x60]);
+  });
+});
+
+describe('The mark of a picture', () => {
+  const given = { ...parameters, image_sha256: 'abc' };
+  const files: [string, () => Promise<Uint8Array>, string][] = [
+    ...(['png', 'jpeg', 'webp'] as const).flatMap((format): [string, () => Promise<Uint8Array>, string][] => [
+      [format, async () => join(await encodePicture(picture, format, parameters)), 'trainedAlgorithmicMedia'],
+      [`${format} from a picture`, async () => join(await encodePicture(picture, format, given)), composite],
+    ]),
+    ['thumbnail', () => encodeThumbnail(picture, composite), composite],
+    ["Style's thumbnail", () => encodeStyleThumbnail(picture, 'trainedAlgorithmicMedia'), 'trainedAlgorithmicMedia'],
+  ];
+
+  it.each(files)('says in XMP that it is made, in the words of IPTC: %s', async (_, encode, type) => {
+    const { xmp } = await sharp(await encode()).metadata();
+    const [, value] = /Iptc4xmpExt:DigitalSourceType="([^"]+)"/.exec(xmp?.toString('utf8') ?? '') ?? [];
+    expect(value).toBe(`http://cv.iptc.org/newscodes/digitalsourcetype/${type}`);
   });
 });

@@ -2,6 +2,7 @@ import type { OutputFormat } from '@app/domain';
 import sharp from 'sharp';
 import type { RgbImage } from '../engine/engine-protocol';
 import { withPngText } from './png-text';
+import { type DigitalSourceType, sourceTypeOf, xmpOf } from './source-type';
 
 /** The metadata of a picture: everything needed to draw it again. */
 export interface PictureParameters {
@@ -60,12 +61,15 @@ const styleThumbnailEdge = 256;
 /** The longest edge of a record's thumbnail. */
 const thumbnailEdge = 384;
 
-/** Keyword of the PNG's text chunk, which other image tools also read. */
+/** Keyword of the PNG's text chunk with parameters, which other image tools also read. */
 const keyword = 'parameters';
+/** That of XMP, which is to stand uncompressed: libvips compresses it. Source: XMP specification, part 3, 1.1.5. */
+const xmpKeyword = 'XML:com.adobe.xmp';
 
 /**
- * Encodes a picture in libvips' own threads and embeds its parameters: an iTXt chunk in a PNG, the EXIF description and
- * comment in a JPEG or WebP. A picture of another size than `size` is resampled to it with a Lanczos kernel.
+ * Encodes a picture in libvips' own threads and embeds its parameters, an iTXt chunk in a PNG, the EXIF description and
+ * comment in a JPEG or WebP, and XMP that says what it is. A picture of another size than `size` is resampled to it with a
+ * Lanczos kernel.
  */
 export async function encodePicture(
   picture: RgbImage,
@@ -79,23 +83,30 @@ export async function encodePicture(
   if (width !== picture.width || height !== picture.height)
     image = image.resize({ width, height, fit: 'fill', kernel: 'lanczos3' });
   const text = JSON.stringify(parameters);
+  const xmp = xmpOf(sourceTypeOf(parameters.image_sha256 !== undefined));
   const parts =
-    format === 'png' ? withPngText(await toPng(image), keyword, text) : [await withExif(image, format, text)];
+    format === 'png'
+      ? withPngText(await toPng(image), { [keyword]: text, [xmpKeyword]: xmp })
+      : [await withExif(image.withXmp(xmp), format, text)];
   return { parts, bytes: parts.reduce((sum, part) => sum + part.length, 0), ...kinds[format], width, height };
 }
 
 /** A Style's thumbnail: a PNG of the most interesting square of a picture, without its parameters. */
-export function encodeStyleThumbnail({ data, width, height }: RgbImage): Promise<Uint8Array> {
-  return sharp(data, { raw: { width, height, channels: 3 } })
+export async function encodeStyleThumbnail(
+  { data, width, height }: RgbImage,
+  type: DigitalSourceType,
+): Promise<Uint8Array> {
+  const png = sharp(data, { raw: { width, height, channels: 3 } })
     .resize(styleThumbnailEdge, styleThumbnailEdge, { fit: 'cover', position: sharp.strategy.attention })
-    .png({ compressionLevel: 9 })
-    .toBuffer();
+    .png({ compressionLevel: 9 });
+  return Buffer.concat(withPngText(await png.toBuffer(), { [xmpKeyword]: xmpOf(type) }));
 }
 
 /** A record's thumbnail: a small WebP of a picture, in its shape, without its parameters. */
-export function encodeThumbnail({ data, width, height }: RgbImage): Promise<Uint8Array> {
+export function encodeThumbnail({ data, width, height }: RgbImage, type: DigitalSourceType): Promise<Uint8Array> {
   return sharp(data, { raw: { width, height, channels: 3 } })
     .resize(thumbnailEdge, thumbnailEdge, { fit: 'inside', withoutEnlargement: true })
+    .withXmp(xmpOf(type))
     .webp({ quality: 80 })
     .toBuffer();
 }

@@ -7,6 +7,7 @@ import { TaskAbortedError } from '../engine-client/task-errors';
 import type { RgbImage } from '../engine/engine-protocol';
 import { EncodingTurns } from './encoding-turns';
 import { StorageHealth } from './storage-health';
+import { sourceTypeOf } from './source-type';
 import { encodePicture, encodeThumbnail, encodeStyleThumbnail, type PictureParameters } from './image-encoder';
 
 /**
@@ -34,12 +35,13 @@ export class PictureStore {
   ): Promise<DrawnPicture> {
     const size = task.highResolution ? enlargedSize(picture) : picture;
     const isFirst = index === 0;
+    const type = sourceTypeOf(parameters.image_sha256 !== undefined);
     const encode = async () => {
       if (givenUp.aborted) throw new TaskAbortedError('The task was given up before its pictures were encoded.');
       return {
         ...(await encodePicture(picture, task.outputFormat, parameters, size)),
-        thumbnail: isFirst ? await encodeThumbnail(picture) : undefined,
-        styleThumbnail: isFirst && task.kind === 'prompt' ? await encodeStyleThumbnail(picture) : undefined,
+        thumbnail: isFirst ? await encodeThumbnail(picture, type) : undefined,
+        styleThumbnail: isFirst && task.kind === 'prompt' ? await encodeStyleThumbnail(picture, type) : undefined,
       };
     };
     const { parts, extension, thumbnail, styleThumbnail, ...file } = await (task.highResolution

@@ -5,11 +5,16 @@ const signatureBytes = 8;
 const headerEnd = signatureBytes + 12 + 13;
 
 /**
- * Inserts an uncompressed international text chunk (iTXt, PNG specification 11.3.3.4) after a PNG's header.
- * @param keyword Latin-1, 1 to 79 characters
+ * Inserts uncompressed international text chunks (iTXt, PNG specification 11.3.3.4) after a PNG's header.
+ * @param texts by keyword, of 1 to 79 characters of Latin-1
  * @returns the file in parts, in order; the picture's data is not copied.
  */
-export function withPngText(png: Uint8Array, keyword: string, text: string): Uint8Array[] {
+export function withPngText(png: Uint8Array, texts: Readonly<Record<string, string>>): Uint8Array[] {
+  const chunks = Object.entries(texts).map(([keyword, text]) => textChunk(keyword, text));
+  return [png.subarray(0, headerEnd), ...chunks, png.subarray(headerEnd)];
+}
+
+function textChunk(keyword: string, text: string): Buffer {
   // keyword, end of keyword, not compressed, method 0, no language tag, no translated keyword, text
   const data = Buffer.concat([Buffer.from(keyword, 'latin1'), Buffer.from([0, 0, 0, 0, 0]), Buffer.from(text, 'utf8')]);
   const typed = Buffer.concat([Buffer.from('iTXt', 'latin1'), data]);
@@ -17,5 +22,5 @@ export function withPngText(png: Uint8Array, keyword: string, text: string): Uin
   length.writeUInt32BE(data.length);
   const checksum = Buffer.alloc(4);
   checksum.writeUInt32BE(crc32(typed));
-  return [png.subarray(0, headerEnd), Buffer.concat([length, typed, checksum]), png.subarray(headerEnd)];
+  return Buffer.concat([length, typed, checksum]);
 }
