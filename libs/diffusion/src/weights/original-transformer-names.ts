@@ -14,9 +14,12 @@ export interface OriginalLayer {
 /** A path of the original, in which N is a number, and what it is in diffusers. */
 type Rule = readonly [pattern: RegExp, paths: readonly string[], isSwapped: boolean];
 
+/** The N of a path, which is not the one of `adaLN`. */
+const number = /\bN\b/;
+
 const rule = (original: string, ...paths: string[]): Rule => [
-  new RegExp(`^${original.replaceAll('.', '[._]').replace('N', '(\\d+)')}$`),
-  paths.map((path) => path.replace('N', '$1')),
+  new RegExp(`^${original.replaceAll('.', '[._]').replace(number, '(\\d+)')}$`),
+  paths.map((path) => path.replace(number, '$$1')),
   false,
 ];
 
