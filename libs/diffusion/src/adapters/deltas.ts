@@ -2,8 +2,8 @@ import { countOf, type NamedTensor, readValues } from '../weights/named-tensor';
 import { quote } from '../safetensors/quote';
 import type { AdapterLayer } from './adapter';
 import type { Factor } from './keys';
-import { kronecker, multiply, swapAxes } from './matrices';
-import { malformed, shapeText, type WeightsError } from './weights-error';
+import { cutRows, kronecker, multiply, type Rows, swapAxes } from './matrices';
+import { malformed, misfit, shapeText, type WeightsError } from './weights-error';
 
 /** A matrix of which nothing is read yet; its columns may have several axes. */
 interface Matrix {
@@ -32,8 +32,12 @@ type Form = 'lora' | 'hada' | 'lokr' | 'diff';
 
 const forms: Readonly<Record<Form, (layer: AdapterLayer) => Delta>> = { lora, hada, lokr, diff };
 
-/** The changes of a layer's parameters. @throws WeightsError if they are malformed */
-export function deltasOf(layer: AdapterLayer): ['weight' | 'bias', Delta][] {
+/**
+ * The changes of a layer's parameters.
+ * @param rows those of the outputs that are meant, if not all
+ * @throws WeightsError if they are malformed
+ */
+export function deltasOf(layer: AdapterLayer, rows?: Rows): ['weight' | 'bias', Delta][] {
   const { factors } = layer;
   const [form, other] = new Set([...factors.keys()].flatMap(formOf));
   if (other) throw ofLayer(layer, `has factors of ${form} and ${other}`);
@@ -42,7 +46,20 @@ export function deltasOf(layer: AdapterLayer): ['weight' | 'bias', Delta][] {
   const deltas: ReturnType<typeof deltasOf> = [];
   if (form) deltas.push(['weight', forms[form](layer)]);
   if (bias) deltas.push(['bias', whole(bias)]);
-  return deltas;
+  return rows ? deltas.map(([parameter, delta]) => [parameter, partOf(layer, delta, rows)]) : deltas;
+}
+
+function partOf(layer: AdapterLayer, delta: Delta, rows: Rows): Delta {
+  const [out] = delta.shape;
+  if (out % (rows.isSwapped ? 2 * rows.count : rows.count) !== 0)
+    throw misfit(
+      `The key ${quote(layer.key)} is for ${rows.count} equal layers; its weight has the shape ${shapeText(delta.shape)}.`,
+    );
+  const cut = (matrix: Matrix): Matrix => ({
+    shape: [matrix.shape[0] / rows.count, ...matrix.shape.slice(1)],
+    read: async () => cutRows(await matrix.read(), rows),
+  });
+  return { ...delta, ...cut(delta), ...(delta.pair && { pair: { ...delta.pair, up: cut(delta.pair.up) } }) };
 }
 
 function formOf(factor: Factor): Form | [] {

@@ -156,8 +156,8 @@ describe('An adapter', () => {
     [
       'with a layer by two names',
       { ...pair('unet.conv_in'), ...pair('lora_unet_conv_in') },
-      'WeightsDoNotFitModel',
-      /shape/,
+      'WeightsMalformed',
+      /are for the same layer/,
     ],
     [
       'with a layer in two prefixes',
@@ -212,6 +212,77 @@ describe('An adapter', () => {
     const { code: found, message } = refusal(() => fit(tensors));
     expect(message).toMatch(sentence);
     expect(found).toBe(code);
+  });
+
+  describe('of a transformer', () => {
+    const klein = modelTensors({
+      transformer: {
+        ...Object.fromEntries(
+          ['to_q', 'to_k', 'to_v'].map((name) => [`transformer_blocks.0.attn.${name}.weight`, [6, 4]]),
+        ),
+        'norm_out.linear.weight': [6, 4],
+      },
+      text_encoder: {},
+    });
+    const fused = 'diffusion_model.double_blocks.0.img_attn.qkv';
+    const qkv = pair(fused, ones(2, 4), ones(18, 2));
+    const split = pair('transformer.transformer_blocks.0.attn.to_k');
+    const unknown = pair('text_encoder.model.layers.0.self_attn.q_proj');
+    const layersOf = (tensors: Tensors) => namesOf(fit(tensors, klein)).layers[0];
+
+    it('may have one layer of the file for several of the model', () =>
+      expect(layersOf(qkv)).toEqual([
+        'transformer',
+        ...['q', 'k', 'v'].map((x) => `transformer_blocks.0.attn.to_${x}`),
+      ]));
+
+    it("counts once where the file says it under the model's and under the original's names, and tells it", () => {
+      for (const tensors of [
+        { ...qkv, ...split },
+        { ...split, ...qkv },
+      ])
+        expect(fit(tensors, klein).note).toMatch(/^Of 4 tensors 2 are left out: .* under another name too, .*img_attn/);
+      expect(layersOf({ ...qkv, ...split })).toHaveLength(4);
+    });
+
+    it('is told of which tensors the model has no layer, unless it has none for all', () => {
+      const alpha = { [`${Object.keys(unknown)[0].split('.lora')[0]}.alpha`]: ones() };
+      expect(fit({ ...unknown, ...alpha, ...qkv }, klein).note).toMatch(
+        /^Of 5 tensors 3 are left out: .* the base model does not have, such as that of "text_encoder\.model.*\. The file/,
+      );
+      expect(refusal(() => fit({ ...unknown, ...alpha }, klein)).message).toMatch(/only the transformer takes a LoRA/);
+    });
+
+    it.each<[string, Tensors, WeightsErrorCode, RegExp]>([
+      [
+        'in other parts',
+        pair(fused, ones(2, 4), ones(20, 2)),
+        'WeightsDoNotFitModel',
+        /for 3 equal layers; .* \[20, 4\]/,
+      ],
+      [
+        'with lengths of the inputs of several layers',
+        { ...qkv, [`${fused}.dora_scale`]: ones(1, 4) },
+        'WeightsKindUnsupported',
+        /for 3 layers, and its magnitudes are of their inputs/,
+      ],
+      [
+        'that another model of its family has',
+        pair(fused, ones(2, 4096), ones(3 * 4096, 2)),
+        'WeightsDoNotFitModel',
+        /is \[6, 4\]: the file is probably for FLUX.2 \[klein\] 9B\.$/,
+      ],
+      [
+        'of another family, be some of its names those of this one',
+        { ...split, ...pair('transformer.transformer_blocks.59.attn.to_k') },
+        'WeightsDoNotFitModel',
+        /"transformer.transformer_blocks.59.*" is for Qwen-Image, which is another family/,
+      ],
+    ])('is refused %s', (_, tensors, code, sentence) => {
+      const { code: found, message } = refusal(() => fit(tensors, klein));
+      expect(message).toMatch(sentence);
+      expect(found).toBe(code);
+    });
   });
 
   it('that is damaged is refused with a plain error', () => {

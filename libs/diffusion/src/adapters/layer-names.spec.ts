@@ -35,7 +35,7 @@ const xl = new LayerNames(
   }),
 );
 const find = (names: LayerNames, name: string) =>
-  names.find(canonicalName(name)).map(({ part, path }) => `${part}: ${path}`);
+  names.find(canonicalName(name)).flatMap(({ places }) => places.map(({ part, path }) => `${part}: ${path}`));
 
 const attention = 'down_blocks.1.attentions.1';
 const flat = attention.replace(/\./g, '_');
@@ -130,8 +130,9 @@ describe(LayerNames.name, () => {
 
   it.each([
     ['lora_te2_text_model_encoder_layers_0_mlp_fc1', /a model with several text encoders/],
-    ['transformer.single_transformer_blocks.0.attn.to_q', /another family of models/],
-    ['lora_unet_double_blocks_0_img_attn_proj', /another family of models/],
+    ['transformer.single_transformer_blocks.0.attn.to_q', /for FLUX.1, which is another family of models/],
+    ['lora_unet_double_blocks_0_img_attn_proj', /for FLUX.2, which is another family of models/],
+    ['transformer.something', /another family of models/],
     ['lora_unet_down_blocks_9_resnets_0_conv1', /a layer that the base model's unet does not have, as told/],
     ['text_encoder.encoder.layers.0.nothing', /the base model's text_encoder does not have/],
     ['something', /no part of the model/],
@@ -141,7 +142,7 @@ describe(LayerNames.name, () => {
 
   it.each([
     ['transformer.transformer_blocks.0.attn.to_q', /another family of models/],
-    ['layers.0.feed_forward.w1', /another family of models/],
+    ['layers.0.feed_forward.w1', /for Z-Image, which is another family of models/],
   ])('of a U-Net says why it has no %s', (name, sentence) =>
     expect(sd1.problemOf(canonicalName(name), name, '').message).toMatch(sentence),
   );
@@ -152,42 +153,132 @@ describe(LayerNames.name, () => {
   });
 });
 
-const transformer = [
+const flux2 = [
+  'x_embedder',
   'double_stream_modulation_img.linear',
   'transformer_blocks.0.attn.to_q',
+  'transformer_blocks.0.attn.to_k',
+  'transformer_blocks.0.attn.to_v',
   'transformer_blocks.0.attn.to_out.0',
   'single_transformer_blocks.0.attn.to_out',
+  'norm_out.linear',
+];
+const zImage = [
+  'all_x_embedder.2-1',
   'noise_refiner.0.attention.to_k',
+  'layers.0.attention.to_q',
   'layers.0.attention.to_k',
+  'layers.0.attention.to_v',
+  'layers.0.attention.to_out.0',
   'layers.0.adaLN_modulation.0',
   'all_final_layer.2-1.linear',
 ];
-
-describe('The names of layers of a transformer', () => {
-  const names = new LayerNames(
-    modelTensors({ transformer: shapes(transformer), text_encoder: shapes(['model.layers.0.self_attn.q_proj']) }),
+const ofTransformer = (paths: string[]) =>
+  new LayerNames(
+    modelTensors({ transformer: shapes(paths), text_encoder: shapes(['model.layers.0.self_attn.q_proj']) }),
   );
 
-  it.each(['', 'transformer.', 'base_model.model.', 'base_model.model.transformer.', 'transformer.base_model.model.'])(
-    'may begin with "%s"',
-    (prefix) => {
-      for (const path of transformer) expect(find(names, prefix + path)).toEqual([`transformer: ${path}`]);
-    },
-  );
+describe.each([
+  { family: 'FLUX.2', paths: flux2 },
+  { family: 'Z-Image', paths: zImage },
+])('The names of layers of $family', ({ paths }) => {
+  const names = ofTransformer(paths);
 
   it.each([
-    ['transformer.single_transformer_blocks.0.attn.to_q', /a layer that the base model's transformer does not have/],
+    '',
+    'transformer.',
+    'base_model.model.',
+    'base_model.model.transformer.',
+    'transformer.base_model.model.',
+    'diffusion_model.',
+    'model.diffusion_model.',
+    'base_model.model.diffusion_model.',
+    'lora_unet_',
+    'lora_transformer_',
+    'lycoris_',
+    'unet.',
+  ])('may begin with "%s"', (prefix) => {
+    for (const path of paths) {
+      expect(find(names, prefix + path)).toEqual([`transformer: ${path}`]);
+      expect(find(names, prefix + path.replaceAll('.', '_'))).toEqual([`transformer: ${path}`]);
+    }
+  });
+});
+
+describe('The names of layers of a transformer', () => {
+  const names = ofTransformer(flux2);
+  const attention = 'transformer_blocks.0.attn';
+
+  it.each<[string, LayerNames, string[], boolean?]>([
+    ['diffusion_model.double_blocks.0.img_attn.qkv', names, ['q', 'k', 'v'].map((name) => `${attention}.to_${name}`)],
+    ['lora_unet_double_blocks_0_img_attn_qkv', names, ['q', 'k', 'v'].map((name) => `${attention}.to_${name}`)],
+    ['base_model.model.double_blocks.0.img_attn.proj', names, [`${attention}.to_out.0`]],
+    ['lora_unet_img_in', names, ['x_embedder']],
+    ['diffusion_model.final_layer.adaLN_modulation.1', names, ['norm_out.linear'], true],
+    [
+      'lora_unet_layers_0_attention_qkv',
+      ofTransformer(zImage),
+      ['q', 'k', 'v'].map((name) => `layers.0.attention.to_${name}`),
+    ],
+    ['diffusion_model.layers.0.attention.out', ofTransformer(zImage), ['layers.0.attention.to_out.0']],
+    ['lora_unet_x_embedder', ofTransformer(zImage), ['all_x_embedder.2-1']],
+  ])('may be those of the original, as in %s', (name, model, paths, isSwapped = false) =>
+    expect(model.find(canonicalName(name))).toEqual(
+      paths.map((path, index) => ({
+        places: [{ part: 'transformer', path }],
+        rows: { index, count: paths.length, isSwapped },
+      })),
+    ),
+  );
+
+  it('may have lost their first letters', () =>
+    expect(find(names, 'diffusion_model.sformer_blocks.0.attn.to_q')).toEqual([`transformer: ${attention}.to_q`]));
+
+  it.each([
     ['transformer.transformer_blocks.0.attn.to_out', /a layer that the base model's transformer does not have/],
-    ['transformer.context_refiner.0.attention.to_k', /a layer that the base model's transformer does not have/],
+    ['transformer.single_transformer_blocks.0.attn.to_q', /is for FLUX.1, which is another family of models/],
+    ['transformer.context_refiner.0.attention.to_k', /is for Z-Image, which is another family of models/],
+    ['lora_unet_double_blocks_3_img_attn_qkv', /a layer that the base model's transformer does not have/],
     ['something', /a layer that the base model's transformer does not have/],
     ['text_encoder.model.layers.0.self_attn.q_proj', /the text_encoder; of the base model only the transformer takes/],
     ['lora_te1_text_model_encoder_layers_0_mlp_fc1', /the text_encoder; of the base model only the transformer takes/],
     ['lora_te2_text_model_encoder_layers_0_mlp_fc1', /a model with several text encoders/],
-    ['lora_unet_down_blocks_1_attentions_0_proj_in', /a unet, which the base model does not have/],
-    ['unet.mid_block.attentions.0.proj_in', /a unet, which the base model does not have/],
+    ['lora_unet_down_blocks_1_attentions_0_proj_in', /is for Stable Diffusion, which is another family/],
+    ['unet.mid_block.attentions.0.proj_in', /is for Stable Diffusion, which is another family/],
   ])('have none for %s', (name, sentence) => {
     expect(find(names, name)).toEqual([]);
     expect(names.isCutOff(canonicalName(name))).toBe(false);
     expect(names.problemOf(canonicalName(name), name, '').message).toMatch(sentence);
+  });
+
+  it.each([
+    ['FLUX.1', 'transformer.single_transformer_blocks.0.attn.to_q', 'transformer.transformer_blocks.0.attn.to_q'],
+    ['FLUX.1', 'transformer.single_transformer_blocks.0.proj_mlp'],
+    ['FLUX.1', 'lora_unet_double_blocks_0_img_attn_qkv', 'lora_unet_double_blocks_18_img_attn_qkv'],
+    ['FLUX.1', 'diffusion_model.double_blocks.0.img_mod.lin'],
+    ['FLUX.1', 'lora_unet_single_blocks_0_modulation_lin'],
+    ['FLUX.1', 'double_blocks.0.processor.qkv_lora1'],
+    ['FLUX.1 or Stable Diffusion 3', 'transformer.transformer_blocks.0.ff.net.0.proj'],
+    ['FLUX.1 or Stable Diffusion 3', 'transformer.transformer_blocks.12.attn.to_q'],
+    ['HunyuanVideo', 'lora_unet_double_blocks_0_img_attn_qkv', 'lora_unet_double_blocks_0_img_mlp_fc1'],
+    ['Stable Diffusion 3', 'transformer.transformer_blocks.0.attn.to_q', 'transformer.transformer_blocks.23.attn.to_q'],
+    ['Stable Diffusion 3', 'lora_unet_joint_blocks_0_context_block_attn_qkv'],
+    ['Qwen-Image', 'transformer.transformer_blocks.0.img_mlp.net.0.proj', 'transformer.transformer_blocks.0.attn.to_q'],
+    ['Qwen-Image', 'transformer_blocks.59.attn.to_q', 'transformer_blocks.0.attn.to_q'],
+    ['Wan', 'diffusion_model.blocks.0.self_attn.q'],
+    ['Wan', 'lora_unet_blocks_0_ffn_0'],
+    ['Stable Diffusion XL', 'lora_unet_down_blocks_2_attentions_0_transformer_blocks_9_attn1_to_q'],
+    ['Stable Diffusion XL', 'unet.input_blocks.7.1.transformer_blocks.3.attn1.to_q'],
+    ['Stable Diffusion', 'lora_unet_mid_block_attentions_0_transformer_blocks_0_attn1_to_q'],
+    ['Z-Image', 'lora_unet_layers_0_attention_qkv'],
+  ])('tell that a file is for %s', (family, ...keys) =>
+    expect(names.ofOtherFamily(keys.map(canonicalName))?.family).toBe(family),
+  );
+
+  it('tell nothing of what may be for the model', () => {
+    expect(names.ofOtherFamily(flux2.map(canonicalName))).toBeUndefined();
+    expect(names.ofOtherFamily(['lora_unet_double_blocks_7_img_attn_qkv', 'something'])).toBeUndefined();
+    expect(xl.ofOtherFamily(unet.map(canonicalName))).toBeUndefined();
+    expect(ofTransformer(zImage).ofOtherFamily(flux2.map(canonicalName))?.family).toBe('FLUX.2');
   });
 });

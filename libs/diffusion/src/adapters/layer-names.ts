@@ -1,6 +1,9 @@
 import { quote } from '../safetensors/quote';
 import { canonicalName } from './adapter';
 import { diffusersUnetPath, type PartName, type PartTensors } from '../weights/original-names';
+import { diffusersLayer, type NamedFamily } from '../weights/original-transformer-names';
+import { familyOf, prefix, withoutPrefix } from './layer-families';
+import type { Rows } from './matrices';
 import { malformed, misfit, type WeightsError } from './weights-error';
 
 /** A layer of a model. */
@@ -8,6 +11,14 @@ export interface Place {
   part: PartName;
   /** `down_blocks.0.attentions.0.proj_in` */
   path: string;
+}
+
+/** A layer of a model that one of a file changes. */
+export interface Target {
+  /** One, or one in each text encoder if nothing says in which. */
+  places: Place[];
+  /** The outputs that are for it, if the file has the name of an original model, which may join several layers. */
+  rows?: Rows;
 }
 
 /** What a name matches, and the part that this says it is for; undefined is none that an adapter can change. */
@@ -72,21 +83,24 @@ function unetNaming(model: PartTensors): Naming {
 }
 
 /**
- * The names that diffusers and peft have for layers of a transformer. A path is not looked for behind any other
- * beginning: `transformer_blocks.0` is also the end of `single_transformer_blocks.0`, which may be of another model.
+ * The names of layers of a transformer. A path is not looked for behind any beginning: `transformer_blocks.0` is also
+ * the end of `single_transformer_blocks.0`, which may be of another model.
  */
 const transformerNaming: Naming = {
   parts: ['transformer'],
   prefixes: [
-    [/^(?:(?:transformer|base_model_model)_)*$/, 'transformer'],
+    [new RegExp(`^${prefix}$`), 'transformer'],
     [/./, undefined],
   ],
-  pieces: [unetPiece, ...textEncoderPrefixes, textEncoderPiece, [/./, 'transformer']],
-  spellingsOf: (name) => [name],
+  pieces: [...textEncoderPrefixes, textEncoderPiece, [/./, 'transformer']],
+  // Where `tran` was cut off as if it were a prefix.
+  spellingsOf: (name) => [name.replace(/(?<=^|_)sformer_blocks/, 'transformer_blocks')],
 };
 
-const ofOtherFamilies =
-  /transformer_blocks_\d+_(?:attn_|ff_context)|(?:double|single|joint)_(?:transformer_)?blocks|layers_\d+_(?:attention|feed_forward)_|^(?:lora_)?(?:transformer|prior)_/;
+/** The names of layers do not tell for sure of which U-Net they are. */
+const kindOf = (family: string): string => family.replace(/ XL$/, '');
+
+const namedFamilies: readonly NamedFamily[] = ['flux2', 'z-image'];
 
 /** Finds the layers of a model by the names that files of adapters have for them. */
 export class LayerNames {
@@ -107,12 +121,28 @@ export class LayerNames {
   }
 
   /**
-   * The layers that a canonical name can mean: one, or one in each text encoder if nothing says in which. A path of the
-   * model is looked for at the end of the name; what is before it says the part.
+   * The layers that one of a canonical name changes. A path of the model is looked for at the end of the name; what is
+   * before it says the part.
    */
-  find(name: string): Place[] {
+  find(name: string): Target[] {
     const names = this.naming.spellingsOf(name);
-    return names.map((one) => this.endOf(one)).find((places) => places.length > 0) ?? [];
+    const places = names.map((one) => this.endOf(one)).find((found) => found.length > 0);
+    return places ? [{ places }] : this.ofOriginal(name);
+  }
+
+  /** The layers of a transformer that are one, or have another name, in the files of whoever published it. */
+  private ofOriginal(name: string): Target[] {
+    const own = this.paths.get('transformer');
+    for (const family of own ? namedFamilies : []) {
+      const { paths, isSwapped } = diffusersLayer(family, withoutPrefix(name));
+      const found = paths.flatMap((path) => own!.get(canonicalName(path)) ?? []);
+      if (found.length === paths.length)
+        return found.map((path, index) => ({
+          places: [{ part: 'transformer', path }],
+          rows: { index, count: found.length, isSwapped },
+        }));
+    }
+    return [];
   }
 
   private endOf(name: string): Place[] {
@@ -131,16 +161,25 @@ export class LayerNames {
 
   /** Whether it is a layer after the last one of a text encoder, which clip skip leaves out. */
   isCutOff(name: string): boolean {
-    return this.find(name.replace(/(encoder_layers|resblocks)_\d+(?=_)/, '$1_0')).some(({ part }) =>
-      part.startsWith('text_encoder'),
+    return this.find(name.replace(/(encoder_layers|resblocks)_\d+(?=_)/, '$1_0')).some(({ places }) =>
+      places.some(({ part }) => part.startsWith('text_encoder')),
     );
+  }
+
+  /** The name of a layer that only another family of models has, and that family. */
+  ofOtherFamily(names: Iterable<string>): ReturnType<typeof familyOf> {
+    const [own] = this.naming.parts.map((part) => familyOf(this.paths.get(part)?.keys() ?? []));
+    const told = familyOf(names);
+    return own && told && kindOf(told.family) !== kindOf(own.family) ? told : undefined;
   }
 
   /** Why there is no layer of a name. @param hint the end of a sentence, perhaps empty */
   problemOf(name: string, key: string, hint: string): WeightsError {
     const { parts, pieces } = this.naming;
     const [, said] = pieces.find(([pattern]) => pattern.test(name)) ?? [];
-    if (parts.includes('unet') && ofOtherFamilies.test(name))
+    const other = this.ofOtherFamily([name]);
+    if (other) return misfit(`The key ${quote(key)} is for ${other.family}, which is another family of models.`);
+    if (parts.includes('unet') && /^(?:lora_)?(?:transformer|prior)_/.test(name))
       return misfit(`The key ${quote(key)} is for another family of models.`);
     if (said === undefined) return malformed(`The key ${quote(key)} belongs to no part of the model.`);
     const paths = this.paths.get(said);

@@ -52,3 +52,22 @@ export function kronecker(left: Float32Array, right: Float32Array, widths: reado
         for (let l = k; l < k + rightWidth; l++) result[at++] = left[j] * right[l];
   return result;
 }
+
+/** Some of a matrix's rows: one of equal parts of them, perhaps with its two halves the other way round. */
+export interface Rows {
+  index: number;
+  /** Number of parts. */
+  count: number;
+  isSwapped: boolean;
+}
+
+export function cutRows(values: Float32Array, { index, count, isSwapped }: Rows): Float32Array {
+  const size = values.length / count;
+  const part = values.slice(index * size, (index + 1) * size);
+  if (!isSwapped) return part;
+  const half = size / 2;
+  const swapped = new Float32Array(size);
+  swapped.set(part.subarray(half));
+  swapped.set(part.subarray(0, half), half);
+  return swapped;
+}

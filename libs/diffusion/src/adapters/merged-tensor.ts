@@ -4,27 +4,43 @@ import { quote } from '../safetensors/quote';
 import { safetensorsHeader } from '../safetensors/write-safetensors';
 import type { AdapterLayer, FittedAdapter, MergedTensor } from './adapter';
 import type { Delta } from './deltas';
-import { swapAxes } from './matrices';
-import { misfit, shapeText } from './weights-error';
+import { cutRows, type Rows, swapAxes } from './matrices';
+import { misfit, shapeText, unsupported } from './weights-error';
 
 /** A DoRA's lengths, which the changed weight's rows or columns are brought to. */
 interface Magnitude {
-  tensor: NamedTensor;
+  read(): Promise<Float32Array>;
   isOfOutputs: boolean;
 }
 
-/** @throws WeightsError if there are not as many as rows or columns */
-export function magnitudeOf({ key, factors }: AdapterLayer, shape: readonly number[]): Magnitude | undefined {
+/**
+ * @param rows those of the layer's outputs that are meant, if not all
+ * @throws WeightsError if there are not as many as rows or columns
+ */
+export function magnitudeOf(
+  { key, factors }: AdapterLayer,
+  shape: readonly number[],
+  rows: Rows = { index: 0, count: 1, isSwapped: false },
+): Magnitude | undefined {
   const [ofPeft, ofKohya] = [factors.get('lora_magnitude_vector'), factors.get('dora_scale')];
   const tensor = ofPeft ?? ofKohya;
   if (!tensor) return undefined;
   // peft has one for each output, [1, out, 1, 1] for a convolution; kohya's may be [1, in] instead.
-  const isOfOutputs = tensor === ofPeft || tensor.shape[0] === shape[0];
-  if (countOf(tensor.shape) !== shape[isOfOutputs ? 0 : 1])
+  const out = shape[0] * rows.count;
+  const isOfOutputs = tensor === ofPeft || tensor.shape[0] === out;
+  if (!isOfOutputs && rows.count > 1)
+    throw unsupported(
+      `The key ${quote(key)} is for ${rows.count} layers, and its magnitudes are of their inputs together; those of outputs are accepted.`,
+    );
+  if (countOf(tensor.shape) !== (isOfOutputs ? out : shape[1]))
     throw misfit(
       `The key ${quote(key)} has magnitudes of shape ${shapeText(tensor.shape)} for a weight of shape ${shapeText(shape)}.`,
     );
-  return { tensor, isOfOutputs };
+  const read = async (): Promise<Float32Array> => {
+    const lengths = await readValues(tensor);
+    return isOfOutputs ? cutRows(lengths, rows) : lengths;
+  };
+  return { read, isOfOutputs };
 }
 
 /** A tensor that gains `factor` times what is added, and of a DoRA its lengths. */
@@ -34,8 +50,7 @@ export function mergedTensor(base: NamedTensor, added: Delta, factor: number, ma
     const delta = await added.read();
     if (!magnitude) return values.map((value, i) => value + scale * factor * delta[i]);
     const changed = values.map((value, i) => value + factor * delta[i]);
-    const lengths = await readValues(magnitude.tensor);
-    decompose(changed, base.shape, lengths, magnitude.isOfOutputs);
+    decompose(changed, base.shape, await magnitude.read(), magnitude.isOfOutputs);
     return values.map((value, i) => value + scale * (changed[i] - value));
   };
   return { base, read };

@@ -3,7 +3,7 @@ import { WeightsError } from './weights-error';
 
 const path = 'down_blocks.0.attentions.0.proj_in';
 const told = (metadata: Record<string, string>, at = path) =>
-  readScaling(new Map(Object.entries(metadata)))('unet', at);
+  readScaling(new Map(Object.entries(metadata)))('unet', [at, `lora_unet_${at.replaceAll('.', '_')}`]);
 const ofDiffusers = (config: object) => told({ lora_adapter_metadata: JSON.stringify(config) });
 const plain = { isRankStabilised: false };
 
@@ -28,6 +28,7 @@ describe(readScaling.name, () => {
   it.each([
     [{ [path]: 2 }, 2],
     [{ proj_in: 2 }, 2],
+    [{ lora_unet_down_blocks_0_attentions_0_proj_in: 2 }, 2],
     [{ 'attentions\\.0\\.proj_in': 2 }, 2],
     [{ [`^${path}$`]: 2 }, 2],
     [{ '^proj_in': 2 }, 8],

@@ -10,7 +10,8 @@ export interface Scaling {
   isRankStabilised: boolean;
 }
 
-export type ScalingOf = (part: PartName, path: string) => Scaling | undefined;
+/** @param paths of a layer, in the model and in the file */
+export type ScalingOf = (part: PartName, paths: readonly string[]) => Scaling | undefined;
 
 /** peft lists every layer that it changes, which takes about ten kB. */
 const MAX_CONFIG_LENGTH = 256 * 1024;
@@ -41,8 +42,8 @@ export function readScaling(metadata: ReadonlyMap<string, string>): ScalingOf {
     patterns.set(part, known);
     return known;
   };
-  return (part, path) => {
-    const [, own] = patternsOf(part).find(([pattern]) => isOf(path, pattern)) ?? [];
+  return (part, paths) => {
+    const [, own] = patternsOf(part).find(([pattern]) => paths.some((path) => isOf(path, pattern))) ?? [];
     const alpha = numberOf(own ?? field(part, 'lora_alpha') ?? field(part, 'alpha'));
     if (alpha === undefined) return undefined;
     const isRankStabilised = String(field(part, 'use_rslora')).toLowerCase() === 'true';
