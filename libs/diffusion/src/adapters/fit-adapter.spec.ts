@@ -236,6 +236,14 @@ describe('An adapter', () => {
         ...['q', 'k', 'v'].map((x) => `transformer_blocks.0.attn.to_${x}`),
       ]));
 
+    it('of a high rank is not merged into a wide layer, whose weight is much larger', () => {
+      const wide = modelTensors({ transformer: { 'norm_out.linear.weight': [4096, 4096] }, text_encoder: {} });
+      const ofRank = (rank: number) =>
+        namesOf(fit(pair('diffusion_model.final_layer.adaLN_modulation.1', ones(rank, 4096), ones(4096, rank)), wide));
+      expect(ofRank(512).layers).toEqual([['transformer', 'norm_out.linear']]);
+      expect(ofRank(513).merged).toEqual([['transformer', 'norm_out.linear.weight']]);
+    });
+
     it("counts once where the file says it under the model's and under the original's names, and tells it", () => {
       for (const tensors of [
         { ...qkv, ...split },

@@ -13,9 +13,9 @@ import { fitWord } from './words';
 
 /**
  * Largest rank of a layer's adapter inputs; a LoRA of a higher one is merged, because at rank 160 the two factors of a
- * square layer of 320 channels are as large as its weight.
+ * square layer of 320 channels are as large as its weight. Those of a wide one are not: at this rank a quarter.
  */
-const maxInputRank = 128;
+const maxInputRank = ([out, ...into]: readonly number[]): number => Math.max(128, Math.min(out, countOf(into)) / 8);
 
 /**
  * Upper bound of a factor's rank, unless the shorter side of its weight is longer: a higher rank adds nothing.
@@ -26,8 +26,8 @@ const maxRank = 1024;
 /** Far beyond any strength that was trained with, and far below what makes float32 overflow. */
 const largestScale = 1e6;
 
-/** Most multiplications of a merge: some more than those of a DoRA of rank 128 on every layer of XL. */
-const maxMultiplications = 5e11;
+/** Most multiplications of a merge: some more than those of a DoRA of rank 128 on every layer of Z-Image. */
+const maxMultiplications = 1e12;
 
 const assumption =
   'The file does not say by how much its layers are to be scaled, so alpha is taken to be the rank: where pictures come out too strong or too weak, set another scale.';
@@ -55,7 +55,7 @@ export function fitAdapter(adapter: Adapter, model: PartTensors): FittedAdapter 
         throw malformed(`The layer of ${quote(key)} has an alpha and a rank whose ratio is no usable number.`);
       const magnitude = parameter === 'weight' ? magnitudeOf(layer, base.shape, rows) : undefined;
       // Tables of embeddings are looked up in, and take no inputs.
-      if (delta.pair && delta.pair.rank <= maxInputRank && !magnitude && !path.endsWith('_embedding'))
+      if (delta.pair && delta.pair.rank <= maxInputRank(base.shape) && !magnitude && !path.endsWith('_embedding'))
         entriesOf(layers, part).set(path, lowRankLayer(delta.pair, base.shape, scale ?? 1));
       else {
         multiplications += delta.innerRank * countOf(base.shape);

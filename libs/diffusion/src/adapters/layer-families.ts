@@ -9,13 +9,11 @@ const prefixes = [
   'transformer(?!_blocks)',
 ];
 
-/** What tools write before the path of a layer of a denoiser, once or one after the other. */
-export const prefix = `(?:(?:${prefixes.join('|')})_)*`;
+/** `base_model.model.` stands before others. */
+const prefix = new RegExp(`^(?:(?:${prefixes.join('|')})_){1,5}`);
 
-const behindPrefix = new RegExp(`^${prefix}(.*)$`);
-
-/** A canonical name without what tools write before the path. */
-export const withoutPrefix = (name: string): string => behindPrefix.exec(name)![1];
+/** A canonical name without what tools write before the path of a denoiser's layer. */
+export const withoutPrefix = (name: string): string => name.replace(prefix, '');
 
 /**
  * Paths of layers that one family has and those after it have not. FLUX.2 has at most 8 blocks of two sides, FLUX.1 19,

@@ -2,7 +2,7 @@ import { quote } from '../safetensors/quote';
 import { canonicalName } from './adapter';
 import { diffusersUnetPath, type PartName, type PartTensors } from '../weights/original-names';
 import { diffusersLayer, type NamedFamily } from '../weights/original-transformer-names';
-import { familyOf, prefix, withoutPrefix } from './layer-families';
+import { familyOf, withoutPrefix } from './layer-families';
 import type { Rows } from './matrices';
 import { malformed, misfit, type WeightsError } from './weights-error';
 
@@ -28,12 +28,10 @@ type PartPattern = readonly [RegExp, PartName | undefined];
 interface Naming {
   /** Parts that an adapter can change. */
   parts: readonly PartName[];
-  /** What stands before the path of a layer. */
-  prefixes: readonly PartPattern[];
   /** What a name has somewhere, where no layer is found: for messages. */
   pieces: readonly PartPattern[];
-  /** What a layer of this name may be called in the model, the likeliest first. */
-  spellingsOf: (name: string) => string[];
+  /** What a layer of this name may be called in a model with a U-Net, the likeliest first. */
+  spellingsOf?: (name: string) => string[];
 }
 
 const textEncoderPrefixes: readonly PartPattern[] = [
@@ -76,25 +74,15 @@ function unetNaming(model: PartTensors): Naming {
   };
   return {
     parts: ['unet', 'text_encoder', 'text_encoder_2'],
-    prefixes: unetPrefixes,
     pieces: [...unetPrefixes, unetPiece, textEncoderPiece],
     spellingsOf,
   };
 }
 
-/**
- * The names of layers of a transformer. A path is not looked for behind any beginning: `transformer_blocks.0` is also
- * the end of `single_transformer_blocks.0`, which may be of another model.
- */
+/** A transformer's paths are looked for behind known prefixes only, in `ofTransformer`. */
 const transformerNaming: Naming = {
   parts: ['transformer'],
-  prefixes: [
-    [new RegExp(`^${prefix}$`), 'transformer'],
-    [/./, undefined],
-  ],
   pieces: [...textEncoderPrefixes, textEncoderPiece, [/./, 'transformer']],
-  // Where `tran` was cut off as if it were a prefix.
-  spellingsOf: (name) => [name.replace(/(?<=^|_)sformer_blocks/, 'transformer_blocks')],
 };
 
 /** The names of layers do not tell for sure of which U-Net they are. */
@@ -120,31 +108,34 @@ export class LayerNames {
     }
   }
 
-  /**
-   * The layers that one of a canonical name changes. A path of the model is looked for at the end of the name; what is
-   * before it says the part.
-   */
+  /** The layers that one of a canonical name changes. */
   find(name: string): Target[] {
-    const names = this.naming.spellingsOf(name);
+    const own = this.paths.get('transformer');
+    if (own) return this.ofTransformer(name, own);
+    const names = this.naming.spellingsOf?.(name) ?? [];
     const places = names.map((one) => this.endOf(one)).find((found) => found.length > 0);
-    return places ? [{ places }] : this.ofOriginal(name);
+    return places ? [{ places }] : [];
   }
 
-  /** The layers of a transformer that are one, or have another name, in the files of whoever published it. */
-  private ofOriginal(name: string): Target[] {
-    const own = this.paths.get('transformer');
-    for (const family of own ? namedFamilies : []) {
-      const { paths, isSwapped } = diffusersLayer(family, withoutPrefix(name));
-      const found = paths.flatMap((path) => own!.get(canonicalName(path)) ?? []);
+  /**
+   * Its names are diffusers' or those of whoever published it. Nothing unknown may stand before a path, because
+   * `transformer_blocks.0` is also the end of `single_transformer_blocks.0`, which may be of another model.
+   */
+  private ofTransformer(name: string, own: ReadonlyMap<string, string>): Target[] {
+    const at = (path: string): Place => ({ part: 'transformer', path });
+    // In some files `tran` was taken away with the prefix.
+    const path = withoutPrefix(name).replace(/^sformer_/, 'transformer_');
+    if (own.has(path)) return [{ places: [at(own.get(path)!)] }];
+    for (const family of namedFamilies) {
+      const { paths, isSwapped } = diffusersLayer(family, path);
+      const found = paths.flatMap((one) => own.get(canonicalName(one)) ?? []);
       if (found.length === paths.length)
-        return found.map((path, index) => ({
-          places: [{ part: 'transformer', path }],
-          rows: { index, count: found.length, isSwapped },
-        }));
+        return found.map((one, index) => ({ places: [at(one)], rows: { index, count: paths.length, isSwapped } }));
     }
     return [];
   }
 
+  /** A path of the model is looked for at the end of the name; what is before it says the part. */
   private endOf(name: string): Place[] {
     for (let at = Math.max(0, name.length - this.longest); at < name.length; at++) {
       if (at > 0 && name[at - 1] !== '_') continue;
@@ -152,7 +143,8 @@ export class LayerNames {
       const places = [...this.paths].flatMap(([part, paths]) =>
         paths.has(path) ? [{ part, path: paths.get(path)! }] : [],
       );
-      const said = this.naming.prefixes.find(([pattern]) => pattern.test(name.slice(0, at)));
+      if (places.length === 0) continue;
+      const said = unetPrefixes.find(([pattern]) => pattern.test(name.slice(0, at)));
       const found = places.filter(({ part }) => !said || part === said[1]);
       if (found.length > 0) return found;
     }

@@ -43,7 +43,7 @@ export function readScaling(metadata: ReadonlyMap<string, string>): ScalingOf {
     return known;
   };
   return (part, paths) => {
-    const [, own] = patternsOf(part).find(([pattern]) => paths.some((path) => isOf(path, pattern))) ?? [];
+    const [, own] = patternsOf(part).find(([pattern]) => isOneOf(paths, pattern)) ?? [];
     const alpha = numberOf(own ?? field(part, 'lora_alpha') ?? field(part, 'alpha'));
     if (alpha === undefined) return undefined;
     const isRankStabilised = String(field(part, 'use_rslora')).toLowerCase() === 'true';
@@ -72,8 +72,8 @@ function numberOf(value: unknown): number | undefined {
 }
 
 /** Whether a pattern names a layer. peft's are regular expressions of a path's end; only plain paths are known here. */
-function isOf(path: string, pattern: string): boolean {
+function isOneOf(paths: readonly string[], pattern: string): boolean {
   const plain = pattern.replace(/^\^|\$$|\\(?=\.)/g, '');
   if (!/^[\w.-]*$/.test(plain)) throw unsupported(`The metadata's pattern ${quote(pattern)} is not a layer's path.`);
-  return pattern.startsWith('^') ? path === plain : `.${path}`.endsWith(`.${plain}`);
+  return paths.some((path) => path === plain || (!pattern.startsWith('^') && path.endsWith(`.${plain}`)));
 }
