@@ -11,6 +11,7 @@ import { type FinetuneJson, makeFinetune, type ProblemJson } from '../support/fa
 import { unpackFolder, unpackTransformerModel } from '../support/families';
 import { threadFile } from '../support/inference';
 import { ofSuite } from '../support/of-suite';
+import { encodeSafetensors, type TensorToWrite } from '../support/safetensors';
 import { until } from '../support/until';
 
 const headers = { 'content-type': 'application/octet-stream' };
@@ -21,6 +22,7 @@ describe('A Fine-Tune of a model with a transformer', () => {
     await unpackTransformerModel('flux2-klein', join(folder, 'models', 'klein'));
     await writeFile(join(folder, 'models', 'klein', 'darkroom.json'), '{"size": 256}');
     await unpackFolder('test/golden/adapters/flux2-klein', folder);
+    await unpackFolder('test/golden/adapters/flux2-klein-original', join(folder, 'original'));
     return { folder, close: () => rm(folder, { recursive: true }) };
   });
   const api = ofSuite(() =>
@@ -69,11 +71,45 @@ describe('A Fine-Tune of a model with a transformer', () => {
     expect([tuned.equals(plain), unchanged.equals(plain)]).toEqual([false, true]);
   });
 
+  it('has what changes fused layers of the original, which is drawn beside a LoRA', async () => {
+    const ids: string[] = [];
+    for (const name of ['lora', 'kin']) {
+      const { status, body } = await upload(join(place.folder, 'original', `${name}.safetensors`));
+      expect([status, body.status, body.note]).toEqual([200, 'ready', null]);
+      ids.push(body.id);
+    }
+    const drawn: string[] = [];
+    for (const scales of [
+      [0, 0],
+      [1, 0],
+      [0, 1],
+      [1, 1],
+    ])
+      drawn.push((await draw(ids.map((id, i) => ({ id, scale: scales[i] })))).toString('hex'));
+    expect(new Set(drawn).size).toBe(4);
+  });
+
+  it('tells which tensors of its file are for no layer', async () => {
+    const unknown = 'lora_te_model_layers_0_mlp_up_proj';
+    const known = 'lora_unet_double_blocks_0_img_attn_proj';
+    const tensors: Record<string, TensorToWrite> = {};
+    for (const layer of [known, unknown]) {
+      tensors[`${layer}.lora_down.weight`] = { shape: [1, 128], values: new Float32Array(128) };
+      tensors[`${layer}.lora_up.weight`] = { shape: [128, 1], values: new Float32Array(128) };
+      tensors[`${layer}.alpha`] = { shape: [], values: [1] };
+    }
+    const file = join(place.folder, 'more');
+    await writeFile(file, encodeSafetensors(tensors));
+    const { status, body } = await upload(file);
+    expect([status, body.note]).toEqual([
+      200,
+      `Of 6 tensors 3 are left out: they are for layers that the base model does not have, such as that of "${unknown}.lora_down.weight".`,
+    ]);
+  });
+
   it('is refused a LoRA of another model, by the name of a layer', async () => {
     const { status, body } = await upload('test/golden/models/lora/zwx-robot-diffusers.safetensors');
     expect([status, body.code]).toEqual([422, 'WeightsDoNotFitModel']);
-    expect(body.detail).toMatch(
-      /^The key "text_encoder\.\S+" is for the text_encoder; of the base model only the transformer takes/,
-    );
+    expect(body.detail).toMatch(/^The key "unet\.\S+" is for Stable Diffusion, which is another family of models\.$/);
   });
 });
