@@ -30,7 +30,7 @@ const largestScale = 1e6;
 const maxMultiplications = 1e12;
 
 const assumption =
-  'The file does not say by how much its layers are to be scaled, so alpha is taken to be the rank: where pictures come out too strong or too weak, set another scale.';
+  'The file does not say by how much its layers are to be scaled, so alpha is taken to be the rank: where pictures come out too strong or too weak, set another scale. If an adapter_config.json came with the file, it is the lora_alpha in there, divided by the r.';
 
 /**
  * Finds the weights of a model that an adapter changes, by names and shapes alone. At most one layer of the file
