@@ -36,7 +36,8 @@ const families: readonly (readonly [RegExp, string])[] = [
     'Stable Diffusion XL',
   ],
   [/^(?:down_blocks|up_blocks|mid_block|(?:in|out)put_blocks|middle_block)_/, 'Stable Diffusion'],
-  [/^(?:layers|noise_refiner|context_refiner)_\d+_(?:attention|feed_forward|adaLN)/, 'Z-Image'],
+  [/^(?:layers|noise_refiner|context_refiner)_\d+_(?:attention_|feed_forward|adaLN_mod)/, 'Z-Image'],
+  [/^layers_\d+_(?:self_attention_|mlp_linear_fc2|adaLN_(?:sa|mlp)_)/, 'ERNIE-Image'],
   [/^(?:(?:double|single)_blocks|(?:single_)?transformer_blocks|sformer_blocks)_\d/, 'FLUX.2'],
 ];
 

@@ -173,6 +173,13 @@ const zImage = [
   'layers.0.adaLN_modulation.0',
   'all_final_layer.2-1.linear',
 ];
+const ernieImage = [
+  'layers.0.adaLN_sa_ln',
+  'layers.0.self_attention.to_q',
+  'layers.0.mlp.linear_fc2',
+  'adaLN_modulation.1',
+  'final_norm.linear',
+];
 const ofTransformer = (paths: string[]) =>
   new LayerNames(
     modelTensors({ transformer: shapes(paths), text_encoder: shapes(['model.layers.0.self_attn.q_proj']) }),
@@ -181,6 +188,7 @@ const ofTransformer = (paths: string[]) =>
 describe.each([
   { family: 'FLUX.2', paths: flux2 },
   { family: 'Z-Image', paths: zImage },
+  { family: 'ERNIE-Image', paths: ernieImage },
 ])('The names of layers of $family', ({ paths }) => {
   const names = ofTransformer(paths);
 
@@ -271,6 +279,7 @@ describe('The names of layers of a transformer', () => {
     ['Stable Diffusion XL', 'unet.input_blocks.7.1.transformer_blocks.3.attn1.to_q'],
     ['Stable Diffusion', 'lora_unet_mid_block_attentions_0_transformer_blocks_0_attn1_to_q'],
     ['Z-Image', 'lora_unet_layers_0_attention_qkv'],
+    ['ERNIE-Image', 'diffusion_model.layers.0.self_attention.to_q'],
   ])('tell that a file is for %s', (family, ...keys) =>
     expect(names.ofOtherFamily(keys.map(canonicalName))?.family).toBe(family),
   );
@@ -280,5 +289,8 @@ describe('The names of layers of a transformer', () => {
     expect(names.ofOtherFamily(['lora_unet_double_blocks_7_img_attn_qkv', 'something'])).toBeUndefined();
     expect(xl.ofOtherFamily(unet.map(canonicalName))).toBeUndefined();
     expect(ofTransformer(zImage).ofOtherFamily(flux2.map(canonicalName))?.family).toBe('FLUX.2');
+    expect(ofTransformer(zImage).ofOtherFamily(zImage.map(canonicalName))).toBeUndefined();
+    expect(ofTransformer(ernieImage).ofOtherFamily(zImage.map(canonicalName))?.family).toBe('Z-Image');
+    expect(ofTransformer(ernieImage).ofOtherFamily(ernieImage.map(canonicalName))).toBeUndefined();
   });
 });
