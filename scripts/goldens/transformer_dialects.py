@@ -4,16 +4,19 @@ original models, and what diffusers draws with what they make of the weights.
 python scripts/goldens/transformer_dialects.py test/golden/models test/golden/adapters
 
 diffusers' converters of checkpoints say which weights an original name is for. Its converter of LoRAs agrees where it
-knows the layer, which is asserted; but it leaves the halves of FLUX.2's last modulation as they are.
+knows the layer, which is asserted for FLUX.2; but it leaves the halves of FLUX.2's last modulation as they are.
 """
 
 import sys
 from pathlib import Path
 
+import diffusers
 import torch
-from diffusers.loaders.single_file_utils import convert_flux2_transformer_checkpoint_to_diffusers, convert_z_image_transformer_checkpoint_to_diffusers
-from families import generator, put
+from diffusers.loaders.single_file_utils import convert_ernie_image_transformer_checkpoint_to_diffusers, convert_flux2_transformer_checkpoint_to_diffusers, convert_z_image_transformer_checkpoint_to_diffusers
+from families import PROMPT, generator, put
+from pictures_in import unpacked
 from safetensors.torch import save
+from transformer_models import ERNIE
 from transformer_pictures import Recorder
 
 LAYERS = {
@@ -21,11 +24,14 @@ LAYERS = {
     + ["img_in", "txt_in", "time_in.in_layer", "time_in.out_layer", "double_stream_modulation_img.lin", "double_stream_modulation_txt.lin", "single_stream_modulation.lin", "final_layer.linear", "final_layer.adaLN_modulation.1"],
     "z-image": [f"{block}.{layer}" for block in ("layers.0", "layers.1", "noise_refiner.0", "context_refiner.0") for layer in ("attention.qkv", "attention.out", "feed_forward.w1", "feed_forward.w2", "feed_forward.w3")]
     + ["layers.1.adaLN_modulation.0", "noise_refiner.0.adaLN_modulation.0", "x_embedder", "cap_embedder.1", "t_embedder.mlp.0", "t_embedder.mlp.2", "final_layer.linear", "final_layer.adaLN_modulation.1"],
+    ERNIE: [f"layers.{i}.{layer}" for i in range(2) for layer in ("self_attention.to_q", "self_attention.to_k", "self_attention.to_v", "self_attention.to_out.0", "mlp.gate_proj", "mlp.up_proj", "mlp.linear_fc2")]
+    + ["x_embedder.proj", "text_proj", "time_embedding.linear_1", "time_embedding.linear_2", "adaLN_modulation.1", "final_norm.linear", "final_linear"],
 }
-CONVERTERS = {"flux2-klein": convert_flux2_transformer_checkpoint_to_diffusers, "z-image": convert_z_image_transformer_checkpoint_to_diffusers}
+CONVERTERS = {ERNIE: convert_ernie_image_transformer_checkpoint_to_diffusers, "flux2-klein": convert_flux2_transformer_checkpoint_to_diffusers, "z-image": convert_z_image_transformer_checkpoint_to_diffusers}
 # A LoKr and a DoRA of layers that are three, a LoHa, a LoKr in two pairs, and a DoRA whose halves are swapped in FLUX.2.
 KIN = {"flux2-klein": {"lokr": "double_blocks.0.img_attn.qkv", "dora": "double_blocks.1.txt_attn.qkv", "loha": "single_blocks.0.linear1", "lokr_pairs": "double_blocks.1.img_mlp.0", "last": "final_layer.adaLN_modulation.1"},
-       "z-image": {"lokr": "layers.0.attention.qkv", "dora": "layers.1.attention.qkv", "loha": "layers.0.feed_forward.w1", "lokr_pairs": "noise_refiner.0.attention.qkv", "last": "final_layer.adaLN_modulation.1"}}
+       "z-image": {"lokr": "layers.0.attention.qkv", "dora": "layers.1.attention.qkv", "loha": "layers.0.feed_forward.w1", "lokr_pairs": "noise_refiner.0.attention.qkv", "last": "final_layer.adaLN_modulation.1"},
+       ERNIE: {"lokr": "layers.0.self_attention.to_q", "dora": "layers.1.self_attention.to_v", "loha": "layers.0.mlp.up_proj", "lokr_pairs": "layers.1.mlp.linear_fc2", "last": "final_norm.linear"}}
 
 
 class Original:
@@ -40,7 +46,7 @@ class Original:
         return whole if "qkv" in layer or self.convert({f"{layer}.weight": mark}).popitem()[1][0] == 0 else torch.cat(whole.chunk(2)[::-1])
 
     def add(self, deltas, sign=1):
-        for name, delta in self.convert({f"{layer}.weight": delta for layer, delta in deltas.items()}).items(): self.transformer.get_parameter(name).add_(sign * delta)
+        for name, delta in self.convert({f"{layer}.weight": delta for layer, delta in deltas.items()}).items(): p = self.transformer.get_parameter(name); p.add_(sign * delta.view_as(p))
 
 
 def lora(original, layer, rank=2, alpha=1.0):
@@ -68,8 +74,11 @@ def kin(original, layers):
 def main(models, out):
     torch.set_num_threads(1)
     for family, layers in LAYERS.items():
-        r = Recorder(Path(models)); pipe = r.model(family); original = Original(family, pipe.transformer); files, expected = {}, {}
-        def draw(name): r.case(name, family); return r.arrays[f"{family}-{name}.latents"]
+        r = Recorder(Path(models)); pipe = diffusers.DiffusionPipeline.from_pretrained(unpacked(Path(models) / ERNIE), torch_dtype=torch.float32) if family == ERNIE else r.model(family)
+        original = Original(family, pipe.transformer); files, expected = {}, {}
+        def draw(name):
+            if family == ERNIE: return pipe(prompt=PROMPT, height=64, width=64, num_inference_steps=4, guidance_scale=1.0, generator=generator(7), output_type="latent").images
+            r.case(name, family); return r.arrays[f"{family}-{name}.latents"]
         plain = draw("plain"); made = {"lora": {layer: lora(original, layer) for layer in layers}, "kin": kin(original, KIN[family])}
         for name, adapter in made.items():
             files[name] = {f"{layer}.{key}": value.bfloat16().contiguous() if "dora" not in key else value for layer, (factors, _) in adapter.items() for key, value in factors.items()}

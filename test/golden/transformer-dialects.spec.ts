@@ -61,9 +61,9 @@ async function readPairs(file: string): Promise<Pair[]> {
 }
 
 /** The same for layers of diffusers. */
-function splitPairs(family: NamedFamily, pairs: readonly Pair[]): Pair[] {
+function splitPairs(family: NamedFamily | undefined, pairs: readonly Pair[]): Pair[] {
   return pairs.flatMap(({ layer, down, up }) => {
-    const { paths, isSwapped } = diffusersLayer(family, layer);
+    const { paths, isSwapped } = family ? diffusersLayer(family, layer) : { paths: [layer], isSwapped: false };
     return paths.map((path, index) => {
       const values = cutRows(Float32Array.from(up.values), { index, count: paths.length, isSwapped });
       return { layer: path, down, up: { shape: [up.shape[0] / paths.length, up.shape[1]], values } };
@@ -101,9 +101,11 @@ const bytesOf = ({ buffer, byteOffset, byteLength }: Float32Array): Buffer =>
 const latentsOf = async (pipeline: Pipeline, change: Partial<TextToImageRequest> = {}): Promise<Float32Array> =>
   (await pipeline.generate({ ...request, ...change })).latents[0];
 
-const cases: { model: string; family: NamedFamily }[] = [
+const cases: { model: string; family?: NamedFamily }[] = [
   { model: 'flux2-klein', family: 'flux2' },
   { model: 'z-image', family: 'z-image' },
+  // Its names are the same in diffusers.
+  { model: 'ernie-image' },
 ];
 
 describe.each(cases)('A LoRA of $model in the names of the original', ({ model, family }) => {
@@ -159,7 +161,7 @@ describe.each(cases)('A LoRA of $model in the names of the original', ({ model, 
       ),
       musubi: write({ prefix: 'lora_unet_', nameOf: underscored, factors: ofKohya }, split),
       twice: write({ prefix: '', factors: ['lora.down.weight', 'lora.up.weight'] }, [
-        ...original.filter(({ layer }) => layer.endsWith('qkv') || layer.endsWith('out')),
+        ...original.filter(({ layer }) => layer.endsWith('qkv') || layer.endsWith('.out')),
         ...split,
       ]),
     };
