@@ -7,6 +7,7 @@ import { JsonLogger } from '@app/observability';
 import { type DynamicModule, Module } from '@nestjs/common';
 import { APP_FILTER, APP_INTERCEPTOR } from '@nestjs/core';
 import { HttpModule } from './http/http.module';
+import { AgentsModule } from './agents/agents.module';
 import { CollectionsModule } from './collections/collections.module';
 import { EventsModule } from './events/events.module';
 import { FinetunePromptsModule } from './finetunes/finetune-prompts.module';
@@ -40,6 +41,7 @@ import { WebhooksModule } from './webhooks/webhooks.module';
     EventsModule,
     ModelsModule,
     OpenaiModule,
+    AgentsModule,
     AdminModule,
   ],
   providers: [

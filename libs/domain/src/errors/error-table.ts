@@ -41,6 +41,7 @@ export const errorTable = {
         'The key is valid and may not do this. Use one with the scope that `detail` names; the operator makes one.',
       PublicCollection:
         'A public Collection can be read and applied by everybody, and changed by nobody. Make one of your own.',
+      OriginRefused: 'A page of another address called `/mcp`. Its origin has to stand in `CORS_ORIGINS`.',
     },
   },
   notFound: {

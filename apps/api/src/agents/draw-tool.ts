@@ -1,0 +1,49 @@
+import type { GenerationDto } from '@app/domain/http';
+import { type OwnApi, RefusedError } from './own-api';
+import { inputOf } from './input-schemas';
+import type { Content, Tool, ToolCall } from './tools';
+
+const path = '/v1/sd/text-to-image';
+
+export const drawTool: Tool = {
+  name: 'draw',
+  title: 'Draw a picture',
+  description:
+    'Draws pictures from a prompt, perhaps from pictures that are given by URL, with Fine-Tunes, and waits for them. ' +
+    'The answer has each picture and its URL.',
+  input: inputOf('CreateGeneration', { without: ['webhook'] }),
+  run: (call) => draw(call),
+};
+
+async function draw({ api, input, signal, tell }: ToolCall): Promise<Content[]> {
+  const { id, steps } = await api.json<GenerationDto>('POST', path, input);
+  // Who gives up the call waits for no picture.
+  const cancel = (): void => void api.json('POST', `${path}/${id}/cancel`).catch(() => undefined);
+  signal.addEventListener('abort', cancel, { once: true });
+  if (signal.aborted) cancel();
+  let done = 0;
+  for await (const { event, data } of api.events(`${path}/${id}/events`, signal)) {
+    const { step, total = steps, position } = data as { step?: number; total?: number; position?: number };
+    if (event === 'terminated') break;
+    if (event === 'queued') await tell(0, total, `In the queue: place ${position}`);
+    if (event !== 'progress' || step === undefined || step <= done) continue;
+    done = step;
+    await tell(step, total, `Step ${step} of ${total}`);
+  }
+  signal.removeEventListener('abort', cancel);
+  return drawingOf(api, id, signal);
+}
+
+/** A drawing as it is, with its pictures. @throws RefusedError if it has failed */
+export async function drawingOf(api: OwnApi, id: string, signal: AbortSignal): Promise<Content[]> {
+  const record = await api.json<GenerationDto>('GET', `${path}/${encodeURIComponent(id)}`, undefined, signal);
+  if (record.status === 'failed') throw new RefusedError(record.error ?? 'It could not be drawn.');
+  // An enlarged picture would fill the agent's memory: it is shown as its thumbnail.
+  const shown = record.high_resolution ? [record.thumbnail].filter((url) => url !== null) : record.images;
+  const pictures: Content[] = [];
+  for (const url of shown) {
+    const { file, type } = await api.picture(url, signal);
+    pictures.push({ type: 'image', data: file.toString('base64'), mimeType: type });
+  }
+  return [...pictures, { type: 'text', text: JSON.stringify(record) }];
+}

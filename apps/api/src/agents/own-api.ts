@@ -1,0 +1,80 @@
+import type { Socket } from 'node:net';
+
+/** What a route answered with a refusal, in its own sentence. */
+export class RefusedError extends Error {}
+
+interface Problem {
+  detail?: string;
+  errors?: { pointer: string; message: string }[];
+}
+
+/** An event of a stream. */
+export interface ServerEvent {
+  event: string;
+  data: unknown;
+}
+
+/**
+ * The routes of this service, asked with a caller's key over the address that the caller's own request came to: so what an
+ * agent does has the rules, limits, order and sentences of everything else.
+ */
+export class OwnApi {
+  private readonly base: string;
+
+  /** @param publicUrl what the addresses of pictures begin with */
+  constructor(
+    { localAddress = '127.0.0.1', localPort }: Pick<Socket, 'localAddress' | 'localPort'>,
+    private readonly authorization: string,
+    private readonly publicUrl: string,
+  ) {
+    this.base = `http://${localAddress.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`;
+  }
+
+  /** @throws RefusedError */
+  async json<T>(method: string, path: string, body?: object, signal?: AbortSignal): Promise<T> {
+    const type = body && (body instanceof Uint8Array ? 'application/octet-stream' : 'application/json');
+    const sent = body instanceof Uint8Array ? body : body && JSON.stringify(body);
+    const answer = await this.fetch(method, path, { type, body: sent as RequestInit['body'], signal });
+    return (await answer.json()) as T;
+  }
+
+  /** The events of a record until its stream ends. @throws RefusedError */
+  async *events(path: string, signal: AbortSignal): AsyncGenerator<ServerEvent> {
+    const answer = await this.fetch('GET', path, { signal });
+    let text = '';
+    for await (const bytes of answer.body!.pipeThrough(new TextDecoderStream())) {
+      const frames = (text + bytes).split('\n\n');
+      text = frames.pop()!;
+      for (const frame of frames) {
+        const [, event] = /^event: (.*)$/m.exec(frame) ?? [];
+        const [, data] = /^data: (.*)$/m.exec(frame) ?? [];
+        if (event !== undefined && data !== undefined) yield { event, data: JSON.parse(data) };
+      }
+    }
+  }
+
+  /** A picture by its public address. @throws RefusedError */
+  async picture(url: string, signal: AbortSignal): Promise<{ file: Buffer; type: string }> {
+    const answer = await this.fetch('GET', url.slice(this.publicUrl.length), { signal });
+    return { file: Buffer.from(await answer.arrayBuffer()), type: answer.headers.get('content-type')! };
+  }
+
+  private async fetch(
+    method: string,
+    path: string,
+    { type, body, signal }: { type?: string | undefined; body?: RequestInit['body']; signal?: AbortSignal | undefined },
+  ): Promise<Response> {
+    const answer = await fetch(this.base + path, {
+      method,
+      headers: { authorization: this.authorization, ...(type && { 'content-type': type }) },
+      ...(body != null && { body }),
+      ...(signal && { signal }),
+    });
+    if (answer.ok) return answer;
+    const { detail = `The service answered ${answer.status}.`, errors = [] } = (await answer
+      .json()
+      .catch(() => ({}))) as Problem;
+    const named = errors.map(({ pointer, message }) => `${pointer.slice(1)} ${message}`.trim());
+    throw new RefusedError(named.length > 0 ? `${named.join('; ')}.` : detail);
+  }
+}
