@@ -70,7 +70,13 @@ const cases: [what: string, name: Name, change: Change, file: string, reason: Re
   ['axes of other heads', 'z-image', config(ofTransformer, { axes_dims: [16, 24, 32] }), ofTransformer, /64 wide/],
   ['axes of other heads', 'ernie-image', config(ofTransformer, { rope_axes_dim: [8, 8, 8] }), ofTransformer, /32 wide/],
   ['another text encoder', 'ernie-image', config(ofText, { model_type: 'mistral4' }), ofText, /accepted is "mistral3"/],
-  ['no eyes and no text', 'ernie-image', renamed(text, 'language_model.', 'other_language.'), text, /embed_tokens|layers/],
+  [
+    'no eyes and no text',
+    'ernie-image',
+    renamed(text, 'language_model.', 'other_language.'),
+    text,
+    /embed_tokens|layers/,
+  ],
   ['no configuration', 'flux2-klein', without(ofTransformer), ofTransformer, /is missing, and .*"axes_dims_rope"/],
   ['no configuration', 'z-image', without(ofTransformer), ofTransformer, /is missing, and .*"axes_dims"/],
   ...[

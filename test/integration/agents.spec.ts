@@ -44,9 +44,7 @@ describe('POST /mcp', () => {
     const { Kind, Transport } = clients[kind];
     const client = new Kind({ name: 'test', version: '1' }) as unknown as Client;
     const requestInit = { headers: { authorization: `Bearer ${token}` } };
-    await client.connect(
-      new Transport(new URL(`${api.baseUrl}/mcp`), { requestInit }),
-    );
+    await client.connect(new Transport(new URL(`${api.baseUrl}/mcp`), { requestInit }));
     opened.push(client);
     const call: CallTool = async (name, input = {}, onprogress = () => undefined) =>
       (kind === 'revision of 2026'

@@ -43,7 +43,7 @@ export async function insertPicture(
   await storage.write(storageKey, file);
   await storage.write(
     thumbnailKey,
-    await encodeStyleThumbnail({ data: await picture.raw().toBuffer(), width, height }),
+    await encodeStyleThumbnail({ data: await picture.raw().toBuffer(), width, height }, 'trainedAlgorithmicMedia'),
   );
   const id = newIdentifier();
   const image = { id, taskId, index: 0, token: newIdentifier(), storageKey, contentType: 'image/png' };
