@@ -2,6 +2,7 @@
 const layers = [
   ['tensor'],
   ['random', 'safetensors', 'onnx'],
+  ['gguf'],
   ['weights'],
   ['graph', 'tokenizer', 'schedulers'],
   ['architectures'],

@@ -1,7 +1,7 @@
 import { isFiniteTensor, readFloats } from '../safetensors/safetensors';
 import { readSafetensorsHeader, SafetensorsError, type SafetensorsInfo } from '../safetensors/safetensors-header';
 import { type ByteSource, withFile } from '../tensor/byte-source';
-import { byteLength, type NamedTensor, type TensorType } from '../weights/named-tensor';
+import { byteLength, type NamedTensor, type NumberType, type TensorType } from '../weights/named-tensor';
 import { quote } from '../safetensors/quote';
 import { type Adapter, type AdapterLayer, canonicalName } from './adapter';
 import { type Factor, parseKey, refuseOtherFiles } from './keys';
@@ -85,7 +85,8 @@ function refusePickle(source: ByteSource): void {
 export function assertFinite({ layers, words }: Adapter, source: ByteSource): void {
   const ofLayers = [...layers.values()].flatMap(({ factors }) => [...factors.values()]);
   for (const tensor of [...ofLayers, ...words.flatMap(({ vectors }) => vectors.map((one) => one.tensor))]) {
-    const { name, type: dtype, shape, offset: begin } = tensor;
+    const { name, shape, offset: begin } = tensor;
+    const dtype = tensor.type as NumberType;
     if (!isFiniteTensor(source, { dtype, shape: [...shape], begin, end: begin + byteLength(tensor) }))
       throw malformed(`The tensor ${quote(name)} has values that are not finite.`);
   }

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { existsSync, linkSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { randomFrom } from '../../../../bench/section';
@@ -109,6 +109,14 @@ describe(planConversion, () => {
     writeFileSync(part, other);
     await convert('int8');
     expect(readFileSync(file).equals(whole)).toBe(true);
+  });
+
+  it('does not write into a file that is linked', async () => {
+    const other = join(folder, 'other.safetensors');
+    writeFileSync(other, 'of another model');
+    linkSync(other, file);
+    await convert('int8');
+    expect(readFileSync(other, 'utf8')).toBe('of another model');
   });
 
   it('ends between two pieces when it is broken off, and leaves no file of that name', async () => {

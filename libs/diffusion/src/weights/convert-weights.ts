@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { type FileHandle, open, rename } from 'node:fs/promises';
+import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises';
+import { isBlockType } from '../gguf/blocks';
 import { safetensorsHeader } from '../safetensors/write-safetensors';
 import { rotate, rotationOf } from '../tensor/hadamard';
 import { encodeBfloat16 } from '../tensor/half';
@@ -9,15 +10,16 @@ import {
   countOf,
   type NamedTensor,
   type NamedTensors,
+  type NumberType,
   readBytes,
   readValues,
   rowsOf,
+  stretchesOf,
   tensorTypes,
-  type TensorType,
 } from './named-tensor';
 
-/** Precisions that weights can be brought to. */
-export type TargetPrecision = 'bfloat16' | 'int8';
+/** Precisions that weights can be brought to: `float32` leaves numbers that are read as they are. */
+export type TargetPrecision = 'bfloat16' | 'float32' | 'int8';
 
 /** The file of weights in another precision, before it is written. */
 export interface Conversion {
@@ -37,7 +39,7 @@ interface WriteOptions {
 
 /**
  * Plans to bring weights to another precision: linear layers to int8, or what is float32 to bfloat16. All else stays as
- * it is.
+ * it is, but for what no graph reads in place: blocks of GGUF, and float8 with a scale.
  * @param keptInFloat names of weights that do not become int8
  */
 export async function planConversion(
@@ -49,21 +51,25 @@ export async function planConversion(
     const { type, shape } = tensor;
     const isLinear = name.endsWith('.weight') && shape.length === 2 && shape[1] % 16 === 0;
     if (precision === 'int8' && isLinear && !keptInFloat.test(name)) return { name, tensor, to: 'I8' };
-    return { name, tensor, to: precision === 'bfloat16' && type === 'F32' && shape.length > 1 ? 'BF16' : type };
+    const isRounded = precision === 'bfloat16' && type === 'F32';
+    if (!isBlockType(type) && !tensor.scale && !isRounded) return { name, tensor, to: type };
+    return { name, tensor, to: precision === 'float32' || shape.length < 2 ? 'F32' : 'BF16' };
   });
   // So values begin at a multiple of their size: the lengths of those in int8 are multiples of 16.
   outputs.sort((a, b) => orderOf(a) - orderOf(b));
   const layers = outputs.filter(({ to }) => to === 'I8');
   const rotations = layers.map(
-    ({ name, tensor }) => [name.replace(/\.weight$/, ''), rotationOf(tensor.shape[1])] as const,
+    ({ name, tensor }) =>
+      [name.replace(/\.weight$/, ''), tensor.int8?.rotation ?? rotationOf(tensor.shape[1])] as const,
   );
   const metadata = { source: await digestOf(tensors), ...(layers.length > 0 && int8Metadata(new Map(rotations))) };
   const header = safetensorsHeader(new Map(outputs.flatMap(entriesOf)), metadata);
   const bytes = outputs.reduce((sum, output) => sum + lengthOf(output), header.length);
   const write: Conversion['write'] = async (file, options = {}) => {
     const part = `${file}.part`;
-    // It may be there, of an earlier installation that ended later.
-    await rename(file, part).catch(() => undefined);
+    const found = await stat(file).catch(() => undefined);
+    // It may be there, of an earlier installation that ended later; a link is a file of others too.
+    if (found) await (found.nlink > 1 ? rm(file) : rename(file, part));
     const handle = await open(part, 'a+');
     try {
       await writeOutputs(handle, header, outputs, options);
@@ -79,7 +85,7 @@ export async function planConversion(
 interface Output {
   name: string;
   tensor: NamedTensor;
-  to: TensorType;
+  to: NumberType;
 }
 
 const orderOf = ({ to }: Output): number => (to === 'I8' ? 0 : 1 / tensorTypes[to].bytes);
@@ -87,7 +93,7 @@ const orderOf = ({ to }: Output): number => (to === 'I8' ? 0 : 1 / tensorTypes[t
 /** A tensor of the new file. */
 interface Entry {
   shape: readonly number[];
-  dtype: TensorType;
+  dtype: NumberType;
 }
 
 /** What the file has of an output: the scales of a weight in int8 follow it. */
@@ -147,17 +153,28 @@ async function writeOutputs(
 const pieceValues = 2 ** 22;
 
 async function* piecesOf({ tensor, to }: Output): AsyncGenerator<Uint8Array> {
-  const { shape, type } = tensor;
+  const { shape, type, int8 } = tensor;
   const width = countOf(shape.slice(1));
   const scales = new Float32Array(shape[0] ?? 1);
   const rows = Math.max(1, Math.floor(pieceValues / width));
-  for (let begin = 0; begin < scales.length; begin += rows) {
-    const part = shape.length > 0 ? rowsOf(tensor, begin, Math.min(begin + rows, scales.length)) : tensor;
-    if (to === 'I8') yield quantised(await readValues(part), width, scales.subarray(begin));
-    else if (to === type) yield await readBytes(part, 0, byteLength(part));
-    else yield bytesOf(encodeBfloat16(await readValues(part)));
+  let done = 0;
+  for (const part of stretchesOf(tensor).flatMap((stretch) => piecesOfRows(stretch, rows))) {
+    if (int8) scales.set(await readValues(part.int8!.scale), done);
+    if (to === type) yield await readBytes(part, 0, byteLength(part));
+    else if (to === 'I8') yield quantised(await readValues(part), width, scales.subarray(done));
+    else if (to === 'BF16') yield bytesOf(encodeBfloat16(await readValues(part)));
+    else yield bytesOf(await readValues(part));
+    done += part.shape[0] ?? 1;
   }
   if (to === 'I8') yield bytesOf(scales);
+}
+
+function piecesOfRows(tensor: NamedTensor, rows: number): NamedTensor[] {
+  const [length] = tensor.shape;
+  // A single number has none.
+  if (length === undefined) return [tensor];
+  const begins = Array.from({ length: Math.ceil(length / rows) }, (_, i) => i * rows);
+  return begins.map((begin) => rowsOf(tensor, begin, Math.min(begin + rows, length)));
 }
 
 const bytesOf = ({ buffer, byteOffset, byteLength: length }: ArrayBufferView): Uint8Array =>

@@ -1,6 +1,14 @@
 import { open } from 'node:fs/promises';
+import { type BlockTypeName, blockTypes, decodeBlocks, isBlockType } from '../gguf/blocks';
 import { rotate } from '../tensor/hadamard';
 import { decodeBfloat16, decodeE4m3, decodeFloat16 } from '../tensor/half';
+
+/** Bytes of an element of a block. */
+const inBlocks = <Type extends BlockTypeName>(type: Type) => ({
+  bytes: blockTypes[type].bytes / blockTypes[type].values,
+  // No graph has them: they are written in another type before.
+  onnx: 0,
+});
 
 /** Element types of weights: bytes of an element and TensorProto.DataType. Other types are not read. */
 export const tensorTypes = {
@@ -11,9 +19,19 @@ export const tensorTypes = {
   F8_E4M3: { bytes: 1, onnx: 17 },
   F8_E5M2: { bytes: 1, onnx: 19 },
   I8: { bytes: 1, onnx: 3 },
+  Q4_0: inBlocks('Q4_0'),
+  Q4_1: inBlocks('Q4_1'),
+  Q5_0: inBlocks('Q5_0'),
+  Q5_1: inBlocks('Q5_1'),
+  Q8_0: inBlocks('Q8_0'),
+  Q4_K: inBlocks('Q4_K'),
+  Q5_K: inBlocks('Q5_K'),
+  Q6_K: inBlocks('Q6_K'),
 } as const;
 
 export type TensorType = keyof typeof tensorTypes;
+/** Types of a number by itself, as safetensors has them. */
+export type NumberType = Exclude<TensorType, BlockTypeName>;
 
 /** A weight where it lies in a file: nothing is loaded to describe it. */
 export interface NamedTensor {
@@ -24,6 +42,10 @@ export interface NamedTensor {
   shape: readonly number[];
   /** Whether the two axes of a matrix are stored in the other order. */
   isTransposed?: boolean;
+  /** Whether the two halves of its rows are stored in the other order. */
+  isSwapped?: boolean;
+  /** What its numbers are multiplied with, one for all or one for each row: of float8. */
+  scale?: NamedTensor;
   /** Of a linear layer in int8, which is stored for each output as whole numbers of -127 to 127. */
   int8?: Int8Form;
   /** Path of the file, and where the little-endian values begin in it. */
@@ -54,6 +76,9 @@ export class WeightsFileError extends Error {
   }
 }
 
+/** Numbers are in a form that is not read. */
+export class UnknownFormError extends WeightsFileError {}
+
 export const countOf = (shape: readonly number[]): number => shape.reduce((product, length) => product * length, 1);
 
 export const byteLength = ({ type, shape }: NamedTensor): number => countOf(shape) * tensorTypes[type].bytes;
@@ -63,8 +88,19 @@ export function rowsOf(tensor: NamedTensor, begin: number, end: number): NamedTe
   const [, ...rest] = tensor.shape;
   const rowBytes = countOf(rest) * tensorTypes[tensor.type].bytes;
   const int8 = tensor.int8 && { ...tensor.int8, scale: rowsOf(tensor.int8.scale, begin, end) };
+  const scale = tensor.scale && (isOfRows(tensor) ? rowsOf(tensor.scale, begin, end) : tensor.scale);
   const shape = [end - begin, ...rest];
-  return { ...tensor, shape, offset: tensor.offset + begin * rowBytes, ...(int8 && { int8 }) };
+  const offset = tensor.offset + begin * rowBytes;
+  return { ...tensor, shape, offset, ...(int8 && { int8 }), ...(scale && { scale }) };
+}
+
+/** Whether each row has a scale of its own. */
+const isOfRows = ({ scale }: NamedTensor): boolean => scale !== undefined && countOf(scale.shape) > 1;
+
+/** The rows of a tensor as ranges of its bytes, in their order. */
+export function stretchesOf({ isSwapped, ...tensor }: NamedTensor): NamedTensor[] {
+  const { shape } = tensor;
+  return isSwapped ? [rowsOf(tensor, shape[0] / 2, shape[0]), rowsOf(tensor, 0, shape[0] / 2)] : [tensor];
 }
 
 /** The tensors whose names begin with `prefix`, without it. */
@@ -88,8 +124,18 @@ export async function readBytes({ file: path, name, offset }: NamedTensor, begin
 
 /** The values of a tensor as float32, in the order in which they are stored. */
 export async function readValues(tensor: NamedTensor): Promise<Float32Array> {
+  const values = await readNumbers(tensor);
+  if (!tensor.scale) return values;
+  const scales = await readValues(tensor.scale);
+  const width = values.length / scales.length;
+  for (let i = 0; i < values.length; i++) values[i] *= scales[Math.floor(i / width)];
+  return values;
+}
+
+async function readNumbers(tensor: NamedTensor): Promise<Float32Array> {
   const bytes = await readBytes(tensor, 0, byteLength(tensor));
   const { buffer } = bytes;
+  if (isBlockType(tensor.type)) return decodeBlocks(tensor.type, bytes);
   if (tensor.type === 'F32') return new Float32Array(buffer);
   if (tensor.type === 'F64') return Float32Array.from(new Float64Array(buffer));
   if (tensor.type === 'F16') return decodeFloat16(new Uint16Array(buffer));

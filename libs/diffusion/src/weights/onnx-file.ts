@@ -12,9 +12,13 @@ import {
   WeightsFileError,
 } from './named-tensor';
 
-/** Whole numbers are other things in a graph than weights. */
+/** Whole numbers are other things in a graph than weights, and blocks are in no graph. */
 const { I8: _, ...floatTypes } = tensorTypes;
-const typeOf = new Map(Object.entries(floatTypes).map(([type, { onnx }]) => [onnx as number, type as TensorType]));
+const typeOf = new Map(
+  Object.entries(floatTypes)
+    .filter(([, { onnx }]) => onnx > 0)
+    .map(([type, { onnx }]): [number, TensorType] => [onnx, type as TensorType]),
+);
 
 /**
  * The weights of an exported graph with the names that they had in PyTorch. Exporters fold some away (a linear layer's

@@ -3,7 +3,7 @@ import { countOf, type NamedTensors, type TensorType } from './named-tensor';
 /** How the weights of a model are stored. */
 export type Precision = 'float32' | 'float16' | 'bfloat16' | 'float8' | 'int8';
 
-const precisions: Record<TensorType, Precision> = {
+const precisions: Partial<Record<TensorType, Precision>> = {
   F64: 'float32',
   F32: 'float32',
   F16: 'float16',
@@ -18,5 +18,6 @@ export function precisionOf(tensors: NamedTensors): Precision {
   const counts = new Map<TensorType, number>();
   for (const { type, shape } of tensors.values()) counts.set(type, (counts.get(type) ?? 0) + countOf(shape));
   const [most] = [...counts].sort(([, a], [, b]) => b - a).map(([type]) => type);
-  return precisions[counts.has('I8') ? 'I8' : (most ?? 'F32')];
+  // Blocks of GGUF are no form of an installed model.
+  return precisions[counts.has('I8') ? 'I8' : (most ?? 'F32')] ?? 'float32';
 }
