@@ -126,9 +126,8 @@ describe('ModelStore', () => {
     it.each([
       ['model.ckpt', `is a file of Python objects, which runs code when it is read. ${cures.safetensors}`],
       ['vae.pt', `is a file of Python objects, which runs code when it is read. ${cures.safetensors}`],
-      ['model.gguf', `is quantised. ${cures.plainWeights}`],
       ['model.onnx', 'is one graph: name the folder with all parts of the model.'],
-      ['model.zip', 'is no .safetensors file, and no folder with a model.'],
+      ['model.zip', 'is no .safetensors or .gguf file, and no folder with a model.'],
     ])('does not read %s', async (name, sentence) => {
       const file = join(folder, name);
       await writeFile(file, 'x');

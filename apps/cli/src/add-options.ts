@@ -5,9 +5,12 @@ import { type ModelDefaults, problemsOfDefaults, schedulerNames } from '@app/mod
 export const knownModels = `
 A source is one of
   ./dreamshaper.safetensors                        a checkpoint of Stable Diffusion 1.x, 2.x or XL
+  ./z_image_turbo_bf16.safetensors, or .gguf       a transformer of FLUX.2 [klein] or Z-Image: with --text-encoder and --vae
+                                                   where no installed model has them, or a file of all parts
   ./folder                                         a folder of diffusers (of FLUX.2 [klein], Z-Image and ERNIE-Image too), or an ONNX export
   owner/name, owner/name@revision                  a repository of the Hugging Face hub with such a folder
-  owner/name/file.safetensors                      a checkpoint there; the web address of either will do too
+  owner/name/file.safetensors                      a file there, also for --text-encoder and --vae; the web address of
+                                                   either will do too
 and with --kind control a ControlNet, as a folder of diffusers or one .safetensors file.
 
 Some repositories, with what is downloaded of them:
@@ -64,10 +67,17 @@ export const kindOption = new Option('--kind <kind>', 'what it is: "control" for
 
 export const precisions = ['int8', 'bfloat16', 'float32'] as const;
 
+/** Of a transformer in a file of its own. */
+export const partOptions: readonly Option[] = [
+  new Option('--text-encoder <file>', 'the text encoder of a transformer in a file of its own (Qwen3)'),
+  new Option('--distilled', 'such a transformer draws in a few steps, where the name of its file does not say'),
+  new Option('--no-distilled', 'it does not, where its name does not say'),
+];
+
 /** Precision of the weights of a model. */
 export const precisionOption = new Option(
   '--precision <precision>',
-  'how its weights are kept: "int8" is the fastest on a processor, "bfloat16" is for a GPU, "float32" leaves them as they are in the files, which may be float16 or bfloat16 (default: "int8" for a transformer of more than a billion weights, unless DEVICE names a GPU; else "float32")',
+  'how its weights are kept: "int8" is the fastest on a processor, "bfloat16" is for a GPU, "float32" leaves them as they are in the files, which may be float16 or bfloat16 (default: "int8" for a transformer of more than a billion weights, unless DEVICE names a GPU; else "float32"). What a file has in GGUF or fp8 is written in it; int8 stays as it is',
 ).choices(precisions);
 
 /** The options as a model's `darkroom.json` has them; undefined if none was given. */
@@ -78,6 +88,11 @@ export function defaultsOf({ clipSkip, prediction, ...given }: GivenDefaults): M
     ...(prediction !== undefined && { prediction_type: prediction }),
   };
   return Object.keys(defaults).length > 0 ? defaults : undefined;
+}
+
+/** The values that were given. */
+export function defined<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as never;
 }
 
 function numberFor(key: keyof ModelDefaults): (text: string) => number {

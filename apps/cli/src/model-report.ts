@@ -1,6 +1,13 @@
 import { ControlNet, OutOfMemoryError, Pipeline } from '@app/diffusion';
-import { findControlFolder } from '@app/diffusion/files';
-import { type InstalledModel, problemOfKind, problemOfOwnScheduler } from '@app/model-store';
+import { cures, findControlFolder } from '@app/diffusion/files';
+import {
+  type InstalledModel,
+  problemOfKind,
+  problemOfOwnScheduler,
+  shortHash,
+  type VerifyReport,
+  withFaults,
+} from '@app/model-store';
 
 /** The `problem` of `GET /v1/models`, as far as it can be told without the workers. */
 export function modelProblem(model: InstalledModel): string | undefined {
@@ -56,4 +63,15 @@ export async function tryModel(folder: string, signal: AbortSignal): Promise<str
       return 'It was not tried, because this machine has too little memory for it.';
     throw error;
   }
+}
+
+/** What became of the files of a model, as a sentence. */
+export function verdict({ name, recorded, hash, differences, problem }: VerifyReport): string {
+  const files = differences.map(({ path, reason }) => `${path} is ${reason}`).join(', ');
+  if (files !== '') return `${name}: ${files}. ${cures.installAgain}`;
+  if (problem !== undefined) return withFaults(`${name}:`, problem);
+  const known = recorded
+    ? 'as installed'
+    : 'readable; it was not installed by "add", so there is nothing to compare it with';
+  return `${name}: ${known}, hash ${shortHash(hash!)}.`;
 }

@@ -6,23 +6,24 @@ import {
   ModelStore,
   ModelStoreError,
   shortHash,
-  type VerifyReport,
   withFaults,
 } from '@app/model-store';
 import { ProgressLine, type ProgressOutput } from './progress-line';
 import { ConfigError, loadConfig } from '@app/config';
-import { cures, inOneLine } from '@app/diffusion/files';
+import { inOneLine } from '@app/diffusion/files';
 import { Command, CommanderError } from 'commander';
 import {
   defaultOptions,
+  defined,
   kindOption,
   defaultsOf,
   type GivenDefaults,
   knownModels,
+  partOptions,
   precisionOption,
   type precisions,
 } from './add-options';
-import { modelFacts, modelProblem, notesOn, tryModel } from './model-report';
+import { modelFacts, modelProblem, notesOn, tryModel, verdict } from './model-report';
 import { textTable } from './text-table';
 
 /** Inputs and outputs of the command. */
@@ -118,6 +119,8 @@ type AddArguments = GivenDefaults & {
   as: string;
   kind: 'model' | 'control';
   vae?: string;
+  textEncoder?: string;
+  distilled?: boolean;
   precision?: (typeof precisions)[number];
   revision?: string;
   trial: boolean;
@@ -127,31 +130,37 @@ type AddArguments = GivenDefaults & {
 function defineAdd(models: Command, { store, isForGpus, calledFrom, progress, watched, print }: Session): void {
   const add = models
     .command('add')
-    .description('install a model: a .safetensors file, a folder, or a repository of the Hugging Face hub')
+    .description('install a model: a .safetensors or .gguf file, a folder, or a repository of the Hugging Face hub')
     .argument('<source>', 'a path, or owner/name or owner/name@revision')
     .requiredOption('--as <name>', 'name to install under, such as sd1.5 or sd2.1')
     .addOption(kindOption)
-    .option('--vae <file>', 'a .safetensors file with the autoencoder to use in place of its own')
+    .option('--vae <file>', 'a .safetensors file with the autoencoder to use, in place of its own if it has one')
     .addOption(precisionOption)
     .option('--revision <revision>', 'branch, tag or commit of the repository')
     .option('--no-trial', 'do not load it on this machine first, which takes as much memory as drawing with it')
     .option('--json', 'as JSON')
     .addHelpText('after', knownModels)
     .action(async (source: string, options: AddArguments) => {
-      const { as, kind, vae, precision: asked, revision, trial, json, ...given } = options;
+      const {
+        as,
+        kind,
+        vae,
+        textEncoder,
+        distilled: isDistilled,
+        precision,
+        revision,
+        trial,
+        json,
+        ...given
+      } = options;
       const isControl = kind === 'control';
-      const precision = asked ?? (isForGpus && !isControl ? 'float32' : undefined);
-      const defaults = defaultsOf(given);
       let untried: string | undefined;
       const tryOut = async (folder: string, stop: AbortSignal): Promise<void> => {
         untried = await tryModel(folder, stop);
       };
       const adding = store.add(source, {
-        ...{ as, isControl, from: calledFrom },
-        ...(vae && { vae }),
-        ...(precision && { precision }),
-        ...(revision && { revision }),
-        ...(defaults && { defaults }),
+        ...{ as, isControl, from: calledFrom, isForGpu: isForGpus },
+        ...defined({ vae, textEncoder, isDistilled, precision, revision, defaults: defaultsOf(given) }),
         ...watched,
         ...(trial && { tryOut }),
       });
@@ -165,7 +174,7 @@ function defineAdd(models: Command, { store, isForGpus, calledFrom, progress, wa
       if (untried !== undefined) print(untried);
       for (const note of notesOn(model)) print(note);
     });
-  for (const option of defaultOptions) add.addOption(option);
+  for (const option of [...partOptions, ...defaultOptions]) add.addOption(option);
 }
 
 function defineVerify(models: Command, session: Session): void {
@@ -237,14 +246,4 @@ function table(models: readonly InstalledModel[]): string {
     ];
   });
   return textTable([['NAME', 'FAMILY', 'EDGE', 'PRECISION', 'HASH', 'SIZE', 'SOURCE'], ...rows]).join('\n');
-}
-
-function verdict({ name, recorded, hash, differences, problem }: VerifyReport): string {
-  const files = differences.map(({ path, reason }) => `${path} is ${reason}`).join(', ');
-  if (files !== '') return `${name}: ${files}. ${cures.installAgain}`;
-  if (problem !== undefined) return withFaults(`${name}:`, problem);
-  const known = recorded
-    ? 'as installed'
-    : 'readable; it was not installed by "add", so there is nothing to compare it with';
-  return `${name}: ${known}, hash ${shortHash(hash!)}.`;
 }

@@ -16,12 +16,16 @@ export const cures = {
   oneModel: 'Take all files from one copy of one model.',
   /** A checkpoint that has some of a model's parts. */
   wholeModel: 'Take a checkpoint or a folder that has all parts; an autoencoder of its own is given with "--vae".',
+  /** A file that is given as that of a part, and is of something else. */
+  partFile: 'Give the file of a part of FLUX.2 [klein] or Z-Image, as docs/models.md lists them.',
   /** A file that is given as an autoencoder, and is none. */
   ownVae: 'Give "--vae" the .safetensors file of an autoencoder of the same family.',
   /** A file that runs code when it is read. */
   safetensors: 'Take the .safetensors file of the same model.',
   /** A graph whose weights are quantised, fused or have lost their names. */
   plainWeights: 'Install the safetensors that it was made from.',
+  /** A file in a form of few bits that only some programs or devices have. */
+  knownForm: 'Take its file in bfloat16, fp8, int8 or GGUF (Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K, Q6_K) instead.',
   /** A LoRA or a textual inversion. */
   toFinetune: 'Send it to a Fine-Tune, with PUT /v1/finetunes/<id>/weights.',
   /** A ControlNet, which is asked for as such. */

@@ -10,16 +10,21 @@ export {
   readModelDefaults,
 } from './families/model-defaults';
 export { entriesBelow, isNoFile, isSpecial } from './weights/folder-files';
+export { describedFamilyOf } from './families/described';
 export { type ModelFolder, readModelFolder, readModelIndex, readModelParts } from './families/model-folder';
-export { denoiserFolders, partFolders, vaeFile } from './families/model-parts';
+export { denoiserFolders, partFolders, readModelWeights, refusing, vaeFile } from './families/model-parts';
 export { problemsOfSchedulers, type SchedulerProblems } from './families/model-scheduler';
 export { type AspectRatio, sizeOfPicture } from './families/sizes';
 export { schedulerNames } from './schedulers';
 export { isOfFlow } from './schedulers/scheduler-config';
 export { drawnSteps } from './schedulers/timesteps';
 export type { ConditionerFiles, TextLength } from './conditioners/conditioner';
-export type { Ability } from './families/family';
+export type { Ability, Family, ModelWeights } from './families/family';
 export type { TaughtWord } from './tokenizer/clip-tokenizer';
+export { hasTransformer, partsOfFile } from './weights/parts-of-file';
+export { readWeightsFile } from './weights/weights-file';
+export type { PartName, PartTensors } from './weights/original-names';
+export { qwen3TokenizerFiles } from './tokenizer/vocabulary';
 export { type Conversion, planConversion, type TargetPrecision } from './weights/convert-weights';
 export { countOf, type NamedTensors } from './weights/named-tensor';
 export { type Precision, precisionOf } from './weights/precision';

@@ -4,6 +4,7 @@ import {
   type Conversion,
   countOf,
   cures,
+  type ModelFolder,
   type NamedTensors,
   partFolders,
   planConversion,
@@ -16,15 +17,12 @@ import {
 import { isDiskFull } from '@app/process';
 import { listFolder } from './model-layout';
 import { ProgressMeter } from './model-progress';
-import { checkDiskSpace, explainDiskErrors, explainRefusal, ModelStoreError } from './model-store-error';
+import { checkDiskSpace, explainDiskErrors, ModelStoreError } from './model-store-error';
 import type { Watched } from './place-files';
 import { checkpointFile } from './select-files';
 
 /** A transformer of more weights than this would need more memory in float32 than most machines have. */
 const mostInFloat32 = 1e9;
-
-/** What a model may be installed in: `float32` leaves its weights as they are. */
-export type WantedPrecision = TargetPrecision | 'float32';
 
 /**
  * About how many bytes a model's weights take in int8 beside those that they are made of, before these are there to
@@ -33,7 +31,7 @@ export type WantedPrecision = TargetPrecision | 'float32';
  */
 export function bytesOfConversion(
   files: readonly { path: string; size: number }[],
-  precision: WantedPrecision | undefined,
+  precision: TargetPrecision | undefined,
 ): number {
   const bytesOf = (isMeant: (part: string) => boolean): number =>
     files
@@ -43,12 +41,8 @@ export function bytesOfConversion(
   return (precision ?? usual) === 'int8' ? bytesOf((part) => !part.startsWith('vae')) / 2 : 0;
 }
 
-/**
- * The precision that a model gets where nobody asks for one: `float32` leaves it as it is.
- * @param folder of a model that has been checked
- */
-export async function usualPrecision(folder: string): Promise<'int8' | 'float32'> {
-  const { denoiser } = await explainRefusal(folder, () => readModelParts(folder));
+/** The precision that a model gets where nobody asks for one: `float32` leaves it as it is. */
+export function usualPrecision({ denoiser }: Pick<ModelFolder, 'denoiser'>): 'int8' | 'float32' {
   const weights = [...denoiser.tensors.values()].reduce((sum, { shape }) => sum + countOf(shape), 0);
   return denoiser.part === 'transformer' && weights > mostInFloat32 ? 'int8' : 'float32';
 }
@@ -65,7 +59,7 @@ export async function convertModel(
   to: string,
   files: readonly string[],
   precision: TargetPrecision,
-  { onProgress, signal }: Watched,
+  watched: Watched,
 ): Promise<string[]> {
   const { conversions, others } = await planModel(from, files, precision);
   if (conversions.size === 0)
@@ -82,6 +76,19 @@ export async function convertModel(
       explainDiskErrors(copyFile(join(from, path), join(to, path))),
     );
   }
+  await writeConversions(to, conversions, watched);
+  return [...conversions.keys()];
+}
+
+/**
+ * Writes files of weights into a folder, which may have some of them already, whole or not.
+ * @throws ModelStoreError `NoSpace` before it begins
+ */
+export async function writeConversions(
+  to: string,
+  conversions: ReadonlyMap<string, Conversion>,
+  { onProgress, signal }: Watched,
+): Promise<void> {
   let [totalBytes, presentBytes] = [0, 0];
   for (const [path, { bytes }] of conversions) {
     totalBytes += bytes;
@@ -105,7 +112,6 @@ export async function convertModel(
     await written.catch((error: unknown) => (isDiskFull(error) ? explainDiskErrors(written) : written));
     meter.finish(path);
   }
-  return [...conversions.keys()];
 }
 
 /** The files of a model's weights in another precision, by their paths, and the files that stay as they are. */

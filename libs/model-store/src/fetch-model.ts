@@ -1,61 +1,101 @@
 import { mkdir, readdir, rm } from 'node:fs/promises';
-import { join } from 'node:path';
-import { defaultsFile, vaeFile } from '@app/diffusion/files';
-import type { WantedPrecision } from './convert-model';
+import { extname, join } from 'node:path';
+import { defaultsFile, type TargetPrecision, vaeFile } from '@app/diffusion/files';
+import { type FilesBeside, type GivenParts, readGivenParts } from './assemble-model';
 import { HubClient, type HubOptions } from './hub/hub-client';
-import { downloadModel } from './hub/hub-download';
+import { downloadModel, type HubSource } from './hub/hub-download';
 import { checkpointFile } from './select-files';
 import { checkSource, findFilesIn, listFolder } from './model-layout';
-import type { ModelOrigin } from './model-source';
+import type { ModelOrigin, PartOrigin } from './model-source';
 import { explainDiskErrors, withFaults } from './model-store-error';
 import { type PlacedFiles, placeFiles, type Watched } from './place-files';
 
 interface FetchOptions extends Watched {
   hub: HubOptions;
   isControl: boolean;
-  precision: WantedPrecision | undefined;
+  precision: TargetPrecision | undefined;
   signal: AbortSignal;
+}
+
+/** Files that are given beside a source: of its autoencoder, and of its text encoder. */
+export interface OriginsBeside {
+  text_encoder?: PartOrigin | undefined;
+  vae?: PartOrigin | undefined;
+}
+
+export interface FetchedModel extends PlacedFiles {
+  origin: string;
+  licence?: string;
+  /** What there is of a model that comes as files of its parts: they are in the folder, or where they were. */
+  given?: GivenParts;
 }
 
 /**
  * Puts the files of a model into the folder `part`. A download that breaks off leaves that as it is.
- * @param vae path of a file with another autoencoder
  * @throws ModelStoreError
  */
 export async function fetchModel(
   source: ModelOrigin,
-  vae: string | undefined,
+  beside: OriginsBeside,
   part: string,
-  { hub, isControl, precision, ...watched }: FetchOptions,
-): Promise<PlacedFiles & { origin: string; licence?: string }> {
-  const beside = new Map(vae === undefined ? [] : [[vaeFile, vae]]);
-  if (source.kind === 'hub') {
-    await explainDiskErrors(mkdir(part, { recursive: true }));
-    for (const path of [vaeFile, defaultsFile]) await rm(join(part, path), { force: true });
-    const client = new HubClient(hub);
-    const { files, commit, licence } = await downloadModel(client, source, part, isControl, { ...watched, precision });
-    await removeOthers(part, [...files.keys()]);
-    const placed = await placeFiles(beside, part, watched);
-    const { repository, file } = source;
-    const origin = `${repository}${file ? `/${file}` : ''}@${commit}`;
-    const all = new Map([...files, ...placed.files]);
-    return { origin, files: all, isLinked: false, ...(licence && { licence }) };
-  }
-  const files = new Map([...(await filesOf(source)), ...beside]);
-  await checkSource(files, isControl);
-  await rm(part, { recursive: true, force: true });
-  await explainDiskErrors(mkdir(part));
+  options: FetchOptions,
+): Promise<FetchedModel> {
   try {
-    return { origin: pathOf(source), ...(await placeFiles(files, part, watched)) };
+    return await fetchFiles(source, beside, part, options);
   } catch (error) {
-    await rm(part, { recursive: true, force: true });
+    const isDownloaded = [source, beside.text_encoder, beside.vae].some((one) => one?.kind === 'hub');
+    if (!isDownloaded) await rm(part, { recursive: true, force: true });
     throw error;
   }
 }
 
-type LocalSource = Exclude<ModelOrigin, { kind: 'hub' }>;
+async function fetchFiles(
+  source: ModelOrigin,
+  beside: OriginsBeside,
+  part: string,
+  { hub, isControl, precision, ...watched }: FetchOptions,
+): Promise<FetchedModel> {
+  const client = new HubClient(hub);
+  const fetched = new Map<string, string>();
+  const download = async (origin: HubSource) => {
+    const got = await downloadModel(client, origin, part, isControl, { ...watched, precision });
+    for (const [path, digest] of got.files) fetched.set(path, digest);
+    return got;
+  };
+  await explainDiskErrors(mkdir(part, { recursive: true }));
+  await rm(join(part, defaultsFile), { force: true });
+  if (beside.vae?.kind !== 'hub') await rm(join(part, vaeFile), { force: true });
+  let [origin, licence] = [source.kind === 'file' ? source.file : source.kind === 'folder' ? source.folder : '', ''];
+  let main = source.kind === 'file' ? source.file : undefined;
+  if (source.kind === 'hub') {
+    const { repository, file } = source;
+    const to = `model${extname(file ?? checkpointFile)}`;
+    const got = await download({ ...source, to });
+    [origin, licence] = [`${repository}${file ? `/${file}` : ''}@${got.commit}`, got.licence ?? ''];
+    main = file && join(part, to);
+  }
+  const here: FilesBeside = {};
+  for (const [name, from] of Object.entries(beside) as [keyof FilesBeside, PartOrigin | undefined][]) {
+    const to = `${name}${extname(from?.file ?? '')}`;
+    if (from?.kind === 'hub') await download({ ...from, to });
+    if (from) here[name] = from.kind === 'hub' ? join(part, to) : from.file;
+  }
+  const facts = { origin, ...(licence && { licence }) };
+  const given = main === undefined ? undefined : await readGivenParts(main, here);
+  if (given) return { ...facts, files: fetched, isLinked: false, given };
+  const files = new Map(source.kind === 'hub' ? [] : await filesOf(source));
+  if (here.vae !== undefined) files.set(vaeFile, here.vae);
+  if (source.kind !== 'hub') await checkSource(files, isControl);
+  await removeOthers(part, [...fetched.keys()]);
+  const placed = await placeFiles(new Map([...files].filter(([to]) => !fetched.has(to))), part, watched);
+  return {
+    ...facts,
+    files: new Map([...fetched, ...placed.files]),
+    isLinked: placed.isLinked && source.kind !== 'hub',
+  };
+}
 
-const pathOf = (source: LocalSource): string => (source.kind === 'file' ? source.file : source.folder);
+type LocalSource = Exclude<ModelOrigin, { kind: 'hub' }>;
 
 /** The files of a model that is here: absolute path of each, by its path in the model. */
 async function filesOf(source: LocalSource): Promise<Map<string, string>> {

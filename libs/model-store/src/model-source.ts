@@ -5,12 +5,20 @@ import type { HubSource } from './hub/hub-download';
 import { problemOfFile } from './select-files';
 import { ModelStoreError } from './model-store-error';
 
+/** The file of a part of a model. */
+export type PartOrigin = FileOrigin | ({ kind: 'hub' } & HubSource);
+
 /** The source of a model to add. */
-export type ModelOrigin =
-  { kind: 'folder'; folder: string } | { kind: 'file'; file: string } | ({ kind: 'hub' } & HubSource);
+export type ModelOrigin = { kind: 'folder'; folder: string } | FileOrigin | ({ kind: 'hub' } & HubSource);
+
+/** A file that is here. */
+interface FileOrigin {
+  kind: 'file';
+  file: string;
+}
 
 const name = '[A-Za-z0-9][\\w.-]{0,95}';
-const repositoryPattern = new RegExp(`^(${name}/${name})(?:/(.+\\.safetensors))?$`);
+const repositoryPattern = new RegExp(`^(${name}/${name})(?:/(.+\\.(?:safetensors|gguf)))?$`);
 const revisionPattern = /^[A-Za-z0-9][\w./+-]{0,199}$/;
 
 /**
@@ -42,6 +50,16 @@ export async function parseModelOrigin(text: string, revision?: string, from = '
     ...(file && { file }),
     ...(text === repository && { missingFolder: path }),
   };
+}
+
+/**
+ * The file of a part: a path, or `owner/name/path/of/file` on the hub.
+ * @throws ModelStoreError `InvalidSource`
+ */
+export async function parsePartOrigin(text: string, from = ''): Promise<PartOrigin> {
+  const isHere = await stat(resolve(from, text)).catch(() => undefined);
+  const origin = isHere ? undefined : await parseModelOrigin(text, undefined, from).catch(() => undefined);
+  return origin?.kind === 'hub' && origin.file ? origin : { kind: 'file', file: await checkpointAt(text, from) };
 }
 
 /**

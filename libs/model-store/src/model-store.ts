@@ -1,17 +1,16 @@
 import { lstat, rename, rm, stat, unlink } from 'node:fs/promises';
 import { join, sep } from 'node:path';
-import type { ModelDefaults } from '@app/diffusion/files';
-import { fetchModel, refusalOf } from './fetch-model';
+import type { ModelDefaults, TargetPrecision } from '@app/diffusion/files';
+import { fetchModel, type OriginsBeside, refusalOf } from './fetch-model';
 import type { HubOptions } from './hub/hub-client';
 import { withModelLock } from './lock-model';
 import { manifestPath, ModelCatalog } from './model-catalog';
-import { checkDefaults, isOfOptions, refusalOfDefaults, writeDefaults } from './installed-defaults';
-import { convertModel, usualPrecision, type WantedPrecision } from './convert-model';
-import { besideParts } from './select-files';
-import { checkKind, listFolder, type ModelFacts } from './model-layout';
+import { checkDefaults, isOfOptions } from './installed-defaults';
+import { prepareModel } from './prepare-model';
+import type { ModelFacts } from './model-layout';
 import { checkModelName, explainPassedOver, isModelName, namesIn } from './model-names';
 import type { ModelProgress } from './model-progress';
-import { checkpointAt, type ModelOrigin, parseModelOrigin } from './model-source';
+import { type ModelOrigin, parseModelOrigin, parsePartOrigin } from './model-source';
 import { explainDiskErrors, explainRefusal, ModelStoreError } from './model-store-error';
 import { hashedBeside } from './place-files';
 import { verifyModel, type VerifyReport } from './verify-model';
@@ -37,8 +36,12 @@ export interface InstalledModel extends Partial<ModelFacts> {
 
 interface AddOptions {
   as: string;
-  /** Path of a safetensors file with the autoencoder that it gets in place of its own. */
+  /** A file with the autoencoder that it gets in place of its own: a path, or one on the hub. */
   vae?: string;
+  /** A file with the text encoder of a transformer that comes in a file of its own, in the same way. */
+  textEncoder?: string;
+  /** Whether such a transformer was distilled to draw in a few steps; the name of its file tells where nobody does. */
+  isDistilled?: boolean;
   /** Whether it is a ControlNet; a source of the other kind is refused. */
   isControl?: boolean;
   /** Written into its `darkroom.json`, over what the source says. */
@@ -46,7 +49,9 @@ interface AddOptions {
   /** Where relative paths begin; the working directory when none is given. */
   from?: string;
   /** Precision of its weights, `float32` to leave them as they are; by default as {@link usualPrecision} says. */
-  precision?: WantedPrecision;
+  precision?: TargetPrecision;
+  /** Whether it is for GPUs alone, which widen int8 again: nobody needs to ask for another precision then. */
+  isForGpu?: boolean;
   /** Branch, tag or commit of a repository; `main` when none is given. */
   revision?: string;
   /**
@@ -110,14 +115,16 @@ export class ModelStore {
    */
   async add(
     source: string,
-    { as: name, vae, isControl = false, precision, from, revision, defaults, tryOut, onProgress, signal }: AddOptions,
+    { as: name, isControl = false, precision, from, revision, defaults, signal, ...given }: AddOptions,
   ): Promise<InstalledModel & { isLinked: boolean; licence?: string }> {
     checkModelName(name);
     checkDefaults(defaults);
-    if (isControl && (vae !== undefined || defaults || precision))
+    const { vae, textEncoder, tryOut, onProgress } = given;
+    if (isControl && [vae, textEncoder, given.isDistilled, defaults, precision].some((value) => value !== undefined))
       throw new ModelStoreError('InvalidDefaults', notOfControl);
     const parsed = await parseModelOrigin(source, revision, from);
-    const vaePath = vae === undefined ? undefined : await checkpointAt(vae, from);
+    const originOf = (text: string | undefined) => (text === undefined ? undefined : parsePartOrigin(text, from));
+    const beside = { text_encoder: await originOf(textEncoder), vae: await originOf(vae) };
     const folder = join(this.modelsDir, name);
     const part = join(this.modelsDir, `.${name}.part`);
     let more: { isLinked: boolean; licence?: string } = { isLinked: false };
@@ -125,27 +132,24 @@ export class ModelStore {
       if (await exists(folder))
         throw new ModelStoreError('ModelExists', `${name} is installed already; remove it first to replace it.`);
       const watched = { onProgress, signal: stop };
-      const fetched = await fetchModel(parsed, vaePath, part, { hub: this.hub, isControl, precision, ...watched });
-      if (defaults) await explainRefusal(part, () => writeDefaults(part, defaults));
-      const source = await checkKind(part, isControl).catch((error: unknown) => {
-        throw (defaults && refusalOfDefaults(error)) ?? error;
+      const target = precision ?? (given.isForGpu ? 'float32' : undefined);
+      const fetched = await fetchModel(parsed, beside, part, {
+        hub: this.hub,
+        isControl,
+        precision: target,
+        ...watched,
       });
-      const wanted = new Set([...source.files, ...besideParts]);
-      for (const path of await listFolder(part)) if (!wanted.has(path)) await rm(join(part, path));
-      const target = precision ?? (isControl ? 'float32' : await usualPrecision(part));
-      const isConverted = target !== 'float32' && target !== source.facts.precision;
-      const ready = isConverted ? this.convertedPath(name) : part;
-      const written = isConverted ? await convertModel(part, ready, await listFolder(part), target, watched) : [];
-      for (const path of written) fetched.files.delete(path);
-      const { licence } = fetched;
-      more = { isLinked: fetched.isLinked && !isConverted, ...(licence && { licence }) };
-      const layout = isConverted ? await checkKind(ready, isControl) : source;
+      const { files, isLinked, ready, layout } = await prepareModel(fetched, {
+        ...{ modelsDir: this.modelsDir, part, converted: this.convertedPath(name), source, isControl, precision },
+        ...{ defaults, ...given, ...watched },
+      });
+      more = { isLinked, ...(fetched.licence && { licence: fetched.licence }) };
       // Linked files are not read yet, and reading them takes as long as trying the model.
-      const unread = layout.files.filter((path) => !fetched.files.has(path));
+      const unread = layout.files.filter((path) => !files.has(path));
       const read = await hashedBeside(ready, unread, watched, async () => {
         if (tryOut) await explainRefusal(ready, () => tryOut(ready, stop));
       });
-      const digests = new Map(layout.files.map((path) => [path, fetched.files.get(path) ?? read.get(path)!]));
+      const digests = new Map(layout.files.map((path) => [path, files.get(path) ?? read.get(path)!]));
       stop.throwIfAborted();
       await explainDiskErrors(rename(ready, folder));
       await rm(part, { recursive: true, force: true });
@@ -153,7 +157,7 @@ export class ModelStore {
       const installed = { source: origin, addedAt: new Date().toISOString(), files: Object.fromEntries(digests) };
       await this.catalog.record(name, digests, layout, installed);
     }).catch(async (error: unknown) => {
-      throw await this.refusal(error, name, parsed, vaePath);
+      throw await this.refusal(error, name, parsed, beside);
     });
     return { ...(await this.find(name))!, ...more };
   }
@@ -186,14 +190,15 @@ export class ModelStore {
   }
 
   /** What `add` throws for what it was refused with; it removes what nobody can use. */
-  private async refusal(error: unknown, name: string, source: ModelOrigin, vae: string | undefined): Promise<unknown> {
-    if (!(error instanceof ModelStoreError) || !['InvalidModel', 'InvalidDefaults'].includes(error.code)) return error;
+  private async refusal(error: unknown, name: string, source: ModelOrigin, beside: OriginsBeside): Promise<unknown> {
+    if (!(error instanceof ModelStoreError) || !isRefusal(error)) return error;
+    const isDownloaded = [source, beside.text_encoder, beside.vae].some((origin) => origin?.kind === 'hub');
     // What was downloaded may be right beside other options.
-    if (source.kind !== 'hub' || !isOfOptions(error))
+    if (!isDownloaded || !(error.code === 'InvalidSource' || isOfOptions(error)))
       for (const path of [join(this.modelsDir, `.${name}.part`), this.convertedPath(name)])
         await rm(path, { recursive: true, force: true });
-    if (error.code === 'InvalidDefaults') return error;
-    return new ModelStoreError('InvalidModel', refusalOf(source, vae, error.message), { cause: error });
+    if (error.code !== 'InvalidModel') return error;
+    return new ModelStoreError('InvalidModel', refusalOf(source, beside.vae?.file, error.message), { cause: error });
   }
 
   /** The folder that a model in another precision is written into. */
@@ -207,6 +212,9 @@ export class ModelStore {
     throw notInstalled(name);
   }
 }
+
+const isRefusal = ({ code }: ModelStoreError): boolean =>
+  ['InvalidModel', 'InvalidDefaults', 'InvalidSource'].includes(code);
 
 const notOfControl =
   'A ControlNet has no autoencoder, no precision and no defaults: these are of the models that it guides.';

@@ -95,7 +95,8 @@ export async function hashedBeside(
   return hashing;
 }
 
-const isSmall = (path: string): boolean => /\.(json|txt)$/.test(path);
+/** Files that are read, and may be changed, by people. */
+export const isSmall = (path: string): boolean => /\.(json|txt)$/.test(path);
 
 /**
  * Makes a file without writing its bytes again: a hard link, or a copy that shares its blocks. @returns whether it did

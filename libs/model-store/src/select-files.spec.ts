@@ -117,7 +117,7 @@ describe(selectModelFiles.name, () => {
       'text_encoder/ has its weights in pytorch_model.bin, which runs code when it is read.',
     ],
     ['a part without weights', [...base, 'unet/config.json'], 'unet/ holds no weights.'],
-    ['quantised weights', ['flux-Q4_0.gguf'], 'it has flux-Q4_0.gguf, which is quantised.'],
+    ['quantised weights', ['flux-Q4_0.gguf'], 'it has files of GGUF, such as flux-Q4_0.gguf.'],
     ['anything else', ['README.md'], 'it holds no transformer/, no unet/ and no .safetensors file.'],
     [
       'several graphs',

@@ -178,7 +178,7 @@ function otherLayout(paths: readonly string[]): string {
   const pickled = paths.find((path) => runsCode.test(path));
   if (pickled !== undefined) return `it has its weights in ${pickled}, ${whyNot}. ${cures.safetensors}`;
   const quantised = paths.find((path) => path.endsWith('.gguf'));
-  if (quantised !== undefined) return `it has ${quantised}, which is quantised. ${cures.plainWeights}`;
+  if (quantised !== undefined) return `it has files of GGUF, such as ${quantised}. ${cures.nameOne}`;
   const below = paths.filter((path) => path.endsWith('.safetensors') && path.split('/').length === 2);
   if (below.length > 0)
     return `it has neither ${denoiserFolders().join('/ nor ')}/, and below it are ${below.slice(0, 8).join(', ')}. ${cures.nameOne}`;
@@ -187,9 +187,8 @@ function otherLayout(paths: readonly string[]): string {
 
 /** Why a file cannot be a model, by its name; undefined for what is to be read. */
 export function problemOfFile(path: string): string | undefined {
-  if (path.endsWith('.safetensors')) return undefined;
+  if (/\.(?:safetensors|gguf)$/.test(path)) return undefined;
   if (runsCode.test(path)) return `${path} is a file of Python objects, ${whyNot}. ${cures.safetensors}`;
-  if (path.endsWith('.gguf')) return `${path} is quantised. ${cures.plainWeights}`;
   if (path.endsWith('.onnx')) return `${path} is one graph: name the folder with all parts of the model.`;
-  return `${path} is no .safetensors file, and no folder with a model.`;
+  return `${path} is no .safetensors or .gguf file, and no folder with a model.`;
 }

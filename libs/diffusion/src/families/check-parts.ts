@@ -39,7 +39,8 @@ function graphsOf(path: string, { part, file, tensors, graphs = [] }: PartFiles)
  * of diffusers, have weights beside the model's: constants of a graph, what its training had.
  */
 function refuseUnread({ file, tensors }: PartFiles, built: readonly BuiltGraph[]): void {
-  const isOfDiffusers = file.endsWith('.safetensors') && [...tensors].every(([name, tensor]) => name === tensor.name);
+  const isOfDiffusers =
+    /\.(?:safetensors|gguf)$/.test(file) && [...tensors].every(([name, tensor]) => name === tensor.name);
   const [first = [], ...others] = built.map(({ unused }) => unused);
   const unread = first.find((name) => others.every((names) => names.includes(name)));
   if (unread !== undefined && isOfDiffusers)

@@ -32,6 +32,14 @@ export interface ReadFiles extends ModelWeights {
 /** What a request may ask for, and not every model can do. */
 export type Ability = 'cfg' | 'control' | 'negative_prompt' | 'prompt_weighting' | 'textual_inversion' | 'training';
 
+/** How a model is described of which there are weights alone. */
+export interface DescribedFiles {
+  /** Whether it was distilled to draw in a few steps, which no weight tells, by the name of its file. */
+  isDistilled(name: string): boolean;
+  /** The JSON files of its folder, by their paths. */
+  filesOf(tensors: PartTensors, isDistilled: boolean): Record<string, JsonObject>;
+}
+
 /**
  * What the models of a family have in common. It names a denoiser, a conditioner, an autoencoder and a scheduler, each
  * from what was read of a model's files, whose own values count more.
@@ -50,6 +58,10 @@ export interface Family {
   readonly nativeSize: number;
   /** Channels of the latents that a model predicts, which its autoencoder has to have too; by its weights. */
   readonly latentChannels?: (tensors: PartTensors) => number | undefined;
+  /** Width of the states of a layer of the text encoder that a model reads, by its weights. */
+  readonly textWidth?: (tensors: PartTensors) => number | undefined;
+  /** What describes a model that comes as files of its parts, with nothing beside them. */
+  readonly described?: DescribedFiles;
   /** The scheduler of a model that comes without one, and values that count more than a model's own. */
   readonly scheduler: { usual: SchedulerJson; fixed: SchedulerJson };
   /**

@@ -13,7 +13,7 @@ import { computeEmpiricalMu } from '../schedulers/flow-sigmas';
 import { autoencoderKlFlux2 } from './autoencoders';
 import type { Family, ModelParts, ReadFiles } from './family';
 import { configOf } from './read-config';
-import { cannotAll, parts, type LayersReading, qwen3Of, qwen3Prompt } from './transformers';
+import { cannotAll, parts, type LayersReading, qwen3Of, qwen3Prompt, usualConfigs } from './transformers';
 
 const maxTokens = 512;
 
@@ -26,6 +26,8 @@ const reading: LayersReading = {
   conditioningOf: (states, encoded) => ({ row: statesOf(states, encoded), length: encoded }),
 };
 
+const usualScheduler = { _class_name: 'FlowMatchEulerDiscreteScheduler', shift: 3, use_dynamic_shifting: true };
+
 const noGuidance = 'It was distilled to draw without guidance.';
 
 /** FLUX.2 [klein], distilled or not: one text encoder, a transformer, latents of 2 x 2 patches. */
@@ -37,10 +39,25 @@ export const flux2: Family = {
   parts,
   nativeSize: 1024,
   latentChannels: (tensors) => tensors.get('transformer')!.get('x_embedder.weight')?.shape[1],
-  scheduler: {
-    usual: { _class_name: 'FlowMatchEulerDiscreteScheduler', shift: 3, use_dynamic_shifting: true },
-    fixed: {},
+  textWidth: (tensors) => {
+    const width = tensors.get('transformer')!.get('context_embedder.weight')?.shape[1];
+    return width && width / reading.layers.length;
   },
+  described: {
+    isDistilled: (name) => !/base/i.test(name),
+    filesOf: (tensors, isDistilled) => {
+      const [headDim] = tensors.get('transformer')!.get('single_transformer_blocks.0.attn.norm_q.weight')?.shape ?? [
+        128,
+      ];
+      return {
+        'model_index.json': { _class_name: 'Flux2KleinPipeline', is_distilled: isDistilled },
+        'scheduler/scheduler_config.json': usualScheduler,
+        'transformer/config.json': { axes_dims_rope: Array<number>(4).fill(headDim / 4) },
+        ...usualConfigs(tensors),
+      };
+    },
+  },
+  scheduler: { usual: usualScheduler, fixed: {} },
   keptInFloat: /emb|modulation|norm|lm_head|^proj_out\b/,
   recognises: ({ tensors }) => tensors.get('transformer')?.has('double_stream_modulation_img.linear.weight') === true,
   partsOf,

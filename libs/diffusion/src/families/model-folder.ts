@@ -31,21 +31,22 @@ export interface ModelFolder extends ModelParts {
 /**
  * Reads a model: a folder of diffusers, an ONNX export, or a folder with one checkpoint in the original names. Only
  * headers of weights are read.
+ * @param weights that it will have, where they are not written yet
  * @throws ModelFolderError naming each file that is missing or wrong
  */
-export async function readModelFolder(path: string): Promise<ModelFolder> {
-  const model = await readModelParts(path);
+export async function readModelFolder(path: string, weights?: ModelWeights): Promise<ModelFolder> {
+  const model = await readModelParts(path, weights);
   await checkParts(path, model);
   return model;
 }
 
 /** The same, before it is known whether its parts have all weights and fit one another. */
-export async function readModelParts(path: string): Promise<ModelFolder> {
+export async function readModelParts(path: string, given?: ModelWeights): Promise<ModelFolder> {
   const found = await stat(path).catch(rethrowPassing);
   if (!found) throw new ModelFolderError(path, 'does not exist', cures.installAgain);
   if (!found.isDirectory()) throw new ModelFolderError(path, 'is not a folder', cures.installAgain);
   const index = await readModelIndex(path);
-  const weights = await readModelWeights(path);
+  const weights = given ?? (await readModelWeights(path));
   const configs = await readConfigs(path, weights);
   const recognised = families.find((each) => each.recognises({ ...weights, configs }));
   const family = recognised ?? familyOfIndex(index) ?? families.at(-1)!;

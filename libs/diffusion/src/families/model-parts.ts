@@ -3,7 +3,7 @@ import { readdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { cures, ModelFolderError } from '../errors';
 import { OnnxModelError } from '../onnx/onnx-model';
-import { type NamedTensors, WeightsFileError } from '../weights/named-tensor';
+import { type NamedTensors, UnknownFormError, WeightsFileError } from '../weights/named-tensor';
 import { readOnnx } from '../weights/onnx-file';
 import { type PartName, partsOfCheckpoint, withDiffusersNames } from '../weights/original-names';
 import { readPart, readSafetensors } from '../weights/safetensors-file';
@@ -124,6 +124,7 @@ export async function refusing<T>(path: string, read: () => T | Promise<T>): Pro
     const file = (error instanceof WeightsFileError && error.file) || path;
     if (statSync(file).isFile() && isPointerFile(file)) throw new ModelFolderError(file, isPointer, cures.getFile);
     const reason = error.message.replaceAll(path, basename(path)).replace(/\.$/, '');
-    throw new ModelFolderError(file, `cannot be read: ${reason}`, cures.installAgain);
+    const cure = error instanceof UnknownFormError ? cures.knownForm : cures.installAgain;
+    throw new ModelFolderError(file, `cannot be read: ${reason}`, cure);
   }
 }

@@ -21,6 +21,7 @@ export function refuseUnfit(model: ReadModel, defaults: ModelDefaults): void {
   const file = join(model.path, defaultsFile);
   const faults = [
     ...unfitAutoencoder(model),
+    ...unfitTextEncoder(model),
     ...unfitDefaults(model, defaults).map((reason) => ({ file, reason, cure: cures.correctOrRemove })),
   ];
   if (faults.length > 0) throw allOf(faults);
@@ -32,6 +33,15 @@ function unfitAutoencoder({ family, tensors, files, autoencoder: { latentChannel
   const file = files.get('vae')!;
   const reason = `is no autoencoder of ${family.title}: its latents have ${found} channels, and ${needed} are needed`;
   return [{ file, reason, cure: basename(file) === vaeFile ? cures.ownVae : cures.oneModel }];
+}
+
+function unfitTextEncoder({ family, tensors, files }: ReadModel) {
+  const needed = family.textWidth?.(tensors);
+  const own = tensors.get('text_encoder');
+  const found = (own?.get('model.embed_tokens.weight') ?? own?.get('embed_tokens.weight'))?.shape[1];
+  if (found === undefined || needed === undefined || found === needed) return [];
+  const reason = `is no text encoder of this ${family.title}: its states are ${found} wide, and ${needed} are needed`;
+  return [{ file: files.get('text_encoder')!, reason, cure: cures.oneModel }];
 }
 
 function unfitDefaults(model: ReadModel, { scheduler, cfg, clip_skip, prediction_type }: ModelDefaults): string[] {

@@ -5,7 +5,9 @@ import { qwen3ConfigOf } from '../architectures/qwen3-model';
 import { cures, ModelFolderError } from '../errors';
 import { LanguageModelConditionerFiles, type TextReading } from '../conditioners/language-model-conditioner';
 import { LanguageModelTokenizer } from '../tokenizer/language-model-tokenizer';
+import type { JsonObject } from '../weights/folder-files';
 import { type NamedTensors, tensorsBelow } from '../weights/named-tensor';
+import type { PartTensors } from '../weights/original-names';
 import type { ReadFiles } from './family';
 import { configOf } from './read-config';
 
@@ -19,6 +21,16 @@ export const cannotAll = {
   textual_inversion: 'Its text encoder takes no words of embeddings.',
   training: 'Models of this kind cannot be trained here yet.',
 };
+
+/** The configurations of an autoencoder and of Qwen3 that come without any. */
+export function usualConfigs(tensors: PartTensors): Record<string, JsonObject> {
+  // No shape tells it; it divides the channels of each level.
+  const channels = tensors.get('vae')?.get('decoder.conv_norm_out.weight')?.shape[0] ?? 128;
+  return {
+    'text_encoder/config.json': { model_type: 'qwen3' },
+    'vae/config.json': { norm_num_groups: Math.min(32, channels) },
+  };
+}
 
 /** How a family reads texts with a language model. */
 export interface LayersReading extends TextReading {

@@ -12,7 +12,7 @@ import { bool, float32 } from '../sessions/tensor';
 import { autoencoderKl } from './autoencoders';
 import type { Family, ModelParts, ReadFiles } from './family';
 import { configOf } from './read-config';
-import { cannotAll, parts, type LayersReading, qwen3Of, qwen3Prompt } from './transformers';
+import { cannotAll, parts, type LayersReading, qwen3Of, qwen3Prompt, usualConfigs } from './transformers';
 
 const maxTokens = 512;
 
@@ -39,8 +39,9 @@ const readingOf = (layers: number): LayersReading => ({
   },
 });
 
-/** Of the noise levels that Z-Image-Turbo was distilled for; Z-Image has 6. Nothing else in their files tells. */
-const turboShift = 3;
+/** Of the noise levels that Z-Image-Turbo was distilled for, and of Z-Image's. Nothing else in their files tells. */
+const [turboShift, plainShift] = [3, 6];
+const schedulerOf = (shift: number) => ({ _class_name: 'FlowMatchEulerDiscreteScheduler', shift });
 
 /** Z-Image, turbo or not: one text encoder, a transformer, the 16 channels of FLUX.1's autoencoder. */
 export const zImage: Family = {
@@ -55,7 +56,21 @@ export const zImage: Family = {
     const patch = tensors.get('transformer')!.get('all_x_embedder.2-1.weight')?.shape[1];
     return patch && patch / 4;
   },
-  scheduler: { usual: { _class_name: 'FlowMatchEulerDiscreteScheduler', shift: turboShift }, fixed: {} },
+  textWidth: (tensors) => tensors.get('transformer')!.get('cap_embedder.0.weight')?.shape[0],
+  described: {
+    // Models that were made of either are mostly of the turbo, which its own name says.
+    isDistilled: (name) => !/base/i.test(name) && !/^z[-_ ]?image(?![-_ ]?turbo)/i.test(name),
+    filesOf: (tensors, isDistilled) => {
+      const [headDim] = tensors.get('transformer')!.get('layers.0.attention.norm_q.weight')?.shape ?? [128];
+      return {
+        'model_index.json': { _class_name: 'ZImagePipeline' },
+        'scheduler/scheduler_config.json': schedulerOf(isDistilled ? turboShift : plainShift),
+        'transformer/config.json': { axes_dims: [2, 3, 3].map((eighths) => (headDim / 8) * eighths) },
+        ...usualConfigs(tensors),
+      };
+    },
+  },
+  scheduler: { usual: schedulerOf(turboShift), fixed: {} },
   keptInFloat: /emb|modulation|norm|lm_head|final_layer/,
   recognises: ({ tensors }) => tensors.get('transformer')?.has('cap_pad_token') === true,
   partsOf,

@@ -31,6 +31,24 @@ export async function clipVocabulary(): Promise<Vocabulary> {
   return { vocab: Object.fromEntries(tokens.map((token, id) => [token, id])), merges };
 }
 
+const qwen3Folder = join(__dirname, '../../assets/qwen3-tokenizer');
+
+/**
+ * The files of Qwen3's tokenizer, as its repository has them, of the copy that comes with the library: without its
+ * vocabulary of 151,643 tokens, which follows from its merges.
+ */
+export async function qwen3TokenizerFiles(): Promise<Record<string, JsonObject>> {
+  const mergesFile = join(qwen3Folder, 'merges.txt.gz');
+  const merges = mergesOf(mergesFile, (await promisify(gunzip)(await readFile(mergesFile))).toString());
+  const tokens = [...byteSymbols(), ...merges.map(([first, second]) => first + second)];
+  const whole = await readJsonFile(join(qwen3Folder, 'tokenizer.json'));
+  const vocab = Object.fromEntries(tokens.map((token, id) => [token, id]));
+  return {
+    'tokenizer.json': { ...whole, model: { ...(whole.model as JsonObject), vocab, merges } },
+    'tokenizer_config.json': await readJsonFile(join(qwen3Folder, 'tokenizer_config.json')),
+  };
+}
+
 /** The characters that stand for bytes: printable ones stand for themselves and come first, then one for each other. */
 function byteSymbols(): string[] {
   const all = Array.from({ length: 256 }, (_, byte) => byte);

@@ -6,10 +6,13 @@ import { countOf } from './named-tensor';
 /** The key of a file's metadata that says in which form its layers are, as ComfyUI writes it. */
 const metadataKey = '_quantization_metadata';
 
+const besideLayer = '.comfy_quant';
+
 /** The form of a layer: whole numbers with a scale for each output, or for each layer. */
 const format = 'int8_tensorwise';
 
-interface LayerForm {
+/** How the numbers of a layer are stored. */
+export interface LayerForm {
   format?: string;
   /** Whether the inputs of its weight are rotated, and in blocks of how many. */
   convrot?: boolean;
@@ -23,22 +26,39 @@ export function int8Metadata(rotations: ReadonlyMap<string, number>): Record<str
   return { [metadataKey]: JSON.stringify({ format_version: '1.0', layers }) };
 }
 
+/** Forms of layers whose numbers are read: those of float8 are scaled, or not. */
+const knownFormats = [format, 'float8_e4m3fn', 'float8_e5m2'];
+
+/** Whether the numbers of layers in a form are read; `undefined` where a file does not say. */
+export const isKnownForm = (name: string | undefined): boolean => name === undefined || knownFormats.includes(name);
+
+/**
+ * What a file says of the form of its layers, by their paths: in the metadata, or beside each as the text
+ * `<layer>.comfy_quant`.
+ * @throws SafetensorsError if that is malformed
+ */
+export function formsOf({ tensors, metadata }: SafetensorsHeader, source: ByteSource): Map<string, LayerForm> {
+  const { layers = {} } = parse<{ layers?: Record<string, LayerForm> }>(metadata.get(metadataKey) ?? '{}');
+  const found = new Map(Object.entries(layers ?? {}));
+  for (const [name, { begin, end }] of tensors)
+    if (name.endsWith(besideLayer))
+      found.set(name.slice(0, -besideLayer.length), parse(source.text(begin, Math.min(end, begin + 1000))));
+  return found;
+}
+
 /**
  * The weights of linear layers that a file has in int8 with a scale for each output, each with the width of its
- * rotation. Their forms stand in the metadata, or beside each as the text `<layer>.comfy_quant`.
+ * rotation.
  * @throws SafetensorsError for a form that is not known
  */
-export function rotationsOf({ tensors, metadata }: SafetensorsHeader, source: ByteSource): Map<string, number> {
+export function rotationsOf(header: SafetensorsHeader, source: ByteSource): Map<string, number> {
+  const { tensors } = header;
   const found = new Map<string, number>();
-  const { layers = {} } = parse<{ layers?: Record<string, LayerForm> }>(metadata.get(metadataKey) ?? '{}');
+  const forms = formsOf(header, source);
   for (const [name, { dtype, shape }] of tensors) {
     const scale = tensors.get(`${name}_scale`);
     if (dtype !== 'I8' || shape.length !== 2 || scale?.dtype !== 'F32' || countOf(scale.shape) !== shape[0]) continue;
-    const layer = name.replace(/\.weight$/, '');
-    const beside = tensors.get(`${layer}.comfy_quant`);
-    const form = beside
-      ? parse<LayerForm>(source.text(beside.begin, Math.min(beside.end, beside.begin + 1000)))
-      : layers?.[layer];
+    const form = forms.get(name.replace(/\.weight$/, ''));
     const { format: own = format, convrot, convrot_groupsize: width = 256 } = form ?? {};
     // Nothing but the form tells a rotated weight from another, and each read as the other makes another model.
     if (form?.format === undefined && convrot === undefined)

@@ -148,6 +148,8 @@ function autoencoderTensors(tensors: NamedTensors): NamedTensors {
       .replace('.mid.attn_1.', '.mid_block.attentions.0.')
       .replace('.nin_shortcut', '.conv_shortcut')
       .replace(/coder\.norm_out$/, 'coder.conv_norm_out')
+      // In FLUX.2 they are of the encoder and of the decoder.
+      .replace(/^(?:en|de)coder\.(?=(?:post_)?quant_conv$)/, '')
       .replace(/(?<=\.attentions\.0\.)[a-z_]+$/, (inner) => attentionNames[inner] ?? inner);
     return path + parameter;
   });

@@ -3,11 +3,11 @@ import type { HubClient } from './hub-client';
 import type { HubFile, HubListing } from './hub-listing';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describesControlNet, readModelIndex } from '@app/diffusion/files';
+import { describesControlNet, readModelIndex, type TargetPrecision } from '@app/diffusion/files';
 import { checkDiskSpace, explainRefusal, ModelStoreError } from '../model-store-error';
 import { checkpointFile, selectModelFiles } from '../select-files';
 import { controlNetRefusal } from '../model-layout';
-import { bytesOfConversion, type WantedPrecision } from '../convert-model';
+import { bytesOfConversion } from '../convert-model';
 import type { Watched } from '../place-files';
 import { FileDownload, incompletePath } from './file-download';
 
@@ -17,6 +17,8 @@ export interface HubSource {
   revision: string;
   /** The one checkpoint of the repository that is meant. */
   file?: string;
+  /** What that is called in the model. */
+  to?: string;
   /** The folder that does not exist, where the source may have been meant as one. */
   missingFolder?: string;
 }
@@ -32,7 +34,7 @@ export async function downloadModel(
   source: HubSource,
   folder: string,
   isControl: boolean,
-  { onProgress, signal, precision }: Watched & { signal: AbortSignal; precision?: WantedPrecision | undefined },
+  { onProgress, signal, precision }: Watched & { signal: AbortSignal; precision?: TargetPrecision | undefined },
 ): Promise<{ commit: string; licence?: string; files: Map<string, string> }> {
   const { repository, file: checkpoint } = source;
   const listing = await listingOf(client, source, signal);
@@ -42,7 +44,7 @@ export async function downloadModel(
   const wanted =
     checkpoint === undefined
       ? selectModelFiles([...byPath.keys()], 'smallFirst')
-      : [{ from: checkpoint, to: checkpointFile }];
+      : [{ from: checkpoint, to: source.to ?? checkpointFile }];
   const chosen = wanted.map(({ from, to }) => ({ file: byPath.get(from)!, to }));
   // The largest first: then the connections share the small files at the end instead of waiting for one big one.
   chosen.sort((a, b) => b.file.size - a.file.size);

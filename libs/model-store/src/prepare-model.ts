@@ -1,0 +1,73 @@
+import { rm } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { type ModelDefaults, readModelParts, type TargetPrecision } from '@app/diffusion/files';
+import { assembleModel } from './assemble-model';
+import { convertModel, usualPrecision } from './convert-model';
+import type { FetchedModel } from './fetch-model';
+import { refusalOfDefaults, writeDefaults } from './installed-defaults';
+import { checkKind, listFolder, type ModelLayout } from './model-layout';
+import { explainRefusal, ModelStoreError } from './model-store-error';
+import type { Watched } from './place-files';
+import { besideParts } from './select-files';
+
+interface PrepareOptions extends Watched {
+  modelsDir: string;
+  /** The folder that its files are in, and one that it may be written into instead. */
+  part: string;
+  converted: string;
+  /** Path of its file. */
+  source: string;
+  isControl: boolean;
+  precision: TargetPrecision | undefined;
+  isForGpu?: boolean;
+  defaults: ModelDefaults | undefined;
+  /** What is for files of parts alone. */
+  isDistilled?: boolean;
+  textEncoder?: string;
+}
+
+/** A model that can be installed. */
+interface PreparedModel {
+  /** Its folder. */
+  ready: string;
+  layout: ModelLayout;
+  /** sha256 of those of its files that were read, by their paths. */
+  files: ReadonlyMap<string, string>;
+  isLinked: boolean;
+}
+
+/**
+ * Checks what was fetched, and writes its weights anew where they are in files of parts or in another precision.
+ * @throws ModelStoreError
+ */
+export async function prepareModel(fetched: FetchedModel, options: PrepareOptions): Promise<PreparedModel> {
+  const { converted, source, isDistilled, textEncoder } = options;
+  if (!fetched.given) {
+    if (textEncoder === undefined && isDistilled === undefined) return prepareFolder(fetched, options);
+    const option = textEncoder !== undefined ? '--text-encoder' : '--distilled';
+    throw new ModelStoreError(
+      'InvalidSource',
+      `${source} is no file of FLUX.2 [klein] or Z-Image: leave ${option} out.`,
+    );
+  }
+  const layout = await assembleModel(fetched.given, converted, { ...options, name: basename(source) });
+  return { ready: converted, layout, files: new Map(), isLinked: false };
+}
+
+async function prepareFolder(
+  { files, isLinked }: FetchedModel,
+  { part, converted, isControl, precision, isForGpu, defaults, ...watched }: PrepareOptions,
+): Promise<PreparedModel> {
+  if (defaults) await explainRefusal(part, () => writeDefaults(part, defaults));
+  const layout = await checkKind(part, isControl).catch((error: unknown) => {
+    throw (defaults && refusalOfDefaults(error)) ?? error;
+  });
+  const wanted = new Set([...layout.files, ...besideParts]);
+  for (const path of await listFolder(part)) if (!wanted.has(path)) await rm(join(part, path));
+  const usual = async () => usualPrecision(await explainRefusal(part, () => readModelParts(part)));
+  const target = precision ?? (isControl || isForGpu ? 'float32' : await usual());
+  if (target === 'float32' || target === layout.facts.precision) return { ready: part, layout, files, isLinked };
+  const written = await convertModel(part, converted, await listFolder(part), target, watched);
+  const left = new Map([...files].filter(([path]) => !written.includes(path)));
+  return { ready: converted, layout: await checkKind(converted, isControl), files: left, isLinked: false };
+}
