@@ -35,9 +35,9 @@ export type Ability = 'cfg' | 'control' | 'negative_prompt' | 'prompt_weighting'
 /** How a model is described of which there are weights alone. */
 export interface DescribedFiles {
   /** Whether it was distilled to draw in a few steps, which no weight tells, by the name of its file. */
-  isDistilled(name: string): boolean;
+  isDistilled: (name: string) => boolean;
   /** The JSON files of its folder, by their paths. */
-  filesOf(tensors: PartTensors, isDistilled: boolean): Record<string, JsonObject>;
+  filesOf: (tensors: PartTensors, isDistilled: boolean) => Record<string, JsonObject>;
 }
 
 /**

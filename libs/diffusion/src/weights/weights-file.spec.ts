@@ -65,8 +65,12 @@ describe('A weight in float8', () => {
 
 it.each<[string, Record<string, Stored>, string]>([
   ['a scale of powers of two', { 'to_q.weight_scale': bytes('U8', 1, 2) }, '"to_q.weight_scale" of type U8'],
-  ['a scale for each block', { 'to_q.weight_scale': float32(1, 2, 3, 4) }, '"to_q.weight_scale" is no scale'],
-  ['a scale of no weight', { 'to_k.weight_scale': float32(1) }, '"to_k.weight_scale" is no scale'],
+  [
+    'a scale for each block',
+    { 'to_q.weight_scale': float32(1, 2, 3, 4) },
+    '"to_q.weight_scale" is no scale that is read',
+  ],
+  ['a scale of no weight', { 'to_k.weight_scale': float32(1) }, '"to_k.weight_scale" is no scale that is read'],
   ['a second scale', { 'to_q.weight_scale_2': float32(1) }, '"to_q.weight_scale_2" is of a form'],
   ['four bits', { 'to_k.weight': bytes('U8', 1) }, '"to_k" has "to_k.weight" of type U8'],
   ['bitsandbytes', { 'to_q.weight.absmax': float32(1) }, '"to_q.weight.absmax" is of a form'],

@@ -45,7 +45,7 @@ function refuseOtherForms(header: SafetensorsHeader, source: ByteSource): void {
 
 const ofScale = /\.(?:scale_weight|weight_scale)$/;
 /** What a program multiplies the inputs of a layer with that computes in float8, and a mark of such files. */
-const unused = /\.(?:scale_input|input_scale)$|^scaled_fp8$/;
+const unused = /\.(?:scale_input|input_scale)$|(?:^|\.)scaled_fp8$/;
 
 /** Brings the scales of float8 to their weights. @throws UnknownFormError for one that is of no such weight */
 function withScales(tensors: NamedTensors): NamedTensors {
@@ -55,7 +55,9 @@ function withScales(tensors: NamedTensors): NamedTensors {
     const weight = name.replace(ofScale, '.weight');
     const tensor = tensors.get(weight);
     if (!tensor?.type.startsWith('F8') || ![1, tensor.shape[0]].includes(countOf(scale.shape)))
-      throw new UnknownFormError(`${quote(name)} is no scale of float8, one for a weight or one for each of its rows.`);
+      throw new UnknownFormError(
+        `${quote(name)} is no scale that is read: one for a weight in float8, or one for each of its rows.`,
+      );
     found.set(weight, { ...tensor, scale: { ...scale, shape: [countOf(scale.shape)] } });
     found.delete(name);
   }
