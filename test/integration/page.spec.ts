@@ -1,3 +1,4 @@
+import { type Config, CONFIG } from '@app/config';
 import { chmodSync, existsSync, lstatSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -214,6 +215,48 @@ describe('Pages of other origins', () => {
           expect(again.headers.get('cache-control')).toBe('private, max-age=31536000, immutable');
         }
       expect((await api.request('GET', path, { headers: { 'if-none-match': '"x"' } })).status).toBe(200);
+    });
+
+    it('comes in parts to a reader who asks for one, and whole if it has changed', async () => {
+      const path = await picture();
+      const url = `${api.baseUrl}${path}`;
+      const whole = Buffer.from(await (await fetch(url)).arrayBuffer());
+      const part = async (range: string, headers = {}) => {
+        const answer = await fetch(url, { headers: { range, ...headers } });
+        const bytes = Buffer.from(await answer.arrayBuffer());
+        return { status: answer.status, bytes, at: answer.headers.get('content-range'), headers: answer.headers };
+      };
+      const { length } = whole;
+      for (const [range, from, to] of [
+        ['bytes=0-9', 0, 10],
+        ['bytes=100-', 100, length],
+        ['bytes=-7', length - 7, length],
+        [`bytes=5-${length + 50}`, 5, length],
+      ] as const) {
+        const { status, bytes, at, headers } = await part(range);
+        expect([range, status, at]).toEqual([range, 206, `bytes ${from}-${to - 1}/${length}`]);
+        expect([headers.get('content-length'), bytes.equals(whole.subarray(from, to))]).toEqual([`${to - from}`, true]);
+      }
+      const { status, at } = await part(`bytes=${length}-`);
+      expect([status, at]).toEqual([416, `bytes */${length}`]);
+      const etag = (await fetch(url)).headers.get('etag')!;
+      expect((await part('bytes=0-9', { 'if-range': etag })).status).toBe(206);
+      for (const answer of [
+        await part('bytes=0-9', { 'if-range': '"other"' }),
+        await part('bytes=0-9,20-29'),
+        await part('lines=1-2'),
+      ])
+        expect([answer.status, answer.bytes.equals(whole)]).toEqual([200, true]);
+      expect((await fetch(url, { method: 'HEAD' })).headers.get('accept-ranges')).toBe('bytes');
+    });
+
+    it('may be kept by a CDN where the operator says so', async () => {
+      const path = await picture();
+      const config = api.app.get<Config>(CONFIG);
+      config.pictureCache = 'public';
+      const { headers } = await api.request('GET', path);
+      config.pictureCache = 'private';
+      expect(headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
     });
 
     it('is 404 for a reader who has it, once its record is gone', async () => {

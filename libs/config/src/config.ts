@@ -41,6 +41,8 @@ export interface Config {
   picturesAllowPrivate: boolean;
   /** Origins whose pages may call `/v1` and read pictures; `*` alone is any. */
   corsOrigins: string[];
+  /** Who may keep pictures: the browser alone, or also a CDN before the service. */
+  pictureCache: 'private' | 'public';
   /** Its holder may read `/metrics` from anywhere; without it only this machine may. */
   metricsToken?: string;
   /** Requests per minute of one key. Here and in the next two fields 0 is no limit; a key may have its own limits. */

@@ -45,6 +45,7 @@ export const variables: Variables<Omit<Config, 's3' | 'publicUrl' | 'modelFallba
   webhookAllowPrivate: ['WEBHOOK_ALLOW_PRIVATE', flag, false],
   picturesAllowPrivate: ['PICTURES_ALLOW_PRIVATE', flag, false],
   corsOrigins: ['CORS_ORIGINS', origins, []],
+  pictureCache: ['PICTURE_CACHE', oneOf('private', 'public'), 'private'],
   metricsToken: ['METRICS_TOKEN', token],
   rateLimitPerMinute: ['RATE_LIMIT_PER_MINUTE', integer(0, 1_000_000), 600],
   maxQueuedPerKey: ['MAX_QUEUED_PER_KEY', integer(0, 1_000_000), 1000],

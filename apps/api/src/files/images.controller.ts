@@ -1,5 +1,6 @@
+import { type Config, CONFIG } from '@app/config';
 import { NotFoundError } from '@app/domain';
-import { Controller, Get, Param, Res } from '@nestjs/common';
+import { Controller, Get, Inject, Param, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { Public } from '../http/caller.decorator';
@@ -14,7 +15,10 @@ import { PictureReaders } from './picture-readers';
 export class ImagesController {
   private readonly readers = new PictureReaders();
 
-  constructor(private readonly images: ImagesService) {}
+  constructor(
+    private readonly images: ImagesService,
+    @Inject(CONFIG) private readonly config: Config,
+  ) {}
 
   @Get(':file')
   async findOne(@Param('file') file: string, @Res() response: Response): Promise<void> {
@@ -29,14 +33,13 @@ export class ImagesController {
     const etag = `"${file}"`;
     response.set({
       'Content-Type': contentType,
-      'Content-Length': String(bytes),
-      'Cache-Control': 'private, max-age=31536000, immutable',
+      'Cache-Control': `${this.config.pictureCache}, max-age=31536000, immutable`,
       // A URL always has the same picture.
       ETag: etag,
       // Any page that knows a picture's URL may show it.
       'Cross-Origin-Resource-Policy': 'cross-origin',
       'X-Content-Type-Options': 'nosniff',
     });
-    await sendStored(response, { ownerId, stream, etag }, this.readers);
+    await sendStored(response, { ownerId, stream, bytes, etag }, this.readers);
   }
 }

@@ -42,10 +42,9 @@ class FileInterceptor implements NestInterceptor {
     const etag = `"${hash}"`;
     response.attachment(`${name.slice(0, 100)}.safetensors`).set({
       'Content-Type': 'application/octet-stream',
-      'Content-Length': String(bytes),
       'Cache-Control': 'private, no-cache',
       ETag: etag,
     });
-    await sendStored(response, { ownerId, stream, etag }, this.readers);
+    await sendStored(response, { ownerId, stream, bytes, etag }, this.readers);
   }
 }
