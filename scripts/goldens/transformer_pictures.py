@@ -59,8 +59,8 @@ class Recorder:
         assert length() == count; return words
 
     @torch.no_grad()
-    def case(self, name, family, prompt=PROMPT, negative=None, size=(64, 64), steps=4, cfg=1.0, seed=7, named=None, strength=None, masked=None, decoded=False):
-        """masked: "rectangle" or "grey". A picture that is not masked is painted over everywhere."""
+    def case(self, name, family, prompt=PROMPT, negative=None, size=(64, 64), steps=4, cfg=1.0, seed=7, named=None, strength=None, masked=None, decoded=False, references=()):
+        """masked: "rectangle" or "grey". A picture that is not masked is painted over everywhere. references: heights and widths."""
         base = self.model(family); height, width = size; is_klein = "flux2" in family; name = f"{family}-{name}"; asked, told = {}, {}; parts = dict(base.components)
         if is_klein: parts["is_distilled"] = base.config.is_distilled
         kind = type(base) if strength is None else Flux2KleinInpaintPipeline if is_klein else ZImageInpaintPipeline if masked else ZImageImg2ImgPipeline
@@ -70,6 +70,8 @@ class Recorder:
             values = torch.full(size, 255, dtype=torch.uint8) if not masked else mask(height, width, masked == "grey")
             if masked: key = f"mask.{masked}.{height}x{width}"; self.arrays[key] = values; told["mask"] = key
             if masked or is_klein: asked["mask_image"] = Image.fromarray(values.numpy())
+        shown_too = [(f"reference.{h}x{w}", picture(h, w, h + w)) for h, w in references]; self.arrays |= dict(shown_too)
+        if references: asked["image" if strength is None else "image_reference"] = [Image.fromarray(p.numpy()) for _, p in shown_too]; told["references"] = [key for key, _ in shown_too]
         if is_klein:
             asked["guidance_scale"] = cfg
             if negative: asked["negative_prompt_embeds"] = pipe.encode_prompt(negative)[0]

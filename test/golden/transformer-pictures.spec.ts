@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { kindOf, Pipeline, type TextToImageRequest, type Trajectory } from '@app/diffusion';
+import { kindOf, Pipeline, type RgbImage, type TextToImageRequest, type Trajectory } from '@app/diffusion';
 import { type NamedTensor, readValues } from '../../libs/diffusion/src/weights/named-tensor';
 import { readSafetensors } from '../../libs/diffusion/src/weights/safetensors-file';
 import { cpu } from '../support/cpu';
@@ -9,8 +9,8 @@ import { unpackFolder, unpackTransformerModel } from '../support/families';
 import { largestDifference } from '../support/golden';
 import { expectRecorded, type PictureCase, pictureRequestOf } from '../support/picture-goldens';
 
-/** Made by scripts/goldens/transformer_pictures.py and ernie_pictures.py. */
-const recorded = ['transformers', 'ernie-image'].map((name) => join('test/golden', name));
+/** Made by scripts/goldens/transformer_pictures.py, ernie_pictures.py and references.py. */
+const recorded = ['transformers', 'ernie-image', 'references'].map((name) => join('test/golden', name));
 const cases = recorded.flatMap((from) => JSON.parse(readFileSync(join(from, 'cases.json'), 'utf8')) as PictureCase[]);
 const folder = mkdtempSync(join(tmpdir(), 'transformer-pictures-'));
 const pipelines = new Map<string, Pipeline>();
@@ -59,6 +59,7 @@ async function run(pipeline: Pipeline, all: readonly Trajectory[]): Promise<Floa
 it.each([
   ['flux2-klein-base', ['guided-short-negative', 'guided-long-negative', '64x64-4', 'scripts', '120-tokens']],
   ['ernie-image', ['guided', 'guided-no-negative', 'nothing', '96x64-8', 'long', 'scripts']],
+  ['flux2-klein', ['references-1', 'references-2', 'references-turned', 'references-image', '96x64-4', '64x64-4']],
   ['z-image', ['guided-short-negative', 'guided-long-negative', '64x64-4', '31-tokens', '33-tokens', '200-tokens']],
 ])('Pictures of %s are the same bits alone and beside others', async (family, names) => {
   const pipeline = await pipelineOf(family);
@@ -78,4 +79,34 @@ it('A distilled model refuses a negative prompt with a sentence, and draws one r
   );
   const [plain, guided] = [await pipeline.generate(request), await pipeline.generate({ ...request, guidanceScale: 7 })];
   expect(guided.latents).toStrictEqual(plain.latents);
+});
+
+it.each([
+  ['more than four', (all: RgbImage[]) => ({ references: [...all, all[0]] }), /There are 5 references; at most 4/],
+  [
+    'one of broken patches',
+    ([first]: RgbImage[]) => ({ references: [{ ...first, width: first.width - 1 }] }),
+    /A reference is of 79 x 64 pixels; this model looks at multiples of 16\./,
+  ],
+  [
+    'one beside a mask',
+    ([first]: RgbImage[]) => ({
+      references: [first],
+      image: { width: 96, height: 64, data: new Uint8Array(96 * 64 * 3) },
+      mask: { width: 96, height: 64, values: new Uint8Array(96 * 64).fill(255) },
+    }),
+    /there is a mask/,
+  ],
+])('References are refused with a sentence: %s', async (_, change, message) => {
+  const pipeline = await pipelineOf('flux2-klein');
+  const request = await requestFor(named('flux2-klein-references-4'));
+  const changed = { ...request, ...change([...request.references!]) };
+  await expect(pipeline.generate(changed)).rejects.toThrow(message);
+});
+
+it('A model that looks at no pictures says so', async () => {
+  const { references } = await requestFor(named('flux2-klein-references-1'));
+  const request = { ...(await requestFor(named('z-image-turbo-64x64-2'))), ...(references && { references }) };
+  const pipeline = await pipelineOf('z-image-turbo');
+  await expect(pipeline.generate(request)).rejects.toThrow('It looks at no pictures beside the text.');
 });

@@ -59,7 +59,7 @@ describe('models', () => {
         bytes: expect.any(Number) as number,
         defaults: { cfg: 7.5, steps: 30, scheduler: null },
         schedulers: expect.arrayContaining(['ddim', 'euler', 'unipc']) as string[],
-        cannot: {},
+        cannot: { references: 'It looks at no pictures beside the text.' },
         stands_in_for: [],
         problem: null,
       },

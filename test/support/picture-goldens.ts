@@ -13,6 +13,8 @@ export interface PictureCase extends RecordedCase {
   strength?: number;
   image?: string;
   mask?: string;
+  /** Each is named `reference.<height>x<width>`. */
+  references?: readonly string[];
 }
 
 export const bytesOf = async (arrays: NamedTensors, name: string): Promise<Uint8Array> =>
@@ -20,14 +22,21 @@ export const bytesOf = async (arrays: NamedTensors, name: string): Promise<Uint8
 
 /** The request of a recorded case, with its pictures. */
 export async function pictureRequestOf(one: PictureCase, arrays: NamedTensors): Promise<TextToImageRequest> {
-  const { width, height, image, mask, strength, scheduler } = one;
+  const { width, height, image, mask, strength, scheduler, references } = one;
+  const looked = references && (await Promise.all(references.map((name) => referenceOf(name, arrays))));
   return {
     ...requestOf(one),
     ...(scheduler && { scheduler }),
     ...(image !== undefined && { image: { width, height, data: await bytesOf(arrays, image) } }),
     ...(strength !== undefined && { strength }),
     ...(mask !== undefined && { mask: { width, height, values: await bytesOf(arrays, mask) } }),
+    ...(looked && { references: looked }),
   };
+}
+
+async function referenceOf(name: string, arrays: NamedTensors): Promise<RgbImage> {
+  const [height, width] = name.split('.')[1].split('x').map(Number);
+  return { width, height, data: await bytesOf(arrays, name) };
 }
 
 /** Expects the picture that was recorded for a case, if one was; what its mask keeps is the original. */

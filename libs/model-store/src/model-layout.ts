@@ -86,7 +86,7 @@ export async function findFilesIn(folder: string): Promise<FoundFile[]> {
 }
 
 /** Counts the changes of what {@link readLayout} tells and refuses: folders which passed before are then read again. */
-export const layoutRules = 10;
+export const layoutRules = 11;
 
 /**
  * Reads what a model is, of its weights only the headers.

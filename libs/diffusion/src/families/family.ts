@@ -30,7 +30,8 @@ export interface ReadFiles extends ModelWeights {
 }
 
 /** What a request may ask for, and not every model can do. */
-export type Ability = 'cfg' | 'control' | 'negative_prompt' | 'prompt_weighting' | 'textual_inversion' | 'training';
+export type Ability =
+  'cfg' | 'control' | 'negative_prompt' | 'prompt_weighting' | 'references' | 'textual_inversion' | 'training';
 
 /** How a model is described of which there are weights alone. */
 export interface DescribedFiles {

@@ -70,9 +70,15 @@ export async function readModelParts(path: string, given?: ModelWeights): Promis
   return {
     ...{ path, family, ...read, ...parts, tensors: weights.tensors },
     defaults: { ...parts.usual, ...read.defaults },
+    cannot: { ...whyNoReferences(parts), ...parts.cannot },
     kind: parts.denoiser.kind,
     nativeSize: read.defaults.size ?? parts.denoiser.nativeSize ?? family.nativeSize,
   };
+}
+
+function whyNoReferences({ denoiser, autoencoder }: ModelParts): ModelParts['cannot'] {
+  if (!denoiser.takesReferences) return { references: 'It looks at no pictures beside the text.' };
+  return autoencoder.hasEncoder ? {} : { references: 'It has no encoder, so it cannot read a picture.' };
 }
 
 /**

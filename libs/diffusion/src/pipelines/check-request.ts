@@ -7,6 +7,7 @@ import { skippedSteps } from './starting-picture';
 import type { ControlUse, TextToImageRequest } from './text-to-image-request';
 
 const mostControls = 3;
+const mostReferences = 4;
 
 /** @throws RequestError naming the value and what is accepted */
 export function checkRequest(
@@ -14,10 +15,11 @@ export function checkRequest(
   { scaleFactor }: Pick<PipelineFacts, 'scaleFactor'>,
   folder: ModelFolder,
 ): void {
-  const { width, height, numInferenceSteps, guidanceScale, seeds, control = [] } = request;
+  const { width, height, numInferenceSteps, guidanceScale, seeds, references = [], control = [] } = request;
   const multiple = scaleFactor * (folder.denoiser.patch ?? 1);
+  const isMultiple = (size: number): boolean => Number.isInteger(size) && size > 0 && size % multiple === 0;
   for (const [name, size] of Object.entries({ width, height }))
-    if (!Number.isInteger(size) || size <= 0 || size % multiple !== 0)
+    if (!isMultiple(size))
       throw new RequestError(`The ${name} is ${size}; this model draws multiples of ${multiple} pixels.`);
   if (!Number.isInteger(numInferenceSteps) || numInferenceSteps < 1)
     throw new RequestError(`The number of steps is ${numInferenceSteps}; at least 1 is needed.`);
@@ -26,6 +28,13 @@ export function checkRequest(
   if (seeds.length === 0) throw new RequestError('There are no seeds; one is needed for each image.');
   checkAbilities(request, folder);
   checkPicture(request, folder);
+  if (references.length > mostReferences)
+    throw new RequestError(`There are ${references.length} references; at most ${mostReferences} can be looked at.`);
+  for (const each of references)
+    if (![each.width, each.height].every(isMultiple) || each.data.length !== each.width * each.height * 3)
+      throw new RequestError(
+        `A reference is of ${each.width} x ${each.height} pixels; this model looks at multiples of ${multiple}.`,
+      );
   if (control.length > mostControls)
     throw new RequestError(`There are ${control.length} ControlNets; at most ${mostControls} can be used at once.`);
   for (const use of control) checkControl(use, request, scaleFactor, folder);
@@ -36,6 +45,7 @@ function checkAbilities(request: TextToImageRequest, { cannot }: ModelFolder): v
     negative_prompt: Boolean(request.negativePrompt),
     prompt_weighting: request.promptWeighting === true,
     control: (request.control ?? []).length > 0,
+    references: (request.references ?? []).length > 0,
     textual_inversion: (request.adapters ?? []).some(({ adapter }) => adapter.words.length > 0),
   };
   for (const [ability, sentence] of Object.entries(cannot) as [Ability, string][])
@@ -52,6 +62,8 @@ function checkPicture(request: TextToImageRequest, { kind, schedulerJson }: Mode
     throw new RequestError('This model changes pictures: it needs one, and draws nothing from text alone.');
   if (kind === 'instruct-pix2pix' && mask)
     throw new RequestError('This model changes whole pictures, and takes no mask.');
+  if (mask && (request.references ?? []).length > 0)
+    throw new RequestError('References are looked at where all of a picture is drawn, and there is a mask.');
   if (mask && !image) throw new RequestError('There is a mask, and no picture that it is for.');
   if (image) checkSize('picture', image, image.data.length / 3, request);
   if (mask) checkSize('mask', mask, mask.values.length, request);

@@ -15,7 +15,7 @@ import { countOf } from '../weights/named-tensor';
 import { checkRequest } from './check-request';
 import { type LoadedParts, loadParts } from './loaded-parts';
 import { Renderer } from './renderer';
-import { beginningOf, encodeStart } from './starting-picture';
+import { beginningOf, encodeReferences, encodeStart } from './starting-picture';
 import type { ControlUse, TextToImageRequest } from './text-to-image-request';
 import { type PictureConditions, type TimedControl, Trajectory } from './trajectory';
 
@@ -121,12 +121,16 @@ export class Pipeline extends Renderer {
     const encoded = texts ?? (await encodeTexts(this.model.folder, this.conditioner!, request));
     const prompt = kind === 'instruct-pix2pix' ? withPictureRow(encoded) : encoded;
     const start = image && (await encodeStart(image, mask, denoiser, await this.encoder(), scaleFactor));
+    const references = [
+      ...(start && denoiser.takesReferences ? [{ latents: start.image.mean, shape }] : []),
+      ...(await encodeReferences(request.references ?? [], () => this.encoder())),
+    ];
     const conditions: PictureConditions = {
       prompt,
       guidanceScale,
       adapters: adapters.of(denoiser.part),
       ...(request.control && { controls: request.control.map(controlOf) }),
-      ...(start && denoiser.takesReferences && { references: [{ latents: start.image.mean, shape }] }),
+      references,
       ...(image && mask && { overlay: { original: image, mask } }),
       imageGuidanceScale,
     };

@@ -4,7 +4,7 @@
  * XL, ZImageInpaintPipeline and Flux2KleinInpaintPipeline. The order of the generator's draws is theirs.
  */
 import { RequestError } from '../errors';
-import type { DenoiserFiles, ModelKind } from '../denoisers/denoiser';
+import type { DenoiserFiles, ModelKind, Reference } from '../denoisers/denoiser';
 import { drawnSteps } from '../schedulers/timesteps';
 import type { Generator } from '../random/generator';
 import type { Scheduler } from '../schedulers/scheduler';
@@ -73,6 +73,22 @@ export async function encodeStart(
   const size = image.width * image.height;
   const planes = picture.planes.map((value, i) => (mask.values[i % size] < repainted ? value : 0));
   return { ...found, masked: await encoder.encode({ ...picture, planes }) };
+}
+
+/**
+ * Encodes what a model looks at: each picture in its own shape, one after the other, once for all pictures of a request.
+ * Source: `prepare_image_latents` of diffusers' Flux2KleinPipeline.
+ */
+export async function encodeReferences(
+  pictures: readonly RgbImage[],
+  openEncoder: () => Promise<LatentEncoder>,
+): Promise<Reference[]> {
+  const references: Reference[] = [];
+  for (const picture of pictures) {
+    const { mean: latents, shape } = await (await openEncoder()).encode(planesOf(picture));
+    references.push({ latents, shape });
+  }
+  return references;
 }
 
 /** Offsets of the pixels that tell the mask of a position, along an edge of so many. */

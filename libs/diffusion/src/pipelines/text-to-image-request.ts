@@ -32,6 +32,11 @@ export interface TextToImageRequest extends PictureTexts {
   mask?: Mask;
   /** Of a model that changes pictures: weight of `image` beside that of the prompt; 1.5 if not given, at least 1. */
   imageGuidanceScale?: number;
+  /**
+   * At most four pictures that the model looks at, if it can: in this order, behind `image`. Their edges are multiples
+   * of what the model draws multiples of.
+   */
+  references?: readonly RgbImage[];
   /** At most three. Their sum is added to what the denoiser passes from its way down to its way up. */
   control?: readonly ControlUse[];
 }
