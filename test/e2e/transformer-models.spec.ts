@@ -77,6 +77,21 @@ describe('FLUX.2 [klein]', () => {
     expect(painted).not.toEqual(before);
   });
 
+  it('looks at pictures, in their order, and draws the same beside others', async () => {
+    const [first, second] = [
+      await draw({ model: 'klein', prompt: 'a fox' }),
+      await draw({ model: 'klein', prompt: 'a hen', seed: 8, aspect_ratio: 'portrait' }),
+    ];
+    const body = { model: 'klein', prompt: 'the first beside the second', references: [first.url, second.url] };
+    const turned = { ...body, references: body.references.toReversed() };
+    const bodies = [body, turned, { ...body, references: [first.url] }, { ...body, references: [] }];
+    const alone: Buffer[] = [];
+    for (const each of bodies) alone.push((await draw(each)).file);
+    expect(new Set(await Promise.all(alone.map(async (file) => (await pixelsOf(file)).toString('hex')))).size).toBe(4);
+    const together = await Promise.all([...bodies, ...bodies].map((each) => draw(each)));
+    expect(together.map(({ file }) => file)).toEqual([...alone, ...alone]);
+  });
+
   it.each([
     [{ negative_prompt: 'a hen' }, 422, '/negative_prompt'],
     [{ prompt_weighting: true }, 422, '/prompt_weighting'],

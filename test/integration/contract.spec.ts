@@ -193,11 +193,12 @@ describe('The contract', () => {
       );
       it.each(good)('%s: %s', async (name, _label, value) => {
         const reply = await sendElement(row, { ...caller.filled(row.valid), [name]: caller.filled(value) });
-        // A well-formed id of nothing, a scale without weights, a mask without a picture, and what is of a training
-        // without its pictures are tested elsewhere.
+        // A well-formed id of nothing, a scale without weights, a mask without a picture, references of another model
+        // than FLUX.2, and what is of a training without its pictures are tested elsewhere.
         const isOfTraining = row.operation === 'createFinetuneOrGeneration' && ofTraining.includes(name);
         const isAlone = isOfTraining || ['id', 'strength', 'mask'].includes(name) || (name === 'scale' && !row.within);
-        const impossible = needsControl(row, value) || (isAlone && value !== null);
+        const isLookedAt = name === 'references' && Array.isArray(value) && value.length > 0;
+        const impossible = needsControl(row, value) || isLookedAt || (isAlone && value !== null);
         expect([reply.status, reply.body.code]).toEqual(
           impossible ? [422, expect.any(String)] : [replies[row.operation].status, undefined],
         );

@@ -94,7 +94,10 @@ describe('Documentation', () => {
         expect(headers[parameter.name]).toMatch(new RegExp(parameter.schema.pattern ?? 'no pattern'));
       const { $ref } = requestBody!.content['application/json'].schema;
       const { properties = {} } = components.schemas[$ref.split('/').at(-1) ?? ''];
-      expect(Object.keys(JSON.parse(text) as object).sort()).toEqual(Object.keys(properties).sort());
+      const shown = JSON.parse(text) as object;
+      // A Prompt has no references beside a mask, and then its record has no such field.
+      const told = Object.keys(properties).filter((field) => field !== 'references' || field in shown);
+      expect(Object.keys(shown).sort()).toEqual(told.sort());
     }
   });
 

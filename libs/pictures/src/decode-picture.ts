@@ -9,6 +9,7 @@ import { assertMarks, maskOf } from './mask-of';
 import { LargePictureError, NoPictureError } from './picture-error';
 import { formatOf, type PictureFormat } from './picture-format';
 import { type Colours, nearestSize, type Pixels, type Size } from './pixels';
+import { referenceSize } from './reference-size';
 
 /** The cost of decoding grows with pixels and with rows. */
 interface PictureLimits {
@@ -28,6 +29,8 @@ export type DecodingOrder = { source: Uint8Array | string; most: PictureLimits }
      * the size `onto`, and cropped like that one.
      */
     | { to: 'mask'; size?: Size; onto?: Size; of: 'white' | 'transparent' }
+    /** In its own shape, as a model looks at it. */
+    | { to: 'reference' }
     /** Only the pixels: encoded as they came, or as a PNG where they have to be turned upright. */
     | { to: 'file'; path: string }
   );
@@ -74,6 +77,7 @@ async function read(order: DecodingOrder): Promise<Decoded & { made?: Buffer }> 
     if (order.to === 'file') return { ...found, ...(await fileOf(file, format, metadata)) };
     const upright = sharp(await inEightBits(file, metadata), reading).autoOrient();
     if (order.to === 'mask') return { ...found, pixels: await readMask(upright, { width, height }, order) };
+    if (order.to === 'reference') return { ...found, pixels: await readReference(upright, { width, height }) };
     const size = order.size ? nearestSize([order.size].flat(), { width, height }) : { width, height };
     const part = middle({ width, height }, size);
     const pixels = enlarged(onWhite(await coloursOf(reduced(upright.extract(part), part, size))), size);
@@ -154,6 +158,11 @@ async function readMask(
   const mask = enlarged(maskOf(await coloursOf(small), of), size, isOfPicture ? undefined : { ...part, of: onto });
   assertMarks(mask, of);
   return mask;
+}
+
+async function readReference(upright: Sharp, size: Size): Promise<Pixels> {
+  const { scaled, part } = referenceSize(size);
+  return onWhite(await coloursOf(reduced(upright, size, scaled).extract(part)));
 }
 
 /** Converts the picture of a caller to sRGB. */

@@ -76,6 +76,12 @@ export class PictureReader {
     return { ...source, image: pixels! };
   }
 
+  /** The picture in its own shape, as a model looks at it. @throws as `read` does */
+  async readReference(url: string, reading: Omit<Reading, 'size'>): Promise<ReadPicture> {
+    const { pixels, ...source } = await this.decoded(url, reading, (file) => ({ ...file, to: 'reference' }));
+    return { ...source, image: pixels! };
+  }
+
   /**
    * @param of what is repainted: what is white, as in `mask`, or what is transparent, as in OpenAI's edits
    * @param onto size of the whole picture to repaint: the mask is stretched to it, and then cropped like the picture

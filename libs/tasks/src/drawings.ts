@@ -22,16 +22,20 @@ const stepsPerChunk = 0.03;
 /** Cost of a ControlNet per step, as a fraction of one: it has a U-Net's way down, the smaller half of the work. */
 const stepShareOfControl = 0.4;
 
+/** Cost of a picture that is looked at, per step: of up to a megapixel, whatever the size of what is drawn. */
+const areaOfReference = 1024 ** 2 / 512 ** 2;
+
 type Costly = Pick<Drawing, 'numImages' | 'width' | 'height' | 'steps' | 'highResolution' | 'promptChunks' | 'inputs'>;
 
 /** Estimated compute seconds of a drawing. */
 export function costOf({ numImages, width, height, steps, highResolution, promptChunks, inputs }: Costly): number {
   const moreChunks = (promptChunks ?? 1) - 1;
-  const { strength = 1, control = [] } = inputs ?? {};
+  const { strength = 1, control = [], references = [] } = inputs ?? {};
   const step = 1 + stepShareOfChunk * moreChunks + stepShareOfControl * control.length;
   const picture = steps * strength * step + fixedSteps + (highResolution ? enlargingSteps : 0);
   const area = (width * height) / 512 ** 2;
-  return secondsPerStep * (stepsPerChunk * moreChunks + numImages * area * picture);
+  const looking = steps * strength * areaOfReference * references.length;
+  return secondsPerStep * (stepsPerChunk * moreChunks + numImages * (area * picture + looking));
 }
 
 /** A task with what it draws; undefined if there is none. */

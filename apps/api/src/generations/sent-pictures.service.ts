@@ -11,7 +11,7 @@ import {
 } from '@app/domain';
 import type { ControlUseDto } from '@app/domain/http';
 import { type InstalledModel, pictureSize } from '@app/model-store';
-import { nearestSize, PictureError, PictureReader, type Size } from '@app/pictures';
+import { nearestSize, NoPictureError, PictureError, PictureReader, referenceSize, type Size } from '@app/pictures';
 import { Injectable } from '@nestjs/common';
 import { assertDrawable } from '../models/assert-drawable';
 import { ModelsService } from '../models/models.service';
@@ -26,6 +26,7 @@ export interface SentPicturesBody {
   mask?: string | null | undefined;
   maskOf?: 'transparent';
   control?: readonly ControlUseDto[] | null | undefined;
+  references?: readonly string[] | null | undefined;
   aspect_ratio?: AspectRatio | null | undefined;
   steps?: number | null | undefined;
 }
@@ -52,13 +53,16 @@ export class SentPictures {
    * The inputs of a drawing with every default resolved, and its shape: that of the body, or the word nearest to the
    * picture's; a picture from elsewhere has none until it is fetched.
    * @throws UnprocessableError for what the model cannot draw, for pictures and ControlNets that are not there, and for
-   * a strength that draws no step; InvalidError for a ControlNet that ends before it starts
+   * a strength that draws no step; InvalidError for a ControlNet that ends before it starts, and for references beside a
+   * mask
    */
   async check(sent: SentPicturesBody, asked: Asked): Promise<{ inputs: DrawingInputs; aspectRatio?: AspectRatio }> {
     const { pointer, model, served, scheduler } = asked;
     const { image, mask, strength, maskOf, aspect_ratio: aspectRatio } = sent;
     assertImage(sent, pointer);
     assertDrawable(served, { ...sent, pointer, scheduler });
+    const references = sent.references ?? [];
+    if (references.length > 0 && mask) throw refusedTogether(`${pointer}/references`, 'mask');
     const control = (sent.control ?? []).map(resolvedControl);
     for (const [index, use] of control.entries()) {
       const at = `${pointer}/control/${index}`;
@@ -69,6 +73,7 @@ export class SentPictures {
       ...(image && { image, strength: strength ?? defaults.strength }),
       ...(mask && { mask, ...(maskOf && { maskOf }) }),
       ...(control.length > 0 && { control }),
+      ...(references.length > 0 && { references }),
     };
     assertStrength(inputs, sent.steps ?? served.defaults.steps ?? defaults.steps, asked);
     const shapes = await this.shapesOf(inputs, asked);
@@ -90,6 +95,7 @@ export class SentPictures {
         throw new UnprocessableError('PictureNotFound', error.message, [{ pointer: at, message: error.reason }]);
       });
       if (shape) shapes.set(field, shape);
+      if (shape && field.startsWith('references')) assertLookedAt(shape, field, pointer);
     }
     return shapes;
   }
@@ -116,6 +122,24 @@ function resolvedControl({ image, model, scale, start, end, preprocess }: Contro
   const { control } = defaults;
   const span = { start: start ?? control.start, end: end ?? control.end };
   return { image, model, scale: scale ?? control.scale, ...span, preprocess: preprocess ?? null };
+}
+
+/** @throws UnprocessableError for a picture that is too small or too long to be looked at */
+function assertLookedAt(shape: Size, field: string, pointer: string): void {
+  try {
+    referenceSize(shape);
+  } catch (error) {
+    if (!(error instanceof NoPictureError)) throw error;
+    const { message, reason } = new PictureError(field, error.message);
+    throw new UnprocessableError('PictureUnreadable', message, [
+      { pointer: pointer + pointerToField(field), message: reason },
+    ]);
+  }
+}
+
+function refusedTogether(pointer: string, other: string): InvalidError {
+  const message = `cannot be sent with "${other}"; leave one of them out`;
+  return new InvalidError('ValidationFailed', `"${pointer}" ${message}.`, [{ pointer, message }]);
 }
 
 function refusedSpan(pointer: string, start: number): InvalidError {

@@ -8,6 +8,7 @@ interface Wanted {
   negative_prompt?: string | null | undefined;
   prompt_weighting?: boolean | null | undefined;
   control?: readonly unknown[] | null | undefined;
+  references?: readonly unknown[] | null | undefined;
 }
 
 interface Asked extends Wanted {
@@ -20,8 +21,8 @@ interface Asked extends Wanted {
 }
 
 /**
- * @throws UnprocessableError `UnsupportedByModel`, `ModelNeedsPicture`, `PictureUnsupported`, `MaskUnsupported` or
- * `SchedulerUnsupported`, with what the model takes
+ * @throws UnprocessableError `ModelTakesNoReferences`, `UnsupportedByModel`, `ModelNeedsPicture`, `PictureUnsupported`,
+ * `MaskUnsupported` or `SchedulerUnsupported`, with what the model takes
  */
 export function assertDrawable(model: InstalledModel, asked: Asked): void {
   const { scheduler, image, mask, pointer = '' } = asked;
@@ -45,6 +46,7 @@ export function assertDrawable(model: InstalledModel, asked: Asked): void {
 
 /** What a model that cannot does not take, and what to do instead. */
 const abilities: Readonly<Record<keyof Wanted, [what: string, instead: string]>> = {
+  references: ['references', 'choose another model'],
   cfg: ['guidance', 'draw with a base model'],
   negative_prompt: ['negative prompt', 'draw with a base model'],
   prompt_weighting: ['weights of words', 'choose another model'],
@@ -61,7 +63,7 @@ function assertAble({ name, cannot = {} }: InstalledModel, asked: Asked, pointer
   const [what, instead] = abilities[refused[0]];
   const reason = cannot[refused[0]]!.replace(/^./, (first) => first.toLowerCase());
   throw new UnprocessableError(
-    'UnsupportedByModel',
+    refused[0] === 'references' ? 'ModelTakesNoReferences' : 'UnsupportedByModel',
     `The model "${name}" takes no ${what}: ${reason} Leave it out, or ${instead}.`,
     refused.map((field) => ({
       pointer: `${pointer}/${field}`,

@@ -78,7 +78,7 @@ describe(DrawingService.name, () => {
       resolver as unknown as ModelResolver,
       new PictureStore(storage as unknown as ImageStorage),
       new ProgressPublisher({} as DataSource, logger),
-      { read: async () => ({ control: [] }) },
+      { read: async () => ({ control: [], references: [] }) },
       logger,
     );
     const engine = {

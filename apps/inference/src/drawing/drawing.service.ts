@@ -222,12 +222,13 @@ function requestOf(task: DrawingTask): DrawRequest {
 
 function pictureRequest(
   { inputs }: DrawingTask,
-  { image, mask, control }: ReadPictures,
+  { image, mask, control, references }: ReadPictures,
   controls: readonly ModelSource[] = [],
 ): Partial<DrawRequest> {
   return {
     ...(image && { image: image.image, strength: inputs!.strength! }),
     ...(mask && { mask: { width: mask.mask.width, height: mask.mask.height, values: mask.mask.data } }),
+    ...(references.length > 0 && { references: references.map((each) => each.image) }),
     ...(control.length > 0 && {
       control: control.map(({ image: map }, i) => {
         const { scale, start, end } = inputs!.control![i];

@@ -39,6 +39,8 @@ export function parametersOf(
     ...(pictures?.image && { image_sha256: pictures.image.sha256, strength: task.inputs?.strength }),
     ...(pictures?.mask && { mask_sha256: pictures.mask.sha256 }),
     ...(controls.length > 0 && { control: controls.map((model, i) => followed(task, i, model, pictures)) }),
+    ...(pictures &&
+      pictures.references.length > 0 && { references_sha256: pictures.references.map(({ sha256 }) => sha256) }),
     ...(clipSkip !== undefined && clipSkip > 1 && { clip_skip: clipSkip }),
     ...(task.highResolution && { high_resolution: true }),
     ...(upscaler && { upscaler }),

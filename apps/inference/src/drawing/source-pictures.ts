@@ -1,4 +1,4 @@
-import { aspectRatios, type DrawingTask } from '@app/domain';
+import { aspectRatios, type DrawingTask, picturesIn } from '@app/domain';
 import { PictureReader, type ReadMask, type ReadPicture } from '@app/pictures';
 import { Tasks } from '@app/tasks';
 import { Inject, Injectable } from '@nestjs/common';
@@ -9,17 +9,18 @@ export interface ReadPictures {
   mask?: ReadMask;
   /** The picture of each of its ControlNets. */
   control: readonly ReadPicture[];
+  /** The pictures that the model looks at, each in its own shape. */
+  references: readonly ReadPicture[];
 }
 
 /** Whether a task waits for pictures before it can be drawn. */
-export const hasPictures = ({ inputs }: Pick<DrawingTask, 'inputs'>): boolean =>
-  inputs?.image !== undefined || (inputs?.control ?? []).length > 0;
+export const hasPictures = ({ inputs }: Pick<DrawingTask, 'inputs'>): boolean => picturesIn(inputs).length > 0;
 
 /** Reads the pictures that a task is drawn from. */
 @Injectable()
 export class SourcePictures {
   constructor(
-    @Inject(PictureReader) private readonly reader: Pick<PictureReader, 'read' | 'readMask'>,
+    @Inject(PictureReader) private readonly reader: Pick<PictureReader, 'read' | 'readMask' | 'readReference'>,
     @Inject(Tasks) private readonly tasks: Pick<Tasks, 'recordShape'>,
   ) {}
 
@@ -29,7 +30,7 @@ export class SourcePictures {
    * @throws PictureError, and what else `PictureReader` throws
    */
   async read(task: DrawingTask, signal: AbortSignal): Promise<ReadPictures> {
-    const { image: url, mask, maskOf, control = [], sizes } = task.inputs ?? {};
+    const { image: url, mask, maskOf, control = [], references = [], sizes } = task.inputs ?? {};
     const reading = (field: string) => ({ owner: task.ownerId, field, signal });
     const image =
       url === undefined
@@ -42,6 +43,9 @@ export class SourcePictures {
       const field = `control[${index}].image`;
       maps.push(await this.reader.read(map, { ...reading(field), size, ...(preprocess && { preprocess }) }));
     }
+    const looked: ReadPicture[] = [];
+    for (const [index, reference] of references.entries())
+      looked.push(await this.reader.readReference(reference, reading(`references[${index}]`)));
     return {
       ...(image && { image }),
       ...(image &&
@@ -53,6 +57,7 @@ export class SourcePictures {
           }),
         }),
       control: maps,
+      references: looked,
     };
   }
 

@@ -56,6 +56,8 @@ export interface DrawRequest {
   /** Mask of the size of `image`: a byte for each pixel. Pixels of 128 and more are repainted. */
   mask?: { width: number; height: number; values: Uint8Array };
   control?: readonly ControlRequest[];
+  /** Pictures that the model looks at, of whole tokens. */
+  references?: readonly RgbImage[];
 }
 
 /** A ControlNet, the picture that it follows, its weight, and the part of the steps that it guides (from 0 to 1). */

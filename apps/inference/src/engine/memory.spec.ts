@@ -1,5 +1,5 @@
 import { type Device, type ModelFolder, type NamedTensor } from '@app/diffusion';
-import { sessionBytes, textWeightBytesOf, weightBytesOf } from './memory';
+import { bytesPerRow, encodePictureBytes, sessionBytes, textWeightBytesOf, weightBytesOf } from './memory';
 
 const count = 1000;
 
@@ -46,5 +46,33 @@ describe(textWeightBytesOf, () => {
     const model = { conditioner: { encoders: [{ tensors: part('I8') }, { tensors: part('F32') }] } };
     const bytesOn = (device: Device) => textWeightBytesOf(model as unknown as ModelFolder, device) - sessionBytes;
     expect([bytesOn('cpu'), bytesOn('cuda:0'), bytesOn('webgpu')]).toEqual([5000, 4000, 8000]);
+  });
+});
+
+describe('Pictures that are looked at', () => {
+  const model = (takesReferences: boolean): ModelFolder =>
+    ({
+      denoiser: { takesReferences, rowBytes: (_: unknown, __: unknown, positions: number) => positions },
+      autoencoder: {
+        scaleFactor: 16,
+        weightsOf: () => part('F32'),
+        callBytes: ({ width, height }: { width: number; height: number }) => width * height,
+      },
+    }) as unknown as ModelFolder;
+  const size = { width: 64, height: 32 };
+  const references = [
+    { width: 160, height: 96 },
+    { width: 16, height: 16 },
+  ];
+
+  it('count in a row of a call by their positions, and so does one to start from', () => {
+    expect(bytesPerRow(model(true), size, 'cpu')).toBe(0);
+    expect(bytesPerRow(model(true), { ...size, references }, 'cpu')).toBe(60 + 1);
+    expect(bytesPerRow(model(true), { ...size, image: {}, references }, 'cpu')).toBe(8 + 60 + 1);
+    expect(bytesPerRow(model(false), { ...size, image: {} }, 'cpu')).toBe(0);
+  });
+
+  it('are encoded one after the other: the largest counts', () => {
+    expect(encodePictureBytes(model(true), [size, ...references])).toBe(sessionBytes + 4 * count + 160 * 96);
   });
 });

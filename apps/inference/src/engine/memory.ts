@@ -63,11 +63,12 @@ function partBytes(tensors: NamedTensors, device: Device, isExact = false): numb
 /** An upper estimate of the bytes that a row of a call of the denoiser takes, without its adapters. */
 export function bytesPerRow(
   { denoiser, autoencoder: { scaleFactor } }: ModelFolder,
-  { width, height, image }: Size & { image?: unknown },
+  { width, height, image, references = [] }: Size & { image?: unknown; references?: readonly Size[] },
   device: Device,
 ) {
   const latents = { height: height / scaleFactor, width: width / scaleFactor };
-  const referencePositions = image && denoiser.takesReferences ? latents.height * latents.width : 0;
+  const looked = [...(image && denoiser.takesReferences ? [{ width, height }] : []), ...references];
+  const referencePositions = looked.reduce((sum, size) => sum + (size.width * size.height) / scaleFactor ** 2, 0);
   return denoiser.rowBytes(latents, providerOf(device), referencePositions);
 }
 
@@ -82,9 +83,12 @@ export function adapterBytesPerRow({ adapters }: Pick<Trajectory, 'adapters'>): 
   return [...adapters.values()].reduce((sum, { a, b }) => sum + a.byteLength + b.byteLength, 0);
 }
 
-/** An upper estimate of the bytes that encoding a picture takes, the weights of the encoder included. */
-export function encodePictureBytes({ autoencoder }: ModelFolder, size: Size): number {
-  return sessionBytes + float32 * valuesIn([...autoencoder.weightsOf('encoder')]) + autoencoder.callBytes(size);
+/**
+ * An upper estimate of the bytes that encoding pictures takes, one after the other, the weights of the encoder included.
+ */
+export function encodePictureBytes({ autoencoder }: ModelFolder, sizes: readonly Size[]): number {
+  const callBytes = Math.max(...sizes.map((size) => autoencoder.callBytes(size)));
+  return sessionBytes + float32 * valuesIn([...autoencoder.weightsOf('encoder')]) + callBytes;
 }
 
 /** Bytes of a ControlNet's row, as a part of those of the U-Net's: it has only the down blocks. */

@@ -38,6 +38,7 @@ export class TaskReader {
     const folder = this.folders.get(model.key) ?? (await readModelFolder(model.folder));
     this.folders.set(model.key, folder);
     // The model can still draw from texts alone, so the request is at fault and not the model.
+    const pictures = [...(request.image ? [request.image] : []), ...(request.references ?? [])];
     if (request.image && !folder.autoencoder.hasEncoder)
       throw new RequestError(`The model ${model.name} has no encoder, so it cannot draw from \`image\`.`);
     const controls = await this.controls.read(task);
@@ -45,7 +46,7 @@ export class TaskReader {
     const { device } = this.options;
     const { conditioner, denoiser, autoencoder } = folder;
     const minCallBytes = {
-      ...(request.image && { vaeEncoder: encodePictureBytes(folder, request) }),
+      ...(pictures.length > 0 && { vaeEncoder: encodePictureBytes(folder, pictures) }),
       denoiser: rowsOfPicture(denoiser, request) * bytesPerRow(folder, request, device),
       vaeDecoder: autoencoder.callBytes(request),
     };

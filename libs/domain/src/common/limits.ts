@@ -25,6 +25,7 @@ export const limits = {
   usedFinetunes: 4,
   strength: { min: 0.01, max: 1 },
   usedControls: 3,
+  usedReferences: 4,
   controlScale: { min: 0, max: 2 },
   controlSpan: { min: 0, max: 1 },
   /** Prompts that one request to apply Styles may make. */

@@ -112,6 +112,8 @@ export const errorTable = {
         'The model cannot draw with this scheduler, or with its own where none is named. `detail` says which it can draw with.',
       UnsupportedByModel:
         'The model cannot do what a field asks for: a negative prompt, weights of words or a ControlNet. `detail` says why, and `cannot` in `GET /v1/models` lists it. Leave the field out, or choose another model.',
+      ModelTakesNoReferences:
+        'The model looks at no pictures beside the text, or cannot read one. Leave `references` out, or choose a model of FLUX.2.',
       ModelNeedsPicture: 'The model draws from a picture. Send `image`, or `image` and `mask`, as `detail` says.',
       PictureMissing: 'What was sent says how to draw from a picture, and there is none. Send `image` too.',
       StrengthTooLow: 'So little of the picture is drawn anew that it takes no step. Raise `strength` or `steps`.',
@@ -148,7 +150,7 @@ export const errorTable = {
         'The file holds something else than a LoRA, one of its kin or a textual inversion; `detail` names it. Export it as a LoRA.',
       WeightsTooComplex: 'The weights would take more work than is allowed. Reduce their rank.',
       PictureUnreadable:
-        'The file is no PNG, JPEG or WebP, is broken, or has more pixels or a longer edge than are taken; `detail` says which. Send another.',
+        'The file is no PNG, JPEG or WebP, is broken, or has more pixels or a longer edge than are taken, or fewer than a model looks at; `detail` says which. Send another.',
       PictureNotFound:
         'A URL of this service leads to no upload and to no picture of yours. Uploads go after a day; send the picture again.',
       PictureAddressRefused:

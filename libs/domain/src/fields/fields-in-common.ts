@@ -1,4 +1,5 @@
 import { defaults, limits } from '../common/limits';
+import { UrlArrayField } from './fields-of-arrays';
 import { AspectRatioField, BooleanField, MetadataField, NumberField, TextField, UrlField } from './fields';
 
 // Fields that several requests have: what they accept, their default and what is said of them are the same for all.
@@ -107,6 +108,18 @@ export const StrengthField = () =>
 
 /** The part of a picture that is drawn anew. */
 export const MaskField = () => PictureField('What of `image` is repainted, in white; what is black is kept');
+
+/** Pictures that the model looks at. */
+export const ReferencesField = () =>
+  UrlArrayField({
+    description:
+      'Pictures that the model looks at, in this order, each in its own shape and scaled down to a megapixel: "put the first beside the second". Each is the URL of an upload, of a picture of your records, or of one elsewhere. For FLUX.2, and not with `mask`; `cannot` in `GET /v1/models` says which models take none.',
+    documentedMin: 0,
+    max: limits.usedReferences,
+    maxLength: limits.webhookLength,
+    optional: true,
+    example: ['https://example.com/cat.png', 'https://example.com/hat.png'],
+  });
 
 /** Data that a caller keeps with a record. */
 export const OwnMetadataField = () =>

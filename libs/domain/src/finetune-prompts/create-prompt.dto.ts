@@ -10,6 +10,7 @@ import {
   MaskField,
   NegativePromptField,
   OwnMetadataField,
+  ReferencesField,
   SeedField,
   ShapeField,
   StepsField,
@@ -47,6 +48,7 @@ export class CreatePromptDto {
   @ImageField() image?: string | null;
   @StrengthField() strength?: number;
   @MaskField() mask?: string | null;
+  @ReferencesField() references?: string[];
 }
 
 /** One element of the body of `POST /v1/finetunes/:id/styles`. */
@@ -55,6 +57,7 @@ export class CreatePromptDto {
   image: forPrompts,
   mask: forPrompts,
   strength: forPrompts,
+  references: forPrompts,
   scheduler: "the scheduler of the Fine-Tune's model draws",
 })
 export class ApplyStyleDto {

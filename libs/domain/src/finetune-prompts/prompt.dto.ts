@@ -32,9 +32,13 @@ export type ShownPrompt = Pick<FinetunePrompt, 'id' | 'prompt' | 'metadata'> & {
 
 const ofSent = (what: string): string => `${what}; absent where none was sent.`;
 
-function sentPictures(inputs: DrawingInputs | null): Pick<PromptFields, 'image' | 'strength' | 'mask'> {
-  const { image, strength, mask } = inputs ?? {};
-  return { ...(image !== undefined && { image, strength: strength! }), ...(mask !== undefined && { mask }) };
+function sentPictures(inputs: DrawingInputs | null): Pick<PromptFields, 'image' | 'strength' | 'mask' | 'references'> {
+  const { image, strength, mask, references } = inputs ?? {};
+  return {
+    ...(image !== undefined && { image, strength: strength! }),
+    ...(mask !== undefined && { mask }),
+    ...(references !== undefined && { references: [...references] }),
+  };
 }
 
 abstract class PromptFields {
@@ -52,6 +56,7 @@ abstract class PromptFields {
   @Decimal(ofSent('The share of the steps that is drawn of `image`'), { required: false }) strength?: number;
   @Text(ofSent('URL of the picture that says what of `image` is repainted'), { format: 'iri', required: false })
   mask?: string;
+  @Texts(ofSent('URLs of the pictures that the model looks at'), { required: false }) references?: string[];
 }
 
 /** A Prompt in a list or on its own. */

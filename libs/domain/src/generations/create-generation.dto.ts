@@ -12,6 +12,7 @@ import {
   ModelField,
   NegativePromptField,
   OwnMetadataField,
+  ReferencesField,
   SeedField,
   ShapeField,
   StepsField,
@@ -100,4 +101,6 @@ export class CreateGenerationDto {
     optional: true,
   })
   control?: ControlUseDto[];
+
+  @ReferencesField() references?: string[];
 }

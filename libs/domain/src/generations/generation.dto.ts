@@ -77,6 +77,7 @@ export class GenerationDto {
   @TextOrNull('URL of the picture that says what of `image` is repainted, as it was sent.', { format: 'iri' })
   mask: string | null;
   @Parts(UsedControlDto, 'The ControlNets that it follows.') control: UsedControlDto[];
+  @Texts('URLs of the pictures that the model looks at, as they were sent.') references: string[];
 
   @IntegerOrNull(
     'Chunks in which the longer of prompt and negative prompt is read: of 75 tokens with Stable Diffusion; always 1 with FLUX.2, Z-Image and ERNIE-Image, which read a text at once; null for what was asked for before they were counted.',
@@ -115,6 +116,7 @@ export class GenerationDto {
       strength: drawing.inputs?.strength ?? null,
       mask: drawing.inputs?.mask ?? null,
       control: [...(drawing.inputs?.control ?? [])],
+      references: [...(drawing.inputs?.references ?? [])],
       prompt_chunks: drawing.promptChunks,
       upscaler: drawing.upscaler,
       served_by: drawing.servedBy,

@@ -75,7 +75,7 @@ export class ModelDto {
   @Texts('Values of `scheduler` that it can be drawn with.') schedulers: string[];
 
   @TextByName(
-    'What it refuses, each with the reason: the fields `negative_prompt`, `prompt_weighting` and `control` of a request, `textual_inversion` as weights of a Fine-Tune, and `training`.',
+    'What it refuses, each with the reason: the fields `negative_prompt`, `prompt_weighting`, `control` and `references` of a request, `textual_inversion` as weights of a Fine-Tune, and `training`.',
     {
       example: { control: 'This model takes no ControlNets.' },
     },

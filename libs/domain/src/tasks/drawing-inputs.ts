@@ -33,17 +33,20 @@ export interface DrawingInputs {
   /** The part that the mask repaints, if not the white one. */
   maskOf?: 'transparent';
   control?: readonly UsedControl[];
+  /** URLs of the pictures that the model looks at, in their order. */
+  references?: readonly string[];
   /** By shape, when the request names none: the fetched `image` decides which; until then the drawing is square. */
   sizes?: Readonly<Record<AspectRatio, { width: number; height: number }>>;
 }
 
 /** The pictures that a drawing is made from, each with the field that names it. */
 export function picturesIn(inputs: DrawingInputs | null): { url: string; field: string }[] {
-  const { image, mask, control = [] } = inputs ?? {};
+  const { image, mask, control = [], references = [] } = inputs ?? {};
   return [
     ...(image === undefined ? [] : [{ url: image, field: 'image' }]),
     ...(mask === undefined ? [] : [{ url: mask, field: 'mask' }]),
     ...control.map((each, index) => ({ url: each.image, field: `control[${index}].image` })),
+    ...references.map((url, index) => ({ url, field: `references[${index}]` })),
   ];
 }
 
