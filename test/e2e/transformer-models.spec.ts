@@ -139,9 +139,21 @@ describeInBrowser('The form of the page, with a distilled model', () => {
     expect(await page.getByLabel('Weights in the prompt').count()).toBe(0);
     expect(await page.getByLabel('Scheduler').locator('option').count()).toBe(6);
     await page.getByLabel('Prompt', { exact: true }).fill('a blue fox');
+    const blank = { create: { width: 96, height: 64, channels: 3, background: '#c0f' } } as const;
+    const buffer = await sharp(blank).png().toBuffer();
+    const files = ['cat.png', 'hat.png'].map((name) => ({ name, mimeType: 'image/png', buffer }));
+    await page.getByLabel('Pictures to look at').setInputFiles(files);
+    await page.getByAltText('Picture 2 to look at').waitFor();
+    await page.getByLabel('Model', { exact: true }).selectOption('z-image');
+    expect(await page.getByText('Look at pictures').count()).toBe(0);
+    await page.getByLabel('Model', { exact: true }).selectOption('klein');
     expect(await faults(page)).toEqual([]);
     await page.getByRole('button', { name: 'Draw', exact: true }).click();
     await page.getByRole('button', { name: /^a blue fox \(/ }).waitFor();
+    const { body: drawn } = await service.request<{ references: string[] }[]>('GET', '/v1/sd/text-to-image?limit=1', {
+      key,
+    });
+    expect(drawn[0].references).toHaveLength(2);
     await page.getByRole('link', { name: 'Fine-Tunes' }).click();
     const untrained = page.getByLabel('Model that learns it').locator('option:disabled');
     expect(await untrained.allTextContents()).toContain(

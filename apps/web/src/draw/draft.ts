@@ -6,7 +6,7 @@ import { choiceOf, modelChoices } from '../models/models';
 import type { components } from '../service/client';
 import { sessionSignal } from '../session/session';
 import type { Mask } from '../pictures/mask';
-import { type Control, controlOf, maybePicture, type SentPicture } from '../pictures/sent-picture';
+import { type Control, controlOf, maybePicture, type SentPicture, sentPicture } from '../pictures/sent-picture';
 import { seemsToLack } from './name-hint';
 
 export type Scheduler = components['schemas']['Scheduler'];
@@ -34,6 +34,8 @@ export interface Settings {
   mask?: Mask | undefined;
   control: readonly Control[];
   finetunes: readonly UsedFinetune[];
+  /** Pictures that the model looks at, in their order. */
+  references: readonly SentPicture[];
 }
 
 interface Draft extends Settings {
@@ -54,6 +56,7 @@ export const draft = sessionSignal<Draft>(() => ({
   strength: serviceDefaults.strength,
   control: [],
   finetunes: [],
+  references: [],
 }));
 
 /** Whether the next drawing keeps the seed. */
@@ -86,6 +89,9 @@ export const defaults = computed(() => {
 /** What the model that draws refuses, each with the reason. */
 export const cannot = computed(() => drawnBy.value?.served.cannot ?? {});
 
+/** Whether it looks at pictures. */
+export const looksAtPictures = computed(() => drawnBy.value !== undefined && cannot.value.references === undefined);
+
 /** What the form shows of the draft: without what the model that draws refuses. */
 export const shown = computed<Draft>(() => {
   // What draws without guidance takes neither a negative prompt nor a scale.
@@ -98,6 +104,7 @@ export const shown = computed<Draft>(() => {
     ...(cannot.value.negative_prompt !== undefined && { negative_prompt: '' }),
     ...(cannot.value.prompt_weighting !== undefined && { prompt_weighting: false }),
     ...(cannot.value.control !== undefined && { control: [] }),
+    ...((!looksAtPictures.value || rest.mask) && { references: [] }),
   };
 });
 
@@ -117,6 +124,7 @@ export function settingsOf(drawing: Drawing): Settings {
     strength: drawing.strength ?? serviceDefaults.strength,
     mask: maybePicture(drawing.mask),
     control: drawing.control.map(controlOf),
+    references: drawing.references.map(sentPicture),
     negative_prompt: drawing.negative_prompt ?? '',
     scheduler: (drawing.scheduler ?? undefined) as Scheduler | undefined,
   };

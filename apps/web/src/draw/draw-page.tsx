@@ -10,11 +10,24 @@ import { attempt } from '../ui/notices';
 import { ControlInput } from '../pictures/control-input';
 import { startFrom } from '../pictures/inputs';
 import { Painting, PictureInput } from '../pictures/picture-input';
+import { lookAt, ReferencesInput } from '../pictures/references-input';
 import { useUpload } from '../pictures/sent-picture';
 import { useDrop } from '../ui/drop';
 import { asked, scrollToPart } from './bring-up';
 import { CombinedFinetunes } from './combined-finetunes';
-import { cannot, change, defaults, draft, drawnBy, drawnWith, finetuneId, lacksName, shown } from './draft';
+import {
+  cannot,
+  change,
+  defaults,
+  draft,
+  drawnBy,
+  drawnWith,
+  finetuneId,
+  lacksName,
+  looksAtPictures,
+  shown,
+} from './draft';
+import { Ideas } from './ideas';
 import { Settings } from './settings';
 import { Stage } from './stage';
 import { startDrawing } from './start-drawing';
@@ -40,7 +53,10 @@ export function DrawPage() {
 function PromptForm() {
   const [isSending, setSending] = useState(false);
   const upload = useUpload(startFrom);
-  const { isOver, handlers } = useDrop(([file]) => upload.send(file));
+  const uploads = useUpload(lookAt);
+  const { isOver, handlers } = useDrop((files) =>
+    looksAtPictures.value ? uploads.send(...files) : upload.send(files[0]),
+  );
   const submit = async (event: Event): Promise<void> => {
     event.preventDefault();
     if (isSending || draft.value.prompt.trim() === '') return;
@@ -61,6 +77,7 @@ function PromptForm() {
     >
       <h1 class="visually-hidden">Draw a picture</h1>
       <Texts />
+      <ReferencesInput upload={uploads} />
       <ModelField />
       <Submit isSending={isSending} />
       <div class="inputs">
@@ -92,7 +109,7 @@ function Texts() {
         onInput={(event) => change({ prompt: event.currentTarget.value })}
       />
       <LacksName />
-      <Chips />
+      <Ideas />
       <label for="negative">Negative prompt</label>
       <input
         id="negative"
@@ -162,48 +179,6 @@ function FromPng() {
         }}
       />
     </>
-  );
-}
-
-/** The bundled model draws only coloured shapes well. */
-const demonstrationModel = 'shapes';
-
-const shapes = [
-  'a red circle on a blue background',
-  'a yellow star on a gradient purple background',
-  'a cyan square left of a red triangle',
-  'an orange diamond on a dotted cyan background',
-  'a pink heart on a striped black background',
-];
-const photographs = [
-  'a lighthouse in a storm, long exposure, black and white',
-  'a red fox in fresh snow, morning light',
-  'an old library with a spiral staircase, dust in the sun',
-  'a bowl of lemons on a blue table, still life',
-];
-
-function ideas(): readonly string[] {
-  const served = drawnBy.value?.served.name;
-  const found = served === demonstrationModel || served === undefined ? shapes : photographs;
-  const name = drawnWith.value?.name;
-  return name === undefined ? found : shapes.map((idea) => idea.replace(/^(an?) \w+ \w+/, `a ${name}`));
-}
-
-function Chips() {
-  return (
-    <div class="chips" role="group" aria-label="Ideas">
-      {ideas().map((idea) => (
-        <button
-          key={idea}
-          type="button"
-          class="chip"
-          aria-pressed={draft.value.prompt === idea}
-          onClick={() => change({ prompt: idea })}
-        >
-          {idea}
-        </button>
-      ))}
-    </div>
   );
 }
 

@@ -20,7 +20,7 @@ export const vary = (drawing: Drawing): Promise<void> =>
   draw({ ...settingsOf(drawing), seed: newSeed() }, drawing.finetuneId);
 
 async function draw(wanted: Settings, finetuneId: string | undefined): Promise<void> {
-  const { prompt, aspect_ratio, steps, cfg, high_resolution, image, mask, strength } = wanted;
+  const { prompt, aspect_ratio, steps, cfg, high_resolution, image, mask, strength, references } = wanted;
   const shared = {
     prompt,
     aspect_ratio,
@@ -29,6 +29,7 @@ async function draw(wanted: Settings, finetuneId: string | undefined): Promise<v
     high_resolution,
     negative_prompt: wanted.negative_prompt.trim() || null,
     ...(image && { image: image.url, strength, mask: mask?.url ?? null }),
+    ...(references.length > 0 && { references: references.map(({ url }) => url) }),
   };
   const making = finetuneId === undefined ? drawGeneration(wanted, shared) : drawPrompts(finetuneId, wanted, shared);
   await forThisSession(making, (made) => {

@@ -20,6 +20,7 @@ export interface Drawing extends Pick<
   | 'strength'
   | 'mask'
   | 'control'
+  | 'references'
 > {
   /** As requests name its pictures; `images` is where this page reads them. */
   publicUrls: readonly string[];
@@ -77,6 +78,7 @@ export function drawingOfPrompt(record: Prompt, finetuneId: string): Drawing {
     strength: record.strength ?? null,
     mask: record.mask ?? null,
     control: [],
+    references: record.references ?? [],
     num_generations: 1,
     served_by: null,
     status: images.length > 0 ? 'succeeded' : error !== null ? 'failed' : 'queued',

@@ -16,6 +16,8 @@ function usedText({ id, scale }: Drawing['finetunes'][number]): string {
 const controlText = ({ model, scale, start, end }: Drawing['control'][number]): string =>
   `${model} (${scale}, ${start} to ${end})`;
 
+const picturesText = (count: number): string => (count === 1 ? 'a picture' : `${count} pictures`);
+
 /** Facts about a picture. */
 export function factsOf(drawing: Drawing, index: number): PictureFact[] {
   const finetune = finetuneOf(drawing.finetuneId);
@@ -32,6 +34,7 @@ export function factsOf(drawing: Drawing, index: number): PictureFact[] {
     finetune ? { name: 'Fine-Tune', value: titleOf(finetune) } : { name: 'Model', value: drawing.model ?? '' },
     ...(drawing.strength === null ? [] : [{ name: 'Strength', value: String(drawing.strength) }]),
     ...(drawing.mask === null ? [] : [{ name: 'Repainted', value: 'a part of the picture' }]),
+    ...(drawing.references.length > 0 ? [{ name: 'Looks at', value: picturesText(drawing.references.length) }] : []),
     ...(drawing.control.length > 0 ? [{ name: 'Follows', value: drawing.control.map(controlText).join(', ') }] : []),
     ...(drawing.finetunes.length > 0 ? [{ name: 'With', value: drawing.finetunes.map(usedText).join(', ') }] : []),
     ...(drawing.served_by === null ? [] : [{ name: 'Drawn by', value: drawing.served_by }]),

@@ -18,6 +18,7 @@ const drawing: Drawing = {
   strength: null,
   mask: null,
   control: [],
+  references: [],
   model: 'shapes',
   served_by: null,
   num_generations: 2,

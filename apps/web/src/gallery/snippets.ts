@@ -22,6 +22,7 @@ function bodyOf({ prompt, negative_prompt, aspect_ratio, steps, cfg, seed, ...dr
     image: drawing.image ?? undefined,
     strength: drawing.strength ?? undefined,
     mask: drawing.mask ?? undefined,
+    references: drawing.references.length > 0 ? drawing.references : undefined,
     ...(drawing.finetuneId === undefined && {
       model: drawing.model,
       scheduler: drawing.scheduler ?? undefined,

@@ -27,7 +27,7 @@ function drawOn(drawing: Drawing, index: number): void {
   const { seed } = draft.value;
   change({
     ...settingsOf(drawing),
-    ...{ seed, num_generations: 1, control: [], mask: undefined },
+    ...{ seed, num_generations: 1, control: [], references: [], mask: undefined },
     image: sentPicture(drawing.publicUrls[index]),
     finetuneId: drawing.finetuneId,
   });

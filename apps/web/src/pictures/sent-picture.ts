@@ -59,26 +59,29 @@ export async function uploadPicture(file: Blob, onProgress?: (part: number) => v
   return { ...sentPicture(url), size: { width, height } };
 }
 
-/** The upload of one picture: its progress, and why it failed. */
+/** The upload of pictures, one after the other: the progress of one, and why it failed. */
 export interface UploadState {
   part: number | undefined;
   problem: string;
-  send: (file: File | undefined) => void;
+  send: (...files: (File | undefined)[]) => void;
 }
 
 export function useUpload(onPicture: (picture: Upload) => void): UploadState {
   const [part, setPart] = useState<number | undefined>();
   const [problem, setProblem] = useState('');
-  const send = async (file: File | undefined): Promise<void> => {
-    if (!file || part !== undefined) return;
+  const send = async (files: readonly (File | undefined)[]): Promise<void> => {
+    if (part !== undefined) return;
     setProblem('');
-    setPart(0);
     try {
-      onPicture(await uploadPicture(file, setPart));
+      for (const file of files) {
+        if (!file) continue;
+        setPart(0);
+        onPicture(await uploadPicture(file, setPart));
+      }
     } catch (error) {
       setProblem(explain(error));
     }
     setPart(undefined);
   };
-  return { part, problem, send: (file) => void send(file) };
+  return { part, problem, send: (...files) => void send(files) };
 }

@@ -23,6 +23,7 @@ export async function restoreFrom(file: File): Promise<void> {
     num_generations: 1,
     finetunes: [],
     control: [],
+    references: [],
     strength: serviceDefaults.strength,
     scheduler: schedulers.find((name) => name === scheduler),
     model: choiceOf(model) ? model : draft.value.model,
