@@ -102,13 +102,17 @@ describe('a form of POST /v1/images/edits', () => {
   });
 
   it('keeps no file that has come when it breaks off after it', async () => {
-    const add = jest.spyOn(UploadedPicturesService.prototype, 'add');
+    const receive = jest.spyOn(UploadedPicturesService.prototype, 'receive');
     const socket = begin(file('image', await noise(1_000)), text('prompt', 'a star').subarray(0, -2));
-    await until(async () => add.mock.results.length === 1 && (await places()) === 1, 'the file has come', 10_000);
+    await until(async () => receive.mock.results.length === 1 && (await places()) === 1, 'the file has come', 10_000);
     socket.destroy();
-    await (add.mock.results[0].value as Promise<unknown>).catch(() => undefined);
-    await until(async () => (await uploads()) === 0, 'it is removed', 10_000);
-    expect(await halfFiles()).toEqual([]);
+    await (receive.mock.results[0].value as Promise<unknown>).catch(() => undefined);
+    await until(
+      async () => (await storedKeys(api)).every((name) => !name.startsWith('uploads/')),
+      'it is removed',
+      10_000,
+    );
+    expect([await uploads(), await halfFiles()]).toEqual([0, []]);
   });
 
   it.each([

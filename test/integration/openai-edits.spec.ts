@@ -86,7 +86,10 @@ describe('POST /v1/images/edits', () => {
 
   it('is executed once for an Idempotency-Key', async () => {
     const again = async (prompt: string) =>
-      edit({ image: await picture(100, 100), prompt }, { headers: { 'Idempotency-Key': 'one' } });
+      edit(
+        { image: await picture(100, 100), mask: await picture(100, 100, true), prompt },
+        { headers: { 'Idempotency-Key': 'one' } },
+      );
     const first = await again('a star');
     expect((await again('a star')).data).toEqual(first.data);
     await expect(again('a ring')).rejects.toMatchObject({ status: 422, code: 'IdempotencyKeyReused' });

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { newIdentifier, PictureUse, UploadedPicture } from '@app/domain';
 import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
+import OpenAI, { toFile } from 'openai';
 import sharp from 'sharp';
 import { startTestApi, type TestKey } from '../support/api';
 import { makeFinetune, type ProblemJson } from '../support/factories';
@@ -14,6 +15,8 @@ import { until } from '../support/until';
 interface RecordJson {
   id: string;
   status: string;
+  image: string | null;
+  aspect_ratio: string;
   error: string | null;
   images: string[];
   references?: string[];
@@ -81,6 +84,21 @@ describe('Pictures that a model looks at', () => {
     expect(text).toMatch(/"references_sha256":\["[0-9a-f]{64}"\]/);
   });
 
+  it('decide the shape by the first of them, if nothing else does', async () => {
+    const shapeOf = async (body: object) => (await create(body)).body.aspect_ratio;
+    const [tall, square] = [(await upload(64, 128)).url, (await upload(64, 64)).url];
+    expect(await shapeOf({ references: [tall, square] })).toBe('portrait');
+    expect(await shapeOf({ references: [square, tall] })).toBe('square');
+    expect(await shapeOf({ references: [square], image: tall })).toBe('portrait');
+    expect(await shapeOf({ references: [tall], aspect_ratio: 'landscape' })).toBe('landscape');
+    const { body } = await create({ references: [`${server.url}/cat.png`] }, sandbox);
+    const drawn = await until(async () => {
+      const found = await api.request<RecordJson>('GET', `/v1/sd/text-to-image/${body.id}`, { key: sandbox });
+      return found.body.images.length > 0 && found.body;
+    }, 'it is drawn');
+    expect([body.aspect_ratio, drawn.aspect_ratio]).toEqual(['square', 'landscape']);
+  });
+
   it('are kept as long as the record', async () => {
     const [one, other] = [await upload(100, 80), await upload(64, 64)];
     const { body } = await create({ references: [one.url, other.url] });
@@ -139,5 +157,65 @@ describe('Pictures that a model looks at', () => {
         'The model "z-image" takes no references: it looks at no pictures beside the text. Leave it out, or choose another model.',
       errors: [{ pointer: '/references' }],
     });
+  });
+});
+
+/** By OpenAI's official client, with nothing but its address changed. */
+describe('Several pictures of POST /v1/images/edits', () => {
+  const edit = async (sizes: [number, number][], more: object = {}) => {
+    const image = await Promise.all(
+      sizes.map(async ([width, height]) => toFile(await pictureOf(width, height), 'a.png', { type: 'image/png' })),
+    );
+    const client = new OpenAI({ apiKey: sandbox.token, baseURL: `${api.baseUrl}/v1`, maxRetries: 0 });
+    return client.images.edit({ image, prompt: 'both', model: 'klein', ...more }, { headers: idempotency(more) });
+  };
+  const idempotency = ({ user }: { user?: string }): Record<string, string> =>
+    user ? { 'Idempotency-Key': user } : {};
+  const uploads = () => api.dataSource.manager.countBy(UploadedPicture, { ownerId: sandbox.id });
+
+  it('are looked at in their order, and kept with the record', async () => {
+    const before = await uploads();
+    const { data } = await edit([
+      [100, 200],
+      [80, 64],
+    ]);
+    expect(data).toHaveLength(1);
+    const { body } = await api.request<RecordJson[]>('GET', '/v1/sd/text-to-image?limit=1', { key: sandbox });
+    expect(body[0]).toMatchObject({ image: null, aspect_ratio: 'portrait' });
+    const sizes = await Promise.all(
+      body[0].references!.map(async (url) => {
+        const file = await fetch(`${api.baseUrl}${new URL(url).pathname}`);
+        const { width, height } = await sharp(Buffer.from(await file.arrayBuffer())).metadata();
+        return [width, height];
+      }),
+    );
+    expect(sizes).toEqual([
+      [100, 200],
+      [80, 64],
+    ]);
+    expect((await uploads()) - before).toBe(2);
+  });
+
+  it('are told apart by an Idempotency-Key', async () => {
+    const [one, other]: [number, number][] = [
+      [100, 64],
+      [64, 100],
+    ];
+    const first = await edit([one, other], { user: 'one' });
+    expect((await edit([one, other], { user: 'one' })).data).toEqual(first.data);
+    await expect(edit([other, one], { user: 'one' })).rejects.toMatchObject({ code: 'IdempotencyKeyReused' });
+  });
+
+  it('are refused of a model that changes one at a time, beside a mask, and if they are too many', async () => {
+    const before = await uploads();
+    const two: [number, number][] = [
+      [64, 64],
+      [64, 64],
+    ];
+    const mask = await toFile(await pictureOf(64, 64), 'a.png', { type: 'image/png' });
+    await expect(edit(two, { model: 'z-image' })).rejects.toMatchObject({ status: 400, param: 'image' });
+    await expect(edit(two, { mask })).rejects.toMatchObject({ status: 400, param: 'mask' });
+    await expect(edit([...two, ...two, ...two.slice(1)])).rejects.toMatchObject({ status: 400, param: 'image' });
+    expect(await uploads()).toBe(before);
   });
 });

@@ -64,7 +64,7 @@ export const ApiOpenaiEdits = () =>
       operationId: 'editImages',
       summary: "Change a picture as OpenAI's API does",
       description:
-        'Repaints the parts that are transparent in `mask`, or without one in `image`; where nothing is transparent, the whole picture is drawn from. ' +
+        'Repaints the parts that are transparent in `mask`, or without one in `image`; where nothing is transparent, the whole picture is drawn from. Several pictures are looked at as `references` are, by a model that can. ' +
         'The files are kept as uploads as long as the Generation. All else is as in `POST /v1/images/generations`.',
     }),
     ApiConsumes('multipart/form-data'),
@@ -74,7 +74,9 @@ export const ApiOpenaiEdits = () =>
         type: 'object',
         required: ['image', 'prompt'],
         properties: {
-          image: file('A PNG, JPEG or WebP picture; `image[]` is taken too.'),
+          image: file(
+            'A PNG, JPEG or WebP picture; `image[]` is taken too. Up to four times for a model that looks at pictures.',
+          ),
           mask: file('What is repainted is transparent in it. Of the size of `image`.'),
           prompt: { type: 'string', maxLength: limits.promptLength, description: 'What the whole picture shows.' },
           model: { type: 'string', description: 'Name of an installed model.' },

@@ -1,5 +1,5 @@
 import { type Config, CONFIG } from '@app/config';
-import { pictureUrl } from '@app/domain';
+import { defaults, limits, pictureUrl } from '@app/domain';
 import { CreateImagesDto, type GenerationDto } from '@app/domain/http';
 import { editsFolder } from '@app/tasks';
 import { Inject, Injectable } from '@nestjs/common';
@@ -17,6 +17,14 @@ const imageNames = ['image', 'image[]'];
 /** Under the open part of a mask nothing of the picture is kept. */
 const maskedStrength = 1;
 
+/** The files of a form. */
+interface SentFiles {
+  images: StoredUpload[];
+  mask?: StoredUpload;
+}
+
+const allOf = ({ images, mask }: SentFiles): StoredUpload[] => [...images, ...(mask ? [mask] : [])];
+
 /** Generations from forms in the shape of OpenAI's API. */
 @Injectable()
 export class OpenaiEdits {
@@ -32,39 +40,41 @@ export class OpenaiEdits {
 
   /**
    * Keeps the pictures as uploads, which go with the Generation, and repaints the transparent part of the mask, or else
-   * of the picture; a picture without one is drawn from as a whole.
+   * of the picture; a picture without one is drawn from as a whole. Several pictures are looked at.
    * @throws InvalidError and what `SentForm`, `UploadedPicturesService` and `GenerationsService` throw; then no upload
    * is left
    */
   async create(caller: CallerKey, form: SentForm, repeatable: Repeatable): Promise<GenerationDto> {
-    const files = new Map<'image' | 'mask', StoredUpload>();
+    const files: SentFiles = { images: [] };
     const noted: Record<string, string> = {};
     try {
       const texts = await form.read(async (file) => {
         const field = fieldOf(file, files);
-        files.set(field, await this.keep(caller.id, file, form.answer, (hash) => (noted[file.name] = hash)));
+        const stored = await this.receive(caller.id, file, form.answer, (hash) => (noted[file.place] = hash));
+        if (field === 'mask') files.mask = stored;
+        else files.images.push(stored);
       });
       form.noteContent({ ...Object.fromEntries(texts), ...noted });
       const earlier = await this.unanswered.take(caller.id, repeatable);
-      if (earlier) await this.removeAll(caller.id, files);
+      if (earlier) await this.discard(files);
       return earlier ?? (await this.draw(caller, this.read(texts), files));
     } catch (error) {
-      await this.removeAll(caller.id, files);
+      await this.discard(files);
       throw error;
     }
   }
 
-  private async removeAll(ownerId: string, files: ReadonlyMap<string, StoredUpload>): Promise<void> {
-    for (const { upload } of files.values()) await this.uploads.remove(ownerId, upload.id).catch(() => undefined);
+  private async discard(files: SentFiles): Promise<void> {
+    for (const { upload } of allOf(files)) await this.uploads.discard(upload).catch(() => undefined);
   }
 
-  private keep(
+  private receive(
     ownerId: string,
     { content }: FormFile,
     answer: SentForm['answer'],
     noteHash: (hash: string) => void,
   ): Promise<StoredUpload> {
-    return this.uploads.add(
+    return this.uploads.receive(
       ownerId,
       { assertBare: () => undefined, begin: () => content, noteHash, answer },
       editsFolder,
@@ -83,23 +93,34 @@ export class OpenaiEdits {
   private async draw(
     caller: CallerKey,
     { prompt, model, n, size = 'auto', user }: CreateImagesDto,
-    files: ReadonlyMap<'image' | 'mask', StoredUpload>,
+    files: SentFiles,
   ): Promise<GenerationDto> {
-    const image = files.get('image');
+    const [image, ...others] = files.images;
     if (!image) throw refusedField('image', 'is required');
-    const mask = files.get('mask') ?? (image.isTransparent ? image : undefined);
+    const isOne = others.length === 0;
+    if (!isOne) await this.assertLooksAtSeveral(files, model);
+    const mask = files.mask ?? (isOne && image.isTransparent ? image : undefined);
     if (mask) assertMask(mask, image);
     const aspectRatio = size === 'auto' ? undefined : await this.models.shapeOf(size, model);
+    for (const { upload } of allOf(files)) await this.uploads.keep(upload);
     const urlOf = ({ upload }: StoredUpload): string => pictureUrl(this.config.publicUrl, upload);
     return this.generations.create(caller, {
       prompt,
-      image: urlOf(image),
+      ...(isOne ? { image: urlOf(image) } : { references: files.images.map(urlOf) }),
       ...(mask && { mask: urlOf(mask), maskOf: 'transparent', strength: maskedStrength }),
       ...(model !== undefined && { model }),
       ...(n !== undefined && { num_generations: n }),
       ...(aspectRatio && { aspect_ratio: aspectRatio }),
       ...(user !== undefined && { metadata: { user } }),
     });
+  }
+
+  /** @throws InvalidError */
+  private async assertLooksAtSeveral({ mask }: SentFiles, model: string = defaults.model): Promise<void> {
+    const { cannot } = await this.models.served(model, '/model');
+    if (cannot?.references !== undefined)
+      throw refusedField('image', `is there several times, and the model ${model} changes one picture at a time`);
+    if (mask) throw refusedField('mask', 'is for one picture, and there are several');
   }
 }
 
@@ -111,10 +132,12 @@ function assertMask({ upload: mask, isTransparent }: StoredUpload, { upload: ima
   if (!isTransparent) throw refusedField('mask', 'must have transparent parts, which are repainted');
 }
 
-function fieldOf({ name }: FormFile, files: ReadonlyMap<string, unknown>): 'image' | 'mask' {
+function fieldOf({ name }: FormFile, { images, mask }: SentFiles): 'image' | 'mask' {
   const field = imageNames.includes(name) ? 'image' : name;
   if (field !== 'image' && field !== 'mask')
     throw refusedField(name, 'is not a known file; a form has "image" and "mask"');
-  if (files.has(field)) throw refusedField(field, 'is there twice; one picture is changed at a time');
+  if (field === 'mask' && mask) throw refusedField(field, 'is there twice');
+  if (field === 'image' && images.length === limits.usedReferences)
+    throw refusedField(field, `is there more than ${limits.usedReferences} times`);
   return field;
 }

@@ -41,6 +41,9 @@ interface Asked {
   scheduler?: { name: string | undefined };
 }
 
+/** Of these the first that there is decides the shape, where nothing else does. */
+const picturesOfShape = ['image', 'references[0]'];
+
 /** Checks what can be known of a request's pictures before it is drawn. */
 @Injectable()
 export class SentPictures {
@@ -51,7 +54,7 @@ export class SentPictures {
 
   /**
    * The inputs of a drawing with every default resolved, and its shape: that of the body, or the word nearest to the
-   * picture's; a picture from elsewhere has none until it is fetched.
+   * picture's, or to that of the first one that is looked at; a picture from elsewhere has none until it is fetched.
    * @throws UnprocessableError for what the model cannot draw, for pictures and ControlNets that are not there, and for
    * a strength that draws no step; InvalidError for a ControlNet that ends before it starts, and for references beside a
    * mask
@@ -77,8 +80,9 @@ export class SentPictures {
     };
     assertStrength(inputs, sent.steps ?? served.defaults.steps ?? defaults.steps, asked);
     const shapes = await this.shapesOf(inputs, asked);
-    if (aspectRatio || !image) return { inputs, ...(aspectRatio && { aspectRatio }) };
-    const shape = shapes.get('image');
+    const first = picturesOfShape.find((field) => picturesIn(inputs).some((picture) => picture.field === field));
+    if (aspectRatio || !first) return { inputs, ...(aspectRatio && { aspectRatio }) };
+    const shape = shapes.get(first);
     const sizes = aspectRatios.map((ratio) => ({ ratio, ...pictureSize(model, served, ratio) }));
     if (shape) return { inputs, aspectRatio: nearestSize(sizes, shape).ratio };
     const byRatio = sizes.map(({ ratio, width, height }) => [ratio, { width, height }]);

@@ -6,8 +6,8 @@ import type { Request, Response } from 'express';
 import { sendContinue } from '../defence/json-body';
 import { uploadProgress } from './receive-file';
 
-/** Far more than our forms have. The bytes around its files have the bounds of a JSON body. */
-const bounds = { files: 4, fields: 20, parts: 24, fieldSize: 16_000 };
+/** More than our forms have. The bytes around its files have the bounds of a JSON body. */
+const bounds = { files: limits.usedReferences + 2, fields: 20, parts: 26, fieldSize: 16_000 };
 
 /** A form that a caller sends. */
 export interface SentForm {
@@ -35,6 +35,8 @@ export const FormBody = createParamDecorator((_: unknown, context: ExecutionCont
 /** A file of a form. */
 export interface FormFile {
   name: string;
+  /** Its name, from the second of it on with a number: what its hash is noted by. */
+  place: string;
   content: Readable;
 }
 
@@ -51,6 +53,7 @@ export async function readForm(
   const form = openForm(request);
   const { windowMs } = uploadProgress;
   const texts = new Map<string, string>();
+  const placeOf = numbered();
   let taking: Promise<void> = Promise.resolve();
   let files = 0;
   let clock: NodeJS.Timeout | undefined;
@@ -72,7 +75,8 @@ export async function readForm(
           content.on('error', () => undefined);
           clearTimeout(clock);
           files++;
-          taking = taking.then(() => (form.destroyed ? undefined : take({ name, content })));
+          const place = placeOf(name);
+          taking = taking.then(() => (form.destroyed ? undefined : take({ name, place, content })));
           taking.then(() => {
             if (--files === 0 && !form.destroyed) startClock();
           }, reject);
@@ -90,6 +94,15 @@ export async function readForm(
     await taking.catch(() => undefined);
     clearTimeout(clock);
   }
+}
+
+function numbered(): (name: string) => string {
+  const counts = new Map<string, number>();
+  return (name) => {
+    const before = counts.get(name) ?? 0;
+    counts.set(name, before + 1);
+    return before === 0 ? name : `${name}${before}`;
+  };
 }
 
 function boundTexts(request: Request, isOutside: () => boolean, refuse: (error: Error) => void): void {

@@ -128,8 +128,8 @@ export function fingerprintOf(method: string, target: string, body: unknown): st
 /** Identifies a form: its texts, and the hash of each file. */
 async function hashOfForm(request: Request, response: Response): Promise<Record<string, string>> {
   const hashes = new Map<string, string>();
-  const texts = await readForm(request, response, async ({ name, content }) => {
-    hashes.set(name, await hashBody(content, limits.sentPicture.bytes));
+  const texts = await readForm(request, response, async ({ place, content }) => {
+    hashes.set(place, await hashBody(content, limits.sentPicture.bytes));
   });
   return Object.fromEntries([...texts, ...hashes]);
 }

@@ -71,21 +71,28 @@ export class UploadedPicturesService {
    * `assertBare` and `UploadsService.receive` throw
    */
   async create(ownerId: string, file: SentFile): Promise<UploadDto> {
-    const { upload } = await this.add(ownerId, file);
+    const { upload } = await this.receive(ownerId, file);
+    await this.keep(upload);
     return UploadDto.from(upload, false, this.config.publicUrl);
   }
 
   /**
-   * As `create`, and says whether a part of it is more transparent than opaque.
+   * Stores a file, and says whether a part of it is more transparent than opaque; `keep` writes its row. All files of a
+   * request have to come first: a row locks the owner's storage, which the next file could not reserve any more.
    * @param folder of the storage that it goes into
+   * @throws as `create` does
    */
-  async add(ownerId: string, file: SentFile, folder = uploadsFolder): Promise<StoredUpload> {
+  async receive(ownerId: string, file: SentFile, folder = uploadsFolder): Promise<StoredUpload> {
     file.assertBare();
     // A sender may be slow, and a transaction must not wait for that.
-    const stored = await this.transactions.runOutside(() =>
+    return this.transactions.runOutside(() =>
       this.uploads.receive(ownerId, file, rule, (received) => this.store(ownerId, received, folder)),
     );
-    const { upload } = stored;
+  }
+
+  /** @throws UnprocessableError `StorageFull`; then its file is removed */
+  async keep(upload: UploadedPicture): Promise<void> {
+    const { ownerId } = upload;
     await this.transactions
       .run(async (manager) => {
         await manager.insert(UploadedPicture, upload);
@@ -97,7 +104,11 @@ export class UploadedPicturesService {
         if (error instanceof DomainError) await this.files.removeAll([upload.storageKey]);
         throw error;
       });
-    return stored;
+  }
+
+  /** Removes what has come, whether its row is written or not. */
+  async discard({ id, ownerId, storageKey }: UploadedPicture): Promise<void> {
+    await this.remove(ownerId, id).catch(() => this.files.removeAll([storageKey]));
   }
 
   /** Without pictures of edits: they were not sent as uploads, and go with their Generation. */

@@ -1,5 +1,5 @@
 import { aspectRatios, type DrawingTask, picturesIn } from '@app/domain';
-import { PictureReader, type ReadMask, type ReadPicture } from '@app/pictures';
+import { nearestSize, PictureReader, type ReadMask, type ReadPicture, type Size } from '@app/pictures';
 import { Tasks } from '@app/tasks';
 import { Inject, Injectable } from '@nestjs/common';
 
@@ -36,16 +36,17 @@ export class SourcePictures {
       url === undefined
         ? undefined
         : await this.reader.read(url, { ...reading('image'), size: sizes ? Object.values(sizes) : sizeOf(task) });
-    if (sizes && image) await this.takeShape(task, sizes, image);
+    const looked: ReadPicture[] = [];
+    for (const [index, reference] of references.entries())
+      looked.push(await this.reader.readReference(reference, reading(`references[${index}]`)));
+    const shape = image?.image ?? (sizes && looked[0] && nearestSize(Object.values(sizes), looked[0]));
+    if (sizes && shape) await this.takeShape(task, sizes, shape);
     const size = sizeOf(task);
     const maps: ReadPicture[] = [];
     for (const [index, { image: map, preprocess }] of control.entries()) {
       const field = `control[${index}].image`;
       maps.push(await this.reader.read(map, { ...reading(field), size, ...(preprocess && { preprocess }) }));
     }
-    const looked: ReadPicture[] = [];
-    for (const [index, reference] of references.entries())
-      looked.push(await this.reader.readReference(reference, reading(`references[${index}]`)));
     return {
       ...(image && { image }),
       ...(image &&
@@ -64,7 +65,7 @@ export class SourcePictures {
   private async takeShape(
     task: DrawingTask,
     sizes: NonNullable<NonNullable<DrawingTask['inputs']>['sizes']>,
-    { image: { width, height } }: ReadPicture,
+    { width, height }: Size,
   ): Promise<void> {
     const aspectRatio = aspectRatios.find((each) => sizes[each].width === width && sizes[each].height === height);
     const shape = { width, height, aspectRatio: aspectRatio ?? task.aspectRatio };

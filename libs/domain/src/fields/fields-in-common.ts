@@ -113,7 +113,7 @@ export const MaskField = () => PictureField('What of `image` is repainted, in wh
 export const ReferencesField = () =>
   UrlArrayField({
     description:
-      'Pictures that the model looks at, in this order, each in its own shape and scaled down to a megapixel: "put the first beside the second". Each is the URL of an upload, of a picture of your records, or of one elsewhere. For FLUX.2, and not with `mask`; `cannot` in `GET /v1/models` says which models take none.',
+      'Pictures that the model looks at, in this order, each in its own shape and scaled down to a megapixel: "put the first beside the second". Where neither `aspect_ratio` nor `image` says the shape, it is the nearest to that of the first. Each is the URL of an upload, of a picture of your records, or of one elsewhere. For FLUX.2, and not with `mask`; `cannot` in `GET /v1/models` says which models take none.',
     documentedMin: 0,
     max: limits.usedReferences,
     maxLength: limits.webhookLength,

@@ -35,7 +35,10 @@ export interface DrawingInputs {
   control?: readonly UsedControl[];
   /** URLs of the pictures that the model looks at, in their order. */
   references?: readonly string[];
-  /** By shape, when the request names none: the fetched `image` decides which; until then the drawing is square. */
+  /**
+   * By shape, when the request names none: the fetched `image` decides which, or else the first of `references`; until
+   * then the drawing is square.
+   */
   sizes?: Readonly<Record<AspectRatio, { width: number; height: number }>>;
 }
 
