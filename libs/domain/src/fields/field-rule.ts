@@ -70,6 +70,7 @@ const namesElsewhere: Readonly<Record<string, readonly string[]>> = {
   prompts: ['prompts_attributes'],
   scopes: ['scope'],
   image: ['init_image', 'init_images', 'image_url', 'input_image', 'source_image', 'start_image', 'control_image'],
+  references: ['reference_images', 'reference_image_urls', 'image_reference', 'image_urls', 'images', 'input_images'],
   strength: ['prompt_strength', 'denoising_strength', 'image_strength', 'img2img_strength'],
   mask: ['mask_image', 'mask_url', 'inpaint_mask', 'mask_source'],
   control: ['controlnet', 'controlnets', 'control_net', 'controlnet_units', 'alwayson_scripts', 'control_image'],
