@@ -38,6 +38,18 @@ export function broadcast(shapes: readonly (readonly number[])[]): number[] {
 
 const elementwise: Infer = (_, inputs) => one(broadcast(inputs.map(({ shape }) => shape)));
 
+/** Of lengths too, which stay known. */
+const arithmetic =
+  (compute: (x: number, y: number) => number): Infer =>
+  (node, inputs) => {
+    const [{ shape }] = elementwise(node, inputs);
+    const [x, y] = inputs.map(({ values }) => values);
+    if (!x || !y) return one(shape);
+    const at = (values: readonly number[], i: number): number => values[values.length === 1 ? 0 : i];
+    const known = Array.from({ length: countOf(shape) }, (_, i) => compute(at(x, i), at(y, i)));
+    return one(shape, known);
+  };
+
 const product: Infer = (node, [x, y]) => {
   const [rows, columns] = [x.shape.at(intOf(node, 'transA') ? -1 : -2)!, y.shape.at(intOf(node, 'transB') ? -2 : -1)!];
   return one([...broadcast([x.shape.slice(0, -2), y.shape.slice(0, -2)]), rows, columns]);
@@ -109,7 +121,7 @@ const resize: Infer = (_, [{ shape }, , scales, sizes]) =>
 const normalisation: Infer = (node, [{ shape }]) => {
   const axis = axisOf(intOf(node, 'axis', -1), shape);
   const statistics = shape.map((length, at) => (at < axis ? length : 1));
-  return [{ shape }, { shape: statistics }, { shape: statistics }].slice(0, node.outputs.length);
+  return node.outputs.map((_name, i) => ({ shape: i === 0 ? shape : statistics }));
 };
 
 const attention: Infer = (_, [query, , value]) => one(query.shape.with(-1, value.shape.at(-1)!));
@@ -117,12 +129,14 @@ const attention: Infer = (_, [query, , value]) => one(query.shape.with(-1, value
 /** The shapes that each operator of our graphs gives. */
 export const inferences: Readonly<Record<string, Infer>> = {
   ...Object.fromEntries(
-    ['Identity', 'Cast', 'QuickGelu', 'Gelu', 'Sigmoid', 'Erf', 'Exp', 'Neg', 'Softmax', 'Sin', 'Cos'].map((name) => [
-      name,
-      same,
-    ]),
+    ['Identity', 'Cast', 'QuickGelu', 'Gelu', 'Sigmoid', 'Tanh', 'Erf', 'Exp', 'Neg', 'Softmax', 'Sin', 'Cos'].map(
+      (name) => [name, same],
+    ),
   ),
-  ...Object.fromEntries(['Add', 'Sub', 'Mul', 'Less', 'Greater', 'Equal', 'Where'].map((name) => [name, elementwise])),
+  ...Object.fromEntries(['Less', 'Greater', 'Equal', 'Where'].map((name) => [name, elementwise])),
+  Add: arithmetic((x, y) => x + y),
+  Sub: arithmetic((x, y) => x - y),
+  Mul: arithmetic((x, y) => x * y),
   MatMul: product,
   FusedMatMul: product,
   MultiHeadAttention: attention,
@@ -131,6 +145,8 @@ export const inferences: Readonly<Record<string, Infer>> = {
   AveragePool: (node, [{ shape }]) =>
     one(shape.map((length, axis) => (axis < 2 ? length : length / intsOf(node, 'strides')[axis - 2]))),
   LayerNormalization: normalisation,
+  SimplifiedLayerNormalization: normalisation,
+  RotaryEmbedding: same,
   InstanceNormalization: same,
   ReduceSum: reduction,
   ReduceMean: reduction,

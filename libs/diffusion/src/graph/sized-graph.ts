@@ -157,6 +157,7 @@ export class SizedGraph extends GraphBuilder {
       this.push({ ...node, opType: 'Identity', inputs: named([branch.outputs[0].name]), attributes: {} });
     } else if (node.opType === 'InstanceNormalization') this.push(this.ofGroups(node));
     else if (node.opType === 'LayerNormalization') this.push(withStatistics(node));
+    else if (node.opType === 'SimplifiedLayerNormalization') this.push(withStatistics(node, ['deviation']));
     else this.push(node);
   }
 
@@ -205,7 +206,7 @@ function valuesOf({ type, shape, bytes }: Exclude<Initializer, { file: string }>
   return type === 'float32' ? { numbers: [...new Float32Array(copy)] } : {};
 }
 
-const withStatistics = (node: Node): Node => {
+const withStatistics = (node: Node, names: readonly string[] = ['mean', 'deviation']): Node => {
   const [y] = node.outputs;
-  return { ...node, outputs: [y, `${y}:mean`, `${y}:deviation`] };
+  return { ...node, outputs: [y, ...names.map((name) => `${y}:${name}`)] };
 };

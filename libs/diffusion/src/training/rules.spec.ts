@@ -1,6 +1,6 @@
 import { InferenceSession, Tensor } from '../sessions/onnx-runtime';
 import { encodeGraph, type Value } from '../graph/graph';
-import { attend, gelu, silu } from '../graph/layers';
+import { attend, gelu, rotaryEmbedding, silu } from '../graph/layers';
 import { microsoft } from '../graph/graph-builder';
 import { Module } from '../graph/module';
 import { upsample2D } from '../architectures/blocks';
@@ -93,6 +93,20 @@ const layers: Readonly<Record<string, readonly [Layer, ...(readonly number[])[]]
     },
     tokens,
     picture,
+  ],
+  Tanh: [(m, x) => m.op('Tanh', [x]), tokens],
+  SimplifiedLayerNormalization: [
+    (m, x) => m.op('SimplifiedLayerNormalization', [x, constant(m, [8])], { epsilon: 1e-5 }),
+    tokens,
+  ],
+  RotaryEmbedding: [
+    (m, x, y) => {
+      const [cos, sin] = ['cos', 'sin'].map((name, i) => m.exactly(name, [...random([10], i)], [5, 2]));
+      const turned = [x, y].map((each, i) => rotaryEmbedding(m, each, { cos, sin, isInterleaved: i === 0 }));
+      return m.concat(turned, 1);
+    },
+    tokens,
+    tokens,
   ],
   Gather: [(m, x) => m.op('Gather', [x, m.integers([2, 0, 2])], { axis: 0 }), [3, 8]],
   GatherND: [

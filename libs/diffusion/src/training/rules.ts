@@ -116,6 +116,11 @@ export const rules: Readonly<Record<string, Rule>> = {
     const density = graph.mul(x, graph.scale(exponential, 1 / Math.sqrt(2 * Math.PI)));
     return graph.mul(g, graph.add(distribution, density));
   }),
+  // dy/dx = 1 - y y.
+  Tanh: ({ graph, node, gradients: [g], read }) => {
+    const y = read(node.outputs[0]);
+    return [graph.mul(g!, graph.sub(graph.number(1), graph.mul(y, y)))];
+  },
   // With u = g w: (u - mean(u) - h mean(u h)) / deviation, h being the normalised value.
   LayerNormalization: ({ graph, node, gradients: [g], read }) => {
     const [x, weight] = node.inputs;
@@ -128,6 +133,19 @@ export const rules: Readonly<Record<string, Rule>> = {
     const u = isPlain ? g! : graph.mul(g!, weight);
     const means = graph.add(graph.mul(hat, graph.mean(graph.mul(u, hat), axes)), graph.mean(u, axes));
     return [graph.mul(graph.sub(u, means), read(inverse))];
+  },
+  // The same where no mean is taken away.
+  SimplifiedLayerNormalization: ({ graph, node, gradients: [g], read }) => {
+    const [x, weight] = node.inputs;
+    const inverse = read(node.outputs[1]);
+    const [hat, u] = [graph.mul(read(x), inverse), graph.mul(g!, weight)];
+    const mean = graph.mul(hat, graph.mean(graph.mul(u, hat), [graph.shape(x).length - 1]));
+    return [graph.mul(graph.sub(u, mean), inverse)];
+  },
+  // Turned back by the same angles.
+  RotaryEmbedding: ({ graph, node: { inputs, attributes, domain }, gradients: [g] }) => {
+    const [, positions, cos, sin] = inputs;
+    return [graph.op('RotaryEmbedding', [g!, positions, cos, graph.op('Neg', [sin])], attributes, domain)];
   },
   MatMul: (context) => productGradients(context, false),
   FusedMatMul: (context) => productGradients(context, intOf(context.node, 'transB') === 1),
