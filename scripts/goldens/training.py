@@ -155,6 +155,28 @@ def rows(unet, given):
     return ((output - given["target"]) ** 2).mean((1, 2, 3))
 
 
+def record(file, found, trained, given, rows):
+    """Adds to what is found the trained values, the loss of each row, gradients, and the losses of steps from there."""
+    found = {**found, **{k: v.detach().clone() for k, v in trained.items()}}
+    loss = rows()
+    (loss * given["loss_weight"]).mean().backward()
+    found["loss"] = loss.detach()
+    found.update({f"gradient/{k}": v.grad.clone() for k, v in trained.items()})
+
+    parameters = list(trained.values())
+    optimizer, losses = torch.optim.AdamW(parameters, lr=RATE, weight_decay=1e-2), []
+    for _ in range(STEPS):
+        optimizer.zero_grad()
+        loss = rows()
+        losses.append(loss.mean().item())
+        (loss * given["loss_weight"]).mean().backward()
+        torch.nn.utils.clip_grad_norm_(parameters, 1.0)
+        optimizer.step()
+    found["losses"] = torch.tensor(losses)
+    file.write_bytes(gzip.compress(save({k: v.contiguous() for k, v in found.items()}), 9, mtime=0))
+    print(file.name, len(trained), "inputs", losses[0], losses[-1])
+
+
 def main(families, out, chosen):
     out.mkdir(parents=True, exist_ok=True)
     for name in chosen or CASES:
@@ -169,24 +191,7 @@ def main(families, out, chosen):
             texts = Texts(folder, what, draw)
             trained.update(texts.trained)
             found = {k: v for k, v in found.items() if k not in ("encoder_hidden_states", "text_embeds")} | texts.given()
-        found.update({k: v.detach().clone() for k, v in trained.items()})
-        loss = rows(unet, given | texts())
-        (loss * given["loss_weight"]).mean().backward()
-        found["loss"] = loss.detach()
-        found.update({f"gradient/{k}": v.grad.clone() for k, v in trained.items()})
-
-        parameters = list(trained.values())
-        optimizer, losses = torch.optim.AdamW(parameters, lr=RATE, weight_decay=1e-2), []
-        for _ in range(STEPS):
-            optimizer.zero_grad()
-            loss = rows(unet, given | texts())
-            losses.append(loss.mean().item())
-            (loss * given["loss_weight"]).mean().backward()
-            torch.nn.utils.clip_grad_norm_(parameters, 1.0)
-            optimizer.step()
-        found["losses"] = torch.tensor(losses)
-        (out / f"{name}.safetensors.gz").write_bytes(gzip.compress(save({k: v.contiguous() for k, v in found.items()}), 9, mtime=0))
-        print(name, len(trained), "inputs", losses[0], losses[-1])
+        record(out / f"{name}.safetensors.gz", found, trained, given, lambda: rows(unet, given | texts()))
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ import { placeGraph } from '../../libs/diffusion/src/sessions/placed-graph';
 import { readValues } from '../../libs/diffusion/src/weights/named-tensor';
 import { readSafetensors } from '../../libs/diffusion/src/weights/safetensors-file';
 import { cpu } from '../support/cpu';
-import { unpackFamily } from '../support/families';
+import { unpackFamily, unpackTransformerModel } from '../support/families';
 
 const folder = mkdtempSync(join(tmpdir(), 'training-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -44,8 +44,25 @@ const cases: [string, string, Trained][] = [
   ]),
 ];
 
+/** The same of transformers. */
+const transformers = ['flux2-klein', 'z-image'];
+for (const model of transformers)
+  cases.push(
+    [`${model}, attention layers`, model, {}],
+    [`${model}, layers of feed-forward too`, `${model}-all`, { layers: 'all' }],
+  );
+
 /** One of each kind that is trained, and each family: a graph of it takes seconds to open. */
-const computedAgain = ['sd15', 'sdxl-texts', 'sd21-word'];
+const computedAgain = ['sd15', 'sdxl-texts', 'sd21-word', 'flux2-klein-all', 'z-image-all'];
+
+/** Unpacks the model of a recording. @returns its folder */
+async function modelOf(name: string): Promise<string> {
+  const transformer = transformers.find((model) => name.startsWith(model));
+  const family = transformer ?? name.split('-')[0];
+  const model = join(folder, family, 'model');
+  await (transformer ? unpackTransformerModel(transformer, model) : unpackFamily(family, join(folder, family)));
+  return model;
+}
 
 /** Inputs of torch, and its results. */
 type Tensors = Record<string, Tensor>;
@@ -72,29 +89,40 @@ function differenceOf(actual: Float32Array, expected: Float32Array): number {
 }
 
 describe.each(cases)('Training of %s', (_, name, settings) => {
-  const [family] = name.split('-');
+  let path: string;
   let recorded: Tensors;
   beforeAll(async () => {
-    await unpackFamily(family, join(folder, family));
+    path = await modelOf(name);
     recorded = await recordingOf(name);
   });
 
   async function open(form: 'plain' | 'recomputed') {
-    const model = await readTrainable(join(folder, family, 'model'));
-    const [batch, , height, width] = recorded.sample.dims;
+    const model = await readTrainable(path);
+    const [batch, channels, height, width] = recorded.sample.dims;
     const [, tokens] = (recorded.encoder_hidden_states ?? recorded['text_encoder.input_ids']).dims;
     const whole = { rank, layers: 'attention', form, ...settings } as const;
     const { graph, trained } = trainingGraph(model, whole, { batch, height, width, tokens });
     const session = await ModelSession.open(placeGraph(graph, model.denoiser.file), cpu);
     const inputs = trained.map(({ name }) => name);
     const factors = inputs.map((name) => Float32Array.from(valuesOf(recorded[name])));
+    const {
+      rotary_cos: cos,
+      rotary_sin: sin,
+      references,
+    } = model.denoiser.training.feedsOf([0, 0], [channels, height, width], tokens);
+    const given = {
+      ...recorded,
+      ...(cos && { rotary_cos: cos, rotary_sin: sin }),
+      ...(references && { references }),
+    } as unknown as Tensors;
     const run = () =>
       session.run(
         Object.fromEntries(
           graph.inputs.map(({ name, type, shape }) => {
             const at = inputs.indexOf(name);
-            const values = at < 0 ? valuesOf(recorded[name]) : factors[at];
-            const own = type === 'int64' ? BigInt64Array.from([...values], BigInt) : values;
+            const values = at < 0 ? valuesOf(given[name]) : factors[at];
+            const as = { int64: () => BigInt64Array.from([...values], BigInt), bool: () => Uint8Array.from(values) };
+            const own = as[type as keyof typeof as]?.() ?? values;
             return [name, new Tensor(type as Exclude<typeof type, 'bfloat16'>, own, shape as number[])];
           }),
         ),

@@ -96,7 +96,7 @@ function tableOfWords(table: NamedTensors): ConditionerFiles {
   const encodeNothing = (): Promise<Conditioning> => encode({ prompt: '' }, false);
   const open = async (): Promise<Conditioner> => ({ spent, release, encode, encodeNothing });
   return {
-    ...{ certainBytes: 0, encoders: [], open },
+    ...{ rowTokens: chunkTokens, certainBytes: 0, encoders: [], open },
     lengthOf: (text) => ({
       chunks: 1,
       ...(wordsOf(text).length > chunkTokens && { problem: `has more than ${chunkTokens} words` }),

@@ -45,8 +45,8 @@ export async function planTraining({
   checkpoint,
 }: Omit<Extract<TrainingCommand, { type: 'plan' }>, 'type' | 'model'> & { folder: string }): Promise<PlannedTraining> {
   const model = await readModelFolder(folder);
-  assertTrainable(model);
-  const { size: wanted } = trainingSettings(model, pictures, settings);
+  const { size: wanted, ...whole } = trainingSettings(model, pictures, settings);
+  assertTrainable(model, whole);
   const begun = checkpoint && settingsOfCheckpoint(checkpoint);
   const sizes = begun ? [begun.size] : wanted > smallSize ? [wanted, smallSize] : [wanted];
   let smallest: PlannedTraining | undefined;

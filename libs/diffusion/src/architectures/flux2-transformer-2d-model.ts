@@ -78,11 +78,8 @@ export function flux2Transformer2DModel(options: ModuleOptions, config: Flux2Tra
   const shape = ['rows', channels, 'height', 'width'];
   const sample = m.input('sample', shape);
   const states = m.input('encoder_hidden_states', ['rows', 'text', m.shape('context_embedder.weight', 2)[1]]);
-  const emb = timeEmbedding(m);
-  const rotary = checkedRotary(m, config);
-  const modulate = (x: Value, { shift, scale }: Omit<Modulation, 'gate'>): Value =>
-    m.add(m.mul(plainLayerNorm(m, x, width, eps), scale), shift);
-  const gated = (x: Value, { gate }: Modulation, y: Value): Value => m.add(x, m.mul(gate, y));
+  const [emb, rotary] = [timeEmbedding(m), checkedRotary(m, config)];
+  const use = { width, eps, rotary };
 
   const tokens = m.transpose(m.reshape(sample, 0, channels, -1), 0, 2, 1);
   const references = m.input('references', ['rows', 'looked at', channels]);
@@ -92,30 +89,21 @@ export function flux2Transformer2DModel(options: ModuleOptions, config: Flux2Tra
     [text, picture].map((x) => m.op('Shape', [x], { start: 1, end: 2 })),
     0,
   );
-  const parted = (x: Value): Value[] => m.ops('Split', 2, [x, lengths], { axis: 1 });
-
-  const [textAttention, textFeedForward] = modulations(m.at('double_stream_modulation_txt'), emb, 2);
-  const [pictureAttention, pictureFeedForward] = modulations(m.at('double_stream_modulation_img'), emb, 2);
-  for (const block of m.list('transformer_blocks')) {
-    const attn = block.at('attn');
-    const ofText = projected(attn, modulate(text, textAttention), addedNames, eps);
-    const ofPicture = projected(attn, modulate(picture, pictureAttention), ownNames, eps);
-    const joined = ofText.map((x, i) => attn.concat([x, ofPicture[i]], 1));
-    const [attendedText, attendedPicture] = parted(attendTurned(attn, joined, width, rotary));
-    text = gated(text, textAttention, linear(attn, attendedText, 'to_add_out'));
-    picture = gated(picture, pictureAttention, linear(attn, attendedPicture, 'to_out.0'));
-    text = gated(text, textFeedForward, feedForward(block.at('ff_context'), modulate(text, textFeedForward)));
-    picture = gated(picture, pictureFeedForward, feedForward(block.at('ff'), modulate(picture, pictureFeedForward)));
-  }
+  const sides = ['txt', 'img'].map((side) => modulations(m.at(`double_stream_modulation_${side}`), emb, 2));
+  for (const block of m.list('transformer_blocks'))
+    [text, picture] = transformerBlock(block, [text, picture], sides, lengths, use);
 
   let x = m.concat([text, picture], 1);
   const [modulation] = modulations(m.at('single_stream_modulation'), emb, 1);
-  for (const block of m.list('single_transformer_blocks'))
-    x = gated(x, modulation, parallelAttention(block.at('attn'), modulate(x, modulation), width, rotary, eps));
+  for (const block of m.list('single_transformer_blocks')) {
+    const y = parallelAttention(block.at('attn'), modulated(block, x, modulation, use), use);
+    x = gated(block, x, modulation, y);
+  }
 
   const [scale, shift] = m.split(linear(m, emb, 'norm_out.linear', true), width, width);
   // Of the text too: ONNX Runtime divides a product of fewer rows than columns in another way, with other bits.
-  const [, ofPictures] = parted(linear(m, modulate(x, { scale: m.add(scale, m.number(1)), shift }), 'proj_out'));
+  const last = linear(m, modulated(m, x, { scale: m.add(scale, m.number(1)), shift }, use), 'proj_out');
+  const [, ofPictures] = m.ops('Split', 2, [last, lengths], { axis: 1 });
   const own = m.op('Shape', [tokens], { start: 1, end: 2 });
   const y = m.op('Slice', [ofPictures, m.integers([0]), own, m.integers([1])]);
   m.output('out_sample', m.op('Reshape', [m.transpose(y, 0, 2, 1), m.op('Shape', [sample])]), shape);
@@ -155,8 +143,48 @@ function modulations(m: Module, emb: Value, count: number): Modulation[] {
   });
 }
 
-const ownNames = ['to_q', 'to_k', 'to_v', 'norm_q', 'norm_k'];
-const addedNames = ['add_q_proj', 'add_k_proj', 'add_v_proj', 'norm_added_q', 'norm_added_k'];
+/** Widths and values that all blocks have in common. */
+interface BlockUse {
+  width: number;
+  eps: number;
+  rotary: Rotary;
+}
+
+/** Names of the layers that a block has for the text, and for the picture. */
+const namesOfSides = [
+  {
+    projections: ['add_q_proj', 'add_k_proj', 'add_v_proj', 'norm_added_q', 'norm_added_k'],
+    out: 'to_add_out',
+    forward: 'ff_context',
+  },
+  { projections: ['to_q', 'to_k', 'to_v', 'norm_q', 'norm_k'], out: 'to_out.0', forward: 'ff' },
+];
+
+/** Flux2TransformerBlock: tokens of the text and of the picture, which attend to each other. */
+function transformerBlock(
+  m: Module,
+  sides: readonly Value[],
+  modulationsOfSides: readonly Modulation[][],
+  lengths: Value,
+  use: BlockUse,
+): Value[] {
+  const attn = m.at('attn');
+  const [ofText, ofPicture] = sides.map((x, i) =>
+    projected(attn, modulated(m, x, modulationsOfSides[i][0], use), namesOfSides[i].projections, use.eps),
+  );
+  const joined = ofText.map((x, i) => attn.concat([x, ofPicture[i]], 1));
+  const attended = m.ops('Split', 2, [attendTurned(attn, joined, use), lengths], { axis: 1 });
+  return sides.map((x, i) => {
+    const [[attention, forward], names] = [modulationsOfSides[i], namesOfSides[i]];
+    const y = gated(m, x, attention, linear(attn, attended[i], names.out));
+    return gated(m, y, forward, feedForward(m.at(names.forward), modulated(m, y, forward, use)));
+  });
+}
+
+const modulated = (m: Module, x: Value, { shift, scale }: Omit<Modulation, 'gate'>, { width, eps }: BlockUse): Value =>
+  m.add(m.mul(plainLayerNorm(m, x, width, eps), scale), shift);
+
+const gated = (m: Module, x: Value, { gate }: Modulation, y: Value): Value => m.add(x, m.mul(gate, y));
 
 /** Queries, keys and values of some tokens. */
 function projected(m: Module, x: Value, [query, key, value, ...norms]: readonly string[], eps: number): Value[] {
@@ -164,7 +192,7 @@ function projected(m: Module, x: Value, [query, key, value, ...norms]: readonly 
   return [...normed, linear(m, x, value)];
 }
 
-function attendTurned(m: Module, [query, key, value]: readonly Value[], width: number, rotary: Rotary): Value {
+function attendTurned(m: Module, [query, key, value]: readonly Value[], { width, rotary }: BlockUse): Value {
   const heads = width / m.shape('norm_q.weight')[0];
   return attend(m, [rotaryEmbedding(m, query, rotary), rotaryEmbedding(m, key, rotary), value], width, heads);
 }
@@ -176,10 +204,11 @@ function feedForward(m: Module, x: Value): Value {
 }
 
 /** Flux2ParallelSelfAttention: attention and a feed-forward layer side by side, between two layers. */
-function parallelAttention(m: Module, x: Value, width: number, rotary: Rotary, eps: number): Value {
+function parallelAttention(m: Module, x: Value, use: BlockUse): Value {
+  const { width, eps } = use;
   const inner = m.shape('to_out.weight', 2)[1] - width;
   const layer = linear(m, x, 'to_qkv_mlp_proj');
   const [query, key, value, gate, hidden] = m.split(layer, width, width, width, inner, inner);
   const normed = [headsRmsNorm(m, query, 'norm_q', eps), headsRmsNorm(m, key, 'norm_k', eps), value];
-  return linear(m, m.concat([attendTurned(m, normed, width, rotary), swiGlu(m, gate, hidden)], 2), 'to_out');
+  return linear(m, m.concat([attendTurned(m, normed, use), swiGlu(m, gate, hidden)], 2), 'to_out');
 }

@@ -49,6 +49,8 @@ export interface TextLength {
 export interface ConditionerFiles {
   /** Its text encoders, with the weights that they use. */
   readonly encoders: readonly PartFiles[];
+  /** Most tokens that the denoiser takes of a text of one chunk. */
+  readonly rowTokens: number;
   /** Most bytes of a text that certainly fit into one chunk; 0 where only counting tells. */
   readonly certainBytes: number;
   /** Whether `clip_skip` says how many of its last layers are left out. */

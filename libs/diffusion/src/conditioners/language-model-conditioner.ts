@@ -58,6 +58,10 @@ export class LanguageModelConditionerFiles implements ConditionerFiles, PartFile
     return [this.use.build];
   }
 
+  get rowTokens(): number {
+    return this.use.maxTokens;
+  }
+
   /** A token takes at least one byte. */
   get certainBytes(): number {
     return this.use.maxTokens - this.tokensOf('').length;

@@ -1,7 +1,7 @@
 import type { LayerAdapters } from '../adapters/row-adapters';
 import type { Provider } from '../sessions/device';
 import type { GraphSession, LoadOptions, ValueFacts } from '../sessions/model-session';
-import type { PartFiles } from '../sessions/part-graph';
+import type { BuildGraph, PartFiles } from '../sessions/part-graph';
 import type { Tensors } from '../sessions/tensor';
 import type { LatentShape } from '../tensor/planes';
 
@@ -50,6 +50,34 @@ export interface Denoiser extends Pick<GraphSession, 'inputs' | 'spent' | 'relea
 /** Kind of model, by what it draws from. */
 export type ModelKind = 'text-to-image' | 'inpainting' | 'instruct-pix2pix';
 
+/** Sizes of a step of training. */
+export interface StepSizes {
+  batch: number;
+  /** Of latents. */
+  height: number;
+  width: number;
+  /** Of a text. */
+  tokens: number;
+}
+
+/** How a denoiser is trained. */
+export interface DenoiserTraining {
+  /** The graph to which gradients are added. */
+  build: BuildGraph;
+  /** Paths of the layers that a LoRA adapts: those of attention, or those of feed-forward layers too. */
+  layers: Readonly<Record<'attention' | 'all', RegExp>>;
+  /** Paths of blocks, whose values are computed again together where they are not kept. */
+  blocks: RegExp;
+  /** -1 where its graph predicts the opposite of what schedulers want. */
+  sign: 1 | -1;
+  /** Whether a call is of one row: texts differ in length, and a row alone keeps a device busy. */
+  hasOwnCalls: boolean;
+  /** Lengths of its inputs' axes that are not called as the sizes are. */
+  axesOf(sizes: StepSizes): Readonly<Record<string, number>>;
+  /** Its inputs beside latents and texts. @param tokens of a text */
+  feedsOf(timesteps: readonly number[], shape: LatentShape, tokens: number): Tensors;
+}
+
 /** A denoiser before it is loaded: what its files tell. */
 export interface DenoiserFiles extends PartFiles {
   /** Its name in sentences. */
@@ -66,6 +94,8 @@ export interface DenoiserFiles extends PartFiles {
   readonly takesReferences?: boolean;
   /** Edge in pixels of the square pictures that it was trained on, if its configuration tells. */
   readonly nativeSize?: number | undefined;
+  /** Absent where it cannot be trained. */
+  readonly training?: DenoiserTraining | undefined;
   /**
    * An upper estimate of the bytes that a row of a call takes, without its adapters.
    * @param referencePositions positions of the latents of pictures that it looks at

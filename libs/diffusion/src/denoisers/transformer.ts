@@ -6,7 +6,7 @@ import { type BuildGraph, openPart } from '../sessions/part-graph';
 import { bool, float32, floatsOf, packed, type Tensor, type Tensors } from '../sessions/tensor';
 import type { LatentShape } from '../tensor/planes';
 import type { NamedTensors } from '../weights/named-tensor';
-import type { DenoiserFiles, DenoiserRow } from './denoiser';
+import type { DenoiserFiles, DenoiserRow, DenoiserTraining } from './denoiser';
 import { firstRows, SessionDenoiser } from './session-denoiser';
 
 /** In what diffusion transformers differ. */
@@ -24,6 +24,8 @@ export interface TransformerUse {
   textTokens: number;
   /** Values of the widest layer for each token. */
   tokenWidth: number;
+  /** Absent where it is not trained. */
+  training?: Pick<DenoiserTraining, 'layers' | 'blocks'>;
 }
 
 /** Values of a token in memory at once, as a multiple of the widest layer. */
@@ -54,6 +56,24 @@ export class TransformerFiles implements DenoiserFiles {
 
   get takesReferences(): boolean {
     return this.use.takesReferences;
+  }
+
+  get training(): DenoiserTraining | undefined {
+    const { build, sign, takesReferences, timeOf, training, positionsOf } = this.use;
+    if (!training) return undefined;
+    return {
+      ...training,
+      ...{ build, sign, hasOwnCalls: true },
+      axesOf: ({ batch, tokens, ...size }) => ({
+        ...{ rows: batch, text: tokens, 'looked at': 0 },
+        positions: positionsOf(tokens, size, []).positions,
+      }),
+      feedsOf: (timesteps, shape, tokens) => ({
+        timestep: float32(Float32Array.from(timesteps, timeOf)),
+        ...(takesReferences && { references: float32(new Float32Array(0), [timesteps.length, 0, shape[0]]) }),
+        ...rotaryFeeds(positionsOf(tokens, sizeOf(shape), [])),
+      }),
+    };
   }
 
   rowBytes({ height, width }: { height: number; width: number }, _provider: Provider, referencePositions = 0): number {
@@ -119,12 +139,15 @@ export class Transformer extends SessionDenoiser {
     const known = this.positions.get(key);
     if (known) return known;
     const references = row.references?.map((reference) => sizeOf(reference.shape)) ?? [];
-    const { cos, sin, positions } = this.use.positionsOf(textLengthOf(row), sizeOf(shape), references);
-    const dims = [positions, cos.length / positions];
-    const feeds = { rotary_cos: float32(cos, dims), rotary_sin: float32(sin, dims) };
+    const feeds = rotaryFeeds(this.use.positionsOf(textLengthOf(row), sizeOf(shape), references));
     this.positions.set(key, feeds);
     return feeds;
   }
+}
+
+function rotaryFeeds({ cos, sin, positions }: RotaryPositions): Tensors {
+  const dims = [positions, cos.length / positions];
+  return { rotary_cos: float32(cos, dims), rotary_sin: float32(sin, dims) };
 }
 
 const sizeOf = ([, height, width]: LatentShape): LatentSize => ({ height, width });

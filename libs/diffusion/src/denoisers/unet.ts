@@ -4,11 +4,11 @@ import type { BuiltGraph, ModuleOptions } from '../graph/module';
 import type { Device, Provider } from '../sessions/device';
 import type { GraphSession, LoadOptions } from '../sessions/model-session';
 import { openPart } from '../sessions/part-graph';
-import { floatsOf, packed, type Tensors } from '../sessions/tensor';
+import { float32, floatsOf, packed, type Tensors } from '../sessions/tensor';
 import type { LatentShape } from '../tensor/planes';
 import type { NamedTensors } from '../weights/named-tensor';
 import { ControlResiduals } from './control-residuals';
-import { type DenoiserFiles, type DenoiserRow, lengthOf, type ModelKind } from './denoiser';
+import { type DenoiserFiles, type DenoiserRow, type DenoiserTraining, lengthOf, type ModelKind } from './denoiser';
 import { firstRows, SessionDenoiser } from './session-denoiser';
 
 /**
@@ -55,6 +55,23 @@ export class UnetFiles implements DenoiserFiles {
   /** The graph for drawing, which takes what ControlNets give. */
   build = (options: ModuleOptions): BuiltGraph => unet2DConditionModel(options, this.config, true);
   readonly graphs = [this.build];
+
+  readonly training: DenoiserTraining = {
+    build: (options) => unet2DConditionModel(options, this.config),
+    layers: {
+      attention: /\.(?:to_[qkv]|to_out\.0)$/,
+      all: /\.(?:to_[qkv]|to_out\.0|proj_in|proj_out|ff\.net\.0\.proj|ff\.net\.2|conv1|conv2)$/,
+    },
+    // A residual block, an attention, a transformer block of one, or a change of size.
+    blocks: /^(?:(?:down|up)_blocks\.\d+|mid_block)\.\w+\.\d+(?:\.transformer_blocks\.\d+)?/,
+    sign: 1,
+    hasOwnCalls: false,
+    axesOf: () => ({}),
+    feedsOf: (timesteps, shape) => ({
+      timestep: float32(Float32Array.from(timesteps)),
+      time_ids: packed(timesteps, () => timeIdsOf(shape, this.scaleFactor), [6]),
+    }),
+  };
 
   async open(options: LoadOptions): Promise<Unet> {
     const session = await openPart(this, this.build, options, { onCuda: 'float16', isAdapted: true });

@@ -28,6 +28,15 @@ const reading: LayersReading = {
 
 const usualScheduler = { _class_name: 'FlowMatchEulerDiscreteScheduler', shift: 3, use_dynamic_shifting: true };
 
+/** Layers of attention as diffusers' training script has them: the text's own are not among them. */
+const training = {
+  layers: {
+    attention: /\.attn\.(?:to_[qkv]|to_out(?:\.0)?|to_qkv_mlp_proj)$/,
+    all: /\.(?:attn\.(?:to_\w+|to_out\.0|add_[qkv]_proj)|ff(?:_context)?\.linear_(?:in|out))$/,
+  },
+  blocks: /^(?:single_)?transformer_blocks\.\d+/,
+};
+
 const noGuidance = 'It was distilled to draw without guidance.';
 
 /** FLUX.2 [klein], distilled or not: one text encoder, a transformer, latents of 2 x 2 patches. */
@@ -92,6 +101,7 @@ async function partsOf(files: ReadFiles): Promise<ModelParts> {
         patch: 1,
         textTokens: maxTokens,
         tokenWidth: 9 * width,
+        training,
       } as const;
       return new TransformerFiles(own, from.get('transformer')!, use, isDistilled ? 'none' : 'rows');
     },

@@ -6,7 +6,7 @@ describe(problemsOfDefaults, () => {
     { steps: 1 },
     { steps: 4, cfg: 1, scheduler: 'lcm', clip_skip: 2, size: 768, prediction_type: 'v_prediction' },
     { training: { steps: 300, rank: 8, layers: 'all', learning_rate: 1e-3, batch: 4, prior_prompts: ['a cat'] } },
-    { training: { text_encoders: true, kind: 'lora' } },
+    { training: { text_encoders: true, kind: 'lora' }, train_on: 'klein-base' },
     { training: { kind: 'textual_inversion', vectors: 4 } },
   ])('accepts %j', (json) => {
     expect(problemsOfDefaults(json)).toEqual([]);
@@ -22,6 +22,7 @@ describe(problemsOfDefaults, () => {
     [{ scheduler: 'toString' }, /^has a scheduler that is none of ddim, ddpm, /],
     [{ clip_skip: 0 }, 'has a clip_skip that is no integer from 1 to 12'],
     [{ size: 500 }, 'has a size that is no multiple of 64 from 256 to 2048'],
+    [{ train_on: '../klein' }, 'has a train_on that is no name of an installed model'],
     [{ training: [] }, 'has a "training" that is no object of values'],
     [{ training: { rate: 1 } }, /^has a "training" with other keys than steps, rank, layers, /],
     [{ training: { steps: 49 } }, 'has a "training" with steps that are no integer from 50 to 5000'],
@@ -33,7 +34,7 @@ describe(problemsOfDefaults, () => {
     [{ training: { prior_prompts: 'cat' } }, 'has a "training" with prior_prompts that are no list of up to 200 texts'],
     [
       { guidance: 1 },
-      'has "guidance", and only steps, cfg, scheduler, clip_skip, size, prediction_type and training are known',
+      'has "guidance", and only steps, cfg, scheduler, clip_skip, size, prediction_type, train_on and training are known',
     ],
   ])('refuses %j', (json, sentence) => {
     expect(problemsOfDefaults(json)).toEqual([
@@ -43,7 +44,7 @@ describe(problemsOfDefaults, () => {
 
   it('tells all faults', () => {
     expect(problemsOfDefaults({ steps: 99, guidance: 1, cfg: 50, scheduler: '', width: 2 })).toEqual([
-      'has "guidance", "width", and only steps, cfg, scheduler, clip_skip, size, prediction_type and training are known',
+      'has "guidance", "width", and only steps, cfg, scheduler, clip_skip, size, prediction_type, train_on and training are known',
       'has steps that are no integer from 1 to 50',
       'has a cfg that is no number from 1 to 20',
       expect.stringMatching(/^has a scheduler /),

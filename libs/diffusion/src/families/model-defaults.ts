@@ -20,6 +20,8 @@ export interface ModelDefaults {
   /** Kind of the denoiser's prediction, where its weights do not tell. */
   prediction_type?: PredictionType;
   training?: TrainingDefaults;
+  /** Name of the installed model that is trained in its place: of a distilled model, the one that it was made of. */
+  train_on?: string;
 }
 
 /** The file with a model's defaults, beside its parts. */
@@ -43,6 +45,7 @@ export async function readModelDefaults(folder: string): Promise<ModelDefaults> 
 const unknownKeysTold = 8;
 
 const { steps, cfg } = defaultsRange;
+const isName = (value: unknown): boolean => typeof value === 'string' && /^[a-z0-9][a-z0-9._-]{0,63}$/.test(value);
 const predictionTypes = ['epsilon', 'sample', 'v_prediction'];
 
 /** Whether a value is accepted, and the end of the sentence if it is not. */
@@ -56,6 +59,7 @@ const rules: Record<Exclude<keyof ModelDefaults, 'training'>, [(value: unknown) 
   clip_skip: [isInteger(1, 12), 'a clip_skip that is no integer from 1 to 12'],
   size: [isInteger(256, 2048, 64), 'a size that is no multiple of 64 from 256 to 2048'],
   prediction_type: [isOneOf(...predictionTypes), `a prediction_type that is none of ${predictionTypes.join(', ')}`],
+  train_on: [isName, 'a train_on that is no name of an installed model'],
 };
 
 const keys = Object.keys(rules) as (keyof typeof rules)[];

@@ -13,6 +13,7 @@ import { type ModelDefaults, readModelDefaults } from './model-defaults';
 import { readModelWeights } from './model-parts';
 import { readModelScheduler } from './model-scheduler';
 import { refuseUnfit } from './refuse-unfit';
+import { whyNotTrained } from './why-not-trained';
 
 /** A model without its weights: what it is, and where they are. */
 export interface ModelFolder extends ModelParts {
@@ -67,8 +68,10 @@ export async function readModelParts(path: string, given?: ModelWeights): Promis
     schedulerJson: () => scheduler,
   });
   refuseUnfit({ path, family, ...weights, ...parts, schedulerJson }, read.defaults);
+  const training = whyNotTrained(family, parts, read.defaults);
   return {
     ...{ path, family, ...read, ...parts, tensors: weights.tensors },
+    cannot: { ...parts.cannot, ...(training !== undefined && { training }) },
     defaults: { ...parts.usual, ...read.defaults },
     cannot: { ...whyNoReferences(parts), ...parts.cannot },
     kind: parts.denoiser.kind,

@@ -1,4 +1,5 @@
 import { basename, join } from 'node:path';
+import { ClipConditionerFiles } from '../conditioners/clip-conditioner';
 import { allOf, cures } from '../errors';
 import { isOfFlow, type SchedulerJson } from '../schedulers/scheduler-config';
 import type { Family, ModelParts, ModelWeights } from './family';
@@ -44,7 +45,8 @@ function unfitTextEncoder({ family, tensors, files }: ReadModel) {
   return [{ file: files.get('text_encoder')!, reason, cure: cures.oneModel }];
 }
 
-function unfitDefaults(model: ReadModel, { scheduler, cfg, clip_skip, prediction_type }: ModelDefaults): string[] {
+function unfitDefaults(model: ReadModel, defaults: ModelDefaults): string[] {
+  const { scheduler, cfg, clip_skip, prediction_type, training = {} } = defaults;
   const reasons: string[] = [];
   if (scheduler !== undefined) {
     const { named } = problemsOfSchedulers(model);
@@ -57,5 +59,10 @@ function unfitDefaults(model: ReadModel, { scheduler, cfg, clip_skip, prediction
     reasons.push('has a clip_skip, and the text encoder of the model is no CLIP');
   if (prediction_type !== undefined && isOfFlow(model.schedulerJson))
     reasons.push('has a prediction_type, and a model of flow matching can predict one thing only');
+  if (
+    (training.kind === 'textual_inversion' || training.text_encoders) &&
+    !(model.conditioner instanceof ClipConditionerFiles)
+  )
+    reasons.push('has a "training" of its text encoder, which is no CLIP; a LoRA of the transformer is trained');
   return reasons;
 }

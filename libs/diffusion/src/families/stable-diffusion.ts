@@ -9,7 +9,6 @@ import { tokenizerOf } from '../tokenizer/clip-tokenizer';
 import type { JsonObject } from '../weights/folder-files';
 import type { NamedTensors } from '../weights/named-tensor';
 import type { PartTensors } from '../weights/original-names';
-import { precisionOf } from '../weights/precision';
 import { autoencoderKl, scaleFactorOf } from './autoencoders';
 import type { Family, ModelParts, ReadFiles } from './family';
 import { defaultsFile } from './model-defaults';
@@ -95,18 +94,7 @@ async function partsOf(version: Version, files: ReadFiles): Promise<ModelParts> 
     conditioner: () => conditionerOf(version, files),
     autoencoder: () => autoencoderKl(files, { factor: version.scalingFactor, shift: 0 }),
   });
-  const training = whyNotTrained(parts);
-  return { ...parts, cannot: training === undefined ? {} : { training } };
-}
-
-function whyNotTrained({ denoiser, autoencoder }: Pick<ModelParts, 'denoiser' | 'autoencoder'>): string | undefined {
-  if (precisionOf(denoiser.tensors) === 'int8')
-    return 'The weights of this model are in int8, which cannot be trained. Install it in float32 to train it.';
-  if (denoiser.kind !== 'text-to-image')
-    return 'Only a model that draws from text alone can be trained; this one takes a picture too.';
-  if (denoiser.guidance !== 'rows')
-    return 'This model was distilled to need few steps; train the model that it was made of.';
-  return autoencoder.hasEncoder ? undefined : 'This model has no encoder, so it cannot learn from pictures.';
+  return { ...parts, cannot: {} };
 }
 
 async function conditionerOf(version: Version, files: ReadFiles): Promise<ClipConditionerFiles> {

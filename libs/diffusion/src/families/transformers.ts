@@ -19,7 +19,6 @@ export const cannotAll = {
   control: 'There are no ControlNets for it here.',
   prompt_weighting: 'It reads whole sentences, and knows no weights of words.',
   textual_inversion: 'Its text encoder takes no words of embeddings.',
-  training: 'Models of this kind cannot be trained here yet.',
 };
 
 /** The configurations of an autoencoder and of Qwen3 that come without any. */

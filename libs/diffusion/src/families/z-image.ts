@@ -39,6 +39,15 @@ const readingOf = (layers: number): LayersReading => ({
   },
 });
 
+/** Layers of attention as diffusers' training script has them. */
+const training = {
+  layers: {
+    attention: /\.attention\.(?:to_[qkv]|to_out\.0)$/,
+    all: /\.(?:attention\.(?:to_[qkv]|to_out\.0)|feed_forward\.w[123])$/,
+  },
+  blocks: /^(?:layers|(?:noise|context)_refiner)\.\d+/,
+};
+
 /** Of the noise levels that Z-Image-Turbo was distilled for, and of Z-Image's. Nothing else in their files tells. */
 const [turboShift, plainShift] = [3, 6];
 const schedulerOf = (shift: number) => ({ _class_name: 'FlowMatchEulerDiscreteScheduler', shift });
@@ -91,6 +100,7 @@ async function partsOf(files: ReadFiles): Promise<ModelParts> {
         patch: 2,
         textTokens: maxTokens,
         tokenWidth: 9 * (own.get('cap_pad_token')!.shape.at(-1) ?? 0),
+        training,
       } as const;
       return new TransformerFiles(own, from.get('transformer')!, use, 'rows');
     },

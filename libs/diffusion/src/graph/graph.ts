@@ -48,6 +48,12 @@ export interface Graph {
   outputs: ValueInfo[];
 }
 
+/** Whether a node makes float32 of a weight in half precision. */
+export const widensWeight = (
+  { opType, inputs: [weight] }: Node,
+  { initializers }: Pick<Graph, 'initializers'>,
+): boolean => opType === 'Cast' && 'file' in (initializers.get(weight) ?? {});
+
 export const emptyGraph = (): Graph => ({ nodes: [], initializers: new Map(), inputs: [], outputs: [] });
 
 /** Attributes of the operators in use that are floating-point numbers. */

@@ -6,6 +6,7 @@ import {
   type Node,
   type Value,
   type ValueInfo,
+  widensWeight,
 } from './graph';
 import { GraphBuilder, microsoft } from './graph-builder';
 import { countOf } from '../weights/named-tensor';
@@ -36,6 +37,10 @@ export class SizedGraph extends GraphBuilder {
     for (const input of source.inputs)
       if (!this.sizes.has(prefix + input.name)) this.input(prefix + input.name, shapeOf(input), input.type);
     for (const node of source.nodes) this.take(node, prefix);
+  }
+
+  has(value: Value): boolean {
+    return this.sizes.has(value);
   }
 
   shape(value: Value): readonly number[] {
@@ -138,8 +143,11 @@ export class SizedGraph extends GraphBuilder {
       kept.push(node);
       for (const name of node.inputs) needed.add(name);
     }
+    kept.reverse();
+    // A weight is widened just before it is used if the node that does it stands before all others.
+    const isFirst = (node: Node): boolean => widensWeight(node, this.graph);
     return {
-      nodes: kept.reverse(),
+      nodes: [...kept.filter(isFirst), ...kept.filter((node) => !isFirst(node))],
       initializers: new Map([...initializers].filter(([name]) => needed.has(name))),
       inputs: inputs.filter(({ name }) => needed.has(name)),
       outputs,

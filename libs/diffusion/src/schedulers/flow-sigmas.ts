@@ -14,13 +14,17 @@ export function shiftSigmas(
   config: SchedulerConfig,
   size: RunSize | undefined,
 ): Float64Array {
-  const factor = config.useDynamicShifting ? dynamicShift(config, sigmas.length, size) : shift;
+  const factor = shiftFactor(shift, config, sigmas.length, size);
   const shifted = sigmas.map((sigma) => (factor * sigma) / (1 + (factor - 1) * sigma));
   const signal = 1 - shifted[shifted.length - 1];
   if (!config.shiftTerminal || signal === 0) return shifted;
   const scale = signal / (1 - config.shiftTerminal);
   return shifted.map((sigma) => 1 - (1 - sigma) / scale);
 }
+
+/** How far noise levels are moved in a run of so many steps: that of `shiftSigmas`. */
+export const shiftFactor = (shift: number, config: SchedulerConfig, steps: number, size?: RunSize): number =>
+  config.useDynamicShifting ? dynamicShift(config, steps, size) : shift;
 
 function dynamicShift(config: SchedulerConfig, steps: number, size: RunSize | undefined): number {
   if (!size) throw new SchedulerError('use_dynamic_shifting needs the number of tokens of the picture.');

@@ -156,10 +156,16 @@ const keepsHalf = {
   options: { graphOptimizationLevel: 'extended' },
   extra: { optimization: { disable_specified_optimizers: 'ConstantFolding' } },
 } as const;
+/** A weight that is widened twice, so that it need not be held between, stays so. */
+const keepsHalfTwice = {
+  ...keepsHalf,
+  extra: { optimization: { disable_specified_optimizers: 'ConstantFolding;CommonSubexpressionElimination' } },
+} as const;
 
 function sessionOptions(options: LoadOptions, { folder, widenedBytes }: PlacedGraph): InferenceSession.SessionOptions {
   const { device, intraOpNumThreads, spinUs = defaultSpinUs, sparesMemory } = options;
-  const half = device === 'cpu' && widenedBytes > mostWidenedBytes ? keepsHalf : undefined;
+  const isKept = (device === 'cpu' || sparesMemory) && widenedBytes > mostWidenedBytes;
+  const half = isKept ? (sparesMemory ? keepsHalfTwice : keepsHalf) : undefined;
   const { extra } = spinning(spinUs);
   const { session } = extra as { session: object };
   return {

@@ -22,9 +22,13 @@ export function placeGraph(graph: Graph, file: string): PlacedGraph {
   const real = new Map([...new Set(weights)].map((path) => [path, realpathSync(path)]));
   const folder = commonFolder([...real.values()]) ?? dirname(file);
   const locations = [...real].map(([path, at]) => [path, relative(folder, at).replaceAll(sep, '/')] as const);
-  const widened = [...graph.initializers.values()].filter((one) => 'file' in one && !['F32', 'I8'].includes(one.type));
-  const widenedBytes = widened.reduce((sum, { shape }) => sum + 4 * countOf(shape), 0);
-  return { file, bytes: encodeGraph(graph, new Map(locations)), folder, widenedBytes };
+  return { file, bytes: encodeGraph(graph, new Map(locations)), folder, widenedBytes: widenedBytesOf(graph) };
+}
+
+/** Bytes that a graph's weights in half precision take in float32. */
+export function widenedBytesOf({ initializers }: Pick<Graph, 'initializers'>): number {
+  const widened = [...initializers.values()].filter((one) => 'file' in one && !['F32', 'I8'].includes(one.type));
+  return widened.reduce((sum, { shape }) => sum + 4 * countOf(shape), 0);
 }
 
 function commonFolder([first, ...others]: readonly string[]): string | undefined {

@@ -1,4 +1,4 @@
-import type { Node, Value } from '../graph/graph';
+import { type Node, type Value, widensWeight } from '../graph/graph';
 import { rules } from './rules';
 import { UnknownOperatorError } from '../graph/shapes';
 import type { SizedGraph } from '../graph/sized-graph';
@@ -53,9 +53,13 @@ export function differentiate(
 function recomputing(graph: SizedGraph, forward: readonly Node[], active: ReadonlySet<Value>, partOf: PartOf) {
   const makers = new Map(forward.flatMap((node) => node.outputs.map((name) => [name, node] as const)));
   const copies = new Map<string, { again: Map<Value, Value>; gate: Value }>();
+  const kept = (value: Value): Value => {
+    const maker = makers.get(value);
+    return maker && widensWeight(maker, graph.graph) ? widenedAgain(graph, maker) : value;
+  };
   return (user: Node, arriving: Value) => {
     const part = partOf(user);
-    if (part === undefined) return (value: Value): Value => value;
+    if (part === undefined) return kept;
     if (!copies.has(part)) copies.set(part, { again: new Map(), gate: gateOf(graph, arriving) });
     const { again, gate } = copies.get(part)!;
     const read = (value: Value): Value => {
@@ -63,7 +67,7 @@ function recomputing(graph: SizedGraph, forward: readonly Node[], active: Readon
       if (done !== undefined) return done;
       const maker = makers.get(value);
       // Values that depend on no leaf are kept: weights, and the few values before the first adapter.
-      if (!maker || !active.has(value)) return value;
+      if (!maker || !active.has(value)) return kept(value);
       if (partOf(maker) !== part) {
         again.set(value, graph.op('Where', [gate, value, value]));
         return again.get(value)!;
@@ -75,6 +79,16 @@ function recomputing(graph: SizedGraph, forward: readonly Node[], active: Readon
     };
     return read;
   };
+}
+
+/**
+ * A weight once more in float32. Where the whole model is too large for that, each weight is widened when it is used,
+ * and the one of the forward pass would be held until its gradients are there.
+ */
+function widenedAgain(graph: SizedGraph, maker: Node): Value {
+  const name = `${maker.outputs[0]}/again`;
+  if (!graph.has(name)) graph.push({ ...maker, name, outputs: [name] });
+  return name;
 }
 
 function gateOf(graph: SizedGraph, gradient: Value): Value {

@@ -1,6 +1,6 @@
 import { planesOf } from '../autoencoders/autoencoder';
 import { RequestError } from '../errors';
-import type { TrainableModel } from './trainable';
+import type { ModelFolder } from '../families/model-folder';
 import type { HearPredictions } from '../pipelines/renderer';
 import { Pipeline } from '../pipelines/pipeline';
 import type { LoadOptions } from '../sessions/model-session';
@@ -47,8 +47,6 @@ export interface Examples {
   keptPrior: readonly PriorRow[];
   /** Stand-in for no caption. */
   noText: TrainingText;
-  /** Pixels of the picture's edge for one of the latents'. */
-  scale: number;
 }
 
 /** From so many pictures on, one is kept back. */
@@ -72,7 +70,7 @@ export function checkPictures(pictures: readonly TrainingPicture[]): void {
 
 /** Encodes texts and pictures, and draws the prior ones: one part of the model after another, to spare memory. */
 export async function encodeExamples(
-  folder: TrainableModel,
+  folder: ModelFolder,
   pictures: readonly TrainingPicture[],
   settings: TrainingSettings,
   load: LoadOptions,
@@ -104,7 +102,6 @@ export async function encodeExamples(
     keptBack,
     keptPrior: priors.flatMap((rows, i) => (isKept(i) ? rows : [])),
     noText,
-    scale: folder.autoencoder.scaleFactor,
   };
 }
 
@@ -124,7 +121,7 @@ const [keptSteps, silentShare] = [6, 0.6];
  * pictures, so they are drawn in half of the model's steps.
  */
 async function drawPriors(
-  folder: TrainableModel,
+  folder: ModelFolder,
   { priorPrompts, seed, size }: TrainingSettings,
   texts: readonly TrainingText[],
   noText: TrainingText,

@@ -1,9 +1,9 @@
 import type { ModelFolder } from '../families/model-folder';
-import type { Graph, Value } from '../graph/graph';
+import { type Graph, type Node, type Value, widensWeight } from '../graph/graph';
 import { countOf } from '../weights/named-tensor';
 import { type TrainingSettings, trainingSettings } from './settings';
 import { readTrainable } from './trainable';
-import { heldWeightBytes, type TrainingGraph, trainingGraph } from './training-graph';
+import { heldWeightBytes, holdsHalf, rowsOfCall, type TrainingGraph, trainingGraph } from './training-graph';
 
 /** Memory that a training takes, before it is opened. */
 export interface ForeseenBytes {
@@ -26,10 +26,10 @@ export async function foreseenBytes(
   settings: Partial<TrainingSettings> = {},
 ): Promise<ForeseenBytes> {
   const model = await readTrainable(folder);
-  const { size, batch, ...others } = trainingSettings(model, 1, settings);
+  const { size, ...others } = trainingSettings(model, 1, settings);
   const edge = size / model.autoencoder.scaleFactor;
-  const tokens = model.conditioner.rowTokens;
-  const planned = trainingGraph(model, others, { batch, height: edge, width: edge, tokens });
+  const sizes = { batch: rowsOfCall(model, others), height: edge, width: edge, tokens: model.conditioner.rowTokens };
+  const planned = trainingGraph(model, others, sizes);
   const { graph, shapeOf } = planned;
   return { weights: heldWeightBytes(graph), step: bytesOfStep(graph, shapeOf), planned };
 }
@@ -56,7 +56,9 @@ function bytesOfStep(graph: Graph, shapeOf: (value: Value) => readonly number[])
 }
 
 /** Most bytes of values that are needed at one time. */
-function peakBytes({ nodes, initializers, outputs }: Graph, shapeOf: (value: Value) => readonly number[]): number {
+function peakBytes(graph: Graph, shapeOf: (value: Value) => readonly number[]): number {
+  const { outputs } = graph;
+  const { nodes, held } = inOrder(graph);
   const owners = new Map<Value, Value>();
   const owner = (value: Value): Value => owners.get(value) ?? value;
   const lastUses = new Map<Value, number>();
@@ -70,7 +72,7 @@ function peakBytes({ nodes, initializers, outputs }: Graph, shapeOf: (value: Val
   for (const [i, { opType, inputs, outputs: made }] of nodes.entries()) {
     if (views.has(opType)) continue;
     const gone = [...new Set(inputs.map(owner))].filter(
-      (input) => input !== '' && lastUses.get(input) === i && !initializers.has(input),
+      (input) => input !== '' && lastUses.get(input) === i && !held.has(input),
     );
     const given = made.reduce((sum, name) => sum + (lastUses.has(name) ? bytesOf(name) : 0), 0);
     const freed = gone.reduce((sum, name) => sum + bytesOf(name), 0);
@@ -78,6 +80,24 @@ function peakBytes({ nodes, initializers, outputs }: Graph, shapeOf: (value: Val
     live += given - freed;
   }
   return peak;
+}
+
+/**
+ * Nodes in the order in which they are computed, and values that are held all the time: a weight in half precision is
+ * widened as the graph is loaded, or else just before it is used.
+ */
+function inOrder(graph: Graph): { nodes: Node[]; held: ReadonlySet<Value> } {
+  const widening = new Map(
+    graph.nodes.filter((node) => widensWeight(node, graph)).map((node) => [node.outputs[0], node]),
+  );
+  const others = graph.nodes.filter(({ outputs }) => !widening.has(outputs[0]));
+  if (!holdsHalf(graph)) return { nodes: others, held: new Set([...graph.initializers.keys(), ...widening.keys()]) };
+  const nodes = others.flatMap((node) => {
+    const first = node.inputs.flatMap((input) => widening.get(input) ?? []);
+    for (const { outputs } of first) widening.delete(outputs[0]);
+    return [...first, node];
+  });
+  return { nodes, held: new Set(graph.initializers.keys()) };
 }
 
 /** Of one row: each kernel's place of each pixel. */

@@ -151,17 +151,19 @@ export const rules: Readonly<Record<string, Rule>> = {
   FusedMatMul: (context) => productGradients(context, intOf(context.node, 'transB') === 1),
   MultiHeadAttention: attentionGradients,
   // Its kernel is a weight of the model, which is not trained.
-  Conv: linear((graph, g, node, shape) => {
-    const kernel = graph.shape(node.inputs[1]);
+  Conv: ({ graph, node, gradients: [g], read }) => {
+    const [shape, kernel] = node.inputs.map((input) => graph.shape(input));
+    const weight = read(node.inputs[1]);
     const [pads, strides] = [intsOf(node, 'pads'), intsOf(node, 'strides')];
-    if (graph.mayCopyWeights && strides.every((stride) => stride === 1)) return turnedConvolution(graph, g, node);
+    if (graph.mayCopyWeights && strides.every((stride) => stride === 1))
+      return [turnedConvolution(graph, g!, node, weight)];
     const extra = [0, 1].map((axis) => {
-      const covered = (graph.shape(g)[axis + 2] - 1) * strides[axis] + kernel[axis + 2];
+      const covered = (graph.shape(g!)[axis + 2] - 1) * strides[axis] + kernel[axis + 2];
       return shape[axis + 2] - covered + pads[axis] + pads[axis + 2];
     });
     const attributes = { pads, strides, kernel_shape: kernel.slice(2), output_padding: extra };
-    return graph.op('ConvTranspose', [g, node.inputs[1]], attributes);
-  }),
+    return [graph.op('ConvTranspose', [g!, weight], attributes)];
+  },
 };
 
 /** 1 where a place is the number of a row or column, else 0. @param shape of those: one axis is 1 */
@@ -172,8 +174,7 @@ function chosenPlaces(graph: SizedGraph, places: Value, shape: readonly number[]
 }
 
 /** The gradient of a convolution as one with the kernel turned around, which ONNX Runtime turns once and keeps. */
-function turnedConvolution(graph: SizedGraph, g: Value, node: Node): Value {
-  const weight = node.inputs[1];
+function turnedConvolution(graph: SizedGraph, g: Value, node: Node, weight: Value): Value {
   const [out, into, height, width] = graph.shape(weight);
   const places = graph.integers(Array.from({ length: height * width }, (_, place) => height * width - 1 - place));
   const turned = graph.op('Gather', [graph.reshape(weight, out, into, height * width), places], { axis: 2 });

@@ -1,22 +1,23 @@
-import { timeIdsOf } from '../denoisers/unet';
 import { type LoadOptions, ModelSession } from '../sessions/model-session';
 import { placeGraph } from '../sessions/placed-graph';
-import { float32, floatsOf, int64, packed, type Tensor } from '../sessions/tensor';
-import { sizeOf, type TrainingRow } from './batch';
+import { bool, float32, floatsOf, int64, packed, type Tensor } from '../sessions/tensor';
+import { sizeOf } from './batch';
+import type { TrainingRow } from './noise';
 import type { TrainingSettings } from './settings';
-import type { TextStates, TokenizedText } from './texts';
-import type { TrainableModel } from './trainable';
+import type { EncodedText, TokenizedText, TrainingText } from './texts';
+import { type TrainableModel, trainedEncodersOf } from './trainable';
 import {
   isFor,
   mayCopyWeights,
   names,
+  rowsOfCall,
   type TrainedInput,
   trainedInputsOf,
   type TrainingGraph,
   trainingGraph,
 } from './training-graph';
 
-/** Results of a call of the training graph. */
+/** Results of rows. */
 export interface StepResults {
   /** Mean squared error of each row. */
   losses: Float32Array;
@@ -24,22 +25,18 @@ export interface StepResults {
   gradients: readonly Float32Array[];
 }
 
-/** The training graph of a model, loaded for each size of pictures that is met. */
+/** The training graph of a model, loaded for each size of pictures and texts that is met. */
 export class StepGraphs {
   private readonly sessions = new Map<string, ModelSession>();
 
   /** Inputs of the graph beside those of the rows. */
   readonly trained: readonly TrainedInput[];
 
-  /**
-   * @param scaleFactor pixels of the picture's edge for one of the latents'
-   * @param planned of this model and these settings; one of others is not used
-   */
+  /** @param planned of this model and these settings; one of others is not used */
   constructor(
     private readonly folder: TrainableModel,
     private readonly settings: TrainingSettings,
     private readonly load: LoadOptions,
-    private readonly scaleFactor: number,
     private planned?: TrainingGraph,
   ) {
     this.trained = trainedInputsOf(folder, settings);
@@ -47,38 +44,10 @@ export class StepGraphs {
 
   /** @param rows of one size, as many as a batch has */
   async run(rows: readonly TrainingRow[], values: readonly Float32Array[]): Promise<StepResults> {
-    const session = await this.sessionOf(rows[0]);
-    const [{ shape }] = rows;
-    const tensor = (of: (row: TrainingRow) => ArrayLike<number>, each: readonly number[]): Tensor =>
-      packed(rows, of, each);
-    const all: Record<string, () => Tensor> = {
-      sample: () => tensor(({ sample }) => sample, shape),
-      [names.target]: () => tensor(({ target }) => target, shape),
-      [names.lossWeight]: () => tensor(({ weight }) => [weight], []),
-      timestep: () => tensor(({ timestep }) => [timestep], []),
-      encoder_hidden_states: () => {
-        const width = Number(session.inputs.find(({ name }) => name === 'encoder_hidden_states')!.shape[2]);
-        return tensor((row) => encoded(row).states, [encoded(rows[0]).states.length / width, width]);
-      },
-      text_embeds: () => tensor((row) => encoded(row).pooled!, [encoded(rows[0]).pooled!.length]),
-      [names.textScale]: () => tensor((row) => [tokenized(row).scale], []),
-      time_ids: () => tensor(() => timeIdsOf(shape, this.scaleFactor), [6]),
-    };
-    for (const [i, { part }] of this.folder.conditioner.encoders.entries())
-      all[names.tokensOf(part)] = () => {
-        const ids = rows.flatMap((row) => Array.from(tokenized(row).ids[i], BigInt));
-        return int64(BigInt64Array.from(ids), [rows.length, ids.length / rows.length]);
-      };
-    const feeds: Record<string, Tensor> = {};
-    for (const { name } of session.inputs) if (all[name]) feeds[name] = all[name]();
-    for (const [i, { name, shape: own }] of this.trained.entries()) feeds[name] = float32(values[i], own);
-    const results = await session.run(feeds);
-    const of = (name: string): Float32Array => floatsOf(results[name]);
-    return {
-      losses: of(names.loss),
-      prediction: of(names.prediction),
-      gradients: this.trained.map(({ name }) => of(names.gradientOf(name))),
-    };
+    const count = rowsOfCall(this.folder, this.settings);
+    const results: StepResults[] = [];
+    for (let at = 0; at < rows.length; at += count) results.push(await this.call(rows.slice(at, at + count), values));
+    return results.length === 1 ? results[0] : joined(results);
   }
 
   async release(): Promise<void> {
@@ -86,22 +55,93 @@ export class StepGraphs {
     this.sessions.clear();
   }
 
+  private async call(rows: readonly TrainingRow[], values: readonly Float32Array[]): Promise<StepResults> {
+    const session = await this.sessionOf(rows[0]);
+    const { sign } = this.folder.denoiser.training;
+    const all = this.feedsOf(rows);
+    const feeds = Object.fromEntries(
+      session.inputs.flatMap(({ name, type }) => (all[name] ? [[name, inType(all[name], type)] as const] : [])),
+    );
+    for (const [i, { name, shape }] of this.trained.entries()) feeds[name] = float32(values[i], shape);
+    const results = await session.run(feeds);
+    const of = (name: string): Float32Array => floatsOf(results[name]);
+    const prediction = of(names.prediction);
+    return {
+      losses: of(names.loss),
+      prediction: sign === 1 ? prediction : prediction.map((value) => -value),
+      gradients: this.trained.map(({ name }) => of(names.gradientOf(name))),
+    };
+  }
+
+  /** Inputs of a call by name; a graph need not have all of them. */
+  private feedsOf(rows: readonly TrainingRow[]): Record<string, Tensor> {
+    const { training } = this.folder.denoiser;
+    const [{ shape, text }] = rows;
+    const timesteps = rows.map(({ timestep }) => timestep);
+    const tensor = (of: (row: TrainingRow) => ArrayLike<number>, each: readonly number[]): Tensor =>
+      packed(rows, of, each);
+    return {
+      sample: tensor(({ sample }) => sample, shape),
+      [names.target]: tensor(({ target }) => target.map((value) => training.sign * value), shape),
+      [names.lossWeight]: tensor(({ weight }) => [weight], []),
+      ...training.feedsOf(timesteps, shape, this.tokensOf(text)),
+      ...('ids' in text ? this.tokenFeeds(rows) : encodedFeeds(rows)),
+    };
+  }
+
+  private tokenFeeds(rows: readonly TrainingRow[]): Record<string, Tensor> {
+    const texts = rows.map(({ text }) => text as TokenizedText);
+    const feeds: Record<string, Tensor> = { [names.textScale]: packed(texts, ({ scale }) => [scale], []) };
+    for (const [i, { part }] of trainedEncodersOf(this.folder.conditioner).encoders.entries()) {
+      const ids = texts.flatMap((text) => Array.from(text.ids[i], BigInt));
+      feeds[names.tokensOf(part)] = int64(BigInt64Array.from(ids), [rows.length, ids.length / rows.length]);
+    }
+    return feeds;
+  }
+
+  private tokensOf(text: TrainingText): number {
+    return 'ids' in text ? this.folder.conditioner.rowTokens : text.inputs.encoder_hidden_states.dims[0];
+  }
+
   private async sessionOf(row: TrainingRow): Promise<ModelSession> {
-    const size = sizeOf(row);
-    const known = this.sessions.get(size);
+    const tokens = this.tokensOf(row.text);
+    const key = `${sizeOf(row)} ${tokens}`;
+    const known = this.sessions.get(key);
     if (known) return known;
     const { folder, settings, planned } = this;
+    // Each would hold the memory of a step.
+    if (folder.denoiser.training.hasOwnCalls) await this.release();
     const [, height, width] = row.shape;
-    const sizes = { batch: settings.batch, height, width, tokens: folder.conditioner.rowTokens };
+    const sizes = { batch: rowsOfCall(folder, settings), height, width, tokens };
     const { graph } =
       planned && isFor(planned, { ...settings, ...sizes }) ? planned : trainingGraph(folder, settings, sizes);
     this.planned = undefined;
     const placed = placeGraph(graph, folder.denoiser.file);
     const session = await ModelSession.open(placed, { ...this.load, sparesMemory: !mayCopyWeights(graph) });
-    this.sessions.set(size, session);
+    this.sessions.set(key, session);
     return session;
   }
 }
 
-const encoded = ({ text }: TrainingRow): TextStates => text as TextStates;
-const tokenized = ({ text }: TrainingRow): TokenizedText => text as TokenizedText;
+function encodedFeeds(rows: readonly TrainingRow[]): Record<string, Tensor> {
+  const texts = rows.map(({ text }) => (text as EncodedText).inputs);
+  const feeds = Object.entries(texts[0]).map(([name, { dims }]) => [
+    name,
+    packed(texts, (text) => text[name].values, dims),
+  ]);
+  return Object.fromEntries(feeds) as Record<string, Tensor>;
+}
+
+const inType = (tensor: Tensor, type: string): Tensor =>
+  type === 'bool' ? bool(Uint8Array.from(floatsOf(tensor)), tensor.dims) : tensor;
+
+/** Of calls of equally many rows: the gradients of the mean over all rows. */
+function joined(results: readonly StepResults[]): StepResults {
+  const whole = (of: (result: StepResults) => Float32Array): Float32Array =>
+    Float32Array.from(results.flatMap((result) => [...of(result)]));
+  const [{ gradients: first }] = results;
+  const gradients = first.map((values, i) =>
+    values.map((_, at) => results.reduce((sum, { gradients }) => sum + gradients[i][at], 0) / results.length),
+  );
+  return { losses: whole(({ losses }) => losses), prediction: whole(({ prediction }) => prediction), gradients };
+}

@@ -1,16 +1,16 @@
 import { RequestError } from '../errors';
-import { type ClipConditionerFiles, type ClipEncoderFiles, conditioningOf } from '../conditioners/clip-conditioner';
+import { AppliedAdapters } from '../adapters/applied-adapters';
+import { ClipConditionerFiles, type ClipEncoderFiles, conditioningOf } from '../conditioners/clip-conditioner';
+import type { ConditionerFiles } from '../conditioners/conditioner';
 import type { EncodedRow } from '../conditioners/clip-text-encoder';
 import { chunkPrompt, type PromptChunk } from '../conditioners/prompt-chunks';
 import type { LoadOptions } from '../sessions/model-session';
-import { floatsOf } from '../sessions/tensor';
+import type { Tensors } from '../sessions/tensor';
 import { takesTokens, type TrainingSettings } from './settings';
 
-export interface TextStates {
-  /** [tokens, width] */
-  states: Float32Array;
-  /** Only of XL. */
-  pooled?: Float32Array;
+/** The denoiser's inputs for a text, without the axis of rows; what is no float32 there is widened to it here. */
+export interface EncodedText {
+  inputs: Readonly<Record<string, { dims: readonly number[]; values: Float32Array }>>;
 }
 
 export interface TokenizedText {
@@ -21,10 +21,54 @@ export interface TokenizedText {
 }
 
 /** A text as the denoiser takes it, or as the text encoders do where they are a part of what is trained. */
-export type TrainingText = TextStates | TokenizedText;
+export type TrainingText = EncodedText | TokenizedText;
 
 /** Texts of a training, in their order; the last one stands for no caption. */
-export async function readTexts(
+export function readTexts(
+  conditioner: ConditionerFiles,
+  texts: readonly string[],
+  settings: TrainingSettings,
+  load: LoadOptions,
+): Promise<TrainingText[]> {
+  return conditioner instanceof ClipConditionerFiles
+    ? readClipTexts(conditioner, texts, settings, load)
+    : encodeEach(conditioner, texts, load);
+}
+
+/** @throws RequestError if a text is too long */
+async function encodeEach(
+  conditioner: ConditionerFiles,
+  texts: readonly string[],
+  load: LoadOptions,
+): Promise<EncodedText[]> {
+  for (const text of texts) {
+    const { problem } = conditioner.lengthOf(text, false);
+    if (problem !== undefined) throw new RequestError(`A caption ${problem}: ${text.slice(0, 80)}`);
+  }
+  const opened = await conditioner.open(load);
+  const encoded: EncodedText[] = [];
+  try {
+    for (const prompt of texts) {
+      load.signal?.throwIfAborted();
+      const { rows } = await opened.encode({ prompt }, false, new AppliedAdapters([]));
+      encoded.push(encodedText(rows[0]));
+    }
+  } finally {
+    await opened.release();
+  }
+  return encoded;
+}
+
+const encodedText = (row: Tensors): EncodedText => ({
+  inputs: Object.fromEntries(
+    Object.entries(row).map(([name, { data, dims }]) => [
+      name,
+      { dims, values: Float32Array.from(data as Float32Array) },
+    ]),
+  ),
+});
+
+async function readClipTexts(
   conditioner: ClipConditionerFiles,
   texts: readonly string[],
   settings: TrainingSettings,
@@ -62,7 +106,7 @@ async function encode(
   { encoders, rowTokens }: ClipConditionerFiles,
   chunks: PromptChunk[][],
   load: LoadOptions,
-): Promise<TextStates[]> {
+): Promise<EncodedText[]> {
   const encoded: EncodedRow[][] = [];
   for (const [i, own] of chunks.entries()) {
     const encoder = await encoders[i].open(load);
@@ -74,14 +118,15 @@ async function encode(
   }
   return chunks[0].map((_, i) => {
     const rows = encoded.map((ofEncoder) => [ofEncoder[i]]);
-    const { encoder_hidden_states: states, text_embeds: pooled } = conditioningOf(rows, rowTokens);
-    return { states: floatsOf(states), ...(pooled && { pooled: floatsOf(pooled) }) };
+    return encodedText(conditioningOf(rows, rowTokens));
   });
 }
 
 function silent(text: TrainingText): TrainingText {
   if ('ids' in text) return { ...text, scale: 0 };
-  const { states, pooled } = text;
-  const zeros = ({ length }: Float32Array): Float32Array => new Float32Array(length);
-  return { states: zeros(states), ...(pooled && { pooled: zeros(pooled) }) };
+  const inputs = Object.entries(text.inputs).map(([name, { dims, values }]) => [
+    name,
+    { dims, values: new Float32Array(values.length) },
+  ]);
+  return { inputs: Object.fromEntries(inputs) as EncodedText['inputs'] };
 }

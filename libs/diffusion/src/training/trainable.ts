@@ -1,27 +1,36 @@
 import { ClipConditionerFiles } from '../conditioners/clip-conditioner';
-import { UnetFiles } from '../denoisers/unet';
+import type { ConditionerFiles } from '../conditioners/conditioner';
+import type { DenoiserFiles } from '../denoisers/denoiser';
 import { RequestError } from '../errors';
 import { type ModelFolder, readModelFolder } from '../families/model-folder';
+import { takesTokens, type TrainingSettings } from './settings';
 
-/** A model of which a training graph can be made: a U-Net behind CLIP. */
+/** A model of which a training graph can be made. */
 export interface TrainableModel extends ModelFolder {
-  denoiser: UnetFiles;
-  conditioner: ClipConditionerFiles;
+  denoiser: DenoiserFiles & Required<Pick<DenoiserFiles, 'training'>>;
 }
 
 /**
  * @param folder of a model, or what was read of it
- * @throws ModelFolderError; RequestError for one of another family
+ * @throws ModelFolderError; RequestError for one of a family that cannot be trained
  */
 export async function readTrainable(folder: string | ModelFolder): Promise<TrainableModel> {
   const model = typeof folder === 'string' ? await readModelFolder(folder) : folder;
-  const { family, denoiser, conditioner, cannot } = model;
-  if (denoiser instanceof UnetFiles && conditioner instanceof ClipConditionerFiles)
-    return { ...model, denoiser, conditioner };
-  throw new RequestError(cannot.training ?? `Models of ${family.title} cannot be trained.`);
+  if (model.denoiser.training) return model as TrainableModel;
+  throw new RequestError(model.cannot.training ?? `Models of ${model.family.title} cannot be trained.`);
 }
 
 /** @throws RequestError for a model that reads no pictures, or learns in another way */
-export function assertTrainable({ cannot }: ModelFolder): void {
+export function assertTrainable(
+  { cannot, conditioner }: Pick<ModelFolder, 'cannot' | 'conditioner'>,
+  settings: Pick<TrainingSettings, 'kind' | 'textEncoders'>,
+): void {
   if (cannot.training !== undefined) throw new RequestError(cannot.training);
+  if (takesTokens(settings)) trainedEncodersOf(conditioner);
+}
+
+/** The text encoders where they are a part of what is trained. @throws RequestError if they are none of CLIP */
+export function trainedEncodersOf(conditioner: ConditionerFiles): ClipConditionerFiles {
+  if (conditioner instanceof ClipConditionerFiles) return conditioner;
+  throw new RequestError('The text encoder of this model is not trained: only a LoRA of its transformer is.');
 }

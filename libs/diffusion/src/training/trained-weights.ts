@@ -1,11 +1,13 @@
 import type { PartName } from '../weights/original-names';
-import type { ClipConditionerFiles } from '../conditioners/clip-conditioner';
 import type { LoadedAdapter } from '../adapters/applied-adapters';
 import type { LowRank } from '../adapters/row-adapters';
+import type { ClipConditionerFiles } from '../conditioners/clip-conditioner';
+import type { ModelFolder } from '../families/model-folder';
 import { Generator } from '../random/generator';
 import type { FloatTensor } from '../safetensors/write-safetensors';
 import { countOf, readValues, rowsOf } from '../weights/named-tensor';
 import type { TrainingSettings } from './settings';
+import { trainedEncodersOf } from './trainable';
 import type { TrainedInput } from './training-graph';
 
 /** The beginnings of trained inputs, and what becomes of them. Values have the order of the inputs. */
@@ -19,16 +21,22 @@ export interface TrainedWeights {
 
 /** @param inputs of the training graph */
 export async function trainedWeights(
-  conditioner: ClipConditionerFiles,
+  { denoiser, conditioner }: Pick<ModelFolder, 'denoiser' | 'conditioner'>,
   settings: TrainingSettings,
   inputs: readonly TrainedInput[],
 ): Promise<TrainedWeights> {
-  return settings.kind === 'textual_inversion' ? trainedWord(conditioner, settings) : trainedLora(settings, inputs);
+  return settings.kind === 'textual_inversion'
+    ? trainedWord(trainedEncodersOf(conditioner), settings)
+    : trainedLora(denoiser.part, settings, inputs);
 }
 
-function trainedLora({ seed, rank }: TrainingSettings, inputs: readonly TrainedInput[]): TrainedWeights {
+function trainedLora(
+  denoiser: PartName,
+  { seed, rank }: TrainingSettings,
+  inputs: readonly TrainedInput[],
+): TrainedWeights {
   const layers = inputs.flatMap(({ name, shape: [, ...a] }, i) => {
-    const [, part = 'unet', path] = /^(?:(text_encoder(?:_2)?)\.)?(.+)\.lora_A$/.exec(name) ?? [];
+    const [, part = denoiser, path] = /^(?:(text_encoder(?:_2)?)\.)?(.+)\.lora_A$/.exec(name) ?? [];
     return path === undefined ? [] : [{ part: part, path, a, b: inputs[i + 1].shape.slice(1) }];
   });
   return {
@@ -61,7 +69,7 @@ function trainedLora({ seed, rank }: TrainingSettings, inputs: readonly TrainedI
         const paths = layers.flatMap((layer) => (layer.part === part ? [layer.path] : []));
         // Versions of transformers differ in the paths of text encoders, and agree in the last names.
         const modules =
-          part === 'unet' ? paths : [...new Set(paths.map((path) => path.slice(path.lastIndexOf('.') + 1)))];
+          part === denoiser ? paths : [...new Set(paths.map((path) => path.slice(path.lastIndexOf('.') + 1)))];
         Object.assign(config, {
           [`${part}.r`]: rank,
           [`${part}.lora_alpha`]: rank,

@@ -4,10 +4,11 @@ import { writeSafetensors } from '../safetensors/write-safetensors';
 import type { LoadOptions } from '../sessions/model-session';
 import { NotFiniteError } from '../tensor/planes';
 import { AdamW, rateOf } from './adam-w';
-import { NoiseSchedule, rowsOfStep, rowsToJudge, type TrainingRow } from './batch';
+import { rowsOfStep, rowsToJudge } from './batch';
 import { readCheckpoint, type TrainerState, writeCheckpoint } from './checkpoint';
 import { checkPictures, encodeExamples, type Examples, type TrainingPicture } from './examples';
 import { driftOf, type GateResult, judge } from './gate';
+import { type Noising, noisingOf, type TrainingRow } from './noise';
 import { type TrainingForm, type TrainingSettings, trainingSettings } from './settings';
 import { StepGraphs } from './step-graphs';
 import { assertTrainable, readTrainable, type TrainableModel } from './trainable';
@@ -36,7 +37,7 @@ const timesToJudge = 8;
  * and can be taken up again from a checkpoint, byte for byte, in another process.
  */
 export class Trainer {
-  private readonly schedule: NoiseSchedule;
+  private readonly noising: Noising;
   private values: readonly Float32Array[] = [];
   private adam = new AdamW([]);
   private steps = 0;
@@ -51,7 +52,7 @@ export class Trainer {
     private readonly graphs: StepGraphs,
     private readonly trained: TrainedWeights,
   ) {
-    this.schedule = new NoiseSchedule(folder);
+    this.noising = noisingOf(folder);
     this.begin();
   }
 
@@ -62,14 +63,8 @@ export class Trainer {
     load: LoadOptions,
     planned?: TrainingGraph,
   ): Promise<Trainer> {
-    const graphs = new StepGraphs(folder, settings, load, examples.scale, planned);
-    return new Trainer(
-      folder,
-      settings,
-      examples,
-      graphs,
-      await trainedWeights(folder.conditioner, settings, graphs.trained),
-    );
+    const graphs = new StepGraphs(folder, settings, load, planned);
+    return new Trainer(folder, settings, examples, graphs, await trainedWeights(folder, settings, graphs.trained));
   }
 
   /**
@@ -86,9 +81,9 @@ export class Trainer {
     { planned, ...load }: TrainerLoad = {},
   ): Promise<Trainer> {
     const model = await readTrainable(folder);
-    assertTrainable(model);
     checkPictures(pictures);
     const complete = trainingSettings(model, pictures.length, settings);
+    assertTrainable(model, complete);
     const loaded: LoadOptions = { device: 'cpu', ...load };
     const examples = await encodeExamples(model, pictures, complete, loaded);
     const trainer = await Trainer.of(model, complete, examples, loaded, planned);
@@ -131,8 +126,8 @@ export class Trainer {
 
   /** Does one step. @throws NotFiniteError if the loss is no number: nothing has changed then */
   async step(): Promise<TrainingStep> {
-    const { settings, examples, schedule, steps } = this;
-    const { losses, gradients } = await this.graphs.run(rowsOfStep(examples, schedule, settings, steps), this.values);
+    const { settings, examples, noising, steps } = this;
+    const { losses, gradients } = await this.graphs.run(rowsOfStep(examples, noising, settings, steps), this.values);
     const loss = mean(losses);
     if (!Number.isFinite(loss)) throw new NotFiniteError(this.folder.denoiser.title);
     this.adam.update(gradients, this.rateFactor * rateOf(steps, settings));
@@ -149,7 +144,7 @@ export class Trainer {
   /** The mean loss of the picture kept back, or else of the first one, over times and noises that never change. */
   async heldOutLoss(): Promise<number> {
     const example = this.examples.keptBack ?? this.examples.shown[0];
-    const rows = await this.judged(rowsToJudge(example, this.schedule, timesToJudge));
+    const rows = await this.judged(rowsToJudge(example, this.noising, timesToJudge));
     return mean(rows.map(({ loss }) => loss));
   }
 

@@ -1,10 +1,11 @@
-import { unet2DConditionModel } from '../architectures/unet-2d-condition-model';
-import type { ClipConditionerFiles } from '../conditioners/clip-conditioner';
-import type { UnetFiles } from '../denoisers/unet';
+import type { StepSizes } from '../denoisers/denoiser';
 import type { Graph, Node, Value, ValueInfo } from '../graph/graph';
-import { countOf } from '../weights/named-tensor';
+import { mostWidenedBytes } from '../sessions/model-session';
+import { widenedBytesOf } from '../sessions/placed-graph';
+import { byteLength, countOf } from '../weights/named-tensor';
 import { differentiate } from './differentiate';
 import { takesTokens, type TrainingSettings } from './settings';
+import { type TrainableModel, trainedEncodersOf } from './trainable';
 import { SizedGraph } from '../graph/sized-graph';
 
 /** An input that is trained: a factor of a layer, or the embeddings of a word. */
@@ -14,7 +15,7 @@ export interface TrainedInput {
   shape: readonly number[];
 }
 
-/** Names of the graph's further inputs and outputs, beside those of the U-Net. */
+/** Names of the graph's further inputs and outputs, beside those of the denoiser. */
 export const names = {
   target: 'target',
   lossWeight: 'loss_weight',
@@ -31,10 +32,7 @@ export const names = {
 const graphSettings = ['rank', 'layers', 'form', 'textEncoders', 'kind', 'vectors'] as const;
 type GraphSettings = Pick<TrainingSettings, (typeof graphSettings)[number]>;
 
-interface TrainedModel {
-  denoiser: Pick<UnetFiles, 'tensors' | 'config'>;
-  conditioner: ClipConditionerFiles;
-}
+type TrainedModel = Pick<TrainableModel, 'denoiser' | 'conditioner'>;
 
 export interface TrainingGraph {
   of: StepSizes & GraphSettings;
@@ -47,33 +45,19 @@ export interface TrainingGraph {
 export const isFor = ({ of }: TrainingGraph, wanted: GraphSettings & StepSizes): boolean =>
   ([...graphSettings, 'batch', 'height', 'width', 'tokens'] as const).every((name) => of[name] === wanted[name]);
 
-/** Sizes of a step. */
-export interface StepSizes {
-  batch: number;
-  /** Of latents. */
-  height: number;
-  width: number;
-  /** Of a text. */
-  tokens: number;
-}
-
-const trainedLayers: Readonly<Record<TrainingSettings['layers'], RegExp>> = {
-  attention: /\.(?:to_[qkv]|to_out\.0)$/,
-  all: /\.(?:to_[qkv]|to_out\.0|proj_in|proj_out|ff\.net\.0\.proj|ff\.net\.2|conv1|conv2)$/,
-};
-
 /** Layers of text encoders, as diffusers' scripts train them. */
 const trainedTextLayers = /\.self_attn\.(?:[qkv]_proj|out_proj)$/;
 
 /**
- * The U-Net, the text encoders before it where they are trained too, the loss, and the gradients of what is trained, as
+ * The denoiser, the text encoders before it where they are trained too, the loss, and the gradients of what is trained, as
  * one graph: mean over rows of `loss_weight` times the mean squared difference to `target`.
  */
 export function trainingGraph(folder: TrainedModel, settings: GraphSettings, sizes: StepSizes): TrainingGraph {
   const { graph, predicted, trained } = sizedModel(folder, settings, sizes);
   const { loss, seed } = withLoss(graph, predicted);
   const leaves = trained.map(({ name }) => name);
-  const partOf = settings.form === 'recomputed' ? partsOf(graph.graph.nodes) : undefined;
+  const { blocks } = folder.denoiser.training;
+  const partOf = settings.form === 'recomputed' ? partsOf(graph.graph.nodes, blocks) : undefined;
   const gradients = differentiate(graph, new Map([[names.prediction, seed]]), leaves, partOf);
   graph.graph.outputs.push({ name: names.prediction, type: 'float32', shape: graph.shape(names.prediction) });
   // With those of the last layers at the end, each is computed as soon as it can be, and what it needs is freed.
@@ -82,6 +66,10 @@ export function trainingGraph(folder: TrainedModel, settings: GraphSettings, siz
   const of = { ...settings, ...sizes };
   return { of, graph: graph.finish(), trained, shapeOf: (value) => graph.shape(value) };
 }
+
+/** Rows of a step that share a call. */
+export const rowsOfCall = ({ denoiser }: Pick<TrainedModel, 'denoiser'>, { batch }: Pick<TrainingSettings, 'batch'>) =>
+  denoiser.training.hasOwnCalls ? 1 : batch;
 
 /** The inputs that are trained, which do not depend on the size of a step. */
 export function trainedInputsOf(folder: TrainedModel, settings: GraphSettings): readonly TrainedInput[] {
@@ -92,10 +80,14 @@ export function trainedInputsOf(folder: TrainedModel, settings: GraphSettings): 
 /** Weights above this stay in their mapped file: copies in another order would double them. */
 const mostCopiedBytes = 2 ** 29;
 
-/** Bytes of a graph's weights as they are held: those in half precision are widened. */
-export function heldWeightBytes({ initializers }: Pick<Graph, 'initializers'>): number {
-  const weights = [...initializers.values()].filter((one) => 'file' in one);
-  return weights.reduce((sum, { shape }) => sum + 4 * countOf(shape), 0);
+/** Whether weights in half precision are held as they are, and each is widened when it is used. */
+export const holdsHalf = (graph: Pick<Graph, 'initializers'>): boolean => widenedBytesOf(graph) > mostWidenedBytes;
+
+/** Bytes of a graph's weights as they are held. */
+export function heldWeightBytes(graph: Pick<Graph, 'initializers'>): number {
+  const weights = [...graph.initializers.values()].filter((one) => 'file' in one);
+  const bytesOf = holdsHalf(graph) ? byteLength : ({ shape }: (typeof weights)[number]) => 4 * countOf(shape);
+  return weights.reduce((sum, weight) => sum + bytesOf(weight), 0);
 }
 
 /** Whether the weights of graphs may be held once more, in an order in which they are read faster. */
@@ -109,28 +101,30 @@ function sizedModel(
   steps: StepSizes,
 ): { graph: SizedGraph; predicted: Value; trained: TrainedInput[] } {
   const adapts = (pattern: RegExp) => (path: string) => kind !== 'textual_inversion' && pattern.test(path);
-  const sizes: Readonly<Record<string, number>> = { ...steps, adapters: 1, vectors };
+  const { training } = denoiser;
+  const sizes: Readonly<Record<string, number>> = { ...steps, ...training.axesOf(steps), adapters: 1, vectors };
   const shapeOf = ({ shape }: ValueInfo): number[] =>
     shape!.map((length) => (typeof length === 'number' ? length : (sizes[length] ?? rank)));
-  const options = { tensors: denoiser.tensors, isAdapted: adapts(trainedLayers[layers]) };
-  const { graph: unet } = unet2DConditionModel(options, denoiser.config);
-  const encoders = takesTokens({ textEncoders, kind }) ? conditioner.encoders : [];
+  const options = { tensors: denoiser.tensors, isAdapted: adapts(training.layers[layers]) };
+  const { graph: predicting } = training.build(options);
+  const clip = takesTokens({ textEncoders, kind }) ? trainedEncodersOf(conditioner) : undefined;
+  const encoders = clip?.encoders ?? [];
   const texts = encoders.map(({ part, tensors, build }) => ({
     part,
     graph: build({ tensors, isAdapted: adapts(trainedTextLayers) }).graph,
   }));
-  const graph = new SizedGraph(mayCopyWeights(unet, ...texts.map((text) => text.graph)));
+  const graph = new SizedGraph(mayCopyWeights(predicting, ...texts.map((text) => text.graph)));
   for (const text of texts) graph.include(text.graph, shapeOf, `${text.part}.`);
-  if (texts.length > 0) withTexts(graph, texts, steps, conditioner.hasZerosForNoText);
-  graph.include(unet, shapeOf);
+  if (clip) withTexts(graph, texts, steps, clip.hasZerosForNoText);
+  graph.include(predicting, shapeOf);
   const trained = graph.graph.inputs.flatMap(({ name }) => {
     const shape = graph.shape(name);
     return /\.(?:lora_[AB]|token_vectors)$/.test(name) && countOf(shape) > 0 ? [{ name, shape }] : [];
   });
-  return { graph, predicted: unet.outputs[0].name, trained };
+  return { graph, predicted: predicting.outputs[0].name, trained };
 }
 
-/** Adds the U-Net's inputs that come of texts: the states of all encoders side by side, and the pooled text. */
+/** Adds the denoiser's inputs that come of texts: the states of all encoders side by side, and the pooled text. */
 function withTexts(
   graph: SizedGraph,
   texts: readonly { part: string; graph: Graph }[],
@@ -158,19 +152,18 @@ function withLoss(graph: SizedGraph, prediction: Value): { loss: Value; seed: Va
   return { loss, seed: graph.mul(difference, factors) };
 }
 
-/**
- * What is computed again by itself: a residual block, an attention, a transformer block of one, a change of size, or a
- * layer of a text encoder.
- */
-const ownPart =
-  /^(?:(?:(?:down|up)_blocks\.\d+|mid_block)\.\w+\.\d+(?:\.transformer_blocks\.\d+)?|text_encoder(?:_2)?\.text_model\.encoder\.layers\.\d+)/;
+/** Layers of text encoders, which are computed again each by itself. */
+const textLayers = /^text_encoder(?:_2)?\.text_model\.encoder\.layers\.\d+/;
 
-/** The part of each node of a model. What joins a skip connection is in the part that it goes into. */
-function partsOf(nodes: readonly Node[]): (node: Node) => string | undefined {
+/**
+ * The part of each node of a model: a block of the denoiser, or a layer of a text encoder. What joins a skip connection
+ * is in the part that it goes into.
+ */
+function partsOf(nodes: readonly Node[], blocks: RegExp): (node: Node) => string | undefined {
   const parts = new Map<Value, string>();
   let next: string | undefined;
   for (const { name, opType } of nodes.toReversed()) {
-    const own = ownPart.exec(name)?.[0];
+    const own = (blocks.exec(name) ?? textLayers.exec(name))?.[0];
     if (own !== undefined) next = own;
     const part = own ?? (opType === 'Concat' && name.startsWith('up_blocks.') ? next : undefined);
     if (part !== undefined) parts.set(name, part);
