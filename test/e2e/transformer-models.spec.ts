@@ -1,12 +1,14 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ModelStore } from '@app/model-store';
+import { type ModelDefaults, ModelStore } from '@app/model-store';
 import sharp from 'sharp';
 import { describeInBrowser, faults, TestBrowser } from '../support/browser';
 import { unpackTransformerModel } from '../support/families';
 import { ofSuite } from '../support/of-suite';
 import { startTestService } from '../support/service';
+import { Trainer } from '../support/trainings';
+import { until } from '../support/until';
 
 jest.setTimeout(600_000);
 
@@ -19,14 +21,19 @@ interface RecordJson {
   steps: number;
 }
 
+type AddedAs = ModelDefaults & { precision?: 'int8' };
+
 const models = ofSuite(async () => {
   const root = await mkdtemp(join(tmpdir(), 'darkroom-transformers-'));
   const store = new ModelStore(join(root, 'models'));
-  const add = async (name: string, as: string, more: object = {}): Promise<void> => {
+  const add = async (name: string, as: string, { precision, ...defaults }: AddedAs = {}): Promise<void> => {
     await unpackTransformerModel(name, join(root, name));
-    await store.add(join(root, name), { as, defaults: { size: 256 }, ...more });
+    await store.add(join(root, name), { as, defaults: { size: 256, ...defaults }, ...(precision && { precision }) });
   };
-  await add('flux2-klein', 'klein');
+  const training = { steps: 50, learning_rate: 5e-3, rank: 2 };
+  await add('flux2-klein-base', 'klein-base');
+  await add('flux2-klein', 'klein', { precision: 'int8', train_on: 'klein-base', training });
+  await add('flux2-klein', 'klein-lost', { train_on: 'nowhere' });
   await add('z-image', 'z-image');
   await add('z-image-turbo', 'z-image-int8', { precision: 'int8' });
   return { folder: join(root, 'models'), close: () => rm(root, { recursive: true }) };
@@ -59,7 +66,7 @@ describe('FLUX.2 [klein]', () => {
     expect(record).toMatchObject({
       steps: 4,
       cfg: 1,
-      served_by: expect.stringMatching(/^klein@[0-9a-f]{12}$/) as string,
+      served_by: expect.stringMatching(/^klein@[0-9a-f]{12}-int8$/) as string,
     });
     const before = await pixelsOf(file);
     const again = await draw({ model: 'klein', prompt: 'a hen', image: url, strength: 0.5 });
@@ -124,6 +131,37 @@ describe('Z-Image', () => {
   });
 });
 
+describe('A Fine-Tune of FLUX.2 [klein]', () => {
+  it('is trained on the model that its own names, whatever its precision, and drawn with its own', async () => {
+    const caller = new Trainer(service, key);
+    const request = { model: 'klein', images_url: await caller.upload(), prompts: [{ prompt: 'a robot' }] };
+    const { id, prompts } = await caller.train(request);
+    expect(await caller.has(id, 'ready')).toMatchObject({
+      ...{ note: null, training: { step: 50 } },
+      weights: { kind: 'lora', base: expect.stringMatching(/^klein@/) as string },
+    });
+    const drawn = await until(async () => {
+      const found = await caller.get<{ status: string; served_by: string }>(id, `/prompts/${prompts[0]}/status`);
+      return found.status === 'succeeded' && found;
+    }, 'the Prompt is drawn');
+    expect(drawn.served_by).toMatch(/^klein@[0-9a-f]{12}-int8\+[0-9a-f]{12}$/);
+  });
+
+  it.each([
+    ['z-image-int8', /are in int8, which cannot be trained/],
+    ['klein-lost', /has it trained on "nowhere", which is not installed\.$/],
+  ])('is refused at once where nothing can be trained: %s', async (model, sentence) => {
+    const urls = Array.from({ length: 4 }, (_, i) => `https://pictures.example/${i}.png`);
+    const body = { name: 'robot', model, images_url: urls };
+    const reply = await service.request<{ code: string; detail: string }>('POST', '/v1/finetunes', { key, body });
+    expect([reply.status, reply.body.code]).toEqual([422, 'TrainingUnsupported']);
+    expect(reply.body.detail).toMatch(sentence);
+    const { body: all } = await service.request<{ name: string; cannot: object }[]>('GET', '/v1/models', { key });
+    const { cannot } = all.find(({ name }) => name === model)!;
+    expect(cannot).toMatchObject({ training: expect.stringMatching(sentence) as string });
+  });
+});
+
 describeInBrowser('The form of the page, with a distilled model', () => {
   it('leaves out what the model refuses', async () => {
     const browser = await TestBrowser.start(service.baseUrl);
@@ -156,8 +194,8 @@ describeInBrowser('The form of the page, with a distilled model', () => {
     expect(drawn[0].references).toHaveLength(2);
     await page.getByRole('link', { name: 'Fine-Tunes' }).click();
     const untrained = page.getByLabel('Model that learns it').locator('option:disabled');
-    expect(await untrained.allTextContents()).toContain(
-      'z-image (Z-Image): Models of this kind cannot be trained here yet.',
+    expect(await untrained.allTextContents()).toContainEqual(
+      expect.stringMatching(/^z-image-int8 \(Z-Image, int8\): The weights of this model are in int8/),
     );
     expect(await browser.closePages()).toEqual([]);
     await browser.close();

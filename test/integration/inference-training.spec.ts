@@ -76,7 +76,10 @@ describe('A training beside drawings', () => {
       new TaskRunner(tasks, stops as unknown as StopListener, failures, logger),
       tasks,
       trainings,
-      { modelOf: () => app.get(ModelStore).find('shapes') } as unknown as ModelResolver,
+      {
+        modelOf: () => app.get(ModelStore).find('shapes'),
+        trainedFor: async (drawn: unknown) => drawn,
+      } as unknown as ModelResolver,
       new TrainingPictures(reader as unknown as PictureReader),
       new TrainingStore(app.get(IMAGE_STORAGE), data, trainings, logger),
       new ProgressPublisher(data, logger),

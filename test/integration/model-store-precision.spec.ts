@@ -19,7 +19,7 @@ describe('ModelStore', () => {
       const onProgress = ({ phase }: ModelProgress): unknown => phases.add(phase);
       const model = await store.add(hub.repository, { as: 'small', precision: 'int8', onProgress });
       expect(model).toMatchObject({ precision: 'int8', isLinked: false, cannot: { training: /int8/ } });
-      expect(model.cannot!.training).toMatch(/in float32 to train it/);
+      expect(model.cannot!.training).toMatch(/Install it in float32 or bfloat16/);
       expect(phases).toEqual(new Set(['download', 'convert', 'check']));
       expect(await left()).toEqual(['.small.darkroom-model.json', 'small']);
       for (const path of [converted, 'text_encoder/model.safetensors', 'text_encoder_2/model.safetensors'])

@@ -1,6 +1,9 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { settingsOfCheckpoint, writeSafetensors } from '@app/diffusion';
 import { planTraining } from '../../apps/inference/src/training/plan-training';
+import { unpackFamily } from '../support/families';
 
 const folder = join('models', 'shapes');
 const ample = 2 ** 40;
@@ -46,6 +49,22 @@ describe('The memory of a training', () => {
     await expect(plan(100 * mib)).rejects.toThrow(
       /^To train this model takes 0\.\d GiB of memory at the least, and this service may use 0\.1 GiB\.$/,
     );
+  });
+
+  it('is that of the model that another is trained on, with what this one says of training', async () => {
+    const root = mkdtempSync(join(tmpdir(), 'training-memory-'));
+    try {
+      await unpackFamily('sd15', root);
+      const settings = { kind: 'lora' } as const;
+      const of = (training: object) => plan(ample, { settings, drawn: { folder, training } });
+      const [small, large] = [await of({ size: 256 }), await of({ size: 256, batch: 8 })];
+      expect([small.size, large.bytes > small.bytes]).toEqual([256, true]);
+      await expect(plan(ample, { drawn: { folder: join(root, 'model'), training: {} } })).rejects.toThrow(
+        /^The model that "train_on" of its darkroom.json names has other shapes, such as that of \S+:/,
+      );
+    } finally {
+      rmSync(root, { recursive: true });
+    }
   });
 
   it('is that of its pictures where it goes on, in a form that fits here', async () => {

@@ -33,6 +33,7 @@ HF_TOKEN is sent for private and gated repositories, HF_ENDPOINT names a mirror,
 export interface GivenDefaults extends Pick<ModelDefaults, 'steps' | 'cfg' | 'scheduler' | 'size'> {
   clipSkip?: number;
   prediction?: NonNullable<ModelDefaults['prediction_type']>;
+  trainOn?: string;
 }
 
 /** The options for a model's defaults. Each is checked on its own, so that the message names the option. */
@@ -58,6 +59,10 @@ export const defaultOptions: readonly Option[] = [
     'v_prediction',
     'sample',
   ]),
+  new Option(
+    '--train-on <model>',
+    'installed model that is trained for its Fine-Tunes: of a distilled one, the base that it was made of',
+  ).argParser((name: string) => checked('train_on', name)),
 ];
 
 /** Kinds of installed models: a ControlNet guides models of its family. */
@@ -81,11 +86,12 @@ export const precisionOption = new Option(
 ).choices(precisions);
 
 /** The options as a model's `darkroom.json` has them; undefined if none was given. */
-export function defaultsOf({ clipSkip, prediction, ...given }: GivenDefaults): ModelDefaults | undefined {
+export function defaultsOf({ clipSkip, prediction, trainOn, ...given }: GivenDefaults): ModelDefaults | undefined {
   const defaults: ModelDefaults = {
     ...given,
     ...(clipSkip !== undefined && { clip_skip: clipSkip }),
     ...(prediction !== undefined && { prediction_type: prediction }),
+    ...(trainOn !== undefined && { train_on: trainOn }),
   };
   return Object.keys(defaults).length > 0 ? defaults : undefined;
 }
@@ -96,10 +102,11 @@ export function defined<T extends object>(values: T): { [K in keyof T]?: Exclude
 }
 
 function numberFor(key: keyof ModelDefaults): (text: string) => number {
-  return (text) => {
-    const value = text.trim() === '' ? NaN : Number(text);
-    const [problem] = problemsOfDefaults({ [key]: value });
-    if (problem === undefined) return value;
-    throw new InvalidArgumentError(`What was given ${problem}.`);
-  };
+  return (text) => checked(key, text.trim() === '' ? NaN : Number(text));
+}
+
+function checked<T>(key: keyof ModelDefaults, value: T): T {
+  const [problem] = problemsOfDefaults({ [key]: value });
+  if (problem === undefined) return value;
+  throw new InvalidArgumentError(`What was given ${problem}.`);
 }

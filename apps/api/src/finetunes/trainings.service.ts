@@ -14,7 +14,7 @@ import { Tasks, trainingFolder, Trainings } from '@app/tasks';
 import { Injectable } from '@nestjs/common';
 import { AcceptanceService } from '../generations/acceptance.service';
 import type { CallerKey } from '../http/caller.decorator';
-import { assertReadsPictures, assertTrains } from '../models/assert-drawable';
+import { assertReadsPictures } from '../models/assert-drawable';
 import { ModelsService } from '../models/models.service';
 import { PromptLengths } from '../models/prompt-lengths.service';
 import { StoredFiles } from '../files/stored-files';
@@ -52,8 +52,7 @@ export class TrainingsService {
       await this.finetunes.register(finetune);
       return this.finetunes.findOne(caller.id, finetune.id);
     }
-    assertReadsPictures(served, ['/images_url']);
-    assertTrains(served);
+    assertReadsPictures(await this.models.trainedFor(served), ['/images_url']);
     this.acceptance.assertReceiversAllowed([{ webhook }], () => '');
     if (captions) await this.lengths.checkCaptions(caller.id, served, captions);
     const { createdAt } = finetune;

@@ -72,12 +72,10 @@ function assertAble({ name, cannot = {} }: InstalledModel, asked: Asked, pointer
   );
 }
 
-/** @throws UnprocessableError `TrainingUnsupported` */
-export function assertTrains({ name, cannot = {} }: InstalledModel): void {
-  const { training } = cannot;
-  if (training === undefined) return;
-  const message = `cannot be trained here. ${training.replace(/\.$/, '')}`;
-  throw new UnprocessableError('TrainingUnsupported', `The model "${name}" ${message}.`, [
+/** @param reason why a model cannot be trained, as a sentence */
+export function trainingUnsupported({ name }: InstalledModel, reason: string): UnprocessableError {
+  const message = `cannot be trained here. ${reason.replace(/\.$/, '')}`;
+  return new UnprocessableError('TrainingUnsupported', `The model "${name}" ${message}.`, [
     { pointer: '/model', message },
   ]);
 }

@@ -13,6 +13,7 @@ import { devicesFor, LiveWorkers, problemFor } from '@app/tasks';
 import {
   demoModel,
   findServing,
+  findTrained,
   type InstalledModel,
   modelKey,
   ModelStore,
@@ -25,6 +26,7 @@ import {
 } from '@app/model-store';
 import { JsonLogger } from '@app/observability';
 import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
+import { trainingUnsupported } from './assert-drawable';
 
 /** As in `GET /v1/models`. */
 const controlKind: string = 'control';
@@ -61,30 +63,34 @@ export class ModelsService implements OnApplicationBootstrap {
 
   async findAll(): Promise<ModelDto[]> {
     const [models, workers] = await Promise.all([this.store.list(), this.workers.all()]);
-    return models.map((model) => {
-      const devices = devicesFor(model, workers);
-      return {
-        name: model.name,
-        family: model.family ?? null,
-        family_title: model.familyTitle ?? null,
-        kind: model.kind ?? null,
-        scheduler: model.scheduler ?? null,
-        native_size: model.nativeSize ?? null,
-        device: model.hash !== undefined && devices.length > 0 ? devices.join(',') : null,
-        hash: model.hash === undefined ? null : shortHash(model.hash),
-        precision: model.precision ?? null,
-        bytes: model.bytes,
-        defaults: defaultsOf(model),
-        schedulers: model.hash === undefined ? [] : schedulersOf(model),
-        cannot: model.cannot ?? {},
-        stands_in_for: this.replacedBy(model.name, models),
-        problem:
-          model.problem ??
-          problemFor({ name: model.name, key: modelKey(model) }, workers) ??
-          problemOfOwnScheduler(model) ??
-          null,
-      };
-    });
+    const installed = { find: async (name: string) => models.find((model) => model.name === name) };
+    return Promise.all(
+      models.map(async (model) => {
+        const devices = devicesFor(model, workers);
+        const trained = await findTrained(installed, model);
+        return {
+          name: model.name,
+          family: model.family ?? null,
+          family_title: model.familyTitle ?? null,
+          kind: model.kind ?? null,
+          scheduler: model.scheduler ?? null,
+          native_size: model.nativeSize ?? null,
+          device: model.hash !== undefined && devices.length > 0 ? devices.join(',') : null,
+          hash: model.hash === undefined ? null : shortHash(model.hash),
+          precision: model.precision ?? null,
+          bytes: model.bytes,
+          defaults: defaultsOf(model),
+          schedulers: model.hash === undefined ? [] : schedulersOf(model),
+          cannot: { ...model.cannot, ...(typeof trained === 'string' && { training: trained }) },
+          stands_in_for: this.replacedBy(model.name, models),
+          problem:
+            model.problem ??
+            problemFor({ name: model.name, key: modelKey(model) }, workers) ??
+            problemOfOwnScheduler(model) ??
+            null,
+        };
+      }),
+    );
   }
 
   /**
@@ -117,6 +123,13 @@ export class ModelsService implements OnApplicationBootstrap {
       );
     this.known.set(name, { model, foundAt: performance.now() });
     return model;
+  }
+
+  /** The model that is trained for Fine-Tunes of `served`. @throws UnprocessableError `TrainingUnsupported` */
+  async trainedFor(served: InstalledModel): Promise<InstalledModel> {
+    const found = await findTrained(this.store, served);
+    if (typeof found === 'string') throw trainingUnsupported(served, found);
+    return found;
   }
 
   /** Names that can be drawn with, as the end of a sentence; empty if there are none. */

@@ -71,9 +71,11 @@ export class PromptLengths {
     const texts = captions.map((text) => ({ text, weighting: false }));
     const counted = await this.countAll(ownerId, model, texts, []);
     const problems = new FieldProblems();
-    for (const [index, text] of texts.entries())
-      if ((counted.get(keyOf(text)) ?? oneChunk).chunks > 1)
+    for (const [index, text] of texts.entries()) {
+      const { chunks, problem } = counted.get(keyOf(text)) ?? oneChunk;
+      if (chunks > 1 || problem !== undefined)
         problems.add(`/captions/${index}`, undefined, 'has more tokens than the model reads at once; use fewer words');
+    }
     problems.refuseIfAny('PromptTooLong');
   }
 

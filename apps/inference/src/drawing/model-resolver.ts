@@ -1,7 +1,7 @@
 import { type Config, CONFIG } from '@app/config';
 import { type DrawingTask, Finetune, type Task } from '@app/domain';
 import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
-import { findServing, type InstalledModel, modelKey, ModelStore, problemOfKind } from '@app/model-store';
+import { findServing, findTrained, type InstalledModel, modelKey, ModelStore, problemOfKind } from '@app/model-store';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource, In } from 'typeorm';
 import type { AdapterSource, ModelSource } from '../engine/engine-protocol';
@@ -66,6 +66,13 @@ export class ModelResolver {
     if (hash === undefined || problem !== undefined)
       throw new TaskRefusedError(`The model ${name} cannot be drawn with: ${problem}`);
     return { ...model, hash, key };
+  }
+
+  /** The model that is trained for Fine-Tunes of one. @throws TaskRefusedError if none can be */
+  async trainedFor(drawn: InstalledModel): Promise<InstalledModel & { hash: string; key: string }> {
+    const found = await findTrained(this.models, drawn);
+    if (typeof found === 'string') throw new TaskRefusedError(`The model ${drawn.name} cannot be trained. ${found}`);
+    return this.modelOf({ model: found.name });
   }
 
   /** @throws TaskRefusedError when no installed weights may draw it */

@@ -12,6 +12,8 @@ import {
 } from '@app/diffusion';
 import type { TrainingCommand, TrainingPlan } from './training-protocol';
 
+type PlanCommand = Extract<TrainingCommand, { type: 'plan' }>;
+
 /** A smaller size is not worth training at. */
 const smallSize = 256;
 const forms: readonly TrainingForm[] = ['plain', 'recomputed'];
@@ -23,6 +25,23 @@ export interface PlannedTraining extends TrainingPlan, Pick<TrainingSettings, 'f
   planned: TrainingGraph;
   /** Whether there is room to draw samples, which takes the model once more. */
   maySample: boolean;
+}
+
+/** The model that is trained, with what the one that draws says of training. @throws RequestError if they do not fit */
+async function readTrained(folder: string, drawn: PlanCommand['drawn']): Promise<ModelFolder> {
+  const model = await readModelFolder(folder);
+  if (!drawn) return model;
+  const { denoiser } = await readModelFolder(drawn.folder);
+  const shapeOf = (name: string, tensors = denoiser.tensors): string => String(tensors.get(name)?.shape);
+  const wrong = [...model.denoiser.tensors.keys()].find(
+    (name) => shapeOf(name) !== shapeOf(name, model.denoiser.tensors),
+  );
+  if (wrong !== undefined)
+    throw new RequestError(
+      `The model that "train_on" of its darkroom.json names has other shapes, such as that of ${wrong}: name one that it was made of.`,
+    );
+  const training = { ...model.defaults.training, ...drawn.training };
+  return { ...model, defaults: { ...model.defaults, training } };
 }
 
 const noteOf = (size: number, wanted: number): string | null =>
@@ -41,10 +60,11 @@ export async function planTraining({
   pictures,
   settings,
   memoryBytes,
+  drawn,
   drawingBytes = 0,
   checkpoint,
-}: Omit<Extract<TrainingCommand, { type: 'plan' }>, 'type' | 'model'> & { folder: string }): Promise<PlannedTraining> {
-  const model = await readModelFolder(folder);
+}: Omit<PlanCommand, 'type' | 'model'> & { folder: string }): Promise<PlannedTraining> {
+  const model = await readTrained(folder, drawn);
   const { size: wanted, ...whole } = trainingSettings(model, pictures, settings);
   assertTrainable(model, whole);
   const begun = checkpoint && settingsOfCheckpoint(checkpoint);

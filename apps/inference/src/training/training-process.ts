@@ -131,12 +131,13 @@ class TrainingRun {
 
   /** The weights are read as uploaded ones are, so that they are known to be of use. */
   private async finish(): Promise<void> {
+    const { model, drawn = model } = this.command;
     const weights = this.trainer.weights(this.order.metadata);
     const folder = await mkdtemp(join(tmpdir(), 'darkroom-weights-'));
     try {
       const file = join(folder, 'weights.safetensors');
       await writeFile(file, weights);
-      const { kind, tokens: vectors = null, note = null } = await inspectWeights(file, this.command.model.folder);
+      const { kind, tokens: vectors = null, note = null } = await inspectWeights(file, drawn.folder);
       await send({ type: 'done', weights, kind, vectors, note, computeMs: this.computeMs });
     } finally {
       await rm(folder, { recursive: true, force: true });

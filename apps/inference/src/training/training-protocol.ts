@@ -1,11 +1,14 @@
-import type { Device, RgbImage, TrainingPicture, TrainingSettings } from '@app/diffusion';
+import type { Device, RgbImage, TrainingDefaults, TrainingPicture, TrainingSettings } from '@app/diffusion';
 import type { ModelSource, Failure } from '../engine/engine-protocol';
 
 /** Orders to a training process: first to say how it would train, then to do it, or to go on. */
 export type TrainingCommand =
   | {
       type: 'plan';
+      /** The model that is trained. */
       model: ModelSource;
+      /** The folder of the model that draws with the result, and what its `darkroom.json` says, if it is another. */
+      drawn?: { folder: string; training: TrainingDefaults | undefined } | undefined;
       device: Device;
       intraOpNumThreads: number;
       pictures: number;

@@ -24,10 +24,15 @@ import { type StoredState, TrainingStore } from './training-store';
 /** How long a training that has to end may take for its step and its checkpoint. */
 const stopMs = 5_000;
 
+type HashedModel = InstalledModel & { hash: string; key: string };
+
 interface Begun {
   task: TrainingTask;
   finetune: Finetune;
-  model: InstalledModel & { hash: string; key: string };
+  /** The model that draws with what is trained. */
+  model: HashedModel;
+  /** The model that is trained: the same, or one that it was made of. */
+  trained: HashedModel;
   child: TrainingChild;
   plan: TrainingPlan;
   /** The state that it goes on from, if an earlier attempt has left one. */
@@ -97,9 +102,10 @@ export class TrainingService {
     const { store, trainings, publisher, logger } = this;
     await this.tasks.assertStorable(task.ownerId, 1);
     const model = await this.models.modelOf(task);
-    const progress = new TrainingProgress(task, model.hash, hold, trainings, store, publisher, logger);
+    const trained = await this.models.trainedFor(model);
+    const progress = new TrainingProgress(task, trained.hash, hold, trainings, store, publisher, logger);
     try {
-      const begun = await this.plan(task, { model, child, progress, signal: hold.signal });
+      const begun = await this.plan(task, { model, trained, child, progress, signal: hold.signal });
       const pictures = begun.state ? [] : await this.pictures.read(begun);
       await begin(begun.plan.bytes);
       await this.train(begun, pictures, hold);
@@ -112,14 +118,15 @@ export class TrainingService {
 
   private async plan(
     task: TrainingTask,
-    parts: Pick<Begun, 'model' | 'child' | 'progress' | 'signal'>,
+    parts: Pick<Begun, 'model' | 'trained' | 'child' | 'progress' | 'signal'>,
   ): Promise<Begun> {
-    const { model, child } = parts;
+    const { model, trained, child } = parts;
     const finetune = await this.dataSource.manager.findOneByOrFail(Finetune, { id: task.id });
     const [device] = this.engines.devices;
-    const state = await this.store.latest(task.id, model.hash);
+    const state = await this.store.latest(task.id, trained.hash);
     const plan = await child.plan({
-      model: { key: model.key, name: model.name, folder: model.folder, hash: model.hash },
+      model: { key: trained.key, name: trained.name, folder: trained.folder, hash: trained.hash },
+      drawn: trained.name === model.name ? undefined : { folder: model.folder, training: model.defaults.training },
       device,
       intraOpNumThreads: this.engines.threads,
       pictures: task.imagesUrl.length,
@@ -138,7 +145,7 @@ export class TrainingService {
   }
 
   private async train(begun: Begun, pictures: readonly TrainingPicture[], hold: TaskHold): Promise<void> {
-    const { task, finetune, model, child, plan, state, signal, progress } = begun;
+    const { task, finetune, model, trained, child, plan, state, signal, progress } = begun;
     signal.throwIfAborted();
     const { token, name } = finetune;
     const samplePrompt = usualCaption(finetune);
@@ -147,6 +154,7 @@ export class TrainingService {
       taskId: task.id,
       attempt: task.attempt,
       model: model.name,
+      ...(trained.name !== model.name && { trainedOn: trained.name }),
       ...plan,
       from: state?.step,
     });
