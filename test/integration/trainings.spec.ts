@@ -4,9 +4,11 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Finetune, Task, Training } from '@app/domain';
 import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
-import { Tasks, Trainings, weightsFolderOf } from '@app/tasks';
+import { Tasks, trainedWeightsKey, Trainings } from '@app/tasks';
 import { RetentionService } from '../../apps/api/src/files/retention.service';
 import { FinetunesService } from '../../apps/api/src/finetunes/finetunes.service';
+import { readSafetensorsHeader } from '../../libs/diffusion/src/safetensors/safetensors-header';
+import { BufferSource } from '../../libs/diffusion/src/tensor/byte-source';
 import { startTestApi, type TestKey } from '../support/api';
 import { openEvents } from '../support/event-source';
 import { type FinetuneJson, makePrompts, type ProblemJson } from '../support/factories';
@@ -15,6 +17,8 @@ import { receiversOfSuite } from '../support/receiver';
 import { until } from '../support/until';
 
 const lora = join(__dirname, '..', 'golden', 'models', 'lora', 'zwx-robot-kohya.safetensors');
+/** The same as a training here makes it. */
+const trained = lora.replace('kohya', 'diffusers');
 const { training: ofModel } = JSON.parse(readFileSync(join('models', 'shapes', 'darkroom.json'), 'utf8')) as {
   training: { steps: number };
 };
@@ -64,11 +68,12 @@ describe('The training of a Fine-Tune', () => {
   };
   const finish = async (id: string) => {
     const task = await claim(id);
-    const [bytes, weightsKey] = [await readFile(lora), `${weightsFolderOf(id)}/trained.safetensors`];
+    const bytes = await readFile(trained);
+    const hash = createHash('sha256').update(bytes).digest('hex');
+    const weightsKey = trainedWeightsKey(task, hash);
     await api.app.get<ImageStorage>(IMAGE_STORAGE).write(weightsKey, bytes);
     const { body: models } = await api.request<{ name: string; hash: string }[]>('GET', '/v1/models', { key });
     const base = `shapes@${models.find(({ name }) => name === 'shapes')?.hash}`;
-    const hash = createHash('sha256').update(bytes).digest('hex');
     const file = {
       kind: 'lora' as const,
       vectors: null,
@@ -305,6 +310,21 @@ describe('The training of a Fine-Tune', () => {
     expect((await api.request('GET', path, { key: await api.createKey() })).status).toBe(404);
   });
 
+  it('gives weights in the names that ComfyUI reads, where they were trained here', async () => {
+    const { id } = await train();
+    const { bytes, weights } = await finish(id);
+    const get = (query: string) =>
+      fetch(`${api.baseUrl}/v1/finetunes/${id}/weights${query}`, { headers: { authorization: `Bearer ${key.token}` } });
+    const response = await get('?dialect=comfy');
+    expect(response.headers.get('etag')).toBe(`"${weights.hash}-comfy"`);
+    expect(response.headers.get('content-disposition')).toContain('robot-comfy.safetensors');
+    const { tensors } = readSafetensorsHeader(new BufferSource(Buffer.from(await response.arrayBuffer())));
+    const names = [...tensors.keys()];
+    expect(names.length).toBe((readSafetensorsHeader(new BufferSource(bytes)).tensors.size / 2) * 3);
+    expect(names.every((name) => /^lora_(?:unet|te)_\w+\.(?:lora_(?:down|up)\.weight|alpha)$/.test(name))).toBe(true);
+    expect((await get('?dialect=kohya')).status).toBe(400);
+  });
+
   it('is never shown as ready without the weights, also where it ends while its Fine-Tune is read', async () => {
     const { id } = await train();
     const readBefore = await api.dataSource.manager.findOneByOrFail(Finetune, { id });
@@ -330,6 +350,8 @@ describe('The training of a Fine-Tune', () => {
     const headers = { authorization: `Bearer ${key.token}` };
     const response = await fetch(`${api.baseUrl}/v1/finetunes/${id}/weights`, { headers });
     expect(Buffer.from(await response.arrayBuffer()).equals(await readFile(lora))).toBe(true);
+    const inOtherNames = await api.request<ProblemJson>('GET', `/v1/finetunes/${id}/weights?dialect=comfy`, { key });
+    expect([inOtherNames.status, inOtherNames.body.code]).toEqual([422, 'DialectUnsupported']);
   });
 
   it('runs once at a time for a key, and beside one of another key', async () => {

@@ -9,6 +9,7 @@ export {
   problemsOfDefaults,
   readModelDefaults,
 } from './families/model-defaults';
+export { loraForComfy } from './adapters/lora-for-comfy';
 export { entriesBelow, isNoFile, isSpecial } from './weights/folder-files';
 export { describedFamilyOf } from './families/described';
 export { type ModelFolder, readModelFolder, readModelIndex, readModelParts } from './families/model-folder';

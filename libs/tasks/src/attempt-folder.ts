@@ -35,6 +35,13 @@ export function weightsFolderOf(finetuneId: string): string {
   return `${weightsFolder}/${finetuneId}`;
 }
 
+/** Where it has the weights that an attempt at a training has made. */
+export const trainedWeightsKey = ({ id, attempt }: Attempt, hash: string): string =>
+  `${weightsFolderOf(id)}/${attempt}-${hash}.safetensors`;
+
+/** Whether the weights with this key were trained here: those that were sent have an id, which is longer. */
+export const areTrained = (key: string): boolean => /\/\d{1,10}-[0-9a-f]+\.safetensors$/.test(key);
+
 /** Prefix of what trainings need as long as they last. */
 export const trainingsFolder = 'trainings';
 

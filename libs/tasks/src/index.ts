@@ -1,9 +1,11 @@
 export {
+  areTrained,
   attemptFolder,
   attemptOf,
   editsFolder,
   styleThumbnailFolder,
   styleThumbnailsFolder,
+  trainedWeightsKey,
   trainingFolder,
   trainingsFolder,
   weightsFolder,

@@ -43,8 +43,9 @@ export function finetunesOf(verbs: Verbs) {
     events: (id: string, options?: EventOptions) => events<api.Finetune>(pathOf(finetunesPath, id, 'events'), options),
     cancel: (id: string, more?: RequestOptions) =>
       post<api.Finetune>(pathOf(finetunesPath, id, 'cancel'), undefined, more),
-    /** The bytes of its weights, a safetensors file. */
-    weights: (id: string, more?: RequestOptions) => file(pathOf(finetunesPath, id, 'weights'), more),
+    /** The bytes of its weights, a safetensors file; `dialect: 'comfy'` names its layers as ComfyUI reads them. */
+    weights: (id: string, { dialect, ...more }: RequestOptions & QueryOf<'getFinetuneWeights'> = {}) =>
+      file(pathOf(finetunesPath, id, 'weights'), { dialect }, more),
     update: (id: string, change: api.FinetuneChange, more?: RequestOptions) =>
       patch<api.Finetune>(pathOf(finetunesPath, id), change, more),
     /** @param weights a safetensors file: a LoRA or a textual inversion. */

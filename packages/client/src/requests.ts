@@ -64,7 +64,7 @@ export function verbsOf(connection: Connection) {
       connection.send<T>('POST', path, { ...more, bytes }),
     putBytes: <T>(path: string, bytes: Uint8Array | Blob, query: Query = {}, more?: RequestOptions) =>
       connection.send<T>('PUT', path, { ...more, query, bytes }),
-    file: (path: string, more?: RequestOptions) => connection.file(path, more),
+    file: (path: string, query: Query = {}, more?: RequestOptions) => connection.file(path, { ...more, query }),
     remove: (path: string, more?: RequestOptions) => connection.send<Deleted>('DELETE', path, more),
     pages: <T, Q extends PageQuery>(path: string, query?: Q, more?: RequestOptions) =>
       pagesOf((page: Q) => connection.send<T[]>('GET', path, { ...more, query: page }), query),

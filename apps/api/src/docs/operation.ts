@@ -159,7 +159,7 @@ export const ApiDownloads = (id: string, summary: string, { description }: Pick<
       headers: { ...requestIdHeader, ...rateHeaders },
       content: { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } },
     }),
-    ...[...errorsOfAll, 404].map(ApiProblem),
+    ...[...errorsOfAll, 404, 422].map(ApiProblem),
   );
 
 /** Documents a PATCH. */

@@ -1,7 +1,8 @@
-import { ConflictError, DomainError, Finetune, limits, NotFoundError, Task } from '@app/domain';
+import { loraForComfy } from '@app/diffusion/files';
+import { ConflictError, DomainError, Finetune, limits, NotFoundError, Task, UnprocessableError } from '@app/domain';
 import type { FinetuneDto } from '@app/domain/http';
 import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
-import { addStored, assignWeights, type NewWeights, weightsFolderOf } from '@app/tasks';
+import { addStored, areTrained, assignWeights, type NewWeights, weightsFolderOf } from '@app/tasks';
 import { weightsName } from '@app/model-store';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource, In } from 'typeorm';
@@ -14,6 +15,13 @@ import type { StoredFile } from './file.interceptor';
 import { FinetunesService, refuseScale } from './finetunes.service';
 import { refuseOtherFiles } from './refuse-other-files';
 import { WeightsInspector } from './weights-inspector';
+
+const dialectUnsupported = (): UnprocessableError =>
+  new UnprocessableError(
+    'DialectUnsupported',
+    'Only weights that were trained here are given in other names than those of diffusers; these were uploaded, and come back as they came without "dialect".',
+    [{ parameter: 'dialect', message: 'is for weights that were trained here' }],
+  );
 
 /** Uploaded weights: the Fine-Tune gets them only after they are received, checked against the model and stored. */
 @Injectable()
@@ -56,13 +64,21 @@ export class FinetuneWeightsService {
     });
   }
 
-  /** @throws NotFoundError; DomainError if it has no weights */
-  async read(ownerId: string, id: string): Promise<StoredFile> {
+  /**
+   * @param dialect names of another program than diffusers
+   * @throws NotFoundError; DomainError if it has no weights, or some that were uploaded and another dialect is asked for
+   */
+  async read(ownerId: string, id: string, dialect?: 'comfy'): Promise<StoredFile> {
     const { title, name, weightsKey, weightsHash } = await this.finetunes.load(ownerId, id);
     const object = weightsKey === null ? undefined : await this.storage.read(weightsKey);
     if (!object || weightsHash === null)
       throw new DomainError('notFound', 'WeightsNotFound', 'The Fine-Tune has no weights.');
-    return { name: title ?? name, hash: weightsHash, ...object };
+    const file = { name: title ?? name, hash: weightsHash, ...object };
+    if (dialect === undefined) return file;
+    object.stream.destroy();
+    if (!areTrained(weightsKey!)) throw dialectUnsupported();
+    const converted = await loraForComfy(await this.storage.localPath(weightsKey!));
+    return { ...file, ...converted, name: `${file.name}-${dialect}`, hash: `${weightsHash}-${dialect}` };
   }
 
   private async refuseWhileTrained(id: string): Promise<void> {

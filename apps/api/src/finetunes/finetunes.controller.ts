@@ -35,7 +35,7 @@ import { FinetuneWeightsService } from './finetune-weights.service';
 import { FinetunesService } from './finetunes.service';
 import { SendsFile, type StoredFile } from './file.interceptor';
 import { TrainingsService } from './trainings.service';
-import { WeightsQueryDto } from './weights-query';
+import { WeightsDialectDto, WeightsQueryDto } from './weights-query';
 
 /** Fine-Tunes; a body with a prompt is a text-to-image request. */
 @ApiTags('Fine-Tunes')
@@ -124,11 +124,16 @@ export class FinetunesController {
   @Get(':id/weights')
   @ApiDownloads('getFinetuneWeights', 'Download the weights of a Fine-Tune', {
     description:
-      'The safetensors file: of what was trained here a LoRA in the names of diffusers, of what was uploaded the file as it came.',
+      'The safetensors file: of what was trained here a LoRA in the names of diffusers, or with `dialect=comfy` in those that ComfyUI reads; of what was uploaded the file as it came.',
   })
   @SendsFile()
-  getWeights(@OwnerId() ownerId: string, @Param('id') id: string, @Res() _: Response): Promise<StoredFile> {
-    return this.weights.read(ownerId, id);
+  getWeights(
+    @OwnerId() ownerId: string,
+    @Param('id') id: string,
+    @ValidQuery() { dialect }: WeightsDialectDto,
+    @Res() _: Response,
+  ): Promise<StoredFile> {
+    return this.weights.read(ownerId, id, dialect);
   }
 
   @Post(':id/cancel')

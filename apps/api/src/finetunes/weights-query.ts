@@ -4,6 +4,17 @@ import { inexactness } from '../defence/exact-json';
 
 const { min, max } = limits.weightsScale;
 
+/** The query of a download of weights. */
+export class WeightsDialectDto {
+  @QueryParameter({
+    description:
+      'The names of its layers: without it those of diffusers, with `comfy` those that ComfyUI reads. Only for what was trained here.',
+    schema: { type: 'string', enum: ['comfy'] },
+    read: (sent, refuse) => (sent === 'comfy' ? sent : refuse('must be comfy, or be left out')),
+  })
+  dialect?: 'comfy';
+}
+
 /** The query of an upload of weights. */
 export class WeightsQueryDto {
   @QueryParameter({

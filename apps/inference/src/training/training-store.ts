@@ -3,7 +3,7 @@ import { buffer } from 'node:stream/consumers';
 import { type Attempt, isTerminated, Task } from '@app/domain';
 import { JsonLogger } from '@app/observability';
 import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
-import { trainingFolder, Trainings, weightsFolderOf } from '@app/tasks';
+import { trainedWeightsKey, trainingFolder, Trainings } from '@app/tasks';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { TrainingAdvance, TrainingState } from './training-protocol';
@@ -49,12 +49,9 @@ export class TrainingStore {
   }
 
   /** Stores the weights of an attempt, under a key of its own. */
-  async storeWeights(
-    { id, attempt }: Attempt,
-    weights: Uint8Array,
-  ): Promise<{ key: string; hash: string; bytes: number }> {
+  async storeWeights(attempt: Attempt, weights: Uint8Array): Promise<{ key: string; hash: string; bytes: number }> {
     const hash = createHash('sha256').update(weights).digest('hex');
-    const key = `${weightsFolderOf(id)}/${attempt}-${hash}.safetensors`;
+    const key = trainedWeightsKey(attempt, hash);
     await this.storage.write(key, weights);
     return { key, hash, bytes: weights.length };
   }

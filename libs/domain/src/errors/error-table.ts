@@ -149,6 +149,8 @@ export const errorTable = {
       WeightsKindUnsupported:
         'The file holds something else than a LoRA, one of its kin or a textual inversion; `detail` names it. Export it as a LoRA.',
       WeightsTooComplex: 'The weights would take more work than is allowed. Reduce their rank.',
+      DialectUnsupported:
+        'Weights that were uploaded come back as they came. Leave `dialect` out; only what was trained here has other names too.',
       PictureUnreadable:
         'The file is no PNG, JPEG or WebP, is broken, or has more pixels or a longer edge than are taken, or fewer than a model looks at; `detail` says which. Send another.',
       PictureNotFound:
