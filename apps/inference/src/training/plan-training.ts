@@ -72,7 +72,7 @@ export async function planTraining({
   let smallest: PlannedTraining | undefined;
   for (const size of sizes)
     for (const form of forms.slice(begun ? forms.indexOf(begun.form) : 0)) {
-      const { weights, step, planned } = await foreseenBytes(model, { ...(begun ?? settings), size, form });
+      const { weights, step, planned } = await foreseenBytes(model, { ...(begun ?? settings), size, form }, pictures);
       const trained = weights + step;
       const room = memoryBytes - drawingBytes;
       // The model stays loaded for samples. They must not take the room of one that draws for callers.

@@ -9,7 +9,7 @@ import { DataSource } from 'typeorm';
 import type { TrainingAdvance, TrainingState } from './training-protocol';
 
 /** Format of the files, to be raised with each change of it: a state of another one is of no use. */
-const version = 2;
+const version = 3;
 /** `<round>-<step>-<attempt>-v<version>-<model's hash>.safetensors`: of two of the same step, any is as good. */
 const nameOf = /\/(?<round>\d+)-(?<step>\d+)-\d+-v(?<version>\d+)-(?<model>[0-9a-f]+)\.safetensors$/;
 

@@ -24,6 +24,8 @@ export function writeCheckpoint({ values, examples, ...facts }: TrainerState): B
   for (const [name, own] of values) tensors.set(name, { shape: [own.length], values: own });
   const places = new Map<Float32Array, number>();
   const toldExamples = JSON.stringify(examples, (_, value: unknown) => {
+    const { prompt } = (value ?? {}) as { prompt?: string };
+    if (prompt !== undefined) return { prompt };
     if (!(value instanceof Float32Array)) return value;
     if (!places.has(value)) {
       tensors.set(`example.${places.size}`, { shape: [value.length], values: value });

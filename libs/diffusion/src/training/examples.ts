@@ -49,6 +49,12 @@ export interface Examples {
   noText: TrainingText;
 }
 
+/** The texts of all that is shown or judged by. */
+export const textsOf = ({ shown, prior, keptBack, keptPrior, noText }: Examples): TrainingText[] => [
+  ...[...shown, ...prior, ...(keptBack ? [keptBack] : []), ...keptPrior].map(({ text }) => text),
+  noText,
+];
+
 /** From so many pictures on, one is kept back. */
 const fewestToKeepOne = 4;
 /** One of so many prior pictures is kept back, as long as these are few: each is judged often. */

@@ -19,19 +19,24 @@ export interface ForeseenBytes {
  * Foresees the memory of a training's steps from its graph, of which nothing is loaded. To open it takes what drawing a
  * picture does: that is for prior pictures.
  * @param folder the model's, or what was read of it
+ * @param pictures each with a text of its own, whose states are held
  * @throws ModelFolderError
  */
 export async function foreseenBytes(
   folder: string | ModelFolder,
   settings: Partial<TrainingSettings> = {},
+  pictures = 1,
 ): Promise<ForeseenBytes> {
   const model = await readTrainable(folder);
-  const { size, ...others } = trainingSettings(model, 1, settings);
+  const { size, ...others } = trainingSettings(model, pictures, settings);
   const edge = size / model.autoencoder.scaleFactor;
   const sizes = { batch: rowsOfCall(model, others), height: edge, width: edge, tokens: model.conditioner.rowTokens };
   const planned = trainingGraph(model, others, sizes);
   const { graph, shapeOf } = planned;
-  return { weights: heldWeightBytes(graph), step: bytesOfStep(graph, shapeOf), planned };
+  const states = graph.inputs.find(({ name }) => name === 'encoder_hidden_states');
+  const ofText = states ? (4 * countOf(states.shape as number[])) / sizes.batch : 0;
+  const texts = (pictures + others.priorPrompts.length + 1) * ofText;
+  return { weights: heldWeightBytes(graph), step: bytesOfStep(graph, shapeOf) + texts, planned };
 }
 
 /** Operators whose output takes the place of an input that nothing else needs. */
@@ -47,12 +52,19 @@ const processBytes = 2 ** 27;
  * and 1.9 recomputed.
  */
 const [shareOfPeak, shareOfColumns] = [1.25, 10];
+/**
+ * Of what is needed at one time where weights are widened when they are used: gaps are as large as they are. A third of
+ * FLUX.2 [klein] 4B, recomputed, took 2.1 GiB beside its mapped weights at 256 x 256, and 3.3 at 512 x 512; 2.4 and 3.4
+ * are foreseen.
+ */
+const shareOfWidened = 3;
 
 function bytesOfStep(graph: Graph, shapeOf: (value: Value) => readonly number[]): number {
   const columns = graph.nodes.map(({ opType, inputs: [x, kernel] }) =>
     opType === 'ConvTranspose' ? columnBytes(shapeOf(x), shapeOf(kernel)) : 0,
   );
-  return processBytes + shareOfPeak * peakBytes(graph, shapeOf) + shareOfColumns * Math.max(...columns);
+  const share = holdsHalf(graph) ? shareOfWidened : shareOfPeak;
+  return processBytes + share * peakBytes(graph, shapeOf) + shareOfColumns * Math.max(...columns);
 }
 
 /** Most bytes of values that are needed at one time. */

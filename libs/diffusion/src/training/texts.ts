@@ -10,6 +10,8 @@ import { takesTokens, type TrainingSettings } from './settings';
 
 /** The denoiser's inputs for a text, without the axis of rows; what is no float32 there is widened to it here. */
 export interface EncodedText {
+  /** Of a language model, whose states take many megabytes: a checkpoint has it in their place. */
+  prompt?: string;
   inputs: Readonly<Record<string, { dims: readonly number[]; values: Float32Array }>>;
 }
 
@@ -46,17 +48,33 @@ async function encodeEach(
     if (problem !== undefined) throw new RequestError(`A caption ${problem}: ${text.slice(0, 80)}`);
   }
   const opened = await conditioner.open(load);
-  const encoded: EncodedText[] = [];
+  const encoded = new Map<string, EncodedText>();
   try {
-    for (const prompt of texts) {
+    for (const prompt of new Set(texts)) {
       load.signal?.throwIfAborted();
       const { rows } = await opened.encode({ prompt }, false, new AppliedAdapters([]));
-      encoded.push(encodedText(rows[0]));
+      encoded.set(prompt, { prompt, ...encodedText(rows[0]) });
     }
   } finally {
     await opened.release();
   }
-  return encoded;
+  return texts.map((text) => encoded.get(text)!);
+}
+
+/** Encodes what a checkpoint only names. */
+export async function encodeNamed(
+  conditioner: ConditionerFiles,
+  texts: readonly TrainingText[],
+  load: LoadOptions,
+): Promise<void> {
+  const named = texts.flatMap((text) => ('prompt' in text && text.prompt !== undefined ? [text] : []));
+  if (named.length === 0) return;
+  const encoded = await encodeEach(
+    conditioner,
+    named.map(({ prompt }) => prompt!),
+    load,
+  );
+  for (const [i, text] of named.entries()) Object.assign(text, encoded[i]);
 }
 
 const encodedText = (row: Tensors): EncodedText => ({

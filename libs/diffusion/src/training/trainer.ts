@@ -6,11 +6,12 @@ import { NotFiniteError } from '../tensor/planes';
 import { AdamW, rateOf } from './adam-w';
 import { rowsOfStep, rowsToJudge } from './batch';
 import { readCheckpoint, type TrainerState, writeCheckpoint } from './checkpoint';
-import { checkPictures, encodeExamples, type Examples, type TrainingPicture } from './examples';
+import { checkPictures, encodeExamples, type Examples, textsOf, type TrainingPicture } from './examples';
 import { driftOf, type GateResult, judge } from './gate';
 import { type Noising, noisingOf, type TrainingRow } from './noise';
 import { type TrainingForm, type TrainingSettings, trainingSettings } from './settings';
 import { StepGraphs } from './step-graphs';
+import { encodeNamed } from './texts';
 import { assertTrainable, readTrainable, type TrainableModel } from './trainable';
 import { type TrainedWeights, trainedWeights } from './trained-weights';
 import type { TrainingGraph } from './training-graph';
@@ -97,7 +98,7 @@ export class Trainer {
   }
 
   /**
-   * Goes on from a checkpoint, which has settings, encoded pictures and texts, weights and moments.
+   * Goes on from a checkpoint, which has settings, encoded pictures, texts, weights and moments.
    * @param folder of the same model, or what was read of it
    * @param load `form` is of the steps that are left; by default they are as those before
    */
@@ -108,8 +109,10 @@ export class Trainer {
   ): Promise<Trainer> {
     const { settings: before, examples, step, rateFactor, lossAtStart, values } = readCheckpoint(checkpoint);
     const model = await readTrainable(folder);
+    const loaded: LoadOptions = { device: 'cpu', ...load };
+    await encodeNamed(model.conditioner, textsOf(examples), loaded);
     const settings = { ...before, ...(form && { form }) };
-    const trainer = await Trainer.of(model, settings, examples, { device: 'cpu', ...load }, planned);
+    const trainer = await Trainer.of(model, settings, examples, loaded, planned);
     for (const [name, array] of trainer.named()) array.set(values.get(name)!);
     Object.assign(trainer, { steps: step, rateFactor, lossAtStart });
     trainer.adam.step = step;
