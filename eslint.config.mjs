@@ -52,9 +52,7 @@ const directions = {
   },
 };
 /** Files beside the folders that these may import; all others put everything together, and are imported by nothing. */
-const besideFolders = {
-  'apps/inference/src': ['shutdown-deadline.ts'],
-};
+const besideFolders = { 'apps/inference/src': ['shutdown-deadline.ts'] };
 const entries = readdirSync(join(import.meta.dirname, 'libs')).map((lib) => `${lib}/src/index.ts`);
 const furtherEntries = ['diffusion/src/files.ts', 'domain/src/http.ts', 'pictures/src/canny-edges.ts'];
 const zones = [

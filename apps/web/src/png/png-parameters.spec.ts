@@ -17,7 +17,7 @@ const parameters = {
   height: 512,
   model: 'shapes',
 };
-const withText = (text: string, keyword = 'parameters') => Buffer.concat(withPngText(png, keyword, text));
+const withText = (text: string, keyword = 'parameters') => Buffer.concat(withPngText(png, { [keyword]: text }));
 
 describe(readPngParameters.name, () => {
   it('reads what the worker writes', () => {
