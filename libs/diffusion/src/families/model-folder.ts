@@ -71,9 +71,8 @@ export async function readModelParts(path: string, given?: ModelWeights): Promis
   const training = whyNotTrained(family, parts, read.defaults);
   return {
     ...{ path, family, ...read, ...parts, tensors: weights.tensors },
-    cannot: { ...parts.cannot, ...(training !== undefined && { training }) },
     defaults: { ...parts.usual, ...read.defaults },
-    cannot: { ...whyNoReferences(parts), ...parts.cannot },
+    cannot: { ...whyNoReferences(parts), ...parts.cannot, ...(training !== undefined && { training }) },
     kind: parts.denoiser.kind,
     nativeSize: read.defaults.size ?? parts.denoiser.nativeSize ?? family.nativeSize,
   };
