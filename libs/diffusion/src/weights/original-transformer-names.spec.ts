@@ -1,4 +1,4 @@
-import { diffusersLayer } from './original-transformer-names';
+import { diffusersLayer, originalLayer } from './original-transformer-names';
 
 /** As diffusers' `convert_flux2_transformer_checkpoint_to_diffusers` and `convert_z_image_…` have them. */
 describe(diffusersLayer.name, () => {
@@ -27,7 +27,9 @@ describe(diffusersLayer.name, () => {
     ['single_blocks.3.linear1', 'single_transformer_blocks.3.attn.to_qkv_mlp_proj'],
     ['single_blocks.3.linear2', 'single_transformer_blocks.3.attn.to_out'],
     ['single_blocks.3.norm.query_norm', 'single_transformer_blocks.3.attn.norm_q'],
-  ])('finds %s of FLUX.2, with dots and with underscores', (original, ...paths) => {
+  ])('finds %s of FLUX.2, with dots and with underscores, and the way back', (original, ...paths) => {
+    for (const [index, path] of paths.entries())
+      expect(originalLayer(path)).toEqual({ path: original, index, count: paths.length });
     expect(diffusersLayer('flux2', original)).toEqual({ paths, isSwapped: false });
     expect(diffusersLayer('flux2', original.replaceAll('.', '_')).paths).toEqual(paths);
   });
@@ -45,7 +47,9 @@ describe(diffusersLayer.name, () => {
         [`${attention}.k_norm`, `${attention}.norm_k`],
       ];
     }),
-  ])('finds %s of Z-Image, with dots and with underscores', (original, ...paths) => {
+  ])('finds %s of Z-Image, with dots and with underscores, and the way back', (original, ...paths) => {
+    for (const [index, path] of paths.entries())
+      expect(originalLayer(path)).toEqual({ path: original, index, count: paths.length });
     expect(diffusersLayer('z-image', original)).toEqual({ paths, isSwapped: false });
     expect(diffusersLayer('z-image', original.replaceAll('.', '_')).paths).toEqual(paths);
   });

@@ -11,20 +11,27 @@ export interface OriginalLayer {
   isSwapped: boolean;
 }
 
-/** A path of the original, in which N is a number, and what it is in diffusers. */
-type Rule = readonly [pattern: RegExp, paths: readonly string[], isSwapped: boolean];
+/** A path in which N is a number: how it is found, and how it is written with the number of another. */
+interface Name {
+  pattern: RegExp;
+  template: string;
+}
+
+/** A path of the original, and what it is in diffusers. */
+type Rule = readonly [original: Name, paths: readonly Name[], isSwapped: boolean];
 
 /** The N of a path, which is not the one of `adaLN`. */
 const number = /\bN\b/;
 
-const rule = (original: string, ...paths: string[]): Rule => [
-  new RegExp(`^${original.replaceAll('.', '[._]').replace(number, '(\\d+)')}$`),
-  paths.map((path) => path.replace(number, '$$1')),
-  false,
-];
+const nameOf = (path: string): Name => ({
+  pattern: new RegExp(`^${path.replaceAll('.', '[._]').replace(number, '(\\d+)')}$`),
+  template: path.replace(number, '$$1'),
+});
+
+const rule = (original: string, ...paths: string[]): Rule => [nameOf(original), paths.map(nameOf), false];
 
 /** The same with its halves swapped. */
-const swapped = (original: string, path: string): Rule => [...rule(original, path)].with(2, true) as never;
+const swapped = (original: string, path: string): Rule => [nameOf(original), [nameOf(path)], true];
 
 const flux2Rules: readonly Rule[] = [
   rule('img_in', 'x_embedder'),
@@ -95,7 +102,28 @@ export type NamedFamily = keyof typeof rulesOf;
  * is returned as it is.
  */
 export function diffusersLayer(family: NamedFamily, path: string): OriginalLayer {
-  for (const [pattern, paths, isSwapped] of rulesOf[family])
-    if (pattern.test(path)) return { paths: paths.map((to) => path.replace(pattern, to)), isSwapped };
+  for (const [{ pattern }, paths, isSwapped] of rulesOf[family])
+    if (pattern.test(path)) return { paths: paths.map(({ template }) => path.replace(pattern, template)), isSwapped };
   return { paths: [path], isSwapped: false };
+}
+
+/** Where the outputs of a layer of diffusers are in an original file. */
+export interface PartOfOriginal {
+  /** Path of the original layer. */
+  path: string;
+  /** Which of so many equal parts of its outputs they are. */
+  index: number;
+  count: number;
+}
+
+/**
+ * The inverse of `diffusersLayer`, of layers whose halves are not swapped: families have no path of diffusers in common
+ * that the original of one calls otherwise. A path that the original calls the same is returned as it is.
+ */
+export function originalLayer(path: string): PartOfOriginal {
+  for (const [{ template }, paths, isSwapped] of Object.values(rulesOf).flat()) {
+    const index = isSwapped ? -1 : paths.findIndex(({ pattern }) => pattern.test(path));
+    if (index >= 0) return { path: path.replace(paths[index].pattern, template), index, count: paths.length };
+  }
+  return { path, index: 0, count: 1 };
 }
