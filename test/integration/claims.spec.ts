@@ -131,12 +131,22 @@ describe('the claim of a worker', () => {
       expect(await claim({ models: ['small'], undrawable: true })).toMatchObject({ id });
     });
 
+    it('leaves a task to the worker that has what is trained in place of its model, while there is one', async () => {
+      const [id] = await queue(newIdentifier(), { model: 'distilled', createdAt: old });
+      const wanted = { models: ['small'], trainedOn: { distilled: 'base' }, undrawable: true };
+      for (const model of ['distilled', 'base']) await seen(model, 0);
+      expect(await claim(wanted)).toBeUndefined();
+      await seen('base', undrawableAfterMs + 6_000);
+      expect(await claim({ ...wanted, trainedOn: {} })).toBeUndefined();
+      expect(await claim(wanted)).toMatchObject({ id });
+    });
+
     it('reads no more where an owner has 50,000 tasks of a model that it cannot draw', async () => {
       const [owner, other] = [newIdentifier(), newIdentifier()];
       await queue(owner, { model: 'small' }, 11);
       await queue(other, { model: 'small' }, 11);
       const read = () =>
-        rowsReadBy(bench.dataSource, 'tasks', claimStatement(false), [...[0, 'channel', [], ['small'], true, []]]);
+        rowsReadBy(bench.dataSource, 'tasks', claimStatement(false), [...[0, 'channel', [], ['small'], true, [], {}]]);
       await query('ANALYZE tasks');
       const amongFew = await read();
       for (const model of ['large', 'zoom'])
@@ -227,7 +237,7 @@ describe('the claim of a worker', () => {
     const explained = async (): Promise<string> => {
       const plan = await bench.dataSource.query<{ 'QUERY PLAN': string }[]>(
         `EXPLAIN (ANALYZE, BUFFERS) ${claimStatement(false)}`,
-        [0, 'channel', [], null, false, []],
+        [0, 'channel', [], null, false, [], {}],
       );
       return plan.map((line) => line['QUERY PLAN']).join('\n');
     };

@@ -13,6 +13,8 @@ export interface ClaimFilter {
   except?: readonly string[];
   /** Those that it can draw; undefined: any. */
   models?: readonly string[];
+  /** The model that a worker has to have for trainings of another, in whose place it is trained, by that one's name. */
+  trainedOn?: Readonly<Record<string, string>>;
   /** Owners who need one of these go first, within bounds. */
   loaded?: readonly string[];
   /** Whether it takes tasks that no worker can draw, to fail them. */
@@ -26,12 +28,14 @@ const uniqueViolation = '23505';
 /** Claims the next task in turn. @returns its id and this claim's attempt; undefined if none is due. */
 export async function claimNext(
   manager: EntityManager,
-  { queue = 'drawing', sandbox = false, except = [], models, undrawable = false, loaded = [] }: ClaimFilter,
+  filter: ClaimFilter,
   maxConcurrent: number,
 ): Promise<Attempt | undefined> {
+  const { queue = 'drawing', sandbox = false, except = [], models, trainedOn = {} } = filter;
+  const { undrawable = false, loaded = [] } = filter;
   for (let left = claimTries; ; left--)
     try {
-      const parameters = [maxConcurrent, changeChannel, except, models ?? null, undrawable, loaded];
+      const parameters = [maxConcurrent, changeChannel, except, models ?? null, undrawable, loaded, trainedOn];
       const [claimed] = await manager.query<Attempt[]>(claimStatement(sandbox, queue), parameters);
       return claimed && { id: claimed.id, attempt: claimed.attempt };
     } catch (error) {

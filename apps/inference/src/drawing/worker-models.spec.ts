@@ -52,6 +52,18 @@ describe(WorkerModels.name, () => {
     expect(models.drawableOn([])).toEqual([]);
   });
 
+  it('trains what it can draw, and for what another model is trained in its place if it has that too', async () => {
+    const [base, klein] = [installed('base'), installed('klein', { defaults: { train_on: 'base' } })];
+    const models = await modelsOf([klein, installed('small')]);
+    expect(models.drawableOn(['cpu'])).toEqual(['klein', 'small']);
+    expect(models.trainableOn(['cpu'])).toEqual(['small']);
+    expect(models.trainedOn).toEqual({ klein: 'base' });
+    const both = await modelsOf([base, klein]);
+    expect(both.trainableOn(['cpu'])).toEqual(['base', 'klein']);
+    broken.add({ key: modelKey(base), problem: 'It overflows.' }, 'cuda:0');
+    expect(both.trainableOn(['cuda:0'])).toEqual([]);
+  });
+
   it('knows what is drawn with a model that an engine has loaded', async () => {
     const shapes = installed('shapes');
     const skipping = installed('skipping', { defaults: { clip_skip: 2 } });

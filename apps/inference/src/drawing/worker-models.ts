@@ -14,6 +14,8 @@ interface DrawableModel {
   name: string;
   /** As `modelKey`, of what draws it. */
   key: string;
+  /** The model that is trained in its place. */
+  trainedOn?: string | undefined;
 }
 
 /** The models that this worker can draw now, as the claim asks for them. */
@@ -52,6 +54,18 @@ export class WorkerModels extends RecurringService implements OnModuleInit {
     return this.models.filter(isDrawable).map(({ name }) => name);
   }
 
+  /** Names of what is trained on these devices: where another model is trained in its place, that is here too. */
+  trainableOn(devices: readonly string[]): string[] {
+    const drawable = this.drawableOn(devices);
+    const { trainedOn } = this;
+    return drawable.filter((name) => drawable.includes(trainedOn[name] ?? name));
+  }
+
+  /** The model that is trained in place of another, by the name of that. */
+  get trainedOn(): Readonly<Record<string, string>> {
+    return Object.fromEntries(this.models.flatMap(({ name, trainedOn }) => (trainedOn ? [[name, trainedOn]] : [])));
+  }
+
   /** Names of what is drawn with models that engines know by these keys. */
   drawnWith(keys: ReadonlySet<string>): string[] {
     return this.models.filter(({ key }) => keys.has(key)).map(({ name }) => name);
@@ -78,7 +92,7 @@ export class WorkerModels extends RecurringService implements OnModuleInit {
   private async read(): Promise<InstalledModel[]> {
     const installed = await this.store.list();
     const sound = installed.flatMap(({ name, hash, defaults }) =>
-      hash === undefined ? [] : [{ name, key: modelKey({ name, hash, defaults }) }],
+      hash === undefined ? [] : [{ name, key: modelKey({ name, hash, defaults }), trainedOn: defaults.train_on }],
     );
     const demo = sound.find(({ name }) => name === demoModel);
     const names = this.config.modelFallback ? replacedByDemo(installed) : [];

@@ -31,7 +31,7 @@ describe(TrainingLoop.name, () => {
       parts as unknown as ClaimingParts,
       ...([
         { devices: ['cpu'] },
-        { drawableOn: () => [] },
+        { trainableOn: () => [] },
         { hasTaskForOtherModels: async () => false },
         { claim: async () => queue.shift() },
         service,

@@ -41,9 +41,14 @@ export class TrainingLoop extends ClaimingLoop {
 
   protected async claim(): Promise<boolean> {
     if (!this.mayBegin || !(await this.mayClaim())) return false;
-    const models = this.models.drawableOn(this.engines.devices);
+    const models = this.models.trainableOn(this.engines.devices);
     const undrawable = this.parts.clock.contact.heldMs > undrawableAfterMs;
-    const task = await this.trainings.claim({ models, except: this.shares.full, undrawable });
+    const task = await this.trainings.claim({
+      models,
+      trainedOn: this.models.trainedOn,
+      except: this.shares.full,
+      undrawable,
+    });
     if (task) this.begin(task);
     else if (await this.tasks.hasTaskForOtherModels(models, 'training')) void this.models.refreshUnlessJustRead();
     return task !== undefined;

@@ -15,14 +15,15 @@ const affinitySeconds = 5;
 export const undrawableAfterMs = 15_000;
 
 /**
- * In SQL: whether a queued task is offered to a worker: it can draw the task's model, or no worker has had that for
- * `undrawableAfterMs`. A worker names its models every `workerBeatMs`.
+ * In SQL: whether a queued task is offered to a worker: it can draw the task's model, or no worker has had that, or the
+ * one that is trained in its place, for `undrawableAfterMs`. A worker names its models every `workerBeatMs`.
  */
 const isOffered = `($4::text[] IS NULL OR head.model = ANY ($4) OR $5::boolean
   AND head.created_at < now() - interval '${undrawableAfterMs} ms'
   AND NOT EXISTS (
     SELECT FROM drawable_models seen
-    WHERE seen.name = head.model AND seen.drawable_at > now() - interval '${workerBeatMs + undrawableAfterMs} ms'
+    WHERE seen.name = coalesce($7::jsonb ->> head.model, head.model)
+      AND seen.drawable_at > now() - interval '${workerBeatMs + undrawableAfterMs} ms'
   ))`;
 
 /** A sandbox key has no limit, because it takes nothing of an engine. PostgreSQL wants every parameter used. */
@@ -50,7 +51,7 @@ const freePlace = (queue: TaskQueue): string => {
  * lock. Rows locked by another claim are skipped. A key's limit is its number of places, and a unique index allows one
  * task in each. Parameters: the limit of keys without their own, and of the trainings of any (0: none), the channel of
  * changes, owners whose tasks are not wanted, the models that can be drawn (null: any), whether what no worker can draw
- * is wanted, the models that are loaded.
+ * is wanted, the models that are loaded, and the model that is trained in place of another by the name of that.
  */
 export const claimStatement = (sandbox: boolean, queue: TaskQueue = 'drawing'): string => `
 WITH RECURSIVE ${queueHeads(queue, sandbox)},
