@@ -7,11 +7,13 @@ import {
   inspectWeights,
   loadAdapter,
   type LoadedAdapter,
+  ModelSession,
   Pipeline,
   readAdapter,
   readModelFolder,
   Trainer,
 } from '@app/diffusion';
+import { diffusersLayer, originalLayer } from '../../libs/diffusion/src/weights/original-transformer-names';
 import { readSafetensors } from '../../libs/diffusion/src/weights/safetensors-file';
 import { cpu } from '../support/cpu';
 import { unpackFolder, unpackTransformerModel } from '../support/families';
@@ -64,6 +66,20 @@ describe.each(['flux2-klein', 'z-image'])('A trainer of %s', (name) => {
     await Promise.all([pipeline.release(), whole.release(), resumed.release()]);
   });
 
+  it('adapts layers that have names in the original files, and finds them again by these', async () => {
+    const { denoiser } = await readModelFolder(model);
+    const { layers } = denoiser.training!;
+    const paths = [...denoiser.tensors.keys()].map((key) => key.replace(/\.weight$/, ''));
+    const trained = paths.filter((path) => layers.all.test(path));
+    expect(trained.length).toBeGreaterThan(0);
+    const family = name === 'z-image' ? 'z-image' : 'flux2';
+    for (const path of trained) {
+      const { path: original, index, count } = originalLayer(path);
+      const { paths, isSwapped } = diffusersLayer(family, original);
+      expect([paths[index], paths.length, isSwapped]).toEqual([path, count, false]);
+    }
+  });
+
   it('learns pictures', async () => {
     const trainer = await Trainer.open(model, pictures, { ...settings, steps: 12, batch: 1, priorPrompts: [] });
     const before = await trainer.heldOutLoss();
@@ -86,6 +102,18 @@ describe('A trainer of a transformer', () => {
     const recorded = [...(await readSafetensors(join(folder, 'recorded', 'z-image.safetensors'))).keys()];
     const expected = recorded.flatMap((key) => (/^[^/]+\.lora_[AB]$/.test(key) ? [`transformer.${key}.weight`] : []));
     expect([...(await readSafetensors(file)).keys()].sort()).toEqual(expected.sort());
+  });
+
+  it('opens a graph once at most for each length of the texts of a step, and goes on with the open one', async () => {
+    const trainer = await Trainer.open(model, pictures, { ...settings, batch: 6, priorPrompts: [] });
+    const open = jest.spyOn(ModelSession, 'open');
+    for (let step = 0; step < 3; step++) {
+      open.mockClear();
+      await trainer.step();
+      expect(open.mock.calls.length).toBeLessThanOrEqual(1);
+    }
+    open.mockRestore();
+    await trainer.release();
   });
 
   it('refuses captions that are too long, and to train the text encoder', async () => {

@@ -42,11 +42,20 @@ export class StepGraphs {
     this.trained = trainedInputsOf(folder, settings);
   }
 
-  /** @param rows of one size, as many as a batch has */
+  /**
+   * A graph is opened once at most for each length of texts, and one that is open is used first; the results are those
+   * of the rows in their order.
+   * @param rows of one size, as many as a batch has
+   */
   async run(rows: readonly TrainingRow[], values: readonly Float32Array[]): Promise<StepResults> {
     const count = rowsOfCall(this.folder, this.settings);
+    const calls = Array.from({ length: rows.length / count }, (_, i) => rows.slice(i * count, (i + 1) * count));
+    const isOpen = (key: string): number => Number(this.sessions.has(key));
+    const keys = [...new Set(calls.map(([row]) => this.keyOf(row)))].sort((a, b) => isOpen(b) - isOpen(a));
     const results: StepResults[] = [];
-    for (let at = 0; at < rows.length; at += count) results.push(await this.call(rows.slice(at, at + count), values));
+    for (const key of keys)
+      for (const [i, call] of calls.entries())
+        if (this.keyOf(call[0]) === key) results[i] = await this.call(call, values);
     return results.length === 1 ? results[0] : joined(results);
   }
 
@@ -103,9 +112,13 @@ export class StepGraphs {
     return 'ids' in text ? this.folder.conditioner.rowTokens : text.inputs.encoder_hidden_states.dims[0];
   }
 
+  private keyOf(row: TrainingRow): string {
+    return `${sizeOf(row)} ${this.tokensOf(row.text)}`;
+  }
+
   private async sessionOf(row: TrainingRow): Promise<ModelSession> {
     const tokens = this.tokensOf(row.text);
-    const key = `${sizeOf(row)} ${tokens}`;
+    const key = this.keyOf(row);
     const known = this.sessions.get(key);
     if (known) return known;
     const { folder, settings, planned } = this;
