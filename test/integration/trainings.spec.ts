@@ -313,9 +313,17 @@ describe('The training of a Fine-Tune', () => {
   it('gives weights in the names that ComfyUI reads, where they were trained here', async () => {
     const { id } = await train();
     const { bytes, weights } = await finish(id);
-    const get = (query: string) =>
-      fetch(`${api.baseUrl}/v1/finetunes/${id}/weights${query}`, { headers: { authorization: `Bearer ${key.token}` } });
+    const get = (query: string, headers = {}) =>
+      fetch(`${api.baseUrl}/v1/finetunes/${id}/weights${query}`, {
+        headers: { authorization: `Bearer ${key.token}`, ...headers },
+      });
+    const storage = api.app.get<ImageStorage>(IMAGE_STORAGE);
+    const opened = [jest.spyOn(storage, 'read'), jest.spyOn(storage, 'localPath')];
+    const known = await get('?dialect=comfy', { 'if-none-match': `"${weights.hash}-comfy"` });
+    expect([known.status, known.headers.get('etag')]).toEqual([304, `"${weights.hash}-comfy"`]);
+    expect(opened.map(({ mock }) => mock.calls.length)).toEqual([0, 0]);
     const response = await get('?dialect=comfy');
+    expect(opened.map(({ mock }) => mock.calls.length)).toEqual([0, 1]);
     expect(response.headers.get('etag')).toBe(`"${weights.hash}-comfy"`);
     expect(response.headers.get('content-disposition')).toContain('robot-comfy.safetensors');
     const { tensors } = readSafetensorsHeader(new BufferSource(Buffer.from(await response.arrayBuffer())));
@@ -323,6 +331,8 @@ describe('The training of a Fine-Tune', () => {
     expect(names.length).toBe((readSafetensorsHeader(new BufferSource(bytes)).tensors.size / 2) * 3);
     expect(names.every((name) => /^lora_(?:unet|te)_\w+\.(?:lora_(?:down|up)\.weight|alpha)$/.test(name))).toBe(true);
     expect((await get('?dialect=kohya')).status).toBe(400);
+    await storage.removeAll(weights.key);
+    expect([(await get('')).status, (await get('?dialect=comfy')).status]).toEqual([404, 404]);
   });
 
   it('is never shown as ready without the weights, also where it ends while its Fine-Tune is read', async () => {

@@ -1,4 +1,4 @@
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 import {
   type CallHandler,
   type ExecutionContext,
@@ -10,6 +10,7 @@ import type { Response } from 'express';
 import { concatMap, type Observable } from 'rxjs';
 import { callerOf } from '../http/caller.decorator';
 import { PictureReaders } from '../files/picture-readers';
+import { namesEtag } from '../http/response-headers';
 import { sendStored } from '../http/send-stored';
 
 /** A file of a record, ready to send. */
@@ -18,8 +19,8 @@ export interface StoredFile {
   name: string;
   /** SHA-256 of the file, in hexadecimal. */
   hash: string;
-  bytes: number;
-  stream: Readable;
+  /** Called only for a client that does not have it. @throws DomainError if it is not there any more */
+  open: () => Promise<{ bytes: number; stream: Readable }>;
 }
 
 /**
@@ -38,8 +39,10 @@ class FileInterceptor implements NestInterceptor {
     return next.handle().pipe(concatMap((file) => this.send(ownerId, file, response)));
   }
 
-  private async send(ownerId: string, { name, hash, bytes, stream }: StoredFile, response: Response): Promise<void> {
+  private async send(ownerId: string, { name, hash, open }: StoredFile, response: Response): Promise<void> {
     const etag = `"${hash}"`;
+    const isKnown = namesEtag(response.req.headers['if-none-match'], etag);
+    const { bytes, stream } = isKnown ? { bytes: 0, stream: Readable.from([]) } : await open();
     response.attachment(`${name.slice(0, 100)}.safetensors`).set({
       'Content-Type': 'application/octet-stream',
       'Cache-Control': 'private, no-cache',

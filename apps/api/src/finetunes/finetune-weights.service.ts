@@ -16,6 +16,8 @@ import { FinetunesService, refuseScale } from './finetunes.service';
 import { refuseOtherFiles } from './refuse-other-files';
 import { WeightsInspector } from './weights-inspector';
 
+const noWeights = () => new DomainError('notFound', 'WeightsNotFound', 'The Fine-Tune has no weights.');
+
 const dialectUnsupported = (): UnprocessableError =>
   new UnprocessableError(
     'DialectUnsupported',
@@ -66,19 +68,30 @@ export class FinetuneWeightsService {
 
   /**
    * @param dialect names of another program than diffusers
-   * @throws NotFoundError; DomainError if it has no weights, or some that were uploaded and another dialect is asked for
+   * @throws NotFoundError; DomainError if it has no weights, or some that were uploaded and another dialect is asked
+   * for
    */
   async read(ownerId: string, id: string, dialect?: 'comfy'): Promise<StoredFile> {
-    const { title, name, weightsKey, weightsHash } = await this.finetunes.load(ownerId, id);
-    const object = weightsKey === null ? undefined : await this.storage.read(weightsKey);
-    if (!object || weightsHash === null)
-      throw new DomainError('notFound', 'WeightsNotFound', 'The Fine-Tune has no weights.');
-    const file = { name: title ?? name, hash: weightsHash, ...object };
+    const { title, name, weightsKey: key, weightsHash: hash } = await this.finetunes.load(ownerId, id);
+    if (key === null || hash === null) throw noWeights();
+    const file = { name: title ?? name, hash, open: () => this.open(key) };
     if (dialect === undefined) return file;
-    object.stream.destroy();
-    if (!areTrained(weightsKey!)) throw dialectUnsupported();
-    const converted = await loraForComfy(await this.storage.localPath(weightsKey!));
-    return { ...file, ...converted, name: `${file.name}-${dialect}`, hash: `${weightsHash}-${dialect}` };
+    if (!areTrained(key)) throw dialectUnsupported();
+    return { name: `${file.name}-${dialect}`, hash: `${hash}-${dialect}`, open: () => this.openForComfy(key) };
+  }
+
+  private async open(key: string): ReturnType<StoredFile['open']> {
+    const object = await this.storage.read(key);
+    if (!object) throw noWeights();
+    return object;
+  }
+
+  private async openForComfy(key: string): ReturnType<StoredFile['open']> {
+    try {
+      return await loraForComfy(await this.storage.localPath(key));
+    } catch (error) {
+      throw (error as NodeJS.ErrnoException).code === 'ENOENT' ? noWeights() : error;
+    }
   }
 
   private async refuseWhileTrained(id: string): Promise<void> {
