@@ -35,7 +35,10 @@ export function weightsFolderOf(finetuneId: string): string {
   return `${weightsFolder}/${finetuneId}`;
 }
 
-/** Where it has the weights that an attempt at a training has made. */
+/**
+ * Where it has the weights that an attempt at a training has made. The form of the key may never change: it is the only
+ * record of what was trained here, which `areTrained` reads.
+ */
 export const trainedWeightsKey = ({ id, attempt }: Attempt, hash: string): string =>
   `${weightsFolderOf(id)}/${attempt}-${hash}.safetensors`;
 

@@ -2,14 +2,16 @@ import { precisionOf } from '../weights/precision';
 import type { Family, ModelParts } from './family';
 import type { ModelDefaults } from './model-defaults';
 
+export const untrained = ({ title }: Family): string => `Models of ${title} cannot be trained.`;
+
 /** Why a model cannot be trained, as a sentence; undefined if it can, or another one is trained in its place. */
 export function whyNotTrained(
-  { title }: Family,
+  family: Family,
   { denoiser, autoencoder }: Pick<ModelParts, 'denoiser' | 'autoencoder'>,
   { train_on: other }: ModelDefaults,
 ): string | undefined {
   if (other !== undefined) return undefined;
-  if (!denoiser.training) return `Models of ${title} cannot be trained.`;
+  if (!denoiser.training) return untrained(family);
   if (precisionOf(denoiser.tensors) === 'int8')
     return 'The weights of this model are in int8, which cannot be trained. Install it in float32 or bfloat16, or one like it, and name that as "train_on" in the darkroom.json of this model.';
   if (denoiser.kind !== 'text-to-image')

@@ -7,7 +7,7 @@ import { heldWeightBytes, holdsHalf, rowsOfCall, type TrainingGraph, trainingGra
 
 /** Memory that a training takes, before it is opened. */
 export interface ForeseenBytes {
-  /** The weights of the parts in the graph as they are held: those in half precision are widened. */
+  /** The weights of the parts in the graph, in float32 or, where `holdsHalf`, as they are stored. */
   weights: number;
   /** Bytes that a step holds beside them. */
   step: number;

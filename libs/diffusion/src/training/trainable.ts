@@ -3,6 +3,7 @@ import type { ConditionerFiles } from '../conditioners/conditioner';
 import type { DenoiserFiles } from '../denoisers/denoiser';
 import { RequestError } from '../errors';
 import { type ModelFolder, readModelFolder } from '../families/model-folder';
+import { untrained } from '../families/why-not-trained';
 import { takesTokens, type TrainingSettings } from './settings';
 
 /** A model of which a training graph can be made. */
@@ -17,7 +18,7 @@ export interface TrainableModel extends ModelFolder {
 export async function readTrainable(folder: string | ModelFolder): Promise<TrainableModel> {
   const model = typeof folder === 'string' ? await readModelFolder(folder) : folder;
   if (model.denoiser.training) return model as TrainableModel;
-  throw new RequestError(model.cannot.training ?? `Models of ${model.family.title} cannot be trained.`);
+  throw new RequestError(model.cannot.training ?? untrained(model.family));
 }
 
 /** @throws RequestError for a model that reads no pictures, or learns in another way */

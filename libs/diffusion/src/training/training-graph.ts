@@ -49,8 +49,8 @@ export const isFor = ({ of }: TrainingGraph, wanted: GraphSettings & StepSizes):
 const trainedTextLayers = /\.self_attn\.(?:[qkv]_proj|out_proj)$/;
 
 /**
- * The denoiser, the text encoders before it where they are trained too, the loss, and the gradients of what is trained, as
- * one graph: mean over rows of `loss_weight` times the mean squared difference to `target`.
+ * The denoiser, the text encoders before it where they are trained too, the loss, and the gradients of what is trained,
+ * as one graph: mean over rows of `loss_weight` times the mean squared difference to `target`.
  */
 export function trainingGraph(folder: TrainedModel, settings: GraphSettings, sizes: StepSizes): TrainingGraph {
   const { graph, predicted, trained } = sizedModel(folder, settings, sizes);
