@@ -1,6 +1,6 @@
 /**
- * The graph that transformers' `models/qwen3/modeling_qwen3.py` and `models/mistral/modeling_mistral.py` have in common: a
- * language model whose layers' states a picture is drawn by.
+ * The graph that transformers' `models/qwen3/modeling_qwen3.py` and `models/mistral/modeling_mistral.py` have in
+ * common: a language model whose layers' states a picture is drawn by.
  */
 import type { Value } from '../graph/graph';
 import { attend, headsRmsNorm, linear, rmsNorm, type Rotary, rotaryEmbedding, swiGlu } from '../graph/layers';

@@ -3,7 +3,10 @@ import { assertKnown, type ConfigJson, counts, epsilons, numberOf, thetas } from
 import type { DecoderConfig } from './decoder-model';
 import { range } from './rotary';
 
-/** The values of a text encoder's `config.json`, which also describes eyes that nothing here uses. @throws UnsupportedConfigError */
+/**
+ * The values of a text encoder's `config.json`, which also describes eyes that nothing here uses.
+ * @throws UnsupportedConfigError
+ */
 export function mistralConfigOf(json: ConfigJson): DecoderConfig {
   assertKnown(json, { model_type: ['mistral3'] });
   const text = (json.text_config ?? {}) as ConfigJson;
