@@ -2,6 +2,7 @@ import { existsSync, linkSync, mkdtempSync, readFileSync, rmSync, truncateSync, 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { randomFrom } from '../../../../bench/section';
+import { type StoredTensor, writeStored } from '../../../../test/support/part-files';
 import { encodeSafetensors, type TensorToWrite } from '../../../../test/support/safetensors';
 import { planConversion, type TargetPrecision } from './convert-weights';
 import { readBytes, readValues } from './named-tensor';
@@ -83,6 +84,29 @@ describe(planConversion, () => {
       const wanted = model['layers.1.to_q.weight'].values[i];
       expect(Math.abs(value - wanted)).toBeLessThanOrEqual(Math.abs(wanted) / 256);
     }
+  });
+
+  it.each<[TargetPrecision, string, string]>([
+    ['bfloat16', 'BF16', 'BF16'],
+    ['float32', 'F32', 'F32'],
+    ['int8', 'I8', 'BF16'],
+  ])('writes float8 in %s', async (precision, ofLayers, ofOthers) => {
+    // 1 and -2 in both types.
+    const [e4m3, e5m2] = [Uint8Array.of(0x38, 0xc0), Uint8Array.of(0x3c, 0xc0)];
+    const tensors = new Map<string, StoredTensor>([
+      ['to_q.weight', { dtype: 'F8_E4M3', shape: [2, 16], bytes: Buffer.alloc(32, e4m3) }],
+      ['to_q.bias', { dtype: 'F8_E4M3', shape: [2], bytes: e4m3 }],
+      ['emb.weight', { dtype: 'F8_E5M2', shape: [2, 1], bytes: e5m2 }],
+    ]);
+    const float8 = join(folder, 'float8.safetensors');
+    await writeStored(float8, tensors);
+    await (await planConversion(await readSafetensors(float8), precision, keptInFloat)).write(file);
+    const after = await readSafetensors(file);
+    const types = ['to_q.weight', 'to_q.bias', 'emb.weight'].map((name) => after.get(name)!.type);
+    expect(types).toEqual([ofLayers, 'F32', ofOthers]);
+    for (const name of ['to_q.bias', 'emb.weight']) expect([...(await readValues(after.get(name)!))]).toEqual([1, -2]);
+    for (const [i, value] of (await readValues(after.get('to_q.weight')!)).entries())
+      expect(value).toBeCloseTo(i % 2 === 0 ? 1 : -2, 1);
   });
 
   it('goes on with what an earlier conversion has written, wherever it ended', async () => {

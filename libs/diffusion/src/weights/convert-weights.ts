@@ -39,7 +39,7 @@ interface WriteOptions {
 
 /**
  * Plans to bring weights to another precision: linear layers to int8, or what is float32 to bfloat16. All else stays as
- * it is, but for what no graph reads in place: blocks of GGUF, and float8 with a scale.
+ * it is, but for blocks of GGUF and float8: these become float32 where that is asked for, and else bfloat16.
  * @param keptInFloat names of weights that do not become int8
  */
 export async function planConversion(
@@ -52,7 +52,7 @@ export async function planConversion(
     const isLinear = name.endsWith('.weight') && shape.length === 2 && shape[1] % 16 === 0;
     if (precision === 'int8' && isLinear && !keptInFloat.test(name)) return { name, tensor, to: 'I8' };
     const isRounded = precision === 'bfloat16' && type === 'F32';
-    if (!isBlockType(type) && !tensor.scale && !isRounded) return { name, tensor, to: type };
+    if (!isBlockType(type) && !type.startsWith('F8') && !isRounded) return { name, tensor, to: type };
     return { name, tensor, to: precision === 'float32' || shape.length < 2 ? 'F32' : 'BF16' };
   });
   // So values begin at a multiple of their size: the lengths of those in int8 are multiples of 16.
