@@ -31,20 +31,20 @@ export interface FetchedModel extends PlacedFiles {
 }
 
 /**
- * Puts the files of a model into the folder `part`. A download that breaks off leaves that as it is.
+ * Puts the files of a model into the folder `partial`. A download that breaks off leaves that as it is.
  * @throws ModelStoreError
  */
 export async function fetchModel(
   source: ModelOrigin,
   beside: OriginsBeside,
-  part: string,
+  partial: string,
   options: FetchOptions,
 ): Promise<FetchedModel> {
   try {
-    return await fetchFiles(source, beside, part, options);
+    return await fetchFiles(source, beside, partial, options);
   } catch (error) {
     const isDownloaded = [source, beside.text_encoder, beside.vae].some((one) => one?.kind === 'hub');
-    if (!isDownloaded) await rm(part, { recursive: true, force: true });
+    if (!isDownloaded) await rm(partial, { recursive: true, force: true });
     throw error;
   }
 }
@@ -52,19 +52,19 @@ export async function fetchModel(
 async function fetchFiles(
   source: ModelOrigin,
   beside: OriginsBeside,
-  part: string,
+  partial: string,
   { hub, isControl, precision, ...watched }: FetchOptions,
 ): Promise<FetchedModel> {
   const client = new HubClient(hub);
   const fetched = new Map<string, string>();
   const download = async (origin: HubSource) => {
-    const got = await downloadModel(client, origin, part, isControl, { ...watched, precision });
+    const got = await downloadModel(client, origin, partial, isControl, { ...watched, precision });
     for (const [path, digest] of got.files) fetched.set(path, digest);
     return got;
   };
-  await explainDiskErrors(mkdir(part, { recursive: true }));
-  await rm(join(part, defaultsFile), { force: true });
-  if (beside.vae?.kind !== 'hub') await rm(join(part, vaeFile), { force: true });
+  await explainDiskErrors(mkdir(partial, { recursive: true }));
+  await rm(join(partial, defaultsFile), { force: true });
+  if (beside.vae?.kind !== 'hub') await rm(join(partial, vaeFile), { force: true });
   let [origin, licence] = [source.kind === 'file' ? source.file : source.kind === 'folder' ? source.folder : '', ''];
   let main = source.kind === 'file' ? source.file : undefined;
   if (source.kind === 'hub') {
@@ -72,13 +72,13 @@ async function fetchFiles(
     const to = `model${extname(file ?? checkpointFile)}`;
     const got = await download({ ...source, to });
     [origin, licence] = [`${repository}${file ? `/${file}` : ''}@${got.commit}`, got.licence ?? ''];
-    main = file && join(part, to);
+    main = file && join(partial, to);
   }
   const here: FilesBeside = {};
   for (const [name, from] of Object.entries(beside) as [keyof FilesBeside, PartOrigin | undefined][]) {
     const to = `${name}${extname(from?.file ?? '')}`;
     if (from?.kind === 'hub') await download({ ...from, to });
-    if (from) here[name] = from.kind === 'hub' ? join(part, to) : from.file;
+    if (from) here[name] = from.kind === 'hub' ? join(partial, to) : from.file;
   }
   const facts = { origin, ...(licence && { licence }) };
   const given = main === undefined ? undefined : await readGivenParts(main, here);
@@ -86,8 +86,8 @@ async function fetchFiles(
   const files = new Map(source.kind === 'hub' ? [] : await filesOf(source));
   if (here.vae !== undefined) files.set(vaeFile, here.vae);
   if (source.kind !== 'hub') await checkSource(files, isControl);
-  await removeOthers(part, [...fetched.keys()]);
-  const placed = await placeFiles(new Map([...files].filter(([to]) => !fetched.has(to))), part, watched);
+  await removeOthers(partial, [...fetched.keys()]);
+  const placed = await placeFiles(new Map([...files].filter(([to]) => !fetched.has(to))), partial, watched);
   return {
     ...facts,
     files: new Map([...fetched, ...placed.files]),

@@ -106,9 +106,9 @@ export class ModelStore {
   }
 
   /**
-   * Installs a model from a checkpoint or a folder, or from a repository of the hub as `owner/name` or
-   * `owner/name@revision`. It appears under its name completely or not at all; the next call resumes an interrupted
-   * download.
+   * Installs a model from a file (a checkpoint, or of parts) or a folder, or from the hub: `owner/name` or
+   * `owner/name@revision` for a repository, with `/path/of/file` for a file of one. It appears under its name
+   * completely or not at all; the next call resumes what was interrupted, a download or a conversion.
    * @returns also whether its weights are the files of the source themselves, and take no space of their own, and the
    * licence that its repository states
    * @throws ModelStoreError with any code
@@ -126,21 +126,21 @@ export class ModelStore {
     const originOf = (text: string | undefined) => (text === undefined ? undefined : parsePartOrigin(text, from));
     const beside = { text_encoder: await originOf(textEncoder), vae: await originOf(vae) };
     const folder = join(this.modelsDir, name);
-    const part = join(this.modelsDir, `.${name}.part`);
+    const partial = this.partialPath(name);
     let more: { isLinked: boolean; licence?: string } = { isLinked: false };
     await withModelLock(this.modelsDir, name, signal, async (stop) => {
       if (await exists(folder))
         throw new ModelStoreError('ModelExists', `${name} is installed already; remove it first to replace it.`);
       const watched = { onProgress, signal: stop };
       const target = precision ?? (given.isForGpu ? 'float32' : undefined);
-      const fetched = await fetchModel(parsed, beside, part, {
+      const fetched = await fetchModel(parsed, beside, partial, {
         hub: this.hub,
         isControl,
         precision: target,
         ...watched,
       });
       const { files, isLinked, ready, layout } = await prepareModel(fetched, {
-        ...{ modelsDir: this.modelsDir, part, converted: this.convertedPath(name), source, isControl, precision },
+        ...{ modelsDir: this.modelsDir, partial, converted: this.convertedPath(name), source, isControl, precision },
         ...{ defaults, ...given, ...watched },
       });
       more = { isLinked, ...(fetched.licence && { licence: fetched.licence }) };
@@ -152,7 +152,7 @@ export class ModelStore {
       const digests = new Map(layout.files.map((path) => [path, files.get(path) ?? read.get(path)!]));
       stop.throwIfAborted();
       await explainDiskErrors(rename(ready, folder));
-      await rm(part, { recursive: true, force: true });
+      await rm(partial, { recursive: true, force: true });
       const { origin } = fetched;
       const installed = { source: origin, addedAt: new Date().toISOString(), files: Object.fromEntries(digests) };
       await this.catalog.record(name, digests, layout, installed);
@@ -175,15 +175,15 @@ export class ModelStore {
   async remove(name: string): Promise<void> {
     checkModelName(name);
     const folder = join(this.modelsDir, name);
-    const part = join(this.modelsDir, `.${name}.part`);
-    if (!(await exists(folder)) && !(await exists(part))) throw notInstalled(name);
+    const partial = this.partialPath(name);
+    if (!(await exists(folder)) && !(await exists(partial))) throw notInstalled(name);
     await withModelLock(this.modelsDir, name, undefined, async () => {
       const gone = join(this.modelsDir, `.${name}.removed`);
       await rm(gone, { recursive: true, force: true });
       // A link to a folder elsewhere is only unlinked.
       if ((await lstat(folder).catch(() => undefined))?.isSymbolicLink()) await unlink(folder);
       else if (await exists(folder)) await explainDiskErrors(rename(folder, gone));
-      for (const path of [gone, part, this.convertedPath(name)]) await rm(path, { recursive: true, force: true });
+      for (const path of [gone, partial, this.convertedPath(name)]) await rm(path, { recursive: true, force: true });
       await rm(manifestPath(this.modelsDir, name), { force: true });
       this.catalog.forget(name);
     });
@@ -195,13 +195,18 @@ export class ModelStore {
     const isDownloaded = [source, beside.text_encoder, beside.vae].some((origin) => origin?.kind === 'hub');
     // What was downloaded may be right beside other options.
     if (!isDownloaded || !(error.code === 'InvalidSource' || isOfOptions(error)))
-      for (const path of [join(this.modelsDir, `.${name}.part`), this.convertedPath(name)])
+      for (const path of [this.partialPath(name), this.convertedPath(name)])
         await rm(path, { recursive: true, force: true });
     if (error.code !== 'InvalidModel') return error;
     return new ModelStoreError('InvalidModel', refusalOf(source, beside.vae?.file, error.message), { cause: error });
   }
 
-  /** The folder that a model in another precision is written into. */
+  /** The folder that a model's files are brought into, until all of them are there. */
+  private partialPath(name: string): string {
+    return join(this.modelsDir, `.${name}.part`);
+  }
+
+  /** The folder that a model is written into whose files are of parts or get another precision. */
   private convertedPath(name: string): string {
     return join(this.modelsDir, `.${name}.converted`);
   }

@@ -13,7 +13,7 @@ import { besideParts } from './select-files';
 interface PrepareOptions extends Watched {
   modelsDir: string;
   /** The folder that its files are in, and one that it may be written into instead. */
-  part: string;
+  partial: string;
   converted: string;
   /** Path of its file. */
   source: string;
@@ -56,18 +56,18 @@ export async function prepareModel(fetched: FetchedModel, options: PrepareOption
 
 async function prepareFolder(
   { files, isLinked }: FetchedModel,
-  { part, converted, isControl, precision, isForGpu, defaults, ...watched }: PrepareOptions,
+  { partial, converted, isControl, precision, isForGpu, defaults, ...watched }: PrepareOptions,
 ): Promise<PreparedModel> {
-  if (defaults) await explainRefusal(part, () => writeDefaults(part, defaults));
-  const layout = await checkKind(part, isControl).catch((error: unknown) => {
+  if (defaults) await explainRefusal(partial, () => writeDefaults(partial, defaults));
+  const layout = await checkKind(partial, isControl).catch((error: unknown) => {
     throw (defaults && refusalOfDefaults(error)) ?? error;
   });
-  const wanted = new Set([...layout.files, ...besideParts]);
-  for (const path of await listFolder(part)) if (!wanted.has(path)) await rm(join(part, path));
-  const usual = async () => usualPrecision(await explainRefusal(part, () => readModelParts(part)));
+  const own = new Set([...layout.files, ...besideParts]);
+  for (const path of await listFolder(partial)) if (!own.has(path)) await rm(join(partial, path));
+  const usual = async () => usualPrecision(await explainRefusal(partial, () => readModelParts(partial)));
   const target = precision ?? (isControl || isForGpu ? 'float32' : await usual());
-  if (target === 'float32' || target === layout.facts.precision) return { ready: part, layout, files, isLinked };
-  const written = await convertModel(part, converted, await listFolder(part), target, watched);
+  if (target === 'float32' || target === layout.facts.precision) return { ready: partial, layout, files, isLinked };
+  const written = await convertModel(partial, converted, await listFolder(partial), target, watched);
   const left = new Map([...files].filter(([path]) => !written.includes(path)));
   return { ready: converted, layout: await checkKind(converted, isControl), files: left, isLinked: false };
 }
