@@ -160,6 +160,28 @@ describe('Quantised files', () => {
     expect(precisionOf(await readPart(join(small.folder, 'text_encoder')))).toBe('int8');
   });
 
+  it('of GGUF say what their text encoder computes with', async () => {
+    const { transformer, textEncoder, vae } = await filesOf('flux2-klein');
+    const { blocks } = await inBlocks(await plain('flux2', 'text_encoder'), 'Q8_0');
+    const changed = { 'qwen3.rope.freq_base': 5e5, 'qwen3.attention.layer_norm_rms_epsilon': 2 ** -16 };
+    await writeFile(`${textEncoder}.gguf`, ggufOfQwen3(blocks, changed));
+    const model = await store.add(transformer, { as: 'texts', textEncoder: `${textEncoder}.gguf`, vae });
+    const config = await readFile(join(model.folder, 'text_encoder/config.json'), 'utf8');
+    expect(JSON.parse(config)).toMatchObject({ rope_theta: 5e5, rms_norm_eps: 2 ** -16 });
+  });
+
+  it.each(['bfloat16', 'float32', 'int8'] as const)(
+    'of float8 without scales get the precision: %s',
+    async (precision) => {
+      const { transformer, textEncoder, vae } = await filesOf('flux2-klein');
+      for (const file of [transformer, textEncoder])
+        await writeStored(file, await inFloat8(await readSafetensors(file), undefined, false));
+      const model = await store.add(transformer, { as: 'float8', textEncoder, vae, precision });
+      expect(model.precision).toBe(precision);
+      expect(precisionOf(await readPart(join(model.folder, 'text_encoder')))).toBe(precision);
+    },
+  );
+
   it.each([
     ['scale_weight', false],
     ['weight_scale', true],
@@ -259,7 +281,7 @@ describe('What is refused of files of parts', () => {
   it('is a GGUF file of another language model', async () => {
     const { transformer, textEncoder, vae } = await filesOf('flux2-klein');
     const { blocks } = await inBlocks(await readSafetensors(textEncoder), 'Q8_0');
-    await writeFile(`${textEncoder}.gguf`, ggufOfQwen3(blocks, 'qwen3vl'));
+    await writeFile(`${textEncoder}.gguf`, ggufOfQwen3(blocks, { 'general.architecture': 'qwen3vl' }));
     await expect(store.add(transformer, { as: 'x', textEncoder: `${textEncoder}.gguf`, vae })).rejects.toMatchObject({
       code: 'InvalidSource',
       message: expect.stringContaining('has no text encoder Qwen3') as string,

@@ -40,20 +40,27 @@ const ofLlama: readonly [RegExp, string][] = [
   [/\.mlp\.(gate|up|down)_proj\./, '.ffn_$1.'],
 ];
 
-/** The bytes of a GGUF file of Qwen3. */
-export function ggufOfQwen3(blocks: ReadonlyMap<string, GgufTensor>, architecture = 'qwen3'): Buffer {
+/** The bytes of a GGUF file of Qwen3. @param changed what it says otherwise of its model */
+export function ggufOfQwen3(
+  blocks: ReadonlyMap<string, GgufTensor>,
+  changed: Readonly<Record<string, string | number>> = {},
+): Buffer {
   const named = [...blocks].map(
     ([name, tensor]) => [ofLlama.reduce((at, [from, to]) => at.replace(from, to), name), tensor] as const,
   );
   const metadata = { 'qwen3.rope.freq_base': 1e6, 'qwen3.attention.layer_norm_rms_epsilon': 1e-6 };
-  return encodeGguf(new Map(named), { 'general.architecture': architecture, ...metadata });
+  return encodeGguf(new Map(named), { 'general.architecture': 'qwen3', ...metadata, ...changed });
 }
 
 /**
  * Matrices whose values have one magnitude each as numbers of 1 and -1 in float8, with their scales: one for a matrix,
- * or one for each row.
+ * or one for each row, or none where these have no name.
  */
-export async function inFloat8(tensors: NamedTensors, scaleName: string, perRow: boolean): Promise<StoredTensors> {
+export async function inFloat8(
+  tensors: NamedTensors,
+  scaleName: string | undefined,
+  perRow: boolean,
+): Promise<StoredTensors> {
   const found: StoredTensors = new Map();
   for (const [name, tensor] of tensors) {
     const { shape } = tensor;
@@ -63,6 +70,7 @@ export async function inFloat8(tensors: NamedTensors, scaleName: string, perRow:
     if (!isMatrix) continue;
     const [one, minusOne] = [0x38, 0xb8];
     found.set(name, { dtype: 'F8_E4M3', shape, bytes: Uint8Array.from(values, (x) => (x < 0 ? minusOne : one)) });
+    if (scaleName === undefined) continue;
     const scales = Array.from({ length: perRow ? shape[0] : 1 }, () => Math.abs(values[0]));
     const layer = name.replace(/\.weight$/, '');
     found.set(`${layer}.${scaleName}`, float32(perRow ? [shape[0], 1] : [], scales));
