@@ -114,6 +114,21 @@ describe('A model in files of its parts', () => {
     expect(await store.verify('zit')).toMatchObject({ ok: true });
   });
 
+  it('has no text encoder in int8 where another precision is wanted, and names its model', async () => {
+    const { transformer, vae } = await filesOf('z-image-turbo');
+    await store.add(source('flux2-klein'), { as: 'klein', precision: 'int8' });
+    for (const wish of [{ precision: 'bfloat16' }, { isForGpu: true }] as const)
+      await expect(store.add(transformer, { as: 'zit', vae, ...wish })).rejects.toMatchObject({
+        code: 'InvalidSource',
+        message: expect.stringMatching(
+          /of the installed model klein fits, but is in int8\. Give .+ "--text-encoder", or "--precision int8"\.$/,
+        ) as string,
+      });
+    await store.add(transformer, { as: 'zit', vae, precision: 'int8' });
+    const [one, other] = ['klein', 'zit'].map((name) => statSync(join(folder, name, 'text_encoder/model.safetensors')));
+    expect(other.ino).toBe(one.ino);
+  });
+
   it('may lie on the hub, and what was downloaded is kept while another part is missing', async () => {
     const { transformer, textEncoder, vae } = await filesOf('flux2-klein', 'flux-2-klein-4b.safetensors');
     const hub = await HubServer.start();
@@ -158,6 +173,11 @@ describe('Quantised files', () => {
     const small = await store.add(transformer, { as: 'small', textEncoder, vae, precision: 'int8' });
     expect(small.precision).toBe('int8');
     expect(precisionOf(await readPart(join(small.folder, 'text_encoder')))).toBe('int8');
+    // What is written anyway has two bytes for a GPU; a folder stays as it is.
+    const forGpu = await store.add(transformer, { as: 'gpu', textEncoder, vae, isForGpu: true });
+    expect(forGpu.precision).toBe('bfloat16');
+    const ofFolder = await store.add(wanted.folder, { as: 'gpu-folder', isForGpu: true });
+    expect(ofFolder).toMatchObject({ precision: 'float32', isLinked: true });
   });
 
   it('of GGUF say what their text encoder computes with', async () => {

@@ -20,7 +20,7 @@ import {
   refusing,
   type TargetPrecision,
 } from '@app/diffusion/files';
-import { usualPrecision, writeConversions } from './convert-model';
+import { type PrecisionWish, usualPrecision, wantedPrecision, writeConversions } from './convert-model';
 import { findPart, type InstalledPart } from './find-part';
 import { refusalOfDefaults, writeDefaults } from './installed-defaults';
 import { checkKind, listFolder, type ModelLayout } from './model-layout';
@@ -95,12 +95,10 @@ function ofOption(error: unknown, file: string): unknown {
   return new ModelStoreError('InvalidSource', error.message, { cause });
 }
 
-interface AssembleOptions extends Watched {
+interface AssembleOptions extends Watched, PrecisionWish {
   /** Name of the transformer's file. */
   name: string;
   modelsDir: string;
-  precision: TargetPrecision | undefined;
-  isForGpu?: boolean;
   isDistilled?: boolean;
   defaults: ModelDefaults | undefined;
 }
@@ -120,16 +118,12 @@ export async function assembleModel(
   if (!family) throw new ModelStoreError('InvalidModel', `${file} has no ${titles.transformer}. ${cures.partFile}`);
   if (precision === 'bfloat16' && precisionOf(given.tensors.get('transformer')!) === 'int8')
     throw new ModelStoreError('InvalidModel', `${file} is in int8, which cannot be widened. ${cures.plainWeights}`);
+  const wanted = wantedPrecision({ precision, isForGpu }, true);
   const found = new Map<PartName, InstalledPart>();
   for (const part of Object.keys(family.parts).filter((each) => !given.tensors.has(each))) {
-    const installed = await findPart(
-      modelsDir,
-      part,
-      family,
-      given.tensors,
-      precision ?? (isForGpu ? 'bfloat16' : undefined),
-    );
-    if (!installed) throw new ModelStoreError('InvalidSource', missing(file, part, family));
+    const installed = await findPart(modelsDir, part, family, given.tensors, wanted);
+    if (!installed || (installed.precision === 'int8' && (wanted ?? 'int8') !== 'int8'))
+      throw new ModelStoreError('InvalidSource', missing(file, part, family, installed));
     found.set(part, installed);
   }
   const tensors = new Map([...given.tensors, ...[...found].map(([part, one]) => [part, one.tensors] as const)]);
@@ -146,7 +140,7 @@ export async function assembleModel(
   const model = await explainRefusal(to, () => readModelFolder(to, weights)).catch((error: unknown) => {
     throw refusalOfDefaults(error) ?? ofOption(error, file);
   });
-  const target = precision ?? (isForGpu ? 'bfloat16' : usualPrecision(model));
+  const target = wanted ?? usualPrecision(model);
   const conversions = new Map<string, Conversion>();
   for (const [part, own] of given.tensors)
     conversions.set(targetOf(part), await planConversion(own, targetIn(part, own, target), family.keptInFloat));
@@ -164,9 +158,14 @@ function targetIn(part: PartName, tensors: NamedTensors, target: TargetPrecision
   return part === 'vae' || precisionOf(tensors) === 'int8' ? 'float32' : target;
 }
 
-const missing = (file: string, part: PartName, { title, parts }: Pick<Family, 'title' | 'parts'>): string =>
-  `${file} is a file of ${title} without its ${parts[part]} (${part}), and no installed model has one that fits. ` +
-  `Give its file with "--${part.replace('_', '-')}".`;
+/** @param unfit the one that is installed, in int8 where another precision is wanted */
+function missing(file: string, part: PartName, { title, parts }: Family, unfit: InstalledPart | undefined): string {
+  const found = unfit
+    ? `that of the installed model ${unfit.model} fits, but is in ${unfit.precision}`
+    : 'no installed model has one that fits';
+  const cure = `Give its file with "--${part.replace('_', '-')}"${unfit ? ', or "--precision int8"' : ''}.`;
+  return `${file} is a file of ${title} without its ${parts[part]} (${part}), and ${found}. ${cure}`;
+}
 
 /** Removes what an earlier call has left, but for weights that it has written itself, whole or not. */
 async function clear(folder: string, targets: readonly string[]): Promise<void> {

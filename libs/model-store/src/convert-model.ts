@@ -47,6 +47,25 @@ export function usualPrecision({ denoiser }: Pick<ModelFolder, 'denoiser'>): 'in
   return denoiser.part === 'transformer' && weights > mostInFloat32 ? 'int8' : 'float32';
 }
 
+/** What is known of a model's precision before its weights are. */
+export interface PrecisionWish {
+  /** The one that is asked for. */
+  precision: TargetPrecision | undefined;
+  /** Whether it is for GPUs alone, which widen int8 again. */
+  isForGpu?: boolean | undefined;
+}
+
+/**
+ * The precision that is asked for, or else that of a GPU; undefined: what {@link usualPrecision} says. For a GPU
+ * weights stay as they are, but for those in files of parts: what is written anyway is written in bfloat16.
+ */
+export function wantedPrecision(
+  { precision, isForGpu = false }: PrecisionWish,
+  isOfParts: boolean,
+): TargetPrecision | undefined {
+  return precision ?? (isForGpu ? (isOfParts ? 'bfloat16' : 'float32') : undefined);
+}
+
 /**
  * Writes a model's weights in another precision, those of its autoencoder excepted, into a folder that gets links to
  * its other files. A conversion that breaks off leaves that as it is, and the next one goes on with it.

@@ -5,6 +5,7 @@ import {
   type NamedTensors,
   type PartName,
   type PartTensors,
+  type Precision,
   precisionOf,
   readModelParts,
   type TargetPrecision,
@@ -14,6 +15,9 @@ import { isModelName, namesIn } from './model-names';
 
 /** A part of an installed model. */
 export interface InstalledPart {
+  /** Name of its model. */
+  model: string;
+  precision: Precision;
   tensors: NamedTensors;
   /** Path of its weights, for messages. */
   file: string;
@@ -22,7 +26,8 @@ export interface InstalledPart {
 }
 
 /**
- * The part of an installed model that a transformer fits, in the precision that is wanted where there are several.
+ * The part of an installed model that a transformer fits, in the precision that is wanted where there is one: int8 for
+ * int8 or undefined, and floats for others.
  * @param tensors of the model that lacks it
  */
 export async function findPart(
@@ -48,11 +53,16 @@ export async function findPart(
       continue;
     const folders = part === 'text_encoder' ? [part, 'tokenizer'] : [part];
     const paths = (await listFolder(folder)).filter((path) => folders.includes(path.split('/')[0]));
-    found.push({ tensors: own, file, links: new Map(paths.map((path) => [path, join(folder, path)])) });
+    found.push({
+      model: name,
+      precision: precisionOf(own),
+      tensors: own,
+      file,
+      links: new Map(paths.map((path) => [path, join(folder, path)])),
+    });
   }
-  const isWanted = (one: InstalledPart): boolean =>
-    (precisionOf(one.tensors) === 'int8') === ((precision ?? 'int8') === 'int8');
-  return found.find(isWanted) ?? (precision === undefined || precision === 'int8' ? found[0] : undefined);
+  const isInt8 = (precision ?? 'int8') === 'int8';
+  return found.find((one) => (one.precision === 'int8') === isInt8) ?? found[0];
 }
 
 function fits(part: PartName, own: NamedTensors, channels: number | undefined, family: Family, tensors: PartTensors) {

@@ -2,6 +2,7 @@ import { lstat, rename, rm, stat, unlink } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import type { ModelDefaults, TargetPrecision } from '@app/diffusion/files';
 import { fetchModel, type OriginsBeside, refusalOf } from './fetch-model';
+import { wantedPrecision } from './convert-model';
 import type { HubOptions } from './hub/hub-client';
 import { withModelLock } from './lock-model';
 import { manifestPath, ModelCatalog } from './model-catalog';
@@ -132,11 +133,11 @@ export class ModelStore {
       if (await exists(folder))
         throw new ModelStoreError('ModelExists', `${name} is installed already; remove it first to replace it.`);
       const watched = { onProgress, signal: stop };
-      const target = precision ?? (given.isForGpu ? 'float32' : undefined);
       const fetched = await fetchModel(parsed, beside, partial, {
         hub: this.hub,
         isControl,
-        precision: target,
+        // Whether its files are of parts shows later: more room is needed for int8 alone.
+        precision: wantedPrecision({ precision, isForGpu: given.isForGpu }, false),
         ...watched,
       });
       const { files, isLinked, ready, layout } = await prepareModel(fetched, {

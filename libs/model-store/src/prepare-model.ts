@@ -1,8 +1,8 @@
 import { rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { type ModelDefaults, readModelParts, type TargetPrecision } from '@app/diffusion/files';
+import { type ModelDefaults, readModelParts } from '@app/diffusion/files';
 import { assembleModel } from './assemble-model';
-import { convertModel, usualPrecision } from './convert-model';
+import { convertModel, type PrecisionWish, usualPrecision, wantedPrecision } from './convert-model';
 import type { FetchedModel } from './fetch-model';
 import { refusalOfDefaults, writeDefaults } from './installed-defaults';
 import { checkKind, listFolder, type ModelLayout } from './model-layout';
@@ -10,7 +10,7 @@ import { explainRefusal, ModelStoreError } from './model-store-error';
 import type { Watched } from './place-files';
 import { besideParts } from './select-files';
 
-interface PrepareOptions extends Watched {
+interface PrepareOptions extends Watched, PrecisionWish {
   modelsDir: string;
   /** The folder that its files are in, and one that it may be written into instead. */
   partial: string;
@@ -18,8 +18,6 @@ interface PrepareOptions extends Watched {
   /** Path of its file. */
   source: string;
   isControl: boolean;
-  precision: TargetPrecision | undefined;
-  isForGpu?: boolean;
   defaults: ModelDefaults | undefined;
   /** What is for files of parts alone. */
   isDistilled?: boolean;
@@ -65,7 +63,8 @@ async function prepareFolder(
   const own = new Set([...layout.files, ...besideParts]);
   for (const path of await listFolder(partial)) if (!own.has(path)) await rm(join(partial, path));
   const usual = async () => usualPrecision(await explainRefusal(partial, () => readModelParts(partial)));
-  const target = precision ?? (isControl || isForGpu ? 'float32' : await usual());
+  const wanted = wantedPrecision({ precision, isForGpu }, false);
+  const target = wanted ?? (isControl ? 'float32' : await usual());
   if (target === 'float32' || target === layout.facts.precision) return { ready: partial, layout, files, isLinked };
   const written = await convertModel(partial, converted, await listFolder(partial), target, watched);
   const left = new Map([...files].filter(([path]) => !written.includes(path)));
