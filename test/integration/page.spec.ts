@@ -237,8 +237,9 @@ describe('Pages of other origins', () => {
         expect([range, status, at]).toEqual([range, 206, `bytes ${from}-${to - 1}/${length}`]);
         expect([headers.get('content-length'), bytes.equals(whole.subarray(from, to))]).toEqual([`${to - from}`, true]);
       }
-      const { status, at } = await part(`bytes=${length}-`);
+      const { status, at, headers } = await part(`bytes=${length}-`);
       expect([status, at]).toEqual([416, `bytes */${length}`]);
+      expect([headers.get('cache-control'), headers.get('etag')]).toEqual(['no-store', null]);
       const etag = (await fetch(url)).headers.get('etag')!;
       expect((await part('bytes=0-9', { 'if-range': etag })).status).toBe(206);
       for (const answer of [

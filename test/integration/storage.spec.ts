@@ -50,6 +50,8 @@ describe.each(['file', 's3'] as const)('the storage contract: %s', (kind) => {
     expect(first?.bytes).toBe(bytes.length);
     expect(await buffer(first!.stream)).toEqual(bytes);
     expect(await text((await storage.read('a/1/1.png'))!.stream)).toBe('a picture and more');
+    const part = (await storage.read('a/1/1.png', { start: 2, end: 8 }))!;
+    expect([await text(part.stream), part.bytes]).toEqual(['picture', 7]);
   });
 
   it.each([

@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { diskRoom } from './disk-room';
-import { type ImageStorage, StorageUnavailableError, type StoredObject } from './image-storage';
+import { type ByteRange, type ImageStorage, StorageUnavailableError, type StoredObject } from './image-storage';
 
 /** Suffix of a file that is still being written; after a crash `list` finds it, and the sweeper removes it. */
 const partSuffix = '.part';
@@ -55,11 +55,11 @@ export class FileImageStorage implements ImageStorage {
     await syncFile(dirname(target));
   }
 
-  async read(key: string): Promise<{ stream: Readable; bytes: number } | undefined> {
+  async read(key: string, range?: ByteRange): Promise<{ stream: Readable; bytes: number } | undefined> {
     try {
       const file = await open(this.pathOf(key));
       const { size } = await file.stat();
-      return { stream: file.createReadStream(), bytes: size };
+      return { stream: file.createReadStream(range), bytes: range ? range.end - range.start + 1 : size };
     } catch (error) {
       if (isAbsent(error)) return undefined;
       throw error;

@@ -7,14 +7,20 @@ export interface StoredObject {
   modifiedAt: Date;
 }
 
+/** The first and the last byte of a part. */
+export interface ByteRange {
+  start: number;
+  end: number;
+}
+
 /** Stores pictures and weights, in the file system or S3. Keys are relative paths with `/`. */
 export interface ImageStorage {
   /** Atomic: no reader sees a part of an object. */
   write(key: string, data: Uint8Array | Readable): Promise<void>;
   /** Makes a local file an object, atomically. The file may be moved. */
   adopt(key: string, path: string): Promise<void>;
-  /** Undefined if there is no object. */
-  read(key: string): Promise<{ stream: Readable; bytes: number } | undefined>;
+  /** An object, or these bytes of it; undefined if there is none. `bytes` are those of the stream. */
+  read(key: string, range?: ByteRange): Promise<{ stream: Readable; bytes: number } | undefined>;
   /** Removes every object whose key starts with `prefix`; a missing one is no error. */
   removeAll(prefix: string): Promise<void>;
   /** Unordered. */

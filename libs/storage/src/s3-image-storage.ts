@@ -8,7 +8,7 @@ import { pipeline } from 'node:stream/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { S3Config } from '@app/config';
 import type * as Sdk from '@aws-sdk/client-s3';
-import { type ImageStorage, StorageUnavailableError, type StoredObject } from './image-storage';
+import { type ByteRange, type ImageStorage, StorageUnavailableError, type StoredObject } from './image-storage';
 
 const connectionTimeoutMs = 3_000;
 /** A request fails after this long without a byte. */
@@ -64,10 +64,11 @@ export class S3ImageStorage implements ImageStorage {
     await this.put(key, () => createReadStream(path), size);
   }
 
-  async read(key: string): Promise<{ stream: Readable; bytes: number } | undefined> {
+  async read(key: string, range?: ByteRange): Promise<{ stream: Readable; bytes: number } | undefined> {
     assertKey(key);
+    const part = range && { Range: `bytes=${range.start}-${range.end}` };
     return this.find(async ({ sdk, client }) => {
-      const { Body, ContentLength } = await client.send(new sdk.GetObjectCommand(this.address(key)));
+      const { Body, ContentLength } = await client.send(new sdk.GetObjectCommand({ ...this.address(key), ...part }));
       return { stream: Body as Readable, bytes: ContentLength ?? 0 };
     });
   }

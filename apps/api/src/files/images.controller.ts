@@ -25,11 +25,7 @@ export class ImagesController {
     if (!(await this.images.serve(file, (image) => this.send(file, image, response)))) throw new NotFoundError('Image');
   }
 
-  private async send(
-    file: string,
-    { ownerId, stream, contentType, bytes }: StoredImage,
-    response: Response,
-  ): Promise<void> {
+  private async send(file: string, { contentType, ...stored }: StoredImage, response: Response): Promise<void> {
     const etag = `"${file}"`;
     response.set({
       'Content-Type': contentType,
@@ -40,6 +36,6 @@ export class ImagesController {
       'Cross-Origin-Resource-Policy': 'cross-origin',
       'X-Content-Type-Options': 'nosniff',
     });
-    await sendStored(response, { ownerId, stream, bytes, etag }, this.readers);
+    await sendStored(response, { ...stored, etag }, this.readers);
   }
 }

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { type Image, isIdentifier, thumbnailKeyOf, TooManyError } from '@app/domain';
-import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
+import { type ByteRange, IMAGE_STORAGE, type ImageStorage } from '@app/storage';
 import { FairTurns, TurnsFullError } from '@app/process';
 import { Transactions } from '@app/queue';
 import { Inject, Injectable } from '@nestjs/common';
@@ -11,6 +11,7 @@ export interface StoredImage {
   contentType: string;
   bytes: number;
   stream: Readable;
+  open: (range: ByteRange) => Promise<Readable | undefined>;
 }
 
 interface Found extends Pick<Image, 'token' | 'storageKey' | 'contentType'> {
@@ -74,7 +75,8 @@ export class ImagesService {
     const timer = setTimeout(end, turnMs);
     try {
       const object = await this.storage.read(storageKey);
-      if (object) await send({ ownerId, contentType, ...object });
+      const open = async (range: ByteRange) => (await this.storage.read(storageKey, range))?.stream;
+      if (object) await send({ ownerId, contentType, open, ...object });
       return object !== undefined;
     } finally {
       clearTimeout(timer);

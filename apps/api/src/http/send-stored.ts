@@ -1,5 +1,6 @@
-import { Readable } from 'node:stream';
+import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import type { ByteRange } from '@app/storage';
 import type { Request, Response } from 'express';
 import { namesEtag } from './response-headers';
 
@@ -9,6 +10,8 @@ interface Sent {
   stream: Readable;
   bytes: number;
   etag: string;
+  /** Opens a part of it; without this it is sent whole. */
+  open?: (range: ByteRange) => Promise<Readable | undefined>;
 }
 
 /** Open readers, of whom one may be cut off. */
@@ -17,58 +20,49 @@ interface Readers {
 }
 
 /**
- * Sends a file for which the response's headers are set, or the part that is asked for, except to a client that has it or
- * asks for the headers alone.
+ * Sends a file for which the response's headers are set, or the part that is asked for, except to a client that has it
+ * or asks for the headers alone.
  */
 export async function sendStored(response: Response, sent: Sent, readers: Readers): Promise<void> {
-  const { ownerId, stream, bytes, etag } = sent;
+  const { ownerId, stream, bytes, etag, open } = sent;
   const { req: request } = response;
-  response.setHeader('Accept-Ranges', 'bytes');
-  response.setHeader('Content-Length', bytes);
+  response.set({ 'Accept-Ranges': open ? 'bytes' : 'none', 'Content-Length': String(bytes) });
   const isKnown = namesEtag(request.headers['if-none-match'], etag);
   const range = isKnown ? undefined : rangeOf(request, sent);
-  if (range === 'none') response.status(416).set({ 'Content-Range': `bytes */${bytes}`, 'Content-Length': '0' });
   if (isKnown) response.status(304).removeHeader('Content-Length');
-  if (isKnown || range === 'none' || request.method === 'HEAD' || response.closed) {
-    stream.destroy();
-    response.end();
-    return;
-  }
-  readers.add(ownerId, stream, () => response.destroy());
-  if (range)
-    response.status(206).set({
-      'Content-Range': `bytes ${range.start}-${range.end}/${bytes}`,
-      'Content-Length': String(range.end - range.start + 1),
-    });
+  if (range === 'none') refusePart(response, bytes);
+  const hasBody = !isKnown && range !== 'none' && request.method !== 'HEAD' && !response.closed;
+  if (!hasBody || range) stream.destroy();
+  if (!hasBody) return void response.end();
+  const sending = range ? await openPart(response, range, sent) : stream;
+  if (!sending || response.closed) return void response.destroy();
+  readers.add(ownerId, sending, () => response.destroy());
   // A client's disconnect is not an error; the headers are already sent, so no error response is possible either.
-  await pipeline(range ? Readable.from(partOf(stream, range)) : stream, response).catch(() => response.destroy());
+  await pipeline(sending, response).catch(() => response.destroy());
 }
 
-/** First and last byte. */
-interface ByteRange {
-  start: number;
-  end: number;
+/** No cache keeps this in the place of the file. */
+function refusePart(response: Response, bytes: number): void {
+  for (const name of ['Content-Type', 'ETag']) response.removeHeader(name);
+  const headers = { 'Content-Range': `bytes */${bytes}`, 'Content-Length': '0', 'Cache-Control': 'no-store' };
+  response.status(416).set(headers);
+}
+
+function openPart(response: Response, { start, end }: ByteRange, { bytes, open }: Sent): Promise<Readable | undefined> {
+  const headers = { 'Content-Range': `bytes ${start}-${end}/${bytes}`, 'Content-Length': String(end - start + 1) };
+  response.status(206).set(headers);
+  return open!({ start, end });
 }
 
 /**
  * The part that a GET asks for; undefined for the whole, also where several parts are asked for or the file is another
  * than the one of which the client has a part; `none` where it has no such part. Source: RFC 9110, 13.1.5 and 14.2.
  */
-function rangeOf(request: Request, { bytes, etag }: Sent): ByteRange | 'none' | undefined {
+function rangeOf(request: Request, { bytes, etag, open }: Sent): ByteRange | 'none' | undefined {
   const condition = request.headers['if-range'];
-  if (request.method !== 'GET' || (condition !== undefined && condition !== etag)) return undefined;
+  if (!open || request.method !== 'GET' || (condition !== undefined && condition !== etag)) return undefined;
   const ranges = request.range(bytes, { combine: true });
   if (ranges === -1) return 'none';
   const isOne = Array.isArray(ranges) && ranges.type === 'bytes' && ranges.length === 1;
   return isOne ? ranges[0] : undefined;
-}
-
-async function* partOf(stream: Readable, { start, end }: ByteRange): AsyncGenerator<Buffer> {
-  let at = 0;
-  for await (const chunk of stream as AsyncIterable<Buffer>) {
-    const part = chunk.subarray(Math.max(start - at, 0), Math.max(end + 1 - at, 0));
-    at += chunk.length;
-    if (part.length > 0) yield part;
-    if (at > end) return;
-  }
 }
