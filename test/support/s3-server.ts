@@ -67,6 +67,8 @@ export async function startS3(): Promise<S3Server> {
     if (request.method === 'DELETE') return void (objects.delete(key), response.writeHead(204).end());
     const object = objects.get(key);
     if (!object) return fail(response, 404, 'NoSuchKey');
+    const [, first, last] = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '') ?? [];
+    if (first !== undefined) return sendPart(object, response, Number(first), Number(last) + 1);
     send(object, response, request.method === 'HEAD' ? 'head' : kind === 'breakOff' ? 'half' : 'whole');
   };
 
@@ -97,6 +99,12 @@ function put(
   if (data.length !== Number(headers['content-length'])) return fail(response, 400, 'IncompleteBody');
   objects.set(key, { data, modifiedAt: new Date() });
   response.writeHead(200, { etag: etagOf(data) }).end();
+}
+
+function sendPart({ data }: S3Object, response: ServerResponse, from: number, to: number): void {
+  const part = data.subarray(from, to);
+  const headers = { 'content-length': part.length, 'content-range': `bytes ${from}-${to - 1}/${data.length}` };
+  response.writeHead(206, headers).end(part);
 }
 
 function send({ data, modifiedAt }: S3Object, response: ServerResponse, part: 'head' | 'half' | 'whole'): void {
