@@ -34,9 +34,9 @@ async function draw({ api, input, signal, tell }: ToolCall): Promise<Content[]> 
   return drawingOf(api, id, signal);
 }
 
-/** A drawing as it is, with its pictures. @throws RefusedError if it has failed */
+/** A drawing as it is, with its pictures. @param id as it stands in a path @throws RefusedError if it has failed */
 export async function drawingOf(api: OwnApi, id: string, signal: AbortSignal): Promise<Content[]> {
-  const record = await api.json<GenerationDto>('GET', `${path}/${encodeURIComponent(id)}`, undefined, signal);
+  const record = await api.json<GenerationDto>('GET', `${path}/${id}`, undefined, signal);
   if (record.status === 'failed') throw new RefusedError(record.error ?? 'It could not be drawn.');
   // An enlarged picture would fill the agent's memory: it is shown as its thumbnail.
   const shown = record.high_resolution ? [record.thumbnail].filter((url) => url !== null) : record.images;

@@ -13,8 +13,8 @@ export interface InputSchema extends Record<string, unknown> {
 let components: Record<string, Schema> | undefined;
 
 /**
- * A body of the document as a tool's input, without these fields and with all that it refers to written out. What a call
- * sends is checked by the route alone, whose sentences are better than those of a schema.
+ * A body of the document as a tool's input, without these fields and with all that it refers to written out. What a
+ * call sends is checked by the route alone, whose sentences are better than those of a schema.
  */
 export function inputOf(name: string, { without = [] }: { without?: readonly string[] } = {}): InputSchema {
   components ??= (JSON.parse(projectFile('openapi.json')) as { components: { schemas: Record<string, Schema> } })

@@ -15,8 +15,8 @@ export interface ServerEvent {
 }
 
 /**
- * The routes of this service, asked with a caller's key over the address that the caller's own request came to: so what an
- * agent does has the rules, limits, order and sentences of everything else.
+ * The routes of this service, asked with a caller's key over the address that the caller's own request came to: so what
+ * an agent does has the rules, limits, order and sentences of everything else.
  */
 export class OwnApi {
   private readonly base: string;
@@ -32,9 +32,14 @@ export class OwnApi {
 
   /** @throws RefusedError */
   async json<T>(method: string, path: string, body?: object, signal?: AbortSignal): Promise<T> {
-    const type = body && (body instanceof Uint8Array ? 'application/octet-stream' : 'application/json');
-    const sent = body instanceof Uint8Array ? body : body && JSON.stringify(body);
-    const answer = await this.fetch(method, path, { type, body: sent as RequestInit['body'], signal });
+    const sent = body && { type: 'application/json', body: JSON.stringify(body) };
+    const answer = await this.fetch(method, path, { ...sent, signal });
+    return (await answer.json()) as T;
+  }
+
+  /** The record of a file that is sent. @throws RefusedError */
+  async send<T>(path: string, file: Uint8Array<ArrayBuffer>): Promise<T> {
+    const answer = await this.fetch('POST', path, { type: 'application/octet-stream', body: file });
     return (await answer.json()) as T;
   }
 

@@ -48,7 +48,7 @@ export const tools: readonly Tool[] = [
     description: 'A drawing by its id: its status, how far it is, and its pictures once they are there.',
     input: onlyId('The id that draw told.'),
     isReadOnly: true,
-    run: ({ api, input, signal }) => drawingOf(api, String(input.id), signal),
+    run: ({ api, input, signal }) => drawingOf(api, idOf(input), signal),
   },
   {
     name: 'cancel_drawing',
@@ -96,7 +96,7 @@ export const tools: readonly Tool[] = [
     run: async ({ api, input }) => {
       if (typeof input.data !== 'string') throw new RefusedError('data must be a file in base64.');
       const file = Buffer.from(input.data.replace(/^data:[^,]*,/, ''), 'base64');
-      return record(await api.json<UploadDto>('POST', '/v1/uploads', file));
+      return record(await api.send<UploadDto>('/v1/uploads', file));
     },
   },
 ];
