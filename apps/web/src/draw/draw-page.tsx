@@ -10,7 +10,7 @@ import { attempt } from '../ui/notices';
 import { ControlInput } from '../pictures/control-input';
 import { startFrom } from '../pictures/inputs';
 import { Painting, PictureInput } from '../pictures/picture-input';
-import { lookAt, ReferencesInput } from '../pictures/references-input';
+import { lookAt, ReferencesInput, roomFor } from '../pictures/references-input';
 import { useUpload } from '../pictures/sent-picture';
 import { useDrop } from '../ui/drop';
 import { asked, scrollToPart } from './bring-up';
@@ -55,7 +55,7 @@ function PromptForm() {
   const upload = useUpload(startFrom);
   const uploads = useUpload(lookAt);
   const { isOver, handlers } = useDrop((files) =>
-    looksAtPictures.value ? uploads.send(...files) : upload.send(files[0]),
+    looksAtPictures.value ? uploads.send(...roomFor(files)) : upload.send(files[0]),
   );
   const submit = async (event: Event): Promise<void> => {
     event.preventDefault();

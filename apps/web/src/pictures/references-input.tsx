@@ -8,9 +8,14 @@ const most = 4;
 
 /** Adds a sent picture to those that are looked at. */
 export function lookAt({ size: _size, ...picture }: Upload): void {
-  const { references } = draft.value;
-  if (references.length < most) change({ references: [...references, picture] });
-  else say(`A model looks at ${most} pictures at most: the others were left out.`, true);
+  change({ references: [...draft.value.references, picture] });
+}
+
+/** The files that there is room for, of which no other is sent. */
+export function roomFor(files: readonly File[]): File[] {
+  const room = files.slice(0, most - draft.value.references.length);
+  if (room.length < files.length) say(`A model looks at ${most} pictures at most: the others were left out.`, true);
+  return room;
 }
 
 /** Pictures that the model looks at, where it can. */
@@ -36,7 +41,7 @@ export function ReferencesInput({ upload: { part, problem, send } }: { upload: U
           label="Pictures to look at"
           accept={pictureTypes}
           isMany
-          onFiles={(files) => send(...files)}
+          onFiles={(files) => send(...roomFor(files))}
           busy={part !== undefined && <Uploading part={part} then="Reading the picture …" />}
           problem={problem}
         />
