@@ -36,7 +36,7 @@ const directions = {
     webhooks: ['docs', 'finetunes', 'generations', 'http'],
     events: ['defence', 'docs', 'finetunes', 'generations', 'http'],
     admin: ['docs', 'files', 'http', 'models', 'webhooks'],
-    agents: ['docs', 'http'],
+    agents: ['defence', 'docs', 'http'],
   },
   'apps/inference/src': {
     device: [],

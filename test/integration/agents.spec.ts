@@ -2,6 +2,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { Client as OlderClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as OlderTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import sharp from 'sharp';
+import { longRequestsPerKey } from '../../apps/api/src/defence/open-requests';
 import { startTestApi, type TestKey } from '../support/api';
 import { ofSuite, ofTest } from '../support/of-suite';
 import { smallPicture } from '../support/small-picture';
@@ -99,7 +100,11 @@ describe('POST /mcp', () => {
       const refused = await call('draw', { prompt: 'a fox', steps: 500, colour: 'red' });
       expect(refused.isError).toBe(true);
       expect(textOf(refused)).toMatch(/steps must be .*; colour is not a known field/);
-      expect(textOf(await call('get_drawing', { id: '../models' }))).toMatch(/There is no|not found|no Generation/i);
+      expect(textOf(await call('draw', { prompt: 'a fox', model: 'nope' }))).toMatch(
+        /"nope" is not installed; GET \/v1\/models/,
+      );
+      for (const id of ['../models', '', '.', '\ud800', 'a'.repeat(24)])
+        expect(textOf(await call('get_drawing', { id }))).toMatch(/^There is no Generation|not found/);
       expect(textOf(await call('upload_picture', { data: 'aGVsbG8=' }))).toMatch(/PNG, JPEG or WebP/);
     });
 
@@ -133,6 +138,18 @@ describe('POST /mcp', () => {
     aborter.abort();
     await expect(drawing).rejects.toThrow();
     await until(async () => (await statuses()).includes('canceled'), 'it is canceled');
+  });
+
+  it('has a bound of open calls for each key', async () => {
+    const { token } = key;
+    const open = longRequestsPerKey['call of an agent'];
+    const params = { name: 'draw', arguments: { prompt: 'a fox' } };
+    const aborter = new AbortController();
+    const headers = { authorization: `Bearer ${token}` };
+    const calls = Array.from({ length: open + 5 }, () => ask(headers, 'tools/call', params, aborter.signal));
+    const statuses = (await Promise.all(calls)).map(({ status }) => status);
+    expect(statuses.filter((status) => status === 429)).toHaveLength(5);
+    aborter.abort();
   });
 
   it('answers nobody without a key, and no page of another address', async () => {

@@ -231,6 +231,7 @@ describe('Pages of other origins', () => {
         ['bytes=0-9', 0, 10],
         ['bytes=100-', 100, length],
         ['bytes=-7', length - 7, length],
+        [`bytes=-${length + 5}`, 0, length],
         [`bytes=5-${length + 50}`, 5, length],
       ] as const) {
         const { status, bytes, at, headers } = await part(range);

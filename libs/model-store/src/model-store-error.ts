@@ -40,7 +40,11 @@ export async function explainRefusal<T>(folder: string, work: () => Promise<T>):
     return await work();
   } catch (error) {
     if (!(error instanceof ModelFolderError)) throw error;
-    throw new ModelStoreError('InvalidModel', error.message.replaceAll(`${folder}${sep}`, ''), { cause: error });
+    throw new ModelStoreError(
+      'InvalidModel',
+      folder ? error.message.replaceAll(`${folder}${sep}`, '') : error.message,
+      { cause: error },
+    );
   }
 }
 

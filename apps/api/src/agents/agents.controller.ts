@@ -4,7 +4,8 @@ import { Controller, Inject, Post, Req, Res } from '@nestjs/common';
 import { ApiExcludeEndpoint } from '@nestjs/swagger';
 import type { Request, Response } from 'express';
 import { TakesBody } from '../docs/takes';
-import { NeedsScope } from '../http/caller.decorator';
+import { OpenRequests } from '../defence/open-requests';
+import { NeedsScope, OwnerId } from '../http/caller.decorator';
 import { AgentsService } from './agents.service';
 import { OwnApi } from './own-api';
 
@@ -16,6 +17,7 @@ export class AgentsController {
   constructor(
     @Inject(CONFIG) private readonly config: Config,
     private readonly agents: AgentsService,
+    private readonly openRequests: OpenRequests,
   ) {
     this.origins = new Set([...config.corsOrigins, new URL(config.publicUrl).origin]);
   }
@@ -25,7 +27,7 @@ export class AgentsController {
   @NeedsScope('read')
   @TakesBody({ schema: { type: 'object' } })
   @ApiExcludeEndpoint()
-  answer(@Req() { headers, body, socket }: Request, @Res() response: Response): void {
+  answer(@OwnerId() ownerId: string, @Req() { headers, body, socket }: Request, @Res() response: Response): void {
     const { origin, authorization = '' } = headers;
     if (origin !== undefined && !this.origins.has(origin) && !this.origins.has('*'))
       throw new ForbiddenError(
@@ -33,6 +35,7 @@ export class AgentsController {
         `Pages of ${origin.slice(0, 200)} may not call this; see CORS_ORIGINS.`,
       );
     const api = new OwnApi(socket, authorization, this.config.publicUrl);
+    this.openRequests.add(ownerId, response, 'call of an agent', () => response.destroy());
     // The route is done: what follows may take minutes, and is no request that others wait behind.
     void this.agents.answer({ headers, body, api }, response);
   }

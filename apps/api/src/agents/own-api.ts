@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 export class RefusedError extends Error {}
 
 interface Problem {
+  code?: string;
   detail?: string;
   errors?: { pointer: string; message: string }[];
 }
@@ -76,10 +77,13 @@ export class OwnApi {
       ...(signal && { signal }),
     });
     if (answer.ok) return answer;
-    const { detail = `The service answered ${answer.status}.`, errors = [] } = (await answer
-      .json()
-      .catch(() => ({}))) as Problem;
-    const named = errors.map(({ pointer, message }) => `${pointer.slice(1)} ${message}`.trim());
-    throw new RefusedError(named.length > 0 ? `${named.join('; ')}.` : detail);
+    const problem = (await answer.json().catch(() => ({}))) as Problem;
+    throw new RefusedError(sentenceOf(problem) ?? `The service answered ${answer.status}.`);
   }
+}
+
+/** All faults of a body, of which the detail tells the first; of another refusal its own sentence. */
+function sentenceOf({ code, detail, errors = [] }: Problem): string | undefined {
+  if (code !== 'ValidationFailed' || errors.length === 0) return detail;
+  return `${errors.map(({ pointer, message }) => `${pointer.slice(1)} ${message}`.trim()).join('; ')}.`;
 }

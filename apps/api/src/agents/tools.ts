@@ -1,3 +1,4 @@
+import { isIdentifier } from '@app/domain';
 import type { UploadDto } from '@app/domain/http';
 import { drawingOf, drawTool } from './draw-tool';
 import { inputOf, type InputSchema } from './input-schemas';
@@ -37,7 +38,11 @@ const onlyId = (description: string): InputSchema => ({
 
 const nothing: InputSchema = { type: 'object', properties: {} };
 
-const idOf = ({ id }: ToolCall['input']): string => encodeURIComponent(String(id));
+/** @throws RefusedError for what is no id: it would lead to another route */
+function idOf({ id }: ToolCall['input']): string {
+  if (typeof id === 'string' && isIdentifier(id)) return id;
+  throw new RefusedError('There is no Generation with this id.');
+}
 
 /** All tools, as the routes have them. */
 export const tools: readonly Tool[] = [

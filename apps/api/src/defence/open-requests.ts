@@ -19,13 +19,14 @@ const readPerKey = 32;
 export const waitingPerKey: Readonly<Record<RequestWeight, number>> = { light: 500, heavy: 100 };
 
 /** Requests that may stay open for long. */
-type LongRequestKind = 'event stream' | 'complete list' | 'waiting answer' | 'upload';
+type LongRequestKind = 'event stream' | 'complete list' | 'waiting answer' | 'call of an agent' | 'upload';
 
 /** Most open requests per kind and key in one api process; uploads have a limit of their own. */
 export const longRequestsPerKey: Readonly<Record<LongRequestKind, number>> = {
   'event stream': 100,
   'complete list': 1,
   'waiting answer': 20,
+  'call of an agent': 40,
   upload: Infinity,
 };
 
@@ -122,6 +123,7 @@ function tooMany(kind: LongRequestKind): TooManyError {
   if (kind === 'event stream') return new TooManyError('TooManyEventStreams', `${most} event streams open.`, 10);
   if (kind === 'waiting answer')
     return new TooManyError('TooManyWaiting', `${most} requests waiting for pictures.`, 10);
+  if (kind === 'call of an agent') return new TooManyError('TooManyWaiting', `${most} calls of agents open.`, 10);
   const message = 'This API key has a complete list running; wait for its end, or ask for pages with ?limit=.';
   return new TooManyError('ListRunning', message, 2);
 }

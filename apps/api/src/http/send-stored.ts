@@ -61,8 +61,9 @@ function openPart(response: Response, { start, end }: ByteRange, { bytes, open }
 function rangeOf(request: Request, { bytes, etag, open }: Sent): ByteRange | 'none' | undefined {
   const condition = request.headers['if-range'];
   if (!open || request.method !== 'GET' || (condition !== undefined && condition !== etag)) return undefined;
-  const ranges = request.range(bytes, { combine: true });
-  if (ranges === -1) return 'none';
-  const isOne = Array.isArray(ranges) && ranges.type === 'bytes' && ranges.length === 1;
-  return isOne ? ranges[0] : undefined;
+  const [, first, last] = /^bytes=(\d*)-(\d*)$/.exec(request.headers.range ?? '') ?? [];
+  if (!first && !last) return undefined;
+  const start = first ? Number(first) : Math.max(bytes - Number(last), 0);
+  const end = first && last ? Math.min(Number(last), bytes - 1) : bytes - 1;
+  return start > end ? 'none' : { start, end };
 }

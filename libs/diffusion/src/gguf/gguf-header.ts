@@ -80,7 +80,7 @@ class HeaderReader {
     for (let i = 0; i < keys; i++) this.pair();
     const infos = Array.from({ length: tensors }, () => this.tensor());
     const alignment = this.metadata.get('general.alignment') ?? 32;
-    if (typeof alignment !== 'number' || alignment < 1 || alignment > 65_536)
+    if (typeof alignment !== 'number' || !Number.isInteger(Math.log2(alignment)) || alignment > 65_536)
       throw new GgufError(`Its alignment is ${quote(alignment)}.`);
     const begin = Math.ceil(this.at / alignment) * alignment;
     const found = new Map(infos.map(([name, info]) => [name, this.placed(name, info, begin)]));
