@@ -73,4 +73,13 @@ describe(partsOfFile, () => {
     };
     expect(() => partsOfFile(file(shapes))).toThrow('qkv.weight of 8 rows cannot be parted');
   });
+
+  it('refuses a layer that is there twice, by two names', () => {
+    const shapes = {
+      'double_stream_modulation_img.lin.weight': [12, 2],
+      'double_blocks.0.txt_attn.qkv.weight': [9, 2],
+      'transformer_blocks.0.attn.add_q_proj.weight': [3, 2],
+    };
+    expect(() => partsOfFile(file(shapes))).toThrow('Two tensors are transformer_blocks.0.attn.add_q_proj.weight;');
+  });
 });

@@ -69,6 +69,8 @@ function transformerTensors(family: NamedFamily, tensors: NamedTensors): NamedTe
     const rows = tensor.shape[0] / paths.length;
     if (!Number.isInteger(isSwapped ? rows / 2 : rows))
       throw new WeightsFileError(`The tensor ${name} of ${tensor.shape[0]} rows cannot be parted.`);
+    const twice = paths.find((path) => found.has(path + parameter));
+    if (twice !== undefined) throw new WeightsFileError(`Two tensors are ${twice}${parameter}; one is ${name}.`);
     for (const [i, path] of paths.entries())
       found.set(path + parameter, {
         ...(paths.length > 1 ? rowsOf(tensor, i * rows, (i + 1) * rows) : tensor),

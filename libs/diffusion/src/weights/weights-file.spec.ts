@@ -70,6 +70,11 @@ it.each<[string, Record<string, Stored>, string]>([
     { 'to_q.weight_scale': float32(1, 2, 3, 4) },
     '"to_q.weight_scale" is no scale that is read',
   ],
+  [
+    'two scales',
+    { 'to_q.weight': bytes('F8_E4M3', 2, 2), 'to_q.weight_scale': float32(1), 'to_q.scale_weight': float32(5) },
+    '"to_q.weight" has two scales',
+  ],
   ['a scale of no weight', { 'to_k.weight_scale': float32(1) }, '"to_k.weight_scale" is no scale that is read'],
   ['a second scale', { 'to_q.weight_scale_2': float32(1) }, '"to_q.weight_scale_2" is of a form'],
   ['four bits', { 'to_k.weight': bytes('U8', 1) }, '"to_k" has "to_k.weight" of type U8'],

@@ -58,6 +58,7 @@ function withScales(tensors: NamedTensors): NamedTensors {
       throw new UnknownFormError(
         `${quote(name)} is no scale that is read: one for a weight in float8, or one for each of its rows.`,
       );
+    if (found.get(weight)?.scale) throw new UnknownFormError(`${quote(weight)} has two scales.`);
     found.set(weight, { ...tensor, scale: { ...scale, shape: [countOf(scale.shape)] } });
     found.delete(name);
   }
