@@ -84,7 +84,8 @@ export function adapterBytesPerRow({ adapters }: Pick<Trajectory, 'adapters'>): 
 }
 
 /**
- * An upper estimate of the bytes that encoding pictures takes, one after the other, the weights of the encoder included.
+ * An upper estimate of the bytes that encoding pictures takes, one after the other, the weights of the encoder
+ * included.
  */
 export function encodePictureBytes({ autoencoder }: ModelFolder, sizes: readonly Size[]): number {
   const callBytes = Math.max(...sizes.map((size) => autoencoder.callBytes(size)));

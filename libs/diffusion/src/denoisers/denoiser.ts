@@ -90,7 +90,7 @@ export interface DenoiserFiles extends PartFiles {
   readonly guidance: 'rows' | 'input' | 'none';
   /** Edge of the squares of latents that are a token of it; 1 by default. Latents are multiples of it. */
   readonly patch?: number;
-  /** Whether it looks at the picture that it draws from, as FLUX.2 does. */
+  /** Whether it looks at pictures beside the text, and at the one that it draws from, as FLUX.2 does. */
   readonly takesReferences?: boolean;
   /** Edge in pixels of the square pictures that it was trained on, if its configuration tells. */
   readonly nativeSize?: number | undefined;

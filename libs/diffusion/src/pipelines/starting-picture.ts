@@ -76,7 +76,8 @@ export async function encodeStart(
 }
 
 /**
- * Encodes what a model looks at: each picture in its own shape, one after the other, once for all pictures of a request.
+ * Encodes what a model looks at: each picture in its own shape, one after the other, once for all pictures of a
+ * request.
  * Source: `prepare_image_latents` of diffusers' Flux2KleinPipeline.
  */
 export async function encodeReferences(

@@ -74,7 +74,8 @@ class DiscreteNoising implements Noising {
 
 /**
  * Noise of flow matching: straight lines from picture to noise, along which the velocity is predicted. Times are as
- * likely as the levels that a picture is drawn at are dense: even ones, moved by the model's own shift. All count alike.
+ * likely as the levels that a picture is drawn at are dense: even ones, moved by the model's own shift. All count
+ * alike.
  * Source: Esser et al., "Scaling Rectified Flow Transformers for High-Resolution Image Synthesis" (2024), equations 1,
  * 13 and 23.
  */
