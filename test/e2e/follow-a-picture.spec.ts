@@ -127,7 +127,7 @@ describe('Following a picture with an installed ControlNet', () => {
       images_url: [1, 2, 3, 4].map((n) => `https://pictures.example/${n}.png`),
     };
     const training = await service.request<ProblemJson>('POST', '/v1/finetunes', { key, body });
-    expect([training.status, training.body.code]).toEqual([422, code]);
+    expect([training.status, training.body.code]).toEqual([422, 'TrainingUnsupported']);
     const list = await service.request<{ name: string }[]>('GET', '/v1/finetunes', { key });
     expect(list.body).toEqual([]);
   });

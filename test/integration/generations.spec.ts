@@ -47,6 +47,7 @@ describe('Generations', () => {
         prompt_weighting: false,
         finetunes: [],
         image: null,
+        references: [],
         strength: null,
         mask: null,
         control: [],
