@@ -33,6 +33,8 @@ export default defineConfig({
     modulePreload: false,
     assetsInlineLimit: 0,
     reportCompressedSize: false,
+    // The index of the documentation, which only its search loads.
+    chunkSizeWarningLimit: 1000,
     // It warns of slow plugins when the machine is busy.
     rollupOptions: { checks: { pluginTimings: false } },
   },
