@@ -36,7 +36,7 @@ export function decoderModel(options: ModuleOptions, config: DecoderConfig, laye
   if (depth > all.length)
     throw new WeightsFileError(`The weights have ${all.length} layers; the states before layer ${depth} are needed.`);
   const attn = m.at('layers.0.self_attn');
-  const headDim = attn.has('q_norm') ? attn.shape('q_norm.weight', 1)[0] : config.headDim;
+  const headDim = headDimOf(attn, config);
   const [heads, ofKeys] = ['q', 'k'].map((name) => attn.shape(`${name}_proj.weight`, 2)[0] / headDim);
   assertStated(config.stated, { hidden_size: width, vocab_size: vocabulary, head_dim: headDim });
   assertStated(config.stated, { num_attention_heads: heads, num_key_value_heads: ofKeys });
@@ -48,6 +48,9 @@ export function decoderModel(options: ModuleOptions, config: DecoderConfig, laye
   m.output('hidden_states', y, ['rows', 'tokens', width * layers.length]);
   return m.finish();
 }
+
+const headDimOf = (attention: Module, config: DecoderConfig): number =>
+  attention.has('q_norm') ? attention.shape('q_norm.weight', 1)[0] : config.headDim;
 
 /** Cosines and sines of 0 to the number of tokens. */
 function positions(m: Module, ids: Value, headDim: number, frequencies: readonly number[]): Rotary {
@@ -71,7 +74,7 @@ function decoderLayer(m: Module, x: Value, mask: Value, rotary: Rotary, config: 
 function attention(m: Module, x: Value, mask: Value, rotary: Rotary, config: DecoderConfig): Value {
   const [[width], [ofKeys]] = ['q_proj', 'k_proj'].map((name) => m.shape(`${name}.weight`, 2));
   const isNormed = m.has('q_norm');
-  const headDim = isNormed ? m.shape('q_norm.weight', 1)[0] : config.headDim;
+  const headDim = headDimOf(m, config);
   const [query, key] = ['q', 'k'].map((name) => {
     const projected = linear(m, x, `${name}_proj`);
     return rotaryEmbedding(

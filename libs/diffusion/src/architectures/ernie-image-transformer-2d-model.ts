@@ -2,11 +2,17 @@
 import type { Value } from '../graph/graph';
 import { attend, gelu, headsRmsNorm, linear, plainLayerNorm, rmsNorm, silu } from '../graph/layers';
 import { type BuiltGraph, Module, type ModuleOptions } from '../graph/module';
-import { UnsupportedConfigError } from '../errors';
 import type { NamedTensors } from '../weights/named-tensor';
 import { timestepEmbedding } from './blocks';
 import { assertKnown, assertStated, type ConfigJson, epsilons, evenNumbersOf, numberOf, thetas } from './config';
-import { type LatentSize, range, type RotaryConfig, type RotaryPositions, rotaryPositions } from './rotary';
+import {
+  type LatentSize,
+  range,
+  type RotaryConfig,
+  rotaryInputs,
+  type RotaryPositions,
+  rotaryPositions,
+} from './rotary';
 
 /** Values that no weight's shape tells, in the words of `config.json`. */
 export interface ErnieImageTransformerConfig extends RotaryConfig {
@@ -122,15 +128,10 @@ function timeEmbedding(m: Module): Value {
 }
 
 /** @throws UnsupportedConfigError for axes that make other heads */
-function turnsOf(m: Module, { axesDims }: RotaryConfig): Turns {
+function turnsOf(m: Module, config: RotaryConfig): Turns {
   const [headDim] = m.shape('layers.0.self_attention.norm_q.weight', 1);
-  if (axesDims.reduce((sum, dim) => sum + dim, 0) !== headDim)
-    throw new UnsupportedConfigError(
-      `"rope_axes_dim" is [${axesDims.join()}], and a head of the weights is ${headDim} wide.`,
-    );
-  const [cos, sin] = ['rotary_cos', 'rotary_sin'].map((name) =>
-    m.op('Unsqueeze', [m.input(name, ['positions', headDim]), m.integers([1])]),
-  );
+  const inputs = rotaryInputs(m, headDim, config, 'rope_axes_dim', headDim);
+  const [cos, sin] = [inputs.cos, inputs.sin].map((x) => m.op('Unsqueeze', [x, m.integers([1])]));
   return { cos, sin, headDim };
 }
 

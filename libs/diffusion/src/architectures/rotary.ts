@@ -50,11 +50,18 @@ export const range = (length: number): number[] => Array.from({ length }, (_, i)
 /**
  * The inputs for `rotaryPositions`, for heads of this width.
  * @param key of the axes, in `config.json`
+ * @param width values of a position: one for each pair of a head, if not one for each of its values
  * @throws UnsupportedConfigError for axes that make other heads
  */
-export function rotaryInputs(m: Module, headDim: number, { axesDims }: RotaryConfig, key: string): Rotary {
+export function rotaryInputs(
+  m: Module,
+  headDim: number,
+  { axesDims }: RotaryConfig,
+  key: string,
+  width = headDim / 2,
+): Rotary {
   if (axesDims.reduce((sum, dim) => sum + dim, 0) !== headDim)
     throw new UnsupportedConfigError(`"${key}" is [${axesDims.join()}], and a head of the weights is ${headDim} wide.`);
-  const input = (name: string): Value => m.input(name, ['positions', headDim / 2]);
+  const input = (name: string): Value => m.input(name, ['positions', width]);
   return { cos: input('rotary_cos'), sin: input('rotary_sin'), isInterleaved: true };
 }
