@@ -22,6 +22,8 @@ export interface AgentRequest {
 /** A Model Context Protocol server without sessions: one for each request. */
 @Injectable()
 export class AgentsService {
+  private listed?: ReturnType<typeof listed>;
+
   constructor(
     @Inject(CONFIG) private readonly config: Config,
     private readonly logger: JsonLogger,
@@ -60,12 +62,7 @@ export class AgentsService {
       { name: 'darkroom', title: 'Darkroom', version: serviceVersion },
       { capabilities: { tools: {} }, instructions: 'Draws pictures with the models that are installed here.' },
     );
-    server.setRequestHandler('tools/list', () => ({
-      tools: tools.map(({ name, title, description, input, isReadOnly = false }) => ({
-        ...{ name, title, description, inputSchema: input },
-        annotations: { readOnlyHint: isReadOnly, destructiveHint: name === 'cancel_drawing' },
-      })),
-    }));
+    server.setRequestHandler('tools/list', () => ({ tools: (this.listed ??= listed()) }));
     server.setRequestHandler('tools/call', async ({ params }, { mcpReq }) => {
       const tool = tools.find(({ name }) => name === params.name);
       if (!tool) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool ${params.name}.`);
@@ -86,3 +83,10 @@ export class AgentsService {
     return server;
   }
 }
+
+/** All tools, as agents are told them. */
+const listed = () =>
+  tools.map(({ name, title, description, input, isReadOnly = false }) => ({
+    ...{ name, title, description, inputSchema: input() },
+    annotations: { readOnlyHint: isReadOnly, destructiveHint: name === 'cancel_drawing' },
+  }));

@@ -11,7 +11,7 @@ export const drawTool: Tool = {
   description:
     'Draws pictures from a prompt, perhaps from pictures that are given by URL, with Fine-Tunes, and waits for them. ' +
     'The answer has each picture and its URL.',
-  input: inputOf('CreateGeneration', { without: ['webhook'] }),
+  input: () => inputOf('CreateGeneration', { without: ['webhook'] }),
   run: (call) => draw(call),
 };
 

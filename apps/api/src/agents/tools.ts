@@ -22,7 +22,8 @@ export interface Tool {
   name: string;
   title: string;
   description: string;
-  input: InputSchema;
+  /** Made when tools are first listed: the document is large, and most processes are never asked. */
+  input: () => InputSchema;
   isReadOnly?: boolean;
   /** @throws RefusedError with a sentence for the agent */
   run(call: ToolCall): Promise<Content[]>;
@@ -51,7 +52,7 @@ export const tools: readonly Tool[] = [
     name: 'get_drawing',
     title: 'Look at a drawing',
     description: 'A drawing by its id: its status, how far it is, and its pictures once they are there.',
-    input: onlyId('The id that draw told.'),
+    input: () => onlyId('The id that draw told.'),
     isReadOnly: true,
     run: ({ api, input, signal }) => drawingOf(api, idOf(input), signal),
   },
@@ -59,7 +60,7 @@ export const tools: readonly Tool[] = [
     name: 'cancel_drawing',
     title: 'Cancel a drawing',
     description: 'Ends a drawing that waits or is being drawn.',
-    input: onlyId('The id of the drawing.'),
+    input: () => onlyId('The id of the drawing.'),
     run: async ({ api, input }) => record(await api.json('POST', `/v1/sd/text-to-image/${idOf(input)}/cancel`)),
   },
   {
@@ -68,14 +69,14 @@ export const tools: readonly Tool[] = [
     description:
       'Trains a Fine-Tune from 4 to 100 pictures of one thing, and answers at once; list_finetunes says how far it is. ' +
       'Its id then goes into the finetunes of draw.',
-    input: inputOf('CreateFinetune', { without: ['webhook', 'prompts', 'styles'] }),
+    input: () => inputOf('CreateFinetune', { without: ['webhook', 'prompts', 'styles'] }),
     run: async ({ api, input }) => record(await api.json('POST', '/v1/finetunes', input)),
   },
   {
     name: 'list_models',
     title: 'List models',
     description: 'The installed models, what each can do, and what it draws with where draw does not say.',
-    input: nothing,
+    input: () => nothing,
     isReadOnly: true,
     run: async ({ api }) => record(await api.json('GET', '/v1/models')),
   },
@@ -83,7 +84,7 @@ export const tools: readonly Tool[] = [
     name: 'list_finetunes',
     title: 'List Fine-Tunes',
     description: 'The newest hundred Fine-Tunes, with their names, words and statuses.',
-    input: nothing,
+    input: () => nothing,
     isReadOnly: true,
     run: async ({ api }) => record(await api.json('GET', '/v1/finetunes?limit=100')),
   },
@@ -93,11 +94,11 @@ export const tools: readonly Tool[] = [
     description:
       'Keeps a PNG, JPEG or WebP for a day, so that draw and train take its url. Of at most 700 kB; a larger one that ' +
       'is on the web needs no upload: give its URL.',
-    input: {
+    input: () => ({
       type: 'object',
       properties: { data: { type: 'string', description: 'The file in base64.' } },
       required: ['data'],
-    },
+    }),
     run: async ({ api, input }) => {
       if (typeof input.data !== 'string') throw new RefusedError('data must be a file in base64.');
       const file = Buffer.from(input.data.replace(/^data:[^,]*,/, ''), 'base64');
