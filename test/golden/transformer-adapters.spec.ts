@@ -9,37 +9,22 @@ import {
   Pipeline,
   readAdapter,
   readModelFolder,
-  type TextToImageRequest,
   writeMerged,
 } from '@app/diffusion';
 import { countOf, readValues } from '../../libs/diffusion/src/weights/named-tensor';
 import { readSafetensors } from '../../libs/diffusion/src/weights/safetensors-file';
 import { cpu } from '../support/cpu';
-import { requestOf, unpackFolder, unpackTransformerModel } from '../support/families';
+import { adapterRequest, bytesOf, latentsOf, layersOfBlocks, transformerFile } from '../support/adapter-goldens';
+import { unpackFolder, unpackTransformerModel } from '../support/families';
 import { largestDifference } from '../support/golden';
 import { quantiseLayers } from '../support/int8-layers';
 import { writeLoras } from '../support/loras';
 import { encodeSafetensors, type TensorToWrite } from '../support/safetensors';
 
-/** Of scripts/goldens/transformer_adapters.py. */
-const prompt = 'a red circle above a blue square';
-const size = { width: 64, height: 64 };
-const request = requestOf({ prompt, negative_prompt: null, seed: 7, steps: 4, cfg: 1, ...size });
-
-/** Linear layers that see many tokens. */
-const layersOfBlocks = /^(?:\w*transformer_blocks|layers|\w+_refiner)\.\d+\.(?!adaLN)/;
-const weights = join('transformer', 'diffusion_pytorch_model.safetensors');
-
 const folder = mkdtempSync(join(tmpdir(), 'transformer-adapters-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const latentsOf = async (pipeline: Pipeline, change: Partial<TextToImageRequest> = {}): Promise<Float32Array> =>
-  (await pipeline.generate({ ...request, ...change })).latents[0];
-
 const wave = (count: number): Float32Array => Float32Array.from({ length: count }, (_, i) => Math.sin(i + 1) / 8);
-
-const bytesOf = ({ buffer, byteOffset, byteLength }: Float32Array): Buffer =>
-  Buffer.from(buffer, byteOffset, byteLength);
 
 describe.each([
   { family: 'flux2-klein', layers: ['transformer_blocks.1.attn.to_q', 'single_transformer_blocks.0.attn.to_out'] },
@@ -59,7 +44,7 @@ describe.each([
     await unpackFolder(join('test/golden/adapters', family), at('recorded'));
     await unpackTransformerModel(family, at('float32'));
     await cp(at('float32'), at('int8'), { recursive: true });
-    await quantiseLayers(at('int8', weights), (layer) => layersOfBlocks.test(layer));
+    await quantiseLayers(at('int8', transformerFile), (layer) => layersOfBlocks.test(layer));
     others = await writeLoras(at('float32'), at(), [4, 8]);
   });
 
@@ -117,7 +102,9 @@ describe.each([
       const first = await use(recorded);
       const uses = [[first], [], [await use(others[0])], [{ ...first, scale: 0.5 }]];
       const prepared = () =>
-        Promise.all(uses.map(async (adapters, i) => (await pipeline.prepare({ ...request, adapters, seeds: [i] }))[0]));
+        Promise.all(
+          uses.map(async (adapters, i) => (await pipeline.prepare({ ...adapterRequest, adapters, seeds: [i] }))[0]),
+        );
       const [alone, together] = [await prepared(), await prepared()];
       for (const one of alone) while (!one.done) await pipeline.step([one]);
       while (!together[0].done) await pipeline.step(together);
@@ -126,7 +113,7 @@ describe.each([
     });
 
     it('that is not of low rank makes layers float that it changes', async () => {
-      const model = await readSafetensors(at(precision, weights));
+      const model = await readSafetensors(at(precision, transformerFile));
       const [lokr, full] = layers.map((layer) => model.get(`${layer}.weight`)!);
       const [out, into] = lokr.shape.map((length) => length / 2);
       const [w1, w2, diff] = [wave(4), wave(out * into), wave(countOf(full.shape))];
@@ -154,7 +141,7 @@ describe.each([
       ]);
       await cp(at('float32'), at('by-hand'), { recursive: true });
       await quantiseLayers(
-        at('by-hand', weights),
+        at('by-hand', transformerFile),
         (layer) => precision === 'int8' && layersOfBlocks.test(layer),
         changed,
       );

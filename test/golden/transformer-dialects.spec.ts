@@ -9,7 +9,6 @@ import {
   Pipeline,
   readAdapter,
   readModelFolder,
-  type TextToImageRequest,
   writeMerged,
 } from '@app/diffusion';
 import { cutRows } from '../../libs/diffusion/src/adapters/matrices';
@@ -17,19 +16,12 @@ import { readValues } from '../../libs/diffusion/src/weights/named-tensor';
 import { diffusersLayer, type NamedFamily } from '../../libs/diffusion/src/weights/original-transformer-names';
 import { readSafetensors } from '../../libs/diffusion/src/weights/safetensors-file';
 import { cpu } from '../support/cpu';
-import { requestOf, unpackFolder, unpackTransformerModel } from '../support/families';
+import { adapterRequest, bytesOf, latentsOf, layersOfBlocks, transformerFile } from '../support/adapter-goldens';
+import { unpackFolder, unpackTransformerModel } from '../support/families';
 import { largestDifference } from '../support/golden';
 import { quantiseLayers } from '../support/int8-layers';
 import { writeLoras } from '../support/loras';
 import { encodeSafetensors, type TensorToWrite } from '../support/safetensors';
-
-/** Of scripts/goldens/transformer_dialects.py. */
-const prompt = 'a red circle above a blue square';
-const size = { width: 64, height: 64 };
-const request = requestOf({ prompt, negative_prompt: null, seed: 7, steps: 4, cfg: 1, ...size });
-
-const layersOfBlocks = /^(?:\w*transformer_blocks|layers|\w+_refiner)\.\d+\.(?!adaLN)/;
-const weights = join('transformer', 'diffusion_pytorch_model.safetensors');
 
 const folder = mkdtempSync(join(tmpdir(), 'transformer-dialects-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -95,12 +87,6 @@ function write({ prefix, factors, nameOf = (layer) => layer, metadata }: Form, p
   return { tensors, ...(metadata && { metadata }) };
 }
 
-const bytesOf = ({ buffer, byteOffset, byteLength }: Float32Array): Buffer =>
-  Buffer.from(buffer, byteOffset, byteLength);
-
-const latentsOf = async (pipeline: Pipeline, change: Partial<TextToImageRequest> = {}): Promise<Float32Array> =>
-  (await pipeline.generate({ ...request, ...change })).latents[0];
-
 const cases: { model: string; family?: NamedFamily }[] = [
   { model: 'flux2-klein', family: 'flux2' },
   { model: 'z-image', family: 'z-image' },
@@ -126,7 +112,7 @@ describe.each(cases)('A LoRA of $model in the names of the original', ({ model, 
     await unpackFolder(join('test/golden/adapters', `${model}-original`), at('recorded'));
     await unpackTransformerModel(model, at('float32'));
     await cp(at('float32'), at('int8'), { recursive: true });
-    await quantiseLayers(at('int8', weights), (layer) => layersOfBlocks.test(layer));
+    await quantiseLayers(at('int8', transformerFile), (layer) => layersOfBlocks.test(layer));
     [other] = await writeLoras(at('float32'), at(), [2]);
 
     const original = await readPairs(recorded);
@@ -195,7 +181,9 @@ describe.each(cases)('A LoRA of $model in the names of the original', ({ model, 
       const first = await use(recorded);
       const uses = [[first], [await use(other)], [], [{ ...first, scale: 0.5 }]];
       const prepared = () =>
-        Promise.all(uses.map(async (adapters, i) => (await pipeline.prepare({ ...request, adapters, seeds: [i] }))[0]));
+        Promise.all(
+          uses.map(async (adapters, i) => (await pipeline.prepare({ ...adapterRequest, adapters, seeds: [i] }))[0]),
+        );
       const [alone, together] = [await prepared(), await prepared()];
       for (const one of alone) while (!one.done) await pipeline.step([one]);
       while (!together[0].done) await pipeline.step(together);
