@@ -4,6 +4,7 @@ FROM node:24.21-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 COPY packages/client/package.json packages/client/
+COPY packages/diffusion/package.json packages/diffusion/
 RUN npm ci --no-audit --no-fund
 COPY .swcrc tsconfig.json openapi.json ./
 COPY scripts scripts
@@ -19,6 +20,7 @@ FROM node:24.21-bookworm-slim AS modules
 WORKDIR /app
 COPY package.json package-lock.json ./
 COPY packages/client/package.json packages/client/
+COPY packages/diffusion/package.json packages/diffusion/
 RUN npm ci --omit=dev --no-audit --no-fund
 COPY scripts/slim-modules.mjs scripts/
 RUN node scripts/slim-modules.mjs api

@@ -5,6 +5,7 @@ FROM node:24.21-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 COPY packages/client/package.json packages/client/
+COPY packages/diffusion/package.json packages/diffusion/
 RUN npm ci --no-audit --no-fund
 COPY .swcrc tsconfig.json openapi.json ./
 COPY scripts scripts
@@ -20,6 +21,7 @@ FROM node:24.21-bookworm-slim AS modules
 WORKDIR /app
 COPY package.json package-lock.json ./
 COPY packages/client/package.json packages/client/
+COPY packages/diffusion/package.json packages/diffusion/
 RUN npm ci --omit=dev --no-audit --no-fund
 # The package's own script, which a normal installation skips: it downloads the CUDA provider, several hundred megabytes.
 RUN ONNXRUNTIME_NODE_INSTALL=cuda12 node node_modules/onnxruntime-node/script/install.js

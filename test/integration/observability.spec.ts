@@ -1,4 +1,6 @@
+import { readFile } from 'node:fs/promises';
 import { ClockWatch } from '@app/database';
+import { serviceVersion } from '@app/process';
 import { itOnce } from '../support/back-ends';
 import { startTestApi } from '../support/api';
 import { receiversOfSuite } from '../support/receiver';
@@ -130,8 +132,17 @@ describe('The observability of the api', () => {
       const { body } = await ready(200);
       expect(body).toEqual({
         status: 'ok',
+        version: serviceVersion,
         checks: { database: true, queue: true, storage: true, clock: true, disk: true },
       });
+    });
+
+    it('and each answer, errors included, say the version', async () => {
+      const { version } = JSON.parse(await readFile('package.json', 'utf8')) as { version: string };
+      const live = await api.request<{ version: string }>('GET', '/health/live');
+      expect(live.body.version).toBe(version);
+      for (const path of ['/health/live', '/v1/models', '/nowhere', '/openapi.json', '/'])
+        expect((await fetch(api.baseUrl + path)).headers.get('x-darkroom-version')).toBe(version);
     });
 
     it('is true without the queue, for which workers do not wait, and says so', async () => {

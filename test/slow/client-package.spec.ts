@@ -5,7 +5,7 @@ import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { transformSync } from '@swc/core';
 import { startTestApi } from '../support/api';
-import { clientFolder, installPackedClient } from '../support/packed-client';
+import { clientFolder, installPackedClient } from '../support/packed-packages';
 import { ofSuite } from '../support/of-suite';
 
 const root = resolve(__dirname, '..', '..');

@@ -11,6 +11,7 @@ import {
   type Readiness,
   readinessOf,
 } from '@app/observability';
+import { serviceVersion } from '@app/process';
 import { Controller, Get, Inject } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import { DataSource } from 'typeorm';
@@ -57,16 +58,16 @@ export class HealthController {
 
   /** Needs only the event loop: without an answer the process is killed. */
   @Get('live')
-  live(): { status: 'ok' } {
-    return { status: 'ok' };
+  live(): { status: 'ok'; version: string } {
+    return { status: 'ok', version: serviceVersion };
   }
 
   /** @throws ServiceUnavailableError naming the failed checks. */
   @Get('ready')
-  async ready(): Promise<Omit<Readiness, 'missing'>> {
+  async ready(): Promise<Omit<Readiness, 'missing'> & { version: string }> {
     if (this.drain.isDraining) throw new ServiceUnavailableError('The service is ending.');
-    const { missing, ...found } = await readinessOf(this.checks);
+    const { missing, status, checks } = await readinessOf(this.checks);
     if (missing.length > 0) throw new ServiceUnavailableError(`The service is not ready: ${missing.join(', ')}.`);
-    return found;
+    return { status, version: serviceVersion, checks };
   }
 }

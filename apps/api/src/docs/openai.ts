@@ -12,7 +12,7 @@ import {
 } from '@nestjs/swagger';
 import { OpenaiProblemDto } from './problem.dto';
 import { idempotencyKeyHeader } from './operation';
-import { documentedError, generationIdHeader, rateHeaders, replayedHeader, requestIdHeader } from './responses';
+import { documentedError, generationIdHeader, rateHeaders, replayedHeader, headersOfAll } from './responses';
 import { TakesBody } from './takes';
 
 const errors = [400, 401, 403, 408, 409, 413, 415, 422, 429, 503];
@@ -30,7 +30,7 @@ function error(status: number): MethodDecorator {
 const answer = ApiResponse({
   status: 200,
   description: 'The pictures.',
-  headers: { ...requestIdHeader, ...rateHeaders, ...replayedHeader, ...generationIdHeader },
+  headers: { ...headersOfAll, ...rateHeaders, ...replayedHeader, ...generationIdHeader },
   content: { 'application/json': { schema: { $ref: getSchemaPath(ImagesDto) } } },
 });
 

@@ -18,7 +18,7 @@ import {
   locationHeader,
   rateHeaders,
   replayedHeader,
-  requestIdHeader,
+  headersOfAll,
 } from './responses';
 import { TakesBody, TakesQuery } from './takes';
 
@@ -62,7 +62,7 @@ function operation(id: string, summary: string, success: number, options: Operat
       status: success,
       description: 'Done.',
       headers: {
-        ...requestIdHeader,
+        ...headersOfAll,
         ...rateHeaders,
         ...(isList && linkHeader),
         ...(isLocated && locationHeader),
@@ -156,7 +156,7 @@ export const ApiDownloads = (id: string, summary: string, { description }: Pick<
     ApiResponse({
       status: 200,
       description: 'The file.',
-      headers: { ...requestIdHeader, ...rateHeaders },
+      headers: { ...headersOfAll, ...rateHeaders },
       content: { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } },
     }),
     ...[...errorsOfAll, 404, 422].map(ApiProblem),

@@ -82,11 +82,16 @@ const errorTexts: Readonly<Record<number, ErrorText>> = {
 export const errorsOfAll: readonly number[] = [400, 401, 403, 429, 503];
 
 /** Headers of every response. */
-export const requestIdHeader: HeadersObject = {
+export const headersOfAll: HeadersObject = {
   'X-Request-Id': {
     description: 'Names the request in the logs: the one that was sent, if it fits this pattern.',
     required: true,
     schema: { type: 'string', pattern: '^[A-Za-z0-9._-]{1,128}$' },
+  },
+  'X-Darkroom-Version': {
+    description: 'The version of the service: another first number says that its contract has changed.',
+    required: true,
+    schema: { type: 'string', pattern: String.raw`^\d+\.\d+\.\d+` },
   },
 };
 
@@ -143,7 +148,7 @@ export function documentedError(status: number): { description: string; codes: s
   return {
     description,
     codes: `Codes: ${codes.join(', ')}.`,
-    headers: { ...requestIdHeader, ...(status !== 401 && rateHeaders), ...headers },
+    headers: { ...headersOfAll, ...(status !== 401 && rateHeaders), ...headers },
   };
 }
 

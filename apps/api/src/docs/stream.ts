@@ -9,7 +9,7 @@ import {
   getSchemaPath,
 } from '@nestjs/swagger';
 import { ProblemDto } from './problem.dto';
-import { ApiProblem, errorsOfAll, rateHeaders, requestIdHeader } from './responses';
+import { ApiProblem, errorsOfAll, rateHeaders, headersOfAll } from './responses';
 
 type Properties = Record<string, object>;
 
@@ -80,13 +80,13 @@ export function ApiStreams(id: string, summary: string, record: new () => object
     ApiResponse({
       status: 200,
       description: 'The stream.',
-      headers: { ...requestIdHeader, ...rateHeaders },
+      headers: { ...headersOfAll, ...rateHeaders },
       content: { 'text/event-stream': { schema: { oneOf: events } } },
     }),
     ApiResponse({
       status: 204,
       description: 'The client has had the end.',
-      headers: { ...requestIdHeader, ...rateHeaders },
+      headers: { ...headersOfAll, ...rateHeaders },
     }),
     ...[...errorsOfAll, 404].map(ApiProblem),
   );

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { serviceVersion } from '@app/process';
 import type { Request, RequestHandler } from 'express';
 import helmet from 'helmet';
 import type { NestExpressApplication } from '@nestjs/platform-express';
@@ -19,6 +20,7 @@ export function responseHeaders(publicUrl: string): RequestHandler {
     const given = request.header('x-request-id');
     request.id = given && /^[A-Za-z0-9._-]{1,128}$/.test(given) ? given : randomUUID();
     response.setHeader('X-Request-Id', request.id);
+    response.setHeader('X-Darkroom-Version', serviceVersion);
     for (const [name, value] of securityHeaders) response.setHeader(name, value);
     // No cache, shared or the browser's own, keeps answers about a caller's records. Routes ignore the case of a path.
     if (/^\/v1(?:\/|$)/i.test(request.path)) response.setHeader('Cache-Control', 'private, no-store');
@@ -68,7 +70,7 @@ const options = {
       'Preference-Applied',
       'RateLimit-Limit',
     ],
-    ...['RateLimit-Remaining', 'RateLimit-Reset', 'Retry-After', 'X-Generation-Id'],
+    ...['RateLimit-Remaining', 'RateLimit-Reset', 'Retry-After', 'X-Darkroom-Version', 'X-Generation-Id'],
     'X-Request-Id',
   ],
   // A key is sent by the page itself, never by the browser.

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { type Config, CONFIG } from '@app/config';
 import { ClockWatch, probeWrite } from '@app/database';
 import { cached, mayReadMetrics, measureHealth, Metrics, readinessOf } from '@app/observability';
-import { keepAliveMs, ListenError } from '@app/process';
+import { keepAliveMs, ListenError, serviceVersion } from '@app/process';
 import { WakeUps } from '@app/queue';
 import { dataDisks, IMAGE_STORAGE, type ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
@@ -76,14 +76,14 @@ export class HealthServer {
 
   private async answer(request: IncomingMessage): Promise<Answer> {
     const { url } = request;
-    if (url === '/health/live') return json(200, { status: 'ok' });
+    if (url === '/health/live') return json(200, { status: 'ok', version: serviceVersion });
     if (url === '/metrics' && !mayReadMetrics(request, this.config.metricsToken))
       return json(401, { status: 'unauthorized' });
     if (url === '/metrics') return { status: 200, type: this.metrics.contentType, body: await this.metrics.text() };
     if (url !== '/health/ready') return json(404, { status: 'not found' });
     const found = await readinessOf(this.checks);
     const status = this.stopping ? 'unavailable' : found.status;
-    return json(status === 'unavailable' ? 503 : 200, { status, checks: found.checks });
+    return json(status === 'unavailable' ? 503 : 200, { status, version: serviceVersion, checks: found.checks });
   }
 }
 

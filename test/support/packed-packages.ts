@@ -15,30 +15,33 @@ function npm(cwd: string, ...args: string[]): Promise<{ stdout: string }> {
   return run(command, [...rest, ...args], { cwd, env: { PATH: process.env.PATH, HOME: process.env.HOME } });
 }
 
-/**
- * Packs the client as for a registry, and installs the tarball in an empty folder. Dependencies are copied there from
- * `node_modules`, so that no registry is asked.
- * @returns the folder, and the files of the tarball
- */
-export async function installPackedClient(): Promise<{ folder: string; files: string[] }> {
-  const folder = mkdtempSync(join(tmpdir(), 'darkroom-client-'));
-  const { stdout } = await npm(
-    clientFolder,
-    'pack',
-    '--json',
-    '--foreground-scripts=false',
-    '--pack-destination',
-    folder,
-  );
+/** Packs a package as for a registry, into `destination`, which builds it. */
+export async function packed(
+  packageFolder: string,
+  destination: string,
+): Promise<{ filename: string; files: string[] }> {
+  const options = ['--json', '--foreground-scripts=false', '--pack-destination', destination];
+  const { stdout } = await npm(packageFolder, 'pack', ...options);
   const [{ filename, files }] = JSON.parse(stdout.slice(stdout.indexOf('['))) as {
     filename: string;
     files: { path: string }[];
   }[];
+  return { filename, files: files.map(({ path }) => path) };
+}
+
+/**
+ * Packs the client, and installs the tarball in an empty folder. Dependencies are copied there from `node_modules`, so
+ * that no registry is asked.
+ * @returns the folder, and the files of the tarball
+ */
+export async function installPackedClient(): Promise<{ folder: string; files: string[] }> {
+  const folder = mkdtempSync(join(tmpdir(), 'darkroom-client-'));
+  const { filename, files } = await packed(clientFolder, folder);
   for (const needed of dependenciesOf(clientFolder))
     cpSync(needed, join(folder, relative(root, needed)), { recursive: true });
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true }));
   await npm(folder, 'install', '--offline', '--no-audit', '--no-fund', join(folder, filename));
-  return { folder, files: files.map(({ path }) => path) };
+  return { folder, files };
 }
 
 /** Direct and indirect. */
