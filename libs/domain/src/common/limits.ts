@@ -1,7 +1,7 @@
 /** Limits of request fields, from the API contract. */
 export const limits = {
   bodyBytes: 1_000_000,
-  promptLength: 2000,
+  promptLength: 32_000,
   nameLength: 200,
   arrayLength: 100,
   metadataBytes: 16 * 1024,
