@@ -69,6 +69,7 @@ export async function startS3(): Promise<S3Server> {
     if (!object) return fail(response, 404, 'NoSuchKey');
     const [, first, last] = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '') ?? [];
     if (first !== undefined) return sendPart(object, response, Number(first), Number(last) + 1);
+    setAskedHeaders(response, url);
     send(object, response, request.method === 'HEAD' ? 'head' : kind === 'breakOff' ? 'half' : 'whole');
   };
 
@@ -87,6 +88,14 @@ export async function startS3(): Promise<S3Server> {
       await new Promise((resolve) => server.close(resolve));
     },
   };
+}
+
+/** The headers that a presigned URL asks for. */
+function setAskedHeaders(response: ServerResponse, { searchParams }: URL): void {
+  for (const name of ['content-type', 'cache-control']) {
+    const asked = searchParams.get(`response-${name}`);
+    if (asked !== null) response.setHeader(name, asked);
+  }
 }
 
 function put(
@@ -145,8 +154,10 @@ function list(objects: S3Server['objects'], query: URLSearchParams, response: Se
   xml(response, `<ListBucketResult>${contents.join('')}${more}</ListBucketResult>`);
 }
 
-/** Signature version 4 of the whole request. */
+/** Signature version 4 of the whole request, or of a URL for some time. */
 function isSigned(request: IncomingMessage, url: URL, body: Buffer): boolean {
+  const presigned = url.searchParams.get('X-Amz-Signature');
+  if (presigned !== null) return request.method === 'GET' && isPresigned(request, url, presigned);
   const { authorization = '', 'x-amz-content-sha256': bodyHash = '', 'x-amz-date': date = '' } = request.headers;
   const match =
     /^AWS4-HMAC-SHA256 Credential=([^/]+)\/(\d{8})\/([^/]+)\/s3\/aws4_request, SignedHeaders=([^,]+), Signature=([0-9a-f]{64})$/.exec(
@@ -158,25 +169,47 @@ function isSigned(request: IncomingMessage, url: URL, body: Buffer): boolean {
   if (bodyHash !== 'UNSIGNED-PAYLOAD' && bodyHash !== createHash('sha256').update(body).digest('hex')) return false;
   const names = signedHeaders.split(';');
   if (!names.includes('host') || !names.includes('x-amz-content-sha256')) return false;
+  return signatureOf(request, url, { day, date, signedHeaders, bodyHash }) === signature;
+}
+
+function isPresigned(request: IncomingMessage, url: URL, signature: string): boolean {
+  const value = (name: string): string => url.searchParams.get(`X-Amz-${name}`) ?? '';
+  const date = value('Date');
+  const day = date.slice(0, 8);
+  const madeAt = Date.parse(date.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, '$1-$2-$3T$4:$5:$6Z'));
+  const age = (Date.now() - madeAt) / 1000;
+  if (value('Credential') !== `${accessKeyId}/${day}/${region}/s3/aws4_request`) return false;
+  if (!(age > -60 && age < Number(value('Expires')))) return false;
+  const unsigned = new URL(url);
+  unsigned.searchParams.delete('X-Amz-Signature');
+  const rest = { day, date, signedHeaders: value('SignedHeaders'), bodyHash: 'UNSIGNED-PAYLOAD' };
+  return signatureOf(request, unsigned, rest) === signature;
+}
+
+function signatureOf(
+  { method, headers }: IncomingMessage,
+  url: URL,
+  { day, date, signedHeaders, bodyHash }: Record<'day' | 'date' | 'signedHeaders' | 'bodyHash', string>,
+): string {
   const encode = (text: string): string =>
     encodeURIComponent(text).replace(/[!'()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`);
   const query = [...url.searchParams].map(([name, value]) => `${encode(name)}=${encode(value)}`).sort();
   const canonical = [
-    request.method,
+    method,
     url.pathname,
     query.join('&'),
-    ...names.map((name) => `${name}:${String(request.headers[name]).trim()}`),
+    ...signedHeaders.split(';').map((name) => `${name}:${String(headers[name]).trim()}`),
     '',
     signedHeaders,
     bodyHash,
   ].join('\n');
-  const scope = `${day}/${place}/s3/aws4_request`;
+  const scope = `${day}/${region}/s3/aws4_request`;
   const toSign = ['AWS4-HMAC-SHA256', date, scope, createHash('sha256').update(canonical).digest('hex')].join('\n');
-  const signingKey = [day, place, 's3', 'aws4_request'].reduce<string | Buffer>(
+  const signingKey = [day, region, 's3', 'aws4_request'].reduce<string | Buffer>(
     (secret, part) => createHmac('sha256', secret).update(part).digest(),
     `AWS4${secretAccessKey}`,
   );
-  return createHmac('sha256', signingKey).update(toSign).digest('hex') === signature;
+  return createHmac('sha256', signingKey).update(toSign).digest('hex');
 }
 
 function etagOf(data: Buffer): string {

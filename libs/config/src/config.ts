@@ -6,6 +6,8 @@ export type WorkerKind = (typeof workerKinds)[number];
 /** Settings of an S3-compatible store. */
 export interface S3Config {
   endpoint?: string;
+  /** Where callers reach the store, if not at `endpoint`; for presigned URLs. */
+  publicEndpoint?: string;
   region: string;
   bucket: string;
   accessKeyId: string;
@@ -43,6 +45,9 @@ export interface Config {
   corsOrigins: string[];
   /** Who may keep pictures: the browser alone, or also a CDN before the service. */
   pictureCache: 'private' | 'public';
+  /** Where the URLs of records lead: here, or for a while straight to the S3-compatible store. */
+  pictureUrls: 'service' | 'presigned';
+  pictureUrlSeconds: number;
   /** Its holder may read `/metrics` from anywhere; without it only this machine may. */
   metricsToken?: string;
   /** Requests per minute of one key. Here and in the next two fields 0 is no limit; a key may have its own limits. */

@@ -27,6 +27,7 @@ export function loadConfig(env: Environment): Config {
   const { publicUrl, modelFallback } = read(dependentVariables, env, problems);
   if (own.queueBackend === 'redis' && !own.redisUrl) problems.push('REDIS_URL is needed when QUEUE_BACKEND is redis.');
   const s3 = own.storage === 's3' ? readS3(env, problems) : undefined;
+  if (own.pictureUrls === 'presigned' && !s3) problems.push('PICTURE_URLS can be presigned only when STORAGE is s3.');
   const folders = { dataDir: resolve(own.dataDir), modelsDir: resolve(own.modelsDir) };
   for (const field of ['dataDir', 'modelsDir'] as const) {
     const file = fileInTheWay(folders[field]);
@@ -46,8 +47,9 @@ function readS3(env: Environment, problems: string[]): S3Config {
   const { bucket = '', accessKeyId = '', secretAccessKey = '', ...found } = read(s3Variables, env, problems);
   for (const [field, value] of Object.entries({ bucket, accessKeyId, secretAccessKey }))
     if (value === '') problems.push(`${s3Variables[field as keyof S3Config][0]} is needed when STORAGE is s3.`);
-  const { endpoint, region = '', forcePathStyle = endpoint !== undefined } = found;
-  return { ...(endpoint && { endpoint }), region, bucket, accessKeyId, secretAccessKey, forcePathStyle };
+  const { endpoint, publicEndpoint, region = '', forcePathStyle = endpoint !== undefined } = found;
+  const addresses = { ...(endpoint && { endpoint }), ...(publicEndpoint && { publicEndpoint }) };
+  return { ...addresses, region, bucket, accessKeyId, secretAccessKey, forcePathStyle };
 }
 
 /** @returns the fields whose variable is set or has a default; errors are added to `problems` */

@@ -46,6 +46,8 @@ export const variables: Variables<Omit<Config, 's3' | 'publicUrl' | 'modelFallba
   picturesAllowPrivate: ['PICTURES_ALLOW_PRIVATE', flag, false],
   corsOrigins: ['CORS_ORIGINS', origins, []],
   pictureCache: ['PICTURE_CACHE', oneOf('private', 'public'), 'private'],
+  pictureUrls: ['PICTURE_URLS', oneOf('service', 'presigned'), 'service'],
+  pictureUrlSeconds: ['PICTURE_URL_SECONDS', integer(60, 604_800), 86_400],
   metricsToken: ['METRICS_TOKEN', token],
   rateLimitPerMinute: ['RATE_LIMIT_PER_MINUTE', integer(0, 1_000_000), 600],
   maxQueuedPerKey: ['MAX_QUEUED_PER_KEY', integer(0, 1_000_000), 1000],
@@ -69,6 +71,7 @@ export const dependentVariables: Variables<{ publicUrl?: string; modelFallback?:
 /** The variables behind the fields of `S3Config`, for pictures in S3. */
 export const s3Variables: Variables<Partial<S3Config>> = {
   endpoint: ['S3_ENDPOINT', url('http:', 'https:')],
+  publicEndpoint: ['S3_PUBLIC_ENDPOINT', url('http:', 'https:')],
   region: ['S3_REGION', text(), 'us-east-1'],
   bucket: ['S3_BUCKET', text()],
   accessKeyId: ['S3_ACCESS_KEY_ID', text()],

@@ -1,7 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { access, mkdir, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -9,11 +8,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { S3Config } from '@app/config';
 import type * as Sdk from '@aws-sdk/client-s3';
 import { type ByteRange, type ImageStorage, StorageUnavailableError, type StoredObject } from './image-storage';
+import { clientOf, type OpenedS3, tries } from './s3-client';
 
-const connectionTimeoutMs = 3_000;
-/** A request fails after this long without a byte. */
-const idleTimeoutMs = 20_000;
-const tries = 3;
 const deletedAtOnce = 16;
 /** Cached files that were not used for this long are deleted when another is fetched. */
 const unusedMs = 7 * 24 * 3_600_000;
@@ -24,18 +20,11 @@ const inUseMs = 15 * 60_000;
 /** Key that is written to test whether the bucket is writable. */
 const checkKey = 'health/writable';
 
-const silent = { debug: nothing, info: nothing, warn: nothing, error: nothing };
-
-interface Opened {
-  sdk: typeof Sdk;
-  client: Sdk.S3Client;
-}
-
-type Question<T> = (opened: Opened) => Promise<T>;
+type Question<T> = (opened: OpenedS3) => Promise<T>;
 
 /** Objects in a bucket of an S3-compatible store. The SDK is loaded at the first request. */
 export class S3ImageStorage implements ImageStorage {
-  private opened?: Opened;
+  private opened?: OpenedS3;
 
   /** @param cacheDir for fetched and outgoing files. */
   constructor(
@@ -211,35 +200,13 @@ export class S3ImageStorage implements ImageStorage {
     }
   }
 
-  private open(): Opened {
-    if (this.opened) return this.opened;
-    const { endpoint, region, forcePathStyle, accessKeyId, secretAccessKey } = this.config;
-    // The SDK's warning about the version of Node is not for the log.
-    process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = 'true';
-    const sdk = createRequire(__filename)('@aws-sdk/client-s3') as typeof Sdk;
-    const client = new sdk.S3Client({
-      region,
-      forcePathStyle,
-      credentials: { accessKeyId, secretAccessKey },
-      // Many compatible stores do not support these checksums or the trailers that carry them.
-      requestChecksumCalculation: 'WHEN_REQUIRED',
-      responseChecksumValidation: 'WHEN_REQUIRED',
-      maxAttempts: tries,
-      // Errors are thrown, and logged where they are caught.
-      logger: silent,
-      requestHandler: { connectionTimeout: connectionTimeoutMs, socketTimeout: idleTimeoutMs },
-      ...(endpoint && { endpoint }),
-    });
-    return (this.opened = { sdk, client });
+  private open(): OpenedS3 {
+    return (this.opened ??= clientOf(this.config));
   }
 
   private address(key: string): { Bucket: string; Key: string } {
     return { Bucket: this.config.bucket, Key: key };
   }
-}
-
-function nothing(): void {
-  // Nothing is said.
 }
 
 /** Keys follow the rules of those in the file system. */

@@ -72,7 +72,11 @@ export class CollectionsService {
        CROSS JOIN LATERAL (SELECT * FROM styles WHERE collection_id = collection.id ORDER BY seq LIMIT 1) style`,
       [collections.map(({ id }) => id)],
     );
-    const thumbnails = new Map(firstStyles.map(({ id, token, key }) => [id, token && key && this.urls.of(token, key)]));
+    const thumbnails = new Map(
+      await Promise.all(
+        firstStyles.map(async ({ id, token, key }) => [id, token && key && (await this.urls.of(token, key))] as const),
+      ),
+    );
     return collections.map(({ id, name }) => ({ id, name, thumbnail: thumbnails.get(id) || null }));
   }
 }

@@ -33,7 +33,7 @@ export class StylesService {
       return made.ids;
     });
     const rows = new Map((await this.styles.findBy({ id: In(ids) })).map((style) => [style.id, style]));
-    return ids.flatMap((id) => rows.get(id) ?? []).map((style) => this.present(style));
+    return Promise.all(ids.flatMap((id) => rows.get(id) ?? []).map((style) => this.present(style)));
   }
 
   /** @throws NotFoundError for a Collection that the caller cannot read. */
@@ -42,7 +42,7 @@ export class StylesService {
     const query = this.styles
       .createQueryBuilder('style')
       .where('style.collection_id = :collectionId', { collectionId });
-    return listOf(query, (rows) => rows.map((style) => this.present(style)));
+    return listOf(query, (rows) => Promise.all(rows.map((style) => this.present(style))));
   }
 
   /** @throws NotFoundError for the Collection, else for the Style. */
@@ -66,7 +66,11 @@ export class StylesService {
     await this.files.removeStyleThumbnails([removed.sourcePromptId]);
   }
 
-  private present({ id, name, thumbnailToken, thumbnailKey }: Style): StyleDto {
-    return { id, name, thumbnail: thumbnailToken && thumbnailKey && this.urls.of(thumbnailToken, thumbnailKey) };
+  private async present({ id, name, thumbnailToken, thumbnailKey }: Style): Promise<StyleDto> {
+    return {
+      id,
+      name,
+      thumbnail: thumbnailToken && thumbnailKey && (await this.urls.of(thumbnailToken, thumbnailKey)),
+    };
   }
 }

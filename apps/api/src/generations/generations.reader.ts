@@ -40,11 +40,11 @@ export class GenerationsReader {
     const [row] = await this.transactions.query<Row | undefined>({ ...this.statement, values: [id, ownerId] });
     if (!row) return undefined;
     const record = { ...this.generation.read(row), drawing: { ...this.drawing.read(row), task: this.task.read(row) } };
-    const pictures = row.pictures ?? [];
-    const small = pictures.find(([, , thumbnailBytes]) => thumbnailBytes !== null);
-    return GenerationDto.from(record, {
-      images: pictures.map(([token, storageKey]) => this.urls.of(token, storageKey)),
-      thumbnail: small ? this.urls.thumbnailOf(small[0]) : null,
-    });
+    const pictures = (row.pictures ?? []).map(([token, storageKey, thumbnailBytes]) => ({
+      token,
+      storageKey,
+      thumbnailBytes,
+    }));
+    return GenerationDto.from(record, await this.urls.shown(pictures));
   }
 }

@@ -27,8 +27,8 @@ export interface Upload extends SentPicture {
 /** Media types that the service takes. */
 export const pictureTypes = 'image/png,image/jpeg,image/webp';
 
-/** The service's own pictures, on any host. */
-const ownPattern = /\/images\/[\w-]{24}\.\w+$/;
+/** The service's own pictures, on any host, and those that are read from the store. */
+const ownPattern = /(?:\/images\/[\w-]{24}\.\w+$|[?&]x-darkroom-picture=)/;
 
 export const sentPicture = (url: string): SentPicture => ({
   url,

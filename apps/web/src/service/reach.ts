@@ -55,5 +55,8 @@ export const serviceUrl = new URL('.', document.baseURI).href.replace(/\/$/, '')
  * differently, and the page may load nothing from elsewhere.
  */
 export function pictureUrl(url: string): string {
-  return `${serviceUrl}/images/${url.slice(url.lastIndexOf('/') + 1)}`;
+  const { pathname, searchParams } = new URL(url, serviceUrl);
+  // A presigned URL of the store names the picture in a parameter.
+  const file = searchParams.get('x-darkroom-picture') ?? pathname.slice(pathname.lastIndexOf('/') + 1);
+  return `${serviceUrl}/images/${file}`;
 }
