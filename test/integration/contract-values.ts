@@ -159,6 +159,8 @@ export function valuesOf(schema: Schema): Values {
       bad: [...allBut(...types), ...own.filter(([label]) => label !== 'digits')],
     };
   }
+  // Of all fields only metadata may be anything.
+  if (known.anyOf) return metadata;
   const type = typeOf(known);
   if (type === 'string') return ofString(known);
   if (type === 'number') return ofNumber(known, 0.001);
@@ -172,26 +174,32 @@ export function valuesOf(schema: Schema): Values {
       ],
       bad: [...allBut('true'), ['zero', 0]],
     };
-  if (type === 'object') return metadata;
   throw new Error(`No values are known for ${JSON.stringify(schema)}.`);
 }
 
 const nested = (levels: number): object => (levels === 1 ? {} : { a: nested(levels - 1) });
 const ofBytes = (bytes: number): object => ({ a: 'x'.repeat(bytes - '{"a":""}'.length) });
 
-/** A JSON object of at most 16 KB and 8 levels; its schema has no word for either. */
+/** A JSON value of at most 16 KB and 8 levels; its schema has no word for either. */
 const metadata: Values = {
   good: [
     ['an empty object', {}],
     ['eight levels', nested(8)],
     ['16 KB', ofBytes(16_384)],
+    ['a text of 16 KB', 'x'.repeat(16_382)],
+    ['an empty text', ''],
+    ['zero', 0],
+    ['a number', -0.5],
+    ['false', false],
+    ['an array', [{}, null]],
     ['all kinds of values', { a: [1, null, true, 'ü', { b: -0.5 }] }],
   ],
   bad: [
-    ...allBut('an object'),
     ['nine levels', nested(9)],
     ['nine levels of arrays', { a: [[[[[[[[]]]]]]]] }],
     ['a byte more than 16 KB', ofBytes(16_385)],
+    ['a text of a byte more than 16 KB', 'x'.repeat(16_383)],
+    ['a text with a NUL', '\0'],
     ['a NUL', { a: [{ b: '\0' }] }],
     ['a NUL in a key', { '\0': 1 }],
     ['half of a surrogate pair', { a: '\udc00' }],

@@ -278,6 +278,15 @@ describe('The contract', () => {
         const { body } = await caller.send<{ id: string }>('createGeneration', { body: { prompt: 'a robot' } });
         fresh.generation = body.id;
       }
+      if (id === 'cancelPrompt') {
+        const { body } = await caller.send<{ id: string }[]>(
+          'createPrompts',
+          { body: [{ prompt: 'a robot' }] },
+          '',
+          fresh,
+        );
+        fresh.prompt = body[0].id;
+      }
       if (['cancelFinetune', 'streamFinetuneEvents'].includes(id)) {
         const images = [1, 2, 3, 4].map((n) => `https://example.com/robot-${n}.png`);
         const { body } = await caller.send<{ id: string }>('createFinetuneOrGeneration', {

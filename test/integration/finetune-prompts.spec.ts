@@ -232,7 +232,9 @@ describe('The status of a Prompt', () => {
       prompt_chunks: 1,
       started_at: second.created_at,
       completed_at: null,
+      metrics: null,
       thumbnail: null,
+      ...{ num_generations: 1, scheduler: 'ddim', output_format: 'png', prompt_weighting: false, control: [] },
     });
     // Both were accepted in the same moment, so either may be the first.
     expect(before.queue_position).not.toBe(after.queue_position);

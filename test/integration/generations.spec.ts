@@ -55,6 +55,7 @@ describe('Generations', () => {
         upscaler: null,
         served_by: null,
         completed_at: null,
+        metrics: null,
       });
     });
 

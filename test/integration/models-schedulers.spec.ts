@@ -48,16 +48,22 @@ describe('schedulers of models', () => {
     expect((await draw('mended')).body).toMatchObject({ status: 'queued', scheduler: 'ddim' });
   });
 
-  it('are refused in Prompts with what the operator can do, because Prompts name none', async () => {
+  it('are named by Prompts and for Styles too, and refused where they are named', async () => {
     const finetune = await api.request('POST', '/v1/finetunes', { key, body: { name: 'robot', model: 'unknown' } });
-    const { status, body } = await api.request('POST', `/v1/finetunes/${finetune.body.id as string}/prompts`, {
+    const send = (of: string, body: object[]) =>
+      api.request('POST', `/v1/finetunes/${finetune.body.id as string}/${of}`, { key, body });
+    const named = { prompt: 'a robot', scheduler: 'ddim' };
+    const { status, body } = await send('prompts', [named, { prompt: 'a robot' }]);
+    const errors = [{ pointer: '/1/scheduler', message: 'is needed for this model' }];
+    expect([status, body.code, body.errors]).toEqual([422, 'SchedulerUnsupported', errors]);
+    expect((await send('prompts', [named])).status).toBe(201);
+    const { body: collections } = await api.request<[{ id: string }]>('GET', '/v1/prompts/collections?scope=public', {
       key,
-      body: [{ prompt: 'a robot' }],
     });
-    expect([status, body.code, body.errors]).toEqual([422, 'SchedulerUnsupported', undefined]);
-    expect(body.detail).toMatch(
-      / Prompts name none: set "scheduler" in its darkroom.json to any scheduler, such as ddim\.$/,
-    );
+    const [{ id }] = collections as unknown as [{ id: string }];
+    const ofStyle = await send('styles', [{ id, scheduler: 'ddim' }, { id }]);
+    expect([ofStyle.status, ofStyle.body.errors]).toEqual([422, errors]);
+    expect((await send('styles', [{ id, scheduler: 'ddim' }])).status).toBe(201);
   });
 
   it('are refused where they cannot take the values of the model', async () => {

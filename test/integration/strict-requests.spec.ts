@@ -187,12 +187,11 @@ describe('Requests that the service does not take as they are', () => {
       expect(errors).toEqual([{ pointer: `/${name}`, message }]);
     });
 
-    const draws = /; each element of the array is drawn as one picture/;
     it.each([
-      ['POST', 'F/prompts', [{ prompt: 'a robot', n: 2 }], draws],
-      ['POST', 'F/prompts', [{ prompt: 'a robot', num_generations: 2 }], draws],
-      ['POST', 'F/prompts', [{ prompt: 'a robot', sampler: 'ddim' }], /; the scheduler of the Fine-Tune's model draws/],
-      ['POST', 'F/styles', [{ id: 'x', n: 2 }], /; each element of the array draws one picture for each Style/],
+      ['POST', 'F/prompts', [{ prompt: 'a robot', n: 2 }], /; it is called "num_generations" here\.$/],
+      ['POST', 'F/prompts', [{ prompt: 'a robot', sampler: 'ddim' }], /; it is called "scheduler" here\.$/],
+      ['POST', 'F/prompts', [{ prompt: 'a robot', loras: [] }], /; send it to POST \/v1\/sd\/text-to-image, with this/],
+      ['POST', 'F/styles', [{ id: 'x', controlnet: [] }], /; a Style is a text; send the text to POST/],
       ['PATCH', 'F', { name: 'robot' }, /; it cannot be changed; register another Fine-Tune\.$/],
       [
         'POST',

@@ -15,6 +15,7 @@ export interface World {
   style: string;
   generation: string;
   delivery: string;
+  promptDelivery: string;
   upload: string;
   /** Made by another caller; manageable only with the scope `admin`. */
   apiKey: string;
@@ -48,6 +49,7 @@ export const operations: readonly Operation[] = Object.entries(paths).flatMap(([
 
 /** The resource that a path parameter identifies. */
 export function resourceOf(path: string, parameter: string): keyof World {
+  if (parameter === 'delivery_id' && path.startsWith('/v1/finetunes/')) return 'promptDelivery';
   if (parameter !== 'id') return parameter.replace(/_id$/, '') as keyof World;
   if (path.startsWith('/v1/finetunes/')) return 'finetune';
   if (path.startsWith('/v1/keys/')) return 'apiKey';
@@ -72,10 +74,11 @@ export async function makeTuned(api: TestApi, key: TestKey): Promise<string> {
   return id;
 }
 
-/** A Fine-Tune with a drawn Prompt, a Collection with a Style of it, and a Generation whose webhook was delivered. */
+/** A Fine-Tune with a drawn Prompt, a Collection with a Style of it, and a Generation; both webhooks were delivered. */
 export async function makeWorld(api: TestApi, key: TestKey, receiver: Receiver): Promise<World> {
   const { id: finetune } = await makeFinetune(api, key);
-  const [{ id: prompt }] = await makePrompts(api, key, finetune);
+  const webhook = `${receiver.url}/${key.id}`;
+  const [{ id: prompt }] = await makePrompts(api, key, finetune, [{ prompt: 'a robot', webhook }]);
   await drawTask(api, prompt);
   const post = async <T>(path: string, body: unknown) => (await api.request<T>('POST', path, { key, body })).body;
   const styles = [{ id: prompt, name: 'night' }];
@@ -83,23 +86,19 @@ export async function makeWorld(api: TestApi, key: TestKey, receiver: Receiver):
   const { body: made } = await api.request<{ id: string }[]>('GET', `/v1/prompts/collections/${collection}/styles`, {
     key,
   });
-  const { id: generation } = await post<{ id: string }>('/v1/sd/text-to-image', {
-    prompt: 'a red circle',
-    webhook: `${receiver.url}/${key.id}`,
-  });
+  const { id: generation } = await post<{ id: string }>('/v1/sd/text-to-image', { prompt: 'a red circle', webhook });
   await drawTask(api, generation);
-  const delivery = await until(async () => {
-    const log = await api.request<{ id: string; status: string }[]>(
-      'GET',
-      `/v1/sd/text-to-image/${generation}/deliveries`,
-      { key },
-    );
-    return log.body.find(({ status }) => status === 'delivered')?.id;
-  }, 'the webhook has been told');
+  const deliveryOf = (record: string) =>
+    until(async () => {
+      const log = await api.request<{ id: string; status: string }[]>('GET', `${record}/deliveries`, { key });
+      return log.body.find(({ status }) => status === 'delivered')?.id;
+    }, 'the webhook has been told');
+  const delivery = await deliveryOf(`/v1/sd/text-to-image/${generation}`);
+  const promptDelivery = await deliveryOf(`/v1/finetunes/${finetune}/prompts/${prompt}`);
   const { body: upload } = await api.request<{ id: string }>('POST', '/v1/uploads', { key, raw: await smallPicture() });
   const { id: apiKey } = await api.createKey();
   return {
-    ...{ finetune, prompt, collection, style: made[0].id, generation, delivery, apiKey },
+    ...{ finetune, prompt, collection, style: made[0].id, generation, delivery, promptDelivery, apiKey },
     upload: upload.id,
   };
 }

@@ -97,6 +97,14 @@ function promptsOf(verbs: Verbs) {
     get: (finetuneId: string, id: string, more?: RequestOptions) => of(finetuneId).get(id, more),
     /** Its status, its place in the queue and its step. */
     status,
+    /** Its record, with its status. */
+    cancel: (finetuneId: string, id: string, more?: RequestOptions) =>
+      post<api.TerminatedPrompt>(pathOf(pathIn(finetuneId), id, 'cancel'), undefined, more),
+    /** The log of its webhook's deliveries. */
+    deliveries: (finetuneId: string, id: string, more?: RequestOptions) =>
+      get<api.WebhookDelivery[]>(pathOf(pathIn(finetuneId), id, 'deliveries'), {}, more),
+    redeliver: (finetuneId: string, id: string, deliveryId: string, more?: RequestOptions) =>
+      post<api.WebhookDelivery>(pathOf(pathIn(finetuneId), id, 'deliveries', deliveryId, 'redeliver'), undefined, more),
     events: (finetuneId: string, id: string, options?: EventOptions) =>
       events<api.TerminatedPrompt>(pathOf(pathIn(finetuneId), id, 'events'), options),
     delete: (finetuneId: string, id: string, more?: RequestOptions) => of(finetuneId).delete(id, more),

@@ -1,4 +1,4 @@
-import { Collection, FieldProblems, isIdentifier, limits, Style, UnprocessableError } from '@app/domain';
+import { Collection, FieldProblems, isIdentifier, limits, type Metadata, Style, UnprocessableError } from '@app/domain';
 import { type EntityManager, In, IsNull } from 'typeorm';
 
 /**
@@ -16,7 +16,7 @@ LIMIT $2`;
 /** Styles to apply, and what each of their Prompts carries. */
 interface Applied {
   id: string;
-  metadata?: object | null;
+  metadata?: Metadata | null;
 }
 
 /**

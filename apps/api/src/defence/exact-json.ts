@@ -110,9 +110,9 @@ function isHeld(text: string, start: number, end: number): boolean {
   return digits <= safeDigits && exponent <= safeExponent && !(isNegative && digits === 0);
 }
 
-/** Whether the current value is inside metadata, where the caller chooses its type. */
+/** Whether the current value is metadata or inside it, where the caller chooses its type. */
 function isFree(levels: readonly Level[]): boolean {
-  return levels.some(({ at }, depth) => at === 'metadata' && depth < levels.length - 1);
+  return levels.some(({ at }) => at === 'metadata');
 }
 
 /**

@@ -6,6 +6,7 @@ import {
   PartialPromptDto,
   PromptDto,
   TaskQueryDto,
+  TerminatedPromptDto,
 } from '@app/domain/http';
 import { Controller, Delete, Get, Param, Post, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
@@ -90,6 +91,20 @@ export class FinetunePromptsController {
     @Param('prompt_id') promptId: string,
   ): Promise<PromptDto> {
     return this.prompts.findOne(ownerId, id, promptId);
+  }
+
+  @Post('prompts/:prompt_id/cancel')
+  @ApiCreates('cancelPrompt', 'Cancel a Prompt that has not finished', {
+    description: 'Its status is `canceled` at once and for good; one that is being drawn stops. The record stays.',
+    reply: TerminatedPromptDto,
+    errors: [404, 409],
+  })
+  cancel(
+    @OwnerId() ownerId: string,
+    @Param('id') id: string,
+    @Param('prompt_id') promptId: string,
+  ): Promise<TerminatedPromptDto> {
+    return this.prompts.cancel(ownerId, id, promptId);
   }
 
   @Delete('prompts/:prompt_id')

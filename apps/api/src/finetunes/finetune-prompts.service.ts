@@ -1,4 +1,11 @@
-import { type Drawing, type Finetune, FinetunePrompt, NotFoundError, UnprocessableError } from '@app/domain';
+import {
+  ConflictError,
+  type Drawing,
+  type Finetune,
+  FinetunePrompt,
+  NotFoundError,
+  UnprocessableError,
+} from '@app/domain';
 import {
   type ApplyStyleDto,
   CreatedPromptDto,
@@ -63,13 +70,9 @@ export class FinetunePromptsService {
     const finetune = await this.finetunes.load(caller.id, finetuneId);
     const { served, asked } = await this.orders.ofStyles(caller, finetune, dtos);
     await this.insert(caller, finetune, { served, asked });
-    // The DTO has exactly what was sent: an omitted field does not exist. A webhook is not part of the record.
-    return asked.map(({ dto: { id: _styleId, webhook: _webhook, ...sent }, prompt: { id, createdAt } }) => ({
-      id,
-      error_message: null,
-      images: [],
-      created_at: createdAt.toISOString(),
-      ...sent,
+    return asked.map(({ dto, prompt: { id, createdAt } }) => ({
+      ...{ id, error_message: null, images: [], created_at: createdAt.toISOString() },
+      ...echoOf(dto),
     }));
   }
 
@@ -95,13 +98,23 @@ export class FinetunePromptsService {
   }
 
   /**
-   * The Prompt with its status, for the end of its event stream.
+   * The Prompt with its status, as its event stream and its cancellation end.
    * @throws NotFoundError for the Fine-Tune, else for the Prompt.
    */
   async findTerminated(ownerId: string, finetuneId: string, id: string): Promise<TerminatedPromptDto> {
     const prompt = await this.load(ownerId, finetuneId, id);
     const urls = await this.urls.ofTasks([id]);
     return TerminatedPromptDto.ended(prompt, urls.get(id)!);
+  }
+
+  /** @throws ConflictError when it has succeeded or failed; one that is already canceled stays canceled. */
+  async cancel(ownerId: string, finetuneId: string, id: string): Promise<TerminatedPromptDto> {
+    await this.load(ownerId, finetuneId, id);
+    const canceled = await this.tasks.cancel(id);
+    const prompt = await this.findTerminated(ownerId, finetuneId, id);
+    if (!canceled && prompt.status !== 'canceled')
+      throw new ConflictError('PromptTerminated', `The Prompt has ${prompt.status} and cannot be canceled.`);
+    return prompt;
   }
 
   /** The Prompt's drawing and thumbnail. @throws NotFoundError for the Fine-Tune, else for the Prompt. */
@@ -160,6 +173,12 @@ export class FinetunePromptsService {
       });
   }
 }
+
+/** What was sent, as it was sent, of the fields that a Prompt has; its status tells the others. */
+function echoOf(dto: ApplyStyleDto): Pick<PartialPromptDto, (typeof echoed)[number]> {
+  return Object.fromEntries(echoed.flatMap((field) => (field in dto ? [[field, dto[field]]] : [])));
+}
+const echoed = ['seed', 'high_resolution', 'aspect_ratio', 'metadata'] as const;
 
 /** The Fine-Tune existed when the request began. */
 function isOfRemovedFinetune(error: unknown): boolean {

@@ -1,10 +1,8 @@
 import {
   applyTemplate,
-  type DrawingInputs,
   FieldProblems,
   type Finetune,
   limits,
-  type Metadata,
   newIdentifier,
   Phrase,
   type Style,
@@ -12,39 +10,33 @@ import {
 } from '@app/domain';
 import type { InstalledModel } from '@app/model-store';
 import type { CreatePromptDto } from '@app/domain/http';
-import { type DrawingOrder, resolvedOrder } from '../models/resolved-order';
+import { type CheckedInputs, type DrawnBody, resolvedOrder } from '../models/resolved-order';
 import { loopTime } from '../defence/loop-time';
 
-const notInPrompts = { scheduler: undefined, outputFormat: undefined, promptWeighting: undefined };
-
-/** A requested Prompt; undefined and null fields get their defaults. No key may be left out, as in a DrawingOrder. */
-export interface PromptOrder extends Omit<DrawingOrder, keyof typeof notInPrompts> {
-  prompt: string;
-  negativePrompt: string | null | undefined;
-  inputs: DrawingInputs;
-  metadata: Metadata | null | undefined;
-  webhook: string | null | undefined;
-}
+/** The body of a Prompt, or of a Style with what that decides. */
+export type PromptBody = DrawnBody & Pick<CreatePromptDto, 'prompt' | 'metadata' | 'webhook'>;
 
 /**
  * A new Prompt with every default resolved and the seed chosen; the key and the text add the rest.
  * @param served the model that will draw it
  */
-export function newPrompt(finetune: Finetune, order: PromptOrder, createdAt: Date, served: InstalledModel) {
+export function newPrompt(
+  finetune: Finetune,
+  body: PromptBody,
+  { createdAt, served, ...checked }: CheckedInputs & { createdAt: Date; served: InstalledModel },
+) {
   const { ownerId, id: finetuneId, model } = finetune;
+  const { prompt, metadata = null, webhook = null } = body;
   return {
     id: newIdentifier(),
     kind: 'prompt' as const,
     ownerId,
     finetuneId,
     model,
-    prompt: writeToken(order.prompt, finetune),
-    negativePrompt: order.negativePrompt ?? null,
-    ...resolvedOrder({ ...order, ...notInPrompts }, model, served),
-    inputs: Object.keys(order.inputs).length > 0 ? order.inputs : null,
-    numImages: 1,
+    prompt: writeToken(prompt, finetune),
+    ...resolvedOrder(body, checked, { model, served }),
     createdAt,
-    finetunePrompt: { prompt: order.prompt, metadata: order.metadata ?? null, webhook: order.webhook ?? null },
+    finetunePrompt: { prompt, metadata, webhook },
   };
 }
 

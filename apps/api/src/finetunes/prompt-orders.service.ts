@@ -63,16 +63,8 @@ export class PromptOrders {
     // One after the other: at most a hundred, and each may query the database for its pictures.
     for (const [index, dto] of dtos.entries()) {
       const pointer = `${array}/${index}`;
-      const order = {
-        prompt: dto.prompt,
-        negativePrompt: dto.negative_prompt,
-        cfg: dto.cfg,
-        steps: dto.steps,
-        aspectRatio: undefined,
-        ...(await this.pictures.check(dto, { ownerId: caller.id, pointer, model: finetune.model, served })),
-        ...fieldsOfBothBodies(dto),
-      };
-      asked.push({ pointer, prompt: newPrompt(finetune, order, createdAt, served) });
+      const checked = await this.pictures.check(dto, { ownerId: caller.id, pointer, model: finetune.model, served });
+      asked.push({ pointer, prompt: newPrompt(finetune, dto, { createdAt, served, ...checked }) });
     }
     return { served, asked };
   }
@@ -92,13 +84,18 @@ export class PromptOrders {
     const styles = await stylesToApply(this.dataSource.manager, caller.id, dtos, array);
     await this.acceptance.assertQueueRoom(caller, styles.flat().length);
     const [texts, served] = await Promise.all([fillIn(styles, finetune, array), this.models.served(finetune.model)]);
-    assertDrawable(served, {});
+    for (const [index, { scheduler, prompt_weighting }] of dtos.entries())
+      assertDrawable(served, { pointer: `${array}/${index}`, scheduler, prompt_weighting });
     const asked = dtos.flatMap((dto, index) =>
       styles[index].map((style, at) => ({
         dto,
         pointer: `${array}/${index}`,
         textPointer: `${array}/${index}/id`,
-        prompt: newPrompt(finetune, { ...orderOf(dto, style, served), prompt: texts[index][at] }, createdAt, served),
+        prompt: newPrompt(
+          finetune,
+          { ...dto, ...bodyOf(style, served), prompt: texts[index][at] },
+          { createdAt, served, inputs: {}, aspectRatio: aspectRatioOf(dto) },
+        ),
       })),
     );
     return { served, asked };
@@ -106,27 +103,11 @@ export class PromptOrders {
 }
 
 /** A Style is for every model: its guidance and negative prompt are left out where the model draws without. */
-function orderOf(dto: ApplyStyleDto, style: Style, { cannot }: Served) {
-  const negativePrompt = cannot?.negative_prompt === undefined ? style.negativePrompt : null;
-  const cfg = cannot?.cfg === undefined ? style.cfg : undefined;
-  return {
-    negativePrompt,
-    cfg,
-    steps: style.steps,
-    aspectRatio: aspectRatioOf(dto),
-    inputs: {},
-    ...fieldsOfBothBodies(dto),
-  };
-}
-
-function fieldsOfBothBodies({
-  seed,
-  high_resolution: highResolution,
-  metadata,
-  webhook,
-}: CreatePromptDto | ApplyStyleDto) {
-  return { seed, highResolution, metadata, webhook };
-}
+const bodyOf = ({ negativePrompt, cfg, steps }: Style, { cannot }: Served) => ({
+  negative_prompt: cannot?.negative_prompt === undefined ? negativePrompt : null,
+  cfg: cannot?.cfg === undefined ? (cfg ?? undefined) : undefined,
+  steps: steps ?? undefined,
+});
 
 /** A list of one means the same as its element. */
 function aspectRatioOf({ aspect_ratio: aspectRatio }: ApplyStyleDto) {

@@ -1,13 +1,4 @@
-import {
-  type AspectRatio,
-  ConflictError,
-  defaults,
-  type DrawingInputs,
-  Generation,
-  isIdentifier,
-  newIdentifier,
-  NotFoundError,
-} from '@app/domain';
+import { ConflictError, defaults, Generation, isIdentifier, newIdentifier, NotFoundError } from '@app/domain';
 import {
   type CreateGenerationDto,
   GenerationDto,
@@ -24,7 +15,7 @@ import { Repository } from 'typeorm';
 import { AcceptanceService } from './acceptance.service';
 import type { CallerKey } from '../http/caller.decorator';
 import { ModelsService } from '../models/models.service';
-import { resolvedOrder } from '../models/resolved-order';
+import { type CheckedInputs, resolvedOrder } from '../models/resolved-order';
 import { GenerationsReader } from './generations.reader';
 import { SentPictures, type SentPicturesBody } from './sent-pictures.service';
 import { assertOfModel, findUsedFinetunes } from './used-finetunes';
@@ -56,11 +47,11 @@ export class GenerationsService {
       dto.model === undefined && uses.length > 0 ? '/finetunes' : '/model',
     );
     assertOfModel(uses, model, served);
-    const place = { ownerId: caller.id, pointer: '', model, served, scheduler: { name: dto.scheduler ?? undefined } };
+    const place = { ownerId: caller.id, pointer: '', model, served };
     const { inputs, aspectRatio } = await this.pictures.check(dto, place);
     const used = uses.map(({ id, scale }) => ({ id, scale }));
     const all = { ...(used.length > 0 && { finetunes: used }), ...inputs };
-    const tasks = [newGeneration(caller.id, { ...dto, model, aspectRatio, inputs: all }, served)];
+    const tasks = [newGeneration(caller.id, dto, { model, served, aspectRatio, inputs: all })];
     const finetunes = uses.map(({ finetune }) => finetune);
     const [task] = await this.acceptance.insert(caller, { served, tasks, finetunes, pointerTo: () => '' });
     crashPoint('after-insert');
@@ -113,37 +104,19 @@ export class GenerationsService {
   }
 }
 
-/** @param served the model that will draw it */
 function newGeneration(
   ownerId: string,
-  dto: Omit<CreateGenerationDto, 'model'> & { model: string; aspectRatio?: AspectRatio; inputs: DrawingInputs },
-  served: InstalledModel,
+  dto: CreateGenerationDto,
+  { model, served, ...checked }: CheckedInputs & { model: string; served: InstalledModel },
 ) {
-  const { model, aspectRatio, inputs } = dto;
   return {
     id: newIdentifier(),
     kind: 'generation' as const,
     ownerId,
     finetuneId: null,
     prompt: dto.prompt,
-    negativePrompt: dto.negative_prompt ?? null,
     model,
-    ...resolvedOrder(
-      {
-        cfg: dto.cfg,
-        steps: dto.steps,
-        seed: dto.seed,
-        scheduler: dto.scheduler,
-        aspectRatio,
-        highResolution: dto.high_resolution,
-        outputFormat: dto.output_format,
-        promptWeighting: dto.prompt_weighting,
-      },
-      model,
-      served,
-    ),
-    inputs: Object.keys(inputs).length > 0 ? inputs : null,
-    numImages: dto.num_generations ?? defaults.numGenerations,
+    ...resolvedOrder(dto, checked, { model, served }),
     createdAt: new Date(),
     generation: { webhook: dto.webhook ?? null, metadata: dto.metadata ?? null },
   };
@@ -151,6 +124,7 @@ function newGeneration(
 
 /** The row as a query would return it right after the insert. */
 function asInserted({ generation, ...task }: ReturnType<typeof newGeneration> & NewTask): GenerationRecord {
-  const row = { ...task, status: 'queued', error: null, completedAt: null } as const;
+  const unbegun = { startedAt: null, completedAt: null, computeSeconds: null };
+  const row = { ...task, ...unbegun, status: 'queued', error: null } as const;
   return { id: task.id, ...generation, drawing: { ...task, upscaler: null, servedBy: null, task: row } };
 }

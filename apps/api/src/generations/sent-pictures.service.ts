@@ -21,6 +21,7 @@ export interface SentPicturesBody {
   cfg?: number | null | undefined;
   negative_prompt?: string | null | undefined;
   prompt_weighting?: boolean | null | undefined;
+  scheduler?: string | null | undefined;
   image?: string | null | undefined;
   strength?: number | null | undefined;
   mask?: string | null | undefined;
@@ -37,8 +38,6 @@ interface Asked {
   /** In the request. */
   model: string;
   served: InstalledModel;
-  /** Absent where requests have no such field. */
-  scheduler?: { name: string | undefined };
 }
 
 /** Of these the first that there is decides the shape, where nothing else does. */
@@ -60,10 +59,10 @@ export class SentPictures {
    * mask
    */
   async check(sent: SentPicturesBody, asked: Asked): Promise<{ inputs: DrawingInputs; aspectRatio?: AspectRatio }> {
-    const { pointer, model, served, scheduler } = asked;
+    const { pointer, model, served } = asked;
     const { image, mask, strength, maskOf, aspect_ratio: aspectRatio } = sent;
     assertImage(sent, pointer);
-    assertDrawable(served, { ...sent, pointer, scheduler });
+    assertDrawable(served, { ...sent, pointer });
     const references = sent.references ?? [];
     if (references.length > 0 && mask) throw refusedTogether(`${pointer}/references`, 'mask');
     const control = (sent.control ?? []).map(resolvedControl);

@@ -12,8 +12,7 @@ interface Wanted {
 }
 
 interface Asked extends Wanted {
-  /** Absent where requests have no such field. */
-  scheduler?: { name: string | undefined } | undefined;
+  scheduler?: string | null | undefined;
   image?: string | null | undefined;
   mask?: string | null | undefined;
   /** JSON pointer to the part of the body that asks. */
@@ -41,7 +40,7 @@ export function assertDrawable(model: InstalledModel, asked: Asked): void {
     throw new UnprocessableError('MaskUnsupported', `The model "${name}" changes whole pictures; it takes no mask.`, [
       { pointer: `${pointer}/mask`, message: 'cannot be used with this model' },
     ]);
-  assertScheduler(model, scheduler);
+  assertScheduler(model, scheduler, pointer);
 }
 
 /** What a model that cannot does not take, and what to do instead. */
@@ -90,20 +89,17 @@ export function assertReadsPictures({ name, hasEncoder }: InstalledModel, pointe
   );
 }
 
-function assertScheduler(model: InstalledModel, scheduler: Asked['scheduler']): void {
+function assertScheduler(model: InstalledModel, scheduler: Asked['scheduler'], pointer: string): void {
   const { own, named } = model.schedulerProblems;
-  const name = (scheduler?.name ?? model.defaults.scheduler) as keyof typeof named | undefined;
+  const name = (scheduler ?? model.defaults.scheduler) as keyof typeof named | undefined;
   const problem = name === undefined ? own : named[name];
   if (problem === undefined) return;
   const which = name === undefined ? 'its own scheduler' : `the scheduler ${name}`;
   const working = workingSchedulers(model);
-  const advice = scheduler
-    ? `Name ${working}.`
-    : `Prompts name none: set "scheduler" in its darkroom.json to ${working}.`;
   const message = name === undefined ? 'is needed for this model' : 'cannot be used with this model';
   throw new UnprocessableError(
     'SchedulerUnsupported',
-    `The model "${model.name}" cannot draw with ${which}: ${problem} ${advice}`,
-    scheduler && [{ pointer: '/scheduler', message }],
+    `The model "${model.name}" cannot draw with ${which}: ${problem} Name ${working}.`,
+    [{ pointer: `${pointer}/scheduler`, message }],
   );
 }

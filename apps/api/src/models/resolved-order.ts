@@ -1,39 +1,50 @@
 import { randomInt } from 'node:crypto';
-import { type AspectRatio, defaults, type Drawing, limits } from '@app/domain';
+import { type AspectRatio, defaults, type Drawing, type DrawingInputs, limits } from '@app/domain';
+import type { CreateGenerationDto } from '@app/domain/http';
 import { type InstalledModel, pictureSize } from '@app/model-store';
 
-/**
- * Fields with defaults, undefined or null where not given. No key may be left out: the compiler then finds every body
- * that does not pass on a new field.
- */
-export interface DrawingOrder {
-  cfg: number | null | undefined;
-  steps: number | null | undefined;
-  seed: number | null | undefined;
-  scheduler: Drawing['scheduler'] | undefined;
-  aspectRatio: AspectRatio | null | undefined;
-  highResolution: boolean | null | undefined;
-  outputFormat: Drawing['outputFormat'] | null | undefined;
-  promptWeighting: boolean | null | undefined;
+/** How a body of any kind asks for its pictures. */
+export type DrawnBody = Pick<
+  CreateGenerationDto,
+  | 'negative_prompt'
+  | 'cfg'
+  | 'steps'
+  | 'seed'
+  | 'num_generations'
+  | 'scheduler'
+  | 'high_resolution'
+  | 'output_format'
+  | 'prompt_weighting'
+>;
+
+/** What a drawing is made from, checked; without a shape it is square. */
+export interface CheckedInputs {
+  inputs: DrawingInputs;
+  aspectRatio?: AspectRatio | undefined;
 }
 
-/**
- * How a task is drawn, with every default resolved and the seed chosen.
- * @param model its name in the request
- * @param served the model that will draw it
- */
-export function resolvedOrder(order: DrawingOrder, model: string, served: InstalledModel) {
+/** The model that a body asks for, and the one that will draw. */
+interface DrawnBy {
+  model: string;
+  served: InstalledModel;
+}
+
+/** How a task is drawn, with every default resolved and the seed chosen. */
+export function resolvedOrder(body: DrawnBody, { inputs, aspectRatio }: CheckedInputs, { model, served }: DrawnBy) {
   const { defaults: modelDefaults } = served;
-  const aspectRatio = order.aspectRatio ?? defaults.aspectRatio;
+  const shape = aspectRatio ?? defaults.aspectRatio;
   return {
-    cfg: order.cfg ?? modelDefaults.cfg ?? defaults.cfg,
-    steps: order.steps ?? modelDefaults.steps ?? defaults.steps,
-    seed: order.seed ?? randomInt(0, limits.seed + 1),
-    scheduler: order.scheduler ?? modelDefaults.scheduler ?? null,
-    aspectRatio,
-    ...pictureSize(model, served, aspectRatio),
-    highResolution: order.highResolution ?? defaults.highResolution,
-    outputFormat: order.outputFormat ?? defaults.outputFormat,
-    promptWeighting: order.promptWeighting ?? defaults.promptWeighting,
-  };
+    negativePrompt: body.negative_prompt ?? null,
+    cfg: body.cfg ?? modelDefaults.cfg ?? defaults.cfg,
+    steps: body.steps ?? modelDefaults.steps ?? defaults.steps,
+    seed: body.seed ?? randomInt(0, limits.seed + 1),
+    numImages: body.num_generations ?? defaults.numGenerations,
+    scheduler: body.scheduler ?? modelDefaults.scheduler ?? null,
+    aspectRatio: shape,
+    ...pictureSize(model, served, shape),
+    highResolution: body.high_resolution ?? defaults.highResolution,
+    outputFormat: body.output_format ?? defaults.outputFormat,
+    promptWeighting: body.prompt_weighting ?? defaults.promptWeighting,
+    inputs: Object.keys(inputs).length > 0 ? inputs : null,
+  } satisfies Partial<Drawing>;
 }

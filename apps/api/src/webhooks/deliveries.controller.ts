@@ -18,7 +18,7 @@ export class DeliveriesController {
     description: 'Empty while the Generation has not terminated, and where it has no webhook.',
   })
   findAll(@OwnerId() ownerId: string, @Param('id') id: string): Promise<WebhookDeliveryDto[]> {
-    return this.deliveries.findAll(ownerId, id);
+    return this.deliveries.findAll(ownerId, { id });
   }
 
   @Post(':delivery_id/redeliver')
@@ -32,6 +32,42 @@ export class DeliveriesController {
     @Param('id') id: string,
     @Param('delivery_id') deliveryId: string,
   ): Promise<WebhookDeliveryDto> {
-    return this.deliveries.redeliver(ownerId, id, deliveryId);
+    return this.deliveries.redeliver(ownerId, { id }, deliveryId);
+  }
+}
+
+/** Deliveries to a Prompt's webhook, and redelivery. */
+@ApiTags('Webhooks')
+@Controller('v1/finetunes/:id/prompts/:prompt_id/deliveries')
+export class PromptDeliveriesController {
+  constructor(private readonly deliveries: DeliveriesService) {}
+
+  @Get()
+  @ApiFinds('listPromptDeliveries', 'Read the webhook log of a Prompt', {
+    reply: WebhookDeliveryDto,
+    replyIsArray: true,
+    description: 'Empty while the Prompt has not terminated, and where it has no webhook.',
+  })
+  findAll(
+    @OwnerId() ownerId: string,
+    @Param('id') finetuneId: string,
+    @Param('prompt_id') id: string,
+  ): Promise<WebhookDeliveryDto[]> {
+    return this.deliveries.findAll(ownerId, { id, finetuneId });
+  }
+
+  @Post(':delivery_id/redeliver')
+  @ApiCreates('redeliverPrompt', 'Try a delivery of a Prompt again now', {
+    reply: WebhookDeliveryDto,
+    errors: [404],
+    description: 'Also one that succeeded or was given up. The receiver gets the same `webhook-id`.',
+  })
+  redeliver(
+    @OwnerId() ownerId: string,
+    @Param('id') finetuneId: string,
+    @Param('prompt_id') id: string,
+    @Param('delivery_id') deliveryId: string,
+  ): Promise<WebhookDeliveryDto> {
+    return this.deliveries.redeliver(ownerId, { id, finetuneId }, deliveryId);
   }
 }

@@ -5,26 +5,34 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, Repository } from 'typeorm';
 import { findOwned } from '../http/find-owned';
+import { FinetunePromptsService } from '../finetunes/finetune-prompts.service';
 import { GenerationsService } from '../generations/generations.service';
 
-/** The webhook log of a caller's Generations. */
+/** A Generation, or with its Fine-Tune a Prompt. */
+export interface DeliveredRecord {
+  id: string;
+  finetuneId?: string;
+}
+
+/** The webhook log of a caller's Generations and Prompts. */
 @Injectable()
 export class DeliveriesService {
   constructor(
     @InjectRepository(WebhookDelivery) private readonly deliveries: Repository<WebhookDelivery>,
     private readonly generations: GenerationsService,
+    private readonly prompts: FinetunePromptsService,
   ) {}
 
   /**
    * Newest first; empty if no delivery is pending or done.
-   * @throws NotFoundError, also for another caller's Generation.
+   * @throws NotFoundError, also for another caller's record.
    */
-  async findAll(ownerId: string, generationId: string): Promise<WebhookDeliveryDto[]> {
-    await this.generations.findOne(ownerId, generationId);
+  async findAll(ownerId: string, record: DeliveredRecord): Promise<WebhookDeliveryDto[]> {
+    await this.assertFound(ownerId, record);
     // In one snapshot: otherwise an attempt that ends between the two reads would appear beside the previous status.
     return this.deliveries.manager.transaction('REPEATABLE READ', async (manager) => {
       const found = await manager.find(WebhookDelivery, {
-        where: { taskId: generationId, ownerId },
+        where: { taskId: record.id, ownerId },
         order: { createdAt: 'DESC', id: 'DESC' },
       });
       const shown: WebhookDeliveryDto[] = [];
@@ -37,10 +45,10 @@ export class DeliveriesService {
    * Makes another attempt of a delivery now, under the same `webhook-id`, whatever its status. Scheduled attempts stay.
    * @throws NotFoundError
    */
-  async redeliver(ownerId: string, generationId: string, id: string): Promise<WebhookDeliveryDto> {
-    await this.generations.findOne(ownerId, generationId);
+  async redeliver(ownerId: string, record: DeliveredRecord, id: string): Promise<WebhookDeliveryDto> {
+    await this.assertFound(ownerId, record);
     return this.deliveries.manager.transaction(async (manager) => {
-      const options = { within: { taskId: generationId }, lock: 'pessimistic_write' } as const;
+      const options = { within: { taskId: record.id }, lock: 'pessimistic_write' } as const;
       await findOwned(manager, WebhookDelivery, ownerId, id, options);
       await tryAgain(manager, id);
       return present(manager, await manager.findOneByOrFail(WebhookDelivery, { id }));
@@ -54,6 +62,11 @@ export class DeliveriesService {
       if (!(await manager.findOne(WebhookDelivery, { where: { id }, lock }))) throw new NotFoundError('Delivery');
       await tryAgain(manager, id);
     });
+  }
+
+  private async assertFound(ownerId: string, { id, finetuneId }: DeliveredRecord): Promise<void> {
+    if (finetuneId === undefined) await this.generations.findOne(ownerId, id);
+    else await this.prompts.findDrawing(ownerId, finetuneId, id);
   }
 }
 

@@ -6,7 +6,7 @@ import { TypeOrmModule } from '@nestjs/typeorm';
 import { FinetunePromptsModule } from '../finetunes/finetune-prompts.module';
 import { FinetunesModule } from '../finetunes/finetunes.module';
 import { TextToImageModule } from '../generations/text-to-image.module';
-import { DeliveriesController } from './deliveries.controller';
+import { DeliveriesController, PromptDeliveriesController } from './deliveries.controller';
 import { DeliveriesService } from './deliveries.service';
 import { DeliveryLoop } from './delivery-loop';
 import { ReceiverGate } from './receiver-gate';
@@ -22,7 +22,7 @@ import { WebhooksService } from './webhooks.service';
     FinetunesModule,
     FinetunePromptsModule,
   ],
-  controllers: [DeliveriesController],
+  controllers: [DeliveriesController, PromptDeliveriesController],
   providers: [ReceiverGate, WebhookSender, WebhooksService, DeliveryLoop, DeliveriesService],
   exports: [DeliveriesService],
 })

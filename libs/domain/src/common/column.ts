@@ -6,5 +6,5 @@ export const bigintAsNumber: ValueTransformer = {
   from: (value: string | number | null) => (value === null ? null : Number(value)),
 };
 
-/** A caller's own JSON object, kept and returned as it was sent. */
-export type Metadata = Record<string, unknown>;
+/** A caller's own JSON value but null, kept and returned as it was sent. */
+export type Metadata = string | number | boolean | object;

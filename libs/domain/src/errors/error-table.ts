@@ -80,6 +80,7 @@ export const errorTable = {
     title: 'Conflict',
     codes: {
       GenerationTerminated: 'The Generation has succeeded or failed, so it cannot be canceled.',
+      PromptTerminated: 'The Prompt has succeeded or failed, so it cannot be canceled.',
       TrainingTerminated: 'The Fine-Tune has no training that could be canceled.',
       TrainingUnderWay: 'The Fine-Tune is being trained. Cancel that first, or wait for its end.',
       IdempotencyKeyInUse:

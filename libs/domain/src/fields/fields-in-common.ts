@@ -1,6 +1,8 @@
 import { defaults, limits } from '../common/limits';
+import { schedulerNames, schedulerOfClass } from '../common/schedulers';
+import { outputFormats } from '../tasks/drawing';
 import { UrlArrayField } from './fields-of-arrays';
-import { AspectRatioField, BooleanField, MetadataField, NumberField, TextField, UrlField } from './fields';
+import { AspectRatioField, BooleanField, EnumField, MetadataField, NumberField, TextField, UrlField } from './fields';
 
 // Fields that several requests have: what they accept, their default and what is said of them are the same for all.
 
@@ -55,6 +57,45 @@ export const SeedField = (whose: string) =>
     min: 0,
     max: limits.seed,
     optional: true,
+  });
+
+/** How many pictures are drawn. */
+export const NumGenerationsField = () =>
+  NumberField({
+    description: 'How many pictures; picture i has the seed `seed + i`.',
+    integer: true,
+    ...limits.numGenerations,
+    optional: true,
+    default: defaults.numGenerations,
+  });
+
+/** The sampling method. */
+export const SchedulerField = () =>
+  EnumField({
+    description: "Sampling method; the model's own when left out.",
+    values: schedulerNames,
+    elsewhere: schedulerOfClass,
+    name: 'Scheduler',
+    optional: true,
+  });
+
+/** In which format pictures are stored. */
+export const OutputFormatField = () =>
+  EnumField({
+    description: 'File format of the pictures.',
+    values: outputFormats,
+    name: 'OutputFormat',
+    optional: true,
+    default: defaults.outputFormat,
+  });
+
+/** Whether brackets in the texts weigh words. */
+export const PromptWeightingField = () =>
+  BooleanField({
+    description:
+      'Whether `(word:1.3)` and `[word]` in the texts weigh words, and `BREAK` ends a chunk of 75 tokens. Not every model can; `cannot` in `GET /v1/models` says so.',
+    optional: true,
+    default: defaults.promptWeighting,
   });
 
 /** Whether the picture is enlarged. */
@@ -124,7 +165,7 @@ export const ReferencesField = () =>
 /** Data that a caller keeps with a record. */
 export const OwnMetadataField = () =>
   MetadataField({
-    description: 'A JSON object of your own, returned as it was sent.',
+    description: 'A JSON value of your own, returned as it was sent: an object, a text, a number.',
     optional: true,
     example: { order: 42 },
   });

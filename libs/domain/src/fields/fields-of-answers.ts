@@ -26,7 +26,16 @@ const id = { type: String, minLength: 24, maxLength: 24 };
 const text = { type: String };
 const time = { type: String, format: 'date-time' };
 const integer = { type: 'integer' };
-const ownObject = { type: 'object', additionalProperties: true };
+/** Any JSON value but null. @param ofObject more of the schema of an object */
+export const anyValue = (ofObject: Schema = {}) => ({
+  anyOf: [
+    { type: 'object', additionalProperties: true, ...ofObject },
+    { type: 'array', items: {} },
+    { type: 'string' },
+    { type: 'number' },
+    { type: 'boolean' },
+  ],
+});
 
 export const Id = of(id);
 export const Text = of(text);
@@ -42,7 +51,7 @@ export const Decimal = of({ type: Number });
 export const DecimalOrNull = of({ type: Number, ...orNull });
 export const YesNo = of({ type: Boolean });
 /** The metadata of a caller. */
-export const OwnObjectOrNull = of({ ...ownObject, ...orNull });
+export const OwnValue = of({ ...anyValue(), ...orNull });
 
 /** One of some words. */
 export const Word = (values: readonly string[], enumName: string, description?: string) =>

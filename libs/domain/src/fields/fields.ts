@@ -3,6 +3,7 @@ import { ApiProperty, type ApiPropertyOptions } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
 import { type AspectRatio, aspectRatios } from '../common/sizes';
 import { limits } from '../common/limits';
+import { anyValue } from './fields-of-answers';
 import type { ErrorCode } from '../errors/error-table';
 import { type Check, emptyMessage, Field, type FieldRule } from './field-rule';
 import {
@@ -193,13 +194,9 @@ function onlyElement(value: unknown): unknown {
   return Array.isArray(value) && value.length === 1 ? (value as unknown[])[0] : value;
 }
 
-/** A JSON object of the caller's own. */
+/** A JSON value of the caller's own. */
 export function MetadataField(options: FieldOptions) {
-  const schema = {
-    type: 'object',
-    additionalProperties: true,
-    propertyNames: { not: { enum: forbiddenKeys } },
-  } as ApiPropertyOptions;
+  const schema = anyValue({ propertyNames: { not: { enum: forbiddenKeys } } }) as ApiPropertyOptions;
   return ownField(options, schema, (value) =>
     metadataProblem(value, { bytes: limits.metadataBytes, depth: limits.metadataDepth }),
   );

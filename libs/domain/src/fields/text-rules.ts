@@ -40,24 +40,26 @@ export function characterCount(value: string): number {
 }
 
 /**
- * Why an object is not valid metadata; undefined if it is. The walk stops as soon as the limit is exceeded; only an
- * object that passes it is written as JSON, for its exact size.
+ * Why a value is not valid metadata; undefined if it is. The walk stops as soon as the limit is exceeded; only a
+ * value that passes it is written as JSON, for its exact size.
  */
 export function metadataProblem(value: unknown, bounds: { bytes: number; depth: number }): string | undefined {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'must be a JSON object';
   const tooLarge = `must be at most ${bounds.bytes} bytes of JSON`;
-  const open: { node: object; depth: number }[] = [{ node: value, depth: 1 }];
+  // The value as the only member of an array, which is no level of its own.
+  const open: { node: object; depth: number }[] = [{ node: [value], depth: 0 }];
   // A member takes at least two bytes of JSON: itself and a comma or a bracket.
-  let minBytes = 0;
+  // The value itself has neither.
+  let minBytes = -1;
   for (let next = open.pop(); next; next = open.pop()) {
     const { node, depth } = next;
     if (depth > bounds.depth) return `must have at most ${bounds.depth} levels`;
     const isArray = Array.isArray(node);
     const keys = isArray ? undefined : Object.keys(node);
     const members = isArray ? (node as unknown[]) : Object.values(node as Record<string, unknown>);
-    minBytes += 2 * members.length;
+    const count = members.length;
+    minBytes += 2 * count;
     if (minBytes > bounds.bytes) return tooLarge;
-    for (let i = 0; i < members.length; i++) {
+    for (let i = 0; i < count; i++) {
       const key = keys?.[i] ?? '';
       const child = members[i];
       minBytes += key.length + (typeof child === 'string' ? child.length : 0);

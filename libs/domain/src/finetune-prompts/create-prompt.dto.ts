@@ -9,24 +9,26 @@ import {
   ImageField,
   MaskField,
   NegativePromptField,
+  NumGenerationsField,
+  OutputFormatField,
   OwnMetadataField,
+  PromptWeightingField,
   ReferencesField,
+  SchedulerField,
   SeedField,
   ShapeField,
   StepsField,
   StrengthField,
   WebhookField,
 } from '../fields/fields-in-common';
+import { ControlField, type ControlUseDto } from '../generations/inputs.dto';
+import type { OutputFormat } from '../tasks/drawing';
 
-const forGenerations = 'send it to POST /v1/sd/text-to-image, with this Fine-Tune in `finetunes`';
 const forPrompts = 'a Style is a text; send the text to POST /v1/finetunes/{id}/prompts with it';
 
 /** One element of the body of `POST /v1/finetunes/:id/prompts`. */
 @Without({
-  num_generations: 'each element of the array is drawn as one picture, so send an element for each',
-  control: forGenerations,
-  finetunes: forGenerations,
-  scheduler: "the scheduler of the Fine-Tune's model draws",
+  finetunes: 'send it to POST /v1/sd/text-to-image, with this Fine-Tune in `finetunes`',
 })
 export class CreatePromptDto {
   @TextField({
@@ -40,25 +42,29 @@ export class CreatePromptDto {
   @NegativePromptField() negative_prompt?: string | null;
   @CfgField() cfg?: number;
   @StepsField() steps?: number;
-  @SeedField('the picture') seed?: number;
+  @SeedField('the first picture') seed?: number;
+  @NumGenerationsField() num_generations?: number;
+  @SchedulerField() scheduler?: string | null;
   @HighResolutionField() high_resolution?: boolean;
+  @OutputFormatField() output_format?: OutputFormat;
+  @PromptWeightingField() prompt_weighting?: boolean;
   @ShapeField('the picture') aspect_ratio?: AspectRatio;
   @OwnMetadataField() metadata?: Metadata | null;
   @WebhookField('the Prompt') webhook?: string | null;
   @ImageField() image?: string | null;
   @StrengthField() strength?: number;
   @MaskField() mask?: string | null;
+  @ControlField() control?: ControlUseDto[];
   @ReferencesField() references?: string[];
 }
 
 /** One element of the body of `POST /v1/finetunes/:id/styles`. */
 @Without({
-  num_generations: 'each element of the array draws one picture for each Style, so send more elements',
   image: forPrompts,
   mask: forPrompts,
   strength: forPrompts,
+  control: forPrompts,
   references: forPrompts,
-  scheduler: "the scheduler of the Fine-Tune's model draws",
 })
 export class ApplyStyleDto {
   @TextField({
@@ -67,8 +73,12 @@ export class ApplyStyleDto {
   })
   id: string;
 
-  @SeedField('each picture') seed?: number;
+  @SeedField('the first picture of each Style') seed?: number;
+  @NumGenerationsField() num_generations?: number;
+  @SchedulerField() scheduler?: string | null;
   @HighResolutionField() high_resolution?: boolean;
+  @OutputFormatField() output_format?: OutputFormat;
+  @PromptWeightingField() prompt_weighting?: boolean;
   @ShapeField('the pictures', { asSent: true }) aspect_ratio?: AspectRatio | [AspectRatio];
   @OwnMetadataField() metadata?: Metadata | null;
   @WebhookField('each Prompt') webhook?: string | null;

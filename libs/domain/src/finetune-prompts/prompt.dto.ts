@@ -1,8 +1,11 @@
-import { ApiPropertyOptional } from '@nestjs/swagger';
+import { ApiPropertyOptional, IntersectionType } from '@nestjs/swagger';
 import { type AspectRatio, aspectRatios } from '../common/sizes';
 import type { Metadata } from '../common/column';
 import type { ShownDrawing, ShownPictures } from '../generations/generation.dto';
+import { UsedControlDto } from '../generations/inputs.dto';
+import { type OutputFormat, outputFormats } from '../tasks/drawing';
 import type { DrawingInputs } from '../tasks/drawing-inputs';
+import { MetricsDto } from '../tasks/metrics.dto';
 import { type TaskStatus, taskStatuses } from '../tasks/task-status';
 import type { FinetunePrompt } from './finetune-prompt';
 import {
@@ -10,7 +13,9 @@ import {
   Id,
   Integer,
   IntegerOrNull,
-  OwnObjectOrNull,
+  OwnValue,
+  PartOrNull,
+  Parts,
   Text,
   TextOrNull,
   Texts,
@@ -49,7 +54,7 @@ abstract class PromptFields {
   @YesNo() high_resolution: boolean;
   @Word(aspectRatios, 'AspectRatio') aspect_ratio: AspectRatio;
   @Texts('URLs of its pictures; empty until it is drawn.') images: string[];
-  @OwnObjectOrNull() metadata: Metadata | null;
+  @OwnValue() metadata: Metadata | null;
   @TextOrNull('Why it failed, in plain words.') error_message: string | null;
   @Time('When the request was accepted.') created_at: string;
   @Text(ofSent('URL of the picture that it starts from'), { format: 'iri', required: false }) image?: string;
@@ -115,7 +120,7 @@ export class PartialPromptDto {
   })
   aspect_ratio?: AspectRatio | [AspectRatio];
 
-  @ApiPropertyOptional({ type: 'object', additionalProperties: true, nullable: true }) metadata?: Metadata | null;
+  @OwnValue('', { required: false }) metadata?: Metadata | null;
 }
 
 interface TaskPlace extends Pick<ShownPictures, 'thumbnail'> {
@@ -123,11 +128,61 @@ interface TaskPlace extends Pick<ShownPictures, 'thumbnail'> {
   step: number | null;
 }
 
-type StatusDrawing = Pick<ShownDrawing, 'steps' | 'servedBy' | 'upscaler' | 'promptChunks' | 'task'>;
+type StatusDrawing = Pick<
+  ShownDrawing,
+  | 'steps'
+  | 'numImages'
+  | 'scheduler'
+  | 'outputFormat'
+  | 'promptWeighting'
+  | 'inputs'
+  | 'servedBy'
+  | 'upscaler'
+  | 'promptChunks'
+  | 'task'
+>;
+
+/** What a Prompt's own fields do not tell, and does not change once it has terminated. */
+abstract class StatusFields {
+  @Word(taskStatuses, 'GenerationStatus') status: TaskStatus;
+  @Integer('How many pictures were asked for.') num_generations: number;
+  @TextOrNull("The sampling method, as in a Generation: null is the model's own.") scheduler: string | null;
+  @Word(outputFormats, 'OutputFormat') output_format: OutputFormat;
+  @YesNo() prompt_weighting: boolean;
+  @Parts(UsedControlDto, 'The ControlNets that it follows.') control: UsedControlDto[];
+  @TextOrNull('Name and hash of the weights that draw it, once drawing has started.') served_by: string | null;
+  @TextOrNull('What enlarged a high-resolution picture.') upscaler: string | null;
+  @IntegerOrNull(
+    'Chunks in which the longer of prompt and negative prompt is read: of 75 tokens with Stable Diffusion; always 1 with FLUX.2, Z-Image and ERNIE-Image, which read a text at once.',
+  )
+  prompt_chunks: number | null;
+  @Time('When the request was accepted.') started_at: string;
+  @TimeOrNull('When it terminated.') completed_at: string | null;
+  @PartOrNull(MetricsDto, 'How long it took; null before it has terminated.') metrics: MetricsDto | null;
+  @TextOrNull('URL of a WebP of its first picture, of at most 384 pixels; null until there is one.', { format: 'iri' })
+  thumbnail: string | null;
+}
+
+function statusOf({ task, ...drawing }: StatusDrawing, thumbnail: string | null): StatusFields {
+  return {
+    status: task.status,
+    num_generations: drawing.numImages,
+    scheduler: drawing.scheduler,
+    output_format: drawing.outputFormat,
+    prompt_weighting: drawing.promptWeighting,
+    control: [...(drawing.inputs?.control ?? [])],
+    served_by: drawing.servedBy,
+    upscaler: drawing.upscaler,
+    prompt_chunks: drawing.promptChunks,
+    started_at: task.createdAt.toISOString(),
+    completed_at: task.completedAt?.toISOString() ?? null,
+    metrics: MetricsDto.of(task),
+    thumbnail,
+  };
+}
 
 /** Progress and other facts for which a Prompt has no fields. */
-export class PromptStatusDto {
-  @Word(taskStatuses, 'GenerationStatus') status: TaskStatus;
+export class PromptStatusDto extends StatusFields {
   @IntegerOrNull('How many are likely to be drawn before it; null once it is drawn.', { minimum: 0, example: 2 })
   queue_position: number | null;
 
@@ -139,57 +194,25 @@ export class PromptStatusDto {
   step: number | null;
 
   @Integer('Steps as requested.') steps: number;
-  @TextOrNull('Name and hash of the weights that draw it, once drawing has started.') served_by: string | null;
-  @TextOrNull('What enlarged a high-resolution picture.') upscaler: string | null;
-  @IntegerOrNull(
-    'Chunks in which the longer of prompt and negative prompt is read: of 75 tokens with Stable Diffusion; always 1 with FLUX.2, Z-Image and ERNIE-Image, which read a text at once.',
-  )
-  prompt_chunks: number | null;
-  @Time('When the request was accepted.') started_at: string;
-  @TimeOrNull('When it terminated.') completed_at: string | null;
-  @TextOrNull('URL of a WebP of its picture, of at most 384 pixels; null until there is one.', { format: 'iri' })
-  thumbnail: string | null;
 
-  static of({ task, ...drawing }: StatusDrawing, { queuePosition, step, thumbnail }: TaskPlace): PromptStatusDto {
+  static of(drawing: StatusDrawing, { queuePosition, step, thumbnail }: TaskPlace): PromptStatusDto {
+    const { steps, task } = drawing;
     return {
-      status: task.status,
+      ...statusOf(drawing, thumbnail),
       queue_position: task.status === 'queued' ? queuePosition : null,
-      step: task.status === 'succeeded' ? drawing.steps : task.status === 'queued' ? 0 : step,
-      steps: drawing.steps,
-      served_by: drawing.servedBy,
-      upscaler: drawing.upscaler,
-      prompt_chunks: drawing.promptChunks,
-      started_at: task.createdAt.toISOString(),
-      completed_at: task.completedAt?.toISOString() ?? null,
-      thumbnail,
+      step: task.status === 'succeeded' ? steps : task.status === 'queued' ? 0 : step,
+      steps,
     };
   }
 }
 
-/** A Prompt together with its status, in the last event of its stream. */
-export class TerminatedPromptDto extends PromptDto {
-  @Word(taskStatuses, 'GenerationStatus') status: TaskStatus;
-  @TextOrNull() served_by: string | null;
-  @TextOrNull() upscaler: string | null;
-  @IntegerOrNull() prompt_chunks: number | null;
-  @Time() started_at: string;
-  @TimeOrNull() completed_at: string | null;
-  @TextOrNull('', { format: 'iri' }) thumbnail: string | null;
-
+/** A Prompt together with its status: in the last event of its stream, and canceled. */
+export class TerminatedPromptDto extends IntersectionType(PromptDto, StatusFields as new () => StatusFields) {
   /** @param prompt with its drawing loaded. */
   static ended(
     prompt: ShownPrompt & { drawing: StatusDrawing },
     { images, thumbnail }: ShownPictures,
   ): TerminatedPromptDto {
-    const {
-      queue_position: _position,
-      step: _step,
-      ...status
-    } = PromptStatusDto.of(prompt.drawing, {
-      queuePosition: null,
-      step: null,
-      thumbnail,
-    });
-    return { ...PromptDto.from(prompt, images), ...status };
+    return { ...PromptDto.from(prompt, images), ...statusOf(prompt.drawing, thumbnail) };
   }
 }

@@ -14,7 +14,7 @@ import {
   Id,
   Integer,
   IntegerOrNull,
-  OwnObjectOrNull,
+  OwnValue,
   PartOrNull,
   Text,
   TextOrNull,
@@ -85,7 +85,7 @@ export class FinetuneDto {
   @PartOrNull(FinetuneWeightsDto, 'What was trained or uploaded; null before that.') weights: FinetuneWeightsDto | null;
   @PartOrNull(TrainingDto, 'Its training; null if it was not trained here.') training: TrainingDto | null;
   @Texts('Ids of the Prompts that were asked for with its training.') prompts: string[];
-  @OwnObjectOrNull() metadata: Metadata | null;
+  @OwnValue() metadata: Metadata | null;
   @TextOrNull('Why its training failed, in plain words.') error_message: string | null;
 
   @TextOrNull(

@@ -1,9 +1,8 @@
 import type { AspectRatio } from '../common/sizes';
-import { defaults, limits } from '../common/limits';
+import { limits } from '../common/limits';
 import type { Metadata } from '../common/column';
-import { schedulerNames, schedulerOfClass } from '../common/schedulers';
 import { ArrayField } from '../fields/fields-of-arrays';
-import { BooleanField, EnumField, NumberField, TextField } from '../fields/fields';
+import { TextField } from '../fields/fields';
 import {
   CfgField,
   HighResolutionField,
@@ -11,16 +10,20 @@ import {
   MaskField,
   ModelField,
   NegativePromptField,
+  NumGenerationsField,
+  OutputFormatField,
   OwnMetadataField,
+  PromptWeightingField,
   ReferencesField,
+  SchedulerField,
   SeedField,
   ShapeField,
   StepsField,
   StrengthField,
   WebhookField,
 } from '../fields/fields-in-common';
-import { type OutputFormat, outputFormats } from '../tasks/drawing';
-import { ControlUseDto, FinetuneUseDto } from './inputs.dto';
+import type { OutputFormat } from '../tasks/drawing';
+import { ControlField, type ControlUseDto, FinetuneUseDto } from './inputs.dto';
 
 /** Body of `POST /v1/sd/text-to-image`. */
 export class CreateGenerationDto {
@@ -37,47 +40,17 @@ export class CreateGenerationDto {
   @WebhookField('the Generation') webhook?: string | null;
   @ModelField('Name of an installed model: sd1.5, sd2.1, shapes, or another that GET /v1/models lists.') model?: string;
 
-  @NumberField({
-    description: 'How many pictures; picture i has the seed `seed + i`.',
-    integer: true,
-    ...limits.numGenerations,
-    optional: true,
-    default: defaults.numGenerations,
-  })
-  num_generations?: number;
-
+  @NumGenerationsField() num_generations?: number;
   @OwnMetadataField() metadata?: Metadata | null;
   @CfgField() cfg?: number;
   @StepsField() steps?: number;
   @SeedField('the first picture') seed?: number;
 
-  @EnumField({
-    description: "Sampling method; the model's own when left out.",
-    values: schedulerNames,
-    elsewhere: schedulerOfClass,
-    name: 'Scheduler',
-    optional: true,
-  })
-  scheduler?: string | null;
-
+  @SchedulerField() scheduler?: string | null;
   @HighResolutionField() high_resolution?: boolean;
 
-  @EnumField({
-    description: 'File format of the pictures.',
-    values: outputFormats,
-    name: 'OutputFormat',
-    optional: true,
-    default: defaults.outputFormat,
-  })
-  output_format?: OutputFormat;
-
-  @BooleanField({
-    description:
-      'Whether `(word:1.3)` and `[word]` in the texts weigh words, and `BREAK` ends a chunk of 75 tokens. Not every model can; `cannot` in `GET /v1/models` says so.',
-    optional: true,
-    default: defaults.promptWeighting,
-  })
-  prompt_weighting?: boolean;
+  @OutputFormatField() output_format?: OutputFormat;
+  @PromptWeightingField() prompt_weighting?: boolean;
 
   @ArrayField({
     description:
@@ -93,14 +66,6 @@ export class CreateGenerationDto {
   @StrengthField() strength?: number;
   @MaskField() mask?: string | null;
 
-  @ArrayField({
-    description: 'ControlNets that are followed, with the pictures that they follow.',
-    min: 0,
-    max: limits.usedControls,
-    element: () => ControlUseDto,
-    optional: true,
-  })
-  control?: ControlUseDto[];
-
+  @ControlField() control?: ControlUseDto[];
   @ReferencesField() references?: string[];
 }

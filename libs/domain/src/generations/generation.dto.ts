@@ -1,6 +1,7 @@
 import { type AspectRatio, aspectRatios } from '../common/sizes';
 import type { Metadata } from '../common/column';
 import { type Drawing, type OutputFormat, outputFormats } from '../tasks/drawing';
+import { type MeasuredTask, MetricsDto } from '../tasks/metrics.dto';
 import type { Task } from '../tasks/task';
 import { type TaskStatus, taskStatuses } from '../tasks/task-status';
 import type { Generation } from './generation';
@@ -11,7 +12,8 @@ import {
   Id,
   Integer,
   IntegerOrNull,
-  OwnObjectOrNull,
+  OwnValue,
+  PartOrNull,
   Parts,
   Text,
   TextOrNull,
@@ -24,7 +26,7 @@ import {
 
 /** The parts of a drawing and its task that are shown. */
 export type ShownDrawing = Omit<Drawing, 'id' | 'finetuneId' | 'weightsHash' | 'weightsScale' | 'task'> & {
-  task: Pick<Task, 'model' | 'status' | 'error' | 'createdAt' | 'completedAt'>;
+  task: Pick<Task, 'model' | 'status' | 'error'> & MeasuredTask;
 };
 
 /** The parts of a Generation that are shown. */
@@ -50,7 +52,7 @@ export class GenerationDto {
   @TextOrNull('', { format: 'iri' }) webhook: string | null;
   @Text('The model that was asked for.') model: string;
   @Integer() num_generations: number;
-  @OwnObjectOrNull() metadata: Metadata | null;
+  @OwnValue() metadata: Metadata | null;
   @TextOrNull('Why it failed, in plain words.') error: string | null;
   @Time('When the request was accepted.') started_at: string;
   @Word(taskStatuses, 'GenerationStatus') status: TaskStatus;
@@ -87,6 +89,7 @@ export class GenerationDto {
   @TextOrNull('What enlarged a high-resolution picture.') upscaler: string | null;
   @TextOrNull('Name and hash of the weights that draw it, once drawing has started.') served_by: string | null;
   @TimeOrNull('When it terminated.') completed_at: string | null;
+  @PartOrNull(MetricsDto, 'How long it took; null before it has terminated.') metrics: MetricsDto | null;
 
   static from({ drawing, ...generation }: GenerationRecord, { images, thumbnail }: ShownPictures): GenerationDto {
     const { task } = drawing;
@@ -121,6 +124,7 @@ export class GenerationDto {
       upscaler: drawing.upscaler,
       served_by: drawing.servedBy,
       completed_at: task.completedAt?.toISOString() ?? null,
+      metrics: MetricsDto.of(task),
     };
   }
 }

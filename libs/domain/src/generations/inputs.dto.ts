@@ -1,5 +1,6 @@
 import { defaults, limits } from '../common/limits';
 import { EnumField, NumberField, TextField } from '../fields/fields';
+import { ArrayField } from '../fields/fields-of-arrays';
 import { PictureField } from '../fields/fields-in-common';
 import { Decimal, Id, Text, WordOrNull } from '../fields/fields-of-answers';
 import { type Preprocessor, preprocessors, type UsedControl, type UsedFinetune } from '../tasks/drawing-inputs';
@@ -18,7 +19,7 @@ export class FinetuneUseDto {
   scale?: number;
 }
 
-/** One element of `control` in the body of `POST /v1/sd/text-to-image`. */
+/** One element of `control` in a body. */
 export class ControlUseDto {
   @PictureField('The map that is followed, or with `preprocess` the picture that it is made of', { optional: false })
   image: string;
@@ -66,13 +67,23 @@ export class ControlUseDto {
   preprocess?: Preprocessor | null;
 }
 
+/** What a drawing follows. */
+export const ControlField = () =>
+  ArrayField({
+    description: 'ControlNets that are followed, with the pictures that they follow.',
+    min: 0,
+    max: limits.usedControls,
+    element: () => ControlUseDto,
+    optional: true,
+  });
+
 /** A Fine-Tune that a Generation is drawn with. */
 export class UsedFinetuneDto implements UsedFinetune {
   @Id() id: string;
   @Decimal('By how much its LoRA changes the model.') scale: number;
 }
 
-/** A ControlNet that a Generation follows. */
+/** A ControlNet that a drawing follows. */
 export class UsedControlDto implements UsedControl {
   @Text('URL of its map, or of the picture that the map is made of, as it was sent.', { format: 'iri' }) image: string;
   @Text('', { example: 'canny' }) model: string;

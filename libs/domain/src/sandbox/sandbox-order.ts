@@ -23,13 +23,13 @@ export function readSandboxOrder(
   problems = new FieldProblems(),
 ): { order: SandboxOrder; problems: FieldProblems } {
   const order: SandboxOrder = { delayMs: 0 };
-  const sandbox = metadata?.sandbox;
+  const sandbox = (metadata as { sandbox?: unknown } | null | undefined)?.sandbox;
   if (sandbox === undefined) return { order, problems };
   const refuse = (at: string | undefined, message: string): void => problems.add(`${pointer}/sandbox`, at, message);
   if (typeof sandbox !== 'object' || sandbox === null || Array.isArray(sandbox))
     refuse(undefined, 'must be an object with "fail" and "delay_ms"');
   else
-    for (const [name, value] of Object.entries(sandbox as Metadata))
+    for (const [name, value] of Object.entries(sandbox))
       if (name === 'fail') {
         if (typeof value === 'string' && value.length >= 1 && value.length <= sandboxLimits.failLength)
           order.fail = value;
