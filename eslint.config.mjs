@@ -33,6 +33,7 @@ const directions = {
     generations: ['defence', 'docs', 'files', 'http', 'models', 'uploads'],
     collections: ['defence', 'docs', 'files', 'http'],
     finetunes: ['collections', 'defence', 'docs', 'files', 'generations', 'http', 'models'],
+    drawings: ['docs', 'files', 'http'],
     webhooks: ['docs', 'finetunes', 'generations', 'http'],
     events: ['defence', 'docs', 'finetunes', 'generations', 'http'],
     admin: ['docs', 'files', 'http', 'models', 'webhooks'],

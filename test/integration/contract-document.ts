@@ -104,6 +104,7 @@ function ofParameter(
   if (anyOf) return times;
   if (format === 'date')
     return { good: ['1000-01-01', ...days.good], bad: [...days.bad, '2026-1-1', '2026-01-01T00:00Z'] };
+  if (name === 'finetune') return { good: ['a'.repeat(24)], bad: ['', 'x', 'a'.repeat(25), '%00'] };
   if (type === 'string') return { good: [], bad: ['', 'x', 'a'.repeat(24), 'a'.repeat(22), '%00'] };
   const fraction =
     type === 'number' ? { good: ['0.75', '1e0'], bad: ['2.00000000000000000001'] } : { good: [], bad: ['1.5'] };

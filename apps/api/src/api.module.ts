@@ -9,6 +9,7 @@ import { APP_FILTER, APP_INTERCEPTOR } from '@nestjs/core';
 import { HttpModule } from './http/http.module';
 import { AgentsModule } from './agents/agents.module';
 import { CollectionsModule } from './collections/collections.module';
+import { DrawingsModule } from './drawings/drawings.module';
 import { EventsModule } from './events/events.module';
 import { FinetunePromptsModule } from './finetunes/finetune-prompts.module';
 import { FinetunesModule } from './finetunes/finetunes.module';
@@ -34,6 +35,7 @@ import { WebhooksModule } from './webhooks/webhooks.module';
     StylesModule,
     FinetunePromptsModule,
     CollectionsModule,
+    DrawingsModule,
     FilesModule,
     UploadsModule,
     WebhooksModule,

@@ -13,6 +13,7 @@ export * from './finetunes/finetune.dto';
 export * from './generations/create-generation.dto';
 export * from './generations/generation.dto';
 export * from './generations/inputs.dto';
+export * from './tasks/drawing.dto';
 export * from './tasks/metrics.dto';
 export * from './tasks/task-query.dto';
 export * from './images-generations/images.dto';

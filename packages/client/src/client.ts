@@ -24,6 +24,13 @@ export function createClient(options: ClientOptions) {
     generations,
     finetunes: finetunesOf(verbs),
     prompts: promptsOf(verbs),
+    /** Generations and Prompts of all Fine-Tunes together, in short. */
+    drawings: {
+      list: (query?: QueryOf<'listDrawings'>, more?: RequestOptions) =>
+        verbs.get<api.Drawing[]>('/v1/drawings', query, more),
+      pages: (query?: QueryOf<'listDrawings'>, more?: RequestOptions) =>
+        verbs.pages<api.Drawing, QueryOf<'listDrawings'>>('/v1/drawings', query, more),
+    },
     collections: collectionsOf(verbs),
     styles: stylesOf(verbs),
     uploads: uploadsOf(verbs),

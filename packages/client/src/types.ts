@@ -3,6 +3,7 @@ import type { components, operations } from './schema.ts';
 type Schemas = components['schemas'];
 
 export type Generation = Schemas['Generation'];
+export type Drawing = Schemas['Drawing'];
 export type Finetune = Schemas['Finetune'];
 export type Prompt = Schemas['Prompt'];
 export type TerminatedPrompt = Schemas['TerminatedPrompt'];

@@ -33,6 +33,7 @@ const tags: readonly (readonly [name: string, description: string])[] = [
   ['Text to image', 'Pictures from a prompt. Creating one answers at once; its pictures follow.'],
   ['Fine-Tunes', 'Objects of your own: a class noun, the token that calls the object, and its trained weights.'],
   ['Prompts', 'Pictures of a Fine-Tune.'],
+  ['Drawings', 'Generations and Prompts in one list.'],
   ['Collections', 'Named sets of Styles, your own and the public ones.'],
   ['Styles', 'Texts made from Prompts, with their controls, that any Fine-Tune can be drawn in.'],
   ['Uploads', 'Pictures to draw from or to train on.'],

@@ -12,6 +12,10 @@ import { StorageOfRecords1796230000000 } from './1796230000000-storage-of-record
 import { Thumbnails1796240000000 } from './1796240000000-thumbnails';
 import { WebhookBodies1796250000000 } from './1796250000000-webhook-bodies';
 import { UnansweredIndex1796260000000 } from './1796260000000-unanswered-index';
+import {
+  TasksCreatedIndex1796300000000,
+  TasksCreatedIndexRenamed1796310000000,
+} from './1796300000000-tasks-created-index';
 
 /**
  * Every migration in order; append new ones. An index on a table that may be large is made with
@@ -30,4 +34,6 @@ export const migrations = [
   Thumbnails1796240000000,
   WebhookBodies1796250000000,
   UnansweredIndex1796260000000,
+  TasksCreatedIndex1796300000000,
+  TasksCreatedIndexRenamed1796310000000,
 ];

@@ -18,7 +18,7 @@ export type TaskQueue = (typeof taskQueues)[number];
 @Check('tasks_status_check', `"status" IN ('queued', 'processing', 'succeeded', 'failed', 'canceled')`)
 @Index('tasks_sandbox_idx', ['createdAt'], { where: `"status" IN ('queued', 'processing') AND "sandbox"` })
 @Index('tasks_owner_idx', ['ownerId', 'status'])
-@Index('tasks_created_idx', ['ownerId', 'createdAt'])
+@Index('tasks_created_idx', ['ownerId', 'createdAt', 'id'])
 @Index('tasks_completed_idx', ['ownerId', 'completedAt'], { where: `"completed_at" IS NOT NULL` })
 @Index('tasks_queued_model_idx', ['queue', 'ownerId', 'model', 'createdAt', 'id'], {
   where: `"status" = 'queued' AND NOT "sandbox"`,
