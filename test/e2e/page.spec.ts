@@ -57,9 +57,9 @@ describeInBrowser('The page in a browser', () => {
     await page.waitForURL(/\/docs\/errors#/);
     await page.keyboard.press('/');
     await page.keyboard.type('compute_seconds');
-    await page.getByRole('link', { name: 'Schemas: Schema Training' }).waitFor();
+    await page.getByRole('link', { name: 'Schemas: Schema Metrics' }).waitFor();
     await page.keyboard.press('Enter');
-    await page.waitForURL(/\/docs\/reference\/schemas#schema-training$/);
+    await page.waitForURL(/\/docs\/reference\/schemas#schema-metrics$/);
     await page.getByText('compute_seconds').first().waitFor();
   });
 
@@ -239,7 +239,12 @@ describeInBrowser('The page in a browser', () => {
     // The name is only hinted at: the service decides.
     expect(await page.getByRole('button', { name: 'Draw', exact: true }).isDisabled()).toBe(false);
     await page.getByRole('button', { name: 'Add “robot”' }).click();
+    // A Prompt may have several pictures, as a Generation.
+    await page.getByLabel('Pictures', { exact: true }).fill('2');
+    await page.getByLabel('Scheduler', { exact: true }).selectOption('ddim');
     await drawn(page, 'a scene robot', 2);
+    await page.locator('.badge').getByText('2').waitFor();
+    await page.locator('.stage img.picture').nth(1).waitFor();
 
     await tile(page, 'a scene robot').click();
     const viewer = page.getByRole('dialog');

@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals';
-import { type Drawing, drawingOfPrompt } from '../drawings/drawing';
+import { type Listed, listedOf } from '../drawings/drawing';
 import { showNew } from '../drawings/feed';
 import { stageIds } from '../drawings/store';
 import { drawable, titleOf } from '../finetunes/finetunes';
@@ -124,15 +124,15 @@ async function applyStyles(finetuneId: string, id: string): Promise<void> {
   say(made.length === 1 ? 'One picture is being drawn.' : `${made.length} pictures are being drawn.`);
   stageIds.value = made.map((prompt) => prompt.id);
   go('');
-  showNew(await wholePrompts(finetuneId, new Set(made.map((prompt) => prompt.id))));
+  showNew(await amongNewest(finetuneId, new Set(made.map((prompt) => prompt.id))));
 }
 
-/** The response has only parts of the Prompts; the whole ones are among the Fine-Tune's newest. */
-async function wholePrompts(finetuneId: string, ids: ReadonlySet<string>): Promise<Drawing[]> {
-  const found: Drawing[] = [];
-  for await (const page of client().prompts.pages(finetuneId)) {
+/** What the list tells of Prompts that were just made. */
+async function amongNewest(finetune: string, ids: ReadonlySet<string>): Promise<Listed[]> {
+  const found: Listed[] = [];
+  for await (const page of client().drawings.pages({ finetune })) {
     const ours = page.filter(({ id }) => ids.has(id));
-    found.push(...ours.map((prompt) => drawingOfPrompt(prompt, finetuneId)));
+    found.push(...ours.map(listedOf));
     // Pages after one that has none are older only.
     if (found.length === ids.size || (found.length > 0 && ours.length === 0)) break;
   }

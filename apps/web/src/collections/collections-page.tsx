@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { shown } from '../drawings/feed';
+import { DrawingFrame } from '../gallery/drawing-frame';
 import { lengths } from '../drawings/service-rules';
 import type { Collection } from '../service/client';
 import { client } from '../session/session';
@@ -92,16 +93,21 @@ function NewCollection() {
 }
 
 function Picks({ picked, onToggle }: { picked: readonly string[]; onToggle: (id: string) => void }) {
-  const pictures = shown.value.filter(({ finetuneId, images }) => finetuneId !== undefined && images.length > 0);
+  const pictures = shown.value.filter(({ finetuneId, status }) => finetuneId !== undefined && status === 'succeeded');
   if (pictures.length === 0)
     return <p class="hint">Styles are made from pictures of a Fine-Tune, and there are none yet.</p>;
   return (
     <fieldset class="picks">
       <legend>Pictures to make Styles from</legend>
-      {pictures.slice(0, maxPictures).map(({ id, prompt, images }) => (
-        <label key={id}>
-          <input type="checkbox" class="visually-hidden" checked={picked.includes(id)} onChange={() => onToggle(id)} />
-          <img src={images[0]} alt={prompt} loading="lazy" />
+      {pictures.slice(0, maxPictures).map((drawing) => (
+        <label key={drawing.id}>
+          <input
+            type="checkbox"
+            class="visually-hidden"
+            checked={picked.includes(drawing.id)}
+            onChange={() => onToggle(drawing.id)}
+          />
+          <DrawingFrame drawing={drawing} index={0} />
         </label>
       ))}
     </fieldset>

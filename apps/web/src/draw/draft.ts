@@ -23,7 +23,7 @@ export interface Settings {
   seed: number;
   num_generations: number;
   high_resolution: boolean;
-  /** Whether brackets in the prompts are weights; Prompts of a Fine-Tune have none. */
+  /** Whether brackets in the prompts are weights. */
   prompt_weighting: boolean;
   /** A model; undefined is the first that is installed. */
   model?: string;

@@ -23,7 +23,7 @@ const aspects = ['square', 'portrait', 'landscape'] as const;
 const hasRoom = matchMedia('(width >= 900px)').matches;
 
 export function Settings() {
-  const { steps, cfg, num_generations, aspect_ratio, high_resolution, prompt_weighting, finetuneId } = draft.value;
+  const { steps, cfg, num_generations, aspect_ratio, high_resolution, prompt_weighting } = draft.value;
   return (
     <details class="settings" open={hasRoom}>
       <summary>Settings</summary>
@@ -54,7 +54,7 @@ export function Settings() {
       <SliderField name="num_generations" label="Pictures" bounds={bounds.numGenerations} value={num_generations} />
       <SchedulerField />
       <Check name="high_resolution" label="High resolution" hint="Long edge of 4096 pixels" checked={high_resolution} />
-      {finetuneId === undefined && cannot.value.prompt_weighting === undefined && (
+      {cannot.value.prompt_weighting === undefined && (
         <Check
           name="prompt_weighting"
           label="Weights in the prompt"
@@ -123,18 +123,15 @@ function SliderField({ name, label, bounds: { min, max }, step = 1, value, stand
 }
 
 function SchedulerField() {
-  const { scheduler, finetuneId } = shown.value;
+  const { scheduler } = shown.value;
   const fitting = schedulers.filter((name) => drawnBy.value?.served.schedulers.includes(name) ?? true);
-  const isOfFinetune = finetuneId !== undefined;
   const own = drawnBy.value?.served.defaults.scheduler ?? drawnBy.value?.served.scheduler;
   return (
     <SelectField
       id="scheduler"
       label="Scheduler"
       choices={[['', ownScheduler(own)], ...fitting.map((name) => [name, name] as const)]}
-      value={isOfFinetune ? '' : (scheduler ?? '')}
-      disabled={isOfFinetune}
-      title={isOfFinetune ? 'A Fine-Tune draws with its model’s own.' : undefined}
+      value={scheduler ?? ''}
       onChange={({ currentTarget: { value } }) => change({ scheduler: (value || undefined) as Scheduler | undefined })}
     />
   );

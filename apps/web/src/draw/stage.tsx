@@ -1,13 +1,14 @@
-import { aspectClass, type Drawing, isOpen } from '../drawings/drawing';
+import { aspectClass, type Drawing, isOpen, type Listed } from '../drawings/drawing';
 import { shown } from '../drawings/feed';
 import { drawings, stageIds } from '../drawings/store';
+import { useWhole } from '../drawings/use-whole';
 import { cancel, varyAndShow } from '../gallery/actions';
 import { DrawingFrame, ProgressLine } from '../gallery/drawing-frame';
 import { openViewer } from '../gallery/viewer-state';
 import { Button, Download } from '../ui/buttons';
 
 /** The drawing that is shown large: this tab's last, else the newest of all. */
-function staged(): Drawing[] {
+function staged(): Listed[] {
   const own = stageIds.value.flatMap((id) => drawings.value.get(id) ?? []);
   return own.length > 0 ? own : shown.value.filter(({ status }) => status === 'succeeded').slice(0, 1);
 }
@@ -18,7 +19,7 @@ export function Stage() {
   return (
     <section class="stage" aria-label="Newest picture">
       {first ? (
-        <div class={`sheets ${found.length + first.images.length > 2 ? 'has-several' : ''}`}>
+        <div class={`sheets ${found.length + first.num_generations > 2 ? 'has-several' : ''}`}>
           {found.map((drawing) => (
             <Sheet key={drawing.id} drawing={drawing} />
           ))}
@@ -34,7 +35,12 @@ export function Stage() {
   );
 }
 
-function Sheet({ drawing }: { drawing: Drawing }) {
+function Sheet({ drawing: listed }: { drawing: Listed }) {
+  const drawing = useWhole(listed.id);
+  return drawing ? <WholeSheet drawing={drawing} /> : null;
+}
+
+function WholeSheet({ drawing }: { drawing: Drawing }) {
   const { images } = drawing;
   return (
     <figure class="sheet">

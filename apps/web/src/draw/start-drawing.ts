@@ -1,7 +1,6 @@
 import { change, draft, drawnBy, finetuneId, isSeedLocked, newSeed, type Settings, settingsOf, shown } from './draft';
 import { type Drawing, drawingOfGeneration, drawingOfPrompt } from '../drawings/drawing';
 import { showNew } from '../drawings/feed';
-import { seedOf } from '../drawings/service-rules';
 import { stageIds } from '../drawings/store';
 import type { NewPrompt } from '../service/client';
 import { client, forThisSession } from '../session/session';
@@ -21,42 +20,28 @@ export const vary = (drawing: Drawing): Promise<void> =>
 
 async function draw(wanted: Settings, finetuneId: string | undefined): Promise<void> {
   const { prompt, aspect_ratio, steps, cfg, high_resolution, image, mask, strength, references } = wanted;
-  const shared = {
-    prompt,
-    aspect_ratio,
-    steps,
-    cfg,
-    high_resolution,
+  const { seed, num_generations, scheduler, prompt_weighting } = wanted;
+  const body = {
+    ...{ prompt, aspect_ratio, steps, cfg, high_resolution, seed, num_generations, scheduler, prompt_weighting },
     negative_prompt: wanted.negative_prompt.trim() || null,
     ...(image && { image: image.url, strength, mask: mask?.url ?? null }),
     ...(references.length > 0 && { references: references.map(({ url }) => url) }),
+    control: wanted.control.map((each) => ({ ...each, image: each.image.url })),
   };
-  const making = finetuneId === undefined ? drawGeneration(wanted, shared) : drawPrompts(finetuneId, wanted, shared);
+  const making = finetuneId === undefined ? drawGeneration(wanted, body) : drawPrompt(finetuneId, body);
   await forThisSession(making, (made) => {
-    stageIds.value = made.map(({ id }) => id);
-    showNew(made);
+    stageIds.value = [made.id];
+    showNew([made]);
   });
 }
 
-async function drawGeneration(wanted: Settings, shared: NewPrompt): Promise<Drawing[]> {
-  const { seed, num_generations, model, scheduler, prompt_weighting, finetunes, control } = wanted;
-  const body = {
-    ...shared,
-    ...{ seed, num_generations, model, scheduler, prompt_weighting },
-    finetunes: [...finetunes],
-    control: control.map((each) => ({ ...each, image: each.image.url })),
-  };
-  return [drawingOfGeneration(await client().generations.create(body))];
+async function drawGeneration({ model, finetunes }: Settings, body: NewPrompt): Promise<Drawing> {
+  return drawingOfGeneration(await client().generations.create({ ...body, model, finetunes: [...finetunes] }));
 }
 
-/** A Prompt has one picture, so several pictures are several Prompts. */
-async function drawPrompts(finetuneId: string, wanted: Settings, shared: NewPrompt): Promise<Drawing[]> {
-  const bodies = Array.from({ length: wanted.num_generations }, (_, index) => ({
-    ...shared,
-    seed: seedOf(wanted, index),
-  }));
-  const made = await client().prompts.create(finetuneId, bodies);
-  return made.map((prompt) =>
-    drawingOfPrompt({ ...prompt, cfg: Number(prompt.cfg), seed: Number(prompt.seed) }, finetuneId),
-  );
+async function drawPrompt(finetuneId: string, body: NewPrompt): Promise<Drawing> {
+  const { prompts } = client();
+  const [{ id }] = await prompts.create(finetuneId, [body]);
+  const told = await prompts.status(finetuneId, id);
+  return drawingOfPrompt(await prompts.get(finetuneId, id), told, finetuneId);
 }

@@ -1,44 +1,54 @@
-import type { components, Generation, Prompt } from '../service/client';
+import type { components, Generation, ListedDrawing, Prompt, PromptStatus } from '../service/client';
 import { pictureUrl } from '../service/reach';
 
 export type Status = components['schemas']['GenerationStatus'];
 export type AspectRatio = components['schemas']['AspectRatio'];
 
-/** A Generation or a Prompt of a Fine-Tune, as the page shows it. */
-export interface Drawing extends Pick<
-  Generation,
-  | 'id'
-  | 'prompt'
-  | 'negative_prompt'
-  | 'aspect_ratio'
-  | 'cfg'
-  | 'steps'
-  | 'seed'
-  | 'images'
-  | 'finetunes'
-  | 'image'
-  | 'strength'
-  | 'mask'
-  | 'control'
-  | 'references'
+/** A Generation or a Prompt of a Fine-Tune, as the list of all tells of it. */
+export interface Listed extends Pick<
+  ListedDrawing,
+  'id' | 'prompt' | 'status' | 'error' | 'num_generations' | 'created_at'
 > {
-  /** As requests name its pictures; `images` is where this page reads them. */
-  publicUrls: readonly string[];
   /** Where this page reads the first picture's thumbnail; null if there is none. */
   thumbnail: string | null;
   /** A Prompt's only. */
   finetuneId?: string;
-  scheduler: string | null;
-  high_resolution: boolean;
-  prompt_weighting: boolean;
-  num_generations: number;
+}
+
+/** One whose record was read. */
+export interface Drawing
+  extends
+    Listed,
+    Pick<
+      Generation,
+      | 'negative_prompt'
+      | 'aspect_ratio'
+      | 'cfg'
+      | 'steps'
+      | 'seed'
+      | 'scheduler'
+      | 'high_resolution'
+      | 'prompt_weighting'
+      | 'images'
+      | 'finetunes'
+      | 'image'
+      | 'strength'
+      | 'mask'
+      | 'control'
+      | 'references'
+      | 'served_by'
+    > {
+  /** As requests name its pictures; `images` is where this page reads them. */
+  publicUrls: readonly string[];
   /** As requested; a Prompt's is its Fine-Tune's. */
   model?: string;
-  served_by: string | null;
-  status: Status;
-  error: string | null;
-  created_at: string;
 }
+
+/** A list may have told that it is drawn before its pictures were read. */
+export const isWhole = (drawing: Listed | undefined): drawing is Drawing =>
+  drawing !== undefined &&
+  'images' in drawing &&
+  (drawing.status !== 'succeeded' || (drawing as Drawing).images.length > 0);
 
 /** How far a drawing is. */
 export interface Progress {
@@ -54,34 +64,42 @@ export interface Progress {
   isSilent?: boolean;
 }
 
+const shownAt = (url: string | null): string | null => url && pictureUrl(url);
+
+export const listedOf = ({ finetune, thumbnail, ...drawing }: ListedDrawing): Listed => ({
+  ...drawing,
+  thumbnail: shownAt(thumbnail),
+  ...(finetune !== null && { finetuneId: finetune }),
+});
+
 export const drawingOfGeneration = (record: Generation): Drawing => ({
   ...record,
   images: record.images.map(pictureUrl),
-  thumbnail: record.thumbnail && pictureUrl(record.thumbnail),
+  thumbnail: shownAt(record.thumbnail),
   publicUrls: record.images,
   created_at: record.started_at,
 });
 
-/** A Prompt's record has no status: pictures and an error say when it has terminated. */
-export function drawingOfPrompt(record: Prompt, finetuneId: string): Drawing {
+/** What a Prompt's status tells of it. */
+type Told = Pick<
+  PromptStatus,
+  'status' | 'num_generations' | 'scheduler' | 'prompt_weighting' | 'control' | 'served_by' | 'thumbnail'
+>;
+
+export function drawingOfPrompt(record: Prompt, told: Told, finetuneId: string): Drawing {
   const { images, error_message: error } = record;
   return {
     ...record,
+    ...told,
     images: images.map(pictureUrl),
     publicUrls: images,
-    thumbnail: null,
+    thumbnail: shownAt(told.thumbnail),
     finetuneId,
-    scheduler: null,
-    prompt_weighting: false,
     finetunes: [],
     image: record.image ?? null,
     strength: record.strength ?? null,
     mask: record.mask ?? null,
-    control: [],
     references: record.references ?? [],
-    num_generations: 1,
-    served_by: null,
-    status: images.length > 0 ? 'succeeded' : error !== null ? 'failed' : 'queued',
     error,
   };
 }
@@ -100,6 +118,6 @@ export const aspectText: Record<AspectRatio, string> = {
   landscape: 'Landscape',
 };
 
-export const isOpen = ({ status }: Pick<Drawing, 'status'>): boolean => status === 'queued' || status === 'processing';
+export const isOpen = ({ status }: Pick<Listed, 'status'>): boolean => status === 'queued' || status === 'processing';
 
 export const aspectClass = ({ aspect_ratio }: Pick<Drawing, 'aspect_ratio'>): string => `is-${aspect_ratio}`;

@@ -1,29 +1,28 @@
 import { batch, computed, signal } from '@preact/signals';
-import { finetunes, loadFinetunes } from '../finetunes/finetunes';
-import { session, sessionSignal } from '../session/session';
-import type { Drawing, Status } from './drawing';
-import { pageSize, Source } from './source';
+import { loadFinetunes } from '../finetunes/finetunes';
+import { client, session, sessionSignal } from '../session/session';
+import { type Listed, listedOf, type Status } from './drawing';
 import { drawings, forget, onOtherTabs, put, tellOtherTabs } from './store';
 
-/** A browser opens only a few connections to a host. */
-const maxReads = 3;
 const refreshMs = 5_000;
-/** Every sixth refresh reads the lists of all Fine-Tunes as well. */
+/** Every sixth refresh reads the Fine-Tunes as well. */
 const deepEvery = 6;
 
 export const filter = signal<Status | undefined>();
-/** Ids that the lists have given so far. */
+/** Ids that the list has given so far. */
 const listed = sessionSignal<ReadonlySet<string>>(() => new Set());
 /** An answer that was on its way must not bring back what this tab deleted. */
 const deleted = sessionSignal<ReadonlySet<string>>(() => new Set());
 export const isLoading = signal(false);
 export const isAtEnd = signal(false);
 export const loadError = signal<unknown>();
-let sources: Source[] = [];
+/** Of one page. */
+const pageSize = 24;
+let pages: AsyncGenerator<Listed[], void, undefined> | undefined;
 let generation = 0;
 
 /** Newest first. */
-export const shown = computed<Drawing[]>(() => {
+export const shown = computed<Listed[]>(() => {
   const status = filter.value;
   const found = [...listed.value].flatMap((id) => drawings.value.get(id) ?? []);
   return found
@@ -41,52 +40,46 @@ export async function restart(status: Status | undefined = filter.value): Promis
     isLoading.value = false;
     loadError.value = undefined;
   });
-  sources = [new Source(undefined, status)];
-  const mine = generation;
-  // Without Fine-Tunes the Generations are still shown; the next refresh reads again.
-  await loadFinetunes().catch(() => undefined);
-  if (mine !== generation) return;
-  addSources();
+  pages = undefined;
+  void loadFinetunes().catch(() => undefined);
   await loadMore();
 }
 
-/** Reads the next page: the newest of what the lists have next. */
+/** The list of all from its beginning. */
+async function* open(): AsyncGenerator<Listed[], void, undefined> {
+  const status = filter.value;
+  const query = { limit: pageSize, ...(status !== undefined && { status }) };
+  for await (const page of client().drawings.pages(query)) yield page.map(listedOf);
+}
+
+/** Reads on, to something new or to the end. */
 export async function loadMore(): Promise<void> {
   if (isLoading.value || isAtEnd.value || !session.value) return;
   const mine = generation;
   isLoading.value = true;
   try {
-    const page: Drawing[] = [];
-    while (page.length < pageSize) {
-      await readAhead();
+    for (let hasNews = false; !hasNews && !isAtEnd.value;) {
+      const { value: page } = await (pages ??= open()).next();
       if (mine !== generation) return;
-      const [first] = sources
-        .filter(({ next }) => next)
-        .sort((a, b) => (a.next!.created_at < b.next!.created_at ? 1 : -1));
-      const drawing = first?.take();
-      if (!drawing) break;
-      page.push(drawing);
+      hasNews = page?.some(({ id }) => !listed.value.has(id)) ?? false;
+      batch(() => {
+        show(page ?? []);
+        isAtEnd.value = (page?.length ?? 0) < pageSize;
+        loadError.value = undefined;
+      });
     }
-    batch(() => {
-      show(page);
-      isAtEnd.value = sources.every((source) => source.isAtEnd);
-      loadError.value = undefined;
-    });
   } catch (error) {
-    if (mine === generation) loadError.value = error;
+    if (mine !== generation) return;
+    // A generator that has thrown is finished. The next starts at the beginning, even if the cursor was deleted.
+    pages = undefined;
+    loadError.value = error;
   } finally {
     if (mine === generation) isLoading.value = false;
   }
 }
 
-async function readAhead(): Promise<void> {
-  const behind = sources.filter(({ mustRead }) => mustRead);
-  for (let index = 0; index < behind.length; index += maxReads)
-    await Promise.all(behind.slice(index, index + maxReads).map((source) => source.readOn()));
-}
-
 /** Shows drawings at once, for example new ones. */
-export function show(found: readonly Drawing[]): void {
+export function show(found: readonly Listed[]): void {
   const there = found.filter(({ id }) => !deleted.value.has(id));
   batch(() => {
     put(...there);
@@ -95,9 +88,8 @@ export function show(found: readonly Drawing[]): void {
 }
 
 /** After something was made in this tab. */
-export function showNew(found: readonly Drawing[]): void {
+export function showNew(found: readonly Listed[]): void {
   show(found);
-  addSources();
   tellOtherTabs();
 }
 
@@ -108,43 +100,29 @@ export function drop(id: string): void {
   tellOtherTabs();
 }
 
-function addSources(): void {
-  const known = new Set(sources.map(({ finetuneId }) => finetuneId));
-  for (const { id } of finetunes.value) if (!known.has(id)) sources.push(new Source(id, filter.value));
-}
-
 /**
  * Reads the newest again: other tabs and other programs draw with the same key.
- * @param isDeep also those of all Fine-Tunes
+ * @param isDeep also the Fine-Tunes
  */
 export async function refresh(isDeep: boolean): Promise<void> {
   if (!session.value) return;
   const mine = generation;
   if (isDeep) await loadFinetunes();
-  addSources();
-  for (const source of isDeep ? sources : sources.slice(0, 1)) {
-    const before = listed.value;
-    const newest = await source.newest();
-    if (mine !== generation) return;
-    dropMissing(source, newest, before);
-    show(newest);
-  }
+  const before = listed.value;
+  const newest = (await open().next()).value ?? [];
+  if (mine !== generation) return;
+  dropMissing(newest, before);
+  show(newest);
 }
 
 /**
  * Removes what the newest page would show if it still existed.
  * @param before ids that were known when the page was requested
  */
-function dropMissing({ finetuneId }: Source, newest: readonly Drawing[], before: ReadonlySet<string>): void {
+function dropMissing(newest: readonly Listed[], before: ReadonlySet<string>): void {
   const found = new Set(newest.map(({ id }) => id));
   const since = newest.length < pageSize ? '' : newest[newest.length - 1].created_at;
-  const gone = shown.value.filter(
-    (drawing) =>
-      drawing.finetuneId === finetuneId &&
-      drawing.created_at > since &&
-      before.has(drawing.id) &&
-      !found.has(drawing.id),
-  );
+  const gone = shown.value.filter(({ id, created_at }) => created_at > since && before.has(id) && !found.has(id));
   const ids = gone.map(({ id }) => id);
   listed.value = new Set([...listed.value].filter((id) => !ids.includes(id)));
   // With a filter it may only have another status now.

@@ -2,9 +2,9 @@ import { effect } from '@preact/signals';
 import { DarkroomError, type Generation, type TaskEvent, type TerminatedPrompt } from '../service/client';
 import { isReachable } from '../service/reach';
 import { client, session } from '../session/session';
-import { type Drawing, drawingOfGeneration, drawingOfPrompt, isOpen } from './drawing';
+import { drawingOfGeneration, drawingOfPrompt, isOpen, type Listed } from './drawing';
 import { Silence } from './silence';
-import { drawings, forget, progress, put, putAsTold, setProgress } from './store';
+import { drawings, forget, progress, put, putAsTold, read, setProgress } from './store';
 
 /** A browser opens six connections to a host, across all tabs, and other requests need some. */
 const maxStreams = 2;
@@ -36,7 +36,7 @@ export function followOpenDrawings(): () => void {
   };
 }
 
-async function follow(drawing: Drawing): Promise<void> {
+async function follow(drawing: Listed): Promise<void> {
   const controller = new AbortController();
   const { signal } = controller;
   streams.set(drawing.id, controller);
@@ -47,7 +47,7 @@ async function follow(drawing: Drawing): Promise<void> {
     forgetIfGone(drawing)(error);
     // Otherwise it is followed again below, if it is still open; the record has what was missed.
   }
-  await read(drawing).catch(() => undefined);
+  await readIfThere(drawing).catch(() => undefined);
   if (!isOpen(drawings.value.get(drawing.id) ?? { status: 'canceled' })) silence.forget(drawing.id);
   setTimeout(() => {
     streams.delete(drawing.id);
@@ -58,12 +58,12 @@ async function follow(drawing: Drawing): Promise<void> {
 
 type DrawingEvent = TaskEvent<Generation | TerminatedPrompt>;
 
-function eventsOf({ id, finetuneId }: Drawing, signal: AbortSignal): AsyncIterable<DrawingEvent> {
+function eventsOf({ id, finetuneId }: Listed, signal: AbortSignal): AsyncIterable<DrawingEvent> {
   if (finetuneId === undefined) return client().generations.events(id, { signal });
   return client().prompts.events(finetuneId, id, { signal });
 }
 
-function receive({ id, finetuneId }: Drawing, { event, data }: DrawingEvent): void {
+function receive({ id, finetuneId }: Listed, { event, data }: DrawingEvent): void {
   const known = progress.value.get(id);
   if (event === 'progress') {
     const { step, total, preview } = data;
@@ -75,8 +75,11 @@ function receive({ id, finetuneId }: Drawing, { event, data }: DrawingEvent): vo
     silence.forget(id);
     setProgress(id, { position: data.position, isSilent: false });
     if ((known?.step ?? 0) > 0) beginAgain(id);
-  } else if (event === 'terminated' && finetuneId === undefined) {
-    put(drawingOfGeneration(data as Generation));
+  } else if (event === 'terminated') {
+    const prompt = data as TerminatedPrompt;
+    put(
+      finetuneId === undefined ? drawingOfGeneration(data as Generation) : drawingOfPrompt(prompt, prompt, finetuneId),
+    );
   }
 }
 
@@ -97,10 +100,8 @@ function noteSilence(): void {
   }
 }
 
-async function read({ id, finetuneId }: Drawing): Promise<void> {
-  if (!drawings.value.has(id) || !isReachable.value) return;
-  if (finetuneId === undefined) return put(drawingOfGeneration(await client().generations.get(id)));
-  put(drawingOfPrompt(await client().prompts.get(finetuneId, id), finetuneId));
+async function readIfThere(drawing: Listed): Promise<void> {
+  if (drawings.value.has(drawing.id) && isReachable.value) await read(drawing);
 }
 
 let isPolling = false;
@@ -112,13 +113,14 @@ async function pollOthers(): Promise<void> {
   const others = [...drawings.value.values()].filter((drawing) => isOpen(drawing) && !streams.has(drawing.id));
   const first = others.length <= readsPerTurn ? 0 : (turns++ * readsPerTurn) % others.length;
   isPolling = true;
-  for (const drawing of others.slice(first, first + readsPerTurn)) await read(drawing).catch(forgetIfGone(drawing));
+  for (const drawing of others.slice(first, first + readsPerTurn))
+    await readIfThere(drawing).catch(forgetIfGone(drawing));
   isPolling = false;
 }
 
 /** 404: the record was deleted. */
 const forgetIfGone =
-  ({ id }: Drawing) =>
+  ({ id }: Listed) =>
   (error: unknown): void => {
     if (error instanceof DarkroomError && error.status === 404) forget(id);
   };

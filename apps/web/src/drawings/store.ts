@@ -1,9 +1,17 @@
 import { batch } from '@preact/signals';
-import { sessionSignal } from '../session/session';
-import { type Drawing, isOpen, type Progress } from './drawing';
+import { client, sessionSignal } from '../session/session';
+import {
+  type Drawing,
+  drawingOfGeneration,
+  drawingOfPrompt,
+  isOpen,
+  isWhole,
+  type Listed,
+  type Progress,
+} from './drawing';
 
 /** Everything of the key that the page has seen, by id. */
-export const drawings = sessionSignal<ReadonlyMap<string, Drawing>>(() => new Map());
+export const drawings = sessionSignal<ReadonlyMap<string, Listed>>(() => new Map());
 /** Of open drawings, by id. */
 export const progress = sessionSignal<ReadonlyMap<string, Progress>>(() => new Map());
 /** This tab's newest, shown large. */
@@ -19,13 +27,28 @@ export function onOtherTabs(callback: () => void): () => void {
 
 export const tellOtherTabs = (): void => channel.postMessage('changed');
 
-export function put(...found: readonly Drawing[]): void {
+/** The drawing with its record; undefined until that is read. */
+export function wholeOf(id: string): Drawing | undefined {
+  const drawing = drawings.value.get(id);
+  return isWhole(drawing) ? drawing : undefined;
+}
+
+/** Reads the record. @throws DarkroomError */
+export async function read({ id, finetuneId }: Listed): Promise<void> {
+  if (finetuneId === undefined) return put(drawingOfGeneration(await client().generations.get(id)));
+  const { prompts } = client();
+  // The status first: a record that is read after it has the pictures of which it tells.
+  const told = await prompts.status(finetuneId, id);
+  put(drawingOfPrompt(await prompts.get(finetuneId, id), told, finetuneId));
+}
+
+export function put(...found: readonly Listed[]): void {
   if (found.length === 0) return;
   const next = new Map(drawings.value);
-  // A terminated drawing stays so: an answer that was overtaken by an event must not undo it.
+  // A terminated drawing stays so: an answer that was overtaken by an event must not undo it. Lists tell less.
   for (const drawing of found) {
     const known = next.get(drawing.id);
-    if (!known || isOpen(known) || !isOpen(drawing)) next.set(drawing.id, merged(drawing, known));
+    if (!known || isOpen(known) || !isOpen(drawing)) next.set(drawing.id, { ...known, ...drawing });
   }
   batch(() => {
     drawings.value = next;
@@ -35,14 +58,8 @@ export function put(...found: readonly Drawing[]): void {
 }
 
 /** Shows a drawing as an event has told that it is now. */
-export function putAsTold(drawing: Drawing): void {
+export function putAsTold(drawing: Listed): void {
   drawings.value = new Map(drawings.value).set(drawing.id, drawing);
-}
-
-/** A list does not say whether a Prompt is being drawn; an event does. */
-function merged(drawing: Drawing, known?: Drawing): Drawing {
-  const isBehind = known?.status === 'processing' && drawing.status === 'queued' && drawing.finetuneId !== undefined;
-  return isBehind ? { ...drawing, status: known.status } : drawing;
 }
 
 export function forget(...ids: readonly string[]): void {
@@ -59,7 +76,7 @@ export function forget(...ids: readonly string[]): void {
 }
 
 export function setProgress(id: string, change: Partial<Progress>): void {
-  const known = progress.value.get(id) ?? { step: 0, total: drawings.value.get(id)?.steps ?? 1 };
+  const known = progress.value.get(id) ?? { step: 0, total: wholeOf(id)?.steps ?? 1 };
   progress.value = new Map(progress.value).set(id, { ...known, ...change });
   const drawing = drawings.value.get(id);
   if (drawing?.status === 'queued' && change.step !== undefined) put({ ...drawing, status: 'processing' });

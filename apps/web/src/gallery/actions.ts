@@ -1,7 +1,7 @@
 import { bringUp } from '../draw/bring-up';
 import { fill, settingsOf } from '../draw/draft';
 import { vary } from '../draw/start-drawing';
-import { type Drawing, drawingOfGeneration } from '../drawings/drawing';
+import { type Drawing, drawingOfGeneration, drawingOfPrompt, type Listed } from '../drawings/drawing';
 import { drop } from '../drawings/feed';
 import { seedOf } from '../drawings/service-rules';
 import { put, tellOtherTabs } from '../drawings/store';
@@ -9,16 +9,18 @@ import { DarkroomError } from '../service/client';
 import { client } from '../session/session';
 import { attempt, say } from '../ui/notices';
 
-/** A Prompt has no route to cancel: deleting stops it. */
-export function cancel(drawing: Drawing): void {
+export function cancel({ id, finetuneId }: Listed): void {
   void attempt(async () => {
-    if (drawing.finetuneId !== undefined) return remove(drawing);
-    put(drawingOfGeneration(await client().generations.cancel(drawing.id)));
+    if (finetuneId === undefined) put(drawingOfGeneration(await client().generations.cancel(id)));
+    else {
+      const prompt = await client().prompts.cancel(finetuneId, id);
+      put(drawingOfPrompt(prompt, prompt, finetuneId));
+    }
     tellOtherTabs();
   });
 }
 
-export async function remove({ id, finetuneId }: Drawing): Promise<void> {
+export async function remove({ id, finetuneId }: Listed): Promise<void> {
   try {
     if (finetuneId === undefined) await client().generations.delete(id);
     else await client().prompts.delete(finetuneId, id);
@@ -29,7 +31,7 @@ export async function remove({ id, finetuneId }: Drawing): Promise<void> {
   drop(id);
 }
 
-export function removeAndSay(drawing: Drawing): void {
+export function removeAndSay(drawing: Listed): void {
   void attempt(async () => {
     await remove(drawing);
     say('The picture was deleted.');

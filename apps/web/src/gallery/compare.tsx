@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
-import { drawings } from '../drawings/store';
+import { wholeOf } from '../drawings/store';
+import { useWhole } from '../drawings/use-whole';
 import { BeforeAfter } from '../ui/before-after';
 import { Dialog } from '../ui/dialog';
 import { Facts } from '../ui/card';
@@ -16,6 +17,8 @@ const views = ['Side by side', 'One over the other'] as const;
 /** Two pictures, and what differs between them. */
 export function Compare() {
   const pair = compared.value;
+  useWhole(pair?.[0].id);
+  useWhole(pair?.[1].id);
   const [view, setView] = useState<(typeof views)[number]>(views[0]);
   if (!pair) return null;
   const [first, second] = pair.map(valuesOf);
@@ -44,7 +47,7 @@ export function Compare() {
 
 function Overlaid({ pair }: { pair: readonly [Shot, Shot] }) {
   const [before, after] = pair.map(({ id, index }) => {
-    const { images, prompt } = drawings.value.get(id)!;
+    const { images, prompt } = wholeOf(id)!;
     return { url: images[index], alt: prompt };
   });
   if (!before.url || !after.url) return <p class="hint">One of them has no picture.</p>;
@@ -54,7 +57,7 @@ function Overlaid({ pair }: { pair: readonly [Shot, Shot] }) {
 type Values = ReadonlyMap<string, string>;
 
 function valuesOf({ id, index }: Shot): Values | undefined {
-  const drawing = drawings.value.get(id);
+  const drawing = wholeOf(id);
   if (!drawing) return undefined;
   const facts = [{ name: 'Prompt', value: drawing.prompt }, ...factsOf(drawing, index)];
   return new Map(facts.filter(({ value }) => value !== '').map(({ name, value }) => [name, value]));
@@ -68,7 +71,7 @@ interface SideProps {
 }
 
 function Side({ shot, values, others, hasPicture }: SideProps) {
-  const drawing = drawings.value.get(shot.id);
+  const drawing = wholeOf(shot.id);
   if (!drawing) return null;
   return (
     <section class="compare-side">

@@ -1,8 +1,8 @@
-import { type Drawing, isOpen, type Progress, statusText } from '../drawings/drawing';
-import { progress } from '../drawings/store';
+import { isOpen, isWhole, type Listed, type Progress, statusText } from '../drawings/drawing';
+import { progress, wholeOf } from '../drawings/store';
 
 interface DrawingFrameProps {
-  drawing: Drawing;
+  drawing: Listed;
   index: number;
   isLarge?: boolean;
 }
@@ -10,7 +10,7 @@ interface DrawingFrameProps {
 /** A picture, its preview, or why there is none. The box has its final shape from the start, so that nothing moves. */
 export function DrawingFrame({ drawing, index, isLarge = false }: DrawingFrameProps) {
   const small = isLarge || index > 0 ? null : drawing.thumbnail;
-  const url = small ?? drawing.images[index];
+  const url = small ?? (isWhole(drawing) ? drawing.images[index] : drawing.thumbnail);
   if (url)
     return <img class="picture" src={url} alt={drawing.prompt} loading={isLarge ? 'eager' : 'lazy'} decoding="async" />;
   const preview = progress.value.get(drawing.id)?.preview;
@@ -29,9 +29,9 @@ export function DrawingFrame({ drawing, index, isLarge = false }: DrawingFramePr
 }
 
 /** The step bar, and the place in the queue before it. */
-export function ProgressLine({ drawing }: { drawing: Drawing }) {
+export function ProgressLine({ drawing }: { drawing: Listed }) {
   if (!isOpen(drawing)) return null;
-  const known = progress.value.get(drawing.id) ?? { step: 0, total: drawing.steps };
+  const known = progress.value.get(drawing.id) ?? { step: 0, total: wholeOf(drawing.id)?.steps ?? 1 };
   const { step, total } = known;
   return (
     <span class="progress-line">
@@ -41,13 +41,13 @@ export function ProgressLine({ drawing }: { drawing: Drawing }) {
   );
 }
 
-function sentence(drawing: Drawing, known: Progress): string {
+function sentence(drawing: Listed, known: Progress): string {
   if (known.isSilent) return 'Its worker is silent. Waiting for a worker';
   const text = sentenceOf(drawing, known);
   return known.isAgain ? `${text} (drawn again)` : text;
 }
 
-function sentenceOf({ status }: Drawing, { step, total, position }: Progress): string {
+function sentenceOf({ status }: Listed, { step, total, position }: Progress): string {
   if (step >= total) return 'Developing';
   if (step > 0) return `Step ${step} of ${total}`;
   if (status === 'processing') return 'Starting';

@@ -27,9 +27,7 @@ export function factsOf(drawing: Drawing, index: number): PictureFact[] {
     { name: 'Seed', value: String(seedOf(drawing, index)) },
     { name: 'Steps', value: String(drawing.steps) },
     { name: 'Guidance (cfg)', value: String(drawing.cfg) },
-    ...(drawing.finetuneId === undefined
-      ? [{ name: 'Scheduler', value: drawing.scheduler ?? ownScheduler(null) }]
-      : []),
+    { name: 'Scheduler', value: drawing.scheduler ?? ownScheduler(null) },
     { name: 'Shape', value: drawing.high_resolution ? `${shape}, high resolution` : shape },
     finetune ? { name: 'Fine-Tune', value: titleOf(finetune) } : { name: 'Model', value: drawing.model ?? '' },
     ...(drawing.strength === null ? [] : [{ name: 'Strength', value: String(drawing.strength) }]),

@@ -1,7 +1,8 @@
 import { Button } from '../ui/buttons';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { type Drawing, isOpen, type Status, statusText } from '../drawings/drawing';
+import { isOpen, type Listed, type Status, statusText } from '../drawings/drawing';
 import { filter, isAtEnd, isLoading, loadError, loadMore, restart, shown } from '../drawings/feed';
+import { useWhole } from '../drawings/use-whole';
 import { Dialog } from '../ui/dialog';
 import { Options } from '../ui/fields';
 import { explain } from '../ui/notices';
@@ -96,9 +97,11 @@ function EndText({ count }: { count: number }) {
   return <p>{filter.value === undefined ? 'Nothing here yet.' : 'No picture has this status.'}</p>;
 }
 
-function Tile({ drawing }: { drawing: Drawing }) {
+function Tile({ drawing }: { drawing: Listed }) {
   const [isAsking, setAsking] = useState(false);
-  const { id, prompt, images, status } = drawing;
+  const { id, prompt, num_generations, status, thumbnail } = drawing;
+  // Older pictures have no thumbnail: they are shown themselves.
+  useWhole(status === 'succeeded' && thumbnail === null ? id : undefined);
   return (
     <li class={`tile is-${status}`}>
       <button
@@ -113,9 +116,9 @@ function Tile({ drawing }: { drawing: Drawing }) {
         }}
       >
         <DrawingFrame drawing={drawing} index={0} />
-        {images.length > 1 && (
+        {status === 'succeeded' && num_generations > 1 && (
           <span class="badge" aria-hidden="true">
-            {images.length}
+            {num_generations}
           </span>
         )}
       </button>
@@ -132,7 +135,7 @@ function Tile({ drawing }: { drawing: Drawing }) {
   );
 }
 
-function AskDelete({ drawing, onClose }: { drawing: Drawing; onClose: () => void }) {
+function AskDelete({ drawing, onClose }: { drawing: Listed; onClose: () => void }) {
   return (
     <Dialog label="Delete it for good?" className="ask" onClose={onClose}>
       <p>Delete it for good?</p>

@@ -53,7 +53,7 @@ describe(snippetOf.name, () => {
     expect(snippetOf('TypeScript', drawing, 'http://x')).toContain(JSON.stringify(drawing.prompt));
     const ofPrompt = snippetOf('TypeScript', { ...drawing, finetuneId: 'f1' }, 'http://x');
     expect(ofPrompt).toContain(`prompts.create('f1'`);
-    expect(ofPrompt).not.toMatch(/scheduler|num_generations|"model"/);
+    expect(ofPrompt).not.toMatch(/"model"|"finetunes"/);
   });
 
   it('writes Python with a body that no quote of the prompt ends', () => {

@@ -23,11 +23,11 @@ function bodyOf({ prompt, negative_prompt, aspect_ratio, steps, cfg, seed, ...dr
     strength: drawing.strength ?? undefined,
     mask: drawing.mask ?? undefined,
     references: drawing.references.length > 0 ? drawing.references : undefined,
+    scheduler: drawing.scheduler ?? undefined,
+    num_generations: drawing.num_generations > 1 ? drawing.num_generations : undefined,
+    control: drawing.control.length > 0 ? drawing.control : undefined,
     ...(drawing.finetuneId === undefined && {
       model: drawing.model,
-      scheduler: drawing.scheduler ?? undefined,
-      num_generations: drawing.num_generations > 1 ? drawing.num_generations : undefined,
-      control: drawing.control.length > 0 ? drawing.control : undefined,
       finetunes: drawing.finetunes.length > 0 ? drawing.finetunes : undefined,
     }),
   };

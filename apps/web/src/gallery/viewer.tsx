@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { MakeStyle } from '../collections/make-style';
 import { type Drawing, isOpen } from '../drawings/drawing';
-import { drawings } from '../drawings/store';
+import { useWhole } from '../drawings/use-whole';
 import { serviceUrl } from '../service/reach';
 import { ConfirmButton, IconButton, Button, Download } from '../ui/buttons';
 import { Facts } from '../ui/card';
@@ -21,7 +21,7 @@ const close = (): void => void (viewed.value = undefined);
 /** A picture in full, with its facts and actions. */
 export function Viewer() {
   const open = viewed.value;
-  const drawing = open && drawings.value.get(open.id);
+  const drawing = useWhole(open?.id);
   return open && drawing ? (
     <OpenViewer drawing={drawing} index={Math.min(open.index, Math.max(0, drawing.images.length - 1))} />
   ) : null;

@@ -1,4 +1,4 @@
-import { change, draft, drawnBy, finetuneId } from '../draw/draft';
+import { change, draft, drawnBy } from '../draw/draft';
 import { controlModels } from '../models/models';
 import { IconButton } from '../ui/buttons';
 import { SelectField } from '../ui/fields';
@@ -22,7 +22,7 @@ export function ControlInput() {
       ],
     }),
   );
-  if (finetuneId.value !== undefined || (fitting.length === 0 && control.length === 0)) return null;
+  if (fitting.length === 0 && control.length === 0) return null;
   return (
     <section class="input-card" aria-labelledby="control-title">
       <div class="input-head">

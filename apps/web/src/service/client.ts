@@ -6,6 +6,7 @@ export type { TaskEvent } from '../../../../packages/client/src/events';
 export type { components } from '../../../../packages/client/src/schema';
 export type {
   Collection,
+  Drawing as ListedDrawing,
   Failure,
   Finetune,
   Generation,
@@ -15,6 +16,7 @@ export type {
   Model,
   NewPrompt,
   Prompt,
+  PromptStatus,
   Queue,
   Storage,
   Style,
