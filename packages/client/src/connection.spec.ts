@@ -160,8 +160,8 @@ describe(Connection.name, () => {
         : Object.entries(calls).map(([name, call]): [string, Call] => [`${group}.${name}`, call]),
     );
     const takesNone =
-      /^((generations|finetunes|collections|keys|models|usage|uploads)\.(create|train|list|pages|current)|operator\.(?!redeliver).*)$/;
-    const takesTwo = /^((prompts|styles)\.(get|status|events|delete|wait)|generations\.redeliver)$/;
+      /^((generations|drawings|finetunes|collections|keys|models|usage|uploads)\.(create|train|list|pages|current)|operator\.(?!redeliver).*)$/;
+    const takesTwo = /^((prompts|styles)\.(get|status|events|delete|wait|cancel|deliveries)|generations\.redeliver)$/;
 
     it.each([[undefined], [null], [7], [{}], [['g']]])('is not %j, in any method', async (wrong) => {
       for (const [name, call] of methods.filter(([name]) => !takesNone.test(name))) {

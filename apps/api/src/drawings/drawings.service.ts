@@ -1,7 +1,7 @@
 import type { DrawingDto, DrawingQueryDto } from '@app/domain/http';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { ImageUrls } from '../files/image-urls';
+import { ImageUrls, type StoredPicture } from '../files/image-urls';
 import { type List, listByTime, type TimedRow } from '../http/list';
 
 /** All statements walk `tasks_created_idx`. */
@@ -14,8 +14,9 @@ const rank = `(
 const pageStatement = `
 SELECT task.kind, task.id, prompt.finetune_id AS finetune, coalesce(prompt.prompt, drawing.prompt) AS prompt, task.status,
   task.error, drawing.num_images AS num_generations, (
-    SELECT token FROM images WHERE task_id = task.id AND index = 0 AND thumbnail_bytes IS NOT NULL
-  ) AS thumbnail, task.created_at AS at, ${rank} AS rank
+    SELECT json_build_object('token', token, 'storageKey', storage_key, 'thumbnailBytes', thumbnail_bytes)
+    FROM images WHERE task_id = task.id AND index = 0 AND thumbnail_bytes IS NOT NULL
+  ) AS small, task.created_at AS at, ${rank} AS rank
 FROM tasks task JOIN drawings drawing ON drawing.id = task.id LEFT JOIN finetune_prompts prompt ON prompt.id = task.id
 WHERE task.owner_id = $4 AND task.created_at <= $2 AND (task.created_at < $2 OR ${rank} < $3)
   AND ($5::text IS NULL OR task.kind = $5) AND ($6::text IS NULL OR task.status = $6)
@@ -27,7 +28,7 @@ const findStatement = `
 SELECT task.id, task.created_at AS at, ${rank} AS rank FROM tasks task JOIN drawings USING (id)
 WHERE task.id = $1 AND task.owner_id = $2`;
 
-type Row = TimedRow & Omit<DrawingDto, 'created_at'>;
+type Row = TimedRow & Omit<DrawingDto, 'created_at' | 'thumbnail'> & { small: StoredPicture | null };
 
 /** Everything that is drawn for a caller. */
 @Injectable()
@@ -42,9 +43,9 @@ export class DrawingsService {
     return listByTime<Row>(
       ({ count, at, rank: below }) => this.dataSource.query(pageStatement, [count, at, below, ownerId, ...wanted]),
       async (id) => (await this.dataSource.query<TimedRow[]>(findStatement, [id, ownerId])).at(0),
-      ({ at, rank: _, thumbnail, ...row }): DrawingDto => ({
+      async ({ at, rank: _, small, ...row }): Promise<DrawingDto> => ({
         ...row,
-        thumbnail: thumbnail && this.urls.thumbnailOf(thumbnail),
+        thumbnail: small && (await this.urls.shown([small])).thumbnail,
         created_at: at.toISOString(),
       }),
     );

@@ -6,7 +6,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
 
-type Stored = Pick<Image, 'token' | 'storageKey' | 'thumbnailBytes'>;
+export type StoredPicture = Pick<Image, 'token' | 'storageKey' | 'thumbnailBytes'>;
 
 /** URLs of finished pictures: the service's own, or with `PICTURE_URLS=presigned` the store's, made anew each time. */
 @Injectable()
@@ -37,7 +37,7 @@ export class ImageUrls {
   }
 
   /** Of one task's pictures, in order. */
-  async shown(images: readonly Stored[]): Promise<ShownPictures> {
+  async shown(images: readonly StoredPicture[]): Promise<ShownPictures> {
     const small = images.find(({ thumbnailBytes }) => thumbnailBytes !== null);
     const [thumbnail, ...urls] = await Promise.all([
       small ? this.url(thumbnailKeyOf(small.storageKey), thumbnailFile(small.token)) : null,

@@ -100,7 +100,7 @@ export interface TimedPage {
 export function listByTime<T extends TimedRow>(
   read: (page: TimedPage) => Promise<T[]>,
   find: (id: string) => Promise<TimedRow | undefined>,
-  present: (row: T) => object,
+  present: (row: T) => object | Promise<object>,
 ): List {
   const positionOf = ({ at, rank }: TimedRow): number => at.getTime() * ranks + Math.min(rank, ranks - 1);
   return {
@@ -114,7 +114,8 @@ export function listByTime<T extends TimedRow>(
           ? { at: 'infinity', rank: 0 }
           : { at: new Date(Math.floor(after / ranks)).toISOString(), rank: after % ranks };
       const rows = await read({ count, ...before });
-      return rows.map((row) => ({ id: row.id, seq: positionOf(row), json: JSON.stringify(present(row)) }));
+      const records = await Promise.all(rows.map(present));
+      return rows.map((row, i) => ({ id: row.id, seq: positionOf(row), json: JSON.stringify(records[i]) }));
     },
   };
 }
