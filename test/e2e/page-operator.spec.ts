@@ -137,6 +137,7 @@ describeInBrowser('The page of an operator', () => {
     expect(await card('operator (yours)').getByRole('button', { name: 'Revoke' }).count()).toBe(0);
 
     await page.getByLabel('Name', { exact: true }).fill('camera');
+    await page.getByLabel('Account', { exact: true }).fill('studio');
     await page.getByLabel('Scope').selectOption('read');
     await page.getByRole('button', { name: 'Make a key' }).click();
     const token = (await page.locator('.secret code').first().textContent()) ?? '';
@@ -146,6 +147,7 @@ describeInBrowser('The page of an operator', () => {
     expect(await isAccepted(token)).toBe(true);
     await page.getByRole('button', { name: 'I have it' }).click();
     expect(await page.content()).not.toContain(token);
+    await card('camera').getByText('account studio').waitFor();
 
     await card('camera').getByText('Limits: those of the service').click();
     await card('camera').getByLabel('Waiting tasks').fill('7');

@@ -98,13 +98,14 @@ const times = {
 
 function ofParameter(
   name: string,
-  { enum: words, type, format, anyOf, minimum, maximum }: Schema,
+  { enum: words, type, format, anyOf, minimum, maximum, maxLength }: Schema,
 ): Omit<QueryRow, 'operation' | 'name'> {
   if (words) return { good: words, bad: ['', 'other', words[0].toUpperCase(), `${words[0]}&${name}=${words[0]}`] };
   if (anyOf) return times;
   if (format === 'date')
     return { good: ['1000-01-01', ...days.good], bad: [...days.bad, '2026-1-1', '2026-01-01T00:00Z'] };
   if (name === 'finetune') return { good: ['a'.repeat(24)], bad: ['', 'x', 'a'.repeat(25), '%00'] };
+  if (maxLength !== undefined) return { good: ['x'], bad: ['', 'a'.repeat(maxLength + 1), '%00'] };
   if (type === 'string') return { good: [], bad: ['', 'x', 'a'.repeat(24), 'a'.repeat(22), '%00'] };
   const fraction =
     type === 'number' ? { good: ['0.75', '1e0'], bad: ['2.00000000000000000001'] } : { good: [], bad: ['1.5'] };

@@ -224,6 +224,7 @@ describe('The status of a Prompt', () => {
     const [before, after] = [await statusOf(first.id), await statusOf(second.id)];
     expect(after).toEqual({
       status: 'queued',
+      user: null,
       queue_position: after.queue_position,
       step: 0,
       steps: 4,

@@ -45,6 +45,7 @@ describe('Generations', () => {
         high_resolution: false,
         output_format: 'png',
         prompt_weighting: false,
+        user: null,
         finetunes: [],
         image: null,
         references: [],
@@ -286,15 +287,16 @@ describe('usage', () => {
     await drawTask(api, theirs.id);
 
     // The test may run across midnight: then there are two days.
-    const days = day === today() ? [{ day, images: 4, steps: 50, compute_seconds: 1.35 }] : undefined;
+    const days =
+      day === today() ? [{ day, images: 4, steps: 50, pixels: 4 * 64 ** 2, compute_seconds: 1.35 }] : undefined;
     if (days) expect((await usage()).body).toEqual(days);
     expect((await usage('?group_by=model')).body).toEqual([
-      { model: 'sd1.5', images: 3, steps: 30, compute_seconds: 0.1 },
-      { model: 'shapes', images: 1, steps: 20, compute_seconds: 1.25 },
+      { model: 'sd1.5', images: 3, steps: 30, pixels: 3 * 64 ** 2, compute_seconds: 0.1 },
+      { model: 'shapes', images: 1, steps: 20, pixels: 64 ** 2, compute_seconds: 1.25 },
     ]);
     expect((await usage('?group_by=finetune')).body).toEqual([
-      { finetune: id, images: 1, steps: 20, compute_seconds: 1.25 },
-      { finetune: null, images: 3, steps: 30, compute_seconds: 0.1 },
+      { finetune: id, images: 1, steps: 20, pixels: 64 ** 2, compute_seconds: 1.25 },
+      { finetune: null, images: 3, steps: 30, pixels: 3 * 64 ** 2, compute_seconds: 0.1 },
     ]);
   });
 
@@ -308,12 +310,12 @@ describe('usage', () => {
     await api.dataSource.manager.insert(DailyUsage, { ...row, day: '2026-03-01', model: 'n', computeSeconds: 0.2 });
     const between = '?from=2026-02-28&to=2026-03-01';
     expect((await usage(between)).body).toEqual([
-      { day: '2026-03-01', images: 2, steps: 4, compute_seconds: 0.3 },
-      { day: '2026-02-28', images: 1, steps: 2, compute_seconds: 0.1 },
+      { day: '2026-03-01', images: 2, steps: 4, pixels: 0, compute_seconds: 0.3 },
+      { day: '2026-02-28', images: 1, steps: 2, pixels: 0, compute_seconds: 0.1 },
     ]);
     expect((await usage(`${between}&group_by=model`)).body).toEqual([
-      { model: 'm', images: 2, steps: 4, compute_seconds: 0.2 },
-      { model: 'n', images: 1, steps: 2, compute_seconds: 0.2 },
+      { model: 'm', images: 2, steps: 4, pixels: 0, compute_seconds: 0.2 },
+      { model: 'n', images: 1, steps: 2, pixels: 0, compute_seconds: 0.2 },
     ]);
   });
 });

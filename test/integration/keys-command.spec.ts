@@ -65,10 +65,20 @@ describe('npm run keys', () => {
     const { token } = await camera();
     const [key] = await stored();
     const { stdout: list } = await keys('list');
-    expect(list).toMatch(new RegExp(`${key.id} +dr_${key.prefix} +camera +read,write +engine +`));
+    expect(list).toMatch(new RegExp(`${key.id} +dr_${key.prefix} +camera +- +read,write +engine +`));
     expect(list).not.toContain(token);
     expect(list).not.toContain(key.webhookSecret);
     expect(field((await keys('show', key.id)).stdout, 'webhook secret')).toBe(key.webhookSecret);
+  });
+
+  it('makes keys of one account, and names the one that a key is alone in', async () => {
+    const { id } = await camera();
+    const { stdout } = await keys('account', id, 'studio');
+    expect(stdout).toContain('is "studio"');
+    expect((await keys('create', '--name', 'web', '--account', 'studio')).code).toBe(0);
+    const [first, second] = await stored();
+    expect([second.account, second.accountId]).toEqual(['studio', first.id]);
+    expect((await keys('account', id, 'atelier')).code).not.toBe(0);
   });
 
   it('revokes a key by its id or prefix, once', async () => {

@@ -59,6 +59,7 @@ describe('Keys over HTTP', () => {
     const { id, token, webhook_secret, prefix, created_at, ...rest } = body;
     expect(rest).toEqual({
       name: 'shop',
+      account: null,
       scopes: ['read'],
       sandbox: true,
       rate_limit_per_minute: 60,

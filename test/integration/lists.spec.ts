@@ -93,7 +93,7 @@ describe(`a list of ${rows} rows of one caller`, () => {
   ): Promise<void> {
     await insertTasks(manager, prefix, 'generation', ownerId, count);
     await manager.query(
-      `INSERT INTO generations (id, owner_id) SELECT ${idSql}, $2 FROM generate_series(1, ${count}) AS i`,
+      `INSERT INTO generations (id, owner_id, account_id) SELECT ${idSql}, $2, $2 FROM generate_series(1, ${count}) AS i`,
       [prefix, ownerId],
     );
   }
@@ -101,8 +101,8 @@ describe(`a list of ${rows} rows of one caller`, () => {
   async function insertPrompts(manager: EntityManager, id: string): Promise<void> {
     await insertTasks(manager, 'p', 'prompt', key.id, rows);
     await manager.query(
-      `INSERT INTO finetune_prompts (id, owner_id, finetune_id, prompt)
-       SELECT ${idSql}, $2, $3, 'a robot' FROM generate_series(1, ${rows}) AS i`,
+      `INSERT INTO finetune_prompts (id, owner_id, account_id, finetune_id, prompt)
+       SELECT ${idSql}, $2, $2, $3, 'a robot' FROM generate_series(1, ${rows}) AS i`,
       ['p', key.id, id],
     );
   }
@@ -131,7 +131,7 @@ describe(`a list of ${rows} rows of one caller`, () => {
       name: 'Generations',
       prefix: 'g',
       table: 'generations',
-      index: 'generations_owner_seq_idx',
+      index: 'generations_account_seq_idx',
       path: () => '/v1/sd/text-to-image',
     },
     {

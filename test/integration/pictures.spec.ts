@@ -187,6 +187,7 @@ describe('Pictures from elsewhere', () => {
   it.each(['png', 'jpeg', 'webp'])('are read to the pixel, with the hash of the file: %s', async (name) => {
     const { image, width, height, sha256 } = await openReader().read(`${server.url}/${name}`, {
       owner,
+      account: owner,
       field: 'image',
     });
     expect([width, height, image.width, image.height]).toEqual([200, 100, 200, 100]);
@@ -196,7 +197,7 @@ describe('Pictures from elsewhere', () => {
 
   it('are cropped around their middle to the shape that is wanted, and scaled', async () => {
     const size = { width: 64, height: 128 };
-    const reading = { owner, field: 'image', size };
+    const reading = { owner, account: owner, field: 'image', size };
     const [first, second] = [
       await openReader().read(`${server.url}/png`, reading),
       await openReader().read(`${server.url}/png`, reading),
@@ -208,20 +209,31 @@ describe('Pictures from elsewhere', () => {
 
   it('are the same to the byte where they have the wanted size', async () => {
     const size = { width: 200, height: 100 };
-    const scaled = await openReader().read(`${server.url}/jpeg`, { owner, field: 'image', size });
-    const whole = await openReader().read(`${server.url}/jpeg`, { owner, field: 'image' });
+    const scaled = await openReader().read(`${server.url}/jpeg`, { owner, account: owner, field: 'image', size });
+    const whole = await openReader().read(`${server.url}/jpeg`, { owner, account: owner, field: 'image' });
     expect(Buffer.from(scaled.image.data).equals(whole.image.data)).toBe(true);
   });
 
   it('are turned upright as a camera says', async () => {
-    const { image, width, height } = await openReader().read(`${server.url}/turned`, { owner, field: 'image' });
+    const { image, width, height } = await openReader().read(`${server.url}/turned`, {
+      owner,
+      account: owner,
+      field: 'image',
+    });
     expect([width, height]).toEqual([100, 200]);
     expect(distance(colours(image), [blue, red, white, green])).toBeLessThan(16);
   });
 
   it('become red, green and blue whatever they are made of', async () => {
     const read = async (name: string, size?: { width: number; height: number }) =>
-      (await openReader().read(`${server.url}/${name}`, { owner, field: 'image', ...(size && { size }) })).image;
+      (
+        await openReader().read(`${server.url}/${name}`, {
+          owner,
+          account: owner,
+          field: 'image',
+          ...(size && { size }),
+        })
+      ).image;
     const printed = colours(await read('cmyk'));
     expect(printed[3]).toEqual(white);
     // The colours of print are duller.
@@ -237,27 +249,30 @@ describe('Pictures from elsewhere', () => {
     const reader = openReader();
     const { mask } = await reader.readMask(`${server.url}/png`, {
       owner,
+      account: owner,
       field: 'mask',
       size: { width: 8, height: 8 },
     });
     expect([mask.width, mask.height, mask.data.length, mask.data[63]]).toEqual([8, 8, 64, 255]);
     expect(mask.data[0]).toBeLessThan(128);
     const of = 'transparent' as const;
-    const cleared = await reader.readMask(`${server.url}/half`, { owner, field: 'mask', size, of });
+    const cleared = await reader.readMask(`${server.url}/half`, { owner, account: owner, field: 'mask', size, of });
     expect([...cleared.mask.data]).toEqual(new Array(16).fill(255));
-    await expect(reasonOf(reader.readMask(`${server.url}/half`, { owner, field: 'mask', size }))).resolves.toBe(
+    await expect(
+      reasonOf(reader.readMask(`${server.url}/half`, { owner, account: owner, field: 'mask', size })),
+    ).resolves.toBe(
       'The picture in `mask` marks nothing: what is white is repainted, from 128 of 255 on, and what is transparent counts as black.',
     );
-    await expect(reasonOf(reader.readMask(`${server.url}/png`, { owner, field: 'mask', of }))).resolves.toMatch(
-      /^The picture in `mask` has no alpha channel/,
-    );
+    await expect(
+      reasonOf(reader.readMask(`${server.url}/png`, { owner, account: owner, field: 'mask', of })),
+    ).resolves.toMatch(/^The picture in `mask` has no alpha channel/);
   });
 
   it('are masks of the picture that they come with, onto which one of another shape is stretched', async () => {
     const [edge, marked] = [512, 96];
     const sources = new SourcePictures(openReader(), { recordShape: () => Promise.resolve(true) });
     const inputs = { image: `${server.url}/wide`, mask: `${server.url}/tallMask` };
-    const task = { ownerId: owner, width: edge, height: edge, inputs } as unknown as DrawingTask;
+    const task = { ownerId: owner, accountId: owner, width: edge, height: edge, inputs } as unknown as DrawingTask;
     const { mask } = await sources.read(task, new AbortController().signal);
     const rows = Array.from({ length: edge }, (_, y) => mask!.mask.data[y * edge + edge / 2]);
     expect(rows.findIndex((value) => value < 128)).toBe(marked);
@@ -283,7 +298,9 @@ describe('Pictures from elsewhere', () => {
     ['file', 'has an address that does not begin with http:// or https://'],
     ['absent', 'could not be fetched: its server answered 404.'],
   ])('are refused in a sentence that names the field: %s', async (name, reason) => {
-    const message = await reasonOf(openReader().read(`${server.url}/${name}`, { owner, field: 'control[0].image' }));
+    const message = await reasonOf(
+      openReader().read(`${server.url}/${name}`, { owner, account: owner, field: 'control[0].image' }),
+    );
     expect(message).toContain(`The picture in \`control[0].image\` ${reason}`);
   });
 
@@ -303,7 +320,8 @@ describe('Pictures from elsewhere', () => {
   });
 
   it('are asked for again, three times in all, where their server has trouble', async () => {
-    const read = (name: string) => openReader().read(`${server.url}/${name}`, { owner, field: 'image' });
+    const read = (name: string) =>
+      openReader().read(`${server.url}/${name}`, { owner, account: owner, field: 'image' });
     server.asked.length = 0;
     const [late, busy, lost] = await Promise.all([read('late'), reasonOf(read('busy')), reasonOf(read('lost'))]);
     expect(late).toMatchObject({ width: 200 });
@@ -314,14 +332,18 @@ describe('Pictures from elsewhere', () => {
   });
 
   it('follow a redirect', async () => {
-    await expect(openReader().read(`${server.url}/once`, { owner, field: 'image' })).resolves.toMatchObject({
+    await expect(
+      openReader().read(`${server.url}/once`, { owner, account: owner, field: 'image' }),
+    ).resolves.toMatchObject({
       width: 200,
     });
   });
 
   it.each(['umlaut', 'umlaut-latin'])('follow a redirect whose address has raw bytes: %s', async (name) => {
     server.asked.length = 0;
-    await expect(openReader().read(`${server.url}/${name}`, { owner, field: 'image' })).resolves.toMatchObject({
+    await expect(
+      openReader().read(`${server.url}/${name}`, { owner, account: owner, field: 'image' }),
+    ).resolves.toMatchObject({
       width: 200,
     });
     if (name === 'umlaut') await fetch(`${server.url}/${name}`);
@@ -331,7 +353,9 @@ describe('Pictures from elsewhere', () => {
   });
 
   it('are read from a server that tells the end by closing', async () => {
-    await expect(openReader().read(`${server.url}/until-closed`, { owner, field: 'image' })).resolves.toMatchObject({
+    await expect(
+      openReader().read(`${server.url}/until-closed`, { owner, account: owner, field: 'image' }),
+    ).resolves.toMatchObject({
       width: 200,
     });
   });
@@ -339,7 +363,7 @@ describe('Pictures from elsewhere', () => {
   it.each(['file:///etc/passwd', 'data:image/png;base64,iVBORw0KGgo=', 'ftp://127.0.0.1/x.png', 'no url'])(
     'are not read from %s',
     async (url) => {
-      await expect(reasonOf(openReader().read(url, { owner, field: 'image' }))).resolves.toBe(
+      await expect(reasonOf(openReader().read(url, { owner, account: owner, field: 'image' }))).resolves.toBe(
         'The picture in `image` has an address that does not begin with http:// or https://.',
       );
     },
@@ -347,7 +371,12 @@ describe('Pictures from elsewhere', () => {
 
   it('end with the signal', async () => {
     const stop = new AbortController();
-    const reading = openReader().read(`${server.url}/silent`, { owner, field: 'image', signal: stop.signal });
+    const reading = openReader().read(`${server.url}/silent`, {
+      owner,
+      account: owner,
+      field: 'image',
+      signal: stop.signal,
+    });
     await until(async () => server.asked.includes('/silent'), 'the server is asked');
     stop.abort(new Error('It is enough.'));
     await expect(reading).rejects.toThrow('It is enough.');
@@ -375,7 +404,7 @@ describe('Private addresses', () => {
     server.asked.length = 0;
     const address = url.replace('PORT', server.url.split(':')[2]);
     const strict = openReader({ picturesAllowPrivate: false });
-    await expect(reasonOf(strict.read(address, { owner, field: 'image' }))).resolves.toBe(
+    await expect(reasonOf(strict.read(address, { owner, account: owner, field: 'image' }))).resolves.toBe(
       'The picture in `image` is at a private, loopback or link-local address, which is not allowed.',
     );
     expect(server.asked).toEqual([]);
@@ -396,7 +425,7 @@ describe('Private addresses', () => {
     try {
       const strict = openReader({ picturesAllowPrivate: false });
       const address = `http://${publicHost}:${server.url.split(':')[2]}${path}`;
-      await expect(reasonOf(strict.read(address, { owner, field: 'image' }))).resolves.toBe(
+      await expect(reasonOf(strict.read(address, { owner, account: owner, field: 'image' }))).resolves.toBe(
         'The picture in `image` is at a private, loopback or link-local address, which is not allowed.',
       );
       expect(server.asked).toEqual(path === '/farther' ? [path, '/inside'] : [path]);
@@ -459,15 +488,15 @@ describe('Pictures of this service', () => {
 
   it('are read by their owner, and their shape is known before', async () => {
     const [url, reader] = [await upload(sent.png), openReader()];
-    await expect(reader.shapeOf(url, { owner, field: 'image' })).resolves.toEqual({ width: 200, height: 100 });
-    const { image } = await reader.read(url, { owner, field: 'image' });
+    await expect(reader.shapeOf(url, { account: owner, field: 'image' })).resolves.toEqual({ width: 200, height: 100 });
+    const { image } = await reader.read(url, { owner, account: owner, field: 'image' });
     expect(colours(image)).toEqual([red, green, blue, white]);
-    await expect(reader.shapeOf(`${server.url}/png`, { owner, field: 'image' })).resolves.toBeUndefined();
+    await expect(reader.shapeOf(`${server.url}/png`, { account: owner, field: 'image' })).resolves.toBeUndefined();
   });
 
   it('are read where the worker knows the service by another name than the api does', async () => {
     const url = (await upload(sent.png)).replace(bench.config.publicUrl, 'https://pictures.invalid/darkroom');
-    const { image } = await openReader().read(url, { owner, field: 'image' });
+    const { image } = await openReader().read(url, { owner, account: owner, field: 'image' });
     expect(colours(image)).toEqual([red, green, blue, white]);
   });
 
@@ -476,9 +505,9 @@ describe('Pictures of this service', () => {
     const message =
       'The picture in `image` is not there: no upload and no picture of yours has this URL, or not any more.';
     const reader = openReader();
-    await expect(reasonOf(reader.read(url, { owner, field: 'image' }))).resolves.toBe(message);
-    await expect(reasonOf(reader.shapeOf(url, { owner, field: 'image' }))).resolves.toBe(message);
+    await expect(reasonOf(reader.read(url, { owner, account: owner, field: 'image' }))).resolves.toBe(message);
+    await expect(reasonOf(reader.shapeOf(url, { account: owner, field: 'image' }))).resolves.toBe(message);
     const inside = `${bench.config.publicUrl}/metrics`;
-    await expect(reasonOf(reader.read(inside, { owner, field: 'image' }))).resolves.toBe(message);
+    await expect(reasonOf(reader.read(inside, { owner, account: owner, field: 'image' }))).resolves.toBe(message);
   });
 });

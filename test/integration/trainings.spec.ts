@@ -106,6 +106,7 @@ describe('The training of a Fine-Tune', () => {
       started_at: null,
       completed_at: null,
       compute_seconds: 0,
+      user: null,
     });
     expect(await find(body.id)).toEqual(body);
     const { body: list } = await api.request<unknown[]>('GET', '/v1/finetunes', { key });

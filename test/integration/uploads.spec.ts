@@ -47,7 +47,7 @@ describe('Uploads', () => {
       key: owner,
       body: { prompt: 'a star' },
     });
-    const needed = { publicUrl: api.config.publicUrl, ownerId: owner.id, taskId: body.id, pictures };
+    const needed = { publicUrl: api.config.publicUrl, accountId: owner.id, taskId: body.id, pictures };
     await api.dataSource.transaction((manager) => useUploads(manager, needed));
     return body.id;
   };
@@ -359,7 +359,7 @@ describe('Uploads', () => {
       await generationWith([{ url: shared.url, field: 'image' }]),
     ];
     const before = await storedBytes(key);
-    const keys = await api.dataSource.transaction((manager) => dropUploads(manager, key.id, first));
+    const keys = await api.dataSource.transaction((manager) => dropUploads(manager, first));
     expect(keys).toEqual([`uploads/${single.id}.png`]);
     expect(await storedBytes(key)).toBe(before - single.bytes);
     expect(await api.dataSource.manager.find(PictureUse, { where: { uploadId: shared.id } })).toEqual([

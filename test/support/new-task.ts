@@ -6,6 +6,7 @@ export const newTask = (ownerId: string, values: Partial<NewTask> = {}): NewTask
   id: newIdentifier(),
   kind: 'generation',
   ownerId,
+  endUser: null,
   finetuneId: null,
   prompt: 'a star',
   negativePrompt: null,

@@ -6,10 +6,12 @@ import {
   type ApiKeyScope,
   changeKey,
   keyFacts,
+  nameAccount,
   newApiKey,
   revokeKey,
   rotateKey,
   rotateWebhookSecret,
+  saveKey,
 } from '@app/domain';
 import { Transactions } from '@app/queue';
 import { cancelAll } from '@app/tasks';
@@ -41,10 +43,11 @@ export class KeyCommands {
   constructor(private readonly surroundings: Surroundings) {}
 
   readonly create = async (
-    options: { name: string; scopes: ApiKeyScope[]; sandbox: boolean } & Output,
+    options: { name: string; account?: string; scopes: ApiKeyScope[]; sandbox: boolean } & Output,
   ): Promise<void> => {
     const { apiKey, token } = newApiKey(options.name, options.scopes);
-    await this.withKeys((keys) => keys.save(Object.assign(apiKey, { sandbox: options.sandbox })));
+    const key = Object.assign(apiKey, { sandbox: options.sandbox });
+    await this.withKeys((keys) => saveKey(keys.manager, key, options.account));
     this.report(
       options,
       { id: apiKey.id, token, webhook_secret: apiKey.webhookSecret },
@@ -65,13 +68,14 @@ export class KeyCommands {
       key.id,
       `dr_${key.prefix}`,
       key.name,
+      key.account ?? '-',
       key.scopes.join(','),
       key.sandbox ? 'sandbox' : 'engine',
       formatTime(key.createdAt),
       formatTime(key.lastUsedAt),
       formatTime(key.revokedAt),
     ]);
-    const heads = ['ID', 'PREFIX', 'NAME', 'SCOPES', 'DRAWN BY', 'CREATED', 'LAST USED', 'REVOKED'];
+    const heads = ['ID', 'PREFIX', 'NAME', 'ACCOUNT', 'SCOPES', 'DRAWN BY', 'CREATED', 'LAST USED', 'REVOKED'];
     this.print(...textTable([heads, ...rows]));
   };
 
@@ -83,6 +87,7 @@ export class KeyCommands {
       `id              ${key.id}`,
       `prefix          dr_${key.prefix}`,
       `name            ${key.name}`,
+      `account         ${key.account ?? 'its own'}`,
       `scopes          ${key.scopes.join(', ')}`,
       `drawn by        ${key.sandbox ? 'sandbox' : 'engine'}`,
       ...limitLines(key),
@@ -90,6 +95,15 @@ export class KeyCommands {
       `last used       ${formatTime(key.lastUsedAt)}`,
       `revoked         ${formatTime(key.revokedAt)}`,
       `webhook secret  ${key.webhookSecret}`,
+    );
+  };
+
+  readonly account = async (name: string, account: string, output: Output): Promise<void> => {
+    const key = await this.withKeys(async (keys) => nameAccount(keys.manager, (await find(keys, name)).id, account));
+    this.report(
+      output,
+      keyFacts(key),
+      `The account of the key "${key.name}" is "${key.account}"; new keys can join it.`,
     );
   };
 

@@ -3,7 +3,7 @@ import { type ApiKeyScope, apiKeyScopes, defaultScopes, graceEnd, isPrintable, k
 import { KeyCommands } from './key-commands';
 import { exitCodeOf, type Surroundings } from './run-program';
 
-/** Runs `keys create | list | show | revoke | stop | limit | rotate | rotate-webhook-secret`. @returns the exit code */
+/** Runs `keys create | list | show | account | revoke | stop | limit | rotate | rotate-webhook-secret`. @returns the exit code */
 export function runKeys(args: readonly string[], surroundings: Surroundings): Promise<number> {
   const { stdout, stderr } = surroundings;
   const program = new Command('keys')
@@ -14,6 +14,7 @@ export function runKeys(args: readonly string[], surroundings: Surroundings): Pr
     .command('create')
     .description('make a key; prints its token once')
     .requiredOption('--name <name>', 'what it is for', readName)
+    .option('--account <name>', 'the account that it joins or begins: its keys share their records', readName)
     .option('--scopes <scopes>', `of ${apiKeyScopes.join(', ')}; write includes read, and admin both`, readScopes, [
       ...defaultScopes,
     ])
@@ -34,6 +35,9 @@ function defineOfOneKey(program: Command, commands: KeyCommands): void {
     // An id may begin with a dash, which commander would read as an option.
     program.command(name).description(description).argument('<id>', 'its id or prefix').allowUnknownOption();
   ofOneKey('show', 'one key, with its webhook secret').action(commands.show);
+  ofOneKey('account', 'name the account that a key is alone in, so that new keys can join it')
+    .argument('<name>', 'its name, for good', readName)
+    .action(commands.account);
   ofOneKey('revoke', 'revoke a key, close its connections and cancel its tasks').action(commands.revoke);
   ofOneKey('stop', 'cancel all tasks of a key; the key stays valid').action(commands.stop);
   const readCount = integer(0, keyBounds.maxCount, 'default');

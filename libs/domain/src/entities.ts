@@ -10,7 +10,7 @@ import { Image } from './tasks/image';
 import { Drawing } from './tasks/drawing';
 import { Task } from './tasks/task';
 import { DrawableModel, InferenceWorker } from './inference-workers/inference-worker';
-import { DailyUsage, RateBucket, StorageUse, Upload } from './api-keys/key-usage';
+import { DailyUsage, DetailedUsage, RateBucket, StorageUse, Upload } from './api-keys/key-usage';
 import { SignInCode } from './sign-in/sign-in-code';
 import { Style } from './styles/style';
 import { PictureUse, UploadedPicture } from './uploads/uploaded-picture';
@@ -23,6 +23,7 @@ export const entities = [
   Collection,
   CursorKey,
   DailyUsage,
+  DetailedUsage,
   DrawableModel,
   Drawing,
   FairShare,

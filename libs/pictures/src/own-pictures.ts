@@ -9,10 +9,10 @@ export interface OwnPicture extends Size {
 }
 
 const findStatement = `
-SELECT token, storage_key AS "storageKey", width, height FROM uploaded_pictures WHERE token = $1 AND owner_id = $2
+SELECT token, storage_key AS "storageKey", width, height FROM uploaded_pictures WHERE token = $1 AND account_id = $2
 UNION ALL
 SELECT image.token, image.storage_key, image.width, image.height FROM images image JOIN tasks task ON task.id = image.task_id
-WHERE image.token = $1 AND task.owner_id = $2`;
+WHERE image.token = $1 AND task.account_id = $2`;
 
 /**
  * The caller's picture at a URL, told by its token and not by its host: an api, its workers and a CDN may use different
@@ -22,11 +22,11 @@ WHERE image.token = $1 AND task.owner_id = $2`;
 export async function findOwnPicture(
   database: Pick<DataSource | EntityManager, 'query'>,
   publicUrl: string,
-  { ownerId, url }: { ownerId: string; url: string },
+  { accountId, url }: { accountId: string; url: string },
 ): Promise<OwnPicture | null | undefined> {
   const named = namedToken(publicUrl, url);
   if (!named) return undefined;
   const { token, isHere } = named;
-  const [found] = token ? await database.query<OwnPicture[]>(findStatement, [token, ownerId]) : [];
+  const [found] = token ? await database.query<OwnPicture[]>(findStatement, [token, accountId]) : [];
   return found ?? (isHere ? null : undefined);
 }

@@ -17,8 +17,10 @@ const remoteLimits = { maxBytes: limits.sentPicture.bytes, timeMs: 30_000, maxRe
 
 /** The owner of a picture, and the purpose that it is read for. */
 export interface Reading {
-  /** The key whose pictures may be read. */
+  /** The key whose turn it is. */
   owner: string;
+  /** Its account, whose pictures may be read. */
+  account: string;
   /** Of the request, for messages: `image`, `control[0].image`. */
   field: string;
   /**
@@ -98,20 +100,20 @@ export class PictureReader {
 
   /**
    * The size of a picture that the service has; undefined for a remote one, which is not fetched.
-   * @throws PictureError for one of this service that is missing or not the owner's
+   * @throws PictureError for one of this service that is missing or not the account's
    */
-  async shapeOf(url: string, { owner, field }: Pick<Reading, 'owner' | 'field'>): Promise<Size | undefined> {
-    const own = await this.own(url, owner, field);
+  async shapeOf(url: string, { account, field }: Pick<Reading, 'account' | 'field'>): Promise<Size | undefined> {
+    const own = await this.own(url, account, field);
     return own && { width: own.width, height: own.height };
   }
 
   private async decoded(
     url: string,
-    { owner, field, signal }: Reading,
+    { owner, account, field, signal }: Reading,
     orderOf: (file: { source: Buffer }) => Wanted,
   ): Promise<Omit<Decoded, 'format'>> {
     try {
-      const own = await this.own(url, owner, field);
+      const own = await this.own(url, account, field);
       // A download must not hold the turn of others.
       const fetched = own ? undefined : await this.remote.get(owner, url, formatOf, signal);
       const { format: _format, ...decoded } = await this.decoder.decode(owner, async () => {
@@ -128,8 +130,8 @@ export class PictureReader {
     }
   }
 
-  private async own(url: string, ownerId: string, field: string) {
-    const own = await findOwnPicture(this.dataSource, this.config.publicUrl, { ownerId, url });
+  private async own(url: string, accountId: string, field: string) {
+    const own = await findOwnPicture(this.dataSource, this.config.publicUrl, { accountId, url });
     if (own === null) throw new PictureError(field, notThere);
     return own;
   }

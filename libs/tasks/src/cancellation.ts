@@ -1,7 +1,7 @@
 import type { Task } from '@app/domain';
 import type { Transactions } from '@app/queue';
 import { terminate } from './settlement';
-import { addStored } from './storage-use';
+import { addStoredOf } from './storage-use';
 
 /** One transaction keeps this many tasks locked until it commits. */
 const cancelBatchSize = 100;
@@ -49,7 +49,7 @@ export function cancelBatch(transactions: Transactions, { ownerId, before, locke
     );
     if (rows.length > 0) {
       const released = await terminate(manager, rows, { status: 'canceled' });
-      await addStored(manager, ownerId, { reservedBytes: -released });
+      await addStoredOf(manager, released);
     }
     return rows.length;
   });

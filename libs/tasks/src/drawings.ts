@@ -2,7 +2,8 @@ import { Drawing, type DrawingTask, Image, type Task } from '@app/domain';
 import type { EntityManager, FindOptionsWhere } from 'typeorm';
 import type { DrawnPicture, Settlement } from './settlement';
 import { keepStyleThumbnail } from './style-thumbnails';
-import { recordUsage } from './usage';
+import type { StoredChangeOf } from './storage-use';
+import { recordUsage, finetunesOf } from './usage';
 
 /**
  * Compute seconds of one step of a picture of 512 x 512 on a typical GPU. The real cost replaces the estimate in the
@@ -52,9 +53,13 @@ export async function findDrawing(
 
 /**
  * Writes what came of a drawing that has succeeded, in the transaction that settles its task.
- * @returns how many bytes more Styles take
+ * @returns how much more Styles take
  */
-export async function writePictures(manager: EntityManager, task: Task, settlement: Settlement): Promise<number> {
+export async function writePictures(
+  manager: EntityManager,
+  task: Task,
+  settlement: Settlement,
+): Promise<StoredChangeOf[]> {
   const { images = [], computeSeconds = 0, served, upscaler = null } = settlement;
   await manager.update(Drawing, { id: task.id }, { ...served, upscaler });
   if (images.length > 0)
@@ -63,10 +68,12 @@ export async function writePictures(manager: EntityManager, task: Task, settleme
       images.map((image) => ({ ...image, taskId: task.id })),
     );
   const thumbnail = styleThumbnailOf(settlement);
-  const ofStyles = thumbnail ? await keepStyleThumbnail(manager, task.id, thumbnail) : 0;
+  const ofStyles = thumbnail ? await keepStyleThumbnail(manager, task.id, thumbnail) : [];
   if (task.sandbox) return ofStyles;
-  const { finetuneId, steps } = await manager.findOneByOrFail(Drawing, { id: task.id });
-  await recordUsage(manager, { ...task, finetuneId, steps }, images.length, computeSeconds);
+  const drawing = await manager.findOneByOrFail(Drawing, { id: task.id });
+  const pixels = images.reduce((sum, { width, height }) => sum + width * height, 0);
+  const used = { images: images.length, steps: images.length * drawing.steps, pixels, computeSeconds };
+  await recordUsage(manager, { ...task, ...finetunesOf(drawing) }, used);
   return ofStyles;
 }
 

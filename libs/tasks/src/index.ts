@@ -28,7 +28,7 @@ export { waitsForWorker } from './statements/queue-heads';
 export { collectionRecordBytes, finetuneRecordBytes, styleRecordBytes } from './storage-estimates';
 export { StorageFullError, storageColumns, StorageQuota, uploadLifeSql } from './storage-quota';
 export type { StorageRow } from './storage-quota';
-export { addStored } from './storage-use';
+export { addStored, addStoredOf } from './storage-use';
 export type { StoredBytes } from './storage-use';
 export type { NewTask } from './task-intake';
 export { countQueued, storageOfAll, TaskIntake } from './task-intake';

@@ -2,6 +2,7 @@ import { type Image, Task, type TerminatedStatus, Training } from '@app/domain';
 import { type EntityManager, In } from 'typeorm';
 import { announce, changeChannel, stopChannel } from './channels';
 import { correctCharge } from './fair-queue';
+import type { StoredChangeOf } from './storage-use';
 import { recordUsage } from './usage';
 import { insertDeliveries } from './webhook-deliveries';
 
@@ -58,22 +59,22 @@ export async function putBack(
 }
 
 /**
- * Terminates open tasks of one owner that the transaction has locked, all in the same way: charge, status, message and
- * webhook deliveries.
- * @returns bytes that were kept for their pictures; the caller gives them back last
+ * Terminates open tasks that the transaction has locked, all in the same way: charge, status, message and webhook
+ * deliveries.
+ * @returns what their keys get back of the bytes that were kept for pictures; the caller counts it last
  */
 export async function terminate(
   manager: EntityManager,
   rows: readonly Pick<Task, 'id' | 'kind' | 'status'>[],
   settlement: Settlement,
-): Promise<number> {
+): Promise<StoredChangeOf[]> {
   const ids = rows.map(({ id }) => id);
   const trainings = await trainingsOf(manager, rows);
   for (const { id, status } of rows)
     if (status === 'processing')
       await correctCharge(manager, id, settlement.computeSeconds ?? trainings.get(id)?.computeSeconds);
-  const [{ reserved }] = await manager.query<[{ reserved: string }]>(
-    'SELECT coalesce(sum(reserved_bytes), 0) AS reserved FROM tasks WHERE id = ANY($1)',
+  const reserved = await manager.query<{ ownerId: string; bytes: string }[]>(
+    'SELECT owner_id AS "ownerId", sum(reserved_bytes) AS bytes FROM tasks WHERE id = ANY($1) GROUP BY owner_id',
     [ids],
   );
   await manager.update(
@@ -91,8 +92,8 @@ export async function terminate(
   // A worker that settles its task has stopped drawing it; one whose task is canceled must be told to stop.
   await announce(manager, settlement.status === 'canceled' ? [changeChannel, stopChannel] : [changeChannel], ids);
   await insertDeliveries(manager, rows);
-  let released = Number(reserved);
-  for (const training of trainings.values()) released += await endTraining(manager, training, settlement);
+  const released: StoredChangeOf[] = reserved.map(({ ownerId, bytes }) => ({ ownerId, reservedBytes: -Number(bytes) }));
+  for (const training of trainings.values()) released.push(...(await endTraining(manager, training, settlement)));
   return released;
 }
 
@@ -108,14 +109,13 @@ async function trainingsOf(
 
 /**
  * The Prompts that wait for the training are drawn, or fail with it. Its compute is recorded as usage however it ended.
- * @returns bytes that were kept for those that fail
+ * @returns what the keys of those that fail get back
  */
 async function endTraining(
   manager: EntityManager,
   { id, task, computeSeconds }: Training,
   { status, error }: Settlement,
-): Promise<number> {
-  const { ownerId, model, sandbox } = task;
+): Promise<StoredChangeOf[]> {
   const waiting = await manager.query<Pick<Task, 'id' | 'kind' | 'status'>[]>(
     `SELECT task.id, task.kind, task.status FROM tasks task JOIN finetune_prompts prompt ON prompt.id = task.id
      WHERE prompt.finetune_id = $1 AND task.queue = 'waiting' AND task.status = 'queued'
@@ -123,7 +123,7 @@ async function endTraining(
     [id],
   );
   const why = status === 'canceled' ? 'was canceled.' : `failed: ${error}`;
-  let released = 0;
+  let released: StoredChangeOf[] = [];
   if (waiting.length > 0 && status !== 'succeeded')
     released = await terminate(manager, waiting, { status: 'failed', error: `The training of the Fine-Tune ${why}` });
   else if (waiting.length > 0) {
@@ -136,8 +136,7 @@ async function endTraining(
     );
     await announce(manager, [changeChannel], ids);
   }
-  const isUsed = !sandbox && computeSeconds > 0;
-  if (isUsed) await recordUsage(manager, { ownerId, model, finetuneId: id, steps: 0 }, 0, computeSeconds);
+  if (!task.sandbox && computeSeconds > 0) await recordUsage(manager, { ...task, finetuneId: id }, { computeSeconds });
   return released;
 }
 

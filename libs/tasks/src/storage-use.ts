@@ -10,6 +10,9 @@ export interface StoredChange {
   recordBytes?: number;
 }
 
+/** What changes for one of several keys. */
+export type StoredChangeOf = StoredChange & { ownerId: string };
+
 /** A caller's counts; the driver returns large numbers as text. */
 export type StoredBytes = Record<'picture_bytes' | 'weight_bytes' | 'reserved_bytes' | 'record_bytes', string>;
 
@@ -37,4 +40,10 @@ export async function addStored(
     [ownerId, ...changes],
   );
   return stored;
+}
+
+/** Changes the counts of several keys as `addStored` does, in one order, because others may lock the same ones. */
+export async function addStoredOf(database: Queryable, changes: readonly StoredChangeOf[]): Promise<void> {
+  const inOrder = [...changes].sort((a, b) => (a.ownerId < b.ownerId ? -1 : 1));
+  for (const { ownerId, ...change } of inOrder) await addStored(database, ownerId, change);
 }

@@ -20,14 +20,14 @@ import { finetuneRecordBytes, storageOf, storageOfTraining, type TaskStorage } f
 import { StorageQuota, type StorageRow } from './storage-quota';
 import { addStored } from './storage-use';
 import { costOfTraining, type NewTraining } from './trainings';
-import { useUploads } from './uploads';
+import { type NeededPictures, useUploads } from './uploads';
 
 /** What the intake and the worker add to a drawing. */
 type NotYet = 'id' | 'task' | 'weightsHash' | 'weightsScale' | 'servedBy' | 'upscaler';
 
 /** A new task, what it draws, and the record that owns it; only tests omit the record. */
 export interface NewTask
-  extends Pick<Task, 'id' | 'kind' | 'ownerId' | 'model' | 'sandbox' | 'createdAt'>, Omit<Drawing, NotYet> {
+  extends Pick<Task, 'id' | 'kind' | 'ownerId' | 'endUser' | 'model' | 'sandbox' | 'createdAt'>, Omit<Drawing, NotYet> {
   generation?: Pick<Generation, 'webhook' | 'metadata'>;
   finetunePrompt?: Pick<FinetunePrompt, 'prompt' | 'webhook' | 'metadata'>;
 }
@@ -35,6 +35,8 @@ export interface NewTask
 /** Everything one request inserts: all of it or nothing. */
 export interface NewTasks {
   ownerId: string;
+  /** Whose pictures the tasks may use. */
+  accountId?: string;
   /** Of this owner; 0: no limit. */
   maxQueued: number;
   tasks: readonly NewTask[];
@@ -92,7 +94,15 @@ export class TaskIntake {
    * @throws UnprocessableError `PictureNotFound` for an upload that was deleted meanwhile, `FineTuneNotTrained` for a
    * Prompt of a Fine-Tune whose training did not succeed; what `StorageQuota.assertRoom` throws
    */
-  async insert({ ownerId, maxQueued, tasks, publicUrl = '', training, storage }: NewTasks): Promise<InsertOutcome> {
+  async insert({
+    ownerId,
+    accountId = ownerId,
+    maxQueued,
+    tasks,
+    publicUrl = '',
+    training,
+    storage,
+  }: NewTasks): Promise<InsertOutcome> {
     const count = tasks.length + (training ? 1 : 0);
     const outcome = await this.transactions.run(async (manager): Promise<InsertOutcome> => {
       let { revoked, queued, present } = await look(manager, ownerId, maxQueued);
@@ -105,10 +115,10 @@ export class TaskIntake {
       if (revoked || (maxQueued > 0 && room() < 0)) return { accepted: false, revoked, queued };
       if (!present && [...tasks, training].some((task) => task && !task.sandbox))
         await manager.query(levelNewcomerStatement, [ownerId]);
-      if (training) await insertTraining(manager, training, tasks, publicUrl);
+      if (training) await insertTraining(manager, training, tasks, { publicUrl, accountId });
       await insertRows(manager, tasks);
       for (const { id: taskId, inputs } of tasks)
-        await useUploads(manager, { publicUrl, ownerId, taskId, pictures: picturesIn(inputs) });
+        await useUploads(manager, { publicUrl, accountId, taskId, pictures: picturesIn(inputs) });
       const added = storageOfAll({ tasks, training });
       const stored = await addStored(manager, ownerId, added);
       if (stored && storage) this.quota.assertRoomAfter({ ...storage, ...stored }, added);
@@ -175,9 +185,9 @@ async function drawnWith(manager: EntityManager, id: string): Promise<Drawn> {
 
 async function insertTraining(
   manager: EntityManager,
-  { finetune, sandbox, training }: NewTraining,
+  { finetune, sandbox, endUser, training }: NewTraining,
   prompts: readonly NewTask[],
-  publicUrl: string,
+  source: Pick<NeededPictures, 'publicUrl' | 'accountId'>,
 ): Promise<void> {
   const { id, ownerId, model, createdAt } = finetune;
   await manager.insert(Finetune, { ...finetune, status: 'registered' } as object);
@@ -187,7 +197,7 @@ async function insertTraining(
     cost: costOfTraining(training),
     ...storageOfTraining({ training }),
   } as const;
-  await manager.insert(Task, { id, kind: 'training', ownerId, model, sandbox, createdAt, ...waits });
+  await manager.insert(Task, { id, kind: 'training', ownerId, endUser, model, sandbox, createdAt, ...waits });
   await manager.insert(Training, { id, ...training, promptIds: prompts.map((prompt) => prompt.id) });
-  await useUploads(manager, { publicUrl, ownerId, taskId: id, pictures: picturesToLearn(training.imagesUrl) });
+  await useUploads(manager, { ...source, taskId: id, pictures: picturesToLearn(training.imagesUrl) });
 }

@@ -10,11 +10,12 @@ import { deathsAfter } from './deaths';
 import { findDrawing, styleThumbnailOf, writePictures } from './drawings';
 import { forgetReplies } from './forget-replies';
 import { isSilent, silenceUntil } from './silence';
-import { chargeTrainingsStatement, lockEditsStatement, type Removed, removeStatement } from './statements/removal';
+import { lockEditsStatement, openTrainingsStatement, type Removed, removeStatement } from './statements/removal';
 import { StorageQuota } from './storage-quota';
-import { addStored } from './storage-use';
+import { addStoredOf } from './storage-use';
 import { bytesOf, lockTask, putBack, type Served, type Settlement, terminate } from './settlement';
 import { lockPrompt } from './style-thumbnails';
+import { recordUsage } from './usage';
 
 /** Why a task is given back, and when it may be claimed again. */
 export interface Release {
@@ -24,6 +25,8 @@ export interface Release {
 }
 
 const silentBatchSize = 500;
+
+type OpenTraining = Parameters<typeof recordUsage>[1] & { computeSeconds: number };
 
 /**
  * The status changes of a task, except its insertion and `cancelAll` of a whole key. Each first makes sure, by its
@@ -103,10 +106,10 @@ export class Tasks {
       if (row?.attempt !== task.attempt) return false;
       if (row.status !== 'processing') return row.status === 'succeeded' && status === 'succeeded';
       const released = await terminate(manager, [row], settlement);
-      const recordBytes = status === 'succeeded' ? await writePictures(manager, row, settlement) : 0;
+      const ofStyles = status === 'succeeded' ? await writePictures(manager, row, settlement) : [];
       if (status === 'failed') await chargeFailed(manager, row, settlement.computeSeconds);
       const pictureBytes = bytesOf(settlement);
-      await addStored(manager, row.ownerId, { pictureBytes, recordBytes, reservedBytes: -released });
+      await addStoredOf(manager, [...released, ...ofStyles, { ownerId: row.ownerId, pictureBytes }]);
       // Its owner's row is locked by now: of several tasks only those succeed that fit.
       if (pictureBytes > 0) await this.quota.assertStorable(manager, row.ownerId, 0);
       return true;
@@ -161,7 +164,7 @@ export class Tasks {
       else {
         const released = await terminate(manager, [row], { status: 'failed', error });
         await manager.update(Task, { id: row.id }, { deaths });
-        await addStored(manager, row.ownerId, { reservedBytes: -released });
+        await addStoredOf(manager, released);
       }
       return true;
     });
@@ -173,7 +176,7 @@ export class Tasks {
       const row = await lockTask(manager, taskId);
       if (!row || isTerminated(row.status)) return false;
       const released = await terminate(manager, [row], { status: 'canceled' });
-      await addStored(manager, row.ownerId, { reservedBytes: -released });
+      await addStoredOf(manager, released);
       return true;
     });
   }
@@ -205,7 +208,8 @@ export class Tasks {
    */
   async removeAll(manager: EntityManager, taskIds: readonly string[]): Promise<{ drawn: string[]; uploads: string[] }> {
     await manager.query(lockEditsStatement, [taskIds]);
-    await manager.query(chargeTrainingsStatement, [taskIds]);
+    const trainings = await manager.query<OpenTraining[]>(openTrainingsStatement, [taskIds]);
+    for (const { computeSeconds, ...training } of trainings) await recordUsage(manager, training, { computeSeconds });
     const [{ removed, uploads }] = await manager.query<[Removed]>(removeStatement, [taskIds]);
     await forgetReplies(manager, taskIds);
     const open = removed.filter(({ status }) => !isTerminated(status));

@@ -2,7 +2,7 @@ import { ApiKey, type Attempt, Finetune, isTerminated, Task, Training, type Trai
 import type { Transactions } from '@app/queue';
 import { claimNext, type ClaimFilter } from './claims';
 import { lockTask, terminate } from './settlement';
-import { addStored } from './storage-use';
+import { addStoredOf } from './storage-use';
 import { dropUploads } from './uploads';
 import { assignWeights, type NewWeights } from './weights';
 
@@ -16,6 +16,7 @@ export const costOfTraining = ({ steps }: Pick<Training, 'steps'>): number => se
 export interface NewTraining {
   finetune: Pick<Finetune, 'id' | 'ownerId' | 'name' | 'title' | 'token' | 'model' | 'metadata' | 'createdAt'>;
   sandbox: boolean;
+  endUser: string | null;
   training: Pick<Training, 'imagesUrl' | 'captions' | 'steps' | 'seed' | 'webhook'>;
 }
 
@@ -77,7 +78,7 @@ export class Trainings {
       const task = await manager.findOneBy(Task, { id, kind: 'training' });
       if (!task || !isTerminated(task.status)) return [];
       const keeps = await manager.existsBy(ApiKey, { id: task.ownerId, keepTrainingUploads: true });
-      return keeps ? [] : dropUploads(manager, task.ownerId, id);
+      return keeps ? [] : dropUploads(manager, id);
     });
   }
 
@@ -93,7 +94,7 @@ export class Trainings {
       await manager.update(Training, { id }, { step: () => 'steps', computeSeconds, note });
       const { weightBytes } = await assignWeights(manager, finetune, weights);
       const released = await terminate(manager, [row], { status: 'succeeded', computeSeconds });
-      await addStored(manager, finetune.ownerId, { weightBytes, reservedBytes: -released });
+      await addStoredOf(manager, [...released, { ownerId: finetune.ownerId, weightBytes }]);
       return true;
     });
   }

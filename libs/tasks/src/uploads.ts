@@ -1,6 +1,6 @@
 import { namedToken, pointerToField, UnprocessableError } from '@app/domain';
 import type { EntityManager } from 'typeorm';
-import { addStored } from './storage-use';
+import { addStoredOf } from './storage-use';
 
 /** A picture that a request names by its URL, and its field, such as `image` or `control[0].image`. */
 export interface NamedPicture {
@@ -11,7 +11,7 @@ export interface NamedPicture {
 /** Pictures of a request, and the task that needs them. */
 export interface NeededPictures {
   publicUrl: string;
-  ownerId: string;
+  accountId: string;
   taskId: string;
   pictures: readonly NamedPicture[];
 }
@@ -19,11 +19,11 @@ export interface NeededPictures {
 /**
  * Keeps the uploads among these pictures as long as the task is there, in the transaction that inserts it. URLs of
  * other servers are ignored.
- * @throws UnprocessableError `PictureNotFound` for a URL of this service that leads to no picture of the owner's
+ * @throws UnprocessableError `PictureNotFound` for a URL of this service that leads to no picture of the account's
  */
 export async function useUploads(
   manager: EntityManager,
-  { publicUrl, ownerId, taskId, pictures }: NeededPictures,
+  { publicUrl, accountId, taskId, pictures }: NeededPictures,
 ): Promise<void> {
   const named = pictures.flatMap(({ url, field }) => {
     const found = namedToken(publicUrl, url);
@@ -33,13 +33,13 @@ export async function useUploads(
   const tokens = named.map(({ token }) => token);
   // The lock prevents deletion until this transaction has ended.
   const uploads = await manager.query<{ id: string; token: string }[]>(
-    'SELECT id, token FROM uploaded_pictures WHERE token = ANY($1) AND owner_id = $2 FOR KEY SHARE',
-    [tokens, ownerId],
+    'SELECT id, token FROM uploaded_pictures WHERE token = ANY($1) AND account_id = $2 FOR KEY SHARE',
+    [tokens, accountId],
   );
   const drawn = await manager.query<{ token: string }[]>(
     `SELECT image.token FROM images image JOIN tasks task ON task.id = image.task_id
-     WHERE image.token = ANY($1) AND task.owner_id = $2`,
-    [tokens, ownerId],
+     WHERE image.token = ANY($1) AND task.account_id = $2`,
+    [tokens, accountId],
   );
   const known = new Set([...uploads, ...drawn].map(({ token }) => token));
   const missing = named.filter(({ token, isHere }) => isHere && !known.has(token));
@@ -51,27 +51,30 @@ export async function useUploads(
 }
 
 /**
- * Deletes the uploads that only this task needs, in the transaction that ends or deletes it. Call it late: the owner's
- * count of stored bytes stays locked to the end.
+ * Deletes the uploads that only this task needs, in the transaction that ends or deletes it. Call it late: the counts of
+ * stored bytes stay locked to the end.
  * @returns the keys of their files, to be removed after the commit.
  */
-export async function dropUploads(manager: EntityManager, ownerId: string, taskId: string): Promise<string[]> {
+export async function dropUploads(manager: EntityManager, taskId: string): Promise<string[]> {
   await manager.query(
     `SELECT FROM uploaded_pictures WHERE id IN (SELECT upload_id FROM picture_uses WHERE task_id = $1)
      ORDER BY id FOR UPDATE`,
     [taskId],
   );
-  const [dropped] = await manager.query<[{ storage_key: string; bytes: number }[], number]>(
+  const [dropped] = await manager.query<[{ ownerId: string; key: string; bytes: number }[], number]>(
     `DELETE FROM uploaded_pictures WHERE id IN (
        SELECT upload_id FROM picture_uses mine WHERE task_id = $1 AND NOT EXISTS (
          SELECT FROM picture_uses other WHERE other.upload_id = mine.upload_id AND other.task_id <> $1
        )
-     ) RETURNING storage_key, bytes`,
+     ) RETURNING owner_id AS "ownerId", storage_key AS key, bytes`,
     [taskId],
   );
   await manager.query('DELETE FROM picture_uses WHERE task_id = $1', [taskId]);
-  await addStored(manager, ownerId, { pictureBytes: -dropped.reduce((sum, { bytes }) => sum + bytes, 0) });
-  return dropped.map(({ storage_key: key }) => key);
+  await addStoredOf(
+    manager,
+    dropped.map(({ ownerId, bytes }) => ({ ownerId, pictureBytes: -bytes })),
+  );
+  return dropped.map(({ key }) => key);
 }
 
 function notFound(fields: readonly string[]): UnprocessableError {

@@ -6,11 +6,13 @@ import {
   graceEnd,
   isIdentifier,
   type KeySettings,
+  nameAccount,
   newApiKey,
   NotFoundError,
   revokeKey,
   rotateKey,
   rotateWebhookSecret,
+  saveKey,
 } from '@app/domain';
 import {
   type CreatedKeyDto,
@@ -47,21 +49,25 @@ export class KeysService {
 
   /** @throws NotFoundError */
   async usage(id: string, query: UsageQueryDto): Promise<UsageDto[]> {
-    await this.find(id);
-    return this.usages.findAll(id, query);
+    return this.usages.of(await this.find(id), query);
   }
 
   /** @returns the key with its secrets, which cannot be recovered later. */
   async create(dto: CreateKeyDto): Promise<CreatedKeyDto> {
     const { apiKey, token } = newApiKey(dto.name, dto.scopes ?? defaultScopes);
-    await this.keys.insert({ ...apiKey, ...changesOf(dto), sandbox: dto.sandbox ?? false });
+    await saveKey(
+      this.keys.manager,
+      Object.assign(apiKey, changesOf(dto), { sandbox: dto.sandbox ?? false }),
+      dto.account,
+    );
     const key = await this.find(apiKey.id);
     return { ...KeyDto.from(key), token, webhook_secret: key.webhookSecret };
   }
 
-  /** Changes the settings that the body has. @throws NotFoundError; ConflictError for a revoked key. */
+  /** Changes the settings that the body has. @throws NotFoundError; ConflictError for a revoked key, or another account. */
   async update(id: string, dto: UpdateKeyDto): Promise<KeyDto> {
     await this.find(id);
+    if (dto.account !== undefined) await nameAccount(this.keys.manager, id, dto.account);
     const changes = { ...changesOf(dto), ...(dto.name !== undefined && { name: dto.name }) };
     return KeyDto.from(await changeKey(this.keys.manager, id, changes));
   }

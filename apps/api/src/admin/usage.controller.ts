@@ -1,7 +1,7 @@
 import { UsageDto, UsageQueryDto } from '@app/domain/http';
 import { Controller, Get } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { OwnerId } from '../http/caller.decorator';
+import { Caller, type CallerKey } from '../http/caller.decorator';
 import { ApiReads } from '../docs/operation';
 import { ValidQuery } from '../http/query';
 import { UsageService } from './usage.service';
@@ -13,13 +13,14 @@ export class UsageController {
   constructor(private readonly usage: UsageService) {}
 
   @Get()
-  @ApiReads('listUsage', 'Pictures, steps and compute seconds of your key', {
+  @ApiReads('listUsage', 'Pictures, steps, pixels and compute seconds of your key or account', {
     reply: UsageDto,
     replyIsArray: true,
-    errors: [400],
-    description: 'Days are UTC days. Days newest first; models and Fine-Tunes by name.',
+    errors: [400, 403],
+    description:
+      'Days are UTC days, newest first; all else by name. With `scope=account` and `group_by=key,user` it is the bill of an account.',
   })
-  findAll(@OwnerId() ownerId: string, @ValidQuery() query: UsageQueryDto): Promise<UsageDto[]> {
-    return this.usage.findAll(ownerId, query);
+  findAll(@Caller() caller: CallerKey, @ValidQuery() query: UsageQueryDto): Promise<UsageDto[]> {
+    return this.usage.findAll(caller, query);
   }
 }

@@ -28,13 +28,13 @@ interface Applied {
  */
 export async function stylesToApply(
   manager: EntityManager,
-  ownerId: string,
+  accountId: string,
   elements: readonly Applied[],
   array = '',
 ): Promise<Style[][]> {
   const ids = elements.map(({ id }) => id);
   const known = [...new Set(ids.filter(isIdentifier))];
-  const readable = [{ ownerId }, { ownerId: IsNull() }];
+  const readable = [{ accountId }, { ownerId: IsNull() }];
   const ofThese = (some: readonly string[]) => readable.map((owner) => ({ id: In(some), ...owner }));
   const collections = await manager.find(Collection, { select: { id: true }, where: ofThese(known) });
   const parts: Pick<Style, 'id' | 'collectionId'>[] = await manager.query(firstStyles, [
@@ -56,7 +56,10 @@ export async function stylesToApply(
 
   const styles = await manager
     .createQueryBuilder(Style, 'style')
-    .where('style.id = ANY(:distinct) AND (style.owner_id = :ownerId OR style.owner_id IS NULL)', { distinct, ownerId })
+    .where('style.id = ANY(:distinct) AND (style.account_id = :accountId OR style.owner_id IS NULL)', {
+      distinct,
+      accountId,
+    })
     .orderBy('style.seq')
     .getMany();
   const byId = new Map<string, Style[]>(collections.map(({ id }) => [id, []]));

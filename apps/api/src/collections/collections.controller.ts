@@ -2,7 +2,7 @@ import { CollectionDto, CollectionQueryDto, CreateCollectionDto, DeletedDto } fr
 import { Controller, Delete, Get, Param, Post, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { OwnerId } from '../http/caller.decorator';
+import { AccountId, Caller, type CallerKey } from '../http/caller.decorator';
 import { ApiCreates, ApiFinds, ApiLists, ApiRemoves } from '../docs/operation';
 import { ValidBody } from '../http/body';
 import { SendsList } from '../http/list.interceptor';
@@ -26,8 +26,11 @@ export class CollectionsController {
     isLocated: true,
     errors: [422],
   })
-  create(@OwnerId() ownerId: string, @ValidBody(CreateCollectionDto) dto: CreateCollectionDto): Promise<CollectionDto> {
-    return this.collections.create(ownerId, dto);
+  create(
+    @Caller() caller: CallerKey,
+    @ValidBody(CreateCollectionDto) dto: CreateCollectionDto,
+  ): Promise<CollectionDto> {
+    return this.collections.create(caller, dto);
   }
 
   @Get()
@@ -36,8 +39,8 @@ export class CollectionsController {
     description: 'Yours, or with `scope=public` those that ship with the service; with `limit` in pages.',
   })
   @SendsList()
-  findAll(@OwnerId() ownerId: string, @ValidQuery() { scope }: CollectionQueryDto, @Res() _: Response): List {
-    return this.collections.list(ownerId, scope);
+  findAll(@AccountId() accountId: string, @ValidQuery() { scope }: CollectionQueryDto, @Res() _: Response): List {
+    return this.collections.list(accountId, scope);
   }
 
   @Get(':id')
@@ -46,8 +49,8 @@ export class CollectionsController {
     reply: CollectionDto,
     description: "Yours or a public one. Its thumbnail is its first Style's; its Styles have a route of their own.",
   })
-  findOne(@OwnerId() ownerId: string, @Param('id') id: string): Promise<CollectionDto> {
-    return this.collections.findOne(ownerId, id);
+  findOne(@AccountId() accountId: string, @Param('id') id: string): Promise<CollectionDto> {
+    return this.collections.findOne(accountId, id);
   }
 
   @Delete(':id')
@@ -55,8 +58,8 @@ export class CollectionsController {
     errors: [403],
     description: 'Prompts that were drawn in its Styles stay.',
   })
-  async remove(@OwnerId() ownerId: string, @Param('id') id: string): Promise<DeletedDto> {
-    await this.collections.remove(ownerId, id);
+  async remove(@AccountId() accountId: string, @Param('id') id: string): Promise<DeletedDto> {
+    await this.collections.remove(accountId, id);
     return DeletedDto.of('Collection', id);
   }
 }

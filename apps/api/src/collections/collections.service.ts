@@ -1,9 +1,10 @@
 import { Collection, newIdentifier } from '@app/domain';
 import type { CollectionDto, CreateCollectionDto } from '@app/domain/http';
-import { addStored, collectionRecordBytes, forgetReplies, StorageQuota } from '@app/tasks';
+import { addStoredOf, collectionRecordBytes, forgetReplies, StorageQuota } from '@app/tasks';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, Repository } from 'typeorm';
+import type { CallerKey } from '../http/caller.decorator';
 import { findOwned } from '../http/find-owned';
 import { ImageUrls } from '../files/image-urls';
 import { type List, listOf } from '../http/list';
@@ -24,27 +25,28 @@ export class CollectionsService {
   ) {}
 
   /** Creates the Collection with its Styles, or nothing. @throws UnprocessableError `StorageFull` */
-  async create(ownerId: string, dto: CreateCollectionDto): Promise<CollectionDto> {
+  async create(caller: CallerKey, dto: CreateCollectionDto): Promise<CollectionDto> {
     const id = newIdentifier();
-    const templates = await templatesOf(this.collections.manager, ownerId, dto.styles);
+    const { id: ownerId, accountId } = caller;
+    const templates = await templatesOf(this.collections.manager, caller, dto.styles);
     await this.collections.manager.transaction(async (manager) => {
       await manager.insert(Collection, { id, ownerId, name: dto.name, createdAt: new Date() });
-      const { bytes } = await insertStyles(manager, { id, ownerId }, dto.styles, templates, '/styles');
+      const { bytes } = await insertStyles(manager, caller, { id }, dto.styles, templates, '/styles');
       await this.quota.addRecords(manager, ownerId, collectionRecordBytes + bytes);
     });
-    return this.findOne(ownerId, id);
+    return this.findOne(accountId, id);
   }
 
-  list(ownerId: string, scope?: 'public'): List {
+  list(accountId: string, scope?: 'public'): List {
     const query = this.collections.createQueryBuilder('collection');
     if (scope === 'public') query.where('collection.owner_id IS NULL');
-    else query.where('collection.owner_id = :ownerId', { ownerId });
+    else query.where('collection.account_id = :accountId', { accountId });
     return listOf(query, (rows) => this.present(rows));
   }
 
   /** @throws NotFoundError, also for another caller's. */
-  async findOne(ownerId: string, id: string): Promise<CollectionDto> {
-    const found = await findOwned(this.collections.manager, Collection, ownerId, id, { orPublic: true });
+  async findOne(accountId: string, id: string): Promise<CollectionDto> {
+    const found = await findOwned(this.collections.manager, Collection, accountId, id, { orPublic: true });
     const [dto] = await this.present([found]);
     return dto;
   }
@@ -53,13 +55,13 @@ export class CollectionsService {
    * Deletes the rows of the Collection and its Styles together, then the thumbnails; the sweeper removes those beyond
    * `thumbnailsAtOnce`.
    */
-  async remove(ownerId: string, id: string): Promise<void> {
+  async remove(accountId: string, id: string): Promise<void> {
     const sources = await this.collections.manager.transaction(async (manager) => {
-      await lockOwnCollection(manager, ownerId, id, 'remove');
-      const { sources: removed, bytes } = await removeStylesOf(manager, id);
+      const { ownerId } = await lockOwnCollection(manager, accountId, id, 'remove');
+      const { sources: removed, freed } = await removeStylesOf(manager, id);
       await manager.delete(Collection, { id });
       await forgetReplies(manager, [id]);
-      await addStored(manager, ownerId, { recordBytes: -(collectionRecordBytes + bytes) });
+      await addStoredOf(manager, [...freed, { ownerId, recordBytes: -collectionRecordBytes }]);
       return removed;
     });
     await this.files.removeStyleThumbnails(sources);
@@ -82,7 +84,7 @@ export class CollectionsService {
 }
 
 /**
- * @returns what they took of the storage, and the Prompts of the first of them, whose thumbnails may go after the
+ * @returns what their keys get back of their storage, and the Prompts of the first of them, whose thumbnails may go after the
  * commit; the sweeper removes the others.
  */
 async function removeStylesOf(manager: EntityManager, collectionId: string) {
@@ -90,10 +92,11 @@ async function removeStylesOf(manager: EntityManager, collectionId: string) {
     `SELECT source_prompt_id AS source FROM styles WHERE collection_id = $1 ORDER BY seq LIMIT (SELECT $2::integer) FOR UPDATE`,
     [collectionId, thumbnailsAtOnce],
   );
-  const [{ bytes }] = await manager.query<[{ bytes: string }]>(
-    `WITH removed AS (DELETE FROM styles WHERE collection_id = $1 RETURNING record_bytes)
-     SELECT coalesce(sum(record_bytes), 0) AS bytes FROM removed`,
+  const removed = await manager.query<{ ownerId: string; bytes: string }[]>(
+    `WITH removed AS (DELETE FROM styles WHERE collection_id = $1 RETURNING owner_id, record_bytes)
+     SELECT owner_id AS "ownerId", sum(record_bytes) AS bytes FROM removed GROUP BY owner_id`,
     [collectionId],
   );
-  return { bytes: Number(bytes), sources: first.map(({ source }) => source) };
+  const freed = removed.map(({ ownerId, bytes }) => ({ ownerId, recordBytes: -Number(bytes) }));
+  return { freed, sources: first.map(({ source }) => source) };
 }

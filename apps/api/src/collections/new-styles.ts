@@ -1,4 +1,5 @@
 import {
+  type ApiKey,
   Collection,
   FieldProblems,
   FinetunePrompt,
@@ -14,24 +15,29 @@ import type { EntityManager } from 'typeorm';
 import { findOwned } from '../http/find-owned';
 import { loopTime } from '../defence/loop-time';
 
+/** The key that makes Styles, and is charged for them. */
+type Owner = Pick<ApiKey, 'id' | 'accountId'>;
+
 /**
- * Locks one of the caller's Collections until the transaction ends: with `change` others can still add to it,
+ * Locks and returns one of the caller's Collections until the transaction ends: with `change` others can still add to it,
  * with `remove` they cannot.
  * @throws NotFoundError; ForbiddenError for a public one.
  */
 export async function lockOwnCollection(
   manager: EntityManager,
-  ownerId: string,
+  accountId: string,
   id: string,
   intent: 'change' | 'remove',
-): Promise<void> {
+): Promise<{ ownerId: string }> {
   const lock = intent === 'change' ? 'for_key_share' : 'pessimistic_write';
-  const collection = await findOwned(manager, Collection, ownerId, id, { lock, orPublic: true });
-  if (collection.ownerId === null)
+  const collection = await findOwned(manager, Collection, accountId, id, { lock, orPublic: true });
+  const { ownerId } = collection;
+  if (ownerId === null)
     throw new ForbiddenError(
       'PublicCollection',
       'The Collection is public: it can be read and applied, not changed. POST /v1/prompts/collections makes one of your own.',
     );
+  return { ownerId };
 }
 
 /**
@@ -40,7 +46,7 @@ export async function lockOwnCollection(
  */
 export async function templatesOf(
   manager: EntityManager,
-  ownerId: string,
+  { id: ownerId, accountId }: Owner,
   dtos: readonly CreateStyleDto[],
 ): Promise<ReadonlyMap<string, string>> {
   const ids = promptIdsOf(dtos);
@@ -48,7 +54,7 @@ export async function templatesOf(
   const prompts = await manager
     .createQueryBuilder(FinetunePrompt, 'prompt')
     .innerJoinAndSelect('prompt.finetune', 'finetune')
-    .where('prompt.owner_id = :ownerId AND prompt.id = ANY(:ids)', { ownerId, ids })
+    .where('prompt.account_id = :accountId AND prompt.id = ANY(:ids)', { accountId, ids })
     .getMany();
   const templates = new Map<string, string>();
   await loopTime.forEach(ownerId, prompts, ({ id, prompt, finetune }) =>
@@ -67,17 +73,17 @@ export function promptIdsOf(dtos: readonly CreateStyleDto[]): string[] {
  * @param templates made by `templatesOf` before the transaction.
  * @param pointer of the array in the body.
  * @returns their ids in the order of the input, and what they take of their owner's storage.
- * @throws UnprocessableError naming each element whose `id` is not a Prompt of the Collection's owner.
+ * @throws UnprocessableError naming each element whose `id` is not a Prompt of the caller's account.
  */
 export async function insertStyles(
   manager: EntityManager,
-  collection: { id: string; ownerId: string },
+  { id: ownerId, accountId }: Owner,
+  { id: collectionId }: { id: string },
   dtos: readonly CreateStyleDto[],
   templates: ReadonlyMap<string, string>,
   pointer: string,
 ): Promise<{ ids: string[]; bytes: number }> {
-  const { ownerId, id: collectionId } = collection;
-  const prompts = await lockPrompts(manager, ownerId, dtos);
+  const prompts = await lockPrompts(manager, accountId, dtos);
   const thumbnails = await thumbnailBytesOf(manager, [...prompts.keys()]);
   const unknown = new FieldProblems();
   const createdAt = new Date();
@@ -122,7 +128,7 @@ async function thumbnailBytesOf(manager: EntityManager, promptIds: readonly stri
 
 async function lockPrompts(
   manager: EntityManager,
-  ownerId: string,
+  accountId: string,
   dtos: readonly CreateStyleDto[],
 ): Promise<Map<string, FinetunePrompt>> {
   const ids = promptIdsOf(dtos);
@@ -130,7 +136,7 @@ async function lockPrompts(
   const prompts = await manager
     .createQueryBuilder(FinetunePrompt, 'prompt')
     .innerJoinAndSelect('prompt.drawing', 'drawing')
-    .where('prompt.owner_id = :ownerId AND prompt.id = ANY(:ids)', { ownerId, ids })
+    .where('prompt.account_id = :accountId AND prompt.id = ANY(:ids)', { accountId, ids })
     // Transactions that lock several rows do it in the same order, so that none deadlock.
     .orderBy('prompt.id')
     // A settlement that gives a Prompt a thumbnail is waited for; a later one finds these Styles.

@@ -2,7 +2,7 @@ import { CreateStyleDto, DeletedDto, StyleDto } from '@app/domain/http';
 import { Controller, Delete, Get, Param, Post, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { OwnerId } from '../http/caller.decorator';
+import { AccountId, Caller, type CallerKey } from '../http/caller.decorator';
 import { ApiCreates, ApiFinds, ApiLists, ApiRemoves } from '../docs/operation';
 import { ValidBodyArray } from '../http/body';
 import { SendsList } from '../http/list.interceptor';
@@ -28,11 +28,11 @@ export class StylesController {
     errors: [403, 404, 422],
   })
   create(
-    @OwnerId() ownerId: string,
+    @Caller() caller: CallerKey,
     @Param('id') id: string,
     @ValidBodyArray(CreateStyleDto) dtos: CreateStyleDto[],
   ): Promise<StyleDto[]> {
-    return this.styles.create(ownerId, id, dtos);
+    return this.styles.create(caller, id, dtos);
   }
 
   @Get()
@@ -42,8 +42,8 @@ export class StylesController {
     description: 'The Collection may be yours or a public one.',
   })
   @SendsList()
-  findAll(@OwnerId() ownerId: string, @Param('id') id: string, @Res() _: Response): Promise<List> {
-    return this.styles.list(ownerId, id);
+  findAll(@AccountId() accountId: string, @Param('id') id: string, @Res() _: Response): Promise<List> {
+    return this.styles.list(accountId, id);
   }
 
   @Get(':style_id')
@@ -52,8 +52,12 @@ export class StylesController {
     reply: StyleDto,
     description: "Its thumbnail is its Prompt's first picture; null until there is one.",
   })
-  findOne(@OwnerId() ownerId: string, @Param('id') id: string, @Param('style_id') styleId: string): Promise<StyleDto> {
-    return this.styles.findOne(ownerId, id, styleId);
+  findOne(
+    @AccountId() accountId: string,
+    @Param('id') id: string,
+    @Param('style_id') styleId: string,
+  ): Promise<StyleDto> {
+    return this.styles.findOne(accountId, id, styleId);
   }
 
   @Delete(':style_id')
@@ -62,11 +66,11 @@ export class StylesController {
     description: 'Prompts that were drawn in it stay.',
   })
   async remove(
-    @OwnerId() ownerId: string,
+    @AccountId() accountId: string,
     @Param('id') id: string,
     @Param('style_id') styleId: string,
   ): Promise<DeletedDto> {
-    await this.styles.remove(ownerId, id, styleId);
+    await this.styles.remove(accountId, id, styleId);
     return DeletedDto.of('Style', styleId);
   }
 }

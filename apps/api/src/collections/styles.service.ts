@@ -4,6 +4,7 @@ import { addStored, forgetReplies, StorageQuota } from '@app/tasks';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { In, Repository } from 'typeorm';
+import type { CallerKey } from '../http/caller.decorator';
 import { findOwned } from '../http/find-owned';
 import { insertStyles, lockOwnCollection, templatesOf } from './new-styles';
 import { ImageUrls } from '../files/image-urls';
@@ -24,12 +25,12 @@ export class StylesService {
    * Adds Styles to one of the caller's Collections, all or none; they are returned in the order of the input.
    * @throws UnprocessableError `StorageFull`
    */
-  async create(ownerId: string, collectionId: string, dtos: readonly CreateStyleDto[]): Promise<StyleDto[]> {
-    const templates = await templatesOf(this.styles.manager, ownerId, dtos);
+  async create(caller: CallerKey, collectionId: string, dtos: readonly CreateStyleDto[]): Promise<StyleDto[]> {
+    const templates = await templatesOf(this.styles.manager, caller, dtos);
     const ids = await this.styles.manager.transaction(async (manager) => {
-      await lockOwnCollection(manager, ownerId, collectionId, 'change');
-      const made = await insertStyles(manager, { ownerId, id: collectionId }, dtos, templates, '');
-      await this.quota.addRecords(manager, ownerId, made.bytes);
+      await lockOwnCollection(manager, caller.accountId, collectionId, 'change');
+      const made = await insertStyles(manager, caller, { id: collectionId }, dtos, templates, '');
+      await this.quota.addRecords(manager, caller.id, made.bytes);
       return made.ids;
     });
     const rows = new Map((await this.styles.findBy({ id: In(ids) })).map((style) => [style.id, style]));
@@ -37,8 +38,8 @@ export class StylesService {
   }
 
   /** @throws NotFoundError for a Collection that the caller cannot read. */
-  async list(ownerId: string, collectionId: string): Promise<List> {
-    await findOwned(this.styles.manager, Collection, ownerId, collectionId, { orPublic: true });
+  async list(accountId: string, collectionId: string): Promise<List> {
+    await findOwned(this.styles.manager, Collection, accountId, collectionId, { orPublic: true });
     const query = this.styles
       .createQueryBuilder('style')
       .where('style.collection_id = :collectionId', { collectionId });
@@ -46,21 +47,21 @@ export class StylesService {
   }
 
   /** @throws NotFoundError for the Collection, else for the Style. */
-  async findOne(ownerId: string, collectionId: string, id: string): Promise<StyleDto> {
+  async findOne(accountId: string, collectionId: string, id: string): Promise<StyleDto> {
     const { manager } = this.styles;
-    await findOwned(manager, Collection, ownerId, collectionId, { orPublic: true });
-    return this.present(await findOwned(manager, Style, ownerId, id, { within: { collectionId }, orPublic: true }));
+    await findOwned(manager, Collection, accountId, collectionId, { orPublic: true });
+    return this.present(await findOwned(manager, Style, accountId, id, { within: { collectionId }, orPublic: true }));
   }
 
-  async remove(ownerId: string, collectionId: string, id: string): Promise<void> {
-    await this.findOne(ownerId, collectionId, id);
+  async remove(accountId: string, collectionId: string, id: string): Promise<void> {
+    await this.findOne(accountId, collectionId, id);
     const removed = await this.styles.manager.transaction(async (manager) => {
-      await lockOwnCollection(manager, ownerId, collectionId, 'change');
+      await lockOwnCollection(manager, accountId, collectionId, 'change');
       const within = { collectionId };
-      const style = await findOwned(manager, Style, ownerId, id, { within, lock: 'pessimistic_write' });
-      await manager.delete(Style, { id, ownerId });
+      const style = await findOwned(manager, Style, accountId, id, { within, lock: 'pessimistic_write' });
+      await manager.delete(Style, { id });
       await forgetReplies(manager, [id]);
-      await addStored(manager, ownerId, { recordBytes: -style.recordBytes });
+      await addStored(manager, style.ownerId!, { recordBytes: -style.recordBytes });
       return style;
     });
     await this.files.removeStyleThumbnails([removed.sourcePromptId]);

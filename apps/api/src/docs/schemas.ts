@@ -131,6 +131,7 @@ const examples: Readonly<Record<string, unknown>> = {
   n: 1,
   grace_hours: 24,
   'Usage.images': 41,
+  key: id,
   'Training.images': 10,
   'CreateFinetune.steps': 500,
   prompts: [],

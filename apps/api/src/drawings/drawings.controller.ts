@@ -3,7 +3,7 @@ import { Controller, Get, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { ApiLists } from '../docs/operation';
-import { OwnerId } from '../http/caller.decorator';
+import { AccountId } from '../http/caller.decorator';
 import type { List } from '../http/list';
 import { SendsList } from '../http/list.interceptor';
 import { ValidQuery } from '../http/query';
@@ -23,7 +23,7 @@ export class DrawingsController {
       'them, or those of a kind, a status, a Fine-Tune or a time; with `limit` in pages.',
   })
   @SendsList()
-  findAll(@OwnerId() ownerId: string, @ValidQuery() filter: DrawingQueryDto, @Res() _: Response): List {
-    return this.drawings.list(ownerId, filter);
+  findAll(@AccountId() accountId: string, @ValidQuery() filter: DrawingQueryDto, @Res() _: Response): List {
+    return this.drawings.list(accountId, filter);
   }
 }

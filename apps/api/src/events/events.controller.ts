@@ -2,7 +2,7 @@ import { FinetuneDto, GenerationDto, TerminatedPromptDto } from '@app/domain/htt
 import { Controller, Get, Param, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { OwnerId } from '../http/caller.decorator';
+import { AccountId } from '../http/caller.decorator';
 import { ApiStreams, ofTrainings } from '../docs/stream';
 import { FinetunesService } from '../finetunes/finetunes.service';
 import { FinetunePromptsService } from '../finetunes/finetune-prompts.service';
@@ -23,19 +23,19 @@ export class EventsController {
   @Get('sd/text-to-image/:id/events')
   @ApiStreams('streamGenerationEvents', 'Follow a Generation', GenerationDto)
   @SendsEvents()
-  ofGeneration(@OwnerId() ownerId: string, @Param('id') id: string, @Res() _: Response): FollowedTask {
-    return { id, readRecord: () => this.generations.findOne(ownerId, id) };
+  ofGeneration(@AccountId() accountId: string, @Param('id') id: string, @Res() _: Response): FollowedTask {
+    return { id, readRecord: () => this.generations.findOne(accountId, id) };
   }
 
   @Get('finetunes/:id/events')
   @ApiStreams('streamFinetuneEvents', 'Follow the training of a Fine-Tune', FinetuneDto, ofTrainings)
   @SendsEvents()
-  ofFinetune(@OwnerId() ownerId: string, @Param('id') id: string, @Res() _: Response): FollowedTask {
+  ofFinetune(@AccountId() accountId: string, @Param('id') id: string, @Res() _: Response): FollowedTask {
     return {
       id,
-      readRecord: () => this.finetunes.findTrained(ownerId, id),
+      readRecord: () => this.finetunes.findTrained(accountId, id),
       readAdvance: async () => {
-        const { training } = await this.finetunes.findTrained(ownerId, id);
+        const { training } = await this.finetunes.findTrained(accountId, id);
         return { step: training.step, total: training.steps };
       },
     };
@@ -45,11 +45,11 @@ export class EventsController {
   @ApiStreams('streamPromptEvents', 'Follow a Prompt', TerminatedPromptDto)
   @SendsEvents()
   ofPrompt(
-    @OwnerId() ownerId: string,
+    @AccountId() accountId: string,
     @Param('id') id: string,
     @Param('prompt_id') promptId: string,
     @Res() _: Response,
   ): FollowedTask {
-    return { id: promptId, readRecord: () => this.prompts.findTerminated(ownerId, id, promptId) };
+    return { id: promptId, readRecord: () => this.prompts.findTerminated(accountId, id, promptId) };
   }
 }

@@ -1,7 +1,7 @@
 import { PromptStatusDto } from '@app/domain/http';
 import { Controller, Get, Param } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { OwnerId } from '../http/caller.decorator';
+import { AccountId } from '../http/caller.decorator';
 import { ApiFinds } from '../docs/operation';
 import { Weighs } from '../http/route.decorators';
 import { FinetunePromptsService } from '../finetunes/finetune-prompts.service';
@@ -26,11 +26,11 @@ export class PromptStatusController {
       'What a Prompt itself has no fields for: its status, its place in the queue, its step, and what draws it.',
   })
   async findOne(
-    @OwnerId() ownerId: string,
+    @AccountId() accountId: string,
     @Param('id') id: string,
     @Param('prompt_id') promptId: string,
   ): Promise<PromptStatusDto> {
-    const { drawing, thumbnail } = await this.prompts.findDrawing(ownerId, id, promptId);
+    const { drawing, thumbnail } = await this.prompts.findDrawing(accountId, id, promptId);
     const { task } = drawing;
     const queuePosition = task.status === 'queued' && task.queue !== 'waiting' ? await this.positions.of(task) : null;
     return PromptStatusDto.of(drawing, { queuePosition, step: this.steps.of(task.id), thumbnail });

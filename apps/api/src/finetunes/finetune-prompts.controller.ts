@@ -11,7 +11,7 @@ import {
 import { Controller, Delete, Get, Param, Post, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { Caller, type CallerKey, OwnerId } from '../http/caller.decorator';
+import { Caller, type CallerKey, AccountId } from '../http/caller.decorator';
 import { ApiCreates, ApiFinds, ApiLists, ApiRemoves } from '../docs/operation';
 import { ValidBodyArray } from '../http/body';
 import { SendsList } from '../http/list.interceptor';
@@ -70,12 +70,12 @@ export class FinetunePromptsController {
   })
   @SendsList()
   findAll(
-    @OwnerId() ownerId: string,
+    @AccountId() accountId: string,
     @Param('id') id: string,
     @ValidQuery() filter: TaskQueryDto,
     @Res() _: Response,
   ): Promise<List> {
-    return this.prompts.list(ownerId, id, filter);
+    return this.prompts.list(accountId, id, filter);
   }
 
   @Get('prompts/:prompt_id')
@@ -86,11 +86,11 @@ export class FinetunePromptsController {
       'Its `images` are empty until it is drawn; `error_message` says why it was not. Its status has a route of its own.',
   })
   findOne(
-    @OwnerId() ownerId: string,
+    @AccountId() accountId: string,
     @Param('id') id: string,
     @Param('prompt_id') promptId: string,
   ): Promise<PromptDto> {
-    return this.prompts.findOne(ownerId, id, promptId);
+    return this.prompts.findOne(accountId, id, promptId);
   }
 
   @Post('prompts/:prompt_id/cancel')
@@ -100,11 +100,11 @@ export class FinetunePromptsController {
     errors: [404, 409],
   })
   cancel(
-    @OwnerId() ownerId: string,
+    @AccountId() accountId: string,
     @Param('id') id: string,
     @Param('prompt_id') promptId: string,
   ): Promise<TerminatedPromptDto> {
-    return this.prompts.cancel(ownerId, id, promptId);
+    return this.prompts.cancel(accountId, id, promptId);
   }
 
   @Delete('prompts/:prompt_id')
@@ -112,11 +112,11 @@ export class FinetunePromptsController {
     description: 'One that has not finished is canceled first. Styles made from it stay, with their thumbnails.',
   })
   async remove(
-    @OwnerId() ownerId: string,
+    @AccountId() accountId: string,
     @Param('id') id: string,
     @Param('prompt_id') promptId: string,
   ): Promise<DeletedDto> {
-    await this.prompts.remove(ownerId, id, promptId);
+    await this.prompts.remove(accountId, id, promptId);
     return DeletedDto.of('Prompt', promptId);
   }
 }

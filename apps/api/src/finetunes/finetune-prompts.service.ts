@@ -50,7 +50,7 @@ export class FinetunePromptsService {
    * @throws NotFoundError for the Fine-Tune; what `PromptOrders` throws
    */
   async create(caller: CallerKey, finetuneId: string, dtos: readonly CreatePromptDto[]): Promise<CreatedPromptDto[]> {
-    const finetune = await this.finetunes.load(caller.id, finetuneId);
+    const finetune = await this.finetunes.load(caller.accountId, finetuneId);
     const { served, asked } = await this.orders.ofPrompts(caller, finetune, dtos);
     await this.insert(caller, finetune, { served, asked });
     return asked.map(({ prompt: { id, finetunePrompt, createdAt, ...drawing } }) =>
@@ -67,7 +67,7 @@ export class FinetunePromptsService {
     finetuneId: string,
     dtos: readonly ApplyStyleDto[],
   ): Promise<PartialPromptDto[]> {
-    const finetune = await this.finetunes.load(caller.id, finetuneId);
+    const finetune = await this.finetunes.load(caller.accountId, finetuneId);
     const { served, asked } = await this.orders.ofStyles(caller, finetune, dtos);
     await this.insert(caller, finetune, { served, asked });
     return asked.map(({ dto, prompt: { id, createdAt } }) => ({
@@ -77,13 +77,13 @@ export class FinetunePromptsService {
   }
 
   /** @throws NotFoundError for the Fine-Tune. */
-  async list(ownerId: string, finetuneId: string, filter: TaskQueryDto): Promise<List> {
-    await this.finetunes.load(ownerId, finetuneId);
+  async list(accountId: string, finetuneId: string, filter: TaskQueryDto): Promise<List> {
+    await this.finetunes.load(accountId, finetuneId);
     const query = this.prompts
       .createQueryBuilder('prompt')
       .innerJoinAndSelect('prompt.drawing', 'drawing')
       .innerJoinAndSelect('drawing.task', 'task')
-      .where('prompt.owner_id = :ownerId AND prompt.finetune_id = :finetuneId', { ownerId, finetuneId });
+      .where('prompt.account_id = :accountId AND prompt.finetune_id = :finetuneId', { accountId, finetuneId });
     return listOf(
       query,
       (rows) => this.present(rows),
@@ -92,8 +92,8 @@ export class FinetunePromptsService {
   }
 
   /** @throws NotFoundError for the Fine-Tune, else for the Prompt. */
-  async findOne(ownerId: string, finetuneId: string, id: string): Promise<PromptDto> {
-    const [prompt] = await this.present([await this.load(ownerId, finetuneId, id)]);
+  async findOne(accountId: string, finetuneId: string, id: string): Promise<PromptDto> {
+    const [prompt] = await this.present([await this.load(accountId, finetuneId, id)]);
     return prompt;
   }
 
@@ -101,17 +101,17 @@ export class FinetunePromptsService {
    * The Prompt with its status, as its event stream and its cancellation end.
    * @throws NotFoundError for the Fine-Tune, else for the Prompt.
    */
-  async findTerminated(ownerId: string, finetuneId: string, id: string): Promise<TerminatedPromptDto> {
-    const prompt = await this.load(ownerId, finetuneId, id);
+  async findTerminated(accountId: string, finetuneId: string, id: string): Promise<TerminatedPromptDto> {
+    const prompt = await this.load(accountId, finetuneId, id);
     const urls = await this.urls.ofTasks([id]);
     return TerminatedPromptDto.ended(prompt, urls.get(id)!);
   }
 
   /** @throws ConflictError when it has succeeded or failed; one that is already canceled stays canceled. */
-  async cancel(ownerId: string, finetuneId: string, id: string): Promise<TerminatedPromptDto> {
-    await this.load(ownerId, finetuneId, id);
+  async cancel(accountId: string, finetuneId: string, id: string): Promise<TerminatedPromptDto> {
+    await this.load(accountId, finetuneId, id);
     const canceled = await this.tasks.cancel(id);
-    const prompt = await this.findTerminated(ownerId, finetuneId, id);
+    const prompt = await this.findTerminated(accountId, finetuneId, id);
     if (!canceled && prompt.status !== 'canceled')
       throw new ConflictError('PromptTerminated', `The Prompt has ${prompt.status} and cannot be canceled.`);
     return prompt;
@@ -119,29 +119,29 @@ export class FinetunePromptsService {
 
   /** The Prompt's drawing and thumbnail. @throws NotFoundError for the Fine-Tune, else for the Prompt. */
   async findDrawing(
-    ownerId: string,
+    accountId: string,
     finetuneId: string,
     id: string,
   ): Promise<{ drawing: Drawing; thumbnail: string | null }> {
-    const { drawing } = await this.load(ownerId, finetuneId, id);
+    const { drawing } = await this.load(accountId, finetuneId, id);
     return { drawing, thumbnail: (await this.urls.ofTasks([id])).get(id)!.thumbnail };
   }
 
   /** The record as GET returns it, for a webhook; undefined when it was deleted. */
-  async findForDelivery(ownerId: string, id: string): Promise<PromptDto | undefined> {
-    const prompt = await this.prompts.findOne({ where: { id, ownerId }, relations: { drawing: { task: true } } });
+  async findForDelivery(accountId: string, id: string): Promise<PromptDto | undefined> {
+    const prompt = await this.prompts.findOne({ where: { id, accountId }, relations: { drawing: { task: true } } });
     return prompt ? (await this.present([prompt]))[0] : undefined;
   }
 
   /**
    * Cancels it if it has not terminated, and deletes its row and its pictures; Styles made from it keep its thumbnail.
    */
-  async remove(ownerId: string, finetuneId: string, id: string): Promise<void> {
-    await this.finetunes.load(ownerId, finetuneId);
+  async remove(accountId: string, finetuneId: string, id: string): Promise<void> {
+    await this.finetunes.load(accountId, finetuneId);
     const within = { finetuneId };
     await this.transactions.run(async (manager) => {
       const lock = 'pessimistic_write';
-      await findOwned(manager, FinetunePrompt, ownerId, id, { within, lock });
+      await findOwned(manager, FinetunePrompt, accountId, id, { within, lock });
       await this.tasks.removeAll(manager, [id]);
     });
     await this.files.removeTasks([id]);
@@ -152,10 +152,10 @@ export class FinetunePromptsService {
     return prompts.map((prompt) => PromptDto.from(prompt, urls.get(prompt.id)!.images));
   }
 
-  private async load(ownerId: string, finetuneId: string, id: string): Promise<FinetunePrompt> {
-    await this.finetunes.load(ownerId, finetuneId);
+  private async load(accountId: string, finetuneId: string, id: string): Promise<FinetunePrompt> {
+    await this.finetunes.load(accountId, finetuneId);
     const options = { within: { finetuneId }, relations: { drawing: { task: true } } } as const;
-    return findOwned(this.prompts.manager, FinetunePrompt, ownerId, id, options);
+    return findOwned(this.prompts.manager, FinetunePrompt, accountId, id, options);
   }
 
   /**

@@ -6,6 +6,7 @@ import { addStored, areTrained, assignWeights, type NewWeights, weightsFolderOf 
 import { weightsName } from '@app/model-store';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource, In } from 'typeorm';
+import type { CallerKey } from '../http/caller.decorator';
 import { findOwned } from '../http/find-owned';
 import { mapDiskErrors, type SentFile } from '../http/receive-file';
 import { ModelsService } from '../models/models.service';
@@ -44,8 +45,13 @@ export class FinetuneWeightsService {
    * @throws NotFoundError; ConflictError while it is being trained; UnprocessableError, and what `assertBare` and
    * `UploadsService.receive` throw
    */
-  async replace(ownerId: string, id: string, file: SentFile, scale: number): Promise<FinetuneDto> {
-    const { model, weightsBytes } = await this.finetunes.load(ownerId, id);
+  async replace(
+    { id: ownerId, accountId }: CallerKey,
+    id: string,
+    file: SentFile,
+    scale: number,
+  ): Promise<FinetuneDto> {
+    const { model, weightsBytes } = await this.finetunes.load(accountId, id);
     await this.refuseWhileTrained(id);
     file.assertBare();
     const base = await this.models.served(model);
@@ -59,10 +65,10 @@ export class FinetuneWeightsService {
       const key = `${weightsFolderOf(id)}/${uploadId}-${hash}.safetensors`;
       await mapDiskErrors(this.storage.adopt(key, path)).catch(async (error: unknown) => {
         // Deleting the Fine-Tune removes its folder, with a file that is being written there.
-        await this.finetunes.load(ownerId, id);
+        await this.finetunes.load(accountId, id);
         throw error;
       });
-      return this.assign(ownerId, id, { kind, vectors, note, hash, bytes, key, scale, base: weightsName(base) });
+      return this.assign(accountId, id, { kind, vectors, note, hash, bytes, key, scale, base: weightsName(base) });
     });
   }
 
@@ -71,8 +77,8 @@ export class FinetuneWeightsService {
    * @throws NotFoundError; DomainError if it has no weights, or some that were uploaded and another dialect is asked
    * for
    */
-  async read(ownerId: string, id: string, dialect?: 'comfy'): Promise<StoredFile> {
-    const { title, name, weightsKey: key, weightsHash: hash } = await this.finetunes.load(ownerId, id);
+  async read(accountId: string, id: string, dialect?: 'comfy'): Promise<StoredFile> {
+    const { title, name, weightsKey: key, weightsHash: hash } = await this.finetunes.load(accountId, id);
     if (key === null || hash === null) throw noWeights();
     const file = { name: title ?? name, hash, open: () => this.open(key) };
     if (dialect === undefined) return file;
@@ -100,12 +106,12 @@ export class FinetuneWeightsService {
       throw new ConflictError('TrainingUnderWay', 'The Fine-Tune is being trained; cancel that first.');
   }
 
-  private async assign(ownerId: string, id: string, file: NewWeights): Promise<FinetuneDto> {
+  private async assign(accountId: string, id: string, file: NewWeights): Promise<FinetuneDto> {
     try {
       const { finetune, oldKey } = await this.dataSource.transaction(async (manager) => {
-        const before = await findOwned(manager, Finetune, ownerId, id, { lock: 'pessimistic_write' });
+        const before = await findOwned(manager, Finetune, accountId, id, { lock: 'pessimistic_write' });
         const { change, weightBytes } = await assignWeights(manager, before, file);
-        await addStored(manager, ownerId, { weightBytes });
+        await addStored(manager, before.ownerId, { weightBytes });
         return { finetune: Object.assign(new Finetune(), before, change), oldKey: before.weightsKey };
       });
       if (oldKey) await this.files.removeAll([oldKey]);

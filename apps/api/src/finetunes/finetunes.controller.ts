@@ -11,7 +11,7 @@ import {
 import { Controller, Delete, Get, Param, Patch, Post, Put, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { Caller, type CallerKey, OwnerId } from '../http/caller.decorator';
+import { Caller, type CallerKey, AccountId } from '../http/caller.decorator';
 import {
   ApiChanges,
   ApiCreates,
@@ -75,8 +75,8 @@ export class FinetunesController {
     description: 'All of them, whatever their status; with `limit` in pages.',
   })
   @SendsList()
-  findAll(@OwnerId() ownerId: string, @Res() _: Response): List {
-    return this.finetunes.list(ownerId);
+  findAll(@AccountId() accountId: string, @Res() _: Response): List {
+    return this.finetunes.list(accountId);
   }
 
   @Get(':id')
@@ -85,8 +85,8 @@ export class FinetunesController {
     reply: FinetuneDto,
     description: 'With its weights, and whether they still fit the model that draws it.',
   })
-  findOne(@OwnerId() ownerId: string, @Param('id') id: string): Promise<FinetuneDto> {
-    return this.finetunes.findOne(ownerId, id);
+  findOne(@AccountId() accountId: string, @Param('id') id: string): Promise<FinetuneDto> {
+    return this.finetunes.findOne(accountId, id);
   }
 
   @Patch(':id')
@@ -96,11 +96,11 @@ export class FinetunesController {
     description: 'What is left out, or null, stays as it is.',
   })
   update(
-    @OwnerId() ownerId: string,
+    @AccountId() accountId: string,
     @Param('id') id: string,
     @ValidBody(UpdateFinetuneDto) dto: UpdateFinetuneDto,
   ): Promise<FinetuneDto> {
-    return this.finetunes.update(ownerId, id, dto);
+    return this.finetunes.update(accountId, id, dto);
   }
 
   @Put(':id/weights')
@@ -113,12 +113,12 @@ export class FinetunesController {
     errors: [422],
   })
   putWeights(
-    @OwnerId() ownerId: string,
+    @Caller() caller: CallerKey,
     @Param('id') id: string,
     @ValidQuery() { scale }: WeightsQueryDto,
     @FileBody() file: SentFile,
   ): Promise<FinetuneDto> {
-    return this.weights.replace(ownerId, id, file, scale);
+    return this.weights.replace(caller, id, file, scale);
   }
 
   @Get(':id/weights')
@@ -128,12 +128,12 @@ export class FinetunesController {
   })
   @SendsFile()
   getWeights(
-    @OwnerId() ownerId: string,
+    @AccountId() accountId: string,
     @Param('id') id: string,
     @ValidQuery() { dialect }: WeightsDialectDto,
     @Res() _: Response,
   ): Promise<StoredFile> {
-    return this.weights.read(ownerId, id, dialect);
+    return this.weights.read(accountId, id, dialect);
   }
 
   @Post(':id/cancel')
@@ -145,8 +145,8 @@ export class FinetunesController {
     isLocated: true,
     errors: [404, 409],
   })
-  cancel(@OwnerId() ownerId: string, @Param('id') id: string): Promise<FinetuneDto> {
-    return this.trainings.cancel(ownerId, id);
+  cancel(@AccountId() accountId: string, @Param('id') id: string): Promise<FinetuneDto> {
+    return this.trainings.cancel(accountId, id);
   }
 
   @Delete(':id')
@@ -154,8 +154,8 @@ export class FinetunesController {
     description:
       'Its training, and Prompts that are waiting or being drawn, are canceled. Styles made from its Prompts stay.',
   })
-  async remove(@OwnerId() ownerId: string, @Param('id') id: string): Promise<DeletedDto> {
-    await this.finetunes.remove(ownerId, id);
+  async remove(@AccountId() accountId: string, @Param('id') id: string): Promise<DeletedDto> {
+    await this.finetunes.remove(accountId, id);
     return DeletedDto.of('Fine-Tune', id);
   }
 }

@@ -46,20 +46,22 @@ export class FinetunesService {
   }
 
   /** @throws NotFoundError, also for another caller's. */
-  async findOne(ownerId: string, id: string): Promise<FinetuneDto> {
-    const [finetune] = await this.present([await this.load(ownerId, id)]);
+  async findOne(accountId: string, id: string): Promise<FinetuneDto> {
+    const [finetune] = await this.present([await this.load(accountId, id)]);
     return finetune;
   }
 
-  list(ownerId: string): List {
-    const query = this.finetunes.createQueryBuilder('finetune').where('finetune.owner_id = :ownerId', { ownerId });
+  list(accountId: string): List {
+    const query = this.finetunes
+      .createQueryBuilder('finetune')
+      .where('finetune.account_id = :accountId', { accountId });
     return listOf(query, (rows) => this.present(rows));
   }
 
   /** @throws NotFoundError; UnprocessableError for a scale without weights, or of weights that have none. */
-  async update(ownerId: string, id: string, { title, metadata, scale }: UpdateFinetuneDto): Promise<FinetuneDto> {
+  async update(accountId: string, id: string, { title, metadata, scale }: UpdateFinetuneDto): Promise<FinetuneDto> {
     await this.finetunes.manager.transaction(async (manager) => {
-      const { weightsHash, weightsKind } = await findOwned(manager, Finetune, ownerId, id, {
+      const { weightsHash, weightsKind } = await findOwned(manager, Finetune, accountId, id, {
         lock: 'pessimistic_write',
       });
       if (scale !== undefined && weightsHash === null)
@@ -74,14 +76,16 @@ export class FinetunesService {
       };
       if (Object.keys(change).length > 0) await manager.update(Finetune, { id }, change);
     });
-    return this.findOne(ownerId, id);
+    return this.findOne(accountId, id);
   }
 
   /** Cancels and deletes its Prompts with their pictures, and its weights: first the rows together, then the files. */
-  async remove(ownerId: string, id: string): Promise<void> {
-    await this.load(ownerId, id);
+  async remove(accountId: string, id: string): Promise<void> {
+    await this.load(accountId, id);
     const { drawn, uploads } = await this.transactions.run(async (manager) => {
-      const { weightsBytes } = await findOwned(manager, Finetune, ownerId, id, { lock: 'pessimistic_write' });
+      const { ownerId, weightsBytes } = await findOwned(manager, Finetune, accountId, id, {
+        lock: 'pessimistic_write',
+      });
       // Transactions that lock several rows do it in the same order, so that none deadlock.
       const prompts: { id: string }[] = await manager.query(
         'SELECT id FROM finetune_prompts WHERE finetune_id = $1 ORDER BY id FOR UPDATE',
@@ -89,7 +93,7 @@ export class FinetunesService {
       );
       // The end of a training locks it before its Prompts.
       await manager.query('SELECT FROM tasks WHERE id = $1 FOR UPDATE', [id]);
-      const uploads = await dropUploads(manager, ownerId, id);
+      const uploads = await dropUploads(manager, id);
       const { drawn } = await this.tasks.removeAll(manager, [id, ...prompts.map((prompt) => prompt.id)]);
       await manager.delete(Finetune, { id });
       await addStored(manager, ownerId, { weightBytes: -(weightsBytes ?? 0), recordBytes: -finetuneRecordBytes });
@@ -136,21 +140,21 @@ export class FinetunesService {
    * The Fine-Tune with its training, for its event stream.
    * @throws NotFoundError also for another caller's; DomainError for one that was not trained here
    */
-  async findTrained(ownerId: string, id: string) {
-    const { training, ...finetune } = await this.findOne(ownerId, id);
+  async findTrained(accountId: string, id: string) {
+    const { training, ...finetune } = await this.findOne(accountId, id);
     if (training) return { ...finetune, training };
     throw new DomainError('notFound', 'TrainingNotFound', 'The Fine-Tune was not trained here.');
   }
 
   /** The record as GET returns it, for a webhook; undefined when it was deleted. */
-  async findForDelivery(ownerId: string, id: string): Promise<FinetuneDto | undefined> {
-    const finetune = await this.finetunes.findOneBy({ id, ownerId });
+  async findForDelivery(accountId: string, id: string): Promise<FinetuneDto | undefined> {
+    const finetune = await this.finetunes.findOneBy({ id, accountId });
     return finetune ? (await this.present([finetune]))[0] : undefined;
   }
 
   /** @throws NotFoundError, also for another caller's. */
-  load(ownerId: string, id: string): Promise<Finetune> {
-    return findOwned(this.finetunes.manager, Finetune, ownerId, id);
+  load(accountId: string, id: string): Promise<Finetune> {
+    return findOwned(this.finetunes.manager, Finetune, accountId, id);
   }
 }
 

@@ -57,14 +57,15 @@ export class PromptOrders {
   ): Promise<AskedPrompts> {
     this.acceptance.assertReceiversAllowed(dtos, (index) => `${array}/${index}`);
     await this.acceptance.assertQueueRoom(caller, dtos.length);
-    await refuseWithoutName(finetune, dtos, array);
+    await refuseWithoutName(caller.id, finetune, dtos, array);
     const served = await this.models.served(finetune.model);
     const asked: AskedPrompt[] = [];
+    const { accountId } = caller;
     // One after the other: at most a hundred, and each may query the database for its pictures.
     for (const [index, dto] of dtos.entries()) {
       const pointer = `${array}/${index}`;
-      const checked = await this.pictures.check(dto, { ownerId: caller.id, pointer, model: finetune.model, served });
-      asked.push({ pointer, prompt: newPrompt(finetune, dto, { createdAt, served, ...checked }) });
+      const checked = await this.pictures.check(dto, { accountId, pointer, model: finetune.model, served });
+      asked.push({ pointer, prompt: newPrompt(finetune, dto, { ownerId: caller.id, createdAt, served, ...checked }) });
     }
     return { served, asked };
   }
@@ -81,9 +82,12 @@ export class PromptOrders {
     createdAt = new Date(),
   ): Promise<AskedPrompts<AskedPrompt & { dto: ApplyStyleDto }>> {
     this.acceptance.assertReceiversAllowed(dtos, (index) => `${array}/${index}`);
-    const styles = await stylesToApply(this.dataSource.manager, caller.id, dtos, array);
+    const styles = await stylesToApply(this.dataSource.manager, caller.accountId, dtos, array);
     await this.acceptance.assertQueueRoom(caller, styles.flat().length);
-    const [texts, served] = await Promise.all([fillIn(styles, finetune, array), this.models.served(finetune.model)]);
+    const [texts, served] = await Promise.all([
+      fillIn(caller.id, styles, finetune, array),
+      this.models.served(finetune.model),
+    ]);
     for (const [index, { scheduler, prompt_weighting }] of dtos.entries())
       assertDrawable(served, { pointer: `${array}/${index}`, scheduler, prompt_weighting });
     const asked = dtos.flatMap((dto, index) =>
@@ -94,7 +98,7 @@ export class PromptOrders {
         prompt: newPrompt(
           finetune,
           { ...dto, ...bodyOf(style, served), prompt: texts[index][at] },
-          { createdAt, served, inputs: {}, aspectRatio: aspectRatioOf(dto) },
+          { ownerId: caller.id, createdAt, served, inputs: {}, aspectRatio: aspectRatioOf(dto) },
         ),
       })),
     );

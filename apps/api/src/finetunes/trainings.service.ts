@@ -22,7 +22,7 @@ import { FinetunesService } from './finetunes.service';
 import { PromptOrders, requestOf } from './prompt-orders.service';
 
 /** Fields of a Fine-Tune's body that only a training has. */
-const trainingFields = ['captions', 'steps', 'seed', 'webhook', 'prompts', 'styles'] as const;
+const trainingFields = ['captions', 'steps', 'seed', 'webhook', 'user', 'prompts', 'styles'] as const;
 
 /** The trainings of a caller's Fine-Tunes. */
 @Injectable()
@@ -47,10 +47,10 @@ export class TrainingsService {
     refuseIncomplete(dto);
     const served = await this.models.served(dto.model ?? defaults.model, '/model');
     const finetune = newFinetune(caller.id, dto);
-    const { images_url: imagesUrl, captions = null, steps, seed, webhook = null } = dto;
+    const { images_url: imagesUrl, captions = null, steps, seed, webhook = null, user = null } = dto;
     if (!imagesUrl) {
       await this.finetunes.register(finetune);
-      return this.finetunes.findOne(caller.id, finetune.id);
+      return this.finetunes.findOne(caller.accountId, finetune.id);
     }
     assertReadsPictures(await this.models.trainedFor(served), ['/images_url']);
     this.acceptance.assertReceiversAllowed([{ webhook }], () => '');
@@ -67,20 +67,20 @@ export class TrainingsService {
     };
     await this.acceptance.insert(caller, {
       served,
-      training: { finetune, training },
+      training: { finetune, endUser: user, training },
       ...requestOf([...(prompts?.asked ?? []), ...(styles?.asked ?? [])]),
     });
-    const made = await this.finetunes.findOne(caller.id, finetune.id);
+    const made = await this.finetunes.findOne(caller.accountId, finetune.id);
     // A worker may have begun since; the answer shows the record as it was made.
     return made.status === 'training' ? { ...made, status: 'queued' } : made;
   }
 
   /** @throws ConflictError when there is no training under way; one that is already canceled stays canceled. */
-  async cancel(ownerId: string, id: string): Promise<FinetuneDto> {
-    const before = await this.finetunes.findOne(ownerId, id);
+  async cancel(accountId: string, id: string): Promise<FinetuneDto> {
+    const before = await this.finetunes.findOne(accountId, id);
     const canceled = before.training !== null && (await this.tasks.cancel(id));
     if (canceled) await this.files.removeAll([trainingFolder(id), ...(await this.trainings.dropPictures(id))]);
-    const finetune = canceled ? await this.finetunes.findOne(ownerId, id) : before;
+    const finetune = canceled ? await this.finetunes.findOne(accountId, id) : before;
     if (finetune.status !== 'canceled')
       throw new ConflictError(
         'TrainingTerminated',

@@ -89,7 +89,7 @@ export class AcceptanceService {
    * QueueFullError if the key would exceed its limit of waiting tasks, whatever else is being written.
    */
   async insert<T extends RequestedTask>(
-    { id: ownerId, maxQueued, storage, sandbox }: CallerKey,
+    { id: ownerId, accountId, maxQueued, storage, sandbox }: CallerKey,
     order: RequestedTasks<T>,
   ) {
     const { served, tasks: asked, pointerTo, finetunes, training } = order;
@@ -104,14 +104,15 @@ export class AcceptanceService {
       if (sandbox) readSandboxOrder(metadata, `${pointerTo(index)}/metadata`, problems);
     }
     problems.throwIfAny();
-    await this.assertPicturesAllowed(ownerId, order);
+    await this.assertPicturesAllowed(accountId, order);
     const chunks = await this.lengths.check(ownerId, served, asked, textPointerTo, finetunes);
     const tasks = asked.map((task, index) => ({ ...task, sandbox, promptChunks: chunks[index] }));
     const cap = maxQueued ?? this.config.maxQueuedPerKey;
     const count = tasks.length + (training ? 1 : 0);
     assertPossible(count, cap);
     const { publicUrl } = this.config;
-    const outcome = await this.intake.insert({ ownerId, maxQueued: cap, tasks, publicUrl, storage, ...trained });
+    const caller = { ownerId, accountId, maxQueued: cap, storage };
+    const outcome = await this.intake.insert({ ...caller, tasks, publicUrl, ...trained });
     if (outcome.accepted) return tasks;
     if (outcome.revoked) throw new UnauthorizedError();
     throw new QueueFullError(cap, outcome.queued, count);
@@ -119,7 +120,7 @@ export class AcceptanceService {
 
   /** @throws UnprocessableError for pictures at literal private addresses that are not the service's own */
   private async assertPicturesAllowed(
-    ownerId: string,
+    accountId: string,
     { tasks, training, pointerTo }: RequestedTasks<RequestedTask>,
   ): Promise<void> {
     const { picturesAllowPrivate, publicUrl } = this.config;
@@ -135,7 +136,7 @@ export class AcceptanceService {
     for (const { url, pointer } of named)
       if (
         refusedHost(url) &&
-        (await findOwnPicture(this.transactions.manager, publicUrl, { ownerId, url })) === undefined
+        (await findOwnPicture(this.transactions.manager, publicUrl, { accountId, url })) === undefined
       )
         fields.push({ pointer, message: `must not be at ${refusedAddress}` });
     if (fields.length === 0) return;

@@ -31,13 +31,13 @@ export class GenerationsReader {
         SELECT json_agg(json_build_array(token, storage_key, thumbnail_bytes) ORDER BY index) FROM images WHERE task_id = task.id
       ) AS pictures
       FROM generations generation JOIN drawings drawing USING (id) JOIN tasks task USING (id)
-      WHERE generation.id = $1 AND generation.owner_id = $2`;
+      WHERE generation.id = $1 AND generation.account_id = $2`;
     this.statement = { name: 'find-generation', text };
   }
 
   /** Record, drawing, task and pictures in one prepared statement: this is the most frequent request. */
-  async find(ownerId: string, id: string): Promise<GenerationDto | undefined> {
-    const [row] = await this.transactions.query<Row | undefined>({ ...this.statement, values: [id, ownerId] });
+  async find(accountId: string, id: string): Promise<GenerationDto | undefined> {
+    const [row] = await this.transactions.query<Row | undefined>({ ...this.statement, values: [id, accountId] });
     if (!row) return undefined;
     const record = { ...this.generation.read(row), drawing: { ...this.drawing.read(row), task: this.task.read(row) } };
     const pictures = (row.pictures ?? []).map(([token, storageKey, thumbnailBytes]) => ({

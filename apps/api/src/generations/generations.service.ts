@@ -40,14 +40,14 @@ export class GenerationsService {
   /** Stores the request with every default resolved and the seed chosen. */
   async create(caller: CallerKey, dto: CreateGenerationDto & Pick<SentPicturesBody, 'maskOf'>): Promise<GenerationDto> {
     this.acceptance.assertReceiversAllowed([dto], () => '');
-    const uses = await findUsedFinetunes(this.generations.manager, caller.id, dto.finetunes ?? []);
+    const uses = await findUsedFinetunes(this.generations.manager, caller.accountId, dto.finetunes ?? []);
     const model = dto.model ?? uses[0]?.finetune.model ?? defaults.model;
     const served = await this.models.served(
       model,
       dto.model === undefined && uses.length > 0 ? '/finetunes' : '/model',
     );
     assertOfModel(uses, model, served);
-    const place = { ownerId: caller.id, pointer: '', model, served };
+    const place = { accountId: caller.accountId, pointer: '', model, served };
     const { inputs, aspectRatio } = await this.pictures.check(dto, place);
     const used = uses.map(({ id, scale }) => ({ id, scale }));
     const all = { ...(used.length > 0 && { finetunes: used }), ...inputs };
@@ -59,18 +59,18 @@ export class GenerationsService {
   }
 
   /** @throws NotFoundError, also for another caller's. */
-  async findOne(ownerId: string, id: string): Promise<GenerationDto> {
-    const generation = isIdentifier(id) ? await this.reader.find(ownerId, id) : undefined;
+  async findOne(accountId: string, id: string): Promise<GenerationDto> {
+    const generation = isIdentifier(id) ? await this.reader.find(accountId, id) : undefined;
     if (!generation) throw new NotFoundError('Generation');
     return generation;
   }
 
-  list(ownerId: string, filter: TaskQueryDto): List {
+  list(accountId: string, filter: TaskQueryDto): List {
     const query = this.generations
       .createQueryBuilder('generation')
       .innerJoinAndSelect('generation.drawing', 'drawing')
       .innerJoinAndSelect('drawing.task', 'task')
-      .where('generation.owner_id = :ownerId', { ownerId });
+      .where('generation.account_id = :accountId', { accountId });
     const present = async (rows: Generation[]) => {
       const urls = await this.urls.ofTasks(rows.map(({ id }) => id));
       return rows.map((row) => GenerationDto.from(row, urls.get(row.id)!));
@@ -79,10 +79,10 @@ export class GenerationsService {
   }
 
   /** @throws ConflictError when it has succeeded or failed; one that is already canceled stays canceled. */
-  async cancel(ownerId: string, id: string): Promise<GenerationDto> {
-    await this.findOne(ownerId, id);
+  async cancel(accountId: string, id: string): Promise<GenerationDto> {
+    await this.findOne(accountId, id);
     const canceled = await this.tasks.cancel(id);
-    const generation = await this.findOne(ownerId, id);
+    const generation = await this.findOne(accountId, id);
     if (!canceled && generation.status !== 'canceled')
       throw new ConflictError(
         'GenerationTerminated',
@@ -92,15 +92,15 @@ export class GenerationsService {
   }
 
   /** Cancels it if it has not terminated, and deletes its row and its pictures, and those that came with an edit. */
-  async remove(ownerId: string, id: string): Promise<void> {
-    await this.findOne(ownerId, id);
+  async remove(accountId: string, id: string): Promise<void> {
+    await this.findOne(accountId, id);
     const uploads = await this.tasks.remove(id);
     await this.files.removeAll([id, ...uploads]);
   }
 
   /** The record as GET returns it, for a webhook; undefined when it was deleted. */
-  findForDelivery(ownerId: string, id: string): Promise<GenerationDto | undefined> {
-    return this.reader.find(ownerId, id);
+  findForDelivery(accountId: string, id: string): Promise<GenerationDto | undefined> {
+    return this.reader.find(accountId, id);
   }
 }
 
@@ -113,6 +113,7 @@ function newGeneration(
     id: newIdentifier(),
     kind: 'generation' as const,
     ownerId,
+    endUser: dto.user ?? null,
     finetuneId: null,
     prompt: dto.prompt,
     model,

@@ -33,7 +33,7 @@ export interface SentPicturesBody {
 }
 
 interface Asked {
-  ownerId: string;
+  accountId: string;
   pointer: string;
   /** In the request. */
   model: string;
@@ -89,10 +89,10 @@ export class SentPictures {
   }
 
   /** Sizes of the pictures that are stored here, by field. @throws UnprocessableError `PictureNotFound` */
-  private async shapesOf(inputs: DrawingInputs, { ownerId, pointer }: Asked): Promise<ReadonlyMap<string, Size>> {
+  private async shapesOf(inputs: DrawingInputs, { accountId, pointer }: Asked): Promise<ReadonlyMap<string, Size>> {
     const shapes = new Map<string, Size>();
     for (const { url, field } of picturesIn(inputs)) {
-      const shape = await this.reader.shapeOf(url, { owner: ownerId, field }).catch((error: unknown) => {
+      const shape = await this.reader.shapeOf(url, { account: accountId, field }).catch((error: unknown) => {
         if (!(error instanceof PictureError)) throw error;
         const at = pointer + pointerToField(field);
         throw new UnprocessableError('PictureNotFound', error.message, [{ pointer: at, message: error.reason }]);

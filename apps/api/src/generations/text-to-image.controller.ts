@@ -2,7 +2,7 @@ import { CreateGenerationDto, DeletedDto, GenerationDto, TaskQueryDto } from '@a
 import { Controller, Delete, Get, Param, Post, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
-import { Caller, type CallerKey, OwnerId } from '../http/caller.decorator';
+import { Caller, type CallerKey, AccountId } from '../http/caller.decorator';
 import { ApiCreates, ApiFinds, ApiLists, ApiPrefersWait, ApiRemoves } from '../docs/operation';
 import { AnswersWhenDone, LocatedAt, Weighs } from '../http/route.decorators';
 import { ValidBody } from '../http/body';
@@ -43,8 +43,8 @@ export class TextToImageController {
     description: 'All of them, or those with a status or of a time; with `limit` in pages.',
   })
   @SendsList()
-  findAll(@OwnerId() ownerId: string, @ValidQuery() filter: TaskQueryDto, @Res() _: Response): List {
-    return this.generations.list(ownerId, filter);
+  findAll(@AccountId() accountId: string, @ValidQuery() filter: TaskQueryDto, @Res() _: Response): List {
+    return this.generations.list(accountId, filter);
   }
 
   @Get(':id')
@@ -53,8 +53,8 @@ export class TextToImageController {
     reply: GenerationDto,
     description: 'Its `images` are empty until its status is `succeeded`. Their URLs need no key.',
   })
-  findOne(@OwnerId() ownerId: string, @Param('id') id: string): Promise<GenerationDto> {
-    return this.generations.findOne(ownerId, id);
+  findOne(@AccountId() accountId: string, @Param('id') id: string): Promise<GenerationDto> {
+    return this.generations.findOne(accountId, id);
   }
 
   @Post(':id/cancel')
@@ -65,16 +65,16 @@ export class TextToImageController {
     isLocated: true,
     errors: [404, 409],
   })
-  cancel(@OwnerId() ownerId: string, @Param('id') id: string): Promise<GenerationDto> {
-    return this.generations.cancel(ownerId, id);
+  cancel(@AccountId() accountId: string, @Param('id') id: string): Promise<GenerationDto> {
+    return this.generations.cancel(accountId, id);
   }
 
   @Delete(':id')
   @ApiRemoves('deleteGeneration', 'Delete a Generation and its pictures', {
     description: 'One that has not finished is canceled first. The URLs of its pictures answer 404 from then on.',
   })
-  async remove(@OwnerId() ownerId: string, @Param('id') id: string): Promise<DeletedDto> {
-    await this.generations.remove(ownerId, id);
+  async remove(@AccountId() accountId: string, @Param('id') id: string): Promise<DeletedDto> {
+    await this.generations.remove(accountId, id);
     return DeletedDto.of('Generation', id);
   }
 }

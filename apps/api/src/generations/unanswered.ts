@@ -29,12 +29,25 @@ WITH found AS (
   WHERE owner_id = $1 AND key = $2 AND created_at > now() - make_interval(secs => $3) AND record_ids <> '{}' FOR UPDATE
 )
 UPDATE idempotent_replies SET record_ids = found.record_ids[2:] FROM found WHERE owner_id = $1 AND key = $2
-RETURNING found.record_ids[1] AS id`;
+RETURNING found.record_ids[1] AS id, (SELECT account_id FROM api_keys WHERE id = $1) AS "accountId"`;
 
 /** Rows that can no longer be taken. Parameters: seconds, how many. */
 const lateStatement = `
-SELECT owner_id AS "ownerId", key, record_ids AS ids FROM idempotent_replies
+SELECT owner_id AS "ownerId", key, record_ids AS ids, (SELECT account_id FROM api_keys WHERE id = owner_id) AS "accountId"
+FROM idempotent_replies
 WHERE status = 0 AND record_ids <> '{}' AND created_at <= now() - make_interval(secs => $1) ORDER BY created_at LIMIT $2`;
+
+interface Taken {
+  id: string;
+  accountId: string;
+}
+
+interface Late {
+  ownerId: string;
+  accountId: string;
+  key: string;
+  ids: string[];
+}
 
 /** Parameters: owner, key, id. */
 const removeStatement = `
@@ -64,9 +77,9 @@ export class Unanswered extends RecurringService {
   async take(ownerId: string, { hasKey, fingerprint }: Repeatable): Promise<GenerationDto | undefined> {
     if (hasKey) return undefined;
     const parameters = [ownerId, keyOf(fingerprint()), Unanswered.repeatMs / 1000];
-    const [[found]] = await this.dataSource.query<[{ id: string }[], number]>(takeStatement, parameters);
+    const [[found]] = await this.dataSource.query<[Taken[], number]>(takeStatement, parameters);
     if (!found) return undefined;
-    return this.generations.findOne(ownerId, found.id).catch(ifGone);
+    return this.generations.findOne(found.accountId, found.id).catch(ifGone);
   }
 
   /** Keeps a Generation for a repeat of its request. */
@@ -77,14 +90,11 @@ export class Unanswered extends RecurringService {
   }
 
   private async cancelLate(signal: AbortSignal): Promise<void> {
-    const late = await this.dataSource.query<{ ownerId: string; key: string; ids: string[] }[]>(lateStatement, [
-      Unanswered.repeatMs / 1000,
-      batchSize,
-    ]);
-    for (const { ownerId, key, ids } of late)
+    const late = await this.dataSource.query<Late[]>(lateStatement, [Unanswered.repeatMs / 1000, batchSize]);
+    for (const { ownerId, accountId, key, ids } of late)
       for (const id of ids) {
         if (signal.aborted) return;
-        await this.generations.cancel(ownerId, id).catch(ifGone);
+        await this.generations.cancel(accountId, id).catch(ifGone);
         await this.dataSource.query(removeStatement, [ownerId, key, id]);
       }
   }

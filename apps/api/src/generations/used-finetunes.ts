@@ -12,11 +12,11 @@ type Use = UsedFinetune & { finetune: Finetune };
  */
 export async function findUsedFinetunes(
   manager: EntityManager,
-  ownerId: string,
+  accountId: string,
   sent: readonly FinetuneUseDto[],
 ): Promise<Use[]> {
   const ids = sent.map(({ id }) => id).filter(isIdentifier);
-  const found = ids.length > 0 ? await manager.findBy(Finetune, { ownerId, id: In(ids) }) : [];
+  const found = ids.length > 0 ? await manager.findBy(Finetune, { accountId, id: In(ids) }) : [];
   const named = sent.map(({ id, scale }) => ({ scale, finetune: found.find((each) => each.id === id) }));
   refuse('FineTuneNotFound', named, 'id', ({ finetune }) =>
     finetune ? undefined : 'must be the id of a Fine-Tune of yours',

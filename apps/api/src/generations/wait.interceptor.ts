@@ -97,7 +97,7 @@ export class WaitInterceptor implements NestInterceptor {
         response.setHeader('Preference-Applied', `wait=${seconds}`);
         const waitMs = Math.min(seconds * 1000, longestWaitMs);
         // The Generation is stored: after an error its caller would request another one.
-        const waited = await this.wait(ownerId, record, waitMs, response, ended).catch(({ message }: Error) => {
+        const waited = await this.wait(request, record, waitMs, response, ended).catch(({ message }: Error) => {
           this.logger.debug('the record could not be read after the wait', { reason: message });
           return record;
         });
@@ -118,7 +118,7 @@ export class WaitInterceptor implements NestInterceptor {
         response.setHeader(generationIdHeader, record.id);
         const signs = setInterval(() => sendSignOfLife(response), WaitInterceptor.signOfLifeMs);
         try {
-          const waited = await this.wait(ownerId, record, answer.waitSeconds * 1000, response, ended);
+          const waited = await this.wait(request, record, answer.waitSeconds * 1000, response, ended);
           const body = await answer.present(waited ?? record, {
             ownerId,
             responseFormat: (request.body as { response_format?: unknown }).response_format,
@@ -181,7 +181,7 @@ export class WaitInterceptor implements NestInterceptor {
    * @returns the record after that time; undefined if it has been deleted.
    */
   private async wait(
-    ownerId: string,
+    { apiKey }: Request,
     record: GenerationDto,
     waitMs: number,
     response: Response,
@@ -190,7 +190,7 @@ export class WaitInterceptor implements NestInterceptor {
     this.openRequests.finish(response);
     if (!isTerminated(record.status)) await this.terminations.until(record.id, waitMs, ended);
     try {
-      return await this.generations.findOne(ownerId, record.id);
+      return await this.generations.findOne(apiKey?.accountId ?? '', record.id);
     } catch (error) {
       if (error instanceof NotFoundError) return undefined;
       throw error;

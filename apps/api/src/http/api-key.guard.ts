@@ -50,7 +50,8 @@ function setRateHeaders({ limit, remaining, resetSeconds }: Rate, response: Resp
   response.setHeader('RateLimit-Reset', String(resetSeconds));
 }
 
-const scopeMissing = (scope: ApiKeyScope): ForbiddenError =>
+/** @returns the refusal of a key without a scope. */
+export const scopeMissing = (scope: ApiKeyScope): ForbiddenError =>
   new ForbiddenError(
     'ScopeMissing',
     `This needs the scope "${scope}", which this API key lacks. Use a key that has it; the service's operator makes one.`,

@@ -27,7 +27,12 @@ export const NeedsScope = (scope: ApiKeyScope) => SetMetadata(neededScope, scope
 /** The caller's key, for routes that need more than its id. */
 export const Caller = createParamDecorator((_: unknown, context: ExecutionContext): CallerKey => callerOf(context));
 
-/** The caller's id, which owns what the request makes and finds. */
+/** The caller's account, whose records the request finds. */
+export const AccountId = createParamDecorator(
+  (_: unknown, context: ExecutionContext): string => callerOf(context).accountId,
+);
+
+/** The caller's id, which is charged for what the request makes. */
 export const OwnerId = createParamDecorator((_: unknown, context: ExecutionContext): string => callerOf(context).id);
 
 /** @throws UnauthorizedError on a public route, which has none. */

@@ -7,11 +7,10 @@ import {
   type ResourceName,
   Style,
   UploadedPicture,
-  WebhookDelivery,
 } from '@app/domain';
 import { type EntityManager, IsNull, type ObjectLiteral } from 'typeorm';
 
-type Owned = Collection | Finetune | FinetunePrompt | Style | UploadedPicture | WebhookDelivery;
+type Owned = Collection | Finetune | FinetunePrompt | Style | UploadedPicture;
 type EntityClass<T> = new () => T;
 
 const names = new Map<EntityClass<Owned>, ResourceName>([
@@ -20,11 +19,10 @@ const names = new Map<EntityClass<Owned>, ResourceName>([
   [FinetunePrompt, 'Prompt'],
   [Style, 'Style'],
   [UploadedPicture, 'Upload'],
-  [WebhookDelivery, 'Delivery'],
 ]);
 
 export interface FindOptions {
-  within?: { finetuneId: string } | { collectionId: string } | { taskId: string };
+  within?: { finetuneId: string } | { collectionId: string };
   relations?: { drawing: { task: true } };
   /** Until the transaction ends: `for_key_share` prevents deletion, `pessimistic_write` every change. */
   lock?: 'for_key_share' | 'pessimistic_write';
@@ -33,21 +31,21 @@ export interface FindOptions {
 }
 
 /**
- * A record of the caller's, or one that everybody may read.
- * @throws NotFoundError also for another caller's, and for a text that cannot be an id, which is not looked up:
+ * A record of the caller's account, or one that everybody may read.
+ * @throws NotFoundError also for another account's, and for a text that cannot be an id, which is not looked up:
  * PostgreSQL rejects some, such as one with a zero byte.
  */
 export async function findOwned<T extends Owned>(
   manager: EntityManager,
   entity: EntityClass<T>,
-  ownerId: string,
+  accountId: string,
   id: string,
   { within, relations, lock, orPublic = false }: FindOptions = {},
 ): Promise<T> {
-  const owners = orPublic ? [ownerId, IsNull()] : [ownerId];
+  const owners = orPublic ? [{ accountId }, { ownerId: IsNull() }] : [{ accountId }];
   const found = isIdentifier(id)
     ? await manager.findOne<ObjectLiteral>(entity, {
-        where: owners.map((owner) => ({ ...within, id, ownerId: owner })),
+        where: owners.map((owner) => ({ ...within, id, ...owner })),
         ...(relations && { relations }),
         ...(lock && { lock: { mode: lock } }),
       })

@@ -123,9 +123,12 @@ export function listByTime<T extends TimedRow>(
 /** Limits a query to some of its rows; its tasks have the alias `task`. */
 export function filterTasks<T extends ObjectLiteral>(
   query: SelectQueryBuilder<T>,
-  { status, created_after: createdAfter, created_before: createdBefore }: TaskQueryDto,
+  { status, created_after: createdAfter, created_before: createdBefore, user }: TaskQueryDto,
 ): void {
   if (status) query.andWhere('task.status = :status', { status });
+  // The index of users begins with their account.
+  if (user !== undefined)
+    query.andWhere(`task.account_id = ${query.alias}.account_id AND task.end_user = :user`, { user });
   if (createdAfter) query.andWhere('task.created_at > :createdAfter', { createdAfter });
   if (createdBefore) query.andWhere('task.created_at < :createdBefore', { createdBefore });
 }

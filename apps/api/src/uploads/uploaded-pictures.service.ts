@@ -27,9 +27,9 @@ export const uploadsFolder = 'uploads';
 
 const rule = { maxBytes: limits.sentPicture.bytes, kind: 'a PNG, JPEG or WebP picture' };
 
-type UploadRow = TimedRow & Omit<UploadedPicture, 'ownerId' | 'createdAt'> & { is_used: boolean };
+type UploadRow = TimedRow & Omit<UploadedPicture, 'ownerId' | 'accountId' | 'createdAt'> & { is_used: boolean };
 
-const own = `owner_id = $1 AND storage_key NOT LIKE '${editsFolder}/%'`;
+const own = `account_id = $1 AND storage_key NOT LIKE '${editsFolder}/%'`;
 const rank = `(
   SELECT count(*)::integer FROM uploaded_pictures twin
   WHERE twin.${own} AND twin.created_at = upload.created_at AND twin.id < upload.id
@@ -37,7 +37,7 @@ const rank = `(
 const columns = `id, token, storage_key AS "storageKey", content_type AS "contentType", width, height, bytes, created_at AS at, ${rank} AS rank,
   EXISTS (SELECT FROM picture_uses WHERE upload_id = upload.id) AS is_used`;
 
-/** Parameters: the owner, how many, and the time and the rank to start before. */
+/** Parameters: the account, how many, and the time and the rank to start before. */
 const pageStatement = `
 SELECT ${columns} FROM uploaded_pictures upload
 WHERE ${own} AND created_at <= $3 AND (created_at < $3 OR ${rank} < $4)
@@ -107,29 +107,31 @@ export class UploadedPicturesService {
   }
 
   /** Removes what has come, whether its row is written or not. */
-  async discard({ id, ownerId, storageKey }: UploadedPicture): Promise<void> {
-    await this.remove(ownerId, id).catch(() => this.files.removeAll([storageKey]));
+  async discard({ id, storageKey }: UploadedPicture): Promise<void> {
+    const kept = await this.transactions.manager.findOneBy(UploadedPicture, { id });
+    if (kept) await this.remove(kept.accountId, id);
+    else await this.files.removeAll([storageKey]);
   }
 
   /** Without pictures of edits: they were not sent as uploads, and go with their Generation. */
-  list(ownerId: string): List {
+  list(accountId: string): List {
     const { manager } = this.transactions;
     return listByTime<UploadRow>(
-      ({ count, at, rank }) => manager.query(pageStatement, [ownerId, count, at, rank]),
-      async (id) => (await manager.query<UploadRow[]>(findStatement, [ownerId, id])).at(0),
+      ({ count, at, rank }) => manager.query(pageStatement, [accountId, count, at, rank]),
+      async (id) => (await manager.query<UploadRow[]>(findStatement, [accountId, id])).at(0),
       ({ is_used: isUsed, ...row }) => UploadDto.from({ ...row, createdAt: row.at }, isUsed, this.config.publicUrl),
     );
   }
 
-  async findOne(ownerId: string, id: string): Promise<UploadDto> {
+  async findOne(accountId: string, id: string): Promise<UploadDto> {
     const { manager } = this.transactions;
-    const upload = await findOwned(manager, UploadedPicture, ownerId, id);
+    const upload = await findOwned(manager, UploadedPicture, accountId, id);
     return UploadDto.from(upload, await manager.existsBy(PictureUse, { uploadId: id }), this.config.publicUrl);
   }
 
-  async remove(ownerId: string, id: string): Promise<void> {
+  async remove(accountId: string, id: string): Promise<void> {
     const key = await this.transactions.run(async (manager) => {
-      const { storageKey, bytes } = await findOwned(manager, UploadedPicture, ownerId, id, {
+      const { ownerId, storageKey, bytes } = await findOwned(manager, UploadedPicture, accountId, id, {
         lock: 'pessimistic_write',
       });
       await manager.delete(UploadedPicture, { id });

@@ -4,7 +4,7 @@ import { Controller, Delete, Get, Param, Post, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { ApiCreates, ApiFinds, ApiLists, ApiRemoves } from '../docs/operation';
-import { OwnerId } from '../http/caller.decorator';
+import { AccountId, OwnerId } from '../http/caller.decorator';
 import { FileBody } from '../http/file-body';
 import type { List } from '../http/list';
 import { SendsList } from '../http/list.interceptor';
@@ -43,23 +43,23 @@ export class UploadsController {
     description: 'Those that are still there; with `limit` in pages.',
   })
   @SendsList()
-  findAll(@OwnerId() ownerId: string, @Res() _: Response): List {
-    return this.uploads.list(ownerId);
+  findAll(@AccountId() accountId: string, @Res() _: Response): List {
+    return this.uploads.list(accountId);
   }
 
   @Get(':id')
   @Weighs('light')
   @ApiFinds('getUpload', 'Retrieve an upload', { reply: UploadDto, description: 'And when it goes.' })
-  findOne(@OwnerId() ownerId: string, @Param('id') id: string): Promise<UploadDto> {
-    return this.uploads.findOne(ownerId, id);
+  findOne(@AccountId() accountId: string, @Param('id') id: string): Promise<UploadDto> {
+    return this.uploads.findOne(accountId, id);
   }
 
   @Delete(':id')
   @ApiRemoves('deleteUpload', 'Delete an upload', {
     description: 'Records that use it stay; one that is still to be drawn from it fails.',
   })
-  async remove(@OwnerId() ownerId: string, @Param('id') id: string): Promise<DeletedDto> {
-    await this.uploads.remove(ownerId, id);
+  async remove(@AccountId() accountId: string, @Param('id') id: string): Promise<DeletedDto> {
+    await this.uploads.remove(accountId, id);
     return DeletedDto.of('Upload', id);
   }
 }

@@ -1,7 +1,7 @@
 import { WebhookDeliveryDto } from '@app/domain/http';
 import { Controller, Get, Param, Post } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
-import { OwnerId } from '../http/caller.decorator';
+import { AccountId } from '../http/caller.decorator';
 import { ApiCreates, ApiFinds } from '../docs/operation';
 import { DeliveriesService } from './deliveries.service';
 
@@ -17,8 +17,8 @@ export class DeliveriesController {
     replyIsArray: true,
     description: 'Empty while the Generation has not terminated, and where it has no webhook.',
   })
-  findAll(@OwnerId() ownerId: string, @Param('id') id: string): Promise<WebhookDeliveryDto[]> {
-    return this.deliveries.findAll(ownerId, { id });
+  findAll(@AccountId() accountId: string, @Param('id') id: string): Promise<WebhookDeliveryDto[]> {
+    return this.deliveries.findAll(accountId, { id });
   }
 
   @Post(':delivery_id/redeliver')
@@ -28,11 +28,11 @@ export class DeliveriesController {
     description: 'Also one that succeeded or was given up. The receiver gets the same `webhook-id`.',
   })
   redeliver(
-    @OwnerId() ownerId: string,
+    @AccountId() accountId: string,
     @Param('id') id: string,
     @Param('delivery_id') deliveryId: string,
   ): Promise<WebhookDeliveryDto> {
-    return this.deliveries.redeliver(ownerId, { id }, deliveryId);
+    return this.deliveries.redeliver(accountId, { id }, deliveryId);
   }
 }
 
@@ -49,11 +49,11 @@ export class PromptDeliveriesController {
     description: 'Empty while the Prompt has not terminated, and where it has no webhook.',
   })
   findAll(
-    @OwnerId() ownerId: string,
+    @AccountId() accountId: string,
     @Param('id') finetuneId: string,
     @Param('prompt_id') id: string,
   ): Promise<WebhookDeliveryDto[]> {
-    return this.deliveries.findAll(ownerId, { id, finetuneId });
+    return this.deliveries.findAll(accountId, { id, finetuneId });
   }
 
   @Post(':delivery_id/redeliver')
@@ -63,11 +63,11 @@ export class PromptDeliveriesController {
     description: 'Also one that succeeded or was given up. The receiver gets the same `webhook-id`.',
   })
   redeliver(
-    @OwnerId() ownerId: string,
+    @AccountId() accountId: string,
     @Param('id') finetuneId: string,
     @Param('prompt_id') id: string,
     @Param('delivery_id') deliveryId: string,
   ): Promise<WebhookDeliveryDto> {
-    return this.deliveries.redeliver(ownerId, { id, finetuneId }, deliveryId);
+    return this.deliveries.redeliver(accountId, { id, finetuneId }, deliveryId);
   }
 }

@@ -1,10 +1,9 @@
-import { limits, NotFoundError, WebhookAttempt, WebhookDelivery } from '@app/domain';
+import { isIdentifier, limits, NotFoundError, WebhookAttempt, WebhookDelivery } from '@app/domain';
 import { WebhookDeliveryDto } from '@app/domain/http';
 import { announce, deliveryChannel } from '@app/tasks';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type EntityManager, Repository } from 'typeorm';
-import { findOwned } from '../http/find-owned';
 import { FinetunePromptsService } from '../finetunes/finetune-prompts.service';
 import { GenerationsService } from '../generations/generations.service';
 
@@ -27,12 +26,12 @@ export class DeliveriesService {
    * Newest first; empty if no delivery is pending or done.
    * @throws NotFoundError, also for another caller's record.
    */
-  async findAll(ownerId: string, record: DeliveredRecord): Promise<WebhookDeliveryDto[]> {
-    await this.assertFound(ownerId, record);
+  async findAll(accountId: string, record: DeliveredRecord): Promise<WebhookDeliveryDto[]> {
+    await this.assertFound(accountId, record);
     // In one snapshot: otherwise an attempt that ends between the two reads would appear beside the previous status.
     return this.deliveries.manager.transaction('REPEATABLE READ', async (manager) => {
       const found = await manager.find(WebhookDelivery, {
-        where: { taskId: record.id, ownerId },
+        where: { taskId: record.id },
         order: { createdAt: 'DESC', id: 'DESC' },
       });
       const shown: WebhookDeliveryDto[] = [];
@@ -45,11 +44,10 @@ export class DeliveriesService {
    * Makes another attempt of a delivery now, under the same `webhook-id`, whatever its status. Scheduled attempts stay.
    * @throws NotFoundError
    */
-  async redeliver(ownerId: string, record: DeliveredRecord, id: string): Promise<WebhookDeliveryDto> {
-    await this.assertFound(ownerId, record);
+  async redeliver(accountId: string, record: DeliveredRecord, id: string): Promise<WebhookDeliveryDto> {
+    await this.assertFound(accountId, record);
     return this.deliveries.manager.transaction(async (manager) => {
-      const options = { within: { taskId: record.id }, lock: 'pessimistic_write' } as const;
-      await findOwned(manager, WebhookDelivery, ownerId, id, options);
+      await lock(manager, { id, taskId: record.id });
       await tryAgain(manager, id);
       return present(manager, await manager.findOneByOrFail(WebhookDelivery, { id }));
     });
@@ -58,16 +56,22 @@ export class DeliveriesService {
   /** Sends a delivery of any key again. @throws NotFoundError */
   async redeliverAny(id: string): Promise<void> {
     await this.deliveries.manager.transaction(async (manager) => {
-      const lock = { mode: 'pessimistic_write' } as const;
-      if (!(await manager.findOne(WebhookDelivery, { where: { id }, lock }))) throw new NotFoundError('Delivery');
+      await lock(manager, { id });
       await tryAgain(manager, id);
     });
   }
 
-  private async assertFound(ownerId: string, { id, finetuneId }: DeliveredRecord): Promise<void> {
-    if (finetuneId === undefined) await this.generations.findOne(ownerId, id);
-    else await this.prompts.findDrawing(ownerId, finetuneId, id);
+  private async assertFound(accountId: string, { id, finetuneId }: DeliveredRecord): Promise<void> {
+    if (finetuneId === undefined) await this.generations.findOne(accountId, id);
+    else await this.prompts.findDrawing(accountId, finetuneId, id);
   }
+}
+
+/** @throws NotFoundError */
+async function lock(manager: EntityManager, where: { id: string; taskId?: string }): Promise<void> {
+  const options = { where, lock: { mode: 'pessimistic_write' } } as const;
+  if (!isIdentifier(where.id) || !(await manager.findOne(WebhookDelivery, options)))
+    throw new NotFoundError('Delivery');
 }
 
 /** Makes a locked delivery due now, also while an attempt is being made. */

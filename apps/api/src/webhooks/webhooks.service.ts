@@ -57,8 +57,8 @@ export class WebhooksService {
     if ('waitMs' in entry) return this.postpone(delivery, entry.waitMs);
     let answer: ReceiverAnswer = 'not asked';
     try {
-      const body = await this.bodyOf(delivery);
       const owner = await this.apiKeys.findOneBy({ id: delivery.ownerId });
+      const body = owner ? await this.bodyOf(delivery, owner.accountId) : undefined;
       // Deleted meanwhile, with its deliveries.
       if (body === undefined || !owner) return;
       const startedAt = new Date();
@@ -99,21 +99,21 @@ export class WebhooksService {
    * The record as GET returns it at the first attempt; later attempts send the same body, because receivers take the
    * same `webhook-id` for the same message. Undefined when the record was deleted.
    */
-  private async bodyOf(delivery: WebhookDelivery): Promise<string | undefined> {
+  private async bodyOf(delivery: WebhookDelivery, accountId: string): Promise<string | undefined> {
     const where = { id: delivery.id };
     const kept = await this.deliveries.findOne({ where, select: { id: true, body: true } });
     if (kept?.body != null) return kept.body;
-    const record = kept && (await this.recordOf(delivery));
+    const record = kept && (await this.recordOf(delivery, accountId));
     if (!record) return undefined;
     const body = JSON.stringify(record);
     await this.deliveries.update(where, { body });
     return body;
   }
 
-  private async recordOf({ ownerId, taskId }: WebhookDelivery): Promise<object | undefined> {
-    const generation = await this.generations.findForDelivery(ownerId, taskId);
-    const prompt = generation ? undefined : await this.prompts.findForDelivery(ownerId, taskId);
-    return generation ?? prompt ?? this.finetunes.findForDelivery(ownerId, taskId);
+  private async recordOf({ taskId }: WebhookDelivery, accountId: string): Promise<object | undefined> {
+    const generation = await this.generations.findForDelivery(accountId, taskId);
+    const prompt = generation ? undefined : await this.prompts.findForDelivery(accountId, taskId);
+    return generation ?? prompt ?? this.finetunes.findForDelivery(accountId, taskId);
   }
 
   private async recordAttempt(claimed: WebhookDelivery, startedAt: Date, receipt: Receipt): Promise<void> {

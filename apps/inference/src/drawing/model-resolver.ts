@@ -13,7 +13,7 @@ import { servedByOf } from './weights-names';
 
 type ResolvedTask = Pick<
   DrawingTask,
-  'model' | 'ownerId' | 'finetuneId' | 'weightsScale' | 'weightsHash' | 'inputs' | 'highResolution'
+  'model' | 'accountId' | 'finetuneId' | 'weightsScale' | 'weightsHash' | 'inputs' | 'highResolution'
 >;
 
 type TaskModel = Pick<Task, 'model'> & Partial<Pick<DrawingTask, 'inputs'>>;
@@ -133,12 +133,12 @@ export class ModelResolver {
    * when the task was accepted.
    */
   private async weightsOf(task: ResolvedTask): Promise<ResolvedWeights[]> {
-    const { finetuneId, ownerId, inputs } = task;
+    const { finetuneId, accountId, inputs } = task;
     const asked: readonly { id: string; scale?: number }[] = finetuneId
       ? [{ id: finetuneId }]
       : (inputs?.finetunes ?? []);
     if (asked.length === 0) return [];
-    const found = await this.dataSource.manager.findBy(Finetune, { ownerId, id: In(asked.map(({ id }) => id)) });
+    const found = await this.dataSource.manager.findBy(Finetune, { accountId, id: In(asked.map(({ id }) => id)) });
     const weights: ResolvedWeights[] = [];
     for (const { id, scale } of asked) {
       const finetune = found.find((each) => each.id === id);

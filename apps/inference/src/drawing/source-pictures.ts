@@ -31,7 +31,7 @@ export class SourcePictures {
    */
   async read(task: DrawingTask, signal: AbortSignal): Promise<ReadPictures> {
     const { image: url, mask, maskOf, control = [], references = [], sizes } = task.inputs ?? {};
-    const reading = (field: string) => ({ owner: task.ownerId, field, signal });
+    const reading = (field: string) => ({ owner: task.ownerId, account: task.accountId, field, signal });
     const image =
       url === undefined
         ? undefined

@@ -46,7 +46,10 @@ export class TrainingPictures {
     };
     const readSome = async (): Promise<void> => {
       for (const [url, field] of left) {
-        read.set(url, await this.reader.read(url, { owner: task.ownerId, field, size, signal: over }));
+        read.set(
+          url,
+          await this.reader.read(url, { owner: task.ownerId, account: task.accountId, field, size, signal: over }),
+        );
         spend();
       }
     };

@@ -11,6 +11,8 @@ export interface Listed extends Pick<
 > {
   /** Where this page reads the first picture's thumbnail; null if there is none. */
   thumbnail: string | null;
+  /** Whose it is; a Prompt's is in its status. */
+  user?: string | null;
   /** A Prompt's only. */
   finetuneId?: string;
 }

@@ -36,6 +36,7 @@ export function factsOf(drawing: Drawing, index: number): PictureFact[] {
     ...(drawing.control.length > 0 ? [{ name: 'Follows', value: drawing.control.map(controlText).join(', ') }] : []),
     ...(drawing.finetunes.length > 0 ? [{ name: 'With', value: drawing.finetunes.map(usedText).join(', ') }] : []),
     ...(drawing.served_by === null ? [] : [{ name: 'Drawn by', value: drawing.served_by }]),
+    ...(drawing.user ? [{ name: 'For', value: drawing.user }] : []),
     { name: 'Asked for', value: new Date(drawing.created_at).toLocaleString() },
   ];
 }

@@ -24,9 +24,10 @@ interface KeyCardProps {
 
 /** A key: its scopes, its limits and its usage. */
 export function KeyCard({ apiKey, onChanged }: KeyCardProps) {
-  const { id, name, prefix, scopes, sandbox, created_at, last_used_at, revoked_at } = apiKey;
+  const { id, name, account, prefix, scopes, sandbox, created_at, last_used_at, revoked_at } = apiKey;
   const isOwn = id === currentKey.value?.id;
   const facts = [
+    ...(account === null ? [] : [`account ${account}`]),
     scopes.join(', '),
     ...(sandbox ? ['sandbox'] : []),
     `made ${spanSince(created_at)} ago`,

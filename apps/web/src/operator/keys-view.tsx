@@ -46,7 +46,11 @@ function NewKey({ onMade }: { onMade: (secrets: Secrets) => void }) {
   const create = async (form: HTMLFormElement): Promise<void> => {
     const [scope] = scopes.find(([each]) => each === textIn(form, 'scope')) ?? scopes[0];
     const sandbox = new FormData(form).has('sandbox');
-    const made = await client().keys.create({ name: textIn(form, 'name'), scopes: [scope], sandbox });
+    const account = textIn(form, 'account');
+    const made = await client().keys.create({
+      ...{ name: textIn(form, 'name'), scopes: [scope], sandbox },
+      ...(account !== '' && { account }),
+    });
     form.reset();
     onMade({
       name: made.name,
@@ -57,6 +61,7 @@ function NewKey({ onMade }: { onMade: (secrets: Secrets) => void }) {
   return (
     <form class="panel inline-form" aria-label="New key" onSubmit={submitting(create)}>
       <TextField id="key-name" label="Name" name="name" required maxLength={lengths.name} />
+      <TextField id="key-account" label="Account" name="account" maxLength={lengths.name} placeholder="its own" />
       <SelectField id="key-scope" label="Scope" name="scope" choices={scopes}>
         <label class="check">
           <input name="sandbox" type="checkbox" /> Sandbox: marked pictures at once, no engine draws

@@ -13,9 +13,11 @@ import { Thumbnails1796240000000 } from './1796240000000-thumbnails';
 import { WebhookBodies1796250000000 } from './1796250000000-webhook-bodies';
 import { UnansweredIndex1796260000000 } from './1796260000000-unanswered-index';
 import {
-  TasksCreatedIndex1796300000000,
-  TasksCreatedIndexRenamed1796310000000,
-} from './1796300000000-tasks-created-index';
+  AccountIndexes1796270200000,
+  Accounts1796270000000,
+  AccountsOfRecords1796270100000,
+} from './1796270000000-accounts';
+import { DetailedUsage1796280000000 } from './1796280000000-detailed-usage';
 
 /**
  * Every migration in order; append new ones. An index on a table that may be large is made with
@@ -34,6 +36,8 @@ export const migrations = [
   Thumbnails1796240000000,
   WebhookBodies1796250000000,
   UnansweredIndex1796260000000,
-  TasksCreatedIndex1796300000000,
-  TasksCreatedIndexRenamed1796310000000,
+  Accounts1796270000000,
+  AccountsOfRecords1796270100000,
+  AccountIndexes1796270200000,
+  DetailedUsage1796280000000,
 ];

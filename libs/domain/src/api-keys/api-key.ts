@@ -44,16 +44,23 @@ export type ApiKeyScope = (typeof apiKeyScopes)[number];
 /** The scopes of a key that is made without any; `write` includes `read`. */
 export const defaultScopes: readonly ApiKeyScope[] = ['write'];
 
-/** A caller: the key owns everything made with it. The public prefix finds the row. */
+/** A caller: what is made with it is charged to it, and belongs to its account. The public prefix finds the row. */
 @Entity('api_keys')
 @Unique('api_keys_prefix_key', ['prefix'])
 @Index('api_keys_seq_idx', ['seq'])
+@Index('api_keys_account_idx', ['accountId'])
 export class ApiKey {
   @PrimaryColumn('varchar', { length: 24 }) id: string;
 
   /** Order of creation, for lists. */
   @Column('bigint', { generated: 'increment', transformer: bigintAsNumber }) seq: number;
   @Column('varchar', { length: 200 }) name: string;
+
+  /** Keys of one account share its records: the id of the key that it began with; a trigger fills it in. */
+  @Column('varchar', { length: 24 }) accountId: string;
+
+  /** Name of its account; null while that is the key's own. */
+  @Column('varchar', { length: 200, nullable: true }) account: string | null;
   @Column('varchar', { length: 16 }) prefix: string;
 
   /** SHA-256 of the secret part: 32 bytes. The secret is random, so no slow hash is needed. */

@@ -22,6 +22,7 @@ export function keyFacts(key: ApiKey) {
     id: key.id,
     prefix: `dr_${key.prefix}`,
     name: key.name,
+    account: key.account,
     scopes: key.scopes,
     sandbox: key.sandbox,
     rate_limit_per_minute: key.rateLimitPerMinute,
@@ -57,6 +58,44 @@ export function newApiKey(name: string, scopes: readonly ApiKeyScope[]): { apiKe
   });
   return { apiKey, token };
 }
+
+/** Two transactions that look for the name of an account could both begin one. */
+const lockAccounts = `SELECT pg_advisory_xact_lock(hashtextextended('accounts', 0))`;
+
+/**
+ * Saves a new key.
+ * @param account name of the account that it joins or begins; without one it is alone in its own
+ * @throws ConflictError for a sandbox key and an account of others: what it trains is not real, and must not be drawn with
+ */
+export function saveKey(database: EntityManager, apiKey: ApiKey, account?: string | null): Promise<void> {
+  return database.transaction(async (manager) => {
+    const name = account?.normalize() ?? null;
+    if (name !== null) await manager.query(lockAccounts);
+    const other = name === null ? null : await manager.findOneBy(ApiKey, { account: name });
+    if (other && other.sandbox !== apiKey.sandbox)
+      throw accountConflict(`The account "${name}" has ${other.sandbox ? 'only' : 'no'} sandbox keys.`);
+    await manager.insert(ApiKey, { ...apiKey, account: name, accountId: other?.accountId ?? apiKey.id });
+  });
+}
+
+/**
+ * Names the account that a key is alone in, so that others can join it.
+ * @throws ConflictError for a key whose account has another name, and for the name of another account
+ */
+export function nameAccount(database: EntityManager, id: string, account: string): Promise<ApiKey> {
+  const name = account.normalize();
+  return withLockedKey(database, id, async (key, manager) => {
+    await manager.query(lockAccounts);
+    if (key.account === name) return key;
+    if (key.account !== null) throw accountConflict(`The key is in the account "${key.account}", and stays there.`);
+    if (await manager.existsBy(ApiKey, { account: name }))
+      throw accountConflict(`There is an account "${name}" already; only new keys can join it.`);
+    await manager.update(ApiKey, { id }, { account: name });
+    return Object.assign(key, { account: name });
+  });
+}
+
+const accountConflict = (message: string): ConflictError => new ConflictError('AccountConflict', message);
 
 /** The name and the limits of a key. Null: the service's default; for the retention, kept for ever. */
 export type KeySettings = Pick<

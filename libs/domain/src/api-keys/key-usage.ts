@@ -61,5 +61,19 @@ export class DailyUsage {
   @PrimaryColumn('varchar', { length: 24 }) finetuneId: string;
   @Column('bigint', { transformer: bigintAsNumber }) images: number;
   @Column('bigint', { transformer: bigintAsNumber }) steps: number;
+  @Column('bigint', { default: 0, transformer: bigintAsNumber }) pixels: number;
   @Column('double precision') computeSeconds: number;
+}
+
+/**
+ * The part of a day's usage that has a user or several Fine-Tunes: `DailyUsage` counts it too, and older versions write
+ * that alone.
+ */
+@Entity('detailed_usage')
+export class DetailedUsage extends DailyUsage {
+  /** Empty without one. */
+  @PrimaryColumn('varchar', { length: 256 }) endUser: string;
+
+  /** Ids of the Fine-Tunes of a Generation, in order, with commas. */
+  @PrimaryColumn('varchar', { length: 128 }) finetunes: string;
 }

@@ -63,6 +63,8 @@ export class KeyDto {
   @Id() id: string;
   @Text('The public beginning of its token.', { example: 'dr_0123456789ab' }) prefix: string;
   @Text('', { example: 'web shop' }) name: string;
+  @TextOrNull('Name of its account, whose keys share their records; null: it is alone in its own.', { example: 'shop' })
+  account: string | null;
 
   @ApiProperty({
     enum: [...apiKeyScopes],
@@ -162,6 +164,17 @@ export class CreateKeyDto extends KeyLimits {
   })
   name: string;
 
+  @TextField({
+    description:
+      'The account that it joins, or begins: its keys share Fine-Tunes, Collections, uploads, Generations and Prompts. Without one it is alone in its own.',
+    maxLength: limits.nameLength,
+    word: true,
+    printable: true,
+    optional: true,
+    example: 'shop',
+  })
+  account?: string;
+
   @ArrayOfWordsField({
     description: 'What it may do: `write` includes `read`, and `admin` both; `["write"]` when left out.',
     values: apiKeyScopes,
@@ -189,6 +202,16 @@ export class UpdateKeyDto extends KeyLimits {
     example: 'web shop',
   })
   name?: string;
+
+  @TextField({
+    description: 'A name for the account that it is alone in, so that new keys can join. It is given once.',
+    maxLength: limits.nameLength,
+    word: true,
+    printable: true,
+    optional: true,
+    example: 'shop',
+  })
+  account?: string;
 }
 
 /** Body of `POST /v1/keys/:id/rotate` and `…/rotate-webhook-secret`. */

@@ -3,6 +3,7 @@ export const limits = {
   bodyBytes: 1_000_000,
   promptLength: 32_000,
   nameLength: 200,
+  userLength: 256,
   arrayLength: 100,
   metadataBytes: 16 * 1024,
   metadataDepth: 8,

@@ -85,6 +85,8 @@ export const errorTable = {
       TrainingUnderWay: 'The Fine-Tune is being trained. Cancel that first, or wait for its end.',
       IdempotencyKeyInUse:
         'The first request with this Idempotency-Key is still running. Repeat it after `Retry-After`.',
+      AccountConflict:
+        'A key stays in the account in which it was made, and an account keeps its name; sandbox keys have accounts of their own. Make another key with `account`.',
       KeyInUse: 'A key cannot revoke itself. Use another key of the scope `admin`, or the command.',
       KeyRevoked: 'The key was revoked, and cannot be changed any more. Make a new key.',
     },

@@ -58,6 +58,7 @@ const namesElsewhere: Readonly<Record<string, readonly string[]>> = {
   scheduler: ['sampler', 'sampler_name', 'sampler_index', 'sampling_method'],
   high_resolution: ['upscale', 'super_resolution', 'hires_fix', 'enable_hr'],
   output_format: ['format', 'image_format', 'output_type'],
+  user: ['end_user', 'user_id', 'customer', 'customer_id', 'safety_identifier'],
   metadata: ['extra', 'custom_data', 'user_data'],
   title: ['display_name', 'label'],
   token: ['trigger_word', 'trigger_phrase', 'token_string', 'instance_token', 'identifier'],

@@ -169,3 +169,13 @@ export const OwnMetadataField = () =>
     optional: true,
     example: { order: 42 },
   });
+
+/** Whose the pictures are. */
+export const UserField = () =>
+  TextField({
+    description:
+      'Whose the pictures are, in your own words: a name or an id of your customer. `GET /v1/usage` sums by it.',
+    maxLength: limits.userLength,
+    optional: true,
+    example: 'customer-42',
+  });

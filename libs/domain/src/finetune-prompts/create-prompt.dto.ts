@@ -19,6 +19,7 @@ import {
   ShapeField,
   StepsField,
   StrengthField,
+  UserField,
   WebhookField,
 } from '../fields/fields-in-common';
 import { ControlField, type ControlUseDto } from '../generations/inputs.dto';
@@ -50,6 +51,7 @@ export class CreatePromptDto {
   @PromptWeightingField() prompt_weighting?: boolean;
   @ShapeField('the picture') aspect_ratio?: AspectRatio;
   @OwnMetadataField() metadata?: Metadata | null;
+  @UserField() user?: string | null;
   @WebhookField('the Prompt') webhook?: string | null;
   @ImageField() image?: string | null;
   @StrengthField() strength?: number;
@@ -81,5 +83,6 @@ export class ApplyStyleDto {
   @PromptWeightingField() prompt_weighting?: boolean;
   @ShapeField('the pictures', { asSent: true }) aspect_ratio?: AspectRatio | [AspectRatio];
   @OwnMetadataField() metadata?: Metadata | null;
+  @UserField() user?: string | null;
   @WebhookField('each Prompt') webhook?: string | null;
 }

@@ -14,6 +14,9 @@ export class FinetunePrompt {
   drawing: Relation<Drawing>;
 
   @Column('varchar', { length: 24 }) ownerId: string;
+
+  /** That of its key; a trigger fills it in. All keys of an account share its records. */
+  @Column('varchar', { length: 24, nullable: true }) accountId: string;
   @Column('varchar', { length: 24 }) finetuneId: string;
 
   @ManyToOne(() => Finetune, { onDelete: 'CASCADE' })

@@ -150,6 +150,7 @@ abstract class StatusFields {
   @Word(outputFormats, 'OutputFormat') output_format: OutputFormat;
   @YesNo() prompt_weighting: boolean;
   @Parts(UsedControlDto, 'The ControlNets that it follows.') control: UsedControlDto[];
+  @TextOrNull('Whose the pictures are, as it was sent.') user: string | null;
   @TextOrNull('Name and hash of the weights that draw it, once drawing has started.') served_by: string | null;
   @TextOrNull('What enlarged a high-resolution picture.') upscaler: string | null;
   @IntegerOrNull(
@@ -171,6 +172,7 @@ function statusOf({ task, ...drawing }: StatusDrawing, thumbnail: string | null)
     output_format: drawing.outputFormat,
     prompt_weighting: drawing.promptWeighting,
     control: [...(drawing.inputs?.control ?? [])],
+    user: task.endUser,
     served_by: drawing.servedBy,
     upscaler: drawing.upscaler,
     prompt_chunks: drawing.promptChunks,

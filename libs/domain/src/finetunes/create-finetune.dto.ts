@@ -2,7 +2,7 @@ import type { Metadata } from '../common/column';
 import { defaults, limits } from '../common/limits';
 import { ArrayField, TextArrayField, UrlArrayField } from '../fields/fields-of-arrays';
 import { NumberField, TextField } from '../fields/fields';
-import { ModelField, OwnMetadataField, SeedField, WebhookField } from '../fields/fields-in-common';
+import { ModelField, OwnMetadataField, SeedField, UserField, WebhookField } from '../fields/fields-in-common';
 import { Without } from '../fields/field-rule';
 import { ApplyStyleDto, CreatePromptDto } from '../finetune-prompts/create-prompt.dto';
 
@@ -84,6 +84,7 @@ export class CreateFinetuneDto {
 
   @SeedField('the training: the same pictures, captions, steps and seed give the same weights') seed?: number;
   @WebhookField('the Fine-Tune') webhook?: string | null;
+  @UserField() user?: string | null;
 
   @ArrayField({
     description: 'Prompts to draw when it is trained, as `POST /v1/finetunes/{id}/prompts` takes them.',

@@ -40,6 +40,7 @@ export class TrainingDto {
   @Integer('Steps of the training.') steps: number;
   @Integer('Steps that are done.', { minimum: 0 }) step: number;
   @Integer() seed: number;
+  @TextOrNull('Whose it is, as it was sent.') user: string | null;
   @TimeOrNull('When a worker began with it.') started_at: string | null;
   @TimeOrNull('When it terminated.') completed_at: string | null;
   @Decimal('Seconds of compute that it took so far.', { minimum: 0 }) compute_seconds: number;
@@ -50,6 +51,7 @@ export class TrainingDto {
       steps,
       step,
       seed,
+      user: task.endUser,
       started_at: task.startedAt?.toISOString() ?? null,
       completed_at: task.completedAt?.toISOString() ?? null,
       compute_seconds: computeSeconds,

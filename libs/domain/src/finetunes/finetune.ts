@@ -9,9 +9,13 @@ export type FinetuneWeightsKind = (typeof finetuneWeightsKinds)[number];
 /** A trained object of a caller: its class noun, its token, and the weights once they are uploaded or trained. */
 @Entity('finetunes')
 @Index('finetunes_owner_seq_idx', ['ownerId', 'seq'])
+@Index('finetunes_account_seq_idx', ['accountId', 'seq'])
 export class Finetune {
   @PrimaryColumn('varchar', { length: 24 }) id: string;
   @Column('varchar', { length: 24 }) ownerId: string;
+
+  /** That of its key; a trigger fills it in. All keys of an account share its records. */
+  @Column('varchar', { length: 24, nullable: true }) accountId: string;
   @Column('bigint', { generated: 'increment', transformer: bigintAsNumber }) seq: number;
 
   /** The class noun that a Prompt's text must include, such as `robot`. */

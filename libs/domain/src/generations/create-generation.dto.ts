@@ -20,6 +20,7 @@ import {
   ShapeField,
   StepsField,
   StrengthField,
+  UserField,
   WebhookField,
 } from '../fields/fields-in-common';
 import type { OutputFormat } from '../tasks/drawing';
@@ -42,6 +43,7 @@ export class CreateGenerationDto {
 
   @NumGenerationsField() num_generations?: number;
   @OwnMetadataField() metadata?: Metadata | null;
+  @UserField() user?: string | null;
   @CfgField() cfg?: number;
   @StepsField() steps?: number;
   @SeedField('the first picture') seed?: number;

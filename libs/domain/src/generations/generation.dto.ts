@@ -26,7 +26,7 @@ import {
 
 /** The parts of a drawing and its task that are shown. */
 export type ShownDrawing = Omit<Drawing, 'id' | 'finetuneId' | 'weightsHash' | 'weightsScale' | 'task'> & {
-  task: Pick<Task, 'model' | 'status' | 'error'> & MeasuredTask;
+  task: Pick<Task, 'model' | 'endUser' | 'status' | 'error'> & MeasuredTask;
 };
 
 /** The parts of a Generation that are shown. */
@@ -53,6 +53,7 @@ export class GenerationDto {
   @Text('The model that was asked for.') model: string;
   @Integer() num_generations: number;
   @OwnValue() metadata: Metadata | null;
+  @TextOrNull('Whose the pictures are, as it was sent.') user: string | null;
   @TextOrNull('Why it failed, in plain words.') error: string | null;
   @Time('When the request was accepted.') started_at: string;
   @Word(taskStatuses, 'GenerationStatus') status: TaskStatus;
@@ -102,6 +103,7 @@ export class GenerationDto {
       model: task.model,
       num_generations: drawing.numImages,
       metadata: generation.metadata,
+      user: task.endUser,
       error: task.error,
       started_at: task.createdAt.toISOString(),
       status: task.status,

@@ -5,6 +5,7 @@ import { Drawing } from '../tasks/drawing';
 /** A caller's text-to-image request. The drawing with the same id says what is drawn. */
 @Entity('generations')
 @Index('generations_owner_seq_idx', ['ownerId', 'seq'])
+@Index('generations_account_seq_idx', ['accountId', 'seq'])
 export class Generation {
   @PrimaryColumn('varchar', { length: 24 }) id: string;
 
@@ -13,6 +14,9 @@ export class Generation {
   drawing: Relation<Drawing>;
 
   @Column('varchar', { length: 24 }) ownerId: string;
+
+  /** That of its key; a trigger fills it in. All keys of an account share its records. */
+  @Column('varchar', { length: 24, nullable: true }) accountId: string;
 
   /** Order of acceptance, for lists. */
   @Column('bigint', { generated: 'increment', transformer: bigintAsNumber }) seq: number;

@@ -10,6 +10,9 @@ import { Collection } from '../collections/collection';
 export class Style {
   @PrimaryColumn('varchar', { length: 24 }) id: string;
   @Column('varchar', { length: 24, nullable: true }) ownerId: string | null;
+
+  /** That of its key; a trigger fills it in. All keys of an account share its records. */
+  @Column('varchar', { length: 24, nullable: true }) accountId: string | null;
   @Column('varchar', { length: 24 }) collectionId: string;
 
   @ManyToOne(() => Collection, (collection) => collection.styles, { onDelete: 'CASCADE' })

@@ -1,9 +1,21 @@
+import { limits } from '../common/limits';
+import { textProblem } from '../fields/fields';
 import { QueryParameter, WordParameter } from '../fields/fields-of-queries';
 import { type TaskStatus, taskStatuses } from './task-status';
 
 /** Which Generations or Prompts a list is limited to. */
 export class TaskQueryDto {
   @WordParameter({ description: 'Only those with this status.', values: taskStatuses }) status?: TaskStatus;
+  @QueryParameter({
+    description: 'Only those of this `user`.',
+    schema: { type: 'string', minLength: 1, maxLength: limits.userLength, pattern: String.raw`\S` },
+    read: (sent, refuse) => {
+      const problem = textProblem(sent, { minLength: 1, maxLength: limits.userLength });
+      return problem === undefined ? sent : refuse(problem);
+    },
+  })
+  user?: string;
+
   @TimeParameter('after') created_after?: Date;
   @TimeParameter('before') created_before?: Date;
 }

@@ -18,7 +18,9 @@ export type TaskQueue = (typeof taskQueues)[number];
 @Check('tasks_status_check', `"status" IN ('queued', 'processing', 'succeeded', 'failed', 'canceled')`)
 @Index('tasks_sandbox_idx', ['createdAt'], { where: `"status" IN ('queued', 'processing') AND "sandbox"` })
 @Index('tasks_owner_idx', ['ownerId', 'status'])
-@Index('tasks_created_idx', ['ownerId', 'createdAt', 'id'])
+@Index('tasks_created_idx', ['ownerId', 'createdAt'])
+@Index('tasks_account_idx', ['accountId', 'createdAt', 'id'])
+@Index('tasks_end_user_idx', ['accountId', 'endUser', 'createdAt'], { where: `"end_user" IS NOT NULL` })
 @Index('tasks_completed_idx', ['ownerId', 'completedAt'], { where: `"completed_at" IS NOT NULL` })
 @Index('tasks_queued_model_idx', ['queue', 'ownerId', 'model', 'createdAt', 'id'], {
   where: `"status" = 'queued' AND NOT "sandbox"`,
@@ -30,6 +32,12 @@ export class Task {
   @Column('varchar', { length: 16 }) kind: TaskKind;
   @Column('varchar', { length: 16, default: 'drawing' }) queue: TaskQueue;
   @Column('varchar', { length: 24 }) ownerId: string;
+
+  /** That of its key; a trigger fills it in. All keys of an account share its records. */
+  @Column('varchar', { length: 24, nullable: true }) accountId: string;
+
+  /** Whose the pictures are, in the caller's words. */
+  @Column('varchar', { length: 256, nullable: true }) endUser: string | null;
 
   /** A worker that has it loaded claims the task sooner. */
   @Column('varchar', { length: 64 }) model: string;

@@ -14,7 +14,7 @@ export class UploadDto {
   @TimeOrNull('When it goes; null as long as a record uses it.') expires_at: string | null;
 
   /** @param isUsed by a record */
-  static from(upload: Omit<UploadedPicture, 'ownerId'>, isUsed: boolean, publicUrl: string): UploadDto {
+  static from(upload: Omit<UploadedPicture, 'ownerId' | 'accountId'>, isUsed: boolean, publicUrl: string): UploadDto {
     const { id, contentType, width, height, bytes, createdAt } = upload;
     const expiresAt = new Date(createdAt.getTime() + uploadLifeHours * 3_600_000);
     return {

@@ -8,10 +8,14 @@ export const uploadLifeHours = 24;
 @Entity('uploaded_pictures')
 @Unique('uploaded_pictures_token_key', ['token'])
 @Index('uploaded_pictures_owner_idx', ['ownerId'])
+@Index('uploaded_pictures_account_idx', ['accountId', 'createdAt'])
 @Index('uploaded_pictures_created_idx', ['createdAt'])
 export class UploadedPicture {
   @PrimaryColumn('varchar', { length: 24 }) id: string;
   @Column('varchar', { length: 24 }) ownerId: string;
+
+  /** That of its key; a trigger fills it in. All keys of an account share its records. */
+  @Column('varchar', { length: 24, nullable: true }) accountId: string;
 
   /** 24 unguessable characters, the secret part of its URL. */
   @Column('varchar', { length: 24 }) token: string;

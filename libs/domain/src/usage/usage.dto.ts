@@ -2,17 +2,24 @@ import { type Query, QueryParameter, WordParameter } from '../fields/fields-of-q
 import { Decimal, Integer, Text, TextOrNull } from '../fields/fields-of-answers';
 
 /** How usage can be grouped. */
-export const usageGroups = ['day', 'model', 'finetune'] as const;
+export const usageGroups = ['day', 'key', 'user', 'model', 'finetune'] as const;
 export type UsageGroup = (typeof usageGroups)[number];
 
-/** A caller's usage, with one of the fields `day`, `model` and `finetune`: the requested one. */
+/** Whose usage: that of the key that asks, of all keys of its account, or of all keys. */
+export const usageScopes = ['key', 'account', 'all'] as const;
+export type UsageScope = (typeof usageScopes)[number];
+
+/** A sum of usage, with those of the first fields that it is grouped by. */
 export class UsageDto {
   @Text('UTC day.', { format: 'date', required: false }) day?: string;
+  @Text('Id of the API key.', { required: false }) key?: string;
+  @TextOrNull('The `user` that was sent; null without one.', { required: false }) user?: string | null;
   @Text('The model that was asked for.', { required: false }) model?: string;
   @TextOrNull('Id of the Fine-Tune; null without one.', { required: false }) finetune?: string | null;
   @Integer('Finished pictures.') images: number;
   @Integer('Denoising steps of these pictures.') steps: number;
-  @Decimal('Seconds of drawing.') compute_seconds: number;
+  @Integer('Pixels of these pictures.') pixels: number;
+  @Decimal('Seconds of drawing and training.') compute_seconds: number;
 }
 
 const defaultDays = 30;
@@ -26,13 +33,25 @@ export class UsageQueryDto {
   from?: string;
 
   @DayParameter('Last day; today when left out.') to?: string;
-  @WordParameter({
-    values: usageGroups,
-    description:
-      'One row for each day, each model that was asked for, or each Fine-Tune of Prompts and trainings. Generations with `finetunes` count among those without a Fine-Tune.',
-    default: 'day',
+  @QueryParameter<UsageGroup[]>({
+    description: `What each row is for: one or more of ${usageGroups.join(', ')}, with commas. A Generation with \`finetunes\` counts for each of them under \`finetune\`, and once everywhere else.`,
+    schema: { type: 'string', pattern: `^(${usageGroups.join('|')})(,(${usageGroups.join('|')}))*$`, default: 'day' },
+    read: (sent, refuse) => {
+      const words = sent.split(',');
+      const groups = usageGroups.filter((group) => words.includes(group));
+      const isRead = groups.length === words.length;
+      return isRead ? (words as UsageGroup[]) : refuse(`must be one or more of ${usageGroups.join(', ')}, each once`);
+    },
   })
-  group_by: UsageGroup = 'day';
+  group_by: UsageGroup[] = ['day'];
+
+  @WordParameter({
+    values: usageScopes,
+    description:
+      'Whose usage: that of your key, of all keys of your account, or of all keys, which needs the scope `admin`.',
+    default: 'key',
+  })
+  scope: UsageScope = 'key';
 
   /** With the defaults. */
   get days(): { first: string; last: string } {

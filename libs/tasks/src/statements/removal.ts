@@ -17,17 +17,13 @@ export const lockEditsStatement = `
 SELECT FROM tasks task JOIN picture_uses picture ON task_id = task.id JOIN uploaded_pictures upload ON upload.id = upload_id
 WHERE task.id = ANY($1) AND ${ofEdits} ORDER BY upload.id FOR UPDATE OF task, upload`;
 
-/**
- * Counts the compute of trainings that are deleted before their end, which would have counted it. Parameter: the ids.
- */
-export const chargeTrainingsStatement = `
-INSERT INTO daily_usage (owner_id, day, model, finetune_id, images, steps, compute_seconds)
-SELECT task.owner_id, (now() AT TIME ZONE 'UTC')::date, task.model, task.id, 0, 0, training.compute_seconds
+/** Trainings that are deleted before their end, which would have counted their compute. Parameter: the ids. */
+export const openTrainingsStatement = `
+SELECT task.id AS "finetuneId", task.owner_id AS "ownerId", task.model, task.end_user AS "endUser",
+  training.compute_seconds AS "computeSeconds"
 FROM tasks task JOIN trainings training ON training.id = task.id
 WHERE task.id = ANY($1) AND task.status IN ('queued', 'processing') AND NOT task.sandbox AND training.compute_seconds > 0
-ORDER BY task.owner_id, task.model, task.id
-ON CONFLICT (owner_id, day, model, finetune_id) DO UPDATE SET
-  compute_seconds = daily_usage.compute_seconds + excluded.compute_seconds`;
+ORDER BY task.owner_id, task.model, task.id`;
 
 /**
  * Deletes tasks with the rows of their pictures, and subtracts these from the count. It uses an insert: an update would
