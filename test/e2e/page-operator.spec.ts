@@ -7,7 +7,7 @@ import { startTestService } from '../support/service';
 import { until } from '../support/until';
 import { ofSuite } from '../support/of-suite';
 
-const parts = ['Live', 'Deliveries', 'Keys', 'Models', 'Storage', 'Failures'];
+const parts = ['Live', 'Usage', 'Deliveries', 'Keys', 'Models', 'Storage', 'Failures'];
 
 jest.setTimeout(600_000);
 
@@ -97,6 +97,24 @@ describeInBrowser('The page of an operator', () => {
     expect(count).toBe(0);
     await show(false);
     await until(async () => count === 1, 'it asks at once when it is seen');
+  });
+
+  it('plots pictures and failures by key, model and time, with a script that only this part loads', async () => {
+    await drawn({ num_generations: 2 });
+    const page = await browser.signedIn(admin.token);
+    const scripts: string[] = [];
+    page.on('request', (request) => scripts.push(new URL(request.url()).pathname));
+    await open(page, 'Usage');
+    await page.locator('.usage-plot canvas').waitFor();
+    expect(scripts.filter((path) => /uPlot.*\.js$/i.test(path))).toHaveLength(1);
+    const sums = page.getByRole('group', { name: 'Pictures' });
+    await sums.getByRole('cell', { name: 'All' }).waitFor();
+    await page.getByRole('radiogroup', { name: 'By' }).getByLabel('Key').check({ force: true });
+    await sums.getByRole('cell', { name: 'web shop' }).waitFor();
+    await page.getByRole('radiogroup', { name: 'By' }).getByLabel('Model').check({ force: true });
+    await page.getByRole('radiogroup', { name: 'When' }).getByLabel('Last 30 days').check({ force: true });
+    await sums.getByRole('cell', { name: 'shapes' }).waitFor();
+    expect(await violations(page)).toEqual([]);
   });
 
   it('shows deliveries by status, and sends one again', async () => {

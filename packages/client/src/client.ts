@@ -203,6 +203,8 @@ function operatorOf({ get, post, pages }: Verbs) {
     queue: (more?: RequestOptions) => get<api.Queue>('/v1/queue', {}, more),
     workers: (more?: RequestOptions) => get<api.Worker[]>('/v1/workers', {}, more),
     storage: (more?: RequestOptions) => get<api.Storage>('/v1/storage', {}, more),
+    activity: (query?: QueryOf<'listActivity'>, more?: RequestOptions) =>
+      get<api.Activity[]>('/v1/activity', query, more),
     failures: (query?: QueryOf<'listFailures'>, more?: RequestOptions) =>
       pages<api.Failure, QueryOf<'listFailures'>>(failuresPath, query, more),
     deliveries: (query?: QueryOf<'listKeyDeliveries'>, more?: RequestOptions) =>

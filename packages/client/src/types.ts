@@ -26,6 +26,7 @@ export type KeyChange = Schemas['UpdateKey'];
 export type Worker = Schemas['Worker'];
 export type Queue = Schemas['Queue'];
 export type Storage = Schemas['Storage'];
+export type Activity = Schemas['Activity'];
 export type Failure = Schemas['Failure'];
 export type KeyDelivery = Schemas['KeyDelivery'];
 export type KeyRotation = Schemas['RotateKey'];

@@ -4,6 +4,7 @@ import { Global, Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { ModelsModule } from '../models/models.module';
 import { WebhooksModule } from '../webhooks/webhooks.module';
+import { ActivityService } from './activity.service';
 import { FailuresService } from './failures.service';
 import { HealthController } from './health.controller';
 import { HttpObserver } from './http-observer.middleware';
@@ -23,6 +24,7 @@ import { UsageModule } from './usage.module';
   controllers: [HealthController, MetricsController, CurrentKeyController, KeysController, OperatorController],
   providers: [
     { provide: Metrics, useFactory: () => new Metrics() },
+    ActivityService,
     FailuresService,
     HttpObserver,
     KeyDeliveriesService,

@@ -1,4 +1,13 @@
-import { DeliveryQueryDto, FailureDto, KeyDeliveryDto, QueueDto, StorageDto, WorkerDto } from '@app/domain/http';
+import {
+  ActivityDto,
+  ActivityQueryDto,
+  DeliveryQueryDto,
+  FailureDto,
+  KeyDeliveryDto,
+  QueueDto,
+  StorageDto,
+  WorkerDto,
+} from '@app/domain/http';
 import { Controller, Get, Param, Post, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
@@ -6,7 +15,9 @@ import { NeedsScope } from '../http/caller.decorator';
 import { ApiCreates, ApiLists, ApiReads } from '../docs/operation';
 import { SendsList } from '../http/list.interceptor';
 import { ValidQuery } from '../http/query';
+import { Weighs } from '../http/route.decorators';
 import type { List } from '../http/list';
+import { ActivityService } from './activity.service';
 import { FailuresService } from './failures.service';
 import { KeyDeliveriesService } from './key-deliveries.service';
 import { ServiceStateService } from './service-state.service';
@@ -18,6 +29,7 @@ import { ServiceStateService } from './service-state.service';
 export class OperatorController {
   constructor(
     private readonly state: ServiceStateService,
+    private readonly activity: ActivityService,
     private readonly failures: FailuresService,
     private readonly deliveries: KeyDeliveriesService,
   ) {}
@@ -49,6 +61,19 @@ export class OperatorController {
   })
   storage(): Promise<StorageDto> {
     return this.state.storage();
+  }
+
+  @Get('activity')
+  @Weighs('heavy')
+  @ApiReads('listActivity', 'Read what ended in each hour or day', {
+    reply: ActivityDto,
+    replyIsArray: true,
+    errors: [400],
+    description:
+      'Over all keys but those of the sandbox, newest first, as far as the records are still there; `GET /v1/usage` counts those that are deleted too. It needs the scope `admin`.',
+  })
+  ended(@ValidQuery() query: ActivityQueryDto): Promise<ActivityDto[]> {
+    return this.activity.read(query);
   }
 
   @Get('failures')

@@ -131,6 +131,8 @@ const examples: Readonly<Record<string, unknown>> = {
   n: 1,
   grace_hours: 24,
   'Usage.images': 41,
+  'Activity.images': 41,
+  'Activity.time': '2026-11-20T09:00:00.000Z',
   key: id,
   'Training.images': 10,
   'CreateFinetune.steps': 500,

@@ -7,6 +7,7 @@ import { KeysView } from './keys-view';
 import { LiveView } from './live-view';
 import { ModelsView } from './models-view';
 import { StorageView } from './storage-view';
+import { UsageView } from './usage-view';
 
 /** Scopes of a key seldom change. */
 const refreshMs = 60_000;
@@ -14,6 +15,7 @@ const refreshMs = 60_000;
 /** By their routes. */
 const parts = [
   ['live', 'Live', LiveView],
+  ['usage', 'Usage', UsageView],
   ['deliveries', 'Deliveries', DeliveriesView],
   ['keys', 'Keys', KeysView],
   ['models', 'Models', ModelsView],

@@ -5,6 +5,7 @@ export { DarkroomError } from '../../../../packages/client/src/errors';
 export type { TaskEvent } from '../../../../packages/client/src/events';
 export type { components } from '../../../../packages/client/src/schema';
 export type {
+  Activity,
   Collection,
   Drawing as ListedDrawing,
   Failure,

@@ -1,5 +1,5 @@
 import { type Query, QueryParameter, WordParameter } from '../fields/fields-of-queries';
-import { Decimal, Integer, Text, TextOrNull } from '../fields/fields-of-answers';
+import { Decimal, Integer, Text, TextOrNull, Time } from '../fields/fields-of-answers';
 
 /** How usage can be grouped. */
 export const usageGroups = ['day', 'key', 'user', 'model', 'finetune'] as const;
@@ -20,6 +20,45 @@ export class UsageDto {
   @Integer('Denoising steps of these pictures.') steps: number;
   @Integer('Pixels of these pictures.') pixels: number;
   @Decimal('Seconds of drawing and training.') compute_seconds: number;
+}
+
+/** What of the service's work can be counted by. */
+export const activityGroups = ['key', 'user', 'model', 'finetune'] as const;
+export type ActivityGroup = (typeof activityGroups)[number];
+
+/** What ended in an hour or a day, over all keys but those of the sandbox. */
+export class ActivityDto {
+  @Time('Its beginning, in UTC.') time: string;
+  @Text('Id of the API key.', { required: false }) key?: string;
+  @TextOrNull('The `user` that was sent; null without one.', { required: false }) user?: string | null;
+  @Text('The model that was asked for.', { required: false }) model?: string;
+  @TextOrNull('Id of the Fine-Tune of Prompts and trainings; null without one.', { required: false })
+  finetune?: string | null;
+  @Integer('Pictures of what has succeeded.') images: number;
+  @Integer('Tasks that have succeeded.') succeeded: number;
+  @Integer('Tasks that have failed.') failed: number;
+  @Integer('Tasks that were canceled.') canceled: number;
+  @Decimal('Seconds of drawing and training.') compute_seconds: number;
+  @Decimal('Seconds that they waited together, until a worker began.') queue_seconds: number;
+}
+
+const activityDays = { hour: 2, day: 30 };
+
+/** The requested hours or days. */
+export class ActivityQueryDto {
+  @WordParameter({
+    values: ['hour', 'day'] as const,
+    description: 'One row for each hour of the last 48, or for each UTC day of the last 30.',
+    default: 'hour',
+  })
+  per: 'hour' | 'day' = 'hour';
+
+  @WordParameter({ values: activityGroups, description: 'And one for each of these.' }) group_by?: ActivityGroup;
+
+  /** In days. */
+  get span(): number {
+    return activityDays[this.per];
+  }
 }
 
 const defaultDays = 30;
