@@ -55,7 +55,8 @@ const directions = {
 /** Files beside the folders that these may import; all others put everything together, and are imported by nothing. */
 const besideFolders = { 'apps/inference/src': ['shutdown-deadline.ts'] };
 const entries = readdirSync(join(import.meta.dirname, 'libs')).map((lib) => `${lib}/src/index.ts`);
-const furtherEntries = ['diffusion/src/files.ts', 'domain/src/http.ts', 'pictures/src/canny-edges.ts'];
+const ofDiffusionAlone = ['diffusion/src/files.ts', 'diffusion/src/families/sizes.ts'];
+const furtherEntries = [...ofDiffusionAlone, 'domain/src/http.ts', 'pictures/src/canny-edges.ts'];
 const zones = [
   ...Object.entries(directions).flatMap(([path, rules]) => {
     const folders = readdirSync(join(import.meta.dirname, path), { withFileTypes: true }).filter((each) =>
@@ -70,7 +71,7 @@ const zones = [
       except: [
         folder,
         ...(path === 'libs' ? names.map((name) => `${name}/src/index.ts`) : names),
-        ...(path === 'libs' && names.includes('diffusion') ? ['diffusion/src/files.ts'] : []),
+        ...(path === 'libs' && names.includes('diffusion') ? ofDiffusionAlone : []),
         ...(besideFolders[path] ?? []),
       ],
       message: `${path}/${folder} may import only: ${names.join(', ') || 'none of the other folders'}.`,

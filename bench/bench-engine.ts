@@ -4,7 +4,6 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { schedulerNames } from '@app/diffusion';
-import { sizeOf } from '@app/domain';
 import { type DrawOptions, Engine } from '../apps/inference/src/engine-client/engine';
 import type { DrawRequest, EngineStep, RgbImage } from '../apps/inference/src/engine/engine-protocol';
 import { type BenchOptions, randomFrom } from './section';
@@ -22,7 +21,7 @@ export const someRequest: DrawRequest = {
   numImages: 1,
   scheduler: 'euler',
   promptWeighting: false,
-  ...sizeOf.square,
+  ...{ width: 512, height: 512 },
 };
 
 /** The worker's own engine, in its own thread, with its own cache folder. */

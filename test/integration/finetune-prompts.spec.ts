@@ -228,6 +228,8 @@ describe('The status of a Prompt', () => {
       queue_position: after.queue_position,
       step: 0,
       steps: 4,
+      width: 512,
+      height: 512,
       served_by: null,
       upscaler: null,
       prompt_chunks: 1,

@@ -244,11 +244,14 @@ describe('models', () => {
     ]);
     const openai = (size: string) =>
       api.request('POST', '/v1/images/generations', { key, body: { ...asking(name), size } });
-    const { status, body } = await openai('1000x1000');
-    const sizes = [square, portrait, [...portrait].reverse()].map((size) => size.join('x')).join(', ');
+    const { status, body } = await openai('1001x1000');
     expect([status, body.error]).toMatchObject([
       400,
-      { param: 'size', message: `"/size" must be ${sizes} or auto with the model ${name}, got 1000x1000.` },
+      {
+        param: 'size',
+        message:
+          '"/size" has a width that must be a multiple of 8 with this model, got 1001; the nearest are 1000 and 1008.',
+      },
     ]);
   });
 

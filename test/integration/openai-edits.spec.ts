@@ -44,7 +44,7 @@ describe('POST /v1/images/edits', () => {
     const { data } = await edit({ image, mask, prompt: 'a star', n: 2, user: 'customer-42' });
     expect(data).toHaveLength(2);
     const [record] = await records();
-    expect(record).toMatchObject({ strength: 1, aspect_ratio: 'landscape', num_generations: 2 });
+    expect(record).toMatchObject({ strength: 1, width: 640, height: 416, num_generations: 2 });
     expect(record.metadata).toEqual({ user: 'customer-42' });
     expect(new Set([record.image, record.mask]).size).toBe(2);
     expect(await uploads()).toBe(2);
@@ -115,7 +115,7 @@ describe('POST /v1/images/edits', () => {
     ],
     [
       'an unknown size',
-      async () => ({ image: await picture(8, 8), prompt: 'x', size: '256x256' }),
+      async () => ({ image: await picture(8, 8), prompt: 'x', size: '255x256' }),
       400,
       'ValidationFailed',
       'size',

@@ -11,7 +11,9 @@ import { until } from '../support/until';
 interface RecordJson {
   id: string;
   status: string;
-  aspect_ratio: string;
+  aspect_ratio: string | null;
+  width: number;
+  height: number;
   image: string | null;
   strength: number | null;
   mask: string | null;
@@ -46,6 +48,7 @@ describe('A picture to draw from', () => {
       const { body } = await api.request<RecordJson>('GET', `/v1/sd/text-to-image/${id}`, { key: sandbox });
       return ['succeeded', 'failed'].includes(body.status) && body;
     }, 'it has ended');
+  const shapeOf = ({ aspect_ratio, width, height }: RecordJson) => [aspect_ratio, width, height];
   /** An upload, as its own route makes it. */
   const upload = async (owner: TestKey, width: number, height: number) => {
     const png = await pictureOf(width, height);
@@ -74,17 +77,20 @@ describe('A picture to draw from', () => {
   it('from elsewhere decides the shape when it is read, if nothing else does', async () => {
     const draw = async (path: string) => ended((await create({ image: server.url + path }, sandbox)).body.id);
     const [wide, tall] = [await draw('/wide.png'), await draw('/tall.png')];
-    expect([wide.aspect_ratio, tall.aspect_ratio]).toEqual(['landscape', 'portrait']);
+    expect([wide, tall].map(shapeOf)).toEqual([
+      [null, 736, 352],
+      [null, 384, 672],
+    ]);
     const file = await fetch(`${api.baseUrl}${new URL(wide.images[0]).pathname}`);
     const bytes = Buffer.from(await file.arrayBuffer());
-    expect(await sharp(bytes).metadata()).toMatchObject({ width: 768, height: 512 });
+    expect(await sharp(bytes).metadata()).toMatchObject({ width: wide.width, height: wide.height });
     expect(bytes.toString('latin1')).toMatch(/"image_sha256":"[0-9a-f]{64}","strength":0.8/);
   });
 
   it('of the service decides the shape at once, and is kept as long as the record', async () => {
     const { id, url } = await upload(key, 300, 100);
     const { status, body } = await create({ image: url, mask: url });
-    expect([status, body.aspect_ratio]).toEqual([201, 'landscape']);
+    expect([status, shapeOf(body)]).toEqual([201, [null, 896, 288]]);
     const uses = () => api.dataSource.manager.countBy(PictureUse, { uploadId: id });
     expect(await uses()).toBe(1);
     await api.request('DELETE', `/v1/sd/text-to-image/${body.id}`, { key });
@@ -96,7 +102,7 @@ describe('A picture to draw from', () => {
     await drawTask(api, first.body.id);
     const { body } = await api.request<RecordJson>('GET', `/v1/sd/text-to-image/${first.body.id}`, { key });
     expect((await create({ image: body.images[0] })).body).toMatchObject({
-      aspect_ratio: 'square',
+      ...{ aspect_ratio: null, width: 512, height: 512 },
       image: body.images[0],
     });
     const stranger = await api.createKey();
@@ -166,7 +172,7 @@ describe('A picture to draw from', () => {
         const { body } = await api.request<RecordJson>('GET', `${path}/${reply.body[1].id}`, { key: sandbox });
         return body.images.length > 0 && body;
       }, 'it is drawn');
-      expect(drawn).toMatchObject({ ...sent, aspect_ratio: 'portrait' });
+      expect(drawn).toMatchObject({ ...sent, aspect_ratio: null });
     });
 
     it('is refused with its place in the body', async () => {

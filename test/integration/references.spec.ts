@@ -16,7 +16,9 @@ interface RecordJson {
   id: string;
   status: string;
   image: string | null;
-  aspect_ratio: string;
+  aspect_ratio: string | null;
+  width: number;
+  height: number;
   error: string | null;
   images: string[];
   references?: string[];
@@ -85,18 +87,22 @@ describe('Pictures that a model looks at', () => {
   });
 
   it('decide the shape by the first of them, if nothing else does', async () => {
-    const shapeOf = async (body: object) => (await create(body)).body.aspect_ratio;
+    const sizeOf = ({ width, height }: RecordJson) => [width, height];
+    const shapeOf = async (body: object) => sizeOf((await create(body)).body);
     const [tall, square] = [(await upload(64, 128)).url, (await upload(64, 64)).url];
-    expect(await shapeOf({ references: [tall, square] })).toBe('portrait');
-    expect(await shapeOf({ references: [square, tall] })).toBe('square');
-    expect(await shapeOf({ references: [square], image: tall })).toBe('portrait');
-    expect(await shapeOf({ references: [tall], aspect_ratio: 'landscape' })).toBe('landscape');
+    expect(await shapeOf({ references: [tall, square] })).toEqual([720, 1456]);
+    expect(await shapeOf({ references: [square, tall] })).toEqual([1024, 1024]);
+    expect(await shapeOf({ references: [square], image: tall })).toEqual([720, 1456]);
+    expect(await shapeOf({ references: [tall], aspect_ratio: 'landscape' })).toEqual([1216, 832]);
     const { body } = await create({ references: [`${server.url}/cat.png`] }, sandbox);
     const drawn = await until(async () => {
       const found = await api.request<RecordJson>('GET', `/v1/sd/text-to-image/${body.id}`, { key: sandbox });
       return found.body.images.length > 0 && found.body;
     }, 'it is drawn');
-    expect([body.aspect_ratio, drawn.aspect_ratio]).toEqual(['square', 'landscape']);
+    expect([sizeOf(body), sizeOf(drawn)]).toEqual([
+      [1024, 1024],
+      [1456, 720],
+    ]);
   });
 
   it('are kept as long as the record', async () => {
@@ -181,7 +187,7 @@ describe('Several pictures of POST /v1/images/edits', () => {
     ]);
     expect(data).toHaveLength(1);
     const { body } = await api.request<RecordJson[]>('GET', '/v1/sd/text-to-image?limit=1', { key: sandbox });
-    expect(body[0]).toMatchObject({ image: null, aspect_ratio: 'portrait' });
+    expect(body[0]).toMatchObject({ image: null, aspect_ratio: null, width: 720, height: 1456 });
     const sizes = await Promise.all(
       body[0].references!.map(async (url) => {
         const file = await fetch(`${api.baseUrl}${new URL(url).pathname}`);

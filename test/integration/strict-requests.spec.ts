@@ -177,8 +177,7 @@ describe('Requests that the service does not take as they are', () => {
       ['cfg_scale', 7, 'cfg'],
       ['num_inference_steps', 30, 'steps'],
       ['size', '512x512', 'aspect_ratio'],
-      ['width', 512, 'aspect_ratio'],
-      ['height', 512, 'aspect_ratio'],
+      ['image_width', 512, 'width'],
       ['webhook_url', 'https://a.example', 'webhook'],
       ['callback', 'https://a.example', 'webhook'],
     ])('says what %s is called here', async (name, value, ours) => {
@@ -238,9 +237,9 @@ describe('Requests that the service does not take as they are', () => {
       expect((await draw(raw)).body.detail).toBe(`The body cannot be read: ${reason}.`);
     });
 
-    it('says which shapes there are instead of a ratio', async () => {
-      const { detail } = await refusal({ prompt: 'x', aspect_ratio: '16:9' });
-      expect(detail).toMatch(/must be square, portrait or landscape, .*got "16:9"/);
+    it('says which shapes there are instead of a steeper one', async () => {
+      const { detail } = await refusal({ prompt: 'x', aspect_ratio: '9:1' });
+      expect(detail).toMatch(/must be square, portrait, landscape, or a ratio from 1:4 to 4:1 .*got "9:1"/);
     });
 
     it('and the code speak of the same problem', async () => {

@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { existsSync, writeFileSync } from 'node:fs';
 import { dirname, extname, join, parse, resolve } from 'node:path';
 import { performance } from 'node:perf_hooks';
-import { aspectRatios, schedulerNames } from '@app/domain';
+import { isAspectRatio, schedulerNames } from '@app/domain';
 import { makeFolder } from '@app/process';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { NewGeneration } from '../../../packages/client/src';
@@ -135,6 +135,11 @@ function readFile(file: string): string {
   throw new InvalidArgumentError('It must end in .png, .jpg, .jpeg or .webp.');
 }
 
+function readShape(text: string): string {
+  if (isAspectRatio(text)) return text;
+  throw new InvalidArgumentError('It must be square, portrait, landscape or a ratio from 1:4 to 4:1, such as 16:9.');
+}
+
 /** The service checks the limits. */
 function readNumber(text: string): number {
   const value = Number(text);
@@ -153,7 +158,11 @@ const program = new Command('demo')
   .addOption(
     new Option('--scheduler <name>', "the sampling method; without it the model's own").choices(schedulerNames),
   )
-  .addOption(new Option('--aspect-ratio <shape>', 'square if none is named').choices(aspectRatios))
+  .option(
+    '--aspect-ratio <shape>',
+    'square, portrait, landscape or a ratio such as 16:9; square if none is named',
+    readShape,
+  )
   .option('--out <file>', 'where to save the picture, as PNG, JPEG or WebP by its name', readFile)
   .option('--train', 'trains a robot from ten pictures first, which takes some minutes, and draws it before and after')
   .option('--json', 'print the record as JSON')

@@ -15,7 +15,6 @@ export { describedFamilyOf } from './families/described';
 export { type ModelFolder, readModelFolder, readModelIndex, readModelParts } from './families/model-folder';
 export { denoiserFolders, partFolders, refusing, vaeFile } from './families/model-parts';
 export { problemsOfSchedulers, type SchedulerProblems } from './families/model-scheduler';
-export { type AspectRatio, sizeOfPicture } from './families/sizes';
 export { schedulerNames } from './schedulers';
 export { isOfFlow } from './schedulers/scheduler-config';
 export { drawnSteps } from './schedulers/timesteps';

@@ -5,7 +5,7 @@ export { demoModel, findServing, replacedByDemo } from './demo-model';
 export { problemOfKind, problemOfOwnScheduler, schedulersOf, workingSchedulers } from './installed-defaults';
 export { upscalersFolder } from './model-names';
 export { findTrained } from './trained-model';
-export { pictureSize } from './picture-size';
+export { PictureSizes } from './picture-size';
 export type { ModelProgress } from './model-progress';
 export { formatBytes, ModelStoreError, withFaults } from './model-store-error';
 export { ModelStore } from './model-store';

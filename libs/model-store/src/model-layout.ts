@@ -32,6 +32,10 @@ export interface ModelFacts {
   kind: ModelKind | 'control';
   /** Edge in pixels of the square pictures that it was trained on; of a ControlNet, that its family was. */
   nativeSize: number;
+  /** Pixels of which each edge of its pictures is a multiple; a ControlNet draws none. */
+  sizeMultiple?: number;
+  /** Pixels of its pictures at most. */
+  maxPixels?: number;
   /** diffusers' class of its own scheduler; a ControlNet has none. */
   scheduler?: string;
   /** How the weights of what predicts are stored. */
@@ -86,7 +90,7 @@ export async function findFilesIn(folder: string): Promise<FoundFile[]> {
 }
 
 /** Counts the changes of what {@link readLayout} tells and refuses: folders which passed before are then read again. */
-export const layoutRules = 11;
+export const layoutRules = 12;
 
 /**
  * Reads what a model is, of its weights only the headers.
@@ -111,12 +115,12 @@ export async function readLayout(folder: string): Promise<ModelLayout> {
 }
 
 function factsOf(model: ModelFolder): ModelFacts {
-  const { family, kind, nativeSize, schedulerJson, defaults, cannot } = model;
+  const { family, kind, nativeSize, sizeMultiple, maxPixels, schedulerJson, defaults, cannot } = model;
   const schedulerProblems = problemsOfSchedulers(model);
   const precision = precisionOf(model.denoiser.tensors);
   return {
     ...{ family: family.name, familyTitle: family.title, kind, nativeSize, precision, schedulerProblems },
-    ...{ defaults, cannot },
+    ...{ defaults, cannot, sizeMultiple, maxPixels },
     hasEncoder: model.autoencoder.hasEncoder,
     isOfFlow: isOfFlow(schedulerJson),
     scheduler: String(schedulerJson._class_name),

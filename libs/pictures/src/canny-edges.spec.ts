@@ -1,5 +1,4 @@
 import { cannyEdges } from './canny-edges';
-import { nearestSize } from './pixels';
 
 const edge = 8;
 /** A picture of this value at a place. */
@@ -37,14 +36,4 @@ describe(cannyEdges.name, () => {
     const both = drawn(cannyEdges(picture((x, y) => (y < 4 ? weak(x) : x < 4 ? 0 : 255))));
     expect(both[1]).toContain('#');
   });
-});
-
-it('chooses of some sizes the one whose shape is nearest', () => {
-  const sizes = [
-    { width: 512, height: 512 },
-    { width: 512, height: 768 },
-    { width: 768, height: 512 },
-  ];
-  const nearest = (width: number, height: number) => nearestSize(sizes, { width, height });
-  expect([nearest(1200, 1000), nearest(1300, 1000), nearest(3, 300)]).toEqual([sizes[0], sizes[2], sizes[1]]);
 });

@@ -1,14 +1,16 @@
 import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import sharp, { type Metadata, type Sharp, type SharpOptions } from 'sharp';
-import type { Preprocessor } from '@app/domain';
+import { sizeDrawnFrom, type SizeRules } from '@app/diffusion/sizes';
+import type { PlaceInPicture, Preprocessor } from '@app/domain';
 import { bareFile, pngChunks } from './bare-file';
 import { cannyEdges } from './canny-edges';
 import { enlarged } from './enlarged';
 import { assertMarks, maskOf } from './mask-of';
+import { continued, placeIn } from './outpainted';
 import { LargePictureError, NoPictureError } from './picture-error';
 import { formatOf, type PictureFormat } from './picture-format';
-import { type Colours, nearestSize, type Pixels, type Size } from './pixels';
+import type { Colours, Pixels, Size } from './pixels';
 import { referenceSize } from './reference-size';
 
 /** The cost of decoding grows with pixels and with rows. */
@@ -19,16 +21,21 @@ interface PictureLimits {
   ratio: number;
 }
 
+/** A size, or what decides it for the shape of a picture. */
+export type WantedSize = Size | Pick<SizeRules, 'edge' | 'multiple'>;
+
 /** A file, in memory or on the disk, and what becomes of it. */
 export type DecodingOrder = { source: Uint8Array | string; most: PictureLimits } &
-  /** Of several sizes the one of the nearest shape. With `canny` its edges, in white on black. */
+  /** Of the size, or of the one that these rules give its shape. With `canny` its edges, in white on black. */
   (
-    | { to: 'rgb'; size?: Size | readonly Size[]; preprocess?: Preprocessor }
+    | { to: 'rgb'; size?: WantedSize; preprocess?: Preprocessor }
     /**
      * The part to repaint, in white: the white of the file, or its transparent parts. It is stretched onto a picture of
      * the size `onto`, and cropped like that one.
      */
     | { to: 'mask'; size?: Size; onto?: Size; of: 'white' | 'transparent' }
+    /** As it is in a larger one; `place`: true is its middle. */
+    | { to: 'outpaint'; size: Size; place: true | PlaceInPicture }
     /** In its own shape, as a model looks at it. */
     | { to: 'reference' }
     /** Only the pixels: encoded as they came, or as a PNG where they have to be turned upright. */
@@ -78,7 +85,11 @@ async function read(order: DecodingOrder): Promise<Decoded & { made?: Buffer }> 
     const upright = sharp(await inEightBits(file, metadata), reading).autoOrient();
     if (order.to === 'mask') return { ...found, pixels: await readMask(upright, { width, height }, order) };
     if (order.to === 'reference') return { ...found, pixels: await readReference(upright, { width, height }) };
-    const size = order.size ? nearestSize([order.size].flat(), { width, height }) : { width, height };
+    if (order.to === 'outpaint') {
+      const place = placeIn(order.size, found, order.place);
+      return { ...found, pixels: continued(onWhite(await coloursOf(upright)), order.size, place) };
+    }
+    const size = sizeFor(found, order.size);
     const part = middle({ width, height }, size);
     const pixels = enlarged(onWhite(await coloursOf(reduced(upright.extract(part), part, size))), size);
     return { ...found, pixels: order.preprocess === 'canny' ? cannyEdges(pixels) : pixels };
@@ -87,6 +98,9 @@ async function read(order: DecodingOrder): Promise<Decoded & { made?: Buffer }> 
     throw new NoPictureError(`is broken: ${plain(error as Error)}`, { cause: error });
   }
 }
+
+const sizeFor = ({ width, height }: Size, wanted: WantedSize = { width, height }): Size =>
+  'edge' in wanted ? sizeDrawnFrom(wanted, { width, height }) : wanted;
 
 function assertSize({ width, height }: Size, { pixels, edge, ratio }: PictureLimits): void {
   const refuse = (accepted: string, Reason = NoPictureError): never => {

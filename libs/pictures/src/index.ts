@@ -1,5 +1,5 @@
 export { findOwnPicture } from './own-pictures';
-export { nearestSize } from './pixels';
+export { maskAround, placeIn } from './outpainted';
 export type { Pixels, Size } from './pixels';
 export { PictureDecoder } from './picture-decoder';
 export { NoPictureError, PictureError } from './picture-error';

@@ -1,12 +1,12 @@
 import { buffer } from 'node:stream/consumers';
 import { type Config, CONFIG } from '@app/config';
 import type { RgbImage } from '@app/diffusion';
-import { limits, type Preprocessor } from '@app/domain';
+import { limits, type PlaceInPicture, type Preprocessor } from '@app/domain';
 import { RemoteError, RemoteFiles } from '@app/remote';
 import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import type { Decoded } from './decode-picture';
+import type { Decoded, WantedSize } from './decode-picture';
 import { findOwnPicture } from './own-pictures';
 import { PictureDecoder, type Wanted } from './picture-decoder';
 import { NoPictureError, PictureError } from './picture-error';
@@ -24,10 +24,10 @@ export interface Reading {
   /** Of the request, for messages: `image`, `control[0].image`. */
   field: string;
   /**
-   * The picture is cropped around its middle to this shape, and scaled; of several sizes, to the one of the nearest
-   * shape. Else it stays as it is.
+   * The picture is cropped around its middle to this shape, and scaled; by rules, to the size that they give its own.
+   * Else it stays as it is.
    */
-  size?: Size | readonly Size[];
+  size?: WantedSize;
   signal?: AbortSignal;
 }
 
@@ -75,6 +75,20 @@ export class PictureReader {
   ): Promise<ReadPicture> {
     const wanted = { ...(size && { size }), ...(preprocess && { preprocess }) };
     const { pixels, ...source } = await this.decoded(url, reading, (file) => ({ ...file, ...wanted, to: 'rgb' }));
+    return { ...source, image: pixels! };
+  }
+
+  /** The picture as it is in a larger one. @param place true: in its middle. @throws as `read` does */
+  async readOutpainted(
+    url: string,
+    { size, place, ...reading }: Reading & { size: Size; place: true | PlaceInPicture },
+  ): Promise<ReadPicture> {
+    const { pixels, ...source } = await this.decoded(url, reading, (file) => ({
+      ...file,
+      size,
+      place,
+      to: 'outpaint',
+    }));
     return { ...source, image: pixels! };
   }
 

@@ -13,9 +13,3 @@ export interface Pixels extends Size {
 export interface Colours extends Pixels {
   channels: number;
 }
-
-/** The size whose shape is nearest to a picture's. */
-export function nearestSize<S extends Size>(sizes: readonly S[], { width, height }: Size): S {
-  const distance = (size: Size): number => Math.abs(Math.log((size.width * height) / (size.height * width)));
-  return sizes.toSorted((a, b) => distance(a) - distance(b))[0];
-}

@@ -178,7 +178,7 @@ export class FinetunePromptsService {
 function echoOf(dto: ApplyStyleDto): Pick<PartialPromptDto, (typeof echoed)[number]> {
   return Object.fromEntries(echoed.flatMap((field) => (field in dto ? [[field, dto[field]]] : [])));
 }
-const echoed = ['seed', 'high_resolution', 'aspect_ratio', 'metadata'] as const;
+const echoed = ['seed', 'high_resolution', 'aspect_ratio', 'width', 'height', 'metadata'] as const;
 
 /** The Fine-Tune existed when the request began. */
 function isOfRemovedFinetune(error: unknown): boolean {

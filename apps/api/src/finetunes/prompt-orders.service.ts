@@ -6,6 +6,7 @@ import { stylesToApply } from '../collections/applied-styles';
 import { AcceptanceService } from '../generations/acceptance.service';
 import { SentPictures } from '../generations/sent-pictures.service';
 import type { CallerKey } from '../http/caller.decorator';
+import { askedShape } from '../models/asked-shape';
 import { assertDrawable } from '../models/assert-drawable';
 import { ModelsService } from '../models/models.service';
 import { fillIn, type NewPrompt, newPrompt, refuseWithoutName } from './new-prompt';
@@ -88,20 +89,21 @@ export class PromptOrders {
       fillIn(caller.id, styles, finetune, array),
       this.models.served(finetune.model),
     ]);
-    for (const [index, { scheduler, prompt_weighting }] of dtos.entries())
-      assertDrawable(served, { pointer: `${array}/${index}`, scheduler, prompt_weighting });
-    const asked = dtos.flatMap((dto, index) =>
-      styles[index].map((style, at) => ({
+    const asked = dtos.flatMap((dto, index) => {
+      const pointer = `${array}/${index}`;
+      assertDrawable(served, { pointer, scheduler: dto.scheduler, prompt_weighting: dto.prompt_weighting });
+      const shape = askedShape(dto, { pointer, model: finetune.model, served });
+      return styles[index].map((style, at) => ({
         dto,
-        pointer: `${array}/${index}`,
-        textPointer: `${array}/${index}/id`,
+        pointer,
+        textPointer: `${pointer}/id`,
         prompt: newPrompt(
           finetune,
           { ...dto, ...bodyOf(style, served), prompt: texts[index][at] },
-          { ownerId: caller.id, createdAt, served, inputs: {}, aspectRatio: aspectRatioOf(dto) },
+          { ownerId: caller.id, createdAt, served, inputs: {}, shape },
         ),
-      })),
-    );
+      }));
+    });
     return { served, asked };
   }
 }
@@ -112,8 +114,3 @@ const bodyOf = ({ negativePrompt, cfg, steps }: Style, { cannot }: Served) => ({
   cfg: cannot?.cfg === undefined ? (cfg ?? undefined) : undefined,
   steps: steps ?? undefined,
 });
-
-/** A list of one means the same as its element. */
-function aspectRatioOf({ aspect_ratio: aspectRatio }: ApplyStyleDto) {
-  return [aspectRatio].flat()[0];
-}

@@ -48,10 +48,10 @@ export class GenerationsService {
     );
     assertOfModel(uses, model, served);
     const place = { accountId: caller.accountId, pointer: '', model, served };
-    const { inputs, aspectRatio } = await this.pictures.check(dto, place);
+    const { inputs, shape } = await this.pictures.check(dto, place);
     const used = uses.map(({ id, scale }) => ({ id, scale }));
     const all = { ...(used.length > 0 && { finetunes: used }), ...inputs };
-    const tasks = [newGeneration(caller.id, dto, { model, served, aspectRatio, inputs: all })];
+    const tasks = [newGeneration(caller.id, dto, { model, served, shape, inputs: all })];
     const finetunes = uses.map(({ finetune }) => finetune);
     const [task] = await this.acceptance.insert(caller, { served, tasks, finetunes, pointerTo: () => '' });
     crashPoint('after-insert');

@@ -101,7 +101,7 @@ export class OpenaiEdits {
     if (!isOne) await this.assertLooksAtSeveral(files, model);
     const mask = files.mask ?? (isOne && image.isTransparent ? image : undefined);
     if (mask) assertMask(mask, image);
-    const aspectRatio = size === 'auto' ? undefined : await this.models.shapeOf(size, model);
+    const asked = size === 'auto' ? undefined : await this.models.sizeOf(size, model);
     for (const { upload } of allOf(files)) await this.uploads.keep(upload);
     const urlOf = ({ upload }: StoredUpload): string => pictureUrl(this.config.publicUrl, upload);
     return this.generations.create(caller, {
@@ -110,7 +110,7 @@ export class OpenaiEdits {
       ...(mask && { mask: urlOf(mask), maskOf: 'transparent', strength: maskedStrength }),
       ...(model !== undefined && { model }),
       ...(n !== undefined && { num_generations: n }),
-      ...(aspectRatio && { aspect_ratio: aspectRatio }),
+      ...asked,
       ...(user !== undefined && { metadata: { user } }),
     });
   }

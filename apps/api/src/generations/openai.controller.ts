@@ -35,12 +35,12 @@ export class OpenaiController {
     const earlier = await this.unanswered.take(caller.id, repeatable);
     if (earlier) return earlier;
     const { prompt, model, n, size = 'auto', user } = dto;
-    const aspectRatio = size === 'auto' ? undefined : await this.models.shapeOf(size, model);
+    const asked = size === 'auto' ? undefined : await this.models.sizeOf(size, model);
     return this.generations.create(caller, {
       prompt,
       ...(model !== undefined && { model }),
       ...(n !== undefined && { num_generations: n }),
-      ...(aspectRatio && { aspect_ratio: aspectRatio }),
+      ...asked,
       ...(user !== undefined && { metadata: { user } }),
     });
   }

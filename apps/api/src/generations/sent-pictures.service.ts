@@ -1,23 +1,23 @@
 import { drawnSteps } from '@app/diffusion/files';
 import {
-  type AspectRatio,
-  aspectRatios,
   defaults,
   type DrawingInputs,
   InvalidError,
+  type PlaceInPicture,
   picturesIn,
   pointerToField,
   UnprocessableError,
 } from '@app/domain';
 import type { ControlUseDto } from '@app/domain/http';
-import { type InstalledModel, pictureSize } from '@app/model-store';
-import { nearestSize, NoPictureError, PictureError, PictureReader, referenceSize, type Size } from '@app/pictures';
+import { type InstalledModel, PictureSizes } from '@app/model-store';
+import { NoPictureError, PictureError, PictureReader, placeIn, referenceSize, type Size } from '@app/pictures';
 import { Injectable } from '@nestjs/common';
+import { askedShape, type SentShape, type Shape } from '../models/asked-shape';
 import { assertDrawable } from '../models/assert-drawable';
 import { ModelsService } from '../models/models.service';
 
 /** The pictures of a body that are drawn from, and what not every model takes beside them. */
-export interface SentPicturesBody {
+export interface SentPicturesBody extends SentShape {
   cfg?: number | null | undefined;
   negative_prompt?: string | null | undefined;
   prompt_weighting?: boolean | null | undefined;
@@ -26,9 +26,9 @@ export interface SentPicturesBody {
   strength?: number | null | undefined;
   mask?: string | null | undefined;
   maskOf?: 'transparent';
+  outpaint?: boolean | PlaceInPicture | null | undefined;
   control?: readonly ControlUseDto[] | null | undefined;
   references?: readonly string[] | null | undefined;
-  aspect_ratio?: AspectRatio | null | undefined;
   steps?: number | null | undefined;
 }
 
@@ -52,19 +52,24 @@ export class SentPictures {
   ) {}
 
   /**
-   * The inputs of a drawing with every default resolved, and its shape: that of the body, or the word nearest to the
-   * picture's, or to that of the first one that is looked at; a picture from elsewhere has none until it is fetched.
+   * The inputs of a drawing with every default resolved, and its shape: that of the body, or that of the picture, or of
+   * the first one that is looked at; a picture from elsewhere has none until it is fetched.
    * @throws UnprocessableError for what the model cannot draw, for pictures and ControlNets that are not there, and for
-   * a strength that draws no step; InvalidError for a ControlNet that ends before it starts, and for references beside a
-   * mask
+   * a strength that draws no step; InvalidError for a ControlNet that ends before it starts, for references beside a
+   * mask, and for a size that the model does not draw
    */
-  async check(sent: SentPicturesBody, asked: Asked): Promise<{ inputs: DrawingInputs; aspectRatio?: AspectRatio }> {
+  async check(sent: SentPicturesBody, asked: Asked): Promise<{ inputs: DrawingInputs; shape: Shape | undefined }> {
     const { pointer, model, served } = asked;
-    const { image, mask, strength, maskOf, aspect_ratio: aspectRatio } = sent;
+    const { image, mask, strength, maskOf } = sent;
+    const outpaint = sent.outpaint || undefined;
+    const shape = askedShape(sent, asked);
     assertImage(sent, pointer);
     assertDrawable(served, { ...sent, pointer });
     const references = sent.references ?? [];
-    if (references.length > 0 && mask) throw refusedTogether(`${pointer}/references`, 'mask');
+    if (references.length > 0 && (mask || outpaint))
+      throw refusedTogether(`${pointer}/references`, mask ? 'mask' : 'outpaint');
+    if (outpaint && mask) throw refusedTogether(`${pointer}/outpaint`, 'mask');
+    if (outpaint && !shape) throw refused(`${pointer}/outpaint`, 'needs "width" and "height", or "aspect_ratio"');
     const control = (sent.control ?? []).map(resolvedControl);
     for (const [index, use] of control.entries()) {
       const at = `${pointer}/control/${index}`;
@@ -72,20 +77,25 @@ export class SentPictures {
       if (use.start >= use.end) throw refusedSpan(`${at}/end`, use.start);
     }
     const inputs: DrawingInputs = {
-      ...(image && { image, strength: strength ?? defaults.strength }),
+      ...(image && { image, strength: strength ?? (outpaint ? defaults.outpaintStrength : defaults.strength) }),
+      ...(outpaint && { outpaint }),
       ...(mask && { mask, ...(maskOf && { maskOf }) }),
       ...(control.length > 0 && { control }),
       ...(references.length > 0 && { references }),
     };
     assertStrength(inputs, sent.steps ?? served.defaults.steps ?? defaults.steps, asked);
     const shapes = await this.shapesOf(inputs, asked);
+    assertPlace(inputs, { shape, picture: shapes.get('image') }, pointer);
     const first = picturesOfShape.find((field) => picturesIn(inputs).some((picture) => picture.field === field));
-    if (aspectRatio || !first) return { inputs, ...(aspectRatio && { aspectRatio }) };
-    const shape = shapes.get(first);
-    const sizes = aspectRatios.map((ratio) => ({ ratio, ...pictureSize(model, served, ratio) }));
-    if (shape) return { inputs, aspectRatio: nearestSize(sizes, shape).ratio };
-    const byRatio = sizes.map(({ ratio, width, height }) => [ratio, { width, height }]);
-    return { inputs: { ...inputs, sizes: Object.fromEntries(byRatio) as DrawingInputs['sizes'] & object } };
+    if (shape || !first) return { inputs, shape };
+    const picture = shapes.get(first);
+    const sizes = new PictureSizes(model, served);
+    if (picture) return { inputs, shape: { aspectRatio: null, ...sizes.from(picture) } };
+    const { edge, multiple } = sizes.rules;
+    return {
+      inputs: { ...inputs, shapedBy: { edge, multiple } },
+      shape: { aspectRatio: null, ...sizes.ofRatio('square') },
+    };
   }
 
   /** Sizes of the pictures that are stored here, by field. @throws UnprocessableError `PictureNotFound` */
@@ -104,9 +114,9 @@ export class SentPictures {
   }
 }
 
-function assertImage({ image, mask, strength }: SentPicturesBody, pointer: string): void {
+function assertImage({ image, mask, strength, outpaint }: SentPicturesBody, pointer: string): void {
   if (image) return;
-  const fields = Object.entries({ mask, strength }).flatMap(([field, value]) =>
+  const fields = Object.entries({ mask, strength, outpaint: outpaint || undefined }).flatMap(([field, value]) =>
     (value ?? undefined) === undefined ? [] : [{ pointer: `${pointer}/${field}`, message: 'needs an image' }],
   );
   if (fields.length === 0) return;
@@ -128,24 +138,41 @@ function resolvedControl({ image, model, scale, start, end, preprocess }: Contro
 }
 
 /** @throws UnprocessableError for a picture that is too small or too long to be looked at */
-function assertLookedAt(shape: Size, field: string, pointer: string): void {
+const assertLookedAt = (shape: Size, field: string, pointer: string): void =>
+  assertPicture('PictureUnreadable', () => referenceSize(shape), field, pointer);
+
+/** @throws UnprocessableError for a picture that has no place in the larger one that is drawn around it */
+function assertPlace(
+  { outpaint }: DrawingInputs,
+  { shape, picture }: { shape: Shape | undefined; picture: Size | undefined },
+  pointer: string,
+): void {
+  if (!outpaint || !shape || !picture) return;
+  assertPicture('PictureDoesNotFit', () => placeIn(shape, picture, outpaint), 'image', pointer);
+}
+
+/** @param check throws NoPictureError for a picture that is not taken */
+function assertPicture(
+  code: 'PictureUnreadable' | 'PictureDoesNotFit',
+  check: () => unknown,
+  field: string,
+  pointer: string,
+): void {
   try {
-    referenceSize(shape);
+    check();
   } catch (error) {
     if (!(error instanceof NoPictureError)) throw error;
     const { message, reason } = new PictureError(field, error.message);
-    throw new UnprocessableError('PictureUnreadable', message, [
-      { pointer: pointer + pointerToField(field), message: reason },
-    ]);
+    throw new UnprocessableError(code, message, [{ pointer: pointer + pointerToField(field), message: reason }]);
   }
 }
 
-function refusedTogether(pointer: string, other: string): InvalidError {
-  const message = `cannot be sent with "${other}"; leave one of them out`;
-  return new InvalidError('ValidationFailed', `"${pointer}" ${message}.`, [{ pointer, message }]);
-}
+const refusedTogether = (pointer: string, other: string): InvalidError =>
+  refused(pointer, `cannot be sent with "${other}"; leave one of them out`);
 
-function refusedSpan(pointer: string, start: number): InvalidError {
-  const message = `must be more than "start", which is ${start}`;
+const refusedSpan = (pointer: string, start: number): InvalidError =>
+  refused(pointer, `must be more than "start", which is ${start}`);
+
+function refused(pointer: string, message: string): InvalidError {
   return new InvalidError('ValidationFailed', `"${pointer}" ${message}.`, [{ pointer, message }]);
 }

@@ -15,6 +15,8 @@ interface Asked extends Wanted {
   scheduler?: string | null | undefined;
   image?: string | null | undefined;
   mask?: string | null | undefined;
+  /** As a mask, but of what is around `image`. */
+  outpaint?: unknown;
   /** JSON pointer to the part of the body that asks. */
   pointer?: string;
 }
@@ -24,7 +26,9 @@ interface Asked extends Wanted {
  * `MaskUnsupported` or `SchedulerUnsupported`, with what the model takes
  */
 export function assertDrawable(model: InstalledModel, asked: Asked): void {
-  const { scheduler, image, mask, pointer = '' } = asked;
+  const { scheduler, image, outpaint, pointer = '' } = asked;
+  const mask = asked.mask ?? (outpaint ? image : undefined);
+  const ofMask = `${pointer}/${asked.mask ? 'mask' : 'outpaint'}`;
   const { name, kind } = model;
   assertAble(model, asked, pointer);
   const problemOfModel = problemOfKind(model, { image, mask });
@@ -35,10 +39,10 @@ export function assertDrawable(model: InstalledModel, asked: Asked): void {
         message: 'is needed by this model',
       },
     ]);
-  if (image) assertReadsPictures(model, [`${pointer}/image`, ...(mask ? [`${pointer}/mask`] : [])]);
+  if (image) assertReadsPictures(model, [`${pointer}/image`, ...(mask ? [ofMask] : [])]);
   if (mask && kind === 'instruct-pix2pix')
     throw new UnprocessableError('MaskUnsupported', `The model "${name}" changes whole pictures; it takes no mask.`, [
-      { pointer: `${pointer}/mask`, message: 'cannot be used with this model' },
+      { pointer: ofMask, message: 'cannot be used with this model' },
     ]);
   assertScheduler(model, scheduler, pointer);
 }

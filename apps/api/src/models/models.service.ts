@@ -1,13 +1,6 @@
 import { type Config, CONFIG } from '@app/config';
 import { inOneLine } from '@app/diffusion/files';
-import {
-  type AspectRatio,
-  aspectRatios,
-  defaults,
-  type ErrorCode,
-  InvalidError,
-  UnprocessableError,
-} from '@app/domain';
+import { defaults, type ErrorCode, InvalidError, limits, UnprocessableError } from '@app/domain';
 import type { ModelDto } from '@app/domain/http';
 import { devicesFor, LiveWorkers, problemFor } from '@app/tasks';
 import {
@@ -17,7 +10,7 @@ import {
   type InstalledModel,
   modelKey,
   ModelStore,
-  pictureSize,
+  PictureSizes,
   problemOfOwnScheduler,
   replacedByDemo,
   schedulersOf,
@@ -75,6 +68,8 @@ export class ModelsService implements OnApplicationBootstrap {
           kind: model.kind ?? null,
           scheduler: model.scheduler ?? null,
           native_size: model.nativeSize ?? null,
+          size_multiple: model.sizeMultiple ?? null,
+          max_pixels: model.maxPixels ?? null,
           device: model.hash !== undefined && devices.length > 0 ? devices.join(',') : null,
           hash: model.hash === undefined ? null : shortHash(model.hash),
           precision: model.precision ?? null,
@@ -155,20 +150,20 @@ export class ModelsService implements OnApplicationBootstrap {
   }
 
   /**
-   * The shape of the pictures of a size that a model draws.
-   * @param size width and height in pixels, as OpenAI's API has it
+   * A size as OpenAI's API has it, of width and height.
    * @param name of the model; the default one if it is undefined
    * @throws as `served` does; InvalidError for a size that it does not draw
    */
-  async shapeOf(size: string, name: string = defaults.model): Promise<AspectRatio> {
+  async sizeOf(size: string, name: string = defaults.model): Promise<{ width: number; height: number }> {
     const served = await this.served(name, '/model');
-    const sizes = aspectRatios.map((ratio) => {
-      const { width, height } = pictureSize(name, served, ratio);
-      return { ratio, size: `${width}x${height}` };
-    });
-    const found = sizes.find((one) => one.size === size);
-    if (found) return found.ratio;
-    const message = `must be ${sizes.map((one) => one.size).join(', ')} or auto with the model ${name}, got ${size}`;
+    const { min, max } = limits.pictureEdge;
+    const [width, height] = size.split('x').map(Number);
+    const isOut = [width, height].some((edge) => edge < min || edge > max);
+    const [wrong] = isOut ? [] : new PictureSizes(name, served).problemsOf({ width, height });
+    if (!isOut && !wrong) return { width, height };
+    const message = wrong
+      ? `has a ${wrong.edge} that ${wrong.problem}`
+      : `must be of edges from ${min} to ${max}, got ${size}`;
     throw new InvalidError('ValidationFailed', `"/size" ${message}.`, [{ pointer: '/size', message }]);
   }
 

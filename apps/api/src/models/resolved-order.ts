@@ -1,7 +1,8 @@
 import { randomInt } from 'node:crypto';
-import { type AspectRatio, defaults, type Drawing, type DrawingInputs, limits } from '@app/domain';
+import { defaults, type Drawing, type DrawingInputs, limits } from '@app/domain';
 import type { CreateGenerationDto } from '@app/domain/http';
-import { type InstalledModel, pictureSize } from '@app/model-store';
+import { type InstalledModel, PictureSizes } from '@app/model-store';
+import type { Shape } from './asked-shape';
 
 /** How a body of any kind asks for its pictures. */
 export type DrawnBody = Pick<
@@ -20,7 +21,7 @@ export type DrawnBody = Pick<
 /** What a drawing is made from, checked; without a shape it is square. */
 export interface CheckedInputs {
   inputs: DrawingInputs;
-  aspectRatio?: AspectRatio | undefined;
+  shape?: Shape | undefined;
 }
 
 /** The model that a body asks for, and the one that will draw. */
@@ -30,9 +31,9 @@ interface DrawnBy {
 }
 
 /** How a task is drawn, with every default resolved and the seed chosen. */
-export function resolvedOrder(body: DrawnBody, { inputs, aspectRatio }: CheckedInputs, { model, served }: DrawnBy) {
+export function resolvedOrder(body: DrawnBody, { inputs, shape }: CheckedInputs, { model, served }: DrawnBy) {
   const { defaults: modelDefaults } = served;
-  const shape = aspectRatio ?? defaults.aspectRatio;
+  const { aspectRatio } = defaults;
   return {
     negativePrompt: body.negative_prompt ?? null,
     cfg: body.cfg ?? modelDefaults.cfg ?? defaults.cfg,
@@ -40,8 +41,7 @@ export function resolvedOrder(body: DrawnBody, { inputs, aspectRatio }: CheckedI
     seed: body.seed ?? randomInt(0, limits.seed + 1),
     numImages: body.num_generations ?? defaults.numGenerations,
     scheduler: body.scheduler ?? modelDefaults.scheduler ?? null,
-    aspectRatio: shape,
-    ...pictureSize(model, served, shape),
+    ...(shape ?? { aspectRatio, ...new PictureSizes(model, served).ofRatio(aspectRatio) }),
     highResolution: body.high_resolution ?? defaults.highResolution,
     outputFormat: body.output_format ?? defaults.outputFormat,
     promptWeighting: body.prompt_weighting ?? defaults.promptWeighting,

@@ -5,12 +5,13 @@ import { crashPoint } from '@app/process';
 import { Inject, Injectable } from '@nestjs/common';
 import type { Engine } from '../engine-client/engine';
 import { TaskAbortedError } from '../engine-client/task-errors';
-import type { ModelSource, DrawRequest } from '../engine/engine-protocol';
+import type { ModelSource, DrawRequest, Mask } from '../engine/engine-protocol';
 import type { Ending } from '../metrics/inference-metrics';
 import { PictureStore } from '../pictures/picture-store';
 import type { DrawingLock } from './drawing-lock';
 import type { Slot } from './engine-slots';
 import { ModelResolver } from './model-resolver';
+import type { ReadMask } from '@app/pictures';
 import { parametersOf } from './picture-parameters';
 import { ProgressPublisher } from './progress-publisher';
 import { type ReadPictures, SourcePictures } from './source-pictures';
@@ -220,14 +221,21 @@ function requestOf(task: DrawingTask): DrawRequest {
   };
 }
 
+const maskRequest = ({ data: values, ...size }: ReadMask['mask'], more: Pick<Mask, 'byAnyPixel'> = {}): Mask => ({
+  ...size,
+  values,
+  ...more,
+});
+
 function pictureRequest(
   { inputs }: DrawingTask,
-  { image, mask, control, references }: ReadPictures,
+  { image, mask, around, control, references }: ReadPictures,
   controls: readonly ModelSource[] = [],
 ): Partial<DrawRequest> {
   return {
     ...(image && { image: image.image, strength: inputs!.strength! }),
-    ...(mask && { mask: { width: mask.mask.width, height: mask.mask.height, values: mask.mask.data } }),
+    ...(mask && { mask: maskRequest(mask.mask) }),
+    ...(around && { mask: maskRequest(around.mask, { byAnyPixel: true }) }),
     ...(references.length > 0 && { references: references.map((each) => each.image) }),
     ...(control.length > 0 && {
       control: control.map(({ image: map }, i) => {

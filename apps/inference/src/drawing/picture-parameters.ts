@@ -37,6 +37,7 @@ export function parametersOf(
       finetunes: finetunes.map(({ id, scale }, i) => ({ id, weights_hash: adapters[i]?.hash, weights_scale: scale })),
     }),
     ...(pictures?.image && { image_sha256: pictures.image.sha256, strength: task.inputs?.strength }),
+    ...(pictures?.around && { outpaint: { x: pictures.around.x, y: pictures.around.y } }),
     ...(pictures?.mask && { mask_sha256: pictures.mask.sha256 }),
     ...(controls.length > 0 && { control: controls.map((model, i) => followed(task, i, model, pictures)) }),
     ...(pictures &&

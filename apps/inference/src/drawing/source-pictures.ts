@@ -1,5 +1,15 @@
-import { aspectRatios, type DrawingTask, picturesIn } from '@app/domain';
-import { nearestSize, PictureReader, type ReadMask, type ReadPicture, type Size } from '@app/pictures';
+import { sizeDrawnFrom } from '@app/diffusion/sizes';
+import { type DrawingTask, picturesIn, type PlaceInPicture } from '@app/domain';
+import {
+  maskAround,
+  PictureReader,
+  type Pixels,
+  placeIn,
+  type Reading,
+  type ReadMask,
+  type ReadPicture,
+  type Size,
+} from '@app/pictures';
 import { Tasks } from '@app/tasks';
 import { Inject, Injectable } from '@nestjs/common';
 
@@ -7,6 +17,8 @@ import { Inject, Injectable } from '@nestjs/common';
 export interface ReadPictures {
   image?: ReadPicture;
   mask?: ReadMask;
+  /** What is around `image`, where that stands in a larger picture, and its place there. */
+  around?: PlaceInPicture & { mask: Pixels };
   /** The picture of each of its ControlNets. */
   control: readonly ReadPicture[];
   /** The pictures that the model looks at, each in its own shape. */
@@ -20,7 +32,8 @@ export const hasPictures = ({ inputs }: Pick<DrawingTask, 'inputs'>): boolean =>
 @Injectable()
 export class SourcePictures {
   constructor(
-    @Inject(PictureReader) private readonly reader: Pick<PictureReader, 'read' | 'readMask' | 'readReference'>,
+    @Inject(PictureReader)
+    private readonly reader: Pick<PictureReader, 'read' | 'readMask' | 'readOutpainted' | 'readReference'>,
     @Inject(Tasks) private readonly tasks: Pick<Tasks, 'recordShape'>,
   ) {}
 
@@ -30,17 +43,14 @@ export class SourcePictures {
    * @throws PictureError, and what else `PictureReader` throws
    */
   async read(task: DrawingTask, signal: AbortSignal): Promise<ReadPictures> {
-    const { image: url, mask, maskOf, control = [], references = [], sizes } = task.inputs ?? {};
+    const { image: url, mask, maskOf, outpaint, control = [], references = [], shapedBy } = task.inputs ?? {};
     const reading = (field: string) => ({ owner: task.ownerId, account: task.accountId, field, signal });
-    const image =
-      url === undefined
-        ? undefined
-        : await this.reader.read(url, { ...reading('image'), size: sizes ? Object.values(sizes) : sizeOf(task) });
+    const image = url === undefined ? undefined : await this.readImage(url, task, reading('image'));
     const looked: ReadPicture[] = [];
     for (const [index, reference] of references.entries())
       looked.push(await this.reader.readReference(reference, reading(`references[${index}]`)));
-    const shape = image?.image ?? (sizes && looked[0] && nearestSize(Object.values(sizes), looked[0]));
-    if (sizes && shape) await this.takeShape(task, sizes, shape);
+    const shape = shapedBy && (image?.image ?? (looked.length > 0 ? sizeDrawnFrom(shapedBy, looked[0]) : undefined));
+    if (shape) await this.takeShape(task, shape);
     const size = sizeOf(task);
     const maps: ReadPicture[] = [];
     for (const [index, { image: map, preprocess }] of control.entries()) {
@@ -57,21 +67,28 @@ export class SourcePictures {
             ...(maskOf && { of: maskOf }),
           }),
         }),
+      ...(image && outpaint && { around: aroundOf(size, image, outpaint) }),
       control: maps,
       references: looked,
     };
   }
 
-  private async takeShape(
-    task: DrawingTask,
-    sizes: NonNullable<NonNullable<DrawingTask['inputs']>['sizes']>,
-    { width, height }: Size,
-  ): Promise<void> {
-    const aspectRatio = aspectRatios.find((each) => sizes[each].width === width && sizes[each].height === height);
-    const shape = { width, height, aspectRatio: aspectRatio ?? task.aspectRatio };
+  private readImage(url: string, task: DrawingTask, reading: Reading): Promise<ReadPicture> {
+    const { outpaint: place, shapedBy } = task.inputs ?? {};
+    if (place) return this.reader.readOutpainted(url, { ...reading, size: sizeOf(task), place });
+    return this.reader.read(url, { ...reading, size: shapedBy ?? sizeOf(task) });
+  }
+
+  private async takeShape(task: DrawingTask, { width, height }: Size): Promise<void> {
+    const shape = { width, height };
     Object.assign(task, shape);
     await this.tasks.recordShape(task, shape);
   }
+}
+
+function aroundOf(size: Size, picture: Size, outpaint: true | PlaceInPicture): ReadPictures['around'] {
+  const place = placeIn(size, picture, outpaint);
+  return { ...place, mask: maskAround(size, picture, place) };
 }
 
 const sizeOf = ({ width, height }: DrawingTask) => ({ width, height });

@@ -1,6 +1,6 @@
-import type { Device, RgbImage } from '@app/diffusion';
+import type { Device, Mask, RgbImage } from '@app/diffusion';
 
-export type { RgbImage };
+export type { Mask, RgbImage };
 
 /** An adapter that a model is drawn with: the weights of a Fine-Tune. */
 export interface AdapterSource {
@@ -54,7 +54,7 @@ export interface DrawRequest {
   /** Share of the steps that are drawn from `image`: 0 to 1. */
   strength?: number;
   /** Mask of the size of `image`: a byte for each pixel. Pixels of 128 and more are repainted. */
-  mask?: { width: number; height: number; values: Uint8Array };
+  mask?: Mask;
   control?: readonly ControlRequest[];
   /** Pictures that the model looks at, of whole tokens. */
   references?: readonly RgbImage[];

@@ -1,4 +1,4 @@
-import type { OutputFormat } from '@app/domain';
+import type { OutputFormat, PlaceInPicture } from '@app/domain';
 import sharp from 'sharp';
 import type { RgbImage } from '../engine/engine-protocol';
 import { withPngText } from './png-text';
@@ -26,6 +26,7 @@ export interface PictureParameters {
   image_sha256?: string;
   strength?: number | undefined;
   mask_sha256?: string;
+  outpaint?: PlaceInPicture;
   control?: {
     image_sha256?: string | undefined;
     model: string;

@@ -11,6 +11,7 @@ import { OldestBuild1796225000000 } from './1796225000000-oldest-build';
 import { StorageOfRecords1796230000000 } from './1796230000000-storage-of-records';
 import { Thumbnails1796240000000 } from './1796240000000-thumbnails';
 import { WebhookBodies1796250000000 } from './1796250000000-webhook-bodies';
+import { AskedSizes1796290000000 } from './1796290000000-asked-sizes';
 import { UnansweredIndex1796260000000 } from './1796260000000-unanswered-index';
 import {
   AccountIndexes1796270200000,
@@ -40,4 +41,5 @@ export const migrations = [
   AccountsOfRecords1796270100000,
   AccountIndexes1796270200000,
   DetailedUsage1796280000000,
+  AskedSizes1796290000000,
 ];

@@ -17,6 +17,8 @@ export interface ModelDefaults {
   clip_skip?: number;
   /** Edge in pixels of square pictures. */
   size?: number;
+  /** Pixels of a picture at most; four times those of its square where it does not say. */
+  max_pixels?: number;
   /** Kind of the denoiser's prediction, where its weights do not tell. */
   prediction_type?: PredictionType;
   training?: TrainingDefaults;
@@ -58,6 +60,7 @@ const rules: Record<Exclude<keyof ModelDefaults, 'training'>, [(value: unknown) 
   scheduler: [isOneOf(...schedulerNames), `a scheduler that is none of ${schedulerNames.join(', ')}`],
   clip_skip: [isInteger(1, 12), 'a clip_skip that is no integer from 1 to 12'],
   size: [isInteger(256, 2048, 64), 'a size that is no multiple of 64 from 256 to 2048'],
+  max_pixels: [isInteger(256 ** 2, 2048 ** 2), `max_pixels that are no integer from ${256 ** 2} to ${2048 ** 2}`],
   prediction_type: [isOneOf(...predictionTypes), `a prediction_type that is none of ${predictionTypes.join(', ')}`],
   train_on: [isName, 'a train_on that is no name of an installed model'],
 };

@@ -13,7 +13,11 @@ import { type ModelDefaults, readModelDefaults } from './model-defaults';
 import { readModelWeights } from './model-parts';
 import { readModelScheduler } from './model-scheduler';
 import { refuseUnfit } from './refuse-unfit';
+import { mostAreas } from './sizes';
 import { whyNotTrained } from './why-not-trained';
+
+/** A model's latents may be smaller, as those of tests are. */
+const leastMultiple = 8;
 
 /** A model without its weights: what it is, and where they are. */
 export interface ModelFolder extends ModelParts {
@@ -26,6 +30,10 @@ export interface ModelFolder extends ModelParts {
   defaults: ModelDefaults;
   /** Edge in pixels of square pictures. */
   nativeSize: number;
+  /** Pixels of which each edge of a picture is a multiple. */
+  sizeMultiple: number;
+  /** Pixels of a picture at most. */
+  maxPixels: number;
   preview: LatentRgbMap | undefined;
 }
 
@@ -69,12 +77,15 @@ export async function readModelParts(path: string, given?: ModelWeights): Promis
   });
   refuseUnfit({ path, family, ...weights, ...parts, schedulerJson }, read.defaults);
   const training = whyNotTrained(family, parts, read.defaults);
+  const nativeSize = read.defaults.size ?? parts.denoiser.nativeSize ?? family.nativeSize;
   return {
     ...{ path, family, ...read, ...parts, tensors: weights.tensors },
     defaults: { ...parts.usual, ...read.defaults },
     cannot: { ...whyNoReferences(parts), ...parts.cannot, ...(training !== undefined && { training }) },
     kind: parts.denoiser.kind,
-    nativeSize: read.defaults.size ?? parts.denoiser.nativeSize ?? family.nativeSize,
+    nativeSize,
+    sizeMultiple: Math.max(leastMultiple, parts.autoencoder.scaleFactor * (parts.denoiser.patch ?? 1)),
+    maxPixels: read.defaults.max_pixels ?? mostAreas * nativeSize ** 2,
   };
 }
 

@@ -96,24 +96,25 @@ export async function encodeReferences(
 const firstOf = (): number[] => [0];
 /** Source: `prepare_mask_latents` of diffusers' Flux2KleinInpaintPipeline. */
 const centreOf = (scaleFactor: number): number[] => [scaleFactor / 2 - 1, scaleFactor / 2];
+const allOf = (scaleFactor: number): number[] => Array.from({ length: scaleFactor }, (_, i) => i);
 
 /**
  * The mask at the positions of the latents: the mean of some pixels of each.
  * @throws RequestError where none of these is repainted
  */
 function maskOfLatents(
-  { values, width }: Mask,
+  { values, width, byAnyPixel = false }: Mask,
   [, rows, columns]: LatentShape,
   scaleFactor: number,
   pixelsOf: (scaleFactor: number) => number[],
 ): Float32Array {
-  const offsets = pixelsOf(scaleFactor);
+  const offsets = (byAnyPixel ? allOf : pixelsOf)(scaleFactor);
   const at = (i: number): number => (Math.floor(i / columns) * width + (i % columns)) * scaleFactor;
   const all = offsets.flatMap((y) => offsets.map((x) => y * width + x));
-  const mask = Float32Array.from(
-    { length: rows * columns },
-    (_, i) => all.filter((offset) => values[at(i) + offset] >= repainted).length / all.length,
-  );
+  const mask = Float32Array.from({ length: rows * columns }, (_, i) => {
+    const share = all.filter((offset) => values[at(i) + offset] >= repainted).length / all.length;
+    return byAnyPixel ? Math.ceil(share) : share;
+  });
   if (mask.some((value) => value > 0)) return mask;
   throw new RequestError(
     `The mask marks nothing that this model repaints: it sees ${all.length === 1 ? 'one pixel' : `${all.length} pixels`} of each ${scaleFactor} x ${scaleFactor}; mark a larger part.`,

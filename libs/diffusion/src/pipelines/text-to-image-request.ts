@@ -50,6 +50,11 @@ export interface Mask {
    * a kept pixel is that of `image`, to the byte where this is 0, and a grey mixes both pictures.
    */
   values: Uint8Array;
+  /**
+   * Whether a position of the latents is repainted where any of its pixels is, as around a picture that stands in a
+   * larger one: half of what is around would be kept there. Else those pixels tell that tell it in diffusers.
+   */
+  byAnyPixel?: boolean;
 }
 
 /** A ControlNet, and the map that it follows. */

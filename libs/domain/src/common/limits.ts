@@ -25,6 +25,8 @@ export const limits = {
   weightsScale: { min: 0, max: 2 },
   usedFinetunes: 4,
   strength: { min: 0.01, max: 1 },
+  /** Pixels of a picture's width or height. */
+  pictureEdge: { min: 256, max: 2048 },
   usedControls: 3,
   usedReferences: 4,
   controlScale: { min: 0, max: 2 },
@@ -51,6 +53,8 @@ export const defaults = {
   token: 'zwx',
   weightsScale: 1,
   strength: 0.8,
+  /** Around a picture there is nothing to begin from. */
+  outpaintStrength: 1,
   control: { scale: 1, start: 0, end: 1 },
 } as const;
 

@@ -156,6 +156,8 @@ export const errorTable = {
         'Weights that were uploaded come back as they came. Leave `dialect` out; only what was trained here has other names too.',
       PictureUnreadable:
         'The file is no PNG, JPEG or WebP, is broken, or has more pixels or a longer edge than are taken, or fewer than a model looks at; `detail` says which. Send another.',
+      PictureDoesNotFit:
+        'With `outpaint` the picture stands in the larger one that is drawn, and it is too large for that, or its place is. Ask for a larger size, or send a smaller picture.',
       PictureNotFound:
         'A URL of this service leads to no upload and to no picture of yours. Uploads go after a day; send the picture again.',
       PictureAddressRefused:

@@ -108,10 +108,24 @@ export const HighResolutionField = () =>
 export const ShapeField = (whose: string, { asSent = false } = {}) =>
   AspectRatioField({
     asSent,
-    description: `Shape of ${whose}: square 512x512, portrait 512x768, landscape 768x512; of that area where the model has another native size.`,
+    description: `Shape of ${whose}: square 512x512, portrait 512x768, landscape 768x512, of that area where the model has another native size; or a ratio from 1:4 to 4:1 of whole numbers to 64, such as 16:9 or 21:9, at the model's area. Not with \`width\` and \`height\`.`,
     optional: true,
     default: defaults.aspectRatio,
   });
+
+/** One edge in pixels. */
+const EdgeField = (description: string, example: number) =>
+  NumberField({ description, integer: true, ...limits.pictureEdge, optional: true, example });
+
+/** How wide the picture is. */
+export const WidthField = () =>
+  EdgeField(
+    'In pixels, with `height` and in place of `aspect_ratio`: a multiple of 16, or of 8 with Stable Diffusion. Both make at most the `max_pixels` that `GET /v1/models` says of the model.',
+    768,
+  );
+
+/** How high the picture is. */
+export const HeightField = () => EdgeField('In pixels, with `width`.', 432);
 
 /** @param what is posted there, as in "Where the Prompt is posted". */
 export const WebhookField = (what: string) =>
@@ -133,9 +147,7 @@ export const PictureField = (description: string, { optional = true } = {}) =>
 
 /** The picture that drawing starts from. */
 export const ImageField = () =>
-  PictureField(
-    'A picture to draw from, cropped around its middle to the shape, which is the nearest to its own when left out',
-  );
+  PictureField('A picture to draw from, cropped around its middle to the shape; its own when left out');
 
 /** How much of a picture is drawn anew. */
 export const StrengthField = () =>

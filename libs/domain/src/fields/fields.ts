@@ -1,7 +1,7 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiProperty, type ApiPropertyOptions } from '@nestjs/swagger';
 import { Transform } from 'class-transformer';
-import { type AspectRatio, aspectRatios } from '../common/sizes';
+import { isAspectRatio, ratioPattern, shapeWords } from '../common/sizes';
 import { limits } from '../common/limits';
 import { anyValue } from './fields-of-answers';
 import type { ErrorCode } from '../errors/error-table';
@@ -174,21 +174,29 @@ export function EnumField(
 }
 
 /**
- * A picture shape: one of the three words, or an array with one of them. The DTO gets the word; with `asSent`, either
- * form.
+ * A picture shape: one of the three words, a ratio, or an array with one of them. The DTO gets the word or ratio; with
+ * `asSent`, either form.
  */
 export function AspectRatioField({ asSent = false, ...options }: FieldOptions & { asSent?: boolean }) {
-  const word = { type: 'string', enum: [...aspectRatios] };
-  const schema: ApiPropertyOptions = { oneOf: [word, { type: 'array', items: word, minItems: 1, maxItems: 1 }] };
   const check: Check = (value) =>
-    aspectRatios.includes(onlyElement(value) as AspectRatio)
+    isAspectRatio(onlyElement(value))
       ? undefined
-      : `must be ${aspectRatios.slice(0, -1).join(', ')} or ${aspectRatios.at(-1)}, or an array holding one of these words, got ${shown(value)}`;
+      : `must be ${shapeWords.join(', ')}, or a ratio from 1:4 to 4:1 of whole numbers to 64 such as 16:9, or an array holding one of these, got ${shown(value)}`;
   return applyDecorators(
     ...(asSent ? [] : [Transform(({ value }: { value: unknown }) => onlyElement(value))]),
-    smallField(options, schema, check, (value) => isScalar(onlyElement(value))),
+    smallField(options, shapeSchema, check, (value) => isScalar(onlyElement(value))),
   );
 }
+
+const oneShape = {
+  type: 'string',
+  anyOf: [{ enum: [...shapeWords] }, { pattern: ratioPattern.source }],
+} satisfies ApiPropertyOptions;
+
+/** A shape as a request names it. */
+export const shapeSchema = {
+  oneOf: [oneShape, { type: 'array', items: oneShape, minItems: 1, maxItems: 1 }],
+} satisfies ApiPropertyOptions;
 
 function onlyElement(value: unknown): unknown {
   return Array.isArray(value) && value.length === 1 ? (value as unknown[])[0] : value;

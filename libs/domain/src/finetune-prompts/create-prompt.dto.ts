@@ -5,6 +5,7 @@ import { Without } from '../fields/field-rule';
 import { TextField } from '../fields/fields';
 import {
   CfgField,
+  HeightField,
   HighResolutionField,
   ImageField,
   MaskField,
@@ -21,8 +22,9 @@ import {
   StrengthField,
   UserField,
   WebhookField,
+  WidthField,
 } from '../fields/fields-in-common';
-import { ControlField, type ControlUseDto } from '../generations/inputs.dto';
+import { ControlField, type ControlUseDto, OutpaintField, type PlaceInPictureDto } from '../generations/inputs.dto';
 import type { OutputFormat } from '../tasks/drawing';
 
 const forPrompts = 'a Style is a text; send the text to POST /v1/finetunes/{id}/prompts with it';
@@ -50,6 +52,8 @@ export class CreatePromptDto {
   @OutputFormatField() output_format?: OutputFormat;
   @PromptWeightingField() prompt_weighting?: boolean;
   @ShapeField('the picture') aspect_ratio?: AspectRatio;
+  @WidthField() width?: number;
+  @HeightField() height?: number;
   @OwnMetadataField() metadata?: Metadata | null;
   @UserField() user?: string | null;
   @WebhookField('the Prompt') webhook?: string | null;
@@ -57,6 +61,7 @@ export class CreatePromptDto {
   @StrengthField() strength?: number;
   @MaskField() mask?: string | null;
   @ControlField() control?: ControlUseDto[];
+  @OutpaintField() outpaint?: boolean | PlaceInPictureDto;
   @ReferencesField() references?: string[];
 }
 
@@ -66,6 +71,7 @@ export class CreatePromptDto {
   mask: forPrompts,
   strength: forPrompts,
   control: forPrompts,
+  outpaint: forPrompts,
   references: forPrompts,
 })
 export class ApplyStyleDto {
@@ -82,6 +88,8 @@ export class ApplyStyleDto {
   @OutputFormatField() output_format?: OutputFormat;
   @PromptWeightingField() prompt_weighting?: boolean;
   @ShapeField('the pictures', { asSent: true }) aspect_ratio?: AspectRatio | [AspectRatio];
+  @WidthField() width?: number;
+  @HeightField() height?: number;
   @OwnMetadataField() metadata?: Metadata | null;
   @UserField() user?: string | null;
   @WebhookField('each Prompt') webhook?: string | null;

@@ -1,10 +1,11 @@
 import { ApiPropertyOptional, IntersectionType } from '@nestjs/swagger';
-import { type AspectRatio, aspectRatios } from '../common/sizes';
+import type { AspectRatio } from '../common/sizes';
 import type { Metadata } from '../common/column';
-import type { ShownDrawing, ShownPictures } from '../generations/generation.dto';
-import { UsedControlDto } from '../generations/inputs.dto';
+import { shapeSchema } from '../fields/fields';
+import { shapeAsSent, type ShownDrawing, type ShownPictures, widthOfDrawn } from '../generations/generation.dto';
+import { PlaceOrNull, UsedControlDto } from '../generations/inputs.dto';
 import { type OutputFormat, outputFormats } from '../tasks/drawing';
-import type { DrawingInputs } from '../tasks/drawing-inputs';
+import type { DrawingInputs, PlaceInPicture } from '../tasks/drawing-inputs';
 import { MetricsDto } from '../tasks/metrics.dto';
 import { type TaskStatus, taskStatuses } from '../tasks/task-status';
 import type { FinetunePrompt } from './finetune-prompt';
@@ -37,11 +38,14 @@ export type ShownPrompt = Pick<FinetunePrompt, 'id' | 'prompt' | 'metadata'> & {
 
 const ofSent = (what: string): string => `${what}; absent where none was sent.`;
 
-function sentPictures(inputs: DrawingInputs | null): Pick<PromptFields, 'image' | 'strength' | 'mask' | 'references'> {
-  const { image, strength, mask, references } = inputs ?? {};
+type SentPictures = Pick<PromptFields, 'image' | 'strength' | 'mask' | 'outpaint' | 'references'>;
+
+function sentPictures(inputs: DrawingInputs | null): SentPictures {
+  const { image, strength, mask, outpaint, references } = inputs ?? {};
   return {
     ...(image !== undefined && { image, strength: strength! }),
     ...(mask !== undefined && { mask }),
+    ...(outpaint !== undefined && { outpaint }),
     ...(references !== undefined && { references: [...references] }),
   };
 }
@@ -52,7 +56,7 @@ abstract class PromptFields {
   @TextOrNull() negative_prompt: string | null;
   @Integer() steps: number;
   @YesNo() high_resolution: boolean;
-  @Word(aspectRatios, 'AspectRatio') aspect_ratio: AspectRatio;
+  @TextOrNull(shapeAsSent, { example: 'square' }) aspect_ratio: AspectRatio | null;
   @Texts('URLs of its pictures; empty until it is drawn.') images: string[];
   @OwnValue() metadata: Metadata | null;
   @TextOrNull('Why it failed, in plain words.') error_message: string | null;
@@ -61,6 +65,7 @@ abstract class PromptFields {
   @Decimal(ofSent('The share of the steps that is drawn of `image`'), { required: false }) strength?: number;
   @Text(ofSent('URL of the picture that says what of `image` is repainted'), { format: 'iri', required: false })
   mask?: string;
+  @PlaceOrNull({ required: false }) outpaint?: true | PlaceInPicture;
   @Texts(ofSent('URLs of the pictures that the model looks at'), { required: false }) references?: string[];
 }
 
@@ -112,13 +117,9 @@ export class PartialPromptDto {
   @Integer('', { required: false }) seed?: number;
   @YesNo('', { required: false }) high_resolution?: boolean;
 
-  @ApiPropertyOptional({
-    oneOf: [
-      { type: 'string', enum: [...aspectRatios] },
-      { type: 'array', items: { type: 'string', enum: [...aspectRatios] }, minItems: 1, maxItems: 1 },
-    ],
-  })
-  aspect_ratio?: AspectRatio | [AspectRatio];
+  @ApiPropertyOptional(shapeSchema) aspect_ratio?: AspectRatio | [AspectRatio];
+  @Integer('', { required: false }) width?: number;
+  @Integer('', { required: false }) height?: number;
 
   @OwnValue('', { required: false }) metadata?: Metadata | null;
 }
@@ -131,6 +132,8 @@ interface TaskPlace extends Pick<ShownPictures, 'thumbnail'> {
 type StatusDrawing = Pick<
   ShownDrawing,
   | 'steps'
+  | 'width'
+  | 'height'
   | 'numImages'
   | 'scheduler'
   | 'outputFormat'
@@ -146,6 +149,8 @@ type StatusDrawing = Pick<
 abstract class StatusFields {
   @Word(taskStatuses, 'GenerationStatus') status: TaskStatus;
   @Integer('How many pictures were asked for.') num_generations: number;
+  @Integer(widthOfDrawn) width: number;
+  @Integer('Of each picture, in pixels.') height: number;
   @TextOrNull("The sampling method, as in a Generation: null is the model's own.") scheduler: string | null;
   @Word(outputFormats, 'OutputFormat') output_format: OutputFormat;
   @YesNo() prompt_weighting: boolean;
@@ -168,6 +173,8 @@ function statusOf({ task, ...drawing }: StatusDrawing, thumbnail: string | null)
   return {
     status: task.status,
     num_generations: drawing.numImages,
+    width: drawing.width,
+    height: drawing.height,
     scheduler: drawing.scheduler,
     output_format: drawing.outputFormat,
     prompt_weighting: drawing.promptWeighting,

@@ -5,6 +5,7 @@ import { ArrayField } from '../fields/fields-of-arrays';
 import { TextField } from '../fields/fields';
 import {
   CfgField,
+  HeightField,
   HighResolutionField,
   ImageField,
   MaskField,
@@ -22,9 +23,10 @@ import {
   StrengthField,
   UserField,
   WebhookField,
+  WidthField,
 } from '../fields/fields-in-common';
 import type { OutputFormat } from '../tasks/drawing';
-import { ControlField, type ControlUseDto, FinetuneUseDto } from './inputs.dto';
+import { ControlField, type ControlUseDto, FinetuneUseDto, OutpaintField, type PlaceInPictureDto } from './inputs.dto';
 
 /** Body of `POST /v1/sd/text-to-image`. */
 export class CreateGenerationDto {
@@ -38,6 +40,8 @@ export class CreateGenerationDto {
 
   @NegativePromptField() negative_prompt?: string | null;
   @ShapeField('the picture') aspect_ratio?: AspectRatio;
+  @WidthField() width?: number;
+  @HeightField() height?: number;
   @WebhookField('the Generation') webhook?: string | null;
   @ModelField('Name of an installed model: sd1.5, sd2.1, shapes, or another that GET /v1/models lists.') model?: string;
 
@@ -67,6 +71,7 @@ export class CreateGenerationDto {
   @ImageField() image?: string | null;
   @StrengthField() strength?: number;
   @MaskField() mask?: string | null;
+  @OutpaintField() outpaint?: boolean | PlaceInPictureDto;
 
   @ControlField() control?: ControlUseDto[];
   @ReferencesField() references?: string[];

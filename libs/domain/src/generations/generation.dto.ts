@@ -1,11 +1,12 @@
-import { type AspectRatio, aspectRatios } from '../common/sizes';
+import type { AspectRatio } from '../common/sizes';
 import type { Metadata } from '../common/column';
 import { type Drawing, type OutputFormat, outputFormats } from '../tasks/drawing';
 import { type MeasuredTask, MetricsDto } from '../tasks/metrics.dto';
 import type { Task } from '../tasks/task';
 import { type TaskStatus, taskStatuses } from '../tasks/task-status';
 import type { Generation } from './generation';
-import { UsedControlDto, UsedFinetuneDto } from './inputs.dto';
+import type { PlaceInPicture } from '../tasks/drawing-inputs';
+import { PlaceOrNull, UsedControlDto, UsedFinetuneDto } from './inputs.dto';
 import {
   Decimal,
   DecimalOrNull,
@@ -23,6 +24,12 @@ import {
   Word,
   YesNo,
 } from '../fields/fields-of-answers';
+
+/** Said of the shape of what is drawn. */
+export const shapeAsSent =
+  'square, portrait, landscape or a ratio, as it was sent; null where `width` and `height` were, or where a picture that it is drawn from has the shape.';
+export const widthOfDrawn =
+  'Of each picture, in pixels, before it is enlarged. Where a picture from elsewhere decides, that is known once it is drawn.';
 
 /** The parts of a drawing and its task that are shown. */
 export type ShownDrawing = Omit<Drawing, 'id' | 'finetuneId' | 'weightsHash' | 'weightsScale' | 'task'> & {
@@ -48,7 +55,9 @@ export class GenerationDto {
   @Id() id: string;
   @Text() prompt: string;
   @TextOrNull() negative_prompt: string | null;
-  @Word(aspectRatios, 'AspectRatio') aspect_ratio: AspectRatio;
+  @TextOrNull(shapeAsSent, { example: 'square' }) aspect_ratio: AspectRatio | null;
+  @Integer(widthOfDrawn) width: number;
+  @Integer('Of each picture, in pixels.') height: number;
   @TextOrNull('', { format: 'iri' }) webhook: string | null;
   @Text('The model that was asked for.') model: string;
   @Integer() num_generations: number;
@@ -79,6 +88,7 @@ export class GenerationDto {
   @DecimalOrNull('The share of the steps that is drawn of `image`; null without one.') strength: number | null;
   @TextOrNull('URL of the picture that says what of `image` is repainted, as it was sent.', { format: 'iri' })
   mask: string | null;
+  @PlaceOrNull() outpaint: true | PlaceInPicture | null;
   @Parts(UsedControlDto, 'The ControlNets that it follows.') control: UsedControlDto[];
   @Texts('URLs of the pictures that the model looks at, as they were sent.') references: string[];
 
@@ -99,6 +109,8 @@ export class GenerationDto {
       prompt: drawing.prompt,
       negative_prompt: drawing.negativePrompt,
       aspect_ratio: drawing.aspectRatio,
+      width: drawing.width,
+      height: drawing.height,
       webhook: generation.webhook,
       model: task.model,
       num_generations: drawing.numImages,
@@ -120,6 +132,7 @@ export class GenerationDto {
       image: drawing.inputs?.image ?? null,
       strength: drawing.inputs?.strength ?? null,
       mask: drawing.inputs?.mask ?? null,
+      outpaint: drawing.inputs?.outpaint ?? null,
       control: [...(drawing.inputs?.control ?? [])],
       references: [...(drawing.inputs?.references ?? [])],
       prompt_chunks: drawing.promptChunks,

@@ -1,9 +1,20 @@
+import { ApiProperty, type ApiPropertyOptions } from '@nestjs/swagger';
 import { defaults, limits } from '../common/limits';
-import { EnumField, NumberField, TextField } from '../fields/fields';
+import { readObject } from '../fields/field-rule';
+import { EnumField, field, NumberField, TextField } from '../fields/fields';
 import { ArrayField } from '../fields/fields-of-arrays';
 import { PictureField } from '../fields/fields-in-common';
 import { Decimal, Id, Text, WordOrNull } from '../fields/fields-of-answers';
-import { type Preprocessor, preprocessors, type UsedControl, type UsedFinetune } from '../tasks/drawing-inputs';
+import { shown } from '../fields/text-rules';
+import {
+  type PlaceInPicture,
+  type Preprocessor,
+  preprocessors,
+  type UsedControl,
+  type UsedFinetune,
+} from '../tasks/drawing-inputs';
+
+const edgeOfPlace = { min: 0, max: limits.pictureEdge.max };
 
 /** One element of `finetunes` in the body of `POST /v1/sd/text-to-image`. */
 export class FinetuneUseDto {
@@ -75,6 +86,45 @@ export const ControlField = () =>
     max: limits.usedControls,
     element: () => ControlUseDto,
     optional: true,
+  });
+
+/** Where `image` stands in the picture that is drawn around it. */
+export class PlaceInPictureDto implements PlaceInPicture {
+  @NumberField({ description: 'Pixels from the left.', integer: true, ...edgeOfPlace })
+  x: number;
+
+  @NumberField({ description: 'Pixels from the top.', integer: true, ...edgeOfPlace })
+  y: number;
+}
+
+const edgeSchema = { type: 'integer', minimum: edgeOfPlace.min, maximum: edgeOfPlace.max };
+const placeSchema = { type: 'object', required: ['x', 'y'], properties: { x: edgeSchema, y: edgeSchema } };
+
+/** Whether a picture is continued beyond its edges. */
+export const OutpaintField = () =>
+  field(
+    {
+      description:
+        'Whether `image` stands as it is in the larger picture that `width` and `height` or `aspect_ratio` ask for, in its middle or at `x` and `y`, and what is around it is drawn. Not with `mask`; `strength` is 1 when left out.',
+      optional: true,
+    },
+    { oneOf: [{ type: 'boolean' }, placeSchema] },
+    {
+      read: (value, pointer, problems) => {
+        if (typeof value === 'boolean') return value;
+        if (typeof value === 'object') return readObject(PlaceInPictureDto, value, pointer, problems);
+        problems.add(pointer, undefined, `must be true, false or an object with x and y, got ${shown(value)}`);
+        return undefined;
+      },
+    },
+  );
+
+/** The same in an answer. */
+export const PlaceOrNull = (more: ApiPropertyOptions = { nullable: true }) =>
+  ApiProperty({
+    oneOf: [{ type: 'boolean', enum: [true] }, placeSchema],
+    description: 'Where `image` stands in the picture that is drawn around it, as it was sent; true is its middle.',
+    ...more,
   });
 
 /** A Fine-Tune that a Generation is drawn with. */

@@ -56,6 +56,12 @@ export class ModelDto {
   @IntegerOrNull('Edge in pixels of the square pictures it was trained on.', { example: 512 })
   native_size: number | null;
 
+  @IntegerOrNull('Of which `width` and `height` are multiples; null for a ControlNet.', { example: 8 })
+  size_multiple: number | null;
+
+  @IntegerOrNull('Pixels of a picture at most; null for a ControlNet.', { example: 1_048_576 })
+  max_pixels: number | null;
+
   @TextOrNull(
     'What running workers draw it on: cpu, webgpu or cuda:<n>, several with commas; null while none is up that can.',
     { example: 'cuda:0' },

@@ -1,5 +1,3 @@
-import type { AspectRatio } from '../common/sizes';
-
 /** A Fine-Tune that a Generation is drawn with. */
 export interface UsedFinetune {
   id: string;
@@ -22,6 +20,12 @@ export interface UsedControl {
   preprocess: Preprocessor | null;
 }
 
+/** Where a picture stands in a larger one, of whose upper left corner. */
+export interface PlaceInPicture {
+  x: number;
+  y: number;
+}
+
 /** What a drawing is made from besides its texts, with every default resolved. */
 export interface DrawingInputs {
   finetunes?: readonly UsedFinetune[];
@@ -35,11 +39,13 @@ export interface DrawingInputs {
   control?: readonly UsedControl[];
   /** URLs of the pictures that the model looks at, in their order. */
   references?: readonly string[];
+  /** `image` stands in a larger picture, in its middle if no place is named; what is around it is drawn. */
+  outpaint?: true | PlaceInPicture;
   /**
-   * By shape, when the request names none: the fetched `image` decides which, or else the first of `references`; until
-   * then the drawing is square.
+   * When the request names no shape: the fetched `image` decides the size by these, or else the first of `references`;
+   * until then the drawing is square.
    */
-  sizes?: Readonly<Record<AspectRatio, { width: number; height: number }>>;
+  shapedBy?: { edge: number; multiple: number };
 }
 
 /** The pictures that a drawing is made from, each with the field that names it. */

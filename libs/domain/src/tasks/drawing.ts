@@ -29,7 +29,8 @@ export class Drawing {
 
   /** Null: the model's own scheduler. */
   @Column('varchar', { length: 32, nullable: true }) scheduler: string | null;
-  @Column('varchar', { length: 16 }) aspectRatio: AspectRatio;
+  /** As it was sent; null where the size was, or where a picture's shape decides. */
+  @Column('varchar', { length: 16, nullable: true }) aspectRatio: AspectRatio | null;
 
   /** In pixels, before it is enlarged. */
   @Column('integer', { default: 512 }) width: number;
