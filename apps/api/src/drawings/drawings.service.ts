@@ -13,7 +13,7 @@ const rank = `(
 /** Parameters: how many, the time and the rank to start before, the account, and what is wanted: null is any. */
 const pageStatement = `
 SELECT task.kind, task.id, prompt.finetune_id AS finetune, coalesce(prompt.prompt, drawing.prompt) AS prompt, task.status,
-  task.error, drawing.num_images AS num_generations, (
+  task.error, drawing.num_images AS num_generations, drawing.width, drawing.height, (
     SELECT json_build_object('token', token, 'storageKey', storage_key, 'thumbnailBytes', thumbnail_bytes)
     FROM images WHERE task_id = task.id AND index = 0 AND thumbnail_bytes IS NOT NULL
   ) AS small, task.created_at AS at, ${rank} AS rank

@@ -1,5 +1,5 @@
 import { computed } from '@preact/signals';
-import type { AspectRatio, Drawing } from '../drawings/drawing';
+import type { Drawing } from '../drawings/drawing';
 import { serviceDefaults } from '../drawings/service-rules';
 import { areFinetunesLoaded, finetuneOf } from '../finetunes/finetunes';
 import { choiceOf, modelChoices } from '../models/models';
@@ -10,13 +10,21 @@ import { type Control, controlOf, maybePicture, type SentPicture, sentPicture } 
 import { seemsToLack } from './name-hint';
 
 export type Scheduler = components['schemas']['Scheduler'];
+/** Where a picture stands in a larger one, in pixels. */
+export interface Outpaint {
+  x: number;
+  y: number;
+}
 type UsedFinetune = components['schemas']['UsedFinetune'];
 
 /** Settings of a picture; undefined is the model's own default. */
 export interface Settings {
   prompt: string;
   negative_prompt: string;
-  aspect_ratio: AspectRatio;
+  /** One of the three words or a ratio; null where `width` and `height` say the size. */
+  aspect_ratio: string | null;
+  width?: number;
+  height?: number;
   steps?: number;
   cfg?: number;
   scheduler?: Scheduler;
@@ -30,6 +38,8 @@ export interface Settings {
   image?: SentPicture | undefined;
   /** How much of that picture is redrawn, up to 1. */
   strength: number;
+  /** Where that picture stands in a larger one. */
+  outpaint?: Outpaint | undefined;
   /** Which parts of that picture are repainted; without it all. */
   mask?: Mask | undefined;
   control: readonly Control[];
@@ -123,6 +133,8 @@ export function settingsOf(drawing: Drawing): Settings {
     image: maybePicture(drawing.image),
     strength: drawing.strength ?? serviceDefaults.strength,
     mask: maybePicture(drawing.mask),
+    ...(drawing.width !== undefined && { width: drawing.width, height: drawing.height }),
+    ...(typeof drawing.outpaint === 'object' && drawing.outpaint && { outpaint: drawing.outpaint }),
     control: drawing.control.map(controlOf),
     references: drawing.references.map(sentPicture),
     negative_prompt: drawing.negative_prompt ?? '',

@@ -1,8 +1,9 @@
-import { aspectText } from '../drawings/drawing';
+import { ratioOfShape } from '../drawings/shapes';
+import { shapeText } from '../drawings/drawing';
 import { bounds, largestSeed } from '../drawings/service-rules';
 import { ownScheduler } from '../models/models';
 import { IconButton } from '../ui/buttons';
-import { Segments, SelectField } from '../ui/fields';
+import { Segments, SelectField, TextField } from '../ui/fields';
 import { Range } from '../ui/range';
 import {
   cannot,
@@ -16,30 +17,20 @@ import {
   schedulers,
   shown,
 } from './draft';
+import { drawnSize, edgeBounds, sizeRules, snapped } from './shape';
 
-const aspects = ['square', 'portrait', 'landscape'] as const;
+/** Shapes to choose from; the last is a width and a height. */
+const shapes = ['square', 'portrait', 'landscape', '4:3', '16:9', '21:9', '3:4', '9:16', 'own'] as const;
 
 /** On a narrow screen the settings are folded, so that the picture comes first. */
 const hasRoom = matchMedia('(width >= 900px)').matches;
 
 export function Settings() {
-  const { steps, cfg, num_generations, aspect_ratio, high_resolution, prompt_weighting } = draft.value;
+  const { steps, cfg, num_generations, high_resolution, prompt_weighting } = draft.value;
   return (
     <details class="settings" open={hasRoom}>
       <summary>Settings</summary>
-      <Segments
-        name="aspect"
-        label="Shape"
-        options={aspects}
-        value={aspect_ratio}
-        onChange={(chosen) => change({ aspect_ratio: chosen })}
-        show={(aspect) => (
-          <>
-            <i class={`frame is-${aspect}`} aria-hidden="true" />
-            {aspectText[aspect]}
-          </>
-        )}
-      />
+      <ShapeField />
       <SliderField name="steps" label="Steps" bounds={bounds.steps} value={steps} standard={defaults.value.steps} />
       <SliderField
         name="cfg"
@@ -63,6 +54,70 @@ export function Settings() {
         />
       )}
     </details>
+  );
+}
+
+type Shape = (typeof shapes)[number];
+
+function ShapeField() {
+  const { aspect_ratio, image } = draft.value;
+  const size = drawnSize.value;
+  const choose = (chosen: Shape): void =>
+    change(
+      chosen === 'own'
+        ? { aspect_ratio: null, ...size, ...(size.width < edgeBounds.min && { width: edgeBounds.min }) }
+        : { aspect_ratio: chosen, ...(image && { outpaint: undefined }) },
+    );
+  return (
+    <>
+      <Segments
+        name="aspect"
+        label="Shape"
+        isGrid
+        options={shapes}
+        value={(aspect_ratio as Shape | null) ?? 'own'}
+        onChange={choose}
+        show={(shape) => (
+          <>
+            {shape !== 'own' && <i class="frame" style={frameOf(shape)} aria-hidden="true" />}
+            {shape === 'own' ? 'Own size' : shapeText({ aspect_ratio: shape })}
+          </>
+        )}
+      />
+      {aspect_ratio === null ? (
+        <div class="edges">
+          <EdgeField edge="width" label="Width" />
+          <EdgeField edge="height" label="Height" />
+        </div>
+      ) : (
+        <p class="hint">{`${size.width} x ${size.height} pixels`}</p>
+      )}
+    </>
+  );
+}
+
+/** A small frame of that shape. */
+function frameOf(shape: string): Record<string, string> {
+  const side = Math.sqrt(ratioOfShape(shape));
+  return { width: `${(14 * side).toFixed(1)}px`, height: `${(14 / side).toFixed(1)}px` };
+}
+
+/** The service takes multiples; another number becomes the nearest when it is left. */
+function EdgeField({ edge, label }: { edge: 'width' | 'height'; label: string }) {
+  const { width, height } = drawnSize.value;
+  const { multiple, maxPixels } = sizeRules.value;
+  const isTooLarge = width * height > maxPixels;
+  return (
+    <TextField
+      id={`edge-${edge}`}
+      label={label}
+      type="number"
+      {...edgeBounds}
+      step={multiple}
+      value={drawnSize.value[edge]}
+      {...(isTooLarge && { hint: `This model draws at most ${maxPixels} pixels.` })}
+      onChange={({ currentTarget }) => change({ [edge]: snapped(Number(currentTarget.value)), outpaint: undefined })}
+    />
   );
 }
 

@@ -1,4 +1,4 @@
-import { aspectClass, type Drawing, isOpen, type Listed } from '../drawings/drawing';
+import { type Drawing, frameStyle, isOpen, type Listed } from '../drawings/drawing';
 import { shown } from '../drawings/feed';
 import { drawings, stageIds } from '../drawings/store';
 import { useWhole } from '../drawings/use-whole';
@@ -50,7 +50,8 @@ function WholeSheet({ drawing }: { drawing: Drawing }) {
             <button
               key={url}
               type="button"
-              class={`frame-button ${aspectClass(drawing)}`}
+              class="frame-button"
+              style={frameStyle(drawing)}
               aria-label={images.length > 1 ? `Picture ${index + 1} of ${images.length}` : 'Open the picture'}
               onClick={() => openViewer(drawing.id, index)}
             >
@@ -58,7 +59,7 @@ function WholeSheet({ drawing }: { drawing: Drawing }) {
             </button>
           ))
         ) : (
-          <div class={`frame-button ${aspectClass(drawing)}`}>
+          <div class="frame-button" style={frameStyle(drawing)}>
             <DrawingFrame drawing={drawing} index={0} isLarge />
           </div>
         )}

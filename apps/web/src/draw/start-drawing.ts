@@ -19,12 +19,13 @@ export const vary = (drawing: Drawing): Promise<void> =>
   draw({ ...settingsOf(drawing), seed: newSeed() }, drawing.finetuneId);
 
 async function draw(wanted: Settings, finetuneId: string | undefined): Promise<void> {
-  const { prompt, aspect_ratio, steps, cfg, high_resolution, image, mask, strength, references } = wanted;
+  const { prompt, steps, cfg, high_resolution, image, mask, outpaint, strength, references } = wanted;
   const { seed, num_generations, scheduler, prompt_weighting } = wanted;
   const body = {
-    ...{ prompt, aspect_ratio, steps, cfg, high_resolution, seed, num_generations, scheduler, prompt_weighting },
+    ...{ prompt, steps, cfg, high_resolution, seed, num_generations, scheduler, prompt_weighting },
+    ...shapeOf(wanted),
     negative_prompt: wanted.negative_prompt.trim() || null,
-    ...(image && { image: image.url, strength, mask: mask?.url ?? null }),
+    ...(image && { image: image.url, strength, mask: mask?.url ?? null, ...(outpaint && { outpaint }) }),
     ...(references.length > 0 && { references: references.map(({ url }) => url) }),
     control: wanted.control.map((each) => ({ ...each, image: each.image.url })),
   };
@@ -33,6 +34,10 @@ async function draw(wanted: Settings, finetuneId: string | undefined): Promise<v
     stageIds.value = [made.id];
     showNew([made]);
   });
+}
+
+function shapeOf({ aspect_ratio, width, height }: Settings) {
+  return aspect_ratio === null ? { width, height } : { aspect_ratio };
 }
 
 async function drawGeneration({ model, finetunes }: Settings, body: NewPrompt): Promise<Drawing> {

@@ -1,13 +1,13 @@
 import type { components, Generation, ListedDrawing, Prompt, PromptStatus } from '../service/client';
+import { isWord } from './shapes';
 import { pictureUrl } from '../service/reach';
 
 export type Status = components['schemas']['GenerationStatus'];
-export type AspectRatio = components['schemas']['AspectRatio'];
 
 /** A Generation or a Prompt of a Fine-Tune, as the list of all tells of it. */
 export interface Listed extends Pick<
   ListedDrawing,
-  'id' | 'prompt' | 'status' | 'error' | 'num_generations' | 'created_at'
+  'id' | 'prompt' | 'status' | 'error' | 'num_generations' | 'width' | 'height' | 'created_at'
 > {
   /** Where this page reads the first picture's thumbnail; null if there is none. */
   thumbnail: string | null;
@@ -36,6 +36,7 @@ export interface Drawing
       | 'image'
       | 'strength'
       | 'mask'
+      | 'outpaint'
       | 'control'
       | 'references'
       | 'served_by'
@@ -85,7 +86,15 @@ export const drawingOfGeneration = (record: Generation): Drawing => ({
 /** What a Prompt's status tells of it. */
 type Told = Pick<
   PromptStatus,
-  'status' | 'num_generations' | 'scheduler' | 'prompt_weighting' | 'control' | 'served_by' | 'thumbnail'
+  | 'status'
+  | 'num_generations'
+  | 'width'
+  | 'height'
+  | 'scheduler'
+  | 'prompt_weighting'
+  | 'control'
+  | 'served_by'
+  | 'thumbnail'
 >;
 
 export function drawingOfPrompt(record: Prompt, told: Told, finetuneId: string): Drawing {
@@ -101,12 +110,13 @@ export function drawingOfPrompt(record: Prompt, told: Told, finetuneId: string):
     image: record.image ?? null,
     strength: record.strength ?? null,
     mask: record.mask ?? null,
+    outpaint: record.outpaint ?? null,
     references: record.references ?? [],
     error,
   };
 }
 
-/** Statuses and shapes in words. */
+/** Statuses in words. */
 export const statusText: Record<Status, string> = {
   queued: 'Waiting',
   processing: 'Drawing',
@@ -114,12 +124,18 @@ export const statusText: Record<Status, string> = {
   failed: 'Failed',
   canceled: 'Canceled',
 };
-export const aspectText: Record<AspectRatio, string> = {
-  square: 'Square',
-  portrait: 'Portrait',
-  landscape: 'Landscape',
-};
 
 export const isOpen = ({ status }: Pick<Listed, 'status'>): boolean => status === 'queued' || status === 'processing';
 
-export const aspectClass = ({ aspect_ratio }: Pick<Drawing, 'aspect_ratio'>): string => `is-${aspect_ratio}`;
+/** The shape in words. */
+export function shapeText({ aspect_ratio, width, height }: Pick<Drawing, 'aspect_ratio' | 'width' | 'height'>): string {
+  if (aspect_ratio === null) return `${width} x ${height}`;
+  return isWord(aspect_ratio) ? aspect_ratio.replace(/^./, (first) => first.toUpperCase()) : aspect_ratio;
+}
+
+/** Of a frame: its ratio, and how wide it is beside a square one. */
+export function frameStyle({ width, height }: Pick<Listed, 'width' | 'height'>): Record<string, string> {
+  const ratio = width / height;
+  const wide = ratio < 1 ? Math.max(0.35, 1.08 * ratio) : Math.min(1.5, Math.sqrt(ratio));
+  return { '--ratio': ratio.toFixed(4), '--wide': (ratio === 1 ? 1 : wide).toFixed(3) };
+}

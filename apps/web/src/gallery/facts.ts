@@ -1,4 +1,4 @@
-import { aspectText, type Drawing } from '../drawings/drawing';
+import { type Drawing, shapeText } from '../drawings/drawing';
 import { seedOf } from '../drawings/service-rules';
 import { finetuneOf, titleOf } from '../finetunes/finetunes';
 import { ownScheduler } from '../models/models';
@@ -21,7 +21,7 @@ const picturesText = (count: number): string => (count === 1 ? 'a picture' : `${
 /** Facts about a picture. */
 export function factsOf(drawing: Drawing, index: number): PictureFact[] {
   const finetune = finetuneOf(drawing.finetuneId);
-  const shape = aspectText[drawing.aspect_ratio];
+  const shape = shapeText(drawing);
   return [
     { name: 'Not', value: drawing.negative_prompt ?? '', isLong: true },
     { name: 'Seed', value: String(seedOf(drawing, index)) },
@@ -31,6 +31,7 @@ export function factsOf(drawing: Drawing, index: number): PictureFact[] {
     { name: 'Shape', value: drawing.high_resolution ? `${shape}, high resolution` : shape },
     finetune ? { name: 'Fine-Tune', value: titleOf(finetune) } : { name: 'Model', value: drawing.model ?? '' },
     ...(drawing.strength === null ? [] : [{ name: 'Strength', value: String(drawing.strength) }]),
+    ...(drawing.outpaint === null ? [] : [{ name: 'Drawn', value: 'around the picture' }]),
     ...(drawing.mask === null ? [] : [{ name: 'Repainted', value: 'a part of the picture' }]),
     ...(drawing.references.length > 0 ? [{ name: 'Looks at', value: picturesText(drawing.references.length) }] : []),
     ...(drawing.control.length > 0 ? [{ name: 'Follows', value: drawing.control.map(controlText).join(', ') }] : []),

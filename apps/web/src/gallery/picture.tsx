@@ -32,7 +32,7 @@ export function Picture({ drawing, index }: PictureProps) {
   const url = drawing.images[index];
   if (!url)
     return (
-      <div class={`viewer-empty is-${drawing.aspect_ratio}`}>
+      <div class="viewer-empty">
         <DrawingFrame drawing={drawing} index={0} isLarge />
         <ProgressLine drawing={drawing} />
       </div>

@@ -7,6 +7,7 @@ const drawing: Drawing = {
   prompt: `a "red" circle, it's on $HOME \\ 'blue' '''`,
   negative_prompt: null,
   aspect_ratio: 'square',
+  outpaint: null,
   cfg: 7.5,
   steps: 4,
   seed: 4294967295,

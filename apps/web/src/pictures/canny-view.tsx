@@ -1,40 +1,39 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { cannyEdges } from '../../../../libs/pictures/src/canny-edges';
-import type { AspectRatio } from '../drawings/drawing';
-import { cropOf, percentStyle, ratioOf, type Size } from './crop';
+import { cropOf, percentStyle, type Size } from './crop';
 
 interface CannyViewProps {
   url: string;
   size: Size;
-  aspect: AspectRatio;
+  /** Of what is drawn, width divided by height. */
+  ratio: number;
 }
 
 /** Pixels, as many as the smallest models draw. */
 const shorterEdge = 512;
 
 /** The edges that the service would find in the part of the picture that is used. */
-export function CannyView({ url, size, aspect }: CannyViewProps) {
+export function CannyView({ url, size, ratio }: CannyViewProps) {
   const canvas = useRef<HTMLCanvasElement>(null);
-  const box = cropOf(size, aspect);
+  const box = cropOf(size, ratio);
   useEffect(() => {
     const image = new Image();
-    image.onload = () => canvas.current && draw(canvas.current, image, aspect);
+    image.onload = () => canvas.current && draw(canvas.current, image, ratio);
     image.src = url;
     return () => (image.onload = null);
-  }, [url, aspect]);
+  }, [url, ratio]);
   return (
     <canvas ref={canvas} class="canny" style={percentStyle(box)} role="img" aria-label="Edges that are followed" />
   );
 }
 
-function draw(canvas: HTMLCanvasElement, image: HTMLImageElement, aspect: AspectRatio): void {
-  const ratio = ratioOf[aspect];
+function draw(canvas: HTMLCanvasElement, image: HTMLImageElement, ratio: number): void {
   canvas.width = Math.round(shorterEdge * Math.max(1, ratio));
   canvas.height = Math.round(shorterEdge * Math.max(1, 1 / ratio));
   const { width, height } = canvas;
   const context = canvas.getContext('2d', { willReadFrequently: true })!;
   const { naturalWidth, naturalHeight } = image;
-  const box = cropOf({ width: naturalWidth, height: naturalHeight }, aspect);
+  const box = cropOf({ width: naturalWidth, height: naturalHeight }, ratio);
   const [x, w] = [box.left, box.width].map((percent) => (percent / 100) * naturalWidth);
   const [y, h] = [box.top, box.height].map((percent) => (percent / 100) * naturalHeight);
   context.fillStyle = '#fff';

@@ -1,4 +1,5 @@
 import { change, draft, drawnBy } from '../draw/draft';
+import { shapeRatio } from '../draw/shape';
 import { controlModels } from '../models/models';
 import { IconButton } from '../ui/buttons';
 import { SelectField } from '../ui/fields';
@@ -57,10 +58,10 @@ function ControlCard({ control, index, models }: ControlCardProps) {
           onClick={() => change({ control: all.filter((_, at) => at !== index) })}
         />
       </div>
-      <CropView picture={image} alt={`Picture to follow${nth}`} aspect={draft.value.aspect_ratio}>
+      <CropView picture={image} alt={`Picture to follow${nth}`} ratio={shapeRatio.value}>
         {(size) =>
           preprocess === 'canny' &&
-          image.shownUrl && <CannyView url={image.shownUrl} size={size} aspect={draft.value.aspect_ratio} />
+          image.shownUrl && <CannyView url={image.shownUrl} size={size} ratio={shapeRatio.value} />
         }
       </CropView>
       <SelectField

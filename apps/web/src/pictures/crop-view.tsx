@@ -1,19 +1,19 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import type { AspectRatio } from '../drawings/drawing';
 import { cropOf, percentStyle, type Size } from './crop';
 import type { SentPicture } from './sent-picture';
 
 interface CropViewProps {
   picture: SentPicture;
   alt: string;
-  aspect: AspectRatio;
+  /** Of what is drawn, width divided by height. */
+  ratio: number;
   /** Content over the picture, once its size is known. */
   children?: (size: Size) => ComponentChildren;
 }
 
 /** A picture whose unused parts are dark. */
-export function CropView({ picture: { shownUrl }, alt, aspect, children }: CropViewProps) {
+export function CropView({ picture: { shownUrl }, alt, ratio, children }: CropViewProps) {
   const [size, setSize] = useState<Size | undefined>();
   const [isGone, setGone] = useState(false);
   if (shownUrl === undefined) return <p class="hint">A picture from elsewhere, which is not shown here.</p>;
@@ -28,7 +28,7 @@ export function CropView({ picture: { shownUrl }, alt, aspect, children }: CropV
         onError={() => setGone(true)}
       />
       {size && children?.(size)}
-      {size && <span class="crop" style={percentStyle(cropOf(size, aspect))} aria-hidden="true" />}
+      {size && <span class="crop" style={percentStyle(cropOf(size, ratio))} aria-hidden="true" />}
     </div>
   );
 }

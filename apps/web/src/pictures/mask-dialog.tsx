@@ -1,5 +1,4 @@
 import { useRef, useState } from 'preact/hooks';
-import type { AspectRatio } from '../drawings/drawing';
 import { Button } from '../ui/buttons';
 import { Dialog } from '../ui/dialog';
 import { Segments } from '../ui/fields';
@@ -14,7 +13,8 @@ import { type SentPicture, uploadPicture } from './sent-picture';
 
 interface MaskDialogProps {
   picture: SentPicture;
-  aspect: AspectRatio;
+  /** Of what is drawn, width divided by height. */
+  ratio: number;
   /** As painted before. */
   mask: Mask | undefined;
   onMask: (mask: Mask) => void;
@@ -41,7 +41,7 @@ const firstPainter: Painter = {
 };
 
 /** The dialog in which a mask is painted. */
-export function MaskDialog({ picture, aspect, mask, onMask, onClose }: MaskDialogProps) {
+export function MaskDialog({ picture, ratio, mask, onMask, onClose }: MaskDialogProps) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const [shapes, setShapes] = useState<readonly Shape[]>(mask?.shapes ?? []);
   const [painter, setPainter] = useState<Painter>({ ...firstPainter, feather: mask?.feather ?? 0 });
@@ -54,7 +54,7 @@ export function MaskDialog({ picture, aspect, mask, onMask, onClose }: MaskDialo
   return (
     <Dialog label="Repaint a part" className="mask-dialog" onClose={onClose}>
       <div class="mask-stage">
-        <CropView picture={picture} alt="The picture" aspect={aspect}>
+        <CropView picture={picture} alt="The picture" ratio={ratio}>
           {(whole) => (
             <>
               <MaskCanvas

@@ -2,9 +2,11 @@ import { useEffect } from 'preact/hooks';
 import { change, draft } from '../draw/draft';
 import { Button, IconButton } from '../ui/buttons';
 import { Range } from '../ui/range';
+import { shapeRatio } from '../draw/shape';
 import { CropView } from './crop-view';
 import { isPainting, startFromNothing } from './inputs';
 import { MaskDialog } from './mask-dialog';
+import { OutpaintButton, OutpaintFrame } from './outpaint';
 import { PictureDrop } from './picture-drop';
 import type { SentPicture, UploadState } from './sent-picture';
 
@@ -34,12 +36,12 @@ export function PictureInput({ upload }: { upload: UploadState }) {
 
 /** The mask dialog; outside the form, whose keyboard shortcuts differ. */
 export function Painting() {
-  const { image, aspect_ratio: aspect, mask } = draft.value;
+  const { image, mask } = draft.value;
   if (!image || !isPainting.value) return null;
   return (
     <MaskDialog
       picture={image}
-      {...{ aspect, mask }}
+      {...{ mask, ratio: shapeRatio.value }}
       onMask={(painted) => change({ mask: painted })}
       onClose={() => (isPainting.value = false)}
     />
@@ -47,12 +49,16 @@ export function Painting() {
 }
 
 function ChosenPicture({ image }: { image: SentPicture }) {
-  const { aspect_ratio: aspect, mask, strength } = draft.value;
+  const { mask, strength, outpaint } = draft.value;
   return (
     <>
-      <CropView key={image.url} picture={image} alt="Picture to start from" aspect={aspect}>
-        {() => mask?.shownUrl && <img class="mask-veil" src={mask.shownUrl} alt="What is repainted, in white" />}
-      </CropView>
+      {outpaint ? (
+        <OutpaintFrame key={image.url} picture={image} place={outpaint} />
+      ) : (
+        <CropView key={image.url} picture={image} alt="Picture to start from" ratio={shapeRatio.value}>
+          {() => mask?.shownUrl && <img class="mask-veil" src={mask.shownUrl} alt="What is repainted, in white" />}
+        </CropView>
+      )}
       <Range
         label="Strength"
         min={0.05}
@@ -63,7 +69,12 @@ function ChosenPicture({ image }: { image: SentPicture }) {
       />
       <p class="hint">Little keeps the picture; 1 draws it all anew.</p>
       <div class="actions">
-        <Button icon="brush" disabled={image.shownUrl === undefined} onClick={() => (isPainting.value = true)}>
+        <OutpaintButton picture={image} />
+        <Button
+          icon="brush"
+          disabled={image.shownUrl === undefined || outpaint !== undefined}
+          onClick={() => (isPainting.value = true)}
+        >
           {mask ? 'Change the part' : 'Repaint a part'}
         </Button>
         {mask && (

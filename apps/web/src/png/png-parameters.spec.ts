@@ -31,7 +31,7 @@ describe(readPngParameters.name, () => {
       model: 'shapes',
       scheduler: 'EulerDiscreteScheduler',
       isOfFinetune: false,
-      aspect_ratio: 'landscape',
+      ...{ aspect_ratio: null, width: parameters.width, height: parameters.height },
       high_resolution: false,
     });
   });

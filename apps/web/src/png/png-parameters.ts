@@ -1,7 +1,8 @@
 import type { Drawing } from '../drawings/drawing';
 import { largestSeed, lengths } from '../drawings/service-rules';
 
-type Fields = 'prompt' | 'negative_prompt' | 'aspect_ratio' | 'seed' | 'cfg' | 'steps' | 'high_resolution';
+type Fields =
+  'prompt' | 'negative_prompt' | 'aspect_ratio' | 'seed' | 'cfg' | 'steps' | 'high_resolution' | 'width' | 'height';
 
 /** The parameters that the service writes into a picture. */
 export interface PictureParameters extends Pick<Drawing, Fields | 'prompt_weighting'> {
@@ -66,7 +67,6 @@ function parametersOf(text: string): PictureParameters | undefined {
     isWithin(width, [1, longestEdge]) &&
     isWithin(height, [1, longestEdge]);
   if (!isKnown) return undefined;
-  const [w, h] = [Number(width), Number(height)];
   return {
     prompt,
     negative_prompt: typeof negative_prompt === 'string' ? negative_prompt : null,
@@ -77,7 +77,7 @@ function parametersOf(text: string): PictureParameters | undefined {
     model: typeof model === 'string' ? model : '',
     scheduler: typeof found.scheduler === 'string' ? found.scheduler : '',
     isOfFinetune: found.weights_hash !== undefined,
-    aspect_ratio: w === h ? 'square' : w < h ? 'portrait' : 'landscape',
+    ...{ aspect_ratio: null, width: Number(width), height: Number(height) },
     // Older files have only the upscaler.
     high_resolution: found.high_resolution === true || found.upscaler !== undefined,
   };

@@ -82,12 +82,19 @@ interface SegmentsProps<T extends string> {
   onChange: (option: T) => void;
   show: (option: T) => ComponentChildren;
   isSmall?: boolean;
+  /** In rows of three. */
+  isGrid?: boolean;
 }
 
 /** One of a few, side by side. */
-export function Segments<T extends string>({ name, label, options, value, onChange, show, isSmall }: SegmentsProps<T>) {
+export function Segments<T extends string>(props: SegmentsProps<T>) {
+  const { name, label, options, value, onChange, show, isSmall, isGrid } = props;
   return (
-    <div class={isSmall ? 'segments is-small' : 'segments'} role="radiogroup" aria-label={label}>
+    <div
+      class={`segments ${isSmall ? 'is-small' : ''} ${isGrid ? 'is-grid' : ''}`}
+      role="radiogroup"
+      aria-label={label}
+    >
       {options.map((option) => (
         <label key={option}>
           <input

@@ -16,6 +16,8 @@ export class DrawingDto {
   @Word(taskStatuses, 'GenerationStatus') status: TaskStatus;
   @TextOrNull('Why it failed, in plain words.') error: string | null;
   @Integer('How many pictures were asked for.') num_generations: number;
+  @Integer('Of each picture, in pixels.') width: number;
+  @Integer('Of each picture, in pixels.') height: number;
   @TextOrNull('URL of a WebP of the first picture, of at most 384 pixels; null until there is one.', { format: 'iri' })
   thumbnail: string | null;
   @Time('When the request was accepted.') created_at: string;
