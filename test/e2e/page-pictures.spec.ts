@@ -95,9 +95,9 @@ describeInBrowser('The form of the page', () => {
     const page = await browser.signedIn(key.token);
     await dropFile(page, '#prompt', 'photo.png', 'image/png', await photo(600, 300));
     await page.getByAltText('Picture to start from').waitFor();
-    // The shape that keeps most of it.
-    expect(await page.getByRole('radio', { name: 'Landscape' }).isChecked()).toBe(true);
-    expect(await cropWidth(page)).toBeCloseTo(0.75, 2);
+    // Its own shape.
+    expect(await page.getByRole('radio', { name: 'Own size' }).isChecked()).toBe(true);
+    expect([await page.getByLabel('Width').inputValue(), await cropWidth(page)]).toEqual(['736', 1]);
     await page.getByText('Square', { exact: true }).click();
     expect(await cropWidth(page)).toBeCloseTo(0.5, 2);
     expect(await faults(page)).toEqual([]);
@@ -118,6 +118,40 @@ describeInBrowser('The form of the page', () => {
     expect(await page.getByLabel('Strength', { exact: true }).inputValue()).toBe('0.5');
   });
 
+  it('draws a shape that is chosen, and a size that is written, as the nearest that the model draws', async () => {
+    const page = await browser.signedIn(key.token);
+    await page.getByText('16:9', { exact: true }).click();
+    await page.getByText('672 x 384 pixels').waitFor();
+    expect(await sent(page, 'a wide star')).toMatchObject({ aspect_ratio: '16:9', width: 672, height: 384 });
+    await page.getByText('Own size', { exact: true }).click();
+    await page.getByLabel('Width').fill('300');
+    await page.getByLabel('Height').fill('500');
+    await page.getByLabel('Width').focus();
+    expect(await faults(page)).toEqual([]);
+    expect(await sent(page, 'a high star')).toMatchObject({ aspect_ratio: null, width: 288, height: 512 });
+  });
+
+  it('draws around a picture, in a frame whose edges are dragged', async () => {
+    const page = await browser.signedIn(key.token);
+    await dropFile(page, '#prompt', 'photo.png', 'image/png', await photo(256, 256));
+    await page.getByRole('button', { name: 'Draw around it' }).click();
+    await page.getByText('384 x 256 pixels').waitFor();
+    await page.getByLabel('Beyond the top').fill('128');
+    await page.getByText('384 x 384 pixels').waitFor();
+    const edge = (await page.locator('.outpaint-edge.is-right').boundingBox())!;
+    const frame = (await page.locator('.outpaint').boundingBox())!;
+    await page.mouse.move(edge.x + edge.width / 2, edge.y + edge.height / 2);
+    await page.mouse.down();
+    await page.mouse.move(edge.x + edge.width / 2 + frame.width / 6, edge.y + edge.height / 2);
+    await page.mouse.up();
+    await page.getByText('448 x 384 pixels').waitFor();
+    expect(await faults(page)).toEqual([]);
+    expect(await sent(page, 'a wide scene')).toMatchObject({
+      ...{ outpaint: { x: 64, y: 128 }, strength: 1, mask: null },
+      ...{ aspect_ratio: null, width: 448, height: 384 },
+    });
+  });
+
   it('takes a picture from the clipboard, and says what is wrong with a file that is none', async () => {
     const page = await browser.signedIn(key.token);
     await dropFile(page, '#prompt', 'photo.png', 'image/png', Buffer.from('this is no picture'));
@@ -131,7 +165,7 @@ describeInBrowser('The form of the page', () => {
       document.querySelector('#prompt').dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }));
     })()`);
     await page.getByAltText('Picture to start from').waitFor();
-    expect(await page.getByRole('radio', { name: 'Portrait' }).isChecked()).toBe(true);
+    expect(await page.getByLabel('Height').inputValue()).toBe('640');
   });
 
   it('repaints what is painted with the brush, and keeps what the eraser took back or was undone', async () => {

@@ -8,6 +8,7 @@ import type { SentPicture } from './sent-picture';
 
 const sides = ['left', 'top', 'right', 'bottom'] as const;
 type Side = (typeof sides)[number];
+const isAcross = (side: Side): boolean => side === 'left' || side === 'right';
 /** Pixels that are drawn beyond each edge of a picture. */
 type Margins = Record<Side, number>;
 
@@ -78,7 +79,7 @@ export function OutpaintFrame({ picture, place }: { picture: SentPicture; place:
   };
   const set = (side: Side, pixels: number): void => {
     if (!own || !margins) return;
-    const length = side === 'left' || side === 'right' ? own.width : own.height;
+    const length = isAcross(side) ? own.width : own.height;
     const most = edgeBounds.max - length;
     const wanted = Math.min(most, Math.max(0, Math.round(pixels / multiple) * multiple));
     const next = frameOf(own, { ...margins, [side]: wanted });
@@ -103,19 +104,31 @@ export function OutpaintFrame({ picture, place }: { picture: SentPicture; place:
         {margins && sides.map((side) => <Handle key={side} {...{ side }} value={margins[side]} onMove={set} />)}
       </div>
       <p class="hint">{`${frame.width} x ${frame.height} pixels. Drag an edge of the frame.`}</p>
-      {margins &&
-        own &&
-        sides.map((side) => (
-          <Range
-            key={side}
-            label={`Beyond the ${side}`}
-            min={0}
-            max={edgeBounds.max - (side === 'left' || side === 'right' ? own.width : own.height)}
-            step={multiple}
-            value={Math.max(0, margins[side])}
-            onChange={(to) => set(side, to)}
-          />
-        ))}
+      {own && margins && <Sliders {...{ own, margins, set }} />}
+    </>
+  );
+}
+
+interface SlidersProps {
+  own: Size;
+  margins: Margins;
+  set: (side: Side, pixels: number) => void;
+}
+
+function Sliders({ own, margins, set }: SlidersProps) {
+  return (
+    <>
+      {sides.map((side) => (
+        <Range
+          key={side}
+          label={`Beyond the ${side}`}
+          min={0}
+          max={edgeBounds.max - (isAcross(side) ? own.width : own.height)}
+          step={sizeRules.value.multiple}
+          value={margins[side]}
+          onChange={(to) => set(side, to)}
+        />
+      ))}
     </>
   );
 }
@@ -129,8 +142,7 @@ interface HandleProps {
 /** An edge of the frame, to drag with a mouse or a finger. The sliders below do the same for keyboards. */
 function Handle({ side, value, onMove }: HandleProps) {
   const drag = useRef<{ from: number; value: number; scale: number } | undefined>(undefined);
-  const isAcross = side === 'left' || side === 'right';
-  const at = (event: PointerEvent): number => (isAcross ? event.clientX : event.clientY);
+  const at = (event: PointerEvent): number => (isAcross(side) ? event.clientX : event.clientY);
   const sign = side === 'left' || side === 'top' ? -1 : 1;
   return (
     <span
@@ -141,7 +153,7 @@ function Handle({ side, value, onMove }: HandleProps) {
         const box = event.currentTarget.parentElement!.getBoundingClientRect();
         const { width, height } = drawnSize.value;
         event.currentTarget.setPointerCapture(event.pointerId);
-        drag.current = { from: at(event), value, scale: isAcross ? width / box.width : height / box.height };
+        drag.current = { from: at(event), value, scale: isAcross(side) ? width / box.width : height / box.height };
       }}
       onPointerMove={(event) => {
         if (!drag.current) return;
