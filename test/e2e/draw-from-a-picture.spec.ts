@@ -72,4 +72,19 @@ describe('Drawing from a picture', () => {
     expect(kept).toBe(0);
     expect(changed).toBeGreaterThan((half * half) / 2);
   });
+
+  it('draws around it wherever it stands, without changing a pixel of it', async () => {
+    const size = { width: 576, height: 640 };
+    // No multiple of what the latents have pixels for.
+    const outpaint = { x: 37, y: 101 };
+    const { pixels } = await draw({ prompt: 'a red circle on a blue background', image: red.url, outpaint, ...size });
+    expect(pixels).toHaveLength(size.width * size.height * 3);
+    const row = (all: Uint8Array, from: number): Uint8Array => all.subarray(3 * from, 3 * (from + edge));
+    for (let y = 0; y < edge; y++)
+      expect(row(pixels, (y + outpaint.y) * size.width + outpaint.x)).toEqual(row(red.pixels, y * edge));
+    // What is above the picture goes on in its colour, and is not left as noise or black.
+    const above = [...pixels.subarray(0, 3 * size.width * 64)];
+    const mean = [0, 1, 2].map((channel) => above.filter((_, i) => i % 3 === channel).reduce((a, b) => a + b) * 3);
+    expect(Math.max(...mean)).toBe(mean[2]);
+  });
 });

@@ -56,7 +56,7 @@ describe('The size of a picture', () => {
     ],
     [{ aspect_ratio: '5:1' }, { '/aspect_ratio': /a ratio from 1:4 to 4:1 .* got "5:1"/ }],
     [{ aspect_ratio: '65:64' }, { '/aspect_ratio': /got "65:64"/ }],
-  ])('of %j is refused', async (sent, problems) => {
+  ] as [object, Record<string, string | RegExp>][])('of %j is refused', async (sent, problems) => {
     const { status, body } = await draw(sent);
     const told = Object.fromEntries((body.errors ?? []).map(({ pointer, message }) => [pointer, message]));
     const wanted = Object.entries(problems).map(([pointer, message]) => [

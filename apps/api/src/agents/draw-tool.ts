@@ -4,6 +4,8 @@ import { inputOf } from './input-schemas';
 import type { Content, Tool, ToolCall } from './tools';
 
 const path = '/v1/sd/text-to-image';
+/** Of what an agent gets, in pixels. */
+const mostWidth = 1024;
 
 export const drawTool: Tool = {
   name: 'draw',
@@ -38,8 +40,9 @@ async function draw({ api, input, signal, tell }: ToolCall): Promise<Content[]> 
 export async function drawingOf(api: OwnApi, id: string, signal: AbortSignal): Promise<Content[]> {
   const record = await api.json<GenerationDto>('GET', `${path}/${id}`, undefined, signal);
   if (record.status === 'failed') throw new RefusedError(record.error ?? 'It could not be drawn.');
-  // An enlarged picture would fill the agent's memory: it is shown as its thumbnail.
-  const shown = record.high_resolution ? [record.thumbnail].filter((url) => url !== null) : record.images;
+  // A large picture would fill the agent's memory: it is shown as its thumbnail.
+  const isLarge = record.high_resolution || record.width > mostWidth;
+  const shown = isLarge ? [record.thumbnail].filter((url) => url !== null) : record.images;
   const pictures: Content[] = [];
   for (const url of shown) {
     const { file, type } = await api.picture(url, signal);

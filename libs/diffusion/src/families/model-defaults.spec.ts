@@ -34,7 +34,7 @@ describe(problemsOfDefaults, () => {
     [{ training: { prior_prompts: 'cat' } }, 'has a "training" with prior_prompts that are no list of up to 200 texts'],
     [
       { guidance: 1 },
-      'has "guidance", and only steps, cfg, scheduler, clip_skip, size, prediction_type, train_on and training are known',
+      'has "guidance", and only steps, cfg, scheduler, clip_skip, size, max_pixels, prediction_type, train_on and training are known',
     ],
   ])('refuses %j', (json, sentence) => {
     expect(problemsOfDefaults(json)).toEqual([
@@ -44,7 +44,7 @@ describe(problemsOfDefaults, () => {
 
   it('tells all faults', () => {
     expect(problemsOfDefaults({ steps: 99, guidance: 1, cfg: 50, scheduler: '', width: 2 })).toEqual([
-      'has "guidance", "width", and only steps, cfg, scheduler, clip_skip, size, prediction_type, train_on and training are known',
+      'has "guidance", "width", and only steps, cfg, scheduler, clip_skip, size, max_pixels, prediction_type, train_on and training are known',
       'has steps that are no integer from 1 to 50',
       'has a cfg that is no number from 1 to 20',
       expect.stringMatching(/^has a scheduler /),

@@ -19,7 +19,7 @@ export interface SizeRules {
 export const mostAreas = 4;
 
 /** No shape is longer on one edge than so many times the other. */
-export const steepestShape = 4;
+const steepestShape = 4;
 
 /** A picture that is drawn from keeps its size within these multiples of a model's area. */
 const keptAreas = { min: 0.5, max: 1.5 };
