@@ -58,10 +58,10 @@ describe('The size of a picture', () => {
     [{ aspect_ratio: '65:64' }, { '/aspect_ratio': /got "65:64"/ }],
   ] as [object, Record<string, string | RegExp>][])('of %j is refused', async (sent, problems) => {
     const { status, body } = await draw(sent);
-    const told = Object.fromEntries((body.errors ?? []).map(({ pointer, message }) => [pointer, message]));
-    const wanted = Object.entries(problems).map(([pointer, message]) => [
+    const told = Object.fromEntries((body.errors ?? []).map(({ pointer, message }) => [String(pointer), message]));
+    const wanted: [string, unknown][] = Object.entries(problems).map(([pointer, message]) => [
       pointer,
-      typeof message === 'string' ? message : (expect.stringMatching(message) as string),
+      typeof message === 'string' ? message : (expect.stringMatching(message) as unknown),
     ]);
     expect([status, told]).toEqual([400, Object.fromEntries(wanted)]);
   });
