@@ -127,8 +127,10 @@ export const statusText: Record<Status, string> = {
 
 export const isOpen = ({ status }: Pick<Listed, 'status'>): boolean => status === 'queued' || status === 'processing';
 
+type Shaped = Pick<Drawing, 'aspect_ratio'> & Partial<Pick<Drawing, 'width' | 'height'>>;
+
 /** The shape in words. */
-export function shapeText({ aspect_ratio, width, height }: Pick<Drawing, 'aspect_ratio' | 'width' | 'height'>): string {
+export function shapeText({ aspect_ratio, width, height }: Shaped): string {
   if (aspect_ratio === null) return `${width} x ${height}`;
   return isWord(aspect_ratio) ? aspect_ratio.replace(/^./, (first) => first.toUpperCase()) : aspect_ratio;
 }

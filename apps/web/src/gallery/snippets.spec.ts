@@ -7,6 +7,8 @@ const drawing: Drawing = {
   prompt: `a "red" circle, it's on $HOME \\ 'blue' '''`,
   negative_prompt: null,
   aspect_ratio: 'square',
+  width: 512,
+  height: 512,
   outpaint: null,
   cfg: 7.5,
   steps: 4,
