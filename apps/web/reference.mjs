@@ -110,7 +110,7 @@ const plain = { boolean: false, integer: 1, number: 1, object: {}, string: 'text
 
 function curlOf(method, path, { parameters = [], requestBody, responses }) {
   const filled = path.replace(/\{(\w+)\}/g, (_, name) => parameters.find((each) => each.name === name).schema.example);
-  const isStreamed = Object.values(responses).some(({ content = {} }) => Object.keys(content).some(isStream));
+  const isStreamed = Object.values(responses).some(({ content = {} }) => isStream(Object.keys(content)[0] ?? ''));
   const [[type, { schema } = {}] = []] = Object.entries(requestBody?.content ?? {});
   const json = () => JSON.stringify(exampleOf(schema, true)).replaceAll("'", "'\\''");
   return [
@@ -128,14 +128,17 @@ function parametersText(parameters) {
   return `<h3>Parameters</h3>\n\n${tableOf('Name', rows)}`;
 }
 
-function bodyText({ content, required, description }) {
-  const [[type, { schema }]] = Object.entries(content);
+const bodyText = ({ content, ...rest }) =>
+  joined(...Object.entries(content).map(([type, { schema }]) => bodyOfType(type, schema, rest)));
+
+function bodyOfType(type, schema, { required, description }) {
   const limits = schema.type === 'array' ? limitsOf(schema).join('; ') : '';
   const names = [variantsOf(schema) ?? schema.items ?? schema].flat().map(nameOf).filter(Boolean);
   return joined(
     `<h3>Body</h3>\n\n\`${type}\`: ${typeOf(schema)}.${required ? '' : ' It may be left out.'}${limits && ` Limits: ${limits}.`}`,
     described(description),
     ...names.flatMap((name) => [names.length > 1 && `\`${name}\`:`, fieldsOf(schemas[name])]),
+    names.length === 0 && schema.properties && fieldsOf(schema),
   );
 }
 

@@ -23,6 +23,7 @@ describe(PictureStore.name, () => {
     ownerId: owner,
     outputFormat: 'png' as const,
     highResolution,
+    inputs: null,
   });
 
   it('encodes no picture whose task is given up before its turn', async () => {

@@ -108,10 +108,10 @@ describe('POST /v1/images/edits', () => {
     ],
     [
       'an unknown field',
-      async () => ({ image: await picture(8, 8), prompt: 'x', quality: 'high' }),
+      async () => ({ image: await picture(8, 8), prompt: 'x', strength: '0.5' }),
       400,
       'ValidationFailed',
-      'quality',
+      'strength',
     ],
     [
       'an unknown size',
@@ -134,7 +134,7 @@ describe('POST /v1/images/edits', () => {
       'ValidationFailed',
       'mask',
     ],
-    ['too many', async () => ({ image: await picture(8, 8), prompt: 'x', n: 9 }), 400, 'ValidationFailed', 'n'],
+    ['too many', async () => ({ image: await picture(8, 8), prompt: 'x', n: 11 }), 400, 'ValidationFailed', 'n'],
     [
       'no picture in the file',
       async () => ({ image: await toFile(Buffer.from('no picture'), 'x.png'), prompt: 'x' }),
@@ -147,15 +147,15 @@ describe('POST /v1/images/edits', () => {
     expect([await records(), await uploads()]).toEqual([[], 0]);
   });
 
-  it('refuses what is no form, and a form that breaks off', async () => {
+  it('refuses what is neither a form nor JSON, and a form that breaks off', async () => {
     const send = (raw: string, type: string) =>
       api.request<{ error: { code: string } }>('POST', '/v1/images/edits', {
         key,
         raw,
         headers: { 'content-type': type },
       });
-    const json = await send('{}', 'application/json');
-    expect([json.status, json.body.error.code]).toEqual([415, 'UnsupportedMediaType']);
+    const text = await send('prompt', 'text/plain');
+    expect([text.status, text.body.error.code]).toEqual([415, 'UnsupportedMediaType']);
     const half = await send(
       '--x\r\nContent-Disposition: form-data; name="prompt"\r\n\r\na',
       'multipart/form-data; boundary=x',

@@ -2,6 +2,7 @@ import OpenAI from 'openai';
 import sharp from 'sharp';
 import { OpenaiAnswer } from '../../apps/api/src/generations/openai-answer';
 import { Unanswered } from '../../apps/api/src/generations/unanswered';
+import { longRequestsPerKey } from '../../apps/api/src/defence/open-requests';
 import { WaitInterceptor } from '../../apps/api/src/generations/wait.interceptor';
 import { startBalancer } from '../support/balancer';
 import { startTestApi, type TestKey } from '../support/api';
@@ -49,6 +50,7 @@ describe('POST /v1/images/generations', () => {
       prompt: 'a red circle',
       n: 2,
       user: 'customer-42',
+      response_format: 'url',
     });
     expect(created).toBeGreaterThan(before);
     expect(data).toHaveLength(2);
@@ -85,10 +87,11 @@ describe('POST /v1/images/generations', () => {
 
     it.each([
       ['an unknown size', { size: '1001x1001' }, OpenAI.BadRequestError, 'ValidationFailed', 'size'],
-      ['too many pictures', { n: 9 }, OpenAI.BadRequestError, 'ValidationFailed', 'n'],
+      ['too many pictures', { n: 11 }, OpenAI.BadRequestError, 'ValidationFailed', 'n'],
       ['no prompt', { prompt: '' }, OpenAI.BadRequestError, 'PromptMissing', 'prompt'],
-      ['an unknown field', { quality: 'hd' }, OpenAI.BadRequestError, 'ValidationFailed', 'quality'],
-      ['another model', { model: 'dall-e-3' }, OpenAI.UnprocessableEntityError, 'ModelNotInstalled', 'model'],
+      ['an unknown field', { steps: 3 }, OpenAI.BadRequestError, 'ValidationFailed', 'steps'],
+      ['a quality that there is not', { quality: 'best' }, OpenAI.BadRequestError, 'ValidationFailed', 'quality'],
+      ['another model', { model: 'imagen' }, OpenAI.NotFoundError, 'ModelNotFound', 'model'],
     ] as const)('for %s', async (_, more, type, code, param) => {
       const error = await errorOf(clientOf(key), more);
       expect(error).toBeInstanceOf(type);
@@ -252,10 +255,15 @@ describe('POST /v1/images/generations', () => {
     await until(async () => (await generations(key)).body[0].status === 'canceled', `${id} is canceled`);
   });
 
-  it('takes no more than 20 of one key at a time', async () => {
+  it('lets as many of one key wait as come together, and no more than its limit', async () => {
+    const most = longRequestsPerKey as Record<string, number>;
+    const usual = most['waiting answer'];
+    expect(usual).toBe(200);
+    most['waiting answer'] = 20;
     const waiting = Array.from({ length: 20 }, () => raw({ prompt: 'x' }));
     await until(async () => (await generations(key)).body.length === 20, 'all of them wait');
     const { status, headers, body } = await raw({ prompt: 'x' });
+    most['waiting answer'] = usual;
     expect([status, body.error.code, Number(headers.get('retry-after')) > 0]).toEqual([429, 'TooManyWaiting', true]);
     expect((await generations(key)).body).toHaveLength(20);
     for (const { id } of (await generations(key)).body)

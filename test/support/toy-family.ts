@@ -99,6 +99,7 @@ function tableOfWords(table: NamedTensors): ConditionerFiles {
     ...{ rowTokens: chunkTokens, certainBytes: 0, encoders: [], open },
     lengthOf: (text) => ({
       chunks: 1,
+      tokens: wordsOf(text).length,
       ...(wordsOf(text).length > chunkTokens && { problem: `has more than ${chunkTokens} words` }),
     }),
     callBytes: (_, isGuided) => (isGuided ? 2 : 1) * 4 * chunkTokens * channels,

@@ -38,6 +38,8 @@ export interface Config {
   inferenceMemoryMb?: number;
   /** Whether the bundled demonstration model may stand in for a model that is not installed. */
   modelFallback: boolean;
+  /** `name=model`: which model OpenAI's clients mean by a name. The first that fits; `default` is that of no name. */
+  modelAliases: string[];
   webhookAllowPrivate: boolean;
   /** Whether pictures that requests name may come from private addresses. */
   picturesAllowPrivate: boolean;

@@ -68,6 +68,15 @@ export const databaseUrl: Kind<string> = (raw) => {
   );
 };
 
+/** Comma-separated `name=model`; a `*` in the name stands for any characters. */
+export const aliases: Kind<string[]> = (raw) => {
+  const pairs = raw.split(',').map((pair) => pair.trim());
+  if (pairs.every((pair) => /^[a-z0-9*][a-z0-9*._-]*=[a-z0-9][a-z0-9._-]*$/.test(pair))) return pairs;
+  return new InvalidValue(
+    `must be names and the models that they mean, such as gpt-image-*=default,dall-e-3=klein, got "${raw}".`,
+  );
+};
+
 /** Comma-separated origins, such as `https://app.example`, or `*` alone for any. */
 export const origins: Kind<string[]> = (raw) => {
   const names = raw.split(',').map((name) => name.trim());

@@ -1,6 +1,7 @@
 import { crashPoints, parseCrashPoint, usableCores } from '@app/process';
 import { type Config, type S3Config, workerKinds } from './config';
 import {
+  aliases,
   databaseUrl,
   devices,
   flag,
@@ -28,6 +29,9 @@ const crashPoint = text(
   `one of ${crashPoints.join(', ')}, with :<n> or without`,
 );
 
+/** Names that code has which was written for OpenAI's models. */
+const usualAliases = ['gpt-image-*=default', 'chatgpt-image-latest=default', 'dall-e-*=default'];
+
 /** The variables behind the fields of `Config`. */
 export const variables: Variables<Omit<Config, 's3' | 'publicUrl' | 'modelFallback'>> = {
   port: ['PORT', integer(0, 65_535), 3000],
@@ -38,6 +42,7 @@ export const variables: Variables<Omit<Config, 's3' | 'publicUrl' | 'modelFallba
   queueBackend: ['QUEUE_BACKEND', oneOf('postgres', 'redis'), 'postgres'],
   redisUrl: ['REDIS_URL', redisUrl],
   storage: ['STORAGE', oneOf('file', 's3'), 'file'],
+  modelAliases: ['MODEL_ALIASES', aliases, usualAliases],
   devices: ['DEVICE', devices, 'auto'],
   inferenceThreads: ['INFERENCE_THREADS', integer(1, 1024), usableCores()],
   engineStallSeconds: ['ENGINE_STALL_SECONDS', integer(30, 86_400), 900],

@@ -6,6 +6,6 @@ export { NoPictureError, PictureError } from './picture-error';
 export { PictureReader } from './picture-reader';
 export type { Reading, ReadMask, ReadPicture } from './picture-reader';
 export { PicturesModule } from './pictures.module';
-export { referenceSize } from './reference-size';
+export { referenceSize, referenceTokens } from './reference-size';
 export { assertLearnable } from './training-pictures';
 export type { PictureToLearn } from './training-pictures';

@@ -25,3 +25,9 @@ export function referenceSize({ width, height }: Size): { scaled: Size; part: Si
   const [left, top] = [(scaled.width - seen.width) >> 1, (scaled.height - seen.height) >> 1];
   return { scaled, part: { left, top, ...seen } };
 }
+
+/** How many tokens a picture is that a model looks at. @throws NoPictureError as `referenceSize` does */
+export function referenceTokens(size: Size): number {
+  const { width, height } = referenceSize(size).part;
+  return (width / multiple) * (height / multiple);
+}

@@ -45,11 +45,17 @@ export class JsonBody {
     const { method, headers } = request;
     if (!methodsWithBody.has(method)) return false;
     if (headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) === 0) return false;
+    JsonBody.assertType(request);
+    if (Number(headers['content-length'] ?? 0) > limits.bodyBytes) throw new BodyTooLargeError();
+    return true;
+  }
+
+  /** @throws UnsupportedMediaTypeError for another type or charset than JSON in UTF-8 */
+  static assertType(request: Request): void {
+    const { headers } = request;
     if (!request.is(['json', '+json'])) throw new UnsupportedMediaTypeError(headers['content-type']);
     const charset = /;\s*charset\s*=\s*"?([^;"\s]*)/i.exec(headers['content-type'] ?? '')?.[1].toLowerCase() ?? utf8;
     if (charset !== utf8 && charset !== 'utf8') throw new UnsupportedMediaTypeError(headers['content-type']);
-    if (Number(headers['content-length'] ?? 0) > limits.bodyBytes) throw new BodyTooLargeError();
-    return true;
   }
 
   /**

@@ -25,7 +25,7 @@ type LongRequestKind = 'event stream' | 'complete list' | 'waiting answer' | 'ca
 export const longRequestsPerKey: Readonly<Record<LongRequestKind, number>> = {
   'event stream': 100,
   'complete list': 1,
-  'waiting answer': 20,
+  'waiting answer': 200,
   'call of an agent': 40,
   upload: Infinity,
 };

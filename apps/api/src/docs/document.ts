@@ -22,7 +22,7 @@ An id that is unknown and one that belongs to another caller get the same answer
 | A reader of an answer | takes at least 64 KiB in 30 s |
 | Requests of a key that are served at a time, at each api process | 24 small ones and 8 large ones; 500 and 100 more wait |
 | Event streams of a key, at each api process | 100 |
-| Answers of a key that wait for pictures, at each api process | 20 |
+| Answers of a key that wait for pictures, at each api process | 200 |
 | Complete lists of a key that are sent at a time | 1 |
 | Readers of these pages | 200 |
 | A sandbox key's \`metadata.sandbox\` | \`delay_ms\` from 0 to 600,000, \`fail\` of 1,000 characters |
@@ -95,11 +95,14 @@ export function createDocument(app: INestApplication): OpenAPIObject {
   } as OpenAPIObject;
 }
 
-/** Every path parameter is the id of a resource. */
+/** Every path parameter is the id of a resource, but for the name of a model. */
 function describeIds({ parameters = [] }: Operation): void {
   for (const parameter of parameters)
     if ('in' in parameter && parameter.in === 'path')
-      parameter.schema = { type: 'string', pattern: '^[A-Za-z0-9_-]{24}$', example: '4f2kQ0yq8S3zVn1xRb7TdA9w' };
+      parameter.schema =
+        parameter.name === 'name'
+          ? { type: 'string', example: 'shapes' }
+          : { type: 'string', pattern: '^[A-Za-z0-9_-]{24}$', example: '4f2kQ0yq8S3zVn1xRb7TdA9w' };
 }
 
 function operationsOf({ paths }: OpenAPIObject): Operation[] {

@@ -138,6 +138,14 @@ export const generationIdHeader: HeadersObject = {
   },
 };
 
+/** The header of an answer whose body has no place for the weights. */
+export const drawnByHeader: HeadersObject = {
+  'X-Darkroom-Model': {
+    description: 'Name and hash of the weights that draw, as in `served_by` of the Generation.',
+    schema: { type: 'string' },
+  },
+};
+
 /** Errors that only undocumented routes return. */
 const ofOtherRoutes: readonly ErrorCode[] = ['ImageNotFound', 'RouteNotFound'];
 

@@ -26,7 +26,7 @@ interface More {
  * One kind of event: `data` is JSON with the given schema. OpenAPI 3.1 cannot describe a stream; the schema is that of
  * each event.
  */
-function event(name: string, data: object, id?: string): object {
+export function event(name: string, data: object, id?: string): object {
   const properties: Properties = {
     event: { type: 'string', const: name },
     data: { type: 'string', contentMediaType: 'application/json', contentSchema: data },

@@ -1,13 +1,6 @@
 import type { Writable } from 'node:stream';
 import type { StepMessage } from '@app/tasks';
-
-/** Sent while there is no event, so that no proxy closes an idle stream. */
-export const comment = ': still here\n\n';
-
-/** One event, ready to send. */
-export function frame(event: string, data: unknown, id?: string): string {
-  return `${id === undefined ? '' : `id: ${id}\n`}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
-}
+import { comment, frame } from '../http/server-sent-events';
 
 /** A step, ready to send to all streams of its task. */
 export interface StepFrames {

@@ -10,6 +10,7 @@ import { concatMap, type Observable } from 'rxjs';
 import { callerOf } from '../http/caller.decorator';
 import { OpenRequests } from '../defence/open-requests';
 import { endedAttempt, EventStream } from './event-stream';
+import { sendStreamHead } from '../http/server-sent-events';
 import { type FollowedTask, TaskFeed } from './task-feed';
 
 /**
@@ -53,21 +54,12 @@ class EventsInterceptor implements NestInterceptor {
     }
     if (response.closed) return;
     if (request.method === 'HEAD') {
-      sendHead(response);
+      sendStreamHead(response);
       response.end();
       return;
     }
-    sendHead(response);
+    sendStreamHead(response);
     stream.start();
     response.once('close', this.feed.follow(task, stream));
   }
-}
-
-/** A HEAD request gets only these. */
-function sendHead(response: Response): void {
-  response.status(200).set({
-    'Content-Type': 'text/event-stream; charset=utf-8',
-    'Cache-Control': 'no-store',
-    'X-Accel-Buffering': 'no',
-  });
 }

@@ -6,7 +6,8 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { In, Repository } from 'typeorm';
 import { ChangedTasks, Notifications } from '../http/notifications';
 import { Drain } from '../http/drain';
-import { type Advance, endFrame, type EventStream, frame, stepFrames } from './event-stream';
+import { type Advance, endFrame, type EventStream, stepFrames } from './event-stream';
+import { frame } from '../http/server-sent-events';
 import { loopTime } from '../defence/loop-time';
 import { QueuePositions } from './queue-positions';
 

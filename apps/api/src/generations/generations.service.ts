@@ -23,6 +23,12 @@ import { ImageUrls } from '../files/image-urls';
 import { filterTasks, type List, listOf } from '../http/list';
 import { StoredFiles } from '../files/stored-files';
 
+/** What a Generation is drawn with that only requests in the shape of OpenAI's API ask for. */
+export interface OwnOptions extends Pick<SentPicturesBody, 'maskOf'> {
+  /** Quality of its files, if not the usual one. */
+  compression?: number;
+}
+
 /** A caller's Generations. */
 @Injectable()
 export class GenerationsService {
@@ -38,7 +44,7 @@ export class GenerationsService {
   ) {}
 
   /** Stores the request with every default resolved and the seed chosen. */
-  async create(caller: CallerKey, dto: CreateGenerationDto & Pick<SentPicturesBody, 'maskOf'>): Promise<GenerationDto> {
+  async create(caller: CallerKey, dto: CreateGenerationDto & OwnOptions): Promise<GenerationDto> {
     this.acceptance.assertReceiversAllowed([dto], () => '');
     const uses = await findUsedFinetunes(this.generations.manager, caller.accountId, dto.finetunes ?? []);
     const model = dto.model ?? uses[0]?.finetune.model ?? defaults.model;
@@ -50,7 +56,12 @@ export class GenerationsService {
     const place = { accountId: caller.accountId, pointer: '', model, served };
     const { inputs, shape } = await this.pictures.check(dto, place);
     const used = uses.map(({ id, scale }) => ({ id, scale }));
-    const all = { ...(used.length > 0 && { finetunes: used }), ...inputs };
+    const { compression } = dto;
+    const all = {
+      ...(used.length > 0 && { finetunes: used }),
+      ...inputs,
+      ...(compression !== undefined && { compression }),
+    };
     const tasks = [newGeneration(caller.id, dto, { model, served, shape, inputs: all })];
     const finetunes = uses.map(({ finetune }) => finetune);
     const [task] = await this.acceptance.insert(caller, { served, tasks, finetunes, pointerTo: () => '' });

@@ -7,9 +7,9 @@ import { ApiOpenai } from '../docs/openai';
 import { AnswersWhenDone } from '../http/route.decorators';
 import { ValidBody } from '../http/body';
 import { type Repeatable, Repeats } from '../http/repeatable';
-import { ModelsService } from '../models/models.service';
 import { GenerationsService } from './generations.service';
 import { OpenaiAnswer } from './openai-answer';
+import { OpenaiOrders } from './openai-orders.service';
 import { Unanswered } from './unanswered';
 
 /** Pictures from a prompt in the shape of OpenAI's API, for its clients. */
@@ -18,7 +18,7 @@ import { Unanswered } from './unanswered';
 export class OpenaiController {
   constructor(
     private readonly generations: GenerationsService,
-    private readonly models: ModelsService,
+    private readonly orders: OpenaiOrders,
     private readonly unanswered: Unanswered,
   ) {}
 
@@ -33,15 +33,6 @@ export class OpenaiController {
     @Res() _: Response,
   ): Promise<GenerationDto> {
     const earlier = await this.unanswered.take(caller.id, repeatable);
-    if (earlier) return earlier;
-    const { prompt, model, n, size = 'auto', user } = dto;
-    const asked = size === 'auto' ? undefined : await this.models.sizeOf(size, model);
-    return this.generations.create(caller, {
-      prompt,
-      ...(model !== undefined && { model }),
-      ...(n !== undefined && { num_generations: n }),
-      ...asked,
-      ...(user !== undefined && { metadata: { user } }),
-    });
+    return earlier ?? this.generations.create(caller, await this.orders.read(dto));
   }
 }

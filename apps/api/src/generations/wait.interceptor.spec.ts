@@ -16,6 +16,10 @@ const stored = { id: 'g', status: 'queued', num_generations: 1 };
 class Presenter {
   readonly waitSeconds = waitSeconds;
 
+  begin(): Promise<undefined> {
+    return Promise.resolve(undefined);
+  }
+
   present(): Promise<object> {
     return Promise.resolve(presented);
   }

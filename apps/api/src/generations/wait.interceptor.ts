@@ -5,7 +5,7 @@ import { type CallHandler, type ExecutionContext, Injectable, type NestIntercept
 import { ModuleRef } from '@nestjs/core';
 import type { Request, Response } from 'express';
 import { concatMap, type Observable } from 'rxjs';
-import { type WaitedAnswer, waitRuleOf } from '../http/route.decorators';
+import { type WaitedAnswer, type WaitedExchange, waitRuleOf } from '../http/route.decorators';
 import { KeptReplies } from '../http/idempotency.interceptor';
 import { repeatableOf } from '../http/repeatable';
 import { OpenRequests } from '../defence/open-requests';
@@ -39,15 +39,10 @@ export function preferredWait(header: string | string[] | undefined): number | u
 }
 
 /** Waiting answers of all keys together, per api process. */
-const maxInAll = 1_000;
+const maxInAll = 4_000;
 
 /** Names the Generation in an answer whose body has no place for it. */
 export const generationIdHeader = 'X-Generation-Id';
-
-interface Exchange {
-  request: Request;
-  response: Response;
-}
 
 class TooManyWaitingError extends TooManyError {
   constructor(retryAfterSeconds = 10) {
@@ -86,7 +81,7 @@ export class WaitInterceptor implements NestInterceptor {
     return rule === 'as preferred' ? this.whenPreferred(exchange, next) : this.always(exchange, next, rule);
   }
 
-  private whenPreferred({ request, response }: Exchange, next: CallHandler): Observable<unknown> {
+  private whenPreferred({ request, response }: WaitedExchange, next: CallHandler): Observable<unknown> {
     const ownerId = ownerOf(request);
     const seconds = preferredWait(request.headers.prefer);
     if (seconds === undefined) return next.handle();
@@ -109,22 +104,31 @@ export class WaitInterceptor implements NestInterceptor {
     );
   }
 
-  private always({ request, response }: Exchange, next: CallHandler, rule: Type<WaitedAnswer>): Observable<unknown> {
+  private always(
+    { request, response }: WaitedExchange,
+    next: CallHandler,
+    rule: Type<WaitedAnswer>,
+  ): Observable<unknown> {
     const ownerId = ownerOf(request);
     const answer = this.modules.get<WaitedAnswer>(rule, { strict: false });
     const ended = this.hold(ownerId, response);
     return next.handle().pipe(
       concatMap(async (record: GenerationDto) => {
         response.setHeader(generationIdHeader, record.id);
-        const signs = setInterval(() => sendSignOfLife(response), WaitInterceptor.signOfLifeMs);
+        const stream = await answer.begin(record, { request, response });
+        const sign = (): void => (stream ? stream.sign() : sendSignOfLife(response));
+        const signs = setInterval(sign, WaitInterceptor.signOfLifeMs);
         try {
           const waited = await this.wait(request, record, answer.waitSeconds * 1000, response, ended);
           const body = await answer.present(waited ?? record, {
             ownerId,
-            responseFormat: (request.body as { response_format?: unknown }).response_format,
+            accountId: request.apiKey?.accountId ?? '',
+            body: request.body,
             isDeleted: waited === undefined,
           });
-          if (!response.closed) endWith(response, body);
+          if (response.closed) return body;
+          if (stream) stream.end(body);
+          else endWith(response, body);
           return body;
         } finally {
           clearInterval(signs);

@@ -3,18 +3,20 @@ import { BodyTooLargeError, DomainError, FieldProblems, InvalidError, limits, Ma
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import busboy from 'busboy';
 import type { Request, Response } from 'express';
-import { sendContinue } from '../defence/json-body';
+import { JsonBody, sendContinue } from '../defence/json-body';
+import { readJsonForm } from './json-form';
 import { uploadProgress } from './receive-file';
 
-/** More than our forms have. The bytes around its files have the bounds of a JSON body. */
-const bounds = { files: limits.usedReferences + 2, fields: 20, parts: 26, fieldSize: 16_000 };
+/** More than our forms have, of texts as long as a prompt. The bytes around its files have the bounds of a JSON body. */
+const bounds = { files: limits.usedReferences + 2, fields: 30, parts: 36, fieldSize: 4 * limits.promptLength };
 
-/** A form that a caller sends. */
+/** A form that a caller sends, or JSON in its place. */
 export interface SentForm {
-  /** See `readForm`. */
-  read: (take: (file: FormFile) => Promise<void>) => Promise<Map<string, string>>;
-  /** Notes its texts and the hashes of its files: a repeat with the same Idempotency-Key must have the same. */
-  noteContent: (values: Readonly<Record<string, string>>) => void;
+  /** See `readContent`. */
+  read: (take: TakeFile) => Promise<Record<string, unknown>>;
+  isJson: boolean;
+  /** Notes its fields and the hashes of its files: a repeat with the same Idempotency-Key must have the same. */
+  noteContent: (values: Readonly<Record<string, unknown>>) => void;
   /** Closed when the caller has gone. */
   answer: Writable;
 }
@@ -24,7 +26,8 @@ export const FormBody = createParamDecorator((_: unknown, context: ExecutionCont
   const http = context.switchToHttp();
   const [request, answer] = [http.getRequest<Request>(), http.getResponse<Response>()];
   return {
-    read: (take) => readForm(request, answer, take),
+    read: (take) => readContent(request, answer, take),
+    isJson: isJson(request),
     noteContent: (values) => {
       request.body = values;
     },
@@ -34,22 +37,46 @@ export const FormBody = createParamDecorator((_: unknown, context: ExecutionCont
 
 /** A file of a form. */
 export interface FormFile {
-  name: string;
+  /** Undefined for one in JSON, where `place` stands in the value. */
+  name?: string;
   /** Its name, from the second of it on with a number: what its hash is noted by. */
   place: string;
   content: Readable;
 }
+
+type TakeFile = (file: FormFile) => Promise<void>;
+
+const isJson = (request: Request): boolean => Boolean(request.is(['json', '+json']));
+
+/** The fields of a form, or of JSON in its place; as `readForm` and `readJsonForm` read them. */
+export async function readContent(
+  request: Request,
+  response: Response,
+  take: TakeFile,
+): Promise<Record<string, unknown>> {
+  if (!isJson(request)) return Object.fromEntries(await readForm(request, response, take));
+  if (request.headers['content-encoding'] !== undefined) throw unsupported();
+  JsonBody.assertType(request);
+  const value = await readJsonForm(request, response, take);
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
+  throw new InvalidError('ValidationFailed', 'The body must be a JSON object.', [
+    { pointer: '', message: 'must be a JSON object' },
+  ]);
+}
+
+const unsupported = () =>
+  new DomainError(
+    'unsupportedType',
+    'UnsupportedMediaType',
+    'The body must be a form (multipart/form-data), or JSON (application/json), and not compressed.',
+  );
 
 /**
  * Reads a form as it comes: its texts by name, and each file by `take`, one after the other; the form waits for it.
  * @throws DomainError for another body, one with too many parts, a text that is not UTF-8, and a form that breaks off
  * or comes too slowly; what `take` throws. By then nothing is being taken any more.
  */
-export async function readForm(
-  request: Request,
-  response: Response,
-  take: (file: FormFile) => Promise<void>,
-): Promise<Map<string, string>> {
+async function readForm(request: Request, response: Response, take: TakeFile): Promise<Map<string, string>> {
   const form = openForm(request);
   const { windowMs } = uploadProgress;
   const texts = new Map<string, string>();
@@ -132,9 +159,12 @@ class FormStalledError extends DomainError<'timeout'> {
 }
 
 /** The error for a field of a form. */
-export function refusedField(field: string, message: string): InvalidError {
+export const refusedField = (field: string, message: string): InvalidError => refusedAt(`/${field}`, message);
+
+/** The error for a place in a body. */
+export function refusedAt(pointer: string, message: string): InvalidError {
   const problems = new FieldProblems();
-  problems.add('', field, message);
+  problems.add(pointer, undefined, message);
   return new InvalidError('ValidationFailed', problems.sentence(), problems.list());
 }
 
@@ -155,8 +185,7 @@ function problemOfText(name: string, value: string | undefined, texts: ReadonlyM
 }
 
 function openForm(request: Request) {
-  if (!request.is('multipart/form-data') || request.headers['content-encoding'] !== undefined)
-    throw new DomainError('unsupportedType', 'UnsupportedMediaType', 'The body must be a form (multipart/form-data).');
+  if (!request.is('multipart/form-data') || request.headers['content-encoding'] !== undefined) throw unsupported();
   try {
     return busboy({ headers: request.headers, limits: bounds });
   } catch (error) {

@@ -10,7 +10,7 @@ import { from, lastValueFrom, type Observable } from 'rxjs';
 import { requestsPerKey } from '../defence/open-requests';
 import { sendContinue } from '../defence/json-body';
 import { hashBody } from './receive-file';
-import { readForm } from './form';
+import { readContent } from './form';
 import { idsIn, takesFile, takesForm, withoutSecrets } from './route.decorators';
 
 /** Replies that are kept under an `Idempotency-Key`. */
@@ -125,13 +125,13 @@ export function fingerprintOf(method: string, target: string, body: unknown): st
     .digest('hex');
 }
 
-/** Identifies a form: its texts, and the hash of each file. */
-async function hashOfForm(request: Request, response: Response): Promise<Record<string, string>> {
+/** Identifies a form: its fields, and the hash of each file. */
+async function hashOfForm(request: Request, response: Response): Promise<Record<string, unknown>> {
   const hashes = new Map<string, string>();
-  const texts = await readForm(request, response, async ({ place, content }) => {
+  const fields = await readContent(request, response, async ({ place, content }) => {
     hashes.set(place, await hashBody(content, limits.sentPicture.bytes));
   });
-  return Object.fromEntries([...texts, ...hashes]);
+  return { ...fields, ...Object.fromEntries(hashes) };
 }
 
 async function hashOfFile(request: Request, response: Response): Promise<{ sha256: string }> {

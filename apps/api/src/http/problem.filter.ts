@@ -16,6 +16,7 @@ import {
   QueryRunnerProviderAlreadyReleasedError,
   TransactionNotStartedError,
 } from 'typeorm';
+import { frame } from './server-sent-events';
 import { HttpError, InternalError, MethodNotAllowedError, RouteNotFoundError } from './http-errors';
 
 /** RFC 9457 body of every error. */
@@ -38,10 +39,16 @@ const types: Readonly<Record<number, string>> = {
   503: 'server_error',
 };
 
-/** Whether a path belongs to the routes in the shape of OpenAI's API. */
-export function isOpenaiPath(path: string): boolean {
-  return /^\/v1\/images(?:\/|$)/i.test(path);
+/** Whether a request gets errors in the shape of OpenAI's API: by its path, or for models by its client. */
+export function asksOpenai(request: Request): boolean {
+  return /^\/v1\/images(?:\/|$)/i.test(request.path) || (isModelPath(request.path) && isOpenaiClient(request));
 }
+
+const isModelPath = (path: string): boolean => /^\/v1\/models(?:\/|$)/i.test(path);
+
+/** Whether a request comes from one of OpenAI's own clients, which name themselves, in browsers too. */
+export const isOpenaiClient = ({ headers }: Request): boolean =>
+  headers['x-stainless-lang'] !== undefined || /^(?:Async)?(?:Azure)?OpenAI\//.test(headers['user-agent'] ?? '');
 
 /** An error in the shape of OpenAI's API. */
 export function openaiProblem({ status, detail, code, errors }: Problem): object {
@@ -122,7 +129,7 @@ export class ProblemFilter implements ExceptionFilter {
     if (retryAfterSeconds !== undefined) response.setHeader('Retry-After', String(retryAfterSeconds));
     if (error.kind === 'unauthorized') response.setHeader('WWW-Authenticate', challenge);
     if (error instanceof HttpError) response.set(error.headers);
-    if (isOpenaiPath(request.path)) response.status(status).json(openaiProblem(problem));
+    if (asksOpenai(request)) response.status(status).json(openaiProblem(problem));
     else response.status(status).type('application/problem+json').send(JSON.stringify(problem));
   }
 
@@ -145,9 +152,13 @@ export class ProblemFilter implements ExceptionFilter {
   }
 }
 
-/** After white space people see the error; to a program the answer is broken, as it has to be. */
+/** After white space people see the error; to a program the answer is broken, as it has to be. A stream has an event. */
 function cutOff(request: Request, response: Response, problem: Problem): void {
-  if (!isOpenaiPath(request.path) || !response.writable) response.destroy();
+  if (asksOpenai(request) && String(response.getHeader('content-type')).startsWith('text/event-stream')) {
+    response.end(frame('error', { type: 'error', ...openaiProblem(problem) }));
+    return;
+  }
+  if (!asksOpenai(request) || !response.writable) response.destroy();
   else response.write(JSON.stringify(openaiProblem(problem)), () => response.destroy());
 }
 

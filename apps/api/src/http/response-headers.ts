@@ -70,8 +70,8 @@ const options = {
       'Preference-Applied',
       'RateLimit-Limit',
     ],
-    ...['RateLimit-Remaining', 'RateLimit-Reset', 'Retry-After', 'X-Darkroom-Version', 'X-Generation-Id'],
-    'X-Request-Id',
+    ...['RateLimit-Remaining', 'RateLimit-Reset', 'Retry-After', 'X-Darkroom-Model', 'X-Darkroom-Version'],
+    ...['X-Generation-Id', 'X-Request-Id'],
   ],
   // A key is sent by the page itself, never by the browser.
   credentials: false,

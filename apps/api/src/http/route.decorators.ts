@@ -1,6 +1,6 @@
 import type { GenerationDto } from '@app/domain/http';
 import { SetMetadata, type Type } from '@nestjs/common';
-import type { Request } from 'express';
+import type { Request, Response } from 'express';
 import type { RequestWeight } from '../defence/open-requests';
 
 const weightKey = 'weight';
@@ -81,18 +81,34 @@ export function idsIn(body: unknown): string[] {
 
 const waitKey = 'answersWhenDone';
 
+export interface WaitedExchange {
+  request: Request;
+  response: Response;
+}
+
 /** Facts of a wait at its end. */
 export interface EndedWait {
   ownerId: string;
-  /** `response_format` of the body, checked. */
-  responseFormat: unknown;
+  accountId: string;
+  /** Of the request, checked. */
+  body: unknown;
   isDeleted: boolean;
+}
+
+/** An answer that begins before the wait, with its head. */
+export interface WaitedStream {
+  /** Sent while nothing else is, so that no balancer closes its connection. */
+  sign(): void;
+  /** @param answer as presented */
+  end(answer: object): void;
 }
 
 /** The answer of a route that waits for its Generation. */
 export interface WaitedAnswer {
   /** In seconds. */
   readonly waitSeconds: number;
+  /** Sets headers before the wait; @returns a stream, if the answer is to be one */
+  begin(generation: GenerationDto, exchange: WaitedExchange): Promise<WaitedStream | undefined>;
   /** @param generation after the wait, or as it was stored if it has been deleted. */
   present(generation: GenerationDto, wait: EndedWait): Promise<object>;
 }

@@ -1,7 +1,15 @@
 import { type Config, CONFIG } from '@app/config';
 import { inOneLine } from '@app/diffusion/files';
-import { defaults, type ErrorCode, InvalidError, limits, UnprocessableError } from '@app/domain';
-import type { ModelDto } from '@app/domain/http';
+import {
+  defaults,
+  DomainError,
+  type ErrorCode,
+  type FieldProblem,
+  InvalidError,
+  limits,
+  UnprocessableError,
+} from '@app/domain';
+import type { ModelDto, OpenaiModelDto, OpenaiModelsDto } from '@app/domain/http';
 import { devicesFor, LiveWorkers, problemFor } from '@app/tasks';
 import {
   demoModel,
@@ -13,13 +21,14 @@ import {
   PictureSizes,
   problemOfOwnScheduler,
   replacedByDemo,
-  schedulersOf,
-  shortHash,
   weightsName,
 } from '@app/model-store';
 import { JsonLogger } from '@app/observability';
 import { Inject, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { trainingUnsupported } from './assert-drawable';
+import { modelOf } from './model-aliases';
+import { openaiModel } from './openai-models';
+import { shownModel } from './shown-model';
 
 /** As in `GET /v1/models`. */
 const controlKind: string = 'control';
@@ -55,35 +64,55 @@ export class ModelsService implements OnApplicationBootstrap {
   }
 
   async findAll(): Promise<ModelDto[]> {
+    return (await this.shown()).map(({ model }) => model);
+  }
+
+  /** What can be drawn with, as OpenAI's API lists models. */
+  async findAllForOpenai(): Promise<OpenaiModelsDto> {
+    const all = (await this.shown()).filter(({ model }) => model.problem === null && model.kind !== controlKind);
+    return { object: 'list', data: all.map(({ model, addedAt }) => openaiModel(model, addedAt)) };
+  }
+
+  /** @param name installed, or what OpenAI's clients call one. @throws ModelNotFoundError */
+  async findOne(name: string): Promise<OpenaiModelDto> {
+    const all = await this.shown();
+    const [own, meant] = [name, modelOf(name, this.config.modelAliases)].map(
+      (each) =>
+        all.find(({ model }) => model.name === each) ?? all.find(({ model }) => model.stands_in_for.includes(each)),
+    );
+    const found = own ?? meant;
+    if (!found) throw new ModelNotFoundError(`The model "${name}" is not installed; ${await this.drawable()}.`);
+    return openaiModel(found.model, found.addedAt, name);
+  }
+
+  /**
+   * The model that draws for a name of OpenAI's clients, and its name here.
+   * @throws ModelNotFoundError; UnprocessableError `ModelBroken`
+   */
+  async servedForOpenai(name: string = defaults.model): Promise<{ name: string; served: InstalledModel }> {
+    const serve = async (each: string) => ({ name: each, served: await this.served(each, '/model') });
+    const meant = modelOf(name, this.config.modelAliases);
+    const isInstalled = meant === name || (await this.store.find(name)) !== undefined;
+    return serve(isInstalled ? name : meant).catch((error: unknown) => {
+      if (!(error instanceof UnprocessableError) || error.code !== 'ModelNotInstalled') throw error;
+      throw new ModelNotFoundError(error.message, error.fields);
+    });
+  }
+
+  private async shown(): Promise<{ model: ModelDto; addedAt: string }[]> {
     const [models, workers] = await Promise.all([this.store.list(), this.workers.all()]);
     const installed = { find: async (name: string) => models.find((model) => model.name === name) };
     return Promise.all(
       models.map(async (model) => {
-        const devices = devicesFor(model, workers);
         const trained = await findTrained(installed, model);
-        return {
-          name: model.name,
-          family: model.family ?? null,
-          family_title: model.familyTitle ?? null,
-          kind: model.kind ?? null,
-          scheduler: model.scheduler ?? null,
-          native_size: model.nativeSize ?? null,
-          size_multiple: model.sizeMultiple ?? null,
-          max_pixels: model.maxPixels ?? null,
-          device: model.hash !== undefined && devices.length > 0 ? devices.join(',') : null,
-          hash: model.hash === undefined ? null : shortHash(model.hash),
-          precision: model.precision ?? null,
-          bytes: model.bytes,
-          defaults: defaultsOf(model),
-          schedulers: model.hash === undefined ? [] : schedulersOf(model),
-          cannot: { ...model.cannot, ...(typeof trained === 'string' && { training: trained }) },
-          stands_in_for: this.replacedBy(model.name, models),
-          problem:
-            model.problem ??
-            problemFor({ name: model.name, key: modelKey(model) }, workers) ??
-            problemOfOwnScheduler(model) ??
-            null,
+        const problem = problemFor({ name: model.name, key: modelKey(model) }, workers) ?? problemOfOwnScheduler(model);
+        const found = {
+          devices: model.hash === undefined ? [] : devicesFor(model, workers),
+          untrained: typeof trained === 'string' ? trained : undefined,
+          standsInFor: this.replacedBy(model.name, models),
+          problem: model.problem ?? problem ?? null,
         };
+        return { model: shownModel(model, found), addedAt: model.addedAt };
       }),
     );
   }
@@ -185,7 +214,8 @@ export class ModelsService implements OnApplicationBootstrap {
   }
 }
 
-function defaultsOf({ defaults: own }: InstalledModel): ModelDto['defaults'] {
-  const { cfg = defaults.cfg, steps = defaults.steps, scheduler = null } = own;
-  return { cfg, steps, scheduler };
+class ModelNotFoundError extends DomainError<'notFound'> {
+  constructor(message: string, fields?: readonly FieldProblem[]) {
+    super('notFound', 'ModelNotFound', message, { fields });
+  }
 }

@@ -8,7 +8,7 @@ class ThreeChunks {
 
   count(_key: string, { texts }: { texts: readonly string[] }): Promise<TextLengths> {
     this.texts.push(...texts);
-    return Promise.resolve({ lengths: [{ chunks: 3 }], certainBytes: 75 });
+    return Promise.resolve({ lengths: [{ chunks: 3, tokens: 200 }], certainBytes: 75 });
   }
 }
 

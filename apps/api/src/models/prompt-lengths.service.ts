@@ -79,17 +79,28 @@ export class PromptLengths {
     problems.refuseIfAny('PromptTooLong');
   }
 
+  /** The number of tokens of a text. @throws what `TokenCounter` throws */
+  async tokensOf(
+    ownerId: string,
+    { folder, hash = '' }: Pick<InstalledModel, 'folder' | 'hash'>,
+    text: string,
+  ): Promise<number> {
+    const order = { modelFolder: folder, modelHash: hash, texts: [text], weighting: false };
+    const { lengths } = await this.counter.count(ownerId, order);
+    return lengths[0].tokens;
+  }
+
   /** The length of each text, by key; one that is missing is certainly one chunk. Equal texts are counted once. */
   private async countAll(
     ownerId: string,
     { folder, hash = '' }: Pick<InstalledModel, 'folder' | 'hash'>,
     all: readonly Text[],
     words: readonly TaughtWord[],
-  ): Promise<ReadonlyMap<string, TextLength>> {
+  ): Promise<ReadonlyMap<string, Chunks>> {
     const texts = new Map(all.map((text) => [keyOf(text), text]));
     const tokens = new Map<string, number>();
     await loopTime.forEach(ownerId, [...texts], ([key, { text }]) => tokens.set(key, maxTokens(text, words)));
-    const counted = new Map<string, TextLength>();
+    const counted = new Map<string, Chunks>();
     for (const [key, { text, weighting }] of texts) {
       const mayBreak = weighting && text.includes('BREAK');
       if (!mayBreak && tokens.get(key)! <= (this.certainBytes.get(hash) ?? 0)) continue;
@@ -103,7 +114,9 @@ export class PromptLengths {
   }
 }
 
-const oneChunk: TextLength = { chunks: 1 };
+type Chunks = Omit<TextLength, 'tokens'>;
+
+const oneChunk: Chunks = { chunks: 1 };
 
 /** Without guidance the negative prompt is not used. */
 const isGuided = ({ cfg }: TaskTexts): boolean => cfg > 1;

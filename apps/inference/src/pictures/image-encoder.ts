@@ -71,12 +71,14 @@ const xmpKeyword = 'XML:com.adobe.xmp';
  * Encodes a picture in libvips' own threads and embeds its parameters, an iTXt chunk in a PNG, the EXIF description and
  * comment in a JPEG or WebP, and XMP that says what it is. A picture of another size than `size` is resampled to it with a
  * Lanczos kernel.
+ * @param quality of a JPEG or WebP, 0 to 100
  */
 export async function encodePicture(
   picture: RgbImage,
   format: OutputFormat,
   parameters: PictureParameters,
   size: { width: number; height: number } = picture,
+  quality?: number,
 ): Promise<EncodedPicture> {
   const { width, height } = size;
   const raw = { width: picture.width, height: picture.height, channels: 3 as const };
@@ -88,7 +90,7 @@ export async function encodePicture(
   const parts =
     format === 'png'
       ? withPngText(await toPng(image), { [keyword]: text, [xmpKeyword]: xmp })
-      : [await withExif(image.withXmp(xmp), format, text)];
+      : [await withExif(image.withXmp(xmp), format, text, quality)];
   return { parts, bytes: parts.reduce((sum, part) => sum + part.length, 0), ...kinds[format], width, height };
 }
 
@@ -117,13 +119,15 @@ function toPng(image: sharp.Sharp): Promise<Buffer> {
 }
 
 /** EXIF text is ASCII: other characters become JSON escapes, which every JSON parser reads. */
-function withExif(image: sharp.Sharp, format: 'jpeg' | 'webp', text: string): Promise<Buffer> {
+function withExif(image: sharp.Sharp, format: 'jpeg' | 'webp', text: string, quality?: number): Promise<Buffer> {
   const ascii = text.replace(
     /[\u007f-\uffff]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
   const described = image.withExif({ IFD0: { ImageDescription: ascii }, IFD2: { UserComment: ascii } });
+  // libvips has no quality of 0.
+  const asked = quality === undefined ? undefined : Math.max(1, quality);
   return format === 'jpeg'
-    ? described.jpeg({ quality: 95, chromaSubsampling: '4:4:4' }).toBuffer()
-    : described.webp({ quality: 92 }).toBuffer();
+    ? described.jpeg({ quality: asked ?? 95, chromaSubsampling: '4:4:4' }).toBuffer()
+    : described.webp({ quality: asked ?? 92 }).toBuffer();
 }

@@ -27,7 +27,7 @@ export class PictureStore {
    * @throws TaskAbortedError if the task is given up before its turn has come
    */
   async save(
-    task: Pick<DrawingTask, 'id' | 'kind' | 'attempt' | 'ownerId' | 'outputFormat' | 'highResolution'>,
+    task: Pick<DrawingTask, 'id' | 'kind' | 'attempt' | 'ownerId' | 'outputFormat' | 'highResolution' | 'inputs'>,
     index: number,
     picture: RgbImage,
     parameters: PictureParameters,
@@ -39,7 +39,7 @@ export class PictureStore {
     const encode = async () => {
       if (givenUp.aborted) throw new TaskAbortedError('The task was given up before its pictures were encoded.');
       return {
-        ...(await encodePicture(picture, task.outputFormat, parameters, size)),
+        ...(await encodePicture(picture, task.outputFormat, parameters, size, task.inputs?.compression)),
         thumbnail: isFirst ? await encodeThumbnail(picture, type) : undefined,
         styleThumbnail: isFirst && task.kind === 'prompt' ? await encodeStyleThumbnail(picture, type) : undefined,
       };

@@ -11,7 +11,7 @@ import type { ClipTokenizer, TaughtWord } from '../tokenizer/clip-tokenizer';
 import type { NamedTensor, NamedTensors } from '../weights/named-tensor';
 import { ClipTextEncoder, type EncodedRow } from './clip-text-encoder';
 import type { Conditioner, ConditionerFiles, Conditioning, PictureTexts, TextLength } from './conditioner';
-import { chunkPrompt, countChunks, maxChunks, padChunks } from './prompt-chunks';
+import { chunkPrompt, lengthInChunks, maxChunks, padChunks } from './prompt-chunks';
 
 /** How a family uses a text encoder. */
 export interface ClipEncoderUse {
@@ -92,9 +92,10 @@ export class ClipConditionerFiles implements ConditionerFiles {
 
   lengthOf(text: string, weighting: boolean, words: readonly TaughtWord[] = []): TextLength {
     const [{ tokens }] = this.encoders;
-    const chunks = countChunks(text, words.length > 0 ? tokens.withWords(words) : tokens, weighting);
-    if (chunks <= maxChunks) return { chunks };
-    return { chunks, problem: `would take ${chunks} chunks of tokens; at most ${maxChunks} can be drawn` };
+    const length = lengthInChunks(text, words.length > 0 ? tokens.withWords(words) : tokens, weighting);
+    const { chunks } = length;
+    if (chunks <= maxChunks) return length;
+    return { ...length, problem: `would take ${chunks} chunks of tokens; at most ${maxChunks} can be drawn` };
   }
 
   callBytes({ prompt, negativePrompt, promptWeighting = false }: PictureTexts, isGuided: boolean): number {

@@ -39,6 +39,8 @@ export interface Conditioner extends Pick<GraphSession, 'spent' | 'release'> {
 
 /** How long a text is for a model. */
 export interface TextLength {
+  /** Those of its model's template included, and of CLIP's the begin and end of chunks not. */
+  tokens: number;
   /** Chunks that it takes, in which long texts are read. */
   chunks: number;
   /** Why it is too long, as the end of a sentence. */

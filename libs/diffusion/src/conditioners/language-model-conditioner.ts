@@ -75,8 +75,12 @@ export class LanguageModelConditionerFiles implements ConditionerFiles, PartFile
   lengthOf(text: string): TextLength {
     const { maxTokens } = this.use;
     const { length } = this.tokensOf(text);
-    if (length <= maxTokens) return { chunks: 1 };
-    return { chunks: 1, problem: `takes ${length} tokens of this model; it reads at most ${maxTokens}` };
+    if (length <= maxTokens) return { chunks: 1, tokens: length };
+    return {
+      chunks: 1,
+      tokens: length,
+      problem: `takes ${length} tokens of this model; it reads at most ${maxTokens}`,
+    };
   }
 
   callBytes(): number {

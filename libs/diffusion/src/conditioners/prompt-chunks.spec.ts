@@ -1,6 +1,6 @@
 import type { ClipTokenizer } from '../tokenizer/clip-tokenizer';
 import { ClipConditionerFiles, type ClipEncoderFiles } from './clip-conditioner';
-import { chunkPrompt, countChunks, padChunks } from './prompt-chunks';
+import { chunkPrompt, lengthInChunks, padChunks } from './prompt-chunks';
 
 /** One id per character, rows of six: begin, four ids, end. */
 const tokenizer = {
@@ -51,7 +51,7 @@ describe('BREAK', () => {
   ])('ends a row with weighting, as in the web UI of AUTOMATIC1111: %j', (prompt, rows) => {
     const chunks = chunkPrompt(prompt, tokenizer, true);
     expect(chunks).toEqual(rows.map((ids) => ({ inputIds: tokenizer.frame(ids) })));
-    expect(countChunks(prompt, tokenizer, true)).toBe(rows.length);
+    expect(lengthInChunks(prompt, tokenizer, true).chunks).toBe(rows.length);
   });
 
   it('is a word like any other without weighting', () => {

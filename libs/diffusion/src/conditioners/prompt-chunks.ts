@@ -30,11 +30,19 @@ export function chunkPrompt(prompt: string, tokenizer: ClipTokenizer, weighting 
   return chunks;
 }
 
-/** The number of rows that `chunkPrompt` makes of a prompt, without making them. */
-export function countChunks(prompt: string, tokenizer: ClipTokenizer, weighting = false): number {
+/** The number of rows that `chunkPrompt` makes of a prompt, without making them, and of the tokens in them. */
+export function lengthInChunks(
+  prompt: string,
+  tokenizer: ClipTokenizer,
+  weighting = false,
+): { chunks: number; tokens: number } {
   const room = tokenizer.maxLength - 2;
-  const rows = tokenizeParts(prompt, tokenizer, weighting).map(({ ids }) => Math.max(1, Math.ceil(ids.length / room)));
-  return rows.reduce((sum, count) => sum + count);
+  let [chunks, tokens] = [0, 0];
+  for (const { ids } of tokenizeParts(prompt, tokenizer, weighting)) {
+    chunks += Math.max(1, Math.ceil(ids.length / room));
+    tokens += ids.length;
+  }
+  return { chunks, tokens };
 }
 
 /** The tokens of each part of a prompt, with their weights. A `BREAK` at the very end begins no part. */

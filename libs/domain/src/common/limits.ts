@@ -12,6 +12,9 @@ export const limits = {
   cfg: { min: 1, max: 20 },
   steps: { min: 1, max: 50 },
   numGenerations: { min: 1, max: 8 },
+  /** In the shape of OpenAI's API. */
+  openai: { user: 256, images: { min: 1, max: 10 }, partialImages: { min: 0, max: 3 } },
+  compression: { min: 0, max: 100 },
   tokenLength: 64,
   modelNameLength: 64,
   /** Pictures of the object for a Fine-Tune's training; `ms`: within which all of them are read. */

@@ -59,6 +59,8 @@ export const errorTable = {
       UploadNotFound: 'There is no such upload, or it is not yours, or its time is over.',
       KeyNotFound: 'There is no such key.',
       ImageNotFound: 'There is no such picture; it may have been deleted.',
+      ModelNotFound:
+        "No model of this name is installed, and `MODEL_ALIASES` names none for it. At the routes of OpenAI's API alone; elsewhere it is 422 `ModelNotInstalled`.",
       RouteNotFound: 'The service has no such path.',
     },
   },

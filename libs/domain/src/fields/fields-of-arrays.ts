@@ -42,6 +42,18 @@ const elementsOf =
     return value;
   };
 
+/** An object, checked as `type`. */
+export function ObjectField(options: FieldOptions & { type: () => new () => object }) {
+  const { type, ...rest } = options;
+  return field(
+    rest,
+    { type },
+    {
+      read: (value, pointer, problems) => readObject(type(), value, pointer, problems),
+    },
+  );
+}
+
 /** An array of `min` to `max` objects, each checked as `element`. */
 export function ArrayField(options: FieldOptions & { min: number; max: number; element: () => new () => object }) {
   const { min, max, element, ...rest } = options;

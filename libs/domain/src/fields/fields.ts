@@ -160,13 +160,23 @@ export function BooleanField(options: FieldOptions) {
   );
 }
 
-/** One of some words. @param options `elsewhere`: what others call a word */
+/**
+ * One of some words.
+ * @param options `elsewhere`: what others call a word; `refused`: why there is no such word here, as the end of a
+ * sentence
+ */
 export function EnumField(
-  options: FieldOptions & { values: readonly string[]; name: string; elsewhere?: (name: string) => string | undefined },
+  options: FieldOptions & {
+    values: readonly string[];
+    name: string;
+    elsewhere?: (name: string) => string | undefined;
+    refused?: Readonly<Record<string, string>>;
+  },
 ) {
-  const { values, name, elsewhere, ...rest } = options;
+  const { values, name, elsewhere, refused = {}, ...rest } = options;
   return smallField(rest, { enum: [...values], enumName: name }, (value) => {
     if (typeof value === 'string' && values.includes(value)) return undefined;
+    if (typeof value === 'string' && Object.hasOwn(refused, value)) return refused[value];
     const ours = typeof value === 'string' ? elsewhere?.(value) : undefined;
     if (ours !== undefined) return `is called "${ours}" here, got ${shown(value)}`;
     return `must be one of ${values.join(', ')}, got ${shown(value)}`;

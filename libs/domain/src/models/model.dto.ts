@@ -4,10 +4,12 @@ import {
   Integer,
   IntegerOrNull,
   Part,
+  Parts,
   Text,
   TextByName,
   TextOrNull,
   Texts,
+  Word,
   WordOrNull,
 } from '../fields/fields-of-answers';
 
@@ -94,4 +96,18 @@ export class ModelDto {
     'Why it cannot be drawn with, or why it is refused where a request names no scheduler; null where nothing is known against it.',
   )
   problem: string | null;
+}
+
+/** A model as OpenAI's API has it, with all that ours says beside it. */
+export class OpenaiModelDto extends ModelDto {
+  @Text('The name that was asked for, which may be an alias.', { example: 'sd1.5' }) id: string;
+  @Word(['model'], 'ModelObject') object: 'model';
+  @Integer('When it was installed, in seconds since the epoch.', { example: 1795166493 }) created: number;
+  @Text('', { example: 'darkroom' }) owned_by: string;
+}
+
+/** The list of models as OpenAI's API has it. */
+export class OpenaiModelsDto {
+  @Word(['list'], 'ListObject') object: 'list';
+  @Parts(OpenaiModelDto) data: OpenaiModelDto[];
 }

@@ -41,6 +41,8 @@ export interface DrawingInputs {
   references?: readonly string[];
   /** `image` stands in a larger picture, in its middle if no place is named; what is around it is drawn. */
   outpaint?: true | PlaceInPicture;
+  /** The quality of a JPEG or WebP, 0 to 100, if not the usual one. */
+  compression?: number;
   /**
    * When the request names no shape: the fetched `image` decides the size by these, or else the first of `references`;
    * until then the drawing is square.

@@ -1,0 +1,42 @@
+import type { ImagesDto } from '@app/domain/http';
+import { comment, frame, sendStreamHead } from '../http/server-sent-events';
+import type { WaitedExchange, WaitedStream } from '../http/route.decorators';
+
+/** What every event of a request says. */
+export type StreamFacts = Pick<ImagesDto, 'size' | 'quality' | 'background'>;
+
+/** An answer as a stream of OpenAI's events. */
+export class OpenaiStream implements WaitedStream {
+  constructor(
+    private readonly response: WaitedExchange['response'],
+    private readonly kind: 'image_generation' | 'image_edit',
+    private readonly facts: StreamFacts,
+  ) {
+    sendStreamHead(response);
+    response.flushHeaders();
+  }
+
+  sign(): void {
+    this.response.write(comment);
+  }
+
+  /** The small picture of a step, which is a JPEG whatever the format of the pictures. */
+  partial(jpeg: string, index: number): void {
+    const now = Math.floor(Date.now() / 1000);
+    // A reader that is behind needs none of them.
+    if (this.response.writableNeedDrain || this.response.writableEnded) return;
+    const picture = { b64_json: jpeg, created_at: now, partial_image_index: index, output_format: 'jpeg' };
+    this.send('partial_image', { ...picture, ...this.facts });
+  }
+
+  /** One event for each picture; each has the tokens of the request. */
+  end({ created, data, ...rest }: ImagesDto): void {
+    for (const picture of data) this.send('completed', { ...picture, created_at: created, ...rest });
+    this.response.end();
+  }
+
+  private send(what: string, event: object): void {
+    const type = `${this.kind}.${what}`;
+    this.response.write(frame(type, { type, ...event }));
+  }
+}
