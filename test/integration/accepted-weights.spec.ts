@@ -39,8 +39,7 @@ describe("a Fine-Tune's weights", () => {
     await bench.intake.insert({ ownerId, maxQueued: 0, tasks: [task] });
     return task.id;
   };
-  const change = (values: Partial<Finetune>) =>
-    bench.dataSource.manager.update(Finetune, { id: finetuneId }, values as never);
+  const change = (values: Partial<Finetune>) => bench.dataSource.manager.update(Finetune, { id: finetuneId }, values);
   /** The scale in its picture, and how its record names the weights. */
   const drawnWith = async (id: string): Promise<[scale: number, servedBy: string | null]> => {
     const { status, servedBy, images } = await bench.terminated(id);
@@ -70,7 +69,7 @@ describe("a Fine-Tune's weights", () => {
   it('are combined in a Generation, each with its scale', async () => {
     const { id, ...own } = await bench.dataSource.manager.findOneByOrFail(Finetune, { id: finetuneId });
     const otherId = newIdentifier();
-    await bench.dataSource.manager.insert(Finetune, { ...own, seq: undefined, id: otherId } as never);
+    await bench.dataSource.manager.insert(Finetune, { ...own, seq: undefined, id: otherId });
     const draw = async (finetunes: { id: string; scale: number }[]) => {
       const task = newTask(ownerId, { model: 'shapes-bundled', steps: 1, seed: 7, inputs: { finetunes } });
       await bench.intake.insert({ ownerId, maxQueued: 0, tasks: [task] });

@@ -30,7 +30,7 @@ describe('`finetunes` of a Generation', () => {
   /** A Fine-Tune with such weights; `change` is written to its row. */
   const tuned = async (body: object = {}, change: Partial<Finetune> = {}): Promise<FinetuneJson> => {
     const finetune = await makeFinetune(api, key, body);
-    await api.dataSource.manager.update(Finetune, { id: finetune.id }, { ...weights, ...change } as never);
+    await api.dataSource.manager.update(Finetune, { id: finetune.id }, { ...weights, ...change });
     return finetune;
   };
   const embedding = (token: string) => tuned({ token }, { weightsKind: 'textual_inversion', weightsScale: 1 });

@@ -150,11 +150,11 @@ async function insertRows(manager: EntityManager, tasks: readonly NewTask[]): Pr
   const generations = tasks.flatMap(({ id, ownerId, generation }) =>
     generation ? [{ id, ownerId, ...generation }] : [],
   );
-  if (generations.length > 0) await manager.insert(Generation, generations as object[]);
+  if (generations.length > 0) await manager.insert(Generation, generations);
   const prompts = tasks.flatMap(({ id, ownerId, finetuneId, finetunePrompt }) =>
     finetunePrompt ? [{ id, ownerId, finetuneId: finetuneId ?? '', ...finetunePrompt }] : [],
   );
-  if (prompts.length > 0) await manager.insert(FinetunePrompt, prompts as object[]);
+  if (prompts.length > 0) await manager.insert(FinetunePrompt, prompts);
 }
 
 type Drawn = Pick<Drawing, 'weightsHash' | 'weightsScale'> & { queue: TaskQueue };
