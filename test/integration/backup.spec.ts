@@ -94,7 +94,14 @@ describe('A backup', () => {
     const [trainings, storage] = [api.app.get(Trainings), api.app.get<ImageStorage>(IMAGE_STORAGE)];
     const task = (await trainings.claim({ undrawable: true }))!;
     expect(task.id).toBe(trained);
-    const file = { kind: 'lora', vectors: null, note: null, hash: 'abc', bytes: weightsOfTraining.length } as const;
+    const file = {
+      kind: 'lora',
+      vectors: null,
+      note: null,
+      unmatched: 0,
+      hash: 'abc',
+      bytes: weightsOfTraining.length,
+    } as const;
     const weights = { ...file, scale: 1, base: 'shapes@abc', key: `${weightsFolderOf(trained)}/1-abc.safetensors` };
     await storage.write(weights.key, weightsOfTraining);
     expect(await trainings.settle(task, { weights, computeSeconds: 60, note: null })).toBe(true);

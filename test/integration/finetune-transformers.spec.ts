@@ -101,8 +101,9 @@ describe('A Fine-Tune of a model with a transformer', () => {
     const file = join(place.folder, 'more');
     await writeFile(file, encodeSafetensors(tensors));
     const { status, body } = await upload(file);
-    expect([status, body.note]).toEqual([
+    expect([status, body.weights?.unmatched, body.note]).toEqual([
       200,
+      3,
       `Of 6 tensors 3 are left out: they are for layers that the base model does not have, such as that of "${unknown}.lora_down.weight".`,
     ]);
   });

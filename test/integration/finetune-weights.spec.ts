@@ -64,6 +64,7 @@ describe('weights of a Fine-Tune', () => {
         bytes: file().length,
         scale: 1,
         base: expect.stringMatching(/^shapes@\w{12}$/) as string,
+        unmatched: 0,
       };
       expect([status, body]).toEqual([200, { ...before.body, status: 'ready', note, weights }]);
       expect((await api.request('GET', `/v1/finetunes/${id}`, { key })).body).toEqual(body);

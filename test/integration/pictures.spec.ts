@@ -447,7 +447,7 @@ describe('Names', () => {
     server.asked.length = 0;
     let looked = 0;
     const lookUps = new DnsLookUps(() => Promise.resolve(answers[Math.min(looked++, answers.length - 1)]));
-    const limits = { maxBytes: 1e6, timeMs: 2_000, maxRedirects: 3, perOwner: 4 };
+    const limits = { maxBytes: 1e6, timeMs: 2_000, maxRedirects: 3, perOwner: 4, headers: {} };
     const files = new RemoteFiles(false, limits, lookUps);
     const url = `http://rebind.test:${server.url.split(':')[2]}/png`;
     for (let i = 0; i < 2; i++) await expect(files.get(owner, url, () => undefined)).rejects.toThrow(RemoteError);
@@ -456,7 +456,7 @@ describe('Names', () => {
 
   it('of a slow server take a few places of one owner, and none of another', async () => {
     server.asked.length = 0;
-    const limits = { maxBytes: 1e6, timeMs: 60_000, maxRedirects: 3, perOwner: 2 };
+    const limits = { maxBytes: 1e6, timeMs: 60_000, maxRedirects: 3, perOwner: 2, headers: {} };
     const files = new RemoteFiles(true, limits);
     const stop = new AbortController();
     const get = (ownerId: string, path: string) =>

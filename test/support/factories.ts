@@ -14,7 +14,14 @@ export interface FinetuneJson {
   token: string;
   model: string;
   status: string;
-  weights: { kind: string; sha256: string; bytes: number; scale: number; base: string } | null;
+  weights: {
+    kind: string;
+    sha256: string;
+    bytes: number;
+    scale: number;
+    base: string;
+    unmatched: number | null;
+  } | null;
   note: string | null;
   metadata: unknown;
   error_message: string | null;

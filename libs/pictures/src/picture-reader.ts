@@ -13,7 +13,10 @@ import { NoPictureError, PictureError } from './picture-error';
 import { formatOf } from './picture-format';
 import type { Pixels, Size } from './pixels';
 
-const remoteLimits = { maxBytes: limits.sentPicture.bytes, timeMs: 30_000, maxRedirects: 3, perOwner: 4 };
+const remoteLimits = {
+  ...{ maxBytes: limits.sentPicture.bytes, timeMs: 30_000, maxRedirects: 3, perOwner: 4 },
+  headers: { 'User-Agent': 'darkroom-pictures', Accept: 'image/png, image/jpeg, image/webp' },
+};
 
 /** The owner of a picture, and the purpose that it is read for. */
 export interface Reading {

@@ -9,10 +9,15 @@ import { readBody, SmallPiecesError } from './read-body';
 /** Why a file was not fetched: the rest of a sentence that begins with its name. It quotes nothing of the answer. */
 export class RemoteError extends Error {
   override readonly name = 'RemoteError';
-}
 
-/** A retry may succeed. */
-class PassingError extends RemoteError {}
+  /** Whether a retry may succeed. */
+  readonly mayPass: boolean;
+
+  constructor(message: string, { mayPass = false, ...options }: ErrorOptions & { mayPass?: boolean } = {}) {
+    super(message, options);
+    this.mayPass = mayPass;
+  }
+}
 
 interface RemoteLimits {
   maxBytes: number;
@@ -21,9 +26,16 @@ interface RemoteLimits {
   maxRedirects: number;
   /** Downloads of one owner at a time, so that a slow server takes nobody else's place. */
   perOwner: number;
+  /** Sent with each request. */
+  headers: Readonly<Record<string, string>>;
 }
 
-const headers = { 'User-Agent': 'darkroom-pictures', Accept: 'image/png, image/jpeg, image/webp' };
+/** A file that is on its way. */
+export interface RemoteBody {
+  stream: Readable;
+  /** As its server says. */
+  bytes?: number;
+}
 
 /**
  * Reads files that callers name by an http or https URL. It connects to no private, loopback or link-local address
@@ -52,19 +64,33 @@ export class RemoteFiles {
       const either = signal ? AbortSignal.any([signal, late]) : late;
       for (let tries = 0; ; tries++)
         try {
-          return await this.read(await this.open(ownerId, url, either), check, either);
+          const { stream } = await this.follow(ownerId, url, either);
+          return await this.read(stream, check, either);
         } catch (error) {
           signal?.throwIfAborted();
           if (late.aborted) throw new RemoteError(`took longer than ${this.limits.timeMs / 1000} seconds to come`);
           const reason = isPlain(error) ? explained(error) : error;
-          if (!(reason instanceof PassingError) || tries >= pausesMs.length) throw reason;
+          if (!(reason instanceof RemoteError && reason.mayPass) || tries >= pausesMs.length) throw reason;
           await delay(pausesMs[tries], undefined, { signal: either }).catch(() => undefined);
         }
     });
   }
 
+  /**
+   * Begins to read a file, whose size and time the caller bounds.
+   * @throws RemoteError, and the signal's reason
+   */
+  async open(ownerId: string, url: string, signal: AbortSignal): Promise<RemoteBody> {
+    try {
+      return await this.follow(ownerId, url, signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      throw isPlain(error) ? explained(error) : error;
+    }
+  }
+
   /** Follows redirects. @returns the body of the answer with the file */
-  private async open(ownerId: string, url: string, signal: AbortSignal): Promise<Readable> {
+  private async follow(ownerId: string, url: string, signal: AbortSignal): Promise<RemoteBody> {
     const agents = checkedAgents(this.allowPrivate, (hostname, options) =>
       this.lookUps.run(ownerId, hostname, options, signal),
     );
@@ -76,8 +102,8 @@ export class RemoteFiles {
       data.destroy();
       const location = answer.location as string | undefined;
       if (status < 300 || status > 399 || !location) {
-        const Reason = status === 408 || status === 429 || status >= 500 ? PassingError : RemoteError;
-        throw new Reason(`could not be fetched: its server answered ${status}`);
+        const mayPass = status === 408 || status === 429 || status >= 500;
+        throw new RemoteError(`could not be fetched: its server answered ${status}`, { mayPass });
       }
       if (left === 0) throw new RemoteError(`is behind more than ${this.limits.maxRedirects} redirects`);
       next = URL.parse(asPercents(location), next)?.href ?? '';
@@ -89,17 +115,18 @@ export class RemoteFiles {
       ...agents,
       ...plainRequest,
       signal,
-      headers: { ...headers, 'Accept-Encoding': 'identity' },
+      headers: { ...this.limits.headers, 'Accept-Encoding': 'identity' },
     });
   }
 
-  private checked(answer: Partial<Record<string, unknown>>, data: Readable): Readable {
+  private checked(answer: Partial<Record<string, unknown>>, stream: Readable): RemoteBody {
     const { maxBytes } = this.limits;
+    const length = answer['content-length'];
     const problem =
       ((answer['content-encoding'] ?? 'identity') !== 'identity' && 'came compressed, though that was not asked for') ||
-      (Number(answer['content-length'] ?? 0) > maxBytes && tooLarge(maxBytes));
-    if (!problem) return data;
-    data.destroy();
+      (Number(length ?? 0) > maxBytes && tooLarge(maxBytes));
+    if (!problem) return { stream, ...(length !== undefined && { bytes: Number(length) }) };
+    stream.destroy();
     throw new RemoteError(problem);
   }
 
@@ -141,7 +168,7 @@ const headBytes = 32;
 const asPercents = (header: string): string =>
   header.replace(/[\x80-\xff]/g, (byte) => `%${byte.charCodeAt(0).toString(16).toUpperCase()}`);
 
-const tooLarge = (maxBytes: number): string => `has more than ${maxBytes / 1e6} MB`;
+const tooLarge = (maxBytes: number): string => `has more than ${Math.round(maxBytes / 1e6)} MB`;
 
 /** Whether it comes from the network and not from `check`. */
 const isPlain = (error: unknown): error is Error =>
@@ -155,6 +182,6 @@ function explained(error: Error): RemoteError {
   if (cause instanceof InformationError)
     return new RemoteError('could not be fetched: its server sends informational answers without end', { cause });
   const { code, message } = cause as NodeJS.ErrnoException;
-  const Reason = passingCodes.has(code ?? '') ? PassingError : RemoteError;
-  return new Reason(`could not be fetched: its server cannot be reached (${code ?? message})`, { cause });
+  const mayPass = passingCodes.has(code ?? '');
+  return new RemoteError(`could not be fetched: its server cannot be reached (${code ?? message})`, { cause, mayPass });
 }

@@ -123,9 +123,10 @@ async function endTraining(
     [id],
   );
   const why = status === 'canceled' ? 'was canceled.' : `failed: ${error}`;
+  const what = task.queue === 'weights' ? 'Fetching the weights' : 'The training';
   let released: StoredChangeOf[] = [];
   if (waiting.length > 0 && status !== 'succeeded')
-    released = await terminate(manager, waiting, { status: 'failed', error: `The training of the Fine-Tune ${why}` });
+    released = await terminate(manager, waiting, { status: 'failed', error: `${what} of the Fine-Tune ${why}` });
   else if (waiting.length > 0) {
     const ids = waiting.map((each) => each.id);
     await manager.update(Task, { id: In(ids) }, { queue: 'drawing' });

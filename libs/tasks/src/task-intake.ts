@@ -179,9 +179,11 @@ async function drawnWith(manager: EntityManager, id: string): Promise<Drawn> {
   }
   throw new UnprocessableError(
     'FineTuneNotTrained',
-    `The Fine-Tune has no weights, because its training ${training.status === 'failed' ? 'failed' : 'was canceled'}.`,
+    `The Fine-Tune has no weights, because ${sourceOf(training)} ${training.status === 'failed' ? 'failed' : 'was canceled'}.`,
   );
 }
+
+const sourceOf = ({ queue }: Task): string => (queue === 'weights' ? 'fetching them' : 'its training');
 
 async function insertTraining(
   manager: EntityManager,
@@ -193,7 +195,7 @@ async function insertTraining(
   await manager.insert(Finetune, { ...finetune, status: 'registered' } as object);
   const waits = {
     status: 'queued',
-    queue: 'training',
+    queue: training.weightsUrl === null ? 'training' : 'weights',
     cost: costOfTraining(training),
     ...storageOfTraining({ training }),
   } as const;

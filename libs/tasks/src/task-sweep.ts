@@ -60,6 +60,11 @@ function fatalError(task: Task): string | undefined {
   const isTraining = task.kind === 'training';
   const fatal = isTraining ? fatalDeathsOfTraining : fatalCount;
   const isFatal = task.sandbox ? task.attempt >= mostSandboxAttempts : deathsAfter(task) >= fatal;
-  const failed = isTraining ? 'The Fine-Tune could not be trained' : 'The picture could not be drawn';
+  const failed =
+    task.queue === 'weights'
+      ? 'The weights could not be fetched'
+      : isTraining
+        ? 'The Fine-Tune could not be trained'
+        : 'The picture could not be drawn';
   return isFatal ? `${failed}: its worker ended unexpectedly in ${fatal} tries.` : undefined;
 }

@@ -12,13 +12,16 @@ const secondsPerStep = 0.3;
 /** Estimated compute seconds of a training. */
 export const costOfTraining = ({ steps }: Pick<Training, 'steps'>): number => secondsPerStep * steps;
 
-/** A Fine-Tune that is to be trained, and how. */
+/** A Fine-Tune that is to be trained, or whose weights are to be fetched, and how. */
 export interface NewTraining {
   finetune: Pick<Finetune, 'id' | 'ownerId' | 'name' | 'title' | 'token' | 'model' | 'metadata' | 'createdAt'>;
   sandbox: boolean;
   endUser: string | null;
-  training: Pick<Training, 'imagesUrl' | 'captions' | 'steps' | 'seed' | 'webhook'>;
+  training: Pick<Training, 'imagesUrl' | 'captions' | 'steps' | 'seed' | 'webhook' | 'weightsUrl' | 'weightsSha256'>;
 }
+
+/** A task with the weights that it fetches. */
+export type WeightsTask = Task & { weightsUrl: string; weightsSha256: string | null };
 
 /** How a training ended well. */
 export interface Trained {
@@ -52,6 +55,18 @@ export class Trainings {
     if (!training) return undefined;
     const { task, imagesUrl, captions, steps, seed, step } = training;
     return Object.assign(task, { imagesUrl, captions, steps, seed, step, trainedSeconds: training.computeSeconds });
+  }
+
+  /** Claims the oldest due fetch of weights of the owner who has used the least compute time and fetches none. */
+  async claimFetch(sandbox: boolean): Promise<WeightsTask | undefined> {
+    const { manager } = this.transactions;
+    const claimed = await claimNext(manager, { queue: 'weights', sandbox }, 1);
+    if (!claimed) return undefined;
+    const where = { task: { ...claimed, status: 'processing' as const } };
+    const found = await manager.findOne(Training, { where, relations: { task: true } });
+    return found && found.weightsUrl !== null
+      ? Object.assign(found.task, { weightsUrl: found.weightsUrl, weightsSha256: found.weightsSha256 })
+      : undefined;
   }
 
   /**

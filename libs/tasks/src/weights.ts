@@ -8,6 +8,8 @@ export interface NewWeights {
   vectors: number | null;
   /** On assumptions, for people. */
   note: string | null;
+  /** Tensors that met no layer of the model. */
+  unmatched: number;
   hash: string;
   bytes: number;
   key: string;
@@ -33,5 +35,8 @@ export async function assignWeights(manager: EntityManager, finetune: Finetune, 
     status: 'ready',
   } as const;
   await manager.update(Finetune, { id: finetune.id }, change);
-  return { change, weightBytes: file.bytes - (finetune.weightsBytes ?? 0) };
+  // A trigger forgets the count with the key: processes of an earlier version write no count.
+  const { unmatched: weightsUnmatched } = file;
+  await manager.update(Finetune, { id: finetune.id }, { weightsUnmatched });
+  return { change: { ...change, weightsUnmatched }, weightBytes: file.bytes - (finetune.weightsBytes ?? 0) };
 }

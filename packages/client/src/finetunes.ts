@@ -23,7 +23,7 @@ export function finetunesOf(verbs: Verbs) {
     });
   return {
     ...records,
-    /** Registers a Fine-Tune, or with `images_url` has it trained, without waiting for that. */
+    /** Registers a Fine-Tune, or with `images_url` has it trained, or with `weights_url` given weights; does not wait. */
     create,
     /**
      * Has it trained from pictures, and waits for that; `timeoutMs`, the time of both, is a day where it is not given.
@@ -37,7 +37,7 @@ export function finetunesOf(verbs: Verbs) {
       if (finetune.status === 'failed' || finetune.status === 'canceled') throw new TrainingFailedError(finetune);
       return finetune;
     },
-    /** Waits until its training is over; its `status` says how. */
+    /** Waits until its training is over, or its weights are fetched; its `status` says how. */
     wait,
     /** Its place in the queue, its steps with their loss, and its end; a stream that breaks is opened again. */
     events: (id: string, options?: EventOptions) => events<api.Finetune>(pathOf(finetunesPath, id, 'events'), options),

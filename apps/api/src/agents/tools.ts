@@ -67,7 +67,8 @@ export const tools: readonly Tool[] = [
     name: 'train',
     title: 'Train a Fine-Tune',
     description:
-      'Trains a Fine-Tune from 4 to 100 pictures of one thing, and answers at once; list_finetunes says how far it is. ' +
+      'Trains a Fine-Tune from 4 to 100 pictures of one thing, or fetches a LoRA from weights_url, and answers at once; ' +
+      'list_finetunes says how far it is. ' +
       'Its id then goes into the finetunes of draw.',
     input: () => inputOf('CreateFinetune', { without: ['webhook', 'prompts', 'styles'] }),
     run: async ({ api, input }) => record(await api.json('POST', '/v1/finetunes', input)),

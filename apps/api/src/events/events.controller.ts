@@ -33,10 +33,10 @@ export class EventsController {
   ofFinetune(@AccountId() accountId: string, @Param('id') id: string, @Res() _: Response): FollowedTask {
     return {
       id,
-      readRecord: () => this.finetunes.findTrained(accountId, id),
+      readRecord: () => this.finetunes.findMade(accountId, id),
       readAdvance: async () => {
-        const { training } = await this.finetunes.findTrained(accountId, id);
-        return { step: training.step, total: training.steps };
+        const { training } = await this.finetunes.findMade(accountId, id);
+        return training ? { step: training.step, total: training.steps } : undefined;
       },
     };
   }

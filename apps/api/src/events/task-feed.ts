@@ -18,8 +18,8 @@ export interface FollowedTask {
   id: string;
   /** The record as GET returns it. */
   readRecord: () => Promise<unknown>;
-  /** How far it is; for tasks whose first step may take long. */
-  readAdvance?: () => Promise<Advance>;
+  /** How far it is; for tasks whose first step may take long. Undefined for one without steps. */
+  readAdvance?: () => Promise<Advance | undefined>;
 }
 
 interface Followed extends FollowedTask {

@@ -4,7 +4,17 @@ import { Body, type PipeTransform } from '@nestjs/common';
 import { BodyPipe } from '../http/body';
 
 /** Fields of a Fine-Tune that a text-to-image request does not have. */
-const finetuneFields = ['name', 'title', 'token', 'images_url', 'captions', 'prompts', 'styles'] as const;
+const finetuneFields = [
+  'name',
+  'title',
+  'token',
+  'images_url',
+  'weights_url',
+  'weights_sha256',
+  'captions',
+  'prompts',
+  'styles',
+] as const;
 
 const neither =
   'is required to draw pictures from it; a body with "name", and without "prompt", registers a Fine-Tune instead';

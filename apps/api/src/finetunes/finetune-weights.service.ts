@@ -42,7 +42,7 @@ export class FinetuneWeightsService {
   /**
    * Takes a file as the weights of a Fine-Tune, in place of earlier ones. A failure leaves them as they were.
    * @param scale by which a LoRA is added to the model.
-   * @throws NotFoundError; ConflictError while it is being trained; UnprocessableError, and what `assertBare` and
+   * @throws NotFoundError; ConflictError while it is being trained or its weights are fetched; UnprocessableError, and what `assertBare` and
    * `UploadsService.receive` throw
    */
   async replace(
@@ -51,14 +51,29 @@ export class FinetuneWeightsService {
     file: SentFile,
     scale: number,
   ): Promise<FinetuneDto> {
-    const { model, weightsBytes } = await this.finetunes.load(accountId, id);
+    const finetune = await this.finetunes.load(accountId, id);
     await this.refuseWhileTrained(id);
     file.assertBare();
+    return this.receive({ ownerId, finetune, scale }, file, (weights) => this.assign(accountId, id, weights));
+  }
+
+  /**
+   * Receives a file of a key, checks it against the Fine-Tune's model, and stores it.
+   * @param assign gives it to the Fine-Tune
+   * @throws UnprocessableError; what `UploadsService.receive` throws
+   */
+  async receive<T>(
+    { ownerId, finetune, scale }: { ownerId: string; finetune: Finetune; scale: number },
+    file: SentFile,
+    assign: (weights: NewWeights) => Promise<T>,
+  ): Promise<T> {
+    const { id, accountId, model, weightsBytes } = finetune;
     const base = await this.models.served(model);
     const rule = { maxBytes: limits.weightsBytes, replacedBytes: weightsBytes ?? 0, kind: 'a safetensors file' };
     return this.uploads.receive(ownerId, file, rule, async ({ id: uploadId, path, hash, bytes, signal }) => {
       await refuseOtherFiles(path);
-      const { kind, tokens: vectors = null, note = null } = await this.inspector.inspect(ownerId, path, base.folder);
+      const found = await this.inspector.inspect(ownerId, path, base.folder);
+      const { kind, unmatched, tokens: vectors = null, note = null } = found;
       refuseScale(kind, scale, { parameter: 'scale' });
       signal.throwIfAborted();
       // A file that is sent twice gets two keys: removing one never removes the other.
@@ -68,7 +83,7 @@ export class FinetuneWeightsService {
         await this.finetunes.load(accountId, id);
         throw error;
       });
-      return this.assign(accountId, id, { kind, vectors, note, hash, bytes, key, scale, base: weightsName(base) });
+      return assign({ kind, vectors, note, unmatched, hash, bytes, key, scale, base: weightsName(base) });
     });
   }
 
@@ -103,7 +118,10 @@ export class FinetuneWeightsService {
   private async refuseWhileTrained(id: string): Promise<void> {
     const status = In(['queued', 'processing']);
     if (await this.dataSource.manager.existsBy(Task, { id, kind: 'training', status }))
-      throw new ConflictError('TrainingUnderWay', 'The Fine-Tune is being trained; cancel that first.');
+      throw new ConflictError(
+        'TrainingUnderWay',
+        'The Fine-Tune is being trained, or its weights are fetched; cancel that first.',
+      );
   }
 
   private async assign(accountId: string, id: string, file: NewWeights): Promise<FinetuneDto> {

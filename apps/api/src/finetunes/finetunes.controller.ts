@@ -56,7 +56,8 @@ export class FinetunesController {
     description:
       'A body with `name` and no `prompt` makes a Fine-Tune; any other is a text-to-image request. ' +
       'With `images_url` the Fine-Tune is trained: its `status` is `queued`, and its pictures are fetched and checked by a worker. ' +
-      'Without them it is `registered`. Of the two answers only a Fine-Tune has a `token`.',
+      'With `weights_url` its weights are fetched, and it is `queued` until they are there. ' +
+      'Without either it is `registered`. Of the two answers only a Fine-Tune has a `token`.',
     body: [CreateFinetuneDto, CreateGenerationDto],
     reply: [RegisteredFinetuneDto, GenerationDto],
     isLocated: true,
@@ -138,9 +139,8 @@ export class FinetunesController {
 
   @Post(':id/cancel')
   @LocatedAt('/v1/finetunes')
-  @ApiCreates('cancelFinetune', 'Cancel the training of a Fine-Tune', {
-    description:
-      'Its status is `canceled` at once and for good, and nothing of the training is kept. Prompts that wait for it fail.',
+  @ApiCreates('cancelFinetune', 'Cancel the training of a Fine-Tune, or the fetching of its weights', {
+    description: 'Its status is `canceled` at once and for good, and nothing is kept. Prompts that wait for it fail.',
     reply: FinetuneDto,
     isLocated: true,
     errors: [404, 409],

@@ -137,12 +137,12 @@ export class FinetunesService {
   }
 
   /**
-   * The Fine-Tune with its training, for its event stream.
-   * @throws NotFoundError also for another caller's; DomainError for one that was not trained here
+   * A Fine-Tune that is or was trained, or whose weights are or were fetched, for its event stream.
+   * @throws NotFoundError also for another caller's; DomainError for any other
    */
-  async findTrained(accountId: string, id: string) {
-    const { training, ...finetune } = await this.findOne(accountId, id);
-    if (training) return { ...finetune, training };
+  async findMade(accountId: string, id: string): Promise<FinetuneDto> {
+    const finetune = await this.findOne(accountId, id);
+    if (finetune.training || (await this.finetunes.manager.existsBy(Training, { id }))) return finetune;
     throw new DomainError('notFound', 'TrainingNotFound', 'The Fine-Tune was not trained here.');
   }
 

@@ -10,8 +10,8 @@ export interface InspectionOrder {
 
 /** The properties of the file, or why it was rejected. */
 export type Inspection =
-  /** `tokens`: embeddings of a textual inversion; `note`: what was assumed, for people. */
-  | { outcome: 'accepted'; kind: 'lora' | 'textual_inversion'; tokens?: number; note?: string }
+  /** `tokens`: embeddings of a textual inversion; `unmatched`: tensors without a layer; `note`: for people. */
+  | { outcome: 'accepted'; kind: 'lora' | 'textual_inversion'; unmatched: number; tokens?: number; note?: string }
   | { outcome: 'refused'; code: ErrorCode<'unprocessable'>; message: string }
   | { outcome: 'tooLarge' };
 

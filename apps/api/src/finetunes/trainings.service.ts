@@ -10,6 +10,7 @@ import {
   UnprocessableError,
 } from '@app/domain';
 import type { CreateFinetuneDto, FinetuneDto } from '@app/domain/http';
+import type { InstalledModel } from '@app/model-store';
 import { Tasks, trainingFolder, Trainings } from '@app/tasks';
 import { Injectable } from '@nestjs/common';
 import { AcceptanceService } from '../generations/acceptance.service';
@@ -18,13 +19,16 @@ import { assertReadsPictures } from '../models/assert-drawable';
 import { ModelsService } from '../models/models.service';
 import { PromptLengths } from '../models/prompt-lengths.service';
 import { StoredFiles } from '../files/stored-files';
+import { FetchedWeights } from './fetched-weights.service';
 import { FinetunesService } from './finetunes.service';
 import { PromptOrders, requestOf } from './prompt-orders.service';
 
 /** Fields of a Fine-Tune's body that only a training has. */
-const trainingFields = ['captions', 'steps', 'seed', 'webhook', 'user', 'prompts', 'styles'] as const;
+const trainingFields = ['captions', 'steps', 'seed'] as const;
+/** Those of any Fine-Tune that has to wait for its weights. */
+const waitingFields = ['webhook', 'user', 'prompts', 'styles'] as const;
 
-/** The trainings of a caller's Fine-Tunes. */
+/** How a caller's Fine-Tunes come by their weights: they are trained, or fetched. */
 @Injectable()
 export class TrainingsService {
   constructor(
@@ -36,10 +40,12 @@ export class TrainingsService {
     private readonly tasks: Tasks,
     private readonly trainings: Trainings,
     private readonly files: StoredFiles,
+    private readonly fetched: FetchedWeights,
   ) {}
 
   /**
-   * Registers a Fine-Tune, or has it trained if there are pictures. Its Prompts are made with it, or nothing is.
+   * Registers a Fine-Tune, has it trained if there are pictures, or has its weights fetched. Its Prompts are made with
+   * it, or nothing is.
    * @throws InvalidError for too few pictures or captions; UnprocessableError for a model that is not installed or
    * cannot be trained, or for captions that are too long; what `PromptOrders` and `AcceptanceService` throw
    */
@@ -47,23 +53,22 @@ export class TrainingsService {
     refuseIncomplete(dto);
     const served = await this.models.served(dto.model ?? defaults.model, '/model');
     const finetune = newFinetune(caller.id, dto);
-    const { images_url: imagesUrl, captions = null, steps, seed, webhook = null, user = null } = dto;
-    if (!imagesUrl) {
+    const { images_url: imagesUrl, weights_url: weightsUrl, captions = null, webhook = null, user = null } = dto;
+    if (!imagesUrl && !weightsUrl) {
       await this.finetunes.register(finetune);
       return this.finetunes.findOne(caller.accountId, finetune.id);
     }
-    assertReadsPictures(await this.models.trainedFor(served), ['/images_url']);
+    if (imagesUrl) assertReadsPictures(await this.models.trainedFor(served), ['/images_url']);
+    if (weightsUrl) this.fetched.assertAllowed(weightsUrl);
     this.acceptance.assertReceiversAllowed([{ webhook }], () => '');
     if (captions) await this.lengths.checkCaptions(caller.id, served, captions);
     const { createdAt } = finetune;
     const prompts = dto.prompts && (await this.orders.ofPrompts(caller, finetune, dto.prompts, '/prompts', createdAt));
     const styles = dto.styles && (await this.orders.ofStyles(caller, finetune, dto.styles, '/styles', createdAt));
     const training = {
-      imagesUrl,
-      captions,
-      steps: steps ?? served.defaults.training?.steps ?? defaultTrainingSteps(imagesUrl.length),
-      seed: seed ?? randomInt(0, limits.seed + 1),
-      webhook,
+      ...{ captions, webhook, imagesUrl: imagesUrl ?? [] },
+      ...{ weightsUrl: weightsUrl ?? null, weightsSha256: dto.weights_sha256?.toLowerCase() ?? null },
+      ...(imagesUrl ? howTrained(dto, served, imagesUrl.length) : { steps: 0, seed: 0 }),
     };
     await this.acceptance.insert(caller, {
       served,
@@ -75,21 +80,26 @@ export class TrainingsService {
     return made.status === 'training' ? { ...made, status: 'queued' } : made;
   }
 
-  /** @throws ConflictError when there is no training under way; one that is already canceled stays canceled. */
+  /** @throws ConflictError when nothing is under way; one that is already canceled stays canceled. */
   async cancel(accountId: string, id: string): Promise<FinetuneDto> {
     const before = await this.finetunes.findOne(accountId, id);
-    const canceled = before.training !== null && (await this.tasks.cancel(id));
+    const canceled = await this.tasks.cancel(id);
     if (canceled) await this.files.removeAll([trainingFolder(id), ...(await this.trainings.dropPictures(id))]);
     const finetune = canceled ? await this.finetunes.findOne(accountId, id) : before;
     if (finetune.status !== 'canceled')
       throw new ConflictError(
         'TrainingTerminated',
-        before.training === null
-          ? 'The Fine-Tune was not trained here, so there is nothing to cancel.'
-          : `The Fine-Tune is ${finetune.status}, so its training cannot be canceled any more.`,
+        `The Fine-Tune is ${finetune.status}: it is neither trained nor are its weights fetched, so there is nothing to cancel.`,
       );
     return finetune;
   }
+}
+
+function howTrained({ steps, seed }: CreateFinetuneDto, { defaults: { training } }: InstalledModel, pictures: number) {
+  return {
+    steps: steps ?? training?.steps ?? defaultTrainingSteps(pictures),
+    seed: seed ?? randomInt(0, limits.seed + 1),
+  };
 }
 
 function newFinetune(ownerId: string, dto: CreateFinetuneDto): Finetune {
@@ -112,7 +122,18 @@ function refuseIncomplete(dto: CreateFinetuneDto): void {
   const { min } = limits.trainingImages;
   const problem = (field: string, message: string) =>
     [`"/${field}" ${message}.`, [{ pointer: `/${field}`, message }]] as const;
-  const needing = trainingFields.find((field) => dto[field] !== undefined && dto[field] !== null);
+  const isGiven = (field: keyof CreateFinetuneDto): boolean => dto[field] !== undefined && dto[field] !== null;
+  if (urls && isGiven('weights_url'))
+    throw new InvalidError(
+      'ValidationFailed',
+      ...problem('weights_url', 'cannot be sent with "images_url": a Fine-Tune is trained, or has weights'),
+    );
+  if (isGiven('weights_sha256') && !isGiven('weights_url'))
+    throw new InvalidError(
+      'ValidationFailed',
+      ...problem('weights_url', 'is required, because "weights_sha256" is of the file there'),
+    );
+  const needing = [...trainingFields, ...(isGiven('weights_url') ? [] : waitingFields)].find(isGiven);
   if (!urls && needing)
     throw new UnprocessableError(
       'FineTuneImagesMissing',

@@ -1,5 +1,5 @@
 import type { DrawingTask } from '@app/domain';
-import { type DrawnPicture, type Served, StorageFullError, Tasks } from '@app/tasks';
+import { type DrawnPicture, type Served, StorageFullError, type TaskHold, Tasks } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import { crashPoint } from '@app/process';
 import { Inject, Injectable } from '@nestjs/common';
@@ -15,7 +15,6 @@ import type { ReadMask } from '@app/pictures';
 import { parametersOf } from './picture-parameters';
 import { ProgressPublisher } from './progress-publisher';
 import { type ReadPictures, SourcePictures } from './source-pictures';
-import type { TaskHold } from './task-hold';
 import { TaskRunner } from './task-runner';
 import { withRetries } from './with-retries';
 

@@ -1,5 +1,5 @@
 import type { Attempt, Task } from '@app/domain';
-import { deathsAfter, Tasks, fatalCount, StorageFullError } from '@app/tasks';
+import { deathsAfter, fatalCount, StorageFullError, type TaskHold, Tasks } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import { PictureError } from '@app/pictures';
 import { StorageUnavailableError } from '@app/storage';
@@ -8,7 +8,6 @@ import { EngineBrokenError, EngineLostError, TaskAbortedError, TaskRefusedError 
 import type { Ending } from '../metrics/inference-metrics';
 import { StorageHealth } from '../pictures/storage-health';
 import { withRetries } from './with-retries';
-import type { TaskHold } from './task-hold';
 
 /** Wait before the next attempt: 2, 4, 8, 16 seconds; `fatalCount` bounds the tries. */
 const backOffMs = (tries: number): number => 1_000 * 2 ** tries;

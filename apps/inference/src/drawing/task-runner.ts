@@ -1,12 +1,11 @@
 import type { Task } from '@app/domain';
 import { JsonLogger } from '@app/observability';
 import { crashPoint } from '@app/process';
-import { Tasks } from '@app/tasks';
+import { TaskHold, Tasks } from '@app/tasks';
 import { Injectable } from '@nestjs/common';
 import type { Ending } from '../metrics/inference-metrics';
 import { FailureService } from './failure.service';
 import { StopListener } from './stop-listener';
-import { TaskHold } from './task-hold';
 
 /** Runs the work on claimed tasks: keeps the claim alive meanwhile, and settles a task whose work fails. */
 @Injectable()

@@ -1,10 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Finetune, readSandboxOrder, type TrainingTask } from '@app/domain';
 import { writeSafetensors } from '@app/diffusion';
-import type { Trainings } from '@app/tasks';
+import type { TaskHold, Trainings } from '@app/tasks';
 import type { DataSource } from 'typeorm';
 import type { ProgressPublisher } from '../drawing/progress-publisher';
-import type { TaskHold } from '../drawing/task-hold';
 import type { TaskRunner } from '../drawing/task-runner';
 import { TaskAbortedError, TaskRefusedError } from '../engine-client/task-errors';
 import type { TrainingStore } from '../training/training-store';
@@ -38,7 +37,7 @@ export class SandboxTraining {
     await this.pretend(task, order.delayMs || usualMs, hold.signal);
     if (order.fail !== undefined) throw new TaskRefusedError(order.fail);
     const file = await this.store.storeWeights(task, noWeights());
-    const weights = { ...file, kind: 'lora' as const, vectors: null, note: null, scale: 1, base: null };
+    const weights = { ...file, kind: 'lora' as const, vectors: null, note: null, unmatched: 0, scale: 1, base: null };
     if (await this.trainings.settle(task, { weights, computeSeconds: 0, note: null })) return;
     await this.store.removeAll(file.key);
     hold.lose();

@@ -1,8 +1,7 @@
 import type { TrainingTask } from '@app/domain';
 import { JsonLogger } from '@app/observability';
-import type { Trainings } from '@app/tasks';
+import type { TaskHold, Trainings } from '@app/tasks';
 import type { ProgressPublisher } from '../drawing/progress-publisher';
-import type { TaskHold } from '../drawing/task-hold';
 import { TrainingProgress } from './training-progress';
 import type { TrainingState } from './training-protocol';
 import type { TrainingStore } from './training-store';

@@ -5,13 +5,12 @@ import type { TrainingPicture } from '@app/diffusion';
 import { type InstalledModel, weightsName } from '@app/model-store';
 import { JsonLogger } from '@app/observability';
 import { crashPoint } from '@app/process';
-import { Tasks, Trainings } from '@app/tasks';
+import { type TaskHold, Tasks, Trainings } from '@app/tasks';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { DrawingLock } from '../drawing/drawing-lock';
 import { ModelResolver } from '../drawing/model-resolver';
 import { ProgressPublisher } from '../drawing/progress-publisher';
-import type { TaskHold } from '../drawing/task-hold';
 import { TaskRunner } from '../drawing/task-runner';
 import { withRetries } from '../drawing/with-retries';
 import { Engines } from '../engine-client/engines';
@@ -168,7 +167,7 @@ export class TrainingService {
     crashPoint('before-commit');
     const computeSeconds = progress.secondsAt(done.computeMs);
     const { kind, vectors, note } = done;
-    const weights = { ...file, kind, vectors, note, scale: 1, base: weightsName(model) };
+    const weights = { ...file, kind, vectors, note, unmatched: 0, scale: 1, base: weightsName(model) };
     const isSettled = await withRetries(
       () => this.trainings.settle(task, { weights, computeSeconds, note: plan.note }),
       signal,

@@ -13,8 +13,8 @@ describe("the page's copy of the service's rules", () => {
   });
 
   it('has its lengths of texts', () => {
-    const { promptLength, nameLength, tokenLength } = limits.limits;
-    expect(lengths).toEqual({ prompt: promptLength, name: nameLength, token: tokenLength });
+    const { promptLength: prompt, nameLength: name, tokenLength: token, webhookLength: url } = limits.limits;
+    expect(lengths).toEqual({ prompt, name, token, url });
   });
 
   it('has its largest seed', () => {

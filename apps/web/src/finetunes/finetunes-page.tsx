@@ -61,6 +61,7 @@ async function create(form: HTMLFormElement): Promise<void> {
     ...(text('token') !== '' && { token: text('token') }),
     ...(text('title') !== '' && { title: text('title') }),
     ...(text('model') !== '' && { model: text('model') }),
+    ...(text('weights_url') !== '' && { weights_url: text('weights_url') }),
   });
   form.reset();
   await loadFinetunes();
@@ -91,6 +92,15 @@ function NewFinetune() {
         name="model"
         choices={modelChoices.value.map((choice) => [choice.name, choiceText(choice)])}
       />
+      <TextField
+        id="finetune-weights"
+        label="Weights from (optional)"
+        hint="The address of a .safetensors file, as a hub gives it. A file of yours is dropped on the Fine-Tune once it is there."
+        name="weights_url"
+        type="url"
+        placeholder="https://"
+        maxLength={lengths.url}
+      />
       <button class="button is-primary">Create</button>
     </form>
   );
@@ -120,6 +130,7 @@ function FinetuneCard({ finetune }: { finetune: Finetune }) {
       {weights && (
         <p class="hint">
           {weights.kind === 'lora' ? 'LoRA' : 'Textual inversion'}, {sizeOf(weights.bytes ?? 0)}
+          {!!weights.unmatched && `, ${weights.unmatched} tensors met no layer`}
         </p>
       )}
       {weights?.kind === 'lora' && weights.scale !== null && <ScaleField id={id} scale={weights.scale} />}

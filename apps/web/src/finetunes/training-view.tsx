@@ -7,31 +7,43 @@ import { loadFinetunes, titleOf } from './finetunes';
 import { smoothed, timeLeft, type TrainingCourse } from './progress';
 import { trainings } from './trainings';
 
-/** A training's steps, loss, samples and remaining time. */
+/** A training's steps, loss, samples and remaining time; or that weights are being fetched. */
 export function TrainingView({ finetune }: { finetune: Finetune }) {
   const known = trainings.value.get(finetune.id);
-  if (!finetune.training) return null;
+  if (!finetune.training)
+    return (
+      <div class="training">
+        <p class="progress-text">Fetching its weights …</p>
+        <CancelButton id={finetune.id} label="Cancel" said="The weights are not fetched." />
+      </div>
+    );
   const { step = finetune.training.step, position } = known ?? {};
   const { steps } = finetune.training;
-  const cancel = async (): Promise<void> => {
-    await client().finetunes.cancel(finetune.id);
-    await loadFinetunes();
-    say('The training was canceled.');
-  };
   return (
     <div class="training">
       <progress max={steps} value={step} aria-label={`Training of ${titleOf(finetune)}`} />
       <p class="progress-text">{step > 0 ? stepText(step, steps, known) : waitingText(finetune, position)}</p>
       {known && known.losses.length > 1 && <LossLine progress={known} steps={steps} />}
       {known && known.samples.length > 0 && <Samples samples={known.samples} />}
-      <ConfirmButton
-        label="Cancel the training"
-        question="Cancel it? Nothing of it is kept."
-        icon="close"
-        answers={{ yes: 'Cancel it', no: 'Go on' }}
-        onConfirm={() => void attempt(cancel)}
-      />
+      <CancelButton id={finetune.id} label="Cancel the training" said="The training was canceled." />
     </div>
+  );
+}
+
+function CancelButton({ id, label, said }: { id: string; label: string; said: string }) {
+  const cancel = async (): Promise<void> => {
+    await client().finetunes.cancel(id);
+    await loadFinetunes();
+    say(said);
+  };
+  return (
+    <ConfirmButton
+      label={label}
+      question="Cancel it? Nothing of it is kept."
+      icon="close"
+      answers={{ yes: 'Cancel it', no: 'Go on' }}
+      onConfirm={() => void attempt(cancel)}
+    />
   );
 }
 

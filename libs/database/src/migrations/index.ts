@@ -19,6 +19,7 @@ import {
   AccountsOfRecords1796270100000,
 } from './1796270000000-accounts';
 import { DetailedUsage1796280000000 } from './1796280000000-detailed-usage';
+import { FetchedWeights1796320000000 } from './1796320000000-fetched-weights';
 
 /**
  * Every migration in order; append new ones. An index on a table that may be large is made with
@@ -42,4 +43,5 @@ export const migrations = [
   AccountIndexes1796270200000,
   DetailedUsage1796280000000,
   AskedSizes1796290000000,
+  FetchedWeights1796320000000,
 ];

@@ -68,6 +68,8 @@ export interface FittedAdapter {
   merged: ReadonlyMap<PartName, ReadonlyMap<string, MergedTensor>>;
   /** One in a textual inversion; a LoRA may bring words along. */
   words: readonly LearnedWord[];
+  /** Tensors for layers that the model does not have. */
+  unmatched: number;
   /** A sentence for whoever uploaded it, where something was assumed. */
   note?: string;
 }

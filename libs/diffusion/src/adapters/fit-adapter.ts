@@ -42,7 +42,7 @@ export function fitAdapter(adapter: Adapter, model: PartTensors): FittedAdapter 
   const layers = new Map<PartName, Map<string, LowRankLayer>>();
   const merged = new Map<PartName, Map<string, MergedTensor>>();
   const hint = hintOf(adapter, model);
-  const { sites, note } = sitesOf(adapter, model, hint);
+  const { sites, unmatched, note } = sitesOf(adapter, model, hint);
   let multiplications = 0;
   let isAssumed = false;
   for (const { layer, part, path, rows, changes } of sites)
@@ -68,7 +68,7 @@ export function fitAdapter(adapter: Adapter, model: PartTensors): FittedAdapter 
     );
   const words = adapter.words.map((word) => fitWord(word, model));
   const notes = [...note, ...(isAssumed ? [assumption] : [])].join(' ');
-  return { kind: adapter.kind, layers, merged, words, ...(notes && { note: notes }) };
+  return { kind: adapter.kind, layers, merged, words, unmatched, ...(notes && { note: notes }) };
 }
 
 /** A layer of a model, and what one of the file changes in it. */
@@ -78,8 +78,15 @@ interface Site extends Place {
   changes: { parameter: 'weight' | 'bias'; base: NamedTensor; delta: Delta }[];
 }
 
-/** @returns one for each layer of the model that the file changes, and sentences about what it leaves out */
-function sitesOf(adapter: Adapter, model: PartTensors, hint: string): { sites: Site[]; note: string[] } {
+/**
+ * @returns one for each layer of the model that the file changes, how many tensors are for others, and sentences about
+ * what it leaves out
+ */
+function sitesOf(
+  adapter: Adapter,
+  model: PartTensors,
+  hint: string,
+): { sites: Site[]; unmatched: number; note: string[] } {
   const names = new LayerNames(model);
   const problemOf = (name: string): WeightsError => names.problemOf(name, adapter.layers.get(name)!.key, hint);
   const told = names.ofOtherFamily(adapter.layers.keys());
@@ -110,7 +117,7 @@ function sitesOf(adapter: Adapter, model: PartTensors, hint: string): { sites: S
     ...leftOut(adapter, left.unknown, 'the base model does not have'),
     ...leftOut(adapter, left.again, 'the file has under another name too'),
   ];
-  return { sites: [...sites.values()], note };
+  return { sites: [...sites.values()], unmatched: countTensors(left.unknown), note };
 }
 
 const countTensors = (layers: Iterable<AdapterLayer>): number =>

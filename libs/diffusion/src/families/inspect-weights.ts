@@ -8,6 +8,8 @@ export interface WeightsSummary {
   kind: AdapterKind;
   /** Number of embeddings of a textual inversion. */
   tokens?: number;
+  /** Tensors that met no layer of the model. */
+  unmatched: number;
   /** A sentence for whoever uploaded it, where something was assumed. */
   note?: string;
 }
@@ -20,8 +22,8 @@ export interface WeightsSummary {
  */
 export function inspectWeights(file: string, modelFolder: string): Promise<WeightsSummary> {
   return withAdapter(file, async (adapter, source) => {
-    const { kind, words, note } = fitAdapter(adapter, (await readModelWeights(modelFolder)).tensors);
+    const { kind, words, unmatched, note } = fitAdapter(adapter, (await readModelWeights(modelFolder)).tensors);
     assertFinite(adapter, source);
-    return { kind, ...(kind === 'textual_inversion' && { tokens: words[0].count }), ...(note && { note }) };
+    return { kind, unmatched, ...(kind === 'textual_inversion' && { tokens: words[0].count }), ...(note && { note }) };
   });
 }

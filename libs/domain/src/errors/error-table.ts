@@ -50,7 +50,7 @@ export const errorTable = {
     codes: {
       GenerationNotFound: 'There is no such Generation, or it is not yours.',
       FineTuneNotFound: 'There is no such Fine-Tune, or it is not yours. As 422: a body names it.',
-      TrainingNotFound: 'The Fine-Tune was not trained here, so it has no events of a training.',
+      TrainingNotFound: 'The Fine-Tune was not trained here, nor were its weights fetched, so it has no events.',
       WeightsNotFound: 'The Fine-Tune has no weights.',
       PromptNotFound: 'There is no such Prompt, or it is not yours. As 422: a body names it.',
       CollectionNotFound: 'There is no such Collection, or it is neither yours nor public.',
@@ -143,7 +143,9 @@ export const errorTable = {
       FineTuneImagesMissing: '`images_url` is an empty list, or something else needs it and it is missing.',
       FineTuneCaptionsMismatch: '`captions` has not as many elements as `images_url`.',
       FineTuneNotTrained:
-        'The training of the Fine-Tune failed or was canceled, so it has no weights. Send some, or have another one trained.',
+        'The training of the Fine-Tune failed or was canceled, or its weights could not be fetched, so it has none. Send some, or make another one.',
+      WeightsAddressRefused:
+        'The address in `weights_url` is private, which only an operator can allow, or one of this service that has no weights.',
       WeightsMissing:
         'The request needs weights, and the Fine-Tune has none. Send them first, or wait until it is trained.',
       ScaleUnsupported: 'A scale other than 1 is for a LoRA; a textual inversion has none. Leave it out.',

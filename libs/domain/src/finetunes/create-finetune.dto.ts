@@ -1,14 +1,14 @@
 import type { Metadata } from '../common/column';
 import { defaults, limits } from '../common/limits';
 import { ArrayField, TextArrayField, UrlArrayField } from '../fields/fields-of-arrays';
-import { NumberField, TextField } from '../fields/fields';
+import { NumberField, TextField, UrlField } from '../fields/fields';
 import { ModelField, OwnMetadataField, SeedField, UserField, WebhookField } from '../fields/fields-in-common';
 import { Without } from '../fields/field-rule';
 import { ApplyStyleDto, CreatePromptDto } from '../finetune-prompts/create-prompt.dto';
 
 const isChosenHere = 'it is chosen here, by the model and the pictures';
 
-/** Body of `POST /v1/finetunes` that registers a Fine-Tune, or trains it from `images_url`. */
+/** Body of `POST /v1/finetunes` that registers a Fine-Tune, trains it from `images_url`, or fetches its weights. */
 @Without({
   instance_prompt: 'its made-up word is "token" here and its noun "name"; "captions" says what each picture shows',
   caption_prefix: '"captions" says what each picture shows',
@@ -19,6 +19,8 @@ const isChosenHere = 'it is chosen here, by the model and the pictures';
   rank: isChosenHere,
   resolution: isChosenHere,
   num_generations: 'ask for pictures in "prompts"',
+  lora_url: 'it is "weights_url" here',
+  lora_weights: 'it is "weights_url" here',
 })
 export class CreateFinetuneDto {
   @TextField({
@@ -56,7 +58,7 @@ export class CreateFinetuneDto {
 
   @UrlArrayField({
     description:
-      'Pictures of the object, to train it from: uploads, pictures of your own records, or http(s) URLs. Without them the Fine-Tune is only registered, and `PUT /v1/finetunes/{id}/weights` takes weights that were trained elsewhere.',
+      'Pictures of the object, to train it from: uploads, pictures of your own records, or http(s) URLs. Without them and without `weights_url` the Fine-Tune is only registered, and `PUT /v1/finetunes/{id}/weights` takes weights that were trained elsewhere.',
     documentedMin: limits.trainingImages.min,
     max: limits.trainingImages.max,
     maxLength: limits.webhookLength,
@@ -64,9 +66,27 @@ export class CreateFinetuneDto {
   })
   images_url?: string[];
 
+  @UrlField({
+    description:
+      'In place of `images_url`: where to fetch weights that were trained elsewhere, as `PUT /v1/finetunes/{id}/weights` takes them: an http(s) URL, or `/v1/finetunes/{id}/weights` of a Fine-Tune of yours here. It is not shown in the record.',
+    maxLength: limits.webhookLength,
+    optional: true,
+    example: 'https://example.com/tin-robot.safetensors',
+  })
+  weights_url?: string;
+
+  @TextField({
+    description: 'SHA-256 that the file at `weights_url` must have, in hexadecimal; another file is not taken.',
+    maxLength: 64,
+    pattern: /^[0-9a-fA-F]{64}$/,
+    patternMessage: 'must be a SHA-256: 64 hexadecimal digits',
+    optional: true,
+  })
+  weights_sha256?: string;
+
   @TextArrayField({
     description:
-      'What each picture shows, as many as `images_url`; "a photo of <token> <name>" without them. Needs `images_url`, as does all that follows.',
+      'What each picture shows, as many as `images_url`; "a photo of <token> <name>" without them. Needs `images_url`, as do `steps` and `seed`.',
     max: limits.trainingImages.max,
     maxLength: limits.promptLength,
     optional: true,
@@ -87,7 +107,8 @@ export class CreateFinetuneDto {
   @UserField() user?: string | null;
 
   @ArrayField({
-    description: 'Prompts to draw when it is trained, as `POST /v1/finetunes/{id}/prompts` takes them.',
+    description:
+      'Prompts to draw when it has its weights, as `POST /v1/finetunes/{id}/prompts` takes them. Needs `images_url` or `weights_url`, as do `styles` and `webhook`.',
     element: () => CreatePromptDto,
     min: 1,
     max: limits.arrayLength,
@@ -96,7 +117,7 @@ export class CreateFinetuneDto {
   prompts?: CreatePromptDto[] | null;
 
   @ArrayField({
-    description: 'Styles to draw it in when it is trained, as `POST /v1/finetunes/{id}/styles` takes them.',
+    description: 'Styles to draw it in when it has its weights, as `POST /v1/finetunes/{id}/styles` takes them.',
     element: () => ApplyStyleDto,
     min: 1,
     max: limits.arrayLength,

@@ -32,6 +32,10 @@ export class FinetuneWeightsDto {
   @Decimal('By how much a LoRA changes the model.') scale: number;
   @TextOrNull('Name and hash of the model that they were checked against; null where that was not recorded.')
   base: string | null;
+  @IntegerOrNull(
+    'Tensors of the file that met no layer of the model, and change nothing; `note` names one. Null where that was not recorded.',
+  )
+  unmatched: number | null;
 }
 
 /** The training of a Fine-Tune. */
@@ -63,7 +67,7 @@ export class TrainingDto {
 export interface ShownWith {
   /** `<model>@<hash>` of the model that draws it now; undefined if there is none. */
   base: string | undefined;
-  /** With its task; undefined if it was not trained here. */
+  /** With its task; undefined if it was neither trained here nor its weights fetched. */
   training?: Training | undefined;
   /** Of the Prompts that were asked for with the training and still exist. */
   promptIds?: readonly string[];
@@ -80,15 +84,17 @@ export class FinetuneDto {
   @Word(
     [...finetuneStatuses, 'stale'],
     'FinetuneStatus',
-    'registered: drawn by the model alone; queued, training: its weights are being made; ready: its weights are there; failed, canceled: its training ended without any; stale: they are there, but the model was replaced or removed since.',
+    'registered: drawn by the model alone; queued, training: its weights are being made or, while queued, fetched; ready: its weights are there; failed, canceled: that ended without any; stale: they are there, but the model was replaced or removed since.',
   )
   status: FinetuneStatus | 'stale';
 
-  @PartOrNull(FinetuneWeightsDto, 'What was trained or uploaded; null before that.') weights: FinetuneWeightsDto | null;
+  @PartOrNull(FinetuneWeightsDto, 'What was trained, uploaded or fetched; null before that.')
+  weights: FinetuneWeightsDto | null;
   @PartOrNull(TrainingDto, 'Its training; null if it was not trained here.') training: TrainingDto | null;
-  @Texts('Ids of the Prompts that were asked for with its training.') prompts: string[];
+  @Texts('Ids of the Prompts that were asked for with its training, or with its `weights_url`.') prompts: string[];
   @OwnValue() metadata: Metadata | null;
-  @TextOrNull('Why its training failed, in plain words.') error_message: string | null;
+  @TextOrNull('Why its training failed, or why its weights could not be fetched, in plain words.') error_message:
+    string | null;
 
   @TextOrNull(
     'A sentence for people about what is left to do before it is drawn as it is meant to be: where it has no weights, where it is `stale`, or where something about its weights or its training had to be assumed. Null if nothing is.',
@@ -107,7 +113,7 @@ export class FinetuneDto {
       model: finetune.model,
       status: isStale ? 'stale' : statusOf(finetune, training),
       weights: weightsOf(finetune),
-      training: training ? TrainingDto.from(training) : null,
+      training: training && training.weightsUrl === null ? TrainingDto.from(training) : null,
       prompts: [...promptIds],
       metadata: finetune.metadata,
       error_message: finetune.weightsHash === null && training ? training.task.error : null,
@@ -131,15 +137,18 @@ const statusOfTraining: Readonly<Record<TaskStatus, FinetuneStatus>> = {
   canceled: 'canceled',
 };
 
-/** Weights uploaded after a training override its outcome. */
+/** Weights that are uploaded afterwards override the outcome. */
 function statusOf(finetune: Finetune, training: Training | undefined): FinetuneStatus {
-  return finetune.weightsHash === null && training ? statusOfTraining[training.task.status] : finetune.status;
+  if (finetune.weightsHash !== null || !training) return finetune.status;
+  const status = statusOfTraining[training.task.status];
+  return status === 'training' && training.weightsUrl !== null ? 'queued' : status;
 }
 
 function weightsOf(finetune: Finetune): FinetuneWeightsDto | null {
   const { weightsKind: kind, weightsHash: sha256 } = finetune;
   if (kind === null || sha256 === null) return null;
-  return { kind, sha256, bytes: finetune.weightsBytes, scale: finetune.weightsScale, base: finetune.weightsBase };
+  const { weightsBytes: bytes, weightsScale: scale, weightsBase: base, weightsUnmatched: unmatched } = finetune;
+  return { kind, sha256, bytes, scale, base, unmatched };
 }
 
 function noteOf({ id, weightsHash, weightsNote }: Finetune, training: Training | undefined): string | null {

@@ -51,6 +51,9 @@ export class Finetune {
    */
   @Column('varchar', { length: 128, nullable: true }) weightsBase: string | null;
   @Column('text', { nullable: true }) weightsNote: string | null;
+
+  /** Tensors of the file that met no layer of the model; null for weights older than this column. */
+  @Column('integer', { nullable: true }) weightsUnmatched: number | null;
   @Column({ type: 'timestamptz', precision: 3 }) createdAt: Date;
 
   /**

@@ -2,7 +2,9 @@ import { Column, Entity, JoinColumn, OneToOne, PrimaryColumn, type Relation } fr
 import { bigintAsNumber } from '../common/column';
 import { Task } from '../tasks/task';
 
-/** A training; its task and its Fine-Tune have the same id. */
+/**
+ * How a Fine-Tune comes by its weights: it is trained, or they are fetched. Its task and its Fine-Tune have the same id.
+ */
 @Entity('trainings')
 export class Training {
   @PrimaryColumn('varchar', { length: 24 }) id: string;
@@ -12,6 +14,12 @@ export class Training {
   task: Relation<Task>;
 
   @Column('text', { array: true }) imagesUrl: string[];
+
+  /** Where its weights are fetched from; null if it is trained. */
+  @Column('varchar', { length: 2048, nullable: true }) weightsUrl: string | null;
+
+  /** The SHA-256 that they must have, in hex. */
+  @Column('varchar', { length: 64, nullable: true }) weightsSha256: string | null;
 
   /** Subject of each picture; null: the Fine-Tune's token and name. */
   @Column('text', { array: true, nullable: true }) captions: string[] | null;

@@ -6,8 +6,11 @@ import type { TaskStatus } from './task-status';
 export const taskKinds = ['generation', 'prompt', 'training'] as const;
 export type TaskKind = (typeof taskKinds)[number];
 
-/** Where a queued task waits: for a worker that draws, for one that trains, or for its Fine-Tune's training to end. */
-export const taskQueues = ['drawing', 'training', 'waiting'] as const;
+/**
+ * Where a queued task waits: for a worker that draws, for one that trains, for an api process that fetches weights, or
+ * for its Fine-Tune to have weights.
+ */
+export const taskQueues = ['drawing', 'training', 'weights', 'waiting'] as const;
 export type TaskQueue = (typeof taskQueues)[number];
 
 /**
@@ -68,8 +71,8 @@ export class Task {
   @Column({ type: 'timestamptz', precision: 3, nullable: true }) notBefore: Date | null;
 
   /**
-   * Its number among its key's tasks in progress: from 1 for drawings, from -1 down for trainings; null if the key has
-   * no limit.
+   * Its number among its key's tasks in progress: from 1 for drawings, 0 for weights that are fetched, from -1 down for
+   * trainings; null if the key has no limit.
    */
   @Column('integer', { nullable: true }) place: number | null;
 

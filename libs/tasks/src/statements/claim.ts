@@ -26,11 +26,17 @@ const isOffered = `($4::text[] IS NULL OR head.model = ANY ($4) OR $5::boolean
       AND seen.drawable_at > now() - interval '${workerBeatMs + undrawableAfterMs} ms'
   ))`;
 
-/** A sandbox key has no limit, because it takes nothing of an engine. PostgreSQL wants every parameter used. */
+/** A sandbox key has no limit of what takes nothing of an engine: it fetches weights as any other. PostgreSQL wants every parameter used. */
 const noPlace = 'SELECT NULL::integer AS place WHERE $1::integer IS NOT NULL';
 
 /** A free place of the owner's key, in SQL; null if the key has no limit. */
 const freePlace = (queue: TaskQueue): string => {
+  // A key fetches weights one at a time: its place is 0.
+  if (queue === 'weights')
+    return `
+    SELECT 0 AS place WHERE $1::integer = 1 AND NOT EXISTS (
+      SELECT 1 FROM tasks held WHERE held.owner_id = offers.owner_id AND held.status = 'processing' AND held.place = 0
+    )`;
   // Places of trainings are negative, and no key has a limit of trainings of its own.
   const [sign, most] = queue === 'training' ? ['-', '$1::integer'] : ['', 'coalesce(caller.max_concurrent, $1)'];
   return `
@@ -67,7 +73,7 @@ owners AS MATERIALIZED (
   FROM offers
   LEFT JOIN fair_shares share ON share.owner_id = offers.owner_id
   LEFT JOIN api_keys caller ON caller.id = offers.owner_id
-  CROSS JOIN LATERAL (${sandbox ? noPlace : freePlace(queue)}) free
+  CROSS JOIN LATERAL (${sandbox && queue !== 'weights' ? noPlace : freePlace(queue)}) free
   ORDER BY coalesce(share.virtual_time, 0) - CASE WHEN is_loaded THEN ${affinitySeconds} ELSE 0 END, offers.owner_id
 ),
 due AS (

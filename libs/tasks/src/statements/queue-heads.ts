@@ -1,6 +1,6 @@
 import type { TaskQueue } from '@app/domain';
 
-/** Tasks in the third queue wait for a training, not for a worker. */
+/** Tasks in other queues wait for no worker. */
 const workerQueues = ['drawing', 'training'] as const satisfies readonly TaskQueue[];
 
 /**

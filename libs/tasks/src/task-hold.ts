@@ -1,12 +1,18 @@
 import type { Attempt } from '@app/domain';
-import { heartbeatTimeoutMs, type Tasks } from '@app/tasks';
 import type { JsonLogger } from '@app/observability';
-import type { StopListener } from './stop-listener';
+import { heartbeatTimeoutMs } from './silence';
+import type { Tasks } from './tasks';
 
 /** Interval of a worker's heartbeats; the worker loses the task after five missed ones. */
 const heartbeatIntervalMs = heartbeatTimeoutMs / 5;
 
-/** A claimed task while it is drawn: sends heartbeats, and knows when the task is lost or must be given back. */
+/** Tells of tasks that were canceled or deleted. */
+export interface TaskStops {
+  /** Calls `handler` when the task is to be stopped, until the returned function is called. */
+  on(taskId: string, handler: () => void): () => void;
+}
+
+/** A claimed task while it is worked on: sends heartbeats, and knows when the task is lost or must be given back. */
 export class TaskHold {
   private readonly controller = new AbortController();
   private readonly timer: NodeJS.Timeout;
@@ -20,7 +26,7 @@ export class TaskHold {
   constructor(
     private readonly task: Attempt,
     private readonly tasks: Tasks,
-    stops: StopListener,
+    stops: TaskStops,
     private readonly shutdown: AbortSignal,
     private readonly logger: JsonLogger,
   ) {
