@@ -90,6 +90,16 @@ function ofString({ enum: words, format, pattern, minLength = 0, maxLength = 0 }
   };
 }
 
+/** Words, and ratios as a pattern. */
+function ofShape({ anyOf = [] }: Schema): Values {
+  const words = anyOf.flatMap((each) => each.enum ?? []);
+  const wrong = ['?', words[0].toUpperCase(), '', '5:1', '16:0', '65:64', '1.5:1', '16 : 9'];
+  return {
+    good: [...words, '16:9', '1:4', '64:63'].map((word) => [word, word]),
+    bad: [...allBut('a string'), ...wrong.map((word) => [`"${word}"`, word] as const)],
+  };
+}
+
 function ofNumber({ minimum = 0, maximum = 0 }: Schema, step: number): Values {
   return {
     good: [
@@ -120,6 +130,7 @@ function ofArray({ items = {}, minItems = 0, maxItems = 0 }: Schema): Values {
   const wrong = allBut('an array');
   // Objects have rows of their own.
   const { good, bad } = element.properties ? { good: [], bad: [] } : valuesOf(element);
+  const isWord = element.enum ?? (element.anyOf && element.type === 'string');
   const first = good[0]?.[1] ?? objectOf(element);
   // The longest texts together are more than a body may have.
   const value = typeof first === 'string' && first.length > 10_000 ? 'a robot' : first;
@@ -131,22 +142,25 @@ function ofArray({ items = {}, minItems = 0, maxItems = 0 }: Schema): Values {
   const many = (count: number): unknown[] => Array.from({ length: count }, (_, i) => another(i));
   const fewest = many(minItems);
   return {
-    good: [['the fewest', fewest] as const, ...(element.enum ? [] : [['the most', many(maxItems)] as const])],
+    good: [['the fewest', fewest] as const, ...(isWord ? [] : [['the most', many(maxItems)] as const])],
     bad: [
       ...wrong,
       ['one too many', many(maxItems + 1)],
-      ...(element.enum ? [['an empty array', []] as const] : []),
+      ...(isWord ? [['an empty array', []] as const] : []),
       ...bad.map(
-        ([label, wrongOne]) =>
-          [`${label} ${element.enum ? 'in it' : 'among them'}`, [...fewest.slice(1), wrongOne]] as const,
+        ([label, wrongOne]) => [`${label} ${isWord ? 'in it' : 'among them'}`, [...fewest.slice(1), wrongOne]] as const,
       ),
     ],
   };
 }
 
+/** Of a picture in a larger one; true and a place need that picture, and are tested with it. */
+const places: Values = { good: [['false', false]], bad: allBut('true', 'an object') };
+
 /** Accepted and rejected values of a schema. */
 export function valuesOf(schema: Schema): Values {
   const known = resolve(schema);
+  if (known.oneOf?.some(({ type }) => type === 'object')) return places;
   if (known.oneOf) {
     const all = known.oneOf.map(valuesOf);
     const types = known.oneOf.map(
@@ -159,6 +173,7 @@ export function valuesOf(schema: Schema): Values {
       bad: [...allBut(...types), ...own.filter(([label]) => label !== 'digits')],
     };
   }
+  if (known.anyOf && known.type === 'string') return ofShape(known);
   // Of all fields only metadata may be anything.
   if (known.anyOf) return metadata;
   const type = typeOf(known);

@@ -192,7 +192,8 @@ describe('The contract', () => {
         ),
       );
       it.each(good)('%s: %s', async (name, _label, value) => {
-        const reply = await sendElement(row, { ...caller.filled(row.valid), [name]: caller.filled(value) });
+        const other = value !== null && { width: { height: 256 }, height: { width: 256 } }[name];
+        const reply = await sendElement(row, { ...caller.filled(row.valid), ...other, [name]: caller.filled(value) });
         // A well-formed id of nothing, a scale without weights, a mask without a picture, references of another model
         // than FLUX.2, and what is of a training without its pictures are tested elsewhere.
         const isOfTraining = row.operation === 'createFinetuneOrGeneration' && ofTraining.includes(name);

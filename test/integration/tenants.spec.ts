@@ -23,8 +23,8 @@ function choices(names: readonly string[]): string[][] {
   return names.reduce<string[][]>((found, name) => [...found, ...found.map((each) => [...each, name])], [[]]).slice(1);
 }
 
-// Keys belong to nobody: whoever may manage them manages all, and sees the deliveries of all.
-const ofAll = /^\/v1\/(?:keys|deliveries)\//;
+// Models and keys belong to nobody: whoever may manage keys manages all, and sees the deliveries of all.
+const ofAll = /^\/v1\/(?:keys|deliveries|models)\//;
 const guarded = operations.filter(({ path, parameters }) => parameters.length > 0 && !ofAll.test(path));
 const positions = guarded.flatMap((operation) =>
   choices(operation.parameters).map(

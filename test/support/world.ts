@@ -17,6 +17,8 @@ export interface World {
   delivery: string;
   promptDelivery: string;
   upload: string;
+  /** Of all callers. */
+  model: string;
   /** Made by another caller; manageable only with the scope `admin`. */
   apiKey: string;
 }
@@ -50,6 +52,7 @@ export const operations: readonly Operation[] = Object.entries(paths).flatMap(([
 /** The resource that a path parameter identifies. */
 export function resourceOf(path: string, parameter: string): keyof World {
   if (parameter === 'delivery_id' && path.startsWith('/v1/finetunes/')) return 'promptDelivery';
+  if (parameter === 'name') return 'model';
   if (parameter !== 'id') return parameter.replace(/_id$/, '') as keyof World;
   if (path.startsWith('/v1/finetunes/')) return 'finetune';
   if (path.startsWith('/v1/keys/')) return 'apiKey';
@@ -100,6 +103,7 @@ export async function makeWorld(api: TestApi, key: TestKey, receiver: Receiver):
   return {
     ...{ finetune, prompt, collection, style: made[0].id, generation, delivery, promptDelivery, apiKey },
     upload: upload.id,
+    model: 'shapes',
   };
 }
 
