@@ -53,6 +53,8 @@ describe('models', () => {
         kind: 'text-to-image',
         scheduler: 'DDIMScheduler',
         native_size: 768,
+        size_multiple: 8,
+        max_pixels: 4 * 768 ** 2,
         device: null,
         hash: expect.stringMatching(/^[0-9a-f]{12}$/) as string,
         precision: 'float32',

@@ -60,7 +60,7 @@ describe('POST /v1/images/generations', () => {
       expect([width, height]).toEqual([512, 512]);
     }
     const { body } = await generations(sandbox);
-    expect(body[0]).toMatchObject({ status: 'succeeded', num_generations: 2, metadata: { user: 'customer-42' } });
+    expect(body[0]).toMatchObject({ status: 'succeeded', num_generations: 2, user: 'customer-42' });
   });
 
   it('answers with the pictures themselves', async () => {
