@@ -268,6 +268,21 @@ describe('Pictures from elsewhere', () => {
     ).resolves.toMatch(/^The picture in `mask` has no alpha channel/);
   });
 
+  it('decide the size of a task of an older version, which is told without a word', async () => {
+    const shapes: object[] = [];
+    const sources = new SourcePictures(openReader(), {
+      recordShape: (_, shape) => Promise.resolve(shapes.push(shape) > 0),
+    });
+    const sizes = { square: { width: 512, height: 512 }, portrait: { width: 512, height: 768 } };
+    const task = { ownerId: owner, aspectRatio: 'square', width: 512, height: 512 } as DrawingTask;
+    const inputs = { image: `${server.url}/png`, strength: 0.5, sizes };
+
+    await sources.read(Object.assign(task, { inputs }), new AbortController().signal);
+
+    expect(shapes).toEqual([{ width: 704, height: 384, aspectRatio: null }]);
+    expect(task).toMatchObject({ width: 704, height: 384, aspectRatio: null });
+  });
+
   it('are masks of the picture that they come with, onto which one of another shape is stretched', async () => {
     const [edge, marked] = [512, 96];
     const sources = new SourcePictures(openReader(), { recordShape: () => Promise.resolve(true) });

@@ -72,7 +72,7 @@ export class Tasks {
   }
 
   /** Records the shape of the picture that the task is drawn from. False as for `heartbeat`. */
-  recordShape({ id, attempt }: Attempt, shape: Pick<Drawing, 'width' | 'height'>): Promise<boolean> {
+  recordShape({ id, attempt }: Attempt, shape: Pick<Drawing, 'aspectRatio' | 'width' | 'height'>): Promise<boolean> {
     return this.transactions.run(async (manager) => {
       const held = await manager.existsBy(Task, { id, attempt, status: 'processing' });
       if (held) await manager.update(Drawing, { id }, shape);

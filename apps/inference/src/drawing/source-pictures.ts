@@ -43,7 +43,8 @@ export class SourcePictures {
    * @throws PictureError, and what else `PictureReader` throws
    */
   async read(task: DrawingTask, signal: AbortSignal): Promise<ReadPictures> {
-    const { image: url, mask, maskOf, outpaint, control = [], references = [], shapedBy } = task.inputs ?? {};
+    const { image: url, mask, maskOf, outpaint, control = [], references = [] } = task.inputs ?? {};
+    const shapedBy = shapedByOf(task);
     const reading = (field: string) => ({ owner: task.ownerId, account: task.accountId, field, signal });
     const image = url === undefined ? undefined : await this.readImage(url, task, reading('image'));
     const looked: ReadPicture[] = [];
@@ -74,13 +75,14 @@ export class SourcePictures {
   }
 
   private readImage(url: string, task: DrawingTask, reading: Reading): Promise<ReadPicture> {
-    const { outpaint: place, shapedBy } = task.inputs ?? {};
+    const place = task.inputs?.outpaint;
     if (place) return this.reader.readOutpainted(url, { ...reading, size: sizeOf(task), place });
-    return this.reader.read(url, { ...reading, size: shapedBy ?? sizeOf(task) });
+    return this.reader.read(url, { ...reading, size: shapedByOf(task) ?? sizeOf(task) });
   }
 
   private async takeShape(task: DrawingTask, { width, height }: Size): Promise<void> {
-    const shape = { width, height };
+    // An older version that takes a request writes a word there until the shape is known.
+    const shape = { width, height, aspectRatio: null };
     Object.assign(task, shape);
     await this.tasks.recordShape(task, shape);
   }
@@ -92,3 +94,12 @@ function aroundOf(size: Size, picture: Size, outpaint: true | PlaceInPicture): R
 }
 
 const sizeOf = ({ width, height }: DrawingTask) => ({ width, height });
+
+/** What every model draws multiples of. */
+const olderMultiple = 64;
+
+/** What decides the size, if the request names none. Tasks of an older version say it in other words. */
+function shapedByOf({ inputs }: DrawingTask) {
+  const { shapedBy, sizes } = inputs ?? {};
+  return shapedBy ?? (sizes && { edge: sizes.square.width, multiple: olderMultiple });
+}

@@ -48,6 +48,8 @@ export interface DrawingInputs {
    * until then the drawing is square.
    */
   shapedBy?: { edge: number; multiple: number };
+  /** The same of a version before `shapedBy`: sizes by shape. */
+  sizes?: { square: { width: number; height: number } };
 }
 
 /** The pictures that a drawing is made from, each with the field that names it. */
