@@ -30,14 +30,16 @@ export class ServiceProcess {
   /**
    * Variables that are not given have their defaults.
    * @param under a command that runs it as its child
+   * @param checkout whose build runs
    */
   constructor(
     readonly name: keyof typeof addresses,
     env: Readonly<Record<string, string>>,
     nodeOptions: readonly string[] = [],
     under: readonly string[] = [],
+    checkout = '.',
   ) {
-    const main = resolve('dist', 'apps', name, 'src', 'main.js');
+    const main = resolve(checkout, 'dist', 'apps', name, 'src', 'main.js');
     const [command, ...args] = [...under, process.execPath, ...nodeOptions, main];
     this.child = spawn(command, args, {
       // Pictures are compared, and a GPU's differ. Two threads would spin while they wait for each other.

@@ -172,7 +172,10 @@ function webhookFindings({ ledger, receiver, receivedAt }: Site, tasks: Tasks, o
     const ending = ledger.entries.get(id)?.ending;
     return ending !== undefined && status !== 'canceled' && at > ending.at + flightMs;
   };
-  const differing = receipts.filter(({ id, status }) => tasks.has(id) && tasks.get(id)?.status !== status);
+  // A Prompt's has no status.
+  const differing = receipts.filter(
+    ({ id, status }) => status !== undefined && tasks.has(id) && tasks.get(id)?.status !== status,
+  );
   return [
     ['records with more than one webhook', 'duplicates', repeated.map(([id]) => id)],
     ['webhooks that never came', 'lost', idsOf(missing)],

@@ -10,7 +10,8 @@ export interface Answer {
 /** A Generation as the service returns it. */
 export interface GenerationBody {
   id: string;
-  status: string;
+  /** A Prompt has none. */
+  status?: string;
   error: string | null;
   images: string[];
   metadata: Record<string, unknown> | null;

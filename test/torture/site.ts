@@ -18,6 +18,8 @@ interface StartOptions {
   nodeOptions?: string[];
   /** State of a worker that is waited for. */
   health?: 'ready' | 'live';
+  /** A built checkout of another version. */
+  checkout?: string;
 }
 
 /** How the log begins a line of an error. */
@@ -173,7 +175,7 @@ export class Site {
   /** Starts a process and waits until it answers. One that crashes on purpose meanwhile is no error. */
   private async start(
     name: ServiceProcess['name'],
-    { env = {}, nodeOptions = [] }: StartOptions,
+    { env = {}, nodeOptions = [], checkout }: StartOptions,
     readyUrl: string,
   ): Promise<ServiceProcess> {
     const started = new ServiceProcess(
@@ -189,6 +191,8 @@ export class Site {
         ...env,
       },
       [...this.nodeOptions, ...nodeOptions],
+      [],
+      checkout,
     );
     this.processes.push(started);
     await untilOk(readyUrl, () => started.isRunning);

@@ -12,6 +12,7 @@ import { pictures } from './neighbour/pictures';
 import { randomShapes } from './neighbour/random-shapes';
 import { uploadsThatTrickle } from './neighbour/uploads';
 import { randomEndings } from './random-endings';
+import { rolledUpgrade } from './rolled';
 import { storeFaults } from './store-faults';
 import { trainings } from './trainings';
 import { workerKill } from './worker-kill';
@@ -28,6 +29,7 @@ export const rows: readonly Row[] = [
   fleetEnd,
   randomEndings,
   storeFaults,
+  rolledUpgrade,
   ...trainings,
   // One key is hostile, and another must not notice.
   bursts,
