@@ -8,6 +8,7 @@ import './styles/gallery.css';
 import './styles/viewer.css';
 import './styles/resources.css';
 import './styles/operator.css';
+import './styles/touch.css';
 import { App } from './app';
 import { resume } from './session/session';
 

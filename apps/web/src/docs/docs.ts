@@ -4,6 +4,7 @@ import '../styles/shell.css';
 import './layout.css';
 import './docs.css';
 import './samples.css';
+import '../styles/touch.css';
 import { chooseTheme, chosenTheme } from '../ui/theme';
 import { copyFrom } from './copy';
 import { searchIn } from './search';

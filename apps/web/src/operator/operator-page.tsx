@@ -1,3 +1,4 @@
+import { useEffect, useRef } from 'preact/hooks';
 import { currentKey, isOperator, loadCurrentKey } from '../session/session';
 import { Loaded, usePolled } from '../ui/reading';
 import { route } from '../ui/route';
@@ -56,8 +57,12 @@ export function OperatorPage() {
 }
 
 function Parts({ current }: { current: string }) {
+  const nav = useRef<HTMLElement>(null);
+  useEffect(() => {
+    nav.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
+  }, [current]);
   return (
-    <nav class="parts" aria-label="Parts">
+    <nav class="parts" aria-label="Parts" ref={nav}>
       {parts.map(([name, title]) => (
         <a key={name} href={`#/operate/${name}`} aria-current={name === current ? 'page' : undefined}>
           {title}

@@ -9,8 +9,8 @@ export type Per = keyof typeof spans;
 /** What is plotted of a row, and its unit. */
 export const measures = {
   images: { title: 'Pictures', of: ({ images }: Activity) => images },
-  compute: { title: 'Seconds of compute', of: ({ compute_seconds: seconds }: Activity) => seconds },
-  waiting: { title: 'Seconds of waiting', of: ({ queue_seconds: seconds }: Activity) => seconds },
+  compute: { title: 'Compute (s)', of: ({ compute_seconds: seconds }: Activity) => seconds },
+  waiting: { title: 'Waiting (s)', of: ({ queue_seconds: seconds }: Activity) => seconds },
   failures: { title: 'Failures', of: ({ failed }: Activity) => failed },
 } as const;
 export type Measure = keyof typeof measures;

@@ -8,9 +8,20 @@ export function chooseTheme(theme: string): void {
   const { dataset } = document.documentElement;
   if (theme === 'auto') delete dataset.theme;
   else dataset.theme = theme;
+  colourBar();
   try {
     localStorage.setItem(key, theme);
   } catch {
     // This browser stores nothing for pages: the choice holds for this one.
   }
 }
+
+/** The bar of a phone's browser has the colours of the page. */
+function colourBar(): void {
+  const theme = chosenTheme();
+  for (const bar of document.querySelectorAll<HTMLMetaElement>('meta[name="theme-color"]')) {
+    const { of } = bar.dataset;
+    bar.media = theme === 'auto' ? `(prefers-color-scheme: ${of})` : theme === of ? 'all' : 'not all';
+  }
+}
+colourBar();
