@@ -11,6 +11,12 @@ const markdown = new MarkdownIt({
 export const { escapeHtml } = markdown.utils;
 const { rules } = markdown.renderer;
 const { fence } = rules;
+const { image } = rules;
+// Seen from where the page of a guide is built; the bundler takes the file along.
+rules.image = (tokens, at, ...rest) => {
+  tokens[at].attrSet('src', `../../../docs/${tokens[at].attrGet('src')}`);
+  return image(tokens, at, ...rest);
+};
 // Parts that scroll sideways must be reachable by the keyboard.
 rules.fence = (tokens, at, ...rest) => {
   const sample = fence(tokens, at, ...rest).replace('<pre>', '<pre tabindex="0">');
