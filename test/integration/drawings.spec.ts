@@ -61,6 +61,9 @@ describe('the list of drawings', () => {
     expect(await idsOf('?kind=prompt')).toEqual([second, prompts, first]);
     expect(await idsOf(`?finetune=${finetunes[1]}`)).toEqual([second, prompts]);
     expect(await idsOf('?status=succeeded')).toEqual([first]);
+    await api.dataSource.query(`UPDATE tasks SET end_user = 'customer-7' WHERE id = $1`, [generation]);
+    expect(await idsOf('?user=customer-7')).toEqual([generation]);
+    expect(await idsOf('?user=customer')).toEqual([]);
     expect(await idsOf('?created_after=2026-09-21T14:13:20.000Z&created_before=2026-09-21T14:13:22Z')).toEqual([
       generation,
     ]);

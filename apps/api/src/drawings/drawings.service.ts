@@ -22,6 +22,7 @@ WHERE task.account_id = $4 AND task.created_at <= $2 AND (task.created_at < $2 O
   AND ($5::text IS NULL OR task.kind = $5) AND ($6::text IS NULL OR task.status = $6)
   AND ($7::text IS NULL OR prompt.finetune_id = $7)
   AND ($8::timestamptz IS NULL OR task.created_at > $8) AND ($9::timestamptz IS NULL OR task.created_at < $9)
+  AND ($10::text IS NULL OR task.end_user = $10)
 ORDER BY task.created_at DESC, task.id DESC LIMIT $1`;
 
 const findStatement = `
@@ -38,8 +39,9 @@ export class DrawingsService {
     private readonly urls: ImageUrls,
   ) {}
 
-  list(accountId: string, { kind, status, finetune, created_after, created_before }: DrawingQueryDto): List {
-    const wanted = [kind, status, finetune, created_after, created_before];
+  list(accountId: string, query: DrawingQueryDto): List {
+    const { kind, status, finetune, created_after, created_before, user } = query;
+    const wanted = [kind, status, finetune, created_after, created_before, user];
     return listByTime<Row>(
       ({ count, at, rank: below }) => this.dataSource.query(pageStatement, [count, at, below, accountId, ...wanted]),
       async (id) => (await this.dataSource.query<TimedRow[]>(findStatement, [id, accountId])).at(0),

@@ -70,7 +70,8 @@ export class FinetuneWeightsService {
     const { id, accountId, model, weightsBytes } = finetune;
     const base = await this.models.served(model);
     const rule = { maxBytes: limits.weightsBytes, replacedBytes: weightsBytes ?? 0, kind: 'a safetensors file' };
-    return this.uploads.receive(ownerId, file, rule, async ({ id: uploadId, path, hash, bytes, signal }) => {
+    // The key that is charged for them is the one whose room is looked at.
+    return this.uploads.receive(finetune.ownerId, file, rule, async ({ id: uploadId, path, hash, bytes, signal }) => {
       await refuseOtherFiles(path);
       const found = await this.inspector.inspect(ownerId, path, base.folder);
       const { kind, unmatched, tokens: vectors = null, note = null } = found;

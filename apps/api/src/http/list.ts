@@ -114,7 +114,7 @@ export function listByTime<T extends TimedRow>(
           ? { at: 'infinity', rank: 0 }
           : { at: new Date(Math.floor(after / ranks)).toISOString(), rank: after % ranks };
       const rows = await read({ count, ...before });
-      const records = await Promise.all(rows.map(present));
+      const records = await Promise.all(rows.map(async (row) => present(row)));
       return rows.map((row, i) => ({ id: row.id, seq: positionOf(row), json: JSON.stringify(records[i]) }));
     },
   };

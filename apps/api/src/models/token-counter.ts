@@ -16,7 +16,7 @@ interface Waiting {
 }
 
 /**
- * Counts tokens in a thread: a text of 32,000 characters can take a second, and loading a model's
+ * Counts tokens in a thread: a text of 2,000 characters can take some hundredths of a second, and loading a model's
  * vocabulary tenths. One job at a time, and keys take turns.
  */
 @Injectable()

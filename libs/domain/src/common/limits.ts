@@ -1,7 +1,7 @@
 /** Limits of request fields, from the API contract. */
 export const limits = {
   bodyBytes: 1_000_000,
-  promptLength: 32_000,
+  promptLength: 2000,
   nameLength: 200,
   userLength: 256,
   arrayLength: 100,

@@ -23,10 +23,10 @@ describe(writeToken.name, () => {
   });
 
   it('writes the first token at any length, and no further ones than fit', () => {
-    const long = 'robot '.repeat(5_330);
+    const long = 'robot '.repeat(330);
     const drawn = writeToken(long, robot);
-    expect([drawn.startsWith('zwx robot zwx robot '), drawn.length]).toEqual([true, 32_000]);
-    expect(writeToken(`robot${' x'.repeat(15_996)} robot`, robot)).toBe(`zwx robot${' x'.repeat(15_996)} robot`);
+    expect([drawn.startsWith('zwx robot zwx robot '), drawn.length]).toEqual([true, 2000]);
+    expect(writeToken(`robot${' x'.repeat(996)} robot`, robot)).toBe(`zwx robot${' x'.repeat(996)} robot`);
   });
 
   it('leaves a name that has the token in it', () => {
