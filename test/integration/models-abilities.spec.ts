@@ -82,7 +82,7 @@ describe('A request in the words of diffusers', () => {
     [{ scheduler: 'DPMSolverMultistepScheduler' }, 'is called "dpmpp_2m" here, got "DPMSolverMultistepScheduler"'],
     [
       { aspect_ratio: 'wide' },
-      'must be square, portrait or landscape, or an array holding one of these words, got "wide"',
+      'must be square, portrait, landscape, or a ratio from 1:4 to 4:1 of whole numbers to 64 such as 16:9, or an array holding one of these, got "wide"',
     ],
   ])('is told what they are here: %j', async (body, message) => {
     const { status, body: problem } = await draw(body);

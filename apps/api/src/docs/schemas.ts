@@ -89,6 +89,7 @@ const examples: Readonly<Record<string, unknown>> = {
   seed: 1234567890,
   scheduler: 'euler',
   images: [image],
+  'EditImages.images': [{ image_url: 'https://example.com/sketch.png' }],
   thumbnail: image,
   prompt_chunks: 1,
   upscaler: null,
