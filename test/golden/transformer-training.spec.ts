@@ -52,7 +52,7 @@ describe.each(['flux2-klein', 'z-image'])('A trainer of %s', (name) => {
     while (!resumed.done) await resumed.step();
     expect(Buffer.from(resumed.weights()).equals(weights)).toBe(true);
     writeFileSync(file, weights);
-    expect(await inspectWeights(file, model)).toEqual({ kind: 'lora' });
+    expect(await inspectWeights(file, model)).toEqual({ kind: 'lora', unmatched: 0 });
     const pipeline = await Pipeline.load(model, cpu);
     const draw = async (adapter?: LoadedAdapter) => {
       const adapters = adapter ? [{ adapter, scale: 1 }] : [];

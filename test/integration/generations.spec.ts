@@ -228,11 +228,11 @@ describe('Prefer: wait', () => {
     expect((await api.request<unknown[]>('GET', path, { key })).body).toHaveLength(1);
   });
 
-  it('is applied to 20 answers of a key at a time, while others of it are served, and other keys wait as before', async () => {
+  it('is applied to 200 answers of a key at a time, while others of it are served, and other keys wait as before', async () => {
     const waiting: Promise<Reply<GenerationJson>>[] = [];
     const count = async () => (await api.request<unknown[]>('GET', path, { key })).body.length;
-    for (let n = 0; n < 20; n++) waiting.push(create({ prefer: 'wait=60' }));
-    await until(async () => (await count()) === 20, 'all of them wait');
+    for (let n = 0; n < 200; n++) waiting.push(create({ prefer: 'wait=60' }));
+    await until(async () => (await count()) === 200, 'all of them wait');
     const further = await create({ prefer: 'wait=60' });
     expect([further.status, further.headers.get('preference-applied')]).toEqual([201, null]);
     const other = await api.createKey();
@@ -246,7 +246,7 @@ describe('Prefer: wait', () => {
 
   it('holds nothing for a caller who has gone', async () => {
     const gone = new AbortController();
-    const answers = Array.from({ length: 20 }, () =>
+    const answers = Array.from({ length: 200 }, () =>
       fetch(`${api.baseUrl}${path}`, {
         method: 'POST',
         body: '{"prompt":"x"}',
@@ -254,8 +254,8 @@ describe('Prefer: wait', () => {
         signal: gone.signal,
       }),
     );
-    const count = async () => (await api.request<unknown[]>('GET', `${path}?limit=100`, { key })).body.length;
-    await until(async () => (await count()) === 20, 'all of them wait');
+    const count = async () => (await api.request<unknown[]>('GET', path, { key })).body.length;
+    await until(async () => (await count()) === 200, 'all of them wait');
     const isApplied = async () => (await create({ prefer: 'wait=1' })).headers.get('preference-applied') !== null;
     const outcomes = Promise.allSettled(answers);
     await until(async () => !(await isApplied()), 'all places of the key are taken');
