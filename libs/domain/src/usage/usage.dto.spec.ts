@@ -7,12 +7,12 @@ describe(UsageQueryDto.name, () => {
   afterEach(() => void jest.useRealTimers());
 
   it.each([
-    [{}, { first: '2026-01-31', last: '2026-03-01' }, 'day'],
-    [{ to: '2024-03-01', group_by: 'model' }, { first: '2024-02-01', last: '2024-03-01' }, 'model'],
+    [{}, { first: '2026-01-31', last: '2026-03-01' }, ['day']],
+    [{ to: '2024-03-01', group_by: 'model' }, { first: '2024-02-01', last: '2024-03-01' }, ['model']],
     [
       { from: '2024-02-29', to: '2024-02-29', group_by: 'finetune' },
       { first: '2024-02-29', last: '2024-02-29' },
-      'finetune',
+      ['finetune'],
     ],
   ])('takes %j, by default 30 days by day', (query, days, group) => {
     const problems = new FieldProblems();
