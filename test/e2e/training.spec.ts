@@ -1,4 +1,4 @@
-import { cpSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
@@ -65,6 +65,8 @@ describe('The training of a Fine-Tune on a real service', () => {
 
   afterAll(() => elsewhere.close());
   beforeEach(async () => {
+    // A test that failed between two workers does not take the next ones with it.
+    if (!worker.isRunning) worker = await service.startWorker();
     caller = await newTrainer();
   });
 
@@ -78,7 +80,9 @@ describe('The training of a Fine-Tune on a real service', () => {
     ...(await service.backEnds.storage.contents(`trainings/${id}`)),
     ...(await service.backEnds.storage.contents(`weights/${id}`)),
   ];
-  const isGone = (pid: number) => until(async () => !existsSync(`/proc/${pid}`), 'the process that trained is gone');
+  // One that has ended may stay in /proc, without a command line, until its parent asks for its exit code.
+  const isGone = (pid: number) =>
+    until(async () => !trainingProcesses().includes(pid), 'the process that trained is gone');
   const metByTrainer = () => until(async () => trainingProcesses(worker.pid)[0], 'a process trains');
 
   it('runs to the end: its Prompts are drawn with it, its webhook is told, its uploads are gone', async () => {
