@@ -110,6 +110,8 @@ describe('Collections and Styles', () => {
       const image = sharp(Buffer.from(await response.arrayBuffer()));
       expect(await image.metadata()).toMatchObject({ format: 'png', width: 256, height: 256 });
       expect((await image.stats()).channels[1].mean).toBeCloseTo(128, 0);
+      const missing = await fetch(`${api.baseUrl}/images/${'x'.repeat(24)}.png`);
+      expect([missing.status, missing.headers.get('cache-control')]).toEqual([404, 'no-store']);
     });
 
     it('creates nothing and names each id that is not a Prompt of the caller', async () => {

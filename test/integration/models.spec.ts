@@ -252,7 +252,7 @@ describe('models', () => {
       {
         param: 'size',
         message:
-          '"/size" has a width that must be a multiple of 8 with this model, got 1001; the nearest are 1000 and 1008.',
+          '"/size" is not drawn: "width" must be a multiple of 8 with this model, got 1001; the nearest are 1000 and 1008.',
       },
     ]);
   });

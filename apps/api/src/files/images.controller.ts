@@ -22,7 +22,10 @@ export class ImagesController {
 
   @Get(':file')
   async findOne(@Param('file') file: string, @Res() response: Response): Promise<void> {
-    if (!(await this.images.serve(file, (image) => this.send(file, image, response)))) throw new NotFoundError('Image');
+    if (await this.images.serve(file, (image) => this.send(file, image, response))) return;
+    // A CDN may keep a 404 that does not say so, and the picture of a Style may still come.
+    response.setHeader('Cache-Control', 'no-store');
+    throw new NotFoundError('Image');
   }
 
   private async send(file: string, { contentType, ...stored }: StoredImage, response: Response): Promise<void> {

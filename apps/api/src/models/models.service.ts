@@ -191,7 +191,7 @@ export class ModelsService implements OnApplicationBootstrap {
     const [wrong] = isOut ? [] : new PictureSizes(name, served).problemsOf({ width, height });
     if (!isOut && !wrong) return { width, height };
     const message = wrong
-      ? `has a ${wrong.edge} that ${wrong.problem}`
+      ? `is not drawn: "${wrong.edge}" ${wrong.problem}`
       : `must be of edges from ${min} to ${max}, got ${size}`;
     throw new InvalidError('ValidationFailed', `"/size" ${message}.`, [{ pointer: '/size', message }]);
   }
