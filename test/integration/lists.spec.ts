@@ -349,6 +349,50 @@ describe(`a complete list of ${wholeRows} rows with ${metadataBytes} bytes of me
   });
 });
 
+describe('lists of the longest texts', () => {
+  const key = ofSuite(() => api.createKey());
+  const rowsOfTexts = 60;
+  let sizes: number[] = [];
+
+  beforeAll(async () => {
+    await api.dataSource.query(
+      `WITH ${manyTasks(rowsOfTexts, { id: `'t' || lpad(i::text, 23, '0')`, owner: '$1', prompt: `repeat(chr(1), 32000)` })}
+       INSERT INTO generations (id, owner_id) SELECT 't' || lpad(i::text, 23, '0'), $1
+       FROM generate_series(1, ${rowsOfTexts}) AS i ORDER BY i`,
+      [key.id],
+    );
+    api.app.getHttpServer().on('request', (_: IncomingMessage, answer: ServerResponse) => {
+      const write = answer.write.bind(answer) as (...args: unknown[]) => boolean;
+      answer.write = (...args: unknown[]) => {
+        sizes.push(String(args[0]).length);
+        return write(...args);
+      };
+    });
+  });
+  beforeEach(() => {
+    sizes = [];
+  });
+  const indexesOf = (body: Item[]) => body.map(({ id }) => Number(id.slice(1)));
+  const from = (first: number, count: number) => Array.from({ length: count }, (_, i) => first - i);
+
+  it('are pages of many pieces, with the address of the next', async () => {
+    const page = await api.request<Item[]>('GET', `${path}?limit=50`, { key });
+    expect(indexesOf(page.body)).toEqual(from(rowsOfTexts, 50));
+    expect(sizes.length).toBeGreaterThanOrEqual(50);
+    expect(Math.max(...sizes)).toBeLessThan(300_000);
+    const next = /after=([\w-]{22})>/.exec(page.headers.get('link') ?? '')?.[1];
+    const last = await api.request<Item[]>('GET', `${path}?limit=50&after=${next}`, { key });
+    expect([indexesOf(last.body), last.headers.get('link')]).toEqual([from(10, 10), null]);
+    expect((await api.request('HEAD', `${path}?limit=50`, { key })).headers.get('link')).toMatch(/rel="next"$/);
+  });
+
+  it('are complete', async () => {
+    expect(indexesOf((await api.request<Item[]>('GET', path, { key })).body)).toEqual(from(rowsOfTexts, rowsOfTexts));
+    const rest = await api.request<Item[]>('GET', `${path}?after=t${'21'.padStart(23, '0')}`, { key });
+    expect(indexesOf(rest.body)).toEqual(from(20, 20));
+  });
+});
+
 describe('Lists', () => {
   const key = ofTest(() => api.createKey());
 

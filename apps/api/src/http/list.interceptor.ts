@@ -51,9 +51,12 @@ export function linkNext(request: Request, response: Response, publicUrl: string
 
 /** Elements of the first batch: a list of at most this many is sent at once, whatever else the key has running. */
 const firstBatch = 32;
-/** Target size of a batch, and its most elements; an element has at most 60 kB. */
+/**
+ * Target size of a batch, as much of it as waits for its reader, and its most elements: one has at most 450 kB, two
+ * texts of 32,000 characters, of which JSON writes some in six bytes.
+ */
 const batchBytes = 512 * 1024;
-const largestBatch = 200;
+const largestBatch = 100;
 /** Bytes per write; a reader must take each such piece in time. */
 const pieceBytes = 64 * 1024;
 
@@ -77,8 +80,8 @@ interface ListRequest {
 export const SendsList = () => UseInterceptors(ListInterceptor);
 
 /**
- * Sends lists: pages at once, complete ones as a stream that keeps one batch in memory, and no connection while it
- * waits.
+ * Sends lists: pages at once, complete ones and large pages as a stream that keeps one batch in memory, and no
+ * connection while it waits.
  */
 @Injectable()
 class ListInterceptor implements NestInterceptor {
@@ -115,55 +118,77 @@ class ListInterceptor implements NestInterceptor {
           : await this.cursors.read(name, after);
     if (after !== undefined && place === undefined) refuseAfter();
     const count = limit ?? firstBatch;
-    const found = await readPage(count + 1, (batch, from = place) => read(batch, from));
-    const shown = found.slice(0, count);
-    const hasMore = found.length > count;
+    const { kept, last, isWhole, hasMore } = await readPage(count, (batch, from = place) => read(batch, from));
     if (limit !== undefined && hasMore)
-      linkNext(request, response, this.config.publicUrl, await this.cursors.write(name, shown[count - 1].seq));
+      linkNext(request, response, this.config.publicUrl, await this.cursors.write(name, last));
     response.type('json');
-    if (limit !== undefined || !hasMore) {
-      response.send(`[${shown.map(({ json }) => json).join()}]`);
+    if (isWhole && (limit !== undefined || !hasMore)) {
+      response.send(`[${kept.map(({ json }) => json).join()}]`);
       return;
     }
     if (request.method === 'HEAD') {
       response.end();
       return;
     }
-    this.openRequests.addAndFinish(ownerId, response, 'complete list', () => response.destroy());
-    await stream(response, shown, read);
+    if (limit === undefined)
+      this.openRequests.addAndFinish(ownerId, response, 'complete list', () => response.destroy());
+    await stream(response, { first: kept, last: limit === undefined ? -Infinity : last }, read);
   }
 }
 
-/** Reads a page in batches, so that others get their turn in between. */
-async function readPage(
-  count: number,
-  read: (count: number, place?: number) => Promise<ListElement[]>,
-): Promise<ListElement[]> {
-  const found: ListElement[] = [];
-  for (let size = Math.min(count, firstBatch + 1); size > 0;) {
-    const batch = await read(size, found.at(-1)?.seq);
-    found.push(...batch);
-    if (batch.length < size) break;
-    size = Math.min(count - found.length, nextBatch(batch));
+interface Page {
+  /** Its first elements, of about `batchBytes`. */
+  kept: ListElement[];
+  /** Position of its last element. */
+  last: number;
+  isWhole: boolean;
+  /** Whether the list goes on after it. */
+  hasMore: boolean;
+}
+
+/**
+ * Reads a page in batches, so that others get their turn in between. What is not kept is read again when it is sent.
+ */
+async function readPage(count: number, read: (count: number, place?: number) => Promise<ListElement[]>): Promise<Page> {
+  const kept: ListElement[] = [];
+  let [left, last, isWhole] = [count, 0, true];
+  for (let size = Math.min(count, firstBatch) + 1; ;) {
+    const batch = await read(size, left < count ? last : undefined);
+    const shown = batch.slice(0, left);
+    const fitting = isWhole ? firstOf(shown, batchBytes - bytesOf(kept)) : [];
+    kept.push(...fitting);
+    isWhole &&= fitting.length === shown.length;
+    left -= shown.length;
+    last = shown.at(-1)?.seq ?? last;
+    const hasMore = batch.length > shown.length;
+    if (hasMore || batch.length < size) return { kept, last, isWhole, hasMore };
+    size = Math.min(left + 1, nextBatch(batch));
   }
-  return found;
+}
+
+const bytesOf = (elements: readonly ListElement[]): number => elements.reduce((sum, { json }) => sum + json.length, 0);
+
+/** The elements up to one with which they have this many bytes. */
+function firstOf(elements: readonly ListElement[], bytes: number): ListElement[] {
+  let left = bytes;
+  const end = elements.findIndex(({ json }) => (left -= json.length) <= 0);
+  return end < 0 ? [...elements] : elements.slice(0, end + 1);
 }
 
 /** At most twice as many elements as before, because later ones may be larger. */
-function nextBatch(batch: ListElement[]): number {
-  const bytes = batch.reduce((sum, { json }) => sum + json.length, 1);
+function nextBatch(batch: readonly ListElement[]): number {
+  const bytes = bytesOf(batch) + 1;
   return Math.max(1, Math.min(largestBatch, 2 * batch.length, Math.floor((batchBytes * batch.length) / bytes)));
 }
 
-/** Writes batches until the list or its reader ends. At an error the filter cuts off the response. */
+/** Writes batches until the position `last`, or the list or its reader ends. At an error the filter cuts off the response. */
 async function stream(
   response: Response,
-  first: ListElement[],
+  { first, last }: { first: ListElement[]; last: number },
   read: (count: number, place: number) => Promise<ListElement[]>,
 ): Promise<void> {
-  let count = first.length;
   let lead = '[';
-  for (let batch = first; batch.length > 0;) {
+  for (let [batch, hasMore] = [first, true]; batch.length > 0;) {
     for (let at = 0; at < batch.length;) {
       let piece = '';
       for (; at < batch.length && piece.length < pieceBytes; at++) {
@@ -173,9 +198,11 @@ async function stream(
       if (!(await writePiece(response, piece))) return;
     }
     const place = batch[batch.length - 1].seq;
-    if (batch.length < count) break;
-    count = nextBatch(batch);
-    batch = await read(count, place);
+    if (!hasMore || place <= last) break;
+    const count = nextBatch(batch);
+    const found = await read(count, place);
+    batch = firstOf(found, batchBytes).filter(({ seq }) => seq >= last);
+    hasMore = found.length === count || batch.length < found.length;
   }
   response.end(']');
 }
