@@ -75,6 +75,23 @@ describe('encodePicture', () => {
     expect(found).toEqual([parameters, parameters]);
   });
 
+  it.each([
+    ['once where both places are too much', { prompt: 'a'.repeat(32_000) }, {}],
+    ['of a picture that is nowhere too much', { prompt: 'a'.repeat(30_000), negative_prompt: 'b'.repeat(30_000) }, {}],
+    [
+      'with the beginnings of its texts',
+      { prompt: '円'.repeat(32_000), negative_prompt: '\u0001'.repeat(32_000) },
+      { prompt: `${'円'.repeat(4_000)}…`, negative_prompt: `${'\u0001'.repeat(4_000)}…` },
+    ],
+  ])('keeps the parameters %s', async (_, texts, beginnings) => {
+    for (const format of ['jpeg', 'webp'] as const) {
+      const file = await encodePicture(picture, format, { ...parameters, ...texts });
+      const exif = (await sharp(join(file)).metadata()).exif?.toString('latin1') ?? '';
+      const found = [...exif.matchAll(/\{[^{}]*\}/g)].map(([json]) => JSON.parse(json) as unknown);
+      expect(found).toEqual([{ ...parameters, ...texts, ...beginnings }]);
+    }
+  });
+
   it('resamples to the requested size', async () => {
     const file = await encodePicture(picture, 'png', parameters, { width: 96, height: 64 });
     expect(await sharp(join(file)).metadata()).toMatchObject({ width: 96, height: 64 });

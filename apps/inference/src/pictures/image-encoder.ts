@@ -85,12 +85,11 @@ export async function encodePicture(
   let image = sharp(picture.data, { raw });
   if (width !== picture.width || height !== picture.height)
     image = image.resize({ width, height, fit: 'fill', kernel: 'lanczos3' });
-  const text = JSON.stringify(parameters);
   const xmp = xmpOf(sourceTypeOf(parameters.image_sha256 !== undefined));
   const parts =
     format === 'png'
-      ? withPngText(await toPng(image), { [keyword]: text, [xmpKeyword]: xmp })
-      : [await withExif(image.withXmp(xmp), format, text, quality)];
+      ? withPngText(await toPng(image), { [keyword]: JSON.stringify(parameters), [xmpKeyword]: xmp })
+      : [await withExif(image.withXmp(xmp), format, exifOf(parameters), quality)];
   return { parts, bytes: parts.reduce((sum, part) => sum + part.length, 0), ...kinds[format], width, height };
 }
 
@@ -118,13 +117,33 @@ function toPng(image: sharp.Sharp): Promise<Buffer> {
   return image.png({ compressionLevel: 6 }).toBuffer();
 }
 
+/** A JPEG holds 64 kB of EXIF, and libvips writes none of more. */
+const exifBytes = 64_000;
+/** Characters of each text where both together do not fit; escaped, they have up to six bytes each. */
+const exifCharacters = 4_000;
+
+/** The parameters in two places, or where that is too much in one, with the beginnings of its texts if need be. */
+function exifOf(parameters: PictureParameters): sharp.Exif {
+  const { prompt, negative_prompt: negative } = parameters;
+  const text = asciiJson(parameters);
+  if (2 * text.length <= exifBytes) return { IFD0: { ImageDescription: text }, IFD2: { UserComment: text } };
+  if (text.length <= exifBytes) return { IFD2: { UserComment: text } };
+  const beginnings = { prompt: beginningOf(prompt), negative_prompt: negative && beginningOf(negative) };
+  return { IFD2: { UserComment: asciiJson({ ...parameters, ...beginnings }) } };
+}
+
+const beginningOf = (text: string): string =>
+  text.length <= exifCharacters ? text : `${text.slice(0, exifCharacters).toWellFormed()}…`;
+
 /** EXIF text is ASCII: other characters become JSON escapes, which every JSON parser reads. */
-function withExif(image: sharp.Sharp, format: 'jpeg' | 'webp', text: string, quality?: number): Promise<Buffer> {
-  const ascii = text.replace(
+const asciiJson = (value: object): string =>
+  JSON.stringify(value).replace(
     /[\u007f-\uffff]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
-  const described = image.withExif({ IFD0: { ImageDescription: ascii }, IFD2: { UserComment: ascii } });
+
+function withExif(image: sharp.Sharp, format: 'jpeg' | 'webp', exif: sharp.Exif, quality?: number): Promise<Buffer> {
+  const described = image.withExif(exif);
   // libvips has no quality of 0.
   const asked = quality === undefined ? undefined : Math.max(1, quality);
   return format === 'jpeg'
