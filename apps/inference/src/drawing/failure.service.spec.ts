@@ -55,6 +55,16 @@ describe(FailureService.name, () => {
     expect(tasks.calls).toEqual([{ failed: 'The width is 500.' }]);
   });
 
+  it('keeps to itself what the caller of a sandbox wants a task to fail with', async () => {
+    await failures.handle(task({ sandbox: true }), new TaskRefusedError('Out of paint.'), held);
+    await failures.handle(task(), new TaskRefusedError('The width is 500.'), held);
+    const told = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+    expect(told.map(({ msg, reason }) => [msg, reason])).toEqual([
+      ['failed', undefined],
+      ['failed', 'The width is 500.'],
+    ]);
+  });
+
   it('writes nothing for a task that is lost, but what it used', async () => {
     const lost = { lost: true, signal: AbortSignal.abort(), usedSeconds: 2.5 };
     await failures.handle(task(), new TaskAbortedError('aborted'), lost);

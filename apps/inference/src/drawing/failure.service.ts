@@ -42,7 +42,8 @@ export class FailureService {
       return 'canceled';
     }
     if (isRefusal(error)) {
-      this.logger.warn('failed', about, { reason: error.message });
+      // What a sandbox fails with is a text of its caller.
+      this.logger.warn('failed', about, task.sandbox ? {} : { reason: error.message });
       await this.fail(task, error.message, usedSeconds);
       return 'failed';
     }
