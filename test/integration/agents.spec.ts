@@ -152,6 +152,18 @@ describe('POST /mcp', () => {
     aborter.abort();
   });
 
+  it('says what is wrong with a first request', async () => {
+    const headers = { authorization: `Bearer ${key.token}` };
+    const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: {} };
+    const answer = await ask(headers, 'initialize', params);
+    const { id, error } = (await answer.json()) as { id: number; error: { code: number; message: string } };
+    expect([id, error.code, error.message]).toEqual([
+      1,
+      -32602,
+      expect.stringMatching(/^"params.clientInfo.name" is not/),
+    ]);
+  });
+
   it('answers nobody without a key, and no page of another address', async () => {
     const authorization = `Bearer ${key.token}`;
     expect((await ask({})).status).toBe(401);

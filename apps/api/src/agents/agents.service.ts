@@ -3,7 +3,13 @@ import { pipeline } from 'node:stream/promises';
 import { type Config, CONFIG } from '@app/config';
 import { JsonLogger } from '@app/observability';
 import { serviceVersion } from '@app/process';
-import { createMcpHandler, ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server';
+import {
+  createMcpHandler,
+  ProtocolError,
+  ProtocolErrorCode,
+  Server,
+  specTypeSchemas,
+} from '@modelcontextprotocol/server';
 import { Inject, Injectable } from '@nestjs/common';
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { OwnApi, RefusedError } from './own-api';
@@ -31,6 +37,12 @@ export class AgentsService {
 
   /** Answers a request; one whose agent leaves is given up. */
   async answer({ headers, body, api }: AgentRequest, response: ServerResponse): Promise<void> {
+    const refusal = refusalOf(body);
+    if (refusal) {
+      response.setHeader('Content-Type', 'application/json');
+      response.end(JSON.stringify(refusal));
+      return;
+    }
     const aborter = new AbortController();
     response.once('close', () => aborter.abort());
     const handler = createMcpHandler(() => this.serverFor(api, aborter.signal), {
@@ -82,6 +94,21 @@ export class AgentsService {
     });
     return server;
   }
+}
+
+/** What a first request gets that is not as the protocol has it: the library calls that an error of its own. */
+function refusalOf(body: unknown): object | undefined {
+  const { id, method } = (body ?? {}) as { id?: unknown; method?: unknown };
+  if (method !== 'initialize' || id === undefined) return undefined;
+  const checked = specTypeSchemas.InitializeRequest['~standard'].validate(body);
+  if (!('issues' in checked) || !checked.issues) return undefined;
+  const [{ path = [], message }] = checked.issues;
+  const place = path.map((part) => (typeof part === 'object' ? part.key : part)).join('.');
+  const error = {
+    code: ProtocolErrorCode.InvalidParams,
+    message: `"${place}" is not as the protocol has it: ${message}.`,
+  };
+  return { jsonrpc: '2.0', id, error };
 }
 
 /** All tools, as agents are told them. */
