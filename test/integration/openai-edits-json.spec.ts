@@ -13,7 +13,7 @@ interface RecordJson {
 
 interface AnswerJson {
   data: { b64_json: string }[];
-  error: { code: string; param: string | null };
+  error: { code: string; param: string | null; message: string };
 }
 
 const png = async (edge: number, isTransparent = false) => {
@@ -113,6 +113,39 @@ describe('JSON of POST /v1/images/edits', () => {
     const reply = await edit({ prompt: 'a star', ...body });
     expect([reply.status, reply.body.error.param]).toEqual([status, param]);
     expect([await records(), await uploads()]).toEqual([[], 0]);
+  });
+
+  it('refuses what stands in the place of a picture from a caller, however it is written', async () => {
+    const image = { image_url: await dataUrl(64) };
+    for (const body of [
+      { prompt: 'x', user: image.image_url, images: [{ image_url: 'data:0' }] },
+      { prompt: 'data:0', images: [image] },
+      { prompt: 'x', images: [image], mask: { image_url: 'data:0' } },
+    ]) {
+      const raw = JSON.stringify(body).replace('"data:0"', String.raw`"\u0064ata:0"`);
+      const headers = { 'content-type': 'application/json' };
+      const reply = await api.request<AnswerJson>('POST', '/v1/images/edits', { key, raw, headers });
+      expect([reply.status, reply.body.error.message]).toEqual([
+        400,
+        expect.stringContaining('another text than "data:" and a digit'),
+      ]);
+    }
+    expect([await records(), await uploads()]).toEqual([[], 0]);
+  });
+
+  it('is told where in it a picture is that cannot be drawn from', async () => {
+    const { id } = await upload();
+    const gone = { image_url: 'https://darkroom.example/images/aaaaaaaaaaaaaaaaaaaaaaaa.png' };
+    const unknown = await edit({ prompt: 'x', images: [gone] });
+    expect([unknown.status, unknown.body.error.param]).toEqual([422, 'images/0/image_url']);
+    expect(unknown.body.error.message).toContain('"/images/0/image_url"');
+    const masked = await edit({
+      prompt: 'x',
+      images: [{ file_id: id }],
+      mask: { image_url: 'http://127.0.0.1/a.png' },
+    });
+    expect([masked.status, masked.body.error.param]).toEqual([422, 'mask/image_url']);
+    expect(masked.body.error.message).toContain('"/mask/image_url"');
   });
 
   it('refuses a picture in another field, several of a model that looks at none, and broken JSON', async () => {

@@ -1,5 +1,5 @@
 import { type Config, CONFIG } from '@app/config';
-import { limits, pictureUrl } from '@app/domain';
+import { DomainError, limits, pictureUrl } from '@app/domain';
 import { CreateImagesDto, EditImagesDto, type GenerationDto, isReceived, type SentImageDto } from '@app/domain/http';
 import { editsFolder } from '@app/tasks';
 import { Inject, Injectable } from '@nestjs/common';
@@ -108,10 +108,13 @@ export class OpenaiEdits {
     const mask = pictures.mask ?? (isOne && images[0].isTransparent ? images[0] : undefined);
     if (mask) assertMask(mask, images[0]);
     for (const { stored } of files) await this.uploads.keep(stored.upload);
-    return this.generations.create(caller, {
+    const drawn = {
       ...order,
       ...(isOne ? { image: images[0].url } : { references: images.map(({ url }) => url) }),
-      ...(mask && { mask: mask.url, maskOf: 'transparent', strength: maskedStrength }),
+      ...(mask && { mask: mask.url, maskOf: 'transparent' as const, strength: maskedStrength }),
+    };
+    return this.generations.create(caller, drawn).catch((error: unknown) => {
+      throw isJson && error instanceof DomainError ? asSent(error as DomainError, isOne) : error;
     });
   }
 
@@ -154,6 +157,23 @@ export class OpenaiEdits {
       throw refusedField(field, `has several pictures, and the model ${model} changes one at a time`);
     if (mask) throw refusedField('mask', 'is for one picture, and there are several');
   }
+}
+
+/** An error about the Generation that says where its pictures are in the JSON. */
+function asSent({ kind, code, message, fields = [], retryAfterSeconds }: DomainError, isOne: boolean): DomainError {
+  const places = new Map([
+    ['mask', 'mask/image_url'],
+    ...(isOne ? [['image', 'images/0/image_url'] as const] : []),
+    ...Array.from({ length: limits.usedReferences }, (_, i) => [`references/${i}`, `images/${i}/image_url`] as const),
+  ]);
+  const placeOf = (pointer?: string) => pointer && `/${places.get(pointer.slice(1)) ?? pointer.slice(1)}`;
+  let sentence = message;
+  for (const [ours, theirs] of places) {
+    const field = ours.replace(/\/(\d)/, '[$1]');
+    sentence = sentence.replaceAll(`"/${ours}"`, `"/${theirs}"`).replaceAll(`\`${field}\``, `"/${theirs}"`);
+  }
+  const moved = fields.map(({ pointer, ...rest }) => ({ ...rest, pointer: placeOf(pointer) }));
+  return new DomainError(kind, code, sentence, { fields: moved, retryAfterSeconds });
 }
 
 const numeric = ['n', 'output_compression', 'partial_images'];

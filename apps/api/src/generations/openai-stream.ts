@@ -1,4 +1,5 @@
 import type { ImagesDto } from '@app/domain/http';
+import { writePiece } from '../http/list.interceptor';
 import { comment, frame, sendStreamHead } from '../http/server-sent-events';
 import type { WaitedExchange, WaitedStream } from '../http/route.decorators';
 
@@ -26,17 +27,18 @@ export class OpenaiStream implements WaitedStream {
     // A reader that is behind needs none of them.
     if (this.response.writableNeedDrain || this.response.writableEnded) return;
     const picture = { b64_json: jpeg, created_at: now, partial_image_index: index, output_format: 'jpeg' };
-    this.send('partial_image', { ...picture, ...this.facts });
+    void this.send('partial_image', { ...picture, ...this.facts });
   }
 
-  /** One event for each picture; each has the tokens of the request. */
-  end({ created, data, ...rest }: ImagesDto): void {
-    for (const picture of data) this.send('completed', { ...picture, created_at: created, ...rest });
+  /** One event for each picture, as its reader takes them; each has the tokens of the request. */
+  async end({ created, data, ...rest }: ImagesDto): Promise<void> {
+    for (const picture of data)
+      if (!(await this.send('completed', { ...picture, created_at: created, ...rest }))) return;
     this.response.end();
   }
 
-  private send(what: string, event: object): void {
+  private send(what: string, event: object): Promise<boolean> {
     const type = `${this.kind}.${what}`;
-    this.response.write(frame(type, { type, ...event }));
+    return writePiece(this.response, frame(type, { type, ...event }));
   }
 }

@@ -127,7 +127,7 @@ export class WaitInterceptor implements NestInterceptor {
             isDeleted: waited === undefined,
           });
           if (response.closed) return body;
-          if (stream) stream.end(body);
+          if (stream) await stream.end(body);
           else endWith(response, body);
           return body;
         } finally {

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { PassThrough, type Readable } from 'node:stream';
-import { BodyTooLargeError, InvalidError, limits, MalformedBodyError } from '@app/domain';
+import { BodyTooLargeError, FieldProblems, InvalidError, limits, MalformedBodyError } from '@app/domain';
+import { isReceived } from '@app/domain/http';
 import type { Request, Response } from 'express';
 import { JsonBody, sendContinue } from '../defence/json-body';
 import { uploadProgress, UploadStalledError } from './receive-file';
@@ -35,11 +36,35 @@ export async function readJsonForm(request: Request, response: Response, take: T
       clock.add(piece.length);
       await Promise.race([splitter.add(piece), splitter.failed]);
     }
-    return JsonBody.parse(splitter.end());
+    const value = JsonBody.parse(splitter.end());
+    refuseOwnPlaces(value, splitter.pictures);
+    return value;
   } finally {
     clock.stop();
     await splitter.stop();
   }
+}
+
+/**
+ * A caller who writes what stands in the place of a picture could name one that is elsewhere in the body.
+ * @throws InvalidError
+ */
+function refuseOwnPlaces(value: unknown, pictures: number): void {
+  const problems = new FieldProblems();
+  const message = 'must have a data URL with a picture, or another text than "data:" and a digit';
+  let places = 0;
+  const open: { node: unknown; parent: string; key?: string }[] = [{ node: value, parent: '' }];
+  for (let next = open.pop(); next; next = open.pop()) {
+    const { node, parent, key } = next;
+    if (isReceived(node)) {
+      places++;
+      problems.add(parent, key, message);
+    } else if (typeof node === 'object' && node !== null) {
+      const pointer = key === undefined ? parent : `${parent}/${key}`;
+      for (const [name, child] of Object.entries(node)) open.push({ node: child, parent: pointer, key: name });
+    }
+  }
+  if (places > pictures) problems.throwIfAny();
 }
 
 async function next(pieces: AsyncIterator<Buffer, undefined>): Promise<Buffer | undefined> {
@@ -99,7 +124,7 @@ class Splitter {
   private readonly fail: (error: unknown) => void;
   private readonly texts: Buffer[] = [];
   private textBytes = 0;
-  private pictures = 0;
+  pictures = 0;
   private picture?: OpenPicture;
   /** The end of the text, which may be the beginning of a data URL. */
   private tail: Buffer = Buffer.alloc(0);

@@ -99,8 +99,8 @@ export interface EndedWait {
 export interface WaitedStream {
   /** Sent while nothing else is, so that no balancer closes its connection. */
   sign(): void;
-  /** @param answer as presented */
-  end(answer: object): void;
+  /** Resolves when its reader has taken it, or has gone. @param answer as presented */
+  end(answer: object): Promise<void>;
 }
 
 /** The answer of a route that waits for its Generation. */
