@@ -50,9 +50,8 @@ const others: readonly Named[] = [
   ['an object', { a: 1 }],
 ];
 const allBut = (...labels: string[]): readonly Named[] => others.filter(([label]) => !labels.includes(label));
-/** With the name of the Fine-Tune, and of as few tokens as a prompt may have. */
-const fill = (length: number): string =>
-  length < 1000 ? 'x'.repeat(length) : `robot${' robot'.repeat(400)}`.slice(0, length).padEnd(length, 'x');
+/** With the name of the Fine-Tune, and of as few tokens as a prompt may have: of white space CLIP reads nothing. */
+const fill = (length: number): string => (length < 1000 ? 'x'.repeat(length) : `robot${' '.repeat(length - 6)}x`);
 
 function ofString({ enum: words, format, pattern, minLength = 0, maxLength = 0 }: Schema): Values {
   const wrong = allBut('a string');
@@ -132,7 +131,9 @@ function ofArray({ items = {}, minItems = 0, maxItems = 0 }: Schema): Values {
   // Objects have rows of their own.
   const { good, bad } = element.properties ? { good: [], bad: [] } : valuesOf(element);
   const isWord = element.enum ?? (element.anyOf && element.type === 'string');
-  const value = good[0]?.[1] ?? objectOf(element);
+  const first = good[0]?.[1] ?? objectOf(element);
+  // The longest texts together are more than a body may have.
+  const value = typeof first === 'string' && first.length > 10_000 ? 'a robot' : first;
   // Pictures of a training have to differ.
   const another = (i: number): unknown =>
     typeof value === 'string' && value.startsWith('http')

@@ -154,10 +154,22 @@ describe('Styles applied to a Fine-Tune', () => {
   });
 
   it('rejects a Style whose text would be longer than a Prompt may be', async () => {
-    const { styles } = await makeCollection(key, [{ prompt: 'robot' }, { prompt: 'robot '.repeat(333) }]);
+    const { styles } = await makeCollection(key, [{ prompt: 'robot' }, { prompt: `robot${' '.repeat(31_993)}x` }]);
     const { status, body } = await apply(styles.map((id) => ({ id })));
     expect([status, body.code, body.errors?.map(({ pointer }) => pointer)]).toEqual([422, 'PromptTooLong', ['/1/id']]);
     expect((await apply([{ id: styles[0] }])).status).toBe(201);
+  });
+
+  it('rejects texts that would be more than a million characters together', async () => {
+    const prompt = `robot${' '.repeat(19_994)}x`;
+    const { id } = await makeCollection(
+      key,
+      Array.from({ length: 26 }, (_, index) => ({ prompt, ...(index > 0 && { negative_prompt: 'y' }) })),
+    );
+    const { status, body } = await apply([{ id }, { id }]);
+    expect([status, body.code]).toEqual([422, 'TooManyPrompts']);
+    expect(body.detail).toMatch(/may have 1000000 characters together; these would have 10\d{5}\. Apply fewer/);
+    expect((await apply([{ id }])).status).toBe(201);
   });
 
   it('rejects metadata that would be a million bytes in all its Prompts together', async () => {

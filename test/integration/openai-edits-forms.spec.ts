@@ -125,7 +125,7 @@ describe('a form of POST /v1/images/edits', () => {
       'must be text in UTF-8',
     ],
     ['that is there twice', [text('prompt', 'a'), text('prompt', 'b')], 400, 'prompt', 'is there twice'],
-    ['of megabytes', [text('prompt', 'a'.repeat(5e6))], 413, 'prompt', '"/prompt" must be at most 8000 bytes'],
+    ['of megabytes', [text('prompt', 'a'.repeat(5e6))], 413, 'prompt', '"/prompt" must be at most 128000 bytes'],
     ['in the place of a file', [text('image', 'a'), text('prompt', 'a')], 400, 'image', 'must be a file'],
     ['below the bounds', [text('prompt', 'a'), text('n', '-1')], 400, 'n', 'must be from 1 to 10, got -1'],
   ])('is refused with a text %s', async (_, parts, status, param, message) => {

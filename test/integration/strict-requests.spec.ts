@@ -189,6 +189,8 @@ describe('Requests that the service does not take as they are', () => {
     it.each([
       ['POST', 'F/prompts', [{ prompt: 'a robot', n: 2 }], /; it is called "num_generations" here\.$/],
       ['POST', 'F/prompts', [{ prompt: 'a robot', sampler: 'ddim' }], /; it is called "scheduler" here\.$/],
+      ['POST', 'F/prompts', [{ prompt: 'a robot', image_size: '5x5' }], /"width" and "height" where it is in pixels/],
+      ['POST', 'F/prompts', [{ prompt: `robot${'\u0301'.repeat(31)}` }], /more than 30 combining marks in a row\.$/],
       ['POST', 'F/prompts', [{ prompt: 'a robot', loras: [] }], /; send it to POST \/v1\/sd\/text-to-image, with this/],
       ['POST', 'F/styles', [{ id: 'x', controlnet: [] }], /; a Style is a text; send the text to POST/],
       ['PATCH', 'F', { name: 'robot' }, /; it cannot be changed; register another Fine-Tune\.$/],

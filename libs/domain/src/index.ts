@@ -13,7 +13,7 @@ export * from './errors/domain-error';
 export * from './errors/error-table';
 export * from './errors/field-problems';
 export * from './fair-shares/fair-share';
-export { isPrintable } from './fields/text-rules';
+export { characterCount, isPrintable } from './fields/text-rules';
 export * from './finetune-prompts/finetune-prompt';
 export * from './finetunes/finetune';
 export * from './finetunes/finetune-token';

@@ -1,17 +1,32 @@
 import { Collection, FieldProblems, isIdentifier, limits, type Metadata, Style, UnprocessableError } from '@app/domain';
 import { type EntityManager, In, IsNull } from 'typeorm';
 
+/** Of a Style's texts, in SQL. */
+const characters = 'char_length(template) + coalesce(char_length(negative_prompt), 0)';
+
 /**
  * The first Styles of some Collections, limited per Collection and in total. The limit comes from a subquery, which the
  * planner cannot read, so it expects to end early and walks the index; with a number it might read and sort a whole
  * Collection that it assumes to be small.
  */
 const firstStyles = `
-SELECT style.id, style.collection_id AS "collectionId" FROM unnest($1::varchar[]) AS collection (id)
+SELECT style.id, style.collection_id AS "collectionId", style.characters FROM unnest($1::varchar[]) AS collection (id)
 CROSS JOIN LATERAL (
-  SELECT * FROM styles WHERE collection_id = collection.id ORDER BY seq LIMIT (SELECT $2::integer)
+  SELECT *, ${characters} AS characters FROM styles
+  WHERE collection_id = collection.id ORDER BY seq LIMIT (SELECT $2::integer)
 ) AS style
 LIMIT $2`;
+
+/** What an id of a request stands for. */
+interface AppliedSize {
+  styles: number;
+  /** Of all their texts. */
+  characters: number;
+}
+
+interface SizedStyle extends Pick<Style, 'id' | 'collectionId'> {
+  characters: number;
+}
 
 /** Styles to apply, and what each of their Prompts carries. */
 interface Applied {
@@ -34,24 +49,29 @@ export async function stylesToApply(
 ): Promise<Style[][]> {
   const ids = elements.map(({ id }) => id);
   const known = [...new Set(ids.filter(isIdentifier))];
-  const readable = [{ accountId }, { ownerId: IsNull() }];
-  const ofThese = (some: readonly string[]) => readable.map((owner) => ({ id: In(some), ...owner }));
-  const collections = await manager.find(Collection, { select: { id: true }, where: ofThese(known) });
-  const parts: Pick<Style, 'id' | 'collectionId'>[] = await manager.query(firstStyles, [
+  const readable = [{ accountId }, { ownerId: IsNull() }].map((owner) => ({ id: In(known), ...owner }));
+  const collections = await manager.find(Collection, { select: { id: true }, where: readable });
+  const parts: SizedStyle[] = await manager.query(firstStyles, [
     collections.map(({ id }) => id),
     limits.appliedPrompts + 1,
   ]);
-  const single = await manager.find(Style, { select: { id: true }, where: ofThese(known) });
+  const single: SizedStyle[] = await manager.query(
+    `SELECT id, ${characters} AS characters FROM styles WHERE id = ANY($1) AND (account_id = $2 OR owner_id IS NULL)`,
+    [known, accountId],
+  );
   const distinct = [...new Set([...parts, ...single].map(({ id }) => id))];
   if (distinct.length > limits.appliedPrompts) throw tooMany('more');
 
-  const sizes = new Map<string, number>();
-  for (const { id } of collections) sizes.set(id, 0);
-  for (const { id } of single) sizes.set(id, 1);
-  for (const { collectionId } of parts) sizes.set(collectionId, (sizes.get(collectionId) ?? 0) + 1);
+  const sizes = new Map<string, AppliedSize>(collections.map(({ id }) => [id, { styles: 0, characters: 0 }]));
+  for (const { id, characters } of single) sizes.set(id, { styles: 1, characters });
+  for (const { collectionId, characters } of parts) {
+    const { styles, characters: before } = sizes.get(collectionId)!;
+    sizes.set(collectionId, { styles: styles + 1, characters: before + characters });
+  }
   refuseUnknown(ids, sizes, array);
-  const count = ids.reduce((sum, id) => sum + (sizes.get(id) ?? 0), 0);
-  if (count > limits.appliedPrompts) throw tooMany(count);
+  const total = (what: keyof AppliedSize): number => ids.reduce((sum, id) => sum + (sizes.get(id)?.[what] ?? 0), 0);
+  if (total('styles') > limits.appliedPrompts) throw tooMany(total('styles'));
+  refuseMuchText(total('characters'));
   refuseMuchMetadata(elements, sizes);
 
   const styles = await manager
@@ -94,12 +114,22 @@ function tooMany(count: number | 'more'): UnprocessableError {
 }
 
 /**
- * Each Style's Prompt carries a copy of the metadata, so a small body could make a thousand large rows.
- * @param sizes how many Styles each id stands for
+ * A small body could make a thousand long Prompts.
+ * @param characters of all of them
+ * @throws UnprocessableError `TooManyPrompts`
  */
-function refuseMuchMetadata(elements: readonly Applied[], sizes: ReadonlyMap<string, number>): void {
+export function refuseMuchText(characters: number): void {
+  if (characters > limits.appliedTexts)
+    throw new UnprocessableError(
+      'TooManyPrompts',
+      `The texts of the Prompts that one request makes of Styles may have ${limits.appliedTexts} characters together; these would have ${characters}. Apply fewer Styles at once.`,
+    );
+}
+
+/** Each Style's Prompt carries a copy of the metadata, so a small body could make a thousand large rows. */
+function refuseMuchMetadata(elements: readonly Applied[], sizes: ReadonlyMap<string, AppliedSize>): void {
   const lengths = elements.map(
-    ({ id, metadata }) => Buffer.byteLength(JSON.stringify(metadata) ?? '') * (sizes.get(id) ?? 0),
+    ({ id, metadata }) => Buffer.byteLength(JSON.stringify(metadata) ?? '') * (sizes.get(id)?.styles ?? 0),
   );
   const total = lengths.reduce((sum, length) => sum + length, 0);
   if (total > limits.appliedMetadata)

@@ -14,9 +14,9 @@ An id that is unknown and one that belongs to another caller get the same answer
 | What | Limit |
 | --- | --- |
 | A JSON body | 1,000,000 bytes, within 30 s; 50,000 objects and arrays, 20,000 fields, 3,000 of them in one object |
-| A prompt | 2,000 characters; 32 chunks of 75 tokens with Stable Diffusion, 512 tokens with FLUX.2 and Z-Image, 2,048 with ERNIE-Image |
+| A prompt | 32,000 characters, no more than 30 combining marks in a row; 32 chunks of 75 tokens with Stable Diffusion, 512 tokens with FLUX.2 and Z-Image, 2,048 with ERNIE-Image |
 | An array of a request | 100 elements |
-| \`metadata\` | 16 KB and 8 levels; 1,000,000 bytes for all Prompts that one request makes of Styles |
+| \`metadata\` | 16 KB and 8 levels; 1,000,000 bytes for all Prompts that one request makes of Styles, whose texts have 1,000,000 characters together |
 | Prompts that one request makes of Styles | 1,000 |
 | Weights | 1 GiB, four uploads of a key at a time, at least 64 KiB in 30 s |
 | A reader of an answer | takes at least 64 KiB in 30 s |

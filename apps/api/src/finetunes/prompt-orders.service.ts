@@ -9,7 +9,7 @@ import type { CallerKey } from '../http/caller.decorator';
 import { askedShape } from '../models/asked-shape';
 import { assertDrawable } from '../models/assert-drawable';
 import { ModelsService } from '../models/models.service';
-import { fillIn, type NewPrompt, newPrompt, refuseWithoutName } from './new-prompt';
+import { drawnTexts, fillIn, type NewPrompt, newPrompt, refuseWithoutName } from './new-prompt';
 
 /** Where a request has its array of elements: the body itself, or a field. */
 export type ArrayPointer = '' | '/prompts' | '/styles';
@@ -60,13 +60,19 @@ export class PromptOrders {
     await this.acceptance.assertQueueRoom(caller, dtos.length);
     await refuseWithoutName(caller.id, finetune, dtos, array);
     const served = await this.models.served(finetune.model);
+    const drawn = await drawnTexts(
+      caller.id,
+      finetune,
+      dtos.map(({ prompt }) => prompt),
+    );
     const asked: AskedPrompt[] = [];
-    const { accountId } = caller;
+    const { id: ownerId, accountId } = caller;
     // One after the other: at most a hundred, and each may query the database for its pictures.
     for (const [index, dto] of dtos.entries()) {
       const pointer = `${array}/${index}`;
       const checked = await this.pictures.check(dto, { accountId, pointer, model: finetune.model, served });
-      asked.push({ pointer, prompt: newPrompt(finetune, dto, { ownerId: caller.id, createdAt, served, ...checked }) });
+      const rest = { ownerId, createdAt, served, drawn: drawn.get(dto.prompt)!, ...checked };
+      asked.push({ pointer, prompt: newPrompt(finetune, dto, rest) });
     }
     return { served, asked };
   }
@@ -89,6 +95,7 @@ export class PromptOrders {
       fillIn(caller.id, styles, finetune, array),
       this.models.served(finetune.model),
     ]);
+    const drawn = await drawnTexts(caller.id, finetune, texts.flat());
     const asked = dtos.flatMap((dto, index) => {
       const pointer = `${array}/${index}`;
       assertDrawable(served, { pointer, scheduler: dto.scheduler, prompt_weighting: dto.prompt_weighting });
@@ -100,7 +107,7 @@ export class PromptOrders {
         prompt: newPrompt(
           finetune,
           { ...dto, ...bodyOf(style, served), prompt: texts[index][at] },
-          { ownerId: caller.id, createdAt, served, inputs: {}, shape },
+          { ownerId: caller.id, createdAt, served, drawn: drawn.get(texts[index][at])!, inputs: {}, shape },
         ),
       }));
     });

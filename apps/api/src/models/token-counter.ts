@@ -16,16 +16,16 @@ interface Waiting {
 }
 
 /**
- * Counts tokens in a thread: a text of 2,000 characters can take some hundredths of a second, and loading a model's
- * vocabulary tenths. One job at a time, and keys take turns.
+ * Counts tokens in a thread: a text of 32,000 characters can take a second, and loading a model's vocabulary tenths.
+ * One job at a time, and keys take turns.
  */
 @Injectable()
 export class TokenCounter implements OnApplicationShutdown {
   /** Compiled entry of the thread; tests name the one in `dist`. */
   static threadFile = join(__dirname, 'counting-thread.js');
   /**
-   * Limit after which the thread is terminated: a hundred times what the longest texts and a vocabulary on a slow disk
-   * take. Shorter in tests.
+   * Limit after which the thread is terminated: ten times what the longest text and a vocabulary on a slow disk take.
+   * Shorter in tests.
    */
   static timeMs = 20_000;
 

@@ -7,7 +7,7 @@ export const largestSeed = 2 ** 32 - 1;
 export const seedOf = ({ seed }: { seed: number }, index: number): number => (seed + index) % (largestSeed + 1);
 
 /** Most characters of texts; a negative prompt has as many as a prompt. */
-export const lengths = { prompt: 2_000, name: 200, token: 64, url: 2048 };
+export const lengths = { prompt: 32_000, name: 200, token: 64, url: 2048 };
 
 /** Bounds of a request. */
 export const bounds = { steps: { min: 1, max: 50 }, cfg: { min: 1, max: 20 }, numGenerations: { min: 1, max: 8 } };

@@ -1,7 +1,9 @@
 /** Limits of request fields, from the API contract. */
 export const limits = {
   bodyBytes: 1_000_000,
-  promptLength: 2000,
+  promptLength: 32_000,
+  /** Combining marks in a row, as in Unicode's Stream-Safe Text Format: NFC takes the square of their number. */
+  marksInARow: 30,
   nameLength: 200,
   userLength: 256,
   arrayLength: 100,
@@ -36,6 +38,8 @@ export const limits = {
   controlSpan: { min: 0, max: 1 },
   /** Prompts that one request to apply Styles may make. */
   appliedPrompts: 1000,
+  /** Texts of all these Prompts together, in characters. */
+  appliedTexts: 1_000_000,
   /** Metadata of all these Prompts together, in bytes of JSON. */
   appliedMetadata: 1_000_000,
   page: { min: 1, max: 100 },

@@ -134,7 +134,7 @@ export const errorTable = {
       StyleNotFound: 'There is no such Style, or it is neither yours nor public. As 422: a body names it.',
       PromptTooLong: 'The prompt has more tokens than can be drawn, or a caption more than can be learnt. Shorten it.',
       TooManyPrompts:
-        'The request would make more Prompts, or carry more metadata, than one request or this key may. Send less at a time.',
+        'The request would make more Prompts, or with more text or metadata, than one request or this key may. Send less at a time.',
       FineTuneNotFound: 'There is no such Fine-Tune, or it is not yours. As 422: a body names it.',
       FineTuneOfOtherModel:
         'The Fine-Tune was made for another model than the one that is to draw. Combine only Fine-Tunes of one model, and leave `model` out or name that one.',

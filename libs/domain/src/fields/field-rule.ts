@@ -86,7 +86,11 @@ const namesElsewhere: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** What is otherwise about a value that is sent under another name. */
+const inPixels = ', or "width" and "height" where it is in pixels';
 const otherwise: Readonly<Record<string, string>> = {
+  size: inPixels,
+  image_size: inPixels,
+  dimensions: inPixels,
   guidance_scale: ', where 1 is no guidance; for Z-Image, whose guidance_scale counts from 0, add 1',
 };
 

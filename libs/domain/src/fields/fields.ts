@@ -9,6 +9,7 @@ import { type Check, emptyMessage, Field, type FieldRule } from './field-rule';
 import {
   characterCount,
   forbiddenKeys,
+  hasLongMarks,
   hasWord,
   isCleanText,
   isPrintable,
@@ -140,7 +141,8 @@ export function textProblem(value: unknown, { minLength = 1, maxLength }: { minL
   const length = value.length > 2 * maxLength ? value.length : characterCount(value);
   if (length > maxLength) return `must be at most ${maxLength} characters, got ${length}`;
   if (length < minLength || value.trim().length < Math.min(minLength, 1)) return emptyMessage;
-  return isCleanText(value) ? undefined : 'must not contain a NUL or a lone surrogate';
+  if (!isCleanText(value)) return 'must not contain a NUL or a lone surrogate';
+  return hasLongMarks(value) ? `must not have more than ${limits.marksInARow} combining marks in a row` : undefined;
 }
 
 /** A finite number from `min` to `max`; an integer with `integer`. @param options `note`: said where one is outside */

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { characterCount, metadataProblem } from './text-rules';
+import { characterCount, hasLongMarks, metadataProblem } from './text-rules';
 
 describe(characterCount.name, () => {
   it('counts a surrogate pair as one', () => {
@@ -7,6 +7,20 @@ describe(characterCount.name, () => {
       fc.property(fc.string({ unit: 'binary' }), (text) => expect(characterCount(text)).toBe([...text].length)),
     );
     expect(characterCount('\ud835\ud835\udcb3\udcb3')).toBe(3);
+  });
+});
+
+describe(hasLongMarks.name, () => {
+  it.each([
+    ['30 in a row', `e${'\u0301'.repeat(30)}e\u0301`, false],
+    ['31 in a row', `e${'\u0301'.repeat(31)}`, true],
+    ['31 without a letter before them', '\u0301'.repeat(31), true],
+    ['31 of different kinds', `e${'\u0301\u0316\u20dd'.repeat(10)}\u0903`, true],
+    ['30 of two units each', `e${'\u{1d165}'.repeat(30)}`, false],
+    ['31 of two units each', `e${'\u{1d165}'.repeat(31)}`, true],
+    ['many, each behind a letter', 'e\u0301'.repeat(100), false],
+  ])('counts %s', (_, text, isLong) => {
+    expect(hasLongMarks(text)).toBe(isLong);
   });
 });
 

@@ -1,3 +1,5 @@
+import { limits } from '../common/limits';
+
 /** Characters of a wrong value that a message repeats. */
 const shownLength = 40;
 
@@ -26,6 +28,11 @@ export function isPrintable(value: string): boolean {
 /** Whether a string has a letter or a digit of any script. */
 export function hasWord(value: string): boolean {
   return /[\p{L}\p{N}]/u.test(value);
+}
+
+/** Whether a string has more combining marks in a row than any writing needs. */
+export function hasLongMarks(value: string): boolean {
+  return (value.match(/\p{M}+/gu) ?? []).some((marks) => characterCount(marks) > limits.marksInARow);
 }
 
 /** The number of characters of a string, counting a surrogate pair as one. */

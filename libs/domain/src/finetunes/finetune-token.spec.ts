@@ -1,3 +1,4 @@
+import { limits } from '../common/limits';
 import { writeToken } from './finetune-token';
 
 const robot = { token: 'zwx', name: 'robot' };
@@ -23,10 +24,11 @@ describe(writeToken.name, () => {
   });
 
   it('writes the first token at any length, and no further ones than fit', () => {
-    const long = 'robot '.repeat(330);
+    const long = 'robot '.repeat(5330);
     const drawn = writeToken(long, robot);
-    expect([drawn.startsWith('zwx robot zwx robot '), drawn.length]).toEqual([true, 2000]);
-    expect(writeToken(`robot${' x'.repeat(996)} robot`, robot)).toBe(`zwx robot${' x'.repeat(996)} robot`);
+    expect([drawn.startsWith('zwx robot zwx robot '), drawn.length]).toEqual([true, limits.promptLength]);
+    const full = `robot${' x'.repeat(15_996)} robot`;
+    expect(writeToken(full, robot)).toBe(`zwx ${full}`);
   });
 
   it('leaves a name that has the token in it', () => {
