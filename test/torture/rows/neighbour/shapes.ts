@@ -121,6 +121,14 @@ const kinds: Kind[] = [
     return { value: `[${list(bytes, () => piece)}]`, name: `texts of ${length} of ${quoted(alphabet)}` };
   },
   (random, bytes) => {
+    // As long as a prompt may be, and no more of them than a request may have. All are searched for the name.
+    const length = random.integer(10_000, 32_000);
+    const alphabet = random.pick(alphabets);
+    const words = text(random, length - 20, alphabet);
+    const one = (index: number): string => `{"prompt":${quoted(`robot ${words}${index}`)}}`;
+    return { value: `[${list(bytes - 20, one)},{"prompt":"x"}]`, name: `prompts of ${length} of ${quoted(alphabet)}` };
+  },
+  (random, bytes) => {
     const length = random.magnitude(10, bytes - 100);
     const digits = '1234567890'.repeat(Math.ceil(length / 10)).slice(0, length);
     const number = random.pick([digits, `0.${digits}`, `-${digits}e-${length}`, `${digits}e999`, `1e${digits}`]);
