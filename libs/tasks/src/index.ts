@@ -26,6 +26,7 @@ export { heartbeatTimeoutMs } from './silence';
 export { claimStatement, undrawableAfterMs } from './statements/claim';
 export { waitsForWorker } from './statements/queue-heads';
 export { collectionRecordBytes, finetuneRecordBytes, styleRecordBytes } from './storage-estimates';
+export { removeFinetune, removeTasks } from './removal';
 export { StorageFullError, storageColumns, StorageQuota, uploadLifeSql } from './storage-quota';
 export type { StorageRow } from './storage-quota';
 export { addStored, addStoredOf } from './storage-use';

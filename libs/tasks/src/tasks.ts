@@ -2,20 +2,17 @@ import type { DatabaseContact } from '@app/database';
 import { type Attempt, Drawing, type DrawingTask, isTerminated, Task, type TaskQueue } from '@app/domain';
 import type { Transactions } from '@app/queue';
 import type { EntityManager } from 'typeorm';
-import { announce, changeChannel, stopChannel } from './channels';
 import { claimNext, hasTaskForOtherModels, type ClaimFilter } from './claims';
 import { cancelBatch } from './cancellation';
 import { chargeFailed, chargeLost, type LostTask } from './charges';
 import { deathsAfter } from './deaths';
 import { findDrawing, styleThumbnailOf, writePictures } from './drawings';
-import { forgetReplies } from './forget-replies';
+import { removeTasks } from './removal';
 import { isSilent, silenceUntil } from './silence';
-import { lockEditsStatement, openTrainingsStatement, type Removed, removeStatement } from './statements/removal';
 import { StorageQuota } from './storage-quota';
 import { addStoredOf } from './storage-use';
 import { bytesOf, lockTask, putBack, type Served, type Settlement, terminate } from './settlement';
 import { lockPrompt } from './style-thumbnails';
-import { recordUsage } from './usage';
 
 /** Why a task is given back, and when it may be claimed again. */
 export interface Release {
@@ -25,8 +22,6 @@ export interface Release {
 }
 
 const silentBatchSize = 500;
-
-type OpenTraining = Parameters<typeof recordUsage>[1] & { computeSeconds: number };
 
 /**
  * The status changes of a task, except its insertion and `cancelAll` of a whole key. Each first makes sure, by its
@@ -201,24 +196,9 @@ export class Tasks {
     return uploads;
   }
 
-  /**
-   * Deletes many tasks as `remove` does, inside the caller's transaction and in a fixed number of statements.
-   * @returns the ids of those that a worker ever claimed, which may have files, and the keys of the uploads of edits
-   * that no other task needs.
-   */
-  async removeAll(manager: EntityManager, taskIds: readonly string[]): Promise<{ drawn: string[]; uploads: string[] }> {
-    await manager.query(lockEditsStatement, [taskIds]);
-    const trainings = await manager.query<OpenTraining[]>(openTrainingsStatement, [taskIds]);
-    for (const { computeSeconds, ...training } of trainings) await recordUsage(manager, training, { computeSeconds });
-    const [{ removed, uploads }] = await manager.query<[Removed]>(removeStatement, [taskIds]);
-    await forgetReplies(manager, taskIds);
-    const open = removed.filter(({ status }) => !isTerminated(status));
-    await announce(
-      manager,
-      [changeChannel, stopChannel],
-      open.map(({ id }) => id),
-    );
-    return { drawn: removed.filter(({ attempt }) => attempt > 0).map(({ id }) => id), uploads };
+  /** Deletes many tasks as `remove` does, inside the caller's transaction: see `removeTasks`. */
+  removeAll(manager: EntityManager, taskIds: readonly string[]): Promise<{ drawn: string[]; uploads: string[] }> {
+    return removeTasks(manager, taskIds);
   }
 
   /** False: the worker no longer holds the task. */

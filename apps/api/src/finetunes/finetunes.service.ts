@@ -8,9 +8,8 @@ import {
 } from '@app/domain';
 import { FinetuneDto, type UpdateFinetuneDto } from '@app/domain/http';
 import {
-  addStored,
-  dropUploads,
   finetuneRecordBytes,
+  removeFinetune,
   Tasks,
   trainingFolder,
   weightsFolderOf,
@@ -82,23 +81,9 @@ export class FinetunesService {
   /** Cancels and deletes its Prompts with their pictures, and its weights: first the rows together, then the files. */
   async remove(accountId: string, id: string): Promise<void> {
     await this.load(accountId, id);
-    const { drawn, uploads } = await this.transactions.run(async (manager) => {
-      const { ownerId, weightsBytes } = await findOwned(manager, Finetune, accountId, id, {
-        lock: 'pessimistic_write',
-      });
-      // Transactions that lock several rows do it in the same order, so that none deadlock.
-      const prompts: { id: string }[] = await manager.query(
-        'SELECT id FROM finetune_prompts WHERE finetune_id = $1 ORDER BY id FOR UPDATE',
-        [id],
-      );
-      // The end of a training locks it before its Prompts.
-      await manager.query('SELECT FROM tasks WHERE id = $1 FOR UPDATE', [id]);
-      const uploads = await dropUploads(manager, id);
-      const { drawn } = await this.tasks.removeAll(manager, [id, ...prompts.map((prompt) => prompt.id)]);
-      await manager.delete(Finetune, { id });
-      await addStored(manager, ownerId, { weightBytes: -(weightsBytes ?? 0), recordBytes: -finetuneRecordBytes });
-      return { drawn, uploads };
-    });
+    const { drawn, uploads } = await this.transactions.run(async (manager) =>
+      removeFinetune(manager, await findOwned(manager, Finetune, accountId, id, { lock: 'pessimistic_write' })),
+    );
     await this.files.removeTasks(drawn);
     await this.files.removeAll([weightsFolderOf(id), trainingFolder(id), ...uploads]);
   }
