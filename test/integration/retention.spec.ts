@@ -37,13 +37,13 @@ describe(RetentionService.name, () => {
     for (const id of [old, other]) await age(id, 8);
     await age(young, 6);
     await api.dataSource.query(`UPDATE tasks SET created_at = now() - interval '9 days' WHERE id = $1`, [open]);
-    expect(await retention.run()).toEqual({ records: 1, replies: 0 });
+    expect(await retention.run()).toEqual({ records: 1, replies: 0, entries: 0 });
     expect(await idsOf(Generation)).toEqual([young, open, other].sort());
     const pictures = (await storedKeys(api)).filter((name) => !name.startsWith('thumbnails/'));
     const files = [young, other].flatMap((id) => [`${id}/1/0.png`, `${id}/1/0.thumbnail.webp`]);
     expect(pictures).toEqual(files.sort());
     expect(await api.dataSource.manager.countBy(Task, { id: old })).toBe(0);
-    expect(await retention.run()).toEqual({ records: 0, replies: 0 });
+    expect(await retention.run()).toEqual({ records: 0, replies: 0, entries: 0 });
   });
 
   itOnce('deletes in batches until nothing is due', async () => {
@@ -58,7 +58,7 @@ describe(RetentionService.name, () => {
       })} SELECT`,
       [key.id],
     );
-    expect(await retention.run()).toEqual({ records: 450, replies: 0 });
+    expect(await retention.run()).toEqual({ records: 450, replies: 0, entries: 0 });
     expect(await idsOf(Generation)).toEqual([id]);
   });
 
@@ -70,9 +70,9 @@ describe(RetentionService.name, () => {
     // The end of the delivery would write the status again.
     await until(() => manager.existsBy(WebhookDelivery, { taskId: id, attemptCount: 1 }), 'the first try has ended');
     await age(id, 8);
-    expect(await retention.run()).toEqual({ records: 0, replies: 0 });
+    expect(await retention.run()).toEqual({ records: 0, replies: 0, entries: 0 });
     await manager.update(WebhookDelivery, { taskId: id }, { status: 'failed' });
-    expect(await retention.run()).toEqual({ records: 1, replies: 0 });
+    expect(await retention.run()).toEqual({ records: 1, replies: 0, entries: 0 });
     expect(await manager.count(WebhookDelivery)).toBe(0);
   });
 
@@ -85,7 +85,7 @@ describe(RetentionService.name, () => {
     });
     await drawTask(api, prompt.id);
     await age(prompt.id, 8);
-    expect(await retention.run()).toEqual({ records: 1, replies: 0 });
+    expect(await retention.run()).toEqual({ records: 1, replies: 0, entries: 0 });
     expect(await idsOf(FinetunePrompt)).toEqual([]);
     expect(await api.dataSource.manager.count(Finetune)).toBe(1);
     const found = await api.request<{ thumbnail: string }>('GET', `/v1/prompts/collections/${collection.body.id}`, {
@@ -103,7 +103,7 @@ describe(RetentionService.name, () => {
       { ...reply, key: 'old', createdAt: ago(25) },
       { ...reply, key: 'young', createdAt: ago(23) },
     ]);
-    expect(await retention.run()).toEqual({ records: 0, replies: 1 });
+    expect(await retention.run()).toEqual({ records: 0, replies: 1, entries: 0 });
     expect((await manager.find(IdempotentReply)).map((row) => row.key)).toEqual(['young']);
   });
 
@@ -113,6 +113,6 @@ describe(RetentionService.name, () => {
     expect(await retention.run()).toBeUndefined();
     await other.query('SELECT pg_advisory_unlock($1)', [retentionLock]);
     await other.release();
-    expect(await retention.run()).toEqual({ records: 0, replies: 0 });
+    expect(await retention.run()).toEqual({ records: 0, replies: 0, entries: 0 });
   });
 });

@@ -63,6 +63,8 @@ export interface Config {
   workerKinds: readonly WorkerKind[];
   /** Megabytes (10^6 bytes) of one key's pictures and weights, including uploads in progress; 0 means no limit. */
   storageMbPerKey: number;
+  /** How long the audit trail is kept; 0: there is none. */
+  auditDays: number;
   logLevel: LogLevel;
   /** Port of the worker's health endpoint; 0 picks a free one. */
   inferenceHealthPort: number;

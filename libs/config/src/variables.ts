@@ -60,6 +60,7 @@ export const variables: Variables<Omit<Config, 's3' | 'publicUrl' | 'modelFallba
   maxTrainingsPerKey: ['MAX_TRAININGS_PER_KEY', integer(0, 1000), 1],
   workerKinds: ['WORKER_KINDS', someOf(...workerKinds), workerKinds],
   storageMbPerKey: ['STORAGE_MB_PER_KEY', integer(0, 1_000_000_000), 20_000],
+  auditDays: ['AUDIT_DAYS', integer(0, 36_500), 0],
   logLevel: ['LOG_LEVEL', oneOf(...logLevels), 'info'],
   inferenceHealthPort: ['INFERENCE_HEALTH_PORT', integer(0, 65_535), 0],
   hubEndpoint: ['HF_ENDPOINT', url('http:', 'https:'), 'https://huggingface.co'],

@@ -1,4 +1,5 @@
 import { ApiKey } from './api-keys/api-key';
+import { AuditEntry } from './audit/audit-entry';
 import { Collection } from './collections/collection';
 import { CursorKey, IdempotentReply, OldestBuild, ReadinessProbe } from './service/service-rows';
 import { FairShare } from './fair-shares/fair-share';
@@ -20,6 +21,7 @@ import { WebhookDelivery } from './webhooks/webhook-delivery';
 /** Every table of the service, for the data source. */
 export const entities = [
   ApiKey,
+  AuditEntry,
   Collection,
   CursorKey,
   DailyUsage,

@@ -1,6 +1,7 @@
 export * from './api-keys/api-key';
 export * from './api-keys/key-changes';
 export * from './api-keys/key-usage';
+export * from './audit/audit-entry';
 export * from './collections/collection';
 export * from './common/sizes';
 export * from './common/identifier';

@@ -1,4 +1,6 @@
+import { type Config, CONFIG } from '@app/config';
 import {
+  AuditEntry,
   Drawing,
   Finetune,
   FinetunePrompt,
@@ -12,7 +14,7 @@ import {
   UnprocessableError,
 } from '@app/domain';
 import { afterCommit, Transactions, WakeUps } from '@app/queue';
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { costOf } from './drawings';
 import { levelNewcomerStatement } from './fair-queue';
@@ -87,6 +89,7 @@ export class TaskIntake {
     private readonly transactions: Transactions,
     private readonly wakeUps: WakeUps,
     private readonly quota: StorageQuota,
+    @Inject(CONFIG) private readonly config: Pick<Config, 'auditDays'> = { auditDays: 0 },
   ) {}
 
   /**
@@ -117,6 +120,7 @@ export class TaskIntake {
         await manager.query(levelNewcomerStatement, [ownerId]);
       if (training) await insertTraining(manager, training, tasks, { publicUrl, accountId });
       await insertRows(manager, tasks);
+      if (this.config.auditDays > 0) await manager.insert(AuditEntry, auditOf(tasks, training));
       for (const { id: taskId, inputs } of tasks)
         await useUploads(manager, { publicUrl, accountId, taskId, pictures: picturesIn(inputs) });
       const added = storageOfAll({ tasks, training });
@@ -155,6 +159,21 @@ async function insertRows(manager: EntityManager, tasks: readonly NewTask[]): Pr
     finetunePrompt ? [{ id, ownerId, finetuneId: finetuneId ?? '', ...finetunePrompt }] : [],
   );
   if (prompts.length > 0) await manager.insert(FinetunePrompt, prompts);
+}
+
+/** What the audit trail keeps of accepted requests. */
+function auditOf(tasks: readonly NewTask[], training?: NewTraining): Partial<AuditEntry>[] {
+  const entries = tasks.map(({ id, ownerId, endUser, kind, model, createdAt, prompt, finetunePrompt }) => ({
+    ...{ taskId: id, ownerId, endUser, kind, model, at: createdAt, decision: 'accepted' as const },
+    prompt: finetunePrompt?.prompt ?? prompt,
+  }));
+  if (!training) return entries;
+  const { id: taskId, ownerId, model, createdAt: at } = training.finetune;
+  const prompt = training.training.captions?.join('\n') ?? null;
+  return [
+    { taskId, ownerId, endUser: training.endUser, kind: 'training', model, at, prompt, decision: 'accepted' },
+    ...entries,
+  ];
 }
 
 type Drawn = Pick<Drawing, 'weightsHash' | 'weightsScale'> & { queue: TaskQueue };

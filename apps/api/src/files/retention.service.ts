@@ -1,9 +1,10 @@
+import { type Config, CONFIG } from '@app/config';
 import { underSessionLock } from '@app/database';
 import { RecurringService } from '@app/process';
 import { addStored, finetuneRecordBytes, Tasks } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import { Transactions } from '@app/queue';
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { replayHours } from '../http/idempotency.interceptor';
 import { StoredFiles } from './stored-files';
@@ -17,12 +18,13 @@ export const retentionLock = 0x52455445;
 export interface RetentionCounts {
   records: number;
   replies: number;
+  entries: number;
 }
 
 /**
  * Deletes expired data: terminated Generations and Prompts of keys with a retention, with pictures and deliveries,
- * Fine-Tunes whose training made no weights, and replies stored under an Idempotency-Key. A record whose webhook is
- * still being delivered waits for that.
+ * Fine-Tunes whose training made no weights, replies stored under an Idempotency-Key, and entries of the audit trail. A
+ * record whose webhook is still being delivered waits for that.
  */
 @Injectable()
 export class RetentionService extends RecurringService {
@@ -31,6 +33,7 @@ export class RetentionService extends RecurringService {
     private readonly transactions: Transactions,
     private readonly tasks: Tasks,
     private readonly files: StoredFiles,
+    @Inject(CONFIG) private readonly config: Config,
     logger: JsonLogger,
   ) {
     super(logger);
@@ -47,8 +50,10 @@ export class RetentionService extends RecurringService {
       const counts = {
         records: await inBatches(() => this.removeRecords(), signal),
         replies: await inBatches(() => this.removeReplies(), signal),
+        entries: await inBatches(() => this.removeEntries(), signal),
       };
-      if (counts.records + counts.replies > 0) this.logger.log('expired records deleted', { ...counts });
+      if (counts.records + counts.replies + counts.entries > 0)
+        this.logger.log('expired records deleted', { ...counts });
       return counts;
     });
   }
@@ -80,6 +85,16 @@ export class RetentionService extends RecurringService {
          WHERE created_at < now() - $1 * interval '1 hour' ORDER BY created_at LIMIT $2
        )`,
       [replayHours, batchSize],
+    );
+    return count;
+  }
+
+  private async removeEntries(): Promise<number> {
+    const [, count] = await this.dataSource.query<[unknown[], number]>(
+      `DELETE FROM audit_entries WHERE id IN (
+         SELECT id FROM audit_entries WHERE at < now() - $1 * interval '1 day' ORDER BY at LIMIT $2
+       )`,
+      [this.config.auditDays, batchSize],
     );
     return count;
   }

@@ -20,6 +20,7 @@ import {
 } from './1796270000000-accounts';
 import { DetailedUsage1796280000000 } from './1796280000000-detailed-usage';
 import { FetchedWeights1796320000000 } from './1796320000000-fetched-weights';
+import { AuditEntries1796350000000 } from './1796350000000-audit-entries';
 
 /**
  * Every migration in order; append new ones. An index on a table that may be large is made with
@@ -44,4 +45,5 @@ export const migrations = [
   DetailedUsage1796280000000,
   AskedSizes1796290000000,
   FetchedWeights1796320000000,
+  AuditEntries1796350000000,
 ];

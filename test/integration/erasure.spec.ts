@@ -1,0 +1,189 @@
+import { runAudit, runErase } from '../../apps/cli/src/audit-command';
+import { RetentionService } from '../../apps/api/src/files/retention.service';
+import { startTestApi, type TestKey } from '../support/api';
+import { drawTask, failTask, makeFinetune, makePrompts, storedKeys } from '../support/factories';
+import { ofTest } from '../support/of-suite';
+import { smallPicture } from '../support/small-picture';
+
+const api = ofTest(() => startTestApi({ PUBLIC_URL: 'http://localhost:3999', AUDIT_DAYS: '30', LOG_LEVEL: 'info' }));
+const key = ofTest(() => api.createKey({ name: 'shop' }));
+
+const user = 'ann@example.com';
+const words = 'a portrait of Ann';
+
+async function post<T = { id: string }>(caller: TestKey, path: string, body: object, headers = {}): Promise<T> {
+  const reply = await api.request<T>('POST', `/v1${path}`, { key: caller, body, headers });
+  if (reply.status !== 201) throw new Error(reply.text);
+  return reply.body;
+}
+const generate = (caller: TestKey, body: object, headers = {}) =>
+  post(caller, '/sd/text-to-image', { prompt: words, user, ...body }, headers);
+
+async function upload(caller: TestKey, colour: string): Promise<string> {
+  const raw = await smallPicture(colour, 64, 64);
+  return (await api.request<{ url: string }>('POST', '/v1/uploads', { key: caller, raw })).body.url;
+}
+
+const surroundings = () => {
+  const [stdout, stderr]: string[][] = [[], []];
+  return {
+    env: { DATABASE_URL: api.config.databaseUrl, DATA_DIR: api.config.dataDir, AUDIT_DAYS: '30', ...api.backEnds.env },
+    stdout: { write: (text: string) => stdout.push(text) },
+    stderr: { write: (text: string) => stderr.push(text) },
+    printed: () => stdout.join(''),
+    said: () => stderr.join(''),
+  };
+};
+async function erase(...args: string[]): Promise<Record<string, unknown>> {
+  const around = surroundings();
+  expect([await runErase(['--user', user, '--json', ...args], around), around.said()]).toEqual([0, '']);
+  return JSON.parse(around.printed()) as Record<string, unknown>;
+}
+interface Line {
+  id: string | null;
+  [field: string]: unknown;
+}
+async function audit(day = new Date().toISOString().slice(0, 10)): Promise<Line[]> {
+  const around = surroundings();
+  expect(await runAudit(['--day', day], around)).toBe(0);
+  const lines = around.printed().split('\n').filter(Boolean);
+  return lines.map((line) => JSON.parse(line) as Line);
+}
+
+/** Rows of all tables that have a text. */
+async function rowsWith(text: string): Promise<string[]> {
+  const tables = await api.dataSource.query<{ name: string }[]>(
+    `SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'public'`,
+  );
+  const found: string[] = [];
+  for (const { name } of tables) {
+    const rows = await api.dataSource.query<{ row: string }[]>(
+      `SELECT t::text AS row FROM "${name}" t WHERE position($1 in t::text) > 0`,
+      [text],
+    );
+    found.push(...rows.map(({ row }) => `${name}: ${row}`));
+  }
+  return found;
+}
+
+/** What a user leaves: everything that can say "user", in each state, and what comes of it. */
+async function live(caller: TestKey): Promise<void> {
+  const drawn = await generate(caller, { webhook: 'http://localhost:9/hook' }, { 'idempotency-key': 'first' });
+  await drawTask(api, drawn.id);
+  await generate(caller, { image: await upload(caller, 'red') });
+  const { id: finetune } = await makeFinetune(api, caller);
+  const [prompt] = await makePrompts(api, caller, finetune, [{ prompt: `${words} as a robot`, user }]);
+  await drawTask(api, prompt.id);
+  await post(caller, '/prompts/collections', { name: 'theirs', styles: [{ id: prompt.id, name: 'portrait' }] });
+  const images_url = [];
+  for (const colour of ['blue', 'green', 'white', 'black']) images_url.push(await upload(caller, colour));
+  await post(caller, '/finetunes', { name: 'face', images_url, user, prompts: [{ prompt: `${words}, a face` }] });
+}
+
+describe('npm run erase', () => {
+  it('leaves nothing of a user in any table or file, and of others all', async () => {
+    const before = await storedKeys(api);
+    await live(key);
+    const other = await generate(key, { prompt: 'a boat', user: 'bob' });
+    await drawTask(api, other.id);
+    const left = await storedKeys(api);
+    expect((await rowsWith(user)).length).toBeGreaterThan(5);
+
+    expect(await erase()).toEqual({
+      user,
+      account: null,
+      generations: 2,
+      prompts: 2,
+      finetunes: 1,
+      styles: 1,
+      pictures: 2,
+      uploads: 5,
+      deliveries: 1,
+      usage_rows: 2,
+      audit_entries: 5,
+      files_left: [],
+    });
+    expect(await rowsWith(user)).toEqual([]);
+    expect(await rowsWith(words)).toEqual([]);
+    expect(await storedKeys(api)).toEqual(left.filter((file) => before.includes(file) || file.startsWith(other.id)));
+    const usage = await api.request<object[]>('GET', '/v1/usage?group_by=user', { key });
+    expect(usage.body).toMatchObject([
+      { user: 'bob', images: 1 },
+      { user: null, images: 2 },
+    ]);
+    expect(await erase()).toMatchObject({ generations: 0, finetunes: 0, audit_entries: 0 });
+  });
+
+  it('takes what comes while it erases at its next run, and is no obstacle to others', async () => {
+    const bob = async () => (await generate(key, { prompt: 'a boat', user: 'bob' })).id;
+    let isOver = false;
+    const made: string[] = [];
+    const load = async (): Promise<void> => {
+      while (!isOver) {
+        await generate(key, {});
+        made.push(await bob());
+      }
+    };
+    const loads = [load(), load()];
+    for (let round = 0; round < 3; round++) await erase();
+    isOver = true;
+    await Promise.all(loads);
+    await erase();
+    expect(await rowsWith(user)).toEqual([]);
+    const { body } = await api.request<{ id: string }[]>('GET', '/v1/sd/text-to-image', { key });
+    expect(body.map(({ id }) => id).sort()).toEqual(made.sort());
+  });
+
+  it('is of one account where it is named, and of an account that is there', async () => {
+    const stranger = await api.createKey();
+    for (const caller of [key, stranger]) await generate(caller, {});
+    expect(await erase('--account', stranger.id)).toMatchObject({ generations: 1 });
+    expect((await api.request<object[]>('GET', '/v1/sd/text-to-image', { key })).body).toHaveLength(1);
+    expect((await api.request<object[]>('GET', '/v1/sd/text-to-image', { key: stranger })).body).toEqual([]);
+    const around = surroundings();
+    expect(await runErase(['--user', user, '--account', 'none'], around)).toBe(1);
+    expect(around.said()).toBe('There is no account "none"; "npm run keys -- list" shows them. Nothing was erased.\n');
+  });
+});
+
+describe('npm run audit', () => {
+  it('tells who asked for what, and what became of it, also of deleted records', async () => {
+    const [drawn, failed, canceled, removed, open] = [
+      await generate(key, {}),
+      await generate(key, {}),
+      await generate(key, {}),
+      await generate(key, {}),
+      await generate(key, { user: null }),
+    ].map(({ id }) => id);
+    await drawTask(api, drawn);
+    await failTask(api, failed, 'Out of paint.');
+    await post(key, `/sd/text-to-image/${canceled}/cancel`, {});
+    for (const id of [drawn, removed]) await api.request('DELETE', `/v1/sd/text-to-image/${id}`, { key });
+    const lines = await audit();
+    expect(lines.map(({ id, user, decision, reason }) => [id, user, decision, reason])).toEqual([
+      [drawn, user, 'succeeded', null],
+      [failed, user, 'failed', 'Out of paint.'],
+      [canceled, user, 'canceled', null],
+      [removed, user, 'deleted', null],
+      [open, null, 'accepted', null],
+    ]);
+    expect(lines[0]).toMatchObject({
+      key: key.id,
+      key_name: 'shop',
+      account: key.id,
+      kind: 'generation',
+      prompt: words,
+    });
+    expect(lines[0].model).toBe('sd1.5');
+    expect(lines[4].decided_at).toBeNull();
+    expect(await audit('2026-01-01')).toEqual([]);
+  });
+
+  it('keeps entries for as long as it is told', async () => {
+    const { id } = await generate(key, {});
+    await generate(key, {});
+    await api.dataSource.query(`UPDATE audit_entries SET at = now() - interval '31 days' WHERE task_id = $1`, [id]);
+    expect(await api.app.get(RetentionService).run()).toMatchObject({ entries: 1 });
+    expect(await audit()).toHaveLength(1);
+  });
+});
