@@ -39,7 +39,9 @@ export class Ledger {
     this.entries.set(id, { id, hasWebhook });
   }
 
-  answered(status: number, headers?: Headers, text = ''): void {
+  answered(reply: number, headers?: Headers, text = ''): void {
+    // A balancer says so where the connection to an api broke: one that it had just opened, as the api stopped listening.
+    const status = reply === 502 ? 0 : reply;
     this.statuses.set(status, (this.statuses.get(status) ?? 0) + 1);
     if (status === 503 && !headers?.get('retry-after')) this.bare503++;
     if (status >= 500 && status !== 503 && this.errors.length < 3) this.errors.push(`${status} ${text.slice(0, 300)}`);

@@ -48,7 +48,9 @@ export class Load {
 
   private async draw(caller: Caller): Promise<string | undefined> {
     const key = { 'idempotency-key': randomUUID() };
-    const { id, answer } = await caller.create({ webhook: this.site.receiver.url, steps: 4 }, key);
+    const create = () => caller.create({ webhook: this.site.receiver.url, steps: 4 }, key);
+    let { id, answer } = await create();
+    if (answer.status === 502) ({ id, answer } = await create());
     if (!id) this.problems.push(`a Generation is answered ${answer.status}: ${answer.text.slice(0, 200)}`);
     return id;
   }
@@ -72,9 +74,14 @@ export class Load {
   }
 
   private async expect(caller: Caller, status: number, ...request: Parameters<Caller['request']>): Promise<Answer> {
-    const answer = await caller.request(...request);
+    const [method, path, body] = request;
+    const headers: Record<string, string> = method === 'POST' ? { 'idempotency-key': randomUUID() } : {};
+    const ask = () => caller.request(method, path, body, headers);
+    let answer = await ask();
+    // Callers repeat what a balancer could not pass on, with the same key.
+    if (answer.status === 502) answer = await ask();
     if (answer.status !== status)
-      this.problems.push(`${request[0]} ${request[1]}: ${answer.status}: ${answer.text.slice(0, 200)}`);
+      this.problems.push(`${method} ${path}: ${answer.status}: ${answer.text.slice(0, 200)}`);
     return answer;
   }
 }
