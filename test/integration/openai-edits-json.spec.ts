@@ -63,7 +63,7 @@ describe('JSON of POST /v1/images/edits', () => {
     const prompt = 'a "data:image/png;base64,AA" on a \\"data:image/ sign';
     const raw = JSON.stringify({ prompt, images: [{ image_url: await dataUrl(64) }] }).replaceAll(
       /"data:image\/png;base64,[^"\\]{9,}"/g,
-      (text) => text.replaceAll('/', '\\/').replace('data:image\\/', 'data:image/'),
+      (text) => text.replaceAll('/', '\\/'),
     );
     const headers = { 'content-type': 'application/json' };
     expect((await api.request('POST', '/v1/images/edits', { key, raw, headers })).status).toBe(200);

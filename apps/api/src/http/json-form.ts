@@ -8,9 +8,10 @@ import { uploadProgress, UploadStalledError } from './receive-file';
 
 /** Of a file in a body of JSON, what stands in its place. */
 const placeOf = (index: number): string => `data:${index}`;
-const opening = Buffer.from('"data:image/');
+/** Some programs write a slash with a backslash; a quotation mark that has one is in a string. */
+const opening = /(?<!\\)"data:image\\?\//;
+const longestOpening = String.raw`"data:image\/`.length;
 const quote = '"'.charCodeAt(0);
-const backslash = '\\'.charCodeAt(0);
 /** More than a media type with parameters has. */
 const maxHeader = 200;
 const most = limits.usedReferences + 1;
@@ -157,10 +158,10 @@ class Splitter {
   }
 
   private skipText(left: Buffer): Buffer {
-    const at = openingIn(left);
-    if (at < 0) {
+    const found = opening.exec(left.toString('latin1'));
+    if (!found) {
       // One more byte than a part of `opening` has, because a backslash may stand before it.
-      const kept = Math.max(0, left.length - opening.length);
+      const kept = Math.max(0, left.length - longestOpening);
       this.addText(left.subarray(0, kept));
       this.tail = Buffer.from(left.subarray(kept));
       return Buffer.alloc(0);
@@ -168,21 +169,21 @@ class Splitter {
     if (this.pictures === most)
       throw new InvalidError('ValidationFailed', `The body must have at most ${most} pictures.`);
     const place = placeOf(this.pictures++);
-    this.addText(left.subarray(0, at + 1));
+    this.addText(left.subarray(0, found.index + 1));
     this.addText(Buffer.from(place));
     const content = new PassThrough();
     content.on('error', () => undefined);
     const taken = this.take({ place, content });
     taken.catch(this.fail);
     this.picture = { content, taken, header: '', rest: '' };
-    return left.subarray(at + opening.length);
+    return left.subarray(found.index + found[0].length);
   }
 
   /** Decodes what comes before the next quotation mark. @returns the rest, with that */
   private async feed(picture: OpenPicture, left: Buffer): Promise<Buffer> {
     const at = left.indexOf(quote);
     const isWhole = at >= 0;
-    // Some programs write a slash of base64 with a backslash.
+    // A slash of base64 may have a backslash too.
     let text = left.toString('latin1', 0, isWhole ? at : left.length).replaceAll('\\', '');
     if (picture.header !== undefined) {
       const header = picture.header + text;
@@ -211,11 +212,4 @@ class Splitter {
     if (this.textBytes > limits.bodyBytes) throw new BodyTooLargeError();
     this.texts.push(Buffer.from(piece));
   }
-}
-
-/** Where a string begins with a data URL; a quotation mark in a string has a backslash before it. */
-function openingIn(text: Buffer): number {
-  let at = text.indexOf(opening);
-  while (at > 0 && text[at - 1] === backslash) at = text.indexOf(opening, at + 1);
-  return at;
 }
