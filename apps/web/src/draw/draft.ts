@@ -1,6 +1,6 @@
 import { computed } from '@preact/signals';
 import type { Drawing } from '../drawings/drawing';
-import { serviceDefaults } from '../drawings/service-rules';
+import { bounds, serviceDefaults } from '../drawings/service-rules';
 import { areFinetunesLoaded, finetuneOf } from '../finetunes/finetunes';
 import { choiceOf, modelChoices } from '../models/models';
 import type { components } from '../service/client';
@@ -10,11 +10,8 @@ import { type Control, controlOf, maybePicture, type SentPicture, sentPicture } 
 import { seemsToLack } from './name-hint';
 
 export type Scheduler = components['schemas']['Scheduler'];
-/** Where a picture stands in a larger one, in pixels. */
-export interface Outpaint {
-  x: number;
-  y: number;
-}
+/** Where a picture stands in a larger one, in pixels; true is its middle. */
+export type Outpaint = true | { x: number; y: number };
 type UsedFinetune = components['schemas']['UsedFinetune'];
 
 /** Settings of a picture; undefined is the model's own default. */
@@ -128,13 +125,15 @@ export const lacksName = computed(() => {
 export function settingsOf(drawing: Drawing): Settings {
   const { prompt, aspect_ratio, steps, cfg, seed, num_generations, high_resolution, prompt_weighting, model } = drawing;
   return {
-    ...{ prompt, aspect_ratio, steps, cfg, seed, num_generations, high_resolution, prompt_weighting, model },
+    ...{ prompt, aspect_ratio, steps, cfg, seed, high_resolution, prompt_weighting, model },
+    // OpenAI's routes take more pictures.
+    num_generations: Math.min(num_generations, bounds.numGenerations.max),
     finetunes: drawing.finetunes,
     image: maybePicture(drawing.image),
     strength: drawing.strength ?? serviceDefaults.strength,
     mask: maybePicture(drawing.mask),
     ...(drawing.width !== undefined && { width: drawing.width, height: drawing.height }),
-    ...(typeof drawing.outpaint === 'object' && drawing.outpaint && { outpaint: drawing.outpaint }),
+    outpaint: drawing.outpaint ?? undefined,
     control: drawing.control.map(controlOf),
     references: drawing.references.map(sentPicture),
     negative_prompt: drawing.negative_prompt ?? '',

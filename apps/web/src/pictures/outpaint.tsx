@@ -17,6 +17,13 @@ const fitting = ({ width, height }: Size): boolean => {
   return width + multiple <= edgeBounds.max && height + multiple <= edgeBounds.max && width * height < maxPixels;
 };
 
+function marginsOf(picture: Size, frame: Size, place: Outpaint): Margins {
+  const spare = { x: frame.width - picture.width, y: frame.height - picture.height };
+  // As the service does.
+  const { x, y } = place === true ? { x: spare.x >> 1, y: spare.y >> 1 } : place;
+  return { left: x, top: y, right: spare.x - x, bottom: spare.y - y };
+}
+
 /** The draft's size and place for these margins: what makes an edge a multiple is added at the right and below. */
 function frameOf(picture: Size, { left, top, right, bottom }: Margins): Size & { outpaint: Outpaint } {
   const { multiple } = sizeRules.value;
@@ -71,12 +78,7 @@ export function OutpaintFrame({ picture, place }: { picture: SentPicture; place:
   const [own, setOwn] = useState<Size | undefined>();
   const frame = drawnSize.value;
   const { multiple, maxPixels } = sizeRules.value;
-  const margins = own && {
-    left: place.x,
-    top: place.y,
-    right: frame.width - place.x - own.width,
-    bottom: frame.height - place.y - own.height,
-  };
+  const margins = own && marginsOf(own, frame, place);
   const set = (side: Side, pixels: number): void => {
     if (!own || !margins) return;
     const length = isAcross(side) ? own.width : own.height;
@@ -85,9 +87,10 @@ export function OutpaintFrame({ picture, place }: { picture: SentPicture; place:
     const next = frameOf(own, { ...margins, [side]: wanted });
     if (next.width * next.height <= maxPixels) change(next);
   };
-  const inFrame = own && {
-    left: (100 * place.x) / frame.width,
-    top: (100 * place.y) / frame.height,
+  const inFrame = own &&
+    margins && {
+    left: (100 * margins.left) / frame.width,
+    top: (100 * margins.top) / frame.height,
     width: (100 * own.width) / frame.width,
     height: (100 * own.height) / frame.height,
   };
