@@ -199,6 +199,20 @@ describe(migrate.name, () => {
     });
   });
 
+  it('repeats a migration that a deadlock has ended', async () => {
+    // A sequence counts what is rolled back, too.
+    await client.query(
+      `CREATE TABLE migrations (id serial PRIMARY KEY, timestamp bigint NOT NULL, name varchar NOT NULL);
+       CREATE SEQUENCE attempts;
+       CREATE FUNCTION fail_once() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+         IF nextval('attempts') = 1 THEN RAISE EXCEPTION 'deadlock detected' USING ERRCODE = '40P01'; END IF;
+         RETURN NEW;
+       END $$;
+       CREATE TRIGGER fail_once BEFORE INSERT ON migrations FOR EACH ROW EXECUTE FUNCTION fail_once()`,
+    );
+    await expect(migrate(url)).resolves.toContain('Baseline1796000000000');
+  });
+
   it('refuses tables of a version that had image tasks in one sentence, and does not change them', async () => {
     await client.query(
       `CREATE TABLE migrations (id serial PRIMARY KEY, timestamp bigint NOT NULL, name varchar NOT NULL);

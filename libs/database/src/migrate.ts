@@ -21,7 +21,7 @@ export interface MigrateOptions {
 
 /**
  * Brings our tables and the queue's to the newest version. Processes that start at once wait for one another. Each
- * migration is applied whole or not at all; one that cannot get its lock is retried a few times.
+ * migration is applied whole or not at all; one that cannot get its locks is retried a few times.
  * @returns the names of our migrations that were applied.
  * @throws DatabaseUnusableError with the reason in one sentence.
  */
@@ -35,7 +35,7 @@ export async function migrate(databaseUrl: string, options: MigrateOptions = {})
       try {
         return await run(databaseUrl, session, options.lockTimeoutMs ?? lockTimeoutMs);
       } catch (error) {
-        const isBusy = codeOf(error) === lockNotAvailable;
+        const isBusy = [lockNotAvailable, deadlockDetected].includes(codeOf(error) ?? '');
         if (!isBusy || --left <= 0) throw explained(error);
         await delay(backOff.next());
       }
@@ -71,10 +71,13 @@ async function run(databaseUrl: string, session: Client, timeoutMs: number): Pro
 }
 
 const lockNotAvailable = '55P03';
+/** PostgreSQL ended the migration so that another session, which waited for it as it did for that one, goes on. */
+const deadlockDetected = '40P01';
 
 function explained(error: unknown): unknown {
   switch (codeOf(error)) {
     case lockNotAvailable:
+    case deadlockDetected:
       return new DatabaseUnusableError(
         'A migration waited in vain for a table that another session has locked: run it again when long transactions on this database have ended.',
       );
