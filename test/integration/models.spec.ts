@@ -2,7 +2,7 @@ import { mkdtempSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Drawing, InferenceWorker } from '@app/domain';
+import { Drawing, InferenceWorker, limits } from '@app/domain';
 import { LiveWorkers } from '@app/tasks';
 import { modelKey, ModelStore } from '@app/model-store';
 import { startTestApi, type TestApi, type TestKey } from '../support/api';
@@ -10,6 +10,11 @@ import { createTestDatabase } from '../support/database';
 import { unpackFamily } from '../support/families';
 import { ServiceProcess } from '../support/service-process';
 import { until } from '../support/until';
+
+interface ModelJson {
+  name: string;
+  defaults: { steps: number };
+}
 
 describe('models', () => {
   const folders: string[] = [];
@@ -255,6 +260,21 @@ describe('models', () => {
           '"/size" is not drawn: "width" must be a multiple of 8 with this model, got 1001; the nearest are 1000 and 1008.',
       },
     ]);
+  });
+
+  it('draws in no more steps by the routes of OpenAI than by the others', async () => {
+    const { api } = await start({ usual: family('sd21') });
+    const key = await api.createKey({ sandbox: true });
+    const { body } = await api.request<ModelJson[]>('GET', '/v1/models', { key });
+    expect(body.find(({ name }) => name === 'usual')?.defaults.steps).toBe(30);
+    const asked = { ...asking('usual'), quality: 'max', size: '256x256' };
+    const { headers } = await api.request('POST', '/v1/images/generations', { key, body: asked });
+    const { steps } = await api.dataSource.manager.findOneByOrFail(Drawing, {
+      id: headers.get('x-generation-id') ?? '',
+    });
+    expect(steps).toBe(limits.steps.max);
+    const again = { ...asking('usual'), steps };
+    expect((await api.request('POST', '/v1/sd/text-to-image', { key, body: again })).status).toBe(201);
   });
 
   it.each(['inpainting', 'instruct-pix2pix'])(

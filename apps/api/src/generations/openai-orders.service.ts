@@ -1,4 +1,4 @@
-import { defaults } from '@app/domain';
+import { defaults, limits } from '@app/domain';
 import type { CreateGenerationDto, CreateImagesDto, ImageQuality } from '@app/domain/http';
 import type { InstalledModel } from '@app/model-store';
 import { Injectable } from '@nestjs/common';
@@ -45,5 +45,6 @@ export class OpenaiOrders {
 
 function stepsFor(quality: ImageQuality, { defaults: own }: InstalledModel): number {
   const { steps, cfg } = { ...defaults, ...own };
-  return steps < fewestSteps || cfg <= 1 ? steps : Math.round(steps * shares[quality]);
+  if (steps < fewestSteps || cfg <= 1) return steps;
+  return Math.min(limits.steps.max, Math.round(steps * shares[quality]));
 }
