@@ -11,10 +11,9 @@ import {
 import type { InstalledModel } from './model-store';
 
 /** Names whose pictures have the sizes of the specification, whichever model draws them. */
-const specified: readonly string[] = ['sd1.5', 'sd2.1'];
-const specifiedEdge = 512;
+export const specified = { names: ['sd1.5', 'sd2.1'], edge: 512 };
 /** Of a model that cannot be read, which draws nothing. */
-const unread = { nativeSize: specifiedEdge, sizeMultiple: 8 };
+const unread = { nativeSize: specified.edge, sizeMultiple: 8 };
 
 type Served = Pick<InstalledModel, 'nativeSize' | 'sizeMultiple' | 'maxPixels'>;
 
@@ -29,7 +28,7 @@ export class PictureSizes {
    */
   constructor(name: string, { nativeSize = unread.nativeSize, sizeMultiple, maxPixels }: Served) {
     this.rules = {
-      edge: specified.includes(name) ? specifiedEdge : nativeSize,
+      edge: specified.names.includes(name) ? specified.edge : nativeSize,
       multiple: sizeMultiple ?? unread.sizeMultiple,
       maxPixels: maxPixels ?? mostAreas * nativeSize ** 2,
     };

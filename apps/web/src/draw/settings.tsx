@@ -1,6 +1,6 @@
 import { ratioOfShape } from '../drawings/shapes';
 import { shapeText } from '../drawings/drawing';
-import { bounds, largestSeed } from '../drawings/service-rules';
+import { bounds, edgeBounds, largestSeed } from '../drawings/service-rules';
 import { ownScheduler } from '../models/models';
 import { IconButton } from '../ui/buttons';
 import { Segments, SelectField, TextField } from '../ui/fields';
@@ -17,7 +17,7 @@ import {
   schedulers,
   shown,
 } from './draft';
-import { drawnSize, edgeBounds, sizeRules, snapped } from './shape';
+import { drawnSize, sizeRules, snapped } from './shape';
 
 /** Shapes to choose from; the last is a width and a height. */
 const shapes = ['square', 'portrait', 'landscape', '4:3', '16:9', '21:9', '3:4', '9:16', 'own'] as const;
@@ -79,7 +79,7 @@ function ShapeField() {
         onChange={choose}
         show={(shape) => (
           <>
-            {shape !== 'own' && <i class="frame" style={frameOf(shape)} aria-hidden="true" />}
+            {shape !== 'own' && <i class="frame" style={iconStyle(shape)} aria-hidden="true" />}
             {shape === 'own' ? 'Own size' : shapeText({ aspect_ratio: shape })}
           </>
         )}
@@ -97,7 +97,7 @@ function ShapeField() {
 }
 
 /** A small frame of that shape. */
-function frameOf(shape: string): Record<string, string> {
+function iconStyle(shape: string): Record<string, string> {
   const side = Math.sqrt(ratioOfShape(shape));
   return { width: `${(14 * side).toFixed(1)}px`, height: `${(14 / side).toFixed(1)}px` };
 }

@@ -6,21 +6,16 @@ import {
   sizeOfShape,
   type SizeRules,
 } from '../../../../libs/diffusion/src/families/sizes';
+import { edgeBounds, specified } from '../drawings/service-rules';
 import { isWord } from '../drawings/shapes';
 import { draft, drawnBy } from './draft';
-
-/** Edges that a request may ask for, in pixels. */
-export const edgeBounds = { min: 256, max: 2048 };
-
-/** Names whose pictures have the sizes of the specification, whichever model draws them. */
-const specified = ['sd1.5', 'sd2.1'];
 
 /** What decides the sizes of the model that draws. */
 export const sizeRules = computed<SizeRules>(() => {
   const { name = '', served } = drawnBy.value ?? {};
-  const edge = served?.native_size ?? 512;
+  const edge = served?.native_size ?? specified.edge;
   return {
-    edge: specified.includes(name) ? 512 : edge,
+    edge: specified.names.includes(name) ? specified.edge : edge,
     multiple: served?.size_multiple ?? 8,
     maxPixels: served?.max_pixels ?? mostAreas * edge ** 2,
   };

@@ -1,15 +1,22 @@
 import * as limits from '../../../../libs/domain/src/common/limits';
-import { bounds, largestSeed, lengths, seedOf, serviceDefaults } from './service-rules';
+import { bounds, edgeBounds, largestSeed, lengths, seedOf, serviceDefaults, specified } from './service-rules';
 
 describe("the page's copy of the service's rules", () => {
   it('has its defaults', () => {
-    const { cfg, steps, strength } = limits.defaults;
-    expect(serviceDefaults).toEqual({ cfg, steps, strength });
+    const { cfg, steps, strength, outpaintStrength } = limits.defaults;
+    expect(serviceDefaults).toEqual({ cfg, steps, strength, outpaintStrength });
   });
 
   it('has its bounds', () => {
-    const { cfg, steps, numGenerations } = limits.limits;
+    const { cfg, steps, numGenerations, pictureEdge } = limits.limits;
     expect(bounds).toEqual({ cfg, steps, numGenerations });
+    expect(edgeBounds).toEqual(pictureEdge);
+  });
+
+  it('has its names of specified sizes', () => {
+    // Without the types of that library, which are of Node.js.
+    const service = jest.requireActual<{ specified: object }>('../../../../libs/model-store/src/picture-size');
+    expect(specified).toEqual(service.specified);
   });
 
   it('has its lengths of texts', () => {

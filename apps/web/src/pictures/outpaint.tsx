@@ -1,6 +1,7 @@
 import { useRef, useState } from 'preact/hooks';
 import { change, draft, type Outpaint } from '../draw/draft';
-import { drawnSize, edgeBounds, sizeRules } from '../draw/shape';
+import { drawnSize, sizeRules } from '../draw/shape';
+import { edgeBounds, serviceDefaults } from '../drawings/service-rules';
 import { Button } from '../ui/buttons';
 import { Range } from '../ui/range';
 import { percentStyle, type Size } from './crop';
@@ -42,19 +43,20 @@ export function OutpaintButton({ picture: { shownUrl } }: { picture: SentPicture
   const [problem, setProblem] = useState('');
   if (outpaint)
     return (
-      <Button kind="is-quiet" onClick={() => change({ outpaint: undefined, strength: 0.8 })}>
+      <Button kind="is-quiet" onClick={() => change({ outpaint: undefined, strength: serviceDefaults.strength })}>
         Draw around it no more
       </Button>
     );
   const start = async (): Promise<void> => {
-    const picture = await sizeOfPicture(shownUrl!);
+    const picture = await naturalSize(shownUrl!);
     if (!fitting(picture)) {
       setProblem(`It has ${picture.width} x ${picture.height} pixels, and the model draws no larger picture.`);
       return;
     }
     const side = Math.ceil(picture.width / 4 / sizeRules.value.multiple) * sizeRules.value.multiple;
     const frame = frameOf(picture, { left: side, right: side, top: 0, bottom: 0 });
-    change({ ...frame, aspect_ratio: null, mask: undefined, references: [], strength: 1 });
+    const strength = serviceDefaults.outpaintStrength;
+    change({ ...frame, aspect_ratio: null, mask: undefined, references: [], strength });
   };
   return (
     <>
@@ -66,7 +68,7 @@ export function OutpaintButton({ picture: { shownUrl } }: { picture: SentPicture
   );
 }
 
-async function sizeOfPicture(url: string): Promise<Size> {
+async function naturalSize(url: string): Promise<Size> {
   const image = new Image();
   image.src = url;
   await image.decode();
@@ -87,10 +89,9 @@ export function OutpaintFrame({ picture, place }: { picture: SentPicture; place:
     const next = frameOf(own, { ...margins, [side]: wanted });
     if (next.width * next.height <= maxPixels) change(next);
   };
-  const inFrame = own &&
-    margins && {
-    left: (100 * margins.left) / frame.width,
-    top: (100 * margins.top) / frame.height,
+  const inFrame = own && {
+    left: (100 * margins!.left) / frame.width,
+    top: (100 * margins!.top) / frame.height,
     width: (100 * own.width) / frame.width,
     height: (100 * own.height) / frame.height,
   };
