@@ -40,10 +40,15 @@ export class ImageUrls {
   async shown(images: readonly StoredPicture[]): Promise<ShownPictures> {
     const small = images.find(({ thumbnailBytes }) => thumbnailBytes !== null);
     const [thumbnail, ...urls] = await Promise.all([
-      small ? this.url(thumbnailKeyOf(small.storageKey), thumbnailFile(small.token)) : null,
+      small ? this.ofThumbnail(small) : null,
       ...images.map(({ token, storageKey }) => this.of(token, storageKey)),
     ]);
     return { images: urls, thumbnail };
+  }
+
+  /** Of a picture that has one. */
+  ofThumbnail({ token, storageKey }: Pick<StoredPicture, 'token' | 'storageKey'>): Promise<string> {
+    return this.url(thumbnailKeyOf(storageKey), thumbnailFile(token));
   }
 
   /** @param token the secret part; the extension of `storageKey` ends the URL. */
