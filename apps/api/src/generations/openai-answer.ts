@@ -1,5 +1,5 @@
 import { buffer } from 'node:stream/consumers';
-import { DomainError, Drawing, Image, isTerminated, UnprocessableError } from '@app/domain';
+import { DomainError, Image, isTerminated, UnprocessableError } from '@app/domain';
 import type { GenerationDto, ImageDto, ImagesDto, ImagesUsageDto } from '@app/domain/http';
 import { NoPictureError, PictureError, PictureReader, referenceTokens } from '@app/pictures';
 import { FairTurns } from '@app/process';
@@ -32,7 +32,6 @@ export class OpenaiAnswer implements WaitedAnswer {
 
   constructor(
     @InjectRepository(Image) private readonly images: Repository<Image>,
-    @InjectRepository(Drawing) private readonly drawings: Repository<Drawing>,
     @Inject(IMAGE_STORAGE) private readonly storage: ImageStorage,
     private readonly models: ModelsService,
     private readonly lengths: PromptLengths,
@@ -45,15 +44,11 @@ export class OpenaiAnswer implements WaitedAnswer {
   }
 
   async begin(generation: GenerationDto, { request, response }: WaitedExchange): Promise<WaitedStream | undefined> {
-    const { id, model, served_by: servedBy } = generation;
+    const { id, model, served_by: servedBy, width, height } = generation;
     const drawnBy = servedBy ?? (await this.models.bases([model])).get(model);
     if (drawnBy !== undefined) response.setHeader(modelHeader, drawnBy);
     const wishes = wishesOf(request.body);
     if (!wishes.stream) return undefined;
-    const { width, height } = await this.drawings.findOneOrFail({
-      select: { width: true, height: true },
-      where: { id },
-    });
     const kind = request.path.endsWith('/edits') ? 'image_edit' : 'image_generation';
     const facts: StreamFacts = { size: `${width}x${height}`, quality: wishes.quality, background: 'opaque' };
     const stream = new OpenaiStream(response, kind, facts);

@@ -1,4 +1,4 @@
-import { Drawing, Image } from '@app/domain';
+import { Image } from '@app/domain';
 import { PicturesModule } from '@app/pictures';
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
@@ -14,7 +14,7 @@ import { PartialImages } from './partial-images';
 
 /** Pictures in the shape of OpenAI's API. */
 @Module({
-  imports: [TypeOrmModule.forFeature([Drawing, Image]), ModelsModule, PicturesModule, TextToImageModule, UploadsModule],
+  imports: [TypeOrmModule.forFeature([Image]), ModelsModule, PicturesModule, TextToImageModule, UploadsModule],
   controllers: [OpenaiController, OpenaiEditsController],
   providers: [OpenaiAnswer, OpenaiEdits, OpenaiOrders, PartialImages],
 })
