@@ -66,6 +66,24 @@ describe('the options of OpenAI', () => {
     expect([(await recordOf(response)).steps, data.quality]).toEqual([steps, told]);
   });
 
+  it.each([
+    [
+      '1001x1000',
+      'is not drawn: "width" must be a multiple of 32 with this model, got 1001; the nearest are 992 and 1024.',
+    ],
+    [
+      '2048x2048',
+      'is not drawn: "width" and "height" make 4194304 pixels, and this model draws at most 1048576; of this shape that is 1024 x 1024.',
+    ],
+    ['64x512', 'must be of edges from 256 to 2048, got 64x512.'],
+  ])('says why %s is not drawn', async (size, sentence) => {
+    await expect(draw({ size })).rejects.toMatchObject({
+      status: 400,
+      param: 'size',
+      error: { message: `"/size" ${sentence}` },
+    });
+  });
+
   it('has a JPEG or WebP as small as it is asked for', async () => {
     const sizes: number[] = [];
     for (const compression of [100, 50, 0]) {

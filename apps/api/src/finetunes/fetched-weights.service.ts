@@ -6,6 +6,7 @@ import {
   isIdentifier,
   limits,
   MalformedBodyError,
+  problemAt,
   refusedAddress,
   refusedHost,
   UnprocessableError,
@@ -117,8 +118,7 @@ export class FetchedWeights {
 }
 
 function refused(why: string): UnprocessableError {
-  const fields = [{ pointer: '/weights_url', message: why }];
-  return new UnprocessableError('WeightsAddressRefused', `The address in "/weights_url" ${why}.`, fields);
+  return new UnprocessableError('WeightsAddressRefused', ...problemAt('/weights_url', why));
 }
 
 function orNotThere(error: unknown): never {

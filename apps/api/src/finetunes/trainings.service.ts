@@ -4,9 +4,11 @@ import {
   defaults,
   defaultTrainingSteps,
   Finetune,
+  invalidAt,
   InvalidError,
   limits,
   newIdentifier,
+  problemAt,
   UnprocessableError,
 } from '@app/domain';
 import type { CreateFinetuneDto, FinetuneDto } from '@app/domain/http';
@@ -120,39 +122,31 @@ function newFinetune(ownerId: string, dto: CreateFinetuneDto): Finetune {
 function refuseIncomplete(dto: CreateFinetuneDto): void {
   const { images_url: urls, captions } = dto;
   const { min } = limits.trainingImages;
-  const problem = (field: string, message: string) =>
-    [`"/${field}" ${message}.`, [{ pointer: `/${field}`, message }]] as const;
   const isGiven = (field: keyof CreateFinetuneDto): boolean => dto[field] !== undefined && dto[field] !== null;
   if (urls && isGiven('weights_url'))
-    throw new InvalidError(
-      'ValidationFailed',
-      ...problem('weights_url', 'cannot be sent with "images_url": a Fine-Tune is trained, or has weights'),
-    );
+    throw invalidAt('/weights_url', 'cannot be sent with "images_url": a Fine-Tune is trained, or has weights');
   if (isGiven('weights_sha256') && !isGiven('weights_url'))
-    throw new InvalidError(
-      'ValidationFailed',
-      ...problem('weights_url', 'is required, because "weights_sha256" is of the file there'),
-    );
+    throw invalidAt('/weights_url', 'is required, because "weights_sha256" is of the file there');
   const needing = [...trainingFields, ...(isGiven('weights_url') ? [] : waitingFields)].find(isGiven);
   if (!urls && needing)
     throw new UnprocessableError(
       'FineTuneImagesMissing',
-      ...problem('images_url', `is required, because "${needing}" is of a training`),
+      ...problemAt('/images_url', `is required, because "${needing}" is of a training`),
     );
   if (urls && urls.length < min)
     throw new InvalidError(
       urls.length === 0 ? 'FineTuneImagesMissing' : 'FineTuneImagesNotEnough',
-      ...problem('images_url', `must have at least ${min} elements, got ${urls.length}`),
+      ...problemAt('/images_url', `must have at least ${min} elements, got ${urls.length}`),
     );
   const different = new Set(urls).size;
   if (urls && different < min)
     throw new InvalidError(
       'FineTuneImagesNotEnough',
-      ...problem('images_url', `must name at least ${min} different pictures, got ${different}`),
+      ...problemAt('/images_url', `must name at least ${min} different pictures, got ${different}`),
     );
   if (urls && captions && captions.length !== urls.length)
     throw new UnprocessableError(
       'FineTuneCaptionsMismatch',
-      ...problem('captions', `must have ${urls.length} elements, as "images_url" has, got ${captions.length}`),
+      ...problemAt('/captions', `must have ${urls.length} elements, as "images_url" has, got ${captions.length}`),
     );
 }

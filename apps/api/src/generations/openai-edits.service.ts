@@ -1,11 +1,11 @@
 import { type Config, CONFIG } from '@app/config';
-import { DomainError, limits, pictureUrl } from '@app/domain';
+import { DomainError, invalidAt, limits, pictureUrl } from '@app/domain';
 import { CreateImagesDto, EditImagesDto, type GenerationDto, isReceived, type SentImageDto } from '@app/domain/http';
 import { editsFolder } from '@app/tasks';
 import { Inject, Injectable } from '@nestjs/common';
 import { BodyPipe } from '../http/body';
 import type { CallerKey } from '../http/caller.decorator';
-import { type FormFile, refusedAt, refusedField, type SentForm } from '../http/form';
+import { type FormFile, refusedField, type SentForm } from '../http/form';
 import type { Repeatable } from '../http/repeatable';
 import { ModelsService } from '../models/models.service';
 import { type StoredUpload, UploadedPicturesService } from '../uploads/uploaded-pictures.service';
@@ -133,14 +133,14 @@ export class OpenaiEdits {
   private async named(accountId: string, dto: EditImagesDto, files: readonly SentFile[]): Promise<EditedPictures> {
     const left = new Map(files.map((file) => [file.place, file]));
     const found = async ({ image_url: url, file_id: id }: SentImageDto, pointer: string): Promise<EditedPicture> => {
-      if ((url === undefined) === (id === undefined)) throw refusedAt(pointer, 'must have image_url or file_id');
+      if ((url === undefined) === (id === undefined)) throw invalidAt(pointer, 'must have image_url or file_id');
       if (id !== undefined) {
         const upload = await this.uploads.findOne(accountId, id);
         return { url: upload.url, size: upload };
       }
       const file = left.get(url!);
       left.delete(url!);
-      if (!file && isReceived(url)) throw refusedAt(`${pointer}/image_url`, 'must be a data URL with a picture');
+      if (!file && isReceived(url)) throw invalidAt(`${pointer}/image_url`, 'must be a data URL with a picture');
       return file ? this.ofFile(file) : { url: url! };
     };
     const images: EditedPicture[] = [];

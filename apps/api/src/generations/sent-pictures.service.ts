@@ -2,10 +2,12 @@ import { drawnSteps } from '@app/diffusion/files';
 import {
   defaults,
   type DrawingInputs,
-  InvalidError,
+  invalidAt,
+  type InvalidError,
   type PlaceInPicture,
   picturesIn,
   pointerToField,
+  problemAt,
   UnprocessableError,
 } from '@app/domain';
 import type { ControlUseDto } from '@app/domain/http';
@@ -69,7 +71,7 @@ export class SentPictures {
     if (references.length > 0 && (mask || outpaint))
       throw refusedTogether(`${pointer}/references`, mask ? 'mask' : 'outpaint');
     if (outpaint && mask) throw refusedTogether(`${pointer}/outpaint`, 'mask');
-    if (outpaint && !shape) throw refused(`${pointer}/outpaint`, 'needs "width" and "height", or "aspect_ratio"');
+    if (outpaint && !shape) throw invalidAt(`${pointer}/outpaint`, 'needs "width" and "height", or "aspect_ratio"');
     const control = (sent.control ?? []).map(resolvedControl);
     for (const [index, use] of control.entries()) {
       const at = `${pointer}/control/${index}`;
@@ -128,7 +130,7 @@ function assertStrength({ strength = 1 }: DrawingInputs, steps: number, { pointe
   if (drawnSteps(steps, strength, served.isOfFlow === true) > 0 || served.kind === 'instruct-pix2pix') return;
   const message = `draws none of ${steps} steps; with ${steps} it takes at least ${Math.ceil(100 / steps) / 100}`;
   const at = `${pointer}/strength`;
-  throw new UnprocessableError('StrengthTooLow', `"${at}" ${message}.`, [{ pointer: at, message }]);
+  throw new UnprocessableError('StrengthTooLow', ...problemAt(at, message));
 }
 
 function resolvedControl({ image, model, scale, start, end, preprocess }: ControlUseDto) {
@@ -168,11 +170,7 @@ function assertPicture(
 }
 
 const refusedTogether = (pointer: string, other: string): InvalidError =>
-  refused(pointer, `cannot be sent with "${other}"; leave one of them out`);
+  invalidAt(pointer, `cannot be sent with "${other}"; leave one of them out`);
 
 const refusedSpan = (pointer: string, start: number): InvalidError =>
-  refused(pointer, `must be more than "start", which is ${start}`);
-
-function refused(pointer: string, message: string): InvalidError {
-  return new InvalidError('ValidationFailed', `"${pointer}" ${message}.`, [{ pointer, message }]);
-}
+  invalidAt(pointer, `must be more than "start", which is ${start}`);

@@ -1,5 +1,5 @@
 import type { Readable, Writable } from 'node:stream';
-import { BodyTooLargeError, DomainError, FieldProblems, InvalidError, limits, MalformedBodyError } from '@app/domain';
+import { BodyTooLargeError, DomainError, invalidAt, InvalidError, limits, MalformedBodyError } from '@app/domain';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import busboy from 'busboy';
 import type { Request, Response } from 'express';
@@ -159,14 +159,7 @@ class FormStalledError extends DomainError<'timeout'> {
 }
 
 /** The error for a field of a form. */
-export const refusedField = (field: string, message: string): InvalidError => refusedAt(`/${field}`, message);
-
-/** The error for a place in a body. */
-export function refusedAt(pointer: string, message: string): InvalidError {
-  const problems = new FieldProblems();
-  problems.add(pointer, undefined, message);
-  return new InvalidError('ValidationFailed', problems.sentence(), problems.list());
-}
+export const refusedField = (field: string, message: string): InvalidError => invalidAt(`/${field}`, message);
 
 function tooLongText(name: string): Error {
   const { message, fields } = refusedField(

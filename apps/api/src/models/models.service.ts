@@ -5,7 +5,7 @@ import {
   DomainError,
   type ErrorCode,
   type FieldProblem,
-  InvalidError,
+  invalidAt,
   limits,
   UnprocessableError,
 } from '@app/domain';
@@ -187,13 +187,11 @@ export class ModelsService implements OnApplicationBootstrap {
     const served = await this.served(name, '/model');
     const { min, max } = limits.pictureEdge;
     const [width, height] = size.split('x').map(Number);
-    const isOut = [width, height].some((edge) => edge < min || edge > max);
-    const [wrong] = isOut ? [] : new PictureSizes(name, served).problemsOf({ width, height });
-    if (!isOut && !wrong) return { width, height };
-    const message = wrong
-      ? `is not drawn: "${wrong.edge}" ${wrong.problem}`
-      : `must be of edges from ${min} to ${max}, got ${size}`;
-    throw new InvalidError('ValidationFailed', `"/size" ${message}.`, [{ pointer: '/size', message }]);
+    if ([width, height].some((edge) => edge < min || edge > max))
+      throw invalidAt('/size', `must be of edges from ${min} to ${max}, got ${size}`);
+    const [wrong] = new PictureSizes(name, served).problemsOf({ width, height });
+    if (wrong) throw invalidAt('/size', `is not drawn: "${wrong.edge}" ${wrong.problem}`);
+    return { width, height };
   }
 
   /**

@@ -71,6 +71,14 @@ export class FieldProblems {
   }
 }
 
+/** What an error says of one place in a body: its sentence and its list. */
+export const problemAt = (pointer: string, message: string) =>
+  [`"${pointer}" ${message}.`, [{ pointer, message }]] as const;
+
+/** The error for one place in a body. */
+export const invalidAt = (pointer: string, message: string): InvalidError =>
+  new InvalidError('ValidationFailed', ...problemAt(pointer, message));
+
 /** RFC 6901 pointer to a key of the object at `parent`. A long key is cut and ends in an ellipsis. */
 export function pointerTo(parent: string, key: string | number): string {
   if (typeof key === 'number') return `${parent}/${key}`;
