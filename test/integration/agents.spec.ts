@@ -95,6 +95,14 @@ describe('POST /mcp', () => {
       expect((await call('get_drawing', { id })).content.map(({ type }) => type)).toEqual(['image', 'text']);
     });
 
+    it('shows of large pictures the first as a thumbnail', async () => {
+      const { call } = await clientOf(kind, sandbox);
+      const large = { prompt: 'a red circle', steps: 1, width: 1056, height: 512, num_generations: 2 };
+      const answer = await call('draw', large);
+      expect(answer.content.map(({ type, mimeType }) => mimeType ?? type)).toEqual(['image/webp', 'text']);
+      expect(recordOf<{ images: string[] }>(answer).images).toHaveLength(2);
+    });
+
     it('refuses with the sentence of the route', async () => {
       const { call } = await clientOf(kind, key);
       const refused = await call('draw', { prompt: 'a fox', steps: 500, colour: 'red' });

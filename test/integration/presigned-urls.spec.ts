@@ -2,6 +2,7 @@ import { type Config, loadConfig } from '@app/config';
 import { PresignedUrls } from '@app/storage';
 import { startTestApi, type TestApi, type TestKey } from '../support/api';
 import { describeOnce } from '../support/back-ends';
+import type { ProblemJson } from '../support/factories';
 import { type S3Server, startS3 } from '../support/s3-server';
 import { until } from '../support/until';
 
@@ -73,9 +74,21 @@ describeOnce('With PICTURE_URLS=presigned', () => {
     expect(next.status).toBe('succeeded');
     const other = await api.createKey();
     const body = { prompt: 'a star', image: images[0] };
-    const { status } = await api.request('POST', '/v1/sd/text-to-image', { key: other, body });
+    const refused = await api.request<ProblemJson>('POST', '/v1/sd/text-to-image', { key: other, body });
     // To another account it is a URL like any other.
-    expect(status).toBe(422);
+    expect([refused.status, refused.body.errors?.[0]]).toMatchObject([422, { pointer: '/image' }]);
+  });
+
+  it('agents are shown pictures all the same', async () => {
+    const { id } = await drawn({ prompt: 'a star' });
+    const headers = { accept: 'application/json, text/event-stream', authorization: `Bearer ${key.token}` };
+    const params = { name: 'get_drawing', arguments: { id } };
+    const answer = await fetch(`${api.baseUrl}/mcp`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
+    });
+    expect(await answer.text()).toContain('"type":"image"');
   });
 
   it('the service sends its pictures by their own URLs as before', async () => {

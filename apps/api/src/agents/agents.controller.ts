@@ -15,7 +15,7 @@ export class AgentsController {
   private readonly origins: ReadonlySet<string>;
 
   constructor(
-    @Inject(CONFIG) private readonly config: Config,
+    @Inject(CONFIG) config: Config,
     private readonly agents: AgentsService,
     private readonly openRequests: OpenRequests,
   ) {
@@ -34,7 +34,7 @@ export class AgentsController {
         'OriginRefused',
         `Pages of ${origin.slice(0, 200)} may not call this; see CORS_ORIGINS.`,
       );
-    const api = new OwnApi(socket, authorization, this.config.publicUrl);
+    const api = new OwnApi(socket, authorization);
     this.openRequests.add(ownerId, response, 'call of an agent', () => response.destroy());
     // The route is done: what follows may take minutes, and is no request that others wait behind.
     void this.agents.answer({ headers, body, api }, response);

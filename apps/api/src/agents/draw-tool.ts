@@ -12,7 +12,7 @@ export const drawTool: Tool = {
   title: 'Draw a picture',
   description:
     'Draws pictures from a prompt, perhaps from pictures that are given by URL, with Fine-Tunes, and waits for them. ' +
-    'The answer has each picture and its URL.',
+    'The answer has each picture and its URL; of pictures wider than 1024 pixels it shows a thumbnail of the first.',
   input: () => inputOf('CreateGeneration', { without: ['webhook'] }),
   run: (call) => draw(call),
 };
@@ -40,7 +40,7 @@ async function draw({ api, input, signal, tell }: ToolCall): Promise<Content[]> 
 export async function drawingOf(api: OwnApi, id: string, signal: AbortSignal): Promise<Content[]> {
   const record = await api.json<GenerationDto>('GET', `${path}/${id}`, undefined, signal);
   if (record.status === 'failed') throw new RefusedError(record.error ?? 'It could not be drawn.');
-  // A large picture would fill the agent's memory: it is shown as its thumbnail.
+  // Large pictures would fill the agent's memory: there is a thumbnail of the first.
   const isLarge = record.high_resolution || record.width > mostWidth;
   const shown = isLarge ? [record.thumbnail].filter((url) => url !== null) : record.images;
   const pictures: Content[] = [];

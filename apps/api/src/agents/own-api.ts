@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { pictureParameter } from '@app/domain';
 
 /** What a route answered with a refusal, in its own sentence. */
 export class RefusedError extends Error {}
@@ -22,11 +23,9 @@ export interface ServerEvent {
 export class OwnApi {
   private readonly base: string;
 
-  /** @param publicUrl what the addresses of pictures begin with */
   constructor(
     { localAddress = '127.0.0.1', localPort }: Pick<Socket, 'localAddress' | 'localPort'>,
     private readonly authorization: string,
-    private readonly publicUrl: string,
   ) {
     this.base = `http://${localAddress.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`;
   }
@@ -59,9 +58,11 @@ export class OwnApi {
     }
   }
 
-  /** A picture by its public address. @throws RefusedError */
+  /** A picture by its public address, or by one of the store, which names it in a parameter. @throws RefusedError */
   async picture(url: string, signal: AbortSignal): Promise<{ file: Buffer; type: string }> {
-    const answer = await this.fetch('GET', url.slice(this.publicUrl.length), { signal });
+    const { pathname, searchParams } = new URL(url);
+    const name = searchParams.get(pictureParameter) ?? pathname.slice(pathname.lastIndexOf('/') + 1);
+    const answer = await this.fetch('GET', `/images/${name}`, { signal });
     return { file: Buffer.from(await answer.arrayBuffer()), type: answer.headers.get('content-type')! };
   }
 
