@@ -40,6 +40,7 @@ describe('Fine-Tunes', () => {
         weights: null,
         training: null,
         prompts: [],
+        user: null,
         metadata: null,
         error_message: null,
         note: expect.stringMatching(/no weights.*the model alone draws/) as string,

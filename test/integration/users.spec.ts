@@ -65,7 +65,7 @@ describe('The user of', () => {
       images_url.push(upload.body.url);
     }
     const body = { name: 'robot', model: 'shapes', images_url, user: 'ann' };
-    expect((await call('POST', '/finetunes', body)).body).toMatchObject({ training: { user: 'ann' } });
+    expect((await call('POST', '/finetunes', body)).body).toMatchObject({ user: 'ann' });
     expect((await call<ProblemJson>('POST', '/finetunes', { name: 'robot', user: 'ann' })).body.status).toBe(422);
   });
 

@@ -86,8 +86,15 @@ describe('Weights by their URL', () => {
   it('are fetched behind redirects, checked, and drawn with', async () => {
     const { received, url: webhook } = await startReceiver();
     const prompts = [{ prompt: 'a robot' }];
-    const made = await fetched('/moved', { weights_sha256: sha256.toUpperCase(), webhook, prompts });
-    expect(made).toMatchObject({ status: 'queued', weights: null, training: null, note: null, error_message: null });
+    const made = await fetched('/moved', { weights_sha256: sha256.toUpperCase(), webhook, prompts, user: 'ann' });
+    expect(made).toMatchObject({
+      user: 'ann',
+      status: 'queued',
+      weights: null,
+      training: null,
+      note: null,
+      error_message: null,
+    });
     const ready = await ended(made.id);
     const base = expect.stringMatching(/^shapes@\w{12}$/) as string;
     const weights = { kind: 'lora', sha256, bytes: file.length, scale: 1, base, unmatched: 0 };

@@ -44,7 +44,6 @@ export class TrainingDto {
   @Integer('Steps of the training.') steps: number;
   @Integer('Steps that are done.', { minimum: 0 }) step: number;
   @Integer() seed: number;
-  @TextOrNull('Whose it is, as it was sent.') user: string | null;
   @TimeOrNull('When a worker began with it.') started_at: string | null;
   @TimeOrNull('When it terminated.') completed_at: string | null;
   @Decimal('Seconds of compute that it took so far.', { minimum: 0 }) compute_seconds: number;
@@ -55,7 +54,6 @@ export class TrainingDto {
       steps,
       step,
       seed,
-      user: task.endUser,
       started_at: task.startedAt?.toISOString() ?? null,
       completed_at: task.completedAt?.toISOString() ?? null,
       compute_seconds: computeSeconds,
@@ -92,6 +90,7 @@ export class FinetuneDto {
   weights: FinetuneWeightsDto | null;
   @PartOrNull(TrainingDto, 'Its training; null if it was not trained here.') training: TrainingDto | null;
   @Texts('Ids of the Prompts that were asked for with its training, or with its `weights_url`.') prompts: string[];
+  @TextOrNull('Whose it is, as it was sent with its training or its `weights_url`.') user: string | null;
   @OwnValue() metadata: Metadata | null;
   @TextOrNull('Why its training failed, or why its weights could not be fetched, in plain words.') error_message:
     string | null;
@@ -115,6 +114,7 @@ export class FinetuneDto {
       weights: weightsOf(finetune),
       training: training && training.weightsUrl === null ? TrainingDto.from(training) : null,
       prompts: [...promptIds],
+      user: training?.task.endUser ?? null,
       metadata: finetune.metadata,
       error_message: finetune.weightsHash === null && training ? training.task.error : null,
       note: isStale ? staleNote(finetune, base) : noteOf(finetune, training),
