@@ -1,5 +1,5 @@
 import { startTestApi } from '../support/api';
-import { drawTask, failTask, makeFinetune, makePrompts } from '../support/factories';
+import { drawTask, failTask, makeFinetune, makePrompts, type ProblemJson } from '../support/factories';
 import { ofSuite } from '../support/of-suite';
 
 interface Row {
@@ -57,6 +57,22 @@ describe('Activity', () => {
   ] as const)('is told apart by %s', async (group, wanted) => {
     const { body } = await activity(`?group_by=${group}`);
     expect(new Set(body.map((row) => row[group as 'key']))).toEqual(new Set(wanted()));
+  });
+
+  it('has no more rows than a page can show, and leaves none out in silence', async () => {
+    await api.dataSource.query(
+      `INSERT INTO tasks (id, kind, owner_id, model, cost, status, created_at, completed_at, end_user)
+       SELECT 'many' || i, 'training', $1, 'shapes', 1, 'succeeded', now(), now(), 'user' || i
+       FROM generate_series(1, 20001) AS i`,
+      [key.id],
+    );
+    const refused = await api.request<ProblemJson>('GET', '/v1/activity?group_by=user', { key: operator });
+    expect([refused.status, refused.body.errors]).toEqual([
+      400,
+      [{ parameter: 'group_by', message: 'leads to more than 20000 rows; ask for days, or leave it out' }],
+    ]);
+    expect((await activity()).status).toBe(200);
+    await api.dataSource.query(`DELETE FROM tasks WHERE id LIKE 'many%'`);
   });
 
   it('is for the scope admin', async () => {

@@ -1,8 +1,9 @@
+import { FieldProblems } from '@app/domain';
 import type { ActivityDto, ActivityGroup, ActivityQueryDto } from '@app/domain/http';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 
-/** Those beyond are left out, the oldest first. */
+/** Of an answer. */
 const maxRows = 20_000;
 
 const columns: Readonly<Record<ActivityGroup, string>> = {
@@ -25,18 +26,27 @@ FROM api_keys caller CROSS JOIN LATERAL (
   SELECT * FROM tasks WHERE owner_id = caller.id AND NOT sandbox
     AND completed_at >= date_trunc($2, now() - $1 * interval '1 day', 'UTC')
 ) task LEFT JOIN drawings drawing ON drawing.id = task.id
-GROUP BY 1${group ? ', 2' : ''} ORDER BY 1 DESC${group ? ', 2' : ''} LIMIT ${maxRows}`;
+GROUP BY 1${group ? ', 2' : ''} ORDER BY 1 DESC${group ? ', 2' : ''} LIMIT ${maxRows + 1}`;
 
 /** What ended when, as far as its records are still there. */
 @Injectable()
 export class ActivityService {
   constructor(private readonly dataSource: DataSource) {}
 
+  /** @throws InvalidError for too many rows */
   async read({ per, group_by: group, span }: ActivityQueryDto): Promise<ActivityDto[]> {
     const rows = await this.dataSource.query<(Omit<ActivityDto, 'time'> & { time: Date })[]>(statement(group), [
       span,
       per,
     ]);
+    if (rows.length > maxRows) refuseRows(per);
     return rows.map(({ time, ...row }) => ({ time: time.toISOString(), ...row }));
   }
+}
+
+function refuseRows(per: ActivityQueryDto['per']): void {
+  const problems = new FieldProblems();
+  const cure = per === 'hour' ? 'ask for days, or leave it out' : 'leave it out';
+  problems.addParameter('group_by', `leads to more than ${maxRows} rows; ${cure}`);
+  problems.throwIfAny();
 }
