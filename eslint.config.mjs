@@ -228,7 +228,7 @@ export default tseslint.config(
     },
   },
   {
-    // What is longer holds two thoughts. Migrations stay whole.
+    // What is longer holds two thoughts. Migrations stay whole; the cases of a spec are read one at a time.
     files: ['**/*.{ts,tsx,mjs,cjs,js}'],
     ignores: ['**/*.spec.ts', 'libs/database/src/migrations/**'],
     rules: { 'max-lines': ['error', 250], 'max-lines-per-function': ['error', { max: 50, IIFEs: true }] },

@@ -3,7 +3,7 @@ import { type ApiKeyScope, apiKeyScopes, defaultScopes, graceEnd, isPrintable, k
 import { KeyCommands } from './key-commands';
 import { exitCodeOf, type Surroundings } from './run-program';
 
-/** Runs `keys create | list | show | account | revoke | stop | limit | rotate | rotate-webhook-secret`. @returns the exit code */
+/** Runs `keys` with one of the commands below. @returns the exit code */
 export function runKeys(args: readonly string[], surroundings: Surroundings): Promise<number> {
   const { stdout, stderr } = surroundings;
   const program = new Command('keys')

@@ -42,8 +42,8 @@ export class FinetuneWeightsService {
   /**
    * Takes a file as the weights of a Fine-Tune, in place of earlier ones. A failure leaves them as they were.
    * @param scale by which a LoRA is added to the model.
-   * @throws NotFoundError; ConflictError while it is being trained or its weights are fetched; UnprocessableError, and what `assertBare` and
-   * `UploadsService.receive` throw
+   * @throws NotFoundError; ConflictError while it is being trained or its weights are fetched; UnprocessableError, and
+   * what `assertBare` and `UploadsService.receive` throw
    */
   async replace(
     { id: ownerId, accountId }: CallerKey,

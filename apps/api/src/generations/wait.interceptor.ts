@@ -5,6 +5,7 @@ import { type CallHandler, type ExecutionContext, Injectable, type NestIntercept
 import { ModuleRef } from '@nestjs/core';
 import type { Request, Response } from 'express';
 import { concatMap, type Observable } from 'rxjs';
+import { type CallerKey, callerOf } from '../http/caller.decorator';
 import { type WaitedAnswer, type WaitedExchange, waitRuleOf } from '../http/route.decorators';
 import { KeptReplies } from '../http/idempotency.interceptor';
 import { repeatableOf } from '../http/repeatable';
@@ -78,11 +79,16 @@ export class WaitInterceptor implements NestInterceptor {
     if (rule === undefined) return next.handle();
     const http = context.switchToHttp();
     const exchange = { request: http.getRequest<Request>(), response: http.getResponse<Response>() };
-    return rule === 'as preferred' ? this.whenPreferred(exchange, next) : this.always(exchange, next, rule);
+    const caller = callerOf(context);
+    if (rule === 'as preferred') return this.whenPreferred(caller, exchange, next);
+    return this.always(caller, exchange, next, rule);
   }
 
-  private whenPreferred({ request, response }: WaitedExchange, next: CallHandler): Observable<unknown> {
-    const ownerId = ownerOf(request);
+  private whenPreferred(
+    { id: ownerId, accountId }: CallerKey,
+    { request, response }: WaitedExchange,
+    next: CallHandler,
+  ): Observable<unknown> {
     const seconds = preferredWait(request.headers.prefer);
     if (seconds === undefined) return next.handle();
     return next.handle().pipe(
@@ -92,7 +98,7 @@ export class WaitInterceptor implements NestInterceptor {
         response.setHeader('Preference-Applied', `wait=${seconds}`);
         const waitMs = Math.min(seconds * 1000, longestWaitMs);
         // The Generation is stored: after an error its caller would request another one.
-        const waited = await this.wait(request, record, waitMs, response, ended).catch(({ message }: Error) => {
+        const waited = await this.wait(accountId, record, waitMs, response, ended).catch(({ message }: Error) => {
           this.logger.debug('the record could not be read after the wait', { reason: message });
           return record;
         });
@@ -105,11 +111,11 @@ export class WaitInterceptor implements NestInterceptor {
   }
 
   private always(
+    { id: ownerId, accountId }: CallerKey,
     { request, response }: WaitedExchange,
     next: CallHandler,
     rule: Type<WaitedAnswer>,
   ): Observable<unknown> {
-    const ownerId = ownerOf(request);
     const answer = this.modules.get<WaitedAnswer>(rule, { strict: false });
     const ended = this.hold(ownerId, response);
     return next.handle().pipe(
@@ -119,10 +125,10 @@ export class WaitInterceptor implements NestInterceptor {
         const sign = (): void => (stream ? stream.sign() : sendSignOfLife(response));
         const signs = setInterval(sign, WaitInterceptor.signOfLifeMs);
         try {
-          const waited = await this.wait(request, record, answer.waitSeconds * 1000, response, ended);
+          const waited = await this.wait(accountId, record, answer.waitSeconds * 1000, response, ended);
           const body = await answer.present(waited ?? record, {
             ownerId,
-            accountId: request.apiKey?.accountId ?? '',
+            accountId,
             body: request.body,
             isDeleted: waited === undefined,
           });
@@ -185,7 +191,7 @@ export class WaitInterceptor implements NestInterceptor {
    * @returns the record after that time; undefined if it has been deleted.
    */
   private async wait(
-    { apiKey }: Request,
+    accountId: string,
     record: GenerationDto,
     waitMs: number,
     response: Response,
@@ -194,7 +200,7 @@ export class WaitInterceptor implements NestInterceptor {
     this.openRequests.finish(response);
     if (!isTerminated(record.status)) await this.terminations.until(record.id, waitMs, ended);
     try {
-      return await this.generations.findOne(apiKey?.accountId ?? '', record.id);
+      return await this.generations.findOne(accountId, record.id);
     } catch (error) {
       if (error instanceof NotFoundError) return undefined;
       throw error;
@@ -212,8 +218,6 @@ function endWith(response: Response, body: object): void {
   if (response.headersSent) response.end(JSON.stringify(body));
   else response.json(body);
 }
-
-const ownerOf = ({ apiKey }: Request): string => apiKey?.id ?? '';
 
 /** The route of Generations answers with a Fine-Tune if the body has no prompt. */
 function isGeneration(record: object): record is GenerationDto {

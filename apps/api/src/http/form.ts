@@ -7,7 +7,7 @@ import { JsonBody, sendContinue } from '../defence/json-body';
 import { readJsonForm } from './json-form';
 import { uploadProgress } from './receive-file';
 
-/** More than our forms have, of texts as long as a prompt. The bytes around its files have the bounds of a JSON body. */
+/** More than our forms have, of texts as long as a prompt. The bytes around files have the bounds of a JSON body. */
 const bounds = { files: limits.usedReferences + 2, fields: 30, parts: 36, fieldSize: 4 * limits.promptLength };
 
 /** A form that a caller sends, or JSON in its place. */

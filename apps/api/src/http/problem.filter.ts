@@ -152,7 +152,7 @@ export class ProblemFilter implements ExceptionFilter {
   }
 }
 
-/** After white space people see the error; to a program the answer is broken, as it has to be. A stream has an event. */
+/** After white space people see the error; for a program the answer is broken, as it must be. A stream has an event. */
 function cutOff(request: Request, response: Response, problem: Problem): void {
   if (asksOpenai(request) && String(response.getHeader('content-type')).startsWith('text/event-stream')) {
     response.end(frame('error', { type: 'error', ...openaiProblem(problem) }));

@@ -11,7 +11,6 @@ import { OldestBuild1796225000000 } from './1796225000000-oldest-build';
 import { StorageOfRecords1796230000000 } from './1796230000000-storage-of-records';
 import { Thumbnails1796240000000 } from './1796240000000-thumbnails';
 import { WebhookBodies1796250000000 } from './1796250000000-webhook-bodies';
-import { AskedSizes1796290000000 } from './1796290000000-asked-sizes';
 import { UnansweredIndex1796260000000 } from './1796260000000-unanswered-index';
 import {
   AccountIndexes1796270200000,
@@ -19,6 +18,7 @@ import {
   AccountsOfRecords1796270100000,
 } from './1796270000000-accounts';
 import { DetailedUsage1796280000000 } from './1796280000000-detailed-usage';
+import { AskedSizes1796290000000 } from './1796290000000-asked-sizes';
 import { FetchedWeights1796320000000 } from './1796320000000-fetched-weights';
 import { AuditEntries1796350000000 } from './1796350000000-audit-entries';
 

@@ -9,7 +9,7 @@ export type UsageGroup = (typeof usageGroups)[number];
 export const usageScopes = ['key', 'account', 'all'] as const;
 export type UsageScope = (typeof usageScopes)[number];
 
-/** A sum of usage, with those of the first fields that it is grouped by. */
+/** A sum of usage. Of the fields from `day` to `finetune` it has those of `group_by`. */
 export class UsageDto {
   @Text('UTC day.', { format: 'date', required: false }) day?: string;
   @Text('Id of the API key.', { required: false }) key?: string;

@@ -26,7 +26,10 @@ const isOffered = `($4::text[] IS NULL OR head.model = ANY ($4) OR $5::boolean
       AND seen.drawable_at > now() - interval '${workerBeatMs + undrawableAfterMs} ms'
   ))`;
 
-/** A sandbox key has no limit of what takes nothing of an engine: it fetches weights as any other. PostgreSQL wants every parameter used. */
+/**
+ * In place of `freePlace`: tasks of a sandbox key take no time of an engine, so it may have any number at once, but for
+ * weights that are fetched. The condition is always true, and there because PostgreSQL wants every parameter used.
+ */
 const noPlace = 'SELECT NULL::integer AS place WHERE $1::integer IS NOT NULL';
 
 /** A free place of the owner's key, in SQL; null if the key has no limit. */
