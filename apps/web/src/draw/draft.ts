@@ -1,6 +1,6 @@
 import { computed } from '@preact/signals';
 import type { Drawing } from '../drawings/drawing';
-import { bounds, serviceDefaults } from '../drawings/service-rules';
+import { askable, serviceDefaults } from '../drawings/service-rules';
 import { areFinetunesLoaded, finetuneOf } from '../finetunes/finetunes';
 import { choiceOf, modelChoices } from '../models/models';
 import type { components } from '../service/client';
@@ -126,8 +126,7 @@ export function settingsOf(drawing: Drawing): Settings {
   const { prompt, aspect_ratio, steps, cfg, seed, num_generations, high_resolution, prompt_weighting, model } = drawing;
   return {
     ...{ prompt, aspect_ratio, steps, cfg, seed, high_resolution, prompt_weighting, model },
-    // OpenAI's routes take more pictures.
-    num_generations: Math.min(num_generations, bounds.numGenerations.max),
+    num_generations: askable(num_generations),
     finetunes: drawing.finetunes,
     image: maybePicture(drawing.image),
     strength: drawing.strength ?? serviceDefaults.strength,

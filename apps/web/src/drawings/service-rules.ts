@@ -12,6 +12,9 @@ export const lengths = { prompt: 32_000, name: 200, token: 64, url: 2048 };
 /** Bounds of a request. */
 export const bounds = { steps: { min: 1, max: 50 }, cfg: { min: 1, max: 20 }, numGenerations: { min: 1, max: 8 } };
 
+/** Pictures to ask for again: OpenAI's routes draw more at once. */
+export const askable = (pictures: number): number => Math.min(pictures, bounds.numGenerations.max);
+
 /** Pixels of an edge that a request may ask for. */
 export const edgeBounds = { min: 256, max: 2048 };
 

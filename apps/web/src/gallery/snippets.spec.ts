@@ -52,6 +52,10 @@ describe(snippetOf.name, () => {
     expect(JSON.parse(execFileSync('sh', ['-c', script], { encoding: 'utf8' }))).toEqual(body);
   });
 
+  it('asks for no more pictures than a request may, as a drawing by the routes of OpenAI has', () => {
+    expect(snippetOf('TypeScript', { ...drawing, num_generations: 10 }, 'http://x')).toContain('"num_generations": 8');
+  });
+
   it('writes TypeScript for a Generation and for a Prompt', () => {
     expect(snippetOf('TypeScript', drawing, 'http://x')).toContain(JSON.stringify(drawing.prompt));
     const ofPrompt = snippetOf('TypeScript', { ...drawing, finetuneId: 'f1' }, 'http://x');

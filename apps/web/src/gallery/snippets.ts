@@ -1,4 +1,5 @@
 import type { Drawing } from '../drawings/drawing';
+import { askable } from '../drawings/service-rules';
 
 /** Languages of snippets, which read the key from the environment. */
 export const languages = ['curl', 'TypeScript', 'Python'] as const;
@@ -26,7 +27,7 @@ function bodyOf({ prompt, negative_prompt, aspect_ratio, steps, cfg, seed, ...dr
     outpaint: drawing.outpaint ?? undefined,
     references: drawing.references.length > 0 ? drawing.references : undefined,
     scheduler: drawing.scheduler ?? undefined,
-    num_generations: drawing.num_generations > 1 ? drawing.num_generations : undefined,
+    num_generations: drawing.num_generations > 1 ? askable(drawing.num_generations) : undefined,
     control: drawing.control.length > 0 ? drawing.control : undefined,
     ...(drawing.finetuneId === undefined && {
       model: drawing.model,
