@@ -20,6 +20,7 @@ const directions = {
     queue: ['config', 'database', 'domain', 'observability', 'process'],
     tasks: ['config', 'database', 'domain', 'observability', 'process', 'queue'],
     'model-store': ['diffusion', 'process'],
+    credentials: ['process'],
     remote: ['domain', 'process'],
     pictures: ['config', 'diffusion', 'domain', 'observability', 'process', 'remote', 'storage'],
   },
@@ -34,6 +35,7 @@ const directions = {
     collections: ['defence', 'docs', 'files', 'http'],
     finetunes: ['collections', 'defence', 'docs', 'files', 'generations', 'http', 'models'],
     drawings: ['docs', 'files', 'http'],
+    verification: ['docs', 'files', 'http'],
     webhooks: ['docs', 'finetunes', 'generations', 'http'],
     events: ['defence', 'docs', 'finetunes', 'generations', 'http'],
     admin: ['docs', 'files', 'http', 'models', 'webhooks'],
@@ -48,7 +50,7 @@ const directions = {
     drawing: ['engine', 'engine-client', 'metrics', 'pictures'],
     training: ['drawing', 'engine', 'engine-client', 'pictures'],
     sandbox: ['drawing', 'engine', 'engine-client', 'pictures', 'training'],
-    health: ['drawing', 'engine-client', 'metrics'],
+    health: ['drawing', 'engine-client', 'metrics', 'pictures'],
     sweeper: ['drawing', 'health'],
   },
 };
@@ -196,16 +198,7 @@ const page = {
 };
 export default tseslint.config(
   {
-    ignores: [
-      '**/dist',
-      'node_modules',
-      '.darkroom',
-      '.cache',
-      'models',
-      'coverage',
-      'try',
-      'packages/client/src/schema.ts',
-    ],
+    ignores: ['**/dist', 'node_modules', '{.darkroom,.cache,models,coverage,try}', 'packages/client/src/schema.ts'],
   },
   js.configs.recommended,
   {

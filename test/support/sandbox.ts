@@ -13,6 +13,7 @@ import { ProgressPublisher } from '../../apps/inference/src/drawing/progress-pub
 import { SourcePictures } from '../../apps/inference/src/drawing/source-pictures';
 import { StopListener } from '../../apps/inference/src/drawing/stop-listener';
 import { TaskRunner } from '../../apps/inference/src/drawing/task-runner';
+import { PictureCredentials } from '../../apps/inference/src/pictures/picture-credentials';
 import { PictureStore } from '../../apps/inference/src/pictures/picture-store';
 import { StorageHealth } from '../../apps/inference/src/pictures/storage-health';
 import { TrainingStore } from '../../apps/inference/src/training/training-store';
@@ -24,7 +25,13 @@ export async function startSandbox(app: NestExpressApplication, databaseUrl: str
   const stops = new StopListener({ ...app.get<Config>(CONFIG), databaseUrl }, logger);
   await stops.onModuleInit();
   const loop = new SandboxLoop(
-    new ClaimingParts(app.get(ClockWatch), app.get(WakeUps), new StorageHealth(app.get(IMAGE_STORAGE), logger), logger),
+    new ClaimingParts(
+      app.get(ClockWatch),
+      app.get(WakeUps),
+      new StorageHealth(app.get(IMAGE_STORAGE), logger),
+      new PictureCredentials({}, logger),
+      logger,
+    ),
     dataSource,
     tasks,
     app.get(Trainings),

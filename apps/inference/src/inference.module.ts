@@ -32,6 +32,7 @@ import { HealthServer } from './health/health-server';
 import { WorkerPresence } from './health/worker-presence';
 import { InferenceMetrics } from './metrics/inference-metrics';
 import { StorageHealth } from './pictures/storage-health';
+import { PictureCredentials } from './pictures/picture-credentials';
 import { PictureStore } from './pictures/picture-store';
 import { SandboxLoop } from './sandbox/sandbox-loop';
 import { TrainingLoop } from './training/training-loop';
@@ -88,6 +89,7 @@ export class InferenceModule implements BeforeApplicationShutdown, OnApplication
         DrawingLoop,
         InferenceMetrics,
         ModelResolver,
+        PictureCredentials,
         PictureStore,
         ProgressPublisher,
         SandboxLoop,

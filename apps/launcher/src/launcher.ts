@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { Config } from '@app/config';
 import { EmbeddedPostgres, migrate } from '@app/database';
 import { FileLock, keepDataPrivate, LockHeldError, StartError } from '@app/process';
+import { ensureOwnPair } from './own-certificate';
 import { ensureFirstKey, type StoredKey } from './first-key';
 import { LogFile } from './log';
 import { modelToName, prepareDataFolder, requireModel, requirePorts } from './preflight';
@@ -55,8 +56,10 @@ export class Launcher {
     if (applied.length > 0) say(`The database was brought up to date (migrations applied: ${applied.length}).`);
     const key = await ensureFirstKey(databaseUrl, config.dataDir);
     const local = `http://${localHost(config.host)}:${port}`;
+    const own = signsItself(process.env) ? await ensureOwnPair(join(config.dataDir, 'credentials')) : undefined;
     const env = {
       ...process.env,
+      ...(own && { CREDENTIALS_CERTIFICATE: own.certificate, CREDENTIALS_KEY: own.key }),
       DATABASE_URL: databaseUrl,
       DATA_DIR: config.dataDir,
       MODELS_DIR: config.modelsDir,
@@ -128,6 +131,10 @@ export class Launcher {
     return new SupervisedProcess({ name, main, env, ...urls, isDevelopment }, log, this.say);
   }
 }
+
+/** Whether pictures are to be signed, and nobody has said with what. */
+const signsItself = ({ CREDENTIALS, CREDENTIALS_CERTIFICATE }: NodeJS.ProcessEnv): boolean =>
+  CREDENTIALS?.trim() !== 'off' && !CREDENTIALS_CERTIFICATE?.trim();
 
 function acquire(file: string): FileLock {
   try {

@@ -15,6 +15,21 @@ export interface S3Config {
   forcePathStyle: boolean;
 }
 
+/** Who signs the Content Credentials of pictures. */
+export interface CredentialsConfig {
+  /** Of the first certificate and those that lead to its authority, in PEM. */
+  certificate: string;
+  /** One of these two: the file of its private key in PEM, or the URL of what signs with that key. */
+  key?: string;
+  signer?: string;
+  /** URL of a time stamp server (RFC 3161). */
+  timeStamp?: string;
+  /** Whether they tell the prompt. */
+  prompt: boolean;
+  /** Whether pictures wait while nothing can be signed; else they are stored without. */
+  isRequired: boolean;
+}
+
 /** The environment's settings, read once and checked together. Paths are absolute. */
 export interface Config {
   port: number;
@@ -68,6 +83,8 @@ export interface Config {
   logLevel: LogLevel;
   /** Port of the worker's health endpoint; 0 picks a free one. */
   inferenceHealthPort: number;
+  /** Undefined: pictures say in XMP alone what they are. */
+  credentials?: CredentialsConfig;
   hubEndpoint: string;
   hubToken?: string;
 }

@@ -1,9 +1,9 @@
 import { type Stats, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { misconfiguredExitCode, StartError } from '@app/process';
-import type { Config, S3Config } from './config';
+import type { Config, CredentialsConfig, S3Config } from './config';
 import { InvalidValue } from './kinds';
-import { dependentVariables, s3Variables, type Variables, variables } from './variables';
+import { credentialsVariables, dependentVariables, s3Variables, type Variables, variables } from './variables';
 
 /** One or more variables are invalid; the message lists each with its accepted values. */
 export class ConfigError extends StartError {
@@ -27,6 +27,7 @@ export function loadConfig(env: Environment): Config {
   const { publicUrl, modelFallback } = read(dependentVariables, env, problems);
   if (own.queueBackend === 'redis' && !own.redisUrl) problems.push('REDIS_URL is needed when QUEUE_BACKEND is redis.');
   const s3 = own.storage === 's3' ? readS3(env, problems) : undefined;
+  const credentials = readCredentials(env, problems);
   if (own.pictureUrls === 'presigned' && !s3) problems.push('PICTURE_URLS can be presigned only when STORAGE is s3.');
   const folders = { dataDir: resolve(own.dataDir), modelsDir: resolve(own.modelsDir) };
   for (const field of ['dataDir', 'modelsDir'] as const) {
@@ -40,7 +41,22 @@ export function loadConfig(env: Environment): Config {
     publicUrl: publicUrl ?? `http://localhost:${own.port}`,
     modelFallback: modelFallback ?? own.databaseUrl === undefined,
     ...(s3 && { s3 }),
+    ...(credentials && { credentials }),
   };
+}
+
+function readCredentials(env: Environment, problems: string[]): CredentialsConfig | undefined {
+  const { mode, certificate, key, signer, prompt = false, ...more } = read(credentialsVariables, env, problems);
+  if (mode === 'off') return undefined;
+  if (certificate === undefined) {
+    for (const [name, value] of Object.entries({ CREDENTIALS_KEY: key, CREDENTIALS_SIGNER: signer }))
+      if (value !== undefined) problems.push(`CREDENTIALS_CERTIFICATE is needed where ${name} is set.`);
+    return undefined;
+  }
+  if ((key === undefined) === (signer === undefined))
+    problems.push('CREDENTIALS_CERTIFICATE needs CREDENTIALS_KEY or CREDENTIALS_SIGNER, one of the two.');
+  const signing = key === undefined ? { ...(signer !== undefined && { signer }) } : { key: resolve(key) };
+  return { certificate: resolve(certificate), ...signing, ...more, prompt, isRequired: mode === 'required' };
 }
 
 function readS3(env: Environment, problems: string[]): S3Config {

@@ -1,5 +1,5 @@
 import { crashPoints, parseCrashPoint, usableCores } from '@app/process';
-import { type Config, type S3Config, workerKinds } from './config';
+import { type Config, type CredentialsConfig, type S3Config, workerKinds } from './config';
 import {
   aliases,
   databaseUrl,
@@ -33,7 +33,7 @@ const crashPoint = text(
 const usualAliases = ['gpt-image-*=default', 'chatgpt-image-latest=default', 'dall-e-*=default'];
 
 /** The variables behind the fields of `Config`. */
-export const variables: Variables<Omit<Config, 's3' | 'publicUrl' | 'modelFallback'>> = {
+export const variables: Variables<Omit<Config, 's3' | 'credentials' | 'publicUrl' | 'modelFallback'>> = {
   port: ['PORT', integer(0, 65_535), 3000],
   host: ['HOST', text(), '127.0.0.1'],
   dataDir: ['DATA_DIR', text(), '.darkroom'],
@@ -83,4 +83,16 @@ export const s3Variables: Variables<Partial<S3Config>> = {
   accessKeyId: ['S3_ACCESS_KEY_ID', text()],
   secretAccessKey: ['S3_SECRET_ACCESS_KEY', text()],
   forcePathStyle: ['S3_FORCE_PATH_STYLE', flag],
+};
+
+/** The variables behind the fields of `CredentialsConfig`, and whether there are to be any. */
+export const credentialsVariables: Variables<
+  Partial<Omit<CredentialsConfig, 'isRequired'>> & { mode: 'required' | 'optional' | 'off' }
+> = {
+  mode: ['CREDENTIALS', oneOf('required', 'optional', 'off'), 'required'],
+  certificate: ['CREDENTIALS_CERTIFICATE', text()],
+  key: ['CREDENTIALS_KEY', text()],
+  signer: ['CREDENTIALS_SIGNER', url('http:', 'https:')],
+  timeStamp: ['CREDENTIALS_TIME_STAMP', url('http:', 'https:')],
+  prompt: ['CREDENTIALS_PROMPT', flag, false],
 };

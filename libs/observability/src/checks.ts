@@ -6,8 +6,11 @@ export type HealthChecks = Readonly<Record<string, () => Promise<unknown>>>;
 
 const timeoutMs = 3_000;
 
-/** Without the queue all still works, a second later: workers look for tasks by themselves. */
-const spared: readonly string[] = ['queue'];
+/**
+ * Without the queue all still works, a second later: workers look for tasks by themselves. Without credentials tasks
+ * wait, or pictures get none, and nothing is gained by a process that is not ready.
+ */
+const spared: readonly string[] = ['queue', 'credentials'];
 
 export interface Readiness {
   /** `degraded`: ready, but a check that it can do without has failed. */

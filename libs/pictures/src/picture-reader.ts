@@ -7,6 +7,7 @@ import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { Decoded, WantedSize } from './decode-picture';
+import { hasCredentials } from './has-credentials';
 import { findOwnPicture } from './own-pictures';
 import { PictureDecoder, type Wanted } from './picture-decoder';
 import { NoPictureError, PictureError } from './picture-error';
@@ -38,6 +39,8 @@ export interface Reading {
 export interface SourcePicture extends Size {
   /** Of the file, in hexadecimal. */
   sha256: string;
+  /** The file itself, where it has Content Credentials. */
+  credentials?: { bytes: Uint8Array; type: string };
 }
 
 /** A picture without transparency: it is put on white. */
@@ -128,18 +131,20 @@ export class PictureReader {
     url: string,
     { owner, account, field, signal }: Reading,
     orderOf: (file: { source: Buffer }) => Wanted,
-  ): Promise<Omit<Decoded, 'format'>> {
+  ): Promise<Omit<Decoded, 'format'> & Pick<SourcePicture, 'credentials'>> {
+    let file: Buffer | undefined;
     try {
       const own = await this.own(url, account, field);
       // A download must not hold the turn of others.
       const fetched = own ? undefined : await this.remote.get(owner, url, formatOf, signal);
-      const { format: _format, ...decoded } = await this.decoder.decode(owner, async () => {
+      const { format, ...decoded } = await this.decoder.decode(owner, async () => {
         signal?.throwIfAborted();
         const source = fetched ?? (await this.stored(own!.storageKey));
+        if (hasCredentials(source)) file = source;
         return orderOf({ source });
       });
       signal?.throwIfAborted();
-      return decoded;
+      return { ...decoded, ...(file && { credentials: { bytes: file, type: `image/${format}` } }) };
     } catch (error) {
       if (error instanceof NoPictureError || error instanceof RemoteError)
         throw new PictureError(field, error.message, { cause: error });

@@ -19,7 +19,7 @@ export { deathsAfter, fatalCount } from './deaths';
 export { costOf, findDrawing } from './drawings';
 export { queuePositions } from './fair-queue';
 export { forgetReplies } from './forget-replies';
-export { devicesFor, LiveWorkers, problemFor, workerBeatMs } from './live-workers';
+export { devicesFor, LiveWorkers, problemFor, signingOf, workerBeatMs } from './live-workers';
 export type { Presence, WorkerAbilities } from './live-workers';
 export type { DrawnPicture, Served, Settlement } from './settlement';
 export { heartbeatTimeoutMs } from './silence';

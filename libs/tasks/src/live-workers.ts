@@ -1,4 +1,11 @@
-import { type BrokenModel, type EngineReport, InferenceWorker, newIdentifier } from '@app/domain';
+import {
+  type BrokenModel,
+  type EngineReport,
+  InferenceWorker,
+  newIdentifier,
+  type SigningReport,
+  type SigningState,
+} from '@app/domain';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 
@@ -19,6 +26,8 @@ export interface WorkerAbilities {
   engines?: readonly EngineReport[];
   /** Those that its engines have refused. */
   broken?: readonly BrokenModel[];
+  /** Undefined or null where its pictures get no Content Credentials. */
+  credentials?: SigningReport | null;
 }
 
 /** An inference process that is up. */
@@ -29,7 +38,7 @@ export interface Presence {
 }
 
 /** Abilities of a live process, as it says them. */
-export type LiveWorker = Pick<InferenceWorker, 'devices' | 'models' | 'broken'>;
+export type LiveWorker = Pick<InferenceWorker, 'devices' | 'models' | 'broken' | 'credentials'>;
 
 /**
  * Which inference processes are up and what they can draw. The database's clock decides: the machines' clocks need not
@@ -51,8 +60,8 @@ export class LiveWorkers {
     let writing: Promise<void> = Promise.resolve();
     const write = (isBeat: boolean): void => {
       const now = abilities();
-      const { models, engines = null, broken = null } = now;
-      const state = JSON.stringify({ models, engines, broken });
+      const { models, engines = null, broken = null, credentials = null } = now;
+      const state = JSON.stringify({ models, engines, broken, credentials });
       if (!isBeat && state === written) return;
       written = state;
       // One after the other, so that an older state is never written last.
@@ -75,7 +84,7 @@ export class LiveWorkers {
 
   all(): Promise<LiveWorker[]> {
     return this.dataSource.query(
-      `SELECT devices, models, broken FROM inference_workers WHERE heartbeat_at > now() - $1 * interval '1 ms'`,
+      `SELECT devices, models, broken, credentials FROM inference_workers WHERE heartbeat_at > now() - $1 * interval '1 ms'`,
       [workerGoneMs],
     );
   }
@@ -101,15 +110,15 @@ export class LiveWorkers {
 
   private async write(
     id: string,
-    { devices, models, engines, broken }: WorkerAbilities,
+    { devices, models, engines, broken, credentials }: WorkerAbilities,
     isBeat: boolean,
   ): Promise<void> {
     await this.dataSource.query(
-      `INSERT INTO inference_workers (id, devices, models, engines, broken, started_at, heartbeat_at)
-       VALUES ($1, $2, $3, $4, $5, now(), now())
+      `INSERT INTO inference_workers (id, devices, models, engines, broken, credentials, started_at, heartbeat_at)
+       VALUES ($1, $2, $3, $4, $5, $6, now(), now())
        ON CONFLICT (id) DO UPDATE SET devices = excluded.devices, models = excluded.models, engines = excluded.engines,
-         broken = excluded.broken, heartbeat_at = excluded.heartbeat_at`,
-      [id, devices, models, JSON.stringify(engines ?? null), JSON.stringify(broken ?? null)],
+         broken = excluded.broken, credentials = excluded.credentials, heartbeat_at = excluded.heartbeat_at`,
+      [id, devices, models, ...[engines, broken, credentials].map((each) => JSON.stringify(each ?? null))],
     );
     if (!isBeat) return;
     // In one order, so that two workers do not wait for each other.
@@ -121,6 +130,13 @@ export class LiveWorkers {
     await this.dataSource.query(`DELETE FROM inference_workers WHERE heartbeat_at < now() - interval '1 day'`);
     await this.dataSource.query(`DELETE FROM drawable_models WHERE drawable_at < now() - interval '1 day'`);
   }
+}
+
+/** Whether processes sign what they draw. */
+export function signingOf(workers: readonly Pick<LiveWorker, 'credentials'>[]): SigningState {
+  const signing = workers.flatMap(({ credentials }) => credentials ?? []);
+  if (signing.some(({ problem }) => problem !== null)) return 'failing';
+  return signing.length > 0 && signing.length === workers.length ? 'on' : 'off';
 }
 
 /**

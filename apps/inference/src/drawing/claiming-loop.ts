@@ -5,6 +5,7 @@ import { JsonLogger } from '@app/observability';
 import { PollLoop } from '@app/process';
 import { WakeUps } from '@app/queue';
 import { type BeforeApplicationShutdown, Injectable, type OnApplicationBootstrap } from '@nestjs/common';
+import { PictureCredentials } from '../pictures/picture-credentials';
 import { StorageHealth } from '../pictures/storage-health';
 import type { OwnerShares } from './owner-shares';
 
@@ -15,6 +16,7 @@ export class ClaimingParts {
     readonly clock: ClockWatch,
     readonly wakeUps: WakeUps,
     readonly storage: StorageHealth,
+    readonly credentials: PictureCredentials,
     readonly logger: JsonLogger,
   ) {}
 }
@@ -54,8 +56,8 @@ export abstract class ClaimingLoop implements OnApplicationBootstrap, BeforeAppl
   }
 
   protected async mayClaim(): Promise<boolean> {
-    const { clock, storage } = this.parts;
-    return clock.agrees && (await storage.isWritable());
+    const { clock, storage, credentials } = this.parts;
+    return clock.agrees && (await storage.isWritable()) && (await credentials.mayDraw());
   }
 
   /** @param end called when the work has ended, whatever came of it */

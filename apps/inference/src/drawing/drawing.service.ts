@@ -14,7 +14,7 @@ import { ModelResolver } from './model-resolver';
 import type { ReadMask } from '@app/pictures';
 import { parametersOf } from './picture-parameters';
 import { ProgressPublisher } from './progress-publisher';
-import { type ReadPictures, SourcePictures } from './source-pictures';
+import { givenPictures, type ReadPictures, SourcePictures } from './source-pictures';
 import { TaskRunner } from './task-runner';
 import { withRetries } from './with-retries';
 
@@ -139,7 +139,7 @@ export class DrawingService {
         onPicture: (index, picture, upscaled) => {
           if (upscaled && upscaler) enlargedBy = upscaler.label;
           const parameters = parametersOf(task, index, { ...model, pictures, scheduler, upscaler: enlargedBy });
-          stored.add(() => this.pictures.save(task, index, picture, parameters, hold.signal));
+          stored.add(() => this.pictures.save(task, index, picture, parameters, hold.signal, givenPictures(pictures)));
         },
       });
       const endNote = this.pictures.noteDrawing(task.ownerId, engine.device);

@@ -1,5 +1,6 @@
 import type { Attempt, Task } from '@app/domain';
 import { deathsAfter, fatalCount, StorageFullError, type TaskHold, Tasks } from '@app/tasks';
+import { CredentialsError } from '@app/credentials';
 import { JsonLogger } from '@app/observability';
 import { PictureError } from '@app/pictures';
 import { StorageUnavailableError } from '@app/storage';
@@ -12,7 +13,7 @@ import { withRetries } from './with-retries';
 /** Wait before the next attempt: 2, 4, 8, 16 seconds; `fatalCount` bounds the tries. */
 const backOffMs = (tries: number): number => 1_000 * 2 ** tries;
 
-/** Wait before a task is drawn again that could not be stored. */
+/** Wait before a task is drawn again that could not be signed or stored. */
 const storageDelayMs = 5_000;
 
 /** Decides what happens to a task that was not drawn successfully. */
@@ -52,10 +53,12 @@ export class FailureService {
       this.logger.log('given back', { ...about, reason: error instanceof Error ? error.message : String(error) });
       return 'given_back';
     }
-    if (await this.storage.isAtFault(error)) {
+    const isUnsigned = error instanceof CredentialsError;
+    if (isUnsigned || (await this.storage.isAtFault(error))) {
       // No fault of the task, however long it lasts.
       await withRetries(() => this.tasks.release(task, { delayMs: storageDelayMs }));
-      this.logger.warn('given back: the storage takes no files', { ...about, reason: (error as Error).message });
+      const why = isUnsigned ? 'pictures cannot be signed' : 'the storage takes no files';
+      this.logger.warn(`given back: ${why}`, { ...about, reason: (error as Error).message });
       return 'given_back';
     }
     // A lost engine may be another task's fault, so it counts as a death of the worker and not

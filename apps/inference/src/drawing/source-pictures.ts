@@ -12,6 +12,7 @@ import {
 } from '@app/pictures';
 import { Tasks } from '@app/tasks';
 import { Inject, Injectable } from '@nestjs/common';
+import type { GivenPicture } from '../pictures/picture-claims';
 
 /** The pictures that a task is drawn from, at the size at which it is drawn. */
 export interface ReadPictures {
@@ -23,6 +24,17 @@ export interface ReadPictures {
   control: readonly ReadPicture[];
   /** The pictures that the model looks at, each in its own shape. */
   references: readonly ReadPicture[];
+}
+
+/** The files that a drawing is made from, as its credentials name them. */
+export function givenPictures({ image, mask, control, references }: ReadPictures): GivenPicture[] {
+  const named = [
+    ...(image ? [['image', image] as const] : []),
+    ...(mask ? [['mask', mask] as const] : []),
+    ...control.map((each, i) => [`control[${i}]`, each] as const),
+    ...references.map((each, i) => [`references[${i}]`, each] as const),
+  ];
+  return named.map(([field, { sha256, credentials }]) => ({ field, sha256, ...(credentials && { credentials }) }));
 }
 
 /** Whether a task waits for pictures before it can be drawn. */

@@ -10,6 +10,7 @@ import { dataDisks, IMAGE_STORAGE, type ImageStorage } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Engines } from '../engine-client/engines';
+import { PictureCredentials } from '../pictures/picture-credentials';
 
 /** A write test of a remote store costs money. */
 const storageCheckMs = 15_000;
@@ -32,6 +33,7 @@ export class HealthServer {
     storage: cached(() => this.storage.check(), storageCheckMs),
     engine: () => this.engines.ensureRunning(),
     clock: async () => this.clock.agrees,
+    credentials: () => this.credentials.check(),
   };
   private stopping = false;
 
@@ -41,6 +43,7 @@ export class HealthServer {
     @Inject(IMAGE_STORAGE) private readonly storage: ImageStorage,
     private readonly engines: Engines,
     private readonly clock: ClockWatch,
+    private readonly credentials: PictureCredentials,
     private readonly metrics: Metrics,
     @Inject(CONFIG) private readonly config: Config,
   ) {

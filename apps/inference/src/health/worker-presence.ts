@@ -8,6 +8,7 @@ import { BrokenModels } from '../drawing/broken-models';
 import { WorkerModels } from '../drawing/worker-models';
 import type { EngineState } from '../engine-client/engine-state';
 import { Engines } from '../engine-client/engines';
+import { PictureCredentials } from '../pictures/picture-credentials';
 
 /** Announces to the api processes that this worker is up, and what it can draw. */
 @Injectable()
@@ -19,6 +20,7 @@ export class WorkerPresence implements OnApplicationBootstrap, BeforeApplication
     private readonly engines: Engines,
     private readonly models: WorkerModels,
     private readonly broken: BrokenModels,
+    private readonly credentials: PictureCredentials,
     private readonly logger: JsonLogger,
   ) {}
 
@@ -30,6 +32,7 @@ export class WorkerPresence implements OnApplicationBootstrap, BeforeApplication
         models: this.models.drawableOn(devices),
         engines: this.engines.states.map(reportOf),
         broken: this.broken.list(),
+        credentials: this.credentials.state,
       }),
       (error) => this.logger.warnSparingly('the worker could not send its heartbeat', { reason: String(error) }),
     );

@@ -8,10 +8,12 @@ import type { RgbImage } from '../engine/engine-protocol';
 import { EncodingTurns } from './encoding-turns';
 import { StorageHealth } from './storage-health';
 import { sourceTypeOf } from './source-type';
+import type { GivenPicture } from './picture-claims';
+import { PictureCredentials } from './picture-credentials';
 import { encodePicture, encodeThumbnail, encodeStyleThumbnail, type PictureParameters } from './image-encoder';
 
 /**
- * Encodes pictures and stores their files under `<task id>/<attempt>/`, with a thumbnail of the first, and of a
+ * Encodes pictures, signs them, and stores their files under `<task id>/<attempt>/`, with a thumbnail of the first, and of a
  * Prompt's first one more for Styles.
  */
 @Injectable()
@@ -20,11 +22,13 @@ export class PictureStore {
     @Inject(IMAGE_STORAGE) private readonly storage: ImageStorage,
     @Optional() private readonly turns: EncodingTurns = new EncodingTurns(),
     @Optional() @Inject(StorageHealth) private readonly health?: Pick<StorageHealth, 'stored'>,
+    @Optional() @Inject(PictureCredentials) private readonly credentials?: Pick<PictureCredentials, 'sign'>,
   ) {}
 
   /**
    * The files are complete and on disk when this resolves.
-   * @throws TaskAbortedError if the task is given up before its turn has come
+   * @param given the pictures that it was drawn from
+   * @throws TaskAbortedError if the task is given up before its turn has come; CredentialsError
    */
   async save(
     task: Pick<DrawingTask, 'id' | 'kind' | 'attempt' | 'ownerId' | 'outputFormat' | 'highResolution' | 'inputs'>,
@@ -32,6 +36,7 @@ export class PictureStore {
     picture: RgbImage,
     parameters: PictureParameters,
     givenUp: AbortSignal,
+    given: readonly GivenPicture[] = [],
   ): Promise<DrawnPicture> {
     const size = task.highResolution ? enlargedSize(picture) : picture;
     const isFirst = index === 0;
@@ -39,14 +44,16 @@ export class PictureStore {
     const encode = async () => {
       if (givenUp.aborted) throw new TaskAbortedError('The task was given up before its pictures were encoded.');
       return {
-        ...(await encodePicture(picture, task.outputFormat, parameters, size, task.inputs?.compression)),
+        encoded: await encodePicture(picture, task.outputFormat, parameters, size, task.inputs?.compression),
         thumbnail: isFirst ? await encodeThumbnail(picture, type) : undefined,
         styleThumbnail: isFirst && task.kind === 'prompt' ? await encodeStyleThumbnail(picture, type) : undefined,
       };
     };
-    const { parts, extension, thumbnail, styleThumbnail, ...file } = await (task.highResolution
+    const { encoded, thumbnail, styleThumbnail } = await (task.highResolution
       ? this.turns.large(task.ownerId, givenUp, encode)
       : this.turns.ordinary(task.ownerId, encode));
+    const signed = (await this.credentials?.sign(task, index, encoded, { parameters, given })) ?? encoded;
+    const { parts, extension, ...file } = signed;
     const storageKey = `${attemptFolder(task)}/${index}.${extension}`;
     await this.storage.write(storageKey, Readable.from(parts));
     this.health?.stored();

@@ -20,6 +20,7 @@ import {
 import { DetailedUsage1796280000000 } from './1796280000000-detailed-usage';
 import { AskedSizes1796290000000 } from './1796290000000-asked-sizes';
 import { FetchedWeights1796320000000 } from './1796320000000-fetched-weights';
+import { CredentialsOfWorkers1796330000000 } from './1796330000000-credentials-of-workers';
 import { AuditEntries1796350000000 } from './1796350000000-audit-entries';
 
 /**
@@ -45,5 +46,6 @@ export const migrations = [
   DetailedUsage1796280000000,
   AskedSizes1796290000000,
   FetchedWeights1796320000000,
+  CredentialsOfWorkers1796330000000,
   AuditEntries1796350000000,
 ];

@@ -23,6 +23,15 @@ export interface BrokenModel {
   problem: string;
 }
 
+/** That a worker signs the pictures that it draws, and why it cannot at the moment, in a sentence. */
+export interface SigningReport {
+  problem: string | null;
+}
+
+/** Whether pictures get Content Credentials; `failing`: they should, and cannot at the moment. */
+export const signingStates = ['on', 'off', 'failing'] as const;
+export type SigningState = (typeof signingStates)[number];
+
 /**
  * A running inference process: its devices, its models and the work of its engines. One without heartbeats counts as
  * gone.
@@ -43,6 +52,9 @@ export class InferenceWorker {
 
   /** Those that its engines have refused; null until they have reported. */
   @Column('json', { nullable: true }) broken: BrokenModel[] | null;
+
+  /** Null where its pictures get no Content Credentials. */
+  @Column('json', { nullable: true }) credentials: SigningReport | null;
   @Column({ type: 'timestamptz', precision: 3 }) startedAt: Date;
   @Column({ type: 'timestamptz', precision: 3 }) heartbeatAt: Date;
 }

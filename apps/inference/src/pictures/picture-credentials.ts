@@ -1,0 +1,96 @@
+import { type Config, CONFIG } from '@app/config';
+import { CredentialsError, PictureSigner } from '@app/credentials';
+import type { DrawingTask } from '@app/domain';
+import { JsonLogger } from '@app/observability';
+import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import type { EncodedPicture, PictureParameters } from './image-encoder';
+import { claimsOf, type GivenPicture } from './picture-claims';
+
+/** How long it is taken for granted that pictures can be signed, or cannot. A remote signer may cost money. */
+const [goodMs, badMs] = [60_000, 5_000];
+
+/**
+ * Content Credentials of pictures, where the operator has set them up. While nothing can be signed, no task is claimed,
+ * or pictures are stored without and the log names each, as the operator wants.
+ */
+@Injectable()
+export class PictureCredentials implements OnApplicationShutdown {
+  private readonly signer?: PictureSigner;
+  private asked?: { until: number; problem: Promise<string | undefined> };
+  /** Why nothing can be signed, as far as is known. */
+  private known: string | undefined;
+
+  constructor(
+    @Inject(CONFIG) private readonly config: Pick<Config, 'credentials'>,
+    @Inject(JsonLogger) private readonly logger: Pick<JsonLogger, 'log' | 'warn'>,
+  ) {
+    if (config.credentials) this.signer = new PictureSigner(config.credentials);
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.signer?.close();
+  }
+
+  /** As a worker tells it of itself; null where pictures get none. */
+  get state(): { problem: string | null } | null {
+    return this.signer ? { problem: this.known ?? null } : null;
+  }
+
+  /** @throws CredentialsError that says why nothing can be signed; where pictures get no credentials, nothing is wrong */
+  async check(): Promise<void> {
+    const problem = await this.problem();
+    if (problem !== undefined) throw new CredentialsError(problem);
+  }
+
+  /** Whether what is drawn now can be stored as the operator wants it. */
+  async mayDraw(): Promise<boolean> {
+    return !this.config.credentials?.isRequired || (await this.problem()) === undefined;
+  }
+
+  /** @throws CredentialsError where pictures have to wait */
+  async sign(
+    { id, ownerId }: Pick<DrawingTask, 'id' | 'ownerId'>,
+    index: number,
+    picture: EncodedPicture,
+    { parameters, given }: { parameters: PictureParameters; given: readonly GivenPicture[] },
+  ): Promise<EncodedPicture> {
+    const { credentials } = this.config;
+    if (!credentials) return picture;
+    const claims = claimsOf({ id, index, parameters, given }, credentials.prompt);
+    const file = { bytes: Buffer.concat(picture.parts), type: picture.contentType };
+    try {
+      const { bytes, note } = await this.signer!.sign(ownerId, { ...file, ...claims });
+      if (note !== undefined)
+        this.logger.warn('a picture is signed without a time stamp', { taskId: id, reason: note });
+      return { ...picture, parts: [bytes], bytes: bytes.length };
+    } catch (error) {
+      // What is known no longer holds.
+      if (error instanceof CredentialsError) this.asked = undefined;
+      if (credentials.isRequired) throw error;
+      this.logger.warn('a picture is stored without credentials', { taskId: id, reason: (error as Error).message });
+      return picture;
+    }
+  }
+
+  private async problem(): Promise<string | undefined> {
+    if (!this.signer) return undefined;
+    if (!this.asked || performance.now() > this.asked.until) {
+      const asked = { until: Infinity, problem: this.ask(this.signer) };
+      this.asked = asked;
+      asked.until = performance.now() + ((await asked.problem) === undefined ? goodMs : badMs);
+    }
+    return this.asked.problem;
+  }
+
+  private async ask(signer: PictureSigner): Promise<string | undefined> {
+    const problem = await signer.check().then(
+      () => undefined,
+      ({ message }: Error) => message,
+    );
+    if (problem !== this.known)
+      if (problem === undefined) this.logger.log('pictures can be signed again');
+      else this.logger.warn('no picture can be signed', { reason: problem });
+    this.known = problem;
+    return problem;
+  }
+}

@@ -1,0 +1,105 @@
+import type { ManifestStore, ReadManifest } from './c2pa';
+
+/** What a picture says of itself. */
+export interface PictureReport {
+  /** Its word of IPTC's "Digital Source Type", such as `trainedAlgorithmicMedia`; null where it says none. */
+  sourceType: string | null;
+  credentials: CredentialsReport;
+  /** The record that its credentials name; who has signed may claim what they want. */
+  record: { id: string; index: number } | null;
+}
+
+/** `valid`: what is signed is as it was; whether its signer is to be trusted is for the reader to say. */
+export type CredentialsState = 'none' | 'valid' | 'invalid';
+
+export interface CredentialsReport {
+  state: CredentialsState;
+  /** The organisation in the certificate. */
+  issuer: string | null;
+  /** By a time stamp. */
+  signedAt: string | null;
+  actions: { action: string; sourceType: string | null; agent: string | null; agentVersion: string | null }[];
+  ingredients: { title: string | null; relationship: string | null; state: CredentialsState }[];
+  /** C2PA's codes of what does not hold. */
+  problems: string[];
+}
+
+const none: CredentialsReport = {
+  ...{ state: 'none', issuer: null, signedAt: null },
+  ...{ actions: [], ingredients: [], problems: [] },
+};
+
+/** Of each list and each text, as a file may have any number and length. */
+const [mostItems, mostLetters] = [100, 500];
+
+/** @param store undefined where the picture has no credentials */
+export function reportOf(file: Buffer, store: ManifestStore | undefined): PictureReport {
+  const inXmp = sourceTypeInXmp(file);
+  if (!store) return { sourceType: inXmp, credentials: none, record: null };
+  const manifest: ReadManifest = store.manifests[store.active_manifest] ?? {};
+  const { issuer, common_name: name, time } = manifest.signature_info ?? {};
+  const actions = actionsOf(manifest);
+  const problems = first(store.validation_status).map(({ code }) => textOf(code) ?? '');
+  const credentials: CredentialsReport = {
+    state: store.validation_state === 'Invalid' ? 'invalid' : 'valid',
+    issuer: textOf(issuer) ?? textOf(name),
+    signedAt: textOf(time),
+    actions: actions.map(({ action, digitalSourceType, softwareAgent }) => ({
+      action: textOf(action) ?? '',
+      sourceType: wordOf(digitalSourceType),
+      agent: textOf(typeof softwareAgent === 'object' ? softwareAgent?.name : softwareAgent),
+      agentVersion: textOf(typeof softwareAgent === 'object' ? softwareAgent?.version : undefined),
+    })),
+    ingredients: first(manifest.ingredients).map(
+      ({ title, relationship, active_manifest: own, validation_results }) => ({
+        title: textOf(title),
+        relationship: textOf(relationship),
+        state: own === undefined ? 'none' : failed(validation_results) ? 'invalid' : 'valid',
+      }),
+    ),
+    problems: problems.filter((code) => !isOfTrust(code)),
+  };
+  const sourceType = inXmp ?? credentials.actions.findLast((each) => each.sourceType !== null)?.sourceType ?? null;
+  return { sourceType, credentials, record: recordOf(actions) };
+}
+
+interface Action {
+  action?: unknown;
+  digitalSourceType?: unknown;
+  softwareAgent?: string | { name?: unknown; version?: unknown } | null;
+  parameters?: { record?: unknown; index?: unknown } | null;
+}
+
+function actionsOf({ assertions }: ReadManifest): readonly Action[] {
+  const ofActions = first(assertions).filter(({ label }) => label.startsWith('c2pa.actions'));
+  return first(ofActions.flatMap(({ data }) => first((data as { actions?: Action[] }).actions)));
+}
+
+function recordOf(actions: readonly Action[]): PictureReport['record'] {
+  for (const { parameters } of actions) {
+    const { record, index } = parameters ?? {};
+    if (typeof record === 'string' && typeof index === 'number') return { id: record, index };
+  }
+  return null;
+}
+
+/** XMP as XML writes it: an attribute, an element, or a resource. Source: ISO 16684-1, 7. */
+function sourceTypeInXmp(file: Buffer): string | null {
+  const at = file.indexOf('DigitalSourceType');
+  if (at < 0) return null;
+  return wordOf(/digitalsourcetype\/\w{1,80}/.exec(file.toString('latin1', at, at + mostLetters))?.[0]);
+}
+
+/** The last part of a word's address in the vocabulary. */
+const wordOf = (uri: unknown): string | null => textOf(uri)?.split('/').at(-1) ?? null;
+
+const isOfTrust = (code: string): boolean => code === 'signingCredential.untrusted';
+
+function failed(results: unknown): boolean {
+  const { failure } = (results as { activeManifest?: { failure?: { code: string }[] } })?.activeManifest ?? {};
+  return first(failure).some(({ code }) => !isOfTrust(code));
+}
+
+const first = <T>(list: readonly T[] = []): readonly T[] => list.slice(0, mostItems);
+
+const textOf = (value: unknown): string | null => (typeof value === 'string' ? value.slice(0, mostLetters) : null);

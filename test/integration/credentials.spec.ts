@@ -1,0 +1,244 @@
+import { execFileSync } from 'node:child_process';
+import { createPrivateKey, sign } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
+import { type PictureReport, PictureSigner, PictureVerifier, type Signing } from '@app/credentials';
+import sharp from 'sharp';
+import { claimsOf, type GivenPicture } from '../../apps/inference/src/pictures/picture-claims';
+import type { PictureParameters } from '../../apps/inference/src/pictures/image-encoder';
+import { ensureOwnPair } from '../../apps/launcher/src/own-certificate';
+import { keyKinds, writePair } from '../support/certificates';
+
+const parameters = {
+  ...{ prompt: 'a star over Berlin', negative_prompt: null, model: 'shapes', model_hash: 'abcdef' },
+} as PictureParameters;
+
+describe(PictureSigner.name, () => {
+  const folder = mkdtempSync(join(tmpdir(), 'darkroom-credentials-'));
+  const verifier = new PictureVerifier();
+  const opened: PictureSigner[] = [];
+  const servers: Server[] = [];
+
+  afterAll(async () => {
+    await Promise.all(opened.map((signer) => signer.close()));
+    for (const server of servers) server.close();
+    verifier.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  const signerOf = (signing: Signing): PictureSigner => {
+    const signer = new PictureSigner(signing);
+    opened.push(signer);
+    return signer;
+  };
+  const plain = (format: 'png' | 'jpeg' | 'webp' = 'png'): Promise<Buffer> =>
+    sharp({ create: { width: 64, height: 48, channels: 3, background: '#2060e0' } })
+      .toFormat(format)
+      .toBuffer();
+  const verify = (bytes: Uint8Array, type = 'image/png'): Promise<PictureReport> => {
+    const path = join(folder, 'picture');
+    writeFileSync(path, bytes);
+    return verifier.verify('somebody', { path, type });
+  };
+
+  async function signed(
+    signing: Signing,
+    { format = 'png', given = [] }: { format?: 'png' | 'jpeg' | 'webp'; given?: GivenPicture[] } = {},
+  ) {
+    const claims = claimsOf({ id: 'rec', index: 2, parameters, given }, true);
+    const file = { bytes: await plain(format), type: `image/${format}` };
+    return signerOf(signing).sign('somebody', { ...file, ...claims });
+  }
+
+  /** A server that answers a body with what is made of it. */
+  async function serve(answer: (body: Buffer) => Buffer | undefined): Promise<string> {
+    const server = createServer((request, response) => {
+      void buffer(request).then((body) => {
+        const bytes = answer(body);
+        response.writeHead(bytes ? 200 : 500).end(bytes);
+      });
+    });
+    servers.push(server);
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  }
+
+  it.each(['png', 'jpeg', 'webp'] as const)(
+    'signs a %s with the pair that a service makes for itself',
+    async (format) => {
+      const pair = await ensureOwnPair(join(folder, 'own'));
+      const { bytes } = await signed(pair, { format });
+      expect(await verify(bytes, `image/${format}`)).toEqual({
+        sourceType: 'trainedAlgorithmicMedia',
+        credentials: {
+          ...{ state: 'valid', issuer: 'Darkroom (self-made)', signedAt: null, ingredients: [], problems: [] },
+          actions: [
+            {
+              ...{ action: 'c2pa.created', sourceType: 'trainedAlgorithmicMedia' },
+              ...{ agent: 'shapes', agentVersion: 'abcdef' },
+            },
+          ],
+        },
+        record: { id: 'rec', index: 2 },
+      });
+      const [before, after] = [await plain(format), bytes].map((file) => sharp(file).raw().toBuffer());
+      expect((await after).equals(await before)).toBe(true);
+    },
+  );
+
+  it('keeps the pair that it has made, and makes another where the key is not the certificate’s', async () => {
+    const pair = await ensureOwnPair(join(folder, 'kept'));
+    const certificate = readFileSync(pair.certificate, 'utf8');
+    await ensureOwnPair(join(folder, 'kept'));
+    expect(readFileSync(pair.certificate, 'utf8')).toBe(certificate);
+    writeFileSync(pair.key, readFileSync((await writePair(folder, 'foreign')).key));
+    await ensureOwnPair(join(folder, 'kept'));
+    expect(readFileSync(pair.certificate, 'utf8')).not.toBe(certificate);
+    await signerOf(pair).check();
+  });
+
+  it.each(Object.keys(keyKinds) as (keyof typeof keyKinds)[])('signs with a key of %s', async (kind) => {
+    const pair = await writePair(folder, kind, { kind });
+    await signerOf(pair).check();
+    const { credentials } = await verify((await signed(pair)).bytes);
+    expect(credentials).toMatchObject({ state: 'valid', issuer: 'A tester', problems: [] });
+  });
+
+  it('finds a byte that was changed after signing', async () => {
+    const bytes = Buffer.from((await signed(await writePair(folder, 'changed'))).bytes);
+    bytes[bytes.length - 30] ^= 1;
+    const { credentials } = await verify(bytes);
+    expect(credentials).toMatchObject({ state: 'invalid', problems: ['assertion.dataHash.mismatch'] });
+  });
+
+  it('keeps the credentials of the pictures that were given', async () => {
+    const pair = await writePair(folder, 'given');
+    const file = { bytes: (await signed(pair)).bytes, type: 'image/png' };
+    const broken = Buffer.from(file.bytes);
+    broken[broken.length - 30] ^= 1;
+    const given = [
+      { field: 'image', sha256: 'aa', credentials: file },
+      { field: 'mask', sha256: 'bb' },
+      { field: 'references[0]', sha256: 'cc', credentials: { ...file, bytes: broken } },
+    ];
+    const { sourceType, credentials } = await verify((await signed(pair, { given })).bytes);
+    expect(sourceType).toBe('compositeWithTrainedAlgorithmicMedia');
+    expect(credentials.state).toBe('valid');
+    expect(credentials.actions.map(({ action }) => action)).toEqual(['c2pa.opened', 'c2pa.edited']);
+    expect(credentials.ingredients).toEqual([
+      { title: 'image', relationship: 'parentOf', state: 'valid' },
+      { title: 'mask', relationship: 'inputTo', state: 'none' },
+      { title: 'references[0]', relationship: 'inputTo', state: 'invalid' },
+    ]);
+  });
+
+  it('leaves out the credentials of a given picture that cannot be read', async () => {
+    const pair = await writePair(folder, 'unreadable');
+    const { bytes } = await signed(pair);
+    const cut = { bytes: bytes.subarray(0, 700), type: 'image/png' };
+    const given = [{ field: 'image', sha256: 'aa', credentials: cut }];
+    const { credentials } = await verify((await signed(pair, { given })).bytes);
+    expect(credentials).toMatchObject({ state: 'valid', ingredients: [{ title: 'image', state: 'none' }] });
+  });
+
+  it('asks no address that a picture names', async () => {
+    const asked: Buffer[] = [];
+    const url = await serve((body) => (asked.push(body), body));
+    const xmp = `<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Description rdf:about="" xmlns:dcterms="http://purl.org/dc/terms/" dcterms:provenance="${url}/manifest.c2pa"/></rdf:RDF></x:xmpmeta>`;
+    const picture = await sharp(await plain('jpeg'))
+      .withXmp(xmp)
+      .jpeg()
+      .toBuffer();
+    await verify(picture, 'image/jpeg').catch(() => undefined);
+    const pair = await writePair(folder, 'addresses');
+    await signed(pair, {
+      given: [{ field: 'image', sha256: 'aa', credentials: { bytes: picture, type: 'image/jpeg' } }],
+    });
+    expect(asked).toEqual([]);
+  });
+
+  it.each([
+    ['has expired', { days: [-30, -1] as [number, number] }, /has expired on 20/],
+    ['is of tomorrow', { days: [1, 30] as [number, number] }, /is valid only from 20/],
+    ['is for servers', { usage: '1.3.6.1.5.5.7.3.1' }, /does not hold: .*signingCredential\.invalid/],
+  ])('says of a certificate that it %s', async (name, wanted, sentence) => {
+    const signer = signerOf(await writePair(folder, name, wanted));
+    await expect(signer.check()).rejects.toThrow(sentence);
+  });
+
+  it('says of files what is wrong with them, and signs as soon as they are in order', async () => {
+    const [pair, other] = [await writePair(folder, 'one'), await writePair(folder, 'other')];
+    const missing = { ...pair, certificate: join(folder, 'missing.pem') };
+    await expect(signerOf(missing).check()).rejects.toThrow(/CREDENTIALS_CERTIFICATE cannot be read: ENOENT/);
+    await expect(signerOf({ ...pair, certificate: pair.key }).check()).rejects.toThrow(/has no certificates in PEM/);
+    await expect(signerOf({ ...pair, key: pair.certificate }).check()).rejects.toThrow(/has no private key in PEM/);
+    const signer = signerOf({ ...pair, key: other.key });
+    await expect(signer.check()).rejects.toThrow(/CREDENTIALS_KEY is not the key of the first certificate/);
+    writeFileSync(other.key, readFileSync(pair.key));
+    await signer.check();
+  });
+
+  it('lets a service elsewhere sign, and takes nothing else from it than a signature', async () => {
+    const { certificate, key } = await writePair(folder, 'remote');
+    const privateKey = createPrivateKey(readFileSync(key));
+    let answers = (body: Buffer): Buffer | undefined =>
+      sign('sha256', body, { key: privateKey, dsaEncoding: 'ieee-p1363' });
+    const signing = { certificate, signer: await serve((body) => answers(body)) };
+    expect((await verify((await signed(signing)).bytes)).credentials.state).toBe('valid');
+    answers = () => Buffer.alloc(64);
+    await expect(signerOf(signing).check()).rejects.toThrow(/What CREDENTIALS_SIGNER answers is no signature/);
+    answers = () => undefined;
+    await expect(signerOf(signing).check()).rejects.toThrow('CREDENTIALS_SIGNER does not do its part: it answers 500.');
+  });
+
+  it('adds a time stamp, and does without where the server gives none', async () => {
+    const server = writeTimeStampServer(folder);
+    const pair = await writePair(folder, 'stamped');
+    const timeStamp = await serve((body) => server(body));
+    const stamped = await signed({ ...pair, timeStamp });
+    expect(stamped.note).toBeUndefined();
+    const { credentials } = await verify(stamped.bytes);
+    expect(credentials).toMatchObject({ state: 'valid', problems: [] });
+    expect(new Date(credentials.signedAt!).getTime()).toBeGreaterThan(Date.now() - 60_000);
+    const refusing = await serve(() => Buffer.from('30053003020102', 'hex'));
+    const without = await signed({ ...pair, timeStamp: refusing });
+    expect(without.note).toBe('CREDENTIALS_TIME_STAMP does not do its part: it grants no time stamp.');
+    expect((await verify(without.bytes)).credentials).toMatchObject({ state: 'valid', signedAt: null });
+  });
+});
+
+/** OpenSSL's time stamp server. @returns its answer to a request */
+function writeTimeStampServer(folder: string): (request: Buffer) => Buffer {
+  const at = (name: string): string => join(folder, name);
+  const openssl = (...args: string[]): void => void execFileSync('openssl', args, { cwd: folder, stdio: 'ignore' });
+  const extensions = [
+    'extendedKeyUsage=critical,timeStamping',
+    'keyUsage=critical,digitalSignature',
+    'basicConstraints=critical,CA:FALSE',
+  ];
+  openssl(
+    ...['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-keyout', 'tsa.key', '-out', 'tsa.pem'],
+    ...['-subj', '/O=A tester/CN=A clock', ...extensions.flatMap((each) => ['-addext', each])],
+  );
+  const settings = [
+    'serial = tsa.serial',
+    'signer_cert = tsa.pem',
+    'certs = tsa.pem',
+    'signer_key = tsa.key',
+    'signer_digest = sha256',
+    'default_policy = 1.2.3.4',
+    'digests = sha256',
+    'accuracy = secs:1',
+  ];
+  writeFileSync(at('tsa.conf'), `[tsa]\ndefault_tsa = clock\n[clock]\n${settings.join('\n')}\n`);
+  writeFileSync(at('tsa.serial'), '01');
+  return (request) => {
+    writeFileSync(at('request.tsq'), request);
+    openssl('ts', '-reply', '-config', 'tsa.conf', '-queryfile', 'request.tsq', '-out', 'answer.tsr');
+    return readFileSync(at('answer.tsr'));
+  };
+}
