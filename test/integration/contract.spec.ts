@@ -267,7 +267,7 @@ describe('The contract', () => {
     /** A request that succeeds. */
     const optionsOf = (id: string, valid: unknown): RequestOptions => {
       if (id === 'putFinetuneWeights') return upload;
-      if (id === 'createUpload') return { raw: picture };
+      if (['createUpload', 'verifyPicture'].includes(id)) return { raw: picture };
       if (id === 'createImages') return { key: sandbox, body: { prompt: 'a robot' } };
       if (id === 'editImages') return { key: sandbox, ...formOf({ prompt: 'a robot' }, { image: picture }) };
       if (id === 'createKey') return { body: { name: 'shop' } };

@@ -133,7 +133,7 @@ describe('The observability of the api', () => {
       expect(body).toEqual({
         status: 'ok',
         version: serviceVersion,
-        checks: { database: true, queue: true, storage: true, clock: true, disk: true },
+        checks: { database: true, queue: true, storage: true, clock: true, disk: true, credentials: true },
       });
     });
 

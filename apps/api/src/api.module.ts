@@ -24,6 +24,7 @@ import { StylesModule } from './collections/styles.module';
 import { TextToImageModule } from './generations/text-to-image.module';
 import { UploadsModule } from './uploads/uploads.module';
 import { UsageModule } from './admin/usage.module';
+import { VerificationModule } from './verification/verification.module';
 import { WaitInterceptor } from './generations/wait.interceptor';
 import { WebhooksModule } from './webhooks/webhooks.module';
 
@@ -38,6 +39,7 @@ import { WebhooksModule } from './webhooks/webhooks.module';
     DrawingsModule,
     FilesModule,
     UploadsModule,
+    VerificationModule,
     WebhooksModule,
     UsageModule,
     EventsModule,

@@ -22,4 +22,5 @@ export * from './models/model.dto';
 export * from './styles/style.dto';
 export * from './uploads/upload.dto';
 export * from './usage/usage.dto';
+export * from './verification/verification.dto';
 export * from './webhooks/webhook-delivery.dto';

@@ -34,6 +34,9 @@ export function createClient(options: ClientOptions) {
     collections: collectionsOf(verbs),
     styles: stylesOf(verbs),
     uploads: uploadsOf(verbs),
+    /** What a picture says of itself, whether its credentials hold, and which of your records made it. */
+    verify: async (picture: File, more?: RequestOptions) =>
+      verbs.postBytes<api.Verification>('/v1/verify', await wholeOf(picture), more),
     keys: keysOf(verbs),
     operator: operatorOf(verbs),
     models: { list: (more?: RequestOptions) => verbs.get<api.Model[]>('/v1/models', {}, more) },

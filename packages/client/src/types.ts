@@ -15,6 +15,7 @@ export type Model = Schemas['Model'];
 export type Usage = Schemas['Usage'];
 export type WebhookDelivery = Schemas['WebhookDelivery'];
 export type Upload = Schemas['Upload'];
+export type Verification = Schemas['Verification'];
 export type Deleted = Schemas['Deleted'];
 export type PromptStatus = Schemas['PromptStatus'];
 export type Key = Schemas['Key'];

@@ -1,6 +1,7 @@
 import { ClockWatch, probeWrite } from '@app/database';
 import { ServiceUnavailableError } from '@app/domain';
 import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
+import { LiveWorkers, signingOf } from '@app/tasks';
 import { WakeUps } from '@app/queue';
 import {
   cached,
@@ -37,6 +38,7 @@ export class HealthController {
     @Inject(IMAGE_STORAGE) storage: ImageStorage,
     clock: ClockWatch,
     disk: DiskSpace,
+    workers: LiveWorkers,
     private readonly drain: Drain,
     logger: JsonLogger,
     metrics: Metrics,
@@ -52,6 +54,7 @@ export class HealthController {
       storage: cached(checkStorage, storageCheckMs),
       clock: async () => clock.agrees,
       disk: () => disk.hasRoom(),
+      credentials: async () => signingOf(await workers.all()) !== 'failing',
     };
     measureHealth(metrics, this.checks, async () => (await disk.fullest())?.free);
   }

@@ -111,6 +111,10 @@ export const ApiCreates = (id: string, summary: string, options: Operation) =>
     ApiHeader(idempotencyKeyHeader),
   );
 
+/** Documents a POST of a file that is read, and not kept. */
+export const ApiVerifies = (id: string, summary: string, options: Operation & { fileBytes: number }) =>
+  operation(id, summary, 200, { ...options, errors: [422, ...(options.errors ?? [])] });
+
 /** Documents that the answer to a POST may wait. */
 export const ApiPrefersWait = () =>
   ApiHeader({

@@ -10,7 +10,7 @@ import {
   UnprocessableError,
 } from '@app/domain';
 import type { ModelDto, OpenaiModelDto, OpenaiModelsDto } from '@app/domain/http';
-import { devicesFor, LiveWorkers, problemFor } from '@app/tasks';
+import { devicesFor, LiveWorkers, problemFor, signingOf } from '@app/tasks';
 import {
   demoModel,
   findServing,
@@ -110,6 +110,7 @@ export class ModelsService implements OnApplicationBootstrap {
           devices: model.hash === undefined ? [] : devicesFor(model, workers),
           untrained: typeof trained === 'string' ? trained : undefined,
           standsInFor: this.replacedBy(model.name, models),
+          credentials: signingOf(workers.filter((worker) => worker.models.includes(model.name))),
           problem: model.problem ?? problem ?? null,
         };
         return { model: shownModel(model, found), addedAt: model.addedAt };

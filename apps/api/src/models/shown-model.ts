@@ -1,13 +1,19 @@
-import { defaults } from '@app/domain';
+import { defaults, type SigningState } from '@app/domain';
 import type { ModelDto } from '@app/domain/http';
 import { type InstalledModel, schedulersOf, shortHash } from '@app/model-store';
 
 /** A model as `GET /v1/models` shows it. @param found what its own folder does not tell */
 export function shownModel(
   model: InstalledModel,
-  found: { devices: readonly string[]; untrained: string | undefined; standsInFor: string[]; problem: string | null },
+  found: {
+    devices: readonly string[];
+    untrained: string | undefined;
+    standsInFor: string[];
+    credentials: SigningState;
+    problem: string | null;
+  },
 ): ModelDto {
-  const { devices, untrained, standsInFor, problem } = found;
+  const { devices, untrained, standsInFor, credentials, problem } = found;
   const { cfg = defaults.cfg, steps = defaults.steps, scheduler = null } = model.defaults;
   return {
     name: model.name,
@@ -26,6 +32,7 @@ export function shownModel(
     schedulers: model.hash === undefined ? [] : schedulersOf(model),
     cannot: { ...model.cannot, ...(untrained !== undefined && { training: untrained }) },
     stands_in_for: standsInFor,
+    credentials,
     problem,
   };
 }

@@ -1,3 +1,4 @@
+import { type SigningState, signingStates } from '../inference-workers/inference-worker';
 import { type SchedulerName, schedulerNames } from '../common/schedulers';
 import {
   Decimal,
@@ -91,6 +92,13 @@ export class ModelDto {
   cannot: Readonly<Record<string, string>>;
 
   @Texts('Names of models that are not installed and that it draws for.') stands_in_for: string[];
+
+  @Word(
+    signingStates,
+    'SigningState',
+    'Whether its pictures get Content Credentials; `failing`: they should, and cannot be signed at the moment.',
+  )
+  credentials: SigningState;
 
   @TextOrNull(
     'Why it cannot be drawn with, or why it is refused where a request names no scheduler; null where nothing is known against it.',

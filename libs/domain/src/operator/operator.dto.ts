@@ -1,5 +1,5 @@
 import { type TaskKind, taskKinds } from '../tasks/task';
-import type { InferenceWorker } from '../inference-workers/inference-worker';
+import { type InferenceWorker, type SigningState, signingStates } from '../inference-workers/inference-worker';
 import { type WebhookDeliveryStatus, webhookDeliveryStatuses } from '../webhooks/webhook-delivery';
 import { WebhookAttemptDto } from '../webhooks/webhook-delivery.dto';
 import {
@@ -81,10 +81,12 @@ export class WorkerDto {
   })
   models: string[];
 
+  @Word(signingStates, 'SigningState', 'Whether it signs the pictures that it draws.') credentials: SigningState;
+  @TextOrNull('Why it cannot sign at the moment.') credentials_problem: string | null;
   @Time() started_at: string;
   @Time('When it last said that it is there.') heartbeat_at: string;
 
-  static from({ id, engines, models, startedAt, heartbeatAt }: InferenceWorker): WorkerDto {
+  static from({ id, engines, models, credentials, startedAt, heartbeatAt }: InferenceWorker): WorkerDto {
     return {
       id,
       devices: (engines ?? []).map(({ device, tasks, pictures, stepMs, loaded, memoryBytes }) => ({
@@ -97,6 +99,8 @@ export class WorkerDto {
         memory_limit_bytes: memoryBytes,
       })),
       models: models ?? [],
+      credentials: credentials ? (credentials.problem === null ? 'on' : 'failing') : 'off',
+      credentials_problem: credentials?.problem ?? null,
       started_at: startedAt.toISOString(),
       heartbeat_at: heartbeatAt.toISOString(),
     };

@@ -1,0 +1,94 @@
+import { createHash } from 'node:crypto';
+import { open } from 'node:fs/promises';
+import { pipeline } from 'node:stream/promises';
+import { type PictureReport, PictureVerifier, UnreadableCredentialsError } from '@app/credentials';
+import { limits, TooManyError, UnprocessableError } from '@app/domain';
+import { VerificationDto, type VerifiedRecordDto } from '@app/domain/http';
+import { formatOf, NoPictureError } from '@app/pictures';
+import { TurnsFullError } from '@app/process';
+import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
+import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { type ReceivedFile, UploadsService } from '../files/uploads.service';
+import type { CallerKey } from '../http/caller.decorator';
+import type { SentFile } from '../http/receive-file';
+
+const rule = { maxBytes: limits.sentPicture.bytes, kind: 'a PNG, JPEG or WebP picture' };
+
+const findStatement = `
+SELECT image.storage_key AS "storageKey", image.bytes, task.kind FROM images image JOIN tasks task ON task.id = image.task_id
+WHERE image.task_id = $1 AND image.index = $2 AND task.account_id = $3`;
+
+interface Stored extends Pick<VerifiedRecordDto, 'kind'> {
+  storageKey: string;
+  bytes: number;
+}
+
+/** Enough of the first bytes to tell the format. */
+const headBytes = 32;
+const retryAfterSeconds = 5;
+
+/** Reads what pictures say of themselves, each in a process of its own. */
+@Injectable()
+export class VerificationService implements OnApplicationShutdown {
+  private readonly verifier = new PictureVerifier();
+
+  constructor(
+    private readonly dataSource: DataSource,
+    @Inject(IMAGE_STORAGE) private readonly storage: ImageStorage,
+    private readonly uploads: UploadsService,
+  ) {}
+
+  onApplicationShutdown(): void {
+    this.verifier.close();
+  }
+
+  /** @throws UnprocessableError `PictureUnreadable`; TooManyError; what `assertBare` and `UploadsService.receive` throw */
+  async verify({ id: ownerId, accountId }: CallerKey, file: SentFile): Promise<VerificationDto> {
+    file.assertBare();
+    return this.uploads.receive(ownerId, file, rule, async (received) => {
+      const report = await this.reportOf(ownerId, received.path);
+      const record = report.record && (await this.recordOf(accountId, report.record, received));
+      return VerificationDto.from(report, record);
+    });
+  }
+
+  private async reportOf(ownerId: string, path: string): Promise<PictureReport> {
+    try {
+      return await this.verifier.verify(ownerId, { path, type: `image/${formatOf(await headOf(path))}` });
+    } catch (error) {
+      if (error instanceof NoPictureError)
+        throw new UnprocessableError('PictureUnreadable', `The body ${error.message}.`);
+      if (error instanceof UnreadableCredentialsError)
+        throw new UnprocessableError('PictureUnreadable', `The picture's credentials cannot be read: ${error.message}`);
+      if (error instanceof TurnsFullError)
+        throw new TooManyError(
+          'TooManyRequests',
+          'Too many pictures wait to be read. Try again shortly.',
+          retryAfterSeconds,
+        );
+      throw error;
+    }
+  }
+
+  /** Anybody can sign that a record made a picture: it is the record's if its file has the same bytes. */
+  private async recordOf(
+    accountId: string,
+    { id, index }: NonNullable<PictureReport['record']>,
+    { bytes, hash }: ReceivedFile,
+  ): Promise<VerifiedRecordDto | null> {
+    const [stored] = await this.dataSource.query<Stored[]>(findStatement, [id, index, accountId]);
+    if (stored?.bytes !== bytes) return null;
+    const object = await this.storage.read(stored.storageKey);
+    if (!object) return null;
+    const found = createHash('sha256');
+    await pipeline(object.stream, found);
+    return found.digest('hex') === hash ? { id, kind: stored.kind, index } : null;
+  }
+}
+
+async function headOf(path: string): Promise<Uint8Array> {
+  const file = await open(path);
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(headBytes), 0, headBytes, 0).finally(() => file.close());
+  return buffer.subarray(0, bytesRead);
+}

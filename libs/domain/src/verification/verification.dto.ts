@@ -1,0 +1,100 @@
+import {
+  Id,
+  Integer,
+  Part,
+  Parts,
+  PartOrNull,
+  Text,
+  TextOrNull,
+  Texts,
+  TimeOrNull,
+  Word,
+  YesNo,
+} from '../fields/fields-of-answers';
+import { type TaskKind, taskKinds } from '../tasks/task';
+
+const credentialsStates = ['none', 'valid', 'invalid'] as const;
+type CredentialsState = (typeof credentialsStates)[number];
+
+/** Words of "Digital Source Type" that say that a model made a picture or a part of it. */
+const marks = ['trainedAlgorithmicMedia', 'compositeWithTrainedAlgorithmicMedia'];
+
+/** As it is read from a file. */
+interface Report {
+  sourceType: string | null;
+  credentials: Pick<VerifiedCredentialsDto, 'state' | 'issuer' | 'ingredients' | 'problems'> & {
+    signedAt: string | null;
+    actions: { action: string; sourceType: string | null; agent: string | null; agentVersion: string | null }[];
+  };
+}
+
+/** A step in which a picture was made. */
+export class VerifiedActionDto {
+  @Text("In C2PA's words.", { example: 'c2pa.created' }) action: string;
+  @TextOrNull('What it made, in IPTC\'s words "Digital Source Type".', { example: 'trainedAlgorithmicMedia' })
+  source_type: string | null;
+  @TextOrNull('What did it: of our pictures the model.', { example: 'shapes' }) agent: string | null;
+  @TextOrNull('Its version: of our pictures the content hash of the model.') agent_version: string | null;
+}
+
+/** A picture that a picture was made from. */
+export class VerifiedIngredientDto {
+  @TextOrNull('Of our pictures the field of the request.', { example: 'image' }) title: string | null;
+  @TextOrNull('`parentOf`: it was edited; `inputTo`: it was looked at.', { example: 'parentOf' })
+  relationship: string | null;
+  @Word(credentialsStates, 'CredentialsState', 'Of its own credentials.') state: CredentialsState;
+}
+
+/** Content Credentials (C2PA) of a picture. */
+export class VerifiedCredentialsDto {
+  @Word(
+    credentialsStates,
+    'CredentialsState',
+    '`valid`: nothing has changed since somebody signed it; `issuer` says who. Anybody can sign: whether to believe them is yours to say.',
+  )
+  state: CredentialsState;
+  @TextOrNull("The organisation in the signer's certificate.", { example: 'Darkroom (self-made)' })
+  issuer: string | null;
+  @TimeOrNull('When it was signed, by a time stamp; null without one.') signed_at: string | null;
+  @Parts(VerifiedActionDto, 'The first 100.') actions: VerifiedActionDto[];
+  @Parts(VerifiedIngredientDto, 'The first 100.') ingredients: VerifiedIngredientDto[];
+  @Texts("C2PA's codes of what does not hold.", { example: ['assertion.dataHash.mismatch'] }) problems: string[];
+}
+
+/** Your record that made a picture. */
+export class VerifiedRecordDto {
+  @Id() id: string;
+  @Word(taskKinds, 'TaskKind') kind: TaskKind;
+  @Integer('Which of its pictures, from 0.') index: number;
+}
+
+/** What a picture says of itself. */
+export class VerificationDto {
+  @YesNo('Whether it says that a model made it or a part of it.') marked: boolean;
+  @TextOrNull('What it says that it is, in XMP or its credentials, in IPTC\'s words "Digital Source Type".', {
+    example: 'trainedAlgorithmicMedia',
+  })
+  source_type: string | null;
+  @Part(VerifiedCredentialsDto) credentials: VerifiedCredentialsDto;
+  @PartOrNull(VerifiedRecordDto, 'Your record whose picture it is, byte for byte; null if there is none.')
+  record: VerifiedRecordDto | null;
+
+  static from(report: Report, record: VerifiedRecordDto | null): VerificationDto {
+    const { sourceType, credentials } = report;
+    return {
+      marked: sourceType !== null && marks.includes(sourceType),
+      source_type: sourceType,
+      credentials: {
+        state: credentials.state,
+        issuer: credentials.issuer,
+        signed_at: credentials.signedAt,
+        actions: credentials.actions.map(({ action, sourceType: source_type, agent, agentVersion: agent_version }) => ({
+          ...{ action, source_type, agent, agent_version },
+        })),
+        ingredients: credentials.ingredients,
+        problems: credentials.problems,
+      },
+      record,
+    };
+  }
+}
