@@ -6,6 +6,7 @@ import { PictureSigner, PictureVerifier } from '@app/credentials';
 import {
   AuthorityKeyIdentifierExtension,
   BasicConstraintsExtension,
+  ExtendedKeyUsage,
   ExtendedKeyUsageExtension,
   KeyUsageFlags,
   KeyUsagesExtension,
@@ -39,7 +40,7 @@ interface Wanted {
 export async function writePair(
   folder: string,
   name: string,
-  { kind = 'ES256', days: [from, to] = [-1, 30], usage = '1.3.6.1.5.5.7.3.36' }: Wanted = {},
+  { kind = 'ES256', days: [from, to] = [-1, 30], usage = ExtendedKeyUsage.emailProtection }: Wanted = {},
 ): Promise<{ certificate: string; key: string }> {
   const ofAuthority = keyKinds.ES256;
   const make = (algorithm: object) =>

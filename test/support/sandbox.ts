@@ -24,19 +24,20 @@ export async function startSandbox(app: NestExpressApplication, databaseUrl: str
   const [dataSource, tasks, logger] = [app.get(DataSource), app.get(Tasks), app.get(JsonLogger)];
   const stops = new StopListener({ ...app.get<Config>(CONFIG), databaseUrl }, logger);
   await stops.onModuleInit();
+  const credentials = new PictureCredentials(app.get<Config>(CONFIG), logger);
   const loop = new SandboxLoop(
     new ClaimingParts(
       app.get(ClockWatch),
       app.get(WakeUps),
       new StorageHealth(app.get(IMAGE_STORAGE), logger),
-      new PictureCredentials({}, logger),
+      credentials,
       logger,
     ),
     dataSource,
     tasks,
     app.get(Trainings),
     new TaskRunner(tasks, stops, new FailureService(tasks, logger, { isAtFault: async () => false }), logger),
-    new PictureStore(app.get(IMAGE_STORAGE)),
+    new PictureStore(app.get(IMAGE_STORAGE), undefined, undefined, credentials),
     new ProgressPublisher(dataSource, logger),
     new SourcePictures(app.get(PictureReader), tasks),
     new TrainingStore(app.get(IMAGE_STORAGE), dataSource, app.get(Trainings), logger),
@@ -45,5 +46,6 @@ export async function startSandbox(app: NestExpressApplication, databaseUrl: str
   return async () => {
     await loop.beforeApplicationShutdown();
     await stops.close();
+    await credentials.onApplicationShutdown();
   };
 }

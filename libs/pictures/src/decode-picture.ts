@@ -8,6 +8,7 @@ import { cannyEdges } from './canny-edges';
 import { enlarged } from './enlarged';
 import { assertMarks, maskOf } from './mask-of';
 import { continued, placeIn } from './outpainted';
+import { hasCredentials } from './has-credentials';
 import { LargePictureError, NoPictureError } from './picture-error';
 import { formatOf, type PictureFormat } from './picture-format';
 import type { Colours, Pixels, Size } from './pixels';
@@ -196,7 +197,9 @@ function onWhite({ width, height, channels, data }: Colours): Pixels {
 /** All of the file is read in any case, so that no broken one is stored. */
 async function fileOf(file: Buffer, format: PictureFormat, metadata: Metadata) {
   const { hasAlpha, orientation = 1, pages = 1 } = metadata;
-  const bare = orientation === 1 && pages === 1 ? bareFile(file, format) : undefined;
+  const isKept = orientation === 1 && pages === 1;
+  // Credentials hold for the whole file alone.
+  const bare = isKept ? (hasCredentials(file) ? file : bareFile(file, format)) : undefined;
   if (bare) {
     const one = sharp(file, { ...reading, ignoreIcc: true }).extractChannel(hasAlpha ? 'alpha' : 0);
     const data = await one.raw().toBuffer();

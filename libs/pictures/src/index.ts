@@ -1,3 +1,4 @@
+export { hasCredentials } from './has-credentials';
 export { findOwnPicture } from './own-pictures';
 export { maskAround, placeIn } from './outpainted';
 export type { Pixels, Size } from './pixels';

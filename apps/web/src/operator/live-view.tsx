@@ -83,7 +83,8 @@ function Now({ queue: { queued, processing, deliveries_due, drawing, waiting }, 
   );
 }
 
-function WorkerCard({ worker: { id, devices, models, started_at, heartbeat_at } }: { worker: Worker }) {
+function WorkerCard({ worker }: { worker: Worker }) {
+  const { id, devices, models, credentials_problem: problem, started_at, heartbeat_at } = worker;
   const times = `up for ${spanSince(started_at)}, heard ${spanSince(heartbeat_at)} ago`;
   return (
     <Card title={<h3>Worker {id.slice(0, 6)}</h3>} status={<span class="hint">{times}</span>}>
@@ -92,6 +93,7 @@ function WorkerCard({ worker: { id, devices, models, started_at, heartbeat_at } 
         <DeviceFacts key={device.name} device={device} />
       ))}
       <p class="hint">Can draw: {models.join(', ') || '–'}</p>
+      {problem !== null && <p class="problem">Its pictures cannot be signed: {problem}</p>}
     </Card>
   );
 }

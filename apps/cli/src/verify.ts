@@ -1,0 +1,62 @@
+import 'reflect-metadata';
+import { closeSync, openSync, readSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { type PictureReport, PictureVerifier } from '@app/credentials';
+import { formatOf } from '@app/pictures';
+import { Command } from 'commander';
+import { CliError, runProgram } from './run-program';
+
+/** Of the last word for each sentence. */
+const states = {
+  none: 'It has no Content Credentials.',
+  valid: 'Its Content Credentials hold: nothing has changed since it was signed.',
+  invalid: 'Its Content Credentials do not hold.',
+};
+
+async function verify(file: string, { json }: { json?: true }): Promise<void> {
+  const verifier = new PictureVerifier();
+  const path = resolve(file);
+  try {
+    const report = await verifier.verify('cli', { path, type: typeOf(path) });
+    process.stdout.write(`${json ? JSON.stringify(report, undefined, 2) : linesOf(report).join('\n')}\n`);
+    if (report.credentials.state === 'invalid') process.exitCode = 1;
+  } finally {
+    verifier.close();
+  }
+}
+
+/** @throws CliError for what is no picture */
+function typeOf(path: string): string {
+  const head = Buffer.alloc(32);
+  try {
+    const file = openSync(path, 'r');
+    readSync(file, head);
+    closeSync(file);
+    return `image/${formatOf(head)}`;
+  } catch (error) {
+    throw new CliError(`${path} ${(error as Error).message}.`);
+  }
+}
+
+function linesOf({ sourceType, credentials, record }: PictureReport): string[] {
+  const { state, issuer, signedAt, actions, ingredients, problems } = credentials;
+  return [
+    sourceType === null ? 'It does not say what it is.' : `It says that it is: ${sourceType}`,
+    states[state],
+    ...(problems.length > 0 ? [`  because of: ${problems.join(', ')}`] : []),
+    ...(state === 'none' ? [] : [`Signed by: ${issuer ?? 'nobody who is named'}${signedAt ? `, at ${signedAt}` : ''}`]),
+    ...actions.map(({ action, agent, agentVersion }) =>
+      [`  ${action}`, agent && `by ${agent}`, agentVersion && `(${agentVersion})`].filter(Boolean).join(' '),
+    ),
+    ...ingredients.map((each) => `  from ${each.title ?? 'a picture'}, whose own credentials are: ${each.state}`),
+    ...(record ? [`Record: ${record.id}, picture ${record.index}`] : []),
+  ];
+}
+
+const program = new Command('verify')
+  .description('Says what a picture says of itself, whether its Content Credentials hold, and which record made it.')
+  .argument('<picture>', 'a PNG, JPEG or WebP')
+  .option('--json', 'as JSON')
+  .action(verify);
+
+void runProgram(program);

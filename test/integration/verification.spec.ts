@@ -1,0 +1,141 @@
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { newIdentifier } from '@app/domain';
+import type { UploadDto, VerificationDto } from '@app/domain/http';
+import { createClient } from '../../packages/client/src';
+import { startTestApi, type TestKey } from '../support/api';
+import { writePair } from '../support/certificates';
+import { ofSuite } from '../support/of-suite';
+import { smallPicture } from '../support/small-picture';
+import { until } from '../support/until';
+
+interface Drawn {
+  id: string;
+  status: string;
+  images: string[];
+  error: string | null;
+}
+
+describe('POST /v1/verify', () => {
+  const api = ofSuite(async () => {
+    const pair = await writePair(mkdtempSync(join(tmpdir(), 'darkroom-credentials-')), 'api');
+    return startTestApi({
+      ...{ CREDENTIALS_CERTIFICATE: pair.certificate, CREDENTIALS_KEY: pair.key, CREDENTIALS_PROMPT: 'on' },
+      PUBLIC_URL: 'https://darkroom.example',
+    });
+  });
+  const key = ofSuite(() => api.createKey({ sandbox: true }));
+
+  const verify = (raw: Buffer, owner: TestKey = key) =>
+    api.request<VerificationDto & { code: string; detail: string }>('POST', '/v1/verify', { key: owner, raw });
+  async function draw(body: object = {}): Promise<{ record: Drawn; file: Buffer }> {
+    const made = await api.request<Drawn>('POST', '/v1/sd/text-to-image', { key, body: { prompt: 'a star', ...body } });
+    const path = `/v1/sd/text-to-image/${made.body.id}`;
+    const record = await until(async () => {
+      const { body: found } = await api.request<Drawn>('GET', path, { key });
+      return ['succeeded', 'failed'].includes(found.status) && found;
+    }, 'it has ended');
+    const file = await fetch(`${api.baseUrl}${new URL(record.images[0]).pathname}`);
+    return { record, file: Buffer.from(await file.arrayBuffer()) };
+  }
+
+  it('tells the owner of a picture which record made it, and others what it says of itself', async () => {
+    const { record, file } = await draw();
+    const said = {
+      marked: true,
+      source_type: 'trainedAlgorithmicMedia',
+      credentials: {
+        ...{ state: 'valid', issuer: 'A tester', signed_at: null, ingredients: [], problems: [] },
+        actions: [
+          {
+            ...{ action: 'c2pa.created', source_type: 'trainedAlgorithmicMedia' },
+            ...{ agent: 'sandbox', agent_version: null },
+          },
+        ],
+      },
+    };
+    const own = await verify(file);
+    expect([own.status, own.body]).toEqual([200, { ...said, record: { id: record.id, kind: 'generation', index: 0 } }]);
+    expect((await verify(file, await api.createKey())).body).toEqual({ ...said, record: null });
+    const client = createClient({ baseUrl: api.baseUrl, apiKey: key.token });
+    expect(await client.verify(file)).toEqual(own.body);
+    expect(file.includes('a star')).toBe(true);
+  });
+
+  it('keeps the credentials of the pictures that an edit was made from, also of an upload', async () => {
+    const first = await draw({ output_format: 'jpeg' });
+    const upload = await api.request<UploadDto>('POST', '/v1/uploads', { key, raw: first.file });
+    expect(upload.body.bytes).toBe(first.file.length);
+    for (const image of [first.record.images[0], upload.body.url]) {
+      const { file } = await draw({ image, references: undefined });
+      const { body } = await verify(file);
+      expect(body.source_type).toBe('compositeWithTrainedAlgorithmicMedia');
+      expect(body.credentials).toMatchObject({
+        state: 'valid',
+        actions: [{ action: 'c2pa.opened' }, { action: 'c2pa.edited' }],
+        ingredients: [{ title: 'image', relationship: 'parentOf', state: 'valid' }],
+      });
+    }
+  });
+
+  it('finds a changed byte, and then no record', async () => {
+    const { file } = await draw();
+    file[file.length - 40] ^= 1;
+    const { body } = await verify(file);
+    expect(body).toMatchObject({
+      credentials: { state: 'invalid', problems: ['assertion.dataHash.mismatch'] },
+      record: null,
+    });
+  });
+
+  it('says of a picture that says nothing that it does', async () => {
+    expect((await verify(await smallPicture())).body).toEqual({
+      ...{ marked: false, source_type: null, record: null },
+      credentials: { state: 'none', issuer: null, signed_at: null, actions: [], ingredients: [], problems: [] },
+    });
+  });
+
+  it('refuses what is no picture, what is broken off, and what is empty', async () => {
+    const { file } = await draw();
+    const answers = [await verify(Buffer.from('hello')), await verify(file.subarray(0, 900))];
+    expect(answers.map(({ status, body }) => [status, body.code])).toEqual([
+      [422, 'PictureUnreadable'],
+      [422, 'PictureUnreadable'],
+    ]);
+    expect((await verify(Buffer.alloc(0))).status).toBe(400);
+  });
+
+  it('keeps nothing of what it reads', async () => {
+    const stored = () =>
+      api.dataSource.query<object[]>('SELECT id FROM uploaded_pictures UNION SELECT id FROM uploads');
+    const before = await stored();
+    await verify((await draw()).file);
+    expect(await stored()).toEqual(before);
+  });
+
+  it('is told by the models and by readiness, as the workers say', async () => {
+    const modelsOf = async () => {
+      const { body } = await api.request<{ name: string; credentials: string }[]>('GET', '/v1/models', { key });
+      return body.find(({ name }) => name === 'shapes')?.credentials;
+    };
+    const ready = async () => (await api.request<{ status: string }>('GET', '/health/ready')).body.status;
+    const id = newIdentifier();
+    const say = (credentials: object | null) =>
+      api.dataSource.query(
+        `INSERT INTO inference_workers (id, devices, models, credentials, started_at, heartbeat_at)
+         VALUES ($1, '{cpu}', '{shapes}', $2, now(), now() + interval '1 hour')
+         ON CONFLICT (id) DO UPDATE SET credentials = excluded.credentials`,
+        [id, credentials && JSON.stringify(credentials)],
+      );
+    await say(null);
+    expect([await modelsOf(), await ready()]).toEqual(['off', 'ok']);
+    await say({ problem: null });
+    expect([await modelsOf(), await ready()]).toEqual(['on', 'ok']);
+    await say({ problem: 'It has expired.' });
+    expect([await modelsOf(), await ready()]).toEqual(['failing', 'degraded']);
+    const admin = await api.createKey({ scopes: ['admin'] });
+    const workers = await api.request<object[]>('GET', '/v1/workers', { key: admin });
+    expect(workers.body).toMatchObject([{ credentials: 'failing', credentials_problem: 'It has expired.' }]);
+  });
+});
