@@ -1,5 +1,15 @@
 import { execFile } from 'node:child_process';
-import { chmodSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import {
+  chmodSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -103,6 +113,30 @@ describe('npm start', () => {
       expect(stdout).toMatch(new RegExp(`^${file}\nDrawn in [\\d.]+ s by shapes@\\w+ with seed 7\\.\n$`));
       expect(stderr).not.toContain('Starting Darkroom');
       await expect(sharp(file).metadata()).resolves.toMatchObject({ format: 'png', width: 512, height: 512 });
+    });
+
+    it('signs what it draws with a pair of its own, which npm run verify reads', async () => {
+      const verify = (file: string) =>
+        promisify(execFile)(process.execPath, [join(commands, 'verify.js'), file], { env: { PATH: process.env.PATH } });
+      const file = join(folder, 'circle.png');
+      const { stdout } = await verify(file);
+      const [record] = (await call(url, '/v1/sd/text-to-image')) as { id: string; served_by: string }[];
+      expect(stdout.split('\n')).toEqual([
+        'It says that it is: trainedAlgorithmicMedia',
+        'Its Content Credentials hold: nothing has changed since it was signed.',
+        'Signed by: Darkroom (self-made)',
+        expect.stringMatching(/^ {2}c2pa\.created by shapes \([0-9a-f]+\)$/) as string,
+        `Record: ${record.id}, picture 0`,
+        '',
+      ]);
+      const changed = readFileSync(file);
+      changed[changed.length - 40] ^= 1;
+      writeFileSync(join(folder, 'changed.png'), changed);
+      await expect(verify(join(folder, 'changed.png'))).rejects.toMatchObject({
+        code: 1,
+        stdout: expect.stringContaining('because of: assertion.dataHash.mismatch') as string,
+      });
+      await expect(verify(join(commands, 'verify.js'))).rejects.toMatchObject({ code: 1 });
     });
 
     it('draws a sheet of eight pictures for npm run demo without a prompt', async () => {

@@ -73,13 +73,13 @@ describe(PictureSigner.name, () => {
       const pair = await ensureOwnPair(join(folder, 'own'));
       const { bytes } = await signed(pair, { format });
       expect(await verify(bytes, `image/${format}`)).toEqual({
-        sourceType: 'trainedAlgorithmicMedia',
+        source_type: 'trainedAlgorithmicMedia',
         credentials: {
-          ...{ state: 'valid', issuer: 'Darkroom (self-made)', signedAt: null, ingredients: [], problems: [] },
+          ...{ state: 'valid', issuer: 'Darkroom (self-made)', signed_at: null, ingredients: [], problems: [] },
           actions: [
             {
-              ...{ action: 'c2pa.created', sourceType: 'trainedAlgorithmicMedia' },
-              ...{ agent: 'shapes', agentVersion: 'abcdef' },
+              ...{ action: 'c2pa.created', source_type: 'trainedAlgorithmicMedia' },
+              ...{ agent: 'shapes', agent_version: 'abcdef' },
             },
           ],
         },
@@ -125,8 +125,8 @@ describe(PictureSigner.name, () => {
       { field: 'mask', sha256: 'bb' },
       { field: 'references[0]', sha256: 'cc', credentials: { ...file, bytes: broken } },
     ];
-    const { sourceType, credentials } = await verify((await signed(pair, { given })).bytes);
-    expect(sourceType).toBe('compositeWithTrainedAlgorithmicMedia');
+    const { source_type: type, credentials } = await verify((await signed(pair, { given })).bytes);
+    expect(type).toBe('compositeWithTrainedAlgorithmicMedia');
     expect(credentials.state).toBe('valid');
     expect(credentials.actions.map(({ action }) => action)).toEqual(['c2pa.opened', 'c2pa.edited']);
     expect(credentials.ingredients).toEqual([
@@ -203,11 +203,11 @@ describe(PictureSigner.name, () => {
     expect(stamped.note).toBeUndefined();
     const { credentials } = await verify(stamped.bytes);
     expect(credentials).toMatchObject({ state: 'valid', problems: [] });
-    expect(new Date(credentials.signedAt!).getTime()).toBeGreaterThan(Date.now() - 60_000);
+    expect(new Date(credentials.signed_at!).getTime()).toBeGreaterThan(Date.now() - 60_000);
     const refusing = await serve(() => Buffer.from('30053003020102', 'hex'));
     const without = await signed({ ...pair, timeStamp: refusing });
     expect(without.note).toBe('CREDENTIALS_TIME_STAMP does not do its part: it grants no time stamp.');
-    expect((await verify(without.bytes)).credentials).toMatchObject({ state: 'valid', signedAt: null });
+    expect((await verify(without.bytes)).credentials).toMatchObject({ state: 'valid', signed_at: null });
   });
 });
 

@@ -83,7 +83,7 @@ describe('A worker that signs', () => {
     await start('optional', await writePair(folder, 'old', { days: [-30, -1] }));
     const { id } = await bench.addTask();
     const { report } = await pictureOf(id);
-    expect(report).toMatchObject({ sourceType: 'trainedAlgorithmicMedia', credentials: { state: 'none' } });
+    expect(report).toMatchObject({ source_type: 'trainedAlgorithmicMedia', credentials: { state: 'none' } });
     expect(bench.logged).toContainEqual(
       expect.objectContaining({ msg: 'a picture is stored without credentials', taskId: id }),
     );

@@ -68,6 +68,7 @@ describe('models', () => {
         schedulers: expect.arrayContaining(['ddim', 'euler', 'unipc']) as string[],
         cannot: { references: 'It looks at no pictures beside the text.' },
         stands_in_for: [],
+        credentials: 'off',
         problem: null,
       },
       expect.objectContaining({

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Config, loadConfig } from '@app/config';
+import { PictureVerifier } from '@app/credentials';
 import { ApiKey, newApiKeySecret, newIdentifier, newWebhookSecret } from '@app/domain';
 import { PictureDecoder } from '@app/pictures';
 import { createApi } from '../../apps/api/src/create-api';
@@ -56,6 +57,7 @@ export async function startTestApi(env: Record<string, string> = {}): Promise<Te
   // Threads and processes run compiled code, which the global set-up builds.
   TokenCounter.threadFile = join(process.cwd(), 'dist/apps/api/src/models/counting-thread.js');
   WeightsInspector.processFile = join(process.cwd(), 'dist/apps/api/src/finetunes/inspection-process.js');
+  PictureVerifier.processFile = join(process.cwd(), 'dist/libs/credentials/src/verifying-process.js');
   PictureDecoder.processFile = join(process.cwd(), 'dist/libs/pictures/src/decoding-process.js');
   const database = await createTestDatabase();
   const dataDir = await mkdtemp(join(tmpdir(), 'darkroom-api-'));

@@ -13,13 +13,14 @@ const states = {
   invalid: 'Its Content Credentials do not hold.',
 };
 
+/** @throws CliError for credentials that do not hold, and for what is no picture */
 async function verify(file: string, { json }: { json?: true }): Promise<void> {
   const verifier = new PictureVerifier();
   const path = resolve(file);
   try {
     const report = await verifier.verify('cli', { path, type: typeOf(path) });
     process.stdout.write(`${json ? JSON.stringify(report, undefined, 2) : linesOf(report).join('\n')}\n`);
-    if (report.credentials.state === 'invalid') process.exitCode = 1;
+    if (report.credentials.state === 'invalid') throw new CliError(`${file} was changed, or was never in order.`);
   } finally {
     verifier.close();
   }
@@ -38,15 +39,15 @@ function typeOf(path: string): string {
   }
 }
 
-function linesOf({ sourceType, credentials, record }: PictureReport): string[] {
-  const { state, issuer, signedAt, actions, ingredients, problems } = credentials;
+function linesOf({ source_type: type, credentials, record }: PictureReport): string[] {
+  const { state, issuer, signed_at: time, actions, ingredients, problems } = credentials;
   return [
-    sourceType === null ? 'It does not say what it is.' : `It says that it is: ${sourceType}`,
+    type === null ? 'It does not say what it is.' : `It says that it is: ${type}`,
     states[state],
     ...(problems.length > 0 ? [`  because of: ${problems.join(', ')}`] : []),
-    ...(state === 'none' ? [] : [`Signed by: ${issuer ?? 'nobody who is named'}${signedAt ? `, at ${signedAt}` : ''}`]),
-    ...actions.map(({ action, agent, agentVersion }) =>
-      [`  ${action}`, agent && `by ${agent}`, agentVersion && `(${agentVersion})`].filter(Boolean).join(' '),
+    ...(state === 'none' ? [] : [`Signed by: ${issuer ?? 'nobody who is named'}${time ? `, at ${time}` : ''}`]),
+    ...actions.map(({ action, agent, agent_version: version }) =>
+      [`  ${action}`, agent && `by ${agent}`, version && `(${version})`].filter(Boolean).join(' '),
     ),
     ...ingredients.map((each) => `  from ${each.title ?? 'a picture'}, whose own credentials are: ${each.state}`),
     ...(record ? [`Record: ${record.id}, picture ${record.index}`] : []),

@@ -1,3 +1,4 @@
+import 'reflect-metadata';
 import { createPrivateKey, KeyObject, webcrypto, X509Certificate } from 'node:crypto';
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

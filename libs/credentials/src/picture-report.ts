@@ -1,9 +1,9 @@
 import type { ManifestStore, ReadManifest } from './c2pa';
 
-/** What a picture says of itself. */
+/** What a picture says of itself, in the form in which it is answered and printed. */
 export interface PictureReport {
   /** Its word of IPTC's "Digital Source Type", such as `trainedAlgorithmicMedia`; null where it says none. */
-  sourceType: string | null;
+  source_type: string | null;
   credentials: CredentialsReport;
   /** The record that its credentials name; who has signed may claim what they want. */
   record: { id: string; index: number } | null;
@@ -17,15 +17,15 @@ export interface CredentialsReport {
   /** The organisation in the certificate. */
   issuer: string | null;
   /** By a time stamp. */
-  signedAt: string | null;
-  actions: { action: string; sourceType: string | null; agent: string | null; agentVersion: string | null }[];
+  signed_at: string | null;
+  actions: { action: string; source_type: string | null; agent: string | null; agent_version: string | null }[];
   ingredients: { title: string | null; relationship: string | null; state: CredentialsState }[];
   /** C2PA's codes of what does not hold. */
   problems: string[];
 }
 
 const none: CredentialsReport = {
-  ...{ state: 'none', issuer: null, signedAt: null },
+  ...{ state: 'none', issuer: null, signed_at: null },
   ...{ actions: [], ingredients: [], problems: [] },
 };
 
@@ -35,7 +35,7 @@ const [mostItems, mostLetters] = [100, 500];
 /** @param store undefined where the picture has no credentials */
 export function reportOf(file: Buffer, store: ManifestStore | undefined): PictureReport {
   const inXmp = sourceTypeInXmp(file);
-  if (!store) return { sourceType: inXmp, credentials: none, record: null };
+  if (!store) return { source_type: inXmp, credentials: none, record: null };
   const manifest: ReadManifest = store.manifests[store.active_manifest] ?? {};
   const { issuer, common_name: name, time } = manifest.signature_info ?? {};
   const actions = actionsOf(manifest);
@@ -43,12 +43,12 @@ export function reportOf(file: Buffer, store: ManifestStore | undefined): Pictur
   const credentials: CredentialsReport = {
     state: store.validation_state === 'Invalid' ? 'invalid' : 'valid',
     issuer: textOf(issuer) ?? textOf(name),
-    signedAt: textOf(time),
+    signed_at: textOf(time),
     actions: actions.map(({ action, digitalSourceType, softwareAgent }) => ({
       action: textOf(action) ?? '',
-      sourceType: wordOf(digitalSourceType),
+      source_type: wordOf(digitalSourceType),
       agent: textOf(typeof softwareAgent === 'object' ? softwareAgent?.name : softwareAgent),
-      agentVersion: textOf(typeof softwareAgent === 'object' ? softwareAgent?.version : undefined),
+      agent_version: textOf(typeof softwareAgent === 'object' ? softwareAgent?.version : undefined),
     })),
     ingredients: first(manifest.ingredients).map(
       ({ title, relationship, active_manifest: own, validation_results }) => ({
@@ -59,8 +59,8 @@ export function reportOf(file: Buffer, store: ManifestStore | undefined): Pictur
     ),
     problems: problems.filter((code) => !isOfTrust(code)),
   };
-  const sourceType = inXmp ?? credentials.actions.findLast((each) => each.sourceType !== null)?.sourceType ?? null;
-  return { sourceType, credentials, record: recordOf(actions) };
+  const made = credentials.actions.findLast((each) => each.source_type !== null);
+  return { source_type: inXmp ?? made?.source_type ?? null, credentials, record: recordOf(actions) };
 }
 
 interface Action {

@@ -3,7 +3,7 @@ import { VerificationDto } from '@app/domain/http';
 import { Controller, HttpCode, Post } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import { ApiVerifies } from '../docs/operation';
-import { Caller, type CallerKey } from '../http/caller.decorator';
+import { Caller, type CallerKey, NeedsScope } from '../http/caller.decorator';
 import { FileBody } from '../http/file-body';
 import type { SentFile } from '../http/receive-file';
 import { TakesFile } from '../http/route.decorators';
@@ -19,6 +19,7 @@ export class VerificationController {
 
   @Post()
   @HttpCode(200)
+  @NeedsScope('read')
   @TakesFile()
   @ApiVerifies('verifyPicture', 'Read what a picture says of itself', {
     description:

@@ -9,6 +9,12 @@ import { claimsOf, type GivenPicture } from './picture-claims';
 /** How long it is taken for granted that pictures can be signed, or cannot. A remote signer may cost money. */
 const [goodMs, badMs] = [60_000, 5_000];
 
+interface Asked {
+  /** When it is asked anew. */
+  until: number;
+  problem: Promise<string | undefined>;
+}
+
 /**
  * Content Credentials of pictures, where the operator has set them up. While nothing can be signed, no task is claimed,
  * or pictures are stored without and the log names each, as the operator wants.
@@ -16,7 +22,7 @@ const [goodMs, badMs] = [60_000, 5_000];
 @Injectable()
 export class PictureCredentials implements OnApplicationShutdown {
   private readonly signer?: PictureSigner;
-  private asked?: { until: number; problem: Promise<string | undefined> };
+  private asked?: Asked | undefined;
   /** Why nothing can be signed, as far as is known. */
   private known: string | undefined;
 
@@ -74,12 +80,16 @@ export class PictureCredentials implements OnApplicationShutdown {
 
   private async problem(): Promise<string | undefined> {
     if (!this.signer) return undefined;
-    if (!this.asked || performance.now() > this.asked.until) {
-      const asked = { until: Infinity, problem: this.ask(this.signer) };
-      this.asked = asked;
-      asked.until = performance.now() + ((await asked.problem) === undefined ? goodMs : badMs);
-    }
+    if (!this.asked || performance.now() > this.asked.until) this.asked = this.askAnew(this.signer);
     return this.asked.problem;
+  }
+
+  private askAnew(signer: PictureSigner): Asked {
+    const asked = { until: Infinity, problem: this.ask(signer) };
+    void asked.problem.then((problem) => {
+      asked.until = performance.now() + (problem === undefined ? goodMs : badMs);
+    });
+    return asked;
   }
 
   private async ask(signer: PictureSigner): Promise<string | undefined> {

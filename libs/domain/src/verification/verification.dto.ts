@@ -19,15 +19,6 @@ type CredentialsState = (typeof credentialsStates)[number];
 /** Words of "Digital Source Type" that say that a model made a picture or a part of it. */
 const marks = ['trainedAlgorithmicMedia', 'compositeWithTrainedAlgorithmicMedia'];
 
-/** As it is read from a file. */
-interface Report {
-  sourceType: string | null;
-  credentials: Pick<VerifiedCredentialsDto, 'state' | 'issuer' | 'ingredients' | 'problems'> & {
-    signedAt: string | null;
-    actions: { action: string; sourceType: string | null; agent: string | null; agentVersion: string | null }[];
-  };
-}
-
 /** A step in which a picture was made. */
 export class VerifiedActionDto {
   @Text("In C2PA's words.", { example: 'c2pa.created' }) action: string;
@@ -79,22 +70,11 @@ export class VerificationDto {
   @PartOrNull(VerifiedRecordDto, 'Your record whose picture it is, byte for byte; null if there is none.')
   record: VerifiedRecordDto | null;
 
-  static from(report: Report, record: VerifiedRecordDto | null): VerificationDto {
-    const { sourceType, credentials } = report;
-    return {
-      marked: sourceType !== null && marks.includes(sourceType),
-      source_type: sourceType,
-      credentials: {
-        state: credentials.state,
-        issuer: credentials.issuer,
-        signed_at: credentials.signedAt,
-        actions: credentials.actions.map(({ action, sourceType: source_type, agent, agentVersion: agent_version }) => ({
-          ...{ action, source_type, agent, agent_version },
-        })),
-        ingredients: credentials.ingredients,
-        problems: credentials.problems,
-      },
-      record,
-    };
+  static from(
+    report: Pick<VerificationDto, 'source_type' | 'credentials'>,
+    record: VerifiedRecordDto | null,
+  ): VerificationDto {
+    const { source_type, credentials } = report;
+    return { marked: marks.includes(source_type ?? ''), source_type, credentials, record };
   }
 }
