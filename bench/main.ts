@@ -11,10 +11,11 @@ import { intake } from './sections/intake';
 import { pipeline } from './sections/pipeline';
 import { poisson } from './sections/poisson';
 import { short } from './sections/short';
+import { signing } from './sections/signing';
 import { start } from './sections/start';
 import { today } from './sections/today';
 
-const sections = [fullSize, rows, engine, poisson, short, start, pipeline, intake, today];
+const sections = [fullSize, rows, engine, poisson, short, signing, start, pipeline, intake, today];
 
 const usage = `npm run bench -- [options]: measures ratios, and prints tables of them.
 
