@@ -12,7 +12,7 @@ import { ensureOwnPair } from '../../apps/launcher/src/own-certificate';
 import { BenchEngine, mixedRequests } from '../bench-engine';
 import { figure, interleave, msOf, ratios, type Section } from '../section';
 
-const [pictures, concurrent] = [24, 4];
+const [pictures, concurrent] = [8, 4];
 const parameters = { model: 'shapes', model_hash: '0'.repeat(64), prompt: 'a star', negative_prompt: null };
 
 export const signing: Section = {
@@ -40,7 +40,7 @@ export const signing: Section = {
 
 /** Draws the next while the last are encoded, as the worker does. */
 async function drawAll(bench: BenchEngine, store: PictureStore, round: number): Promise<void> {
-  const requests = mixedRequests(pictures, round, { steps: [10, 20], pictures: [1] });
+  const requests = mixedRequests(pictures, round, { steps: [10, 15], pictures: [1] });
   const stored: Promise<unknown>[] = [];
   const draw = async (): Promise<void> => {
     for (let request = requests.pop(); request; request = requests.pop())

@@ -53,6 +53,19 @@ describe(loadConfig.name, () => {
     expect(() => loadConfig({ INFERENCE_MEMORY_MB: 'all' })).toThrow('INFERENCE_MEMORY_MB');
   });
 
+  it('signs with a certificate and one thing that has its key, unless it is told not to', () => {
+    const files = { CREDENTIALS_CERTIFICATE: '/run/c.pem', CREDENTIALS_KEY: '/run/k.pem' };
+    const signed = { certificate: '/run/c.pem', key: '/run/k.pem', prompt: false, isRequired: true };
+    expect(loadConfig({}).credentials).toBeUndefined();
+    expect(loadConfig(files).credentials).toEqual(signed);
+    expect(loadConfig({ ...files, CREDENTIALS: 'optional' }).credentials).toEqual({ ...signed, isRequired: false });
+    expect(loadConfig({ ...files, CREDENTIALS: 'off' }).credentials).toBeUndefined();
+    const oneOfTwo = 'CREDENTIALS_CERTIFICATE needs CREDENTIALS_KEY or CREDENTIALS_SIGNER, one of the two.';
+    expect(() => loadConfig({ CREDENTIALS_CERTIFICATE: '/run/c.pem' })).toThrow(oneOfTwo);
+    expect(() => loadConfig({ ...files, CREDENTIALS_SIGNER: 'https://kms.example' })).toThrow(oneOfTwo);
+    expect(() => loadConfig({ CREDENTIALS_KEY: '/run/k.pem' })).toThrow('CREDENTIALS_CERTIFICATE is needed');
+  });
+
   it('names every bad variable at once', () => {
     const read = () =>
       loadConfig({ PORT: 'x', DEVICE: 'gpu', LOG_LEVEL: 'loud', QUEUE_BACKEND: 'redis', STORAGE: 's3' });
