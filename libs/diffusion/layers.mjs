@@ -7,7 +7,7 @@ const layers = [
   ['graph', 'tokenizer', 'schedulers'],
   ['architectures'],
   ['sessions'],
-  ['adapters', 'autoencoders', 'upscaling'],
+  ['adapters', 'autoencoders', 'upscaling', 'safety'],
   ['conditioners', 'denoisers'],
   ['families'],
   ['pipelines'],

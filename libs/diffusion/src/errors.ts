@@ -30,8 +30,12 @@ export const cures = {
   toFinetune: 'Send it to a Fine-Tune, with PUT /v1/finetunes/<id>/weights.',
   /** A ControlNet, which is asked for as such. */
   asControl: 'Install it with "--kind control".',
-  /** A model, where a ControlNet was asked for. */
-  asModel: 'Install it without "--kind control".',
+  /** A model, where a ControlNet or a safety checker was asked for. */
+  asModel: 'Install it without "--kind".',
+  /** A safety checker, which is asked for as such. */
+  asSafety: 'Install it with "--kind safety".',
+  /** It is called a safety checker, and nothing here knows its kind. */
+  otherSafety: 'Take the folder safety_checker of Stable Diffusion 1.x.',
   /** It draws in a way that nothing here knows. */
   otherModel:
     'Install a model that draws from text, of Stable Diffusion 1.x, 2.x or XL, FLUX.2 [klein], Z-Image or ERNIE-Image.',

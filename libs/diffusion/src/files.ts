@@ -1,6 +1,9 @@
 /** Reads a model's files without loading a runtime, for processes that do not draw. */
 export { cures, inOneLine, ModelFolderError } from './errors';
 export { type ControlFolder, describesControlNet, findControlFolder } from './families/control-folder';
+export { findSafetyFolder, safetyFolder } from './families/safety-folder';
+export type { SafetyFiles } from './safety/safety-checker';
+export { visionEdge as safetyEdge } from './architectures/clip-vision-model';
 export type { ModelKind } from './denoisers/denoiser';
 export {
   defaultsFile,

@@ -15,6 +15,7 @@ export {
 } from './errors';
 export { type ControlFolder, readControlFolder } from './families/control-folder';
 export { isGuided, type ModelKind, rowsOfPicture } from './denoisers/denoiser';
+export { readSafetyFolder } from './families/safety-folder';
 export { type ModelFolder, readModelFolder } from './families/model-folder';
 export { partFolders } from './families/model-parts';
 export type { TrainingDefaults } from './families/training-defaults';
@@ -60,6 +61,7 @@ export {
 export { ControlNet, problemOfFit } from './denoisers/control-net';
 export { hasCallsInPowersOfTwo, powerOfTwoFrom, powerOfTwoUpTo } from './denoisers/session-denoiser';
 export type { UnetFiles } from './denoisers/unet';
+export { SafetyChecker, type SafetyFiles } from './safety/safety-checker';
 export { TiledUpscaler, UpscalerError } from './upscaling/tiled-upscaler';
 export { type LatentDistribution, sampleLatents } from './autoencoders/autoencoder';
 export { countOf, type NamedTensor, type NamedTensors } from './weights/named-tensor';

@@ -70,7 +70,7 @@ export function clipTextModel(
   for (let i = 0; i <= depth; i++) {
     const skip = layers.length - i;
     if (skips.includes(skip)) m.output(`hidden_states.${skip}`, isNormed ? normed(x) : x, ['batch', 'tokens', width]);
-    if (i < depth) x = encoderLayer(layers[i], x, heads, config.hiddenAct);
+    if (i < depth) x = clipEncoderLayer(layers[i], x, heads, config.hiddenAct, true);
   }
   if (isPooled) {
     const end = m.op('Unsqueeze', [endOfText(m, ids, vocabulary, config.eosTokenId), m.integers([1])]);
@@ -115,11 +115,18 @@ function endOfText(m: Module, ids: Value, vocabulary: number, eosTokenId: number
   return m.op('ArgMax', [scores], { axis: 1, keepdims: 0 });
 }
 
-function encoderLayer(m: Module, x: Value, heads: number, hiddenAct: ClipTextConfig['hiddenAct']): Value {
+/** A layer of CLIP's encoders. @param isCausal whether a token attends only to those before it, as those of texts do */
+export function clipEncoderLayer(
+  m: Module,
+  x: Value,
+  heads: number,
+  hiddenAct: ClipTextConfig['hiddenAct'],
+  isCausal: boolean,
+): Value {
   const own = layerNorm(m, x, 'layer_norm1');
   const projected = ['q_proj', 'k_proj', 'v_proj'].map((name) => linear(m.at('self_attn'), own, name));
   const [width] = m.shape('layer_norm1.weight');
-  const y = m.add(linear(m.at('self_attn'), attend(m, projected, width, heads, true), 'out_proj'), x);
+  const y = m.add(linear(m.at('self_attn'), attend(m, projected, width, heads, isCausal), 'out_proj'), x);
   const inner = linear(m.at('mlp'), layerNorm(m, y, 'layer_norm2'), 'fc1');
   const active = hiddenAct === 'gelu' ? gelu(m, inner) : m.op('QuickGelu', [inner], { alpha: 1.702 }, microsoft);
   return m.add(linear(m.at('mlp'), active, 'fc2'), y);
