@@ -17,7 +17,7 @@ describeInBrowser('The form of the page, where a ControlNet is installed', () =>
     await unpackFamily('sd15', join(folder, 'sd15'));
     const store = new ModelStore(join(folder, 'models'));
     await store.add(join(folder, 'sd15', 'model'), { as: 'tiny' });
-    await store.add(join(folder, 'sd15', 'control'), { as: 'edges', isControl: true });
+    await store.add(join(folder, 'sd15', 'control'), { as: 'edges', kind: 'control' });
     return { folder: join(folder, 'models'), close: () => rm(folder, { recursive: true }) };
   });
   const service = ofSuite(() =>

@@ -11,7 +11,7 @@ describe('ModelStore', () => {
   let store: ModelStore;
   const { left } = eachWithModelStore((site) => ({ folder, store } = site));
   const tryOut = async (at: string, signal: AbortSignal): Promise<void> => void (await tryModel(at, signal));
-  const isControl = true;
+  const kind = 'control';
   const isOne = 'is a ControlNet, which guides a model and draws nothing by itself.';
 
   /** A store, and a repository on its hub with a ControlNet alone. */
@@ -31,7 +31,7 @@ describe('ModelStore', () => {
     ['sd15-file', 'control.safetensors', 'sd1'],
   ])('installs a ControlNet of %s, from %s, and knows the family that it fits', async (name, source, family) => {
     const at = join(await familyIn(folder, name), source);
-    const added = await store.add(at, { as: 'edges', isControl, tryOut });
+    const added = await store.add(at, { as: 'edges', kind, tryOut });
     expect(added).toMatchObject({ name: 'edges', kind: 'control', family, source: at });
     expect(added.problem).toBeUndefined();
     expect(await store.list()).toMatchObject([{ name: 'edges', kind: 'control', family, hash: added.hash }]);
@@ -45,7 +45,7 @@ describe('ModelStore', () => {
       join(control, 'diffusion_pytorch_model.fp16.safetensors'),
     );
     await withRepository(async ({ repository }, own) => {
-      const added = await own.add(repository, { as: 'edges', isControl, tryOut });
+      const added = await own.add(repository, { as: 'edges', kind, tryOut });
       expect(added).toMatchObject({ kind: 'control', family: 'sd1' });
       expect(await own.verify('edges')).toMatchObject({ ok: true });
     });
@@ -72,11 +72,11 @@ describe('ModelStore', () => {
 
   it('refuses a model in place of a ControlNet, and what only models have', async () => {
     const model = join(await familyIn(folder, 'sd15'), 'model');
-    await expect(store.add(model, { as: 'edges', isControl })).rejects.toThrow(
+    await expect(store.add(model, { as: 'edges', kind })).rejects.toThrow(
       `is of a model to draw with, and no ControlNet. ${cures.asModel}`,
     );
     const control = join(folder, 'sd15/control');
-    const adding = store.add(control, { as: 'edges', isControl, defaults: { steps: 4 } });
+    const adding = store.add(control, { as: 'edges', kind, defaults: { steps: 4 } });
     await expect(adding).rejects.toMatchObject({ code: 'InvalidDefaults' });
     expect(await left()).toEqual([]);
   });

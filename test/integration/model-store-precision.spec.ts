@@ -75,7 +75,7 @@ describe('ModelStore', () => {
     });
 
     it('refuses it for a ControlNet', async () => {
-      await expect(store.add(hubModel, { as: 'small', isControl: true, precision: 'int8' })).rejects.toMatchObject({
+      await expect(store.add(hubModel, { as: 'small', kind: 'control', precision: 'int8' })).rejects.toMatchObject({
         code: 'InvalidDefaults',
       });
     });

@@ -11,7 +11,8 @@ A source is one of
   owner/name, owner/name@revision                  a repository of the Hugging Face hub with such a folder
   owner/name/file.safetensors                      a file there, also for --text-encoder and --vae; the web address of
                                                    either will do too
-and with --kind control a ControlNet, as a folder of diffusers or one .safetensors file.
+and with --kind control a ControlNet, as a folder of diffusers or one .safetensors file; with --kind safety the safety
+checker of a folder or repository of Stable Diffusion 1.x, of which nothing else is taken.
 
 Some repositories, with what is downloaded of them:
   black-forest-labs/FLUX.2-klein-4B                --as klein       16 GB  Apache 2.0
@@ -65,9 +66,12 @@ export const defaultOptions: readonly Option[] = [
   ).argParser((name: string) => checked('train_on', name)),
 ];
 
-/** Kinds of installed models: a ControlNet guides models of its family. */
-export const kindOption = new Option('--kind <kind>', 'what it is: "control" for a ControlNet')
-  .choices(['model', 'control'])
+/** Kinds of installed models: a ControlNet guides models of its family, a safety checker looks at their pictures. */
+export const kindOption = new Option(
+  '--kind <kind>',
+  'what it is: "control" for a ControlNet, "safety" for a safety checker',
+)
+  .choices(['model', 'control', 'safety'])
   .default('model');
 
 export const precisions = ['int8', 'bfloat16', 'float32'] as const;

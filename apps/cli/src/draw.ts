@@ -62,7 +62,7 @@ async function create(client: Client, body: NewGeneration): Promise<Generation> 
   } catch (error) {
     if (!(error instanceof DarkroomError) || error.code !== 'ModelNotInstalled') throw error;
     const models = await client.models.list();
-    const able = models.filter(({ problem, kind }) => problem === null && kind !== 'control');
+    const able = models.filter(({ problem, kind }) => problem === null && kind !== 'control' && kind !== 'safety');
     const first = able.find(({ kind }) => kind === 'text-to-image');
     if (body.model === undefined && first) return client.generations.create({ ...body, model: first.name });
     const drawable = able.flatMap((model) => [model.name, ...model.stands_in_for]);

@@ -1,5 +1,5 @@
-import { ControlNet, OutOfMemoryError, Pipeline } from '@app/diffusion';
-import { cures, findControlFolder } from '@app/diffusion/files';
+import { ControlNet, OutOfMemoryError, Pipeline, SafetyChecker } from '@app/diffusion';
+import { cures, findControlFolder, findSafetyFolder } from '@app/diffusion/files';
 import {
   type InstalledModel,
   problemOfKind,
@@ -55,7 +55,9 @@ export async function tryModel(folder: string, signal: AbortSignal): Promise<str
   try {
     const options = { device: 'cpu', spinUs: 0, signal } as const;
     const control = await findControlFolder(folder);
+    const safety = control ? undefined : await findSafetyFolder(folder);
     if (control) await ControlNet.tryOut(control, options);
+    else if (safety) await SafetyChecker.tryOut(safety, options);
     else await (await Pipeline.load(folder, options)).release();
     return undefined;
   } catch (error) {

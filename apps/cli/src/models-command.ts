@@ -1,5 +1,6 @@
 import { isNativeError } from 'node:util/types';
 import {
+  type AddedKind,
   demoModel,
   formatBytes,
   type InstalledModel,
@@ -117,7 +118,7 @@ function defineList(models: Command, session: Session): void {
 
 type AddArguments = GivenDefaults & {
   as: string;
-  kind: 'model' | 'control';
+  kind: AddedKind;
   vae?: string;
   textEncoder?: string;
   distilled?: boolean;
@@ -153,13 +154,12 @@ function defineAdd(models: Command, { store, isForGpus, calledFrom, progress, wa
         json,
         ...given
       } = options;
-      const isControl = kind === 'control';
       let untried: string | undefined;
       const tryOut = async (folder: string, stop: AbortSignal): Promise<void> => {
         untried = await tryModel(folder, stop);
       };
       const adding = store.add(source, {
-        ...{ as, isControl, from: calledFrom, isForGpu: isForGpus },
+        ...{ as, kind, from: calledFrom, isForGpu: isForGpus },
         ...defined({ vae, textEncoder, isDistilled, precision, revision, defaults: defaultsOf(given) }),
         ...watched,
         ...(trial && { tryOut }),

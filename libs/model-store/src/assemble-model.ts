@@ -147,7 +147,7 @@ export async function assembleModel(
   for (const path of conversions.keys()) await explainDiskErrors(mkdir(dirname(join(to, path)), { recursive: true }));
   await writeConversions(to, conversions, watched);
   await placeFiles(new Map([...links].filter(([path]) => !small.has(path))), to, watched);
-  return checkKind(to, false);
+  return checkKind(to, 'model');
 }
 
 const targetOf = (part: PartName): string =>

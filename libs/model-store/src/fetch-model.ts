@@ -4,7 +4,7 @@ import { defaultsFile, type TargetPrecision, vaeFile } from '@app/diffusion/file
 import { type FilesBeside, type GivenParts, readGivenParts } from './assemble-model';
 import { HubClient, type HubOptions } from './hub/hub-client';
 import { downloadModel, type HubSource } from './hub/hub-download';
-import { checkpointFile } from './select-files';
+import { type AddedKind, checkpointFile } from './select-files';
 import { checkSource, findFilesIn, listFolder } from './model-layout';
 import type { ModelOrigin, PartOrigin } from './model-source';
 import { explainDiskErrors, withFaults } from './model-store-error';
@@ -12,7 +12,7 @@ import { type PlacedFiles, placeFiles, type Watched } from './place-files';
 
 interface FetchOptions extends Watched {
   hub: HubOptions;
-  isControl: boolean;
+  kind: AddedKind;
   precision: TargetPrecision | undefined;
   signal: AbortSignal;
 }
@@ -53,12 +53,12 @@ async function fetchFiles(
   source: ModelOrigin,
   beside: OriginsBeside,
   partial: string,
-  { hub, isControl, precision, ...watched }: FetchOptions,
+  { hub, kind, precision, ...watched }: FetchOptions,
 ): Promise<FetchedModel> {
   const client = new HubClient(hub);
   const fetched = new Map<string, string>();
   const download = async (origin: HubSource) => {
-    const got = await downloadModel(client, origin, partial, isControl, { ...watched, precision });
+    const got = await downloadModel(client, origin, partial, kind, { ...watched, precision });
     for (const [path, digest] of got.files) fetched.set(path, digest);
     return got;
   };
@@ -83,9 +83,9 @@ async function fetchFiles(
   const facts = { origin, ...(licence && { licence }) };
   const given = main === undefined ? undefined : await readGivenParts(main, here);
   if (given) return { ...facts, files: fetched, isLinked: false, given };
-  const files = new Map(source.kind === 'hub' ? [] : await filesOf(source));
+  const files = new Map(source.kind === 'hub' ? [] : await filesOf(source, kind));
   if (here.vae !== undefined) files.set(vaeFile, here.vae);
-  if (source.kind !== 'hub') await checkSource(files, isControl);
+  if (source.kind !== 'hub') await checkSource(files, kind);
   await removeOthers(partial, [...fetched.keys()]);
   const placed = await placeFiles(new Map([...files].filter(([to]) => !fetched.has(to))), partial, watched);
   return {
@@ -98,9 +98,9 @@ async function fetchFiles(
 type LocalSource = Exclude<ModelOrigin, { kind: 'hub' }>;
 
 /** The files of a model that is here: absolute path of each, by its path in the model. */
-async function filesOf(source: LocalSource): Promise<Map<string, string>> {
+async function filesOf(source: LocalSource, kind: AddedKind): Promise<Map<string, string>> {
   if (source.kind === 'file') return new Map([[checkpointFile, source.file]]);
-  const found = await findFilesIn(source.folder);
+  const found = await findFilesIn(source.folder, kind);
   return new Map(found.map(({ from, to }) => [to, join(source.folder, from)]));
 }
 
@@ -113,11 +113,11 @@ async function removeOthers(folder: string, files: readonly string[]): Promise<v
 }
 
 /** Why a source is no model, with its files called as they are there. */
-export function refusalOf(source: ModelOrigin, vae: string | undefined, faults: string): string {
+export function refusalOf(source: ModelOrigin, what: string, vae: string | undefined, faults: string): string {
   const named = (file: string, path: string, text: string): string =>
     text.replaceAll(new RegExp(`^${file.replaceAll('.', '\\.')}(?= )`, 'gm'), path);
   const ofVae = named(vaeFile, vae ?? vaeFile, faults);
   if (source.kind === 'file') return named(checkpointFile, source.file, ofVae);
   const from = source.kind === 'folder' ? source.folder : `${source.repository}@${source.revision}`;
-  return withFaults(`${from} is no model to draw with:`, ofVae);
+  return withFaults(`${from} is no ${what}:`, ofVae);
 }

@@ -5,6 +5,8 @@ export { demoModel, findServing, replacedByDemo } from './demo-model';
 export { problemOfKind, problemOfOwnScheduler, schedulersOf, workingSchedulers } from './installed-defaults';
 export { upscalersFolder } from './model-names';
 export { findTrained } from './trained-model';
+export { drawsPictures } from './model-layout';
+export type { AddedKind } from './select-files';
 export { PictureSizes } from './picture-size';
 export type { ModelProgress } from './model-progress';
 export { formatBytes, ModelStoreError, withFaults } from './model-store-error';

@@ -10,6 +10,7 @@ import {
   vaeFile,
 } from '@app/diffusion/files';
 import { ModelStoreError } from './model-store-error';
+import { drawsPictures } from './model-layout';
 import type { InstalledModel } from './model-store';
 
 /** @throws ModelStoreError `InvalidDefaults` naming each value and what is accepted */
@@ -48,7 +49,7 @@ export async function writeDefaults(folder: string, given: ModelDefaults): Promi
 
 /** Names for `scheduler` in a request that a model can be drawn with. */
 export function schedulersOf({ schedulerProblems, kind }: Pick<InstalledModel, 'schedulerProblems' | 'kind'>) {
-  return kind === 'control' ? [] : schedulerNames.filter((name) => schedulerProblems.named[name] === undefined);
+  return !drawsPictures(kind) ? [] : schedulerNames.filter((name) => schedulerProblems.named[name] === undefined);
 }
 
 /**

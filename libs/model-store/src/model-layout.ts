@@ -8,6 +8,7 @@ import {
   cures,
   entriesBelow,
   findControlFolder,
+  findSafetyFolder,
   isNoFile,
   isOfFlow,
   isSpecial,
@@ -18,9 +19,11 @@ import {
   precisionOf,
   problemsOfSchedulers,
   readModelFolder,
+  safetyEdge,
+  type SafetyFiles,
   type SchedulerProblems,
 } from '@app/diffusion/files';
-import { besideParts, isSafePath, type ModelFile, selectModelFiles } from './select-files';
+import { type AddedKind, besideParts, isSafePath, type ModelFile, selectModelFiles } from './select-files';
 import { explainRefusal, ModelStoreError } from './model-store-error';
 
 /** Facts about a model, from its files. */
@@ -28,8 +31,11 @@ export interface ModelFacts {
   family: string;
   /** Its name in sentences. */
   familyTitle: string;
-  /** Its source; a ControlNet guides models of its family and draws nothing by itself. */
-  kind: ModelKind | 'control';
+  /**
+   * Its source; a ControlNet guides models of its family, a safety checker looks at pictures, and neither draws anything
+   * by itself.
+   */
+  kind: ModelKind | 'control' | 'safety';
   /** Edge in pixels of the square pictures that it was trained on; of a ControlNet, that its family was. */
   nativeSize: number;
   /** Pixels of which each edge of its pictures is a multiple; a ControlNet draws none. */
@@ -77,12 +83,15 @@ export interface FoundFile extends ModelFile {
  * The files of a model that a folder has.
  * @throws ModelStoreError `InvalidModel` also for a pipe, a socket or a device in place of one, which nobody may open
  */
-export async function findFilesIn(folder: string): Promise<FoundFile[]> {
+export async function findFilesIn(folder: string, kind?: AddedKind): Promise<FoundFile[]> {
   const entries = await explainRefusal(folder, () => entriesBelow(folder));
   const there = new Map(
     entries.flatMap(({ path, found }) => (found && !found.isDirectory() ? [[path, found] as const] : [])),
   );
-  const files = selectModelFiles([...there.keys()]).map((file) => ({ ...file, found: there.get(file.from)! }));
+  const files = selectModelFiles([...there.keys()], 'asRead', kind).map((file) => ({
+    ...file,
+    found: there.get(file.from)!,
+  }));
   const wrong = files.filter(({ found }) => isSpecial(found));
   if (wrong.length === 0) return files;
   const sentences = wrong.map(({ from }) => `${from} ${isNoFile}. ${cures.installAgain}`);
@@ -90,7 +99,7 @@ export async function findFilesIn(folder: string): Promise<FoundFile[]> {
 }
 
 /** Counts the changes of what {@link readLayout} tells and refuses: folders which passed before are then read again. */
-export const layoutRules = 12;
+export const layoutRules = 13;
 
 /**
  * Reads what a model is, of its weights only the headers.
@@ -100,7 +109,7 @@ export async function readLayout(folder: string): Promise<ModelLayout> {
   const found = await findFilesIn(folder);
   return explainRefusal(folder, async () => {
     const control = await findControlFolder(folder);
-    const model = control ?? (await readModelFolder(folder));
+    const model = control ?? (await findSafetyFolder(folder)) ?? (await readModelFolder(folder));
     const parts = 'kind' in model ? [...model.tensors.values()] : [model.tensors];
     const tensors = parts.flatMap((part) => [...part.values()]);
     const weights = new Set(tensors.map(({ file }) => relative(folder, file).replaceAll(sep, '/')));
@@ -110,11 +119,26 @@ export async function readLayout(folder: string): Promise<ModelLayout> {
     const isNeeded = (path: string): boolean =>
       !besideParts.includes(path) && (/\.(json|txt|onnx)$/.test(path) || weights.has(path));
     const files = new Set([...found.map(({ from }) => from).filter(isNeeded), ...weights]);
-    return { files: [...files].sort(), facts: 'kind' in model ? factsOf(model) : factsOfControl(model) };
+    return { files: [...files].sort(), facts: factsOf(model) };
   });
 }
 
-function factsOf(model: ModelFolder): ModelFacts {
+function factsOf(model: ModelFolder | ControlFolder | SafetyFiles): ModelFacts {
+  if ('kind' in model) return factsOfModel(model);
+  const { family = { name: 'safety', title: 'safety checker', nativeSize: safetyEdge } } = model as ControlFolder;
+  return {
+    family: family.name,
+    familyTitle: family.title,
+    kind: 'family' in model ? 'control' : 'safety',
+    nativeSize: family.nativeSize,
+    precision: precisionOf(model.tensors),
+    hasEncoder: false,
+    schedulerProblems: { named: {} },
+    defaults: {},
+  };
+}
+
+function factsOfModel(model: ModelFolder): ModelFacts {
   const { family, kind, nativeSize, sizeMultiple, maxPixels, schedulerJson, defaults, cannot } = model;
   const schedulerProblems = problemsOfSchedulers(model);
   const precision = precisionOf(model.denoiser.tensors);
@@ -127,50 +151,43 @@ function factsOf(model: ModelFolder): ModelFacts {
   };
 }
 
-function factsOfControl({ family, tensors }: ControlFolder): ModelFacts {
-  const { name, title, nativeSize } = family;
-  return {
-    family: name,
-    familyTitle: title,
-    kind: 'control',
-    nativeSize,
-    precision: precisionOf(tensors),
-    hasEncoder: false,
-    schedulerProblems: { named: {} },
-    defaults: {},
-  };
-}
-
 /**
  * Checks files before gigabytes of them are copied, under the names that they will have: by way of links to them. Where
  * no links can be made it is left to the check of the copy.
  * @param files absolute path of each, by its path in the model
  * @throws ModelStoreError `InvalidModel`
  */
-export async function checkSource(files: ReadonlyMap<string, string>, isControl: boolean): Promise<void> {
+export async function checkSource(files: ReadonlyMap<string, string>, kind: AddedKind): Promise<void> {
   const links = await mkdtemp(join(tmpdir(), 'darkroom-model-')).catch(() => undefined);
   if (links === undefined) return;
   try {
-    if (await areLinked(files, links)) await checkKind(links, isControl);
+    if (await areLinked(files, links)) await checkKind(links, kind);
   } finally {
     await rm(links, { recursive: true, force: true });
   }
 }
 
 /**
- * Reads what a folder is, and refuses a ControlNet that was not asked for, or something else in its place.
+ * Reads what a folder is, and refuses something else than what it was said to be.
  * @throws ModelStoreError `InvalidModel`
  */
-export async function checkKind(folder: string, isControl: boolean): Promise<ModelLayout> {
+export async function checkKind(folder: string, kind: AddedKind): Promise<ModelLayout> {
   const layout = await readLayout(folder);
-  if ((layout.facts.kind === 'control') === isControl) return layout;
+  const found = layout.facts.kind;
+  if (found === kind || (kind === 'model' && drawsPictures(found))) return layout;
   const weights = layout.files.find((path) => path.endsWith('.safetensors')) ?? layout.files[0];
-  if (!isControl) throw controlNetRefusal(weights);
+  if (found === 'control') throw controlNetRefusal(weights);
+  const said = kind === 'control' ? 'ControlNet' : 'safety checker';
   throw new ModelStoreError(
     'InvalidModel',
-    `${weights} is of a model to draw with, and no ControlNet. ${cures.asModel}`,
+    found === 'safety'
+      ? `${weights} is of a safety checker, which looks at pictures and draws none. ${cures.asSafety}`
+      : `${weights} is of a model to draw with, and no ${said}. ${cures.asModel}`,
   );
 }
+
+/** Whether a model of this kind draws by itself. */
+export const drawsPictures = (kind: ModelFacts['kind'] | undefined): boolean => kind !== 'control' && kind !== 'safety';
 
 /** @param file by which that is known */
 export const controlNetRefusal = (file: string): ModelStoreError =>

@@ -13,6 +13,7 @@ import { checkModelName, explainPassedOver, isModelName, namesIn } from './model
 import type { ModelProgress } from './model-progress';
 import { type ModelOrigin, parseModelOrigin, parsePartOrigin } from './model-source';
 import { explainDiskErrors, explainRefusal, ModelStoreError } from './model-store-error';
+import type { AddedKind } from './select-files';
 import { hashedBeside } from './place-files';
 import { verifyModel, type VerifyReport } from './verify-model';
 
@@ -43,8 +44,8 @@ interface AddOptions {
   textEncoder?: string;
   /** Whether such a transformer was distilled to draw in a few steps; the name of its file tells where nobody does. */
   isDistilled?: boolean;
-  /** Whether it is a ControlNet; a source of the other kind is refused. */
-  isControl?: boolean;
+  /** What it is; a source of another kind is refused. */
+  kind?: AddedKind;
   /** Written into its `darkroom.json`, over what the source says. */
   defaults?: ModelDefaults;
   /** Where relative paths begin; the working directory when none is given. */
@@ -116,13 +117,16 @@ export class ModelStore {
    */
   async add(
     source: string,
-    { as: name, isControl = false, precision, from, revision, defaults, signal, ...given }: AddOptions,
+    { as: name, kind = 'model', precision, from, revision, defaults, signal, ...given }: AddOptions,
   ): Promise<InstalledModel & { isLinked: boolean; licence?: string }> {
     checkModelName(name);
     checkDefaults(defaults);
     const { vae, textEncoder, tryOut, onProgress } = given;
-    if (isControl && [vae, textEncoder, given.isDistilled, defaults, precision].some((value) => value !== undefined))
-      throw new ModelStoreError('InvalidDefaults', notOfControl);
+    if (
+      kind !== 'model' &&
+      [vae, textEncoder, given.isDistilled, defaults, precision].some((value) => value !== undefined)
+    )
+      throw new ModelStoreError('InvalidDefaults', notOfKind);
     const parsed = await parseModelOrigin(source, revision, from);
     const originOf = (text: string | undefined) => (text === undefined ? undefined : parsePartOrigin(text, from));
     const beside = { text_encoder: await originOf(textEncoder), vae: await originOf(vae) };
@@ -135,13 +139,13 @@ export class ModelStore {
       const watched = { onProgress, signal: stop };
       const fetched = await fetchModel(parsed, beside, partial, {
         hub: this.hub,
-        isControl,
+        kind,
         // Whether its files are of parts shows later: more room is needed for int8 alone.
         precision: wantedPrecision({ precision, isForGpu: given.isForGpu }, false),
         ...watched,
       });
       const { files, isLinked, ready, layout } = await prepareModel(fetched, {
-        ...{ modelsDir: this.modelsDir, partial, converted: this.convertedPath(name), source, isControl, precision },
+        ...{ modelsDir: this.modelsDir, partial, converted: this.convertedPath(name), source, kind, precision },
         ...{ defaults, ...given, ...watched },
       });
       more = { isLinked, ...(fetched.licence && { licence: fetched.licence }) };
@@ -158,7 +162,7 @@ export class ModelStore {
       const installed = { source: origin, addedAt: new Date().toISOString(), files: Object.fromEntries(digests) };
       await this.catalog.record(name, digests, layout, installed);
     }).catch(async (error: unknown) => {
-      throw await this.refusal(error, name, parsed, beside);
+      throw await this.refusal(error, name, kind, parsed, beside);
     });
     return { ...(await this.find(name))!, ...more };
   }
@@ -191,7 +195,13 @@ export class ModelStore {
   }
 
   /** What `add` throws for what it was refused with; it removes what nobody can use. */
-  private async refusal(error: unknown, name: string, source: ModelOrigin, beside: OriginsBeside): Promise<unknown> {
+  private async refusal(
+    error: unknown,
+    name: string,
+    kind: AddedKind,
+    source: ModelOrigin,
+    beside: OriginsBeside,
+  ): Promise<unknown> {
     if (!(error instanceof ModelStoreError) || !isRefusal(error)) return error;
     const isDownloaded = [source, beside.text_encoder, beside.vae].some((origin) => origin?.kind === 'hub');
     // What was downloaded may be right beside other options.
@@ -199,7 +209,9 @@ export class ModelStore {
       for (const path of [this.partialPath(name), this.convertedPath(name)])
         await rm(path, { recursive: true, force: true });
     if (error.code !== 'InvalidModel') return error;
-    return new ModelStoreError('InvalidModel', refusalOf(source, beside.vae?.file, error.message), { cause: error });
+    const what = kind === 'safety' ? 'safety checker' : 'model to draw with';
+    const refusal = refusalOf(source, what, beside.vae?.file, error.message);
+    return new ModelStoreError('InvalidModel', refusal, { cause: error });
   }
 
   /** The folder that a model's files are brought into, until all of them are there. */
@@ -222,8 +234,8 @@ export class ModelStore {
 const isRefusal = ({ code }: ModelStoreError): boolean =>
   ['InvalidModel', 'InvalidDefaults', 'InvalidSource'].includes(code);
 
-const notOfControl =
-  'A ControlNet has no autoencoder, no precision and no defaults: these are of the models that it guides.';
+const notOfKind =
+  'A ControlNet or a safety checker has no autoencoder, no precision and no defaults: these are of models that draw.';
 
 const notInstalled = (name: string): ModelStoreError =>
   new ModelStoreError('ModelNotInstalled', `There is no model ${name} here; "models list" shows what there is.`);

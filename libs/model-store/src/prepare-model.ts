@@ -8,7 +8,7 @@ import { refusalOfDefaults, writeDefaults } from './installed-defaults';
 import { checkKind, listFolder, type ModelLayout } from './model-layout';
 import { explainRefusal, ModelStoreError } from './model-store-error';
 import type { Watched } from './place-files';
-import { besideParts } from './select-files';
+import { type AddedKind, besideParts } from './select-files';
 
 interface PrepareOptions extends Watched, PrecisionWish {
   modelsDir: string;
@@ -17,7 +17,7 @@ interface PrepareOptions extends Watched, PrecisionWish {
   converted: string;
   /** Path of its file. */
   source: string;
-  isControl: boolean;
+  kind: AddedKind;
   defaults: ModelDefaults | undefined;
   /** What is for files of parts alone. */
   isDistilled?: boolean;
@@ -54,19 +54,19 @@ export async function prepareModel(fetched: FetchedModel, options: PrepareOption
 
 async function prepareFolder(
   { files, isLinked }: FetchedModel,
-  { partial, converted, isControl, precision, isForGpu, defaults, ...watched }: PrepareOptions,
+  { partial, converted, kind, precision, isForGpu, defaults, ...watched }: PrepareOptions,
 ): Promise<PreparedModel> {
   if (defaults) await explainRefusal(partial, () => writeDefaults(partial, defaults));
-  const layout = await checkKind(partial, isControl).catch((error: unknown) => {
+  const layout = await checkKind(partial, kind).catch((error: unknown) => {
     throw (defaults && refusalOfDefaults(error)) ?? error;
   });
   const own = new Set([...layout.files, ...besideParts]);
   for (const path of await listFolder(partial)) if (!own.has(path)) await rm(join(partial, path));
   const usual = async () => usualPrecision(await explainRefusal(partial, () => readModelParts(partial)));
   const wanted = wantedPrecision({ precision, isForGpu }, false);
-  const target = wanted ?? (isControl ? 'float32' : await usual());
+  const target = wanted ?? (kind !== 'model' ? 'float32' : await usual());
   if (target === 'float32' || target === layout.facts.precision) return { ready: partial, layout, files, isLinked };
   const written = await convertModel(partial, converted, await listFolder(partial), target, watched);
   const left = new Map([...files].filter(([path]) => !written.includes(path)));
-  return { ready: converted, layout: await checkKind(converted, isControl), files: left, isLinked: false };
+  return { ready: converted, layout: await checkKind(converted, kind), files: left, isLinked: false };
 }

@@ -1,4 +1,4 @@
-import { cures, defaultsFile, denoiserFolders, partFolders, vaeFile } from '@app/diffusion/files';
+import { cures, defaultsFile, denoiserFolders, partFolders, safetyFolder, vaeFile } from '@app/diffusion/files';
 import { ModelStoreError } from './model-store-error';
 
 /** Whether a path from a listing stays inside the folder it is joined to, on every platform. */
@@ -24,20 +24,30 @@ export interface ModelFile {
   to: string;
 }
 
+/** What an operator says that a source is. */
+export type AddedKind = 'model' | 'control' | 'safety';
+
 /** Precisions of weights that a part has files of, the best first: what is downloaded should be small. */
 const variants = { asRead: ['', '.fp16', '.bf16', '.fp32'], smallFirst: ['.fp16', '.bf16', '', '.fp32'] };
 
 /**
  * Selects the files of an installed model out of everything in a folder or repository: a folder of diffusers, of which
  * each part's configuration and one set of weights; an ONNX export; or a checkpoint. Weights of other frameworks and
- * other precisions and the safety checker are left out.
+ * other precisions are left out, and so is the safety checker of a model, unless that is what is asked for.
  * @param source paths relative to the folder or repository, with forward slashes
  * @throws ModelStoreError `InvalidModel` naming each part that is missing, or what is there in place of a model
  */
-export function selectModelFiles(source: readonly string[], prefers: keyof typeof variants = 'asRead'): ModelFile[] {
+export function selectModelFiles(
+  source: readonly string[],
+  prefers: keyof typeof variants = 'asRead',
+  kind: AddedKind = 'model',
+): ModelFile[] {
+  if (kind === 'safety') return safetyCheckerIn(source, variants[prefers]);
   const placed = placeInModel(source);
   const paths = [...placed.keys()];
   const hasDenoiser = paths.some((path) => denoiserFolders().includes(path.split('/')[0]));
+  const isBare = !hasDenoiser && !paths.some(isCheckpoint);
+  if (isBare && paths.includes(`${safetyFolder}/config.json`)) return safetyCheckerIn(paths, variants[prefers]);
   const inParts = paths.some((path) => usableDenoiser.test(path)) || (hasDenoiser && !paths.some(isCheckpoint));
   const found = paths.filter((path) => ofWholeModel.includes(path) || ofTokenizer.test(path)).map(unmoved);
   const faults: string[] = [];
@@ -68,6 +78,17 @@ function barePartIn(paths: readonly string[], precisions: readonly string[]): Mo
   const inside = paths.filter((path) => !path.includes('/'));
   if (!inside.includes('config.json') || !inside.some((path) => bareWeights.test(path))) return undefined;
   return selectPart('', inside, precisions).files;
+}
+
+/** The files of a safety checker, in its folder of a model or by themselves. */
+function safetyCheckerIn(paths: readonly string[], precisions: readonly string[]): ModelFile[] {
+  const root = paths.includes(`${safetyFolder}/config.json`) ? `${safetyFolder}/` : '';
+  const inside = paths.filter((path) => path.startsWith(root)).map((path) => path.slice(root.length));
+  if (!inside.includes('config.json'))
+    throw new ModelStoreError('InvalidModel', `it holds no ${safetyFolder}/config.json. ${cures.otherSafety}`);
+  const { files, fault } = selectPart(safetyFolder, inside, precisions);
+  if (fault !== undefined) throw new ModelStoreError('InvalidModel', fault);
+  return files.map(({ from, to }) => ({ from: `${root}${from}`, to: `${safetyFolder}/${to}` }));
 }
 
 function checkpointIn(paths: readonly string[]): ModelFile[] {

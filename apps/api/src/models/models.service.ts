@@ -13,6 +13,7 @@ import type { ModelDto, OpenaiModelDto, OpenaiModelsDto } from '@app/domain/http
 import { devicesFor, LiveWorkers, problemFor, signingOf } from '@app/tasks';
 import {
   demoModel,
+  drawsPictures,
   findServing,
   findTrained,
   type InstalledModel,
@@ -69,7 +70,9 @@ export class ModelsService implements OnApplicationBootstrap {
 
   /** What can be drawn with, as OpenAI's API lists models. */
   async findAllForOpenai(): Promise<OpenaiModelsDto> {
-    const all = (await this.shown()).filter(({ model }) => model.problem === null && model.kind !== controlKind);
+    const all = (await this.shown()).filter(
+      ({ model }) => model.problem === null && drawsPictures(model.kind ?? undefined),
+    );
     return { object: 'list', data: all.map(({ model, addedAt }) => openaiModel(model, addedAt)) };
   }
 
@@ -139,6 +142,8 @@ export class ModelsService implements OnApplicationBootstrap {
     if (!model) throw refuse('ModelNotInstalled', 'is not installed', '', await this.drawable());
     if (model.kind === controlKind)
       throw refuse('ModelIsControl', 'is a ControlNet, which guides another model and draws nothing alone');
+    if (model.kind === 'safety')
+      throw refuse('ModelIsSafetyChecker', 'is a safety checker, which looks at pictures and draws none');
     const problem = model.problem ?? problemFor({ name: model.name, key: modelKey(model) }, workers);
     if (problem !== undefined)
       throw refuse(
@@ -161,7 +166,7 @@ export class ModelsService implements OnApplicationBootstrap {
   private async drawable(): Promise<string> {
     const models = await this.findAll();
     const names = models.flatMap(({ name, kind, problem, stands_in_for: others }) =>
-      problem === null && kind !== controlKind ? [name, ...others] : [],
+      problem === null && drawsPictures(kind ?? undefined) ? [name, ...others] : [],
     );
     return names.length > 0 ? `GET /v1/models lists ${names.slice(0, namesTold).join(', ')}` : '';
   }

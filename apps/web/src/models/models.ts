@@ -25,7 +25,7 @@ export interface ModelChoice {
 /** Every name that an installed model draws for. */
 export const modelChoices = computed<ModelChoice[]>(() =>
   models.value
-    .filter(({ problem, kind }) => problem === null && kind !== 'control')
+    .filter(({ problem, kind }) => problem === null && kind !== 'control' && kind !== 'safety')
     .flatMap((served) => [served.name, ...served.stands_in_for].map((name) => ({ name, served }))),
 );
 

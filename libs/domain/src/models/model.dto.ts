@@ -34,7 +34,7 @@ export class ModelDefaultsDto {
   scheduler: SchedulerName | null;
 }
 
-const modelKinds = ['text-to-image', 'inpainting', 'instruct-pix2pix', 'control'] as const;
+const modelKinds = ['text-to-image', 'inpainting', 'instruct-pix2pix', 'control', 'safety'] as const;
 
 /** An installed model. */
 export class ModelDto {
@@ -42,7 +42,7 @@ export class ModelDto {
   @TextOrNull("diffusers' name of its own sampling method.", { example: 'PNDMScheduler' }) scheduler: string | null;
 
   @TextOrNull(
-    'Short name of its kind of model: `sd1`, `sd2`, `sdxl`, `flux2`, `z-image` or `ernie-image`; null for one that cannot be read.',
+    'Short name of its kind of model: `sd1`, `sd2`, `sdxl`, `flux2`, `z-image` or `ernie-image`; `safety` for a safety checker; null for one that cannot be read.',
     { example: 'sd1' },
   )
   family: string | null;
@@ -52,17 +52,17 @@ export class ModelDto {
   @WordOrNull(
     modelKinds,
     'ModelKind',
-    'What it draws from: a text, or a picture too: `image` and `mask` for inpainting, `image` for instruct-pix2pix; null for a model that cannot be read.',
+    'What it draws from: a text, or a picture too: `image` and `mask` for inpainting, `image` for instruct-pix2pix. A `control` guides another model, a `safety` checker looks at pictures, and neither draws; null for a model that cannot be read.',
   )
   kind: (typeof modelKinds)[number] | null;
 
   @IntegerOrNull('Edge in pixels of the square pictures it was trained on.', { example: 512 })
   native_size: number | null;
 
-  @IntegerOrNull('Of which `width` and `height` are multiples; null for a ControlNet.', { example: 8 })
+  @IntegerOrNull('Of which `width` and `height` are multiples; null for what does not draw.', { example: 8 })
   size_multiple: number | null;
 
-  @IntegerOrNull('Pixels of a picture at most; null for a ControlNet.', { example: 1_048_576 })
+  @IntegerOrNull('Pixels of a picture at most; null for what does not draw.', { example: 1_048_576 })
   max_pixels: number | null;
 
   @TextOrNull(

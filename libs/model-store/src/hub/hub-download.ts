@@ -5,7 +5,7 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describesControlNet, readModelIndex, type TargetPrecision } from '@app/diffusion/files';
 import { checkDiskSpace, explainRefusal, ModelStoreError } from '../model-store-error';
-import { checkpointFile, selectModelFiles } from '../select-files';
+import { type AddedKind, checkpointFile, selectModelFiles } from '../select-files';
 import { controlNetRefusal } from '../model-layout';
 import { bytesOfConversion } from '../convert-model';
 import type { Watched } from '../place-files';
@@ -33,7 +33,7 @@ export async function downloadModel(
   client: HubClient,
   source: HubSource,
   folder: string,
-  isControl: boolean,
+  kind: AddedKind,
   { onProgress, signal, precision }: Watched & { signal: AbortSignal; precision?: TargetPrecision | undefined },
 ): Promise<{ commit: string; licence?: string; files: Map<string, string> }> {
   const { repository, file: checkpoint } = source;
@@ -43,7 +43,7 @@ export async function downloadModel(
     throw new ModelStoreError('HubRefused', `${repository}@${source.revision} has no ${checkpoint}.`);
   const wanted =
     checkpoint === undefined
-      ? selectModelFiles([...byPath.keys()], 'smallFirst')
+      ? selectModelFiles([...byPath.keys()], 'smallFirst', kind)
       : [{ from: checkpoint, to: source.to ?? checkpointFile }];
   const chosen = wanted.map(({ from, to }) => ({ file: byPath.get(from)!, to }));
   // The largest first: then the connections share the small files at the end instead of waiting for one big one.
@@ -66,7 +66,7 @@ export async function downloadModel(
   const isIndex = ({ to }: (typeof chosen)[number]): boolean => to === 'model_index.json' || to === 'config.json';
   for (const index of chosen.filter(isIndex)) await download(index, signal);
   await explainRefusal(folder, () => readModelIndex(folder));
-  if (!isControl && (await describesControlNet(folder))) throw controlNetRefusal('config.json');
+  if (kind !== 'control' && (await describesControlNet(folder))) throw controlNetRefusal('config.json');
   const rest = chosen.filter((one) => !isIndex(one));
   await forEachConcurrently(rest, client.options.concurrency, signal, download);
   const { commit, licence } = listing;
