@@ -232,6 +232,8 @@ describe('The status of a Prompt', () => {
       height: 512,
       served_by: null,
       upscaler: null,
+      filtered: 0,
+      flagged: [],
       prompt_chunks: 1,
       started_at: second.created_at,
       completed_at: null,

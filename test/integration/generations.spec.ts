@@ -57,6 +57,8 @@ describe('Generations', () => {
         control: [],
         prompt_chunks: 1,
         upscaler: null,
+        filtered: 0,
+        flagged: [],
         served_by: null,
         completed_at: null,
         metrics: null,

@@ -178,10 +178,12 @@ describe('npm run keys', () => {
     const { stdout } = await keys('limit', id, '--rate', 'default', '--retention', 'keep');
     await expect(stored()).resolves.toMatchObject([{ ...limits, rateLimitPerMinute: null, retentionDays: null }]);
     expect(stdout).toBe(
-      'requests/minute default\nqueued          no limit\nconcurrent      2\nstorage         500 MB\nkept for        ever\nafter training  uploads are deleted\n',
+      'requests/minute default\nqueued          no limit\nconcurrent      2\nstorage         500 MB\nkept for        ever\nafter training  uploads are deleted\nfilter          off\n',
     );
     await keys('limit', id, '--training-uploads', 'keep');
     await expect(stored()).resolves.toMatchObject([{ keepTrainingUploads: true, maxQueued: 0 }]);
+    await keys('limit', id, '--filter', 'block');
+    await expect(stored()).resolves.toMatchObject([{ filter: 'block', keepTrainingUploads: true }]);
     await expect(keys('limit', id, '--training-uploads', 'yes')).resolves.toMatchObject({ code: 2 });
     await expect(keys('limit', id, '--queued', '-1')).resolves.toMatchObject({ code: 2 });
     await expect(keys('limit', id, '--retention', '0')).resolves.toMatchObject({ code: 2 });

@@ -68,6 +68,7 @@ describe('Keys over HTTP', () => {
       max_storage_mb: null,
       retention_days: 30,
       keep_training_uploads: true,
+      filter: 'off',
       last_used_at: null,
       revoked_at: null,
     });
@@ -113,6 +114,16 @@ describe('Keys over HTTP', () => {
       retention_days: null,
       keep_training_uploads: true,
     });
+  });
+
+  it('filter pictures only where a safety checker is installed', async () => {
+    const { id } = await create();
+    const problem = { pointer: '/filter', message: 'needs a safety checker, and none is installed that can be used' };
+    const refused = await call('PATCH', `/${id}`, { filter: 'block' });
+    expect([refused.status, refused.body]).toMatchObject([422, { code: 'SafetyNotInstalled', errors: [problem] }]);
+    expect((await call('POST', '', { name: 'shop', filter: 'report' })).status).toBe(422);
+    expect(await call('PATCH', `/${id}`, { filter: 'blur' })).toMatchObject({ status: 400 });
+    expect((await call('PATCH', `/${id}`, { filter: 'off' })).body).toMatchObject({ id, filter: 'off' });
   });
 
   it('get a new token, beside which the previous one is valid for a while', async () => {

@@ -6,6 +6,7 @@ import {
   type ApiKeyScope,
   changeKey,
   keyFacts,
+  type KeyFilter,
   nameAccount,
   newApiKey,
   revokeKey,
@@ -36,6 +37,7 @@ const cancelTasks = (keys: Repository<ApiKey>, id: string): Promise<number> =>
 /** A word stands for no limit. */
 type Limits = Partial<Record<'rate' | 'queued' | 'concurrent' | 'storage' | 'retention', number | string>> & {
   trainingUploads?: boolean;
+  filter?: KeyFilter;
 };
 
 /** Work of the commands of `keys`. */
@@ -109,7 +111,7 @@ export class KeyCommands {
 
   readonly limit = async (
     name: string,
-    { rate, queued, concurrent, storage, retention, trainingUploads, ...output }: Limits & Output,
+    { rate, queued, concurrent, storage, retention, trainingUploads, filter, ...output }: Limits & Output,
   ): Promise<void> => {
     const wanted = {
       rateLimitPerMinute: rate,
@@ -120,7 +122,8 @@ export class KeyCommands {
       keepTrainingUploads: trainingUploads,
     };
     const given = Object.entries(wanted).filter(([, value]) => value !== undefined);
-    const change = Object.fromEntries(given.map(([field, value]) => [field, typeof value === 'string' ? null : value]));
+    const limits = Object.fromEntries(given.map(([field, value]) => [field, typeof value === 'string' ? null : value]));
+    const change = { ...limits, ...(filter && { filter }) };
     const key = await this.withKeys(async (keys) => changeKey(keys.manager, (await find(keys, name)).id, change));
     this.report(output, keyFacts(key), ...limitLines(key));
   };
@@ -200,6 +203,7 @@ function limitLines(key: ApiKey): string[] {
     `storage         ${key.maxStorageMb ? `${key.maxStorageMb} MB` : count(key.maxStorageMb)}`,
     `kept for        ${key.retentionDays === null ? 'ever' : key.retentionDays === 1 ? '1 day' : `${key.retentionDays} days`}`,
     `after training  uploads are ${key.keepTrainingUploads ? 'kept' : 'deleted'}`,
+    `filter          ${key.filter}`,
   ];
 }
 

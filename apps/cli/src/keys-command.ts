@@ -1,5 +1,14 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { type ApiKeyScope, apiKeyScopes, defaultScopes, graceEnd, isPrintable, keyBounds, limits } from '@app/domain';
+import {
+  type ApiKeyScope,
+  apiKeyScopes,
+  defaultScopes,
+  graceEnd,
+  isPrintable,
+  keyBounds,
+  keyFilters,
+  limits,
+} from '@app/domain';
 import { KeyCommands } from './key-commands';
 import { exitCodeOf, type Surroundings } from './run-program';
 
@@ -56,6 +65,7 @@ function defineOfOneKey(program: Command, commands: KeyCommands): void {
       'whether they stay until the Fine-Tune is deleted, or go as its training ends',
       readKeeps,
     )
+    .addOption(new Option('--filter <what>', 'what becomes of flagged pictures').choices(keyFilters))
     .action(commands.limit);
   const grace = new Option('--grace <hours>', 'how long the previous one stays valid')
     .argParser(readGrace)

@@ -6,6 +6,7 @@ export { problemOfKind, problemOfOwnScheduler, schedulersOf, workingSchedulers }
 export { upscalersFolder } from './model-names';
 export { findTrained } from './trained-model';
 export { drawsPictures } from './model-layout';
+export { findSafety } from './safety-model';
 export type { AddedKind } from './select-files';
 export { PictureSizes } from './picture-size';
 export type { ModelProgress } from './model-progress';

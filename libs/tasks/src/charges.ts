@@ -1,7 +1,7 @@
 import { Drawing, type DrawingTask, Task } from '@app/domain';
 import type { EntityManager } from 'typeorm';
-import { lockTask } from './settlement';
-import { finetunesOf, recordUsage } from './usage';
+import { lockTask, type Settlement } from './settlement';
+import { finetunesOf, recordUsage, withFiltered } from './usage';
 
 /** A task that its worker has lost, with the Fine-Tune of a drawing. */
 export type LostTask = Task & Partial<Pick<DrawingTask, 'finetuneId' | 'inputs'>>;
@@ -19,9 +19,14 @@ export async function chargeLost(manager: EntityManager, task: LostTask, compute
   await recordUsage(manager, { ...task, ...used }, { computeSeconds });
 }
 
-/** Charges a drawing that could not be stored: it was drawn all the same. */
-export async function chargeFailed(manager: EntityManager, task: Task, computeSeconds = 0): Promise<void> {
+/** Charges a drawing that could not be stored, or of which all pictures are filtered: it was drawn all the same. */
+export async function chargeFailed(
+  manager: EntityManager,
+  task: Task,
+  { computeSeconds = 0, filtered = 0 }: Pick<Settlement, 'computeSeconds' | 'filtered'>,
+): Promise<void> {
+  if (filtered > 0) await manager.update(Drawing, { id: task.id }, { filtered });
   if (task.sandbox || task.kind === 'training' || computeSeconds === 0) return;
   const drawing = await manager.findOneByOrFail(Drawing, { id: task.id });
-  await recordUsage(manager, { ...task, ...finetunesOf(drawing) }, { computeSeconds });
+  await recordUsage(manager, { ...task, ...finetunesOf(drawing) }, withFiltered({ computeSeconds }, drawing, filtered));
 }

@@ -3,7 +3,7 @@ import type { EntityManager, FindOptionsWhere } from 'typeorm';
 import type { DrawnPicture, Settlement } from './settlement';
 import { keepStyleThumbnail } from './style-thumbnails';
 import type { StoredChangeOf } from './storage-use';
-import { recordUsage, finetunesOf } from './usage';
+import { recordUsage, finetunesOf, withFiltered } from './usage';
 
 /**
  * Compute seconds of one step of a picture of 512 x 512 on a typical GPU. The real cost replaces the estimate in the
@@ -60,8 +60,8 @@ export async function writePictures(
   task: Task,
   settlement: Settlement,
 ): Promise<StoredChangeOf[]> {
-  const { images = [], computeSeconds = 0, served, upscaler = null } = settlement;
-  await manager.update(Drawing, { id: task.id }, { ...served, upscaler });
+  const { images = [], computeSeconds = 0, served, upscaler = null, filtered = 0, flagged = [] } = settlement;
+  await manager.update(Drawing, { id: task.id }, { ...served, upscaler, filtered, flagged: [...flagged] });
   if (images.length > 0)
     await manager.insert(
       Image,
@@ -72,8 +72,8 @@ export async function writePictures(
   if (task.sandbox) return ofStyles;
   const drawing = await manager.findOneByOrFail(Drawing, { id: task.id });
   const pixels = images.reduce((sum, { width, height }) => sum + width * height, 0);
-  const used = { images: images.length, steps: images.length * drawing.steps, pixels, computeSeconds };
-  await recordUsage(manager, { ...task, ...finetunesOf(drawing) }, used);
+  const drawn = { images: images.length, steps: images.length * drawing.steps, pixels, computeSeconds };
+  await recordUsage(manager, { ...task, ...finetunesOf(drawing) }, withFiltered(drawn, drawing, filtered));
   return ofStyles;
 }
 

@@ -27,6 +27,9 @@ export interface Settlement {
   served?: Served;
   computeSeconds?: number;
   images?: readonly DrawnPicture[];
+  /** How many flagged pictures were drawn and not stored, and the indexes of those that were. */
+  filtered?: number;
+  flagged?: readonly number[];
 }
 
 /** The row as it is now, locked until the transaction ends. */

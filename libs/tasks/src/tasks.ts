@@ -102,7 +102,7 @@ export class Tasks {
       if (row.status !== 'processing') return row.status === 'succeeded' && status === 'succeeded';
       const released = await terminate(manager, [row], settlement);
       const ofStyles = status === 'succeeded' ? await writePictures(manager, row, settlement) : [];
-      if (status === 'failed') await chargeFailed(manager, row, settlement.computeSeconds);
+      if (status === 'failed') await chargeFailed(manager, row, settlement);
       const pictureBytes = bytesOf(settlement);
       await addStoredOf(manager, [...released, ...ofStyles, { ownerId: row.ownerId, pictureBytes }]);
       // Its owner's row is locked by now: of several tasks only those succeed that fit.

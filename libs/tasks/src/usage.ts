@@ -26,6 +26,18 @@ INSERT INTO detailed_usage (owner_id, day, model, finetune_id, images, steps, pi
 VALUES ($1, (now() AT TIME ZONE 'UTC')::date, $2, $3, $4, $5, $6, $7, $8, $9)
 ON CONFLICT (owner_id, day, model, finetune_id, end_user, finetunes) DO UPDATE SET ${adding('detailed_usage')}`;
 
+/** Pictures that are drawn and not stored are charged as others are; they were not enlarged. */
+export const withFiltered = (
+  { images = 0, steps = 0, pixels = 0, computeSeconds }: Used,
+  drawing: Pick<Drawing, 'steps' | 'width' | 'height'>,
+  filtered: number,
+): Used => ({
+  images: images + filtered,
+  steps: steps + filtered * drawing.steps,
+  pixels: pixels + filtered * drawing.width * drawing.height,
+  computeSeconds,
+});
+
 /** The Fine-Tune of a Prompt, or those of a Generation. */
 export const finetunesOf = ({ finetuneId, inputs }: Pick<Drawing, 'finetuneId' | 'inputs'>) => ({
   finetuneId,

@@ -28,6 +28,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository } from 'typeorm';
 import { type List, listOf } from '../http/list';
+import { ModelsService } from '../models/models.service';
 import { UsageService } from './usage.service';
 
 /** All API keys, for callers who may manage them. Their pictures and records stay their own. */
@@ -36,6 +37,7 @@ export class KeysService {
   constructor(
     @InjectRepository(ApiKey) private readonly keys: Repository<ApiKey>,
     private readonly usages: UsageService,
+    private readonly models: ModelsService,
   ) {}
 
   list(): List {
@@ -54,6 +56,7 @@ export class KeysService {
 
   /** @returns the key with its secrets, which cannot be recovered later. */
   async create(dto: CreateKeyDto): Promise<CreatedKeyDto> {
+    if (dto.filter && dto.filter !== 'off') await this.models.assertSafety('/filter');
     const { apiKey, token } = newApiKey(dto.name, dto.scopes ?? defaultScopes);
     await saveKey(
       this.keys.manager,
@@ -67,6 +70,7 @@ export class KeysService {
   /** Changes the settings that the body has. @throws NotFoundError; ConflictError for a revoked key, or another account. */
   async update(id: string, dto: UpdateKeyDto): Promise<KeyDto> {
     await this.find(id);
+    if (dto.filter && dto.filter !== 'off') await this.models.assertSafety('/filter');
     if (dto.account !== undefined) await nameAccount(this.keys.manager, id, dto.account);
     const changes = { ...changesOf(dto), ...(dto.name !== undefined && { name: dto.name }) };
     return KeyDto.from(await changeKey(this.keys.manager, id, changes));
@@ -127,9 +131,10 @@ function changesOf(dto: UpdateKeyDto): Partial<KeySettings> {
     retentionDays: dto.retention_days,
     keepTrainingUploads: dto.keep_training_uploads ?? undefined,
   };
-  return Object.fromEntries(
+  const limits = Object.fromEntries(
     Object.entries(given)
       .filter(([, value]) => value !== undefined)
       .map(([column, value]) => [column, typeof value === 'string' ? null : value]),
   );
+  return { ...limits, ...(dto.filter && { filter: dto.filter }) };
 }

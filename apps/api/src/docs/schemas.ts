@@ -93,6 +93,8 @@ const examples: Readonly<Record<string, unknown>> = {
   thumbnail: image,
   prompt_chunks: 1,
   upscaler: null,
+  filtered: 0,
+  flagged: [],
   served_by: 'shapes@0123456789ab',
   created_at: moment,
   started_at: moment,

@@ -138,5 +138,6 @@ function newGeneration(
 function asInserted({ generation, ...task }: ReturnType<typeof newGeneration> & NewTask): GenerationRecord {
   const unbegun = { startedAt: null, completedAt: null, computeSeconds: null };
   const row = { ...task, ...unbegun, status: 'queued', error: null } as const;
-  return { id: task.id, ...generation, drawing: { ...task, upscaler: null, servedBy: null, task: row } };
+  const undrawn = { upscaler: null, servedBy: null, filtered: 0, flagged: [] };
+  return { id: task.id, ...generation, drawing: { ...task, ...undrawn, task: row } };
 }

@@ -14,6 +14,7 @@ import { devicesFor, LiveWorkers, problemFor, signingOf } from '@app/tasks';
 import {
   demoModel,
   drawsPictures,
+  findSafety,
   findServing,
   findTrained,
   type InstalledModel,
@@ -211,6 +212,13 @@ export class ModelsService implements OnApplicationBootstrap {
     if (control?.kind !== controlKind) throw refuse('ControlNotInstalled', 'is no ControlNet that is installed');
     if (control.family === family) return;
     throw refuse('ControlDoesNotFitModel', `is for models of ${control.family}, and ${model} is one of ${family}`);
+  }
+
+  /** Checks that pictures can be looked at. @throws UnprocessableError `SafetyNotInstalled` */
+  async assertSafety(pointer: string): Promise<void> {
+    if (await findSafety(this.store)) return;
+    const message = 'needs a safety checker, and none is installed that can be used';
+    throw new UnprocessableError('SafetyNotInstalled', `"${pointer}" ${message}.`, [{ pointer, message }]);
   }
 
   private replacedBy(name: string, models: readonly InstalledModel[]): string[] {

@@ -4,7 +4,7 @@ import { JsonLogger } from '@app/observability';
 import { crashPoint } from '@app/process';
 import { Inject, Injectable } from '@nestjs/common';
 import type { Engine } from '../engine-client/engine';
-import { TaskAbortedError } from '../engine-client/task-errors';
+import { PicturesFilteredError, TaskAbortedError } from '../engine-client/task-errors';
 import type { ModelSource, DrawRequest, Mask } from '../engine/engine-protocol';
 import type { Ending } from '../metrics/inference-metrics';
 import { PictureStore } from '../pictures/picture-store';
@@ -35,6 +35,10 @@ class PictureSequence {
     return this.controller.signal;
   }
 
+  /** How many are not stored because they are flagged, and which are all the same. */
+  filtered = 0;
+  readonly flagged: number[] = [];
+
   add(store: () => Promise<DrawnPicture>): void {
     this.stored = this.stored.then(async (before) => [...before, await store()]);
     this.stored.catch((error) => this.controller.abort(error));
@@ -51,6 +55,8 @@ interface Drawn {
   computeSeconds: number;
   upscaler: string | null;
   served: Served;
+  filtered: number;
+  flagged: readonly number[];
 }
 
 /** Draws a claimed task and settles it, whatever the outcome. */
@@ -116,7 +122,7 @@ export class DrawingService {
   ): Promise<Drawn> {
     const model = await this.models.resolve(task);
     this.logger.log('drawing', { taskId: task.id, attempt: task.attempt, model: model.servedBy });
-    const { source, adapters, controls, refusedOn, upscaler } = model;
+    const { source, adapters, controls, refusedOn, upscaler, safety, filter } = model;
     let scheduler = '';
     let enlargedBy = task.highResolution ? model.plainUpscaler : null;
     const stored = new PictureSequence();
@@ -129,17 +135,22 @@ export class DrawingService {
         adapters,
         request: { ...requestOf(task), ...pictureRequest(task, pictures, controls) },
         ...(upscaler && { upscaler: upscaler.source }),
+        ...(safety && { safety }),
         signal: AbortSignal.any([hold.signal, stored.failed]),
         onStarted: (started) => {
           scheduler = started.scheduler;
           served = { ...served, promptChunks: started.promptChunks };
           void this.recordStart(task, served, hold);
         },
-        onProgress: this.progress.of(task),
-        onPicture: (index, picture, upscaled) => {
+        onProgress: this.progress.of(task, filter !== 'block'),
+        onPicture: (index, picture, upscaled, flagged) => {
+          if (flagged && filter === 'block') return void stored.filtered++;
+          if (flagged) stored.flagged.push(index);
           if (upscaled && upscaler) enlargedBy = upscaler.label;
           const parameters = parametersOf(task, index, { ...model, pictures, scheduler, upscaler: enlargedBy });
-          stored.add(() => this.pictures.save(task, index, picture, parameters, hold.signal, givenPictures(pictures)));
+          const isFirst = index === stored.filtered;
+          const given = givenPictures(pictures);
+          stored.add(() => this.pictures.save(task, index, picture, parameters, hold.signal, given, isFirst));
         },
       });
       const endNote = this.pictures.noteDrawing(task.ownerId, engine.device);
@@ -150,8 +161,10 @@ export class DrawingService {
       const computeSeconds = (hold.usedSeconds = computeMs / 1000);
       onDrawn();
       const images = await stored.all();
+      const { filtered, flagged } = stored;
+      if (images.length === 0) throw new PicturesFilteredError(filtered);
       crashPoint('after-file-write');
-      if (!hold.signal.aborted) return { images, computeSeconds, upscaler: enlargedBy, served };
+      if (!hold.signal.aborted) return { images, computeSeconds, upscaler: enlargedBy, served, filtered, flagged };
       throw new TaskAbortedError('The task was given up while its pictures were stored.');
     } catch (error) {
       await stored.all().catch(() => undefined);

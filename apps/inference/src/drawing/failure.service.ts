@@ -5,7 +5,13 @@ import { JsonLogger } from '@app/observability';
 import { PictureError } from '@app/pictures';
 import { StorageUnavailableError } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
-import { EngineBrokenError, EngineLostError, TaskAbortedError, TaskRefusedError } from '../engine-client/task-errors';
+import {
+  EngineBrokenError,
+  EngineLostError,
+  PicturesFilteredError,
+  TaskAbortedError,
+  TaskRefusedError,
+} from '../engine-client/task-errors';
 import type { Ending } from '../metrics/inference-metrics';
 import { StorageHealth } from '../pictures/storage-health';
 import { withRetries } from './with-retries';
@@ -45,7 +51,7 @@ export class FailureService {
     if (isRefusal(error)) {
       // What a sandbox fails with is a text of its caller.
       this.logger.warn('failed', about, task.sandbox ? {} : { reason: error.message });
-      await this.fail(task, error.message, usedSeconds);
+      await this.fail(task, error.message, usedSeconds, error instanceof PicturesFilteredError ? error.filtered : 0);
       return 'failed';
     }
     if (error instanceof TaskAbortedError || signal.aborted) {
@@ -76,8 +82,8 @@ export class FailureService {
     return 'failed';
   }
 
-  private async fail(task: Attempt, error: string, computeSeconds = 0): Promise<void> {
-    const used = computeSeconds > 0 ? { computeSeconds } : {};
+  private async fail(task: Attempt, error: string, computeSeconds = 0, filtered = 0): Promise<void> {
+    const used = { ...(computeSeconds > 0 && { computeSeconds }), ...(filtered > 0 && { filtered }) };
     await withRetries(() => this.tasks.settle(task, { status: 'failed', error, ...used }));
   }
 }

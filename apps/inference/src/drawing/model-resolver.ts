@@ -1,7 +1,15 @@
 import { type Config, CONFIG } from '@app/config';
-import { type DrawingTask, Finetune, type Task } from '@app/domain';
+import { ApiKey, type DrawingTask, Finetune, type KeyFilter, type Task } from '@app/domain';
 import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
-import { findServing, findTrained, type InstalledModel, modelKey, ModelStore, problemOfKind } from '@app/model-store';
+import {
+  findSafety,
+  findServing,
+  findTrained,
+  type InstalledModel,
+  modelKey,
+  ModelStore,
+  problemOfKind,
+} from '@app/model-store';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource, In } from 'typeorm';
 import type { AdapterSource, ModelSource } from '../engine/engine-protocol';
@@ -13,7 +21,7 @@ import { servedByOf } from './weights-names';
 
 type ResolvedTask = Pick<
   DrawingTask,
-  'model' | 'accountId' | 'finetuneId' | 'weightsScale' | 'weightsHash' | 'inputs' | 'highResolution'
+  'model' | 'ownerId' | 'accountId' | 'finetuneId' | 'weightsScale' | 'weightsHash' | 'inputs' | 'highResolution'
 >;
 
 type TaskModel = Pick<Task, 'model'> & Partial<Pick<DrawingTask, 'inputs'>>;
@@ -32,6 +40,9 @@ export interface ResolvedModel {
   /** For a task in high resolution: the installed upscaler, if there is one. */
   upscaler?: InstalledUpscaler | undefined;
   plainUpscaler: string;
+  /** What becomes of flagged pictures, and what flags them; off without it. */
+  filter?: Exclude<KeyFilter, 'off'>;
+  safety?: ModelSource;
   /** As `servedByOf`. */
   servedBy: string;
   refusedOn: readonly string[];
@@ -90,6 +101,7 @@ export class ModelResolver {
       precision,
       weightsKeys: new Map(weights.map(({ finetuneId, key }) => [finetuneId, key])),
       refusedOn: this.broken.refusedOn(key),
+      ...(await this.filterOf(task)),
       servedBy: servedByOf({ name, hash, precision }, adapters),
     };
   }
@@ -114,6 +126,16 @@ export class ModelResolver {
     if (weightsKeys.size === 0) return false;
     const finetunes = await this.dataSource.manager.findBy(Finetune, { id: In([...weightsKeys.keys()]) });
     return [...weightsKeys].some(([id, key]) => finetunes.find((each) => each.id === id)?.weightsKey !== key);
+  }
+
+  /** The filter of the key, as it is now. @throws TaskRefusedError if nothing can look at the pictures */
+  private async filterOf({ ownerId: id }: ResolvedTask): Promise<Pick<ResolvedModel, 'filter' | 'safety'>> {
+    const { filter = 'off' } = (await this.dataSource.manager.findOneBy(ApiKey, { id })) ?? {};
+    if (filter === 'off') return {};
+    const { name, folder, hash } = (await findSafety(this.models)) ?? {};
+    if (name === undefined || folder === undefined || hash === undefined)
+      throw new TaskRefusedError('The filter of the key needs a safety checker, and none is installed here.');
+    return { filter, safety: { key: `safety:${name}@${hash}`, name, folder, hash } };
   }
 
   /** @throws TaskRefusedError for one that is not there any more */

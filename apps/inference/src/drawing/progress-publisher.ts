@@ -33,19 +33,18 @@ export class ProgressPublisher {
   /**
    * Takes the engine's steps of one task and publishes some of them: the last, and one in every 100 ms. They are
    * counted in the steps that were asked for: a scheduler may call the denoiser more often than that.
+   * @param showsPreviews not where flagged pictures are blocked: nobody has looked at what is half drawn
    */
-  of({
-    id,
-    attempt,
-    steps,
-    inputs,
-  }: Pick<DrawingTask, 'id' | 'attempt' | 'steps' | 'inputs'>): (progress: DrawingProgress) => void {
+  of(
+    { id, attempt, steps, inputs }: Pick<DrawingTask, 'id' | 'attempt' | 'steps' | 'inputs'>,
+    showsPreviews = true,
+  ): (progress: DrawingProgress) => void {
     const type = sourceTypeOf(Boolean(inputs?.image));
     let publishedAt = -Infinity;
     let published = 0;
     let preview: RgbImage | undefined;
     return ({ step, total, preview: newest }) => {
-      preview = newest ?? preview;
+      if (showsPreviews) preview = newest ?? preview;
       const now = performance.now();
       const done = Math.floor((step * steps) / total);
       if (done <= published || (done < steps && now - publishedAt < intervalMs)) return;

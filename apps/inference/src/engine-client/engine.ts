@@ -25,13 +25,13 @@ import { SilenceWatch } from './silence-watch';
 const mostBroken = 4;
 
 /** Pictures to draw, and callbacks. */
-export interface DrawOptions extends Pick<DrawTask, 'owner' | 'model' | 'request' | 'upscaler'> {
+export interface DrawOptions extends Pick<DrawTask, 'owner' | 'model' | 'request' | 'upscaler' | 'safety'> {
   /** The Fine-Tunes of the model; by default none. */
   adapters?: DrawTask['adapters'];
   onStarted?: (started: DrawingStarted) => void;
   onProgress?: (progress: DrawingProgress) => void;
   /** Called once for each picture, in order. */
-  onPicture: (index: number, picture: RgbImage, upscaled: boolean) => void;
+  onPicture: (index: number, picture: RgbImage, upscaled: boolean, flagged?: boolean) => void;
   signal?: AbortSignal;
 }
 
@@ -125,10 +125,19 @@ export class Engine {
   async draw(options: DrawOptions): Promise<{ computeMs: number }> {
     // The process ends, and it is not this task's fault.
     if (this.stall) throw new TaskAbortedError(this.stall.message);
-    const { owner, model, adapters = [], request, upscaler, signal } = options;
+    const { owner, model, adapters = [], request, upscaler, safety, signal } = options;
     const id = this.nextId++;
     const cancel = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
-    const task = { id, owner, model, adapters, request, cancel, ...(upscaler && { upscaler }) };
+    const task = {
+      id,
+      owner,
+      model,
+      adapters,
+      request,
+      cancel,
+      ...(upscaler && { upscaler }),
+      ...(safety && { safety }),
+    };
     const stop = (): void => void Atomics.store(new Int32Array(cancel), 0, 1);
     if (signal?.aborted) stop();
     signal?.addEventListener('abort', stop, { once: true });
@@ -234,7 +243,8 @@ export class Engine {
       pending.isBegun = true;
       options.onStarted?.(message);
     } else if (message.type === 'progress') options.onProgress?.(message);
-    else if (message.type === 'picture') options.onPicture(message.index, message.picture, message.upscaled);
+    else if (message.type === 'picture')
+      options.onPicture(message.index, message.picture, message.upscaled, message.flagged);
     else if (message.type === 'done') pending.resolve({ computeMs: message.computeMs });
     else if (message.type === 'failed') {
       pending.reject(failureError(message));

@@ -18,6 +18,15 @@ export class TaskRefusedError extends Error {
   override readonly name: string = 'TaskRefusedError';
 }
 
+/** All pictures of the task are flagged, and none may be stored. */
+export class PicturesFilteredError extends TaskRefusedError {
+  override readonly name = 'PicturesFilteredError';
+
+  constructor(readonly filtered: number) {
+    super(`${filtered === 1 ? 'The picture was' : `All ${filtered} pictures were`} flagged by the filter of the key.`);
+  }
+}
+
 /** Every task with this installed model would fail. */
 export class ModelBrokenError extends TaskRefusedError {
   override readonly name = 'ModelBrokenError';

@@ -2,14 +2,13 @@ import {
   type ControlFolder,
   ControlNet,
   type ModelFolder,
-  ModelFolderError,
   readControlFolder,
   RequestError,
   rowsOfPicture,
 } from '@app/diffusion';
 import { LRUCache } from 'lru-cache';
 import type { ModelSource, ThreadOptions } from './engine-protocol';
-import { withoutPaths } from './failure';
+import { asRequestError } from './failure';
 import { bytesPerRow, controlRatio, controlWeightBytesOf } from './memory';
 import type { LoadedControlNet, Models } from './models';
 import type { EngineTask } from './running-task';
@@ -37,7 +36,8 @@ export class ControlNets {
     const read: ControlNetFiles[] = [];
     for (const { controlNet: source } of control) {
       const folder =
-        this.folders.get(source.key) ?? (await readControlFolder(source.folder).catch(asRequestError(source)));
+        this.folders.get(source.key) ??
+        (await readControlFolder(source.folder).catch(asRequestError('ControlNet', source)));
       this.folders.set(source.key, folder);
       read.push({ source, folder });
     }
@@ -70,14 +70,8 @@ export class ControlNets {
     if (problem !== undefined) throw new RequestError(problem);
     const bytes = controlWeightBytesOf(folder, this.options.device);
     const open = () => ControlNet.open(folder, guided, this.options);
-    return known ?? this.models.load<LoadedControlNet>(source.key, bytes, open).catch(asRequestError(source));
+    return (
+      known ?? this.models.load<LoadedControlNet>(source.key, bytes, open).catch(asRequestError('ControlNet', source))
+    );
   }
 }
-
-const asRequestError =
-  (source: ModelSource) =>
-  (error: unknown): never => {
-    if (!(error instanceof ModelFolderError)) throw error;
-    const fault = withoutPaths(`${error.file} ${error.reason}.`, { model: source, adapters: [] }, error.file);
-    throw new RequestError(`The ControlNet ${source.name} cannot be used: ${fault}`);
-  };

@@ -8,6 +8,7 @@ import { CallTimes } from './call-times';
 import { DeviceTime } from './device-time';
 import { failureOf } from './failure';
 import type { EngineMessage, ThreadOptions } from './engine-protocol';
+import { Safety } from './safety';
 import { Upscaling } from './upscaling';
 import { controlRatio, fittingRows } from './memory';
 import { MemoryReservation } from './memory-reservation';
@@ -21,7 +22,8 @@ import { decodingOf, type EngineTask, isCanceled, type Picture, rowsTogether, ty
  * 2. begins tasks that have room (`Admission`),
  * 3. leaves memory to another process that asks for it (`MemoryReservation`), and
  * 4. does a piece of work for the task whose turn it is (`inOrderOfTurns`): a call of the denoiser, which other tasks
- *    share where they can (`batchOf`), decoding of a picture, or upscaling of a tile.
+ *    share where they can (`batchOf`), decoding of a picture, which the
+ *    safety checker then looks at, or upscaling of a tile.
  *
  * A cancel takes effect after the piece of work that is under way. Of failed work `Remedies` decides.
  */
@@ -33,6 +35,7 @@ export class EngineLoop {
   private readonly remedies: Remedies;
   private readonly admission: Admission;
   private readonly upscaling: Upscaling;
+  private readonly safety: Safety;
   private readonly reservation: MemoryReservation;
   private rounds: Promise<void> | undefined;
   private isClosed = false;
@@ -50,6 +53,7 @@ export class EngineLoop {
     const models = (this.models = new Models(budget, () => this.modelsInUse(), report));
     const times = (this.times = new CallTimes(options.device));
     const remedies = (this.remedies = new Remedies(models, times));
+    this.safety = new Safety(options, models);
     this.upscaling = new Upscaling(options, models, times, report);
     this.reservation = new MemoryReservation(models, running);
     this.admission = new Admission(options, { adapters, models, times, deviceTime, remedies, running, report });
@@ -146,7 +150,9 @@ export class EngineLoop {
     const { model, task, callKey, decodeBytes } = running;
     const { ms, error } = await this.runAndCharge([{ running, pictures: [picture] }], async () => {
       const decode = () => model.instance.decode(picture.trajectory);
-      picture.decoded = await this.models.runCalls([[model, { vaeDecoder: decodeBytes }]], decode);
+      const decoded = await this.models.runCalls([[model, { vaeDecoder: decodeBytes }]], decode);
+      if (task.safety) picture.flagged = await this.safety.flags(task.safety, decoded);
+      picture.decoded = decoded;
     });
     if (error !== undefined) return this.afterFailedWork(running, error);
     this.times.recordWork(decodingOf(callKey), ms);
@@ -189,8 +195,8 @@ export class EngineLoop {
 
   private reportFinished(running: RunningTask): void {
     const { id } = running.task;
-    for (const { index, decoded, finished } of running.takeFinished())
-      this.report({ type: 'picture', id, index, picture: finished!, upscaled: finished !== decoded });
+    for (const { index, decoded, finished, flagged = false } of running.takeFinished())
+      this.report({ type: 'picture', id, index, picture: finished!, upscaled: finished !== decoded, flagged });
     if (!running.isDone) return;
     removeFrom(this.running, running);
     this.deviceTime.taskEnded(running.owner);
@@ -242,7 +248,9 @@ export class EngineLoop {
     const { upscaler } = this.upscaling;
     // Tasks whose pictures are all decoded need no model any more.
     const active = this.running.filter(({ pictures }) => pictures.some(({ decoded }) => !decoded));
-    const drawn = active.flatMap(({ model, controls }) => [model, ...controls].map(({ key }) => key));
+    const drawn = active.flatMap(({ model, controls, task: { safety } }) =>
+      [model, ...controls, ...(safety ? [safety] : [])].map(({ key }) => key),
+    );
     return new Set([...drawn, ...this.admission.keysBeingLoaded, ...(upscaler ? [upscaler] : [])]);
   }
 }

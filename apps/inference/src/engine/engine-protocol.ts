@@ -15,7 +15,7 @@ export interface AdapterSource {
   token: string;
 }
 
-/** An installed model or ControlNet, and where it is. */
+/** An installed model, ControlNet or safety checker, and where it is. */
 export interface ModelSource {
   /** Name of the folder and state of its files: a new key once a file has changed. */
   key: string;
@@ -92,6 +92,8 @@ export interface DrawTask {
   adapters: readonly AdapterSource[];
   request: DrawRequest;
   upscaler?: UpscalerSource;
+  /** Looks at its pictures. */
+  safety?: ModelSource;
   id: number;
   /** One Int32. Any value but 0 cancels the task. */
   cancel: SharedArrayBuffer;
@@ -164,7 +166,7 @@ export type EngineMessage =
   | ({ type: 'progress'; id: number } & DrawingProgress)
   /** A task is being worked on. It is sent because the service takes a long silence for a hung thread. */
   | { type: 'busy'; id: number }
-  | { type: 'picture'; id: number; index: number; picture: RgbImage; upscaled: boolean }
+  | { type: 'picture'; id: number; index: number; picture: RgbImage; upscaled: boolean; flagged: boolean }
   | { type: 'done'; id: number; computeMs: number }
   /** `computeMs`: what it had used until it was canceled. */
   | ({ type: 'failed'; id: number; computeMs?: number } & Failure);

@@ -12,7 +12,7 @@ import {
   UpscalerError,
   WeightsError,
 } from '@app/diffusion';
-import type { DrawTask, Failure } from './engine-protocol';
+import type { DrawTask, Failure, ModelSource } from './engine-protocol';
 
 /**
  * The failure to report for an error. If the model, an adapter, an upscaler or the request is at fault, a retry would
@@ -64,6 +64,15 @@ export function withoutPaths(
     return pathInside(whole) + path.slice(whole.length);
   });
 }
+
+/** Tells a fault of a model beside the one that draws as one of the request: others can still be drawn. @param what it is */
+export const asRequestError =
+  (what: string, source: ModelSource) =>
+  (error: unknown): never => {
+    if (!(error instanceof ModelFolderError)) throw error;
+    const fault = withoutPaths(`${error.file} ${error.reason}.`, { model: source, adapters: [] }, error.file);
+    throw new RequestError(`The ${what} ${source.name} cannot be used: ${fault}`);
+  };
 
 /** An absolute path, which is no part of a URL. */
 const absolutePath = /(?<![\p{L}\p{N}_./~\])-])\/(?=[^\s/])[^\s"'`()]+/gu;

@@ -25,6 +25,7 @@ export interface CallBytes {
   denoiser?: number;
   vaeDecoder?: number;
   upscaler?: number;
+  safety?: number;
 }
 
 /** Bytes that the sessions of a model take besides its weights and calls. */
@@ -99,6 +100,13 @@ export const controlRatio = 1 / 2;
 export function controlWeightBytesOf({ tensors }: Pick<ControlFolder, 'tensors'>, device: Device): number {
   return sessionBytes + partBytes(tensors, device);
 }
+
+/** Bytes of a safety checker's weights in memory, in float32 on every device. */
+export const safetyWeightBytesOf = ({ tensors }: Pick<ControlFolder, 'tensors'>): number =>
+  sessionBytes + float32 * valuesIn([...tensors]);
+
+/** An upper estimate of the bytes that its call takes: of CLIP's largest vision model, 257 tokens. */
+export const safetyCallBytes = 64 * 2 ** 20;
 
 const valuesIn = (tensors: readonly [name: string, tensor: { shape: readonly number[] }][]): number =>
   tensors.reduce((sum, [, { shape }]) => sum + countOf(shape), 0);

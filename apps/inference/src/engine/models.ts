@@ -5,6 +5,7 @@ import {
   ModelFolderError,
   OutOfMemoryError,
   type Pipeline,
+  type SafetyChecker,
   type TiledUpscaler,
   UpscalerError,
 } from '@app/diffusion';
@@ -12,7 +13,7 @@ import { knownFaults } from '@app/process';
 import type { EngineMessage } from './engine-protocol';
 import type { CallBytes } from './memory';
 
-/** A loaded model, ControlNet or upscaler, and the memory that it takes. */
+/** A loaded model, ControlNet, upscaler or safety checker, and the memory that it takes. */
 export interface Loaded<T = { release(): Promise<void> }> {
   key: string;
   instance: T;
@@ -33,9 +34,10 @@ export type LoadedModel = Loaded<Pipeline>;
 export type LoadedConditioner = Loaded<Conditioner>;
 export type LoadedControlNet = Loaded<ControlNet>;
 export type LoadedUpscaler = Loaded<TiledUpscaler>;
+export type LoadedSafetyChecker = Loaded<SafetyChecker>;
 
 /**
- * The models, their conditioners, ControlNets and upscalers that a device has loaded. They stay loaded as long as all
+ * The models, their conditioners, ControlNets, upscalers and safety checkers that a device has loaded. They stay loaded as long as all
  * fit into a budget of memory. To make room, those that are not in use are released, the least recently used first.
  */
 export class Models {

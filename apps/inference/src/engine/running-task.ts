@@ -20,6 +20,8 @@ export interface Picture {
   /** Rows in a call of the denoiser: one, two with guidance, three for instruct-pix2pix. */
   rows: number;
   decoded?: RgbImage;
+  /** Whether the safety checker has flagged it. */
+  flagged?: boolean;
   /** The pixels that are reported: decoded, or upscaled if that is asked for. */
   finished?: RgbImage;
 }

@@ -13,8 +13,8 @@ import { PictureCredentials } from './picture-credentials';
 import { encodePicture, encodeThumbnail, encodeStyleThumbnail, type PictureParameters } from './image-encoder';
 
 /**
- * Encodes pictures, signs them, and stores their files under `<task id>/<attempt>/`, with a thumbnail of the first, and of a
- * Prompt's first one more for Styles.
+ * Encodes pictures, signs them, and stores their files under `<task id>/<attempt>/`, with a thumbnail of the first that
+ * is stored, and of a Prompt's first one more for Styles.
  */
 @Injectable()
 export class PictureStore {
@@ -37,9 +37,9 @@ export class PictureStore {
     parameters: PictureParameters,
     givenUp: AbortSignal,
     given: readonly GivenPicture[] = [],
+    isFirst = index === 0,
   ): Promise<DrawnPicture> {
     const size = task.highResolution ? enlargedSize(picture) : picture;
-    const isFirst = index === 0;
     const type = sourceTypeOf(parameters.image_sha256 !== undefined);
     const encode = async () => {
       if (givenUp.aborted) throw new TaskAbortedError('The task was given up before its pictures were encoded.');

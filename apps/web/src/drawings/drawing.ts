@@ -40,6 +40,7 @@ export interface Drawing
       | 'control'
       | 'references'
       | 'served_by'
+      | 'filtered'
     > {
   /** As requests name its pictures; `images` is where this page reads them. */
   publicUrls: readonly string[];
@@ -94,6 +95,7 @@ type Told = Pick<
   | 'prompt_weighting'
   | 'control'
   | 'served_by'
+  | 'filtered'
   | 'thumbnail'
 >;
 

@@ -24,7 +24,10 @@ export function factsOf(drawing: Drawing, index: number): PictureFact[] {
   const shape = shapeText(drawing);
   return [
     { name: 'Not', value: drawing.negative_prompt ?? '', isLong: true },
-    { name: 'Seed', value: String(seedOf(drawing, index)) },
+    // Which of the pictures are there is not known then.
+    drawing.filtered > 0
+      ? { name: 'Filtered', value: picturesText(drawing.filtered) }
+      : { name: 'Seed', value: String(seedOf(drawing, index)) },
     { name: 'Steps', value: String(drawing.steps) },
     { name: 'Guidance (cfg)', value: String(drawing.cfg) },
     { name: 'Scheduler', value: drawing.scheduler ?? ownScheduler(null) },

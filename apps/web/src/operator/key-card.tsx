@@ -2,7 +2,7 @@ import type { Key, KeyChange } from '../service/client';
 import { client, currentKey } from '../session/session';
 import { ConfirmButton } from '../ui/buttons';
 import { Card, StatusBadge } from '../ui/card';
-import { submitting, TextField, textIn } from '../ui/fields';
+import { SelectField, submitting, TextField, textIn } from '../ui/fields';
 import { attempt, say } from '../ui/notices';
 import { spanSince } from '../ui/units';
 import { KeyUsage } from './key-usage';
@@ -118,8 +118,19 @@ function changeIn(form: HTMLFormElement, apiKey: Key): KeyChange {
     return { field, number: text === '' ? null : Number(text), empty };
   });
   const changed = wanted.filter(({ field, number }) => number !== apiKey[field]);
-  return Object.fromEntries(changed.map(({ field, number, empty }) => [field, number ?? empty]));
+  const filter = textIn(form, 'filter') as Key['filter'];
+  return {
+    ...Object.fromEntries(changed.map(({ field, number, empty }) => [field, number ?? empty])),
+    ...(filter !== apiKey.filter && { filter }),
+  };
 }
+
+/** What becomes of pictures that the safety checker flags. */
+const filters = [
+  ['off', 'Not looked for'],
+  ['report', 'Stored, and named in the record'],
+  ['block', 'Not stored'],
+] as const;
 
 function KeyLimits({ apiKey, onChanged }: KeyCardProps) {
   const { id, name } = apiKey;
@@ -145,6 +156,13 @@ function KeyLimits({ apiKey, onChanged }: KeyCardProps) {
             defaultValue={String(apiKey[field] ?? '')}
           />
         ))}
+        <SelectField
+          id={`filter-${id}`}
+          name="filter"
+          label="Flagged pictures"
+          choices={filters}
+          value={apiKey.filter}
+        />
         <p class="hint">Empty: what the service has for all keys; for the days: kept for ever. 0: no limit.</p>
         <button class="button">Save</button>
       </form>

@@ -22,6 +22,7 @@ import { AskedSizes1796290000000 } from './1796290000000-asked-sizes';
 import { FetchedWeights1796320000000 } from './1796320000000-fetched-weights';
 import { CredentialsOfWorkers1796330000000 } from './1796330000000-credentials-of-workers';
 import { AuditEntries1796350000000 } from './1796350000000-audit-entries';
+import { ContentFilter1796340000000 } from './1796340000000-content-filter';
 
 /**
  * Every migration in order; append new ones. An index on a table that may be large is made with
@@ -48,4 +49,5 @@ export const migrations = [
   FetchedWeights1796320000000,
   CredentialsOfWorkers1796330000000,
   AuditEntries1796350000000,
+  ContentFilter1796340000000,
 ];

@@ -44,6 +44,10 @@ export type ApiKeyScope = (typeof apiKeyScopes)[number];
 /** The scopes of a key that is made without any; `write` includes `read`. */
 export const defaultScopes: readonly ApiKeyScope[] = ['write'];
 
+/** What becomes of a picture that is flagged: it is stored as any other, stored and named in the record, or not stored. */
+export const keyFilters = ['off', 'report', 'block'] as const;
+export type KeyFilter = (typeof keyFilters)[number];
+
 /** A caller: what is made with it is charged to it, and belongs to its account. The public prefix finds the row. */
 @Entity('api_keys')
 @Unique('api_keys_prefix_key', ['prefix'])
@@ -94,6 +98,9 @@ export class ApiKey {
 
   /** Whether the uploads that only a training needed stay as long as its Fine-Tune does. */
   @Column('boolean', { default: false }) keepTrainingUploads: boolean;
+
+  /** Whether its pictures are looked at before they are stored. */
+  @Column('varchar', { length: 8, default: 'off' }) filter: KeyFilter;
   @Column({ type: 'timestamptz', default: () => 'now()' }) createdAt: Date;
   @Column({ type: 'timestamptz', nullable: true }) lastUsedAt: Date | null;
   @Column({ type: 'timestamptz', nullable: true }) revokedAt: Date | null;

@@ -31,6 +31,7 @@ export function keyFacts(key: ApiKey) {
     max_storage_mb: key.maxStorageMb,
     retention_days: key.retentionDays,
     keep_training_uploads: key.keepTrainingUploads,
+    filter: key.filter,
     created_at: key.createdAt.toISOString(),
     last_used_at: key.lastUsedAt?.toISOString() ?? null,
     revoked_at: key.revokedAt?.toISOString() ?? null,
@@ -107,6 +108,7 @@ export type KeySettings = Pick<
   | 'maxStorageMb'
   | 'retentionDays'
   | 'keepTrainingUploads'
+  | 'filter'
 >;
 
 /** Changes the given settings of a key. @throws ConflictError for a revoked key. */

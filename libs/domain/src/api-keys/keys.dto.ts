@@ -1,10 +1,18 @@
 import { ApiProperty, type ApiPropertyOptions } from '@nestjs/swagger';
-import { BooleanField, type FieldOptions, NumberField, ownField, smallField, TextField } from '../fields/fields';
+import {
+  BooleanField,
+  EnumField,
+  type FieldOptions,
+  NumberField,
+  ownField,
+  smallField,
+  TextField,
+} from '../fields/fields';
 import { shown } from '../fields/text-rules';
 import { limits } from '../common/limits';
 import { keyBounds, keyFacts } from './key-changes';
-import { type ApiKey, type ApiKeyScope, apiKeyScopes } from './api-key';
-import { Id, IntegerOrNull, Text, TextOrNull, Time, TimeOrNull, YesNo } from '../fields/fields-of-answers';
+import { type ApiKey, type ApiKeyScope, apiKeyScopes, type KeyFilter, keyFilters } from './api-key';
+import { Id, IntegerOrNull, Text, TextOrNull, Time, TimeOrNull, Word, YesNo } from '../fields/fields-of-answers';
 
 /** An array of one or more of some words, each once. */
 export function ArrayOfWordsField(options: FieldOptions & { values: readonly string[]; name: string }) {
@@ -58,6 +66,9 @@ const shownLimit = (description: string): ApiPropertyOptions => ({
 const keepsUploads =
   'Whether uploads that only a training needed stay until its Fine-Tune is deleted; otherwise they go as it ends';
 
+const filters =
+  'What becomes of a picture that the installed safety checker flags: `off`, it is not looked at; `report`, the record names it in `flagged`; `block`, it is not stored, and counted in `filtered`';
+
 /** An API key, without anything that is secret. */
 export class KeyDto {
   @Id() id: string;
@@ -81,6 +92,7 @@ export class KeyDto {
   @ApiProperty(shownLimit('Megabytes of pictures and weights')) max_storage_mb: number | null;
   @IntegerOrNull('Days after which finished records are deleted; null: never.') retention_days: number | null;
   @YesNo(`${keepsUploads}.`) keep_training_uploads: boolean;
+  @Word(keyFilters, 'KeyFilter', `${filters}.`) filter: KeyFilter;
   @Time() created_at: string;
   @TimeOrNull('To the minute.', { example: null }) last_used_at: string | null;
   @TimeOrNull('When it was revoked.', { example: null }) revoked_at: string | null;
@@ -151,6 +163,7 @@ class KeyLimits {
   @LimitField('Megabytes of pictures and weights') max_storage_mb?: Limit;
   @RetentionField() retention_days?: number | 'keep';
   @BooleanField({ description: `${keepsUploads}.`, optional: true }) keep_training_uploads?: boolean;
+  @EnumField({ description: `${filters}.`, values: keyFilters, name: 'KeyFilter', optional: true }) filter?: KeyFilter;
 }
 
 /** Body of `POST /v1/keys`. */

@@ -129,6 +129,8 @@ export const errorTable = {
       ControlNotInstalled: 'No ControlNet of this name is installed. `GET /v1/models` lists those that are.',
       ControlDoesNotFitModel: 'The ControlNet is for models of another family. Choose one of the family of the model.',
       ModelIsControl: 'A ControlNet draws nothing alone. Name it in `control`, and another as `model`.',
+      SafetyNotInstalled:
+        'Install one with `npm run models -- add --kind safety`, or leave `filter` off; docs/moderation.md has more.',
       ModelIsSafetyChecker: 'A safety checker draws nothing. Name another `model`.',
       PromptDoesNotIncludeFineTuneName: 'A prompt on a Fine-Tune must have the Fine-Tune’s name in it, as a word.',
       PromptNotFound: 'There is no such Prompt, or it is not yours. As 422: a body names it.',

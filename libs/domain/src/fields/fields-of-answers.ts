@@ -46,6 +46,7 @@ export const TextByName = of({ type: 'object', additionalProperties: { type: 'st
 export const Time = of(time);
 export const TimeOrNull = of({ ...time, ...orNull });
 export const Integer = of(integer);
+export const Integers = of({ ...integer, isArray: true });
 export const IntegerOrNull = of({ ...integer, ...orNull });
 export const Decimal = of({ type: Number });
 export const DecimalOrNull = of({ type: Number, ...orNull });

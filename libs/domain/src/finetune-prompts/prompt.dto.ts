@@ -2,7 +2,14 @@ import { ApiPropertyOptional, IntersectionType } from '@nestjs/swagger';
 import type { AspectRatio } from '../common/sizes';
 import type { Metadata } from '../common/column';
 import { shapeSchema } from '../fields/fields';
-import { shapeAsSent, type ShownDrawing, type ShownPictures, widthOfDrawn } from '../generations/generation.dto';
+import {
+  filteredCount,
+  flaggedIndexes,
+  shapeAsSent,
+  type ShownDrawing,
+  type ShownPictures,
+  widthOfDrawn,
+} from '../generations/generation.dto';
 import { PlaceOrNull, UsedControlDto } from '../generations/inputs.dto';
 import { type OutputFormat, outputFormats } from '../tasks/drawing';
 import type { DrawingInputs, PlaceInPicture } from '../tasks/drawing-inputs';
@@ -14,6 +21,7 @@ import {
   Id,
   Integer,
   IntegerOrNull,
+  Integers,
   OwnValue,
   PartOrNull,
   Parts,
@@ -142,6 +150,8 @@ type StatusDrawing = Pick<
   | 'servedBy'
   | 'upscaler'
   | 'promptChunks'
+  | 'filtered'
+  | 'flagged'
   | 'task'
 >;
 
@@ -162,6 +172,8 @@ abstract class StatusFields {
     'Chunks in which the longer of prompt and negative prompt is read: of 75 tokens with Stable Diffusion; always 1 with FLUX.2, Z-Image and ERNIE-Image, which read a text at once.',
   )
   prompt_chunks: number | null;
+  @Integer(filteredCount) filtered: number;
+  @Integers(flaggedIndexes) flagged: number[];
   @Time('When the request was accepted.') started_at: string;
   @TimeOrNull('When it terminated.') completed_at: string | null;
   @PartOrNull(MetricsDto, 'How long it took; null before it has terminated.') metrics: MetricsDto | null;
@@ -183,6 +195,8 @@ function statusOf({ task, ...drawing }: StatusDrawing, thumbnail: string | null)
     served_by: drawing.servedBy,
     upscaler: drawing.upscaler,
     prompt_chunks: drawing.promptChunks,
+    filtered: drawing.filtered,
+    flagged: drawing.flagged,
     started_at: task.createdAt.toISOString(),
     completed_at: task.completedAt?.toISOString() ?? null,
     metrics: MetricsDto.of(task),

@@ -13,6 +13,7 @@ import {
   Id,
   Integer,
   IntegerOrNull,
+  Integers,
   OwnValue,
   PartOrNull,
   Parts,
@@ -30,6 +31,9 @@ export const shapeAsSent =
   'square, portrait, landscape or a ratio, as it was sent; null where `width` and `height` were, or where a picture that it is drawn from has the shape.';
 export const widthOfDrawn =
   'Of each picture, in pixels, before it is enlarged. Where a picture from elsewhere decides, that is known once it is drawn.';
+
+export const filteredCount = 'How many of its pictures are not there, because the filter of the key has flagged them.';
+export const flaggedIndexes = 'Indexes in `images` of those that it has flagged, where it only reports.';
 
 /** The parts of a drawing and its task that are shown. */
 export type ShownDrawing = Omit<Drawing, 'id' | 'finetuneId' | 'weightsHash' | 'weightsScale' | 'task'> & {
@@ -69,6 +73,9 @@ export class GenerationDto {
   @Texts('URLs of the pictures, in order of their seeds.') images: string[];
   @TextOrNull('URL of a WebP of the first picture, of at most 384 pixels; null until there is one.', { format: 'iri' })
   thumbnail: string | null;
+
+  @Integer(filteredCount) filtered: number;
+  @Integers(flaggedIndexes) flagged: number[];
 
   @Decimal() cfg: number;
   @Integer() steps: number;
@@ -121,6 +128,8 @@ export class GenerationDto {
       status: task.status,
       images,
       thumbnail,
+      filtered: drawing.filtered,
+      flagged: drawing.flagged,
       cfg: drawing.cfg,
       steps: drawing.steps,
       seed: drawing.seed,

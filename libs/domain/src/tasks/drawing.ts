@@ -53,6 +53,12 @@ export class Drawing {
   @Column('varchar', { length: 256, nullable: true }) servedBy: string | null;
   @Column('varchar', { length: 128, nullable: true }) upscaler: string | null;
 
+  /** How many of its pictures are not there, because they were flagged. */
+  @Column('integer', { default: 0 }) filtered: number;
+
+  /** Indexes of those that were flagged and are there all the same. */
+  @Column('integer', { array: true, default: () => `'{}'` }) flagged: number[];
+
   /** Chunks of tokens in which the model reads the prompt: counted by the api first, then as actually drawn. */
   @Column('integer', { nullable: true }) promptChunks: number | null;
 }

@@ -1,0 +1,26 @@
+import { readSafetyFolder, type RgbImage, SafetyChecker } from '@app/diffusion';
+import type { ModelSource, ThreadOptions } from './engine-protocol';
+import { asRequestError } from './failure';
+import { safetyCallBytes, safetyWeightBytesOf } from './memory';
+import type { LoadedSafetyChecker, Models } from './models';
+
+/** Looks at drawn pictures by the safety checkers of a device. */
+export class Safety {
+  constructor(
+    private readonly options: ThreadOptions,
+    private readonly models: Models,
+  ) {}
+
+  /** Whether a picture is flagged. @throws RequestError if the checker cannot be used */
+  async flags(source: ModelSource, picture: RgbImage): Promise<boolean> {
+    const loaded = this.models.get<LoadedSafetyChecker>(source.key) ?? (await this.load(source));
+    return this.models.runCalls([[loaded, { safety: safetyCallBytes }]], () => loaded.instance.flags(picture));
+  }
+
+  private async load(source: ModelSource): Promise<LoadedSafetyChecker> {
+    const refused = asRequestError('safety checker', source);
+    const files = await readSafetyFolder(source.folder).catch(refused);
+    const open = () => SafetyChecker.open(files, this.options);
+    return this.models.load<LoadedSafetyChecker>(source.key, safetyWeightBytesOf(files), open).catch(refused);
+  }
+}
