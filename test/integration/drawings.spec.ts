@@ -43,12 +43,19 @@ describe('the list of drawings', () => {
       {
         ...{ kind: 'generation', id: generation, finetune: null, prompt: 'a star', status: 'failed' },
         ...{ width: 512, height: 512 },
-        ...{ error: 'No paint is left.', num_generations: 1, thumbnail: null, created_at: '2026-09-21T14:13:21.000Z' },
+        ...{
+          error: 'No paint is left.',
+          num_generations: 1,
+          filtered: 0,
+          thumbnail: null,
+          created_at: '2026-09-21T14:13:21.000Z',
+        },
       },
       {
         ...{ kind: 'prompt', id: first, finetune: finetunes[0], prompt: 'a robot', status: 'succeeded', error: null },
         ...{ width: 512, height: 512 },
         num_generations: 2,
+        filtered: 0,
         thumbnail: expect.stringMatching(/^http.*\.webp$/) as string,
         created_at: '2026-09-21T14:13:20.000Z',
       },

@@ -8,7 +8,7 @@ import { readFloats } from '../../libs/diffusion/src/safetensors/safetensors';
 import { BufferSource } from '../../libs/diffusion/src/tensor/byte-source';
 import { cpu } from './cpu';
 import { unpackFamily } from './families';
-import { encodeSafetensors } from './safetensors';
+import { encodeSafetensors, type TensorToWrite } from './safetensors';
 
 /** Flags nothing, or everything. */
 type Threshold = 'never' | 'always';
@@ -24,7 +24,7 @@ export async function safetyFolder(threshold: Threshold | Float32Array = 'never'
     const plain = typeof threshold === 'string' ? [threshold === 'always' ? -2 : 2] : threshold;
     const isThreshold = name === 'concept_embeds_weights';
     const changed = isThreshold ? values.map((_, i) => plain[i] ?? plain[0]) : values;
-    return [name, { shape: [...tensor.shape], values: changed }] as const;
+    return [name, { shape: [...tensor.shape], values: changed }] as [string, TensorToWrite];
   });
   writeFileSync(file, encodeSafetensors(Object.fromEntries(tensors)));
   return folder;

@@ -14,9 +14,9 @@ const rank = `(
 const place = `task.id, task.created_at AS at, ${rank} AS rank`;
 const shown = `
   task.kind, prompt.finetune_id AS finetune, coalesce(prompt.prompt, drawing.prompt) AS prompt, task.status,
-  task.error, drawing.num_images AS num_generations, drawing.width, drawing.height, (
+  task.error, drawing.num_images AS num_generations, drawing.filtered, drawing.width, drawing.height, (
     SELECT json_build_object('token', token, 'storageKey', storage_key)
-    FROM images WHERE task_id = task.id AND index = 0 AND thumbnail_bytes IS NOT NULL
+    FROM images WHERE task_id = task.id AND thumbnail_bytes IS NOT NULL LIMIT 1
   ) AS small`;
 
 type Row = TimedRow &

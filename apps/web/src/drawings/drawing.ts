@@ -7,7 +7,7 @@ export type Status = components['schemas']['GenerationStatus'];
 /** A Generation or a Prompt of a Fine-Tune, as the list of all tells of it. */
 export interface Listed extends Pick<
   ListedDrawing,
-  'id' | 'prompt' | 'status' | 'error' | 'num_generations' | 'width' | 'height' | 'created_at'
+  'id' | 'prompt' | 'status' | 'error' | 'num_generations' | 'filtered' | 'width' | 'height' | 'created_at'
 > {
   /** Where this page reads the first picture's thumbnail; null if there is none. */
   thumbnail: string | null;
@@ -40,7 +40,6 @@ export interface Drawing
       | 'control'
       | 'references'
       | 'served_by'
-      | 'filtered'
     > {
   /** As requests name its pictures; `images` is where this page reads them. */
   publicUrls: readonly string[];

@@ -99,7 +99,8 @@ function EndText({ count }: { count: number }) {
 
 function Tile({ drawing }: { drawing: Listed }) {
   const [isAsking, setAsking] = useState(false);
-  const { id, prompt, num_generations, status, thumbnail } = drawing;
+  const { id, prompt, num_generations, filtered, status, thumbnail } = drawing;
+  const count = num_generations - filtered;
   // Older pictures have no thumbnail: they are shown themselves.
   useWhole(status === 'succeeded' && thumbnail === null ? id : undefined);
   return (
@@ -116,9 +117,9 @@ function Tile({ drawing }: { drawing: Listed }) {
         }}
       >
         <DrawingFrame drawing={drawing} index={0} />
-        {status === 'succeeded' && num_generations > 1 && (
+        {status === 'succeeded' && count > 1 && (
           <span class="badge" aria-hidden="true">
-            {num_generations}
+            {count}
           </span>
         )}
       </button>

@@ -25,6 +25,7 @@ const drawing: Drawing = {
   model: 'shapes',
   served_by: null,
   num_generations: 2,
+  filtered: 0,
   thumbnail: null,
   images: [],
   publicUrls: [],

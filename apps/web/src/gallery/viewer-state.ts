@@ -28,8 +28,8 @@ export function openViewer(id: string, index: number): void {
 
 /** In the gallery's order; a drawing without pictures counts as one. */
 const shots = computed<Shot[]>(() => {
-  const inGallery = shown.value.flatMap(({ id, status, num_generations }) =>
-    Array.from({ length: status === 'succeeded' ? num_generations : 1 }, (_, index) => ({ id, index })),
+  const inGallery = shown.value.flatMap(({ id, status, num_generations, filtered }) =>
+    Array.from({ length: status === 'succeeded' ? num_generations - filtered : 1 }, (_, index) => ({ id, index })),
   );
   const open = viewed.value;
   return open && !inGallery.some(({ id }) => id === open.id) && drawings.value.has(open.id)

@@ -2,17 +2,11 @@ import { ApiPropertyOptional, IntersectionType } from '@nestjs/swagger';
 import type { AspectRatio } from '../common/sizes';
 import type { Metadata } from '../common/column';
 import { shapeSchema } from '../fields/fields';
-import {
-  filteredCount,
-  flaggedIndexes,
-  shapeAsSent,
-  type ShownDrawing,
-  type ShownPictures,
-  widthOfDrawn,
-} from '../generations/generation.dto';
+import { shapeAsSent, type ShownDrawing, type ShownPictures, widthOfDrawn } from '../generations/generation.dto';
 import { PlaceOrNull, UsedControlDto } from '../generations/inputs.dto';
 import { type OutputFormat, outputFormats } from '../tasks/drawing';
 import type { DrawingInputs, PlaceInPicture } from '../tasks/drawing-inputs';
+import { filteredCount, flaggedIndexes } from '../tasks/filtered';
 import { MetricsDto } from '../tasks/metrics.dto';
 import { type TaskStatus, taskStatuses } from '../tasks/task-status';
 import type { FinetunePrompt } from './finetune-prompt';

@@ -1,6 +1,7 @@
 import type { AspectRatio } from '../common/sizes';
 import type { Metadata } from '../common/column';
 import { type Drawing, type OutputFormat, outputFormats } from '../tasks/drawing';
+import { filteredCount, flaggedIndexes } from '../tasks/filtered';
 import { type MeasuredTask, MetricsDto } from '../tasks/metrics.dto';
 import type { Task } from '../tasks/task';
 import { type TaskStatus, taskStatuses } from '../tasks/task-status';
@@ -31,9 +32,6 @@ export const shapeAsSent =
   'square, portrait, landscape or a ratio, as it was sent; null where `width` and `height` were, or where a picture that it is drawn from has the shape.';
 export const widthOfDrawn =
   'Of each picture, in pixels, before it is enlarged. Where a picture from elsewhere decides, that is known once it is drawn.';
-
-export const filteredCount = 'How many of its pictures are not there, because the filter of the key has flagged them.';
-export const flaggedIndexes = 'Indexes in `images` of those that it has flagged, where it only reports.';
 
 /** The parts of a drawing and its task that are shown. */
 export type ShownDrawing = Omit<Drawing, 'id' | 'finetuneId' | 'weightsHash' | 'weightsScale' | 'task'> & {

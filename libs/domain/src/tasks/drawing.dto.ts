@@ -1,6 +1,7 @@
 import { isIdentifier } from '../common/identifier';
 import { Id, Integer, Text, TextOrNull, Time, Word } from '../fields/fields-of-answers';
 import { QueryParameter, WordParameter } from '../fields/fields-of-queries';
+import { filteredCount } from './filtered';
 import { TaskQueryDto } from './task-query.dto';
 import { type TaskStatus, taskStatuses } from './task-status';
 
@@ -16,6 +17,7 @@ export class DrawingDto {
   @Word(taskStatuses, 'GenerationStatus') status: TaskStatus;
   @TextOrNull('Why it failed, in plain words.') error: string | null;
   @Integer('How many pictures were asked for.') num_generations: number;
+  @Integer(filteredCount) filtered: number;
   @Integer('Of each picture, in pixels.') width: number;
   @Integer('Of each picture, in pixels.') height: number;
   @TextOrNull('URL of a WebP of the first picture, of at most 384 pixels; null until there is one.', { format: 'iri' })
