@@ -4,10 +4,49 @@ import { join } from 'node:path';
 import { ApiKey, type DrawingTask, type KeyFilter } from '@app/domain';
 import { insertKey } from '../support/api';
 import { createInferenceBench } from '../support/inference';
+import { startModeration } from '../support/moderation-server';
 import { ofSuite } from '../support/of-suite';
 import { pixelsOf, safetyFolder, safetyFolderAgainst } from '../support/safety-model';
 import { bytesOf, keysIn } from '../support/stored-objects';
+import { until } from '../support/until';
 import { startWorker } from '../support/worker';
+
+describe('the moderation of the operator', () => {
+  const moderation = ofSuite(startModeration);
+  const bench = ofSuite(() => createInferenceBench({ MODERATION_URL: moderation.url }));
+  const keyOf = async (filter: KeyFilter) => (await insertKey(bench.dataSource, { filter })).id;
+  beforeAll(() => startWorker(bench));
+
+  /** Draws three pictures, of which the moderation flags the second that it is shown. */
+  async function drawn(ownerId: string): Promise<DrawingTask> {
+    let shown = 0;
+    moderation.behaviour.flagsPicture = () => ++shown === 2;
+    const { id } = await bench.addTask({ ownerId, numImages: 3 });
+    return bench.terminated(id);
+  }
+
+  it('keeps a flagged picture from being stored, whatever the key says', async () => {
+    const task = await drawn(await keyOf('off'));
+    expect(task).toMatchObject({ status: 'succeeded', filtered: 1, flagged: [] });
+    expect(task.images.map(({ index }) => index).sort()).toEqual([0, 2]);
+    const shown = moderation.asked.inputs.at(-1) as { image_url: { url: string } };
+    const [head, jpeg] = shown.image_url.url.split(',');
+    expect(head).toBe('data:image/jpeg;base64');
+    expect(await pixelsOf(Buffer.from(jpeg, 'base64'))).toMatchObject({ width: 256, height: 256 });
+  });
+
+  it('gives a drawing back that it cannot be asked about', async () => {
+    moderation.behaviour.fault = 'broken';
+    const { id } = await bench.addTask({ numImages: 1 });
+    const line = await until(
+      async () => bench.logged.find(({ msg, taskId }) => msg === 'failed, will be retried' && taskId === id),
+      'it is given back',
+    );
+    expect(JSON.stringify(line)).toContain('no \\"results\\"');
+    moderation.behaviour.fault = undefined;
+    expect(await bench.terminated(id)).toMatchObject({ status: 'succeeded', filtered: 0 });
+  });
+});
 
 describe('the filter of a key', () => {
   const modelsDir = mkdtempSync(join(tmpdir(), 'darkroom-models-'));
@@ -72,7 +111,7 @@ describe('the filter of a key', () => {
     install(await safetyFolder('always'));
     const before = await usage();
     const task = await drawn('block', { highResolution: true });
-    const error = 'All 2 pictures were flagged by the filter of the key.';
+    const error = 'All 2 pictures were flagged, and none is stored.';
     expect(task).toMatchObject({ status: 'failed', error, filtered: 2, images: [] });
     expect(task.computeSeconds).toBeGreaterThan(0);
     expect(await keysIn(bench.storage, task.id)).toEqual([]);

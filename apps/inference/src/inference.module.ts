@@ -33,6 +33,7 @@ import { WorkerPresence } from './health/worker-presence';
 import { InferenceMetrics } from './metrics/inference-metrics';
 import { StorageHealth } from './pictures/storage-health';
 import { PictureCredentials } from './pictures/picture-credentials';
+import { PictureModeration } from './pictures/picture-moderation';
 import { PictureStore } from './pictures/picture-store';
 import { SandboxLoop } from './sandbox/sandbox-loop';
 import { TrainingLoop } from './training/training-loop';
@@ -90,6 +91,7 @@ export class InferenceModule implements BeforeApplicationShutdown, OnApplication
         InferenceMetrics,
         ModelResolver,
         PictureCredentials,
+        PictureModeration,
         PictureStore,
         ProgressPublisher,
         SandboxLoop,

@@ -85,6 +85,13 @@ export interface Config {
   inferenceHealthPort: number;
   /** Undefined: pictures say in XMP alone what they are. */
   credentials?: CredentialsConfig;
+  /** A file of words and phrases that no prompt may have, each with a sentence. */
+  promptRules?: string;
+  /** Asked about texts and pictures, in the shape of OpenAI's moderations; with `moderationKey` as a Bearer token. */
+  moderationUrl?: string;
+  moderationKey?: string;
+  /** What holds while it cannot be asked. */
+  moderationOnError: 'allow' | 'refuse';
   hubEndpoint: string;
   hubToken?: string;
 }

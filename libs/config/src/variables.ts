@@ -63,6 +63,10 @@ export const variables: Variables<Omit<Config, 's3' | 'credentials' | 'publicUrl
   auditDays: ['AUDIT_DAYS', integer(0, 36_500), 0],
   logLevel: ['LOG_LEVEL', oneOf(...logLevels), 'info'],
   inferenceHealthPort: ['INFERENCE_HEALTH_PORT', integer(0, 65_535), 0],
+  promptRules: ['PROMPT_RULES', text()],
+  moderationUrl: ['MODERATION_URL', url('http:', 'https:')],
+  moderationKey: ['MODERATION_KEY', text()],
+  moderationOnError: ['MODERATION_ON_ERROR', oneOf('allow', 'refuse'), 'refuse'],
   hubEndpoint: ['HF_ENDPOINT', url('http:', 'https:'), 'https://huggingface.co'],
   hubToken: ['HF_TOKEN', text()],
 };

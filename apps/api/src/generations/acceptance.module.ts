@@ -1,13 +1,24 @@
 import { PicturesModule } from '@app/pictures';
 import { Module } from '@nestjs/common';
 import { ModelsModule } from '../models/models.module';
+import { type Config, CONFIG } from '@app/config';
+import { JsonLogger } from '@app/observability';
 import { AcceptanceService } from './acceptance.service';
+import { ModerationService } from './moderation.service';
 import { SentPictures } from './sent-pictures.service';
 
 /** Limits on what a key may have drawn. */
 @Module({
   imports: [ModelsModule, PicturesModule],
-  providers: [AcceptanceService, SentPictures],
+  providers: [
+    AcceptanceService,
+    SentPictures,
+    {
+      provide: ModerationService,
+      useFactory: (config: Config, logger: JsonLogger) => ModerationService.open(config, logger),
+      inject: [CONFIG, JsonLogger],
+    },
+  ],
   exports: [AcceptanceService, SentPictures],
 })
 export class AcceptanceModule {}

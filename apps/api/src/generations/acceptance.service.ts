@@ -20,6 +20,7 @@ import { findOwnPicture } from '@app/pictures';
 import { Transactions } from '@app/queue';
 import { Inject, Injectable } from '@nestjs/common';
 import type { CallerKey } from '../http/caller.decorator';
+import { ModerationService } from './moderation.service';
 import { PromptLengths } from '../models/prompt-lengths.service';
 
 /** A new task as a request asks for it. */
@@ -56,6 +57,7 @@ export class AcceptanceService {
     private readonly transactions: Transactions,
     private readonly quota: StorageQuota,
     private readonly lengths: PromptLengths,
+    private readonly moderation: ModerationService,
     @Inject(CONFIG) private readonly config: Config,
   ) {}
 
@@ -84,7 +86,8 @@ export class AcceptanceService {
   /**
    * Checks everything that can be checked first, then writes all tasks of a request and their records, or none.
    * @returns the tasks as they are written
-   * @throws UnprocessableError for a full storage, a picture at a literal private address or a text that is too long;
+   * @throws UnprocessableError for a full storage, a picture at a literal private address, or a text that is
+   * too long or refused;
    * InvalidError for an order that a sandbox cannot follow; UnauthorizedError for a key that was revoked meanwhile;
    * QueueFullError if the key would exceed its limit of waiting tasks, whatever else is being written.
    */
@@ -106,6 +109,10 @@ export class AcceptanceService {
     problems.throwIfAny();
     await this.assertPicturesAllowed(accountId, order);
     const chunks = await this.lengths.check(ownerId, served, asked, textPointerTo, finetunes);
+    await this.moderation.check([
+      ...asked.map(({ prompt }, index) => ({ text: prompt, pointer: textPointerTo(index, 'prompt') })),
+      ...(training?.training.captions ?? []).map((text, index) => ({ text, pointer: `/captions/${index}` })),
+    ]);
     const tasks = asked.map((task, index) => ({ ...task, sandbox, promptChunks: chunks[index] }));
     const cap = maxQueued ?? this.config.maxQueuedPerKey;
     const count = tasks.length + (training ? 1 : 0);

@@ -77,6 +77,7 @@ describe(DrawingService.name, () => {
       life,
       resolver as unknown as ModelResolver,
       new PictureStore(storage as unknown as ImageStorage),
+      { isOn: false, flags: async () => false },
       new ProgressPublisher({} as DataSource, logger),
       { read: async () => ({ control: [], references: [] }) },
       logger,

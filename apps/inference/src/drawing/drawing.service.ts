@@ -7,6 +7,7 @@ import type { Engine } from '../engine-client/engine';
 import { PicturesFilteredError, TaskAbortedError } from '../engine-client/task-errors';
 import type { ModelSource, DrawRequest, Mask } from '../engine/engine-protocol';
 import type { Ending } from '../metrics/inference-metrics';
+import { PictureModeration } from '../pictures/picture-moderation';
 import { PictureStore } from '../pictures/picture-store';
 import type { DrawingLock } from './drawing-lock';
 import type { Slot } from './engine-slots';
@@ -29,18 +30,22 @@ export interface DrawingSlot extends Slot<Pick<Engine, 'device' | 'draw'>> {
 class PictureSequence {
   private readonly controller = new AbortController();
   private stored: Promise<DrawnPicture[]> = Promise.resolve([]);
+  /** How many are not stored because they are flagged, and which are all the same. */
+  filtered = 0;
+  readonly flagged: number[] = [];
 
   /** Aborts, with the error as its reason, at the first picture that cannot be stored: the others are of no use. */
   get failed(): AbortSignal {
     return this.controller.signal;
   }
 
-  /** How many are not stored because they are flagged, and which are all the same. */
-  filtered = 0;
-  readonly flagged: number[] = [];
-
-  add(store: () => Promise<DrawnPicture>): void {
-    this.stored = this.stored.then(async (before) => [...before, await store()]);
+  /** @param store gives undefined for a picture that may not be stored */
+  add(store: (isFirst: boolean) => Promise<DrawnPicture | undefined>): void {
+    this.stored = this.stored.then(async (before) => {
+      const picture = await store(before.length === 0);
+      if (!picture) this.filtered++;
+      return picture ? [...before, picture] : before;
+    });
     this.stored.catch((error) => this.controller.abort(error));
   }
 
@@ -67,6 +72,7 @@ export class DrawingService {
     private readonly tasks: Tasks,
     @Inject(ModelResolver) private readonly models: Pick<ModelResolver, 'resolve' | 'errorAfterRefusal'>,
     private readonly pictures: PictureStore,
+    @Inject(PictureModeration) private readonly moderation: Pick<PictureModeration, 'isOn' | 'flags'>,
     private readonly progress: ProgressPublisher,
     @Inject(SourcePictures) private readonly sources: Pick<SourcePictures, 'read'>,
     private readonly logger: JsonLogger,
@@ -123,6 +129,8 @@ export class DrawingService {
     const model = await this.models.resolve(task);
     this.logger.log('drawing', { taskId: task.id, attempt: task.attempt, model: model.servedBy });
     const { source, adapters, controls, refusedOn, upscaler, safety, filter } = model;
+    // The operator's moderation holds for every key.
+    const blocks = filter === 'block' || (this.moderation.isOn && filter !== 'report');
     let scheduler = '';
     let enlargedBy = task.highResolution ? model.plainUpscaler : null;
     const stored = new PictureSequence();
@@ -142,15 +150,17 @@ export class DrawingService {
           served = { ...served, promptChunks: started.promptChunks };
           void this.recordStart(task, served, hold);
         },
-        onProgress: this.progress.of(task, filter !== 'block'),
-        onPicture: (index, picture, upscaled, flagged) => {
-          if (flagged && filter === 'block') return void stored.filtered++;
-          if (flagged) stored.flagged.push(index);
+        onProgress: this.progress.of(task, !blocks),
+        onPicture: (index, picture, upscaled, isFlagged = false) => {
           if (upscaled && upscaler) enlargedBy = upscaler.label;
           const parameters = parametersOf(task, index, { ...model, pictures, scheduler, upscaler: enlargedBy });
-          const isFirst = index === stored.filtered;
-          const given = givenPictures(pictures);
-          stored.add(() => this.pictures.save(task, index, picture, parameters, hold.signal, given, isFirst));
+          stored.add(async (isFirst) => {
+            if (isFlagged || (await this.moderation.flags(picture))) {
+              if (blocks) return undefined;
+              stored.flagged.push(index);
+            }
+            return this.pictures.save(task, index, picture, parameters, hold.signal, givenPictures(pictures), isFirst);
+          });
         },
       });
       const endNote = this.pictures.noteDrawing(task.ownerId, engine.device);

@@ -2,6 +2,7 @@ import type { Attempt, Task } from '@app/domain';
 import { deathsAfter, fatalCount, StorageFullError, type TaskHold, Tasks } from '@app/tasks';
 import { CredentialsError } from '@app/credentials';
 import { JsonLogger } from '@app/observability';
+import { ModerationDownError } from '@app/moderation';
 import { PictureError } from '@app/pictures';
 import { StorageUnavailableError } from '@app/storage';
 import { Inject, Injectable } from '@nestjs/common';
@@ -99,6 +100,8 @@ function publicMessage(error: unknown, { kind }: Pick<Task, 'kind'>): string {
   const stored = isTraining ? 'What was trained' : 'The picture';
   if (error instanceof StorageUnavailableError)
     return `${stored} could not be stored: the storage could not be reached.`;
+  if (error instanceof ModerationDownError)
+    return 'Pictures are looked at before they are stored, and that was not possible.';
   if (isTraining) return `The Fine-Tune could not be trained in ${fatalCount} tries because of an internal error.`;
   if (error instanceof EngineBrokenError)
     return `The picture could not be drawn: the engine broke in ${fatalCount} tries.`;

@@ -23,7 +23,11 @@ export class PicturesFilteredError extends TaskRefusedError {
   override readonly name = 'PicturesFilteredError';
 
   constructor(readonly filtered: number) {
-    super(`${filtered === 1 ? 'The picture was' : `All ${filtered} pictures were`} flagged by the filter of the key.`);
+    super(
+      filtered === 1
+        ? 'The picture was flagged, and is not stored.'
+        : `All ${filtered} pictures were flagged, and none is stored.`,
+    );
   }
 }
 

@@ -10,6 +10,7 @@ import { ProgressPublisher } from '../drawing/progress-publisher';
 import { SourcePictures } from '../drawing/source-pictures';
 import { TaskRunner } from '../drawing/task-runner';
 import { TrainingStore } from '../training/training-store';
+import { PictureModeration } from '../pictures/picture-moderation';
 import { PictureStore } from '../pictures/picture-store';
 import { SandboxEngine, sandboxName } from './sandbox-engine';
 import { SandboxTraining } from './sandbox-training';
@@ -34,6 +35,7 @@ export class SandboxLoop extends ClaimingLoop {
     private readonly trainings: Trainings,
     runner: TaskRunner,
     pictures: PictureStore,
+    moderation: PictureModeration,
     progress: ProgressPublisher,
     sources: SourcePictures,
     store: TrainingStore,
@@ -42,7 +44,7 @@ export class SandboxLoop extends ClaimingLoop {
     const source = { key: sandboxName, name: sandboxName, folder: '', hash: '' };
     const resolved = { source, adapters: [], servedBy: sandboxName, plainUpscaler: sandboxName, refusedOn: [] };
     const models = { resolve: async () => resolved, errorAfterRefusal: async (error: Error) => error };
-    this.drawings = new DrawingService(runner, tasks, models, pictures, progress, sources, parts.logger);
+    this.drawings = new DrawingService(runner, tasks, models, pictures, moderation, progress, sources, parts.logger);
     this.training = new SandboxTraining(dataSource, runner, trainings, store, progress);
   }
 

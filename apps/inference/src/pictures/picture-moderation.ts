@@ -1,0 +1,38 @@
+import { type Config, CONFIG } from '@app/config';
+import { ModerationHook } from '@app/moderation';
+import { JsonLogger } from '@app/observability';
+import { Inject, Injectable } from '@nestjs/common';
+import sharp from 'sharp';
+import type { RgbImage } from '../engine/engine-protocol';
+
+/** The longest edge of what is shown, in pixels: moderations scale what they are shown themselves. */
+const shownEdge = 768;
+
+/** Shows drawn pictures to the operator's moderation, if there is one. */
+@Injectable()
+export class PictureModeration {
+  private readonly hook?: Pick<ModerationHook, 'flagsPicture'>;
+
+  constructor(
+    @Inject(CONFIG) { moderationUrl: url, moderationKey: key, moderationOnError: onError }: Config,
+    logger: JsonLogger,
+  ) {
+    const onDown = (reason: string): void =>
+      logger.warnSparingly('the moderation cannot be asked', { reason, onError });
+    if (url !== undefined) this.hook = new ModerationHook({ url, key, onError, onDown });
+  }
+
+  get isOn(): boolean {
+    return this.hook !== undefined;
+  }
+
+  /** @throws ModerationDownError if it cannot be asked and that refuses */
+  async flags({ data, width, height }: RgbImage): Promise<boolean> {
+    if (!this.hook) return false;
+    const jpeg = await sharp(data, { raw: { width, height, channels: 3 } })
+      .resize(shownEdge, shownEdge, { fit: 'inside', withoutEnlargement: true })
+      .jpeg({ quality: 85 })
+      .toBuffer();
+    return this.hook.flagsPicture(`data:image/jpeg;base64,${jpeg.toString('base64')}`);
+  }
+}

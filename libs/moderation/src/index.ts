@@ -1,0 +1,2 @@
+export { ModerationDownError, ModerationHook } from './moderation-hook';
+export { PromptRules, readPromptRules } from './prompt-rules';

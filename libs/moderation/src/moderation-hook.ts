@@ -1,0 +1,80 @@
+/** The operator's moderation cannot be asked, or its answer cannot be read. */
+export class ModerationDownError extends Error {
+  override readonly name = 'ModerationDownError';
+}
+
+interface HookSettings {
+  url: string;
+  /** Sent as a Bearer token. */
+  key?: string | undefined;
+  /** What holds when it cannot be asked: `allow` counts as not flagged. */
+  onError: 'allow' | 'refuse';
+  /** Told when it cannot be asked. */
+  onDown?: (reason: string) => void;
+  timeoutMs?: number;
+}
+
+/** What is asked about: a text, or the `data:` URL of a picture. */
+type Input = string | { type: 'image_url'; image_url: { url: string } };
+
+interface Verdict {
+  flagged: boolean;
+  categories?: Record<string, boolean>;
+}
+
+/** Texts of one request; OpenAI takes no more in one call than others do. */
+const mostTexts = 32;
+
+/** Asks the operator's moderation, in the shape of OpenAI's `POST /v1/moderations`. */
+export class ModerationHook {
+  constructor(private readonly settings: HookSettings) {}
+
+  /**
+   * What is wrong with each text: the names of its categories, or none where these are not told; undefined for one that
+   * may be drawn.
+   * @throws ModerationDownError
+   */
+  async flaggedTexts(texts: readonly string[]): Promise<(string[] | undefined)[]> {
+    const flagged: (string[] | undefined)[] = [];
+    for (let at = 0; at < texts.length; at += mostTexts)
+      flagged.push(...(await this.ask(texts.slice(at, at + mostTexts))));
+    return flagged;
+  }
+
+  /** Whether a picture is flagged. @param url a `data:` URL. @throws ModerationDownError */
+  async flagsPicture(url: string): Promise<boolean> {
+    const [flagged] = await this.ask([{ type: 'image_url', image_url: { url } }]);
+    return flagged !== undefined;
+  }
+
+  private async ask(input: readonly Input[]): Promise<(string[] | undefined)[]> {
+    const { onError, onDown } = this.settings;
+    try {
+      const results = await this.post(input);
+      return results.map(({ flagged, categories = {} }) =>
+        flagged ? Object.keys(categories).filter((name) => categories[name]) : undefined,
+      );
+    } catch (error) {
+      const reason = (error as Error).message;
+      onDown?.(reason);
+      if (onError === 'allow') return input.map(() => undefined);
+      throw new ModerationDownError(reason, { cause: error });
+    }
+  }
+
+  private async post(input: readonly Input[]): Promise<readonly Verdict[]> {
+    const { url, key, timeoutMs = 5_000 } = this.settings;
+    const response = await fetch(url, {
+      method: 'POST',
+      redirect: 'error',
+      headers: { 'content-type': 'application/json', ...(key !== undefined && { authorization: `Bearer ${key}` }) },
+      body: JSON.stringify({ model: 'omni-moderation-latest', input }),
+      signal: AbortSignal.timeout(timeoutMs),
+    });
+    if (!response.ok) throw new Error(`it answered ${response.status}`);
+    const { results } = (await response.json()) as { results?: unknown };
+    const isVerdict = (each: unknown): each is Verdict => typeof (each as Verdict | null)?.flagged === 'boolean';
+    if (Array.isArray(results) && results.length === input.length && results.every(isVerdict)) return results;
+    throw new Error(`its answer has no "results" with "flagged" for each of ${input.length} inputs`);
+  }
+}

@@ -1,0 +1,33 @@
+import { type ModerationServer, startModeration } from '../support/moderation-server';
+import { ModerationDownError, ModerationHook } from '@app/moderation';
+
+describe(ModerationHook.name, () => {
+  let server: ModerationServer;
+  beforeEach(async () => {
+    server = await startModeration();
+  });
+  afterEach(() => server.close());
+
+  const hook = (onError: 'allow' | 'refuse', timeoutMs = 5_000) =>
+    new ModerationHook({ url: server.url, onError, timeoutMs });
+
+  it('tells of each of many texts what is wrong with it, and asks about few at a time', async () => {
+    const texts = Array.from({ length: 70 }, (_, i) => (i === 40 ? 'flagged' : `rose ${i}`));
+    const flagged = await hook('refuse').flaggedTexts(texts);
+    expect(flagged.map((names, i) => names && [i, names]).filter(Boolean)).toEqual([[40, ['violence']]]);
+    expect([server.asked.inputs, server.asked.keys.length]).toEqual([texts, 3]);
+  });
+
+  it('asks about a picture', async () => {
+    server.behaviour.flagsPicture = (url) => url.endsWith('bad');
+    expect(await hook('refuse').flagsPicture('data:image/jpeg;base64,bad')).toBe(true);
+    expect(await hook('refuse').flagsPicture('data:image/jpeg;base64,good')).toBe(false);
+  });
+
+  it.each(['silent', 'broken'] as const)('refuses or allows, as is wanted, where it is %s', async (fault) => {
+    server.behaviour.fault = fault;
+    await expect(hook('refuse', 50).flaggedTexts(['flagged'])).rejects.toThrow(ModerationDownError);
+    expect(await hook('allow', 50).flaggedTexts(['flagged', 'rose'])).toEqual([undefined, undefined]);
+    await expect(hook('refuse', 50).flagsPicture('data:,')).rejects.toThrow(ModerationDownError);
+  });
+});

@@ -1,0 +1,124 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import OpenAI from 'openai';
+import { startTestApi } from '../support/api';
+import { makeFinetune, makePrompts, type ProblemJson } from '../support/factories';
+import { startModeration } from '../support/moderation-server';
+import { ofSuite, ofTest } from '../support/of-suite';
+
+const sentence = 'Weapons are not drawn here.';
+const categories = 'The moderation of this service does not let it be drawn (violence).';
+
+function rulesFile(): string {
+  const file = join(mkdtempSync(join(tmpdir(), 'darkroom-rules-')), 'rules.txt');
+  writeFileSync(file, `gun: ${sentence}\n`);
+  return file;
+}
+
+describe('A text that the operator does not want drawn', () => {
+  const moderation = ofSuite(startModeration);
+  const api = ofSuite(() =>
+    startTestApi({
+      PROMPT_RULES: rulesFile(),
+      MODERATION_URL: moderation.url,
+      MODERATION_KEY: 'key of the moderation',
+      MODERATION_ON_ERROR: 'refuse',
+    }),
+  );
+  const key = ofTest(() => api.createKey());
+  beforeEach(() => {
+    moderation.asked.inputs.length = 0;
+    moderation.behaviour.fault = undefined;
+  });
+
+  const post = (path: string, body: object) => api.request<ProblemJson>('POST', path, { key, body });
+  const refusal = (pointer: string, why = sentence) => ({
+    status: 422,
+    body: { code: 'PromptRefused', detail: why, errors: [{ pointer, message: `is refused: ${why}` }] },
+  });
+  const waiting = async (): Promise<number> => {
+    const [{ count }] = await api.dataSource.query<[{ count: number }]>('SELECT count(*)::int AS count FROM tasks');
+    return count;
+  };
+
+  it('is refused with its sentence, and nothing waits', async () => {
+    const before = await waiting();
+    expect(await post('/v1/sd/text-to-image', { prompt: 'a Gun!' })).toMatchObject(refusal('/prompt'));
+    expect(await post('/v1/finetunes', { prompt: 'a gun' })).toMatchObject(refusal('/prompt'));
+    expect(await waiting()).toBe(before);
+    expect(moderation.asked.inputs).toEqual([]);
+    expect((await post('/v1/sd/text-to-image', { prompt: 'a rose', negative_prompt: 'gun' })).status).toBe(201);
+  });
+
+  it('is refused as the moderation of MODERATION_URL says', async () => {
+    const refused = await post('/v1/sd/text-to-image', { prompt: 'a flagged rose' });
+    expect(refused).toMatchObject(refusal('/prompt', categories));
+    expect(moderation.asked.inputs).toEqual(['a flagged rose']);
+    expect(moderation.asked.keys).toContain('Bearer key of the moderation');
+  });
+
+  it('is refused in one of several Prompts, and none of them is made', async () => {
+    const { id } = await makeFinetune(api, key);
+    const before = await waiting();
+    const bodies = ['a robot', 'a robot with a gun', 'the same robot'].map((prompt) => ({ prompt }));
+    expect(await post(`/v1/finetunes/${id}/prompts`, bodies)).toMatchObject(refusal('/1/prompt'));
+    expect(await post(`/v1/finetunes/${id}/prompts`, [bodies[0], { prompt: 'a flagged robot' }])).toMatchObject(
+      refusal('/1/prompt', categories),
+    );
+    expect(await waiting()).toBe(before);
+  });
+
+  it('is refused where a Style makes it', async () => {
+    const source = await makeFinetune(api, key);
+    const [{ id }] = await makePrompts(api, key, source.id, [{ prompt: 'a robot at sea' }]);
+    const { body } = await api.request<{ id: string }>('POST', '/v1/prompts/collections', {
+      key,
+      body: { name: 'mine', styles: [{ id, name: 'at sea' }] },
+    });
+    const target = await makeFinetune(api, key, { name: 'gun', model: 'shapes' });
+    const applied = await post(`/v1/finetunes/${target.id}/styles`, [{ id: body.id }]);
+    expect(applied).toMatchObject({ status: 422, body: { code: 'PromptRefused', detail: sentence } });
+  });
+
+  it('is refused as the caption of a picture to learn', async () => {
+    const urls = Array.from({ length: 4 }, (_, i) => `https://pictures.example.com/${i}.png`);
+    const captions = ['a robot', 'a robot', 'a robot and a gun', 'a robot'];
+    const training = { name: 'robot', model: 'shapes', images_url: urls, captions };
+    expect(await post('/v1/finetunes', training)).toMatchObject(refusal('/captions/2'));
+  });
+
+  it("is refused to OpenAI's clients as their errors are, and to agents in the same words", async () => {
+    const openai = new OpenAI({ apiKey: key.token, baseURL: `${api.baseUrl}/v1`, maxRetries: 0 });
+    const drawing = openai.images.generate({ prompt: 'a gun' });
+    await expect(drawing).rejects.toMatchObject({ status: 422, code: 'PromptRefused', param: 'prompt' });
+    await expect(drawing).rejects.toThrow(sentence);
+    const client = new Client({ name: 'test', version: '1' });
+    const requestInit = { headers: { authorization: `Bearer ${key.token}` } };
+    await client.connect(new StreamableHTTPClientTransport(new URL(`${api.baseUrl}/mcp`), { requestInit }));
+    const answer = await client.callTool({ name: 'draw', arguments: { prompt: 'a gun' } });
+    expect(answer).toMatchObject({ isError: true, content: [{ text: expect.stringContaining(sentence) as string }] });
+    await client.close();
+  });
+
+  it('is not drawn unseen: while the moderation answers nonsense, requests are told to come again', async () => {
+    moderation.behaviour.fault = 'broken';
+    const refused = await post('/v1/sd/text-to-image', { prompt: 'a rose' });
+    expect([refused.status, refused.body.code]).toEqual([503, 'ServiceUnavailable']);
+    expect(refused.headers.get('retry-after')).toBe('10');
+  });
+
+  it('is drawn while the moderation is away, where that is what the operator wants', async () => {
+    const own = await startTestApi({ MODERATION_URL: 'http://127.0.0.1:9/', MODERATION_ON_ERROR: 'allow' });
+    try {
+      const drawn = await own.request('POST', '/v1/sd/text-to-image', {
+        key: await own.createKey(),
+        body: { prompt: 'a flagged rose' },
+      });
+      expect(drawn.status).toBe(201);
+    } finally {
+      await own.close();
+    }
+  });
+});
