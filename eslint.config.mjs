@@ -59,7 +59,6 @@ const directions = {
 const besideFolders = { 'apps/inference/src': ['shutdown-deadline.ts'] };
 const entries = readdirSync(join(import.meta.dirname, 'libs')).map((lib) => `${lib}/src/index.ts`);
 const ofDiffusionAlone = ['files.ts', 'families/sizes.ts'].map((file) => `diffusion/src/${file}`);
-const furtherEntries = [...ofDiffusionAlone, 'domain/src/http.ts', 'pictures/src/canny-edges.ts'];
 const zones = [
   ...Object.entries(directions).flatMap(([path, rules]) => {
     const folders = readdirSync(join(import.meta.dirname, path), { withFileTypes: true }).filter((each) =>
@@ -84,7 +83,7 @@ const zones = [
   {
     target: './apps',
     from: './libs',
-    except: [...entries, ...furtherEntries],
+    except: [...entries, ...ofDiffusionAlone, 'domain/src/http.ts', 'pictures/src/canny-edges.ts'],
     message: 'Import a library through one of its entries: @app/<name>.',
   },
   ...['api', 'inference', 'launcher', 'cli', 'web'].map((app) => ({

@@ -138,8 +138,7 @@ export class ModelStore {
         throw new ModelStoreError('ModelExists', `${name} is installed already; remove it first to replace it.`);
       const watched = { onProgress, signal: stop };
       const fetched = await fetchModel(parsed, beside, partial, {
-        hub: this.hub,
-        kind,
+        ...{ hub: this.hub, kind },
         // Whether its files are of parts shows later: more room is needed for int8 alone.
         precision: wantedPrecision({ precision, isForGpu: given.isForGpu }, false),
         ...watched,

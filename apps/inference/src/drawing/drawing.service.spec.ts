@@ -13,6 +13,7 @@ import type { ModelResolver } from './model-resolver';
 import { ProgressPublisher } from './progress-publisher';
 import type { StopListener } from './stop-listener';
 import { TaskRunner } from './task-runner';
+import { until } from '../../../../test/support/until';
 import { drawingTask } from '../../../../test/support/drawing-rows';
 
 const gone = new Error('The database is gone.');
@@ -68,17 +69,20 @@ describe(DrawingService.name, () => {
   });
 
   /** Draws a task of two pictures on an engine that does as it is told. */
-  async function run(draw: (drawing: DrawOptions) => Promise<void>): Promise<void> {
+  async function run(
+    draw: (drawing: DrawOptions) => Promise<void>,
+    { filter, query }: { filter?: 'block' | 'report'; query?: (text: string, values: string[]) => Promise<void> } = {},
+  ): Promise<void> {
     const life = tasks as unknown as Tasks;
     const stops = { on: () => () => undefined } as unknown as StopListener;
     const failures = new FailureService(life, logger, { isAtFault: async () => false });
     const drawings = new DrawingService(
       new TaskRunner(life, stops, failures, logger),
       life,
-      resolver as unknown as ModelResolver,
+      { ...resolver, resolve: async () => ({ ...model, filter }) } as unknown as ModelResolver,
       new PictureStore(storage as unknown as ImageStorage),
       { isOn: false, flags: async () => false },
-      new ProgressPublisher({} as DataSource, logger),
+      new ProgressPublisher({ query } as unknown as DataSource, logger),
       { read: async () => ({ control: [], references: [] }) },
       logger,
     );
@@ -104,6 +108,22 @@ describe(DrawingService.name, () => {
   const drawsBoth = async ({ onPicture }: DrawOptions): Promise<void> => {
     for (const index of [0, 1]) onPicture(index, picture, false);
   };
+
+  it('shows no previews where flagged pictures are blocked, because nobody has looked at what is half drawn', async () => {
+    const published: string[] = [];
+    const query = async (_: string, [, payload]: string[]) => void published.push(payload);
+    for (const filter of ['block', 'report'] as const)
+      await run(
+        async ({ onProgress, onPicture }) => {
+          onProgress?.({ step: 30, total: 30, preview: picture });
+          onPicture(0, picture, false);
+        },
+        { filter, query },
+      );
+    await until(async () => published.length === 2, 'both are published');
+    const hasPreview = published.map((each) => 'preview' in (JSON.parse(each) as object));
+    expect(hasPreview.sort()).toEqual([false, true]);
+  });
 
   it('fails a task whose pictures its owner has no room for, at once, and charges what drawing it has used', async () => {
     tasks.isFull = true;

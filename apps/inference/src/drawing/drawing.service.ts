@@ -1,19 +1,20 @@
 import type { DrawingTask } from '@app/domain';
-import { type DrawnPicture, type Served, StorageFullError, type TaskHold, Tasks } from '@app/tasks';
+import { type Served, StorageFullError, type TaskHold, Tasks } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import { crashPoint } from '@app/process';
 import { Inject, Injectable } from '@nestjs/common';
 import type { Engine } from '../engine-client/engine';
-import { PicturesFilteredError, TaskAbortedError } from '../engine-client/task-errors';
+import { TaskAbortedError } from '../engine-client/task-errors';
 import type { ModelSource, DrawRequest, Mask } from '../engine/engine-protocol';
 import type { Ending } from '../metrics/inference-metrics';
 import { PictureModeration } from '../pictures/picture-moderation';
 import { PictureStore } from '../pictures/picture-store';
 import type { DrawingLock } from './drawing-lock';
 import type { Slot } from './engine-slots';
-import { ModelResolver } from './model-resolver';
+import { ModelResolver, type ResolvedModel } from './model-resolver';
 import type { ReadMask } from '@app/pictures';
 import { parametersOf } from './picture-parameters';
+import { PictureSequence } from './picture-sequence';
 import { ProgressPublisher } from './progress-publisher';
 import { givenPictures, type ReadPictures, SourcePictures } from './source-pictures';
 import { TaskRunner } from './task-runner';
@@ -26,42 +27,10 @@ export interface DrawingSlot extends Slot<Pick<Engine, 'device' | 'draw'>> {
   ready?: (signal: AbortSignal) => Promise<void>;
 }
 
-/** The pictures of a drawing, stored one after the other, because encoding a high-resolution one takes much memory. */
-class PictureSequence {
-  private readonly controller = new AbortController();
-  private stored: Promise<DrawnPicture[]> = Promise.resolve([]);
-  /** How many are not stored because they are flagged, and which are all the same. */
-  filtered = 0;
-  readonly flagged: number[] = [];
-
-  /** Aborts, with the error as its reason, at the first picture that cannot be stored: the others are of no use. */
-  get failed(): AbortSignal {
-    return this.controller.signal;
-  }
-
-  /** @param store gives undefined for a picture that may not be stored */
-  add(store: (isFirst: boolean) => Promise<DrawnPicture | undefined>): void {
-    this.stored = this.stored.then(async (before) => {
-      const picture = await store(before.length === 0);
-      if (!picture) this.filtered++;
-      return picture ? [...before, picture] : before;
-    });
-    this.stored.catch((error) => this.controller.abort(error));
-  }
-
-  /** @throws the error of the first picture that cannot be stored */
-  all(): Promise<DrawnPicture[]> {
-    return this.stored;
-  }
-}
-
-interface Drawn {
-  images: DrawnPicture[];
+interface Drawn extends Awaited<ReturnType<PictureSequence['all']>> {
   computeSeconds: number;
   upscaler: string | null;
   served: Served;
-  filtered: number;
-  flagged: readonly number[];
 }
 
 /** Draws a claimed task and settles it, whatever the outcome. */
@@ -128,12 +97,10 @@ export class DrawingService {
   ): Promise<Drawn> {
     const model = await this.models.resolve(task);
     this.logger.log('drawing', { taskId: task.id, attempt: task.attempt, model: model.servedBy });
-    const { source, adapters, controls, refusedOn, upscaler, safety, filter } = model;
-    // The operator's moderation holds for every key.
-    const blocks = filter === 'block' || (this.moderation.isOn && filter !== 'report');
+    const { source, adapters, controls, refusedOn, upscaler, safety } = model;
     let scheduler = '';
     let enlargedBy = task.highResolution ? model.plainUpscaler : null;
-    const stored = new PictureSequence();
+    const stored = this.sequenceOf(task, model, pictures, hold);
     let served: Served = { servedBy: model.servedBy };
     try {
       const engine = slot.engineFor({ key: source.key, refusedOn });
@@ -142,25 +109,18 @@ export class DrawingService {
         model: source,
         adapters,
         request: { ...requestOf(task), ...pictureRequest(task, pictures, controls) },
-        ...(upscaler && { upscaler: upscaler.source }),
-        ...(safety && { safety }),
+        ...{ ...(upscaler && { upscaler: upscaler.source }), ...(safety && { safety }) },
         signal: AbortSignal.any([hold.signal, stored.failed]),
         onStarted: (started) => {
           scheduler = started.scheduler;
           served = { ...served, promptChunks: started.promptChunks };
           void this.recordStart(task, served, hold);
         },
-        onProgress: this.progress.of(task, !blocks),
+        onProgress: this.progress.of(task, !stored.blocks),
         onPicture: (index, picture, upscaled, isFlagged = false) => {
           if (upscaled && upscaler) enlargedBy = upscaler.label;
           const parameters = parametersOf(task, index, { ...model, pictures, scheduler, upscaler: enlargedBy });
-          stored.add(async (isFirst) => {
-            if (isFlagged || (await this.moderation.flags(picture))) {
-              if (blocks) return undefined;
-              stored.flagged.push(index);
-            }
-            return this.pictures.save(task, index, picture, parameters, hold.signal, givenPictures(pictures), isFirst);
-          });
+          stored.add({ index, picture, parameters, isFlagged });
         },
       });
       const endNote = this.pictures.noteDrawing(task.ownerId, engine.device);
@@ -170,17 +130,31 @@ export class DrawingService {
       });
       const computeSeconds = (hold.usedSeconds = computeMs / 1000);
       onDrawn();
-      const images = await stored.all();
-      const { filtered, flagged } = stored;
-      if (images.length === 0) throw new PicturesFilteredError(filtered);
+      const drawn = await stored.all();
       crashPoint('after-file-write');
-      if (!hold.signal.aborted) return { images, computeSeconds, upscaler: enlargedBy, served, filtered, flagged };
+      if (!hold.signal.aborted) return { ...drawn, computeSeconds, upscaler: enlargedBy, served };
       throw new TaskAbortedError('The task was given up while its pictures were stored.');
     } catch (error) {
       await stored.all().catch(() => undefined);
       await this.discard(task);
       throw error instanceof TaskAbortedError && stored.failed.aborted ? stored.failed.reason : error;
     }
+  }
+
+  private sequenceOf(
+    task: DrawingTask,
+    { filter }: ResolvedModel,
+    pictures: ReadPictures,
+    { signal }: TaskHold,
+  ): PictureSequence {
+    const given = givenPictures(pictures);
+    return new PictureSequence({
+      // The operator's moderation holds for every key.
+      blocks: filter === 'block' || (this.moderation.isOn && filter !== 'report'),
+      flags: (picture) => this.moderation.flags(picture),
+      save: ({ index, picture, parameters }, isFirst) =>
+        this.pictures.save(task, index, picture, parameters, signal, given, isFirst),
+    });
   }
 
   /**

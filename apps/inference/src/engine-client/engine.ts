@@ -128,16 +128,8 @@ export class Engine {
     const { owner, model, adapters = [], request, upscaler, safety, signal } = options;
     const id = this.nextId++;
     const cancel = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
-    const task = {
-      id,
-      owner,
-      model,
-      adapters,
-      request,
-      cancel,
-      ...(upscaler && { upscaler }),
-      ...(safety && { safety }),
-    };
+    const afterwards = { ...(upscaler && { upscaler }), ...(safety && { safety }) };
+    const task = { id, owner, model, adapters, request, cancel, ...afterwards };
     const stop = (): void => void Atomics.store(new Int32Array(cancel), 0, 1);
     if (signal?.aborted) stop();
     signal?.addEventListener('abort', stop, { once: true });

@@ -22,8 +22,7 @@ import { decodingOf, type EngineTask, isCanceled, type Picture, rowsTogether, ty
  * 2. begins tasks that have room (`Admission`),
  * 3. leaves memory to another process that asks for it (`MemoryReservation`), and
  * 4. does a piece of work for the task whose turn it is (`inOrderOfTurns`): a call of the denoiser, which other tasks
- *    share where they can (`batchOf`), decoding of a picture, which the
- *    safety checker then looks at, or upscaling of a tile.
+ *    share where they can (`batchOf`), decoding of a picture and a look at it, or upscaling of a tile.
  *
  * A cancel takes effect after the piece of work that is under way. Of failed work `Remedies` decides.
  */
@@ -151,8 +150,7 @@ export class EngineLoop {
     const { ms, error } = await this.runAndCharge([{ running, pictures: [picture] }], async () => {
       const decode = () => model.instance.decode(picture.trajectory);
       const decoded = await this.models.runCalls([[model, { vaeDecoder: decodeBytes }]], decode);
-      if (task.safety) picture.flagged = await this.safety.flags(task.safety, decoded);
-      picture.decoded = decoded;
+      Object.assign(picture, { decoded, flagged: await this.safety.flags(task.safety, decoded) });
     });
     if (error !== undefined) return this.afterFailedWork(running, error);
     this.times.recordWork(decodingOf(callKey), ms);
@@ -245,12 +243,7 @@ export class EngineLoop {
   }
 
   private modelsInUse(): ReadonlySet<string> {
-    const { upscaler } = this.upscaling;
-    // Tasks whose pictures are all decoded need no model any more.
-    const active = this.running.filter(({ pictures }) => pictures.some(({ decoded }) => !decoded));
-    const drawn = active.flatMap(({ model, controls, task: { safety } }) =>
-      [model, ...controls, ...(safety ? [safety] : [])].map(({ key }) => key),
-    );
-    return new Set([...drawn, ...this.admission.keysBeingLoaded, ...(upscaler ? [upscaler] : [])]);
+    const drawn = this.running.flatMap(({ modelKeys }) => modelKeys);
+    return new Set([...drawn, ...this.admission.keysBeingLoaded, ...this.upscaling.modelKeys]);
   }
 }

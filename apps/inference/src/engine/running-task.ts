@@ -86,6 +86,13 @@ export class RunningTask {
     this.reportedBefore = restartState?.reported ?? 0;
   }
 
+  /** Of all that it needs; of nothing once its pictures are decoded. */
+  get modelKeys(): string[] {
+    const { safety } = this.task;
+    if (this.pictures.every(({ decoded }) => decoded)) return [];
+    return [this.model, ...this.controls, ...(safety ? [safety] : [])].map(({ key }) => key);
+  }
+
   get owner(): string {
     return this.task.owner;
   }

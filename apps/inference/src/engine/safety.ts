@@ -11,8 +11,9 @@ export class Safety {
     private readonly models: Models,
   ) {}
 
-  /** Whether a picture is flagged. @throws RequestError if the checker cannot be used */
-  async flags(source: ModelSource, picture: RgbImage): Promise<boolean> {
+  /** Whether a picture is flagged, if it is to be looked at. @throws RequestError if the checker cannot be used */
+  async flags(source: ModelSource | undefined, picture: RgbImage): Promise<boolean> {
+    if (!source) return false;
     const loaded = this.models.get<LoadedSafetyChecker>(source.key) ?? (await this.load(source));
     return this.models.runCalls([[loaded, { safety: safetyCallBytes }]], () => loaded.instance.flags(picture));
   }

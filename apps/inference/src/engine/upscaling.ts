@@ -26,8 +26,9 @@ export class Upscaling {
     private readonly report: (message: EngineMessage) => void,
   ) {}
 
-  get upscaler(): string | undefined {
-    return this.current?.upscaler.key;
+  /** Of what is in use. */
+  get modelKeys(): string[] {
+    return this.current ? [this.current.upscaler.key] : [];
   }
 
   /** The picture that is being upscaled; if there is none, the next one of this task, from now on. */
