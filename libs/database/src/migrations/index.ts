@@ -21,8 +21,8 @@ import { DetailedUsage1796280000000 } from './1796280000000-detailed-usage';
 import { AskedSizes1796290000000 } from './1796290000000-asked-sizes';
 import { FetchedWeights1796320000000 } from './1796320000000-fetched-weights';
 import { CredentialsOfWorkers1796330000000 } from './1796330000000-credentials-of-workers';
-import { AuditEntries1796350000000 } from './1796350000000-audit-entries';
 import { ContentFilter1796340000000 } from './1796340000000-content-filter';
+import { AuditEntries1796350000000 } from './1796350000000-audit-entries';
 
 /**
  * Every migration in order; append new ones. An index on a table that may be large is made with
@@ -48,6 +48,6 @@ export const migrations = [
   AskedSizes1796290000000,
   FetchedWeights1796320000000,
   CredentialsOfWorkers1796330000000,
-  AuditEntries1796350000000,
   ContentFilter1796340000000,
+  AuditEntries1796350000000,
 ];
