@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import OpenAI from 'openai';
+import { AuditEntry } from '@app/domain';
 import { startTestApi } from '../support/api';
 import { makeFinetune, makePrompts, type ProblemJson } from '../support/factories';
 import { startModeration } from '../support/moderation-server';
@@ -25,6 +26,7 @@ describe('A text that the operator does not want drawn', () => {
       MODERATION_URL: moderation.url,
       MODERATION_KEY: 'key of the moderation',
       MODERATION_ON_ERROR: 'refuse',
+      AUDIT_DAYS: '30',
     }),
   );
   const key = ofTest(() => api.createKey());
@@ -50,6 +52,13 @@ describe('A text that the operator does not want drawn', () => {
     expect(await waiting()).toBe(before);
     expect(moderation.asked.inputs).toEqual([]);
     expect((await post('/v1/sd/text-to-image', { prompt: 'a rose', negative_prompt: 'gun' })).status).toBe(201);
+  });
+
+  it('is in the audit of who asked for what', async () => {
+    await post('/v1/sd/text-to-image', { prompt: 'a gun', user: 'customer-42' });
+    const [entry] = await api.dataSource.manager.findBy(AuditEntry, { ownerId: key.id });
+    const told = { kind: 'generation', prompt: 'a gun', endUser: 'customer-42', taskId: null, accountId: key.id };
+    expect(entry).toMatchObject({ ...told, decision: 'refused', reason: sentence });
   });
 
   it('is refused as the moderation of MODERATION_URL says', async () => {

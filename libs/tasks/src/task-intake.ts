@@ -131,7 +131,26 @@ export class TaskIntake {
     if (outcome.accepted) await afterCommit(async () => this.wakeUps.ask());
     return outcome;
   }
+
+  /** Writes down what was refused for its text, if an audit is kept. */
+  async noteRefused(
+    { tasks, training }: { tasks: readonly Audited[]; training?: Omit<NewTraining, 'sandbox'> | undefined },
+    reason: string,
+  ): Promise<void> {
+    if (this.config.auditDays === 0) return;
+    const entries = auditOf(tasks, training).map((entry) => ({ ...entry, taskId: null, decision: 'refused' as const }));
+    await this.transactions.manager.insert(
+      AuditEntry,
+      entries.map((entry) => ({ ...entry, reason })),
+    );
+  }
 }
+
+/** What an audit tells of a task. */
+type Audited = Pick<
+  NewTask,
+  'id' | 'ownerId' | 'endUser' | 'kind' | 'model' | 'createdAt' | 'prompt' | 'finetunePrompt'
+>;
 
 async function look(manager: EntityManager, ownerId: string, maxQueued: number) {
   const [found] = await manager.query<[{ revoked: boolean; queued: number; present: boolean }]>(lookStatement, [
@@ -162,7 +181,10 @@ async function insertRows(manager: EntityManager, tasks: readonly NewTask[]): Pr
 }
 
 /** What the audit trail keeps of accepted requests. */
-function auditOf(tasks: readonly NewTask[], training?: NewTraining): Partial<AuditEntry>[] {
+function auditOf(
+  tasks: readonly Audited[],
+  training?: Pick<NewTraining, 'finetune' | 'endUser' | 'training'>,
+): Partial<AuditEntry>[] {
   const entries = tasks.map(({ id, ownerId, endUser, kind, model, createdAt, prompt, finetunePrompt }) => ({
     ...{ taskId: id, ownerId, endUser, kind, model, at: createdAt, decision: 'accepted' as const },
     prompt: finetunePrompt?.prompt ?? prompt,

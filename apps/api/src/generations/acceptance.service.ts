@@ -109,10 +109,7 @@ export class AcceptanceService {
     problems.throwIfAny();
     await this.assertPicturesAllowed(accountId, order);
     const chunks = await this.lengths.check(ownerId, served, asked, textPointerTo, finetunes);
-    await this.moderation.check([
-      ...asked.map(({ prompt }, index) => ({ text: prompt, pointer: textPointerTo(index, 'prompt') })),
-      ...(training?.training.captions ?? []).map((text, index) => ({ text, pointer: `/captions/${index}` })),
-    ]);
+    await this.assertWanted(order, textPointerTo);
     const tasks = asked.map((task, index) => ({ ...task, sandbox, promptChunks: chunks[index] }));
     const cap = maxQueued ?? this.config.maxQueuedPerKey;
     const count = tasks.length + (training ? 1 : 0);
@@ -123,6 +120,21 @@ export class AcceptanceService {
     if (outcome.accepted) return tasks;
     if (outcome.revoked) throw new UnauthorizedError();
     throw new QueueFullError(cap, outcome.queued, count);
+  }
+
+  /** @throws UnprocessableError, ServiceUnavailableError as `ModerationService.check` does */
+  private async assertWanted(
+    { tasks, training }: RequestedTasks<RequestedTask>,
+    textPointerTo: (index: number, field: string) => string,
+  ): Promise<void> {
+    const texts = [
+      ...tasks.map(({ prompt }, index) => ({ text: prompt, pointer: textPointerTo(index, 'prompt') })),
+      ...(training?.training.captions ?? []).map((text, index) => ({ text, pointer: `/captions/${index}` })),
+    ];
+    await this.moderation.check(texts).catch(async (error: unknown) => {
+      if (error instanceof UnprocessableError) await this.intake.noteRefused({ tasks, training }, error.message);
+      throw error;
+    });
   }
 
   /** @throws UnprocessableError for pictures at literal private addresses that are not the service's own */
