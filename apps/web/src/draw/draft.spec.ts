@@ -14,6 +14,7 @@ const drawing: Drawing = {
   ...{ image: 'https://example.com/a.png', strength: 1, mask: null, outpaint: true },
   ...{ finetunes: [], control: [], references: [] },
   ...{ model: 'shapes', served_by: null, num_generations: 2 },
+  filtered: 0,
   ...{ thumbnail: null, images: [], publicUrls: [], status: 'succeeded', error: null, created_at: '' },
 };
 
