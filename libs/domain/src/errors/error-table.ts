@@ -136,8 +136,7 @@ export const errorTable = {
       PromptNotFound: 'There is no such Prompt, or it is not yours. As 422: a body names it.',
       StyleNotFound: 'There is no such Style, or it is neither yours nor public. As 422: a body names it.',
       PromptTooLong: 'The prompt has more tokens than can be drawn, or a caption more than can be learnt. Shorten it.',
-      PromptRefused:
-        'The operator of this service does not want it drawn; `detail` says why. Ask for something else.',
+      PromptRefused: 'The operator of this service does not want it drawn; `detail` says why. Ask for something else.',
       TooManyPrompts:
         'The request would make more Prompts, or with more text or metadata, than one request or this key may. Send less at a time.',
       FineTuneNotFound: 'There is no such Fine-Tune, or it is not yours. As 422: a body names it.',
