@@ -55,7 +55,9 @@ describe('A text that the operator does not want drawn', () => {
   });
 
   it('is in the audit of who asked for what', async () => {
-    await post('/v1/sd/text-to-image', { prompt: 'a gun', user: 'customer-42' });
+    const body = { prompt: 'a gun', user: 'customer-42' };
+    // Such a request is one transaction, which is rolled back.
+    await api.request('POST', '/v1/sd/text-to-image', { key, body, headers: { 'idempotency-key': 'one' } });
     const [entry] = await api.dataSource.manager.findBy(AuditEntry, { ownerId: key.id });
     const told = { kind: 'generation', prompt: 'a gun', endUser: 'customer-42', taskId: null, accountId: key.id };
     expect(entry).toMatchObject({ ...told, decision: 'refused', reason: sentence });

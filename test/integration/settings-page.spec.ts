@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { flag, InvalidValue, type Kind } from '../../libs/config/src/kinds';
 import { loadConfig } from '../../libs/config/src/load-config';
-import { dependentVariables, s3Variables, variables } from '../../libs/config/src/variables';
+import { credentialsVariables, dependentVariables, s3Variables, variables } from '../../libs/config/src/variables';
 
 type Fallback = string | number | boolean | readonly string[];
 type Variable = readonly [name: string, kind: Kind<unknown>, fallback?: Fallback];
@@ -18,13 +18,17 @@ const rows = section
   });
 /** Set by tests alone. */
 const untold = 'DARKROOM_CRASH_AT';
-const known = [variables, s3Variables, dependentVariables].flatMap((table) => Object.values<Variable>(table));
+const known = [variables, s3Variables, credentialsVariables, dependentVariables].flatMap((table) =>
+  Object.values<Variable>(table),
+);
 
 /** Defaults that depend on the machine or on another variable, with what `loadConfig` makes of it. */
 const s3 = { STORAGE: 's3', S3_BUCKET: 'b', S3_ACCESS_KEY_ID: 'i', S3_SECRET_ACCESS_KEY: 's' };
 const dependent: Readonly<Record<string, readonly [told: string, ...facts: [found: unknown, wanted: unknown][]]>> = {
   PUBLIC_URL: ['`http://localhost:<PORT>`', [loadConfig({ PORT: '8080' }).publicUrl, 'http://localhost:8080']],
   INFERENCE_THREADS: ['all cores'],
+  CREDENTIALS_CERTIFICATE: ['with `npm start` its own, else none'],
+  CREDENTIALS_KEY: ['with `npm start` its own, else none'],
   INFERENCE_MEMORY_MB: ["half of the machine's, most of a GPU's", [loadConfig({}).inferenceMemoryMb, undefined]],
   MODEL_FALLBACK: [
     'on without `DATABASE_URL`, else off',

@@ -139,9 +139,12 @@ export class TaskIntake {
   ): Promise<void> {
     if (this.config.auditDays === 0) return;
     const entries = auditOf(tasks, training).map((entry) => ({ ...entry, taskId: null, decision: 'refused' as const }));
-    await this.transactions.manager.insert(
-      AuditEntry,
-      entries.map((entry) => ({ ...entry, reason })),
+    // The request's own transaction is rolled back.
+    await this.transactions.runOutside(() =>
+      this.transactions.manager.insert(
+        AuditEntry,
+        entries.map((entry) => ({ ...entry, reason })),
+      ),
     );
   }
 }

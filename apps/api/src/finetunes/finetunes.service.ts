@@ -7,14 +7,7 @@ import {
   UnprocessableError,
 } from '@app/domain';
 import { FinetuneDto, type UpdateFinetuneDto } from '@app/domain/http';
-import {
-  finetuneRecordBytes,
-  removeFinetune,
-  Tasks,
-  trainingFolder,
-  weightsFolderOf,
-  StorageQuota,
-} from '@app/tasks';
+import { finetuneRecordBytes, removeFinetune, Tasks, trainingFolder, weightsFolderOf, StorageQuota } from '@app/tasks';
 import { Transactions } from '@app/queue';
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';

@@ -20,6 +20,8 @@ export class AuditEntries1796350000000 extends ForwardMigration {
         prompt text,
         decision varchar(16) NOT NULL,
         reason text,
+        filtered integer NOT NULL DEFAULT 0,
+        flagged integer NOT NULL DEFAULT 0,
         decided_at timestamptz(3),
         CONSTRAINT audit_entries_pkey PRIMARY KEY (id)
       );
@@ -30,9 +32,11 @@ export class AuditEntries1796350000000 extends ForwardMigration {
         FOR EACH ROW WHEN (NEW.account_id IS NULL) EXECUTE FUNCTION set_account();
       CREATE FUNCTION note_decision() RETURNS trigger LANGUAGE plpgsql AS $$
       BEGIN
-        UPDATE audit_entries SET decision = NEW.status, reason = NEW.error, decided_at = NEW.completed_at,
-          served_by = (SELECT served_by FROM drawings WHERE id = NEW.id)
+        UPDATE audit_entries SET decision = NEW.status, reason = NEW.error, decided_at = NEW.completed_at
         WHERE task_id = NEW.id;
+        UPDATE audit_entries entry SET served_by = drawing.served_by, filtered = drawing.filtered,
+          flagged = cardinality(drawing.flagged)
+        FROM drawings drawing WHERE drawing.id = NEW.id AND task_id = NEW.id;
         RETURN NULL;
       END $$;
       CREATE TRIGGER tasks_decision AFTER UPDATE OF status ON tasks

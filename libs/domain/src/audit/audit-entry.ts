@@ -37,5 +37,9 @@ export class AuditEntry {
 
   /** Why it was refused or has failed. */
   @Column('text', { nullable: true }) reason: string | null;
+
+  /** Pictures that were not stored, and those that were although they are flagged. */
+  @Column('integer', { default: 0 }) filtered: number;
+  @Column('integer', { default: 0 }) flagged: number;
   @Column({ type: 'timestamptz', precision: 3, nullable: true }) decidedAt: Date | null;
 }
