@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { createPrivateKey, sign } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -55,11 +55,11 @@ describe(PictureSigner.name, () => {
   }
 
   /** A server that answers a body with what is made of it. */
-  async function serve(answer: (body: Buffer) => Buffer | undefined): Promise<string> {
+  async function serve(answer: (body: Buffer, response: ServerResponse) => Buffer | undefined): Promise<string> {
     const server = createServer((request, response) => {
       void buffer(request).then((body) => {
-        const bytes = answer(body);
-        response.writeHead(bytes ? 200 : 500).end(bytes);
+        const bytes = answer(body, response);
+        if (!response.headersSent) response.writeHead(bytes ? 200 : 500).end(bytes);
       });
     });
     servers.push(server);
@@ -193,6 +193,22 @@ describe(PictureSigner.name, () => {
     await expect(signerOf(signing).check()).rejects.toThrow(/What CREDENTIALS_SIGNER answers is no signature/);
     answers = () => undefined;
     await expect(signerOf(signing).check()).rejects.toThrow('CREDENTIALS_SIGNER does not do its part: it answers 500.');
+    answers = () => Buffer.alloc(200_000);
+    await expect(signerOf(signing).check()).rejects.toThrow('it answers more than 100000 bytes');
+  });
+
+  it('says why a service elsewhere cannot be asked, without its address', async () => {
+    const { certificate } = await writePair(folder, 'away');
+    const redirecting = await serve((_, response) => {
+      response.writeHead(307, { location: '/elsewhere' }).end();
+      return undefined;
+    });
+    for (const signer of [redirecting, redirecting.replace('//', '//somebody:secret@')]) {
+      const failed = signerOf({ certificate, signer }).check();
+      await expect(failed).rejects.toThrow(
+        'CREDENTIALS_SIGNER does not do its part: it cannot be reached, or it redirects.',
+      );
+    }
   });
 
   it('adds a time stamp, and does without where the server gives none', async () => {

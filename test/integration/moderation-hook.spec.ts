@@ -30,4 +30,12 @@ describe(ModerationHook.name, () => {
     expect(await hook('allow', 50).flaggedTexts(['flagged', 'rose'])).toEqual([undefined, undefined]);
     await expect(hook('refuse', 50).flagsPicture('data:,')).rejects.toThrow(ModerationDownError);
   });
+
+  it('says that it cannot be asked without its address or its key', async () => {
+    const withPassword = { url: server.url.replace('//', '//somebody:secret@') };
+    for (const settings of [withPassword, { url: server.url, key: 'secret\u0100' }, { url: 'http://127.0.0.1:1' }]) {
+      const asked = new ModerationHook({ ...settings, onError: 'refuse' }).flaggedTexts(['rose']);
+      await expect(asked).rejects.toThrow(/^it cannot be reached, or it redirects$/);
+    }
+  });
 });

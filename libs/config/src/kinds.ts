@@ -40,6 +40,15 @@ export const url =
     return new InvalidValue(`must be a ${protocols.map((protocol) => `${protocol}//`).join(' or ')} URL.`);
   };
 
+/** An http(s) URL that logs and answers may show: one with a password in it is refused, and not repeated. */
+export const plainUrl: Kind<string> = (raw) => {
+  const found = url('http:', 'https:')(raw);
+  if (found instanceof InvalidValue) return found;
+  const { username, password } = new URL(found);
+  if (username === '' && password === '') return found;
+  return new InvalidValue('must be a URL without a user and a password.');
+};
+
 /** Where callers reach the service, in the normal form of URLs and without trailing slashes. */
 export const publicUrl: Kind<string> = (raw) => {
   if (/^https?:\/\/[^\s\\?#@]+$/i.test(raw) && URL.canParse(raw)) return new URL(raw).href.replace(/(?<!\/)\/+$/, '');

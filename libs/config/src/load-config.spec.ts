@@ -66,6 +66,14 @@ describe(loadConfig.name, () => {
     expect(() => loadConfig({ CREDENTIALS_KEY: '/run/k.pem' })).toThrow('CREDENTIALS_CERTIFICATE is needed');
   });
 
+  it('takes no password in a URL that logs show, and does not repeat it', () => {
+    for (const name of ['CREDENTIALS_SIGNER', 'CREDENTIALS_TIME_STAMP', 'MODERATION_URL'])
+      expect(() => loadConfig({ [name]: 'https://somebody:secret@kms.example' })).toThrow(
+        new RegExp(`${name} must be a URL without a user and a password\\.(?![^]*secret)`),
+      );
+    expect(loadConfig({ MODERATION_URL: 'https://kms.example/a@b' }).moderationUrl).toBe('https://kms.example/a@b');
+  });
+
   it('names every bad variable at once', () => {
     const read = () =>
       loadConfig({ PORT: 'x', DEVICE: 'gpu', LOG_LEVEL: 'loud', QUEUE_BACKEND: 'redis', STORAGE: 's3' });

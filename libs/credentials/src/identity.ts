@@ -8,6 +8,7 @@ import {
   X509Certificate,
 } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { fetchFailure } from '@app/process';
 
 /** Who signs, and how. Files are PEM. */
 export interface Signing {
@@ -53,6 +54,8 @@ export interface Identity {
 }
 
 const signerMs = 10_000;
+/** Of an answer: many times what a time stamp takes, with the certificates of its server. */
+const mostBytes = 100_000;
 
 /**
  * The identity as its files are now: a renewed certificate needs no restart.
@@ -122,9 +125,7 @@ function algorithmOf({ asymmetricKeyType: type, asymmetricKeyDetails: details }:
 }
 
 async function askSigner(url: string, bytes: Buffer): Promise<Buffer> {
-  return Buffer.from(
-    await posted(url, bytes, { type: 'application/octet-stream', ms: signerMs }, 'CREDENTIALS_SIGNER'),
-  );
+  return posted(url, bytes, { type: 'application/octet-stream', ms: signerMs }, 'CREDENTIALS_SIGNER');
 }
 
 /** @returns what is answered. @throws CredentialsError */
@@ -133,15 +134,20 @@ export async function posted(
   bytes: Buffer,
   { type, ms }: { type: string; ms: number },
   variable: string,
-): Promise<ArrayBuffer> {
+): Promise<Buffer> {
   try {
-    const signal = AbortSignal.timeout(ms);
-    const answer = await fetch(url, { method: 'POST', body: bytes, headers: { 'Content-Type': type }, signal });
-    if (answer.ok) return await answer.arrayBuffer();
-    throw new Error(`it answers ${answer.status}`);
+    const [headers, signal] = [{ 'Content-Type': type }, AbortSignal.timeout(ms)];
+    const { ok, status, body } = await fetch(url, { method: 'POST', redirect: 'error', body: bytes, headers, signal });
+    if (!ok) throw new Error(`it answers ${status}`);
+    const parts: Uint8Array[] = [];
+    let size = 0;
+    for await (const part of (body ?? []) as AsyncIterable<Uint8Array>) {
+      size += part.length;
+      if (size > mostBytes) throw new Error(`it answers more than ${mostBytes} bytes`);
+      parts.push(part);
+    }
+    return Buffer.concat(parts);
   } catch (error) {
-    const { message, cause } = error as Error;
-    const reason = (cause as NodeJS.ErrnoException | undefined)?.code ?? message;
-    throw new CredentialsError(`${variable} does not do its part: ${reason}.`);
+    throw new CredentialsError(`${variable} does not do its part: ${fetchFailure(error)}.`);
   }
 }

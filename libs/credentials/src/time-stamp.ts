@@ -12,7 +12,7 @@ export async function timeStampOf(bytes: Buffer, url: string): Promise<Buffer> {
   const fields = [requestHead, hash, Buffer.from('020901', 'hex'), randomBytes(8), Buffer.from('0101ff', 'hex')];
   const request = Buffer.concat([Buffer.from([0x30, Buffer.concat(fields).length]), ...fields]);
   const asked = { type: 'application/timestamp-query', ms: timeStampMs };
-  return tokenIn(Buffer.from(await posted(url, request, asked, 'CREDENTIALS_TIME_STAMP')));
+  return tokenIn(await posted(url, request, asked, 'CREDENTIALS_TIME_STAMP'));
 }
 
 /** The token of an answer: what follows its status. Source: RFC 3161, 2.4.2. */

@@ -1,3 +1,5 @@
+import { fetchFailure } from '@app/process';
+
 /** The operator's moderation cannot be asked, or its answer cannot be read. */
 export class ModerationDownError extends Error {
   override readonly name = 'ModerationDownError';
@@ -55,7 +57,7 @@ export class ModerationHook {
         flagged ? Object.keys(categories).filter((name) => categories[name]) : undefined,
       );
     } catch (error) {
-      const reason = (error as Error).message;
+      const reason = fetchFailure(error);
       onDown?.(reason);
       if (onError === 'allow') return input.map(() => undefined);
       throw new ModerationDownError(reason, { cause: error });

@@ -2,6 +2,7 @@ export { BackOff } from './back-off';
 export { crashPoint, crashPoints, parseCrashPoint } from './crash-point';
 export { keepDataPrivate } from './data-folder';
 export { FairTurns, TurnsFullError } from './fair-turns';
+export { fetchFailure } from './fetch-failure';
 export { FileLock, LockContendedError, LockHeldError } from './file-lock';
 export type { LockHolder } from './file-lock';
 export { isAlive } from './is-alive';
