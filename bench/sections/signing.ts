@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { newIdentifier } from '@app/domain';
 import { FileImageStorage } from '@app/storage';
-import { EncodingTurns } from '../../apps/inference/src/pictures/encoding-turns';
 import type { PictureParameters } from '../../apps/inference/src/pictures/image-encoder';
 import { PictureCredentials } from '../../apps/inference/src/pictures/picture-credentials';
 import { PictureStore } from '../../apps/inference/src/pictures/picture-store';
@@ -26,10 +25,9 @@ export const signing: Section = {
     const silent = { log: () => undefined, warn: () => undefined };
     const pair = await ensureOwnPair(folder);
     const credentials = new PictureCredentials({ credentials: { ...pair, prompt: false, isRequired: true } }, silent);
-    const storeOf = (...signs: [PictureCredentials?]): PictureStore =>
-      new PictureStore(new FileImageStorage(folder), new EncodingTurns(), undefined, ...signs);
+    const storeOf = (signs: PictureCredentials): PictureStore => new PictureStore(new FileImageStorage(folder), signs);
     const drawInto = (store: PictureStore) => (round: number) => msOf(() => drawAll(bench, store, round));
-    const sides = { plain: drawInto(storeOf()), signed: drawInto(storeOf(credentials)) };
+    const sides = { plain: drawInto(storeOf(new PictureCredentials({}, silent))), signed: drawInto(storeOf(credentials)) };
     const times = await interleave(sides, options.rounds);
     await credentials.onApplicationShutdown();
     await bench.close();

@@ -6,7 +6,6 @@ import { type PictureReport, PictureVerifier } from '@app/credentials';
 import { InferenceWorker, newIdentifier } from '@app/domain';
 import { hasCredentials } from '@app/pictures';
 import { FileImageStorage } from '@app/storage';
-import { EncodingTurns } from '../../apps/inference/src/pictures/encoding-turns';
 import type { PictureParameters } from '../../apps/inference/src/pictures/image-encoder';
 import { PictureCredentials } from '../../apps/inference/src/pictures/picture-credentials';
 import { PictureStore } from '../../apps/inference/src/pictures/picture-store';
@@ -98,7 +97,7 @@ describe(PictureCredentials.name, () => {
     const config = { credentials: { ...pair, prompt: false, isRequired: true } };
     const credentials = new PictureCredentials(config, logger);
     const storage = new FileImageStorage(join(folder, 'load'));
-    const store = new PictureStore(storage, new EncodingTurns(), undefined, credentials);
+    const store = new PictureStore(storage, credentials);
     const picture = { data: new Uint8Array(64 * 64 * 3).fill(100), width: 64, height: 64 };
     const parameters = { model: 'shapes', model_hash: 'abc', prompt: 'a star', negative_prompt: null };
     const formats = ['png', 'jpeg', 'webp'] as const;

@@ -5,11 +5,17 @@ import { newIdentifier } from '@app/domain';
 import { FileImageStorage } from '@app/storage';
 import { TaskAbortedError } from '../../apps/inference/src/engine-client/task-errors';
 import { EncodingTurns } from '../../apps/inference/src/pictures/encoding-turns';
+import { PictureCredentials } from '../../apps/inference/src/pictures/picture-credentials';
 import { PictureStore } from '../../apps/inference/src/pictures/picture-store';
 
 describe(PictureStore.name, () => {
   const folder = mkdtempSync(join(tmpdir(), 'darkroom-pictures-'));
-  const store = new PictureStore(new FileImageStorage(folder), new EncodingTurns(1));
+  const logger = { log: () => undefined, warn: () => undefined };
+  const store = new PictureStore(
+    new FileImageStorage(folder),
+    new PictureCredentials({}, logger),
+    new EncodingTurns(1),
+  );
   const never = new AbortController().signal;
   const picture = { data: new Uint8Array(64 * 64 * 3).fill(100), width: 64, height: 64 };
   const parameters = {} as Parameters<PictureStore['save']>[3];

@@ -38,7 +38,7 @@ export async function startSandbox(app: NestExpressApplication, databaseUrl: str
     tasks,
     app.get(Trainings),
     new TaskRunner(tasks, stops, new FailureService(tasks, logger, { isAtFault: async () => false }), logger),
-    new PictureStore(app.get(IMAGE_STORAGE), undefined, undefined, credentials),
+    new PictureStore(app.get(IMAGE_STORAGE), credentials),
     new PictureModeration(app.get<Config>(CONFIG), logger),
     new ProgressPublisher(dataSource, logger),
     new SourcePictures(app.get(PictureReader), tasks),

@@ -35,7 +35,8 @@ async function signed({ order, signing, isChecked }: SigningRequest): Promise<Si
 
 async function assertHolds(bytes: Uint8Array, type: string): Promise<void> {
   const found = await readManifests(bytes, type);
-  if (found?.validation_state !== 'Invalid') return;
+  if (!found) throw new CredentialsError('What is signed cannot be read back: it has no credentials.');
+  if (found.validation_state !== 'Invalid') return;
   const codes = found.validation_status?.map(({ code }) => code).filter((code) => !code.endsWith('.untrusted'));
   throw new CredentialsError(`What is signed with CREDENTIALS_CERTIFICATE does not hold: ${codes?.join(', ')}.`);
 }

@@ -80,7 +80,7 @@ describe(DrawingService.name, () => {
       new TaskRunner(life, stops, failures, logger),
       life,
       { ...resolver, resolve: async () => ({ ...model, filter }) } as unknown as ModelResolver,
-      new PictureStore(storage as unknown as ImageStorage),
+      new PictureStore(storage as unknown as ImageStorage, { sign: async (_task, _index, encoded) => encoded }),
       { isOn: false, flags: async () => false },
       new ProgressPublisher({ query } as unknown as DataSource, logger),
       { read: async () => ({ control: [], references: [] }) },

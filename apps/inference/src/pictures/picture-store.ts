@@ -20,9 +20,9 @@ import { encodePicture, encodeThumbnail, encodeStyleThumbnail, type PictureParam
 export class PictureStore {
   constructor(
     @Inject(IMAGE_STORAGE) private readonly storage: ImageStorage,
+    @Inject(PictureCredentials) private readonly credentials: Pick<PictureCredentials, 'sign'>,
     @Optional() private readonly turns: EncodingTurns = new EncodingTurns(),
     @Optional() @Inject(StorageHealth) private readonly health?: Pick<StorageHealth, 'stored'>,
-    @Optional() @Inject(PictureCredentials) private readonly credentials?: Pick<PictureCredentials, 'sign'>,
   ) {}
 
   /**
@@ -52,7 +52,7 @@ export class PictureStore {
     const { encoded, thumbnail, styleThumbnail } = await (task.highResolution
       ? this.turns.large(task.ownerId, givenUp, encode)
       : this.turns.ordinary(task.ownerId, encode));
-    const signed = (await this.credentials?.sign(task, index, encoded, { parameters, given })) ?? encoded;
+    const signed = await this.credentials.sign(task, index, encoded, { parameters, given });
     const { parts, extension, ...file } = signed;
     const storageKey = `${attemptFolder(task)}/${index}.${extension}`;
     await this.storage.write(storageKey, Readable.from(parts));
