@@ -56,8 +56,13 @@ export abstract class ClaimingLoop implements OnApplicationBootstrap, BeforeAppl
   }
 
   protected async mayClaim(): Promise<boolean> {
-    const { clock, storage, credentials } = this.parts;
-    return clock.agrees && (await storage.isWritable()) && (await credentials.mayDraw());
+    const { clock, storage } = this.parts;
+    return clock.agrees && (await storage.isWritable());
+  }
+
+  /** Pictures have to be signed; what is trained has not. */
+  protected async mayDraw(): Promise<boolean> {
+    return (await this.mayClaim()) && (await this.parts.credentials.mayDraw());
   }
 
   /** @param end called when the work has ended, whatever came of it */

@@ -60,7 +60,7 @@ export class DrawingLoop extends ClaimingLoop {
     if (this.queue.giveTo(slot)) return true;
     let task: DrawingTask | undefined;
     try {
-      if (await this.mayClaim()) task = await this.claimTask();
+      if (await this.mayDraw()) task = await this.claimTask();
     } finally {
       if (!task) slot.giveBack();
     }

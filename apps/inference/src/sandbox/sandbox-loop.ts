@@ -51,7 +51,7 @@ export class SandboxLoop extends ClaimingLoop {
   protected async claim(): Promise<boolean> {
     if (!this.mayBegin || !(await this.mayClaim())) return false;
     const wanted = { sandbox: true, except: this.shares.full };
-    const task = await this.tasks.claim(wanted);
+    const task = (await this.mayDraw()) ? await this.tasks.claim(wanted) : undefined;
     if (task) this.track(task, this.draw(task), this.shares.take(task.ownerId));
     const training = this.mayBegin ? await this.trainings.claim(wanted) : undefined;
     if (training)

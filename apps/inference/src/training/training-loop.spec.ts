@@ -25,6 +25,8 @@ describe(TrainingLoop.name, () => {
       clock: { agrees: true, contact: { heldMs: 0 } },
       wakeUps: { listen: () => undefined },
       storage: { isWritable: async () => true },
+      // A training needs no signature.
+      credentials: { mayDraw: async () => false },
       logger: { warnSparingly: () => undefined, error: () => undefined },
     };
     const loop = new TrainingLoop(
