@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * Prints an image's bill of materials in CycloneDX's format: npm packages below `node_modules`, system packages, the
+ * Prints an image's bill of materials in CycloneDX's format: npm packages below `node_modules`, crates in them, system packages, the
  * system itself and Node. It fails if a package has no licence text. scripts/images.mjs pipes it into each image.
  */
 const { name, version, license: licence } = JSON.parse(readFileSync('package.json', 'utf8'));
@@ -28,6 +28,13 @@ for (const { name: file, parentPath } of readdirSync('node_modules', { recursive
 }
 
 if (unlicensed.length > 0) throw new Error(`These packages have no text of their licence: ${unlicensed.join(', ')}.`);
+
+/** Rust crates that are compiled into a package: the paths of their sources stand in it, and their licences do not. */
+const compiled = 'node_modules/@contentauth/c2pa-wasm/pkg/c2pa_bg.wasm';
+const crate = /registry\/src\/[\w.-]{1,80}\/([\w-]{1,80}?)-(\d+\.\d+\.\d+[\w.+-]{0,40})\//g;
+if (existsSync(compiled))
+  for (const [, name, version] of readFileSync(compiled, 'latin1').matchAll(crate))
+    found.set(`pkg:cargo/${name}@${version}`, { name, version });
 
 /** Debian's in the images for processors, Ubuntu's in the one for CUDA. */
 const system = fieldsOf('/etc/os-release');

@@ -147,6 +147,7 @@ it('What an image says of its packages names every package that is installed', (
   );
   expect(installed.length).toBeGreaterThan(500);
   expect(installed.filter((purl) => !listed.has(purl))).toEqual([]);
+  expect(components.find(({ name }) => name === 'c2pa')?.purl).toMatch(/^pkg:cargo\/c2pa@\d/);
   const system = components.find(({ type }) => type === 'operating-system');
   const ofSystem = [...listed].filter((purl) => purl?.startsWith('pkg:deb/'));
   expect(ofSystem.filter((purl) => !purl!.startsWith(`pkg:deb/${system?.name}/`))).toEqual([]);
