@@ -23,11 +23,14 @@ export const signing: Section = {
     const folder = mkdtempSync(join(tmpdir(), 'darkroom-signing-'));
     const bench = await BenchEngine.start(options);
     const silent = { log: () => undefined, warn: () => undefined };
-    const pair = await ensureOwnPair(folder);
+    const pair = await ensureOwnPair(folder, silent.log);
     const credentials = new PictureCredentials({ credentials: { ...pair, prompt: false, isRequired: true } }, silent);
     const storeOf = (signs: PictureCredentials): PictureStore => new PictureStore(new FileImageStorage(folder), signs);
     const drawInto = (store: PictureStore) => (round: number) => msOf(() => drawAll(bench, store, round));
-    const sides = { plain: drawInto(storeOf(new PictureCredentials({}, silent))), signed: drawInto(storeOf(credentials)) };
+    const sides = {
+      plain: drawInto(storeOf(new PictureCredentials({}, silent))),
+      signed: drawInto(storeOf(credentials)),
+    };
     const times = await interleave(sides, options.rounds);
     await credentials.onApplicationShutdown();
     await bench.close();

@@ -6,9 +6,10 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import { type PictureReport, PictureSigner, PictureVerifier, type Signing } from '@app/credentials';
+import { type PictureReport, PictureSigner, PictureVerifier, type Signing, sourceTypes } from '@app/credentials';
 import sharp from 'sharp';
 import { claimsOf, type GivenPicture } from '../../apps/inference/src/pictures/picture-claims';
+import { type DigitalSourceType, xmpOf } from '../../apps/inference/src/pictures/source-type';
 import type { PictureParameters } from '../../apps/inference/src/pictures/image-encoder';
 import { ensureOwnPair } from '../../apps/launcher/src/own-certificate';
 import { keyKinds, writePair } from '../support/certificates';
@@ -70,9 +71,10 @@ describe(PictureSigner.name, () => {
   it.each(['png', 'jpeg', 'webp'] as const)(
     'signs a %s with the pair that a service makes for itself',
     async (format) => {
-      const pair = await ensureOwnPair(join(folder, 'own'));
+      const pair = await ensureOwnPair(join(folder, 'own'), () => undefined);
       const { bytes } = await signed(pair, { format });
       expect(await verify(bytes, `image/${format}`)).toEqual({
+        marked: true,
         source_type: 'trainedAlgorithmicMedia',
         credentials: {
           ...{ state: 'valid', issuer: 'Darkroom (self-made)', signed_at: null, ingredients: [], problems: [] },
@@ -90,15 +92,22 @@ describe(PictureSigner.name, () => {
     },
   );
 
-  it('keeps the pair that it has made, and makes another where the key is not the certificate’s', async () => {
-    const pair = await ensureOwnPair(join(folder, 'kept'));
+  it('keeps the pair that it has made, and makes another where that is damaged or has another key', async () => {
+    const said: string[] = [];
+    const ensure = () => ensureOwnPair(join(folder, 'kept'), (text) => said.push(text));
+    const pair = await ensure();
     const certificate = readFileSync(pair.certificate, 'utf8');
-    await ensureOwnPair(join(folder, 'kept'));
+    await ensure();
     expect(readFileSync(pair.certificate, 'utf8')).toBe(certificate);
     writeFileSync(pair.key, readFileSync((await writePair(folder, 'foreign')).key));
-    await ensureOwnPair(join(folder, 'kept'));
+    await ensure();
     expect(readFileSync(pair.certificate, 'utf8')).not.toBe(certificate);
     await signerOf(pair).check();
+    writeFileSync(pair.certificate, 'no PEM');
+    await ensure();
+    await signerOf(pair).check();
+    const line = `Another certificate is made for Content Credentials: the one in ${join(folder, 'kept')}`;
+    expect(said).toEqual([`${line} has another key.`, `${line} or its key is damaged.`]);
   });
 
   it.each(Object.keys(keyKinds) as (keyof typeof keyKinds)[])('signs with a key of %s', async (kind) => {
@@ -113,6 +122,32 @@ describe(PictureSigner.name, () => {
     bytes[bytes.length - 30] ^= 1;
     const { credentials } = await verify(bytes);
     expect(credentials).toMatchObject({ state: 'invalid', problems: ['assertion.dataHash.mismatch'] });
+  });
+
+  it.each([
+    ['in its XMP', 'trainedAlgorithmicMedia', [], 'trainedAlgorithmicMedia', true],
+    ['in an action only', 'digitalCapture', ['trainedAlgorithmicMedia'], 'digitalCapture', true],
+    [
+      'before its last action',
+      undefined,
+      ['compositeWithTrainedAlgorithmicMedia', 'minorHumanEdits'],
+      'minorHumanEdits',
+      true,
+    ],
+    ['nowhere', 'digitalCapture', ['digitalCapture'], 'digitalCapture', false],
+  ])('finds a mark of a model %s', async (_, inXmp, inActions, type, marked) => {
+    const picture = sharp(await plain()).jpeg();
+    const bytes = await (inXmp === undefined ? picture : picture.withXmp(xmpOf(inXmp as DigitalSourceType))).toBuffer();
+    const actions = inActions.map((word, i) => ({
+      action: i === 0 ? 'c2pa.created' : 'c2pa.edited',
+      digitalSourceType: sourceTypes + word,
+    }));
+    const assertions = [{ label: 'c2pa.actions.v2', data: { actions } }];
+    const manifest = { claim_generator_info: [{ name: 'test', version: '1' }], title: 'test', assertions };
+    const order = { bytes, type: 'image/jpeg', manifest, ingredients: [] };
+    const signer = signerOf(await writePair(folder, 'marks'));
+    const file = actions.length === 0 ? bytes : (await signer.sign('somebody', order)).bytes;
+    expect(await verify(file, 'image/jpeg')).toMatchObject({ marked, source_type: type });
   });
 
   it('keeps the credentials of the pictures that were given', async () => {
@@ -136,13 +171,67 @@ describe(PictureSigner.name, () => {
     ]);
   });
 
-  it('leaves out the credentials of a given picture that cannot be read', async () => {
+  it('leaves out the credentials of a given picture that cannot be read, no others, and says so', async () => {
     const pair = await writePair(folder, 'unreadable');
     const { bytes } = await signed(pair);
-    const cut = { bytes: bytes.subarray(0, 700), type: 'image/png' };
-    const given = [{ field: 'image', sha256: 'aa', credentials: cut }];
-    const { credentials } = await verify((await signed(pair, { given })).bytes);
-    expect(credentials).toMatchObject({ state: 'valid', ingredients: [{ title: 'image', state: 'none' }] });
+    const [whole, cut] = [bytes, bytes.subarray(0, 700)].map((file) => ({ bytes: file, type: 'image/png' }));
+    const given = [
+      { field: 'image', sha256: 'aa', credentials: cut },
+      { field: 'mask', sha256: 'bb', credentials: whole },
+    ];
+    const made = await signed(pair, { given });
+    expect(made.leftOut).toEqual([expect.stringMatching(/^image: ./)]);
+    const { credentials } = await verify(made.bytes);
+    const ingredients = [
+      { title: 'image', state: 'none' },
+      { title: 'mask', state: 'valid' },
+    ];
+    expect(credentials).toMatchObject({ state: 'valid', ingredients });
+  });
+
+  it('lets a given picture that ends the thread harm no other', async () => {
+    const usual = PictureSigner.threadFile;
+    PictureSigner.threadFile = join(folder, 'thread.cjs');
+    writeFileSync(
+      PictureSigner.threadFile,
+      `const { parentPort } = require('node:worker_threads');
+      parentPort.on('message', ({ id, order: { bytes, ingredients } }) => {
+        const [file] = ingredients.flatMap(({ file }) => file ?? []);
+        const failed = { error: 'It ends.', isOfSigner: false, isLast: true, ingredient: 'image' };
+        if (file?.bytes.length === 0) parentPort.postMessage({ id, ...failed });
+        if (file && file.bytes.length < 2) process.exit(1);
+        setImmediate(() => parentPort.postMessage({ id, bytes }));
+      });`,
+    );
+    const signer = signerOf({ certificate: '' });
+    const orderOf = (size: number): Parameters<PictureSigner['sign']>[1] => ({
+      ...{
+        bytes: new Uint8Array(1),
+        type: 'image/png',
+        manifest: { claim_generator_info: [], title: '', assertions: [] },
+      },
+      ingredients: [
+        {
+          definition: { instance_id: 'image', title: 'image', relationship: 'parentOf' },
+          ...(size >= 0 && { file: { bytes: new Uint8Array(size), type: 'image/png' } }),
+        },
+      ],
+    });
+    const sizes = [0, 2, -1, 1, 2, -1, 0, 2];
+    const made = await Promise.all(sizes.map((size, i) => signer.sign(`owner ${i}`, orderOf(size))));
+    PictureSigner.threadFile = usual;
+    const leftOut = [['image: It ends.'], ['image: The thread that signs has ended.']];
+    expect(made.map((each) => each.leftOut)).toEqual(sizes.map((size) => leftOut[size]));
+  });
+
+  it('does not blame a picture for a process that has ended', async () => {
+    const usual = PictureVerifier.processFile;
+    PictureVerifier.processFile = join(folder, 'process.cjs');
+    writeFileSync(PictureVerifier.processFile, `process.send({ ready: true }, () => process.exit(1));`);
+    const ending = new PictureVerifier();
+    PictureVerifier.processFile = usual;
+    const read = ending.verify('somebody', { path: join(folder, 'picture'), type: 'image/png' });
+    await expect(read).rejects.toMatchObject({ name: 'WorkError', failure: 'died' });
   });
 
   it('asks no address that a picture names', async () => {

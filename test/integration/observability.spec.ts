@@ -134,6 +134,7 @@ describe('The observability of the api', () => {
         status: 'ok',
         version: serviceVersion,
         checks: { database: true, queue: true, storage: true, clock: true, disk: true, credentials: true },
+        credentials: 'off',
       });
     });
 

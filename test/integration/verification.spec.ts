@@ -1,8 +1,10 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { PictureVerifier } from '@app/credentials';
 import { newIdentifier } from '@app/domain';
 import type { UploadDto, VerificationDto } from '@app/domain/http';
+import { WorkError } from '@app/process';
 import { createClient } from '../../packages/client/src';
 import { startTestApi, type TestKey } from '../support/api';
 import { writePair } from '../support/certificates';
@@ -29,14 +31,14 @@ describe('POST /v1/verify', () => {
 
   const verify = (raw: Buffer, owner: TestKey = key) =>
     api.request<VerificationDto & { code: string; detail: string }>('POST', '/v1/verify', { key: owner, raw });
-  async function draw(body: object = {}): Promise<{ record: Drawn; file: Buffer }> {
+  async function draw(body: object = {}, place = 0): Promise<{ record: Drawn; file: Buffer }> {
     const made = await api.request<Drawn>('POST', '/v1/sd/text-to-image', { key, body: { prompt: 'a star', ...body } });
     const path = `/v1/sd/text-to-image/${made.body.id}`;
     const record = await until(async () => {
       const { body: found } = await api.request<Drawn>('GET', path, { key });
       return ['succeeded', 'failed'].includes(found.status) && found;
     }, 'it has ended');
-    const file = await fetch(`${api.baseUrl}${new URL(record.images[0]).pathname}`);
+    const file = await fetch(`${api.baseUrl}${new URL(record.images[place]).pathname}`);
     return { record, file: Buffer.from(await file.arrayBuffer()) };
   }
 
@@ -106,6 +108,19 @@ describe('POST /v1/verify', () => {
     expect((await verify(Buffer.alloc(0))).status).toBe(400);
   });
 
+  it('says that it cannot be read now where the process has ended, and nothing of what that has printed', async () => {
+    const died = new WorkError('died', 'The process ended: exit code 1 at /srv/secret.js.');
+    jest.spyOn(PictureVerifier.prototype, 'verify').mockRejectedValueOnce(died);
+    const { status, body } = await verify(await smallPicture());
+    expect([status, body.detail]).toEqual([503, 'Pictures cannot be read at the moment. Try again shortly.']);
+  });
+
+  it('names the place in `images`, where a picture before is filtered', async () => {
+    const { record, file } = await draw({ num_generations: 2 }, 1);
+    await api.dataSource.query('DELETE FROM images WHERE task_id = $1 AND index = 0', [record.id]);
+    expect((await verify(file)).body.record).toEqual({ id: record.id, kind: 'generation', index: 0 });
+  });
+
   it('keeps nothing of what it reads', async () => {
     const stored = () =>
       api.dataSource.query<object[]>('SELECT id FROM uploaded_pictures UNION SELECT id FROM uploads');
@@ -119,9 +134,12 @@ describe('POST /v1/verify', () => {
       const { body } = await api.request<{ name: string; credentials: string }[]>('GET', '/v1/models', { key });
       return body.find(({ name }) => name === 'shapes')?.credentials;
     };
-    const ready = async () => (await api.request<{ status: string }>('GET', '/health/ready')).body.status;
-    const id = newIdentifier();
-    const say = (credentials: object | null) =>
+    const ready = async () => {
+      const { body } = await api.request<{ status: string; credentials: string }>('GET', '/health/ready');
+      return [body.status, body.credentials];
+    };
+    const first = newIdentifier();
+    const say = (credentials: object | null, id = first) =>
       api.dataSource.query(
         `INSERT INTO inference_workers (id, devices, models, credentials, started_at, heartbeat_at)
          VALUES ($1, '{cpu}', '{shapes}', $2, now(), now() + interval '1 hour')
@@ -129,11 +147,15 @@ describe('POST /v1/verify', () => {
         [id, credentials && JSON.stringify(credentials)],
       );
     await say(null);
-    expect([await modelsOf(), await ready()]).toEqual(['off', 'ok']);
+    expect([await modelsOf(), await ready()]).toEqual(['off', ['ok', 'off']]);
     await say({ problem: null });
-    expect([await modelsOf(), await ready()]).toEqual(['on', 'ok']);
+    expect([await modelsOf(), await ready()]).toEqual(['on', ['ok', 'on']]);
+    const second = newIdentifier();
+    await say(null, second);
+    expect([await modelsOf(), await ready()]).toEqual(['partly', ['ok', 'partly']]);
+    await api.dataSource.query('DELETE FROM inference_workers WHERE id = $1', [second]);
     await say({ problem: 'It has expired.' });
-    expect([await modelsOf(), await ready()]).toEqual(['failing', 'degraded']);
+    expect([await modelsOf(), await ready()]).toEqual(['failing', ['degraded', 'failing']]);
     const admin = await api.createKey({ scopes: ['admin'] });
     const workers = await api.request<object[]>('GET', '/v1/workers', { key: admin });
     expect(workers.body).toMatchObject([{ credentials: 'failing', credentials_problem: 'It has expired.' }]);

@@ -56,7 +56,7 @@ export class Launcher {
     if (applied.length > 0) say(`The database was brought up to date (migrations applied: ${applied.length}).`);
     const key = await ensureFirstKey(databaseUrl, config.dataDir);
     const local = `http://${localHost(config.host)}:${port}`;
-    const own = signsItself(process.env) ? await ensureOwnPair(join(config.dataDir, 'credentials')) : undefined;
+    const own = config.lacksCertificate ? await ensureOwnPair(join(config.dataDir, 'credentials'), say) : undefined;
     const env = {
       ...process.env,
       ...(own && { CREDENTIALS_CERTIFICATE: own.certificate, CREDENTIALS_KEY: own.key }),
@@ -131,10 +131,6 @@ export class Launcher {
     return new SupervisedProcess({ name, main, env, ...urls, isDevelopment }, log, this.say);
   }
 }
-
-/** Whether pictures are to be signed, and nobody has said with what. */
-const signsItself = ({ CREDENTIALS, CREDENTIALS_CERTIFICATE }: NodeJS.ProcessEnv): boolean =>
-  CREDENTIALS?.trim() !== 'off' && !CREDENTIALS_CERTIFICATE?.trim();
 
 function acquire(file: string): FileLock {
   try {

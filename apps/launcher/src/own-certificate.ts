@@ -27,10 +27,15 @@ export interface OwnPair {
 /**
  * The pair that a service has made for itself, in a folder: made where there is none that lasts another month. An
  * authority, whose key is thrown away, has signed it, as C2PA wants.
+ * @param say told why one that is there is replaced
  */
-export async function ensureOwnPair(folder: string): Promise<OwnPair> {
+export async function ensureOwnPair(folder: string, say: (text: string) => void): Promise<OwnPair> {
   const pair = { certificate: join(folder, 'certificate.pem'), key: join(folder, 'key.pem') };
-  if (isUsable(pair)) return pair;
+  if (existsSync(pair.certificate) && existsSync(pair.key)) {
+    const problem = problemOf(readFileSync(pair.certificate), readFileSync(pair.key));
+    if (problem === undefined) return pair;
+    say(`Another certificate is made for Content Credentials: the one in ${folder} ${problem}.`);
+  }
   makeFolder(folder, 0o700);
   const made = await makePair();
   // The key first: until its certificate stands beside it, the two do not fit, and are made again.
@@ -43,11 +48,14 @@ export async function ensureOwnPair(folder: string): Promise<OwnPair> {
   return pair;
 }
 
-function isUsable({ certificate, key }: OwnPair): boolean {
-  if (!existsSync(certificate) || !existsSync(key)) return false;
-  const leaf = new X509Certificate(readFileSync(certificate));
-  const lasts = new Date(leaf.validTo).getTime() - Date.now() > leftDays * dayMs;
-  return lasts && leaf.checkPrivateKey(createPrivateKey(readFileSync(key)));
+function problemOf(certificate: Buffer, key: Buffer): string | undefined {
+  try {
+    const leaf = new X509Certificate(certificate);
+    if (new Date(leaf.validTo).getTime() - Date.now() < leftDays * dayMs) return 'ends soon';
+    return leaf.checkPrivateKey(createPrivateKey(key)) ? undefined : 'has another key';
+  } catch {
+    return 'or its key is damaged';
+  }
 }
 
 /** Source: C2PA Technical Specification 2.2, 14.5, "X.509 Certificates". */

@@ -85,6 +85,8 @@ export interface Config {
   inferenceHealthPort: number;
   /** Undefined: pictures say in XMP alone what they are. */
   credentials?: CredentialsConfig;
+  /** Pictures are to be signed, and nobody has said with what. */
+  lacksCertificate: boolean;
   /** A file of words and phrases that no prompt may have, each with a sentence. */
   promptRules?: string;
   /** Asked about texts and pictures, in the shape of OpenAI's moderations; with `moderationKey` as a Bearer token. */

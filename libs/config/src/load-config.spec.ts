@@ -57,6 +57,8 @@ describe(loadConfig.name, () => {
     const files = { CREDENTIALS_CERTIFICATE: '/run/c.pem', CREDENTIALS_KEY: '/run/k.pem' };
     const signed = { certificate: '/run/c.pem', key: '/run/k.pem', prompt: false, isRequired: true };
     expect(loadConfig({}).credentials).toBeUndefined();
+    const lacking = [{}, { CREDENTIALS: ' off ' }, { CREDENTIALS: 'optional' }, files];
+    expect(lacking.map((env) => loadConfig(env).lacksCertificate)).toEqual([true, false, true, false]);
     expect(loadConfig(files).credentials).toEqual(signed);
     expect(loadConfig({ ...files, CREDENTIALS: 'optional' }).credentials).toEqual({ ...signed, isRequired: false });
     expect(loadConfig({ ...files, CREDENTIALS: 'off' }).credentials).toBeUndefined();

@@ -1,7 +1,7 @@
 import { type Stats, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { misconfiguredExitCode, StartError } from '@app/process';
-import type { Config, CredentialsConfig, S3Config } from './config';
+import type { Config, S3Config } from './config';
 import { InvalidValue } from './kinds';
 import { credentialsVariables, dependentVariables, s3Variables, type Variables, variables } from './variables';
 
@@ -41,22 +41,24 @@ export function loadConfig(env: Environment): Config {
     publicUrl: publicUrl ?? `http://localhost:${own.port}`,
     modelFallback: modelFallback ?? own.databaseUrl === undefined,
     ...(s3 && { s3 }),
-    ...(credentials && { credentials }),
+    ...credentials,
   };
 }
 
-function readCredentials(env: Environment, problems: string[]): CredentialsConfig | undefined {
+function readCredentials(env: Environment, problems: string[]): Pick<Config, 'credentials' | 'lacksCertificate'> {
   const { mode, certificate, key, signer, prompt = false, ...more } = read(credentialsVariables, env, problems);
-  if (mode === 'off') return undefined;
+  if (mode === 'off') return { lacksCertificate: false };
   if (certificate === undefined) {
     for (const [name, value] of Object.entries({ CREDENTIALS_KEY: key, CREDENTIALS_SIGNER: signer }))
       if (value !== undefined) problems.push(`CREDENTIALS_CERTIFICATE is needed where ${name} is set.`);
-    return undefined;
+    return { lacksCertificate: true };
   }
   if ((key === undefined) === (signer === undefined))
     problems.push('CREDENTIALS_CERTIFICATE needs CREDENTIALS_KEY or CREDENTIALS_SIGNER, one of the two.');
   const signing = key === undefined ? { ...(signer !== undefined && { signer }) } : { key: resolve(key) };
-  return { certificate: resolve(certificate), ...signing, ...more, prompt, isRequired: mode === 'required' };
+  const isRequired = mode === 'required';
+  const credentials = { certificate: resolve(certificate), ...signing, ...more, prompt, isRequired };
+  return { credentials, lacksCertificate: false };
 }
 
 function readS3(env: Environment, problems: string[]): S3Config {

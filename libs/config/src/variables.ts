@@ -34,7 +34,9 @@ const crashPoint = text(
 const usualAliases = ['gpt-image-*=default', 'chatgpt-image-latest=default', 'dall-e-*=default'];
 
 /** The variables behind the fields of `Config`. */
-export const variables: Variables<Omit<Config, 's3' | 'credentials' | 'publicUrl' | 'modelFallback'>> = {
+export const variables: Variables<
+  Omit<Config, 's3' | 'credentials' | 'lacksCertificate' | 'publicUrl' | 'modelFallback'>
+> = {
   port: ['PORT', integer(0, 65_535), 3000],
   host: ['HOST', text(), '127.0.0.1'],
   dataDir: ['DATA_DIR', text(), '.darkroom'],

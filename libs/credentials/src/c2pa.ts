@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { initSync, WasmBuilder, WasmReader } from '@contentauth/c2pa-wasm';
 import { coseSign1, reservedBytes } from './cose-sign1';
-import type { Identity } from './identity';
+import { type Identity, IngredientError } from './identity';
 
 /** A picture that was given. @see https://opensource.contentauthenticity.org/docs/manifest/json-ref/ */
 export interface Ingredient {
@@ -71,7 +71,7 @@ class FileReaderSync {
 Object.assign(globalThis, { FileReaderSync });
 initSync({ module: readFileSync(require.resolve('@contentauth/c2pa-wasm/c2pa.wasm')) });
 
-/** @returns the picture with its manifest. @throws CredentialsError */
+/** @returns the picture with its manifest. @throws CredentialsError, IngredientError */
 export async function signPicture(
   { manifest, ingredients, ...picture }: SigningOrder,
   identity: Identity,
@@ -90,18 +90,26 @@ export async function signPicture(
     }
   };
   try {
-    for (const { definition, file } of ingredients)
-      if (file) await builder.addIngredientFromBlob(JSON.stringify(definition), file.type, held(file));
-      else builder.addIngredient(JSON.stringify(definition));
+    for (const ingredient of ingredients) await addIngredient(builder, ingredient);
     const signer = { alg: identity.algorithm.name, reserveSize, sign };
     return await builder.sign(signer, [], picture.type, held(picture));
   } catch (error) {
-    // It throws words, but for its own sudden end.
-    throw failure ?? (error instanceof Error ? error : new Error(String(error)));
+    throw failure ?? errorOf(error);
   } finally {
     builder.free();
   }
 }
+
+async function addIngredient(builder: WasmBuilder, { definition, file }: Ingredient): Promise<void> {
+  const text = JSON.stringify(definition);
+  if (!file) return builder.addIngredient(text);
+  await builder.addIngredientFromBlob(text, file.type, held(file)).catch((error: unknown) => {
+    throw new IngredientError(definition.instance_id, errorOf(error));
+  });
+}
+
+/** The library throws words, but for its own sudden end. */
+const errorOf = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));
 
 /** @returns what a picture's manifests say, as the library tells it; undefined if it has none */
 export async function readManifests(bytes: Uint8Array, type: string): Promise<ManifestStore | undefined> {

@@ -27,6 +27,19 @@ export class CredentialsError extends Error {
   override readonly name = 'CredentialsError';
 }
 
+/** The credentials of a given picture cannot be worked with. */
+export class IngredientError extends Error {
+  override readonly name = 'IngredientError';
+
+  /** @param id its `instance_id` */
+  constructor(
+    readonly id: string,
+    override readonly cause: Error,
+  ) {
+    super(cause.message);
+  }
+}
+
 /** How a key signs. Source: RFC 9053, 2, RFC 8230, 2; C2PA Technical Specification 2.2, 13.2.1. */
 interface Algorithm {
   name: 'es256' | 'es384' | 'ps256' | 'ed25519';

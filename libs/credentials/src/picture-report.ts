@@ -2,6 +2,8 @@ import type { ManifestStore, ReadManifest } from './c2pa';
 
 /** What a picture says of itself, in the form in which it is answered and printed. */
 export interface PictureReport {
+  /** Whether it says anywhere that a model made it or a part of it. */
+  marked: boolean;
   /** Its word of IPTC's "Digital Source Type", such as `trainedAlgorithmicMedia`; null where it says none. */
   source_type: string | null;
   credentials: CredentialsReport;
@@ -29,13 +31,16 @@ const none: CredentialsReport = {
   ...{ actions: [], ingredients: [], problems: [] },
 };
 
+/** Words of "Digital Source Type" that say that a model made a picture or a part of it. */
+const marks = ['trainedAlgorithmicMedia', 'compositeWithTrainedAlgorithmicMedia'];
+
 /** Of each list and each text, as a file may have any number and length. */
 const [mostItems, mostLetters] = [100, 500];
 
 /** @param store undefined where the picture has no credentials */
 export function reportOf(file: Buffer, store: ManifestStore | undefined): PictureReport {
   const inXmp = sourceTypeInXmp(file);
-  if (!store) return { source_type: inXmp, credentials: none, record: null };
+  if (!store) return { marked: isMark(inXmp), source_type: inXmp, credentials: none, record: null };
   const manifest: ReadManifest = store.manifests[store.active_manifest] ?? {};
   const { issuer, common_name: name, time } = manifest.signature_info ?? {};
   const actions = actionsOf(manifest);
@@ -59,8 +64,9 @@ export function reportOf(file: Buffer, store: ManifestStore | undefined): Pictur
     ),
     problems: problems.filter((code) => !isOfTrust(code)),
   };
-  const made = credentials.actions.findLast((each) => each.source_type !== null);
-  return { source_type: inXmp ?? made?.source_type ?? null, credentials, record: recordOf(actions) };
+  const said = credentials.actions.flatMap(({ source_type: type }) => type ?? []);
+  const marked = [inXmp, ...said].some(isMark);
+  return { marked, source_type: inXmp ?? said.at(-1) ?? null, credentials, record: recordOf(actions) };
 }
 
 interface Action {
@@ -92,6 +98,8 @@ function sourceTypeInXmp(file: Buffer): string | null {
 
 /** The last part of a word's address in the vocabulary. */
 const wordOf = (uri: unknown): string | null => textOf(uri)?.split('/').at(-1) ?? null;
+
+const isMark = (word: string | null): boolean => marks.includes(word ?? '');
 
 const isOfTrust = (code: string): boolean => code === 'signingCredential.untrusted';
 

@@ -1,52 +1,59 @@
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { FairTurns } from '@app/process';
-import { CredentialsError, type Signing } from './identity';
-import type { SigningOrder } from './c2pa';
+import type { Ingredient, SigningOrder } from './c2pa';
+import { CredentialsError, IngredientError, type Signing } from './identity';
 import type { Signed, SigningAnswer, SigningRequest } from './signing-thread';
 
-/** Pictures in the thread: while one waits for a remote signer, others are worked on. */
-const turns = { concurrency: 8 };
+/** Pictures in a thread: while one waits for a remote signer, others are worked on. */
+const concurrency = 8;
 /** Several times what the largest picture takes, with a signer and a time stamp server that are slow. */
 const signingMs = 60_000;
 
 /** A black pixel. */
 const pixel = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg==';
 
-interface Waiting {
-  resolve: (signed: Signed) => void;
-  reject: (error: Error) => void;
+/** A picture with its credentials, and what they should have and have not. */
+export interface SignedPicture extends Signed {
+  /** The given pictures whose own credentials are left out, each with why. */
+  leftOut?: readonly string[];
 }
 
-/** With what it works on. */
-interface Thread {
-  worker: Worker;
-  waiting: Map<number, Waiting>;
-}
-
-/** Signs pictures in a thread of its own, so that neither requests nor engines wait for it. */
+/** Signs pictures in threads, so that neither requests nor engines wait for it. */
 export class PictureSigner {
-  /** Compiled entry of the thread; tests name the one in `dist`. */
+  /** Compiled entry of a thread; tests name the one in `dist`. */
   static threadFile = join(__dirname, 'signing-thread.js');
 
-  private readonly turns = new FairTurns(turns);
-  private thread: Thread | undefined;
-  private last = 0;
+  private readonly thread: SigningThread;
+  /** For files of callers, one at a time: what they do to it is done to no other picture. */
+  private readonly threadOfFiles: SigningThread;
 
-  constructor(private readonly signing: Signing) {}
+  constructor(signing: Signing) {
+    this.thread = new SigningThread(signing, concurrency);
+    this.threadOfFiles = new SigningThread(signing, 1);
+  }
 
   /**
-   * Owners take turns. Where a given picture's own credentials are what cannot be worked with, they are left out.
+   * Owners take turns. The credentials of given pictures that cannot be worked with are left out.
    * @throws CredentialsError if nothing can be signed now
    */
-  sign(owner: string, order: SigningOrder): Promise<Signed> {
-    return this.turns.run(owner, () =>
-      this.signNow({ order, isChecked: false }).catch((error: Error) => {
-        if (error instanceof CredentialsError) throw error;
-        const ingredients = order.ingredients.map(({ definition }) => ({ definition }));
-        return this.signNow({ order: { ...order, ingredients }, isChecked: false });
-      }),
-    );
+  async sign(owner: string, order: SigningOrder): Promise<SignedPicture> {
+    const hasFiles = order.ingredients.some(({ file }) => file);
+    const sign = (): Promise<Signed> => (hasFiles ? this.threadOfFiles : this.thread).sign(owner, order);
+    try {
+      return await sign();
+    } catch (error) {
+      if (error instanceof CredentialsError) throw error;
+      // The thread has ended, and other pictures are worked on in it.
+      if (!hasFiles) return sign();
+      const { message } = error as Error;
+      const isLeftOut = ({ definition, file }: Ingredient): boolean =>
+        file !== undefined && (!(error instanceof IngredientError) || error.id === definition.instance_id);
+      const ingredients = order.ingredients.map((each) => (isLeftOut(each) ? { definition: each.definition } : each));
+      const { leftOut = [], ...signed } = await this.sign(owner, { ...order, ingredients });
+      const now = order.ingredients.filter(isLeftOut).map(({ definition }) => `${definition.title}: ${message}`);
+      return { ...signed, leftOut: [...now, ...leftOut] };
+    }
   }
 
   /** Signs something, and reads it. @throws CredentialsError that says why nothing can be signed as it is set up */
@@ -55,15 +62,39 @@ export class PictureSigner {
     const assertions = [{ label: 'c2pa.actions.v2', data: { actions: [created] } }];
     const manifest = { claim_generator_info: [{ name: 'check', version: '1' }], title: 'check', assertions };
     const order = { bytes: Buffer.from(pixel, 'base64'), type: 'image/png', manifest, ingredients: [] };
-    await this.signNow({ order, isChecked: true });
+    await this.thread.signNow({ order, isChecked: true });
   }
 
   async close(): Promise<void> {
-    await this.thread?.worker.terminate();
+    await Promise.all([this.thread.close(), this.threadOfFiles.close()]);
+  }
+}
+
+interface Waiting {
+  resolve: (signed: Signed) => void;
+  reject: (error: Error) => void;
+}
+
+/** Begins with the first picture, and anew with the next one after it has ended. */
+class SigningThread {
+  private readonly turns: FairTurns;
+  /** With what it works on. */
+  private running: { worker: Worker; waiting: Map<number, Waiting> } | undefined;
+  private last = 0;
+
+  constructor(
+    private readonly signing: Signing,
+    concurrency: number,
+  ) {
+    this.turns = new FairTurns({ concurrency });
   }
 
-  private async signNow(asked: Pick<SigningRequest, 'order' | 'isChecked'>): Promise<Signed> {
-    const { worker, waiting } = (this.thread ??= this.start());
+  sign(owner: string, order: SigningOrder): Promise<Signed> {
+    return this.turns.run(owner, () => this.signNow({ order, isChecked: false }));
+  }
+
+  async signNow(asked: Pick<SigningRequest, 'order' | 'isChecked'>): Promise<Signed> {
+    const { worker, waiting } = (this.running ??= this.start());
     const id = ++this.last;
     const timer = setTimeout(() => void worker.terminate(), signingMs);
     try {
@@ -77,23 +108,36 @@ export class PictureSigner {
     }
   }
 
-  private start(): Thread {
-    const thread: Thread = { worker: new Worker(PictureSigner.threadFile), waiting: new Map() };
-    const { worker, waiting } = thread;
+  async close(): Promise<void> {
+    await this.running?.worker.terminate();
+  }
+
+  private start(): NonNullable<SigningThread['running']> {
+    const started = { worker: new Worker(PictureSigner.threadFile), waiting: new Map<number, Waiting>() };
+    const { worker, waiting } = started;
+    const leave = (): void => {
+      if (this.running === started) this.running = undefined;
+    };
     worker.unref();
     worker.on('message', (answer: SigningAnswer) => {
       const { resolve, reject } = waiting.get(answer.id) ?? {};
-      if (!('error' in answer)) resolve?.(answer);
-      else reject?.(answer.isOfSigner ? new CredentialsError(answer.error) : new Error(answer.error));
+      if (!('error' in answer)) return resolve?.(answer);
+      if (answer.isLast) leave();
+      reject?.(errorOf(answer));
     });
     let reason = 'The thread that signs has ended.';
     worker.on('error', ({ message }: Error) => (reason = message));
     worker.on('exit', () => {
-      if (this.thread === thread) this.thread = undefined;
+      leave();
       for (const { reject } of waiting.values()) reject(new Error(reason));
     });
-    return thread;
+    return started;
   }
+}
+
+function errorOf({ error, isOfSigner, ingredient }: Extract<SigningAnswer, { error: string }>): Error {
+  if (isOfSigner) return new CredentialsError(error);
+  return ingredient === undefined ? new Error(error) : new IngredientError(ingredient, new Error(error));
 }
 
 /** IPTC's vocabulary "Digital Source Type". */

@@ -29,12 +29,12 @@ export class PictureVerifier {
     ...bounds,
   });
 
-  /** @throws UnreadableCredentialsError; TurnsFullError; WorkError if no process can be started */
+  /** @throws UnreadableCredentialsError; TurnsFullError; WorkError, which may pass */
   verify(owner: string, order: VerifyingOrder): Promise<PictureReport> {
     return this.turns
       .run(owner, () => this.work.run(order))
       .catch((error: Error) => {
-        const isOfFile = error instanceof WorkError && !['not started', 'closed'].includes(error.failure);
+        const isOfFile = error instanceof WorkError && ['failed', 'time', 'memory'].includes(error.failure);
         throw isOfFile ? new UnreadableCredentialsError(error.message) : error;
       });
   }

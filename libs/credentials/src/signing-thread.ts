@@ -1,6 +1,6 @@
 import { parentPort } from 'node:worker_threads';
 import { readManifests, signPicture, type SigningOrder } from './c2pa';
-import { CredentialsError, readIdentity, type Signing } from './identity';
+import { CredentialsError, IngredientError, readIdentity, type Signing } from './identity';
 import { timeStampOf } from './time-stamp';
 
 export interface SigningRequest {
@@ -17,7 +17,16 @@ export interface Signed {
   note?: string;
 }
 
-export type SigningAnswer = { id: number } & (Signed | { error: string; isOfSigner: boolean });
+interface Failed {
+  error: string;
+  isOfSigner: boolean;
+  /** Whether the thread ends with it. */
+  isLast: boolean;
+  /** The one whose credentials cannot be worked with. */
+  ingredient?: string;
+}
+
+export type SigningAnswer = { id: number } & (Signed | Failed);
 
 async function signed({ order, signing, isChecked }: SigningRequest): Promise<Signed> {
   const identity = await readIdentity(signing);
@@ -48,9 +57,13 @@ async function answer(request: SigningRequest): Promise<void> {
     parentPort?.postMessage({ id, ...done } satisfies SigningAnswer, [done.bytes.buffer as ArrayBuffer]);
   } catch (error) {
     const isOfSigner = error instanceof CredentialsError;
-    parentPort?.postMessage({ id, error: (error as Error).message, isOfSigner } satisfies SigningAnswer);
+    const ofIngredient = error instanceof IngredientError ? error : undefined;
+    const { name, message } = ofIngredient?.cause ?? (error as Error);
     // The library has come to its end in the middle of something: the next picture gets a new thread.
-    if ((error as Error).name === 'RuntimeError') process.exit(1);
+    const isLast = name === 'RuntimeError';
+    const failed = { error: message, isOfSigner, isLast, ...(ofIngredient && { ingredient: ofIngredient.id }) };
+    parentPort?.postMessage({ id, ...failed } satisfies SigningAnswer);
+    if (isLast) process.exit(1);
   }
 }
 

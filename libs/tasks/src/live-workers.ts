@@ -136,7 +136,8 @@ export class LiveWorkers {
 export function signingOf(workers: readonly Pick<LiveWorker, 'credentials'>[]): SigningState {
   const signing = workers.flatMap(({ credentials }) => credentials ?? []);
   if (signing.some(({ problem }) => problem !== null)) return 'failing';
-  return signing.length > 0 && signing.length === workers.length ? 'on' : 'off';
+  if (signing.length === 0) return 'off';
+  return signing.length === workers.length ? 'on' : 'partly';
 }
 
 /**

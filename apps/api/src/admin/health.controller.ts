@@ -1,5 +1,5 @@
 import { ClockWatch, probeWrite } from '@app/database';
-import { ServiceUnavailableError } from '@app/domain';
+import { ServiceUnavailableError, type SigningState } from '@app/domain';
 import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
 import { LiveWorkers, signingOf } from '@app/tasks';
 import { WakeUps } from '@app/queue';
@@ -38,7 +38,7 @@ export class HealthController {
     @Inject(IMAGE_STORAGE) storage: ImageStorage,
     clock: ClockWatch,
     disk: DiskSpace,
-    workers: LiveWorkers,
+    private readonly workers: LiveWorkers,
     private readonly drain: Drain,
     logger: JsonLogger,
     metrics: Metrics,
@@ -54,7 +54,7 @@ export class HealthController {
       storage: cached(checkStorage, storageCheckMs),
       clock: async () => clock.agrees,
       disk: () => disk.hasRoom(),
-      credentials: async () => signingOf(await workers.all()) !== 'failing',
+      credentials: async () => (await this.signing()) !== 'failing',
     };
     measureHealth(metrics, this.checks, async () => (await disk.fullest())?.free);
   }
@@ -67,10 +67,14 @@ export class HealthController {
 
   /** @throws ServiceUnavailableError naming the failed checks. */
   @Get('ready')
-  async ready(): Promise<Omit<Readiness, 'missing'> & { version: string }> {
+  async ready(): Promise<Omit<Readiness, 'missing'> & { version: string; credentials: SigningState }> {
     if (this.drain.isDraining) throw new ServiceUnavailableError('The service is ending.');
     const { missing, status, checks } = await readinessOf(this.checks);
     if (missing.length > 0) throw new ServiceUnavailableError(`The service is not ready: ${missing.join(', ')}.`);
-    return { status, version: serviceVersion, checks };
+    return { status, version: serviceVersion, checks, credentials: await this.signing() };
+  }
+
+  private async signing(): Promise<SigningState> {
+    return signingOf(await this.workers.all());
   }
 }

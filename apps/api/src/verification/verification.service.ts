@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { type PictureReport, PictureVerifier, UnreadableCredentialsError } from '@app/credentials';
-import { limits, TooManyError, UnprocessableError } from '@app/domain';
+import { limits, ServiceUnavailableError, TooManyError, UnprocessableError } from '@app/domain';
 import { VerificationDto, type VerifiedRecordDto } from '@app/domain/http';
 import { formatOf, NoPictureError } from '@app/pictures';
-import { TurnsFullError } from '@app/process';
+import { TurnsFullError, WorkError } from '@app/process';
 import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { DataSource } from 'typeorm';
@@ -16,10 +16,12 @@ import type { SentFile } from '../http/receive-file';
 const rule = { maxBytes: limits.sentPicture.bytes, kind: 'a PNG, JPEG or WebP picture' };
 
 const findStatement = `
-SELECT image.storage_key AS "storageKey", image.bytes, task.kind FROM images image JOIN tasks task ON task.id = image.task_id
+SELECT image.storage_key AS "storageKey", image.bytes, task.kind, (
+  SELECT count(*)::int FROM images before WHERE before.task_id = image.task_id AND before.index < image.index
+) AS index FROM images image JOIN tasks task ON task.id = image.task_id
 WHERE image.task_id = $1 AND image.index = $2 AND task.account_id = $3`;
 
-interface Stored extends Pick<VerifiedRecordDto, 'kind'> {
+interface Stored extends Pick<VerifiedRecordDto, 'kind' | 'index'> {
   storageKey: string;
   bytes: number;
 }
@@ -43,7 +45,7 @@ export class VerificationService implements OnApplicationShutdown {
     this.verifier.close();
   }
 
-  /** @throws UnprocessableError `PictureUnreadable`; TooManyError; what `assertBare` and `UploadsService.receive` throw */
+  /** @throws UnprocessableError `PictureUnreadable`; TooManyError; ServiceUnavailableError; what `assertBare` and `UploadsService.receive` throw */
   async verify({ id: ownerId, accountId }: CallerKey, file: SentFile): Promise<VerificationDto> {
     file.assertBare();
     return this.uploads.receive(ownerId, file, rule, async (received) => {
@@ -67,6 +69,8 @@ export class VerificationService implements OnApplicationShutdown {
           'Too many pictures wait to be read. Try again shortly.',
           retryAfterSeconds,
         );
+      if (error instanceof WorkError)
+        throw new ServiceUnavailableError('Pictures cannot be read at the moment. Try again shortly.');
       throw error;
     }
   }
@@ -83,7 +87,7 @@ export class VerificationService implements OnApplicationShutdown {
     if (!object) return null;
     const found = createHash('sha256');
     await pipeline(object.stream, found);
-    return found.digest('hex') === hash ? { id, kind: stored.kind, index } : null;
+    return found.digest('hex') === hash ? { id, kind: stored.kind, index: stored.index } : null;
   }
 }
 

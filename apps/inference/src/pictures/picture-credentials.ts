@@ -65,9 +65,14 @@ export class PictureCredentials implements OnApplicationShutdown {
     const claims = claimsOf({ id, index, parameters, given }, credentials.prompt);
     const file = { bytes: Buffer.concat(picture.parts), type: picture.contentType };
     try {
-      const { bytes, note } = await this.signer!.sign(ownerId, { ...file, ...claims });
+      const { bytes, note, leftOut = [] } = await this.signer!.sign(ownerId, { ...file, ...claims });
       if (note !== undefined)
         this.logger.warn('a picture is signed without a time stamp', { taskId: id, reason: note });
+      if (leftOut.length > 0)
+        this.logger.warn('a picture is signed without the credentials of a given one', {
+          taskId: id,
+          reasons: leftOut,
+        });
       return { ...picture, parts: [bytes], bytes: bytes.length };
     } catch (error) {
       // What is known no longer holds.

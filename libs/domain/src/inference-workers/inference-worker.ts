@@ -28,8 +28,11 @@ export interface SigningReport {
   problem: string | null;
 }
 
-/** Whether pictures get Content Credentials; `failing`: they should, and cannot at the moment. */
-export const signingStates = ['on', 'off', 'failing'] as const;
+/**
+ * Whether pictures get Content Credentials; `partly`: of some workers they do; `failing`: they should, and cannot at the
+ * moment.
+ */
+export const signingStates = ['on', 'partly', 'off', 'failing'] as const;
 export type SigningState = (typeof signingStates)[number];
 
 /**

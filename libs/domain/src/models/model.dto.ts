@@ -96,7 +96,7 @@ export class ModelDto {
   @Word(
     signingStates,
     'SigningState',
-    'Whether its pictures get Content Credentials; `failing`: they should, and cannot be signed at the moment.',
+    'Whether its pictures get Content Credentials; `partly`: those of some workers; `failing`: they should, and cannot be signed at the moment.',
   )
   credentials: SigningState;
 

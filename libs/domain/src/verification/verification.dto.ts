@@ -16,9 +16,6 @@ import { type TaskKind, taskKinds } from '../tasks/task';
 const credentialsStates = ['none', 'valid', 'invalid'] as const;
 type CredentialsState = (typeof credentialsStates)[number];
 
-/** Words of "Digital Source Type" that say that a model made a picture or a part of it. */
-const marks = ['trainedAlgorithmicMedia', 'compositeWithTrainedAlgorithmicMedia'];
-
 /** A step in which a picture was made. */
 export class VerifiedActionDto {
   @Text("In C2PA's words.", { example: 'c2pa.created' }) action: string;
@@ -56,7 +53,7 @@ export class VerifiedCredentialsDto {
 export class VerifiedRecordDto {
   @Id() id: string;
   @Word(taskKinds, 'TaskKind') kind: TaskKind;
-  @Integer('Which of its pictures, from 0.') index: number;
+  @Integer('Its place in `images`, from 0.') index: number;
 }
 
 /** What a picture says of itself. */
@@ -71,10 +68,9 @@ export class VerificationDto {
   record: VerifiedRecordDto | null;
 
   static from(
-    report: Pick<VerificationDto, 'source_type' | 'credentials'>,
+    { marked, source_type, credentials }: Pick<VerificationDto, 'marked' | 'source_type' | 'credentials'>,
     record: VerifiedRecordDto | null,
   ): VerificationDto {
-    const { source_type, credentials } = report;
-    return { marked: marks.includes(source_type ?? ''), source_type, credentials, record };
+    return { marked, source_type, credentials, record };
   }
 }
