@@ -63,6 +63,13 @@ describe('A text that the operator does not want drawn', () => {
     expect(entry).toMatchObject({ ...told, decision: 'refused', reason: sentence });
   });
 
+  it('is refused as it was sent, whatever a Fine-Tune writes between its words', async () => {
+    const { id } = await makeFinetune(api, key, { name: 'mouse', token: 'zq' });
+    const refused = await post(`/v1/finetunes/${id}/prompts`, [{ prompt: 'a mickey mouse on a wall' }]);
+    expect(refused).toMatchObject({ status: 422, body: { code: 'PromptRefused', errors: [{ pointer: '/0/prompt' }] } });
+    expect(refused.body.errors).toHaveLength(1);
+  });
+
   it('is refused as the moderation of MODERATION_URL says', async () => {
     const refused = await post('/v1/sd/text-to-image', { prompt: 'a flagged rose' });
     expect(refused).toMatchObject(refusal('/prompt', categories));

@@ -1,6 +1,6 @@
 import { newIdentifier, thumbnailKeyOf } from '@app/domain';
 import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
-import { Tasks, styleThumbnailFolder } from '@app/tasks';
+import { type Settlement, Tasks, styleThumbnailFolder } from '@app/tasks';
 import sharp from 'sharp';
 import type { TestApi, TestKey } from './api';
 import { claimTask } from './claim-task';
@@ -70,7 +70,12 @@ export async function makePrompts(
 }
 
 /** Settles a queued task as a worker does: stores pictures of one colour, and a Prompt's thumbnail. */
-export async function drawTask(api: TestApi, taskId: string, computeSeconds = 1): Promise<void> {
+export async function drawTask(
+  api: TestApi,
+  taskId: string,
+  computeSeconds = 1,
+  more: Partial<Settlement> = {},
+): Promise<void> {
   const tasks = api.app.get(Tasks);
   const storage = api.app.get<ImageStorage>(IMAGE_STORAGE);
   const task = await claimTask(api.dataSource.manager, taskId);
@@ -100,7 +105,7 @@ export async function drawTask(api: TestApi, taskId: string, computeSeconds = 1)
     await storage.write(thumbnail.storageKey, png);
     Object.assign(images[0], { styleThumbnail: thumbnail });
   }
-  await tasks.settle(task, { status: 'succeeded', images, computeSeconds });
+  await tasks.settle(task, { status: 'succeeded', images, computeSeconds, ...more });
 }
 
 /** Fails a queued task as a worker does. */

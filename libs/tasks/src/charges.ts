@@ -16,7 +16,9 @@ export async function chargeLost(manager: EntityManager, task: LostTask, compute
   if (row) await manager.update(Task, { id: task.id }, { computeSeconds: (row.computeSeconds ?? 0) + computeSeconds });
   const { finetuneId = null, inputs = null } = task;
   const used = task.kind === 'training' ? { finetuneId: task.id } : finetunesOf({ finetuneId, inputs });
-  await recordUsage(manager, { ...task, ...used }, { computeSeconds });
+  // Whoever deleted it may have erased its user.
+  const endUser = row && task.endUser;
+  await recordUsage(manager, { ...task, ...used, endUser }, { computeSeconds });
 }
 
 /** Charges a drawing that could not be stored, or of which all pictures are filtered: it was drawn all the same. */

@@ -17,6 +17,7 @@ import { afterCommit, Transactions, WakeUps } from '@app/queue';
 import { Inject, Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { costOf } from './drawings';
+import { type Audited, auditOf, refusedEntries } from './audit-entries';
 import { levelNewcomerStatement } from './fair-queue';
 import { finetuneRecordBytes, storageOf, storageOfTraining, type TaskStorage } from './storage-estimates';
 import { StorageQuota, type StorageRow } from './storage-quota';
@@ -138,22 +139,12 @@ export class TaskIntake {
     reason: string,
   ): Promise<void> {
     if (this.config.auditDays === 0) return;
-    const entries = auditOf(tasks, training).map((entry) => ({ ...entry, taskId: null, decision: 'refused' as const }));
     // The request's own transaction is rolled back.
     await this.transactions.runOutside(() =>
-      this.transactions.manager.insert(
-        AuditEntry,
-        entries.map((entry) => ({ ...entry, reason })),
-      ),
+      this.transactions.manager.insert(AuditEntry, refusedEntries(auditOf(tasks, training), reason)),
     );
   }
 }
-
-/** What an audit tells of a task. */
-type Audited = Pick<
-  NewTask,
-  'id' | 'ownerId' | 'endUser' | 'kind' | 'model' | 'createdAt' | 'prompt' | 'finetunePrompt'
->;
 
 async function look(manager: EntityManager, ownerId: string, maxQueued: number) {
   const [found] = await manager.query<[{ revoked: boolean; queued: number; present: boolean }]>(lookStatement, [
@@ -181,24 +172,6 @@ async function insertRows(manager: EntityManager, tasks: readonly NewTask[]): Pr
     finetunePrompt ? [{ id, ownerId, finetuneId: finetuneId ?? '', ...finetunePrompt }] : [],
   );
   if (prompts.length > 0) await manager.insert(FinetunePrompt, prompts);
-}
-
-/** What the audit trail keeps of accepted requests. */
-function auditOf(
-  tasks: readonly Audited[],
-  training?: Pick<NewTraining, 'finetune' | 'endUser' | 'training'>,
-): Partial<AuditEntry>[] {
-  const entries = tasks.map(({ id, ownerId, endUser, kind, model, createdAt, prompt, finetunePrompt }) => ({
-    ...{ taskId: id, ownerId, endUser, kind, model, at: createdAt, decision: 'accepted' as const },
-    prompt: finetunePrompt?.prompt ?? prompt,
-  }));
-  if (!training) return entries;
-  const { id: taskId, ownerId, model, createdAt: at } = training.finetune;
-  const prompt = training.training.captions?.join('\n') ?? null;
-  return [
-    { taskId, ownerId, endUser: training.endUser, kind: 'training', model, at, prompt, decision: 'accepted' },
-    ...entries,
-  ];
 }
 
 type Drawn = Pick<Drawing, 'weightsHash' | 'weightsScale'> & { queue: TaskQueue };

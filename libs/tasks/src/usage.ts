@@ -26,7 +26,7 @@ INSERT INTO detailed_usage (owner_id, day, model, finetune_id, images, steps, pi
 VALUES ($1, (now() AT TIME ZONE 'UTC')::date, $2, $3, $4, $5, $6, $7, $8, $9)
 ON CONFLICT (owner_id, day, model, finetune_id, end_user, finetunes) DO UPDATE SET ${adding('detailed_usage')}`;
 
-/** Pictures that are drawn and not stored are charged as others are; they were not enlarged. */
+/** Pictures that are drawn and not stored are charged as others are, at the size at which they were looked at. */
 export const withFiltered = (
   { images = 0, steps = 0, pixels = 0, computeSeconds }: Used,
   drawing: Pick<Drawing, 'steps' | 'width' | 'height'>,

@@ -89,7 +89,9 @@ export class RetentionService extends RecurringService {
     return count;
   }
 
+  /** Without a number of days nothing is deleted: an api that lacks the setting would delete what another keeps. */
   private async removeEntries(): Promise<number> {
+    if (this.config.auditDays === 0) return 0;
     const [, count] = await this.dataSource.query<[unknown[], number]>(
       `DELETE FROM audit_entries WHERE id IN (
          SELECT id FROM audit_entries WHERE at < now() - $1 * interval '1 day' ORDER BY at LIMIT $2

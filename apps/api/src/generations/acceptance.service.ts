@@ -109,7 +109,7 @@ export class AcceptanceService {
     problems.throwIfAny();
     await this.assertPicturesAllowed(accountId, order);
     const chunks = await this.lengths.check(ownerId, served, asked, textPointerTo, finetunes);
-    await this.assertWanted(order, textPointerTo);
+    await this.assertWanted(ownerId, order, textPointerTo);
     const tasks = asked.map((task, index) => ({ ...task, sandbox, promptChunks: chunks[index] }));
     const cap = maxQueued ?? this.config.maxQueuedPerKey;
     const count = tasks.length + (training ? 1 : 0);
@@ -124,14 +124,21 @@ export class AcceptanceService {
 
   /** @throws UnprocessableError, ServiceUnavailableError as `ModerationService.check` does */
   private async assertWanted(
+    ownerId: string,
     { tasks, training }: RequestedTasks<RequestedTask>,
     textPointerTo: (index: number, field: string) => string,
   ): Promise<void> {
     const texts = [
-      ...tasks.map(({ prompt }, index) => ({ text: prompt, pointer: textPointerTo(index, 'prompt') })),
+      // As it was sent, too: a token that is written before a name parts words.
+      ...tasks.flatMap(({ prompt, finetunePrompt }, index) =>
+        [...new Set([finetunePrompt?.prompt ?? prompt, prompt])].map((text) => ({
+          text,
+          pointer: textPointerTo(index, 'prompt'),
+        })),
+      ),
       ...(training?.training.captions ?? []).map((text, index) => ({ text, pointer: `/captions/${index}` })),
     ];
-    await this.moderation.check(texts).catch(async (error: unknown) => {
+    await this.moderation.check(ownerId, texts).catch(async (error: unknown) => {
       if (error instanceof UnprocessableError) await this.intake.noteRefused({ tasks, training }, error.message);
       throw error;
     });

@@ -3,6 +3,7 @@ import { ServiceUnavailableError, UnprocessableError } from '@app/domain';
 import { ModerationDownError, ModerationHook, type PromptRules, readPromptRules } from '@app/moderation';
 import type { JsonLogger } from '@app/observability';
 import { Injectable } from '@nestjs/common';
+import { loopTime } from '../defence/loop-time';
 
 interface PlacedText {
   text: string;
@@ -32,40 +33,35 @@ export class ModerationService {
    * @throws UnprocessableError `PromptRefused` with the operator's sentence, for all texts that are refused;
    * ServiceUnavailableError while the moderation cannot be asked, if that refuses
    */
-  async check(texts: readonly PlacedText[]): Promise<void> {
+  async check(ownerId: string, texts: readonly PlacedText[]): Promise<void> {
     const { rules, hook } = this;
     if (texts.length === 0) return;
-    if (rules)
-      refuse(
-        texts.map(({ text }) => rules.refusalOf(text)),
-        texts,
-      );
-    if (!hook) return;
     const different = [...new Set(texts.map(({ text }) => text))];
+    if (rules) {
+      const refusals = new Map<string, string | undefined>();
+      await loopTime.forEach(ownerId, different, (text) => refusals.set(text, rules.refusalOf(text)));
+      refuse(texts, refusals);
+    }
+    if (!hook) return;
     const flagged = await hook.flaggedTexts(different).catch((error: unknown) => {
       if (!(error instanceof ModerationDownError)) throw error;
       throw new ServiceUnavailableError('Texts are looked at before they are drawn, and that is not possible now.', 10);
     });
-    const sentences = new Map(different.map((text, i) => [text, flagged[i] && flaggedSentence(flagged[i])]));
-    refuse(
-      texts.map(({ text }) => sentences.get(text)),
-      texts,
-    );
+    refuse(texts, new Map(different.map((text, i) => [text, flagged[i] && flaggedSentence(flagged[i])])));
   }
 }
 
 const flaggedSentence = (categories: readonly string[]): string =>
   `The moderation of this service does not let it be drawn${categories.length > 0 ? ` (${categories.join(', ')})` : ''}.`;
 
-/** @param sentences why each text is refused; undefined for one that is not */
-function refuse(sentences: readonly (string | undefined)[], texts: readonly PlacedText[]): void {
-  const fields = texts.flatMap(({ pointer }, i) =>
-    sentences[i] === undefined ? [] : [{ pointer, message: `is refused: ${sentences[i]}` }],
-  );
-  if (fields.length > 0)
-    throw new UnprocessableError(
-      'PromptRefused',
-      sentences.find((sentence) => sentence !== undefined)!,
-      fields,
-    );
+/** @param refusals why each text is refused; undefined for one that is not */
+function refuse(texts: readonly PlacedText[], refusals: ReadonlyMap<string, string | undefined>): void {
+  const found = texts.flatMap(({ text, pointer }) => {
+    const sentence = refusals.get(text);
+    return sentence === undefined ? [] : [{ sentence, pointer, message: `is refused: ${sentence}` }];
+  });
+  const refused = [...new Map(found.map((each) => [each.pointer, each])).values()];
+  if (refused.length === 0) return;
+  const fields = refused.map(({ pointer, message }) => ({ pointer, message }));
+  throw new UnprocessableError('PromptRefused', refused[0].sentence, fields);
 }

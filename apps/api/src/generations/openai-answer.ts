@@ -95,9 +95,10 @@ export class OpenaiAnswer implements WaitedAnswer {
 
   private async read(images: readonly Image[]): Promise<string[]> {
     const texts: string[] = [];
-    for (const { index, storageKey } of images) {
+    // Pictures that were filtered are missing: the place counts, as in `images`, and not the number.
+    for (const [place, { storageKey }] of images.entries()) {
       const object = await this.storage.read(storageKey);
-      if (object) texts[index] = (await buffer(object.stream)).toString('base64');
+      if (object) texts[place] = (await buffer(object.stream)).toString('base64');
     }
     return texts;
   }

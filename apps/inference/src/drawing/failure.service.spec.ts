@@ -1,5 +1,6 @@
 import { type DrawingTask, Task } from '@app/domain';
 import { fatalCount, type Settlement, type Tasks } from '@app/tasks';
+import { ModerationDownError } from '@app/moderation';
 import { JsonLogger } from '@app/observability';
 import { StorageUnavailableError } from '@app/storage';
 import { EngineBrokenError, EngineLostError, TaskAbortedError, TaskRefusedError } from '../engine-client/task-errors';
@@ -93,6 +94,11 @@ describe(FailureService.name, () => {
   it('gives a task back, however often, that the storage does not take, and counts no failure', async () => {
     await failures.handle(task({ failures: fatalCount - 1 }), full, held);
     expect(tasks.calls).toEqual([{ released: 5_000 }]);
+  });
+
+  it('gives a task back that cannot be looked at, as often as it takes', async () => {
+    await failures.handle(task({ failures: fatalCount - 1 }), new ModerationDownError('It answers 500.'), held);
+    expect(tasks.calls).toEqual([{ released: 30_000 }]);
   });
 
   it('counts the loss of the process that trains as a failure of the training, and of no worker', async () => {

@@ -22,6 +22,8 @@ const backOffMs = (tries: number): number => 1_000 * 2 ** tries;
 
 /** Wait before a task is drawn again that could not be signed or stored. */
 const storageDelayMs = 5_000;
+/** Longer: what could not be looked at is drawn from the beginning. */
+const moderationDelayMs = 30_000;
 
 /** Decides what happens to a task that was not drawn successfully. */
 @Injectable()
@@ -60,12 +62,11 @@ export class FailureService {
       this.logger.log('given back', { ...about, reason: error instanceof Error ? error.message : String(error) });
       return 'given_back';
     }
-    const isUnsigned = error instanceof CredentialsError;
-    if (isUnsigned || (await this.storage.isAtFault(error))) {
+    const trouble = await this.troubleOf(error);
+    if (trouble) {
       // No fault of the task, however long it lasts.
-      await withRetries(() => this.tasks.release(task, { delayMs: storageDelayMs }));
-      const why = isUnsigned ? 'pictures cannot be signed' : 'the storage takes no files';
-      this.logger.warn(`given back: ${why}`, { ...about, reason: (error as Error).message });
+      await withRetries(() => this.tasks.release(task, { delayMs: trouble.delayMs }));
+      this.logger.warn(`given back: ${trouble.why}`, { ...about, reason: (error as Error).message });
       return 'given_back';
     }
     // A lost engine may be another task's fault, so it counts as a death of the worker and not
@@ -81,6 +82,15 @@ export class FailureService {
       await withRetries(() => this.tasks.release(task, { delayMs, because }));
     }
     return 'failed';
+  }
+
+  /** What pictures need beside the engine, if that is what was missing. */
+  private async troubleOf(error: unknown): Promise<{ why: string; delayMs: number } | undefined> {
+    if (error instanceof CredentialsError) return { why: 'pictures cannot be signed', delayMs: storageDelayMs };
+    if (error instanceof ModerationDownError)
+      return { why: 'the moderation cannot be asked', delayMs: moderationDelayMs };
+    if (await this.storage.isAtFault(error)) return { why: 'the storage takes no files', delayMs: storageDelayMs };
+    return undefined;
   }
 
   private async fail(task: Attempt, error: string, computeSeconds = 0, filtered = 0): Promise<void> {
@@ -100,8 +110,6 @@ function publicMessage(error: unknown, { kind }: Pick<Task, 'kind'>): string {
   const stored = isTraining ? 'What was trained' : 'The picture';
   if (error instanceof StorageUnavailableError)
     return `${stored} could not be stored: the storage could not be reached.`;
-  if (error instanceof ModerationDownError)
-    return 'Pictures are looked at before they are stored, and that was not possible.';
   if (isTraining) return `The Fine-Tune could not be trained in ${fatalCount} tries because of an internal error.`;
   if (error instanceof EngineBrokenError)
     return `The picture could not be drawn: the engine broke in ${fatalCount} tries.`;

@@ -39,7 +39,8 @@ export class AuditEntries1796350000000 extends ForwardMigration {
         FROM drawings drawing WHERE drawing.id = NEW.id AND task_id = NEW.id;
         RETURN NULL;
       END $$;
-      CREATE TRIGGER tasks_decision AFTER UPDATE OF status ON tasks
+      -- At the commit, when the drawing has its results too.
+      CREATE CONSTRAINT TRIGGER tasks_decision AFTER UPDATE OF status ON tasks DEFERRABLE INITIALLY DEFERRED
         FOR EACH ROW WHEN (NEW.status IN ('succeeded', 'failed', 'canceled')) EXECUTE FUNCTION note_decision();
       CREATE FUNCTION note_deletion() RETURNS trigger LANGUAGE plpgsql AS $$
       BEGIN
