@@ -81,10 +81,16 @@ function actionsOf({ assertions }: ReadManifest): readonly Action[] {
   return first(ofActions.flatMap(({ data }) => first((data as { actions?: Action[] }).actions)));
 }
 
+/** More than a record ever has. */
+const mostPictures = 100;
+
 function recordOf(actions: readonly Action[]): PictureReport['record'] {
   for (const { parameters } of actions) {
     const { record, index } = parameters ?? {};
-    if (typeof record === 'string' && typeof index === 'number') return { id: record, index };
+    // Anybody can write anything there.
+    const isRecord = typeof record === 'string' && /^[\w-]{24}$/.test(record);
+    if (isRecord && typeof index === 'number' && Number.isInteger(index) && index >= 0 && index < mostPictures)
+      return { id: record, index };
   }
   return null;
 }
