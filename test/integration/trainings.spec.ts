@@ -98,6 +98,7 @@ describe('The training of a Fine-Tune', () => {
       status: 'queued',
       weights: null,
       note: null,
+      user: null,
     });
     expect(body.training).toEqual({
       images: 4,
@@ -107,7 +108,6 @@ describe('The training of a Fine-Tune', () => {
       started_at: null,
       completed_at: null,
       compute_seconds: 0,
-      user: null,
     });
     expect(await find(body.id)).toEqual(body);
     const { body: list } = await api.request<unknown[]>('GET', '/v1/finetunes', { key });
