@@ -14,6 +14,7 @@ import type { PictureParameters } from '../../apps/inference/src/pictures/image-
 import { ensureOwnPair } from '../../apps/launcher/src/own-certificate';
 import { keyKinds, writePair } from '../support/certificates';
 
+const recordId = 'Vb3kP0tTq2m8XcZr5LwYd1Ha';
 const parameters = {
   ...{ prompt: 'a star over Berlin', negative_prompt: null, model: 'shapes', model_hash: 'abcdef' },
 } as PictureParameters;
@@ -50,7 +51,7 @@ describe(PictureSigner.name, () => {
     signing: Signing,
     { format = 'png', given = [] }: { format?: 'png' | 'jpeg' | 'webp'; given?: GivenPicture[] } = {},
   ) {
-    const claims = claimsOf({ id: 'rec', index: 2, parameters, given }, true);
+    const claims = claimsOf({ id: recordId, index: 2, parameters, given }, true);
     const file = { bytes: await plain(format), type: `image/${format}` };
     return signerOf(signing).sign('somebody', { ...file, ...claims });
   }
@@ -85,7 +86,7 @@ describe(PictureSigner.name, () => {
             },
           ],
         },
-        record: { id: 'rec', index: 2 },
+        record: { id: recordId, index: 2 },
       });
       const [before, after] = [await plain(format), bytes].map((file) => sharp(file).raw().toBuffer());
       expect((await after).equals(await before)).toBe(true);

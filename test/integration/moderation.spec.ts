@@ -14,7 +14,7 @@ const categories = 'The moderation of this service does not let it be drawn (vio
 
 function rulesFile(): string {
   const file = join(mkdtempSync(join(tmpdir(), 'darkroom-rules-')), 'rules.txt');
-  writeFileSync(file, `gun: ${sentence}\n`);
+  writeFileSync(file, `gun, mickey mouse: ${sentence}\n`);
   return file;
 }
 

@@ -47,6 +47,11 @@ describe(readPngParameters.name, () => {
     expect(readPngParameters(withText(JSON.stringify({ ...parameters, ...flags })))).toMatchObject(expected);
   });
 
+  it('reads the longest prompts in any script', () => {
+    const longest = { prompt: '円'.repeat(32_000), negative_prompt: 'ü'.repeat(32_000) };
+    expect(readPngParameters(withText(JSON.stringify({ ...parameters, ...longest })))).toMatchObject(longest);
+  });
+
   it('finds nothing in other files', () => {
     const whole = withText(JSON.stringify(parameters));
     const others = [
@@ -57,7 +62,7 @@ describe(readPngParameters.name, () => {
       withText('{"prompt": 5}'),
       withText(JSON.stringify(parameters), 'other'),
     ];
-    for (const change of [{ seed: -1e308 }, { cfg: 1e300 }, { steps: -5.5 }, { prompt: 'A'.repeat(2_001) }])
+    for (const change of [{ seed: -1e308 }, { cfg: 1e300 }, { steps: -5.5 }, { prompt: 'A'.repeat(32_001) }])
       others.push(withText(JSON.stringify({ ...parameters, ...change })));
     // A keyword without an end, longer than what may be spread over arguments.
     others.push(withText('', 'parameters'.repeat(50_000)));

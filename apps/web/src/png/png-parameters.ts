@@ -13,8 +13,8 @@ export interface PictureParameters extends Pick<Drawing, Fields | 'prompt_weight
 
 const signature = [137, 80, 78, 71, 13, 10, 26, 10];
 const keyword = 'parameters';
-/** Far more than our text, which is two prompts and a few short values. */
-const longestText = 100_000;
+/** More than our text: two prompts of 32,000 characters, each at most six bytes as JSON, and a few short values. */
+const longestText = 400_000;
 /** The long edge of a high-resolution picture. */
 const longestEdge = 4096;
 
