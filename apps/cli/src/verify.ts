@@ -1,8 +1,7 @@
 import 'reflect-metadata';
-import { closeSync, openSync, readSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { type PictureReport, PictureVerifier } from '@app/credentials';
-import { formatOf } from '@app/pictures';
+import { formatOfSource } from '@app/pictures';
 import { Command } from 'commander';
 import { CliError, runProgram } from './run-program';
 
@@ -18,7 +17,7 @@ async function verify(file: string, { json }: { json?: true }): Promise<void> {
   const verifier = new PictureVerifier();
   const path = resolve(file);
   try {
-    const report = await verifier.verify('cli', { path, type: typeOf(path) });
+    const report = await verifier.verify('cli', { path, type: await typeOf(path) });
     process.stdout.write(`${json ? JSON.stringify(report, undefined, 2) : linesOf(report).join('\n')}\n`);
     if (report.credentials.state === 'invalid') throw new CliError(`${file} was changed, or was never in order.`);
   } finally {
@@ -27,13 +26,9 @@ async function verify(file: string, { json }: { json?: true }): Promise<void> {
 }
 
 /** @throws CliError for what is no picture */
-function typeOf(path: string): string {
-  const head = Buffer.alloc(32);
+async function typeOf(path: string): Promise<string> {
   try {
-    const file = openSync(path, 'r');
-    readSync(file, head);
-    closeSync(file);
-    return `image/${formatOf(head)}`;
+    return `image/${await formatOfSource(path)}`;
   } catch (error) {
     throw new CliError(`${path} ${(error as Error).message}.`);
   }

@@ -4,7 +4,7 @@ export { maskAround, placeIn } from './outpainted';
 export type { Pixels, Size } from './pixels';
 export { PictureDecoder } from './picture-decoder';
 export { NoPictureError, PictureError } from './picture-error';
-export { formatOf } from './picture-format';
+export { formatOfSource } from './picture-format';
 export { PictureReader } from './picture-reader';
 export type { Reading, ReadMask, ReadPicture } from './picture-reader';
 export { PicturesModule } from './pictures.module';

@@ -1,4 +1,3 @@
-import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { limits } from '@app/domain';
 import { JsonLogger } from '@app/observability';
@@ -7,7 +6,7 @@ import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { Decoded, DecodingOrder } from './decode-picture';
 import type { DecodingResult } from './decoding-process';
 import { NoPictureError } from './picture-error';
-import { formatOf } from './picture-format';
+import { formatOfSource } from './picture-format';
 
 interface PoolLimits {
   most: DecodingOrder['most'];
@@ -95,18 +94,10 @@ class DecodingPool {
     return this.turns.run(ownerId, async () => {
       const order = await load();
       // What is no picture at all costs no process.
-      formatOf(await headOf(order.source));
+      await formatOfSource(order.source);
       return this.work.run({ ...order, most: this.most });
     });
   }
-}
-
-/** Enough of the first bytes to tell the format. */
-async function headOf(source: Uint8Array | string): Promise<Uint8Array> {
-  if (typeof source !== 'string') return source;
-  const file = await open(source);
-  const { buffer, bytesRead } = await file.read(Buffer.alloc(32), 0, 32, 0).finally(() => file.close());
-  return buffer.subarray(0, bytesRead);
 }
 
 /** A file whose process dies twice is itself the cause, whatever ended the process. */

@@ -1,4 +1,8 @@
+import { open } from 'node:fs/promises';
 import { NoPictureError } from './picture-error';
+
+/** Enough of the first bytes to tell the format. */
+const headBytes = 32;
 
 export type PictureFormat = 'png' | 'jpeg' | 'webp';
 
@@ -38,9 +42,17 @@ const others: readonly (readonly [beginning: RegExp, what: string])[] = [
  * @throws NoPictureError that says what else it is
  */
 export function formatOf(head: Uint8Array): PictureFormat {
-  const text = Buffer.from(head.subarray(0, 32)).toString('latin1');
+  const text = Buffer.from(head.subarray(0, headBytes)).toString('latin1');
   const found = formats.find(([beginning]) => beginning.test(text));
   if (found) return found[1];
   const other = others.find(([beginning]) => beginning.test(text));
   throw new NoPictureError(`is ${other?.[1] ?? 'no picture'}, and a PNG, JPEG or WebP is needed`);
+}
+
+/** The same of a file, or of the path of one. @throws NoPictureError */
+export async function formatOfSource(source: Uint8Array | string): Promise<PictureFormat> {
+  if (typeof source !== 'string') return formatOf(source);
+  const file = await open(source);
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(headBytes), 0, headBytes, 0).finally(() => file.close());
+  return formatOf(buffer.subarray(0, bytesRead));
 }

@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
-import { open } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { type PictureReport, PictureVerifier, UnreadableCredentialsError } from '@app/credentials';
 import { limits, ServiceUnavailableError, TooManyError, UnprocessableError } from '@app/domain';
 import { VerificationDto, type VerifiedRecordDto } from '@app/domain/http';
-import { formatOf, NoPictureError } from '@app/pictures';
+import { formatOfSource, NoPictureError } from '@app/pictures';
 import { TurnsFullError, WorkError } from '@app/process';
 import { IMAGE_STORAGE, type ImageStorage } from '@app/storage';
 import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
@@ -26,8 +25,6 @@ interface Stored extends Pick<VerifiedRecordDto, 'kind' | 'index'> {
   bytes: number;
 }
 
-/** Enough of the first bytes to tell the format. */
-const headBytes = 32;
 const retryAfterSeconds = 5;
 
 /** Reads what pictures say of themselves, each in a process of its own. */
@@ -57,7 +54,7 @@ export class VerificationService implements OnApplicationShutdown {
 
   private async reportOf(ownerId: string, path: string): Promise<PictureReport> {
     try {
-      return await this.verifier.verify(ownerId, { path, type: `image/${formatOf(await headOf(path))}` });
+      return await this.verifier.verify(ownerId, { path, type: `image/${await formatOfSource(path)}` });
     } catch (error) {
       if (error instanceof NoPictureError)
         throw new UnprocessableError('PictureUnreadable', `The body ${error.message}.`);
@@ -89,10 +86,4 @@ export class VerificationService implements OnApplicationShutdown {
     await pipeline(object.stream, found);
     return found.digest('hex') === hash ? { id, kind: stored.kind, index: stored.index } : null;
   }
-}
-
-async function headOf(path: string): Promise<Uint8Array> {
-  const file = await open(path);
-  const { buffer, bytesRead } = await file.read(Buffer.alloc(headBytes), 0, headBytes, 0).finally(() => file.close());
-  return buffer.subarray(0, bytesRead);
 }
