@@ -16,6 +16,17 @@ interface HookSettings {
   timeoutMs?: number;
 }
 
+/** What the configuration says of it. */
+interface HookConfig {
+  moderationUrl?: string;
+  moderationKey?: string;
+  moderationOnError: HookSettings['onError'];
+}
+
+interface Log {
+  warnSparingly(message: string, details: Record<string, unknown>): void;
+}
+
 /** What is asked about: a text, or the `data:` URL of a picture. */
 type Input = string | { type: 'image_url'; image_url: { url: string } };
 
@@ -30,6 +41,12 @@ const mostTexts = 32;
 /** Asks the operator's moderation, in the shape of OpenAI's `POST /v1/moderations`. */
 export class ModerationHook {
   constructor(private readonly settings: HookSettings) {}
+
+  /** The one that is configured, if there is one; the log tells when it cannot be asked. */
+  static of({ moderationUrl: url, moderationKey: key, moderationOnError: onError }: HookConfig, log: Log) {
+    const onDown = (reason: string): void => log.warnSparingly('the moderation cannot be asked', { reason, onError });
+    return url === undefined ? undefined : new ModerationHook({ url, key, onError, onDown });
+  }
 
   /**
    * What is wrong with each text: the names of its categories, or none where these are not told; undefined for one that

@@ -20,13 +20,9 @@ export class ModerationService {
 
   /** @throws StartError for a file of rules that cannot be used */
   static async open(config: Config, logger: JsonLogger): Promise<ModerationService> {
-    const { promptRules, moderationUrl: url, moderationKey: key, moderationOnError: onError } = config;
-    const onDown = (reason: string): void =>
-      logger.warnSparingly('the moderation cannot be asked', { reason, onError });
-    return new ModerationService(
-      promptRules === undefined ? undefined : await readPromptRules(promptRules),
-      url === undefined ? undefined : new ModerationHook({ url, key, onError, onDown }),
-    );
+    const { promptRules } = config;
+    const rules = promptRules === undefined ? undefined : await readPromptRules(promptRules);
+    return new ModerationService(rules, ModerationHook.of(config, logger));
   }
 
   /**

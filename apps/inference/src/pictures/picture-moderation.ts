@@ -11,15 +11,10 @@ const shownEdge = 768;
 /** Shows drawn pictures to the operator's moderation, if there is one. */
 @Injectable()
 export class PictureModeration {
-  private readonly hook?: Pick<ModerationHook, 'flagsPicture'>;
+  private readonly hook: Pick<ModerationHook, 'flagsPicture'> | undefined;
 
-  constructor(
-    @Inject(CONFIG) { moderationUrl: url, moderationKey: key, moderationOnError: onError }: Config,
-    logger: JsonLogger,
-  ) {
-    const onDown = (reason: string): void =>
-      logger.warnSparingly('the moderation cannot be asked', { reason, onError });
-    if (url !== undefined) this.hook = new ModerationHook({ url, key, onError, onDown });
+  constructor(@Inject(CONFIG) config: Config, logger: JsonLogger) {
+    this.hook = ModerationHook.of(config, logger);
   }
 
   get isOn(): boolean {

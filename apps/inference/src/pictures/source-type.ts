@@ -1,3 +1,4 @@
+import { sourceTypes } from '@app/credentials';
 import { serviceVersion } from '@app/process';
 
 /**
@@ -5,8 +6,6 @@ import { serviceVersion } from '@app/process';
  * over a picture that was given. Article 50(2) of the EU's AI Act asks for such a mark.
  */
 export type DigitalSourceType = 'trainedAlgorithmicMedia' | 'compositeWithTrainedAlgorithmicMedia';
-
-const vocabulary = 'http://cv.iptc.org/newscodes/digitalsourcetype/';
 
 /** @param given whether there is a given picture in it: one that is drawn on or repainted, not one that is looked at */
 export const sourceTypeOf = (given: boolean): DigitalSourceType =>
@@ -20,7 +19,7 @@ export const xmpOf = (type: DigitalSourceType): string =>
   <rdf:Description rdf:about=""
     xmlns:Iptc4xmpExt="http://iptc.org/std/Iptc4xmpExt/2008-02-29/"
     xmlns:xmp="http://ns.adobe.com/xap/1.0/"
-    Iptc4xmpExt:DigitalSourceType="${vocabulary}${type}"
+    Iptc4xmpExt:DigitalSourceType="${sourceTypes}${type}"
     xmp:CreatorTool="Darkroom ${serviceVersion}"/>
  </rdf:RDF>
 </x:xmpmeta>
