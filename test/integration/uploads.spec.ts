@@ -359,7 +359,7 @@ describe('Uploads', () => {
       await generationWith([{ url: shared.url, field: 'image' }]),
     ];
     const before = await storedBytes(key);
-    const keys = await api.dataSource.transaction((manager) => dropUploads(manager, first));
+    const keys = await api.dataSource.transaction((manager) => dropUploads(manager, [first]));
     expect(keys).toEqual([`uploads/${single.id}.png`]);
     expect(await storedBytes(key)).toBe(before - single.bytes);
     expect(await api.dataSource.manager.find(PictureUse, { where: { uploadId: shared.id } })).toEqual([

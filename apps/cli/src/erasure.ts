@@ -5,6 +5,7 @@ import {
   addStoredOf,
   dropUploads,
   forgetReplies,
+  forgetUserInUsage,
   removeFinetune,
   removeTasks,
   styleThumbnailsFolder,
@@ -78,7 +79,7 @@ export class Erasure {
         for (const file of erased.files) await this.storage.removeAll(file).catch(() => report.files_left.push(file));
       }
     // Last: a record that is deleted may still add to them.
-    report.usage_rows = await this.transactions.run((manager) => this.eraseUsage(manager));
+    report.usage_rows = await this.transactions.run((manager) => forgetUserInUsage(manager, this.user, this.accounts));
     report.audit_entries += await this.eraseRefusals();
     return report;
   }
@@ -124,8 +125,7 @@ export class Erasure {
       const styles = await removeStyles(manager, prompts);
       await manager.query('SELECT FROM tasks WHERE id = ANY($1) ORDER BY id FOR UPDATE', [ids]);
       const counts = await eraseEntries(manager, ids);
-      const uploads: string[] = [];
-      for (const id of ids) uploads.push(...(await dropUploads(manager, id)));
+      const uploads = await dropUploads(manager, ids);
       const left = await removeTasks(manager, ids);
       return {
         counts: {
@@ -138,29 +138,6 @@ export class Erasure {
         files: [...left.drawn, ...prompts.map(styleThumbnailsFolder), ...uploads, ...left.uploads],
       };
     });
-
-  /** Usage without the user: that with several Fine-Tunes keeps these, and all else is in the sums of the days. */
-  private async eraseUsage(manager: EntityManager): Promise<number> {
-    const [{ count }] = await manager.query<[{ count: number }]>(
-      `WITH theirs AS (
-         DELETE FROM detailed_usage WHERE end_user = $1
-           AND ($2::varchar[] IS NULL OR owner_id IN (SELECT id FROM api_keys WHERE account_id = ANY($2)))
-         RETURNING *
-       ),
-       kept AS (
-         INSERT INTO detailed_usage AS used
-           (owner_id, day, model, finetune_id, images, steps, pixels, compute_seconds, end_user, finetunes)
-         SELECT owner_id, day, model, finetune_id, images, steps, pixels, compute_seconds, '', finetunes
-         FROM theirs WHERE finetunes <> ''
-         ON CONFLICT (owner_id, day, model, finetune_id, end_user, finetunes) DO UPDATE SET
-           images = used.images + excluded.images, steps = used.steps + excluded.steps,
-           pixels = used.pixels + excluded.pixels, compute_seconds = used.compute_seconds + excluded.compute_seconds
-       )
-       SELECT count(*)::integer AS count FROM theirs`,
-      this.whose,
-    );
-    return count;
-  }
 
   /** What the audit trail has of requests that made no record, or whose record was deleted before. */
   private async eraseRefusals(): Promise<number> {

@@ -41,5 +41,6 @@ export type { NewTraining, Trained, TrainedSteps, WeightsTask } from './training
 export { TasksModule } from './tasks.module';
 export { dropUploads, useUploads } from './uploads';
 export type { NamedPicture, NeededPictures } from './uploads';
+export { forgetUserInUsage } from './usage';
 export { assignWeights } from './weights';
 export type { NewWeights } from './weights';

@@ -49,7 +49,7 @@ export async function removeFinetune(
   );
   // The end of a training locks it before its Prompts.
   await manager.query('SELECT FROM tasks WHERE id = $1 FOR UPDATE', [id]);
-  const uploads = await dropUploads(manager, id);
+  const uploads = await dropUploads(manager, [id]);
   const { drawn } = await removeTasks(manager, [id, ...prompts.map((prompt) => prompt.id)]);
   await manager.delete(Finetune, { id });
   await addStored(manager, ownerId, { weightBytes: -(weightsBytes ?? 0), recordBytes: -finetuneRecordBytes });

@@ -93,7 +93,7 @@ export class Trainings {
       const task = await manager.findOneBy(Task, { id, kind: 'training' });
       if (!task || !isTerminated(task.status)) return [];
       const keeps = await manager.existsBy(ApiKey, { id: task.ownerId, keepTrainingUploads: true });
-      return keeps ? [] : dropUploads(manager, id);
+      return keeps ? [] : dropUploads(manager, [id]);
     });
   }
 

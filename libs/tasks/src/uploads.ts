@@ -51,25 +51,25 @@ export async function useUploads(
 }
 
 /**
- * Deletes the uploads that only this task needs, in the transaction that ends or deletes it. Call it late: the counts of
+ * Deletes the uploads that only these tasks need, in the transaction that ends or deletes them. Call it late: the counts of
  * stored bytes stay locked to the end.
  * @returns the keys of their files, to be removed after the commit.
  */
-export async function dropUploads(manager: EntityManager, taskId: string): Promise<string[]> {
+export async function dropUploads(manager: EntityManager, taskIds: readonly string[]): Promise<string[]> {
   await manager.query(
-    `SELECT FROM uploaded_pictures WHERE id IN (SELECT upload_id FROM picture_uses WHERE task_id = $1)
+    `SELECT FROM uploaded_pictures WHERE id IN (SELECT upload_id FROM picture_uses WHERE task_id = ANY($1))
      ORDER BY id FOR UPDATE`,
-    [taskId],
+    [taskIds],
   );
   const [dropped] = await manager.query<[{ ownerId: string; key: string; bytes: number }[], number]>(
     `DELETE FROM uploaded_pictures WHERE id IN (
-       SELECT upload_id FROM picture_uses mine WHERE task_id = $1 AND NOT EXISTS (
-         SELECT FROM picture_uses other WHERE other.upload_id = mine.upload_id AND other.task_id <> $1
+       SELECT upload_id FROM picture_uses mine WHERE task_id = ANY($1) AND NOT EXISTS (
+         SELECT FROM picture_uses other WHERE other.upload_id = mine.upload_id AND other.task_id <> ALL($1)
        )
      ) RETURNING owner_id AS "ownerId", storage_key AS key, bytes`,
-    [taskId],
+    [taskIds],
   );
-  await manager.query('DELETE FROM picture_uses WHERE task_id = $1', [taskId]);
+  await manager.query('DELETE FROM picture_uses WHERE task_id = ANY($1)', [taskIds]);
   await addStoredOf(
     manager,
     dropped.map(({ ownerId, bytes }) => ({ ownerId, pictureBytes: -bytes })),

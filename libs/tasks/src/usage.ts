@@ -58,3 +58,31 @@ export async function recordUsage(
   if (endUser !== null || finetunes !== '')
     await manager.query(detailedStatement, [...values, endUser ?? '', finetunes]);
 }
+
+/** Parameters: the user, and the accounts; null: all. */
+const forgetStatement = `
+WITH theirs AS (
+  DELETE FROM detailed_usage WHERE end_user = $1
+    AND ($2::varchar[] IS NULL OR owner_id IN (SELECT id FROM api_keys WHERE account_id = ANY($2)))
+  RETURNING *
+),
+kept AS (
+  INSERT INTO detailed_usage (owner_id, day, model, finetune_id, images, steps, pixels, compute_seconds, end_user, finetunes)
+  SELECT owner_id, day, model, finetune_id, images, steps, pixels, compute_seconds, '', finetunes
+  FROM theirs WHERE finetunes <> ''
+  ON CONFLICT (owner_id, day, model, finetune_id, end_user, finetunes) DO UPDATE SET ${adding('detailed_usage')}
+)
+SELECT count(*)::integer AS count FROM theirs`;
+
+/**
+ * Takes a user out of the usage: that with several Fine-Tunes keeps these, and all else is in the sums of the days.
+ * @returns the number of rows
+ */
+export async function forgetUserInUsage(
+  manager: EntityManager,
+  user: string,
+  accounts: readonly string[] | undefined,
+): Promise<number> {
+  const [{ count }] = await manager.query<[{ count: number }]>(forgetStatement, [user, accounts ?? null]);
+  return count;
+}

@@ -32,11 +32,12 @@ export class AuditEntries1796350000000 extends ForwardMigration {
         FOR EACH ROW WHEN (NEW.account_id IS NULL) EXECUTE FUNCTION set_account();
       CREATE FUNCTION note_decision() RETURNS trigger LANGUAGE plpgsql AS $$
       BEGIN
-        UPDATE audit_entries SET decision = NEW.status, reason = NEW.error, decided_at = NEW.completed_at
+        UPDATE audit_entries SET decision = NEW.status, reason = NEW.error, decided_at = NEW.completed_at,
+          (served_by, filtered, flagged) = (
+            SELECT max(served_by), coalesce(max(filtered), 0), coalesce(max(cardinality(drawings.flagged)), 0)
+            FROM drawings WHERE id = NEW.id
+          )
         WHERE task_id = NEW.id;
-        UPDATE audit_entries entry SET served_by = drawing.served_by, filtered = drawing.filtered,
-          flagged = cardinality(drawing.flagged)
-        FROM drawings drawing WHERE drawing.id = NEW.id AND task_id = NEW.id;
         RETURN NULL;
       END $$;
       -- At the commit, when the drawing has its results too.
