@@ -1,10 +1,9 @@
 import { loadConfig } from '@app/config';
-import { createDataSource } from '@app/database';
 import { openImageStorage } from '@app/storage';
 import { Command, InvalidArgumentError } from 'commander';
 import type { DataSource } from 'typeorm';
 import { Erasure } from './erasure';
-import { withDatabase } from './open-database';
+import { withDataSource } from './open-database';
 import { CliError, exitCodeOf, type Surroundings } from './run-program';
 
 /** Lines read at a time. */
@@ -47,7 +46,7 @@ function readDay(text: string): string {
 async function printDay(day: string, { env, stdout, stderr }: Surroundings): Promise<void> {
   const config = loadConfig(env);
   let printed = 0;
-  await withDataSource(env, async (dataSource) => {
+  await withDataSource(config, async (dataSource) => {
     for (let last = '0', count = pageSize; count === pageSize; printed += count) {
       const rows = await dataSource.query<{ position: string; line: object }[]>(linesStatement, [day, last, pageSize]);
       for (const { line } of rows) stdout.write(`${JSON.stringify(line)}\n`);
@@ -80,9 +79,10 @@ interface EraseOptions {
 }
 
 async function erase({ user, account, json }: EraseOptions, { env, stdout }: Surroundings): Promise<void> {
-  const report = await withDataSource(env, async (dataSource) => {
+  const config = loadConfig(env);
+  const report = await withDataSource(config, async (dataSource) => {
     const accounts = account === undefined ? undefined : await accountsOf(dataSource, account);
-    return new Erasure(dataSource, openImageStorage(loadConfig(env)), user, accounts).run();
+    return new Erasure(dataSource, openImageStorage(config), user, accounts).run();
   });
   const { files_left: left, ...counts } = report;
   if (json) stdout.write(`${JSON.stringify({ user, account: account ?? null, ...report }, undefined, 2)}\n`);
@@ -100,15 +100,4 @@ async function accountsOf(dataSource: DataSource, name: string): Promise<string[
   if (found.length === 0)
     throw new CliError(`There is no account "${name}"; "npm run keys -- list" shows them. Nothing was erased.`);
   return found.map(({ id }) => id);
-}
-
-function withDataSource<T>(env: Surroundings['env'], use: (dataSource: DataSource) => Promise<T>): Promise<T> {
-  return withDatabase(loadConfig(env), async (databaseUrl) => {
-    const dataSource = await createDataSource(databaseUrl, { poolSize: 1 }).initialize();
-    try {
-      return await use(dataSource);
-    } finally {
-      await dataSource.destroy();
-    }
-  });
 }

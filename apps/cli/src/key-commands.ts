@@ -1,6 +1,5 @@
 import type { Repository } from 'typeorm';
 import { loadConfig } from '@app/config';
-import { createDataSource } from '@app/database';
 import {
   ApiKey,
   type ApiKeyScope,
@@ -16,7 +15,7 @@ import {
 } from '@app/domain';
 import { Transactions } from '@app/queue';
 import { cancelAll } from '@app/tasks';
-import { withDatabase } from './open-database';
+import { withDataSource } from './open-database';
 import { CliError, type Surroundings } from './run-program';
 import { textTable } from './text-table';
 
@@ -173,14 +172,8 @@ export class KeyCommands {
   };
 
   private withKeys<T>(use: (keys: Repository<ApiKey>) => Promise<T>): Promise<T> {
-    return withDatabase(loadConfig(this.surroundings.env), async (databaseUrl) => {
-      const dataSource = await createDataSource(databaseUrl, { poolSize: 1 }).initialize();
-      try {
-        return await use(dataSource.getRepository(ApiKey));
-      } finally {
-        await dataSource.destroy();
-      }
-    });
+    const config = loadConfig(this.surroundings.env);
+    return withDataSource(config, (dataSource) => use(dataSource.getRepository(ApiKey)));
   }
 
   private report({ json }: Output, result: object, ...lines: string[]): void {

@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
 import type { Config } from '@app/config';
-import { EmbeddedPostgres, migrate } from '@app/database';
+import { createDataSource, EmbeddedPostgres, migrate } from '@app/database';
 import { LockHeldError, keepDataPrivate } from '@app/process';
+import type { DataSource } from 'typeorm';
 import { CliError } from './run-program';
 
 const waitMs = 10_000;
@@ -43,4 +44,16 @@ export async function withDatabase<T>(
   } finally {
     await postgres.stop();
   }
+}
+
+/** Connects to that database for `use`. @throws CliError where there is none */
+export function withDataSource<T>(config: Config, use: (dataSource: DataSource) => Promise<T>): Promise<T> {
+  return withDatabase(config, async (databaseUrl) => {
+    const dataSource = await createDataSource(databaseUrl, { poolSize: 1 }).initialize();
+    try {
+      return await use(dataSource);
+    } finally {
+      await dataSource.destroy();
+    }
+  });
 }

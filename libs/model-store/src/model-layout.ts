@@ -187,7 +187,8 @@ export async function checkKind(folder: string, kind: AddedKind): Promise<ModelL
 }
 
 /** Whether a model of this kind draws by itself. */
-export const drawsPictures = (kind: ModelFacts['kind'] | undefined): boolean => kind !== 'control' && kind !== 'safety';
+export const drawsPictures = (kind: ModelFacts['kind'] | null | undefined): boolean =>
+  kind !== 'control' && kind !== 'safety';
 
 /** @param file by which that is known */
 export const controlNetRefusal = (file: string): ModelStoreError =>

@@ -1,4 +1,4 @@
-import { FieldProblems } from '@app/domain';
+import { invalidParameter } from '@app/domain';
 import type { ActivityDto, ActivityGroup, ActivityQueryDto } from '@app/domain/http';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
@@ -39,14 +39,10 @@ export class ActivityService {
       span,
       per,
     ]);
-    if (rows.length > maxRows) refuseRows(per);
+    if (rows.length > maxRows) {
+      const cure = per === 'hour' ? 'ask for days, or leave it out' : 'leave it out';
+      throw invalidParameter('group_by', `leads to more than ${maxRows} rows; ${cure}`);
+    }
     return rows.map(({ time, ...row }) => ({ time: time.toISOString(), ...row }));
   }
-}
-
-function refuseRows(per: ActivityQueryDto['per']): void {
-  const problems = new FieldProblems();
-  const cure = per === 'hour' ? 'ask for days, or leave it out' : 'leave it out';
-  problems.addParameter('group_by', `leads to more than ${maxRows} rows; ${cure}`);
-  problems.throwIfAny();
 }

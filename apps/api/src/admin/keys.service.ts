@@ -56,7 +56,7 @@ export class KeysService {
 
   /** @returns the key with its secrets, which cannot be recovered later. */
   async create(dto: CreateKeyDto): Promise<CreatedKeyDto> {
-    if (dto.filter && dto.filter !== 'off') await this.models.assertSafety('/filter');
+    await this.assertFilter(dto);
     const { apiKey, token } = newApiKey(dto.name, dto.scopes ?? defaultScopes);
     await saveKey(
       this.keys.manager,
@@ -67,10 +67,15 @@ export class KeysService {
     return { ...KeyDto.from(key), token, webhook_secret: key.webhookSecret };
   }
 
+  /** Pictures are looked at by a safety checker. @throws UnprocessableError `SafetyNotInstalled` */
+  private async assertFilter({ filter }: Pick<UpdateKeyDto, 'filter'>): Promise<void> {
+    if (filter && filter !== 'off') await this.models.assertSafety('/filter');
+  }
+
   /** Changes the settings that the body has. @throws NotFoundError; ConflictError for a revoked key, or another account. */
   async update(id: string, dto: UpdateKeyDto): Promise<KeyDto> {
     await this.find(id);
-    if (dto.filter && dto.filter !== 'off') await this.models.assertSafety('/filter');
+    await this.assertFilter(dto);
     if (dto.account !== undefined) await nameAccount(this.keys.manager, id, dto.account);
     const changes = { ...changesOf(dto), ...(dto.name !== undefined && { name: dto.name }) };
     return KeyDto.from(await changeKey(this.keys.manager, id, changes));

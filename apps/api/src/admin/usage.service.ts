@@ -1,5 +1,5 @@
 import type { UsageDto, UsageGroup, UsageQueryDto } from '@app/domain/http';
-import { type ApiKey, FieldProblems } from '@app/domain';
+import { type ApiKey, invalidParameter } from '@app/domain';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { scopeMissing } from '../http/api-key.guard';
@@ -73,7 +73,8 @@ export class UsageService {
        LIMIT ${maxRows + 1}`,
       [days.first, days.last, scope === 'account' ? key.accountId : key.id],
     );
-    if (rows.length > maxRows) refuseRows();
+    if (rows.length > maxRows)
+      throw invalidParameter('from', `leads to more than ${maxRows} rows; ask for fewer days, or group by less`);
     return rows.map(({ images, steps, pixels, compute_seconds: seconds, ...group }) => ({
       ...(group as Partial<UsageDto>),
       images: Number(images),
@@ -83,10 +84,4 @@ export class UsageService {
       compute_seconds: Math.round(Number(seconds) * 1000) / 1000,
     }));
   }
-}
-
-function refuseRows(): void {
-  const problems = new FieldProblems();
-  problems.addParameter('from', `leads to more than ${maxRows} rows; ask for fewer days, or group by less`);
-  problems.throwIfAny();
 }

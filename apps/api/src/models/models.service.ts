@@ -7,6 +7,7 @@ import {
   type FieldProblem,
   invalidAt,
   limits,
+  problemAt,
   UnprocessableError,
 } from '@app/domain';
 import type { ModelDto, OpenaiModelDto, OpenaiModelsDto } from '@app/domain/http';
@@ -71,9 +72,7 @@ export class ModelsService implements OnApplicationBootstrap {
 
   /** What can be drawn with, as OpenAI's API lists models. */
   async findAllForOpenai(): Promise<OpenaiModelsDto> {
-    const all = (await this.shown()).filter(
-      ({ model }) => model.problem === null && drawsPictures(model.kind ?? undefined),
-    );
+    const all = (await this.shown()).filter(({ model }) => model.problem === null && drawsPictures(model.kind));
     return { object: 'list', data: all.map(({ model, addedAt }) => openaiModel(model, addedAt)) };
   }
 
@@ -167,7 +166,7 @@ export class ModelsService implements OnApplicationBootstrap {
   private async drawable(): Promise<string> {
     const models = await this.findAll();
     const names = models.flatMap(({ name, kind, problem, stands_in_for: others }) =>
-      problem === null && drawsPictures(kind ?? undefined) ? [name, ...others] : [],
+      problem === null && drawsPictures(kind) ? [name, ...others] : [],
     );
     return names.length > 0 ? `GET /v1/models lists ${names.slice(0, namesTold).join(', ')}` : '';
   }
@@ -218,7 +217,7 @@ export class ModelsService implements OnApplicationBootstrap {
   async assertSafety(pointer: string): Promise<void> {
     if (await findSafety(this.store)) return;
     const message = 'needs a safety checker, and none is installed that can be used';
-    throw new UnprocessableError('SafetyNotInstalled', `"${pointer}" ${message}.`, [{ pointer, message }]);
+    throw new UnprocessableError('SafetyNotInstalled', ...problemAt(pointer, message));
   }
 
   private replacedBy(name: string, models: readonly InstalledModel[]): string[] {

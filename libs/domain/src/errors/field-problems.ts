@@ -79,6 +79,13 @@ export const problemAt = (pointer: string, message: string) =>
 export const invalidAt = (pointer: string, message: string): InvalidError =>
   new InvalidError('ValidationFailed', ...problemAt(pointer, message));
 
+/** The error for one query parameter. */
+export function invalidParameter(parameter: string, message: string): InvalidError {
+  const problems = new FieldProblems();
+  problems.addParameter(parameter, message);
+  return new InvalidError('ValidationFailed', problems.sentence(), problems.list());
+}
+
 /** RFC 6901 pointer to a key of the object at `parent`. A long key is cut and ends in an ellipsis. */
 export function pointerTo(parent: string, key: string | number): string {
   if (typeof key === 'number') return `${parent}/${key}`;
