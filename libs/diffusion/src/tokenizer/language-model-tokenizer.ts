@@ -1,8 +1,12 @@
+import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { cures, ModelFolderError } from '../errors';
-import { type JsonObject, readJsonFile } from '../weights/folder-files';
+import { type JsonObject, readJsonFile, readTextFile } from '../weights/folder-files';
 import { type BytePairTokenizer, Tokenizer } from './byte-pair-tokenizer';
 import { endOfText, tokenText, vocabularyOf } from './vocabulary';
+
+/** In use, by the content of their files. One takes 100 MB and a second to make, and most models have Qwen3's. */
+const inUse = new Map<string, WeakRef<LanguageModelTokenizer>>();
 
 /**
  * The byte-pair tokenizer of a language model, as the folder's own `tokenizer.json` describes it. A special token that
@@ -18,14 +22,25 @@ export class LanguageModelTokenizer {
   ) {}
 
   /**
-   * Reads `tokenizer.json` and `tokenizer_config.json`.
+   * Reads `tokenizer.json` and `tokenizer_config.json`. Folders with the same files share one tokenizer.
    * @param special tokens that it must know beside the one that pads
    * @throws ModelFolderError if they are missing or damaged, or describe another tokenizer
    */
   static async load(folder: string, special: readonly string[]): Promise<LanguageModelTokenizer> {
-    const file = join(folder, 'tokenizer.json');
+    const files = ['tokenizer.json', 'tokenizer_config.json'].map((name) => join(folder, name));
+    const hash = createHash('sha256').update(special.join());
+    for (const file of files) hash.update(await readTextFile(file));
+    const key = hash.digest('hex');
+    const known = inUse.get(key)?.deref();
+    if (known) return known;
+    const made = await LanguageModelTokenizer.make(files, special);
+    inUse.set(key, new WeakRef(made));
+    return made;
+  }
+
+  private static async make([file, configFile]: string[], special: readonly string[]): Promise<LanguageModelTokenizer> {
     const whole = await readJsonFile(file);
-    const config = await readJsonFile(join(folder, 'tokenizer_config.json'));
+    const config = await readJsonFile(configFile);
     const { vocab, merges } = vocabularyOf(file, whole);
     const added = addedTokensOf(file, whole);
     const padToken = tokenText(config.pad_token) ?? endOfText;

@@ -20,4 +20,6 @@ it('The tokenizer that comes with the library gives the ids that transformers gi
     ...[11162, 99, 232, 1513, 944],
   ]);
   expect(tokenizer.padded([1], 3)).toEqual([1, 151_643, 151_643]);
+  expect(await LanguageModelTokenizer.load(folder, ['<|im_start|>', '<|im_end|>'])).toBe(tokenizer);
+  await expect(LanguageModelTokenizer.load(folder, ['<|nothing|>'])).rejects.toThrow('<|nothing|>');
 });
