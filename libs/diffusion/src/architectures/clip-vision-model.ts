@@ -54,11 +54,8 @@ export function safetyCheckerModel(options: ModuleOptions, config: ClipVisionCon
     ['concept_scores', 'concept_embeds'],
   ]) {
     const [count, projected] = root.shape(concepts, 2);
-    const products = root.matmul(
-      root.reshape(normalised(root, embedded, 2), 1, projected),
-      directions(root, concepts),
-      true,
-    );
+    const image = root.reshape(normalised(root, embedded, 2), 1, projected);
+    const products = root.matmulTransposed(image, directions(root, concepts));
     const scores = root.op('Sub', [products, root.weight(`${concepts}_weights`)]);
     root.output(output, scores, [1, count]);
   }

@@ -130,7 +130,7 @@ export function linear(m: Module, x: Value, name: string, isVector = false): Val
   return adapted(layer, biased, [into], out, (a, b) =>
     isVector
       ? layer.reshape(layer.matmul(b, layer.matmul(a, layer.reshape(x, 0, -1, 1))), 0, 1, -1)
-      : layer.matmul(lowRankLinear(layer, x, a, into), b, true),
+      : layer.matmulTransposed(lowRankLinear(layer, x, a, into), b, 3),
   );
 }
 
@@ -139,7 +139,10 @@ function product(layer: Module, x: Value, isVector: boolean): Value {
   const { int8, isTransposed } = layer.tensor('weight');
   if (int8 && layer.isSteady) return int8Product(layer, x, int8);
   const isTwice = isVector && layer.isSteady;
-  const y = layer.matmul(isTwice ? layer.concat([x, x], 1) : x, layer.weight('weight'), !isTransposed);
+  const given = isTwice ? layer.concat([x, x], 1) : x;
+  const y = isTransposed
+    ? layer.matmul(given, layer.weight('weight'))
+    : layer.matmulTransposed(given, layer.weight('weight'));
   return isTwice ? firstToken(layer, y) : y;
 }
 
@@ -184,8 +187,8 @@ function adapted(layer: Module, y: Value, into: number[], out: number, delta: (a
  * steady product is made for `groupRank` columns at a time, which one thread has.
  */
 function lowRankLinear(m: Module, x: Value, a: Value, into: number): Value {
-  if (!m.isSteady) return m.matmul(x, a, true);
-  const products = m.matmul(m.op('Unsqueeze', [x, m.integers([1])]), inGroups(m, a, groupsOf(m, a), into), true);
+  if (!m.isSteady) return m.matmulTransposed(x, a, 3);
+  const products = m.matmulTransposed(m.op('Unsqueeze', [x, m.integers([1])]), inGroups(m, a, groupsOf(m, a), into));
   return m.reshape(m.transpose(products, 0, 2, 1, 3), 0, 0, -1);
 }
 

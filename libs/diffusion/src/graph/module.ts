@@ -141,9 +141,16 @@ export class Module extends GraphBuilder {
   /** A float32 value in the type that is computed in. */
   inPrecision = (x: Value): Value => (this.state.precision === 'float32' ? x : this.cast(x));
   cast = (x: Value, type: DataType = this.state.precision): Value => this.op('Cast', [x], { to: dataTypes[type] });
-  /** x @ y, or x @ y transposed. */
-  matmul = (x: Value, y: Value, isTransposed = false): Value =>
-    isTransposed ? this.op('FusedMatMul', [x, y], { transB: 1 }, microsoft) : this.op('MatMul', [x, y]);
+  matmul = (x: Value, y: Value): Value => this.op('MatMul', [x, y]);
+  /**
+   * x @ y with its last two axes swapped. WebGPU has no operator of both and would copy x to the processor: there a
+   * weight is turned as the graph is loaded.
+   * @param dims number of axes of y
+   */
+  matmulTransposed = (x: Value, y: Value, dims = 2): Value => {
+    if (!this.isPlain) return this.op('FusedMatMul', [x, y], { transB: 1 }, microsoft);
+    return this.matmul(x, this.transpose(y, ...(dims === 2 ? [1, 0] : [0, 2, 1])));
+  };
 
   /** Parts of these widths of tokens [rows, tokens, width]. */
   split = (x: Value, ...widths: number[]): Value[] =>
