@@ -9,6 +9,7 @@ import { controlNetModel } from '../../libs/diffusion/src/architectures/control-
 import * as unets from '../../libs/diffusion/src/architectures/unet-2d-condition-model';
 import { ModelSession } from '../../libs/diffusion/src/sessions/model-session';
 import { placeGraph } from '../../libs/diffusion/src/sessions/placed-graph';
+import type { Graph } from '../../libs/diffusion/src/graph/graph';
 import { conv, linear } from '../../libs/diffusion/src/graph/layers';
 import { type BuiltGraph, Module } from '../../libs/diffusion/src/graph/module';
 import { tokenizerOf } from '../../libs/diffusion/src/tokenizer/clip-tokenizer';
@@ -99,6 +100,17 @@ async function encode(family: string, part: PartName, skip: number, isPlain = fa
   return { states: output[`hidden_states.${skip}`], ...(isPooled && { pooled: output.text_embeds }) };
 }
 
+/** Of its nodes and of those in branches. */
+const operatorsOf = ({ nodes }: Pick<Graph, 'nodes'>): Set<string> =>
+  new Set(
+    nodes.flatMap(({ opType, attributes }) => {
+      const branches = Object.values(attributes).filter(
+        (value): value is Graph => typeof value === 'object' && 'nodes' in value,
+      );
+      return [opType, ...branches.flatMap((branch) => [...operatorsOf(branch)])];
+    }),
+  );
+
 const joined = ([a, b]: Tensor[]): Tensor => {
   const [rows, widths] = [a.dims[1], [a.dims[2], b.dims[2]]];
   const row = (t: Tensor, i: number, width: number) => [
@@ -140,6 +152,12 @@ describe.each(families)('The graphs of %s', (family) => {
     const { output, ...inputs } = await arrays(family, 'unet.');
     for (const isPlain of [false, true])
       expectClose((await run(unets.unet2DConditionModel({ tensors, isPlain }, config), inputs)).out_sample, output);
+  });
+
+  it('have no operator that WebGPU would leave to the processor', async () => {
+    const { tensors, config } = await unetOf('unet');
+    const { graph } = unets.unet2DConditionModel({ tensors, isPlain: true, isAdapted: () => true }, config);
+    expect([...operatorsOf(graph)].filter((name) => /^Fused|Attention$/.test(name))).toEqual([]);
   });
 
   it('encode and decode pictures', async () => {
@@ -238,11 +256,11 @@ describe('An adapter as inputs', () => {
     Object.fromEntries(Object.entries(inputs).map(([name, tensor]) => [name, change(tensor)]));
 
   /** A linear layer, or a convolution that halves an odd size, with this weight. */
-  async function layer(shape: number[], weight: Float32Array): Promise<BuiltGraph> {
+  async function layer(shape: number[], weight: Float32Array, isPlain: boolean): Promise<BuiltGraph> {
     const file = join(mkdtempSync(join(folder, 'layer-')), 'w.bin');
     writeFileSync(file, weight);
     const tensors = new Map([['it.weight', { name: 'it.weight', type: 'F32' as const, shape, file, offset: 0 }]]);
-    const m = Module.of({ tensors, isAdapted: () => true });
+    const m = Module.of({ tensors, isPlain, isAdapted: () => true });
     const axes = (name: string) => Array.from({ length: shape.length === 4 ? 4 : 3 }, (_, i) => `${name}:${i}`);
     const x = m.input('x', axes('x'));
     m.output('y', shape.length === 4 ? conv(m, x, 'it', { stride: 2 }) : linear(m, x, 'it'), axes('y'));
@@ -250,14 +268,15 @@ describe('An adapter as inputs', () => {
   }
 
   it.each([
-    ['a linear layer', [5, 4], [7, 4]],
-    ['a convolution', [5, 4, 3, 3], [4, 7, 9]],
-  ])('gives %s the result of merged weights, and each row its own', async (_, shape, input) => {
+    ['a linear layer', [5, 4], [7, 4], false],
+    ['a linear layer of WebGPU', [5, 4], [7, 4], true],
+    ['a convolution', [5, 4, 3, 3], [4, 7, 9], false],
+  ])('gives %s the result of merged weights, and each row its own', async (_, shape, input, isPlain) => {
     const weight = random(...shape).data;
     const x = random(rows, ...input);
     const [a, b] = [random(rows, rank, ...shape.slice(1)), random(rows, shape[0], rank)];
     const inputs = { x, 'it.lora_A': a, 'it.lora_B': b };
-    const graph = await layer(shape, weight);
+    const graph = await layer(shape, weight, isPlain);
     const { y } = await run(graph, inputs);
     const columns = weight.length / shape[0];
     for (let row = 0; row < rows; row++) {
@@ -269,7 +288,7 @@ describe('An adapter as inputs', () => {
           Array.from({ length: rank }, (_, r) => up[out * rank + r] * down[r * columns + at]).reduce((p, q) => p + q)
         );
       });
-      const alone = await run(await layer(shape, merged), { x: rowOf(x, row) });
+      const alone = await run(await layer(shape, merged, isPlain), { x: rowOf(x, row) });
       expectClose(rowOf(y, row), alone.y);
       expect(
         (

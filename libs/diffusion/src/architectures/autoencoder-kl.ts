@@ -1,6 +1,7 @@
 /** diffusers' `models/autoencoders/autoencoder_kl.py` and `vae.py`: pictures to latents and back. */
 import type { Value } from '../graph/graph';
-import { attend, conv, groupNorm, linear, silu } from '../graph/layers';
+import { attend } from '../graph/attention';
+import { conv, groupNorm, linear, silu } from '../graph/layers';
 import { type BuiltGraph, Module, type ModuleOptions } from '../graph/module';
 import { UnsupportedConfigError } from '../errors';
 import { assertKnown, assertStated, type ConfigJson, counts, numberOf } from './config';

@@ -4,7 +4,8 @@
  * width], tokens [rows, tokens, width].
  */
 import type { Value } from '../graph/graph';
-import { attend, conv, gelu, groupNorm, layerNorm, linear, silu } from '../graph/layers';
+import { attend } from '../graph/attention';
+import { conv, gelu, groupNorm, layerNorm, linear, silu } from '../graph/layers';
 import type { Module } from '../graph/module';
 import { UnsupportedConfigError } from '../errors';
 

@@ -1,6 +1,7 @@
 /** transformers' `models/clip/modeling_clip.py`: the text encoders of Stable Diffusion 1.x, 2.x and XL. */
 import type { Value } from '../graph/graph';
-import { attend, gelu, layerNorm, linear } from '../graph/layers';
+import { attend } from '../graph/attention';
+import { gelu, layerNorm, linear } from '../graph/layers';
 import { microsoft } from '../graph/graph-builder';
 import { type BuiltGraph, Module, type ModuleOptions } from '../graph/module';
 import { assertKnown, type ConfigJson, counts, numberOf } from './config';

@@ -1,7 +1,7 @@
 /** The vision model of transformers' `models/clip/modeling_clip.py`, and what diffusers' `safety_checker.py` adds. */
 import { UnsupportedConfigError } from '../errors';
 import type { Value } from '../graph/graph';
-import { conv, layerNorm, linear } from '../graph/layers';
+import { conv, layerNorm, linear, matmulTransposed } from '../graph/layers';
 import { type BuiltGraph, Module, type ModuleOptions } from '../graph/module';
 import { clipEncoderLayer, type ClipTextConfig } from './clip-text-model';
 import { assertKnown, type ConfigJson, counts, numberOf } from './config';
@@ -55,7 +55,7 @@ export function safetyCheckerModel(options: ModuleOptions, config: ClipVisionCon
   ]) {
     const [count, projected] = root.shape(concepts, 2);
     const image = root.reshape(normalised(root, embedded, 2), 1, projected);
-    const products = root.matmulTransposed(image, directions(root, concepts));
+    const products = matmulTransposed(root, image, directions(root, concepts));
     const scores = root.op('Sub', [products, root.weight(`${concepts}_weights`)]);
     root.output(output, scores, [1, count]);
   }

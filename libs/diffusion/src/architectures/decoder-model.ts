@@ -3,7 +3,8 @@
  * common: a language model whose layers' states a picture is drawn by.
  */
 import type { Value } from '../graph/graph';
-import { attend, headsRmsNorm, linear, rmsNorm, type Rotary, rotaryEmbedding, swiGlu } from '../graph/layers';
+import { attend } from '../graph/attention';
+import { headsRmsNorm, linear, rmsNorm, type Rotary, rotaryEmbedding, swiGlu } from '../graph/layers';
 import { type BuiltGraph, Module, type ModuleOptions } from '../graph/module';
 import { WeightsFileError } from '../weights/named-tensor';
 import { assertStated, type ConfigJson } from './config';

@@ -1,6 +1,7 @@
 /** diffusers' `models/transformers/transformer_ernie_image.py`: what ERNIE-Image predicts velocities with. */
 import type { Value } from '../graph/graph';
-import { attend, gelu, headsRmsNorm, linear, plainLayerNorm, rmsNorm, silu } from '../graph/layers';
+import { attend } from '../graph/attention';
+import { gelu, headsRmsNorm, linear, plainLayerNorm, rmsNorm, silu } from '../graph/layers';
 import { type BuiltGraph, Module, type ModuleOptions } from '../graph/module';
 import type { NamedTensors } from '../weights/named-tensor';
 import { timestepEmbedding } from './blocks';

@@ -1,15 +1,7 @@
 /** diffusers' `models/transformers/transformer_flux2.py`: what FLUX.2 predicts velocities with. */
 import type { Value } from '../graph/graph';
-import {
-  attend,
-  headsRmsNorm,
-  linear,
-  plainLayerNorm,
-  type Rotary,
-  rotaryEmbedding,
-  silu,
-  swiGlu,
-} from '../graph/layers';
+import { attend } from '../graph/attention';
+import { headsRmsNorm, linear, plainLayerNorm, type Rotary, rotaryEmbedding, silu, swiGlu } from '../graph/layers';
 import { type BuiltGraph, Module, type ModuleOptions } from '../graph/module';
 import { timestepEmbedding } from './blocks';
 import { assertKnown, assertStated, type ConfigJson, epsilons, evenNumbersOf, numberOf, thetas } from './config';

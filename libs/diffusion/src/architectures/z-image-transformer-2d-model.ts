@@ -1,7 +1,7 @@
 /** diffusers' `models/transformers/transformer_z_image.py`: what Z-Image predicts velocities with. */
 import type { Value } from '../graph/graph';
+import { attend } from '../graph/attention';
 import {
-  attend,
   headsRmsNorm,
   linear,
   plainLayerNorm,

@@ -1,7 +1,6 @@
 /** Layers of PyTorch as nodes of a graph; `name` is the layer's below the module `m`. */
 import type { Value } from './graph';
 import { UnsupportedConfigError } from '../errors';
-import { WeightsFileError } from '../weights/named-tensor';
 import { microsoft } from './graph-builder';
 import { int8Product } from './int8';
 import type { Module } from './module';
@@ -76,44 +75,13 @@ export function groupNorm(m: Module, x: Value, name: string, groups: number, eps
 }
 
 /**
- * Attention of tokens [rows, tokens, width], without a matrix of all scores where the device can do that.
- * @param keyMask int32 [rows, tokens]: 0 for a token to which none attends
+ * x @ y with its last two axes swapped. WebGPU has no operator of both and would copy x to the processor: there a weight
+ * is turned as the graph is loaded.
+ * @param dims number of axes of y
  */
-export function attend(
-  m: Module,
-  [query, key, value]: readonly Value[],
-  width: number,
-  heads: number,
-  isCausal = false,
-  keyMask?: Value,
-): Value {
-  if (!Number.isInteger(heads) || width % heads !== 0)
-    throw new WeightsFileError(`The attention of ${m.path} is ${width} wide, which is not for ${heads} heads.`);
-  if (!m.isPlain) {
-    const attributes = { num_heads: heads, ...(isCausal && { unidirectional: 1 }) };
-    const inputs = [query, key, value, ...(keyMask ? ['', keyMask] : [])];
-    return m.op('MultiHeadAttention', inputs, attributes, microsoft);
-  }
-  const ofHeads = (x: Value, ...perm: number[]): Value =>
-    m.transpose(m.reshape(x, 0, 0, heads, width / heads), ...perm);
-  const products = m.matmul(ofHeads(query, 0, 2, 1, 3), ofHeads(key, 0, 2, 3, 1));
-  const scores = m.mul(products, m.number((width / heads) ** -0.5));
-  const open = keyMask ? m.add(scores, maskedTokens(m, keyMask)) : scores;
-  const weights = m.op('Softmax', [isCausal ? m.add(open, laterTokens(m, query)) : open], { axis: 3 });
-  return m.reshape(m.transpose(m.matmul(weights, ofHeads(value, 0, 2, 1, 3)), 0, 2, 1, 3), 0, 0, width);
-}
-
-/** [tokens, tokens]: a large negative number where the second is later than the first, else 0. */
-function laterTokens(m: Module, x: Value): Value {
-  const tokens = m.op('Shape', [x], { start: 1, end: 2 });
-  const all = m.op('Expand', [m.number(-1e4), m.concat([tokens, tokens], 0)]);
-  return m.op('Trilu', [all, m.integers([1])], { upper: 1 });
-}
-
-/** [rows, 1, 1, tokens]: a large negative number where the mask is 0, else 0. */
-function maskedTokens(m: Module, keyMask: Value): Value {
-  const isMasked = m.cast(m.op('Equal', [m.cast(keyMask, 'int64'), m.integers([0])]));
-  return m.mul(m.op('Unsqueeze', [isMasked, m.integers([1, 2])]), m.number(-1e4));
+export function matmulTransposed(m: Module, x: Value, y: Value, dims = 2): Value {
+  if (!m.isPlain) return m.op('FusedMatMul', [x, y], { transB: 1 }, microsoft);
+  return m.matmul(x, m.transpose(y, ...(dims === 2 ? [1, 0] : [0, 2, 1])));
 }
 
 /**
@@ -130,7 +98,7 @@ export function linear(m: Module, x: Value, name: string, isVector = false): Val
   return adapted(layer, biased, [into], out, (a, b) =>
     isVector
       ? layer.reshape(layer.matmul(b, layer.matmul(a, layer.reshape(x, 0, -1, 1))), 0, 1, -1)
-      : layer.matmulTransposed(lowRankLinear(layer, x, a, into), b, 3),
+      : matmulTransposed(layer, lowRankLinear(layer, x, a, into), b, 3),
   );
 }
 
@@ -142,7 +110,7 @@ function product(layer: Module, x: Value, isVector: boolean): Value {
   const given = isTwice ? layer.concat([x, x], 1) : x;
   const y = isTransposed
     ? layer.matmul(given, layer.weight('weight'))
-    : layer.matmulTransposed(given, layer.weight('weight'));
+    : matmulTransposed(layer, given, layer.weight('weight'));
   return isTwice ? firstToken(layer, y) : y;
 }
 
@@ -187,8 +155,8 @@ function adapted(layer: Module, y: Value, into: number[], out: number, delta: (a
  * steady product is made for `groupRank` columns at a time, which one thread has.
  */
 function lowRankLinear(m: Module, x: Value, a: Value, into: number): Value {
-  if (!m.isSteady) return m.matmulTransposed(x, a, 3);
-  const products = m.matmulTransposed(m.op('Unsqueeze', [x, m.integers([1])]), inGroups(m, a, groupsOf(m, a), into));
+  if (!m.isSteady) return matmulTransposed(m, x, a, 3);
+  const products = matmulTransposed(m, m.op('Unsqueeze', [x, m.integers([1])]), inGroups(m, a, groupsOf(m, a), into));
   return m.reshape(m.transpose(products, 0, 2, 1, 3), 0, 0, -1);
 }
 

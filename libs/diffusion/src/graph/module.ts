@@ -9,7 +9,7 @@ import {
   type Node,
   type Value,
 } from './graph';
-import { GraphBuilder, microsoft } from './graph-builder';
+import { GraphBuilder } from './graph-builder';
 import { int8Weight } from './int8';
 
 export interface ModuleOptions {
@@ -142,15 +142,6 @@ export class Module extends GraphBuilder {
   inPrecision = (x: Value): Value => (this.state.precision === 'float32' ? x : this.cast(x));
   cast = (x: Value, type: DataType = this.state.precision): Value => this.op('Cast', [x], { to: dataTypes[type] });
   matmul = (x: Value, y: Value): Value => this.op('MatMul', [x, y]);
-  /**
-   * x @ y with its last two axes swapped. WebGPU has no operator of both and would copy x to the processor: there a
-   * weight is turned as the graph is loaded.
-   * @param dims number of axes of y
-   */
-  matmulTransposed = (x: Value, y: Value, dims = 2): Value => {
-    if (!this.isPlain) return this.op('FusedMatMul', [x, y], { transB: 1 }, microsoft);
-    return this.matmul(x, this.transpose(y, ...(dims === 2 ? [1, 0] : [0, 2, 1])));
-  };
 
   /** Parts of these widths of tokens [rows, tokens, width]. */
   split = (x: Value, ...widths: number[]): Value[] =>

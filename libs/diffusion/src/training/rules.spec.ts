@@ -1,6 +1,7 @@
 import { InferenceSession, Tensor } from '../sessions/onnx-runtime';
 import { encodeGraph, type Value } from '../graph/graph';
-import { attend, gelu, rotaryEmbedding, silu } from '../graph/layers';
+import { attend } from '../graph/attention';
+import { gelu, matmulTransposed, rotaryEmbedding, silu } from '../graph/layers';
 import { microsoft } from '../graph/graph-builder';
 import { Module } from '../graph/module';
 import { upsample2D } from '../architectures/blocks';
@@ -114,7 +115,12 @@ const layers: Readonly<Record<string, readonly [Layer, ...(readonly number[])[]]
     tokens,
   ],
   MatMul: [(m, x, y, z) => m.add(m.matmul(x, y), m.matmul(x, z)), tokens, [1, 8, 4], [2, 8, 4]],
-  FusedMatMul: [(m, x, y, z) => m.add(m.matmulTransposed(x, y), m.matmulTransposed(z, y)), tokens, [1, 4, 8], [1, 5, 8]],
+  FusedMatMul: [
+    (m, x, y, z) => m.add(matmulTransposed(m, x, y), matmulTransposed(m, z, y)),
+    tokens,
+    [1, 4, 8],
+    [1, 5, 8],
+  ],
   MultiHeadAttention: [
     (m, q, k, v) => m.add(attend(m, [q, k, v], 8, 4), attend(m, [q, q, q], 8, 2, true)),
     tokens,
