@@ -1,4 +1,4 @@
-import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ApiKey, type DrawingTask, type KeyFilter } from '@app/domain';
@@ -62,7 +62,9 @@ describe('the filter of a key', () => {
     await startWorker(bench);
   });
   afterAll(() => rmSync(modelsDir, { recursive: true, force: true }));
-  afterEach(() => rmSync(join(modelsDir, 'watch'), { recursive: true, force: true }));
+  afterEach(() => {
+    for (const folder of ['watch', 'upscalers']) rmSync(join(modelsDir, folder), { recursive: true, force: true });
+  });
 
   const install = (folder: string): void => cpSync(folder, join(modelsDir, 'watch'), { recursive: true });
 
@@ -110,8 +112,10 @@ describe('the filter of a key', () => {
     expect(await drawn('off')).toMatchObject({ status: 'succeeded', filtered: 0, flagged: [] });
   });
 
-  it('fails a drawing of which all pictures are flagged, and charges it', async () => {
+  it('fails a drawing of which all pictures are flagged, enlarges none of them, and charges it', async () => {
     install(await safetyFolder('always'));
+    mkdirSync(join(modelsDir, 'upscalers'));
+    writeFileSync(join(modelsDir, 'upscalers', 'broken.onnx'), 'It could enlarge nothing.');
     const before = await usage();
     const task = await drawn('block', { highResolution: true });
     const error = 'All 2 pictures were flagged, and none is stored.';
@@ -119,6 +123,15 @@ describe('the filter of a key', () => {
     expect(task.computeSeconds).toBeGreaterThan(0);
     expect(await keysIn(bench.storage, task.id)).toEqual([]);
     expect((await usage()).images).toBe(before.images + 2);
+  });
+
+  it('draws nothing unseen for a key that is gone', async () => {
+    const { id: gone } = await insertKey(bench.dataSource);
+    const { id } = await bench.addTask({ ownerId: gone, notBefore: new Date(Date.now() + 60_000) });
+    await bench.dataSource.manager.delete(ApiKey, { id: gone });
+    await bench.dataSource.query('UPDATE tasks SET not_before = NULL WHERE id = $1', [id]);
+    bench.wakeUps.ask();
+    expect(await bench.terminated(id)).toMatchObject({ status: 'failed', images: [] });
   });
 
   it.each(['block', 'report'] as const)('draws nothing unseen: %s without a safety checker fails', async (filter) => {

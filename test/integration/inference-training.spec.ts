@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { CONFIG } from '@app/config';
-import { Task } from '@app/domain';
+import { type KeyFilter, Task } from '@app/domain';
 import { ModelStore } from '@app/model-store';
 import { JsonLogger } from '@app/observability';
 import type { PictureReader } from '@app/pictures';
@@ -36,14 +36,20 @@ describe('A training beside drawings', () => {
   const api = ofSuite(() => startTestApi({ MODELS_DIR: smallModels() }));
   const said: string[] = [];
   let stop = (): void => undefined;
+  let looking: { filter: KeyFilter; isModerated: boolean };
   beforeEach(() => {
     said.length = 0;
+    looking = { filter: 'off', isModerated: false };
     jest.spyOn(TrainingChild.prototype, 'train').mockImplementation(async () => {
       said.push('trained');
       throw new Error('It is tried again later.');
     });
   });
-  afterEach(() => jest.restoreAllMocks());
+  afterEach(async () => {
+    jest.restoreAllMocks();
+    // A later test trains its own.
+    await api.dataSource.query(`UPDATE tasks SET not_before = now() + interval '1 hour'`);
+  });
 
   /** Runs a new training, up to where its process would train. @param room resolves when drawings have made room */
   async function run(room: () => Promise<void>): Promise<Task> {
@@ -79,7 +85,9 @@ describe('A training beside drawings', () => {
       {
         modelOf: () => app.get(ModelStore).find('shapes'),
         trainedFor: async (drawn: unknown) => drawn,
+        filterOf: async () => looking.filter,
       } as unknown as ModelResolver,
+      { isOn: looking.isModerated },
       new TrainingPictures(reader as unknown as PictureReader),
       new TrainingStore(app.get(IMAGE_STORAGE), data, trainings, logger),
       new ProgressPublisher(data, logger),
@@ -97,6 +105,18 @@ describe('A training beside drawings', () => {
     await run(() => delay(300));
     const read = pictures.map(() => 'read');
     expect(said).toEqual([...read, 'reserved', 'room', 'trained', 'left']);
+  });
+
+  it.each([
+    ['off', false, true],
+    ['off', true, false],
+    ['report', false, false],
+    ['block', false, false],
+  ] as const)('draws samples where nobody looks at pictures: filter %s, moderation %s', async (filter, isOn, draws) => {
+    looking = { filter, isModerated: isOn };
+    const plan = jest.spyOn(TrainingChild.prototype, 'plan');
+    await run(async () => undefined);
+    expect(plan).toHaveBeenCalledWith(expect.objectContaining({ hasSamples: draws }));
   });
 
   it('waits no longer when it is canceled', async () => {
@@ -119,7 +139,7 @@ describe('The process of a training', () => {
     try {
       await child.plan({
         model: { key: 'shapes', name: 'shapes', folder, hash: '' },
-        ...{ device: 'cpu', intraOpNumThreads: 1, pictures: 4, memoryBytes: 2 ** 31 },
+        ...{ device: 'cpu', intraOpNumThreads: 1, pictures: 4, memoryBytes: 2 ** 31, hasSamples: true },
         settings: { steps, seed: 7 },
       });
       // The model was read to plan, so only what reads it again misses this: a sample, and the check of the weights.

@@ -12,7 +12,7 @@ const mib = 2 ** 20;
 describe('The memory of a training', () => {
   const plan = (memoryBytes: number, more: Partial<Parameters<typeof planTraining>[0]> = {}) =>
     planTraining({
-      ...{ folder, memoryBytes, device: 'cpu', intraOpNumThreads: 1, pictures: 4 },
+      ...{ folder, memoryBytes, device: 'cpu', intraOpNumThreads: 1, pictures: 4, hasSamples: true },
       // So large that it does not fit everywhere.
       settings: { batch: 16 },
       ...more,
@@ -25,6 +25,7 @@ describe('The memory of a training', () => {
     const most = await plan(ample);
     expect(most).toMatchObject({ size: 512, form: 'plain', note: null, maySample: true });
     const whole = most.bytes / 2;
+    expect(await plan(ample, { hasSamples: false })).toMatchObject({ bytes: whole, maySample: false });
     const exactly = await plan(whole);
     expect(exactly).toMatchObject({ size: 512, form: 'plain', bytes: whole, maySample: false });
     const again = await plan(whole - mib);

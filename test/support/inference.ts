@@ -4,13 +4,14 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { type Config, loadConfig } from '@app/config';
 import { DatabaseContact } from '@app/database';
-import { type DrawingTask, Image, isTerminated, newIdentifier } from '@app/domain';
+import { ApiKey, type DrawingTask, Image, isTerminated, newIdentifier } from '@app/domain';
 import { StorageQuota, TaskIntake, Tasks, TaskSweep } from '@app/tasks';
 import { JsonLogger } from '@app/observability';
 import { PictureDecoder } from '@app/pictures';
 import { openQueueConnection, openWakeUps, Transactions, type WakeUps } from '@app/queue';
 import { type ImageStorage, openImageStorage } from '@app/storage';
 import type { DataSource, EntityManager } from 'typeorm';
+import { insertKey } from './api';
 import { type RunningBackEnds, startBackEnds } from './back-ends';
 import { createTestDatabase } from './database';
 import { drawingOf, drawingTask, type DrawingValues, insertDrawing } from './drawing-rows';
@@ -108,6 +109,7 @@ export async function createInferenceBench(environment: Record<string, string> =
     taskOf: (id) => taskOf(manager, id),
     async addTask(values = {}) {
       const task = drawingTask(newIdentifier(), { ...quickDrawing, ...values });
+      await ensureKey(database.dataSource, task.ownerId);
       await manager.transaction((transaction) => insertDrawing(transaction, task));
       wakeUps.ask();
       return taskOf(manager, task.id);
@@ -126,6 +128,10 @@ export async function createInferenceBench(environment: Record<string, string> =
       await rm(dataDir, { recursive: true, force: true });
     },
   };
+}
+
+async function ensureKey(dataSource: DataSource, id: string): Promise<void> {
+  if (!(await dataSource.manager.existsBy(ApiKey, { id }))) await insertKey(dataSource, { id });
 }
 
 async function taskOf(manager: EntityManager, id: string): Promise<DrawingTask> {

@@ -12,7 +12,7 @@ import {
 } from '@app/model-store';
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource, In } from 'typeorm';
-import type { AdapterSource, ModelSource } from '../engine/engine-protocol';
+import type { AdapterSource, ModelSource, SafetySource } from '../engine/engine-protocol';
 import { EngineBrokenError, ModelBrokenError, TaskAbortedError, TaskRefusedError } from '../engine-client/task-errors';
 import { Engines } from '../engine-client/engines';
 import { BrokenModels } from './broken-models';
@@ -42,7 +42,7 @@ export interface ResolvedModel {
   plainUpscaler: string;
   /** What becomes of flagged pictures, and what flags them; off without it. */
   filter?: Exclude<KeyFilter, 'off'>;
-  safety?: ModelSource;
+  safety?: SafetySource;
   /** As `servedByOf`. */
   servedBy: string;
   refusedOn: readonly string[];
@@ -101,7 +101,7 @@ export class ModelResolver {
       precision,
       weightsKeys: new Map(weights.map(({ finetuneId, key }) => [finetuneId, key])),
       refusedOn: this.broken.refusedOn(key),
-      ...(await this.filterOf(task)),
+      ...(await this.safetyOf(task)),
       servedBy: servedByOf({ name, hash, precision }, adapters),
     };
   }
@@ -128,14 +128,20 @@ export class ModelResolver {
     return [...weightsKeys].some(([id, key]) => finetunes.find((each) => each.id === id)?.weightsKey !== key);
   }
 
-  /** The filter of the key, as it is now. @throws TaskRefusedError if nothing can look at the pictures */
-  private async filterOf({ ownerId: id }: ResolvedTask): Promise<Pick<ResolvedModel, 'filter' | 'safety'>> {
-    const { filter = 'off' } = (await this.dataSource.manager.findOneBy(ApiKey, { id })) ?? {};
+  /** The filter of a key, as it is now. Of a key that is not there nobody knows that it is off. */
+  async filterOf(ownerId: string): Promise<KeyFilter> {
+    const key = await this.dataSource.manager.findOneBy(ApiKey, { id: ownerId });
+    return key?.filter ?? 'block';
+  }
+
+  /** What looks at the pictures of a key. @throws TaskRefusedError if it should, and nothing can */
+  private async safetyOf({ ownerId }: ResolvedTask): Promise<Pick<ResolvedModel, 'filter' | 'safety'>> {
+    const filter = await this.filterOf(ownerId);
     if (filter === 'off') return {};
     const { name, folder, hash } = (await findSafety(this.models)) ?? {};
     if (name === undefined || folder === undefined || hash === undefined)
       throw new TaskRefusedError('The filter of the key needs a safety checker, and none is installed here.');
-    return { filter, safety: { key: `safety:${name}@${hash}`, name, folder, hash } };
+    return { filter, safety: { key: `safety:${name}@${hash}`, name, folder, hash, blocks: filter === 'block' } };
   }
 
   /** @throws TaskRefusedError for one that is not there any more */

@@ -52,7 +52,7 @@ export class EngineLoop {
     const models = (this.models = new Models(budget, () => this.modelsInUse(), report));
     const times = (this.times = new CallTimes(options.device));
     const remedies = (this.remedies = new Remedies(models, times));
-    this.safety = new Safety(options, models);
+    this.safety = new Safety(options, models, times);
     this.upscaling = new Upscaling(options, models, times, report);
     this.reservation = new MemoryReservation(models, running);
     this.admission = new Admission(options, { adapters, models, times, deviceTime, remedies, running, report });
@@ -147,14 +147,15 @@ export class EngineLoop {
 
   private async decode(running: RunningTask, picture: Picture): Promise<void> {
     const { model, task, callKey, decodeBytes } = running;
-    const { ms, error } = await this.runAndCharge([{ running, pictures: [picture] }], async () => {
+    const { error } = await this.runAndCharge([{ running, pictures: [picture] }], async () => {
+      const startedAt = performance.now();
       const decode = () => model.instance.decode(picture.trajectory);
       const decoded = await this.models.runCalls([[model, { vaeDecoder: decodeBytes }]], decode);
+      this.times.recordWork(decodingOf(callKey), performance.now() - startedAt);
       Object.assign(picture, { decoded, flagged: await this.safety.flags(task.safety, decoded) });
     });
     if (error !== undefined) return this.afterFailedWork(running, error);
-    this.times.recordWork(decodingOf(callKey), ms);
-    if (!task.upscaler) picture.finished = picture.decoded;
+    if (!task.upscaler || (picture.flagged && task.safety?.blocks)) picture.finished = picture.decoded;
     this.reportFinished(running);
   }
 

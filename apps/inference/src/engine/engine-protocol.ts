@@ -25,6 +25,11 @@ export interface ModelSource {
   hash: string;
 }
 
+/** A safety checker, and whether what it flags is of no use: that is not upscaled. */
+export interface SafetySource extends ModelSource {
+  blocks: boolean;
+}
+
 /** An upscaler, and the largest long edge of its pictures in pixels. */
 export interface UpscalerSource {
   key: string;
@@ -93,7 +98,7 @@ export interface DrawTask {
   request: DrawRequest;
   upscaler?: UpscalerSource;
   /** Looks at its pictures. */
-  safety?: ModelSource;
+  safety?: SafetySource;
   id: number;
   /** One Int32. Any value but 0 cancels the task. */
   cancel: SharedArrayBuffer;

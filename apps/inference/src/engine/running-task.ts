@@ -132,7 +132,11 @@ export class RunningTask {
     const { callKey, times, task, pictures } = this;
     const decodeMs = times.meanMs(decodingOf(callKey));
     const upscaleMs = task.upscaler ? times.meanMs(task.upscaler.key) : 0;
-    const afterMs = sum(pictures, ({ decoded, finished }) => (decoded ? 0 : decodeMs) + (finished ? 0 : upscaleMs));
+    const lookMs = task.safety ? times.meanMs(task.safety.key) : 0;
+    const afterMs = sum(
+      pictures,
+      ({ decoded, finished }) => (decoded ? 0 : decodeMs + lookMs) + (finished ? 0 : upscaleMs),
+    );
     return this.rowsLeft * times.rowMs(callKey) + afterMs;
   }
 

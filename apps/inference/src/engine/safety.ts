@@ -1,4 +1,5 @@
 import { readSafetyFolder, type RgbImage, SafetyChecker } from '@app/diffusion';
+import type { CallTimes } from './call-times';
 import type { ModelSource, ThreadOptions } from './engine-protocol';
 import { asRequestError } from './failure';
 import { safetyCallBytes, safetyWeightBytesOf } from './memory';
@@ -9,13 +10,18 @@ export class Safety {
   constructor(
     private readonly options: ThreadOptions,
     private readonly models: Models,
+    private readonly times: CallTimes,
   ) {}
 
   /** Whether a picture is flagged, if it is to be looked at. @throws RequestError if the checker cannot be used */
   async flags(source: ModelSource | undefined, picture: RgbImage): Promise<boolean> {
     if (!source) return false;
     const loaded = this.models.get<LoadedSafetyChecker>(source.key) ?? (await this.load(source));
-    return this.models.runCalls([[loaded, { safety: safetyCallBytes }]], () => loaded.instance.flags(picture));
+    const startedAt = performance.now();
+    const look = () => loaded.instance.flags(picture);
+    const flagged = await this.models.runCalls([[loaded, { safety: safetyCallBytes }]], look);
+    this.times.recordWork(source.key, performance.now() - startedAt);
+    return flagged;
   }
 
   private async load(source: ModelSource): Promise<LoadedSafetyChecker> {

@@ -63,6 +63,7 @@ export async function planTraining({
   drawn,
   drawingBytes = 0,
   checkpoint,
+  hasSamples,
 }: Omit<PlanCommand, 'type' | 'model'> & { folder: string }): Promise<PlannedTraining> {
   const model = await readTrained(folder, drawn);
   const { size: wanted, ...whole } = trainingSettings(model, pictures, settings);
@@ -76,7 +77,7 @@ export async function planTraining({
       const trained = weights + step;
       const room = memoryBytes - drawingBytes;
       // The model stays loaded for samples. They must not take the room of one that draws for callers.
-      const maySample = 3 * trained <= room;
+      const maySample = hasSamples && 3 * trained <= room;
       const bytes = maySample ? 2 * trained : trained;
       const found = { model, planned, size, form, bytes, note: noteOf(size, wanted), maySample };
       if (trained <= room) return found;

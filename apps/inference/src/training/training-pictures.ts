@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import type { TrainingPicture } from '@app/diffusion';
-import { type Finetune, limits, picturesToLearn, type TrainingTask } from '@app/domain';
+import { type Finetune, limits, picturesToLearn, type TrainingTask, usualCaption } from '@app/domain';
 import { assertLearnable, PictureError, PictureReader, type ReadPicture } from '@app/pictures';
 import { Inject, Injectable } from '@nestjs/common';
 import type { TrainingPlan } from './training-protocol';
@@ -74,6 +74,3 @@ export class TrainingPictures {
     }));
   }
 }
-
-/** The caption of a picture for which none was given. */
-export const usualCaption = ({ token, name }: Finetune): string => `a photo of ${token} ${name}`;

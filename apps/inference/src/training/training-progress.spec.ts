@@ -2,19 +2,22 @@ import type { TrainingTask } from '@app/domain';
 import { JsonLogger } from '@app/observability';
 import type { TaskHold, Trainings } from '@app/tasks';
 import type { ProgressPublisher } from '../drawing/progress-publisher';
+import type { RgbImage } from '../engine/engine-protocol';
 import { TrainingProgress } from './training-progress';
 import type { TrainingState } from './training-protocol';
 import type { TrainingStore } from './training-store';
 
 describe(TrainingProgress.name, () => {
-  const progressOf = (trainings: object, store: object = {}) =>
+  const published: { preview?: RgbImage }[] = [];
+  const ofTraining = () => (step: object) => void published.push(step);
+  const progressOf = (trainings: object, store: object = {}, showsSamples = async () => true) =>
     new TrainingProgress(
       { id: 'one', trainedSeconds: 0 } as TrainingTask,
       'abc',
       { lost: false } as TaskHold,
       trainings as Trainings,
       store as TrainingStore,
-      { ofTraining: () => () => undefined } as unknown as ProgressPublisher,
+      { publisher: { ofTraining } as unknown as ProgressPublisher, showsSamples },
       new JsonLogger('test', 'silent'),
     );
 
@@ -63,5 +66,17 @@ describe(TrainingProgress.name, () => {
     await progress.finish();
     expect(written.at(-1)).toBe(6);
     expect(progress.unwritten).toBe(0);
+  });
+
+  it.each([
+    [true, ['the sample', undefined]],
+    [false, [undefined, undefined]],
+  ])('shows a sample once where samples are shown, and never where they are not: %s', async (isShown, shown) => {
+    published.length = 0;
+    const progress = progressOf({ recordProgress: async () => true }, {}, async () => isShown);
+    progress.handle({ type: 'sampled', image: 'the sample' as unknown as RgbImage });
+    await new Promise(setImmediate);
+    for (const step of [1, 2]) progress.handle({ type: 'stepped', round: 0, step, steps: 4, loss: 0, computeMs: 0 });
+    expect(published.map(({ preview }) => preview)).toEqual(shown);
   });
 });

@@ -29,17 +29,18 @@ export class TrainingProgress {
     private readonly hold: TaskHold,
     private readonly trainings: Trainings,
     private readonly store: TrainingStore,
-    publisher: ProgressPublisher,
+    /** Where steps are shown, and whether samples are, as it is now. */
+    private readonly shown: { publisher: ProgressPublisher; showsSamples: () => Promise<boolean> },
     private readonly logger: JsonLogger,
   ) {
-    this.publish = publisher.ofTraining(task);
+    this.publish = shown.publisher.ofTraining(task);
     this.written = task.trainedSeconds;
   }
 
   handle(message: TrainingMessage): void {
     if (message.type === 'stepped') this.stepped(message);
     else if (message.type === 'kept') this.kept(message);
-    else if (message.type === 'sampled') this.sample = message.image;
+    else if (message.type === 'sampled') void this.sampled(message.image);
   }
 
   /** Compute seconds of all attempts, when this one has taken so many milliseconds. */
@@ -72,6 +73,10 @@ export class TrainingProgress {
     if (now - this.writtenAt < writtenEveryMs) return;
     this.writtenAt = now;
     this.then(() => this.write(this.last!, false));
+  }
+
+  private async sampled(image: RgbImage): Promise<void> {
+    if (await this.shown.showsSamples().catch(() => false)) this.sample = image;
   }
 
   private kept(state: TrainingState): void {

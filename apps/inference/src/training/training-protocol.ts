@@ -18,6 +18,8 @@ export type TrainingCommand =
       drawingBytes?: number;
       /** The state that it goes on from, if it has begun. */
       checkpoint?: Uint8Array | undefined;
+      /** Whether samples are drawn on the way, where there is room. */
+      hasSamples: boolean;
     }
   | { type: 'train'; pictures: readonly TrainingPicture[]; samplePrompt: string; metadata: Record<string, string> }
   /** To go on from the checkpoint that was planned with. */

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { type Config, CONFIG } from '@app/config';
-import { Finetune, type TrainingTask } from '@app/domain';
+import { Finetune, type TrainingTask, usualCaption } from '@app/domain';
 import type { TrainingPicture } from '@app/diffusion';
 import { type InstalledModel, weightsName } from '@app/model-store';
 import { JsonLogger } from '@app/observability';
@@ -14,8 +14,9 @@ import { ProgressPublisher } from '../drawing/progress-publisher';
 import { TaskRunner } from '../drawing/task-runner';
 import { withRetries } from '../drawing/with-retries';
 import { Engines } from '../engine-client/engines';
+import { PictureModeration } from '../pictures/picture-moderation';
 import { TrainingChild } from './training-child';
-import { TrainingPictures, usualCaption } from './training-pictures';
+import { TrainingPictures } from './training-pictures';
 import { TrainingProgress } from './training-progress';
 import type { TrainingMessage, TrainingPlan } from './training-protocol';
 import { type StoredState, TrainingStore } from './training-store';
@@ -48,6 +49,7 @@ export class TrainingService {
     private readonly tasks: Tasks,
     private readonly trainings: Trainings,
     private readonly models: ModelResolver,
+    @Inject(PictureModeration) private readonly moderation: Pick<PictureModeration, 'isOn'>,
     private readonly pictures: TrainingPictures,
     private readonly store: TrainingStore,
     private readonly publisher: ProgressPublisher,
@@ -99,10 +101,19 @@ export class TrainingService {
     begin: (bytes: number) => Promise<void>,
   ): Promise<void> {
     const { store, trainings, publisher, logger } = this;
+    const showsSamples = (): Promise<boolean> => this.showsSamples(task);
     await this.tasks.assertStorable(task.ownerId, 1);
     const model = await this.models.modelOf(task);
     const trained = await this.models.trainedFor(model);
-    const progress = new TrainingProgress(task, trained.hash, hold, trainings, store, publisher, logger);
+    const progress = new TrainingProgress(
+      task,
+      trained.hash,
+      hold,
+      trainings,
+      store,
+      { publisher, showsSamples },
+      logger,
+    );
     try {
       const begun = await this.plan(task, { model, trained, child, progress, signal: hold.signal });
       const pictures = begun.state ? [] : await this.pictures.read(begun);
@@ -133,8 +144,14 @@ export class TrainingService {
       memoryBytes: this.engines.memoryBytes,
       drawingBytes: this.drawingBytes(model),
       checkpoint: state?.checkpoint,
+      hasSamples: await this.showsSamples(task),
     });
     return { ...parts, task, finetune, plan, state };
+  }
+
+  /** Samples are looked at by nobody, so they are not shown where somebody looks at pictures. */
+  private async showsSamples({ ownerId }: TrainingTask): Promise<boolean> {
+    return !this.moderation.isOn && (await this.models.filterOf(ownerId)) === 'off';
   }
 
   /** Bytes of the largest model that draws beside it: one that is loaded, or its own, which its Prompts need next. */

@@ -21,3 +21,6 @@ export function writeToken(text: string, { token, name }: FinetuneWords): string
   }
   return drawn + text.slice(rest);
 }
+
+/** The caption of a picture for which none was given, and what samples of a training show. */
+export const usualCaption = ({ token, name }: FinetuneWords): string => `a photo of ${token} ${name}`;
