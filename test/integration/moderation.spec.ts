@@ -1,20 +1,22 @@
+import { execFile } from 'node:child_process';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import OpenAI from 'openai';
+import { promisify } from 'node:util';
+import { databaseUrlOf } from '@app/config';
 import { AuditEntry } from '@app/domain';
+import { misconfiguredExitCode } from '@app/process';
 import { startTestApi } from '../support/api';
-import { makeFinetune, makePrompts, type ProblemJson } from '../support/factories';
+import { makeFinetune, type ProblemJson } from '../support/factories';
 import { startModeration } from '../support/moderation-server';
 import { ofSuite, ofTest } from '../support/of-suite';
 
 const sentence = 'Weapons are not drawn here.';
 const categories = 'The moderation of this service does not let it be drawn (violence).';
 
-function rulesFile(): string {
+function rulesFile(text = `gun, mickey mouse: ${sentence}\n`): string {
   const file = join(mkdtempSync(join(tmpdir(), 'darkroom-rules-')), 'rules.txt');
-  writeFileSync(file, `gun, mickey mouse: ${sentence}\n`);
+  writeFileSync(file, text);
   return file;
 }
 
@@ -54,6 +56,19 @@ describe('A text that the operator does not want drawn', () => {
     expect((await post('/v1/sd/text-to-image', { prompt: 'a rose', negative_prompt: 'gun' })).status).toBe(201);
   });
 
+  it('keeps an api from starting where its rules cannot be read, which is said in plain sentences alone', async () => {
+    const file = rulesFile('gun\nrose: No roses.\ntulip:\n');
+    const env = { ...process.env, DATABASE_URL: databaseUrlOf(api.config), PROMPT_RULES: file, PORT: '0' };
+    const started = promisify(execFile)(process.execPath, [join('dist', 'apps', 'api', 'src', 'main.js')], { env });
+    const failure = await started.catch((error: { code: number; stdout: string; stderr: string }) => error);
+    const must = 'must be words or phrases, a colon and a sentence: "gun, rifle*: No weapons."';
+    expect(failure).toMatchObject({
+      code: misconfiguredExitCode,
+      stdout: '',
+      stderr: `The api could not start: PROMPT_RULES is ${file}, and has lines that cannot be used:\nLine 1 ${must}\nLine 3 ${must}\n`,
+    });
+  });
+
   it('is in the audit of who asked for what', async () => {
     const body = { prompt: 'a gun', user: 'customer-42' };
     // Such a request is one transaction, which is rolled back.
@@ -86,38 +101,6 @@ describe('A text that the operator does not want drawn', () => {
       refusal('/1/prompt', categories),
     );
     expect(await waiting()).toBe(before);
-  });
-
-  it('is refused where a Style makes it', async () => {
-    const source = await makeFinetune(api, key);
-    const [{ id }] = await makePrompts(api, key, source.id, [{ prompt: 'a robot at sea' }]);
-    const { body } = await api.request<{ id: string }>('POST', '/v1/prompts/collections', {
-      key,
-      body: { name: 'mine', styles: [{ id, name: 'at sea' }] },
-    });
-    const target = await makeFinetune(api, key, { name: 'gun', model: 'shapes' });
-    const applied = await post(`/v1/finetunes/${target.id}/styles`, [{ id: body.id }]);
-    expect(applied).toMatchObject({ status: 422, body: { code: 'PromptRefused', detail: sentence } });
-  });
-
-  it('is refused as the caption of a picture to learn', async () => {
-    const urls = Array.from({ length: 4 }, (_, i) => `https://pictures.example.com/${i}.png`);
-    const captions = ['a robot', 'a robot', 'a robot and a gun', 'a robot'];
-    const training = { name: 'robot', model: 'shapes', images_url: urls, captions };
-    expect(await post('/v1/finetunes', training)).toMatchObject(refusal('/captions/2'));
-  });
-
-  it("is refused to OpenAI's clients as their errors are, and to agents in the same words", async () => {
-    const openai = new OpenAI({ apiKey: key.token, baseURL: `${api.baseUrl}/v1`, maxRetries: 0 });
-    const drawing = openai.images.generate({ prompt: 'a gun' });
-    await expect(drawing).rejects.toMatchObject({ status: 422, code: 'PromptRefused', param: 'prompt' });
-    await expect(drawing).rejects.toThrow(sentence);
-    const client = new Client({ name: 'test', version: '1' });
-    const requestInit = { headers: { authorization: `Bearer ${key.token}` } };
-    await client.connect(new StreamableHTTPClientTransport(new URL(`${api.baseUrl}/mcp`), { requestInit }));
-    const answer = await client.callTool({ name: 'draw', arguments: { prompt: 'a gun' } });
-    expect(answer).toMatchObject({ isError: true, content: [{ text: expect.stringContaining(sentence) as string }] });
-    await client.close();
   });
 
   it('is not drawn unseen: while the moderation answers nonsense, requests are told to come again', async () => {

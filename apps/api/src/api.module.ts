@@ -3,7 +3,7 @@ import { DatabaseModule } from '@app/database';
 import { TasksModule } from '@app/tasks';
 import { QueueModule } from '@app/queue';
 import { StorageModule } from '@app/storage';
-import { JsonLogger } from '@app/observability';
+import type { JsonLogger } from '@app/observability';
 import { type DynamicModule, Module } from '@nestjs/common';
 import { APP_FILTER, APP_INTERCEPTOR } from '@nestjs/core';
 import { HttpModule } from './http/http.module';
@@ -56,11 +56,11 @@ import { WebhooksModule } from './webhooks/webhooks.module';
   ],
 })
 export class ApiModule {
-  static forRoot(config: Config): DynamicModule {
+  static forRoot(config: Config, logger: JsonLogger): DynamicModule {
     return {
       module: ApiModule,
       imports: [
-        ConfigModule.forRoot(config, new JsonLogger('api', config.logLevel)),
+        ConfigModule.forRoot(config, logger),
         DatabaseModule.forRoot({ applicationName: 'darkroom-api', poolSize: 20 }),
         QueueModule.forRoot(),
         StorageModule,

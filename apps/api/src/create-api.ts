@@ -13,16 +13,14 @@ import { HttpObserver } from './admin/http-observer.middleware';
 
 /** Builds the api without listening yet. */
 export async function createApi(config: Config): Promise<NestExpressApplication> {
-  const warnings: string[] = [];
-  await assertMigrated(databaseUrlOf(config), (sentence) => warnings.push(sentence));
+  const logger = new JsonLogger('api', config.logLevel);
+  await assertMigrated(databaseUrlOf(config), (sentence) => logger.warn(sentence));
   const adapter = new BoundedAdapter(config.publicUrl);
-  const app = await NestFactory.create<NestExpressApplication>(ApiModule.forRoot(config), adapter, {
+  const app = await NestFactory.create<NestExpressApplication>(ApiModule.forRoot(config, logger), adapter, {
     bodyParser: false,
-    bufferLogs: true,
+    logger,
     abortOnError: false,
   });
-  app.useLogger(app.get(JsonLogger));
-  for (const warning of warnings) app.get(JsonLogger).warn(warning);
   app.disable('x-powered-by');
   app.set('query parser', 'simple');
   // No cache stores these responses: hashing them would be wasted work.

@@ -1,4 +1,5 @@
 import { loadConfig } from '@app/config';
+import { JsonLogger } from '@app/observability';
 import { NestFactory } from '@nestjs/core';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { ApiModule } from './api.module';
@@ -6,7 +7,8 @@ import { createDocument } from './docs/document';
 
 /** The document as committed. The app is only inspected: it opens no database and no port. */
 export async function serializeDocument(): Promise<string> {
-  const app = await NestFactory.create(ApiModule.forRoot(loadConfig({})), new ExpressAdapter(), {
+  const module = ApiModule.forRoot(loadConfig({}), new JsonLogger('api', 'silent'));
+  const app = await NestFactory.create(module, new ExpressAdapter(), {
     preview: true,
     logger: false,
     abortOnError: false,

@@ -16,6 +16,13 @@ mickey mouse: Ask for a mouse of your own.
 *phobic: Be kind.
 *裸*: 不可以。
 café: No coffee: it is late.
+か: kana
+가*: Hangul
+क: Devanagari
+كتب: Arabic
+май: Cyrillic
+straße: German
+λογος*: Greek
 `;
 
   it.each([
@@ -30,11 +37,27 @@ café: No coffee: it is late.
     ['一个裸体', '不可以。'],
     ['a cafe', 'No coffee: it is late.'],
     ['a cafe\u0301', 'No coffee: it is late.'],
+    ['g\u3164un', 'Weapons are not drawn here.'],
+    ['g\u0007u\u0336n', 'Weapons are not drawn here.'],
+    ['mickey\u0085mouse', 'Ask for a mouse of your own.'],
+    ['か', 'kana'],
+    ['\u1100\u200b\u1161방', 'Hangul'],
+    ['क', 'Devanagari'],
+    ['\u0643\u064f\u062a\u064f\u0628', 'Arabic'],
+    ['МА\u0301Й', 'Cyrillic'],
+    ['STRASSE', 'German'],
+    ['STRAẞE', 'German'],
+    ['λόγοι και λογοσύνη', 'Greek'],
+    ['ΛΌΓΟΣ', 'Greek'],
   ])('refuse %j', async (text, sentence) => {
     expect((await rulesOf(lines)).refusalOf(text)).toBe(sentence);
   });
 
-  it.each(['guns', 'begun', 'a rif', 'mickey and a mouse', 'phobias', '', '***'])('let %j pass', async (text) => {
+  it.each([
+    ...['guns', 'begun', 'a rif', 'mickey and a mouse', 'phobias', '', '***'],
+    // Other letters, not others of their accents.
+    ...['が', '각', 'कि', 'أكتب', 'маи'],
+  ])('let %j pass', async (text) => {
     expect((await rulesOf(lines)).refusalOf(text)).toBeUndefined();
   });
 
@@ -55,13 +78,35 @@ café: No coffee: it is late.
   });
 
   it.each([
-    ['gun', 'whose line 1 must be words or phrases, a colon and a sentence'],
-    ['# x\ngun:', 'whose line 2 must be words'],
-    ['gun, : No.', 'whose line 1 has "" where a word or phrase is needed.'],
-    ['*: No.', 'whose line 1 has "*" where a word or phrase is needed.'],
-    ['g*n: No.', 'whose line 1 has a * inside of "g*n", which may be at an end alone.'],
+    ['gun', 'Line 1 must be words or phrases, a colon and a sentence: "gun, rifle*: No weapons."'],
+    ['# x\ngun:', 'Line 2 must be words or phrases, a colon and a sentence: "gun, rifle*: No weapons."'],
+    ['gun, : No.', 'Line 1 has "" where a word or phrase is needed.'],
+    ['*: No.', 'Line 1 has "*" where a word or phrase is needed.'],
+    ['g*n: No.', 'Line 1 has a * inside of "g*n", which may be at an end alone.'],
+    [
+      'gun: No.\nc++: No.',
+      'Line 2 has "c++", of which only letters and digits are compared: write "c", if that is what you mean.',
+    ],
   ])('name the line of %j that cannot be used', async (text, problem) => {
-    await expect(rulesOf(text)).rejects.toThrow(`PROMPT_RULES is ${file}, ${problem}`);
+    await expect(rulesOf(text)).rejects.toThrow(
+      `PROMPT_RULES is ${file}, and has lines that cannot be used:\n${problem}`,
+    );
+  });
+
+  it('name each line that cannot be used, and of very many the first', async () => {
+    const refused = rulesOf('gun\nrose: No.\n'.repeat(30));
+    const { message } = await refused.then(() => new Error('It is taken.')).catch((error: Error) => error);
+    const lines = message.split('\n');
+    expect(lines.slice(1, 4).map((line) => line.slice(0, 12))).toEqual([
+      'Line 1 must ',
+      'Line 3 must ',
+      'Line 5 must ',
+    ]);
+    expect([lines.length, lines.at(-1)]).toEqual([22, 'There are 10 more.']);
+  });
+
+  it('pass over the mark at the beginning of a file', async () => {
+    expect((await rulesOf('\ufeff# Comments\ngun: No.')).refusalOf('a gun')).toBe('No.');
   });
 
   it('name a file that is not there', async () => {

@@ -5,6 +5,9 @@ import { PhraseFinder } from './phrase-finder';
 const mostPhrases = 10_000;
 const longestPhrase = 200;
 
+/** Lines that cannot be read, of which an operator is told. */
+const mostTold = 20;
+
 /** The file of PROMPT_RULES cannot be used. */
 class PromptRulesError extends StartError {
   constructor(file: string, problem: string) {
@@ -12,15 +15,24 @@ class PromptRulesError extends StartError {
   }
 }
 
+/** What is not seen, control characters among it; a white space parts words. */
+const unseen = /[\p{Cf}\p{Default_Ignorable_Code_Point}]|(?![\s\x85])\p{Cc}/gu;
+/** Elsewhere than in these scripts a mark makes another letter: か and が, क and कि, и and й. */
+const accented = /([\p{Script=Latin}\p{Script=Greek}])\p{M}+/gu;
+/** Marks that make no letter of their own, such as the vowel signs of Arabic and Hebrew, which are written or not. */
+const added = /(?=\p{M})[\p{Script=Inherited}\p{Script=Hebrew}]/gu;
+
 /**
- * A text as it is compared: its words in small letters, without accents and invisible characters, with one space before
- * and after each. What is neither a letter nor a digit parts words.
+ * A text as it is compared: its words in small letters, without accents and what is not seen, with one space before and
+ * after each. What is neither a letter with its marks nor a digit parts words.
  */
 function comparable(text: string): string {
-  const plain = text.normalize('NFKD').replace(/[\p{M}\p{Cf}]/gu, '');
-  return ` ${plain
-    .toLowerCase()
-    .split(/[^\p{L}\p{N}]/u)
+  const decomposed = text.normalize('NFKD').replace(unseen, '').replace(accented, '$1');
+  const plain = decomposed.normalize('NFKC').replace(added, '');
+  // By way of capitals, so that ß is ss; a sigma has another form at the end of a word.
+  const small = plain.toLowerCase().toUpperCase().toLowerCase().replaceAll('ς', 'σ');
+  return ` ${small
+    .split(/[^\p{L}\p{M}\p{N}]/u)
     .filter(Boolean)
     .join(' ')} `;
 }
@@ -29,10 +41,19 @@ function comparable(text: string): string {
  * What stands in a comparable text for a word or phrase of a rule: without its `*` at an end, the space there is a part
  * of it.
  */
-function patternOf(phrase: string): string {
-  const words = comparable(phrase);
-  if (words === '  ') return '';
-  return words.slice(phrase.startsWith('*') ? 1 : 0, phrase.endsWith('*') ? -1 : undefined);
+const patternOf = (phrase: string): string =>
+  comparable(phrase).slice(phrase.startsWith('*') ? 1 : 0, phrase.endsWith('*') ? -1 : undefined);
+
+/** Why a word or phrase of a rule cannot be used; undefined if it can. */
+function problemOfPhrase(phrase: string): string | undefined {
+  const bare = phrase.replace(/^\*|\*$/g, '');
+  const words = comparable(bare).trim();
+  if (words === '' || phrase.length > longestPhrase)
+    return `has "${phrase.slice(0, longestPhrase)}" where a word or phrase is needed.`;
+  if (bare.includes('*')) return `has a * inside of "${phrase}", which may be at an end alone.`;
+  if (/^[^\p{L}\p{M}\p{N}]|[^\p{L}\p{M}\p{N}]$/u.test(bare))
+    return `has "${phrase}", of which only letters and digits are compared: write "${words}", if that is what you mean.`;
+  return undefined;
 }
 
 /** Words and phrases that no prompt may have, each with a sentence that says so. */
@@ -40,7 +61,7 @@ export class PromptRules {
   private readonly finder: PhraseFinder;
 
   /** @param rules patterns, none of them empty, and their sentences */
-  constructor(private readonly rules: readonly { pattern: string; sentence: string }[]) {
+  constructor(private readonly rules: readonly Rule[]) {
     this.finder = new PhraseFinder(rules.map(({ pattern }) => pattern));
   }
 
@@ -51,36 +72,49 @@ export class PromptRules {
   }
 }
 
+interface Rule {
+  pattern: string;
+  sentence: string;
+}
+
+/** The rules of a line, or why it cannot be used. */
+function readLine(line: string): Rule[] | string {
+  const colon = line.indexOf(':');
+  const sentence = line.slice(colon + 1).trim();
+  if (colon < 0 || sentence === '')
+    return 'must be words or phrases, a colon and a sentence: "gun, rifle*: No weapons."';
+  const phrases = line
+    .slice(0, colon)
+    .split(',')
+    .map((each) => each.trim());
+  const problem = phrases.map(problemOfPhrase).find(Boolean);
+  return problem ?? phrases.map((phrase) => ({ pattern: patternOf(phrase), sentence }));
+}
+
 /**
  * Reads the file of PROMPT_RULES: lines `phrase, phrase: sentence`; empty lines and those that begin with # are passed
  * over.
- * @throws StartError that names the line at fault
+ * @throws StartError that names the lines at fault
  */
 export async function readPromptRules(file: string): Promise<PromptRules> {
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     throw new PromptRulesError(file, `which cannot be read (${error.code}).`);
   });
-  const rules: { pattern: string; sentence: string }[] = [];
-  for (const [index, line] of text.split('\n').entries()) {
+  const [rules, problems]: [Rule[], string[]] = [[], []];
+  // Editors of Windows begin a file with a mark.
+  for (const [index, line] of text
+    .replace(/^\ufeff/, '')
+    .split('\n')
+    .entries()) {
     if (line.trim() === '' || line.startsWith('#')) continue;
-    const refuse = (why: string): never => {
-      throw new PromptRulesError(file, `whose line ${index + 1} ${why}`);
-    };
-    const colon = line.indexOf(':');
-    const sentence = line.slice(colon + 1).trim();
-    if (colon < 0 || sentence === '')
-      refuse('must be words or phrases, a colon and a sentence: "gun, rifle*: No weapons."');
-    for (const phrase of line
-      .slice(0, colon)
-      .split(',')
-      .map((each) => each.trim())) {
-      const pattern = patternOf(phrase);
-      if (pattern === '' || phrase.length > longestPhrase)
-        refuse(`has "${phrase.slice(0, longestPhrase)}" where a word or phrase is needed.`);
-      if (phrase.slice(1, -1).includes('*')) refuse(`has a * inside of "${phrase}", which may be at an end alone.`);
-      rules.push({ pattern, sentence });
-    }
-    if (rules.length > mostPhrases) refuse(`is one too many: there may be ${mostPhrases} words and phrases.`);
+    const read = readLine(line);
+    if (typeof read === 'string') problems.push(`Line ${index + 1} ${read}`);
+    else rules.push(...read);
   }
+  if (problems.length > mostTold) problems.splice(mostTold, Infinity, `There are ${problems.length - mostTold} more.`);
+  if (problems.length > 0)
+    throw new PromptRulesError(file, ['and has lines that cannot be used:', ...problems].join('\n'));
+  if (rules.length > mostPhrases)
+    throw new PromptRulesError(file, `which has ${rules.length} words and phrases; there may be ${mostPhrases}.`);
   return new PromptRules(rules);
 }
