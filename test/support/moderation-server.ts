@@ -11,7 +11,12 @@ export interface ModerationServer {
   /** What it was asked about, and by whom. */
   asked: { inputs: Input[]; keys: (string | undefined)[] };
   /** Answers nothing, or nonsense. */
-  behaviour: { fault?: 'silent' | 'broken' | undefined; flagsPicture?: (url: string) => boolean };
+  behaviour: {
+    fault?: 'silent' | 'broken' | undefined;
+    flagsPicture?: (url: string) => boolean;
+    /** Awaited before it answers. */
+    onAsked?: () => Promise<unknown>;
+  };
   close(): Promise<void>;
 }
 
@@ -24,14 +29,16 @@ export async function startModeration(): Promise<ModerationServer> {
     return { flagged, categories: { violence: flagged, 'self-harm': false } };
   };
   const server = createServer((request, response) => {
-    void json(request).then((body) => {
-      const { input } = body as { input: Input[] };
+    const answer = async (): Promise<void> => {
+      const { input } = (await json(request)) as { input: Input[] };
+      await behaviour.onAsked?.();
       asked.inputs.push(...input);
       asked.keys.push(request.headers.authorization);
       if (behaviour.fault === 'silent') return;
       const results = behaviour.fault === 'broken' ? [] : input.map(verdict);
       response.setHeader('content-type', 'application/json').end(JSON.stringify({ id: 'modr-1', results }));
-    });
+    };
+    answer().catch(() => response.destroy());
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

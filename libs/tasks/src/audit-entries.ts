@@ -1,4 +1,4 @@
-import type { AuditEntry } from '@app/domain';
+import { type AuditEntry, usualCaption } from '@app/domain';
 import type { NewTask } from './task-intake';
 import type { NewTraining } from './trainings';
 
@@ -6,10 +6,13 @@ import type { NewTraining } from './trainings';
 const keptOfRefused = { entries: 10, letters: 2_000 };
 
 /** What the audit trail tells of a task. */
-export type Audited = Pick<
+export interface Audited extends Pick<
   NewTask,
-  'id' | 'ownerId' | 'endUser' | 'kind' | 'model' | 'createdAt' | 'prompt' | 'finetunePrompt'
->;
+  'ownerId' | 'endUser' | 'kind' | 'model' | 'createdAt' | 'prompt' | 'finetunePrompt'
+> {
+  /** Left out where nothing was made of it. */
+  id?: string;
+}
 
 /** What the audit trail keeps of accepted requests. */
 export function auditOf(
@@ -22,7 +25,8 @@ export function auditOf(
   }));
   if (!training) return entries;
   const { id: taskId, ownerId, model, createdAt: at } = training.finetune;
-  const prompt = training.training.captions?.join('\n') ?? null;
+  const { captions, imagesUrl } = training.training;
+  const prompt = captions?.join('\n') ?? (imagesUrl.length > 0 ? usualCaption(training.finetune) : null);
   return [
     { taskId, ownerId, endUser: training.endUser, kind: 'training', model, at, prompt, decision: 'accepted' },
     ...entries,

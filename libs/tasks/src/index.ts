@@ -31,6 +31,7 @@ export { StorageFullError, storageColumns, StorageQuota, uploadLifeSql } from '.
 export type { StorageRow } from './storage-quota';
 export { addStored, addStoredOf } from './storage-use';
 export type { StoredBytes } from './storage-use';
+export type { Audited } from './audit-entries';
 export type { NewTask } from './task-intake';
 export { countQueued, storageOfAll, TaskIntake } from './task-intake';
 export { TaskHold, type TaskStops } from './task-hold';

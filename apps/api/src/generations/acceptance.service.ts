@@ -13,9 +13,18 @@ import {
   TooManyError,
   UnauthorizedError,
   UnprocessableError,
+  usualCaption,
 } from '@app/domain';
 import type { InstalledModel } from '@app/model-store';
-import { countQueued, type NewTask, type NewTraining, storageOfAll, StorageQuota, TaskIntake } from '@app/tasks';
+import {
+  type Audited,
+  countQueued,
+  type NewTask,
+  type NewTraining,
+  storageOfAll,
+  StorageQuota,
+  TaskIntake,
+} from '@app/tasks';
 import { findOwnPicture } from '@app/pictures';
 import { Transactions } from '@app/queue';
 import { Inject, Injectable } from '@nestjs/common';
@@ -37,6 +46,14 @@ export interface RequestedTasks<T extends RequestedTask> {
   /** Their tokens may stand in the texts. */
   finetunes?: readonly Finetune[];
   training?: Omit<NewTraining, 'sandbox'>;
+  /** Whether `assertWanted` has let its texts pass. */
+  isWanted?: boolean;
+}
+
+/** Texts of one request. */
+interface RequestedTexts extends Pick<RequestedTasks<RequestedTask>, 'training'> {
+  tasks: readonly Audited[];
+  textPointerTo: (index: number, field: string) => string;
 }
 
 class QueueFullError extends TooManyError {
@@ -109,7 +126,7 @@ export class AcceptanceService {
     problems.throwIfAny();
     await this.assertPicturesAllowed(accountId, order);
     const chunks = await this.lengths.check(ownerId, served, asked, textPointerTo, finetunes);
-    await this.assertWanted(ownerId, order, textPointerTo);
+    if (!order.isWanted) await this.assertWanted(ownerId, { ...order, textPointerTo });
     const tasks = asked.map((task, index) => ({ ...task, sandbox, promptChunks: chunks[index] }));
     const cap = maxQueued ?? this.config.maxQueuedPerKey;
     const count = tasks.length + (training ? 1 : 0);
@@ -122,12 +139,11 @@ export class AcceptanceService {
     throw new QueueFullError(cap, outcome.queued, count);
   }
 
-  /** @throws UnprocessableError, ServiceUnavailableError as `ModerationService.check` does */
-  private async assertWanted(
-    ownerId: string,
-    { tasks, training }: RequestedTasks<RequestedTask>,
-    textPointerTo: (index: number, field: string) => string,
-  ): Promise<void> {
+  /**
+   * Looks at all texts that are drawn. It may wait for another server, which no transaction may do.
+   * @throws UnprocessableError, ServiceUnavailableError as `ModerationService.check` does
+   */
+  async assertWanted(ownerId: string, { tasks, training, textPointerTo }: RequestedTexts): Promise<void> {
     const texts = [
       // As it was sent, too: a token that is written before a name parts words.
       ...tasks.flatMap(({ prompt, finetunePrompt }, index) =>
@@ -136,7 +152,7 @@ export class AcceptanceService {
           pointer: textPointerTo(index, 'prompt'),
         })),
       ),
-      ...(training?.training.captions ?? []).map((text, index) => ({ text, pointer: `/captions/${index}` })),
+      ...(training ? textsOf(training) : []),
     ];
     await this.moderation.check(ownerId, texts).catch(async (error: unknown) => {
       if (error instanceof UnprocessableError) await this.intake.noteRefused({ tasks, training }, error.message);
@@ -179,3 +195,9 @@ function assertPossible(count: number, cap: number): void {
     `This API key may have ${cap} Generations, Prompts and trainings waiting, so a request for ${count} can never succeed.`,
   );
 }
+
+/** Samples of a training show its usual caption, whatever its captions are. */
+const textsOf = ({ finetune, training: { captions, imagesUrl } }: Omit<NewTraining, 'sandbox'>) => [
+  ...(imagesUrl.length > 0 ? [{ text: usualCaption(finetune), pointer: '/name' }] : []),
+  ...(captions ?? []).map((text, index) => ({ text, pointer: `/captions/${index}` })),
+];

@@ -27,6 +27,8 @@ import { StoredFiles } from '../files/stored-files';
 export interface OwnOptions extends Pick<SentPicturesBody, 'maskOf'> {
   /** Quality of its files, if not the usual one. */
   compression?: number;
+  /** Whether `assertWanted` has let its text pass. */
+  isWanted?: boolean;
 }
 
 /** A caller's Generations. */
@@ -42,6 +44,15 @@ export class GenerationsService {
     private readonly urls: ImageUrls,
     private readonly files: StoredFiles,
   ) {}
+
+  /**
+   * Looks at the text of a request, so that `create` need not, which may be inside a transaction.
+   * @throws as `AcceptanceService.assertWanted` does
+   */
+  assertWanted(ownerId: string, { prompt, model = defaults.model, user = null }: CreateGenerationDto): Promise<void> {
+    const asked = { ...{ ownerId, prompt, model, endUser: user }, kind: 'generation' as const, createdAt: new Date() };
+    return this.acceptance.assertWanted(ownerId, { tasks: [asked], textPointerTo: () => '/prompt' });
+  }
 
   /** Stores the request with every default resolved and the seed chosen. */
   async create(caller: CallerKey, dto: CreateGenerationDto & OwnOptions): Promise<GenerationDto> {
@@ -64,7 +75,8 @@ export class GenerationsService {
     };
     const tasks = [newGeneration(caller.id, dto, { model, served, shape, inputs: all })];
     const finetunes = uses.map(({ finetune }) => finetune);
-    const [task] = await this.acceptance.insert(caller, { served, tasks, finetunes, pointerTo: () => '' });
+    const { isWanted = false } = dto;
+    const [task] = await this.acceptance.insert(caller, { served, tasks, finetunes, pointerTo: () => '', isWanted });
     crashPoint('after-insert');
     return GenerationDto.from(asInserted(task), noPictures);
   }

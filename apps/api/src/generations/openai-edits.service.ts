@@ -107,9 +107,12 @@ export class OpenaiEdits {
     if (!isOne) await this.assertLooksAtSeveral(pictures, isJson ? 'images' : 'image', order.model!);
     const mask = pictures.mask ?? (isOne && images[0].isTransparent ? images[0] : undefined);
     if (mask) assertMask(mask, images[0]);
+    // A text is looked at before the first upload is kept, with which a transaction may begin.
+    await this.generations.assertWanted(caller.id, order);
     for (const { stored } of files) await this.uploads.keep(stored.upload);
     const drawn = {
       ...order,
+      isWanted: true,
       ...(isOne ? { image: images[0].url } : { references: images.map(({ url }) => url) }),
       ...(mask && { mask: mask.url, maskOf: 'transparent' as const, strength: maskedStrength }),
     };
