@@ -124,6 +124,13 @@ describe('POST /v1/images/generations', () => {
       });
     });
 
+    it('for one of which all pictures are flagged, with the code of OpenAI', async () => {
+      const answer = errorOf(clientOf(key), {});
+      const message = 'The picture was flagged, and it is not stored.';
+      await failTask(api, await queued(), message, { filtered: 1, computeSeconds: 1 });
+      expect(await answer).toMatchObject({ status: 422, code: 'moderation_blocked', error: { message } });
+    });
+
     it('for one that is deleted meanwhile', async () => {
       const answer = errorOf(clientOf(key), {});
       const id = await queued();

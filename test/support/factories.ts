@@ -109,10 +109,15 @@ export async function drawTask(
 }
 
 /** Fails a queued task as a worker does. */
-export async function failTask(api: TestApi, taskId: string, error: string): Promise<void> {
+export async function failTask(
+  api: TestApi,
+  taskId: string,
+  error: string,
+  more: Partial<Settlement> = {},
+): Promise<void> {
   const tasks = api.app.get(Tasks);
   const task = await claimTask(api.dataSource.manager, taskId);
-  await tasks.settle(task, { status: 'failed', error });
+  await tasks.settle(task, { status: 'failed', error, ...more });
 }
 
 /** Everything in the storage, sorted. */

@@ -59,7 +59,7 @@ export class OpenaiAnswer implements WaitedAnswer {
 
   /** @throws UnprocessableError for a Generation without pictures */
   async present(generation: GenerationDto, { ownerId, accountId, body, isDeleted }: EndedWait): Promise<ImagesDto> {
-    const { id, status, error, completed_at: completedAt } = generation;
+    const { id, status, error, filtered, completed_at: completedAt } = generation;
     if (isDeleted)
       throw new UnprocessableError('GenerationFailed', `The Generation ${id} was deleted before it was finished.`);
     if (!isTerminated(status))
@@ -68,7 +68,10 @@ export class OpenaiAnswer implements WaitedAnswer {
         `The pictures are not finished yet. GET /v1/sd/text-to-image/${id} has them when they are.`,
       );
     if (status !== 'succeeded' || completedAt === null)
-      throw new UnprocessableError('GenerationFailed', error ?? `The Generation ${id} was ${status}.`);
+      throw new UnprocessableError(
+        filtered > 0 ? 'moderation_blocked' : 'GenerationFailed',
+        error ?? `The Generation ${id} was ${status}.`,
+      );
     const { stream, responseFormat, quality, safetyIdentifier } = wishesOf(body);
     const found = await this.images.find({ where: { taskId: id }, order: { index: 'ASC' } });
     // A finished picture is not lost because its model is gone meanwhile.

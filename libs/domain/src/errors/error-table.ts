@@ -175,6 +175,7 @@ export const errorTable = {
         'The Idempotency-Key was used with another request in the last 24 hours. Send this one with a new key; what the first was answered comes again only if it is repeated as it was.',
       WebhookAddressRefused: 'The webhook’s address is private. Only an operator can allow that.',
       GenerationFailed: 'The pictures could not be drawn; `detail` says why.',
+      moderation_blocked: 'All pictures were flagged, and none is stored. The code is that of OpenAI’s API.',
       GenerationUnfinished:
         'The pictures were not finished in time. They go on being drawn; ask for the Generation later.',
     },
