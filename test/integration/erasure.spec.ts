@@ -155,7 +155,7 @@ describe('npm run audit', () => {
       await generate(key, {}),
       await generate(key, { user: null }),
     ].map(({ id }) => id);
-    const settlement = { filtered: 2, flagged: [0], served: { servedBy: 'shapes@1' } };
+    const settlement = { filtered: 2, flagged: [0], flaggedBy: ['safety checker'], served: { servedBy: 'shapes@1' } };
     await drawTask(api, drawn, 1, settlement);
     await failTask(api, failed, 'Out of paint.');
     await post(key, `/sd/text-to-image/${canceled}/cancel`, {});
@@ -176,7 +176,7 @@ describe('npm run audit', () => {
       prompt: words,
     });
     expect(lines[0].model).toBe('sd1.5');
-    expect(lines[0]).toMatchObject({ filtered: 2, flagged: 1, served_by: 'shapes@1' });
+    expect(lines[0]).toMatchObject({ filtered: 2, flagged: 1, flagged_by: ['safety checker'], served_by: 'shapes@1' });
     expect(lines[4].decided_at).toBeNull();
     expect(await audit('2026-01-01')).toEqual([]);
   });

@@ -27,7 +27,7 @@ describe('the moderation of the operator', () => {
 
   it('keeps a flagged picture from being stored, whatever the key says', async () => {
     const task = await drawn(await keyOf('off'));
-    expect(task).toMatchObject({ status: 'succeeded', filtered: 1, flagged: [] });
+    expect(task).toMatchObject({ status: 'succeeded', filtered: 1, flagged: [], flaggedBy: ['moderation: violence'] });
     expect(task.images.map(({ index }) => index).sort()).toEqual([0, 2]);
     const shown = moderation.asked.inputs.at(-1) as { image_url: { url: string } };
     const [head, jpeg] = shown.image_url.url.split(',');
@@ -107,7 +107,7 @@ describe('the filter of a key', () => {
   it('names a flagged picture where it only reports, and looks at none where it is off', async () => {
     await installAgainstFirst();
     const reported = await drawn('report');
-    expect(reported).toMatchObject({ status: 'succeeded', filtered: 0, flagged: [0] });
+    expect(reported).toMatchObject({ status: 'succeeded', filtered: 0, flagged: [0], flaggedBy: ['safety checker'] });
     expect(indexesOf(reported)).toEqual([0, 1]);
     expect(await drawn('off')).toMatchObject({ status: 'succeeded', filtered: 0, flagged: [] });
   });
@@ -119,7 +119,7 @@ describe('the filter of a key', () => {
     const before = await usage();
     const task = await drawn('block', { highResolution: true });
     const error = 'All 2 pictures were flagged, and none is stored.';
-    expect(task).toMatchObject({ status: 'failed', error, filtered: 2, images: [] });
+    expect(task).toMatchObject({ status: 'failed', error, filtered: 2, images: [], flaggedBy: ['safety checker'] });
     expect(task.computeSeconds).toBeGreaterThan(0);
     expect(await keysIn(bench.storage, task.id)).toEqual([]);
     expect((await usage()).images).toBe(before.images + 2);

@@ -20,15 +20,15 @@ describe(ModerationHook.name, () => {
 
   it('asks about a picture', async () => {
     server.behaviour.flagsPicture = (url) => url.endsWith('bad');
-    expect(await hook('refuse').flagsPicture('data:image/jpeg;base64,bad')).toBe(true);
-    expect(await hook('refuse').flagsPicture('data:image/jpeg;base64,good')).toBe(false);
+    expect(await hook('refuse').flaggedPicture('data:image/jpeg;base64,bad')).toEqual(['violence']);
+    expect(await hook('refuse').flaggedPicture('data:image/jpeg;base64,good')).toBeUndefined();
   });
 
   it.each(['silent', 'broken'] as const)('refuses or allows, as is wanted, where it is %s', async (fault) => {
     server.behaviour.fault = fault;
     await expect(hook('refuse', 50).flaggedTexts(['flagged'])).rejects.toThrow(ModerationDownError);
     expect(await hook('allow', 50).flaggedTexts(['flagged', 'rose'])).toEqual([undefined, undefined]);
-    await expect(hook('refuse', 50).flagsPicture('data:,')).rejects.toThrow(ModerationDownError);
+    await expect(hook('refuse', 50).flaggedPicture('data:,')).rejects.toThrow(ModerationDownError);
   });
 
   it('says that it cannot be asked without its address or its key', async () => {

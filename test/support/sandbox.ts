@@ -14,7 +14,6 @@ import { SourcePictures } from '../../apps/inference/src/drawing/source-pictures
 import { StopListener } from '../../apps/inference/src/drawing/stop-listener';
 import { TaskRunner } from '../../apps/inference/src/drawing/task-runner';
 import { PictureCredentials } from '../../apps/inference/src/pictures/picture-credentials';
-import { PictureModeration } from '../../apps/inference/src/pictures/picture-moderation';
 import { PictureStore } from '../../apps/inference/src/pictures/picture-store';
 import { StorageHealth } from '../../apps/inference/src/pictures/storage-health';
 import { TrainingStore } from '../../apps/inference/src/training/training-store';
@@ -39,7 +38,6 @@ export async function startSandbox(app: NestExpressApplication, databaseUrl: str
     app.get(Trainings),
     new TaskRunner(tasks, stops, new FailureService(tasks, logger, { isAtFault: async () => false }), logger),
     new PictureStore(app.get(IMAGE_STORAGE), credentials),
-    new PictureModeration(app.get<Config>(CONFIG), logger),
     new ProgressPublisher(dataSource, logger),
     new SourcePictures(app.get(PictureReader), tasks),
     new TrainingStore(app.get(IMAGE_STORAGE), dataSource, app.get(Trainings), logger),

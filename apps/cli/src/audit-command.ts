@@ -65,7 +65,7 @@ SELECT entry.id AS position, json_build_object(
   'key', entry.owner_id, 'key_name', key.name, 'account', coalesce(key.account, entry.account_id), 'user', entry.end_user,
   'kind', entry.kind, 'id', entry.task_id, 'model', entry.model, 'served_by', entry.served_by, 'prompt', entry.prompt,
   'decision', entry.decision, 'reason', entry.reason, 'filtered', entry.filtered, 'flagged', entry.flagged,
-  'decided_at', to_char(entry.decided_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+  'flagged_by', entry.flagged_by, 'decided_at', to_char(entry.decided_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
 ) AS line
 FROM audit_entries entry LEFT JOIN api_keys key ON key.id = entry.owner_id
 WHERE entry.id > $2 AND entry.at >= $1::date AT TIME ZONE 'UTC'

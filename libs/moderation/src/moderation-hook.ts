@@ -60,10 +60,10 @@ export class ModerationHook {
     return flagged;
   }
 
-  /** Whether a picture is flagged. @param url a `data:` URL. @throws ModerationDownError */
-  async flagsPicture(url: string): Promise<boolean> {
+  /** The same of a picture. @param url a `data:` URL. @throws ModerationDownError */
+  async flaggedPicture(url: string): Promise<string[] | undefined> {
     const [flagged] = await this.ask([{ type: 'image_url', image_url: { url } }]);
-    return flagged !== undefined;
+    return flagged;
   }
 
   private async ask(input: readonly Input[]): Promise<(string[] | undefined)[]> {

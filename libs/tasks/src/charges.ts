@@ -25,9 +25,9 @@ export async function chargeLost(manager: EntityManager, task: LostTask, compute
 export async function chargeFailed(
   manager: EntityManager,
   task: Task,
-  { computeSeconds = 0, filtered = 0 }: Pick<Settlement, 'computeSeconds' | 'filtered'>,
+  { computeSeconds = 0, filtered = 0, flaggedBy = [] }: Pick<Settlement, 'computeSeconds' | 'filtered' | 'flaggedBy'>,
 ): Promise<void> {
-  if (filtered > 0) await manager.update(Drawing, { id: task.id }, { filtered });
+  if (filtered > 0) await manager.update(Drawing, { id: task.id }, { filtered, flaggedBy: [...flaggedBy] });
   if (task.sandbox || task.kind === 'training' || computeSeconds === 0) return;
   const drawing = await manager.findOneByOrFail(Drawing, { id: task.id });
   await recordUsage(manager, { ...task, ...finetunesOf(drawing) }, withFiltered({ computeSeconds }, drawing, filtered));

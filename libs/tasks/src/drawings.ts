@@ -60,8 +60,9 @@ export async function writePictures(
   task: Task,
   settlement: Settlement,
 ): Promise<StoredChangeOf[]> {
-  const { images = [], computeSeconds = 0, served, upscaler = null, filtered = 0, flagged = [] } = settlement;
-  await manager.update(Drawing, { id: task.id }, { ...served, upscaler, filtered, flagged: [...flagged] });
+  const { images = [], computeSeconds = 0, served, upscaler = null, filtered = 0 } = settlement;
+  const looked = { filtered, flagged: [...(settlement.flagged ?? [])], flaggedBy: [...(settlement.flaggedBy ?? [])] };
+  await manager.update(Drawing, { id: task.id }, { ...served, upscaler, ...looked });
   if (images.length > 0)
     await manager.insert(
       Image,

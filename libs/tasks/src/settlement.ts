@@ -30,6 +30,8 @@ export interface Settlement {
   /** How many flagged pictures were drawn and not stored, and the indexes of those that were. */
   filtered?: number;
   flagged?: readonly number[];
+  /** What flagged any of them. */
+  flaggedBy?: readonly string[];
 }
 
 /** The row as it is now, locked until the transaction ends. */

@@ -26,7 +26,8 @@ import { costOfTraining, type NewTraining } from './trainings';
 import { type NeededPictures, useUploads } from './uploads';
 
 /** What the intake and the worker add to a drawing. */
-type NotYet = 'id' | 'task' | 'weightsHash' | 'weightsScale' | 'servedBy' | 'upscaler' | 'filtered' | 'flagged';
+type NotYet =
+  'id' | 'task' | 'weightsHash' | 'weightsScale' | 'servedBy' | 'upscaler' | 'filtered' | 'flagged' | 'flaggedBy';
 
 /** A new task, what it draws, and the record that owns it; only tests omit the record. */
 export interface NewTask

@@ -81,7 +81,7 @@ describe(DrawingService.name, () => {
       life,
       { ...resolver, resolve: async () => ({ ...model, filter }) } as unknown as ModelResolver,
       new PictureStore(storage as unknown as ImageStorage, { sign: async (_task, _index, encoded) => encoded }),
-      { isOn: false, flags: async () => false },
+      { isOn: false, flags: async () => undefined },
       new ProgressPublisher({ query } as unknown as DataSource, logger),
       { read: async () => ({ control: [], references: [] }) },
       logger,

@@ -54,7 +54,7 @@ export class FailureService {
     if (isRefusal(error)) {
       // What a sandbox fails with is a text of its caller.
       this.logger.warn('failed', about, task.sandbox ? {} : { reason: error.message });
-      await this.fail(task, error.message, usedSeconds, error instanceof PicturesFilteredError ? error.filtered : 0);
+      await this.fail(task, error, usedSeconds);
       return 'failed';
     }
     if (error instanceof TaskAbortedError || signal.aborted) {
@@ -75,7 +75,7 @@ export class FailureService {
     const tries = because === 'died' ? deathsAfter(task) : task.failures + 1;
     if (tries >= fatalCount) {
       this.logger.error('failed for good', about, error);
-      await this.fail(task, publicMessage(error, task));
+      await this.fail(task, { message: publicMessage(error, task) });
     } else {
       const delayMs = backOffMs(tries);
       this.logger.error('failed, will be retried', { ...about, delayMs }, error);
@@ -93,9 +93,10 @@ export class FailureService {
     return undefined;
   }
 
-  private async fail(task: Attempt, error: string, computeSeconds = 0, filtered = 0): Promise<void> {
-    const used = { ...(computeSeconds > 0 && { computeSeconds }), ...(filtered > 0 && { filtered }) };
-    await withRetries(() => this.tasks.settle(task, { status: 'failed', error, ...used }));
+  private async fail(task: Attempt, why: Pick<Error, 'message'>, computeSeconds = 0): Promise<void> {
+    const { filtered, flaggedBy } = why instanceof PicturesFilteredError ? why : {};
+    const used = { ...(computeSeconds > 0 && { computeSeconds }), ...(filtered && { filtered, flaggedBy }) };
+    await withRetries(() => this.tasks.settle(task, { status: 'failed', error: why.message, ...used }));
   }
 }
 

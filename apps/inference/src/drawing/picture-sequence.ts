@@ -1,4 +1,4 @@
-import type { DrawnPicture } from '@app/tasks';
+import type { DrawnPicture, Settlement } from '@app/tasks';
 import { PicturesFilteredError } from '../engine-client/task-errors';
 import type { RgbImage } from '../engine/engine-protocol';
 import type { PictureParameters } from '../pictures/image-encoder';
@@ -15,8 +15,8 @@ interface Drawn {
 interface Ways {
   /** Whether flagged pictures are not stored. */
   blocks: boolean;
-  /** The operator's moderation. */
-  flags: (picture: RgbImage) => Promise<boolean>;
+  /** What the operator's moderation says against a picture, if it flags it. */
+  flags: (picture: RgbImage) => Promise<string | undefined>;
   /** @param isFirst whether it is the first that is stored */
   save: (drawn: Drawn, isFirst: boolean) => Promise<DrawnPicture>;
 }
@@ -27,6 +27,7 @@ export class PictureSequence {
   private stored: Promise<DrawnPicture[]> = Promise.resolve([]);
   private filtered = 0;
   private readonly flagged: number[] = [];
+  private readonly flaggedBy = new Set<string>();
 
   constructor(private readonly ways: Ways) {}
 
@@ -46,16 +47,19 @@ export class PictureSequence {
   }
 
   /** @throws PicturesFilteredError if none is left; the error of the first picture that cannot be stored */
-  async all(): Promise<{ images: DrawnPicture[]; filtered: number; flagged: readonly number[] }> {
+  async all(): Promise<Pick<Required<Settlement>, 'filtered' | 'flagged' | 'flaggedBy'> & { images: DrawnPicture[] }> {
     const images = await this.stored;
     const { filtered, flagged } = this;
-    if (images.length === 0) throw new PicturesFilteredError(filtered);
-    return { images, filtered, flagged };
+    const flaggedBy = [...this.flaggedBy];
+    if (images.length === 0) throw new PicturesFilteredError(filtered, flaggedBy);
+    return { images, filtered, flagged, flaggedBy };
   }
 
   private async store(drawn: Drawn, before: readonly DrawnPicture[]): Promise<DrawnPicture[]> {
     const { blocks, flags, save } = this.ways;
-    if (drawn.isFlagged || (await flags(drawn.picture))) {
+    const by = drawn.isFlagged ? 'safety checker' : await flags(drawn.picture);
+    if (by !== undefined) {
+      this.flaggedBy.add(by);
       if (blocks) {
         this.filtered++;
         return [...before];

@@ -22,7 +22,10 @@ export class TaskRefusedError extends Error {
 export class PicturesFilteredError extends TaskRefusedError {
   override readonly name = 'PicturesFilteredError';
 
-  constructor(readonly filtered: number) {
+  constructor(
+    readonly filtered: number,
+    readonly flaggedBy: readonly string[],
+  ) {
     super(
       filtered === 1
         ? 'The picture was flagged, and is not stored.'

@@ -11,7 +11,7 @@ const shownEdge = 768;
 /** Shows drawn pictures to the operator's moderation, if there is one. */
 @Injectable()
 export class PictureModeration {
-  private readonly hook: Pick<ModerationHook, 'flagsPicture'> | undefined;
+  private readonly hook: Pick<ModerationHook, 'flaggedPicture'> | undefined;
 
   constructor(@Inject(CONFIG) config: Config, logger: JsonLogger) {
     this.hook = ModerationHook.of(config, logger);
@@ -21,13 +21,17 @@ export class PictureModeration {
     return this.hook !== undefined;
   }
 
-  /** @throws ModerationDownError if it cannot be asked and that refuses */
-  async flags({ data, width, height }: RgbImage): Promise<boolean> {
-    if (!this.hook) return false;
+  /**
+   * How the audit tells that it flags a picture, with its categories; undefined if it does not.
+   * @throws ModerationDownError if it cannot be asked and that refuses
+   */
+  async flags({ data, width, height }: RgbImage): Promise<string | undefined> {
+    if (!this.hook) return undefined;
     const jpeg = await sharp(data, { raw: { width, height, channels: 3 } })
       .resize(shownEdge, shownEdge, { fit: 'inside', withoutEnlargement: true })
       .jpeg({ quality: 85 })
       .toBuffer();
-    return this.hook.flagsPicture(`data:image/jpeg;base64,${jpeg.toString('base64')}`);
+    const categories = await this.hook.flaggedPicture(`data:image/jpeg;base64,${jpeg.toString('base64')}`);
+    return categories && ['moderation', categories.join(', ')].filter(Boolean).join(': ');
   }
 }

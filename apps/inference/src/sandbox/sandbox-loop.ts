@@ -10,7 +10,6 @@ import { ProgressPublisher } from '../drawing/progress-publisher';
 import { SourcePictures } from '../drawing/source-pictures';
 import { TaskRunner } from '../drawing/task-runner';
 import { TrainingStore } from '../training/training-store';
-import { PictureModeration } from '../pictures/picture-moderation';
 import { PictureStore } from '../pictures/picture-store';
 import { SandboxEngine, sandboxName } from './sandbox-engine';
 import { SandboxTraining } from './sandbox-training';
@@ -35,7 +34,6 @@ export class SandboxLoop extends ClaimingLoop {
     private readonly trainings: Trainings,
     runner: TaskRunner,
     pictures: PictureStore,
-    moderation: PictureModeration,
     progress: ProgressPublisher,
     sources: SourcePictures,
     store: TrainingStore,
@@ -44,6 +42,8 @@ export class SandboxLoop extends ClaimingLoop {
     const source = { key: sandboxName, name: sandboxName, folder: '', hash: '' };
     const resolved = { source, adapters: [], servedBy: sandboxName, plainUpscaler: sandboxName, refusedOn: [] };
     const models = { resolve: async () => resolved, errorAfterRefusal: async (error: Error) => error };
+    // No model draws its pictures, so nobody looks at them.
+    const moderation = { isOn: false, flags: async () => undefined };
     this.drawings = new DrawingService(runner, tasks, models, pictures, moderation, progress, sources, parts.logger);
     this.training = new SandboxTraining(dataSource, runner, trainings, store, progress);
   }

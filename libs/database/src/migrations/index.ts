@@ -23,6 +23,7 @@ import { FetchedWeights1796320000000 } from './1796320000000-fetched-weights';
 import { CredentialsOfWorkers1796330000000 } from './1796330000000-credentials-of-workers';
 import { ContentFilter1796340000000 } from './1796340000000-content-filter';
 import { AuditEntries1796350000000 } from './1796350000000-audit-entries';
+import { FlaggedBy1796360000002 } from './1796360000002-flagged-by';
 
 /**
  * Every migration in order; append new ones. An index on a table that may be large is made with
@@ -50,4 +51,5 @@ export const migrations = [
   CredentialsOfWorkers1796330000000,
   ContentFilter1796340000000,
   AuditEntries1796350000000,
+  FlaggedBy1796360000002,
 ];

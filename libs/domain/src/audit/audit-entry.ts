@@ -31,7 +31,7 @@ export class AuditEntry {
   /** The weights that drew it. */
   @Column('varchar', { length: 256, nullable: true }) servedBy: string | null;
 
-  /** What was asked for: the prompt, or the captions of a training. */
+  /** What was asked for: the prompt, or the captions of a training; null where weights are fetched. */
   @Column('text', { nullable: true }) prompt: string | null;
   @Column('varchar', { length: 16 }) decision: AuditDecision;
 
@@ -41,5 +41,8 @@ export class AuditEntry {
   /** Pictures that were not stored, and those that were although they are flagged. */
   @Column('integer', { default: 0 }) filtered: number;
   @Column('integer', { default: 0 }) flagged: number;
+
+  /** What flagged them. */
+  @Column('text', { array: true, default: () => `'{}'` }) flaggedBy: string[];
   @Column({ type: 'timestamptz', precision: 3, nullable: true }) decidedAt: Date | null;
 }

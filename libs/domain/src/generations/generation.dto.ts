@@ -34,7 +34,10 @@ export const widthOfDrawn =
   'Of each picture, in pixels, before it is enlarged. Where a picture from elsewhere decides, that is known once it is drawn.';
 
 /** The parts of a drawing and its task that are shown. */
-export type ShownDrawing = Omit<Drawing, 'id' | 'finetuneId' | 'weightsHash' | 'weightsScale' | 'task'> & {
+export type ShownDrawing = Omit<
+  Drawing,
+  'id' | 'finetuneId' | 'flaggedBy' | 'weightsHash' | 'weightsScale' | 'task'
+> & {
   task: Pick<Task, 'model' | 'endUser' | 'status' | 'error'> & MeasuredTask;
 };
 

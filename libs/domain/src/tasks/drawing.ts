@@ -59,6 +59,9 @@ export class Drawing {
   /** Indexes of those that were flagged and are there all the same. */
   @Column('integer', { array: true, default: () => `'{}'` }) flagged: number[];
 
+  /** What flagged pictures, stored or not: `safety checker`, `moderation: violence`. */
+  @Column('text', { array: true, default: () => `'{}'` }) flaggedBy: string[];
+
   /** Chunks of tokens in which the model reads the prompt: counted by the api first, then as actually drawn. */
   @Column('integer', { nullable: true }) promptChunks: number | null;
 }
