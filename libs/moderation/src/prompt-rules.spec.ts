@@ -40,6 +40,7 @@ straße: German
     ['g\u3164un', 'Weapons are not drawn here.'],
     ['g\u0007u\u0336n', 'Weapons are not drawn here.'],
     ['mickey\u0085mouse', 'Ask for a mouse of your own.'],
+    ['(mickey:1.2) (mouse : .8 )', 'Ask for a mouse of your own.'],
     ['か', 'kana'],
     ['\u1100\u200b\u1161방', 'Hangul'],
     ['क', 'Devanagari'],

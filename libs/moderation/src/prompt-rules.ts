@@ -21,16 +21,18 @@ const unseen = /[\p{Cf}\p{Default_Ignorable_Code_Point}]|(?![\s\x85])\p{Cc}/gu;
 const accented = /([\p{Script=Latin}\p{Script=Greek}])\p{M}+/gu;
 /** Marks that make no letter of their own, such as the vowel signs of Arabic and Hebrew, which are written or not. */
 const added = /(?=\p{M})[\p{Script=Inherited}\p{Script=Hebrew}]/gu;
+/** The number of a weighted part, as in `(red:1.2)`. */
+const weight = /:\s*[-+]?[\d.]+\s*\)/g;
 
 /**
- * A text as it is compared: its words in small letters, without accents and what is not seen, with one space before and
- * after each. What is neither a letter with its marks nor a digit parts words.
+ * A text as it is compared: its words in small letters, without accents, weights and what is not seen, with one space
+ * before and after each. What is neither a letter with its marks nor a digit parts words.
  */
 function comparable(text: string): string {
   const decomposed = text.normalize('NFKD').replace(unseen, '').replace(accented, '$1');
   const plain = decomposed.normalize('NFKC').replace(added, '');
   // By way of capitals, so that ß is ss; a sigma has another form at the end of a word.
-  const small = plain.toLowerCase().toUpperCase().toLowerCase().replaceAll('ς', 'σ');
+  const small = plain.replace(weight, ')').toLowerCase().toUpperCase().toLowerCase().replaceAll('ς', 'σ');
   return ` ${small
     .split(/[^\p{L}\p{M}\p{N}]/u)
     .filter(Boolean)
