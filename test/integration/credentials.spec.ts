@@ -260,6 +260,20 @@ describe(PictureSigner.name, () => {
     await expect(signer.check()).rejects.toThrow(sentence);
   });
 
+  it('signs no picture with a certificate that C2PA forbids, although it could at first', async () => {
+    const pair = await writePair(folder, 'allowed at first');
+    const signer = signerOf(pair);
+    const order = {
+      bytes: await plain(),
+      type: 'image/png',
+      ...claimsOf({ id: recordId, index: 0, parameters, given: [] }, false),
+    };
+    await signer.sign('somebody', order);
+    const forbidden = await writePair(folder, 'forbidden', { usage: '1.3.6.1.5.5.7.3.1' });
+    for (const part of ['key', 'certificate'] as const) writeFileSync(pair[part], readFileSync(forbidden[part]));
+    await expect(signer.sign('somebody', order)).rejects.toThrow(/does not hold: .*signingCredential\.invalid/);
+  });
+
   it('says of files what is wrong with them, and signs as soon as they are in order', async () => {
     const [pair, other] = [await writePair(folder, 'one'), await writePair(folder, 'other')];
     const missing = { ...pair, certificate: join(folder, 'missing.pem') };

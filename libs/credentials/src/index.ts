@@ -2,5 +2,6 @@ export type { Ingredient, Manifest } from './c2pa';
 export { CredentialsError } from './identity';
 export type { Signing } from './identity';
 export type { CredentialsReport, PictureReport } from './picture-report';
-export { PictureSigner, sourceTypes } from './picture-signer';
+export { sourceTypes } from './picture-report';
+export { PictureSigner } from './picture-signer';
 export { PictureVerifier, UnreadableCredentialsError } from './picture-verifier';

@@ -31,7 +31,9 @@ const none: CredentialsReport = {
   ...{ actions: [], ingredients: [], problems: [] },
 };
 
-/** Words of "Digital Source Type" that say that a model made a picture or a part of it. */
+/** IPTC's vocabulary "Digital Source Type". */
+export const sourceTypes = 'http://cv.iptc.org/newscodes/digitalsourcetype/';
+/** Words of it that say that a model made a picture or a part of it. */
 const marks = ['trainedAlgorithmicMedia', 'compositeWithTrainedAlgorithmicMedia'];
 
 /** Of each list and each text, as a file may have any number and length. */

@@ -10,9 +10,6 @@ const concurrency = 8;
 /** Several times what the largest picture takes, with a signer and a time stamp server that are slow. */
 const signingMs = 60_000;
 
-/** A black pixel. */
-const pixel = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg==';
-
 /** A picture with its credentials, and what they should have and have not. */
 export interface SignedPicture extends Signed {
   /** The given pictures whose own credentials are left out, each with why. */
@@ -58,11 +55,7 @@ export class PictureSigner {
 
   /** Signs something, and reads it. @throws CredentialsError that says why nothing can be signed as it is set up */
   async check(): Promise<void> {
-    const created = { action: 'c2pa.created', digitalSourceType: `${sourceTypes}digitalCreation` };
-    const assertions = [{ label: 'c2pa.actions.v2', data: { actions: [created] } }];
-    const manifest = { claim_generator_info: [{ name: 'check', version: '1' }], title: 'check', assertions };
-    const order = { bytes: Buffer.from(pixel, 'base64'), type: 'image/png', manifest, ingredients: [] };
-    await this.thread.signNow({ order, isChecked: true });
+    await this.thread.signNow(undefined);
   }
 
   async close(): Promise<void> {
@@ -90,17 +83,17 @@ class SigningThread {
   }
 
   sign(owner: string, order: SigningOrder): Promise<Signed> {
-    return this.turns.run(owner, () => this.signNow({ order, isChecked: false }));
+    return this.turns.run(owner, () => this.signNow(order));
   }
 
-  async signNow(asked: Pick<SigningRequest, 'order' | 'isChecked'>): Promise<Signed> {
+  async signNow(order: SigningOrder | undefined): Promise<Signed> {
     const { worker, waiting } = (this.running ??= this.start());
     const id = ++this.last;
     const timer = setTimeout(() => void worker.terminate(), signingMs);
     try {
       return await new Promise((resolve, reject) => {
         waiting.set(id, { resolve, reject });
-        worker.postMessage({ id, signing: this.signing, ...asked } satisfies SigningRequest);
+        worker.postMessage({ id, signing: this.signing, order } satisfies SigningRequest);
       });
     } finally {
       clearTimeout(timer);
@@ -139,6 +132,3 @@ function errorOf({ error, isOfSigner, ingredient }: Extract<SigningAnswer, { err
   if (isOfSigner) return new CredentialsError(error);
   return ingredient === undefined ? new Error(error) : new IngredientError(ingredient, new Error(error));
 }
-
-/** IPTC's vocabulary "Digital Source Type". */
-export const sourceTypes = 'http://cv.iptc.org/newscodes/digitalsourcetype/';

@@ -1,14 +1,14 @@
 import { parentPort } from 'node:worker_threads';
-import { readManifests, signPicture, type SigningOrder } from './c2pa';
-import { CredentialsError, IngredientError, readIdentity, type Signing } from './identity';
+import { type ManifestStore, readManifests, signPicture, type SigningOrder } from './c2pa';
+import { CredentialsError, type Identity, IngredientError, readIdentity, type Signing } from './identity';
+import { sourceTypes } from './picture-report';
 import { timeStampOf } from './time-stamp';
 
 export interface SigningRequest {
   id: number;
   signing: Signing;
-  order: SigningOrder;
-  /** Whether what was signed is read again, to know that it holds. */
-  isChecked: boolean;
+  /** Undefined where it is only asked whether anything can be signed. */
+  order: SigningOrder | undefined;
 }
 
 /** A picture with its credentials, and why it has no time stamp where it should have one. */
@@ -28,9 +28,41 @@ interface Failed {
 
 export type SigningAnswer = { id: number } & (Signed | Failed);
 
-async function signed({ order, signing, isChecked }: SigningRequest): Promise<Signed> {
+/** A black pixel, and the least that can be said of it. */
+const sample: SigningOrder = {
+  bytes: Buffer.from(
+    'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg==',
+    'base64',
+  ),
+  type: 'image/png',
+  manifest: {
+    claim_generator_info: [{ name: 'check', version: '1' }],
+    title: 'check',
+    assertions: [
+      {
+        label: 'c2pa.actions.v2',
+        data: { actions: [{ action: 'c2pa.created', digitalSourceType: `${sourceTypes}digitalCreation` }] },
+      },
+    ],
+  },
+  ingredients: [],
+};
+
+/** The certificates with which a sample was signed that holds. */
+let checked: Buffer | undefined;
+
+async function signed({ order, signing }: SigningRequest): Promise<Signed> {
   const identity = await readIdentity(signing);
-  const { timeStamp } = signing;
+  const certificates = Buffer.concat(identity.chain);
+  // C2PA forbids certificates that can sign very well, and files may be replaced at any moment.
+  if (!order || !checked?.equals(certificates)) {
+    assertHolds(await readManifests((await signedBy(identity, sample)).bytes, sample.type));
+    checked = certificates;
+  }
+  return order ? signedBy(identity, order, signing.timeStamp) : { bytes: new Uint8Array() };
+}
+
+async function signedBy(identity: Identity, order: SigningOrder, timeStamp?: string): Promise<Signed> {
   let note: string | undefined;
   const stamp = (signature: Buffer): Promise<Buffer | undefined> =>
     timeStampOf(signature, timeStamp!).catch((error: Error) => {
@@ -38,12 +70,10 @@ async function signed({ order, signing, isChecked }: SigningRequest): Promise<Si
       return undefined;
     });
   const bytes = new Uint8Array(await signPicture(order, identity, timeStamp === undefined ? undefined : stamp));
-  if (isChecked) await assertHolds(bytes, order.type);
   return { bytes, ...(note !== undefined && { note }) };
 }
 
-async function assertHolds(bytes: Uint8Array, type: string): Promise<void> {
-  const found = await readManifests(bytes, type);
+function assertHolds(found: ManifestStore | undefined): void {
   if (!found) throw new CredentialsError('What is signed cannot be read back: it has no credentials.');
   if (found.validation_state !== 'Invalid') return;
   const codes = found.validation_status?.map(({ code }) => code).filter((code) => !code.endsWith('.untrusted'));
