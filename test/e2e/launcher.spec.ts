@@ -117,14 +117,16 @@ describe('npm start', () => {
 
     it('signs what it draws with a pair of its own, which npm run verify reads', async () => {
       const verify = (file: string) =>
-        promisify(execFile)(process.execPath, [join(commands, 'verify.js'), file], { env: { PATH: process.env.PATH } });
+        promisify(execFile)(process.execPath, [join(commands, 'verify.js'), file], {
+          env: { PATH: process.env.PATH, DATA_DIR: dataDir },
+        });
       const file = join(folder, 'circle.png');
       const { stdout } = await verify(file);
       const [record] = (await call(url, '/v1/sd/text-to-image')) as { id: string; served_by: string }[];
       expect(stdout.split('\n')).toEqual([
         'It says that it is: trainedAlgorithmicMedia',
         'Its Content Credentials hold: nothing has changed since it was signed.',
-        'Signed by: Darkroom (self-made)',
+        'Signed by: Darkroom (self-made), with a certificate of yours',
         expect.stringMatching(/^ {2}c2pa\.created by shapes \([0-9a-f]+\)$/) as string,
         `Record: ${record.id}, picture 0`,
         '',

@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { createPrivateKey, sign } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server, type ServerResponse } from 'node:http';
@@ -6,13 +5,21 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import { type PictureReport, PictureSigner, PictureVerifier, type Signing, sourceTypes } from '@app/credentials';
+import {
+  ownCertificates,
+  type PictureReport,
+  PictureSigner,
+  PictureVerifier,
+  type Signing,
+  sourceTypes,
+} from '@app/credentials';
 import sharp from 'sharp';
 import { claimsOf, type GivenPicture } from '../../apps/inference/src/pictures/picture-claims';
 import { type DigitalSourceType, xmpOf } from '../../apps/inference/src/pictures/source-type';
 import type { PictureParameters } from '../../apps/inference/src/pictures/image-encoder';
 import { ensureOwnPair } from '../../apps/launcher/src/own-certificate';
-import { keyKinds, writePair } from '../support/certificates';
+import { keyKinds, noTrust, writePair } from '../support/certificates';
+import { writeTimeStampServer } from '../support/time-stamp-server';
 
 const recordId = 'Vb3kP0tTq2m8XcZr5LwYd1Ha';
 const parameters = {
@@ -41,11 +48,25 @@ describe(PictureSigner.name, () => {
     sharp({ create: { width: 64, height: 48, channels: 3, background: '#2060e0' } })
       .toFormat(format)
       .toBuffer();
-  const verify = (bytes: Uint8Array, type = 'image/png'): Promise<PictureReport> => {
+  const verify = (bytes: Uint8Array, type = 'image/png', own = noTrust, by = verifier): Promise<PictureReport> => {
     const path = join(folder, 'picture');
     writeFileSync(path, bytes);
-    return verifier.verify('somebody', { path, type });
+    return by.verify('somebody', { path, type, own });
   };
+  /** Reads pictures as one will do in so many days. */
+  function verifierIn(days: number): PictureVerifier {
+    const usual = PictureVerifier.processFile;
+    PictureVerifier.processFile = join(folder, `in-${days}-days.cjs`);
+    writeFileSync(
+      PictureVerifier.processFile,
+      `const { now } = Date;
+      Date.now = () => now() + ${days * 86_400_000};
+      require(${JSON.stringify(usual)});`,
+    );
+    const later = new PictureVerifier();
+    PictureVerifier.processFile = usual;
+    return later;
+  }
 
   async function signed(
     signing: Signing,
@@ -78,7 +99,14 @@ describe(PictureSigner.name, () => {
         marked: true,
         source_type: 'trainedAlgorithmicMedia',
         credentials: {
-          ...{ state: 'valid', issuer: 'Darkroom (self-made)', signed_at: null, ingredients: [], problems: [] },
+          ...{
+            state: 'valid',
+            own: false,
+            issuer: 'Darkroom (self-made)',
+            signed_at: null,
+            ingredients: [],
+            problems: [],
+          },
           actions: [
             {
               ...{ action: 'c2pa.created', source_type: 'trainedAlgorithmicMedia' },
@@ -116,6 +144,56 @@ describe(PictureSigner.name, () => {
     await signerOf(pair).check();
     const { credentials } = await verify((await signed(pair)).bytes);
     expect(credentials).toMatchObject({ state: 'valid', issuer: 'A tester', problems: [] });
+  });
+
+  it('knows what it has signed itself, also with a former certificate, and not what its authority vouches for', async () => {
+    const [now, former, foreign] = await Promise.all(
+      ['now', 'former', 'foreign'].map((name) => writePair(folder, name)),
+    );
+    const certificatesIn = (file: string): string[] =>
+      readFileSync(file, 'utf8').match(/-----BEGIN[^]+?END CERTIFICATE-----/g)!;
+    writeFileSync(
+      former.key + '.pem',
+      [...certificatesIn(former.certificate), certificatesIn(foreign.certificate)[1]].join('\n'),
+    );
+    const own = await ownCertificates({ ownCertificate: now.certificate, credentialsOwn: former.key + '.pem' });
+    const pictures = [];
+    for (const pair of [now, former, foreign]) pictures.push((await signed(pair)).bytes);
+    const altered = Buffer.from(pictures[0]);
+    altered[altered.length - 30] ^= 1;
+    const found = [];
+    for (const picture of [...pictures, altered]) found.push((await verify(picture, 'image/png', own)).credentials);
+    expect(found.map(({ state, own: isOwn }) => [state, isOwn])).toEqual([
+      ['valid', true],
+      ['valid', true],
+      ['valid', false],
+      ['invalid', false],
+    ]);
+    const missing = ownCertificates({
+      ownCertificate: join(folder, 'nowhere'),
+      credentialsOwn: join(folder, 'nowhere'),
+    });
+    await expect(missing).rejects.toThrow('The file of CREDENTIALS_OWN cannot be read: ENOENT.');
+  });
+
+  it('says when a certificate has expired since, unless an authority says that it was signed before', async () => {
+    const server = writeTimeStampServer(folder);
+    const pair = await writePair(folder, 'ageing');
+    const later = verifierIn(60);
+    const [plainly, stamped] = [await signed(pair), await signed({ ...pair, timeStamp: await serve(server.answer) })];
+    const altered = Buffer.from(plainly.bytes);
+    altered[altered.length - 30] ^= 1;
+    const own = await ownCertificates({ ownCertificate: pair.certificate });
+    const stateOf = async (bytes: Uint8Array, trust = own) => {
+      const { state, own: isOwn } = (await verify(bytes, 'image/png', trust, later)).credentials;
+      return [state, isOwn];
+    };
+    expect(await stateOf(plainly.bytes)).toEqual(['expired', true]);
+    expect(await stateOf(altered)).toEqual(['invalid', false]);
+    expect(await stateOf(stamped.bytes)).toEqual(['expired', true]);
+    const clocks = readFileSync(server.authority, 'utf8');
+    expect(await stateOf(stamped.bytes, { ...own, clocks })).toEqual(['valid', true]);
+    later.close();
   });
 
   it('finds a byte that was changed after signing', async () => {
@@ -231,7 +309,7 @@ describe(PictureSigner.name, () => {
     writeFileSync(PictureVerifier.processFile, `process.send({ ready: true }, () => process.exit(1));`);
     const ending = new PictureVerifier();
     PictureVerifier.processFile = usual;
-    const read = ending.verify('somebody', { path: join(folder, 'picture'), type: 'image/png' });
+    const read = ending.verify('somebody', { path: join(folder, 'picture'), type: 'image/png', own: noTrust });
     await expect(read).rejects.toMatchObject({ name: 'WorkError', failure: 'died' });
   });
 
@@ -318,7 +396,7 @@ describe(PictureSigner.name, () => {
   it('adds a time stamp, and does without where the server gives none', async () => {
     const server = writeTimeStampServer(folder);
     const pair = await writePair(folder, 'stamped');
-    const timeStamp = await serve((body) => server(body));
+    const timeStamp = await serve((body) => server.answer(body));
     const stamped = await signed({ ...pair, timeStamp });
     expect(stamped.note).toBeUndefined();
     const { credentials } = await verify(stamped.bytes);
@@ -330,35 +408,3 @@ describe(PictureSigner.name, () => {
     expect((await verify(without.bytes)).credentials).toMatchObject({ state: 'valid', signed_at: null });
   });
 });
-
-/** OpenSSL's time stamp server. @returns its answer to a request */
-function writeTimeStampServer(folder: string): (request: Buffer) => Buffer {
-  const at = (name: string): string => join(folder, name);
-  const openssl = (...args: string[]): void => void execFileSync('openssl', args, { cwd: folder, stdio: 'ignore' });
-  const extensions = [
-    'extendedKeyUsage=critical,timeStamping',
-    'keyUsage=critical,digitalSignature',
-    'basicConstraints=critical,CA:FALSE',
-  ];
-  openssl(
-    ...['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-keyout', 'tsa.key', '-out', 'tsa.pem'],
-    ...['-subj', '/O=A tester/CN=A clock', ...extensions.flatMap((each) => ['-addext', each])],
-  );
-  const settings = [
-    'serial = tsa.serial',
-    'signer_cert = tsa.pem',
-    'certs = tsa.pem',
-    'signer_key = tsa.key',
-    'signer_digest = sha256',
-    'default_policy = 1.2.3.4',
-    'digests = sha256',
-    'accuracy = secs:1',
-  ];
-  writeFileSync(at('tsa.conf'), `[tsa]\ndefault_tsa = clock\n[clock]\n${settings.join('\n')}\n`);
-  writeFileSync(at('tsa.serial'), '01');
-  return (request) => {
-    writeFileSync(at('request.tsq'), request);
-    openssl('ts', '-reply', '-config', 'tsa.conf', '-queryfile', 'request.tsq', '-out', 'answer.tsr');
-    return readFileSync(at('answer.tsr'));
-  };
-}

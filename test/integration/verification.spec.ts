@@ -48,7 +48,7 @@ describe('POST /v1/verify', () => {
       marked: true,
       source_type: 'trainedAlgorithmicMedia',
       credentials: {
-        ...{ state: 'valid', issuer: 'A tester', signed_at: null, ingredients: [], problems: [] },
+        ...{ state: 'valid', own: true, issuer: 'A tester', signed_at: null, ingredients: [], problems: [] },
         actions: [
           {
             ...{ action: 'c2pa.created', source_type: 'trainedAlgorithmicMedia' },
@@ -94,7 +94,15 @@ describe('POST /v1/verify', () => {
   it('says of a picture that says nothing that it does', async () => {
     expect((await verify(await smallPicture())).body).toEqual({
       ...{ marked: false, source_type: null, record: null },
-      credentials: { state: 'none', issuer: null, signed_at: null, actions: [], ingredients: [], problems: [] },
+      credentials: {
+        state: 'none',
+        own: false,
+        issuer: null,
+        signed_at: null,
+        actions: [],
+        ingredients: [],
+        problems: [],
+      },
     });
   });
 

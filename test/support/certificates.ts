@@ -28,6 +28,9 @@ export const keyKinds = {
   Ed25519: { name: 'Ed25519' },
 } as const;
 
+/** Of a reader that knows nobody. */
+export const noTrust = { signers: '', clocks: '' };
+
 interface Wanted {
   kind?: keyof typeof keyKinds;
   /** Of its life. */

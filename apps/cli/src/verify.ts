@@ -1,6 +1,7 @@
 import 'reflect-metadata';
 import { resolve } from 'node:path';
-import { type PictureReport, PictureVerifier } from '@app/credentials';
+import { loadConfig } from '@app/config';
+import { ownCertificates, type PictureReport, PictureVerifier } from '@app/credentials';
 import { formatOfSource } from '@app/pictures';
 import { Command } from 'commander';
 import { CliError, runProgram } from './run-program';
@@ -9,17 +10,22 @@ import { CliError, runProgram } from './run-program';
 const states = {
   none: 'It has no Content Credentials.',
   valid: 'Its Content Credentials hold: nothing has changed since it was signed.',
+  expired:
+    'Nothing has changed in it, but the certificate has expired, and no time stamp that can be believed proves that it was signed before.',
   invalid: 'Its Content Credentials do not hold.',
 };
 
 /** @throws CliError for credentials that do not hold, and for what is no picture */
 async function verify(file: string, { json }: { json?: true }): Promise<void> {
+  const own = await ownCertificates(loadConfig(process.env));
   const verifier = new PictureVerifier();
   const path = resolve(file);
   try {
-    const report = await verifier.verify('cli', { path, type: await typeOf(path) });
+    const report = await verifier.verify('cli', { path, type: await typeOf(path), own });
     process.stdout.write(`${json ? JSON.stringify(report, undefined, 2) : linesOf(report).join('\n')}\n`);
-    if (report.credentials.state === 'invalid') throw new CliError(`${file} was changed, or was never in order.`);
+    const { state } = report.credentials;
+    if (state === 'invalid') throw new CliError(`${file} was changed, or was never in order.`);
+    if (state === 'expired') throw new CliError(`${file} is signed with a certificate that has expired.`);
   } finally {
     verifier.close();
   }
@@ -35,17 +41,22 @@ async function typeOf(path: string): Promise<string> {
 }
 
 function linesOf({ source_type: type, credentials, record }: PictureReport): string[] {
-  const { state, issuer, signed_at: time, actions, ingredients, problems } = credentials;
+  const { state, own, issuer, signed_at: time, actions, ingredients, problems } = credentials;
+  const who = own
+    ? ', with a certificate of yours'
+    : state === 'invalid'
+      ? ''
+      : ', with a certificate that is none of yours';
   return [
     type === null ? 'It does not say what it is.' : `It says that it is: ${type}`,
     states[state],
     ...(problems.length > 0 ? [`  because of: ${problems.join(', ')}`] : []),
-    ...(state === 'none' ? [] : [`Signed by: ${issuer ?? 'nobody who is named'}${time ? `, at ${time}` : ''}`]),
+    ...(state === 'none' ? [] : [`Signed by: ${issuer ?? 'nobody who is named'}${who}${time ? `, at ${time}` : ''}`]),
     ...actions.map(({ action, agent, agent_version: version }) =>
       [`  ${action}`, agent && `by ${agent}`, version && `(${version})`].filter(Boolean).join(' '),
     ),
     ...ingredients.map((each) => `  from ${each.title ?? 'a picture'}, whose own credentials are: ${each.state}`),
-    ...(record ? [`Record: ${record.id}, picture ${record.index}`] : []),
+    ...(record ? [`${own ? 'Record' : 'It claims to be of the record'}: ${record.id}, picture ${record.index}`] : []),
   ];
 }
 

@@ -87,6 +87,10 @@ export interface Config {
   credentials?: CredentialsConfig;
   /** Pictures are to be signed, and nobody has said with what. */
   lacksCertificate: boolean;
+  /** What pictures are signed with here, in PEM; it is there only where they are. */
+  ownCertificate: string;
+  /** Other certificates that they were signed with, in PEM. */
+  credentialsOwn?: string;
   /** A file of words and phrases that no prompt may have, each with a sentence. */
   promptRules?: string;
   /** Asked about texts and pictures, in the shape of OpenAI's moderations; with `moderationKey` as a Bearer token. */

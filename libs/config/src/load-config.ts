@@ -1,5 +1,5 @@
 import { type Stats, statSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { misconfiguredExitCode, StartError } from '@app/process';
 import type { Config, S3Config } from './config';
 import { InvalidValue } from './kinds';
@@ -27,9 +27,9 @@ export function loadConfig(env: Environment): Config {
   const { publicUrl, modelFallback } = read(dependentVariables, env, problems);
   if (own.queueBackend === 'redis' && !own.redisUrl) problems.push('REDIS_URL is needed when QUEUE_BACKEND is redis.');
   const s3 = own.storage === 's3' ? readS3(env, problems) : undefined;
-  const credentials = readCredentials(env, problems);
   if (own.pictureUrls === 'presigned' && !s3) problems.push('PICTURE_URLS can be presigned only when STORAGE is s3.');
   const folders = { dataDir: resolve(own.dataDir), modelsDir: resolve(own.modelsDir) };
+  const credentials = readCredentials(env, problems, folders.dataDir);
   for (const field of ['dataDir', 'modelsDir'] as const) {
     const file = fileInTheWay(folders[field]);
     if (file !== undefined) problems.push(`${variables[field][0]} must be a folder, but ${file} is a file.`);
@@ -45,20 +45,26 @@ export function loadConfig(env: Environment): Config {
   };
 }
 
-function readCredentials(env: Environment, problems: string[]): Pick<Config, 'credentials' | 'lacksCertificate'> {
+function readCredentials(
+  env: Environment,
+  problems: string[],
+  dataDir: string,
+): Pick<Config, 'credentials' | 'lacksCertificate' | 'ownCertificate'> {
   const { mode, certificate, key, signer, prompt = false, ...more } = read(credentialsVariables, env, problems);
-  if (mode === 'off') return { lacksCertificate: false };
+  const ownCertificate =
+    certificate === undefined ? join(dataDir, 'credentials', 'certificate.pem') : resolve(certificate);
+  if (mode === 'off') return { lacksCertificate: false, ownCertificate };
   if (certificate === undefined) {
     for (const [name, value] of Object.entries({ CREDENTIALS_KEY: key, CREDENTIALS_SIGNER: signer }))
       if (value !== undefined) problems.push(`CREDENTIALS_CERTIFICATE is needed where ${name} is set.`);
-    return { lacksCertificate: true };
+    return { lacksCertificate: true, ownCertificate };
   }
   if ((key === undefined) === (signer === undefined))
     problems.push('CREDENTIALS_CERTIFICATE needs CREDENTIALS_KEY or CREDENTIALS_SIGNER, one of the two.');
   const signing = key === undefined ? { ...(signer !== undefined && { signer }) } : { key: resolve(key) };
   const isRequired = mode === 'required';
-  const credentials = { certificate: resolve(certificate), ...signing, ...more, prompt, isRequired };
-  return { credentials, lacksCertificate: false };
+  const credentials = { certificate: ownCertificate, ...signing, ...more, prompt, isRequired };
+  return { credentials, lacksCertificate: false, ownCertificate };
 }
 
 function readS3(env: Environment, problems: string[]): S3Config {

@@ -35,7 +35,7 @@ const usualAliases = ['gpt-image-*=default', 'chatgpt-image-latest=default', 'da
 
 /** The variables behind the fields of `Config`. */
 export const variables: Variables<
-  Omit<Config, 's3' | 'credentials' | 'lacksCertificate' | 'publicUrl' | 'modelFallback'>
+  Omit<Config, 's3' | 'credentials' | 'lacksCertificate' | 'ownCertificate' | 'publicUrl' | 'modelFallback'>
 > = {
   port: ['PORT', integer(0, 65_535), 3000],
   host: ['HOST', text(), '127.0.0.1'],
@@ -66,6 +66,7 @@ export const variables: Variables<
   auditDays: ['AUDIT_DAYS', integer(0, 36_500), 0],
   logLevel: ['LOG_LEVEL', oneOf(...logLevels), 'info'],
   inferenceHealthPort: ['INFERENCE_HEALTH_PORT', integer(0, 65_535), 0],
+  credentialsOwn: ['CREDENTIALS_OWN', text()],
   promptRules: ['PROMPT_RULES', text()],
   moderationUrl: ['MODERATION_URL', plainUrl],
   moderationKey: ['MODERATION_KEY', text()],

@@ -32,6 +32,15 @@ export interface ManifestStore {
   manifests: Record<string, ReadManifest>;
   validation_state: 'Valid' | 'Invalid' | 'Trusted';
   validation_status?: { code: string }[];
+  validation_results?: { activeManifest?: { failure?: { code: string }[] } };
+}
+
+/** Certificates in PEM. */
+export interface Trust {
+  /** Of who signs: these alone, and none that they have issued. */
+  signers: string;
+  /** Authorities of time stamp servers. */
+  clocks: string;
 }
 
 export interface ReadManifest {
@@ -42,9 +51,16 @@ export interface ReadManifest {
 }
 
 /** What is made of a given picture does not show it, in a thumbnail; and no address that a picture names is asked. */
-const settings = JSON.stringify({
+const settings = {
   builder: { thumbnail: { enabled: false } },
   verify: { verify_after_sign: false, remote_manifest_fetch: false, ocsp_fetch: false },
+};
+
+const trusting = ({ signers, clocks }: Trust) => ({
+  anchors: [
+    { trust_kind: 'manifest', trust_uri: 'own', trust_anchors: '', allowed_list: signers },
+    { trust_kind: 'tsa', trust_uri: 'own', trust_anchors: clocks },
+  ],
 });
 
 /** The library asks a browser's worker for the bytes of a blob. */
@@ -77,7 +93,7 @@ export async function signPicture(
   identity: Identity,
   stamp?: (bytes: Buffer) => Promise<Buffer | undefined>,
 ): Promise<Uint8Array> {
-  const builder = WasmBuilder.fromJson(JSON.stringify(manifest), settings);
+  const builder = WasmBuilder.fromJson(JSON.stringify(manifest), JSON.stringify(settings));
   // The library tells of a signer that fails no more than that it did.
   let failure: Error | undefined;
   const reserveSize = reservedBytes(identity, stamp !== undefined);
@@ -112,8 +128,13 @@ async function addIngredient(builder: WasmBuilder, { definition, file }: Ingredi
 const errorOf = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));
 
 /** @returns what a picture's manifests say, as the library tells it; undefined if it has none */
-export async function readManifests(bytes: Uint8Array, type: string): Promise<ManifestStore | undefined> {
-  const reader = await WasmReader.fromBytes(type, bytes, settings).catch((error: unknown) => {
+export async function readManifests(
+  bytes: Uint8Array,
+  type: string,
+  trust?: Trust,
+): Promise<ManifestStore | undefined> {
+  const context = JSON.stringify({ ...settings, ...(trust && { trust: trusting(trust) }) });
+  const reader = await WasmReader.fromBytes(type, bytes, context).catch((error: unknown) => {
     if (String(error).includes('JumbfNotFound')) return undefined;
     throw new Error(String(error));
   });

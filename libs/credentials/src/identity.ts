@@ -75,7 +75,7 @@ const mostBytes = 100_000;
  * @throws CredentialsError
  */
 export async function readIdentity({ certificate, key, signer }: Signing): Promise<Identity> {
-  const chain = certificatesIn(await pem(certificate, 'CREDENTIALS_CERTIFICATE'));
+  const chain = await certificatesOf(certificate, 'CREDENTIALS_CERTIFICATE');
   const [leaf] = chain;
   assertInForce(leaf);
   const algorithm = algorithmOf(leaf.publicKey);
@@ -102,14 +102,15 @@ async function pem(path: string, variable: string): Promise<string> {
   }
 }
 
-function certificatesIn(text: string): X509Certificate[] {
-  const found = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+/** @throws CredentialsError */
+export async function certificatesOf(path: string, variable: string): Promise<X509Certificate[]> {
+  const found = (await pem(path, variable)).match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
   try {
     if (found.length > 0) return found.map((each) => new X509Certificate(each));
   } catch {
     // It looks like a certificate, and is none.
   }
-  throw new CredentialsError('The file of CREDENTIALS_CERTIFICATE has no certificates in PEM.');
+  throw new CredentialsError(`The file of ${variable} has no certificates in PEM.`);
 }
 
 function keyIn(text: string): KeyObject {

@@ -1,4 +1,5 @@
 export type { Ingredient, Manifest } from './c2pa';
+export { ownCertificates } from './own-certificates';
 export { CredentialsError } from './identity';
 export type { Signing } from './identity';
 export type { CredentialsReport, PictureReport } from './picture-report';

@@ -11,11 +11,16 @@ export interface PictureReport {
   record: { id: string; index: number } | null;
 }
 
-/** `valid`: what is signed is as it was; whether its signer is to be trusted is for the reader to say. */
-export type CredentialsState = 'none' | 'valid' | 'invalid';
+/**
+ * `valid`: what is signed is as it was; whether its signer is to be trusted is for the reader to say. `expired`: the
+ * same, but the certificate has ended, and no time stamp that can be believed says that it was signed before.
+ */
+export type CredentialsState = 'none' | 'valid' | 'expired' | 'invalid';
 
 export interface CredentialsReport {
   state: CredentialsState;
+  /** Whether it is signed with a certificate of this service. */
+  own: boolean;
   /** The organisation in the certificate. */
   issuer: string | null;
   /** By a time stamp. */
@@ -27,7 +32,7 @@ export interface CredentialsReport {
 }
 
 const none: CredentialsReport = {
-  ...{ state: 'none', issuer: null, signed_at: null },
+  ...{ state: 'none', own: false, issuer: null, signed_at: null },
   ...{ actions: [], ingredients: [], problems: [] },
 };
 
@@ -47,8 +52,11 @@ export function reportOf(file: Buffer, store: ManifestStore | undefined): Pictur
   const { issuer, common_name: name, time } = manifest.signature_info ?? {};
   const actions = actionsOf(manifest);
   const problems = first(store.validation_status).map(({ code }) => textOf(code) ?? '');
+  const state = store.validation_state === 'Invalid' ? failedState(store.validation_status) : 'valid';
+  const failures = failuresIn(store.validation_results);
   const credentials: CredentialsReport = {
-    state: store.validation_state === 'Invalid' ? 'invalid' : 'valid',
+    state,
+    own: state !== 'invalid' && failures?.some(isOfTrust) === false,
     issuer: textOf(issuer) ?? textOf(name),
     signed_at: textOf(time),
     actions: actions.map(({ action, digitalSourceType, softwareAgent }) => ({
@@ -61,10 +69,10 @@ export function reportOf(file: Buffer, store: ManifestStore | undefined): Pictur
       ({ title, relationship, active_manifest: own, validation_results }) => ({
         title: textOf(title),
         relationship: textOf(relationship),
-        state: own === undefined ? 'none' : failed(validation_results) ? 'invalid' : 'valid',
+        state: own === undefined ? 'none' : stateOfIngredient(validation_results),
       }),
     ),
-    problems: problems.filter((code) => !isOfTrust(code)),
+    problems: problems.filter((code) => !isOfTrust({ code })),
   };
   const said = credentials.actions.flatMap(({ source_type: type }) => type ?? []);
   const marked = [inXmp, ...said].some(isMark);
@@ -109,12 +117,26 @@ const wordOf = (uri: unknown): string | null => textOf(uri)?.split('/').at(-1) ?
 
 const isMark = (word: string | null): boolean => marks.includes(word ?? '');
 
-const isOfTrust = (code: string): boolean => code === 'signingCredential.untrusted';
-
-function failed(results: unknown): boolean {
-  const { failure } = (results as { activeManifest?: { failure?: { code: string }[] } })?.activeManifest ?? {};
-  return first(failure).some(({ code }) => !isOfTrust(code));
+interface Failure {
+  code: string;
 }
+
+const isOfTrust = ({ code }: Failure): boolean => code === 'signingCredential.untrusted';
+
+/** Of credentials that do not hold, or not any more. */
+function failedState(failures: readonly Failure[] = []): CredentialsState {
+  const problems = failures.filter((each) => !isOfTrust(each));
+  const isAged = problems.length > 0 && problems.every(({ code }) => code === 'signingCredential.expired');
+  return isAged ? 'expired' : 'invalid';
+}
+
+function stateOfIngredient(results: unknown): CredentialsState {
+  const failures = failuresIn(results) ?? [];
+  return failures.every(isOfTrust) ? 'valid' : failedState(failures);
+}
+
+const failuresIn = (results: unknown): readonly Failure[] | undefined =>
+  (results as ManifestStore['validation_results'])?.activeManifest?.failure;
 
 const first = <T>(list: readonly T[] = []): readonly T[] => list.slice(0, mostItems);
 

@@ -1,11 +1,14 @@
 import { join } from 'node:path';
 import { FairTurns, WorkError, WorkProcess } from '@app/process';
+import type { Trust } from './c2pa';
 import type { PictureReport } from './picture-report';
 
 /** A picture to read, and its type, such as `image/png`. */
 export interface VerifyingOrder {
   path: string;
   type: string;
+  /** The certificates of the service, for which a signature by one of them is its own. */
+  own: Trust;
 }
 
 /** Owners in turn, one file of each at a time. */

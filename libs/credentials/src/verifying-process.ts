@@ -1,10 +1,16 @@
 import { readFileSync } from 'node:fs';
+import { rootCertificates } from 'node:tls';
 import { serveWork } from '@app/process';
 import { readManifests } from './c2pa';
 import { type PictureReport, reportOf } from './picture-report';
 import type { VerifyingOrder } from './picture-verifier';
 
-serveWork<VerifyingOrder, PictureReport>(async ({ path, type }) => {
+serveWork<VerifyingOrder, PictureReport>(async ({ path, type, own }) => {
   const file = readFileSync(path);
-  return reportOf(file, await readManifests(file, type));
+  const report = reportOf(file, await readManifests(file, type, own));
+  const { state, signed_at: time } = report.credentials;
+  if (state !== 'expired' || time === null) return report;
+  // The authorities that browsers know are asked only here: to read them takes a tenth of a second.
+  const clocks = [own.clocks, ...rootCertificates].join('\n');
+  return reportOf(file, await readManifests(file, type, { ...own, clocks }));
 });

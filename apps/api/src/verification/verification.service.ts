@@ -1,6 +1,13 @@
 import { createHash } from 'node:crypto';
 import { pipeline } from 'node:stream/promises';
-import { type PictureReport, PictureVerifier, UnreadableCredentialsError } from '@app/credentials';
+import { type Config, CONFIG } from '@app/config';
+import {
+  CredentialsError,
+  ownCertificates,
+  type PictureReport,
+  PictureVerifier,
+  UnreadableCredentialsError,
+} from '@app/credentials';
 import { limits, ServiceUnavailableError, TooManyError, UnprocessableError } from '@app/domain';
 import { VerificationDto, type VerifiedRecordDto } from '@app/domain/http';
 import { formatOfSource, NoPictureError } from '@app/pictures';
@@ -36,6 +43,7 @@ export class VerificationService implements OnApplicationShutdown {
     private readonly dataSource: DataSource,
     @Inject(IMAGE_STORAGE) private readonly storage: ImageStorage,
     private readonly uploads: UploadsService,
+    @Inject(CONFIG) private readonly config: Config,
   ) {}
 
   onApplicationShutdown(): void {
@@ -54,7 +62,8 @@ export class VerificationService implements OnApplicationShutdown {
 
   private async reportOf(ownerId: string, path: string): Promise<PictureReport> {
     try {
-      return await this.verifier.verify(ownerId, { path, type: `image/${await formatOfSource(path)}` });
+      const [type, own] = [`image/${await formatOfSource(path)}`, await ownCertificates(this.config)];
+      return await this.verifier.verify(ownerId, { path, type, own });
     } catch (error) {
       if (error instanceof NoPictureError)
         throw new UnprocessableError('PictureUnreadable', `The body ${error.message}.`);
@@ -66,6 +75,7 @@ export class VerificationService implements OnApplicationShutdown {
           'Too many pictures wait to be read. Try again shortly.',
           retryAfterSeconds,
         );
+      if (error instanceof CredentialsError) throw new ServiceUnavailableError(error.message);
       if (error instanceof WorkError)
         throw new ServiceUnavailableError('Pictures cannot be read at the moment. Try again shortly.');
       throw error;

@@ -13,7 +13,7 @@ import {
 } from '../fields/fields-of-answers';
 import { type TaskKind, taskKinds } from '../tasks/task';
 
-const credentialsStates = ['none', 'valid', 'invalid'] as const;
+const credentialsStates = ['none', 'valid', 'expired', 'invalid'] as const;
 type CredentialsState = (typeof credentialsStates)[number];
 
 /** A step in which a picture was made. */
@@ -38,9 +38,11 @@ export class VerifiedCredentialsDto {
   @Word(
     credentialsStates,
     'CredentialsState',
-    '`valid`: nothing has changed since somebody signed it; `issuer` says who. Anybody can sign: whether to believe them is yours to say.',
+    '`valid`: nothing has changed since somebody signed it; `issuer` says who. Anybody can sign: whether to believe them is yours to say. ' +
+      '`expired`: nothing has changed either, but the certificate has ended, and no time stamp proves that it was signed before.',
   )
   state: CredentialsState;
+  @YesNo('Whether it was signed with a certificate of this service, whatever has become of the record.') own: boolean;
   @TextOrNull("The organisation in the signer's certificate.", { example: 'Darkroom (self-made)' })
   issuer: string | null;
   @TimeOrNull('When it was signed, by a time stamp; null without one.') signed_at: string | null;

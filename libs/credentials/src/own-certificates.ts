@@ -1,0 +1,26 @@
+import { existsSync } from 'node:fs';
+import type { Trust } from './c2pa';
+import { certificatesOf } from './identity';
+
+/** Files in PEM, as the configuration names them. */
+interface OwnFiles {
+  /** What pictures are signed with now; it may be in other processes only. */
+  ownCertificate: string;
+  /** Others that they were signed with. */
+  credentialsOwn?: string;
+}
+
+/**
+ * The certificates by which a service knows its own pictures, as the files are now. Authorities among them are believed
+ * about the time, and about nothing else: a public one has many customers.
+ * @throws CredentialsError
+ */
+export async function ownCertificates({ ownCertificate, credentialsOwn }: OwnFiles): Promise<Trust> {
+  const found = [
+    ...(existsSync(ownCertificate) ? await certificatesOf(ownCertificate, 'CREDENTIALS_CERTIFICATE') : []),
+    ...(credentialsOwn === undefined ? [] : await certificatesOf(credentialsOwn, 'CREDENTIALS_OWN')),
+  ];
+  const pemOf = (ofAuthorities: boolean): string =>
+    found.flatMap((each) => (each.ca === ofAuthorities ? each.toString() : [])).join('');
+  return { signers: pemOf(false), clocks: pemOf(true) };
+}
