@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
+import { deflateSync } from 'node:zlib';
 import {
   ownCertificates,
   type PictureReport,
@@ -25,6 +26,15 @@ const recordId = 'Vb3kP0tTq2m8XcZr5LwYd1Ha';
 const parameters = {
   ...{ prompt: 'a star over Berlin', negative_prompt: null, model: 'shapes', model_hash: 'abcdef' },
 } as PictureParameters;
+
+/** Where the XMP of a PNG is. */
+interface Packet {
+  compressed?: boolean;
+  /** Of its chunk. */
+  name?: string;
+  /** A word that another packet says first. */
+  before?: string;
+}
 
 describe(PictureSigner.name, () => {
   const folder = mkdtempSync(join(tmpdir(), 'darkroom-credentials-'));
@@ -313,6 +323,25 @@ describe(PictureSigner.name, () => {
     await expect(read).rejects.toMatchObject({ name: 'WorkError', failure: 'died' });
   });
 
+  it.each([
+    ['is compressed, as libvips writes it', { compressed: true }],
+    ['is compressed behind a language', { compressed: true, name: 'iTXt' }],
+    ['comes second', { before: 'digitalCapture' }],
+  ])('reads a mark that %s', async (_, { compressed = false, name = 'zTXt', before }: Packet) => {
+    const words = [before, 'trainedAlgorithmicMedia'].flatMap((word) => word ?? []);
+    const packet = words.map((word) => xmpOf(word as DigitalSourceType)).join('');
+    const head = name === 'zTXt' ? '\0' : '\x01\0de\0Titel\0';
+    const text = `XML:com.adobe.xmp\0${head}`;
+    const data = compressed ? Buffer.concat([Buffer.from(text), deflateSync(packet)]) : Buffer.from(packet);
+    const size = Buffer.alloc(4);
+    size.writeUInt32BE(data.length);
+    const picture = await plain();
+    const chunk = Buffer.concat([size, Buffer.from(name), data, Buffer.alloc(4)]);
+    const bytes = Buffer.concat([picture.subarray(0, 33), chunk, picture.subarray(33)]);
+    const { marked, source_type: type } = await verify(bytes);
+    expect([marked, type]).toEqual([true, 'trainedAlgorithmicMedia']);
+  });
+
   it('asks no address that a picture names', async () => {
     const asked: Buffer[] = [];
     const url = await serve((body) => (asked.push(body), body));
@@ -321,7 +350,7 @@ describe(PictureSigner.name, () => {
       .withXmp(xmp)
       .jpeg()
       .toBuffer();
-    await verify(picture, 'image/jpeg').catch(() => undefined);
+    expect((await verify(picture, 'image/jpeg')).credentials.state).toBe('none');
     const pair = await writePair(folder, 'addresses');
     await signed(pair, {
       given: [{ field: 'image', sha256: 'aa', credentials: { bytes: picture, type: 'image/jpeg' } }],
@@ -396,15 +425,33 @@ describe(PictureSigner.name, () => {
   it('adds a time stamp, and does without where the server gives none', async () => {
     const server = writeTimeStampServer(folder);
     const pair = await writePair(folder, 'stamped');
-    const timeStamp = await serve((body) => server.answer(body));
+    let asked: Buffer | undefined;
+    const timeStamp = await serve((body) => server.answer((asked = body)));
     const stamped = await signed({ ...pair, timeStamp });
     expect(stamped.note).toBeUndefined();
     const { credentials } = await verify(stamped.bytes);
     expect(credentials).toMatchObject({ state: 'valid', problems: [] });
     expect(new Date(credentials.signed_at!).getTime()).toBeGreaterThan(Date.now() - 60_000);
-    const refusing = await serve(() => Buffer.from('30053003020102', 'hex'));
-    const without = await signed({ ...pair, timeStamp: refusing });
-    expect(without.note).toBe('CREDENTIALS_TIME_STAMP does not do its part: it grants no time stamp.');
-    expect((await verify(without.bytes)).credentials).toMatchObject({ state: 'valid', signed_at: null });
+    const [granted, ofAnother] = [Buffer.from('3003020100', 'hex'), server.answer(asked!)];
+    const grant = (token: Buffer): Buffer => {
+      const [whole, head] = [Buffer.concat([granted, token]), Buffer.from('3083000000', 'hex')];
+      head.writeUIntBE(whole.length, 2, 3);
+      return Buffer.concat([head, whole]);
+    };
+    const answers: [(request: Buffer) => Buffer, RegExp][] = [
+      [() => Buffer.from('30053003020102', 'hex'), /it grants no time stamp\.$/],
+      [() => Buffer.from('<html>Try again later.</html>'), /it grants no time stamp\.$/],
+      [() => grant(Buffer.from('garbage')), /its time stamp is not of what was asked\.$/],
+      [() => ofAnother, /its time stamp is not of what was asked\.$/],
+      [
+        (request) => grant(Buffer.concat([request, Buffer.alloc(20_000)])),
+        /has \d+ bytes, and there is room for 12000/,
+      ],
+    ];
+    for (const [answer, sentence] of answers) {
+      const without = await signed({ ...pair, timeStamp: await serve(answer) });
+      expect(without.note).toMatch(sentence);
+      expect((await verify(without.bytes)).credentials).toMatchObject({ state: 'valid', signed_at: null });
+    }
   });
 });

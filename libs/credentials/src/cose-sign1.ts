@@ -1,18 +1,18 @@
 import { cbor } from './cbor';
 import type { Identity } from './identity';
+import { mostTimeStampBytes } from './time-stamp';
 
 /** Labels of COSE's headers. Sources: RFC 9052, 3.1; RFC 9360, 2. */
 const [algorithmLabel, chainLabel] = [1, 33];
 const tag = 18;
-/** Of the signature and what surrounds it, with some room. */
-const signatureBytes = 1_200;
-/** Of a time stamp with the certificates of its server. */
-const timeStampBytes = 12_000;
+/** Of what surrounds a signature, with some room. */
+const surroundingBytes = 800;
 
 /** Bytes that a manifest has to leave for a signature. */
 export function reservedBytes({ chain }: Identity, isTimeStamped: boolean): number {
   const certificates = chain.reduce((sum, { length }) => sum + length + 4, 0);
-  return signatureBytes + certificates + (isTimeStamped ? timeStampBytes : 0);
+  // No signature is longer than the certificate of its key.
+  return surroundingBytes + chain[0].length + certificates + (isTimeStamped ? mostTimeStampBytes : 0);
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { ManifestStore, ReadManifest } from './c2pa';
+import { sourceTypesInXmp } from './xmp';
 
 /** What a picture says of itself, in the form in which it is answered and printed. */
 export interface PictureReport {
@@ -46,7 +47,8 @@ const [mostItems, mostLetters] = [100, 500];
 
 /** @param store undefined where the picture has no credentials */
 export function reportOf(file: Buffer, store: ManifestStore | undefined): PictureReport {
-  const inXmp = sourceTypeInXmp(file);
+  const words = sourceTypesInXmp(file);
+  const inXmp = words.find(isMark) ?? words.at(0) ?? null;
   if (!store) return { marked: isMark(inXmp), source_type: inXmp, credentials: none, record: null };
   const manifest: ReadManifest = store.manifests[store.active_manifest] ?? {};
   const { issuer, common_name: name, time } = manifest.signature_info ?? {};
@@ -103,13 +105,6 @@ function recordOf(actions: readonly Action[]): PictureReport['record'] {
       return { id: record, index };
   }
   return null;
-}
-
-/** XMP as XML writes it: an attribute, an element, or a resource. Source: ISO 16684-1, 7. */
-function sourceTypeInXmp(file: Buffer): string | null {
-  const at = file.indexOf('DigitalSourceType');
-  if (at < 0) return null;
-  return wordOf(/digitalsourcetype\/\w{1,80}/.exec(file.toString('latin1', at, at + mostLetters))?.[0]);
 }
 
 /** The last part of a word's address in the vocabulary. */

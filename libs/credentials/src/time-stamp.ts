@@ -1,7 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { CredentialsError, posted } from './identity';
 
+const variable = 'CREDENTIALS_TIME_STAMP';
 const timeStampMs = 10_000;
+/** Of a token with the certificates of its server: several times what one takes. Each signature leaves as much room. */
+export const mostTimeStampBytes = 12_000;
 /** Of a request: version 1, and a SHA-256 that follows. Source: RFC 3161, 2.4.1. */
 const requestHead = Buffer.from('020101' + '3031' + '300d06096086480165030402010500' + '0420', 'hex');
 
@@ -12,22 +15,33 @@ export async function timeStampOf(bytes: Buffer, url: string): Promise<Buffer> {
   const fields = [requestHead, hash, Buffer.from('020901', 'hex'), randomBytes(8), Buffer.from('0101ff', 'hex')];
   const request = Buffer.concat([Buffer.from([0x30, Buffer.concat(fields).length]), ...fields]);
   const asked = { type: 'application/timestamp-query', ms: timeStampMs };
-  return tokenIn(await posted(url, request, asked, 'CREDENTIALS_TIME_STAMP'));
+  return tokenIn(await posted(url, request, asked, variable), hash);
 }
 
 /** The token of an answer: what follows its status. Source: RFC 3161, 2.4.2. */
-function tokenIn(answer: Buffer): Buffer {
-  const refused = new CredentialsError('CREDENTIALS_TIME_STAMP does not do its part: it grants no time stamp.');
+function tokenIn(answer: Buffer, hash: Buffer): Buffer {
+  const failed = (reason: string) => new CredentialsError(`${variable} does not do its part: ${reason}.`);
+  const token = grantedIn(answer);
+  if (!token) throw failed('it grants no time stamp');
+  // A hash as an OCTET STRING; the token's own signature is for readers to check, who know whom to believe.
+  if (!token.includes(Buffer.concat([Buffer.from('0420', 'hex'), hash])))
+    throw failed('its time stamp is not of what was asked');
+  if (token.length > mostTimeStampBytes)
+    throw failed(`its time stamp has ${token.length} bytes, and there is room for ${mostTimeStampBytes}`);
+  return token;
+}
+
+function grantedIn(answer: Buffer): Buffer | undefined {
   try {
     const { start, end } = contentAt(answer, 0);
     const status = contentAt(answer, start);
     const value = answer[contentAt(answer, status.start).start];
     // 0 is granted, 1 granted with changes.
-    if (value <= 1 && status.end < end) return answer.subarray(status.end, end);
+    return value <= 1 && status.end < end ? answer.subarray(status.end, end) : undefined;
   } catch {
     // No DER.
+    return undefined;
   }
-  throw refused;
 }
 
 /** Where the content of a DER value begins and ends. Source: X.690, 8.1.3. */
