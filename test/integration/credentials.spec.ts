@@ -278,21 +278,31 @@ describe(PictureSigner.name, () => {
     expect(credentials).toMatchObject({ state: 'valid', ingredients });
   });
 
-  it('lets a given picture that ends the thread harm no other', async () => {
+  describe('with a file that harms its thread', () => {
     const usual = PictureSigner.threadFile;
-    PictureSigner.threadFile = join(folder, 'thread.cjs');
-    writeFileSync(
-      PictureSigner.threadFile,
-      `const { parentPort } = require('node:worker_threads');
-      parentPort.on('message', ({ id, order: { bytes, ingredients } }) => {
-        const [file] = ingredients.flatMap(({ file }) => file ?? []);
-        const failed = { error: 'It ends.', isOfSigner: false, isLast: true, ingredient: 'image' };
-        if (file?.bytes.length === 0) parentPort.postMessage({ id, ...failed });
-        if (file && file.bytes.length < 2) process.exit(1);
-        setImmediate(() => parentPort.postMessage({ id, bytes }));
-      });`,
-    );
-    const signer = signerOf({ certificate: '' });
+    const [ends, dies, isFine, hangs] = [0, 1, 2, 3];
+    const over = join(folder, 'over');
+    beforeAll(() => {
+      PictureSigner.threadFile = join(folder, 'thread.cjs');
+      writeFileSync(
+        PictureSigner.threadFile,
+        `const { parentPort } = require('node:worker_threads');
+        const { existsSync } = require('node:fs');
+        parentPort.on('message', ({ id, order: { bytes, ingredients } }) => {
+          const [file] = ingredients.flatMap(({ file }) => file ?? []);
+          const failed = { error: 'It ends.', isOfSigner: false, isLast: true, ingredient: 'image' };
+          if (file?.bytes.length === ${ends}) parentPort.postMessage({ id, ...failed });
+          if (file && file.bytes.length <= ${dies}) process.exit(1);
+          const timer = setInterval(() => {
+            if (file?.bytes.length === ${hangs} && !existsSync(${JSON.stringify(over)})) return;
+            clearInterval(timer);
+            parentPort.postMessage({ id, bytes });
+          }, 1);
+        });`,
+      );
+    });
+    afterAll(() => (PictureSigner.threadFile = usual));
+
     const orderOf = (size: number): Parameters<PictureSigner['sign']>[1] => ({
       ...{
         bytes: new Uint8Array(1),
@@ -306,11 +316,23 @@ describe(PictureSigner.name, () => {
         },
       ],
     });
-    const sizes = [0, 2, -1, 1, 2, -1, 0, 2];
-    const made = await Promise.all(sizes.map((size, i) => signer.sign(`owner ${i}`, orderOf(size))));
-    PictureSigner.threadFile = usual;
-    const leftOut = [['image: It ends.'], ['image: The thread that signs has ended.']];
-    expect(made.map((each) => each.leftOut)).toEqual(sizes.map((size) => leftOut[size]));
+
+    it('harms no other picture', async () => {
+      const signer = signerOf({ certificate: '' });
+      const sizes = [ends, isFine, -1, dies, isFine, -1, ends, isFine];
+      const made = await Promise.all(sizes.map((size, i) => signer.sign(`owner ${i}`, orderOf(size))));
+      const leftOut = [['image: It ends.'], ['image: The thread that signs has ended.']];
+      expect(made.map((each) => each.leftOut)).toEqual(sizes.map((size) => leftOut[size]));
+    });
+
+    it('lets only its owner wait while it hangs', async () => {
+      const signer = signerOf({ certificate: '' });
+      const hanging = [hangs, hangs].map((size) => signer.sign('its owner', orderOf(size)));
+      await signer.sign('another', orderOf(isFine));
+      writeFileSync(over, '');
+      // One that was given up would be signed without its file.
+      expect((await Promise.all(hanging)).map(({ leftOut }) => leftOut)).toEqual([undefined, undefined]);
+    });
   });
 
   it('does not blame a picture for a process that has ended', async () => {

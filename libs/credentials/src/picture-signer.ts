@@ -7,6 +7,8 @@ import type { Signed, SigningAnswer, SigningRequest } from './signing-thread';
 
 /** Pictures in a thread: while one waits for a remote signer, others are worked on. */
 const concurrency = 8;
+/** Threads for pictures that were made from callers' files. */
+const ofFiles = 2;
 /** Several times what the largest picture takes, with a signer and a time stamp server that are slow. */
 const signingMs = 60_000;
 
@@ -22,12 +24,17 @@ export class PictureSigner {
   static threadFile = join(__dirname, 'signing-thread.js');
 
   private readonly thread: SigningThread;
-  /** For files of callers, one at a time: what they do to it is done to no other picture. */
-  private readonly threadOfFiles: SigningThread;
+  private readonly turns = new FairTurns({ concurrency });
+  /** For files of callers, one at a time in each: what they do to it is done to no other picture. */
+  private readonly threadsOfFiles: readonly SigningThread[];
+  /** An owner whose file hangs has one of them. */
+  private readonly turnsOfFiles = new FairTurns({ concurrency: ofFiles, keyConcurrency: 1 });
+  private readonly idle: SigningThread[];
 
   constructor(signing: Signing) {
-    this.thread = new SigningThread(signing, concurrency);
-    this.threadOfFiles = new SigningThread(signing, 1);
+    this.thread = new SigningThread(signing);
+    this.threadsOfFiles = Array.from({ length: ofFiles }, () => new SigningThread(signing));
+    this.idle = [...this.threadsOfFiles];
   }
 
   /**
@@ -36,7 +43,8 @@ export class PictureSigner {
    */
   async sign(owner: string, order: SigningOrder): Promise<SignedPicture> {
     const hasFiles = order.ingredients.some(({ file }) => file);
-    const sign = (): Promise<Signed> => (hasFiles ? this.threadOfFiles : this.thread).sign(owner, order);
+    const sign = (): Promise<Signed> =>
+      hasFiles ? this.signWithFiles(owner, order) : this.turns.run(owner, () => this.thread.sign(order));
     try {
       return await sign();
     } catch (error) {
@@ -53,13 +61,24 @@ export class PictureSigner {
     }
   }
 
+  private signWithFiles(owner: string, order: SigningOrder): Promise<Signed> {
+    return this.turnsOfFiles.run(owner, async () => {
+      const thread = this.idle.pop()!;
+      try {
+        return await thread.sign(order);
+      } finally {
+        this.idle.push(thread);
+      }
+    });
+  }
+
   /** Signs something, and reads it. @throws CredentialsError that says why nothing can be signed as it is set up */
   async check(): Promise<void> {
-    await this.thread.signNow(undefined);
+    await this.thread.sign(undefined);
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.thread.close(), this.threadOfFiles.close()]);
+    await Promise.all([this.thread, ...this.threadsOfFiles].map((thread) => thread.close()));
   }
 }
 
@@ -70,23 +89,14 @@ interface Waiting {
 
 /** Begins with the first picture, and anew with the next one after it has ended. */
 class SigningThread {
-  private readonly turns: FairTurns;
   /** With what it works on. */
   private running: { worker: Worker; waiting: Map<number, Waiting> } | undefined;
   private last = 0;
 
-  constructor(
-    private readonly signing: Signing,
-    concurrency: number,
-  ) {
-    this.turns = new FairTurns({ concurrency });
-  }
+  constructor(private readonly signing: Signing) {}
 
-  sign(owner: string, order: SigningOrder): Promise<Signed> {
-    return this.turns.run(owner, () => this.signNow(order));
-  }
-
-  async signNow(order: SigningOrder | undefined): Promise<Signed> {
+  /** @param order undefined where it is only asked whether anything can be signed */
+  async sign(order: SigningOrder | undefined): Promise<Signed> {
     const { worker, waiting } = (this.running ??= this.start());
     const id = ++this.last;
     const timer = setTimeout(() => void worker.terminate(), signingMs);
