@@ -1,3 +1,4 @@
+import { Writable } from 'node:stream';
 import { runAudit, runErase } from '../../apps/cli/src/audit-command';
 import { RetentionService } from '../../apps/api/src/files/retention.service';
 import { startTestApi, type TestKey } from '../support/api';
@@ -28,7 +29,12 @@ const surroundings = () => {
   const [stdout, stderr]: string[][] = [[], []];
   return {
     env: { DATABASE_URL: api.config.databaseUrl, DATA_DIR: api.config.dataDir, AUDIT_DAYS: '30', ...api.backEnds.env },
-    stdout: { write: (text: string) => stdout.push(text) },
+    stdout: new Writable({
+      write: (text: Buffer, _, done) => {
+        stdout.push(text.toString());
+        done();
+      },
+    }),
     stderr: { write: (text: string) => stderr.push(text) },
     printed: () => stdout.join(''),
     said: () => stderr.join(''),
@@ -43,9 +49,10 @@ interface Line {
   id: string | null;
   [field: string]: unknown;
 }
-async function audit(day = new Date().toISOString().slice(0, 10)): Promise<Line[]> {
+async function audit(...args: string[]): Promise<Line[]> {
   const around = surroundings();
-  expect(await runAudit(['--day', day], around)).toBe(0);
+  const asked = args.length > 0 ? args : ['--day', new Date().toISOString().slice(0, 10)];
+  expect([await runAudit(asked, around), around.said()]).toEqual([0, '']);
   const lines = around.printed().split('\n').filter(Boolean);
   return lines.map((line) => JSON.parse(line) as Line);
 }
@@ -178,7 +185,43 @@ describe('npm run audit', () => {
     expect(lines[0].model).toBe('sd1.5');
     expect(lines[0]).toMatchObject({ filtered: 2, flagged: 1, flagged_by: ['safety checker'], served_by: 'shapes@1' });
     expect(lines[4].decided_at).toBeNull();
-    expect(await audit('2026-01-01')).toEqual([]);
+    expect(await audit('--day', '2026-01-01')).toEqual([]);
+    expect(await audit('--id', drawn)).toEqual([lines[0]]);
+    expect(await audit('--user', user)).toEqual(lines.slice(0, 4));
+    expect(await audit('--user', user, '--id', failed)).toEqual([lines[1]]);
+  });
+
+  it.each([
+    [2, [], 'error: one of --day, --id and --user is needed'],
+    [2, ['--day', '2026-02-30'], 'It must be a day as YYYY-MM-DD.'],
+    [2, ['--day', '2126-01-01'], 'It has not begun yet, in UTC.'],
+    [1, ['--user', 'nobody'], 'The audit trail has nothing of the user "nobody".'],
+    [1, ['--id', '-none'], 'The audit trail has nothing of the record "-none".'],
+  ])('ends with %d and one sentence for %j', async (code, args, sentence) => {
+    const around = surroundings();
+    expect([await runAudit(args, around), around.printed()]).toEqual([code, '']);
+    expect(around.said()).toMatch(/^[^\n]+\n$/);
+    expect(around.said()).toContain(sentence);
+  });
+
+  it('prints any number of entries, each once, and only as many as are read', async () => {
+    await api.dataSource.query(
+      `INSERT INTO audit_entries (at, owner_id, task_id, kind, model, decision)
+       SELECT '2026-01-01T12:00:00Z'::timestamptz + n / 400 * interval '1 s', $1, n, 'generation', 'klein', 'succeeded'
+       FROM generate_series(1, 2000) n`,
+      [key.id],
+    );
+    const ids = (await audit('--day', '2026-01-01')).map(({ id }) => Number(id));
+    expect(ids).toEqual(Array.from({ length: 2_000 }, (_, index) => index + 1));
+    let writes = 0;
+    const closing = new Writable({
+      write: (_text, _encoding, done) => {
+        writes++;
+        done(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' }));
+      },
+    });
+    const around = { ...surroundings(), stdout: closing };
+    expect([await runAudit(['--day', '2026-01-01'], around), around.said(), writes]).toEqual([0, '', 1]);
   });
 
   it('keeps entries for as long as it is told', async () => {

@@ -1,3 +1,5 @@
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { loadConfig } from '@app/config';
 import { openImageStorage } from '@app/storage';
 import { Command, InvalidArgumentError } from 'commander';
@@ -6,15 +8,30 @@ import { Erasure } from './erasure';
 import { withDataSource } from './open-database';
 import { CliError, exitCodeOf, type Surroundings } from './run-program';
 
-/** Lines read at a time. */
-const pageSize = 1_000;
+/** Entries read at a time: prompts may be long. */
+const pageSize = 250;
 
-/** Runs `audit --day <date>`, which prints a day of the audit trail. @returns the exit code */
-export function runAudit(args: readonly string[], surroundings: Surroundings): Promise<number> {
+/** Which entries; all that are given hold. */
+interface Asked {
+  day?: string;
+  id?: string;
+  user?: string;
+}
+
+/** Runs `audit`, which prints entries of the audit trail. @returns the exit code */
+export function runAudit(
+  args: readonly string[],
+  surroundings: Surroundings & { stdout: NodeJS.WritableStream },
+): Promise<number> {
   const program = programOf('audit', surroundings)
-    .description('Prints who asked for what on a day (UTC), and what became of it, as JSON lines.')
-    .requiredOption('--day <date>', 'as YYYY-MM-DD', readDay)
-    .action(({ day }: { day: string }) => printDay(day, surroundings));
+    .description('Prints who asked for what, and what became of it, as JSON lines: of a day, a record or a user.')
+    .option('--day <date>', 'of this day (UTC), as YYYY-MM-DD', readDay)
+    .option('--id <record>', 'of this Generation, Prompt or Fine-Tune, also after it was deleted')
+    .option('--user <id>', 'of this user, as requests name it in "user"')
+    .action((asked: Asked) => {
+      if (Object.keys(asked).length === 0) program.error('error: one of --day, --id and --user is needed');
+      return printEntries(asked, surroundings);
+    });
   return exitCodeOf(program, args, surroundings.stderr);
 }
 
@@ -39,28 +56,51 @@ const programOf = (name: string, { stdout, stderr }: Surroundings): Command =>
 
 function readDay(text: string): string {
   const day = new Date(`${text}T00:00:00Z`);
-  if (!Number.isNaN(day.getTime()) && day.toISOString().startsWith(text) && text.length === 10) return text;
-  throw new InvalidArgumentError('It must be a day as YYYY-MM-DD.');
+  if (text.length !== 10 || Number.isNaN(day.getTime()) || !day.toISOString().startsWith(text))
+    throw new InvalidArgumentError('It must be a day as YYYY-MM-DD.');
+  if (day.getTime() > Date.now()) throw new InvalidArgumentError('It has not begun yet, in UTC.');
+  return text;
 }
 
-async function printDay(day: string, { env, stdout, stderr }: Surroundings): Promise<void> {
+async function printEntries(
+  asked: Asked,
+  { env, stdout, stderr }: Surroundings & { stdout: NodeJS.WritableStream },
+): Promise<void> {
   const config = loadConfig(env);
-  let printed = 0;
-  await withDataSource(config, async (dataSource) => {
-    for (let last = '0', count = pageSize; count === pageSize; printed += count) {
-      const rows = await dataSource.query<{ position: string; line: object }[]>(linesStatement, [day, last, pageSize]);
-      for (const { line } of rows) stdout.write(`${JSON.stringify(line)}\n`);
-      count = rows.length;
-      last = rows.at(-1)?.position ?? last;
+  let isEmpty = true;
+  async function* lines(dataSource: DataSource): AsyncGenerator<string> {
+    let page = await pageAfter(undefined, asked, dataSource);
+    isEmpty = page.length === 0;
+    while (page.length > 0) {
+      yield page.map(({ line }) => `${JSON.stringify(line)}\n`).join('');
+      page = await pageAfter(page.at(-1), asked, dataSource);
     }
+  }
+  await withDataSource(config, (dataSource) =>
+    pipeline(Readable.from(lines(dataSource), { highWaterMark: 1 }), stdout, { end: false }),
+  ).catch((error: NodeJS.ErrnoException) => {
+    // The reader has had enough, as `head` has.
+    if (error.code !== 'EPIPE') throw error;
   });
-  if (printed === 0 && config.auditDays === 0)
-    stderr.write('No audit trail is kept: AUDIT_DAYS says for how many days.\n');
+  if (!isEmpty) return;
+  if (config.auditDays === 0) stderr.write('No audit trail is kept: AUDIT_DAYS says for how many days.\n');
+  const [what, name] = asked.id === undefined ? ['user', asked.user] : ['record', asked.id];
+  // A day may be empty.
+  if (name !== undefined) throw new CliError(`The audit trail has nothing of the ${what} "${name}".`);
 }
 
-/** In order of their writing. Parameters: the day, the last line before, the number of lines. */
-const linesStatement = `
-SELECT entry.id AS position, json_build_object(
+interface Entry {
+  at: string;
+  position: string;
+  line: object;
+}
+
+const pageAfter = (last: Entry | undefined, { day, id, user }: Asked, dataSource: DataSource): Promise<Entry[]> =>
+  dataSource.query(entriesStatement, [day, id, user, last?.at ?? '-infinity', last?.position ?? '0', pageSize]);
+
+/** Parameters: what is asked for, each or null; the time and position of the last entry before; how many. */
+const entriesStatement = `
+SELECT entry.at::text AS at, entry.id AS position, json_build_object(
   'at', to_char(entry.at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
   'key', entry.owner_id, 'key_name', key.name, 'account', coalesce(key.account, entry.account_id), 'user', entry.end_user,
   'kind', entry.kind, 'id', entry.task_id, 'model', entry.model, 'served_by', entry.served_by, 'prompt', entry.prompt,
@@ -68,9 +108,10 @@ SELECT entry.id AS position, json_build_object(
   'flagged_by', entry.flagged_by, 'decided_at', to_char(entry.decided_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
 ) AS line
 FROM audit_entries entry LEFT JOIN api_keys key ON key.id = entry.owner_id
-WHERE entry.id > $2 AND entry.at >= $1::date AT TIME ZONE 'UTC'
-  AND entry.at < ($1::date + 1) AT TIME ZONE 'UTC'
-ORDER BY entry.id LIMIT $3`;
+WHERE ($1::date IS NULL OR entry.at >= $1::date AT TIME ZONE 'UTC' AND entry.at < ($1::date + 1) AT TIME ZONE 'UTC')
+  AND ($2::varchar IS NULL OR entry.task_id = $2) AND ($3::varchar IS NULL OR entry.end_user = $3)
+  AND (entry.at, entry.id) > ($4, $5)
+ORDER BY entry.at, entry.id LIMIT $6`;
 
 interface EraseOptions {
   user: string;
