@@ -1,7 +1,7 @@
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ApiKey, type DrawingTask, type KeyFilter } from '@app/domain';
+import { ApiKey, AuditEntry, type DrawingTask, type KeyFilter, newIdentifier } from '@app/domain';
 import { insertKey } from '../support/api';
 import { createInferenceBench } from '../support/inference';
 import { startModeration } from '../support/moderation-server';
@@ -18,10 +18,10 @@ describe('the moderation of the operator', () => {
   beforeAll(() => startWorker(bench));
 
   /** Draws three pictures, of which the moderation flags the second that it is shown. */
-  async function drawn(ownerId: string): Promise<DrawingTask> {
+  async function drawn(ownerId: string, id = newIdentifier()): Promise<DrawingTask> {
     let shown = 0;
     moderation.behaviour.flagsPicture = () => ++shown === 2;
-    const { id } = await bench.addTask({ ownerId, numImages: 3 });
+    await bench.addTask({ id, ownerId, numImages: 3 });
     return bench.terminated(id);
   }
 
@@ -33,6 +33,16 @@ describe('the moderation of the operator', () => {
     const [head, jpeg] = shown.image_url.url.split(',');
     expect(head).toBe('data:image/jpeg;base64');
     expect(await pixelsOf(Buffer.from(jpeg, 'base64'))).toMatchObject({ width: 256, height: 256 });
+  });
+
+  it('tells the audit how many pictures were not stored', async () => {
+    const [ownerId, taskId] = [await keyOf('off'), newIdentifier()];
+    const asked = { taskId, ownerId, kind: 'generation', model: 'shapes', at: new Date() } as const;
+    await bench.dataSource.manager.insert(AuditEntry, { ...asked, decision: 'accepted' });
+    await drawn(ownerId, taskId);
+    const entry = await bench.dataSource.manager.findOneByOrFail(AuditEntry, { taskId });
+    expect(entry).toMatchObject({ decision: 'succeeded', filtered: 1, flagged: 0 });
+    expect(entry.servedBy).toMatch(/^shapes@/);
   });
 
   it('gives a drawing back that it cannot be asked about', async () => {
