@@ -93,6 +93,9 @@ describe('Usage', () => {
       { user: 'bob', images: 1, steps: 10, pixels, compute_seconds: 0.5 },
       { user: null, images: 3, steps: 30, pixels: 3 * pixels, compute_seconds: 0.5 },
     ]);
+    const ofAnn = { images: 3, steps: 30, pixels: 3 * pixels, compute_seconds: 1 };
+    expect((await usage('group_by=model&user=ann')).body).toEqual([{ model: 'sd1.5', ...ofAnn }]);
+    expect((await usage('user=nobody')).body).toEqual([]);
     const both = (await usage('group_by=user,model')).body;
     expect(both.map((row) => Object.keys(row).slice(0, 2))).toEqual(Array(3).fill(['user', 'model']));
     const [all] = (await usage('group_by=key')).body;

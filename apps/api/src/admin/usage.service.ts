@@ -61,17 +61,18 @@ export class UsageService {
    * One sum for each combination of what it is grouped by that has any, of a key and its account.
    * @throws InvalidError for too many rows
    */
-  async of(key: ApiKey, { days, group_by: groups, scope }: UsageQueryDto): Promise<UsageDto[]> {
+  async of(key: ApiKey, { days, group_by: groups, scope, user }: UsageQueryDto): Promise<UsageDto[]> {
     const used = usedStatement(keysOf[scope], groups.includes('finetune') ? everyFinetune : 'ARRAY[finetune_id]');
     const rows = await this.dataSource.query<Row[]>(
       `SELECT ${groups.map((group) => `${columns[group].expression} AS "${group}"`).join(', ')},
          ${sums.map((name) => `sum(${name}) AS ${name}`).join(', ')}
        FROM (${used}) used
+       WHERE $4::varchar IS NULL OR end_user = $4
        GROUP BY ${groups.map((_, index) => index + 1).join(', ')}
        HAVING sum(images) <> 0 OR sum(steps) <> 0 OR abs(sum(compute_seconds)) >= 0.0005
        ORDER BY ${groups.map((group, index) => `${index + 1} ${columns[group].order} NULLS LAST`).join(', ')}
        LIMIT ${maxRows + 1}`,
-      [days.first, days.last, scope === 'account' ? key.accountId : key.id],
+      [days.first, days.last, scope === 'account' ? key.accountId : key.id, user],
     );
     if (rows.length > maxRows)
       throw invalidParameter('from', `leads to more than ${maxRows} rows; ask for fewer days, or group by less`);

@@ -6,18 +6,21 @@ import { type TaskStatus, taskStatuses } from './task-status';
 /** Which Generations or Prompts a list is limited to. */
 export class TaskQueryDto {
   @WordParameter({ description: 'Only those with this status.', values: taskStatuses }) status?: TaskStatus;
-  @QueryParameter({
-    description: 'Only those of this `user`.',
+  @UserParameter('Only those of this `user`.') user?: string;
+
+  @TimeParameter('after') created_after?: Date;
+  @TimeParameter('before') created_before?: Date;
+}
+
+export function UserParameter(description: string) {
+  return QueryParameter({
+    description,
     schema: { type: 'string', minLength: 1, maxLength: limits.userLength, pattern: String.raw`\S` },
     read: (sent, refuse) => {
       const problem = textProblem(sent, { minLength: 1, maxLength: limits.userLength });
       return problem === undefined ? sent : refuse(problem);
     },
-  })
-  user?: string;
-
-  @TimeParameter('after') created_after?: Date;
-  @TimeParameter('before') created_before?: Date;
+  });
 }
 
 function TimeParameter(side: 'after' | 'before') {

@@ -1,5 +1,6 @@
 import { type Query, QueryParameter, WordParameter } from '../fields/fields-of-queries';
 import { Decimal, Integer, Text, TextOrNull, Time } from '../fields/fields-of-answers';
+import { UserParameter } from '../tasks/task-query.dto';
 
 /** How usage can be grouped. */
 export const usageGroups = ['day', 'key', 'user', 'model', 'finetune'] as const;
@@ -91,6 +92,8 @@ export class UsageQueryDto {
     default: 'key',
   })
   scope: UsageScope = 'key';
+
+  @UserParameter('Only what was used for this `user`.') user?: string;
 
   /** With the defaults. */
   get days(): { first: string; last: string } {
