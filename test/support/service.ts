@@ -10,6 +10,8 @@ import { quickCollection, ServiceProcess } from './service-process';
 /** The api and workers as processes, on their own database, queue and storage. */
 export interface TestService {
   baseUrl: string;
+  /** What its processes are told, for commands beside them. */
+  env: Record<string, string>;
   dataSource: DataSource;
   /** Their queue and their storage. */
   backEnds: RunningBackEnds;
@@ -59,6 +61,7 @@ export async function startTestService({ env = {}, workers = 1 } = {}): Promise<
   const running = await Promise.all(Array.from({ length: workers }, () => startWorker()));
   return {
     baseUrl: api.url,
+    env: shared,
     dataSource: database.dataSource,
     backEnds,
     api,
