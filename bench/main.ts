@@ -1,9 +1,11 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus, loadavg } from 'node:os';
 import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { env } from '../libs/diffusion/src/sessions/onnx-runtime';
-import { type BenchOptions, type Figure, median, type Section } from './section';
+import { type BenchOptions, type Section, tableOf } from './section';
 import { engine, rows } from './sections/engine';
 import { makeFullSizeModel } from './full-size-model';
 import { fullSize } from './sections/full-size';
@@ -27,9 +29,14 @@ const usage = `npm run bench -- [options]: measures ratios, and prints tables of
   --device <name>     as in DEVICE                      cpu
   --threads <n>       of one call                       as many as there are cores
   --python <path>     of an interpreter with torch, diffusers and transformers
-  --out <folder>      whose README.md gets the tables, beside those of other sections of this machine`;
+  --out <folder>      whose README.md gets the tables, beside those of other sections of this machine
+  --gpu               measures a GPU instead; with --help it tells its own options`;
+
+/** What is told of `--gpu` is for another program. */
+const isForGpu = process.argv.includes('--gpu');
 
 const { values: options } = parseArgs({
+  args: isForGpu ? [] : process.argv.slice(2),
   options: {
     only: { type: 'string' },
     rounds: { type: 'string' },
@@ -69,31 +76,12 @@ async function main(): Promise<void> {
     };
     const text = [
       `## ${section.title}\n\n${section.about}\n`,
-      ...table(await section.measure(given)),
+      ...tableOf(await section.measure(given)),
       `\nMeasured on ${measuredOn}; other programs took ${busy} % of the processors in the minute before.\n`,
     ].join('\n');
     console.log(text);
     if (options.out) write(options.out, section, text);
   }
-}
-
-function table(figures: readonly Figure[]): string[] {
-  const rows = [['', 'ratio', 'rounds', 'goal', ''], ['-', '-', '-', '-', '-'], ...figures.map(cellsOf)];
-  return rows.map((cells) => `| ${cells.join(' | ')} |`);
-}
-
-function cellsOf({ name, ratios, goal, detail = '' }: Figure): string[] {
-  const shown = (value: number) => value.toFixed(value < 10 ? 3 : 1);
-  const ratio = median(ratios);
-  const isReached = ratio <= (goal?.atMost ?? Infinity) && ratio >= (goal?.atLeast ?? -Infinity);
-  const wanted = goal?.atMost === undefined ? `≥ ${goal?.atLeast}` : `≤ ${goal.atMost}`;
-  return [
-    name,
-    `${shown(ratio)} (${shown(Math.min(...ratios))} to ${shown(Math.max(...ratios))})`,
-    String(ratios.length),
-    goal ? `${wanted}: ${isReached ? 'reached' : '**missed**'}` : '',
-    detail,
-  ];
 }
 
 /** Replaces a section of the page. The others stay, unless they are of another machine. */
@@ -114,7 +102,14 @@ ${cpus()[0].model.trim()}, ${availableParallelism()} cores, ${process.platform} 
   writeFileSync(file, [head, ...texts.filter((part) => part !== undefined)].join('\n'));
 }
 
-main().catch((error: Error) => {
+async function measureGpu(): Promise<void> {
+  const given = process.argv.slice(2).filter((arg) => arg !== '--gpu');
+  const child = spawn(process.execPath, [join(__dirname, 'gpu', 'main.js'), ...given], { stdio: 'inherit' });
+  const [code] = (await once(child, 'exit')) as [number | null];
+  process.exitCode = code ?? 1;
+}
+
+(isForGpu ? measureGpu() : main()).catch((error: Error) => {
   process.stderr.write(`${error.message}\n`);
   // The thread of an engine would keep the process alive.
   process.exit(1);

@@ -43,6 +43,26 @@ export function figure(name: string, ratios: number[], goal?: Goal): Figure {
   return { name, ratios, ...(goal && { goal }) };
 }
 
+/** Figures as a table of Markdown. */
+export function tableOf(figures: readonly Figure[]): string[] {
+  const rows = [['', 'ratio', 'rounds', 'goal', ''], ['-', '-', '-', '-', '-'], ...figures.map(cellsOf)];
+  return rows.map((cells) => `| ${cells.join(' | ')} |`);
+}
+
+function cellsOf({ name, ratios, goal, detail = '' }: Figure): string[] {
+  const shown = (value: number) => value.toFixed(value < 10 ? 3 : 1);
+  const ratio = median(ratios);
+  const isReached = ratio <= (goal?.atMost ?? Infinity) && ratio >= (goal?.atLeast ?? -Infinity);
+  const wanted = goal?.atMost === undefined ? `≥ ${goal?.atLeast}` : `≤ ${goal.atMost}`;
+  return [
+    name,
+    `${shown(ratio)} (${shown(Math.min(...ratios))} to ${shown(Math.max(...ratios))})`,
+    String(ratios.length),
+    goal ? `${wanted}: ${isReached ? 'reached' : '**missed**'}` : '',
+    detail,
+  ];
+}
+
 /** The ratio of each round. */
 export function ratios(above: readonly number[], below: readonly number[]): number[] {
   return above.map((value, round) => value / below[round]);

@@ -3,8 +3,8 @@ import { dirname, join, relative } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import type { Pipeline, TextToImageRequest } from '@app/diffusion';
 
-const FAMILIES = join(__dirname, '..', 'golden', 'families');
-const MODELS = join(__dirname, '..', 'golden', 'models');
+const FAMILIES = join('test', 'golden', 'families');
+const MODELS = join('test', 'golden', 'models');
 
 /** Writes the files of a family of test/golden/families to a folder, uncompressed. */
 export function unpackFamily(name: string, folder: string): Promise<void> {

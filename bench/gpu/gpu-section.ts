@@ -1,0 +1,32 @@
+import type { Device } from '@app/diffusion';
+import type { Figure } from '../section';
+import type { Making } from './models';
+
+/** Tools of every section. */
+export interface GpuBench extends Making {
+  device: Device;
+  /** An interpreter with torch and diffusers. */
+  python?: string;
+  /** When the section is ended, in milliseconds of `Date.now`. */
+  until: number;
+  /** Adds to the page: a ratio, or a sentence. What was told stays if the section ends badly. */
+  tell: (told: Figure | string) => void;
+}
+
+/** What `npm run bench -- --gpu` measures in a process of its own. */
+export interface GpuSection {
+  /** For `--only`. */
+  name: string;
+  title: string;
+  /** In Markdown. */
+  about: string;
+  /** Most that it may take. */
+  seconds: number;
+  /** Of its process. */
+  env?: Readonly<Record<string, string>>;
+  measure(bench: GpuBench): Promise<void>;
+}
+
+export const secondsLeft = ({ until }: Pick<GpuBench, 'until'>): number => (until - Date.now()) / 1000;
+
+export const inMs = (ms: number): string => `${ms.toFixed(ms < 10 ? 2 : ms < 100 ? 1 : 0)} ms`;

@@ -1,0 +1,43 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { cpus, totalmem } from 'node:os';
+import { basename } from 'node:path';
+import { promisify } from 'node:util';
+import { executionProviders, identityModel, InferenceSession } from '@app/diffusion';
+import { env } from '../../../libs/diffusion/src/sessions/onnx-runtime';
+import type { GpuSection } from '../gpu-section';
+
+const run = promisify(execFile);
+
+/** The first line that a program prints, or why it does not. */
+const said = (program: string, args: readonly string[]): Promise<string> =>
+  run(program, args).then(
+    ({ stdout }) => stdout.trim().split('\n')[0],
+    (error: NodeJS.ErrnoException) =>
+      `nothing (${error.code === 'ENOENT' ? 'not there' : error.message.trim().split('\n').at(-1)})`,
+  );
+
+export const environment: GpuSection = {
+  name: 'environment',
+  title: 'Environment',
+  about: 'What is measured on, and the libraries of CUDA that are loaded.',
+  seconds: 40,
+  async measure({ device, python, tell }) {
+    const fields = 'name,driver_version,memory.total,memory.used,clocks.sm,power.limit';
+    tell(`nvidia-smi: ${await said('nvidia-smi', [`--query-gpu=${fields}`, '--format=csv,noheader'])}`);
+    tell(`${cpus()[0].model.trim()}, ${cpus().length} cores, ${(totalmem() / 2 ** 30).toFixed(0)} GiB of memory`);
+    tell(`Node ${process.versions.node}, onnxruntime-node ${env.versions.node ?? env.versions.common}`);
+    if (python !== undefined) {
+      const versions =
+        'import torch, diffusers; print("torch", torch.__version__, "CUDA", torch.version.cuda, "cuDNN", torch.backends.cudnn.version(), "diffusers", diffusers.__version__)';
+      tell(`${basename(python)}: ${await said(python, ['-c', versions])}`);
+    }
+    const session = await InferenceSession.create(identityModel(), { executionProviders: executionProviders(device) });
+    tell(`A session on ${device} opens.`);
+    const maps = process.platform === 'linux' ? readFileSync('/proc/self/maps', 'utf8') : '';
+    const paths = maps.split('\n').map((line) => line.split(' ').at(-1)!);
+    const libraries = paths.filter((path) => /^lib(?:cu|nvrtc)/.test(basename(path)));
+    for (const path of new Set(libraries)) tell(`\`${path}\``);
+    await session.release();
+  },
+};

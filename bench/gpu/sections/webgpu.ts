@@ -1,0 +1,40 @@
+import { interleave, figure, median, msOf, ratios } from '../../section';
+import { type GpuBench, type GpuSection, inMs, secondsLeft } from '../gpu-section';
+import { someRows, textTokens } from '../inputs';
+import { modelOf } from '../models';
+import { profileOf } from '../profile';
+
+const pixels = 512;
+
+export const webgpu: GpuSection = {
+  name: 'webgpu',
+  title: 'WebGPU',
+  about:
+    'A call of Stable Diffusion 1.5 at 512 with one row, divided by the same on the device above, in turns; then its nodes.',
+  seconds: 60,
+  async measure(bench) {
+    const size = bench.size === 'tiny' ? 64 : pixels;
+    const folder = await modelOf('sd15', bench);
+    const call = async (device: GpuBench['device']) => {
+      const denoiser = await folder.denoiser.open({ device });
+      const { rows, shape } = someRows(folder, denoiser, { tokens: textTokens.sd15, pixels: size, count: 1 });
+      await denoiser.predict(rows, shape);
+      return { denoiser, ms: () => msOf(() => denoiser.predict(rows, shape)) };
+    };
+    const [own, other] = [await call(bench.device), await call('webgpu')];
+    const times = await interleave({ webgpu: other.ms, own: own.ms }, 3);
+    await Promise.all([own.denoiser.release(), other.denoiser.release()]);
+    bench.tell({
+      ...figure(`WebGPU / ${bench.device}`, ratios(times.webgpu, times.own), { atMost: 8 }),
+      detail: `${inMs(median(times.webgpu))} / ${inMs(median(times.own))}`,
+    });
+    if (secondsLeft(bench) < 15) return;
+    const sums = await profileOf({ ...bench, device: 'webgpu' }, { model: 'sd15', pixels: size, count: 1 });
+    bench.tell(
+      `${sums.reduce((sum, { count }) => sum + count, 0)} nodes: ${sums
+        .slice(0, 12)
+        .map(({ operator, provider, count, ms }) => `${count} ${operator} (${provider}, ${inMs(ms)})`)
+        .join(', ')}.`,
+    );
+  },
+};
