@@ -18,7 +18,7 @@ const usage = `npm run bench -- --gpu [options]: measures a GPU and writes a pag
   --only <names>     sections, separated by commas    ${sections.map(({ name }) => name).join(',')}
   --device <name>    as in DEVICE                                                      cuda:0
   --python <path>    of an interpreter with torch and diffusers, to compare with; CUDA’s libraries are its own
-  --weights <folder>  where 2 GB of random values are written                          a temporary folder
+  --weights <folder>  where 1.3 GB of random values are written                         a temporary folder
   --out <folder>     that gets the page                                                bench/results`;
 
 const { values: options } = parseArgs({

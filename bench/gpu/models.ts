@@ -51,7 +51,7 @@ function regionOf(name: string, [, ...inputs]: readonly number[]): Region {
   return /(?:weight|running_var)$/.test(name) ? 'ones' : 'zeros';
 }
 
-/** Where the regions of a file begin, in values: tensors overlap in them, so that 26 GB of weights take 2 GB. */
+/** Where the regions of a file begin, in values: tensors overlap in them, so that 36 GB of weights take 1.3. */
 function layoutOf(size: ModelSize, type: HalfType) {
   const lengths = new Map<Region, number>();
   for (const [model, parts] of Object.entries(recorded[size]))

@@ -9,6 +9,7 @@ import { type ModelName, modelOf } from '../models';
 const calls: { model: ModelName; pixels: number; counts: number[] }[] = [
   { model: 'sd15', pixels: 512, counts: [1, 8] },
   { model: 'klein', pixels: 1024, counts: [1] },
+  { model: 'sdxl', pixels: 1024, counts: [1] },
 ];
 
 /** Each adapted layer has an `If`, which costs a device that waits for the host more than one that computes. */

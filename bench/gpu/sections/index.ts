@@ -22,6 +22,7 @@ export const sections: readonly GpuSection[] = [
     seconds: 60,
     torch: 'eager',
   }),
+  adapterInputs,
   rowCurve({ model: 'klein', pixels: 1024, counts: [1, 2, 4, 8], goals: { 1: most }, seconds: 75, torch: 'eager' }),
   rowCurve({
     model: 'sdxl',
@@ -33,7 +34,6 @@ export const sections: readonly GpuSection[] = [
   }),
   rowCurve({ model: 'z-image', pixels: 1024, counts: [1, 2, 4], seconds: 75, torch: 'eager' }),
   wholePicture({ model: 'klein', steps: 4, guidanceScale: 1, public: { ms: 370, of: 'SGLang on an H200' } }),
-  adapterInputs,
   profile,
   wholePicture({
     model: 'z-image',

@@ -1,4 +1,5 @@
 import { OutOfMemoryError } from '@app/diffusion';
+import type { Denoiser } from '../../../libs/diffusion/src/denoisers/denoiser';
 import { figure, type Goal, interleave, median, msOf, ratios } from '../../section';
 import { TorchSide } from '../eager';
 import { type GpuBench, type GpuSection, inMs, secondsLeft } from '../gpu-section';
@@ -17,45 +18,39 @@ interface RowCurve {
 }
 
 /** Fewest and most rounds, and the seconds that those of one number of rows may take; one is enough for a dry run. */
-const roundsOf = { full: { fewest: 3, most: 15, seconds: 5 }, tiny: { fewest: 1, most: 1, seconds: 5 } };
+const roundsOf = { full: { fewest: 3, most: 15, seconds: 4 }, tiny: { fewest: 1, most: 1, seconds: 4 } };
 
 /** Calls of a denoiser by their number of rows. */
 export function rowCurve({ model, pixels, counts, goals = {}, seconds, torch }: RowCurve): GpuSection {
-  const beside = torch && `PyTorch, ${torch}`;
   return {
     name: `${torch === 'compiled' ? 'compiled' : 'rows'}-${model}-${pixels}`,
     title: `Rows of ${model} at ${pixels}${torch === 'compiled' ? ', beside torch.compile' : ''}`,
-    about: beside
-      ? `A call of the denoiser, packed and with its host transfers, divided by one of ${beside}, in turns. Then what a row takes beside others.`
-      : 'What a row takes beside others.',
+    about: torch
+      ? `A call of the denoiser, packed and with its host transfers; with \`--python\` divided by one of PyTorch, ${torch}, in turns. Then what a row takes beside others.`
+      : 'A call of the denoiser, and what a row takes beside others.',
     seconds,
     async measure(bench) {
       const size = bench.size === 'tiny' ? 64 : pixels;
       const folder = await modelOf(model, bench);
+      const loading = torch && TorchSide.load(bench, { name: model, compile: torch === 'compiled' });
       const startedAt = Date.now();
       const denoiser = await folder.denoiser.open({ device: bench.device });
       bench.tell(`Loaded in ${((Date.now() - startedAt) / 1000).toFixed(1)} s.`);
-      const side = torch && (await TorchSide.load(bench, { name: model, compile: torch === 'compiled' }));
-      const alone: number[] = [];
+      const side = await loading;
+      const alone = new Map<number, number>();
       for (const count of counts) {
         const { rows, shape } = someRows(folder, denoiser, { tokens: textTokens[model], pixels: size, count });
-        const ours = () => denoiser.predict(rows, shape);
-        const calls = {
-          ours: () => msOf(ours),
-          ...(side && { theirs: async () => (await side.ask('call', { rows: count, pixels: size })).ms }),
-        };
-        const times = await inTurns(bench, calls);
-        if (!times) {
-          bench.tell(`${namedRows(count)}: left out, for time or memory.`);
-          continue;
-        }
-        alone.push(median(times.ours) / count);
-        const { runs, runMs } = denoiser.spent;
-        const before = runs > 0 ? runMs : 0;
-        await ours();
-        const inside = denoiser.spent.runMs - before;
-        tellCall(bench, { count, times, inside, goal: goals[count], alone });
+        const times = await inTurns(bench, {
+          ours: () => timed(denoiser, () => denoiser.predict(rows, shape)),
+          ...(side && { theirs: () => side.ask('call', { rows: count, pixels: size }) }),
+        });
+        if (times) tellCall(bench, { count, times, goal: goals[count] });
+        else bench.tell(`${namedRows(count)}: left out, for time or memory.`);
+        if (times) alone.set(count, median(times.ours.map(({ ms }) => ms)) / count);
       }
+      for (const [count, ms] of alone)
+        if (count > 1 && alone.has(1))
+          bench.tell({ ...figure(`a row of ${count} / of 1`, [ms / alone.get(1)!]), detail: inMs(ms) });
       side?.close();
       await denoiser.release();
     },
@@ -64,25 +59,36 @@ export function rowCurve({ model, pixels, counts, goals = {}, seconds, torch }: 
 
 const namedRows = (count: number): string => `${count} ${count === 1 ? 'row' : 'rows'}`;
 
-type Times = { ours: number[]; theirs?: number[] };
+interface Calls {
+  ours: () => Promise<{ ms: number; insideMs: number }>;
+  theirs?: () => Promise<{ ms: number }>;
+}
+
+interface Times {
+  ours: { ms: number; insideMs: number }[];
+  theirs?: { ms: number }[];
+}
+
+async function timed({ spent }: Denoiser, work: () => Promise<unknown>): Promise<{ ms: number; insideMs: number }> {
+  const before = spent.runMs;
+  const ms = await msOf(work);
+  return { ms, insideMs: spent.runMs - before };
+}
 
 /** Undefined where there is not enough time or memory. */
-async function inTurns(
-  bench: GpuBench,
-  calls: { ours: () => Promise<number>; theirs?: () => Promise<number> },
-): Promise<Times | undefined> {
+async function inTurns(bench: GpuBench, calls: Calls): Promise<Times | undefined> {
   try {
+    const once = () =>
+      msOf(async () => {
+        await calls.ours();
+        await calls.theirs?.();
+      });
     // The first call of a size plans it.
-    const first = await msOf(async () => {
-      for (const call of Object.values(calls)) await call();
-    });
-    const round = await msOf(async () => {
-      for (const call of Object.values(calls)) await call();
-    });
+    const [first, round] = [await once(), await once()];
     const { fewest, most, seconds } = roundsOf[bench.size];
     if (secondsLeft(bench) < (fewest * round + first) / 1000) return undefined;
     const rounds = Math.min(most, Math.max(fewest, Math.floor((1000 * seconds) / round)));
-    return await interleave(calls as Required<typeof calls>, rounds, { warmUp: false });
+    return await interleave(calls as Required<Calls>, rounds, { warmUp: false });
   } catch (error) {
     if (error instanceof OutOfMemoryError || /out of memory/i.test((error as Error).message)) return undefined;
     throw error;
@@ -91,22 +97,14 @@ async function inTurns(
 
 function tellCall(
   { tell }: GpuBench,
-  {
-    count,
-    times,
-    inside,
-    goal,
-    alone,
-  }: { count: number; times: Times; inside: number; goal: Goal | undefined; alone: number[] },
+  { count, times: { ours, theirs }, goal }: { count: number; times: Times; goal: Goal | undefined },
 ): void {
-  const ms = median(times.ours);
-  const detail = `${inMs(ms)}, of which ${inMs(inside)} in ONNX Runtime`;
-  if (times.theirs)
-    tell({
-      ...figure(`${namedRows(count)}: a call / PyTorch’s`, ratios(times.ours, times.theirs), goal),
-      detail: `${detail} / ${inMs(median(times.theirs))}`,
-    });
-  else tell(`${namedRows(count)}: ${detail}`);
-  if (alone.length > 1)
-    tell({ ...figure(`a row of ${count} / of ${1}`, [alone.at(-1)! / alone[0]]), detail: inMs(alone.at(-1)!) });
+  const own = ours.map(({ ms }) => ms);
+  const detail = `${inMs(median(own))}, of which ${inMs(median(ours.map(({ insideMs }) => insideMs)))} in ONNX Runtime`;
+  if (!theirs) return tell(`${namedRows(count)}: ${detail}`);
+  const other = theirs.map(({ ms }) => ms);
+  tell({
+    ...figure(`${namedRows(count)}: a call / PyTorch’s`, ratios(own, other), goal),
+    detail: `${detail} / ${inMs(median(other))}`,
+  });
 }
