@@ -69,6 +69,12 @@ type Row = [cause: string, device: 'cuda:0' | 'webgpu', message: string, files: 
       noLibrary,
       { ...withNvidia, ...cached(...providers, ...libraries) },
     ],
+    [
+      'the library libcudnn.so.9 is missing',
+      'cuda:0',
+      noLibrary,
+      { ...withNvidia, ...cached(...providers, ...libraries.map((name) => name.replace('.12', '.13'))) },
+    ],
     ['the library libcuda.so.1 is missing', 'cuda:0', failure(35), { ...withNvidia, ...driver('550.54.15') }],
     [
       "NVIDIA's driver 470.82.01 is too old for CUDA 12",

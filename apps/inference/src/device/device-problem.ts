@@ -4,10 +4,17 @@ import type { DeviceProblem, GpuMachine } from './gpu-machine';
 /** A missing library in a message of the dynamic linker. */
 const missingLibrary = /(lib[\w.+-]+\.so[.\d]*): cannot open shared object file/;
 
-/** Libraries of ONNX Runtime's CUDA provider, for CUDA 12 and cuDNN 9. Source: its table of CUDA requirements. */
+/**
+ * Libraries of ONNX Runtime's CUDA provider, for CUDA 12 or 13 and cuDNN 9: which of the two it is built for, only its
+ * own file tells. Source: ONNX Runtime's table of CUDA requirements.
+ */
 const cudaLibraries = [
-  ...['libcudart.so.12', 'libcublasLt.so.12', 'libcublas.so.12', 'libcurand.so.10', 'libcufft.so.11'],
-  'libcudnn.so.9',
+  ['libcudart.so.12', 'libcudart.so.13'],
+  ['libcublasLt.so.12', 'libcublasLt.so.13'],
+  ['libcublas.so.12', 'libcublas.so.13'],
+  ['libcurand.so.10'],
+  ['libcufft.so.11', 'libcufft.so.12'],
+  ['libcudnn.so.9'],
 ];
 /** The first driver that CUDA 12 runs with. Source: NVIDIA's table of minor version compatibility. */
 const firstDriver = 525;
@@ -58,7 +65,8 @@ const noProvider: DeviceProblem = {
 };
 
 function withoutLibrary(name: string): DeviceProblem {
-  const bringer = name.startsWith('libcudnn') ? 'cuDNN 9' : name.startsWith('libcuda.') ? "NVIDIA's driver" : 'CUDA 12';
+  const cuda = /^lib(?:cudart|cublas|cublasLt)\.so\.13$/.test(name) ? 'CUDA 13' : 'CUDA 12';
+  const bringer = name.startsWith('libcudnn') ? 'cuDNN 9' : name.startsWith('libcuda.') ? "NVIDIA's driver" : cuda;
   return { cause: `the library ${name} is missing`, remedy: `install ${bringer}` };
 }
 
@@ -68,7 +76,10 @@ async function problemOfLibraries(machine: GpuMachine): Promise<DeviceProblem | 
   const folder = providerFolder();
   for (const name of ['libonnxruntime_providers_shared.so', 'libonnxruntime_providers_cuda.so'])
     if (!(await machine.hasLibrary(name, [folder]))) return noProvider;
-  for (const name of cudaLibraries) if (!(await machine.hasLibrary(name, [folder]))) return withoutLibrary(name);
+  for (const names of cudaLibraries) {
+    const found = await Promise.all(names.map((name) => machine.hasLibrary(name, [folder])));
+    if (!found.includes(true)) return withoutLibrary(names[0]);
+  }
   return undefined;
 }
 
