@@ -20,6 +20,7 @@ TOKENS = {"sd15": 77, "sdxl": 77, "klein": 512, "z-image": 64}
 class Side:
     def __init__(self, size, device):
         self.models, self.device = MODELS[size], torch.device(device)
+        if device == "cpu": torch.set_num_threads(1)  # A dry run, on cores that others need.
 
     def synchronize(self):
         if self.device.type == "cuda": torch.cuda.synchronize()
@@ -34,7 +35,9 @@ class Side:
         for key, value in model.state_dict().items():
             if value.dim() > 1: value.normal_(0, 1 / math.sqrt(value[0].numel()))
             else: value.fill_(1 if key.endswith("weight") else 0)
-        self.model = torch.compile(model) if compile else model
+        # Inductor takes minutes for a graph on a processor.
+        backend = "inductor" if self.device.type == "cuda" else "eager"
+        self.model = torch.compile(model, backend=backend) if compile else model
         return {"torch": torch.__version__, "diffusers": diffusers.__version__}
 
     def random(self, *shape):

@@ -12,13 +12,16 @@ import { type GpuBench, type GpuSection, secondsLeft } from '../gpu-section';
 
 /** U-Nets compute in float16 on CUDA: 52 dB and more were measured on an H200. */
 const unets = ['sd15', 'sd15-file', 'sd21', 'sd21-base', 'sd21-file', 'sdxl', 'sdxl-file', 'sdxl-turbo', 'lcm'];
-/** Transformers compute in bfloat16 there, whose mantissa has three bits less. */
+/**
+ * Transformers compute in bfloat16 there, whose mantissa has three bits less: diffusers' own latents of these models are
+ * off by 0.5 to 2 % in it.
+ */
 const transformers = {
   transformers: ['flux2-klein', 'flux2-klein-base', 'z-image', 'z-image-turbo'],
   'ernie-image': ['ernie-image'],
   references: ['flux2-klein'],
 };
-const leastDecibels = { float16: 45, bfloat16: 25 };
+const leastDecibels = { float16: 45, bfloat16: 30 };
 
 export const goldens: GpuSection = {
   name: 'goldens',

@@ -20,6 +20,9 @@ interface RowCurve {
 /** Fewest and most rounds, and the seconds that those of one number of rows may take; one is enough for a dry run. */
 const roundsOf = { full: { fewest: 3, most: 15, seconds: 4 }, tiny: { fewest: 1, most: 1, seconds: 4 } };
 
+/** Seconds that a number of rows needs at least. */
+const fewestSeconds = 4;
+
 /** Calls of a denoiser by their number of rows. */
 export function rowCurve({ model, pixels, counts, goals = {}, seconds, torch }: RowCurve): GpuSection {
   return {
@@ -37,20 +40,23 @@ export function rowCurve({ model, pixels, counts, goals = {}, seconds, torch }: 
       const denoiser = await folder.denoiser.open({ device: bench.device });
       bench.tell(`Loaded in ${((Date.now() - startedAt) / 1000).toFixed(1)} s.`);
       const side = await loading;
-      const alone = new Map<number, number>();
+      let alone = 0;
       for (const count of counts) {
         const { rows, shape } = someRows(folder, denoiser, { tokens: textTokens[model], pixels: size, count });
-        const times = await inTurns(bench, {
+        const calls: Calls = {
           ours: () => timed(denoiser, () => denoiser.predict(rows, shape)),
           ...(side && { theirs: () => side.ask('call', { rows: count, pixels: size }) }),
-        });
-        if (times) tellCall(bench, { count, times, goal: goals[count] });
-        else bench.tell(`${namedRows(count)}: left out, for time or memory.`);
-        if (times) alone.set(count, median(times.ours.map(({ ms }) => ms)) / count);
+        };
+        const times = secondsLeft(bench) > fewestSeconds ? await inTurns(bench, calls) : undefined;
+        if (!times) {
+          bench.tell(`${namedRows(count)}: left out, for time or memory.`);
+          continue;
+        }
+        tellCall(bench, { count, times, goal: goals[count] });
+        const ms = median(times.ours.map((each) => each.ms)) / count;
+        if (count === 1) alone = ms;
+        else if (alone > 0) bench.tell({ ...figure(`a row of ${count} / of 1`, [ms / alone]), detail: inMs(ms) });
       }
-      for (const [count, ms] of alone)
-        if (count > 1 && alone.has(1))
-          bench.tell({ ...figure(`a row of ${count} / of 1`, [ms / alone.get(1)!]), detail: inMs(ms) });
       side?.close();
       await denoiser.release();
     },
