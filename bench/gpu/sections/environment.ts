@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
-import { basename } from 'node:path';
+import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
-import { executionProviders, identityModel, InferenceSession } from '@app/diffusion';
+import { executionProviders, identityModel, InferenceSession, providerOf } from '@app/diffusion';
 import { env } from '../../../libs/diffusion/src/sessions/onnx-runtime';
 import type { GpuSection } from '../gpu-section';
 
@@ -16,6 +16,13 @@ const said = (program: string, args: readonly string[]): Promise<string> =>
     (error: NodeJS.ErrnoException) =>
       `nothing (${error.code === 'ENOENT' ? 'not there' : error.message.trim().split('\n').at(-1)})`,
   );
+
+/** What ONNX Runtime's provider needs and the linker does not find: the runtime itself does not say. */
+async function missingLibraries(): Promise<string[]> {
+  const folder = join(require.resolve('onnxruntime-node'), '../../bin/napi-v6', process.platform, process.arch);
+  const { stdout } = await run('ldd', [join(folder, 'libonnxruntime_providers_cuda.so')]).catch(() => ({ stdout: '' }));
+  return stdout.split('\n').flatMap((line) => (line.includes('not found') ? line.trim().split(' ')[0] : []));
+}
 
 export const environment: GpuSection = {
   name: 'environment',
@@ -32,6 +39,7 @@ export const environment: GpuSection = {
         'import torch, diffusers; print("torch", torch.__version__, "CUDA", torch.version.cuda, "cuDNN", torch.backends.cudnn.version(), "diffusers", diffusers.__version__)';
       tell(`${basename(python)}: ${await said(python, ['-c', versions])}`);
     }
+    if (providerOf(device) === 'cuda') for (const name of await missingLibraries()) tell(`**Not found**: ${name}`);
     const session = await InferenceSession.create(identityModel(), { executionProviders: executionProviders(device) });
     tell(`A session on ${device} opens.`);
     const maps = process.platform === 'linux' ? readFileSync('/proc/self/maps', 'utf8') : '';
