@@ -1,10 +1,12 @@
 import { Writable } from 'node:stream';
 import { runAudit, runErase } from '../../apps/cli/src/audit-command';
+import { UsersOfOlderStyles1796370100004 } from '../../libs/database/src/migrations/1796370000004-users-of-styles';
 import { RetentionService } from '../../apps/api/src/files/retention.service';
 import { startTestApi, type TestKey } from '../support/api';
 import { drawTask, failTask, makeFinetune, makePrompts, storedKeys } from '../support/factories';
 import { ofTest } from '../support/of-suite';
 import { smallPicture } from '../support/small-picture';
+import { giveWeights, makeTuned } from '../support/world';
 
 const api = ofTest(() => startTestApi({ PUBLIC_URL: 'http://localhost:3999', AUDIT_DAYS: '30', LOG_LEVEL: 'info' }));
 const key = ofTest(() => api.createKey({ name: 'shop' }));
@@ -73,6 +75,12 @@ async function rowsWith(text: string): Promise<string[]> {
   return found;
 }
 
+async function trainingOf(caller: TestKey) {
+  const images_url = [];
+  for (const colour of ['blue', 'green', 'white', 'black']) images_url.push(await upload(caller, colour));
+  return { name: 'face', images_url, user };
+}
+
 /** What a user leaves: everything that can say "user", in each state, and what comes of it. */
 async function live(caller: TestKey): Promise<void> {
   const drawn = await generate(caller, { webhook: 'http://localhost:9/hook' }, { 'idempotency-key': 'first' });
@@ -82,9 +90,7 @@ async function live(caller: TestKey): Promise<void> {
   const [prompt] = await makePrompts(api, caller, finetune, [{ prompt: `${words} as a robot`, user }]);
   await drawTask(api, prompt.id);
   await post(caller, '/prompts/collections', { name: 'theirs', styles: [{ id: prompt.id, name: 'portrait' }] });
-  const images_url = [];
-  for (const colour of ['blue', 'green', 'white', 'black']) images_url.push(await upload(caller, colour));
-  await post(caller, '/finetunes', { name: 'face', images_url, user, prompts: [{ prompt: `${words}, a face` }] });
+  await post(caller, '/finetunes', { ...(await trainingOf(caller)), prompts: [{ prompt: `${words}, a face` }] });
 }
 
 describe('npm run erase', () => {
@@ -139,6 +145,69 @@ describe('npm run erase', () => {
     expect(await rowsWith(user)).toEqual([]);
     const { body } = await api.request<{ id: string }[]>('GET', '/v1/sd/text-to-image', { key });
     expect(body.map(({ id }) => id).sort()).toEqual(made.sort());
+  });
+
+  it('takes Styles whose Prompt, or Fine-Tune of the user, was deleted before, and leaves those of others', async () => {
+    const { id: others } = await makeFinetune(api, key);
+    const { id: theirs } = await post(key, '/finetunes', await trainingOf(key));
+    const prompts = [
+      ...(await makePrompts(api, key, others, [
+        { prompt: `${words} as a robot`, user },
+        { prompt: 'a robot at sea', user: 'bob' },
+      ])),
+      ...(await makePrompts(api, key, theirs, [{ prompt: 'a face at sea', user: 'bob' }])),
+    ].map(({ id }) => id);
+    for (const id of prompts.slice(0, 2)) await drawTask(api, id);
+    const styles = prompts.map((id) => ({ id, name: `of ${id}` }));
+    const collection = await post(key, '/prompts/collections', { name: 'looks', styles });
+    const left = await storedKeys(api);
+    for (const path of [`/finetunes/${others}/prompts/${prompts[0]}`, `/finetunes/${theirs}`])
+      await api.request('DELETE', `/v1${path}`, { key });
+
+    expect(await erase()).toMatchObject({ styles: 2, files_left: [] });
+    expect(await rowsWith(words)).toEqual([]);
+    expect(await rowsWith(user)).toEqual([]);
+    const list = await api.request<object[]>('GET', `/v1/prompts/collections/${collection.id}/styles`, { key });
+    expect(list.body).toMatchObject([{ name: `of ${prompts[1]}`, thumbnail: expect.any(String) as string }]);
+    expect((await storedKeys(api)).filter((file) => file.includes(prompts[0]))).toEqual([]);
+    const ofBob = (files: string[]) => files.filter((file) => file.includes(prompts[1]));
+    expect(ofBob(await storedKeys(api))).toEqual(ofBob(left));
+  });
+
+  it('takes Styles that were made before Styles knew their users', async () => {
+    const { id: finetune } = await makeFinetune(api, key);
+    const prompts = await makePrompts(api, key, finetune, [
+      { prompt: `${words} as a robot`, user },
+      { prompt: 'a robot' },
+    ]);
+    const styles = prompts.map(({ id }) => ({ id, name: id }));
+    const { id } = await post(key, '/prompts/collections', { name: 'looks', styles });
+    await api.dataSource.query(`UPDATE styles SET end_users = '{}'`);
+    const runner = api.dataSource.createQueryRunner();
+    await new UsersOfOlderStyles1796370100004().up(runner);
+    await runner.release();
+    await api.request('DELETE', `/v1/finetunes/${finetune}`, { key });
+    expect(await erase()).toMatchObject({ styles: 1 });
+    const left = await api.request<object[]>('GET', `/v1/prompts/collections/${id}/styles`, { key });
+    expect(left.body).toMatchObject([{ name: prompts[1].id }]);
+  });
+
+  it('takes what others drew with a Fine-Tune of the user, also of one that was deleted before', async () => {
+    for (const isDeleted of [false, true]) {
+      const { id } = await post(key, '/finetunes', await trainingOf(key));
+      await giveWeights(api, id);
+      const finetunes = [{ id }, { id: await makeTuned(api, key) }];
+      const showing = await generate(key, { user: 'bob', finetunes });
+      await drawTask(api, showing.id);
+      const other = await generate(key, { user: 'bob', finetunes: finetunes.slice(1) });
+      if (isDeleted) await api.request('DELETE', `/v1/finetunes/${id}`, { key });
+
+      expect(await erase()).toMatchObject({ generations: 1, pictures: 1, finetunes: isDeleted ? 0 : 1 });
+      expect((await storedKeys(api)).filter((file) => file.includes(showing.id))).toEqual([]);
+      const { body } = await api.request<{ id: string }[]>('GET', '/v1/sd/text-to-image', { key });
+      expect(body.map((each) => each.id)).not.toContain(showing.id);
+      expect(body.map((each) => each.id)).toContain(other.id);
+    }
   });
 
   it('is of one account where it is named, and of an account that is there', async () => {

@@ -73,8 +73,13 @@ export function pathOf(
 /** A Fine-Tune with weights only by its row: nothing can draw with them. */
 export async function makeTuned(api: TestApi, key: TestKey): Promise<string> {
   const { id } = await makeFinetune(api, key);
-  await api.dataSource.manager.update(Finetune, { id }, { weightsKind: 'lora', weightsKey: `weights/${id}/none` });
+  await giveWeights(api, id);
   return id;
+}
+
+/** Gives a Fine-Tune weights by its row alone. */
+export async function giveWeights(api: TestApi, id: string): Promise<void> {
+  await api.dataSource.manager.update(Finetune, { id }, { weightsKind: 'lora', weightsKey: `weights/${id}/none` });
 }
 
 /** A Fine-Tune with a drawn Prompt, a Collection with a Style of it, and a Generation; both webhooks were delivered. */

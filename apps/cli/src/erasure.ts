@@ -69,7 +69,7 @@ export class Erasure {
       audit_entries: 0,
       files_left: [],
     };
-    for (const eraseSome of [this.eraseFinetune, this.eraseDrawings])
+    for (const eraseSome of [this.eraseFinetune, this.eraseDrawings, this.eraseStyles])
       for (let erased = await eraseSome(); erased; erased = await eraseSome()) {
         for (const [name, count] of Object.entries(erased.counts) as [
           Exclude<keyof ErasureReport, 'files_left'>,
@@ -91,23 +91,39 @@ export class Erasure {
     return [this.user, this.accounts ?? null];
   }
 
+  /** A Fine-Tune, or one that was deleted before, with all that was drawn with it. */
   private readonly eraseFinetune = (): Promise<Erased | undefined> =>
     this.transactions.run(async (manager) => {
-      const [found] = await manager.query<{ id: string }[]>(
-        `SELECT id FROM tasks WHERE kind = 'training' AND ${this.isTheirs} LIMIT 1`,
+      const [found] = await manager.query<{ id: string; accountId: string }[]>(
+        `SELECT id, account_id AS "accountId" FROM tasks WHERE kind = 'training' AND ${this.isTheirs}
+         UNION ALL SELECT task_id, account_id FROM audit_entries
+         WHERE kind = 'training' AND task_id IS NOT NULL AND ${this.isTheirs} LIMIT 1`,
         this.whose,
       );
       if (!found) return undefined;
-      const { id } = found;
+      const { id, accountId } = found;
       const finetune = await manager.findOne(Finetune, { where: { id }, lock: { mode: 'pessimistic_write' } });
-      if (!finetune) return { counts: {}, files: [] };
+      const generations = await idsOf(manager, drawnWithStatement, [id, accountId]);
+      const drawings = await eraseTasks(manager, generations);
       const prompts = await idsOf(manager, 'SELECT id FROM finetune_prompts WHERE finetune_id = $1 ORDER BY id', [id]);
       const styles = await removeStyles(manager, prompts);
       const counts = await eraseEntries(manager, [id, ...prompts]);
-      const { drawn, uploads } = await removeFinetune(manager, finetune);
+      const { drawn, uploads } = finetune ? await removeFinetune(manager, finetune) : { drawn: [], uploads: [] };
       return {
-        counts: { ...counts, finetunes: 1, prompts: prompts.length, styles, uploads: uploads.length },
-        files: [...drawn, ...prompts.map(styleThumbnailsFolder), weightsFolderOf(id), trainingFolder(id), ...uploads],
+        counts: {
+          generations: generations.length,
+          prompts: prompts.length,
+          finetunes: finetune ? 1 : 0,
+          styles,
+          uploads: drawings.uploads.length + uploads.length,
+          pictures: drawings.counts.pictures + counts.pictures,
+          deliveries: drawings.counts.deliveries + counts.deliveries,
+          audit_entries: drawings.counts.audit_entries + counts.audit_entries,
+        },
+        files: [
+          ...[...drawings.drawn, ...drawings.uploads, ...drawn, ...uploads],
+          ...[...prompts.map(styleThumbnailsFolder), weightsFolderOf(id), trainingFolder(id)],
+        ],
       };
     });
 
@@ -123,20 +139,30 @@ export class Erasure {
       // A deletion locks the row of a Prompt first and the task next.
       await manager.query('SELECT FROM finetune_prompts WHERE id = ANY($1) ORDER BY id FOR UPDATE', [prompts]);
       const styles = await removeStyles(manager, prompts);
-      await manager.query('SELECT FROM tasks WHERE id = ANY($1) ORDER BY id FOR UPDATE', [ids]);
-      const counts = await eraseEntries(manager, ids);
-      const uploads = await dropUploads(manager, ids);
-      const left = await removeTasks(manager, ids);
+      const { counts, drawn, uploads } = await eraseTasks(manager, ids);
       return {
         counts: {
           ...counts,
           generations: ids.length - prompts.length,
           prompts: prompts.length,
           styles,
-          uploads: uploads.length + left.uploads.length,
+          uploads: uploads.length,
         },
-        files: [...left.drawn, ...prompts.map(styleThumbnailsFolder), ...uploads, ...left.uploads],
+        files: [...drawn, ...prompts.map(styleThumbnailsFolder), ...uploads],
       };
+    });
+
+  /** Styles whose Prompt, or Fine-Tune, was deleted before. */
+  private readonly eraseStyles = (): Promise<Erased | undefined> =>
+    this.transactions.run(async (manager) => {
+      const prompts = await idsOf(
+        manager,
+        `SELECT DISTINCT source_prompt_id AS id FROM styles
+         WHERE $1 = ANY(end_users) AND ($2::varchar[] IS NULL OR account_id = ANY($2)) LIMIT ${batchSize}`,
+        this.whose,
+      );
+      if (prompts.length === 0) return undefined;
+      return { counts: { styles: await removeStyles(manager, prompts) }, files: prompts.map(styleThumbnailsFolder) };
     });
 
   /** What the audit trail has of requests that made no record, or whose record was deleted before. */
@@ -151,6 +177,13 @@ export class Erasure {
 
 const idsOf = async (manager: EntityManager, statement: string, parameters: unknown[]): Promise<string[]> =>
   (await manager.query<{ id: string }[]>(statement, parameters)).map(({ id }) => id);
+
+/** Generations that combine a Fine-Tune. Parameters: its id and its account. */
+const drawnWithStatement = `
+SELECT task.id FROM tasks task JOIN drawings drawing ON drawing.id = task.id
+WHERE task.kind = 'generation' AND task.account_id = $2
+  AND EXISTS (SELECT FROM json_array_elements(drawing.inputs -> 'finetunes') used WHERE used ->> 'id' = $1)
+ORDER BY task.id`;
 
 /** Styles have the text and a picture of the Prompt that they were made of. */
 async function removeStyles(manager: EntityManager, promptIds: readonly string[]): Promise<number> {
@@ -167,6 +200,15 @@ async function removeStyles(manager: EntityManager, promptIds: readonly string[]
     removed.map(({ ownerId, bytes }) => ({ ownerId, recordBytes: -bytes })),
   );
   return removed.length;
+}
+
+/** Deletes Generations and Prompts with what the audit trail says of them. */
+async function eraseTasks(manager: EntityManager, ids: readonly string[]) {
+  await manager.query('SELECT FROM tasks WHERE id = ANY($1) ORDER BY id FOR UPDATE', [ids]);
+  const counts = await eraseEntries(manager, ids);
+  const uploads = await dropUploads(manager, ids);
+  const left = await removeTasks(manager, ids);
+  return { counts, drawn: left.drawn, uploads: [...uploads, ...left.uploads] };
 }
 
 /** Deletes what the audit trail says of tasks. @returns how much, and numbers of rows that go with the tasks */

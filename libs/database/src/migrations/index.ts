@@ -24,6 +24,7 @@ import { CredentialsOfWorkers1796330000000 } from './1796330000000-credentials-o
 import { ContentFilter1796340000000 } from './1796340000000-content-filter';
 import { AuditEntries1796350000000 } from './1796350000000-audit-entries';
 import { FlaggedBy1796360000002 } from './1796360000002-flagged-by';
+import { UsersOfOlderStyles1796370100004, UsersOfStyles1796370000004 } from './1796370000004-users-of-styles';
 
 /**
  * Every migration in order; append new ones. An index on a table that may be large is made with
@@ -52,4 +53,6 @@ export const migrations = [
   ContentFilter1796340000000,
   AuditEntries1796350000000,
   FlaggedBy1796360000002,
+  UsersOfStyles1796370000004,
+  UsersOfOlderStyles1796370100004,
 ];

@@ -39,6 +39,9 @@ export class Style {
    */
   @Column('varchar', { length: 24, nullable: true }) sourcePromptId: string | null;
 
+  /** Those of that Prompt and of its Fine-Tune, also when these are deleted; a trigger fills it in. */
+  @Column('varchar', { length: 256, array: true, default: () => `'{}'` }) endUsers: string[];
+
   /** Secret part of the thumbnail's URL `<PUBLIC_URL>/images/<token>.png`. */
   @Column('varchar', { length: 24, nullable: true }) thumbnailToken: string | null;
 
