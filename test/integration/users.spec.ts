@@ -55,7 +55,7 @@ describe('The user of', () => {
     }
   });
 
-  it('a training is in it', async () => {
+  async function trainingOf(user: string) {
     const images_url = [];
     for (const colour of ['red', 'green', 'blue', 'white']) {
       const upload = await api.request<{ url: string }>('POST', '/v1/uploads', {
@@ -64,9 +64,45 @@ describe('The user of', () => {
       });
       images_url.push(upload.body.url);
     }
-    const body = { name: 'robot', model: 'shapes', images_url, user: 'ann' };
-    expect((await call('POST', '/finetunes', body)).body).toMatchObject({ user: 'ann' });
+    return { name: 'robot', model: 'shapes', images_url, user };
+  }
+
+  it('a training is in it, and narrows the list', async () => {
+    const [ofAnn, ofBob] = [await trainingOf('ann'), await trainingOf('bob')];
+    const { body: made } = await call<{ id: string }>('POST', '/finetunes', ofAnn);
+    const fetched = { name: 'robot', weights_url: 'http://example.com/x.safetensors', user: 'ann' };
+    const { body: other } = await call<{ id: string }>('POST', '/finetunes', fetched);
+    await call('POST', '/finetunes', ofBob);
+    await makeFinetune(api, key);
+    expect(made).toMatchObject({ user: 'ann' });
+    const listed = async (query: string, caller = key) =>
+      (await call<{ id: string }[]>('GET', `/finetunes?${query}`, undefined, caller)).body.map(({ id }) => id);
+    expect(await listed('user=ann')).toEqual([other.id, made.id]);
+    expect(await listed(`user=ann&limit=1&after=${other.id}`)).toEqual([made.id]);
+    expect(await listed('user=ann', await api.createKey())).toEqual([]);
+    expect((await call<ProblemJson>('GET', '/finetunes?user=')).body.errors?.[0].parameter).toBe('user');
     expect((await call<ProblemJson>('POST', '/finetunes', { name: 'robot', user: 'ann' })).body.status).toBe(422);
+  });
+
+  it.each(['images_url', 'weights_url'])('a body with %s is that of its Prompts that name none', async (source) => {
+    const { id: finetune } = await makeFinetune(api, key);
+    const [{ id }] = await makePrompts(api, key, finetune);
+    const styles = [{ id, name: 'x' }];
+    const { body: collection } = await call<{ id: string }>('POST', '/prompts/collections', { name: 'x', styles });
+    const { images_url, ...rest } = await trainingOf('ann');
+    const { body: made } = await call<{ id: string; prompts: string[] }>('POST', '/finetunes', {
+      ...rest,
+      [source]: source === 'images_url' ? images_url : 'http://example.com/x.safetensors',
+      prompts: [{ prompt: 'a robot' }, { prompt: 'a robot', user: 'bob' }, { prompt: 'a robot', user: null }],
+      styles: [{ id: collection.id }],
+    });
+    const users = made.prompts.map(async (prompt) => {
+      const { body } = await call<{ user: string }>('GET', `/finetunes/${made.id}/prompts/${prompt}/status`);
+      return body.user;
+    });
+    expect(await Promise.all(users)).toEqual(['ann', 'bob', 'ann', 'ann']);
+    const drawings = (await call<object[]>('GET', '/drawings?user=ann')).body;
+    expect(drawings).toHaveLength(3);
   });
 
   it.each(['', 'x'.repeat(257), 'a\u0000b', 7, ['ann']])('anything is not %j', async (user) => {

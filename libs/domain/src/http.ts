@@ -10,6 +10,7 @@ export * from './finetune-prompts/create-prompt.dto';
 export * from './finetune-prompts/prompt.dto';
 export * from './finetunes/create-finetune.dto';
 export * from './finetunes/finetune.dto';
+export * from './finetunes/finetune-query.dto';
 export * from './generations/create-generation.dto';
 export * from './generations/generation.dto';
 export * from './generations/inputs.dto';

@@ -4,6 +4,7 @@ import {
   CreateGenerationDto,
   DeletedDto,
   FinetuneDto,
+  FinetuneQueryDto,
   GenerationDto,
   RegisteredFinetuneDto,
   UpdateFinetuneDto,
@@ -76,8 +77,8 @@ export class FinetunesController {
     description: 'All of them, whatever their status; with `limit` in pages.',
   })
   @SendsList()
-  findAll(@AccountId() accountId: string, @Res() _: Response): List {
-    return this.finetunes.list(accountId);
+  findAll(@AccountId() accountId: string, @ValidQuery() filter: FinetuneQueryDto, @Res() _: Response): List {
+    return this.finetunes.list(accountId, filter);
   }
 
   @Get(':id')

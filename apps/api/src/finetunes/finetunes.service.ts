@@ -6,7 +6,7 @@ import {
   Training,
   UnprocessableError,
 } from '@app/domain';
-import { FinetuneDto, type UpdateFinetuneDto } from '@app/domain/http';
+import { FinetuneDto, type FinetuneQueryDto, type UpdateFinetuneDto } from '@app/domain/http';
 import { finetuneRecordBytes, removeFinetune, Tasks, trainingFolder, weightsFolderOf, StorageQuota } from '@app/tasks';
 import { Transactions } from '@app/queue';
 import { Injectable } from '@nestjs/common';
@@ -43,11 +43,18 @@ export class FinetunesService {
     return finetune;
   }
 
-  list(accountId: string): List {
+  list(accountId: string, { user }: FinetuneQueryDto): List {
     const query = this.finetunes
       .createQueryBuilder('finetune')
       .where('finetune.account_id = :accountId', { accountId });
-    return listOf(query, (rows) => this.present(rows));
+    const ofUser = 'SELECT id FROM tasks WHERE account_id = :accountId AND end_user = :user';
+    return listOf(
+      query,
+      (rows) => this.present(rows),
+      (rows) => {
+        if (user !== undefined) rows.andWhere(`finetune.id IN (${ofUser})`, { accountId, user });
+      },
+    );
   }
 
   /** @throws NotFoundError; UnprocessableError for a scale without weights, or of weights that have none. */

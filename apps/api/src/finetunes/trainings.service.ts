@@ -65,8 +65,11 @@ export class TrainingsService {
     this.acceptance.assertReceiversAllowed([{ webhook }], () => '');
     if (captions) await this.lengths.checkCaptions(caller.id, served, captions);
     const { createdAt } = finetune;
-    const prompts = dto.prompts && (await this.orders.ofPrompts(caller, finetune, dto.prompts, '/prompts', createdAt));
-    const styles = dto.styles && (await this.orders.ofStyles(caller, finetune, dto.styles, '/styles', createdAt));
+    const theirs = <T extends { user?: string | null }>(each: T): T => ({ ...each, user: each.user ?? user });
+    const [askedPrompts, askedStyles] = [dto.prompts?.map(theirs), dto.styles?.map(theirs)];
+    const prompts =
+      askedPrompts && (await this.orders.ofPrompts(caller, finetune, askedPrompts, '/prompts', createdAt));
+    const styles = askedStyles && (await this.orders.ofStyles(caller, finetune, askedStyles, '/styles', createdAt));
     const training = {
       ...{ captions, webhook, imagesUrl: imagesUrl ?? [] },
       ...{ weightsUrl: weightsUrl ?? null, weightsSha256: dto.weights_sha256?.toLowerCase() ?? null },

@@ -108,7 +108,7 @@ export class CreateFinetuneDto {
 
   @ArrayField({
     description:
-      'Prompts to draw when it has its weights, as `POST /v1/finetunes/{id}/prompts` takes them. Needs `images_url` or `weights_url`, as do `styles` and `webhook`.',
+      'Prompts to draw when it has its weights, as `POST /v1/finetunes/{id}/prompts` takes them; one without a `user` has that of the Fine-Tune. Needs `images_url` or `weights_url`, as do `styles` and `webhook`.',
     element: () => CreatePromptDto,
     min: 1,
     max: limits.arrayLength,
@@ -117,7 +117,8 @@ export class CreateFinetuneDto {
   prompts?: CreatePromptDto[] | null;
 
   @ArrayField({
-    description: 'Styles to draw it in when it has its weights, as `POST /v1/finetunes/{id}/styles` takes them.',
+    description:
+      'Styles to draw it in when it has its weights, as `POST /v1/finetunes/{id}/styles` takes them; the `user` is as with `prompts`.',
     element: () => ApplyStyleDto,
     min: 1,
     max: limits.arrayLength,
