@@ -105,6 +105,7 @@ describe('npm run erase', () => {
     expect(await erase()).toEqual({
       user,
       account: null,
+      at: expect.stringMatching(/^\d{4}-.*Z$/) as string,
       generations: 2,
       prompts: 2,
       finetunes: 1,
@@ -213,12 +214,12 @@ describe('npm run erase', () => {
   it('is of one account where it is named, and of an account that is there', async () => {
     const stranger = await api.createKey();
     for (const caller of [key, stranger]) await generate(caller, {});
-    expect(await erase('--account', stranger.id)).toMatchObject({ generations: 1 });
+    expect(await erase('--account', stranger.id)).toMatchObject({ account: stranger.id, generations: 1 });
     expect((await api.request<object[]>('GET', '/v1/sd/text-to-image', { key })).body).toHaveLength(1);
     expect((await api.request<object[]>('GET', '/v1/sd/text-to-image', { key: stranger })).body).toEqual([]);
     const around = surroundings();
     expect(await runErase(['--user', user, '--account', 'none'], around)).toBe(1);
-    expect(around.said()).toBe('There is no account "none"; "npm run keys -- list" shows them. Nothing was erased.\n');
+    expect(around.said()).toBe('There is no account "none"; "npm run keys -- list" shows them.\n');
   });
 });
 
@@ -261,7 +262,10 @@ describe('npm run audit', () => {
   });
 
   it.each([
-    [2, [], 'error: one of --day, --id and --user is needed'],
+    [2, [], 'error: one of --day, --id, --picture and --user is needed'],
+    [2, ['--account', 'none'], 'error: one of --day, --id, --picture and --user is needed'],
+    [1, ['--user', 'ann', '--account', 'none'], 'There is no account "none"; "npm run keys -- list" shows them.'],
+    [1, ['--picture', 'http://x/images/none.png'], 'nothing of the picture "http://x/images/none.png".'],
     [2, ['--day', '2026-02-30'], 'It must be a day as YYYY-MM-DD.'],
     [2, ['--day', '2126-01-01'], 'It has not begun yet, in UTC.'],
     [1, ['--user', 'nobody'], 'The audit trail has nothing of the user "nobody".'],
@@ -271,6 +275,33 @@ describe('npm run audit', () => {
     expect([await runAudit(args, around), around.printed()]).toEqual([code, '']);
     expect(around.said()).toMatch(/^[^\n]+\n$/);
     expect(around.said()).toContain(sentence);
+  });
+
+  it('is of one account where it is named', async () => {
+    const stranger = await api.createKey();
+    const [mine, theirs] = [await generate(key, {}), await generate(stranger, {})];
+    const found = async (...args: string[]) => (await audit('--user', user, ...args)).map(({ id }) => id);
+    expect(await found()).toEqual([mine.id, theirs.id]);
+    expect(await found('--account', stranger.id)).toEqual([theirs.id]);
+  });
+
+  it('knows the record of a picture by its URL while it is there, and of a URL of a bucket always', async () => {
+    const { id: finetune } = await makeFinetune(api, key);
+    const [prompt] = await makePrompts(api, key, finetune);
+    const generation = await generate(key, {});
+    for (const { id } of [prompt, generation]) await drawTask(api, id);
+    const styles = [{ id: prompt.id, name: 'x' }];
+    const { id: collection } = await post(key, '/prompts/collections', { name: 'x', styles });
+    const get = async <T>(path: string) => (await api.request<T>('GET', `/v1${path}`, { key })).body;
+    const [style] = await get<{ thumbnail: string }[]>(`/prompts/collections/${collection}/styles`);
+    const drawn = await get<{ images: string[]; thumbnail: string }>(`/sd/text-to-image/${generation.id}`);
+    const found = async (url: string) => (await audit('--picture', url)).map(({ id }) => id);
+    expect(await found(drawn.images[0])).toEqual([generation.id]);
+    expect(await found(drawn.thumbnail)).toEqual([generation.id]);
+    expect(await found(style.thumbnail)).toEqual([prompt.id]);
+    await api.request('DELETE', `/v1/sd/text-to-image/${generation.id}`, { key });
+    expect(await found(`https://store.example/pictures/${generation.id}/1/0.png?x=1`)).toEqual([generation.id]);
+    expect(await runAudit(['--picture', drawn.images[0]], surroundings())).toBe(1);
   });
 
   it('prints any number of entries, each once, and only as many as are read', async () => {

@@ -15,7 +15,9 @@ const pageSize = 250;
 interface Asked {
   day?: string;
   id?: string;
+  picture?: string;
   user?: string;
+  account?: string;
 }
 
 /** Runs `audit`, which prints entries of the audit trail. @returns the exit code */
@@ -24,12 +26,17 @@ export function runAudit(
   surroundings: Surroundings & { stdout: NodeJS.WritableStream },
 ): Promise<number> {
   const program = programOf('audit', surroundings)
-    .description('Prints who asked for what, and what became of it, as JSON lines: of a day, a record or a user.')
+    .description(
+      'Prints who asked for what, and what became of it, as JSON lines: of a day, a record, a picture or a user.',
+    )
     .option('--day <date>', 'of this day (UTC), as YYYY-MM-DD', readDay)
     .option('--id <record>', 'of this Generation, Prompt or Fine-Tune, also after it was deleted')
+    .option('--picture <url>', 'of the record that made the picture with this URL')
     .option('--user <id>', 'of this user, as requests name it in "user"')
+    .option(...accountOption)
     .action((asked: Asked) => {
-      if (Object.keys(asked).length === 0) program.error('error: one of --day, --id and --user is needed');
+      const { account: _, ...what } = asked;
+      if (Object.keys(what).length === 0) program.error('error: one of --day, --id, --picture and --user is needed');
       return printEntries(asked, surroundings);
     });
   return exitCodeOf(program, args, surroundings.stderr);
@@ -39,14 +46,16 @@ export function runAudit(
 export function runErase(args: readonly string[], surroundings: Surroundings): Promise<number> {
   const program = programOf('erase', surroundings)
     .description(
-      'Erases a user: records with their pictures, uploads, Fine-Tunes that were trained for the user, Styles, deliveries and the audit trail. For good; the service may run.',
+      'Erases a user: records with their pictures, uploads, Fine-Tunes that were trained, or whose weights were fetched, for the user, with what was drawn with them, Styles, deliveries, the audit trail and the name in usage. For good; the service may run.',
     )
     .requiredOption('--user <id>', 'as requests name it in "user"')
-    .option('--account <name>', 'of this account alone, by its name or the id of its first key')
+    .option(...accountOption)
     .option('--json', 'as JSON')
     .action((options: EraseOptions) => erase(options, surroundings));
   return exitCodeOf(program, args, surroundings.stderr);
 }
+
+const accountOption = ['--account <name>', 'of this account alone, by its name or the id of its first key'] as const;
 
 const programOf = (name: string, { stdout, stderr }: Surroundings): Command =>
   new Command(name).configureOutput({
@@ -69,11 +78,12 @@ async function printEntries(
   const config = loadConfig(env);
   let isEmpty = true;
   async function* lines(dataSource: DataSource): AsyncGenerator<string> {
-    let page = await pageAfter(undefined, asked, dataSource);
+    const conditions = await conditionsOf(asked, dataSource);
+    let page = await pageAfter(undefined, conditions, dataSource);
     isEmpty = page.length === 0;
     while (page.length > 0) {
       yield page.map(({ line }) => `${JSON.stringify(line)}\n`).join('');
-      page = await pageAfter(page.at(-1), asked, dataSource);
+      page = await pageAfter(page.at(-1), conditions, dataSource);
     }
   }
   await withDataSource(config, (dataSource) =>
@@ -84,7 +94,8 @@ async function printEntries(
   });
   if (!isEmpty) return;
   if (config.auditDays === 0) stderr.write('No audit trail is kept: AUDIT_DAYS says for how many days.\n');
-  const [what, name] = asked.id === undefined ? ['user', asked.user] : ['record', asked.id];
+  const { id, picture, user } = asked;
+  const [what, name] = Object.entries({ record: id, picture, user }).find((each) => each[1] !== undefined) ?? [];
   // A day may be empty.
   if (name !== undefined) throw new CliError(`The audit trail has nothing of the ${what} "${name}".`);
 }
@@ -95,10 +106,27 @@ interface Entry {
   line: object;
 }
 
-const pageAfter = (last: Entry | undefined, { day, id, user }: Asked, dataSource: DataSource): Promise<Entry[]> =>
-  dataSource.query(entriesStatement, [day, id, user, last?.at ?? '-infinity', last?.position ?? '0', pageSize]);
+/** What an entry must fulfil; null: anything. */
+async function conditionsOf({ day, id, picture, user, account }: Asked, dataSource: DataSource) {
+  const accounts = account === undefined ? null : await accountsOf(dataSource, account);
+  return [day, id, user, accounts, picture === undefined ? null : await recordsOf(dataSource, picture)];
+}
 
-/** Parameters: what is asked for, each or null; the time and position of the last entry before; how many. */
+/** Of the secret part of a URL, while the picture or the Style is there; a URL of a bucket has the record's own id. */
+async function recordsOf(dataSource: DataSource, url: string): Promise<string[]> {
+  const names = url.match(/[\w-]+/g) ?? [];
+  const found = await dataSource.query<{ id: string }[]>(
+    `SELECT task_id AS id FROM images WHERE token = ANY($1)
+     UNION SELECT source_prompt_id FROM styles WHERE thumbnail_token = ANY($1)`,
+    [names],
+  );
+  return [...names, ...found.map(({ id }) => id)];
+}
+
+const pageAfter = (last: Entry | undefined, conditions: unknown[], dataSource: DataSource): Promise<Entry[]> =>
+  dataSource.query(entriesStatement, [...[last?.at ?? '-infinity', last?.position ?? '0', pageSize], ...conditions]);
+
+/** Parameters: the time and position of the last entry before; how many; what is asked for, as `conditionsOf`. */
 const entriesStatement = `
 SELECT entry.at::text AS at, entry.id AS position, json_build_object(
   'at', to_char(entry.at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
@@ -108,10 +136,11 @@ SELECT entry.at::text AS at, entry.id AS position, json_build_object(
   'flagged_by', entry.flagged_by, 'decided_at', to_char(entry.decided_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
 ) AS line
 FROM audit_entries entry LEFT JOIN api_keys key ON key.id = entry.owner_id
-WHERE ($1::date IS NULL OR entry.at >= $1::date AT TIME ZONE 'UTC' AND entry.at < ($1::date + 1) AT TIME ZONE 'UTC')
-  AND ($2::varchar IS NULL OR entry.task_id = $2) AND ($3::varchar IS NULL OR entry.end_user = $3)
-  AND (entry.at, entry.id) > ($4, $5)
-ORDER BY entry.at, entry.id LIMIT $6`;
+WHERE (entry.at, entry.id) > ($1, $2)
+  AND ($4::date IS NULL OR entry.at >= $4::date AT TIME ZONE 'UTC' AND entry.at < ($4::date + 1) AT TIME ZONE 'UTC')
+  AND ($5::varchar IS NULL OR entry.task_id = $5) AND ($6::varchar IS NULL OR entry.end_user = $6)
+  AND ($7::varchar[] IS NULL OR entry.account_id = ANY($7)) AND ($8::varchar[] IS NULL OR entry.task_id = ANY($8))
+ORDER BY entry.at, entry.id LIMIT $3`;
 
 interface EraseOptions {
   user: string;
@@ -126,9 +155,11 @@ async function erase({ user, account, json }: EraseOptions, { env, stdout }: Sur
     return new Erasure(dataSource, openImageStorage(config), user, accounts).run();
   });
   const { files_left: left, ...counts } = report;
-  if (json) stdout.write(`${JSON.stringify({ user, account: account ?? null, ...report }, undefined, 2)}\n`);
+  const whose = { user, account: account ?? null, at: new Date().toISOString() };
+  if (json) stdout.write(`${JSON.stringify({ ...whose, ...report }, undefined, 2)}\n`);
   else
-    for (const [name, count] of Object.entries(counts)) stdout.write(`${name.replace('_', ' ').padEnd(15)}${count}\n`);
+    for (const [name, value] of Object.entries({ ...whose, account: account ?? 'all', ...counts }))
+      stdout.write(`${name.replace('_', ' ').padEnd(15)}${value}\n`);
   if (left.length > 0)
     throw new CliError(`${left.length} files could not be removed; the service removes them within two hours.`);
 }
@@ -138,7 +169,6 @@ async function accountsOf(dataSource: DataSource, name: string): Promise<string[
     'SELECT DISTINCT account_id AS id FROM api_keys WHERE account = $1 OR account_id = $1',
     [name],
   );
-  if (found.length === 0)
-    throw new CliError(`There is no account "${name}"; "npm run keys -- list" shows them. Nothing was erased.`);
+  if (found.length === 0) throw new CliError(`There is no account "${name}"; "npm run keys -- list" shows them.`);
   return found.map(({ id }) => id);
 }
