@@ -65,7 +65,7 @@ describe('npm run keys', () => {
     const { token } = await camera();
     const [key] = await stored();
     const { stdout: list } = await keys('list');
-    expect(list).toMatch(new RegExp(`${key.id} +dr_${key.prefix} +camera +- +read,write +engine +`));
+    expect(list).toMatch(new RegExp(`${key.id} +dr_${key.prefix} +camera +- +read,write +engine +off +`));
     expect(list).not.toContain(token);
     expect(list).not.toContain(key.webhookSecret);
     expect(field((await keys('show', key.id)).stdout, 'webhook secret')).toBe(key.webhookSecret);

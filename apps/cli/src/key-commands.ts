@@ -72,11 +72,23 @@ export class KeyCommands {
       key.account ?? '-',
       key.scopes.join(','),
       key.sandbox ? 'sandbox' : 'engine',
+      key.filter,
       formatTime(key.createdAt),
       formatTime(key.lastUsedAt),
       formatTime(key.revokedAt),
     ]);
-    const heads = ['ID', 'PREFIX', 'NAME', 'ACCOUNT', 'SCOPES', 'DRAWN BY', 'CREATED', 'LAST USED', 'REVOKED'];
+    const heads = [
+      'ID',
+      'PREFIX',
+      'NAME',
+      'ACCOUNT',
+      'SCOPES',
+      'DRAWN BY',
+      'FILTER',
+      'CREATED',
+      'LAST USED',
+      'REVOKED',
+    ];
     this.print(...textTable([heads, ...rows]));
   };
 
