@@ -5,7 +5,6 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import { deflateSync } from 'node:zlib';
 import {
   ownCertificates,
   type PictureReport,
@@ -26,15 +25,6 @@ const recordId = 'Vb3kP0tTq2m8XcZr5LwYd1Ha';
 const parameters = {
   ...{ prompt: 'a star over Berlin', negative_prompt: null, model: 'shapes', model_hash: 'abcdef' },
 } as PictureParameters;
-
-/** Where the XMP of a PNG is. */
-interface Packet {
-  compressed?: boolean;
-  /** Of its chunk. */
-  name?: string;
-  /** A word that another packet says first. */
-  before?: string;
-}
 
 describe(PictureSigner.name, () => {
   const folder = mkdtempSync(join(tmpdir(), 'darkroom-credentials-'));
@@ -343,25 +333,6 @@ describe(PictureSigner.name, () => {
     PictureVerifier.processFile = usual;
     const read = ending.verify('somebody', { path: join(folder, 'picture'), type: 'image/png', own: noTrust });
     await expect(read).rejects.toMatchObject({ name: 'WorkError', failure: 'died' });
-  });
-
-  it.each([
-    ['is compressed, as libvips writes it', { compressed: true }],
-    ['is compressed behind a language', { compressed: true, name: 'iTXt' }],
-    ['comes second', { before: 'digitalCapture' }],
-  ])('reads a mark that %s', async (_, { compressed = false, name = 'zTXt', before }: Packet) => {
-    const words = [before, 'trainedAlgorithmicMedia'].flatMap((word) => word ?? []);
-    const packet = words.map((word) => xmpOf(word as DigitalSourceType)).join('');
-    const head = name === 'zTXt' ? '\0' : '\x01\0de\0Titel\0';
-    const text = `XML:com.adobe.xmp\0${head}`;
-    const data = compressed ? Buffer.concat([Buffer.from(text), deflateSync(packet)]) : Buffer.from(packet);
-    const size = Buffer.alloc(4);
-    size.writeUInt32BE(data.length);
-    const picture = await plain();
-    const chunk = Buffer.concat([size, Buffer.from(name), data, Buffer.alloc(4)]);
-    const bytes = Buffer.concat([picture.subarray(0, 33), chunk, picture.subarray(33)]);
-    const { marked, source_type: type } = await verify(bytes);
-    expect([marked, type]).toEqual([true, 'trainedAlgorithmicMedia']);
   });
 
   it('asks no address that a picture names', async () => {

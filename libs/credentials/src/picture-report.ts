@@ -1,5 +1,4 @@
 import type { ManifestStore, ReadManifest } from './c2pa';
-import { sourceTypesInXmp } from './xmp';
 
 /** What a picture says of itself, in the form in which it is answered and printed. */
 export interface PictureReport {
@@ -45,9 +44,11 @@ const marks = ['trainedAlgorithmicMedia', 'compositeWithTrainedAlgorithmicMedia'
 /** Of each list and each text, as a file may have any number and length. */
 const [mostItems, mostLetters] = [100, 500];
 
-/** @param store undefined where the picture has no credentials */
-export function reportOf(file: Buffer, store: ManifestStore | undefined): PictureReport {
-  const words = sourceTypesInXmp(file);
+/**
+ * @param words of the vocabulary, in the picture's XMP
+ * @param store undefined where the picture has no credentials
+ */
+export function reportOf(words: readonly string[], store: ManifestStore | undefined): PictureReport {
   const inXmp = words.find(isMark) ?? words.at(0) ?? null;
   if (!store) return { marked: isMark(inXmp), source_type: inXmp, credentials: none, record: null };
   const manifest: ReadManifest = store.manifests[store.active_manifest] ?? {};
