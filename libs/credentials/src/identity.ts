@@ -8,7 +8,7 @@ import {
   X509Certificate,
 } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { fetchFailure } from '@app/process';
+import { postBytes } from '@app/process';
 
 /** Who signs, and how. Files are PEM. */
 export interface Signing {
@@ -139,29 +139,17 @@ function algorithmOf({ asymmetricKeyType: type, asymmetricKeyDetails: details }:
 }
 
 async function askSigner(url: string, bytes: Buffer): Promise<Buffer> {
-  return posted(url, bytes, { type: 'application/octet-stream', ms: signerMs }, 'CREDENTIALS_SIGNER');
+  return posted(url, bytes, { type: 'application/octet-stream', timeoutMs: signerMs }, 'CREDENTIALS_SIGNER');
 }
 
 /** @returns what is answered. @throws CredentialsError */
 export async function posted(
   url: string,
   bytes: Buffer,
-  { type, ms }: { type: string; ms: number },
+  { type, timeoutMs }: { type: string; timeoutMs: number },
   variable: string,
 ): Promise<Buffer> {
-  try {
-    const [headers, signal] = [{ 'Content-Type': type }, AbortSignal.timeout(ms)];
-    const { ok, status, body } = await fetch(url, { method: 'POST', redirect: 'error', body: bytes, headers, signal });
-    if (!ok) throw new Error(`it answers ${status}`);
-    const parts: Uint8Array[] = [];
-    let size = 0;
-    for await (const part of (body ?? []) as AsyncIterable<Uint8Array>) {
-      size += part.length;
-      if (size > mostBytes) throw new Error(`it answers more than ${mostBytes} bytes`);
-      parts.push(part);
-    }
-    return Buffer.concat(parts);
-  } catch (error) {
-    throw new CredentialsError(`${variable} does not do its part: ${fetchFailure(error)}.`);
-  }
+  return postBytes(url, bytes, { headers: { 'Content-Type': type }, timeoutMs, mostBytes }).catch((error: Error) => {
+    throw new CredentialsError(`${variable} does not do its part: ${error.message}.`);
+  });
 }

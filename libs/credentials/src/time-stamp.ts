@@ -14,7 +14,7 @@ export async function timeStampOf(bytes: Buffer, url: string): Promise<Buffer> {
   // A nonce of a positive number, and the wish for the server's certificates.
   const fields = [requestHead, hash, Buffer.from('020901', 'hex'), randomBytes(8), Buffer.from('0101ff', 'hex')];
   const request = Buffer.concat([Buffer.from([0x30, Buffer.concat(fields).length]), ...fields]);
-  const asked = { type: 'application/timestamp-query', ms: timeStampMs };
+  const asked = { type: 'application/timestamp-query', timeoutMs: timeStampMs };
   return tokenIn(await posted(url, request, asked, variable), hash);
 }
 

@@ -15,6 +15,7 @@ export { onceEach } from './once-each';
 export { endSignals, exitWithParent, tellParentOfListening } from './parent';
 export { usableCores, usableMemoryBytes } from './own-share';
 export { PollLoop } from './poll-loop';
+export { postBytes } from './post-bytes';
 export { processCommand } from './process-identity';
 export { projectFile, serviceVersion } from './project-file';
 export { Recurring } from './recurring';
