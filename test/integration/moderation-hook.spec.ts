@@ -24,6 +24,13 @@ describe(ModerationHook.name, () => {
     expect(await hook('refuse').flaggedPicture('data:image/jpeg;base64,good')).toBeUndefined();
   });
 
+  it('waits once alone where it does not answer', async () => {
+    server.behaviour.fault = 'silent';
+    const texts = Array.from({ length: 70 }, () => 'flagged');
+    expect(await hook('allow', 50).flaggedTexts(texts)).toEqual(texts.map(() => undefined));
+    expect(server.asked.keys).toHaveLength(1);
+  });
+
   it.each(['silent', 'broken'] as const)('refuses or allows, as is wanted, where it is %s', async (fault) => {
     server.behaviour.fault = fault;
     await expect(hook('refuse', 50).flaggedTexts(['flagged'])).rejects.toThrow(ModerationDownError);

@@ -1,4 +1,4 @@
-import { fetchFailure } from '@app/process';
+import { fetchFailure, postBytes } from '@app/process';
 
 /** The operator's moderation cannot be asked, or its answer cannot be read. */
 export class ModerationDownError extends Error {
@@ -35,8 +35,14 @@ interface Verdict {
   categories?: Record<string, boolean>;
 }
 
-/** Texts of one request; OpenAI takes no more in one call than others do. */
+/** Categories of what is flagged; undefined for what is not. */
+type Flagged = string[] | undefined;
+
+/** Texts of one request, so that none is longer than a service answers in time. */
 const mostTexts = 32;
+
+/** Of an answer. */
+const mostBytes = 1_000_000;
 
 /** Asks the operator's moderation, in the shape of OpenAI's `POST /v1/moderations`. */
 export class ModerationHook {
@@ -53,20 +59,24 @@ export class ModerationHook {
    * may be drawn.
    * @throws ModerationDownError
    */
-  async flaggedTexts(texts: readonly string[]): Promise<(string[] | undefined)[]> {
-    const flagged: (string[] | undefined)[] = [];
-    for (let at = 0; at < texts.length; at += mostTexts)
-      flagged.push(...(await this.ask(texts.slice(at, at + mostTexts))));
-    return flagged;
+  async flaggedTexts(texts: readonly string[]): Promise<Flagged[]> {
+    const flagged: Flagged[] = [];
+    for (let at = 0; at < texts.length; at += mostTexts) {
+      const verdicts = await this.ask(texts.slice(at, at + mostTexts));
+      // Who waits for it once need not wait for it again.
+      if (!verdicts) break;
+      flagged.push(...verdicts);
+    }
+    return texts.map((_, i) => flagged[i]);
   }
 
   /** The same of a picture. @param url a `data:` URL. @throws ModerationDownError */
-  async flaggedPicture(url: string): Promise<string[] | undefined> {
-    const [flagged] = await this.ask([{ type: 'image_url', image_url: { url } }]);
-    return flagged;
+  async flaggedPicture(url: string): Promise<Flagged> {
+    return (await this.ask([{ type: 'image_url', image_url: { url } }]))?.[0];
   }
 
-  private async ask(input: readonly Input[]): Promise<(string[] | undefined)[]> {
+  /** @returns undefined where it cannot be asked and that is allowed */
+  private async ask(input: readonly Input[]): Promise<Flagged[] | undefined> {
     const { onError, onDown } = this.settings;
     try {
       const results = await this.post(input);
@@ -76,22 +86,20 @@ export class ModerationHook {
     } catch (error) {
       const reason = fetchFailure(error);
       onDown?.(reason);
-      if (onError === 'allow') return input.map(() => undefined);
+      if (onError === 'allow') return undefined;
       throw new ModerationDownError(reason, { cause: error });
     }
   }
 
   private async post(input: readonly Input[]): Promise<readonly Verdict[]> {
     const { url, key, timeoutMs = 5_000 } = this.settings;
-    const response = await fetch(url, {
-      method: 'POST',
-      redirect: 'error',
-      headers: { 'content-type': 'application/json', ...(key !== undefined && { authorization: `Bearer ${key}` }) },
-      body: JSON.stringify({ model: 'omni-moderation-latest', input }),
-      signal: AbortSignal.timeout(timeoutMs),
-    });
-    if (!response.ok) throw new Error(`it answered ${response.status}`);
-    const { results } = (await response.json()) as { results?: unknown };
+    const headers = {
+      'content-type': 'application/json',
+      ...(key !== undefined && { authorization: `Bearer ${key}` }),
+    };
+    const asked = JSON.stringify({ model: 'omni-moderation-latest', input });
+    const answer = await postBytes(url, asked, { headers, timeoutMs, mostBytes });
+    const { results } = JSON.parse(answer.toString()) as { results?: unknown };
     const isVerdict = (each: unknown): each is Verdict => typeof (each as Verdict | null)?.flagged === 'boolean';
     if (Array.isArray(results) && results.length === input.length && results.every(isVerdict)) return results;
     throw new Error(`its answer has no "results" with "flagged" for each of ${input.length} inputs`);
