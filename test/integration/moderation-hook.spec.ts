@@ -24,6 +24,17 @@ describe(ModerationHook.name, () => {
     expect(await hook('refuse').flaggedPicture('data:image/jpeg;base64,good')).toBeUndefined();
   });
 
+  it.each<[unknown, string[]]>([
+    [{ violence: true, 'self-harm/intent': true, sexual: false }, ['violence', 'self-harm/intent']],
+    [{ 'a\0b': true, ['x'.repeat(101)]: true, hate: 'yes', ok: true }, ['ok']],
+    ['abc', []],
+    [['violence'], []],
+    [null, []],
+  ])('tells names alone, of categories %j', async (categories, names) => {
+    server.behaviour.categories = categories;
+    expect(await hook('refuse').flaggedTexts(['flagged'])).toEqual([names]);
+  });
+
   it('waits once alone where it does not answer', async () => {
     server.behaviour.fault = 'silent';
     const texts = Array.from({ length: 70 }, () => 'flagged');

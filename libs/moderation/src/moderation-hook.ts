@@ -32,7 +32,7 @@ type Input = string | { type: 'image_url'; image_url: { url: string } };
 
 interface Verdict {
   flagged: boolean;
-  categories?: Record<string, boolean>;
+  categories?: unknown;
 }
 
 /** Categories of what is flagged; undefined for what is not. */
@@ -40,6 +40,9 @@ type Flagged = string[] | undefined;
 
 /** Texts of one request, so that none is longer than a service answers in time. */
 const mostTexts = 32;
+
+/** Categories of one text or picture; OpenAI has 13. */
+const mostNames = 20;
 
 /** Of an answer. */
 const mostBytes = 1_000_000;
@@ -80,9 +83,7 @@ export class ModerationHook {
     const { onError, onDown } = this.settings;
     try {
       const results = await this.post(input);
-      return results.map(({ flagged, categories = {} }) =>
-        flagged ? Object.keys(categories).filter((name) => categories[name]) : undefined,
-      );
+      return results.map(({ flagged, categories }) => (flagged ? namesOf(categories) : undefined));
     } catch (error) {
       const reason = fetchFailure(error);
       onDown?.(reason);
@@ -104,4 +105,11 @@ export class ModerationHook {
     if (Array.isArray(results) && results.length === input.length && results.every(isVerdict)) return results;
     throw new Error(`its answer has no "results" with "flagged" for each of ${input.length} inputs`);
   }
+}
+
+/** The names of what was found: a caller reads them, and the audit keeps them. */
+function namesOf(categories: unknown): string[] {
+  if (categories === null || typeof categories !== 'object' || Array.isArray(categories)) return [];
+  const names = Object.entries(categories).flatMap(([name, isFound]) => (isFound === true ? name : []));
+  return names.filter((name) => /^[\p{L}\p{N}_/ -]{1,100}$/u.test(name)).slice(0, mostNames);
 }

@@ -23,7 +23,7 @@ export async function postBytes(
     if (!answer.ok) throw new Error(`it answers ${answer.status}`);
     const parts: Uint8Array[] = [];
     let size = 0;
-    for await (const part of (answer.body ?? []) as AsyncIterable<Uint8Array>) {
+    for await (const part of partsOf(answer, signal)) {
       size += part.length;
       if (size > mostBytes) throw new Error(`it answers more than ${mostBytes} bytes`);
       parts.push(part);
@@ -31,5 +31,20 @@ export async function postBytes(
     return Buffer.concat(parts);
   } catch (error) {
     throw new Error(fetchFailure(error), { cause: error });
+  }
+}
+
+/** The body of an answer. `fetch` may lose its signal to the garbage collection while it reads one. */
+async function* partsOf({ body }: Response, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  if (!body) return;
+  const reader = body.getReader();
+  const stop = (): void => void reader.cancel().catch(() => undefined);
+  signal.addEventListener('abort', stop);
+  try {
+    for (let read = await reader.read(); !read.done; read = await reader.read()) yield read.value as Uint8Array;
+    signal.throwIfAborted();
+  } finally {
+    signal.removeEventListener('abort', stop);
+    stop();
   }
 }
