@@ -17,6 +17,8 @@ mickey mouse: Ask for a mouse of your own.
 *裸*: 不可以。
 café: No coffee: it is late.
 か: kana
+死体、銃，刀: だめ
+ミッキー・マウス: 名前
 가*: Hangul
 क: Devanagari
 كتب: Arabic
@@ -41,7 +43,11 @@ straße: German
     ['g\u0007u\u0336n', 'Weapons are not drawn here.'],
     ['mickey\u0085mouse', 'Ask for a mouse of your own.'],
     ['(mickey:1.2) (mouse : .8 )', 'Ask for a mouse of your own.'],
+    ...['g()un', '(g:1)un', 'a [(g)]un'].map((text) => [text, 'Weapons are not drawn here.']),
     ['か', 'kana'],
+    ...['死体', '死 体がある', '銃を持つ', '一丁の銃'].map((text) => [text, 'だめ']),
+    ['ミッキー・マウスの絵', '名前'],
+    ['ミッキーマウス', '名前'],
     ['\u1100\u200b\u1161방', 'Hangul'],
     ['क', 'Devanagari'],
     ['\u0643\u064f\u062a\u064f\u0628', 'Arabic'],

@@ -23,6 +23,12 @@ const accented = /([\p{Script=Latin}\p{Script=Greek}])\p{M}+/gu;
 const added = /(?=\p{M})[\p{Script=Inherited}\p{Script=Hebrew}]/gu;
 /** The number of a weighted part, as in `(red:1.2)`. */
 const weight = /:\s*[-+]?[\d.]+\s*\)/g;
+const bracket = /[()[\]]/g;
+/** In scripts that part no words: a space between two of their letters says nothing. */
+const unparted =
+  '[\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}ー\\p{Script=Thai}\\p{Script=Lao}\\p{Script=Khmer}\\p{Script=Myanmar}]';
+const spaceWithin = new RegExp(`(?<=${unparted}) (?=${unparted})`, 'gu');
+const [unpartedFirst, unpartedLast] = [new RegExp(`^${unparted}`, 'u'), new RegExp(`${unparted}$`, 'u')];
 
 /**
  * A text as it is compared: its words in small letters, without accents, weights and what is not seen, with one space
@@ -36,15 +42,19 @@ function comparable(text: string): string {
   return ` ${small
     .split(/[^\p{L}\p{M}\p{N}]/u)
     .filter(Boolean)
-    .join(' ')} `;
+    .join(' ')
+    .replace(spaceWithin, '')} `;
 }
 
 /**
  * What stands in a comparable text for a word or phrase of a rule: without its `*` at an end, the space there is a part
- * of it.
+ * of it. No word ends beside a letter of a script that parts none.
  */
-const patternOf = (phrase: string): string =>
-  comparable(phrase).slice(phrase.startsWith('*') ? 1 : 0, phrase.endsWith('*') ? -1 : undefined);
+function patternOf(phrase: string): string {
+  const words = comparable(phrase).trim();
+  const first = phrase.startsWith('*') || unpartedFirst.test(words) ? '' : ' ';
+  return first + words + (phrase.endsWith('*') || unpartedLast.test(words) ? '' : ' ');
+}
 
 /** Why a word or phrase of a rule cannot be used; undefined if it can. */
 function problemOfPhrase(phrase: string): string | undefined {
@@ -67,9 +77,12 @@ export class PromptRules {
     this.finder = new PhraseFinder(rules.map(({ pattern }) => pattern));
   }
 
-  /** The sentence of the first rule that forbids a text; undefined if none does. In one pass over the text. */
+  /** The sentence of the first rule that forbids a text; undefined if none does. In two passes over the text. */
   refusalOf(text: string): string | undefined {
-    const found = this.finder.find(comparable(text));
+    // Brackets part words, but not where they weight a part of one: `g()un` is drawn as `gun`.
+    const whole = text.replace(weight, ')').replace(bracket, '');
+    const forms = new Set([text, whole].map(comparable));
+    const found = [...forms].map((form) => this.finder.find(form)).find((rule) => rule !== undefined);
     return found === undefined ? undefined : this.rules[found].sentence;
   }
 }
@@ -87,7 +100,7 @@ function readLine(line: string): Rule[] | string {
     return 'must be words or phrases, a colon and a sentence: "gun, rifle*: No weapons."';
   const phrases = line
     .slice(0, colon)
-    .split(',')
+    .split(/[,、，]/)
     .map((each) => each.trim());
   const problem = phrases.map(problemOfPhrase).find(Boolean);
   return problem ?? phrases.map((phrase) => ({ pattern: patternOf(phrase), sentence }));

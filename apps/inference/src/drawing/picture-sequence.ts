@@ -57,9 +57,12 @@ export class PictureSequence {
 
   private async store(drawn: Drawn, before: readonly DrawnPicture[]): Promise<DrawnPicture[]> {
     const { blocks, flags, save } = this.ways;
-    const by = drawn.isFlagged ? 'safety checker' : await flags(drawn.picture);
-    if (by !== undefined) {
-      this.flaggedBy.add(by);
+    const by = drawn.isFlagged ? ['safety checker'] : [];
+    // Nobody else is asked about what is not stored anyway.
+    const said = blocks && drawn.isFlagged ? undefined : await flags(drawn.picture);
+    if (said !== undefined) by.push(said);
+    if (by.length > 0) {
+      for (const each of by) this.flaggedBy.add(each);
       if (blocks) {
         this.filtered++;
         return [...before];
