@@ -1,16 +1,14 @@
-import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { type PictureReport, PictureVerifier } from '@app/credentials';
 import { InferenceWorker, newIdentifier } from '@app/domain';
-import { FileImageStorage } from '@app/storage';
 import type { PictureParameters } from '../../apps/inference/src/pictures/image-encoder';
-import { PictureCredentials } from '../../apps/inference/src/pictures/picture-credentials';
 import { PictureStore } from '../../apps/inference/src/pictures/picture-store';
 import { noTrust, writePair } from '../support/certificates';
 import { createInferenceBench, type InferenceBench } from '../support/inference';
+import { manifestsIn } from '../support/manifests';
 import { until } from '../support/until';
 import { startWorker } from '../support/worker';
 
@@ -31,7 +29,7 @@ describe('A worker that signs', () => {
     bench = await createInferenceBench({
       ...{ CREDENTIALS: mode, CREDENTIALS_CERTIFICATE: pair.certificate, CREDENTIALS_KEY: pair.key },
     });
-    await startWorker(bench);
+    return startWorker(bench);
   }
   const reported = async () => (await bench.dataSource.manager.findOneByOrFail(InferenceWorker, {})).credentials;
   async function pictureOf(id: string): Promise<{ file: Buffer; bytes: number; report: PictureReport }> {
@@ -64,6 +62,9 @@ describe('A worker that signs', () => {
     const { report, file, bytes } = await pictureOf(id);
     expect(report).toMatchObject({ credentials: { state: 'valid' }, record: { id, index: 0 } });
     expect(bytes).toBe(file.length);
+    const path = join(folder, 'usual.png');
+    writeFileSync(path, file);
+    expect(manifestsIn([path])[0]?.actions[0].parameters).toEqual({ record: id, index: 0 });
     await until(async () => (await reported())?.problem === null, 'it says that all is well');
   });
 
@@ -92,47 +93,40 @@ describe('A worker that signs', () => {
     );
     expect((await health()).status).toBe('degraded');
   });
-});
 
-/** What C2PA's own reader says of pictures, in a process for all. */
-function readAll(paths: readonly string[]): string[] {
-  const reader = resolve('dist', 'libs', 'credentials', 'src', 'c2pa.js');
-  const program = `
-    const { readManifests } = require(${JSON.stringify(reader)});
-    const { readFileSync } = require('node:fs');
-    void (async () => {
-      for (const path of JSON.parse(readFileSync(0, 'utf8'))) {
-        const found = await readManifests(readFileSync(path), 'image/' + path.split('.').at(-1));
-        console.log(found?.validation_state);
-      }
-    })();`;
-  const { stdout } = spawnSync(process.execPath, ['-e', program], { input: JSON.stringify(paths), encoding: 'utf8' });
-  return stdout.trim().split('\n');
-}
-
-describe(PictureCredentials.name, () => {
-  it('signs a thousand pictures of many callers, and each is valid', async () => {
-    const pair = await writePair(folder, 'load');
-    const logger = { log: () => undefined, warn: () => undefined };
-    const config = { credentials: { ...pair, prompt: false, isRequired: true } };
-    const credentials = new PictureCredentials(config, logger);
-    const storage = new FileImageStorage(join(folder, 'load'));
-    const store = new PictureStore(storage, credentials);
+  it('signs a thousand pictures of many callers while it draws, and each is valid', async () => {
+    const worker = await start('required', await writePair(folder, 'load'));
+    const store = worker.get(PictureStore);
     const picture = { data: new Uint8Array(64 * 64 * 3).fill(100), width: 64, height: 64 };
     const parameters = { model: 'shapes', model_hash: 'abc', prompt: 'a star', negative_prompt: null };
     const formats = ['png', 'jpeg', 'webp'] as const;
+    const fileOf = async (storageKey: string, name: string): Promise<string> => {
+      writeFileSync(join(folder, name), await buffer((await bench.storage.read(storageKey))!.stream));
+      return join(folder, name);
+    };
     const save = async (n: number): Promise<string> => {
       const task = { id: newIdentifier(), kind: 'generation' as const, attempt: 1, ownerId: `owner ${n % 7}` };
       const order = { ...task, outputFormat: formats[n % 3], highResolution: false, inputs: null };
       const never = new AbortController().signal;
       const { storageKey } = await store.save(order, 0, picture, parameters as PictureParameters, never);
-      const path = join(folder, `${n}.${formats[n % 3]}`);
-      writeFileSync(path, await buffer((await storage.read(storageKey))!.stream));
-      return path;
+      return fileOf(storageKey, `${n}.${formats[n % 3]}`);
     };
-    const paths = await Promise.all(Array.from({ length: 1_000 }, (_, n) => save(n)));
-    await credentials.onApplicationShutdown();
-    const states = readAll(paths);
-    expect(states.filter((state) => state === 'Valid')).toHaveLength(1_000);
+    let isSigned = false;
+    const drawMeanwhile = async (): Promise<string[]> => {
+      const drawn: string[] = [];
+      while (!isSigned) {
+        const { id } = await bench.addTask();
+        const { images } = await bench.terminated(id);
+        drawn.push(await fileOf(images[0].storageKey, `${id}.png`));
+      }
+      return drawn;
+    };
+    const drawing = drawMeanwhile();
+    const signed = await Promise.all(Array.from({ length: 1_000 }, (_, n) => save(n)));
+    isSigned = true;
+    const drawn = await drawing;
+    expect(drawn.length).toBeGreaterThan(0);
+    const states = manifestsIn([...signed, ...drawn]).map((each) => each?.state);
+    expect(states).toEqual(states.map(() => 'Valid'));
   });
 });

@@ -1,4 +1,4 @@
-import { mkdtempSync } from 'node:fs';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PictureVerifier } from '@app/credentials';
@@ -8,6 +8,7 @@ import { WorkError } from '@app/process';
 import { createClient } from '../../packages/client/src';
 import { startTestApi, type TestKey } from '../support/api';
 import { writePair } from '../support/certificates';
+import { manifestsIn } from '../support/manifests';
 import { ofSuite } from '../support/of-suite';
 import { smallPicture } from '../support/small-picture';
 import { until } from '../support/until';
@@ -20,8 +21,9 @@ interface Drawn {
 }
 
 describe('POST /v1/verify', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'darkroom-credentials-'));
   const api = ofSuite(async () => {
-    const pair = await writePair(mkdtempSync(join(tmpdir(), 'darkroom-credentials-')), 'api');
+    const pair = await writePair(folder, 'api');
     return startTestApi({
       ...{ CREDENTIALS_CERTIFICATE: pair.certificate, CREDENTIALS_KEY: pair.key, CREDENTIALS_PROMPT: 'on' },
       PUBLIC_URL: 'https://darkroom.example',
@@ -62,7 +64,14 @@ describe('POST /v1/verify', () => {
     expect((await verify(file, await api.createKey())).body).toEqual({ ...said, record: null });
     const client = createClient({ baseUrl: api.baseUrl, apiKey: key.token });
     expect(await client.verify(file)).toEqual(own.body);
-    expect(file.includes('a star')).toBe(true);
+  });
+
+  it('tells the prompt in the manifest where CREDENTIALS_PROMPT is on', async () => {
+    const { record, file } = await draw();
+    const path = join(folder, 'prompted.png');
+    writeFileSync(path, file);
+    const [manifest] = manifestsIn([path]);
+    expect(manifest?.actions[0].parameters).toMatchObject({ record: record.id, prompt: 'a star' });
   });
 
   it('keeps the credentials of the pictures that an edit was made from, also of an upload', async () => {
