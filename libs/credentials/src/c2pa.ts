@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { initSync, WasmBuilder, WasmReader } from '@contentauth/c2pa-wasm';
 import { coseSign1, reservedBytes } from './cose-sign1';
-import { type Identity, IngredientError } from './identity';
+import { IngredientError } from './errors';
+import type { Identity } from './identity';
 
 /** A picture that was given. @see https://opensource.contentauthenticity.org/docs/manifest/json-ref/ */
 export interface Ingredient {
@@ -139,7 +140,7 @@ export async function readManifests(
   const context = JSON.stringify({ ...settings, ...(trust && { trust: trusting(trust) }) });
   const reader = await WasmReader.fromBytes(type, bytes, context).catch((error: unknown) => {
     if (without.test(String(error))) return undefined;
-    throw new Error(String(error));
+    throw errorOf(error);
   });
   if (!reader) return undefined;
   try {

@@ -1,14 +1,7 @@
-import {
-  constants,
-  createPrivateKey,
-  type KeyObject,
-  sign,
-  type SignKeyObjectInput,
-  verify,
-  X509Certificate,
-} from 'node:crypto';
-import { readFile } from 'node:fs/promises';
-import { postBytes } from '@app/process';
+import { constants, type KeyObject, sign, type SignKeyObjectInput, verify, type X509Certificate } from 'node:crypto';
+import { CredentialsError } from './errors';
+import { certificatesIn, keyIn } from './pem';
+import { posted } from './posted';
 
 /** Who signs, and how. Files are PEM. */
 export interface Signing {
@@ -20,24 +13,6 @@ export interface Signing {
   signer?: string;
   /** URL of a time stamp server (RFC 3161). */
   timeStamp?: string;
-}
-
-/** Nothing can be signed as it is set up; the message says why, in a sentence. */
-export class CredentialsError extends Error {
-  override readonly name = 'CredentialsError';
-}
-
-/** The credentials of a given picture cannot be worked with. */
-export class IngredientError extends Error {
-  override readonly name = 'IngredientError';
-
-  /** @param id its `instance_id` */
-  constructor(
-    readonly id: string,
-    override readonly cause: Error,
-  ) {
-    super(cause.message);
-  }
 }
 
 /** How a key signs. Source: RFC 9053, 2, RFC 8230, 2; C2PA Technical Specification 2.2, 13.2.1. */
@@ -66,59 +41,28 @@ export interface Identity {
   sign(bytes: Buffer): Promise<Buffer>;
 }
 
-const signerMs = 10_000;
-/** Of an answer: many times what a time stamp takes, with the certificates of its server. */
-const mostBytes = 100_000;
-
 /**
  * The identity as its files are now: a renewed certificate needs no restart.
  * @throws CredentialsError
  */
 export async function readIdentity({ certificate, key, signer }: Signing): Promise<Identity> {
-  const chain = await certificatesOf(certificate, 'CREDENTIALS_CERTIFICATE');
+  const chain = await certificatesIn({ path: certificate, name: 'The file of CREDENTIALS_CERTIFICATE' });
   const [leaf] = chain;
   assertInForce(leaf);
   const algorithm = algorithmOf(leaf.publicKey);
-  const privateKey = key === undefined ? undefined : keyIn(await pem(key, 'CREDENTIALS_KEY'));
+  const privateKey = key === undefined ? undefined : await keyIn({ path: key, name: 'The file of CREDENTIALS_KEY' });
   if (privateKey && !leaf.checkPrivateKey(privateKey))
     throw new CredentialsError('CREDENTIALS_KEY is not the key of the first certificate in CREDENTIALS_CERTIFICATE.');
   const { hash, options } = algorithm;
   const signed = async (bytes: Buffer): Promise<Buffer> => {
     if (privateKey) return sign(hash, bytes, { key: privateKey, ...options });
-    const signature = await askSigner(signer!, bytes);
+    const signature = await posted(signer!, bytes, 'application/octet-stream', 'CREDENTIALS_SIGNER');
     if (verify(hash, bytes, { key: leaf.publicKey, ...options }, signature)) return signature;
     throw new CredentialsError(
       'What CREDENTIALS_SIGNER answers is no signature by the key of the first certificate in CREDENTIALS_CERTIFICATE.',
     );
   };
   return { chain: chain.map(({ raw }) => raw), algorithm, sign: signed };
-}
-
-async function pem(path: string, variable: string): Promise<string> {
-  try {
-    return await readFile(path, 'utf8');
-  } catch (error) {
-    throw new CredentialsError(`The file of ${variable} cannot be read: ${(error as NodeJS.ErrnoException).code}.`);
-  }
-}
-
-/** @throws CredentialsError */
-export async function certificatesOf(path: string, variable: string): Promise<X509Certificate[]> {
-  const found = (await pem(path, variable)).match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
-  try {
-    if (found.length > 0) return found.map((each) => new X509Certificate(each));
-  } catch {
-    // It looks like a certificate, and is none.
-  }
-  throw new CredentialsError(`The file of ${variable} has no certificates in PEM.`);
-}
-
-function keyIn(text: string): KeyObject {
-  try {
-    return createPrivateKey(text);
-  } catch {
-    throw new CredentialsError('The file of CREDENTIALS_KEY has no private key in PEM, or one with a password.');
-  }
 }
 
 function assertInForce({ validFrom, validTo }: X509Certificate): void {
@@ -136,20 +80,4 @@ function algorithmOf({ asymmetricKeyType: type, asymmetricKeyDetails: details }:
   throw new CredentialsError(
     'The key of the first certificate in CREDENTIALS_CERTIFICATE must be of P-256, P-384, RSA with 2048 bits or more, or Ed25519.',
   );
-}
-
-async function askSigner(url: string, bytes: Buffer): Promise<Buffer> {
-  return posted(url, bytes, { type: 'application/octet-stream', timeoutMs: signerMs }, 'CREDENTIALS_SIGNER');
-}
-
-/** @returns what is answered. @throws CredentialsError */
-export async function posted(
-  url: string,
-  bytes: Buffer,
-  { type, timeoutMs }: { type: string; timeoutMs: number },
-  variable: string,
-): Promise<Buffer> {
-  return postBytes(url, bytes, { headers: { 'Content-Type': type }, timeoutMs, mostBytes }).catch((error: Error) => {
-    throw new CredentialsError(`${variable} does not do its part: ${error.message}.`);
-  });
 }

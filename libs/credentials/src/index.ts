@@ -1,6 +1,6 @@
 export type { Ingredient, Manifest } from './c2pa';
+export { CredentialsError } from './errors';
 export { ownCertificates } from './own-certificates';
-export { CredentialsError } from './identity';
 export type { Signing } from './identity';
 export type { CredentialsReport, PictureReport } from './picture-report';
 export { sourceTypes } from './picture-report';

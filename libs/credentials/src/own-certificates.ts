@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { Trust } from './c2pa';
-import { certificatesOf } from './identity';
+import { certificatesIn } from './pem';
 
 /** Files in PEM, as the configuration names them. */
 interface OwnFiles {
@@ -16,9 +16,11 @@ interface OwnFiles {
  * @throws CredentialsError
  */
 export async function ownCertificates({ ownCertificate, credentialsOwn }: OwnFiles): Promise<Trust> {
+  const now = { path: ownCertificate, name: 'The file of CREDENTIALS_CERTIFICATE' };
+  const others = credentialsOwn !== undefined && { path: credentialsOwn, name: 'The file of CREDENTIALS_OWN' };
   const found = [
-    ...(existsSync(ownCertificate) ? await certificatesOf(ownCertificate, 'CREDENTIALS_CERTIFICATE') : []),
-    ...(credentialsOwn === undefined ? [] : await certificatesOf(credentialsOwn, 'CREDENTIALS_OWN')),
+    ...(existsSync(ownCertificate) ? await certificatesIn(now) : []),
+    ...(others ? await certificatesIn(others) : []),
   ];
   const pemOf = (ofAuthorities: boolean): string =>
     found.flatMap((each) => (each.ca === ofAuthorities ? each.toString() : [])).join('');

@@ -2,7 +2,8 @@ import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { FairTurns } from '@app/process';
 import type { Ingredient, SigningOrder } from './c2pa';
-import { CredentialsError, IngredientError, type Signing } from './identity';
+import { CredentialsError, IngredientError } from './errors';
+import type { Signing } from './identity';
 import type { Signed, SigningAnswer, SigningRequest } from './signing-thread';
 
 /** Pictures in a thread: while one waits for a remote signer, others are worked on. */

@@ -1,6 +1,7 @@
 import { parentPort } from 'node:worker_threads';
 import { type ManifestStore, readManifests, signPicture, type SigningOrder } from './c2pa';
-import { CredentialsError, type Identity, IngredientError, readIdentity, type Signing } from './identity';
+import { CredentialsError, IngredientError } from './errors';
+import { type Identity, readIdentity, type Signing } from './identity';
 import { sourceTypes } from './picture-report';
 import { timeStampOf } from './time-stamp';
 

@@ -1,8 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { CredentialsError, posted } from './identity';
+import { CredentialsError } from './errors';
+import { posted } from './posted';
 
 const variable = 'CREDENTIALS_TIME_STAMP';
-const timeStampMs = 10_000;
 /** Of a token with the certificates of its server: several times what one takes. Each signature leaves as much room. */
 export const mostTimeStampBytes = 12_000;
 /** Of a request: version 1, and a SHA-256 that follows. Source: RFC 3161, 2.4.1. */
@@ -14,8 +14,7 @@ export async function timeStampOf(bytes: Buffer, url: string): Promise<Buffer> {
   // A nonce of a positive number, and the wish for the server's certificates.
   const fields = [requestHead, hash, Buffer.from('020901', 'hex'), randomBytes(8), Buffer.from('0101ff', 'hex')];
   const request = Buffer.concat([Buffer.from([0x30, Buffer.concat(fields).length]), ...fields]);
-  const asked = { type: 'application/timestamp-query', timeoutMs: timeStampMs };
-  return tokenIn(await posted(url, request, asked, variable), hash);
+  return tokenIn(await posted(url, request, 'application/timestamp-query', variable), hash);
 }
 
 /** The token of an answer: what follows its status. Source: RFC 3161, 2.4.2. */
