@@ -26,6 +26,8 @@ const parameters = {
   ...{ prompt: 'a star over Berlin', negative_prompt: null, model: 'shapes', model_hash: 'abcdef' },
 } as PictureParameters;
 
+const named = (path: string) => ({ path, isNamed: true });
+
 describe(PictureSigner.name, () => {
   const folder = mkdtempSync(join(tmpdir(), 'darkroom-credentials-'));
   const verifier = new PictureVerifier();
@@ -156,7 +158,7 @@ describe(PictureSigner.name, () => {
       former.key + '.pem',
       [...certificatesIn(former.certificate), certificatesIn(foreign.certificate)[1]].join('\n'),
     );
-    const own = await ownCertificates({ ownCertificate: now.certificate, credentialsOwn: former.key + '.pem' });
+    const own = await ownCertificates({ ownCertificate: named(now.certificate), credentialsOwn: former.key + '.pem' });
     const pictures = [];
     for (const pair of [now, former, foreign]) pictures.push((await signed(pair)).bytes);
     const altered = Buffer.from(pictures[0]);
@@ -169,11 +171,24 @@ describe(PictureSigner.name, () => {
       ['valid', false],
       ['invalid', false],
     ]);
-    const missing = ownCertificates({
-      ownCertificate: join(folder, 'nowhere'),
-      credentialsOwn: join(folder, 'nowhere'),
-    });
-    await expect(missing).rejects.toThrow('The file of CREDENTIALS_OWN cannot be read: ENOENT.');
+  });
+
+  it('says which file of certificates is missing or damaged; only one that nobody names may be missing', async () => {
+    const [path, damaged] = [join(folder, 'nowhere'), join(folder, 'damaged.pem')];
+    writeFileSync(damaged, 'no PEM');
+    const made = { path, isNamed: false };
+    expect(await ownCertificates({ ownCertificate: made })).toEqual(noTrust);
+    const saidOf = (files: Parameters<typeof ownCertificates>[0]) => ownCertificates(files).catch(String);
+    const sentences = [
+      await saidOf({ ownCertificate: named(path) }),
+      await saidOf({ ownCertificate: { ...made, path: damaged } }),
+      await saidOf({ ownCertificate: made, credentialsOwn: path }),
+    ];
+    expect(sentences).toEqual([
+      'CredentialsError: The file of CREDENTIALS_CERTIFICATE cannot be read: ENOENT.',
+      'CredentialsError: The file credentials/certificate.pem in DATA_DIR has no certificates in PEM.',
+      'CredentialsError: The file of CREDENTIALS_OWN cannot be read: ENOENT.',
+    ]);
   });
 
   it('says when a certificate has expired since, unless an authority says that it was signed before', async () => {
@@ -183,7 +198,7 @@ describe(PictureSigner.name, () => {
     const [plainly, stamped] = [await signed(pair), await signed({ ...pair, timeStamp: await serve(server.answer) })];
     const altered = Buffer.from(plainly.bytes);
     altered[altered.length - 30] ^= 1;
-    const own = await ownCertificates({ ownCertificate: pair.certificate });
+    const own = await ownCertificates({ ownCertificate: named(pair.certificate) });
     const stateOf = async (bytes: Uint8Array, trust = own) => {
       const { state, own: isOwn } = (await verify(bytes, 'image/png', trust, later)).credentials;
       return [state, isOwn];

@@ -56,7 +56,7 @@ export class Launcher {
     if (applied.length > 0) say(`The database was brought up to date (migrations applied: ${applied.length}).`);
     const key = await ensureFirstKey(databaseUrl, config.dataDir);
     const local = `http://${localHost(config.host)}:${port}`;
-    const own = config.lacksCertificate ? await ensureOwnPair(dirname(config.ownCertificate), say) : undefined;
+    const own = config.lacksCertificate ? await ensureOwnPair(dirname(config.ownCertificate.path), say) : undefined;
     const env = {
       ...process.env,
       ...(own && { CREDENTIALS_CERTIFICATE: own.certificate, CREDENTIALS_KEY: own.key }),

@@ -87,8 +87,8 @@ export interface Config {
   credentials?: CredentialsConfig;
   /** Pictures are to be signed, and nobody has said with what. */
   lacksCertificate: boolean;
-  /** What pictures are signed with here, in PEM; it is there only where they are. */
-  ownCertificate: string;
+  /** What pictures are signed with here, in PEM; where no variable names it, it is there only if `npm start` made it. */
+  ownCertificate: { path: string; isNamed: boolean };
   /** Other certificates that they were signed with, in PEM. */
   credentialsOwn?: string;
   /** A file of words and phrases that no prompt may have, each with a sentence. */

@@ -51,8 +51,8 @@ function readCredentials(
   dataDir: string,
 ): Pick<Config, 'credentials' | 'lacksCertificate' | 'ownCertificate'> {
   const { mode, certificate, key, signer, prompt = false, ...more } = read(credentialsVariables, env, problems);
-  const ownCertificate =
-    certificate === undefined ? join(dataDir, 'credentials', 'certificate.pem') : resolve(certificate);
+  const path = certificate === undefined ? join(dataDir, 'credentials', 'certificate.pem') : resolve(certificate);
+  const ownCertificate = { path, isNamed: certificate !== undefined };
   if (mode === 'off') return { lacksCertificate: false, ownCertificate };
   if (certificate === undefined) {
     for (const [name, value] of Object.entries({ CREDENTIALS_KEY: key, CREDENTIALS_SIGNER: signer }))
@@ -63,7 +63,7 @@ function readCredentials(
     problems.push('CREDENTIALS_CERTIFICATE needs CREDENTIALS_KEY or CREDENTIALS_SIGNER, one of the two.');
   const signing = key === undefined ? { ...(signer !== undefined && { signer }) } : { key: resolve(key) };
   const isRequired = mode === 'required';
-  const credentials = { certificate: ownCertificate, ...signing, ...more, prompt, isRequired };
+  const credentials = { certificate: path, ...signing, ...more, prompt, isRequired };
   return { credentials, lacksCertificate: false, ownCertificate };
 }
 

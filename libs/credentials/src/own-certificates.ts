@@ -4,8 +4,8 @@ import { certificatesIn } from './pem';
 
 /** Files in PEM, as the configuration names them. */
 interface OwnFiles {
-  /** What pictures are signed with now; it may be in other processes only. */
-  ownCertificate: string;
+  /** What pictures are signed with now. Where nobody names it, it may be missing: they are signed elsewhere, or not. */
+  ownCertificate: { path: string; isNamed: boolean };
   /** Others that they were signed with. */
   credentialsOwn?: string;
 }
@@ -16,10 +16,11 @@ interface OwnFiles {
  * @throws CredentialsError
  */
 export async function ownCertificates({ ownCertificate, credentialsOwn }: OwnFiles): Promise<Trust> {
-  const now = { path: ownCertificate, name: 'The file of CREDENTIALS_CERTIFICATE' };
+  const { path, isNamed } = ownCertificate;
+  const now = isNamed ? 'The file of CREDENTIALS_CERTIFICATE' : 'The file credentials/certificate.pem in DATA_DIR';
   const others = credentialsOwn !== undefined && { path: credentialsOwn, name: 'The file of CREDENTIALS_OWN' };
   const found = [
-    ...(existsSync(ownCertificate) ? await certificatesIn(now) : []),
+    ...(isNamed || existsSync(path) ? await certificatesIn({ path, name: now }) : []),
     ...(others ? await certificatesIn(others) : []),
   ];
   const pemOf = (ofAuthorities: boolean): string =>
