@@ -1,5 +1,6 @@
 import { Writable } from 'node:stream';
-import { runAudit, runErase } from '../../apps/cli/src/audit-command';
+import { runAudit } from '../../apps/cli/src/audit-command';
+import { runErase } from '../../apps/cli/src/erase-command';
 import { UsersOfOlderStyles1796370100004 } from '../../libs/database/src/migrations/1796370000004-users-of-styles';
 import { RetentionService } from '../../apps/api/src/files/retention.service';
 import { startTestApi, type TestKey } from '../support/api';

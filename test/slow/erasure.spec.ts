@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { loadConfig } from '@app/config';
-import { runErase } from '../../apps/cli/src/audit-command';
+import { runErase } from '../../apps/cli/src/erase-command';
 import { writeBackup } from '../../apps/cli/src/backup/write-backup';
 import sharp from 'sharp';
 import type { TestKey } from '../support/api';

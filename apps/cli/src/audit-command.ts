@@ -1,12 +1,11 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { loadConfig } from '@app/config';
-import { openImageStorage } from '@app/storage';
-import { Command, InvalidArgumentError } from 'commander';
+import { InvalidArgumentError } from 'commander';
 import type { DataSource } from 'typeorm';
-import { Erasure } from './erasure';
+import { accountOption, accountsOf } from './account-option';
 import { withDataSource } from './open-database';
-import { CliError, exitCodeOf, type Surroundings } from './run-program';
+import { CliError, exitCodeOf, programOf, type Surroundings } from './run-program';
 
 /** Entries read at a time: prompts may be long. */
 const pageSize = 250;
@@ -41,27 +40,6 @@ export function runAudit(
     });
   return exitCodeOf(program, args, surroundings.stderr);
 }
-
-/** Runs `erase --user <id>`, which erases what is known of a user. @returns the exit code */
-export function runErase(args: readonly string[], surroundings: Surroundings): Promise<number> {
-  const program = programOf('erase', surroundings)
-    .description(
-      'Erases a user: records with their pictures, uploads, Fine-Tunes that were trained, or whose weights were fetched, for the user, with what was drawn with them, Styles, deliveries, the audit trail and the name in usage. For good; the service may run.',
-    )
-    .requiredOption('--user <id>', 'as requests name it in "user"')
-    .option(...accountOption)
-    .option('--json', 'as JSON')
-    .action((options: EraseOptions) => erase(options, surroundings));
-  return exitCodeOf(program, args, surroundings.stderr);
-}
-
-const accountOption = ['--account <name>', 'of this account alone, by its name or the id of its first key'] as const;
-
-const programOf = (name: string, { stdout, stderr }: Surroundings): Command =>
-  new Command(name).configureOutput({
-    writeOut: (text) => stdout.write(text),
-    writeErr: (text) => stderr.write(text),
-  });
 
 function readDay(text: string): string {
   const day = new Date(`${text}T00:00:00Z`);
@@ -141,34 +119,3 @@ WHERE (entry.at, entry.id) > ($1, $2)
   AND ($5::varchar IS NULL OR entry.task_id = $5) AND ($6::varchar IS NULL OR entry.end_user = $6)
   AND ($7::varchar[] IS NULL OR entry.account_id = ANY($7)) AND ($8::varchar[] IS NULL OR entry.task_id = ANY($8))
 ORDER BY entry.at, entry.id LIMIT $3`;
-
-interface EraseOptions {
-  user: string;
-  account?: string;
-  json?: true;
-}
-
-async function erase({ user, account, json }: EraseOptions, { env, stdout }: Surroundings): Promise<void> {
-  const config = loadConfig(env);
-  const report = await withDataSource(config, async (dataSource) => {
-    const accounts = account === undefined ? undefined : await accountsOf(dataSource, account);
-    return new Erasure(dataSource, openImageStorage(config), user, accounts).run();
-  });
-  const { files_left: left, ...counts } = report;
-  const whose = { user, account: account ?? null, at: new Date().toISOString() };
-  if (json) stdout.write(`${JSON.stringify({ ...whose, ...report }, undefined, 2)}\n`);
-  else
-    for (const [name, value] of Object.entries({ ...whose, account: account ?? 'all', ...counts }))
-      stdout.write(`${name.replace('_', ' ').padEnd(15)}${value}\n`);
-  if (left.length > 0)
-    throw new CliError(`${left.length} files could not be removed; the service removes them within two hours.`);
-}
-
-async function accountsOf(dataSource: DataSource, name: string): Promise<string[]> {
-  const found = await dataSource.query<{ id: string }[]>(
-    'SELECT DISTINCT account_id AS id FROM api_keys WHERE account = $1 OR account_id = $1',
-    [name],
-  );
-  if (found.length === 0) throw new CliError(`There is no account "${name}"; "npm run keys -- list" shows them.`);
-  return found.map(({ id }) => id);
-}

@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { runErase } from './audit-command';
+import { runErase } from './erase-command';
 
 void runErase(process.argv.slice(2), process).then((code) => {
   process.exitCode = code;

@@ -80,7 +80,7 @@ export class Erasure {
       }
     // Last: a record that is deleted may still add to them.
     report.usage_rows = await this.transactions.run((manager) => forgetUserInUsage(manager, this.user, this.accounts));
-    report.audit_entries += await this.eraseRefusals();
+    report.audit_entries += await this.eraseOtherEntries();
     return report;
   }
 
@@ -165,8 +165,8 @@ export class Erasure {
       return { counts: { styles: await removeStyles(manager, prompts) }, files: prompts.map(styleThumbnailsFolder) };
     });
 
-  /** What the audit trail has of requests that made no record, or whose record was deleted before. */
-  private async eraseRefusals(): Promise<number> {
+  /** What the audit trail has besides: of requests that made no record, and of records that were deleted before. */
+  private async eraseOtherEntries(): Promise<number> {
     const [, count] = await this.dataSource.query<[unknown, number]>(
       `DELETE FROM audit_entries WHERE ${this.isTheirs}`,
       this.whose,

@@ -1,6 +1,6 @@
 import { explainDatabaseError } from '@app/database';
 import { StartError } from '@app/process';
-import { type Command, CommanderError } from 'commander';
+import { Command, CommanderError } from 'commander';
 
 /** A mistake of the user, or a state of the service, explained in one line. */
 export class CliError extends Error {}
@@ -15,6 +15,13 @@ export interface Surroundings {
 interface Output {
   write(text: string): unknown;
 }
+
+/** A program that writes where its surroundings say. */
+export const programOf = (name: string, { stdout, stderr }: Surroundings): Command =>
+  new Command(name).configureOutput({
+    writeOut: (text) => stdout.write(text),
+    writeErr: (text) => stderr.write(text),
+  });
 
 /** Runs a program with the arguments of the process, and sets its exit code. */
 export async function runProgram(program: Command): Promise<void> {
