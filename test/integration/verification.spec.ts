@@ -1,15 +1,15 @@
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { PictureVerifier } from '@app/credentials';
 import { newIdentifier } from '@app/domain';
 import type { UploadDto, VerificationDto } from '@app/domain/http';
-import { WorkError } from '@app/process';
+import { TurnsFullError, WorkError } from '@app/process';
+import { UploadsService } from '../../apps/api/src/files/uploads.service';
 import { createClient } from '../../packages/client/src';
 import { startTestApi, type TestKey } from '../support/api';
 import { writePair } from '../support/certificates';
 import { manifestsIn } from '../support/manifests';
 import { ofSuite } from '../support/of-suite';
+import { altered, plainPicture, signingSite } from '../support/signing';
 import { smallPicture } from '../support/small-picture';
 import { until } from '../support/until';
 
@@ -21,15 +21,19 @@ interface Drawn {
 }
 
 describe('POST /v1/verify', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'darkroom-credentials-'));
+  const { folder, signed, written } = signingSite();
+  /** A pair that was signed with before. */
+  const former = ofSuite(() => writePair(folder, 'former'));
   const api = ofSuite(async () => {
     const pair = await writePair(folder, 'api');
     return startTestApi({
       ...{ CREDENTIALS_CERTIFICATE: pair.certificate, CREDENTIALS_KEY: pair.key, CREDENTIALS_PROMPT: 'on' },
+      CREDENTIALS_OWN: former.certificate,
       PUBLIC_URL: 'https://darkroom.example',
     });
   });
   const key = ofSuite(() => api.createKey({ sandbox: true }));
+  afterEach(() => jest.restoreAllMocks());
 
   const verify = (raw: Buffer, owner: TestKey = key) =>
     api.request<VerificationDto & { code: string; detail: string }>('POST', '/v1/verify', { key: owner, raw });
@@ -68,9 +72,7 @@ describe('POST /v1/verify', () => {
 
   it('tells the prompt in the manifest where CREDENTIALS_PROMPT is on', async () => {
     const { record, file } = await draw();
-    const path = join(folder, 'prompted.png');
-    writeFileSync(path, file);
-    const [manifest] = manifestsIn([path]);
+    const [manifest] = manifestsIn([written('prompted.png', file)]);
     expect(manifest?.actions[0].parameters).toMatchObject({ record: record.id, prompt: 'a star' });
   });
 
@@ -132,18 +134,68 @@ describe('POST /v1/verify', () => {
     expect([status, body.detail]).toEqual([503, 'Pictures cannot be read at the moment. Try again shortly.']);
   });
 
+  it('knows pictures by former certificates in CREDENTIALS_OWN, and reads none while their file is missing', async () => {
+    const { bytes } = await signed(former);
+    const picture = Buffer.from(bytes);
+    const { credentials } = (await verify(picture)).body;
+    expect(credentials).toMatchObject({ state: 'valid', own: true });
+    const foreign = await signed(await writePair(folder, 'foreign'));
+    expect((await verify(Buffer.from(foreign.bytes))).body.credentials).toMatchObject({ state: 'valid', own: false });
+    const kept = readFileSync(former.certificate);
+    rmSync(former.certificate);
+    const { status, body } = await verify(picture);
+    writeFileSync(former.certificate, kept);
+    expect([status, body.code]).toEqual([503, 'ServiceUnavailable']);
+  });
+
+  it('lets a key that sends too much come back later, and reads those of others meanwhile', async () => {
+    const [usual, usualWaitMs] = [PictureVerifier.prototype.verify, UploadsService.longestWaitMs];
+    let go!: () => void;
+    const held = new Promise<void>((resolve) => (go = resolve));
+    const reading = jest.spyOn(PictureVerifier.prototype, 'verify');
+    reading.mockImplementation(async function (this: PictureVerifier, owner, order) {
+      if (owner === key.id) await held;
+      return usual.call(this, owner, order);
+    });
+    UploadsService.longestWaitMs = 100;
+    const picture = await smallPicture();
+    const sent = Array.from({ length: 10 }, () => verify(picture));
+    const { status, headers } = await Promise.race(sent);
+    expect([status, Number(headers.get('retry-after'))]).toEqual([429, 10]);
+    expect((await verify(picture, await api.createKey())).status).toBe(200);
+    UploadsService.longestWaitMs = usualWaitMs;
+    go();
+    const statuses = (await Promise.all(sent)).map((each) => each.status);
+    expect([...new Set(statuses)].sort()).toEqual([200, 429]);
+    reading.mockRestore();
+    jest.spyOn(PictureVerifier.prototype, 'verify').mockRejectedValueOnce(new TurnsFullError(true));
+    const full = await verify(picture);
+    expect([full.status, full.body.code, full.headers.get('retry-after')]).toEqual([429, 'TooManyRequests', '5']);
+  });
+
   it('names the place in `images`, where a picture before is filtered', async () => {
     const { record, file } = await draw({ num_generations: 2 }, 1);
     await api.dataSource.query('DELETE FROM images WHERE task_id = $1 AND index = 0', [record.id]);
     expect((await verify(file)).body.record).toEqual({ id: record.id, kind: 'generation', index: 0 });
   });
 
-  it('keeps nothing of what it reads', async () => {
-    const stored = () =>
-      api.dataSource.query<object[]>('SELECT id FROM uploaded_pictures UNION SELECT id FROM uploads');
-    const before = await stored();
-    await verify((await draw()).file);
-    expect(await stored()).toEqual(before);
+  it('keeps nothing of what it reads: no row, no file of its own, and nothing in the storage', async () => {
+    const { file } = await draw();
+    const kept = async () => ({
+      rows: await api.dataSource.query<object[]>('SELECT id FROM uploaded_pictures UNION SELECT id FROM uploads'),
+      files: readdirSync(api.config.dataDir, { recursive: true }).sort(),
+      stored: await api.backEnds.storage.contents(''),
+    });
+    const before = await kept();
+    const usual = PictureVerifier.prototype.verify;
+    const reading = jest.spyOn(PictureVerifier.prototype, 'verify');
+    reading.mockImplementation(async function (this: PictureVerifier, owner, order) {
+      expect(await kept()).not.toEqual(before);
+      return usual.call(this, owner, order);
+    });
+    for (const body of [file, altered(file), await plainPicture(), file.subarray(0, 900)]) await verify(body);
+    expect(reading).toHaveBeenCalledTimes(4);
+    expect(await kept()).toEqual(before);
   });
 
   it('is told by the models and by readiness, as the workers say', async () => {
