@@ -7,6 +7,7 @@ import { FileImageStorage } from '@app/storage';
 import type { PictureParameters } from '../../apps/inference/src/pictures/image-encoder';
 import { PictureCredentials } from '../../apps/inference/src/pictures/picture-credentials';
 import { PictureStore } from '../../apps/inference/src/pictures/picture-store';
+import type { RgbImage } from '../../apps/inference/src/engine/engine-protocol';
 import { ensureOwnPair } from '../../apps/launcher/src/own-certificate';
 import { BenchEngine, mixedRequests } from '../bench-engine';
 import { figure, interleave, msOf, ratios, type Section } from '../section';
@@ -51,8 +52,9 @@ async function drawAll(bench: BenchEngine, store: PictureStore, round: number): 
   await Promise.all(stored);
 }
 
-function save(store: PictureStore, picture: Parameters<PictureStore['save']>[2]): Promise<unknown> {
+function save(store: PictureStore, picture: RgbImage): Promise<unknown> {
   const task = { id: newIdentifier(), kind: 'generation' as const, attempt: 1, ownerId: 'bench' };
   const order = { ...task, outputFormat: 'png' as const, highResolution: false, inputs: null };
-  return store.save(order, 0, picture, parameters as PictureParameters, new AbortController().signal);
+  const drawn = { index: 0, picture, parameters: parameters as PictureParameters, isFirst: true };
+  return store.save(order, drawn, new AbortController().signal);
 }

@@ -5,10 +5,12 @@ import { buffer } from 'node:stream/consumers';
 import { type PictureReport, PictureVerifier } from '@app/credentials';
 import { InferenceWorker, newIdentifier } from '@app/domain';
 import type { PictureParameters } from '../../apps/inference/src/pictures/image-encoder';
+import { PictureCredentials } from '../../apps/inference/src/pictures/picture-credentials';
 import { PictureStore } from '../../apps/inference/src/pictures/picture-store';
 import { noTrust, writePair } from '../support/certificates';
 import { createInferenceBench, type InferenceBench } from '../support/inference';
 import { manifestsIn } from '../support/manifests';
+import { plainPicture, signingSite } from '../support/signing';
 import { until } from '../support/until';
 import { startWorker } from '../support/worker';
 
@@ -108,7 +110,8 @@ describe('A worker that signs', () => {
       const task = { id: newIdentifier(), kind: 'generation' as const, attempt: 1, ownerId: `owner ${n % 7}` };
       const order = { ...task, outputFormat: formats[n % 3], highResolution: false, inputs: null };
       const never = new AbortController().signal;
-      const { storageKey } = await store.save(order, 0, picture, parameters as PictureParameters, never);
+      const drawn = { index: 0, picture, parameters: parameters as PictureParameters, isFirst: true };
+      const { storageKey } = await store.save(order, drawn, never);
       return fileOf(storageKey, `${n}.${formats[n % 3]}`);
     };
     let isSigned = false;
@@ -128,5 +131,43 @@ describe('A worker that signs', () => {
     expect(drawn.length).toBeGreaterThan(0);
     const states = manifestsIn([...signed, ...drawn]).map((each) => each?.state);
     expect(states).toEqual(states.map(() => 'Valid'));
+  });
+});
+
+describe(PictureCredentials.name, () => {
+  const { folder: ofPairs, serve, signed } = signingSite();
+
+  it('warns of each picture that is signed without its time stamp, or without what a given one says', async () => {
+    const pair = await writePair(ofPairs, 'warned');
+    const warn = jest.fn();
+    const timeStamp = await serve(() => undefined);
+    const credentials = new PictureCredentials(
+      { credentials: { ...pair, timeStamp, prompt: false, isRequired: true } },
+      { log: () => undefined, warn },
+    );
+    const file = await plainPicture();
+    const encoded = { parts: [file], bytes: file.length, contentType: 'image/png', extension: 'png' };
+    const cut = { bytes: (await signed(pair)).bytes.subarray(0, 700), type: 'image/png' };
+    const made = await credentials.sign(
+      { id: 'record', ownerId: 'owner' },
+      0,
+      { ...encoded, width: 64, height: 48 },
+      {
+        parameters: { model: 'shapes', model_hash: 'abc' } as PictureParameters,
+        given: [{ field: 'image', sha256: 'aa', credentials: cut }],
+      },
+    );
+    await credentials.onApplicationShutdown();
+    expect(made.bytes).toBeGreaterThan(file.length);
+    expect(warn.mock.calls).toEqual([
+      [
+        'a picture is signed without a time stamp',
+        { taskId: 'record', reason: 'CREDENTIALS_TIME_STAMP does not do its part: it answers 500.' },
+      ],
+      [
+        'a picture is signed without the credentials of a given one',
+        { taskId: 'record', reasons: [expect.stringMatching(/^image: ./)] },
+      ],
+    ]);
   });
 });

@@ -5,6 +5,7 @@ import { newIdentifier } from '@app/domain';
 import { FileImageStorage } from '@app/storage';
 import { TaskAbortedError } from '../../apps/inference/src/engine-client/task-errors';
 import { EncodingTurns } from '../../apps/inference/src/pictures/encoding-turns';
+import type { PictureParameters } from '../../apps/inference/src/pictures/image-encoder';
 import { PictureCredentials } from '../../apps/inference/src/pictures/picture-credentials';
 import { PictureStore } from '../../apps/inference/src/pictures/picture-store';
 
@@ -17,8 +18,12 @@ describe(PictureStore.name, () => {
     new EncodingTurns(1),
   );
   const never = new AbortController().signal;
-  const picture = { data: new Uint8Array(64 * 64 * 3).fill(100), width: 64, height: 64 };
-  const parameters = {} as Parameters<PictureStore['save']>[3];
+  const drawn = {
+    index: 0,
+    picture: { data: new Uint8Array(64 * 64 * 3).fill(100), width: 64, height: 64 },
+    parameters: {} as PictureParameters,
+    isFirst: true,
+  };
 
   afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -34,9 +39,9 @@ describe(PictureStore.name, () => {
 
   it('encodes no picture whose task is given up before its turn', async () => {
     const task = taskOf('somebody');
-    const first = store.save(taskOf('somebody', true), 0, picture, parameters, never);
+    const first = store.save(taskOf('somebody', true), drawn, never);
     const stop = new AbortController();
-    const second = store.save({ ...task, highResolution: true }, 0, picture, parameters, stop.signal);
+    const second = store.save({ ...task, highResolution: true }, drawn, stop.signal);
     const refused = expect(second).rejects.toThrow(TaskAbortedError);
     stop.abort();
     await Promise.all([first, refused]);
@@ -46,9 +51,9 @@ describe(PictureStore.name, () => {
   it('lets no picture of ordinary size wait for a large one', async () => {
     const order: string[] = [];
     const large = [1, 2, 3, 4, 5].map(() =>
-      store.save(taskOf('somebody', true), 0, picture, parameters, never).then(() => order.push('large')),
+      store.save(taskOf('somebody', true), drawn, never).then(() => order.push('large')),
     );
-    await store.save(taskOf('another'), 0, picture, parameters, never).then(() => order.push('ordinary'));
+    await store.save(taskOf('another'), drawn, never).then(() => order.push('ordinary'));
     await Promise.all(large);
     expect(order.indexOf('ordinary')).toBeLessThan(2);
   });

@@ -33,7 +33,18 @@ describe('POST /v1/verify', () => {
     });
   });
   const key = ofSuite(() => api.createKey({ sandbox: true }));
+  const reader = new PictureVerifier();
   afterEach(() => jest.restoreAllMocks());
+  afterAll(() => reader.close());
+
+  /** Lets something happen before each picture is read. */
+  function beforeReading(act: (owner: string) => Promise<void>) {
+    const read = reader.verify.bind(reader);
+    return jest.spyOn(PictureVerifier.prototype, 'verify').mockImplementation(async (owner, order) => {
+      await act(owner);
+      return read(owner, order);
+    });
+  }
 
   const verify = (raw: Buffer, owner: TestKey = key) =>
     api.request<VerificationDto & { code: string; detail: string }>('POST', '/v1/verify', { key: owner, raw });
@@ -149,14 +160,10 @@ describe('POST /v1/verify', () => {
   });
 
   it('lets a key that sends too much come back later, and reads those of others meanwhile', async () => {
-    const [usual, usualWaitMs] = [PictureVerifier.prototype.verify, UploadsService.longestWaitMs];
+    const usualWaitMs = UploadsService.longestWaitMs;
     let go!: () => void;
     const held = new Promise<void>((resolve) => (go = resolve));
-    const reading = jest.spyOn(PictureVerifier.prototype, 'verify');
-    reading.mockImplementation(async function (this: PictureVerifier, owner, order) {
-      if (owner === key.id) await held;
-      return usual.call(this, owner, order);
-    });
+    const reading = beforeReading(async (owner) => (owner === key.id ? held : undefined));
     UploadsService.longestWaitMs = 100;
     const picture = await smallPicture();
     const sent = Array.from({ length: 10 }, () => verify(picture));
@@ -187,12 +194,7 @@ describe('POST /v1/verify', () => {
       stored: await api.backEnds.storage.contents(''),
     });
     const before = await kept();
-    const usual = PictureVerifier.prototype.verify;
-    const reading = jest.spyOn(PictureVerifier.prototype, 'verify');
-    reading.mockImplementation(async function (this: PictureVerifier, owner, order) {
-      expect(await kept()).not.toEqual(before);
-      return usual.call(this, owner, order);
-    });
+    const reading = beforeReading(async () => expect(await kept()).not.toEqual(before));
     for (const body of [file, altered(file), await plainPicture(), file.subarray(0, 900)]) await verify(body);
     expect(reading).toHaveBeenCalledTimes(4);
     expect(await kept()).toEqual(before);

@@ -153,7 +153,7 @@ export class DrawingService {
       blocks: filter === 'block' || (this.moderation.isOn && filter !== 'report'),
       flags: (picture) => this.moderation.flags(picture),
       save: ({ index, picture, parameters }, isFirst) =>
-        this.pictures.save(task, index, picture, parameters, signal, given, isFirst),
+        this.pictures.save(task, { index, picture, parameters, given, isFirst }, signal),
     });
   }
 

@@ -39,7 +39,7 @@ export class ProgressPublisher {
     { id, attempt, steps, inputs }: Pick<DrawingTask, 'id' | 'attempt' | 'steps' | 'inputs'>,
     showsPreviews = true,
   ): (progress: DrawingProgress) => void {
-    const type = sourceTypeOf(Boolean(inputs?.image));
+    const type = sourceTypeOf(inputs ?? {});
     let publishedAt = -Infinity;
     let published = 0;
     let preview: RgbImage | undefined;
@@ -63,7 +63,7 @@ export class ProgressPublisher {
       if (step < total && !preview && now - publishedAt < intervalMs) return;
       publishedAt = now;
       // A client gets only what comes after what it has.
-      void this.publish({ id, attempt, step, total, loss, order: round * total + step }, sourceTypeOf(false), preview);
+      void this.publish({ id, attempt, step, total, loss, order: round * total + step }, sourceTypeOf({}), preview);
     };
   }
 

@@ -85,7 +85,7 @@ export async function encodePicture(
   let image = sharp(picture.data, { raw });
   if (width !== picture.width || height !== picture.height)
     image = image.resize({ width, height, fit: 'fill', kernel: 'lanczos3' });
-  const xmp = xmpOf(sourceTypeOf(parameters.image_sha256 !== undefined));
+  const xmp = xmpOf(sourceTypeOf(parameters));
   const parts =
     format === 'png'
       ? withPngText(await toPng(image), { [keyword]: JSON.stringify(parameters), [xmpKeyword]: xmp })

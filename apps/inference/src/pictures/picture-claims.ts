@@ -37,7 +37,7 @@ export function claimsOf(
   const hashes = weights === undefined ? finetunes.flatMap(({ weights_hash: hash }) => hash ?? []) : [weights];
   const made = {
     action: parent ? 'c2pa.edited' : 'c2pa.created',
-    digitalSourceType: sourceTypes + sourceTypeOf(parent !== undefined),
+    digitalSourceType: sourceTypes + sourceTypeOf({ image: parent }),
     softwareAgent: { name: model, ...(version && { version }) },
     parameters: {
       record: id,

@@ -12,6 +12,17 @@ import type { GivenPicture } from './picture-claims';
 import { PictureCredentials } from './picture-credentials';
 import { encodePicture, encodeThumbnail, encodeStyleThumbnail, type PictureParameters } from './image-encoder';
 
+/** A picture to store. */
+interface PictureToStore {
+  index: number;
+  picture: RgbImage;
+  parameters: PictureParameters;
+  /** What it was drawn from. */
+  given?: readonly GivenPicture[];
+  /** Of those of its task that are stored. */
+  isFirst: boolean;
+}
+
 /**
  * Encodes pictures, signs them, and stores their files under `<task id>/<attempt>/`, with a thumbnail of the first that
  * is stored, and of a Prompt's first one more for Styles.
@@ -27,20 +38,15 @@ export class PictureStore {
 
   /**
    * The files are complete and on disk when this resolves.
-   * @param given the pictures that it was drawn from
    * @throws TaskAbortedError if the task is given up before its turn has come; CredentialsError
    */
   async save(
     task: Pick<DrawingTask, 'id' | 'kind' | 'attempt' | 'ownerId' | 'outputFormat' | 'highResolution' | 'inputs'>,
-    index: number,
-    picture: RgbImage,
-    parameters: PictureParameters,
+    { index, picture, parameters, given = [], isFirst }: PictureToStore,
     givenUp: AbortSignal,
-    given: readonly GivenPicture[] = [],
-    isFirst = index === 0,
   ): Promise<DrawnPicture> {
     const size = task.highResolution ? enlargedSize(picture) : picture;
-    const type = sourceTypeOf(parameters.image_sha256 !== undefined);
+    const type = sourceTypeOf(parameters);
     const encode = async () => {
       if (givenUp.aborted) throw new TaskAbortedError('The task was given up before its pictures were encoded.');
       return {

@@ -7,9 +7,15 @@ import { serviceVersion } from '@app/process';
  */
 export type DigitalSourceType = 'trainedAlgorithmicMedia' | 'compositeWithTrainedAlgorithmicMedia';
 
-/** @param given whether there is a given picture in it: one that is drawn on or repainted, not one that is looked at */
-export const sourceTypeOf = (given: boolean): DigitalSourceType =>
-  given ? 'compositeWithTrainedAlgorithmicMedia' : 'trainedAlgorithmicMedia';
+/** What a picture was drawn from, in the words of a request or of its parameters. */
+interface Given {
+  /** It is in the picture; others are looked at only. */
+  image?: unknown;
+  image_sha256?: string;
+}
+
+export const sourceTypeOf = ({ image, image_sha256: hash }: Given): DigitalSourceType =>
+  image || hash !== undefined ? 'compositeWithTrainedAlgorithmicMedia' : 'trainedAlgorithmicMedia';
 
 /** An XMP packet that says so. Source: ISO 16684-1; IPTC Photo Metadata Standard 2025.1, "Digital Source Type". */
 export const xmpOf = (type: DigitalSourceType): string =>
