@@ -33,7 +33,9 @@ export interface ManifestStore {
   manifests: Record<string, ReadManifest>;
   validation_state: 'Valid' | 'Invalid' | 'Trusted';
   validation_status?: { code: string }[];
-  validation_results?: { activeManifest?: { failure?: { code: string }[] } };
+  validation_results?: {
+    activeManifest?: Partial<Record<'success' | 'informational' | 'failure', { code: string }[]>>;
+  };
 }
 
 /** Certificates in PEM. */

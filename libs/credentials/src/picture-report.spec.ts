@@ -25,4 +25,20 @@ describe(reportOf.name, () => {
   ])('takes nothing else for one: %j', (parameters) => {
     expect(reportOf([], storeWith(parameters)).record).toBeNull();
   });
+
+  const [validated, trusted, untrusted] = ['validated', 'trusted', 'untrusted'].map((word) => `timeStamp.${word}`);
+  it.each([
+    [[validated, trusted], '2030-01-01T00:00:00Z'],
+    [[validated, untrusted], null],
+    [[validated, untrusted, validated, trusted], null],
+    [[], null],
+  ])('takes the time of time stamps %j for %j', (codes, time) => {
+    const { manifests, ...store } = storeWith(null);
+    const stamped = { ...manifests.one, signature_info: { time: '2030-01-01T00:00:00Z' } };
+    const success = codes.filter((code) => code !== untrusted).map((code) => ({ code }));
+    const informational = codes.filter((code) => code === untrusted).map((code) => ({ code }));
+    const validation_results = { activeManifest: { success, informational } };
+    const read = { ...store, manifests: { one: stamped }, validation_results };
+    expect(reportOf([], read).credentials.signed_at).toBe(time);
+  });
 });

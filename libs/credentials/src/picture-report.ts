@@ -23,7 +23,7 @@ export interface CredentialsReport {
   own: boolean;
   /** The organisation in the certificate. */
   issuer: string | null;
-  /** By a time stamp. */
+  /** By a time stamp of a server that is trusted: anybody may put another one into a picture, and it stays valid. */
   signed_at: string | null;
   actions: { action: string; source_type: string | null; agent: string | null; agent_version: string | null }[];
   ingredients: { title: string | null; relationship: string | null; state: CredentialsState }[];
@@ -61,7 +61,7 @@ export function reportOf(words: readonly string[], store: ManifestStore | undefi
     state,
     own: state !== 'invalid' && failures?.some(isOfTrust) === false,
     issuer: textOf(issuer) ?? textOf(name),
-    signed_at: textOf(time),
+    signed_at: isTimeTrusted(store) ? textOf(time) : null,
     actions: actions.map(({ action, digitalSourceType, softwareAgent }) => ({
       action: textOf(action) ?? '',
       source_type: wordOf(digitalSourceType),
@@ -133,6 +133,22 @@ function stateOfIngredient(results: unknown): CredentialsState {
 
 const failuresIn = (results: unknown): readonly Failure[] | undefined =>
   (results as ManifestStore['validation_results'])?.activeManifest?.failure;
+
+/** C2PA's codes of the time stamps. */
+const timeStampsIn = ({ validation_results: results }: ManifestStore): string[] =>
+  Object.values(results?.activeManifest ?? {})
+    .flat()
+    .flatMap(({ code }) => (code.startsWith('timeStamp.') ? code : []));
+
+/** Whether it has a time stamp of a server that is not trusted. */
+export const isTimeUntrusted = (store: ManifestStore): boolean => timeStampsIn(store).includes('timeStamp.untrusted');
+
+/** Of several, as a stranger may add one, all have to be. */
+const isTimeTrusted = (store: ManifestStore): boolean => {
+  const codes = timeStampsIn(store);
+  const isGood = (code: string): boolean => ['timeStamp.validated', 'timeStamp.trusted'].includes(code);
+  return codes.includes('timeStamp.trusted') && codes.every(isGood);
+};
 
 const first = <T>(list: readonly T[] = []): readonly T[] => list.slice(0, mostItems);
 

@@ -45,7 +45,8 @@ export class VerifiedCredentialsDto {
   @YesNo('Whether it was signed with a certificate of this service, whatever has become of the record.') own: boolean;
   @TextOrNull("The organisation in the signer's certificate.", { example: 'Darkroom (self-made)' })
   issuer: string | null;
-  @TimeOrNull('When it was signed, by a time stamp; null without one.') signed_at: string | null;
+  @TimeOrNull('When it was signed at the latest, by a time stamp of a server that is trusted; null without one.')
+  signed_at: string | null;
   @Parts(VerifiedActionDto, 'The first 100.') actions: VerifiedActionDto[];
   @Parts(VerifiedIngredientDto, 'The first 100.') ingredients: VerifiedIngredientDto[];
   @Texts("C2PA's codes of what does not hold.", { example: ['assertion.dataHash.mismatch'] }) problems: string[];
