@@ -1,3 +1,5 @@
+import { resolve } from 'node:path';
+
 /** Why a value is rejected. The reason follows the variable's name in the message. */
 export class InvalidValue {
   constructor(readonly reason: string) {}
@@ -11,6 +13,9 @@ export const text =
   (passes: (raw: string) => boolean = () => true, accepted = ''): Kind<string> =>
   (raw) =>
     passes(raw) ? raw : new InvalidValue(`must be ${accepted}.`);
+
+/** A file or folder, where it is for this process. */
+export const path: Kind<string> = (raw) => resolve(raw);
 
 export const integer =
   (min: number, max: number): Kind<number> =>

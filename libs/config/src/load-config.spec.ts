@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { ConfigError, databaseUrlOf, loadConfig } from './load-config';
 
 describe(loadConfig.name, () => {
@@ -51,6 +51,13 @@ describe(loadConfig.name, () => {
     expect(loadConfig({}).inferenceMemoryMb).toBeUndefined();
     expect(loadConfig({ INFERENCE_MEMORY_MB: '4096' }).inferenceMemoryMb).toBe(4096);
     expect(() => loadConfig({ INFERENCE_MEMORY_MB: 'all' })).toThrow('INFERENCE_MEMORY_MB');
+  });
+
+  it('names every file by its whole path', () => {
+    const files = { CREDENTIALS_CERTIFICATE: 'c.pem', CREDENTIALS_KEY: 'k.pem', CREDENTIALS_OWN: 'o.pem' };
+    const { credentials, credentialsOwn, promptRules } = loadConfig({ ...files, PROMPT_RULES: 'r.txt' });
+    const found = [credentials?.certificate, credentials?.key, credentialsOwn, promptRules];
+    expect(found).toEqual(['c.pem', 'k.pem', 'o.pem', 'r.txt'].map((file) => resolve(file)));
   });
 
   it('signs with a certificate and one thing that has its key, unless it is told not to', () => {
